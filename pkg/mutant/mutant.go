@@ -1,0 +1,91 @@
+// Package mutant lets a test break a machine on purpose.
+//
+// The protocol has many rules of which each seems dispensable until a certain
+// schedule comes. For each such rule there is an ID here, and the machine
+// asks Set.Has(ID) at the very place where it keeps the rule. In an ordinary
+// build Has is the constant false and the compiler removes the branch; with
+// the build tag "mutants" a test gives a machine the Set of rules to break,
+// and the simulation must notice.
+//
+// Rules that nothing can miss yet have no ID: those about sealing come with
+// the readers that hold updates.
+package mutant
+
+// ID names one rule that can be broken.
+type ID uint8
+
+const (
+	// NoGrantCheck: prepare does not check that the grants are still held.
+	NoGrantCheck ID = iota
+	// GrantByHolding: prepare accepts any lock that the transaction holds.
+	GrantByHolding
+	// ReadLocksLost: read locks are not logged with the prepare.
+	ReadLocksLost
+	// ReadLocksReleasedAtVote: a participant drops its read locks when it votes.
+	ReadLocksReleasedAtVote
+	// RangeLocksPresentOnly: a range lock protects only keys that exist.
+	RangeLocksPresentOnly
+	// HotLocksIgnored: the last agent runs its piece past conflicting locks.
+	HotLocksIgnored
+	// SeenUnchecked: optimistic reads are not validated in the decision.
+	SeenUnchecked
+	// IncarnationIgnored: the last agent takes up business of an earlier life.
+	IncarnationIgnored
+	// SendBeforeDurable: messages leave before the log is durable.
+	SendBeforeDurable
+	// NoTombstone: a repeated vote for what is not parked aborts the voter,
+	// but a later Park is taken all the same.
+	NoTombstone
+	// LateParkWins: a Park overrules a tombstone.
+	LateParkWins
+	// RecordForgottenEarly: a commit record goes before all acknowledged.
+	RecordForgottenEarly
+	// AppliedForgotten: a participant does not remember what it applied.
+	AppliedForgotten
+	// FencesForgotten: an enquiry fences in memory only.
+	FencesForgotten
+	// NoWound: nobody is marked.
+	NoWound
+	// PreparedIsSafe: a prepared transaction is never marked.
+	PreparedIsSafe
+	// CapStopsOlder: the cap of a phase also stops older operations.
+	CapStopsOlder
+	// AttemptsEqualAge: attempts of one id are of one age.
+	AttemptsEqualAge
+	// NoAskVote: missing votes are not asked for.
+	NoAskVote
+	// NoPush: waiters do not ask the holder's gateway.
+	NoPush
+	// GatewayDropsMarks: a gateway that has sent the commit drops marks.
+	GatewayDropsMarks
+	// MarksOnce: marks are not repeated.
+	MarksOnce
+	// NoMarkOnGrant: a grant past an older waiter is not marked.
+	NoMarkOnGrant
+	// ParkWithoutMark and PrepareWithoutMark: these do not carry "no wait".
+	ParkWithoutMark
+	PrepareWithoutMark
+	// NoIdleGrace: a marked transaction without a request lives on.
+	NoIdleGrace
+	// ConditionUnlocked: conditions are checked without a lock.
+	ConditionUnlocked
+	// ColdReadStale: a cold value is taken though a newer one was written.
+	ColdReadStale
+	// CheckSkipped: a locking reader does not check its grants at the end.
+	CheckSkipped
+	// RetryWithoutAbort: a gateway starts the next attempt before the last
+	// one is known to be aborted.
+	RetryWithoutAbort
+	// GarbageTooEarly: versions that a scan still needs are collected.
+	GarbageTooEarly
+	// DeadForgotten: aborted attempts are forgotten at once.
+	DeadForgotten
+	// MemoryFloorIgnored: what memory has forgotten counts as never seen.
+	MemoryFloorIgnored
+	// PresumedUnasked: a Park that memory does not know is presumed aborted
+	// without asking the log.
+	PresumedUnasked
+	// LookUpBlind: a lookup is not told what is finished while it is under way.
+	LookUpBlind
+	numMutants
+)

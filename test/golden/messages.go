@@ -1,0 +1,166 @@
+package golden
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Message prints an envelope in words: whom it is for, and what it says.
+func Message(e *msg.Envelope) string {
+	to := e.Shard.String()
+	if e.Gateway != 0 {
+		to = "gateway " + e.Gateway.String()
+	}
+	return Names("to " + to + ": " + body(e))
+}
+
+func body(e *msg.Envelope) string {
+	switch {
+	case e.Lock != nil:
+		return fmt.Sprintf("Lock %s #%d%s%s: %s", Name(e.Lock.Txn), e.Lock.Number, when(e.Lock.NoWait, " nowait"),
+			when(e.Lock.Optimistic, " optimistic"), opsText(e.Lock.Ops))
+	case e.LockReply != nil:
+		return lockReply(e.LockReply)
+	case e.Check != nil:
+		return fmt.Sprintf("Check %s: are%s still held?%s", Name(e.Check.Txn), grantsText(e.Check.Grants), when(e.Check.KeepNanos > 0, " Then keep the index."))
+	case e.CheckReply != nil:
+		if !e.CheckReply.Ok {
+			return fmt.Sprintf("CheckReply %s from %v: no", Name(e.CheckReply.Txn), e.CheckReply.Shard)
+		}
+		return fmt.Sprintf("CheckReply %s from %v: yes, at index %d", Name(e.CheckReply.Txn), e.CheckReply.Shard, e.CheckReply.Index)
+	case e.Release != nil:
+		return "Release " + Name(e.Release.Txn)
+	case e.Prepare != nil:
+		p := e.Prepare
+		return fmt.Sprintf("Prepare %s for %v%s: %s", Name(p.Txn), p.Last, when(p.NoWait, " nowait"), piece(&p.Piece))
+	case e.Park != nil:
+		p := e.Park
+		return fmt.Sprintf("Park %s%s%s: %s", Name(p.Txn), when(len(p.Participants) > 0, fmt.Sprintf(" with %v", p.Participants)), when(p.NoWait, " nowait"), piece(&p.Piece))
+	}
+	return decision(e)
+}
+
+func decision(e *msg.Envelope) string {
+	switch {
+	case e.Vote != nil:
+		return vote(e.Vote)
+	case e.AskVote != nil:
+		return "AskVote " + Name(e.AskVote.Txn)
+	case e.Decide != nil:
+		return fmt.Sprintf("Decide %s: %s", Name(e.Decide.Txn), map[bool]string{true: "commit", false: "abort"}[e.Decide.Commit])
+	case e.DecideAck != nil:
+		return fmt.Sprintf("DecideAck %s from %v", Name(e.DecideAck.Txn), e.DecideAck.Shard)
+	case e.Answer != nil:
+		a := e.Answer
+		if !a.Committed {
+			return fmt.Sprintf("Answer %s: aborted, %s%s", Name(a.Txn), Failure(a.Failure), waited(&a.Receipt))
+		}
+		return fmt.Sprintf("Answer %s: committed%s%s%s", Name(a.Txn), results(a.Results), when(a.ResultsLost, " (results lost)"), waited(&a.Receipt))
+	case e.Mark != nil:
+		return fmt.Sprintf("Mark %s for the sake of %s", Name(e.Mark.Txn), Name(e.Mark.By))
+	case e.Cancel != nil:
+		return "Cancel " + Name(e.Cancel.Txn)
+	case e.Push != nil:
+		return fmt.Sprintf("Push %s from %v", Name(e.Push.Txn), e.Push.Shard)
+	case e.PushReply != nil:
+		return fmt.Sprintf("PushReply %s: %s", Name(e.PushReply.Txn), map[bool]string{true: "known", false: "unknown"}[e.PushReply.Known])
+	}
+	return question(e)
+}
+
+func question(e *msg.Envelope) string {
+	switch {
+	case e.Enquire != nil:
+		return "Enquire " + NameID(e.Enquire.Id)
+	case e.EnquireReply != nil:
+		r := e.EnquireReply
+		said := when(r.Committed, "committed"+results(r.Results)) + when(r.Fenced, "fenced") + when(r.TooOld, "too old to tell") + when(r.ResultsLost, " (results lost)")
+		return fmt.Sprintf("EnquireReply %s from %v: %s", NameID(r.Id), r.Shard, said)
+	case e.ScanAt != nil && e.ScanAt.Done:
+		return fmt.Sprintf("ScanAt %s: done", Name(e.ScanAt.Txn))
+	case e.ScanAt != nil:
+		s := e.ScanAt
+		return fmt.Sprintf("ScanAt %s #%d: %s at index %d, limit %d", Name(s.Txn), s.Number, SpanName(kv.Range(s.Start, s.End)), s.Index, s.Limit)
+	case e.ScanPage != nil:
+		p := e.ScanPage
+		if p.Gone {
+			return fmt.Sprintf("ScanPage %s from %v: gone", Name(p.Txn), p.Shard)
+		}
+		return fmt.Sprintf("ScanPage %s #%d from %v: %s", Name(p.Txn), p.Number, p.Shard, strings.TrimPrefix(Result(&msg.Result{Pairs: p.Pairs, Resume: p.Resume}), "0: "))
+	case e.Announce != nil:
+		return fmt.Sprintf("Announce %v in its life %d", e.Announce.Shard, e.Announce.Incarnation)
+	}
+	return e.Name()
+}
+
+func when(is bool, text string) string {
+	if is {
+		return text
+	}
+	return ""
+}
+
+func results(rs []msg.Result) string { return when(len(rs) > 0, " ["+Results(rs)+"]") }
+
+func waited(r *msg.Receipt) string {
+	return when(r.WaitedNanos > 0, fmt.Sprintf("; waited %s for %s, behind %s", Time(r.WaitedNanos), Key(r.Key), Name(r.Holder)))
+}
+
+// Failure prints why something ended.
+func Failure(f *msg.Failure) string {
+	if f == nil {
+		return "without a reason"
+	}
+	at := ""
+	if f.HasSeq {
+		at = fmt.Sprintf(" at operation %d", f.Seq)
+	}
+	return Names(fmt.Sprintf("%s/%v%s: %s", strings.TrimPrefix(f.Reason.String(), "Reason"), kv.Kind(f.Kind), at, f.Text))
+}
+
+func lockReply(r *msg.LockReply) string {
+	head := fmt.Sprintf("LockReply %s #%d from %v:", Name(r.Txn), r.Number, r.Shard)
+	if r.Failure != nil {
+		return head + " failed, " + Failure(r.Failure) + waited(&r.Receipt)
+	}
+	return head + results(r.Results) + when(len(r.Grants) > 0, " under"+grantsText(r.Grants)) + waited(&r.Receipt)
+}
+
+func vote(v *msg.Vote) string {
+	head := fmt.Sprintf("Vote %s from %v: ", Name(v.Txn), v.Shard)
+	if !v.Yes {
+		return head + "no, " + Failure(v.Failure) + waited(&v.Receipt)
+	}
+	sealed := "held"
+	if v.Sealed {
+		sealed = "sealed " + v.Epoch.String()
+	}
+	return head + "yes, " + sealed + results(v.Results) + when(v.Repeated, ", and what of it?") + waited(&v.Receipt)
+}
+
+func grantsText(gs []msg.Grant) string {
+	out := ""
+	for i := range gs {
+		out += fmt.Sprintf(" %s:%v#%d", SpanName(gs[i].Span()), adt.Mode(gs[i].Mode), gs[i].Number)
+	}
+	return out
+}
+
+func piece(p *msg.Piece) string {
+	out := opsText(p.Ops)
+	if len(p.Grants) > 0 {
+		out += " under" + grantsText(p.Grants)
+	}
+	for _, s := range p.Seen {
+		v := s.Version.String()
+		if s.Version.IsZero() {
+			v = "absent"
+		}
+		out += " having seen " + Key(s.Key) + "@" + v
+	}
+	return strings.TrimSpace(out)
+}

@@ -1,0 +1,117 @@
+package golden
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Txn reads the name of an attempt: a capital letter, and /n for the n-th
+// attempt of the same transaction. Letters are in the order of age.
+func Txn(name string) (kv.TxnRef, error) {
+	letter, number, more := strings.Cut(name, "/")
+	r := kv.TxnRef{Attempt: 1}
+	if len(letter) != 1 || letter[0] < 'A' || letter[0] > 'Z' {
+		return r, fmt.Errorf("%q is not the name of a transaction", name)
+	}
+	r.Time = int64(letter[0]-'A') + 1
+	if more {
+		n, err := strconv.ParseUint(number, 10, 32)
+		if err != nil {
+			return r, err
+		}
+		r.Attempt = uint32(n)
+	}
+	return r, nil
+}
+
+// ID reads the name of a transaction over all its attempts.
+func ID(name string) (kv.TxnID, error) {
+	r, err := Txn(name)
+	return r.TxnID, err
+}
+
+// Name is what Txn read.
+func Name(r kv.TxnRef) string {
+	switch {
+	case r.IsZero():
+		return "nobody"
+	case r.Attempt == 0 || r.Attempt == 1:
+		return NameID(r.TxnID)
+	}
+	return NameID(r.TxnID) + "/" + strconv.Itoa(int(r.Attempt))
+}
+
+// NameID is the name of a transaction over all its attempts.
+func NameID(id kv.TxnID) string {
+	if id.Time < 1 || id.Time > 26 || id.Rand != 0 {
+		return id.String()
+	}
+	return string(rune('A' + id.Time - 1))
+}
+
+var hexID = regexp.MustCompile(`[0-9a-f]{32}`)
+
+// Names puts names for the ids in a text.
+func Names(text string) string {
+	return hexID.ReplaceAllStringFunc(text, func(s string) string {
+		if b, err := hex.DecodeString(s); err == nil {
+			var id kv.TxnID
+			if id.Unmarshal(b) == nil {
+				return NameID(id)
+			}
+		}
+		return s
+	})
+}
+
+// Span reads a key, or a range as [a,c) or [a,), which has no end.
+func Span(s string) (kv.Span, error) {
+	if !strings.HasPrefix(s, "[") {
+		return kv.Point([]byte(s)), kv.CheckKey([]byte(s))
+	}
+	start, end, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(s, "["), ")"), ",")
+	if !ok || !strings.HasSuffix(s, ")") {
+		return kv.Span{}, fmt.Errorf("%q is no range, want [start,end)", s)
+	}
+	return kv.Range([]byte(start), []byte(end)), nil
+}
+
+// SpanName is what Span read.
+func SpanName(s kv.Span) string {
+	if s.IsPoint() {
+		return Key(s.Start)
+	}
+	return "[" + Key(s.Start) + "," + Key(s.End) + ")"
+}
+
+// Key prints a key; the least key behind k is k+.
+func Key(k []byte) string {
+	if n := len(k); n > 0 && k[n-1] == 0 {
+		return Key(k[:n-1]) + "+"
+	}
+	return string(k)
+}
+
+// Shard reads the name of a shard, as in s3.
+func Shard(s string) (kv.ShardID, error) {
+	n, err := strconv.ParseUint(strings.TrimPrefix(s, "s"), 10, 16)
+	if err != nil || !strings.HasPrefix(s, "s") {
+		return 0, fmt.Errorf("%q is no shard", s)
+	}
+	return kv.ShardID(n), nil
+}
+
+// Time prints a moment of virtual time.
+func Time(nanos int64) string {
+	if nanos == math.MaxInt64 {
+		return "never"
+	}
+	return time.Duration(nanos).String()
+}

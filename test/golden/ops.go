@@ -1,0 +1,191 @@
+package golden
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Ops reads operations, with semicolons between them:
+//
+//	get a | get! a                  with ! for update
+//	put a x [if CONDITION]          del a [if CONDITION]
+//	require a CONDITION             exists | absent | value x | version 0.1.7
+//	add a 5 | incr a 5              incr returns the sum
+//	scan [a,c) [limit 2] | scan! …  delrange [a,c) | lockrange [a,c)
+func Ops(text string) ([]msg.Op, error) {
+	var ops []msg.Op
+	for i, part := range strings.Split(text, ";") {
+		words := strings.Fields(part)
+		if len(words) < 2 {
+			return nil, fmt.Errorf("%q is no operation", part)
+		}
+		op, err := operation(words)
+		if err != nil {
+			return nil, err
+		}
+		op.Seq = uint32(i)
+		ops = append(ops, op)
+	}
+	return ops, nil
+}
+
+var opNames = map[string]msg.OpKind{
+	"get": msg.OpGet, "put": msg.OpPut, "del": msg.OpDelete, "require": msg.OpRequire, "add": msg.OpAdd,
+	"incr": msg.OpAddGet, "scan": msg.OpScan, "delrange": msg.OpDeleteRange, "lockrange": msg.OpLockRange,
+}
+
+func operation(words []string) (op msg.Op, err error) {
+	name, forUpdate := strings.CutSuffix(words[0], "!")
+	kind, ok := opNames[name]
+	if !ok {
+		return op, fmt.Errorf("no operation %q", name)
+	}
+	op = msg.Op{Kind: kind, Key: []byte(words[1]), ForUpdate: forUpdate}
+	rest := words[2:]
+	if op.IsRange() {
+		span, err := Span(words[1])
+		if err == nil && span.IsPoint() {
+			err = fmt.Errorf("%q is no range, want [start,end)", words[1])
+		}
+		op.Key, op.End = span.Start, span.End
+		if len(rest) == 2 && err == nil {
+			n, bad := strconv.ParseUint(rest[1], 10, 32)
+			op.Limit, err = uint32(n), bad
+		}
+		return op, err
+	}
+	switch kind {
+	case msg.OpAdd, msg.OpAddGet:
+		op.Delta, err = strconv.ParseInt(rest[0], 10, 64)
+		return op, err
+	case msg.OpPut:
+		op.Value, rest = []byte(rest[0]), rest[1:]
+	}
+	if len(rest) > 0 && rest[0] == "if" {
+		rest = rest[1:]
+	}
+	return op, condition(&op, rest)
+}
+
+func condition(op *msg.Op, words []string) (err error) {
+	if len(words) == 0 {
+		return nil
+	}
+	switch words[0] {
+	case "exists":
+		op.Expect = msg.ExpectExists
+	case "absent":
+		op.Expect = msg.ExpectAbsent
+	case "value":
+		op.Expect, op.ExpectValue = msg.ExpectValue, []byte(words[1])
+	case "version":
+		op.Expect = msg.ExpectVersion
+		op.ExpectVersion, err = kv.ParseVersion(words[1])
+	default:
+		err = fmt.Errorf("no condition %q", words[0])
+	}
+	return err
+}
+
+// OpText is an operation as Ops reads it.
+func OpText(op *msg.Op) string {
+	out := ""
+	for name, kind := range opNames {
+		if kind == op.Kind {
+			out = name
+		}
+	}
+	if op.ForUpdate {
+		out += "!"
+	}
+	out += " " + SpanName(op.Span())
+	switch op.Kind {
+	case msg.OpPut:
+		out += " " + string(op.Value)
+	case msg.OpAdd, msg.OpAddGet:
+		out += " " + strconv.FormatInt(op.Delta, 10)
+	}
+	if op.Limit > 0 {
+		out += fmt.Sprintf(" limit %d", op.Limit)
+	}
+	if op.Expect != msg.ExpectNothing {
+		out += " if " + strings.ToLower(strings.TrimPrefix(op.Expect.String(), "Expect"))
+		switch op.Expect {
+		case msg.ExpectValue:
+			out += " " + string(op.ExpectValue)
+		case msg.ExpectVersion:
+			out += " " + op.ExpectVersion.String()
+		}
+	}
+	return out
+}
+
+func opsText(ops []msg.Op) string {
+	out := make([]string, len(ops))
+	for i := range ops {
+		out[i] = OpText(&ops[i])
+	}
+	return strings.Join(out, "; ")
+}
+
+// Value prints a value: a counter's number, a register's text.
+func Value(typ entry.Type, payload []byte) string {
+	if typ == entry.TypeDeleted {
+		return "deleted"
+	}
+	if n, err := adt.DecodeCounter(payload); typ == adt.Counter && err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	return string(payload)
+}
+
+// Result prints what an operation returned, after its number.
+func Result(r *msg.Result) string {
+	var out []string
+	switch {
+	case len(r.Pairs) > 0 || len(r.Resume) > 0:
+		for _, p := range r.Pairs {
+			out = append(out, Key(p.Key)+"="+Value(entry.Type(p.Type), p.Value)+versionText(p.Version))
+		}
+		if len(r.Resume) > 0 {
+			out = append(out, "more from "+Key(r.Resume))
+		}
+	case r.Count > 0:
+		out = append(out, fmt.Sprintf("%d removed", r.Count))
+	case r.Value != nil || r.Found && r.Type != 0:
+		out = append(out, Value(entry.Type(r.Type), r.Value)+versionText(r.Version))
+	case !r.Version.IsZero():
+		was := "new"
+		if r.Found {
+			was = "had been there"
+		}
+		out = append(out, "written"+versionText(r.Version)+" ("+was+")")
+	case r.Found:
+		out = append(out, "found")
+	default:
+		out = append(out, "-")
+	}
+	return fmt.Sprintf("%d: %s", r.Seq, strings.Join(out, " "))
+}
+
+func versionText(v kv.Version) string {
+	if v.IsZero() {
+		return ""
+	}
+	return "@" + v.String()
+}
+
+// Results prints several.
+func Results(rs []msg.Result) string {
+	out := make([]string, len(rs))
+	for i := range rs {
+		out[i] = Result(&rs[i])
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,107 @@
+package golden
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Entry prints an entry of a log in words.
+func Entry(e *entry.Entry) string {
+	name := e.Table.String() + " " + rowName(e.Table, e.Key)
+	switch {
+	case e.Action == entry.Delete && e.Table == entry.TableVersion:
+		return fmt.Sprintf("remove %s@%d", name, e.Index)
+	case e.Action == entry.Delete:
+		return "remove " + name
+	case e.Action == entry.DeleteBelow && e.Table == entry.TableVersion:
+		return fmt.Sprintf("remove versions of %s below @%d", Key(e.Key), e.Index)
+	case e.Action == entry.DeleteBelow:
+		return fmt.Sprintf("remove every %s below %s", e.Table, rowName(e.Table, e.Key))
+	}
+	text, err := row(e)
+	if err != nil {
+		return fmt.Sprintf("%s: unreadable: %v", name, err)
+	}
+	return strings.TrimSpace(strings.TrimSpace(name) + text)
+}
+
+// rowName is what stands in a row's key.
+func rowName(t entry.Table, key []byte) string {
+	switch t {
+	case entry.TablePrepared, entry.TableRecord:
+		var r kv.TxnRef
+		if r.Unmarshal(key) == nil {
+			return Name(r)
+		}
+	case entry.TableOutcome, entry.TableFence:
+		var id kv.TxnID
+		if id.Unmarshal(key) == nil {
+			return NameID(id)
+		}
+	}
+	return Key(key)
+}
+
+func row(e *entry.Entry) (string, error) {
+	switch e.Table {
+	case entry.TableVersion:
+		v, err := entry.DecodeValue(e.Value)
+		return fmt.Sprintf("@%d = %s (%v)", e.Index, Value(v.Type, v.Payload), v.Version), err
+	case entry.TablePrepared:
+		var p entry.Prepared
+		err := p.Unmarshal(e.Value)
+		out := fmt.Sprintf(" for %v:", p.Last)
+		for i := range p.Effects {
+			out += " " + effect(&p.Effects[i])
+		}
+		for _, l := range p.Locks {
+			span := kv.Point(l.Start)
+			if l.IsRange {
+				span = kv.Range(l.Start, l.End)
+			}
+			out += fmt.Sprintf(" %s:%v", SpanName(span), adt.Mode(l.Mode))
+		}
+		return out, err
+	case entry.TableRecord:
+		var r entry.Record
+		err := r.Unmarshal(e.Value)
+		return fmt.Sprintf(" is committed, not acknowledged by %v", r.Participants), err
+	case entry.TableOutcome:
+		var o entry.Outcome
+		err := o.Unmarshal(e.Value)
+		return when(o.Committed != 0, fmt.Sprintf(": attempt %d committed", o.Committed)+results(o.Results)) +
+			when(o.Applied != 0, fmt.Sprintf(": attempt %d applied", o.Applied)) + when(o.ResultsLost, " (results lost)"), err
+	case entry.TableState:
+		var s entry.State
+		err := s.Unmarshal(e.Value)
+		return fmt.Sprintf(" life %d, index %d, %d writes", s.Incarnation, s.Index, s.Writes) + when(s.Floor > 0, ", floor "+Time(s.Floor)), err
+	}
+	return "", nil
+}
+
+func effect(e *entry.Effect) string {
+	switch e.Kind {
+	case entry.EffectAdd:
+		return fmt.Sprintf("(%s%+d)", Key(e.Key), e.Delta)
+	case entry.EffectDelete:
+		return fmt.Sprintf("(%s deleted)", Key(e.Key))
+	}
+	return fmt.Sprintf("(%s=%s)", Key(e.Key), Value(entry.Type(e.Type), e.Value))
+}
+
+// Read prints a cold read in words.
+func Read(r *entry.Read) string {
+	switch r.Kind {
+	case entry.ReadRange:
+		return fmt.Sprintf("range %s@%d, limit %d", SpanName(r.Span), r.Index, r.Limit)
+	case entry.ReadRow:
+		return fmt.Sprintf("%s %s", r.Table, rowName(r.Table, r.Key))
+	case entry.ReadGarbage:
+		return fmt.Sprintf("garbage of %s@%d", SpanName(r.Span), r.Index)
+	}
+	return fmt.Sprintf("key %s@%d", Key(r.Key), r.Index)
+}
