@@ -1,0 +1,46 @@
+package kv
+
+import "time"
+
+// The limits of what a client may ask for. Exceeding one is InvalidArgument
+// and names the limit; none of them is ever met by cutting something short.
+const (
+	// MaxKeyBytes bounds a key; the least is 1.
+	MaxKeyBytes = 4 << 10
+	// MaxValueBytes bounds a value; it may be empty.
+	MaxValueBytes = 1 << 20
+	// MaxTxnBytes bounds the keys and values of one transaction together.
+	MaxTxnBytes = 16 << 20
+	// MaxTxnOps bounds the operations of one transaction, and the keys that
+	// its delete-ranges remove.
+	MaxTxnOps = 10_000
+	// MaxScanLimit bounds the pairs that one scan operation returns.
+	MaxScanLimit = 10_000
+	// MaxShards bounds the shards of a cluster, the hot one included. Shard
+	// ids are two bytes in keys; the bound is far lower because each shard
+	// is a goroutine on some node and an entry of every vector clock.
+	MaxShards = 1024
+	// MaxNodes bounds the first members of a cluster.
+	MaxNodes = 128
+	// Slots is the number of hash slots that keys fall into.
+	Slots = 4096
+	// MaxRecordResultBytes is how much of a transaction's results its record
+	// keeps for enquiries about a lost answer. Above it the outcome is told
+	// without the results.
+	MaxRecordResultBytes = 4 << 10
+)
+
+// Defaults of the protocol's times (docs/protocol.md says what each is for).
+const (
+	MaxTxnAge          = 60 * time.Second
+	DefaultRetention   = 10 * time.Minute
+	DefaultRepeat      = 50 * time.Millisecond
+	DefaultMarkGrace   = 5 * time.Millisecond
+	DefaultLiveness    = time.Second
+	DefaultPhaseTime   = 2 * time.Millisecond
+	DefaultPhaseCount  = 64
+	DefaultIdleGrace   = time.Second
+	DefaultScanKeep    = time.Minute
+	DefaultMaxWaiters  = 4096
+	DefaultMaxInFlight = 16384
+)

@@ -1,0 +1,139 @@
+package kv
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// The methods below make the identities custom types of the generated
+// messages (gogoproto.customtype): fixed-size big-endian bytes inside a
+// protobuf bytes field, so that stored ids sort by age. A zero value is
+// written as zero bytes and an empty field reads as zero.
+
+func wrongSize(what string, got, want int) error {
+	return fmt.Errorf("kv: %s of %d bytes, want %d", what, got, want)
+}
+
+// Size is the encoded size in bytes.
+func (id TxnID) Size() int { return txnIDSize }
+
+// Marshal gives the encoding.
+func (id TxnID) Marshal() ([]byte, error) {
+	b := make([]byte, txnIDSize)
+	id.put(b)
+	return b, nil
+}
+
+// MarshalTo encodes into b, which has room for Size bytes.
+func (id TxnID) MarshalTo(b []byte) (int, error) {
+	id.put(b)
+	return txnIDSize, nil
+}
+
+// Unmarshal reads what Marshal wrote.
+func (id *TxnID) Unmarshal(b []byte) error {
+	if len(b) == 0 {
+		*id = TxnID{}
+		return nil
+	}
+	if len(b) != txnIDSize {
+		return wrongSize("transaction id", len(b), txnIDSize)
+	}
+	id.get(b)
+	return nil
+}
+
+// Size is the encoded size in bytes.
+func (r TxnRef) Size() int { return txnRefSize }
+
+// Marshal gives the encoding.
+func (r TxnRef) Marshal() ([]byte, error) {
+	b := make([]byte, txnRefSize)
+	_, err := r.MarshalTo(b)
+	return b, err
+}
+
+// MarshalTo encodes into b, which has room for Size bytes.
+func (r TxnRef) MarshalTo(b []byte) (int, error) {
+	r.TxnID.put(b)
+	binary.BigEndian.PutUint32(b[txnIDSize:], r.Attempt)
+	return txnRefSize, nil
+}
+
+// Unmarshal reads what Marshal wrote.
+func (r *TxnRef) Unmarshal(b []byte) error {
+	if len(b) == 0 {
+		*r = TxnRef{}
+		return nil
+	}
+	if len(b) != txnRefSize {
+		return wrongSize("transaction attempt", len(b), txnRefSize)
+	}
+	r.TxnID.get(b)
+	r.Attempt = binary.BigEndian.Uint32(b[txnIDSize:])
+	return nil
+}
+
+// Size is the encoded size in bytes.
+func (v Version) Size() int { return versionSize }
+
+// Marshal gives the encoding.
+func (v Version) Marshal() ([]byte, error) {
+	b := make([]byte, versionSize)
+	_, err := v.MarshalTo(b)
+	return b, err
+}
+
+// MarshalTo encodes into b, which has room for Size bytes.
+func (v Version) MarshalTo(b []byte) (int, error) {
+	binary.BigEndian.PutUint32(b, v.Moves)
+	binary.BigEndian.PutUint16(b[4:], uint16(v.Shard))
+	binary.BigEndian.PutUint64(b[6:], v.Write)
+	return versionSize, nil
+}
+
+// Unmarshal reads what Marshal wrote.
+func (v *Version) Unmarshal(b []byte) error {
+	if len(b) == 0 {
+		*v = Version{}
+		return nil
+	}
+	if len(b) != versionSize {
+		return wrongSize("version", len(b), versionSize)
+	}
+	v.Moves = binary.BigEndian.Uint32(b)
+	v.Shard = ShardID(binary.BigEndian.Uint16(b[4:]))
+	v.Write = binary.BigEndian.Uint64(b[6:])
+	return nil
+}
+
+// Size is the encoded size in bytes.
+func (e Epoch) Size() int { return epochSize }
+
+// Marshal gives the encoding.
+func (e Epoch) Marshal() ([]byte, error) {
+	b := make([]byte, epochSize)
+	_, err := e.MarshalTo(b)
+	return b, err
+}
+
+// MarshalTo encodes into b, which has room for Size bytes.
+func (e Epoch) MarshalTo(b []byte) (int, error) {
+	binary.BigEndian.PutUint64(b, uint64(e.Incarnation))
+	binary.BigEndian.PutUint64(b[8:], e.Count)
+	return epochSize, nil
+}
+
+// Unmarshal reads what Marshal wrote.
+func (e *Epoch) Unmarshal(b []byte) error {
+	if len(b) == 0 {
+		*e = Epoch{}
+		return nil
+	}
+	if len(b) != epochSize {
+		return wrongSize("epoch", len(b), epochSize)
+	}
+	e.Incarnation = Incarnation(binary.BigEndian.Uint64(b))
+	e.Count = binary.BigEndian.Uint64(b[8:])
+	return nil
+}

@@ -1,0 +1,139 @@
+package vclock
+
+import (
+	"encoding/hex"
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// drawClock draws a clock together with its twin, a plain map.
+func drawClock(t *rapid.T, name string) (*Clock, map[kv.ShardID]kv.Index) {
+	c, twin := &Clock{}, map[kv.ShardID]kv.Index{}
+	for range rapid.IntRange(0, 8).Draw(t, name) {
+		s := kv.ShardID(rapid.SampledFrom([]uint16{3, 0, 1, 2, 200, 65535}).Draw(t, "shard"))
+		i := kv.Index(rapid.SampledFrom([]uint64{1, 0, 2, 3, 300, 1<<64 - 1}).Draw(t, "index"))
+		c.Raise(s, i)
+		if i > twin[s] {
+			twin[s] = i
+		}
+	}
+	return c, twin
+}
+
+// same holds a clock against its twin.
+func same(t *rapid.T, c *Clock, twin map[kv.ShardID]kv.Index) {
+	last := -1
+	seen := map[kv.ShardID]kv.Index{}
+	for _, e := range c.Entries() {
+		require.Greater(t, int(e.Shard), last, "entries are in order, each shard once")
+		last = int(e.Shard)
+		seen[e.Shard] = e.Index
+		require.NotZero(t, e.Index, "zero is what is not mentioned")
+	}
+	require.Equal(t, twin, seen)
+	for s := range twin {
+		require.Equal(t, twin[s], c.At(s))
+	}
+	require.Zero(t, c.At(4711))
+}
+
+func TestClocksAgainstMaps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, ta := drawClock(t, "a")
+		b, tb := drawClock(t, "b")
+		same(t, a, ta)
+		covers := true
+		merged := maps.Clone(ta)
+		for s, i := range tb {
+			covers = covers && ta[s] >= i
+			merged[s] = max(merged[s], i)
+		}
+		require.Equal(t, covers, a.Covers(b))
+		before := a.Clone()
+		a.Merge(b)
+		same(t, a, merged)
+		same(t, before, ta)
+		require.True(t, a.Covers(before) && a.Covers(b))
+		require.Equal(t, covers, before.Covers(a), "a merge adds only what was not covered")
+	})
+}
+
+func TestEncodingReadsBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, twin := drawClock(t, "clock")
+		back, err := Decode(c.Encode())
+		require.NoError(t, err)
+		same(t, back, twin)
+		require.Equal(t, c.String(), back.String())
+	})
+}
+
+// TestGoldenTokens: clients keep tokens, so what was given out must be read
+// for ever.
+func TestGoldenTokens(t *testing.T) {
+	for token, want := range map[string]string{
+		"":                         "<>",
+		"01":                       "<>",
+		"010005":                   "<s0:5>",
+		"010005010703ac02":         "<s0:5 s1:7 s4:300>",
+		"01ffff0301":               "<s65535:1>",
+		"01800101":                 "<s128:1>",
+		"0101ffffffffffffffffff01": "<s1:18446744073709551615>",
+	} {
+		b, err := hex.DecodeString(token)
+		require.NoError(t, err)
+		c, err := Decode(b)
+		require.NoError(t, err, token)
+		require.Equal(t, want, c.String(), token)
+		if len(b) > 0 {
+			require.Equal(t, token, hex.EncodeToString(c.Encode()))
+		}
+	}
+}
+
+func TestForeignTokensAreRefused(t *testing.T) {
+	for name, token := range map[string]string{
+		"another format":                  "020005",
+		"a shard without an index":        "0100",
+		"a cut index":                     "0100ac",
+		"the same shard twice":            "0103050006",
+		"a shard beyond two bytes":        "0180800401",
+		"shards that add up to more":      "01ffff03010101",
+		"an index of zero":                "010000",
+		"a number of ten bytes and a bit": "0101ffffffffffffffffff02",
+		"a number written too long":       "01808000" + "01",
+	} {
+		b, err := hex.DecodeString(token)
+		require.NoError(t, err)
+		_, err = Decode(b)
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%s: %v", name, err)
+	}
+}
+
+// FuzzDecode: bytes are refused, or they are the one encoding of a clock.
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{"", "01", "010005010703ac02", "01ffff0301", "02", "0180800401", "010000"} {
+		b, err := hex.DecodeString(s)
+		require.NoError(f, err)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := Decode(b)
+		if err != nil {
+			require.Equal(t, kv.KindInvalid, kv.KindOf(err))
+			return
+		}
+		if len(b) > 0 {
+			require.Equal(t, b, c.Encode())
+		}
+		for i, e := range c.Entries() {
+			require.NotZero(t, e.Index)
+			require.True(t, i == 0 || c.Entries()[i-1].Shard < e.Shard)
+		}
+	})
+}
