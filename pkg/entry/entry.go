@@ -1,0 +1,143 @@
+// Package entry is what a shard writes to its log and reads back from it.
+//
+// The log is a list of effects, not of commands: each Entry sets or removes
+// one row, and replaying it is applying it. One Step of a shard yields some
+// entries, which become durable together or not at all. Rows live in tables:
+//
+//	version   user key, index  -> Value      what was visible from that index on
+//	prepared  attempt          -> Prepared   a participant's intents and locks
+//	record    attempt          -> Record     a commit that is not acknowledged by all
+//	outcome   id               -> Outcome    committed or applied; dropped below the floor
+//	fence     id               -> (empty)    no attempt will ever commit here; dropped below the floor
+//	state     (none)           -> State      the shard's counters
+//
+// A shard keeps in memory what it works on. What it misses it asks for with a
+// Read, which is answered as of the index of the step that asked.
+package entry
+
+import "github.com/linchpindb/linchpin/pkg/kv"
+
+// Table names a kind of rows. The numbers are part of stored keys.
+type Table byte
+
+const (
+	TableVersion  Table = 1
+	TablePrepared Table = 2
+	TableRecord   Table = 3
+	TableOutcome  Table = 4
+	TableState    Table = 5
+	TableFence    Table = 6
+)
+
+func (t Table) String() string {
+	switch t {
+	case TableVersion:
+		return "version"
+	case TablePrepared:
+		return "prepared"
+	case TableRecord:
+		return "record"
+	case TableOutcome:
+		return "outcome"
+	case TableState:
+		return "state"
+	case TableFence:
+		return "fence"
+	}
+	return "unknown"
+}
+
+// Action says what an Entry does.
+type Action byte
+
+const (
+	// Set writes a row.
+	Set Action = iota
+	// Delete removes a row (for versions: the one at exactly Index).
+	Delete
+	// DeleteBelow removes, in the version table, all versions of Key with an
+	// index below Index; in the other tables, all rows with keys below Key.
+	DeleteBelow
+)
+
+func (a Action) String() string { return [...]string{"set", "delete", "delete-below"}[a] }
+
+// Entry sets or removes rows of one table of one shard.
+type Entry struct {
+	Action Action
+	Table  Table
+	// Key is the user key, or the row's name: an encoded kv.TxnRef, an
+	// encoded kv.TxnID, or nothing.
+	Key []byte
+	// Index is used by the version table only.
+	Index kv.Index
+	// Value is the row, nil unless Action is Set.
+	Value []byte
+}
+
+// Group is what one shard appends in one step.
+type Group struct {
+	Shard   kv.ShardID
+	Entries []Entry
+}
+
+// ReadKind says what a Read looks for.
+type ReadKind byte
+
+const (
+	// ReadKey is the newest version of Key at or below Index.
+	ReadKey ReadKind = iota
+	// ReadRange is the newest versions at or below Index of the keys in Span,
+	// in order, without tombstones, at most Limit of them.
+	ReadRange
+	// ReadRow is a row of a table other than version.
+	ReadRow
+	// ReadGarbage walks at most Limit versions of the keys in Span, in
+	// order, and tells which keys have versions that nothing can see any
+	// more: those below the newest one at or below Index, and that one too
+	// when it is a tombstone.
+	ReadGarbage
+)
+
+// Read is a question that a shard cannot answer from memory.
+type Read struct {
+	// ID comes back in the result.
+	ID    uint64
+	Kind  ReadKind
+	Table Table
+	Key   []byte
+	Span  kv.Span
+	Index kv.Index
+	Limit int
+	// LimitBytes bounds the keys and values returned together, roughly: the
+	// row that passes it is the last. 0 is no bound.
+	LimitBytes int
+}
+
+// Row is one version, or one other row (then Index is 0).
+type Row struct {
+	Key   []byte
+	Index kv.Index
+	Value []byte
+}
+
+// Garbage is what ReadGarbage found for one key.
+type Garbage struct {
+	Key []byte
+	// Below: the versions with an index below it can go.
+	Below kv.Index
+}
+
+// ReadResult answers a Read. Rows belong to the receiver.
+type ReadResult struct {
+	ID   uint64
+	Kind ReadKind
+	// Rows has at most one element for ReadKey and ReadRow. A tombstone is
+	// returned as a row for ReadKey.
+	Rows    []Row
+	Garbage []Garbage
+	// Resume is where to go on when a limit was met, nil when all was seen.
+	Resume []byte
+	// Err is set when the store could not be read; it is a *kv.Error.
+	Err error
+}
