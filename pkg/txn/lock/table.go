@@ -1,0 +1,239 @@
+package lock
+
+import (
+	"math"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+// Table is a shard's lock table. The zero Table is not usable; see New.
+//
+// Invariants (Check tells which is broken):
+//  1. no two owners hold incompatible modes on overlapping spans;
+//  2. the waiters of an entry are in the order of age;
+//  3. an entry without holders and waiters is not in the table;
+//  4. every grant is listed with its owner, and every owner has grants;
+//  5. after Next has returned nil, no waiting request is grantable.
+type Table struct {
+	opt    Options
+	keys   map[string]*entry
+	ranges []*rangeHold
+	// rangeWaiters are the requests with a range among their needs, by age.
+	rangeWaiters []*Request
+	rangesDirty  bool
+	owners       map[kv.TxnRef]*owner
+	// waiters are all waiting requests in the order of arrival.
+	waiters []*Request
+	dirty   []*entry
+	marks   []Mark
+	// due is when some waiting request is to be looked at, or earlier.
+	due      int64
+	number   uint64
+	sequence uint64
+	counters Counters
+}
+
+// New makes an empty table.
+func New(opt Options) *Table {
+	return &Table{opt: opt.withDefaults(), keys: map[string]*entry{}, owners: map[kv.TxnRef]*owner{}, due: math.MaxInt64}
+}
+
+// Counters tells what the table did so far.
+func (t *Table) Counters() Counters { return t.counters }
+
+// Waiting is the number of waiting requests.
+func (t *Table) Waiting() int { return len(t.waiters) }
+
+// Held is the number of transactions that hold a lock.
+func (t *Table) Held() int { return len(t.owners) }
+
+// Acquire asks for r.Needs, which Normalize has sorted. A request that is
+// Waiting belongs to the table until Next returns it or Cancel or Release
+// removes it.
+func (t *Table) Acquire(now int64, r *Request) Decision {
+	r.since, r.waited, r.cause, r.grants = now, 0, nil, nil
+	if t.grantable(now, r, r) {
+		t.grant(now, r)
+		return Granted
+	}
+	if r.NoWait {
+		t.counters.Died++
+		return Died
+	}
+	if len(t.waiters) >= t.opt.MaxWaiters {
+		t.counters.Full++
+		return Full
+	}
+	t.counters.Waits++
+	t.enqueue(r)
+	t.markBlockers(now, r)
+	return Waiting
+}
+
+// Next returns a waiting request that has become grantable and is granted
+// now, nil when there is none. The caller runs it, which may release more,
+// and calls Next again.
+func (t *Table) Next(now int64) *Request {
+	for len(t.dirty) > 0 || t.rangesDirty {
+		if t.rangesDirty {
+			if r := t.nextOf(now, t.rangeWaiters); r != nil {
+				return r
+			}
+			t.rangesDirty = false
+		}
+		if len(t.dirty) == 0 {
+			break
+		}
+		e := t.dirty[0]
+		if r := t.nextOf(now, e.waiters); r != nil {
+			return r
+		}
+		e.dirty = false
+		t.dirty = t.dirty[1:]
+		t.dropIfEmpty(e)
+	}
+	t.dirty = nil
+	return nil
+}
+
+// nextOf grants the oldest grantable request of a queue. It stops early
+// behind a waiter that excludes everything after it.
+func (t *Table) nextOf(now int64, queue []*Request) *Request {
+	for _, r := range queue {
+		if t.grantable(now, r, nil) {
+			t.unqueue(r)
+			r.waited = now - r.since
+			t.counters.WaitNanos += r.waited
+			t.grant(now, r)
+			return r
+		}
+	}
+	return nil
+}
+
+// Release gives up everything that txn holds and waits for.
+func (t *Table) Release(txn kv.TxnRef) {
+	for i := 0; i < len(t.waiters); {
+		if r := t.waiters[i]; r.Txn == txn {
+			t.Cancel(r)
+			continue
+		}
+		i++
+	}
+	t.ReleaseHeld(txn)
+}
+
+// ReleaseHeld gives up what txn holds; its waiting requests stay.
+func (t *Table) ReleaseHeld(txn kv.TxnRef) {
+	o := t.owners[txn]
+	if o == nil {
+		return
+	}
+	delete(t.owners, txn)
+	for _, e := range o.points {
+		e.holders = slices.DeleteFunc(e.holders, func(h holder) bool { return h.owner == o })
+		t.touch(e)
+	}
+	for _, rh := range o.ranges {
+		t.ranges = slices.DeleteFunc(t.ranges, func(x *rangeHold) bool { return x == rh })
+		t.touchSpan(rh.span)
+	}
+}
+
+// ReleaseReads gives up the read locks of txn and keeps the others.
+func (t *Table) ReleaseReads(txn kv.TxnRef) {
+	o := t.owners[txn]
+	if o == nil {
+		return
+	}
+	isRead := func(h holder) bool { return h.owner == o && h.mode == adt.ModeRead }
+	for _, e := range o.points {
+		e.holders = slices.DeleteFunc(e.holders, isRead)
+		t.touch(e)
+	}
+	for _, rh := range slices.Clone(o.ranges) {
+		if isRead(rh.holder) {
+			t.ranges = slices.DeleteFunc(t.ranges, func(x *rangeHold) bool { return x == rh })
+			t.touchSpan(rh.span)
+		}
+	}
+	o.points = slices.DeleteFunc(o.points, func(e *entry) bool {
+		return !slices.ContainsFunc(e.holders, func(h holder) bool { return h.owner == o })
+	})
+	o.ranges = slices.DeleteFunc(o.ranges, func(rh *rangeHold) bool { return isRead(rh.holder) })
+	if len(o.points)+len(o.ranges) == 0 {
+		delete(t.owners, txn)
+	}
+}
+
+// Cancel takes a waiting request out of the queue.
+func (t *Table) Cancel(r *Request) {
+	if r.waiting {
+		t.unqueue(r)
+	}
+}
+
+// Holds reports whether txn still holds exactly this grant.
+func (t *Table) Holds(txn kv.TxnRef, g Grant) bool {
+	o := t.owners[txn]
+	if o == nil {
+		return false
+	}
+	byHolding := t.opt.Mutants.Has(mutant.GrantByHolding)
+	match := func(h holder) bool {
+		return h.owner == o && (byHolding || h.number == g.Number && adt.Covers(h.mode, g.Mode))
+	}
+	if g.Span.IsPoint() {
+		e := t.keys[string(g.Span.Start)]
+		return e != nil && slices.ContainsFunc(e.holders, match)
+	}
+	return slices.ContainsFunc(o.ranges, func(rh *rangeHold) bool { return match(rh.holder) })
+}
+
+// Covered reports whether txn holds the mode, or a stronger one, on span.
+func (t *Table) Covered(txn kv.TxnRef, n Need) bool {
+	o := t.owners[txn]
+	return o != nil && t.covered(o, n)
+}
+
+// Shrink gives up the part from end on of a range lock that r was granted.
+// A lock that another request of the transaction was granted too stays as it
+// is: what that one has seen may lie behind end.
+func (t *Table) Shrink(r *Request, span kv.Span, end []byte) {
+	o := t.owners[r.Txn]
+	if o == nil {
+		return
+	}
+	for _, rh := range o.ranges {
+		own := rh.uses == 1 && slices.ContainsFunc(r.grants, func(g Grant) bool { return g.Number == rh.number })
+		if own && sameRange(rh.span, span) {
+			t.touchSpan(kv.Range(end, rh.span.End))
+			rh.span = kv.Range(rh.span.Start, end)
+		}
+	}
+}
+
+// SetPrepared says that txn has prepared here: from now on marks are for its
+// last agent, after the grace time.
+func (t *Table) SetPrepared(now int64, txn kv.TxnRef) {
+	if o := t.owners[txn]; o != nil {
+		o.prepared, o.preparedAt = true, now
+	}
+}
+
+// Force gives txn a lock without asking: for locks recovered from the log.
+func (t *Table) Force(txn kv.TxnRef, n Need) {
+	o := t.ownerOf(txn)
+	t.addGrant(0, o, n)
+	o.prepared = true
+}
+
+// Marks drains the marks that have become due.
+func (t *Table) Marks() []Mark {
+	m := t.marks
+	t.marks = nil
+	return m
+}

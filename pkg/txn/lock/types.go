@@ -1,0 +1,206 @@
+package lock
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+// Options are a table's bounds and times.
+type Options struct {
+	// MaxPhaseCount bounds the members of a phase while an older request
+	// waits. Default kv.DefaultPhaseCount.
+	MaxPhaseCount int
+	// MaxPhaseTime bounds its length. Default kv.DefaultPhaseTime.
+	MaxPhaseTime time.Duration
+	// Repeat is the time between two marks for one wait. Default
+	// kv.DefaultRepeat.
+	Repeat time.Duration
+	// Grace is how long a prepared holder is left alone. Default
+	// kv.DefaultMarkGrace.
+	Grace time.Duration
+	// Liveness is how long a wait lasts before the holders are pushed.
+	// Default kv.DefaultLiveness.
+	Liveness time.Duration
+	// MaxWaiters bounds the waiting requests; one more is refused. Default
+	// kv.DefaultMaxWaiters.
+	MaxWaiters int
+	// Mutants are the rules to break, in tests.
+	Mutants mutant.Set
+}
+
+func (o Options) withDefaults() Options {
+	def := func(p *time.Duration, d time.Duration) {
+		if *p == 0 {
+			*p = d
+		}
+	}
+	if o.MaxPhaseCount == 0 {
+		o.MaxPhaseCount = kv.DefaultPhaseCount
+	}
+	if o.MaxWaiters == 0 {
+		o.MaxWaiters = kv.DefaultMaxWaiters
+	}
+	def(&o.MaxPhaseTime, kv.DefaultPhaseTime)
+	def(&o.Repeat, kv.DefaultRepeat)
+	def(&o.Grace, kv.DefaultMarkGrace)
+	def(&o.Liveness, kv.DefaultLiveness)
+	return o
+}
+
+// Need is a mode on a span.
+type Need struct {
+	Span kv.Span
+	Mode adt.Mode
+}
+
+// Normalize sorts needs and joins those of one span.
+func Normalize(needs []Need) []Need {
+	if len(needs) < 2 {
+		return needs
+	}
+	slices.SortFunc(needs, func(a, b Need) int {
+		if c := bytes.Compare(a.Span.Start, b.Span.Start); c != 0 {
+			return c
+		}
+		if a.Span.IsPoint() != b.Span.IsPoint() {
+			return cmp.Compare(boolInt(b.Span.IsPoint()), boolInt(a.Span.IsPoint()))
+		}
+		return bytes.Compare(a.Span.End, b.Span.End)
+	})
+	out := needs[:1]
+	for _, n := range needs[1:] {
+		last := &out[len(out)-1]
+		if last.Span.IsPoint() == n.Span.IsPoint() && bytes.Equal(last.Span.Start, n.Span.Start) && bytes.Equal(last.Span.End, n.Span.End) {
+			last.Mode = adt.Join(last.Mode, n.Mode)
+			continue
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Request asks for all of Needs at once.
+type Request struct {
+	Txn   kv.TxnRef
+	Needs []Need
+	// Instant: granted means "run now"; nothing is held afterwards.
+	Instant bool
+	// NoWait: the transaction is marked and dies rather than wait.
+	NoWait bool
+	// Tag is the caller's, to find its own again.
+	Tag any
+	// Absent tells whether a key does not exist; it is asked only for the
+	// mutant RangeLocksPresentOnly and may be nil.
+	Absent func(key []byte) bool
+
+	// spared are holders that had just prepared when r came; only for the
+	// mutant MarksOnce.
+	spared   []*owner
+	since    int64
+	nextMark int64
+	nextPush int64
+	waiting  bool
+	// cause is what stood in the way first.
+	cause    []byte
+	causeTxn kv.TxnRef
+	grants   []Grant
+	waited   int64
+	sequence uint64
+}
+
+// Grants are the locks that a granted request was given; none if Instant.
+func (r *Request) Grants() []Grant { return r.grants }
+
+// Waiting reports whether the request stands in the queue.
+func (r *Request) Waiting() bool { return r.waiting }
+
+// Waited is how long the request waited, in nanoseconds, for which key and
+// behind whom; zero if it did not wait.
+func (r *Request) Waited() (nanos int64, key []byte, holder kv.TxnRef) {
+	return r.waited, r.cause, r.causeTxn
+}
+
+// Grant is a lock that was given.
+type Grant struct {
+	Span   kv.Span
+	Mode   adt.Mode
+	Number uint64
+}
+
+// Decision is what becomes of a request at once.
+type Decision uint8
+
+const (
+	// Granted: it holds what it needs (Instant: run it now).
+	Granted Decision = iota
+	// Waiting: it stands in the queue; Next will return it.
+	Waiting
+	// Died: NoWait, and it would have had to wait.
+	Died
+	// Full: the queue has MaxWaiters requests.
+	Full
+)
+
+func (d Decision) String() string { return [...]string{"granted", "waiting", "died", "full"}[d] }
+
+// Mark says that Holder stands in the way of By, which is older.
+type Mark struct {
+	Holder, By kv.TxnRef
+	// Prepared: the mark is for the holder's last agent.
+	Prepared bool
+}
+
+// Counters count what the table did; they only rise.
+type Counters struct {
+	Granted, Waits, Marks, Died, Full uint64
+	// WaitNanos is the time that granted requests had waited.
+	WaitNanos int64
+}
+
+// holder is one grant as it stands in an entry.
+type holder struct {
+	owner  *owner
+	mode   adt.Mode
+	number uint64
+}
+
+// owner is a transaction with grants in the table.
+type owner struct {
+	txn        kv.TxnRef
+	points     []*entry
+	ranges     []*rangeHold
+	prepared   bool
+	preparedAt int64
+}
+
+// entry is the state of one key.
+type entry struct {
+	key     string
+	holders []holder
+	// waiters are by age, oldest first.
+	waiters []*Request
+	dirty   bool
+	// the running phase
+	phaseSince int64
+	phaseCount int
+}
+
+type rangeHold struct {
+	span kv.Span
+	holder
+	// uses counts the requests that were granted this lock.
+	uses int
+}

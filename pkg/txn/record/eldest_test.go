@@ -1,0 +1,95 @@
+package record
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+func TestEldestComesFirst(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := eldest[int64]{time: func(v int64) int64 { return v }}
+		var twin []int64
+		for _, v := range rapid.SliceOf(rapid.Int64Range(-20, 20)).Draw(t, "pushes, and pops where negative") {
+			if v < 0 && len(twin) > 0 {
+				require.Equal(t, twin[0], h.pop())
+				twin = twin[1:]
+				continue
+			}
+			h.push(v)
+			twin = append(twin, v)
+			slices.Sort(twin)
+		}
+		require.Equal(t, len(twin), h.len())
+	})
+}
+
+// TestMemoryNeverForgetsInSilence: whatever falls out, nobody is told that an
+// attempt is new which was decided here.
+func TestMemoryNeverForgetsInSilence(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := NewMemory(rapid.IntRange(1, 6).Draw(t, "limit"), mutant.Set{})
+		committed, killed := map[kv.TxnID]bool{}, map[kv.TxnRef]bool{}
+		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 39), 1, 60).Draw(t, "ends") {
+			txn := kv.TxnRef{TxnID: kv.TxnID{Time: int64(n / 4), Rand: uint64(n / 2 % 2)}, Attempt: uint32(1 + n%2)}
+			if n%3 == 0 {
+				m.Finish(txn.TxnID, Finished{Committed: txn.Attempt})
+				committed[txn.TxnID] = true
+			} else {
+				m.Kill(txn, nil)
+				killed[txn] = true
+			}
+		}
+		for id := range committed {
+			require.True(t, m.Finished(id) != Finished{} || !m.Complete(id), "%v is committed, and memory claims to be complete", id)
+		}
+		for txn := range killed {
+			_, known := m.Dead(txn)
+			require.True(t, known || m.Presumed(txn), "%v is dead, and memory takes it for new", txn)
+		}
+		finished, dead, _ := m.Len()
+		require.LessOrEqual(t, max(finished, dead), m.limit)
+		require.Equal(t, []int{finished, dead}, []int{m.order.len(), m.deadOrder.len()}, "what is forgotten leaves nothing behind")
+	})
+}
+
+func TestCheckNoticesWhatIsBroken(t *testing.T) {
+	a, b := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 2}
+	for _, test := range []struct {
+		says  string
+		spoil func(*Table)
+	}{
+		{"both committed", func(tb *Table) {
+			tb.Add(0, a, 1, Committed).Missing = []kv.ShardID{1}
+			tb.Add(0, b, 1, Committed).Missing = []kv.ShardID{1}
+		}},
+		{"acknowledged by all, and kept", func(tb *Table) { tb.Add(0, a, 1, Committed) }},
+		{"without a piece", func(tb *Table) { tb.Add(0, a, 1, Parked) }},
+		{"not in the memory", func(tb *Table) { tb.Add(0, a, 1, Aborted) }},
+	} {
+		tb := NewTable()
+		require.NoError(t, tb.Check())
+		test.spoil(tb)
+		require.ErrorContains(t, tb.Check(), test.says)
+	}
+}
+
+func TestRecordsAreFoundByID(t *testing.T) {
+	tb := NewTable()
+	a := tb.Add(5, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, 3, Heard)
+	b := tb.Add(6, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 2}, 3, Heard)
+	tb.Add(7, kv.TxnRef{TxnID: kv.TxnID{Time: 2}, Attempt: 1}, 3, Heard)
+	require.Equal(t, []*Record{a, b}, tb.Of(a.Txn.TxnID))
+	require.Equal(t, 3, tb.Len())
+	tb.Remove(a)
+	require.Equal(t, []*Record{b}, tb.Of(a.Txn.TxnID))
+	require.Nil(t, tb.Get(a.Txn))
+	tb.Remove(b)
+	require.Empty(t, tb.Of(a.Txn.TxnID))
+	require.Equal(t, 1, tb.Len())
+}

@@ -1,0 +1,219 @@
+package record
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/test/golden"
+)
+
+// TestGolden runs the scripts in testdata. The verbs:
+//
+//	A heard | parked s1 s2        makes the record, or parks it
+//	A vote s1 yes 1.3 | yes held | no
+//	A commit                      waits for acknowledgements
+//	A ack s1 | remove             from now on it is for the memory
+//	A finish | applied | kill | fence | forget-fences
+//	A ask                         what the memory says
+//
+// After each step the records and the memory's floors are printed.
+func TestGolden(t *testing.T) {
+	golden.Run(t, "testdata", func() *golden.Script {
+		s := &script{}
+		return &golden.Script{New: s.start, Do: s.do, After: s.after}
+	})
+}
+
+type script struct {
+	t *Table
+	m *Memory
+}
+
+func (s *script) start(options map[string]string) error {
+	limit := 100
+	if v, ok := options["memory"]; ok {
+		var err error
+		if limit, err = strconv.Atoi(v); err != nil {
+			return err
+		}
+	}
+	s.t, s.m = NewTable(), NewMemory(limit, mutant.Set{})
+	return nil
+}
+
+func (s *script) do(line string) (string, error) {
+	words := strings.Fields(line)
+	txn, err := golden.Txn(words[0])
+	if err != nil {
+		return "", err
+	}
+	switch words[1] {
+	case "heard", "parked", "vote", "commit", "ack", "remove":
+		return s.record(txn, words[1], words[2:])
+	}
+	return s.memory(txn, words[1])
+}
+
+func shards(words []string) (out []kv.ShardID, err error) {
+	for _, w := range words {
+		id, err := golden.Shard(w)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, id)
+	}
+	return out, nil
+}
+
+func (s *script) record(txn kv.TxnRef, verb string, args []string) (string, error) {
+	r := s.t.Get(txn)
+	if r == nil {
+		if verb != "heard" && verb != "parked" {
+			return golden.Name(txn) + " has no record", nil
+		}
+		r = s.t.Add(0, txn, 1, Heard)
+	}
+	switch verb {
+	case "parked":
+		ids, err := shards(args)
+		r.State, r.Park = Parked, &msg.Park{Txn: txn, Participants: ids}
+		return "", err
+	case "vote":
+		return "", vote(r, args)
+	case "commit":
+		if !r.AllIn() {
+			return golden.Name(txn) + " must not commit: " + standing(r), nil
+		}
+		results, _, seen := r.Gathered()
+		out := fmt.Sprintf("%s commits with %d results, told to %v", golden.Name(txn), len(results), r.Told())
+		for _, i := range seen {
+			out += fmt.Sprintf(", %v is in its life %d", i.Shard, i.Incarnation)
+		}
+		r.State, r.Missing = Committed, append([]kv.ShardID(nil), r.Park.Participants...)
+		r.Drop()
+		return out, nil
+	case "ack":
+		ids, err := shards(args)
+		if err == nil && r.Acknowledged(ids[0]) {
+			s.t.Remove(r)
+			return golden.Name(txn) + " is acknowledged by all", nil
+		}
+		return "", err
+	case "remove":
+		out := fmt.Sprintf("to be told: %v", r.Told())
+		s.t.Remove(r)
+		return out, nil
+	}
+	return "", nil
+}
+
+func vote(r *Record, args []string) error {
+	id, err := golden.Shard(args[0])
+	if err != nil {
+		return err
+	}
+	v := &msg.Vote{Txn: r.Txn, Shard: id, Yes: args[1] == "yes", Incarnation: 1, Results: []msg.Result{{Seq: uint32(id)}}}
+	if len(args) > 2 && args[2] != "held" {
+		v.Sealed = true
+		_, err = fmt.Sscanf(args[2], "%d.%d", &v.Epoch.Incarnation, &v.Epoch.Count)
+	}
+	r.Vote(v)
+	return err
+}
+
+func (s *script) memory(txn kv.TxnRef, verb string) (string, error) {
+	switch verb {
+	case "finish":
+		s.m.Finish(txn.TxnID, Finished{Committed: txn.Attempt})
+	case "applied":
+		f := s.m.Finished(txn.TxnID)
+		f.Applied = txn.Attempt
+		s.m.Finish(txn.TxnID, f)
+	case "kill":
+		s.m.Kill(txn, &msg.Failure{Reason: msg.ReasonWounded})
+	case "fence":
+		s.m.Fence(txn.TxnID)
+	case "forget-fences":
+		s.m.DropFences(txn.Time)
+	case "ask":
+		return golden.Name(txn) + " is " + s.ask(txn), nil
+	default:
+		return "", fmt.Errorf("no verb %q", verb)
+	}
+	return "", nil
+}
+
+func (s *script) ask(txn kv.TxnRef) string {
+	var out []string
+	if f := s.m.Finished(txn.TxnID); f != (Finished{}) {
+		out = append(out, fmt.Sprintf("finished (committed attempt %d, applied %d)", f.Committed, f.Applied))
+	} else if !s.m.Complete(txn.TxnID) {
+		out = append(out, "perhaps committed: only the log knows")
+	}
+	if d, ok := s.m.Dead(txn); ok {
+		out = append(out, "dead ("+d.Failure.Reason.String()+")")
+	} else if s.m.Presumed(txn) {
+		out = append(out, "presumed dead")
+	}
+	if s.m.Fenced(txn.TxnID) {
+		out = append(out, "fenced")
+	}
+	if out == nil {
+		return "new"
+	}
+	return strings.Join(out, ", ")
+}
+
+func standing(r *Record) string {
+	out := r.State.String()
+	if r.Park != nil {
+		out += fmt.Sprintf(" of %v", r.Park.Participants)
+	}
+	for _, id := range r.Voters() {
+		v := r.votes[id]
+		switch {
+		case !v.Yes:
+			out += fmt.Sprintf(" %v:no", id)
+		case v.Sealed:
+			out += fmt.Sprintf(" %v:yes(%v)", id, v.Epoch)
+		default:
+			out += fmt.Sprintf(" %v:yes(held)", id)
+		}
+	}
+	if missing := r.Silent(); len(missing) > 0 {
+		out += fmt.Sprintf(" silent:%v", missing)
+	}
+	if len(r.Missing) > 0 {
+		out += fmt.Sprintf(" unacknowledged:%v", r.Missing)
+	}
+	if r.AllIn() {
+		out += " ALL IN"
+	}
+	return out
+}
+
+func (s *script) after() (string, error) {
+	var out []string
+	for _, r := range s.t.All() {
+		out = append(out, fmt.Sprintf("  %-4s%s", golden.Name(r.Txn), standing(r)))
+	}
+	finished, dead, fences := s.m.Len()
+	if finished+dead+fences > 0 {
+		out = append(out, fmt.Sprintf("  memory: %d finished, %d dead, %d fences; floors %s and %s", finished, dead, fences,
+			floor(s.m.finishedFloor), floor(s.m.deadFloor)))
+	}
+	return strings.Join(out, "\n"), s.t.Check()
+}
+
+// floor names the first transaction that is not below it.
+func floor(time int64) string {
+	if time == 0 {
+		return "none"
+	}
+	return golden.NameID(kv.TxnID{Time: time})
+}

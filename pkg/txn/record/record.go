@@ -1,0 +1,163 @@
+// Package record is the last agent's side of two-phase commit: the one record
+// that says what becomes of a transaction. It is pure bookkeeping; the shard
+// sends the messages and runs the piece.
+//
+//	        Vote                     Park                 all yes, sealed
+//	(none) ─────▶ Heard ──────────────────────▶ Parked ──────────────────▶ Ready
+//	   │            │ repeated vote, Cancel       │ no, mark, Cancel        │ runs
+//	   │ Park       ▼                             ▼                         ▼
+//	   └──────▶  Aborted ◀────────────────────────┴──────── fails ──── Committed
+//
+// A vote may arrive before the Park; a vote that is repeated before the Park,
+// a Cancel and an enquiry are questions, and presumed abort answers them: the
+// record becomes Aborted, which is the tombstone that a late Park dies on.
+// Nothing but the change to Committed is ever written to the log, and a
+// record that is not committed dies with its shard's incarnation.
+//
+// A Committed record stays until every participant has acknowledged. What is
+// finished goes to a Memory, which is bounded; docs/decisions/0004 tells how
+// a bounded memory and two floors keep a late duplicate from being executed
+// twice.
+package record
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// State is where a record stands.
+type State uint8
+
+const (
+	// Heard: some participant has voted; the Park has not come.
+	Heard State = iota
+	// Parked: votes are missing, or not sealed.
+	Parked
+	// Ready: only locks on this shard, or rows not in memory, are waited for.
+	Ready
+	// Committed: durable, and some participant has not acknowledged.
+	Committed
+	// Aborted for good.
+	Aborted
+)
+
+func (s State) String() string {
+	return [...]string{"heard", "parked", "ready", "committed", "aborted"}[s]
+}
+
+// Record is one attempt at its last agent.
+type Record struct {
+	Txn     kv.TxnRef
+	Gateway kv.NodeID
+	State   State
+	// Park is the message, from Parked on until the record is decided.
+	Park *msg.Park
+	// NoWait: the transaction is marked.
+	NoWait bool
+	// Since is when the record was made; Voted when the last vote came.
+	Since, Voted int64
+	// NextAsk is when to ask for missing votes (Parked), or to repeat the
+	// decision to those who have not acknowledged (Committed).
+	NextAsk int64
+	// Missing are the participants that have not acknowledged a commit.
+	Missing []kv.ShardID
+	// Task is the shard's, for the parked piece.
+	Task any
+
+	votes map[kv.ShardID]*msg.Vote
+	// before is an earlier record of the same transaction, for the table.
+	before *Record
+}
+
+// Counts reports whether a vote lets the transaction commit.
+func counts(v *msg.Vote) bool {
+	return v != nil && v.Yes && v.Sealed
+}
+
+// AllIn reports whether every participant has voted yes and is sealed.
+func (r *Record) AllIn() bool {
+	if r.Park == nil {
+		return false
+	}
+	for _, p := range r.Park.Participants {
+		if !counts(r.votes[p]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Vote takes a vote. Of two votes of one participant the one with the newer
+// epoch counts.
+func (r *Record) Vote(v *msg.Vote) {
+	if r.votes == nil {
+		r.votes = make(map[kv.ShardID]*msg.Vote, 2)
+	}
+	if old := r.votes[v.Shard]; old != nil && v.Epoch.Less(old.Epoch) {
+		return
+	}
+	r.votes[v.Shard] = v
+}
+
+// Voters lists who has voted, in order.
+func (r *Record) Voters() []kv.ShardID {
+	out := make([]kv.ShardID, 0, len(r.votes))
+	for s := range r.votes {
+		out = append(out, s)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Silent lists the participants whose vote is missing, in order.
+func (r *Record) Silent() []kv.ShardID {
+	var out []kv.ShardID
+	if r.Park != nil {
+		for _, p := range r.Park.Participants {
+			if r.votes[p] == nil {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// Told lists everybody who must hear the decision: the participants that the
+// Park named and whoever has voted, in order.
+func (r *Record) Told() []kv.ShardID {
+	out := r.Voters()
+	if r.Park != nil {
+		out = append(out, r.Park.Participants...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Gathered are the results that came with the votes, the longest wait that a
+// participant reported, and the participants' incarnations.
+func (r *Record) Gathered() (results []msg.Result, receipt msg.Receipt, seen []msg.Incarnated) {
+	for _, s := range r.Voters() {
+		v := r.votes[s]
+		results = append(results, v.Results...)
+		seen = append(seen, msg.Incarnated{Shard: s, Incarnation: v.Incarnation})
+		if v.Receipt.WaitedNanos > receipt.WaitedNanos {
+			receipt = v.Receipt
+		}
+	}
+	return results, receipt, seen
+}
+
+// Acknowledged strikes a participant off, and reports whether it was the
+// last.
+func (r *Record) Acknowledged(s kv.ShardID) bool {
+	r.Missing = slices.DeleteFunc(r.Missing, func(p kv.ShardID) bool { return p == s })
+	return len(r.Missing) == 0
+}
+
+// Drop lets go of what a decided record no longer needs.
+func (r *Record) Drop() {
+	r.Park, r.Task = nil, nil
+	r.votes = nil
+}

@@ -1,0 +1,117 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Table holds a shard's records that are not finished.
+type Table struct {
+	// byID finds the newest record of a transaction's attempts, which leads to
+	// the others.
+	byID map[kv.TxnID]*Record
+	n    int
+}
+
+// NewTable makes an empty table.
+func NewTable() *Table {
+	return &Table{byID: map[kv.TxnID]*Record{}}
+}
+
+// Get finds an attempt's record, nil if there is none.
+func (t *Table) Get(txn kv.TxnRef) *Record {
+	r := t.byID[txn.TxnID]
+	for r != nil && r.Txn != txn {
+		r = r.before
+	}
+	return r
+}
+
+// Of lists the records of a transaction's attempts in the order in which they
+// were made. The slice is a copy.
+func (t *Table) Of(id kv.TxnID) (out []*Record) {
+	for r := t.byID[id]; r != nil; r = r.before {
+		out = append(out, r)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// Add makes a record.
+func (t *Table) Add(now int64, txn kv.TxnRef, gateway kv.NodeID, s State) *Record {
+	r := &Record{Txn: txn, Gateway: gateway, State: s, Since: now}
+	t.Insert(r)
+	return r
+}
+
+// Insert is Add for a record that the caller has made, of an attempt that has
+// none.
+func (t *Table) Insert(r *Record) {
+	r.before = t.byID[r.Txn.TxnID]
+	t.byID[r.Txn.TxnID] = r
+	t.n++
+}
+
+// Remove forgets a record.
+func (t *Table) Remove(r *Record) {
+	id := r.Txn.TxnID
+	switch first := t.byID[id]; {
+	case first == r && r.before == nil:
+		delete(t.byID, id)
+	case first == r:
+		t.byID[id] = r.before
+	default:
+		for first != nil && first.before != r {
+			first = first.before
+		}
+		if first == nil {
+			return // it was removed before
+		}
+		first.before = r.before
+	}
+	r.before = nil
+	t.n--
+}
+
+// Len is the number of records.
+func (t *Table) Len() int { return t.n }
+
+// All lists the records in the order of age.
+func (t *Table) All() []*Record {
+	out := make([]*Record, 0, t.n)
+	for _, r := range t.byID {
+		for ; r != nil; r = r.before {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Record) int { return a.Txn.CompareAge(b.Txn) })
+	return out
+}
+
+// Check holds the table against its invariants: at most one attempt of an id
+// is committed, a committed record waits for somebody, and a parked one has
+// its Park.
+func (t *Table) Check() error {
+	committed := map[kv.TxnID]kv.TxnRef{}
+	for _, r := range t.All() {
+		switch r.State {
+		case Committed:
+			if o, ok := committed[r.Txn.TxnID]; ok {
+				return fmt.Errorf("record: %v and %v are both committed", o, r.Txn)
+			}
+			committed[r.Txn.TxnID] = r.Txn
+			if len(r.Missing) == 0 {
+				return fmt.Errorf("record: %v is committed, acknowledged by all, and kept", r.Txn)
+			}
+		case Parked, Ready:
+			if r.Park == nil {
+				return fmt.Errorf("record: %v is %v without a piece", r.Txn, r.State)
+			}
+		case Aborted:
+			return fmt.Errorf("record: %v is aborted and not in the memory", r.Txn)
+		}
+	}
+	return nil
+}
