@@ -1,0 +1,149 @@
+package hotshard
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// TestSlotsNeverChange: a key's slot decides where its data lies. If one of
+// these changes, every store there is loses its keys.
+func TestSlotsNeverChange(t *testing.T) {
+	for _, test := range []struct {
+		key  string
+		slot int
+	}{
+		{"a", 3675}, {"key", 820}, {"user:1", 243}, {"user:2", 1290}, {"{user:1}:cart", 243},
+		{"account/0000000001", 3240}, {"\x00", 1896}, {"\xff\xff\xff", 1116}, {"{}x", 1125}, {"zeta-000000000017", 2488},
+	} {
+		require.Equal(t, test.slot, Slot([]byte(test.key)), "%q", test.key)
+	}
+}
+
+// TestPlacementNeverChanges: nor does the way from slots to shards, for the
+// default of 8 shards and for numbers that do not divide the slots.
+func TestPlacementNeverChanges(t *testing.T) {
+	for shards, want := range map[int]string{
+		1: "0 0 0 0 0 0", 3: "2 0 0 0 2 1", 8: "7 1 0 2 6 3", 100: "89 20 5 31 79 46", 1023: "917 204 60 322 809 473",
+	} {
+		r, err := NewRouter(shards, 1, nil)
+		require.NoError(t, err)
+		got := ""
+		for _, k := range []string{"a", "key", "user:1", "user:2", "account/0000000001", "\x00"} {
+			got += fmt.Sprint(uint16(r.Shard([]byte(k))), " ")
+		}
+		require.Equal(t, want, got[:len(got)-1], "%d shards", shards)
+	}
+}
+
+func TestTags(t *testing.T) {
+	for _, test := range []struct{ name, key, tag string }{
+		{"without braces it is the whole key", "user:1", "user:1"},
+		{"the part in braces", "{user:1}:cart", "user:1"},
+		{"wherever it stands", "cart:{user:1}", "user:1"},
+		{"an empty tag is none", "{}:cart", "{}:cart"},
+		{"an empty tag is none, even with another behind", "{}{user:1}", "{}{user:1}"},
+		{"an open brace is a letter", "{user:1", "{user:1"},
+		{"so is a closing one", "user:1}", "user:1}"},
+		{"the wrong way round", "}user:1{", "}user:1{"},
+		{"only the first counts", "{a}{b}", "a"},
+		{"up to the first closing brace", "{{a}}", "{a"},
+		{"any bytes", "x{\x00\xff}y", "\x00\xff"},
+	} {
+		require.Equal(t, test.tag, string(Tag([]byte(test.key))), test.name)
+	}
+}
+
+func TestKeysOfOneTagShareAShard(t *testing.T) {
+	r, err := NewRouter(64, 3, nil)
+	require.NoError(t, err)
+	rapid.Check(t, func(t *rapid.T) {
+		tag := rapid.StringN(1, 8, -1).Filter(func(s string) bool { return !bytes.ContainsRune([]byte(s), '}') }).Draw(t, "tag")
+		before := rapid.StringMatching(`[a-z:]*`).Draw(t, "before")
+		after := rapid.String().Draw(t, "after")
+		require.Equal(t, r.Shard([]byte("{"+tag+"}")), r.Shard([]byte(before+"{"+tag+"}"+after)))
+	})
+}
+
+// TestEveryKeyIsOnOneShard: every key is on exactly one shard, on an ordinary
+// one if it is not in the hot map and on the hot one if it is.
+func TestEveryKeyIsOnOneShard(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 1, 6), 1, 20).Draw(t, "keys")
+		hot := keys[:rapid.IntRange(0, len(keys)).Draw(t, "hot")]
+		shards, nodes := rapid.IntRange(1, kv.MaxShards-1).Draw(t, "shards"), rapid.IntRange(1, 7).Draw(t, "nodes")
+		r, err := NewRouter(shards, nodes, hot)
+		require.NoError(t, err)
+		require.Equal(t, shards+1, r.Shards())
+		for _, k := range keys {
+			s := r.Shard(k)
+			isHot := slices.ContainsFunc(hot, func(h []byte) bool { return bytes.Equal(h, k) })
+			require.Equal(t, isHot, s == r.HotShard(), "%q", k)
+			require.Less(t, int(s), r.Shards())
+			require.Equal(t, s, r.Shard(bytes.Clone(k)), "it is the bytes that count")
+			n := r.Node(s)
+			require.True(t, n >= 1 && int(n) <= r.Nodes())
+		}
+		require.True(t, slices.IsSortedFunc(r.HotKeys(), bytes.Compare))
+		require.LessOrEqual(t, len(r.HotKeys()), len(hot))
+		for s := range kv.ShardID(r.Shards() - 1) {
+			require.True(t, r.Hotter(r.HotShard(), s) && !r.Hotter(s, r.HotShard()), "nothing is hotter than the hot shard")
+		}
+	})
+}
+
+// TestShardsAreEven: with slots in equal runs, no shard has more than one slot
+// more than another.
+func TestShardsAreEven(t *testing.T) {
+	for _, shards := range []int{1, 2, 3, 7, 8, 100, 1023} {
+		r, err := NewRouter(shards, 1, nil)
+		require.NoError(t, err)
+		slots := map[kv.ShardID]int{}
+		keyOf := map[int][]byte{}
+		for i := 0; len(keyOf) < kv.Slots; i++ {
+			k := fmt.Appendf(nil, "k%d", i)
+			keyOf[Slot(k)] = k
+		}
+		for _, k := range keyOf {
+			slots[r.Shard(k)]++
+		}
+		require.Len(t, slots, shards, "every shard has some")
+		for s, n := range slots {
+			require.InDelta(t, float64(kv.Slots)/float64(shards), float64(n), 1, "shard %v of %d", s, shards)
+		}
+	}
+}
+
+func TestNodesAreEven(t *testing.T) {
+	r, err := NewRouter(8, 3, nil)
+	require.NoError(t, err)
+	count := map[kv.NodeID]int{}
+	for s := range kv.ShardID(r.Shards()) {
+		count[r.Node(s)]++
+	}
+	require.Equal(t, map[kv.NodeID]int{1: 3, 2: 3, 3: 3}, count)
+}
+
+func TestBadRoutersAreRefused(t *testing.T) {
+	for _, test := range []struct {
+		shards, nodes int
+		hot           string
+		says          string
+	}{
+		{0, 1, "k", "0 shards, want 1 to 1023"},
+		{kv.MaxShards, 1, "k", "1024 shards, want 1 to 1023"},
+		{1, 0, "k", "0 nodes, want 1 to 128"},
+		{1, kv.MaxNodes + 1, "k", "129 nodes"},
+		{1, 1, "", "hot key: Invalid: the key is empty"},
+	} {
+		_, err := NewRouter(test.shards, test.nodes, [][]byte{[]byte(test.hot)})
+		require.ErrorContains(t, err, test.says)
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
+	}
+}

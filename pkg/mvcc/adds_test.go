@@ -1,0 +1,84 @@
+package mvcc
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// itemView is one item as a transaction sees it.
+type itemView struct {
+	it  *Item
+	txn kv.TxnRef
+}
+
+func (v itemView) Value([]byte) (entry.Value, error) { return v.it.Value, nil }
+func (v itemView) Pending([]byte) (low, high int64)  { return PendingAdds(v.it.Intents, v.txn) }
+func (v itemView) Rows(uint32) (rows RangeRows)      { return rows }
+
+// TestCheckedAddsNeverLeave64Bits: adds are prepared next to each other and
+// decided in any order, any of them to be dropped. One that was let in can
+// always be made visible: when it is decided it is too late to refuse it.
+func TestCheckedAddsNeverLeave64Bits(t *testing.T) {
+	deltas := []int64{1, -1, 5, -5, math.MaxInt64, math.MinInt64, math.MaxInt64 / 2, math.MinInt64 / 2}
+	refused, shown := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := NewStore(0)
+		it := s.Pin([]byte("n"))
+		start := rapid.SampledFrom([]int64{0, math.MaxInt64 - 2, math.MinInt64 + 2}).Draw(t, "start")
+		s.Install(it, entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(start)}, 1, false)
+		for i := range rapid.IntRange(1, 25).Draw(t, "steps") {
+			if len(it.Intents) > 0 && rapid.Bool().Draw(t, "decide") {
+				in := rapid.SampledFrom(it.Intents).Draw(t, "whom")
+				it.RemoveIntents(in.Txn)
+				if rapid.Bool().Draw(t, "commit") {
+					_, err := s.Show(it, in.Effect, kv.Index(i+2), kv.Version{Write: 2})
+					require.NoError(t, err)
+					shown++
+				}
+				continue
+			}
+			txn := kv.TxnRef{TxnID: kv.TxnID{Time: int64(i + 1)}, Attempt: 1}
+			ops := make([]msg.Op, rapid.IntRange(1, 2).Draw(t, "adds"))
+			for j := range ops {
+				ops[j] = msg.Op{Kind: msg.OpAdd, Seq: uint32(j), Key: it.Key, Delta: rapid.SampledFrom(deltas).Draw(t, "delta")}
+			}
+			x := Exec(itemView{it, txn}, ops, func() kv.Version { return kv.Version{Write: 3} })
+			if x.Failure != nil {
+				require.Equal(t, kv.KindOutOfRange, kv.Kind(x.Failure.Kind), x.Failure.Text)
+				refused++
+				continue
+			}
+			it.AddIntent(txn, &x.Effects[0])
+		}
+	})
+	require.Positive(t, min(refused, shown))
+}
+
+// TestPendingAddsBeyond64Bits is what the test above found first: 1 and the
+// greatest number are under way, and their sum was cut off at the end of 64
+// bits as if it were exact. From 2 above the least number a third add then
+// seemed to fit.
+func TestPendingAddsBeyond64Bits(t *testing.T) {
+	s := NewStore(0)
+	it := s.Pin([]byte("n"))
+	s.Install(it, entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(math.MinInt64 + 2)}, 1, false)
+	for i, delta := range []int64{1, math.MaxInt64, math.MaxInt64 - 1} {
+		txn := kv.TxnRef{TxnID: kv.TxnID{Time: int64(i + 1)}, Attempt: 1}
+		x := Exec(itemView{it, txn}, []msg.Op{{Kind: msg.OpAdd, Key: it.Key, Delta: delta}}, nil)
+		if i == 2 {
+			require.NotNil(t, x.Failure)
+			require.Equal(t, kv.KindOutOfRange, kv.Kind(x.Failure.Kind))
+			return
+		}
+		require.Nil(t, x.Failure)
+		it.AddIntent(txn, &x.Effects[0])
+	}
+}

@@ -1,0 +1,422 @@
+package mvcc
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// View is what operations see.
+type View interface {
+	// Value is the newest visible value of a key.
+	Value(key []byte) (entry.Value, error)
+	// Pending is the least and the greatest sum that the undecided adds of
+	// other transactions on a key may come to; the ends of 64 bits stand for
+	// everything beyond them as well.
+	Pending(key []byte) (low, high int64)
+	// Rows is the answer to the cold read of a range operation, by Op.Seq.
+	Rows(seq uint32) RangeRows
+}
+
+// RangeRows is what a range held when its lock was taken.
+type RangeRows struct {
+	Rows []RangeRow
+	// Resume is where the rest begins, nil if there is none.
+	Resume []byte
+}
+
+// RangeRow is one existing key of a range.
+type RangeRow struct {
+	Key   []byte
+	Value entry.Value
+	// Index is when Value became visible.
+	Index kv.Index
+}
+
+// Execution is what a piece did.
+type Execution struct {
+	Effects []entry.Effect
+	Results []msg.Result
+	// Failure ends the whole transaction; then the rest is nothing.
+	Failure *msg.Failure
+}
+
+// fewWrites is up to how many writes of a piece are found by looking at each.
+// Somewhat arbitrary: a map of so few costs more than it saves.
+const fewWrites = 8
+
+type execution struct {
+	view    View
+	version func() kv.Version
+	// out.Effects are the piece's writes so far, one per key, in the order of
+	// their first writes. The version of an add is not made here.
+	out Execution
+	// place finds a key's effect, once there are more than a few.
+	place map[string]int
+}
+
+// Exec runs ops in order. Each put and delete is given an identity by
+// version; an add gets its own when it becomes visible.
+func Exec(view View, ops []msg.Op, version func() kv.Version) Execution {
+	return ExecInto(nil, view, ops, version)
+}
+
+// ExecInto is Exec with room for the effects, which it uses from the start.
+func ExecInto(room []entry.Effect, view View, ops []msg.Op, version func() kv.Version) Execution {
+	x := execution{view: view, version: version}
+	x.out.Effects = room[:0]
+	x.out.Results = make([]msg.Result, 0, len(ops))
+	for i := range ops {
+		res, fail := x.op(&ops[i])
+		if fail != nil {
+			fail.Seq, fail.HasSeq = ops[i].Seq, true
+			return Execution{Failure: fail}
+		}
+		res.Seq = ops[i].Seq
+		x.out.Results = append(x.out.Results, res)
+	}
+	return x.out
+}
+
+// own is what the piece has done to a key, nil if nothing. It is valid until
+// the next write.
+func (x *execution) own(key []byte) *entry.Effect {
+	if x.place != nil {
+		if i, ok := x.place[string(key)]; ok {
+			return &x.out.Effects[i]
+		}
+		return nil
+	}
+	for i := range x.out.Effects {
+		if e := &x.out.Effects[i]; bytes.Equal(e.Key, key) {
+			return e
+		}
+	}
+	return nil
+}
+
+func fail(kind kv.Kind, key []byte, format string, args ...any) *msg.Failure {
+	return &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kind), Key: key, Text: fmt.Sprintf(format, args...)}
+}
+
+// value is a key as this piece sees it: its own writes over the visible one.
+func (x *execution) value(key []byte) (entry.Value, *msg.Failure) {
+	p := x.own(key)
+	if p != nil && p.Kind != entry.EffectAdd {
+		return x.over(p, entry.Value{})
+	}
+	v, err := x.view.Value(key)
+	if err != nil {
+		return v, fail(kv.KindOf(err), key, "%v", err)
+	}
+	if p != nil {
+		return x.over(p, v)
+	}
+	return v, nil
+}
+
+// plus is a counter, or nothing, with a delta added.
+func (x *execution) plus(key []byte, v entry.Value, delta int64) (entry.Value, *msg.Failure) {
+	n := int64(0)
+	if v.Exists() {
+		if v.Type != adt.Counter {
+			return v, wrongType(key, v, "add", adt.Counter)
+		}
+		var err error
+		if n, err = adt.DecodeCounter(v.Payload); err != nil {
+			return v, fail(kv.KindOf(err), key, "%v", err)
+		}
+	}
+	sum, ok := adt.Sum(n, delta)
+	if !ok {
+		return v, fail(kv.KindOutOfRange, key, "the counter stands at %d; adding %d would leave 64 bits", n, delta)
+	}
+	return entry.Value{Type: adt.Counter, Version: unborn, Payload: adt.EncodeCounter(sum)}, nil
+}
+
+// unborn stands for the version of a counter that the piece itself has added
+// to: its identity is made when it becomes visible. No condition can name it.
+var unborn = kv.Version{Moves: math.MaxUint32, Shard: math.MaxUint16, Write: math.MaxUint64}
+
+func wrongType(key []byte, v entry.Value, method string, want entry.Type) *msg.Failure {
+	return fail(kv.KindWrongType, key, "the key holds a %s; %s is for a %s", adt.TypeName(v.Type), method, adt.TypeName(want))
+}
+
+// write notes an effect, in the place of an earlier one on the same key.
+func (x *execution) write(e entry.Effect) {
+	if old := x.own(e.Key); old != nil {
+		e.Key = old.Key
+		*old = e
+		return
+	}
+	x.out.Effects = append(x.out.Effects, e)
+	switch n := len(x.out.Effects); {
+	case x.place != nil:
+		x.place[string(e.Key)] = n - 1
+	case n > fewWrites:
+		x.place = make(map[string]int, 2*n)
+		for i := range x.out.Effects {
+			x.place[string(x.out.Effects[i].Key)] = i
+		}
+	}
+}
+
+func (x *execution) op(op *msg.Op) (msg.Result, *msg.Failure) {
+	switch op.Kind {
+	case msg.OpGet:
+		return x.get(op)
+	case msg.OpRequire:
+		_, f := x.expect(op)
+		return msg.Result{}, f
+	case msg.OpPut, msg.OpDelete:
+		return x.put(op)
+	case msg.OpAdd:
+		return msg.Result{}, x.add(op)
+	case msg.OpAddGet:
+		return x.addGet(op)
+	case msg.OpScan:
+		return x.scan(op)
+	case msg.OpDeleteRange:
+		return x.deleteRange(op)
+	case msg.OpLockRange:
+		return msg.Result{}, nil
+	}
+	return msg.Result{}, fail(kv.KindInvalid, op.Key, "operation %d does not exist", op.Kind)
+}
+
+func (x *execution) get(op *msg.Op) (msg.Result, *msg.Failure) {
+	v, f := x.value(op.Key)
+	if f != nil || !v.Exists() {
+		return msg.Result{}, f
+	}
+	if p := x.own(op.Key); p != nil && p.Kind == entry.EffectAdd {
+		v.Version = kv.Version{} // the sum with its own add has no identity yet
+	}
+	return msg.Result{Found: true, Type: uint32(v.Type), Value: v.Payload, Version: v.Version}, nil
+}
+
+// standing is what a key is at the moment, in words.
+func standing(v entry.Value) string {
+	switch {
+	case !v.Exists():
+		return "absent"
+	case v.Version == unborn:
+		return "changed by this transaction"
+	}
+	return "at version " + v.Version.String()
+}
+
+// expect tells whether what op expects of its key holds.
+func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
+	v, f := x.value(op.Key)
+	if f != nil || op.Expect == msg.ExpectNothing {
+		return v, f
+	}
+	switch op.Expect {
+	case msg.ExpectExists:
+		if !v.Exists() {
+			f = fail(kv.KindCondition, op.Key, "the key is required to exist and is %s", standing(v))
+		}
+	case msg.ExpectAbsent:
+		if v.Exists() {
+			f = fail(kv.KindCondition, op.Key, "the key is required to be absent and is %s", standing(v))
+		}
+	case msg.ExpectValue:
+		if !v.Exists() || !bytes.Equal(v.Payload, op.ExpectValue) {
+			f = fail(kv.KindCondition, op.Key, "the key does not have the expected value; it is %s", standing(v))
+		}
+	case msg.ExpectVersion:
+		if !v.Exists() || v.Version != op.ExpectVersion {
+			f = fail(kv.KindCondition, op.Key, "the key is expected at version %v and is %s", op.ExpectVersion, standing(v))
+		}
+	}
+	if f != nil && v.Exists() {
+		f.Current = &msg.Pair{Key: op.Key, Value: v.Payload, Type: uint32(v.Type), Version: v.Version}
+		if v.Version == unborn {
+			f.Current.Version = kv.Version{} // as in get
+		}
+	} else if f != nil {
+		f.Current = &msg.Pair{Key: op.Key, Type: uint32(entry.TypeDeleted)}
+	}
+	return v, f
+}
+
+func (x *execution) put(op *msg.Op) (msg.Result, *msg.Failure) {
+	v, f := x.expect(op)
+	if f != nil {
+		return msg.Result{}, f
+	}
+	res := msg.Result{Found: v.Exists()}
+	if op.Kind == msg.OpDelete {
+		res.Version = x.version()
+		x.write(entry.Effect{Key: op.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: res.Version})
+		return res, nil
+	}
+	if v.Exists() && v.Type != adt.Register {
+		return res, wrongType(op.Key, v, "put", adt.Register)
+	}
+	res.Version = x.version()
+	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: uint32(adt.Register), Value: op.Value, Version: res.Version})
+	return res, nil
+}
+
+// add is blind. It is refused where it might leave 64 bits whichever of the
+// undecided adds commit, so that a visible add never does.
+func (x *execution) add(op *msg.Op) *msg.Failure {
+	p := x.own(op.Key)
+	if p != nil && p.Kind != entry.EffectAdd {
+		_, f := x.addGet(op)
+		return f
+	}
+	v, f := x.value(op.Key)
+	if f == nil {
+		v, f = x.plus(op.Key, v, op.Delta)
+	}
+	if f != nil {
+		return f
+	}
+	low, high := x.view.Pending(op.Key)
+	n, _ := adt.DecodeCounter(v.Payload)
+	if _, ok := adt.Sum(n, high); !ok || high == math.MaxInt64 {
+		return fail(kv.KindOutOfRange, op.Key, "with the increments under way the counter might leave 64 bits")
+	}
+	if _, ok := adt.Sum(n, low); !ok || low == math.MinInt64 {
+		return fail(kv.KindOutOfRange, op.Key, "with the decrements under way the counter might leave 64 bits")
+	}
+	delta := op.Delta
+	if p != nil {
+		sum, ok := adt.Sum(p.Delta, delta)
+		if !ok {
+			return fail(kv.KindOutOfRange, op.Key, "the transaction's own increments leave 64 bits")
+		}
+		delta = sum
+	}
+	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectAdd, Type: uint32(adt.Counter), Delta: delta})
+	return nil
+}
+
+func (x *execution) addGet(op *msg.Op) (msg.Result, *msg.Failure) {
+	v, f := x.value(op.Key)
+	if f == nil {
+		v, f = x.plus(op.Key, v, op.Delta)
+	}
+	if f != nil {
+		return msg.Result{}, f
+	}
+	e := entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: uint32(adt.Counter), Value: v.Payload, Version: x.version()}
+	x.write(e)
+	return msg.Result{Found: true, Type: e.Type, Value: e.Value, Version: e.Version}, nil
+}
+
+// visible is the range as this piece sees it, in order. What the piece has
+// added to is told by the range too: the key alone may not have been read.
+func (x *execution) visible(op *msg.Op) ([]RangeRow, []byte, *msg.Failure) {
+	found := x.view.Rows(op.Seq)
+	rows := make([]RangeRow, 0, len(found.Rows))
+	span := op.Span()
+	under := map[string]entry.Value{}
+	for _, r := range found.Rows {
+		if x.own(r.Key) == nil {
+			rows = append(rows, r)
+		} else {
+			under[string(r.Key)] = r.Value
+		}
+	}
+	for i := range x.out.Effects {
+		p := &x.out.Effects[i]
+		if !span.Contains(p.Key) || found.Resume != nil && bytes.Compare(p.Key, found.Resume) >= 0 {
+			continue
+		}
+		v, f := x.over(p, under[string(p.Key)])
+		if f != nil {
+			return nil, nil, f
+		}
+		if v.Exists() {
+			rows = append(rows, RangeRow{Key: p.Key, Value: v})
+		}
+	}
+	slices.SortFunc(rows, func(a, b RangeRow) int { return bytes.Compare(a.Key, b.Key) })
+	return rows, found.Resume, nil
+}
+
+// over is what a write of the piece makes of a value.
+func (x *execution) over(p *entry.Effect, v entry.Value) (entry.Value, *msg.Failure) {
+	switch p.Kind {
+	case entry.EffectPut:
+		return entry.Value{Type: entry.Type(p.Type), Version: p.Version, Payload: p.Value}, nil
+	case entry.EffectDelete:
+		return entry.Value{Type: entry.TypeDeleted, Version: p.Version}, nil
+	}
+	return x.plus(p.Key, v, p.Delta)
+}
+
+func (x *execution) scan(op *msg.Op) (msg.Result, *msg.Failure) {
+	rows, resume, f := x.visible(op)
+	if f != nil {
+		return msg.Result{}, f
+	}
+	if limit := ScanLimit(op); len(rows) > limit {
+		resume = rows[limit].Key
+		rows = rows[:limit]
+	}
+	res := msg.Result{Found: len(rows) > 0, Resume: resume, Pairs: make([]msg.Pair, len(rows))}
+	for i, r := range rows {
+		res.Pairs[i] = msg.Pair{Key: r.Key, Value: r.Value.Payload, Type: uint32(r.Value.Type), Version: r.Value.Version}
+		if p := x.own(r.Key); p != nil && p.Kind == entry.EffectAdd {
+			res.Pairs[i].Version = kv.Version{} // as in get
+		}
+	}
+	return res, nil
+}
+
+func (x *execution) deleteRange(op *msg.Op) (msg.Result, *msg.Failure) {
+	rows, resume, f := x.visible(op)
+	if f != nil {
+		return msg.Result{}, f
+	}
+	if resume != nil || len(rows) > kv.MaxTxnOps {
+		return msg.Result{}, fail(kv.KindInvalid, op.Key, "the range holds more than %d keys on one shard; delete it in parts", kv.MaxTxnOps)
+	}
+	for _, r := range rows {
+		x.write(entry.Effect{Key: r.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: x.version()})
+	}
+	return msg.Result{Found: len(rows) > 0, Count: uint64(len(rows))}, nil
+}
+
+// ScanLimit is how many pairs a scan operation may return.
+func ScanLimit(op *msg.Op) int {
+	if op.Limit == 0 || op.Limit > kv.MaxScanLimit {
+		return kv.MaxScanLimit
+	}
+	return int(op.Limit)
+}
+
+// PendingAdds sums the undecided adds among intents, leaving out txn's own. The
+// sums stop at the ends of 64 bits.
+func PendingAdds(intents []Intent, txn kv.TxnRef) (low, high int64) {
+	clamp := func(a, b int64) int64 {
+		if s, ok := adt.Sum(a, b); ok {
+			return s
+		}
+		if a < 0 {
+			return math.MinInt64
+		}
+		return math.MaxInt64
+	}
+	for _, i := range intents {
+		switch {
+		case i.Txn == txn || i.Effect.Kind != entry.EffectAdd:
+		case i.Effect.Delta < 0:
+			low = clamp(low, i.Effect.Delta)
+		default:
+			high = clamp(high, i.Effect.Delta)
+		}
+	}
+	return low, high
+}

@@ -1,0 +1,349 @@
+package mvcc
+
+import (
+	"flag"
+	"maps"
+	"math"
+	"math/big"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// TestMain has rapid try more inputs than it does by default: they are cheap.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set("3000"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// cell is a key of the twin.
+type cell struct {
+	exists bool
+	typ    entry.Type
+	text   string
+	n      int64
+	ver    kv.Version
+	// fixed: the transaction itself has written it, so that other
+	// transactions' adds do not matter; added: it has only added to it.
+	fixed, added bool
+	delta        int64
+}
+
+func (c cell) payload() string {
+	if c.typ == adt.Counter {
+		return string(adt.EncodeCounter(c.n))
+	}
+	return c.text
+}
+
+// world is a store of a few keys as plain Go, with what Exec needs to see.
+type world struct {
+	cells     map[string]cell
+	low, high map[string]int64
+	ops       []msg.Op
+	versions  uint64
+}
+
+var worldKeys = []string{"a", "b", "c", "d", "e", "f"}
+
+func (w *world) Value(key []byte) (entry.Value, error) {
+	c, ok := w.cells[string(key)]
+	if !ok {
+		return entry.Value{}, nil
+	}
+	if !c.exists {
+		return entry.Value{Type: entry.TypeDeleted, Version: c.ver}, nil
+	}
+	return entry.Value{Type: c.typ, Version: c.ver, Payload: []byte(c.payload())}, nil
+}
+
+func (w *world) Pending(key []byte) (low, high int64) { return w.low[string(key)], w.high[string(key)] }
+
+// Rows reads a range as a shard does: a scan may lose rows to the piece's own
+// deletes, so as many more are read.
+func (w *world) Rows(seq uint32) (out RangeRows) {
+	op := &w.ops[seq]
+	limit := math.MaxInt
+	if op.Kind == msg.OpScan {
+		limit = ScanLimit(op)
+		for _, o := range w.ops {
+			if o.Kind == msg.OpDelete && op.Span().Contains(o.Key) {
+				limit++
+			}
+		}
+	}
+	for _, k := range worldKeys {
+		v, _ := w.Value([]byte(k))
+		if !v.Exists() || !op.Span().Contains([]byte(k)) {
+			continue
+		}
+		if len(out.Rows) == limit {
+			out.Resume = kv.Next(out.Rows[limit-1].Key)
+			break
+		}
+		out.Rows = append(out.Rows, RangeRow{Key: []byte(k), Value: v, Index: 1})
+	}
+	return out
+}
+
+func (w *world) version() kv.Version {
+	w.versions++
+	return kv.Version{Shard: 1, Write: w.versions}
+}
+
+func drawWorld(t *rapid.T) *world {
+	w := &world{cells: map[string]cell{}, low: map[string]int64{}, high: map[string]int64{}}
+	for _, k := range worldKeys {
+		c := cell{exists: true, ver: w.version()}
+		switch rapid.SampledFrom([]int{2, 0, 1, 3, 4}).Draw(t, "state of "+k) {
+		case 0:
+			continue
+		case 1:
+			c.exists = false
+		case 2:
+			c.typ, c.text = adt.Register, rapid.SampledFrom([]string{"x", "", "y"}).Draw(t, "text")
+		default:
+			c.typ, c.n = adt.Counter, rapid.SampledFrom([]int64{0, 5, math.MaxInt64 - 3, math.MinInt64 + 3}).Draw(t, "count")
+		}
+		w.cells[k] = c
+		w.low[k] = rapid.SampledFrom([]int64{0, 0, -2, math.MinInt64}).Draw(t, "low")
+		w.high[k] = rapid.SampledFrom([]int64{0, 0, 2, math.MaxInt64}).Draw(t, "high")
+	}
+	return w
+}
+
+func drawOps(t *rapid.T, w *world) {
+	kinds := []msg.OpKind{msg.OpPut, msg.OpGet, msg.OpAdd, msg.OpScan, msg.OpDelete, msg.OpAddGet, msg.OpRequire, msg.OpScan, msg.OpDeleteRange, msg.OpLockRange}
+	for i := range rapid.IntRange(1, 8).Draw(t, "operations") {
+		k := rapid.SampledFrom(worldKeys).Draw(t, "key")
+		op := msg.Op{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Seq: uint32(i), Key: []byte(k)}
+		switch {
+		case op.IsRange():
+			op.End = []byte(rapid.SampledFrom([]string{"d", "", "f", "b"}).Draw(t, "end"))
+			op.Limit = uint32(rapid.IntRange(0, 4).Draw(t, "limit"))
+		case op.Kind == msg.OpAdd || op.Kind == msg.OpAddGet:
+			op.Delta = rapid.SampledFrom([]int64{1, -1, 3, 4, -4, math.MaxInt64, math.MinInt64}).Draw(t, "delta")
+		case op.Kind == msg.OpRequire || rapid.IntRange(0, 3).Draw(t, "condition") == 0:
+			op.Expect = msg.Expect(rapid.IntRange(1, 4).Draw(t, "expect"))
+			op.ExpectValue = []byte(rapid.SampledFrom([]string{"x", ""}).Draw(t, "expected"))
+			op.ExpectVersion = w.cells[k].ver
+		}
+		op.Value = []byte(rapid.SampledFrom([]string{"x", "new"}).Draw(t, "value"))
+		w.ops = append(w.ops, op)
+	}
+}
+
+// fits adds numbers of any size; nil is more than 64 bits hold.
+func fits(ns ...int64) bool {
+	sum := new(big.Int)
+	for _, n := range ns {
+		sum.Add(sum, big.NewInt(n))
+	}
+	return sum.IsInt64()
+}
+
+// do is what the operation means: what it returns and how it fails.
+func (w *world) do(op *msg.Op, version func() kv.Version) (res msg.Result, failed kv.Kind) {
+	k := string(op.Key)
+	c := w.cells[k]
+	switch op.Kind {
+	case msg.OpGet:
+		if c.exists {
+			res = msg.Result{Found: true, Type: uint32(c.typ), Value: []byte(c.payload()), Version: c.shown()}
+		}
+	case msg.OpRequire:
+		return res, w.holds(op, c)
+	case msg.OpPut, msg.OpDelete:
+		if failed = w.holds(op, c); failed != 0 {
+			return res, failed
+		}
+		if op.Kind == msg.OpPut && c.exists && c.typ != adt.Register {
+			return res, kv.KindWrongType
+		}
+		res = msg.Result{Found: c.exists, Version: version()}
+		w.cells[k] = cell{exists: op.Kind == msg.OpPut, typ: adt.Register, text: string(op.Value), ver: res.Version, fixed: true}
+	case msg.OpAdd, msg.OpAddGet:
+		return w.add(op, c, version)
+	case msg.OpScan:
+		return msg.Result{}, 0 // see scanned
+	case msg.OpDeleteRange:
+		for _, k := range worldKeys {
+			if op.Span().Contains([]byte(k)) && w.cells[k].exists {
+				w.cells[k] = cell{fixed: true, ver: version()}
+				res.Count++
+			}
+		}
+		res.Found = res.Count > 0
+	}
+	return res, 0
+}
+
+// shown is the version that is told: an own add has none yet.
+func (c cell) shown() kv.Version {
+	if c.added {
+		return kv.Version{}
+	}
+	return c.ver
+}
+
+func (w *world) holds(op *msg.Op, c cell) kv.Kind {
+	ok := true
+	switch op.Expect {
+	case msg.ExpectExists:
+		ok = c.exists
+	case msg.ExpectAbsent:
+		ok = !c.exists
+	case msg.ExpectValue:
+		ok = c.exists && c.payload() == string(op.ExpectValue)
+	case msg.ExpectVersion:
+		ok = c.exists && !c.added && c.ver == op.ExpectVersion
+	}
+	if ok {
+		return 0
+	}
+	return kv.KindCondition
+}
+
+func (w *world) add(op *msg.Op, c cell, version func() kv.Version) (res msg.Result, failed kv.Kind) {
+	k := string(op.Key)
+	if c.exists && c.typ != adt.Counter {
+		return res, kv.KindWrongType
+	}
+	if !c.exists {
+		c.n = 0
+	}
+	if !fits(c.n, op.Delta) {
+		return res, kv.KindOutOfRange
+	}
+	next := cell{exists: true, typ: adt.Counter, n: c.n + op.Delta, fixed: true}
+	if op.Kind == msg.OpAdd && !c.fixed {
+		endless := w.low[k] == math.MinInt64 || w.high[k] == math.MaxInt64
+		if endless || !fits(next.n, w.low[k]) || !fits(next.n, w.high[k]) || !fits(c.delta, op.Delta) {
+			return res, kv.KindOutOfRange
+		}
+		next.fixed, next.added, next.delta = false, true, c.delta+op.Delta
+		w.cells[k] = next
+		return res, 0
+	}
+	next.ver = version()
+	if w.cells[k] = next; op.Kind == msg.OpAddGet {
+		res = msg.Result{Found: true, Type: uint32(adt.Counter), Value: []byte(next.payload()), Version: next.ver}
+	}
+	return res, 0
+}
+
+// scanned holds a scan's answer against everything that is there: it is a
+// beginning of it, as long as the limit allows, and Resume is where the rest
+// begins.
+func (w *world) scanned(t *rapid.T, op *msg.Op, res msg.Result, deletedRanges bool) {
+	var all []msg.Pair
+	for _, k := range worldKeys {
+		if c := w.cells[k]; c.exists && op.Span().Contains([]byte(k)) {
+			all = append(all, msg.Pair{Key: []byte(k), Value: []byte(c.payload()), Type: uint32(c.typ), Version: c.shown()})
+		}
+	}
+	n := len(res.Pairs)
+	require.LessOrEqual(t, n, min(len(all), ScanLimit(op)))
+	for i := range res.Pairs {
+		require.Equal(t, string(all[i].Value), string(res.Pairs[i].Value))
+		res.Pairs[i].Value, all[i].Value = nil, nil
+		require.Equal(t, all[i], res.Pairs[i])
+	}
+	require.Equal(t, n > 0, res.Found)
+	if res.Resume == nil {
+		require.Len(t, all, n, "a scan without a resume key has returned everything")
+		return
+	}
+	if !deletedRanges { // which may hide all that was read
+		require.Equal(t, min(len(all), ScanLimit(op)), n, "a scan stops at its limit")
+	}
+	require.True(t, n == 0 || string(all[n-1].Key) < string(res.Resume))
+	require.True(t, n == len(all) || string(all[n].Key) >= string(res.Resume))
+}
+
+// TestExecAgainstPlainGo runs random lists of operations here and there.
+func TestExecAgainstPlainGo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		drawOps(t, w)
+		twin := &world{cells: maps.Clone(w.cells), low: w.low, high: w.high, versions: w.versions}
+		x := Exec(w, slices.Clone(w.ops), w.version)
+		deleted := false
+		for i := range w.ops {
+			op := &w.ops[i]
+			res, failed := twin.do(op, twin.version)
+			if failed != 0 {
+				require.NotNil(t, x.Failure, "%v of %q should fail with %v", op.Kind, op.Key, failed)
+				require.Equal(t, failed, kv.Kind(x.Failure.Kind), x.Failure.Text)
+				require.Equal(t, op.Seq, x.Failure.Seq)
+				require.True(t, x.Failure.HasSeq)
+				require.Empty(t, x.Effects, "all or nothing")
+				require.Empty(t, x.Results)
+				if failed == kv.KindCondition {
+					c, now := twin.cells[string(op.Key)], x.Failure.Current
+					require.Equal(t, c.exists, entry.Type(now.Type) != entry.TypeDeleted, "a failed condition tells what it met")
+					require.True(t, !c.exists || string(now.Value) == c.payload() && now.Version == c.shown())
+				}
+				return
+			}
+			if x.Failure != nil {
+				require.Greater(t, x.Failure.Seq, op.Seq, "%v fails and should not: %v", op.Kind, x.Failure)
+				continue
+			}
+			if op.Kind == msg.OpScan {
+				twin.scanned(t, op, x.Results[i], deleted)
+				continue
+			}
+			deleted = deleted || op.Kind == msg.OpDeleteRange
+			got := x.Results[i]
+			require.Equal(t, string(res.Value), string(got.Value))
+			res.Value, got.Value, res.Seq = nil, nil, op.Seq
+			require.Equal(t, res, got, "%v of %q", op.Kind, op.Key)
+		}
+		require.Nil(t, x.Failure)
+		w.show(t, x.Effects, twin)
+	})
+}
+
+// show makes the effects visible and compares every key.
+func (w *world) show(t *rapid.T, effects []entry.Effect, twin *world) {
+	seen := map[string]bool{}
+	for i := range effects {
+		e := &effects[i]
+		require.False(t, seen[string(e.Key)], "one effect a key")
+		seen[string(e.Key)] = true
+		require.Equal(t, e.Kind == entry.EffectAdd, e.Version.IsZero(), "an add gets its version later")
+		s := NewStore(0)
+		it := s.Pin(e.Key)
+		v, _ := w.Value(e.Key)
+		s.Install(it, v, 1, false)
+		v, err := s.Show(it, e, 2, kv.Version{Write: 77})
+		require.NoError(t, err)
+		require.Equal(t, it.Value, v)
+		require.EqualValues(t, 2, it.Index)
+		want := twin.cells[string(e.Key)]
+		require.Equal(t, want.exists, v.Exists(), "%q", e.Key)
+		require.True(t, want.added || v.Version == want.ver)
+		if want.exists {
+			require.Equal(t, want.typ, v.Type)
+			require.Equal(t, want.payload(), string(v.Payload))
+		}
+	}
+	for _, k := range worldKeys {
+		c := twin.cells[k]
+		require.Equal(t, c.fixed || c.added, seen[k], "%q", k)
+	}
+}

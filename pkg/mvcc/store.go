@@ -1,0 +1,194 @@
+package mvcc
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Intent is one prepared write on a key.
+type Intent struct {
+	Txn    kv.TxnRef
+	Effect *entry.Effect
+}
+
+// Item is a key in memory.
+type Item struct {
+	Key []byte
+	// Value is the newest visible one; only meaningful when Loaded.
+	Value entry.Value
+	// Index is when Value became visible, 0 if not known to this
+	// incarnation's memory or never.
+	Index  kv.Index
+	Loaded bool
+	// Loading is the read that was asked for it, 0 if none.
+	Loading uint64
+	Intents []Intent
+	// Step and Place say where the shard has last written the value: the
+	// step's number, and which of its entries it is.
+	Step  uint64
+	Place int
+	// Waiting are the callers to be told when it is loaded.
+	Waiting []any
+
+	pins int
+	// newer and older are the neighbours in the cache's order, itself when
+	// alone; nil while pinned.
+	newer, older *Item
+}
+
+// overhead approximates the bytes of an item beyond key and value.
+const overhead = 200
+
+func (it *Item) bytes() int { return overhead + 2*len(it.Key) + len(it.Value.Payload) }
+
+// Store is the memory of a shard's keys.
+type Store struct {
+	items map[string]*Item
+	// order is the ring of unpinned items, from the most recently used (its
+	// older) to the least (its newer).
+	order    Item
+	unpinned int
+	bytes    int // of unpinned items
+	limit    int
+}
+
+// NewStore makes a store whose unpinned items take about limit bytes.
+func NewStore(limit int) *Store {
+	s := &Store{items: map[string]*Item{}, limit: limit}
+	s.order.newer, s.order.older = &s.order, &s.order
+	return s
+}
+
+// cache puts an unpinned item in front of the order.
+func (s *Store) cache(it *Item) {
+	it.newer, it.older = &s.order, s.order.older
+	it.newer.older, it.older.newer = it, it
+	s.unpinned++
+	s.bytes += it.bytes()
+}
+
+// uncache takes it out again.
+func (s *Store) uncache(it *Item) {
+	it.newer.older, it.older.newer = it.older, it.newer
+	it.newer, it.older = nil, nil
+	s.unpinned--
+	s.bytes -= it.bytes()
+}
+
+// Len is the number of items.
+func (s *Store) Len() int { return len(s.items) }
+
+// Get finds a key that is in memory, nil if it is not.
+func (s *Store) Get(key []byte) *Item { return s.items[string(key)] }
+
+// Pin finds or makes the item of a key and keeps it until Unpin.
+func (s *Store) Pin(key []byte) *Item {
+	it := s.items[string(key)]
+	if it == nil {
+		it = &Item{Key: append([]byte(nil), key...)}
+		s.items[string(it.Key)] = it
+	}
+	if it.older != nil {
+		s.uncache(it)
+	}
+	it.pins++
+	return it
+}
+
+// Unpin gives back one Pin.
+func (s *Store) Unpin(it *Item) {
+	if it.pins--; it.pins > 0 {
+		return
+	}
+	if !it.Loaded {
+		delete(s.items, string(it.Key))
+		return
+	}
+	s.cache(it)
+	for s.bytes > s.limit && s.unpinned > 0 {
+		old := s.order.newer
+		s.uncache(old)
+		delete(s.items, string(old.Key))
+	}
+}
+
+// Install takes the answer to a read, unless a newer value has become visible
+// since it was asked for. It returns who waits for it.
+func (s *Store) Install(it *Item, v entry.Value, at kv.Index, stale bool) []any {
+	it.Loading = 0
+	if !it.Loaded || stale {
+		it.Value, it.Index, it.Loaded = v, at, true
+	}
+	w := it.Waiting
+	it.Waiting = nil
+	return w
+}
+
+// Show makes an effect visible at an index and returns the value it made.
+// The item is pinned by the caller and, for an add, loaded.
+func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version) (entry.Value, error) {
+	v := entry.Value{Type: entry.Type(e.Type), Version: e.Version, Payload: e.Value}
+	switch e.Kind {
+	case entry.EffectDelete:
+		v.Type, v.Payload = entry.TypeDeleted, nil
+	case entry.EffectAdd:
+		base := int64(0)
+		if it.Value.Exists() {
+			n, err := adt.DecodeCounter(it.Value.Payload)
+			if err != nil {
+				return v, err
+			}
+			base = n
+		}
+		sum, ok := adt.Sum(base, e.Delta)
+		if !ok {
+			return v, fmt.Errorf("mvcc: counter %q: %d + %d leaves 64 bits though it was checked", it.Key, base, e.Delta)
+		}
+		v = entry.Value{Type: adt.Counter, Version: version, Payload: adt.EncodeCounter(sum)}
+	}
+	it.Value, it.Index, it.Loaded = v, at, true
+	return v, nil
+}
+
+// AddIntent puts a prepared write on a key.
+func (it *Item) AddIntent(txn kv.TxnRef, e *entry.Effect) {
+	it.Intents = append(it.Intents, Intent{txn, e})
+}
+
+// RemoveIntents takes txn's prepared writes off a key.
+func (it *Item) RemoveIntents(txn kv.TxnRef) {
+	it.Intents = slices.DeleteFunc(it.Intents, func(i Intent) bool { return i.Txn == txn })
+}
+
+// Check holds the store against its invariants: pinned items are not in the
+// cache's order, unpinned ones are loaded and carry no intent.
+func (s *Store) Check() error {
+	bytes := 0
+	for k, it := range s.items {
+		switch {
+		case k != string(it.Key):
+			return fmt.Errorf("mvcc: item %q filed under %q", it.Key, k)
+		case it.pins > 0 && it.older != nil, it.pins <= 0 && it.older == nil:
+			return fmt.Errorf("mvcc: item %q has %d pins and cached=%v", it.Key, it.pins, it.older != nil)
+		case it.pins == 0 && (len(it.Intents) > 0 || !it.Loaded):
+			return fmt.Errorf("mvcc: unpinned item %q has %d intents, loaded=%v", it.Key, len(it.Intents), it.Loaded)
+		}
+		if it.pins == 0 {
+			bytes += it.bytes()
+		}
+	}
+	if bytes != s.bytes {
+		return fmt.Errorf("mvcc: cache counts %d bytes, holds %d", s.bytes, bytes)
+	}
+	return nil
+}
+
+// Pinned is the number of items that somebody needs.
+func (s *Store) Pinned() int { return len(s.items) - s.unpinned }
+
+// Bytes approximates the memory of the cached items.
+func (s *Store) Bytes() int { return s.bytes }

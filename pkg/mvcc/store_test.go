@@ -1,0 +1,265 @@
+package mvcc
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+func register(text string, write uint64) entry.Value {
+	return entry.Value{Type: adt.Register, Version: kv.Version{Write: write}, Payload: []byte(text)}
+}
+
+// cached puts a loaded key into the cache.
+func cached(s *Store, key, text string) {
+	it := s.Pin([]byte(key))
+	s.Install(it, register(text, 1), 1, false)
+	s.Unpin(it)
+}
+
+// TestStoreAgainstAList pins, loads and lets go at random; the twin is a list
+// of what is cached, most recently used first.
+func TestStoreAgainstAList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.IntRange(0, 5).Draw(t, "limit") * (overhead + 2 + 1)
+		s := NewStore(limit)
+		pins := map[string]int{}
+		loaded := map[string]bool{}
+		var recent []string
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			k := string(rune('a' + rapid.IntRange(0, 7).Draw(t, "key")))
+			switch {
+			case rapid.IntRange(0, 2).Draw(t, "verb") > 0:
+				it := s.Pin([]byte(k))
+				require.Equal(t, loaded[k], it.Loaded, "what was in memory is there, and nothing else is")
+				pins[k]++
+				recent = slices.DeleteFunc(recent, func(x string) bool { return x == k })
+				if rapid.Bool().Draw(t, "load") && !it.Loaded {
+					s.Install(it, register("v", 1), 1, false)
+					loaded[k] = true
+				}
+			case pins[k] > 0:
+				s.Unpin(s.Get([]byte(k)))
+				if pins[k]--; pins[k] > 0 {
+					break
+				}
+				if !loaded[k] {
+					break
+				}
+				recent = slices.Insert(recent, 0, k)
+				for len(recent)*(overhead+2+1) > limit {
+					delete(loaded, recent[len(recent)-1])
+					recent = recent[:len(recent)-1]
+				}
+			}
+			require.NoError(t, s.Check())
+			pinned := 0
+			for _, n := range pins {
+				pinned += min(n, 1)
+			}
+			require.Equal(t, pinned, s.Pinned())
+			require.Equal(t, pinned+len(recent), s.Len())
+			require.LessOrEqual(t, s.Bytes(), limit)
+			for _, k := range recent {
+				require.NotNil(t, s.Get([]byte(k)))
+			}
+		}
+	})
+}
+
+func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
+	s := NewStore(2 * (overhead + 2 + 1))
+	cached(s, "a", "1")
+	cached(s, "b", "1")
+	s.Unpin(s.Pin([]byte("a"))) // used again
+	cached(s, "c", "1")
+	require.NotNil(t, s.Get([]byte("a")))
+	require.Nil(t, s.Get([]byte("b")))
+	cached(s, "big", string(make([]byte, 1000)))
+	require.Zero(t, s.Len(), "what does not fit does not stay, whatever it drives out")
+}
+
+func TestAnAnswerIsVoidWhenAWriteWasQuicker(t *testing.T) {
+	s := NewStore(1 << 10)
+	it := s.Pin([]byte("k"))
+	it.Loading = 7
+	it.Waiting = []any{"A", "B"}
+	_, err := s.Show(it, &entry.Effect{Key: it.Key, Kind: entry.EffectPut, Value: []byte("new"), Version: kv.Version{Write: 5}}, 9, kv.Version{})
+	require.NoError(t, err)
+	require.Equal(t, []any{"A", "B"}, s.Install(it, register("old", 1), 3, false), "who waits is told, once")
+	require.Equal(t, "new", string(it.Value.Payload))
+	require.EqualValues(t, 9, it.Index)
+	require.Zero(t, it.Loading)
+	require.Empty(t, s.Install(it, register("old", 1), 3, false))
+	s.Install(it, register("old", 1), 3, true)
+	require.Equal(t, "old", string(it.Value.Payload), "the mutant takes a stale answer")
+}
+
+func TestShowOfAnAddThatCannotBe(t *testing.T) {
+	s := NewStore(1 << 10)
+	it := s.Pin([]byte("n"))
+	add := &entry.Effect{Key: it.Key, Kind: entry.EffectAdd, Delta: 1}
+	s.Install(it, entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(1<<63 - 1)}, 1, false)
+	_, err := s.Show(it, add, 2, kv.Version{Write: 2})
+	require.ErrorContains(t, err, "leaves 64 bits though it was checked")
+	it.Value = register("short", 1)
+	_, err = s.Show(it, add, 2, kv.Version{Write: 2})
+	require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
+}
+
+func TestIntentsAndPendingAdds(t *testing.T) {
+	ref := func(n int64) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: n}, Attempt: 1} }
+	it := &Item{Key: []byte("n")}
+	for i, delta := range []int64{5, -3, 7, -1 << 63, 1<<63 - 1} {
+		it.AddIntent(ref(int64(i)), &entry.Effect{Kind: entry.EffectAdd, Delta: delta})
+	}
+	it.AddIntent(ref(9), &entry.Effect{Kind: entry.EffectPut, Delta: 100})
+	low, high := PendingAdds(it.Intents, kv.TxnRef{})
+	require.EqualValues(t, []int64{-1 << 63, 1<<63 - 1}, []int64{low, high}, "sums stop at the ends")
+	it.RemoveIntents(ref(3))
+	it.RemoveIntents(ref(4))
+	low, high = PendingAdds(it.Intents, ref(0))
+	require.Equal(t, []int64{-3, 7}, []int64{low, high}, "without the asker's own")
+	it.RemoveIntents(ref(77))
+	require.Len(t, it.Intents, 4)
+}
+
+func TestCheckNoticesWhatIsBroken(t *testing.T) {
+	for says, spoil := range map[string]func(*Store){
+		"filed under":       func(s *Store) { s.items["x"] = s.items["b"]; delete(s.items, "b") },
+		"0 pins and":        func(s *Store) { s.items["a"].pins = 0 },
+		"1 pins and":        func(s *Store) { s.items["b"].pins = 1 },
+		"has 1 intents":     func(s *Store) { s.items["b"].AddIntent(kv.TxnRef{}, &entry.Effect{}) },
+		"0 intents, loaded": func(s *Store) { s.items["b"].Loaded = false },
+		"cache counts":      func(s *Store) { s.items["b"].Value.Payload = make([]byte, 500) },
+	} {
+		s := NewStore(1 << 10)
+		s.Pin([]byte("a"))
+		cached(s, "b", "1")
+		require.NoError(t, s.Check())
+		spoil(s)
+		require.ErrorContains(t, s.Check(), says)
+	}
+}
+
+// versions is what the log holds of one shard, for the model of garbage.
+type versions map[string]map[kv.Index]entry.Value
+
+func (v versions) apply(t *rapid.T, es []entry.Entry) {
+	for _, e := range es {
+		require.Equal(t, entry.TableVersion, e.Table)
+		vs := v[string(e.Key)]
+		switch e.Action {
+		case entry.Delete:
+			delete(vs, e.Index)
+		case entry.DeleteBelow:
+			for i := range vs {
+				if i < e.Index {
+					delete(vs, i)
+				}
+			}
+		default:
+			t.Fatalf("garbage is %v", e.Action)
+		}
+	}
+}
+
+// at reads all keys at an index.
+func (v versions) at(index kv.Index) string {
+	out := ""
+	for _, k := range worldKeys {
+		newest, val := kv.Index(0), entry.Value{}
+		for i, x := range v[k] {
+			if i <= index && i > newest {
+				newest, val = i, x
+			}
+		}
+		if val.Exists() {
+			out += fmt.Sprintf("%s=%s ", k, val.Payload)
+		}
+	}
+	return out
+}
+
+func (v versions) count() (n int) {
+	for _, vs := range v {
+		n += len(vs)
+	}
+	return n
+}
+
+// TestGarbageIsWhatNobodySees: collecting up to a horizon changes nothing that
+// a read at the horizon or above returns, and leaves nothing that none of them
+// could tell the difference of.
+func TestGarbageIsWhatNobodySees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.SampledFrom([]int{100, 6, 2}).Draw(t, "limit")
+		g, log, newest := NewGarbage(limit, false), versions{}, map[string]kv.Index{}
+		horizon, index := kv.Index(0), kv.Index(0)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			index++
+			for _, k := range worldKeys[:rapid.IntRange(0, 3).Draw(t, "keys")] {
+				v := register(fmt.Sprint(index), uint64(index))
+				if rapid.IntRange(0, 2).Draw(t, "delete") == 0 {
+					v.Type = entry.TypeDeleted
+				}
+				if log[k] == nil {
+					log[k] = map[kv.Index]entry.Value{}
+				}
+				log[k][index] = v
+				g.Replaced([]byte(k), newest[k], index, v.Type == entry.TypeDeleted)
+				newest[k] = index
+			}
+			if rapid.IntRange(0, 3).Draw(t, "collect") != 0 {
+				continue
+			}
+			// The horizon is the oldest index that is kept; it does not fall.
+			horizon = kv.Index(rapid.Uint64Range(uint64(horizon), uint64(index)).Draw(t, "horizon"))
+			before := map[kv.Index]string{}
+			for i := horizon; i <= index; i++ {
+				before[i] = log.at(i)
+			}
+			log.apply(t, g.Collect(horizon))
+			for i := horizon; i <= index; i++ {
+				require.Equal(t, before[i], log.at(i), "read at %d, collected up to %d", i, horizon)
+			}
+		}
+		require.LessOrEqual(t, g.Len(), limit)
+		log.apply(t, g.Collect(index))
+		require.Empty(t, g.Collect(index), "work that is done is not done again")
+		if !g.Lost {
+			require.Equal(t, len(slices.Collect(live(log, index))), log.count(), "nothing but what is visible is left")
+		}
+	})
+}
+
+func live(v versions, index kv.Index) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, k := range worldKeys {
+			if one := (versions{k: v[k]}).at(index); one != "" && !yield(one) {
+				return
+			}
+		}
+	}
+}
+
+func TestGarbageIsBounded(t *testing.T) {
+	g := NewGarbage(4, false)
+	for i := range 4 {
+		g.Replaced([]byte("k"), kv.Index(i+1), kv.Index(i+2), false)
+	}
+	require.False(t, g.Lost)
+	g.Replaced([]byte("k"), 5, 6, false)
+	require.True(t, g.Lost, "past the bound notes are forgotten, and that is known")
+	require.Equal(t, 3, g.Len())
+	require.True(t, NewGarbage(4, true).Lost)
+	g.Replaced([]byte("new"), 0, 7, false)
+	require.Equal(t, 3, g.Len(), "a key's first version replaces nothing")
+}
