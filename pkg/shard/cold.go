@@ -1,0 +1,178 @@
+package shard
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/txn/record"
+)
+
+// coldRead is a question to the log that has no answer yet. One of the
+// fields says who asked.
+type coldRead struct {
+	index kv.Index
+	item  *mvcc.Item // a key
+	task  *task      // a range
+	seq   uint32
+	page  *msg.ScanAt // a page of a scan at a kept index
+	// then takes the answer to anything else.
+	then func(*entry.ReadResult)
+}
+
+// ask puts a question as of the current index.
+func (m *Machine) ask(r entry.Read, c *coldRead) uint64 {
+	r.Index = m.index
+	return m.askAt(r, c)
+}
+
+// askAt puts a question as of the index that it names, which may be 0: the
+// empty shard. Garbage collection spares that index until the answer comes.
+func (m *Machine) askAt(r entry.Read, c *coldRead) uint64 {
+	m.lastID++
+	r.ID = m.lastID
+	c.index = r.Index
+	m.cold[r.ID] = c
+	m.out.Reads = append(m.out.Reads, r)
+	m.stats.ColdReads++
+	return r.ID
+}
+
+func (m *Machine) coldResult(r *entry.ReadResult) {
+	c := m.cold[r.ID]
+	if c == nil {
+		return
+	}
+	delete(m.cold, r.ID)
+	switch {
+	case c.item != nil:
+		m.itemRead(c.item, r)
+	case c.task != nil:
+		m.rangeRead(c.task, c.seq, r)
+	case c.page != nil:
+		m.pageRead(c.page, r)
+	default:
+		c.then(r)
+	}
+}
+
+func (m *Machine) itemRead(it *mvcc.Item, r *entry.ReadResult) {
+	v, at, err := valueOf(r)
+	var waiting []any
+	if err != nil && !it.Loaded {
+		it.Loading, waiting, it.Waiting = 0, it.Waiting, nil
+		for _, w := range waiting {
+			switch w := w.(type) {
+			case *task:
+				w.err = err
+			case *prepared:
+				m.unread = append(m.unread, w) // asked for again later
+			}
+		}
+	} else {
+		waiting = m.store.Install(it, v, at, m.cfg.Mutants.Has(mutant.ColdReadStale))
+	}
+	m.store.Unpin(it)
+	m.tell(waiting)
+}
+
+// tell informs those who waited for an item.
+func (m *Machine) tell(waiting []any) {
+	for _, w := range waiting {
+		switch w := w.(type) {
+		case *task:
+			if w.missing--; w.missing == 0 && w.stage == stageLoading {
+				m.loaded(w)
+			}
+		case *prepared:
+			if w.decided != nil && w.loaded() {
+				m.onDecide(w.decided)
+			}
+		}
+	}
+}
+
+// valueOf decodes the answer about one key.
+func valueOf(r *entry.ReadResult) (v entry.Value, at kv.Index, err error) {
+	if r.Err != nil || len(r.Rows) == 0 {
+		return v, 0, r.Err
+	}
+	v, err = entry.DecodeValue(r.Rows[0].Value)
+	return v, r.Rows[0].Index, err
+}
+
+func (m *Machine) rangeRead(t *task, seq uint32, r *entry.ReadResult) {
+	rows, err := decodeRows(r)
+	if err != nil {
+		t.err = err
+	}
+	if t.stage != stageRanging {
+		return // dropped meanwhile
+	}
+	t.rows[seq] = rows
+	if t.missing--; t.missing == 0 {
+		m.run(t)
+	}
+}
+
+func decodeRows(r *entry.ReadResult) (out mvcc.RangeRows, err error) {
+	if r.Err != nil {
+		return out, r.Err
+	}
+	out.Resume = r.Resume
+	out.Rows = make([]mvcc.RangeRow, len(r.Rows))
+	for i, row := range r.Rows {
+		v, err := entry.DecodeValue(row.Value)
+		if err != nil {
+			return out, err
+		}
+		out.Rows[i] = mvcc.RangeRow{Key: row.Key, Value: v, Index: row.Index}
+	}
+	return out, nil
+}
+
+// lookup is a question about an id's outcome that has no answer yet.
+type lookup struct {
+	// now is what became of the id since the question was put: the answer
+	// may have been read before.
+	now *entry.Outcome
+}
+
+// lookUp asks the log for the outcome of an id.
+func (m *Machine) lookUp(id kv.TxnID, then func(*entry.Outcome, error)) {
+	l := &lookup{}
+	m.looking[id] = append(m.looking[id], l)
+	m.ask(entry.Read{Kind: entry.ReadRow, Table: entry.TableOutcome, Key: m.idKey(id)}, &coldRead{then: func(r *entry.ReadResult) {
+		if rest := slices.DeleteFunc(m.looking[id], func(x *lookup) bool { return x == l }); len(rest) > 0 {
+			m.looking[id] = rest
+		} else {
+			delete(m.looking, id)
+		}
+		if l.now != nil {
+			then(l.now, nil)
+			return
+		}
+		o := &entry.Outcome{}
+		err := r.Err
+		if err == nil && len(r.Rows) > 0 {
+			err = o.Unmarshal(r.Rows[0].Value)
+		}
+		then(o, err)
+	}})
+}
+
+// finish writes an outcome down, in memory and in the log. It does not keep o.
+func (m *Machine) finish(id kv.TxnID, o *entry.Outcome) {
+	m.memory.Finish(id, record.Finished{Committed: o.Committed, Applied: o.Applied})
+	m.outcomes = append(m.outcomes, entry.Entry{Table: entry.TableOutcome, Key: m.idKey(id), Value: m.rows.encode(o)})
+	for _, l := range m.looking[id] {
+		if m.cfg.Mutants.Has(mutant.LookUpBlind) {
+			break
+		}
+		now := *o
+		l.now = &now
+	}
+}

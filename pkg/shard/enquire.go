@@ -1,0 +1,111 @@
+package shard
+
+import (
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/txn/record"
+)
+
+// onCancel: the gateway wants an end. If nothing is decided, the answer is
+// no, for good.
+func (m *Machine) onCancel(c *msg.Cancel) {
+	rec := m.recs.Get(c.Txn)
+	switch {
+	case rec != nil && rec.State == record.Committed:
+		m.answerAgain(c.Txn, c.Gateway)
+		return
+	case rec != nil:
+		rec.Gateway = c.Gateway
+		m.abort(rec, failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was given up by its gateway"))
+		return
+	}
+	m.lookUpOrAbort(c)
+}
+
+func (m *Machine) lookUpOrAbort(c *msg.Cancel) {
+	tombstone := func() {
+		f := m.closedRecord(c.Txn)
+		if f == nil {
+			f = failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was given up by its gateway")
+			m.memory.Kill(c.Txn, f)
+		}
+		m.answerAbort(c.Txn, c.Gateway, f)
+	}
+	if m.memory.Finished(c.Txn.TxnID).Committed != 0 {
+		m.answerAgain(c.Txn, c.Gateway)
+		return
+	}
+	if c.Incarnation == m.inc && m.memory.Complete(c.Txn.TxnID) {
+		tombstone()
+		return
+	}
+	m.lookUp(c.Txn.TxnID, func(o *entry.Outcome, err error) {
+		switch {
+		case err != nil:
+		case o.Committed != 0:
+			m.answerFinished(c.Txn, c.Gateway, o)
+		case m.recs.Get(c.Txn) != nil:
+			m.onCancel(c)
+		default:
+			tombstone()
+		}
+	})
+}
+
+// onEnquire: somebody lost the answer. Either this shard has the commit, or
+// it makes sure that it never will.
+func (m *Machine) onEnquire(q *msg.Enquire) {
+	if q.Id.Time < m.floor {
+		m.replyEnquire(q, &msg.EnquireReply{TooOld: true})
+		return
+	}
+	if m.memory.Fenced(q.Id) {
+		m.replyEnquire(q, &msg.EnquireReply{Fenced: true})
+		return
+	}
+	m.lookUp(q.Id, func(o *entry.Outcome, err error) {
+		switch {
+		case err != nil:
+		case o.Committed != 0:
+			m.replyEnquire(q, &msg.EnquireReply{Committed: true, Results: o.Results, ResultsLost: o.ResultsLost})
+		case m.memory.Finished(q.Id).Committed != 0: // the floor has passed it meanwhile
+			m.replyEnquire(q, &msg.EnquireReply{Committed: true, ResultsLost: true})
+		default:
+			m.fence(q)
+		}
+	})
+}
+
+// fence closes an id durably: the reply, like every message, waits for the
+// entry.
+func (m *Machine) fence(q *msg.Enquire) {
+	m.memory.Fence(q.Id)
+	if !m.cfg.Mutants.Has(mutant.FencesForgotten) {
+		m.write(entry.Entry{Table: entry.TableFence, Key: m.idKey(q.Id), Value: []byte{1}})
+	}
+	for _, rec := range m.recs.Of(q.Id) {
+		if rec.State != record.Committed {
+			m.abort(rec, failure(msg.ReasonFenced, kv.KindAborted, "an enquiry about the transaction closed it"))
+		}
+	}
+	m.replyEnquire(q, &msg.EnquireReply{Fenced: true})
+}
+
+func (m *Machine) replyEnquire(q *msg.Enquire, r *msg.EnquireReply) {
+	r.Id, r.Shard = q.Id, m.cfg.ID
+	env := msg.ToGateway(q.Gateway)
+	env.EnquireReply = r
+	m.send(env)
+}
+
+// onMark: an older transaction waits for this one, which is decided here. If
+// it is not decided yet, it dies.
+func (m *Machine) onMark(mk *msg.Mark) {
+	rec := m.recs.Get(mk.Txn)
+	if rec == nil || rec.State == record.Committed {
+		return
+	}
+	m.abort(rec, failure(msg.ReasonWounded, kv.KindAborted, "an older transaction, "+mk.By.String()+", needed a lock that this one held"))
+}

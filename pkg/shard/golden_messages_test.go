@@ -1,0 +1,161 @@
+package shard_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/test/golden"
+)
+
+// flags are the words between a verb and its operations.
+type flags struct {
+	with             []kv.ShardID
+	last             kv.ShardID
+	nowait, bare     bool
+	optimistic, keep bool
+	life             kv.Incarnation
+	hasLife          bool
+}
+
+func readFlags(words []string) (f flags, err error) {
+	f.last = 9
+	for i := 0; i < len(words) && err == nil; i++ {
+		life, isLife := strings.CutPrefix(words[i], "life=")
+		switch {
+		case isLife:
+			var n uint64
+			n, err = strconv.ParseUint(life, 10, 64)
+			f.life, f.hasLife = kv.Incarnation(n), true
+		case words[i] == "with":
+			i++
+			for _, w := range strings.Split(words[i], ",") {
+				id, bad := golden.Shard(w)
+				if f.with = append(f.with, id); bad != nil {
+					err = bad
+				}
+			}
+		case words[i] == "for":
+			i++
+			f.last, err = golden.Shard(words[i])
+		case words[i] == "nowait":
+			f.nowait = true
+		case words[i] == "bare":
+			f.bare = true
+		case words[i] == "optimistic":
+			f.optimistic = true
+		case words[i] == "keep":
+			f.keep = true
+		default:
+			err = fmt.Errorf("what is %q?", words[i])
+		}
+	}
+	return f, err
+}
+
+func (s *script) envelope(txn kv.TxnRef, verb string, args []string, ops []msg.Op) (*msg.Envelope, error) {
+	k := s.of(txn)
+	env := msg.ToShard(0)
+	switch verb {
+	case "park", "prepare", "lock", "check":
+		f, err := readFlags(args)
+		if !f.hasLife {
+			f.life = k.life
+		}
+		p := msg.Piece{Ops: ops, Incarnation: f.life}
+		if !f.bare {
+			p.Grants, p.Seen = k.grants, k.seen
+		}
+		switch verb {
+		case "park":
+			env.Park = &msg.Park{Txn: txn, Gateway: 1, Participants: f.with, NoWait: f.nowait, Piece: p}
+		case "prepare":
+			env.Prepare = &msg.Prepare{Txn: txn, Gateway: 1, Last: f.last, LastIncarnation: 1, NoWait: f.nowait, Piece: p}
+		case "lock":
+			k.number++
+			k.asked[k.number] = ops
+			env.Lock = &msg.Lock{Txn: txn, Gateway: 1, Number: k.number, Ops: ops, NoWait: f.nowait, Optimistic: f.optimistic}
+		case "check":
+			env.Check = &msg.Check{Txn: txn, Gateway: 1, Incarnation: f.life, Grants: k.grants}
+			if f.keep {
+				env.Check.KeepNanos = int64(kv.DefaultScanKeep)
+			}
+		}
+		return env, err
+	case "lock-again":
+		env.Lock = &msg.Lock{Txn: txn, Gateway: 1, Number: k.number, Ops: k.asked[k.number], NoWait: len(args) > 0}
+	case "page":
+		return s.page(txn, args)
+	default:
+		return s.short(env, txn, verb, args)
+	}
+	return env, nil
+}
+
+func (s *script) page(txn kv.TxnRef, args []string) (*msg.Envelope, error) {
+	env := msg.ToShard(0)
+	k := s.of(txn)
+	k.number++
+	env.ScanAt = &msg.ScanAt{Txn: txn, Gateway: 1, Number: k.number, Incarnation: k.life, Index: k.index, KeepNanos: int64(kv.DefaultScanKeep)}
+	if args[0] == "done" {
+		env.ScanAt.Done = true
+		return env, nil
+	}
+	span, err := golden.Span(args[0])
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.ParseUint(args[1], 10, 32)
+	env.ScanAt.Start, env.ScanAt.End, env.ScanAt.Limit = span.Start, span.End, uint32(n)
+	return env, err
+}
+
+// short are the messages that say little.
+func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []string) (*msg.Envelope, error) {
+	arg := func(i int) string {
+		if i < len(args) {
+			return args[i]
+		}
+		return ""
+	}
+	var from kv.ShardID
+	if verb == "vote" || verb == "ack" {
+		var err error
+		if from, err = golden.Shard(arg(0)); err != nil {
+			return nil, err
+		}
+	}
+	switch verb {
+	case "vote":
+		v := &msg.Vote{Txn: txn, Gateway: 1, Shard: from, LastIncarnation: s.of(txn).life, Incarnation: 1}
+		if v.Yes = arg(1) != "no"; v.Yes {
+			v.Sealed, v.Epoch, v.Repeated = arg(1) != "held", kv.Epoch{Incarnation: 1, Count: 1}, arg(1) == "again"
+		} else {
+			v.Failure = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindCondition), Text: "a condition did not hold over there"}
+		}
+		env.Vote = v
+	case "decide":
+		env.Decide = &msg.Decide{Txn: txn, Last: 9, Commit: arg(0) == "commit"}
+	case "askvote":
+		env.AskVote = &msg.AskVote{Txn: txn, Last: 9, LastIncarnation: 1, Gateway: 1}
+	case "ack":
+		env.DecideAck = &msg.DecideAck{Txn: txn, Shard: from}
+	case "release":
+		env.Release = &msg.Release{Txn: txn}
+	case "cancel":
+		env.Cancel = &msg.Cancel{Txn: txn, Gateway: 1, Incarnation: s.of(txn).life}
+	case "enquire":
+		env.Enquire = &msg.Enquire{Id: txn.TxnID, Gateway: 1}
+	case "mark":
+		by, err := golden.Txn(arg(1))
+		env.Mark = &msg.Mark{Txn: txn, By: by}
+		return env, err
+	case "known", "unknown":
+		env.PushReply = &msg.PushReply{Txn: txn, Known: verb == "known"}
+	default:
+		return nil, fmt.Errorf("no verb %q", verb)
+	}
+	return env, nil
+}

@@ -1,0 +1,250 @@
+package shard_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/test/golden"
+)
+
+// TestGolden runs the scripts in testdata: one shard, s0, whose log is an
+// engine in memory. Each line is one step. A line is a transaction, a message
+// and, where there are any, operations after a colon:
+//
+//	A park with s1,s2 nowait: put a 1; get b
+//	A prepare for s9: add a 5          the last agent is s9, in its life 1
+//	A lock optimistic: get a           or nowait
+//	A check [keep]                     of all that A was granted here
+//	A vote s1 yes | no | again         again is a repeated yes
+//	A decide commit | abort            A askvote, from s9
+//	A ack s1                           A release, A cancel, A enquire, A mark by B
+//	A known | unknown                  answers a push
+//	A page [a,c) 2 | done              a page of a scan at the kept index
+//
+// Park and prepare rely on what A was granted and has seen: "bare" has them
+// not. "life=1" has them name that life of the shard. And besides:
+//
+//	at 5ms                time goes on
+//	hold | answer [fail]  cold reads wait from now on | are answered
+//	restart               the machine is made anew from the log
+//	now 20m               the wall clock
+//	quiet                 is anything left?
+//
+// What a step wants done is printed: "log" what it appends, "ask" what it
+// reads, "send" what leaves when the log is durable, and "now" what leaves at
+// once.
+func TestGolden(t *testing.T) {
+	golden.Run(t, "testdata", func() *golden.Script {
+		s := &script{}
+		return &golden.Script{New: s.start, Do: s.do, After: s.after}
+	})
+}
+
+type script struct {
+	m     *shard.Machine
+	store *memstore.Store
+	cfg   shard.Config
+	now   int64
+	wall  int64
+	// reads are those that have no answer; held: they wait for "answer".
+	reads []entry.Read
+	held  bool
+	txns  map[kv.TxnRef]*known
+}
+
+// known is what a transaction's gateway would know.
+type known struct {
+	life   kv.Incarnation
+	grants []msg.Grant
+	seen   []msg.Seen
+	number uint32
+	asked  map[uint32][]msg.Op
+	index  kv.Index
+}
+
+func (s *script) start(options map[string]string) error {
+	s.now, s.wall, s.held, s.reads, s.txns = 0, 0, false, nil, map[kv.TxnRef]*known{}
+	s.store, s.cfg = memstore.NewAutoSync(), shard.Config{}
+	for k, v := range options {
+		n, err := strconv.Atoi(v)
+		switch {
+		case err != nil:
+			return err
+		case k == "memory":
+			s.cfg.Memory = n
+		case k == "max-waiters":
+			s.cfg.Lock.MaxWaiters = n
+		case k == "cache-bytes":
+			s.cfg.CacheBytes = n
+		default:
+			return fmt.Errorf("no option %q", k)
+		}
+	}
+	_, err := s.restart()
+	return err
+}
+
+// restart makes the machine from the log.
+func (s *script) restart() (string, error) {
+	var rec shard.Recovered
+	if err := s.store.Recover(0, rec.Add); err != nil {
+		return "", err
+	}
+	s.reads = nil
+	m, out := shard.New(s.cfg, rec, s.now, s.wall)
+	s.m = m
+	return s.act(out)
+}
+
+// act does what a step wants done, and prints it.
+func (s *script) act(out shard.Output) (string, error) {
+	var text []string
+	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
+	for _, env := range out.Urgent {
+		say("  now  %s", golden.Message(env))
+	}
+	for i := range out.Entries {
+		say("  log  %s", golden.Entry(&out.Entries[i]))
+	}
+	if _, err := s.store.Append([]entry.Group{{Shard: 0, Entries: out.Entries}}); err != nil {
+		return "", err
+	}
+	for _, env := range out.Send {
+		s.learn(env)
+		say("  send %s", golden.Message(env))
+	}
+	for i := range out.Reads {
+		say("  ask  %s", golden.Read(&out.Reads[i]))
+		s.reads = append(s.reads, out.Reads[i])
+	}
+	if err := s.m.Check(); err != nil {
+		return "", err
+	}
+	if len(s.reads) > 0 && !s.held {
+		more, err := s.answer(nil)
+		if more != "" {
+			text = append(text, more)
+		}
+		return strings.Join(text, "\n"), err
+	}
+	return strings.Join(text, "\n"), nil
+}
+
+// answer answers the open cold reads in one step.
+func (s *script) answer(fail error) (string, error) {
+	var results []entry.ReadResult
+	for _, r := range s.reads {
+		res := s.store.Read(0, r)
+		if fail != nil {
+			res = entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: fail}
+		}
+		results = append(results, res)
+	}
+	s.reads = nil
+	return s.step(nil, results)
+}
+
+func (s *script) step(env *msg.Envelope, reads []entry.ReadResult) (string, error) {
+	in := shard.Input{Now: s.now, Wall: s.wall, Reads: reads}
+	if env != nil {
+		in.Messages = []*msg.Envelope{env}
+	}
+	return s.act(s.m.Step(in))
+}
+
+// learn notes what the gateway learns from a reply.
+func (s *script) learn(env *msg.Envelope) {
+	if r := env.LockReply; r != nil && r.Failure == nil {
+		k := s.of(r.Txn)
+		k.grants = append(k.grants, r.Grants...)
+		k.life = r.Incarnation
+		if len(r.Grants) == 0 {
+			for i, op := range k.asked[r.Number] {
+				k.seen = append(k.seen, msg.Seen{Key: op.Key, Version: r.Results[i].Version})
+			}
+		}
+	}
+	if r := env.CheckReply; r != nil {
+		s.of(r.Txn).index = r.Index
+	}
+}
+
+func (s *script) of(txn kv.TxnRef) *known {
+	if s.txns[txn] == nil {
+		s.txns[txn] = &known{life: s.m.Incarnation(), asked: map[uint32][]msg.Op{}}
+	}
+	return s.txns[txn]
+}
+
+func (s *script) do(line string) (string, error) {
+	words := strings.Fields(line)
+	var out string
+	var err error
+	switch words[0] {
+	case "at":
+		var d time.Duration
+		d, err = time.ParseDuration(words[1])
+		s.now = int64(d)
+		if err == nil {
+			out, err = s.step(nil, nil)
+		}
+	case "now":
+		var d time.Duration
+		d, err = time.ParseDuration(words[1])
+		s.wall = int64(d)
+	case "hold":
+		s.held = true
+	case "answer":
+		var fail error
+		if len(words) > 1 {
+			fail = kv.Errorf(kv.KindCorrupt, "the block does not have its checksum")
+		}
+		out, err = s.answer(fail)
+	case "restart":
+		out, err = s.restart()
+	case "quiet":
+		out = "  nothing is left"
+		if err := s.m.Quiet(); err != nil {
+			out = "  " + err.Error()
+		}
+	default:
+		out, err = s.message(line)
+	}
+	if out == "" {
+		return line, err
+	}
+	return line + "\n" + out, err
+}
+
+func (s *script) message(line string) (string, error) {
+	head, tail, hasOps := strings.Cut(line, ":")
+	words := strings.Fields(head)
+	txn, err := golden.Txn(words[0])
+	if err != nil {
+		return "", err
+	}
+	var ops []msg.Op
+	if hasOps {
+		if ops, err = golden.Ops(tail); err != nil {
+			return "", err
+		}
+	}
+	env, err := s.envelope(txn, words[1], words[2:], ops)
+	if err != nil {
+		return "", err
+	}
+	return s.step(env, nil)
+}
+
+func (s *script) after() (string, error) {
+	n := s.m.Snapshot(0)
+	return fmt.Sprintf("  (index %d; %d prepared, %d records; %d hold locks, %d wait)", n.Index, n.Prepared, n.Records, n.Holders, n.Waiting), nil
+}

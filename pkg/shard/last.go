@@ -1,0 +1,437 @@
+package shard
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/txn/record"
+)
+
+// onPark: this shard is to decide the transaction.
+func (m *Machine) onPark(p *msg.Park) {
+	rec := m.recs.Get(p.Txn)
+	if rec != nil && rec.State != record.Heard {
+		switch {
+		case rec.State == record.Committed:
+			m.answerAgain(p.Txn, p.Gateway)
+		case p.NoWait && !rec.NoWait:
+			rec.NoWait = true
+			m.doom(taskOf(rec))
+		}
+		return
+	}
+	if m.memory.Finished(p.Txn.TxnID).Committed != 0 {
+		m.answerAgain(p.Txn, p.Gateway)
+		return
+	}
+	// Memory is complete only for what this incarnation did, and not for all
+	// of that.
+	complete := p.Piece.Incarnation == m.inc && m.memory.Complete(p.Txn.TxnID)
+	if f := m.closedRecord(p.Txn); f != nil && (complete || m.cfg.Mutants.Has(mutant.PresumedUnasked)) && !m.cfg.Mutants.Has(mutant.LateParkWins) {
+		m.answerAbort(p.Txn, p.Gateway, f)
+		return
+	}
+	switch {
+	case p.Piece.Incarnation == 0:
+		m.abortPark(p, staleIncarnation())
+	case p.Piece.Incarnation != m.inc && !m.cfg.Mutants.Has(mutant.IncarnationIgnored):
+		m.parkAfterLookUp(p, staleIncarnation())
+	case !complete:
+		m.parkAfterLookUp(p, nil)
+	default:
+		m.park(p)
+	}
+}
+
+func staleIncarnation() *msg.Failure {
+	return failure(msg.ReasonIncarnation, kv.KindAborted, "the shard that decides has restarted")
+}
+
+// parkAfterLookUp: only the log knows whether this attempt has committed. If
+// it has not, otherwise says why it cannot, nil for "it can".
+func (m *Machine) parkAfterLookUp(p *msg.Park, otherwise *msg.Failure) {
+	m.lookUp(p.Txn.TxnID, func(o *entry.Outcome, err error) {
+		if rec := m.recs.Get(p.Txn); rec != nil && rec.State != record.Heard {
+			return // a repeat was quicker
+		}
+		f := m.closedRecord(p.Txn)
+		if err != nil {
+			f = failureOf(err)
+			if o.Committed == 0 {
+				return // nobody knows yet; the gateway asks again
+			}
+		}
+		switch {
+		case o.Committed != 0:
+			m.answerFinished(p.Txn, p.Gateway, o)
+		case f != nil:
+			m.answerAbort(p.Txn, p.Gateway, f)
+		case otherwise != nil:
+			m.abortPark(p, otherwise)
+		default:
+			m.park(p)
+		}
+	})
+}
+
+// answerAgain repeats the answer to a commit from the log. If that has dropped
+// it already, memory may still know that there was one.
+func (m *Machine) answerAgain(txn kv.TxnRef, gateway kv.NodeID) {
+	m.lookUp(txn.TxnID, func(o *entry.Outcome, err error) {
+		if err == nil && o.Committed == 0 {
+			o = &entry.Outcome{Committed: m.memory.Finished(txn.TxnID).Committed, ResultsLost: true}
+		}
+		if err == nil && o.Committed != 0 {
+			m.answerFinished(txn, gateway, o)
+		}
+	})
+}
+
+// abortPark answers a Park that cannot be taken. A record that votes have
+// made dies with it.
+func (m *Machine) abortPark(p *msg.Park, f *msg.Failure) {
+	if rec := m.recs.Get(p.Txn); rec != nil {
+		m.abort(rec, f)
+		return
+	}
+	m.answerAbort(p.Txn, p.Gateway, f)
+}
+
+func (m *Machine) park(p *msg.Park) {
+	x := m.newParked()
+	rec := m.recs.Get(p.Txn)
+	if rec == nil {
+		rec = &x.rec
+		rec.Txn, rec.Gateway, rec.Since = p.Txn, p.Gateway, m.now
+		m.recs.Insert(rec)
+	}
+	rec.State, rec.Park, rec.NoWait = record.Parked, p, rec.NoWait || p.NoWait
+	rec.NextAsk = m.now + int64(m.cfg.Liveness)
+	m.timers.at(rec.NextAsk)
+	if !m.stillHeld(p.Txn, p.Piece.Incarnation, p.Piece.Grants) {
+		m.abort(rec, failure(msg.ReasonStaleGrant, kv.KindAborted, "a lock that the transaction read under was lost"))
+		return
+	}
+	t := &x.task
+	t.parked = x
+	t.kind, t.txn, t.gateway, t.ops, t.seen, t.rec = taskPark, p.Txn, p.Gateway, p.Piece.Ops, p.Piece.Seen, rec
+	rec.Task = t
+	m.begin(t)
+}
+
+// parked is a record and its task, which mostly come and go together.
+type parked struct {
+	rec  record.Record
+	task task
+}
+
+// maxSpare bounds the pairs that are kept for others.
+const maxSpare = 256
+
+// newParked makes a pair, or takes a spare one.
+func (m *Machine) newParked() *parked {
+	n := len(m.spare)
+	if n == 0 {
+		return &parked{}
+	}
+	x := m.spare[n-1]
+	m.spare = m.spare[:n-1]
+	return x
+}
+
+// reuse makes pairs spare that nobody refers to any more now that the step
+// ends.
+func (m *Machine) reuse() {
+	for _, x := range m.over {
+		if *x = (parked{}); len(m.spare) < maxSpare {
+			m.spare = append(m.spare, x)
+		}
+	}
+	m.over = m.over[:0]
+}
+
+func taskOf(rec *record.Record) *task {
+	t, _ := rec.Task.(*task)
+	return t
+}
+
+// tryDecide: if the votes are in and the piece's keys are in memory, the
+// piece goes for its locks.
+func (m *Machine) tryDecide(rec *record.Record) {
+	t := taskOf(rec)
+	if rec.State != record.Parked || t == nil || t.stage != stageLoaded {
+		return
+	}
+	if !rec.AllIn() {
+		return
+	}
+	if t.err != nil {
+		m.abort(rec, failureOf(t.err))
+		return
+	}
+	if !m.stillHeld(rec.Txn, m.inc, rec.Park.Piece.Grants) {
+		m.abort(rec, failure(msg.ReasonStaleGrant, kv.KindAborted, "a lock that the transaction read under was lost"))
+		return
+	}
+	rec.State, rec.Voted = record.Ready, m.now
+	m.stats.ParkToReady.add(m.now - rec.Since)
+	t.req.NoWait = rec.NoWait && !m.cfg.Mutants.Has(mutant.ParkWithoutMark)
+	m.acquire(t)
+}
+
+// seenHolds validates optimistic reads; they are read-locked, or it is the
+// instant of the decision.
+func (m *Machine) seenHolds(t *task) bool {
+	if m.cfg.Mutants.Has(mutant.SeenUnchecked) {
+		return true
+	}
+	for i := range t.seen {
+		it := m.store.Get(t.seen[i].Key)
+		now := kv.Version{}
+		if it != nil && it.Value.Exists() {
+			now = it.Value.Version
+		}
+		if now != t.seen[i].Version {
+			return false
+		}
+	}
+	return true
+}
+
+// decideNow is F(T): in one step the piece is executed, checked, committed,
+// and its locks released.
+func (m *Machine) decideNow(t *task) {
+	rec := t.rec
+	x := m.exec(t)
+	if x.Failure == nil && !m.seenHolds(t) {
+		x.Failure = failure(msg.ReasonStaleRead, kv.KindAborted, "a value that was read has changed")
+	}
+	if x.Failure == nil && !m.stillHeld(t.txn, m.inc, rec.Park.Piece.Grants) {
+		x.Failure = failure(msg.ReasonStaleGrant, kv.KindAborted, "a lock that the transaction read under was lost")
+	}
+	if x.Failure != nil {
+		m.abort(rec, x.Failure)
+		return
+	}
+	m.commit(t, x)
+	clear(x.Effects)
+	m.effects = x.Effects[:0]
+}
+
+func (m *Machine) commit(t *task, x mvcc.Execution) {
+	rec := t.rec
+	if m.cfg.Trace.Committed != nil {
+		m.cfg.Trace.Committed(t.txn)
+	}
+	results, receipt, seen := rec.Gathered()
+	if results == nil {
+		results = x.Results
+	} else {
+		results = append(results, x.Results...)
+	}
+	if own := t.receipt(); own.WaitedNanos > receipt.WaitedNanos {
+		receipt = own
+	}
+	participants := rec.Park.Participants
+	if len(participants) > 0 || slices.ContainsFunc(t.ops, func(op msg.Op) bool { return op.Writes() }) {
+		m.logCommit(t, x.Effects, results)
+	}
+	env, answer := msg.AnswerTo(rec.Gateway)
+	*answer = msg.Answer{Txn: t.txn, Shard: m.cfg.ID, Incarnation: m.inc, Committed: true, Results: results, Receipt: receipt, Seen: seen}
+	m.send(env)
+	m.stats.Committed++
+	m.drop(t)
+	m.releaseOwn(t.txn)
+	if len(participants) == 0 {
+		m.recs.Remove(rec)
+		if rec == &t.parked.rec && !t.ranges { // a range may be waiting for a read
+			m.over = append(m.over, t.parked)
+		}
+		return
+	}
+	rec.State, rec.Missing = record.Committed, append([]kv.ShardID(nil), participants...)
+	rec.Drop()
+	if m.cfg.Mutants.Has(mutant.RecordForgottenEarly) {
+		m.del(entry.TableRecord, m.refKey(t.txn))
+		m.recs.Remove(rec)
+	}
+	rec.NextAsk = m.now + int64(m.cfg.Liveness)
+	m.timers.at(rec.NextAsk)
+	m.tellAll(rec.Txn, participants, true)
+}
+
+// logCommit writes the outcome, the record if somebody must hear of it, and
+// the versions. A piece that happened to write nothing is remembered too: the
+// next copy of its Park might find something to delete.
+func (m *Machine) logCommit(t *task, effects []entry.Effect, results []msg.Result) {
+	participants := t.rec.Park.Participants
+	if len(effects) > 0 {
+		m.index++
+		m.dirty = true
+	}
+	for i := range effects {
+		it := m.hold(t, &effects[i])
+		m.show(t.txn, it, &effects[i])
+		m.store.Unpin(it)
+	}
+	m.outcome = entry.Outcome{Committed: t.txn.Attempt, Results: results}
+	if resultBytes(results) > kv.MaxRecordResultBytes {
+		m.outcome.Results, m.outcome.ResultsLost = nil, true
+	}
+	m.finish(t.txn.TxnID, &m.outcome)
+	if len(participants) > 0 {
+		m.put(entry.TableRecord, m.refKey(t.txn), &entry.Record{Txn: t.txn, Gateway: t.gateway, Participants: participants})
+	}
+}
+
+func resultBytes(rs []msg.Result) int {
+	n := 0
+	for i := range rs {
+		n += rs[i].Size()
+	}
+	return n
+}
+
+// releaseOwn gives up the locks that an interactive transaction read under on
+// its last agent.
+func (m *Machine) releaseOwn(txn kv.TxnRef) {
+	if a := m.attempts[txn]; a != nil && a.prepared == nil {
+		m.end(a)
+		m.ended.add(txn, nil)
+		return
+	}
+	if m.attempts[txn] == nil {
+		m.locks.ReleaseHeld(txn)
+	}
+}
+
+// abort ends an undecided record: the answer to everybody is no, for good.
+func (m *Machine) abort(rec *record.Record, f *msg.Failure) {
+	told := rec.Told()
+	_, receipt, seen := rec.Gathered()
+	rec.State = record.Aborted
+	m.drop(taskOf(rec))
+	m.recs.Remove(rec)
+	m.memory.Kill(rec.Txn, f)
+	m.stats.abort(f)
+	m.releaseOwn(rec.Txn)
+	env, answer := msg.AnswerTo(rec.Gateway)
+	*answer = msg.Answer{Txn: rec.Txn, Shard: m.cfg.ID, Incarnation: m.inc, Failure: f, Receipt: receipt, Seen: seen}
+	m.send(env)
+	m.tellAll(rec.Txn, told, false)
+}
+
+func (m *Machine) tellAll(txn kv.TxnRef, shards []kv.ShardID, commit bool) {
+	for _, s := range shards {
+		env, decide := msg.DecideTo(s)
+		*decide = msg.Decide{Txn: txn, Last: m.cfg.ID, Commit: commit}
+		m.send(env)
+	}
+}
+
+func (m *Machine) answerAbort(txn kv.TxnRef, gateway kv.NodeID, f *msg.Failure) {
+	env, answer := msg.AnswerTo(gateway)
+	*answer = msg.Answer{Txn: txn, Shard: m.cfg.ID, Incarnation: m.inc, Failure: f}
+	m.send(env)
+}
+
+// answerFinished repeats an answer. An attempt other than the one that
+// committed is dead.
+func (m *Machine) answerFinished(txn kv.TxnRef, gateway kv.NodeID, o *entry.Outcome) {
+	env, answer := msg.AnswerTo(gateway)
+	*answer = msg.Answer{Txn: txn, Shard: m.cfg.ID, Incarnation: m.inc}
+	if o.Committed == txn.Attempt {
+		answer.Committed, answer.Results, answer.ResultsLost = true, o.Results, o.ResultsLost
+	} else {
+		answer.Failure = failure(msg.ReasonTombstone, kv.KindAborted, "another attempt of the transaction has committed")
+	}
+	m.send(env)
+}
+
+// onVote counts a vote, or answers it.
+func (m *Machine) onVote(v *msg.Vote) {
+	rec := m.recs.Get(v.Txn)
+	switch {
+	case rec != nil && rec.State == record.Committed:
+		m.tellAll(v.Txn, []kv.ShardID{v.Shard}, true)
+	case v.LastIncarnation != m.inc && !m.cfg.Mutants.Has(mutant.IncarnationIgnored):
+		m.tellAll(v.Txn, []kv.ShardID{v.Shard}, false)
+	case rec != nil:
+		m.count(rec, v)
+	case m.closedRecord(v.Txn) != nil || m.finishedOther(v.Txn):
+		m.tellAll(v.Txn, []kv.ShardID{v.Shard}, false)
+	case m.memory.Complete(v.Txn.TxnID):
+		m.hear(v)
+	default:
+		m.hearAfterLookUp(v)
+	}
+}
+
+// hearAfterLookUp: memory may have forgotten a commit that all participants
+// have acknowledged. Then the vote is a late duplicate.
+func (m *Machine) hearAfterLookUp(v *msg.Vote) {
+	m.lookUp(v.Txn.TxnID, func(o *entry.Outcome, err error) {
+		switch {
+		case err != nil: // who needs the answer asks again
+		case m.recs.Get(v.Txn) != nil:
+			m.onVote(v)
+		case o.Committed != 0 || m.closedRecord(v.Txn) != nil:
+			m.tellAll(v.Txn, []kv.ShardID{v.Shard}, o.Committed == v.Txn.Attempt)
+		default:
+			m.hear(v)
+		}
+	})
+}
+
+// hear takes the first vote of an attempt that has not been parked.
+func (m *Machine) hear(v *msg.Vote) {
+	m.timers.at(m.now + int64(m.cfg.Liveness))
+	m.count(m.recs.Add(m.now, v.Txn, v.Gateway, record.Heard), v)
+}
+
+// count takes a vote into its record.
+func (m *Machine) count(rec *record.Record, v *msg.Vote) {
+	rec.Vote(v)
+	switch {
+	case !v.Yes:
+		m.abort(rec, v.Failure)
+	case rec.State == record.Heard && v.Repeated:
+		if m.cfg.Mutants.Has(mutant.NoTombstone) {
+			m.tellAll(v.Txn, []kv.ShardID{v.Shard}, false)
+			m.recs.Remove(rec)
+			return
+		}
+		m.abort(rec, failure(msg.ReasonTombstone, kv.KindAborted, "a participant asked before the transaction was parked"))
+	default:
+		m.tryDecide(rec)
+	}
+}
+
+// finishedOther: the transaction is committed and every participant has
+// acknowledged, so that this vote is a late duplicate.
+func (m *Machine) finishedOther(txn kv.TxnRef) bool {
+	return m.memory.Finished(txn.TxnID).Committed != 0
+}
+
+// onDecideAck: a participant has applied a commit for good.
+func (m *Machine) onDecideAck(d *msg.DecideAck) {
+	rec := m.recs.Get(d.Txn)
+	if rec == nil || rec.State != record.Committed || !rec.Acknowledged(d.Shard) {
+		return
+	}
+	m.del(entry.TableRecord, m.refKey(d.Txn))
+	m.recs.Remove(rec)
+}
+
+// recoverRecord takes up a commit that somebody may not have heard of.
+func (m *Machine) recoverRecord(row *entry.Record) {
+	rec := m.recs.Add(m.now, row.Txn, row.Gateway, record.Committed)
+	rec.Missing = row.Participants
+	rec.NextAsk = m.now + int64(m.cfg.Repeat)
+	m.timers.at(rec.NextAsk)
+	m.tellAll(rec.Txn, rec.Missing, true)
+}

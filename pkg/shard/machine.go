@@ -1,0 +1,284 @@
+package shard
+
+import (
+	"math"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
+	"github.com/linchpindb/linchpin/pkg/txn/lock"
+	"github.com/linchpindb/linchpin/pkg/txn/record"
+)
+
+// Config is what a shard is made with.
+type Config struct {
+	ID kv.ShardID
+	// Lock are the lock table's bounds and times.
+	Lock lock.Options
+	// CacheBytes bounds the memory of keys that nobody needs at the moment.
+	// Default 32 MiB.
+	CacheBytes int
+	// Memory bounds the commits, and the aborts, that are remembered without
+	// asking the log. Default 32768.
+	Memory int
+	// Retention is how long outcomes are kept. Default kv.DefaultRetention.
+	Retention time.Duration
+	// Repeat is the first time between two sendings of a message that has no
+	// answer; it doubles up to Liveness. Default kv.DefaultRepeat.
+	Repeat time.Duration
+	// Liveness is how long a silence lasts before somebody is asked. Default
+	// kv.DefaultLiveness.
+	Liveness time.Duration
+	// GarbageBatch is how many replaced versions are collected at once.
+	// Default 1024; they are collected once a second at the latest.
+	GarbageBatch int
+	// Mutants are the rules to break, in tests.
+	Mutants mutant.Set
+	// Trace hears of decisions and of what becomes visible, in tests.
+	Trace Trace
+}
+
+// Trace is told what the messages alone do not show. Its functions may be
+// nil; they must not call the machine.
+type Trace struct {
+	// Committed: this shard has decided txn; the instant F of the protocol.
+	Committed func(txn kv.TxnRef)
+	// Shown: an effect of txn became the newest visible value of its key.
+	Shown func(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index)
+}
+
+func (c Config) withDefaults() Config {
+	if c.CacheBytes == 0 {
+		c.CacheBytes = 32 << 20
+	}
+	if c.Memory == 0 { // some 10 MB when full
+		c.Memory = 32768
+	}
+	if c.Retention == 0 {
+		c.Retention = kv.DefaultRetention
+	}
+	if c.Repeat == 0 {
+		c.Repeat = kv.DefaultRepeat
+	}
+	if c.Liveness == 0 {
+		c.Liveness = kv.DefaultLiveness
+	}
+	if c.GarbageBatch == 0 {
+		c.GarbageBatch = 1024
+	}
+	c.Lock.Repeat, c.Lock.Liveness, c.Lock.Mutants = c.Repeat, c.Liveness, c.Mutants
+	return c
+}
+
+// Input is what a step takes in.
+type Input struct {
+	// Now rises and has no meaning but its differences, in nanoseconds.
+	Now int64
+	// Wall is nanoseconds since 1970; it is compared with ids only to forget
+	// what is old.
+	Wall     int64
+	Messages []*msg.Envelope
+	Reads    []entry.ReadResult
+	// Room is an earlier output of which nothing is needed any more: its
+	// slices are used for the new one. It may be empty.
+	Room Output
+}
+
+// Output is what a step wants done. The slices belong to the caller.
+type Output struct {
+	Entries []entry.Entry
+	// Send leaves when the log as it now stands is durable.
+	Send []*msg.Envelope
+	// Urgent leaves at once: it promises nothing.
+	Urgent []*msg.Envelope
+	Reads  []entry.Read
+	// Next is when to call Step again at the latest; math.MaxInt64 for when
+	// something arrives.
+	Next int64
+}
+
+// Machine is a shard. Its methods are not for concurrent use.
+type Machine struct {
+	cfg  Config
+	inc  kv.Incarnation
+	now  int64
+	wall int64
+
+	index  kv.Index
+	writes uint64
+	floor  int64
+	// dirty: the state row has to be written.
+	dirty bool
+
+	store   *mvcc.Store
+	garbage *mvcc.Garbage
+	locks   *lock.Table
+	queue   *snapshotqueue.Queue
+	recs    *record.Table
+	memory  *record.Memory
+
+	// attempts are those that hold, wait or have prepared here.
+	attempts map[kv.TxnRef]*attempt
+	ended    endedMemory
+	keeps    map[keepName]*keep
+
+	cold map[uint64]*coldRead
+	// looking are the lookups of outcomes that are under way.
+	looking map[kv.TxnID][]*lookup
+	// unread are promises whose keys could not be read.
+	unread []*prepared
+	lastID uint64
+
+	timers timers
+	// sweeping: a piece of a sweep is being read; sweepFrom is where the next
+	// begins.
+	sweeping  bool
+	sweepFrom []byte
+	// collected is when garbage was last collected; floorCount the number of
+	// outcomes when the floor was last raised.
+	collected  int64
+	floorCount uint64
+	out        Output
+	// outcomes are the step's rows of that table. They come after all others:
+	// ids that end together began together, so that these rows are neighbours
+	// in the store, and are cheaper to insert one after the other.
+	outcomes []entry.Entry
+	rows     rows
+	// effects is room for those of a decision, version nextVersion.
+	effects []entry.Effect
+	version func() kv.Version
+	// outcome is the one being written; spare and over are for newParked.
+	outcome     entry.Outcome
+	spare, over []*parked
+	stats       Stats
+}
+
+// New makes a shard from what its log holds, in a new incarnation. The output
+// is to be treated like that of a step: its entries make the incarnation
+// durable before anything else is sent.
+func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
+	cfg = cfg.withDefaults()
+	inc := rec.State.Incarnation + 1
+	m := &Machine{
+		cfg: cfg, inc: inc, now: now, wall: wall,
+		index: rec.State.Index, writes: rec.State.Writes, floor: rec.State.Floor, dirty: true,
+		store:    mvcc.NewStore(cfg.CacheBytes),
+		garbage:  mvcc.NewGarbage(64*cfg.GarbageBatch, rec.State.Index > 0),
+		locks:    lock.New(cfg.Lock),
+		queue:    snapshotqueue.New(inc),
+		recs:     record.NewTable(),
+		memory:   record.NewMemory(cfg.Memory, cfg.Mutants),
+		attempts: map[kv.TxnRef]*attempt{},
+		keeps:    map[keepName]*keep{},
+		cold:     map[uint64]*coldRead{},
+		looking:  map[kv.TxnID][]*lookup{},
+	}
+	m.version = m.nextVersion
+	m.ended.init(cfg.Memory)
+	m.timers.init(now)
+	m.recover(rec)
+	return m, m.finishStep()
+}
+
+// ID is the shard's name.
+func (m *Machine) ID() kv.ShardID { return m.cfg.ID }
+
+// Incarnation is the shard's current life.
+func (m *Machine) Incarnation() kv.Incarnation { return m.inc }
+
+// Index is the number of transactions that have become visible here.
+func (m *Machine) Index() kv.Index { return m.index }
+
+// Step takes everything that has arrived and says what to do about it.
+func (m *Machine) Step(in Input) Output {
+	m.now, m.wall = max(m.now, in.Now), max(m.wall, in.Wall)
+	m.stats.Steps++
+	m.out.Entries, m.out.Send = in.Room.Entries[:0], in.Room.Send[:0]
+	for i := range in.Reads {
+		m.coldResult(&in.Reads[i])
+	}
+	for _, env := range in.Messages {
+		m.stats.Messages++
+		m.receive(env)
+		m.serveWaiters()
+	}
+	m.serveWaiters()
+	m.tick()
+	m.serveWaiters()
+	return m.finishStep()
+}
+
+func (m *Machine) receive(env *msg.Envelope) {
+	switch {
+	case env.Park != nil:
+		m.onPark(env.Park)
+	case env.Prepare != nil:
+		m.onPrepare(env.Prepare)
+	case env.Vote != nil:
+		m.onVote(env.Vote)
+	case env.Decide != nil:
+		m.onDecide(env.Decide)
+	case env.DecideAck != nil:
+		m.onDecideAck(env.DecideAck)
+	case env.Lock != nil:
+		m.onLock(env.Lock)
+	case env.Check != nil:
+		m.onCheck(env.Check)
+	case env.Release != nil:
+		m.onRelease(env.Release)
+	case env.Mark != nil:
+		m.onMark(env.Mark)
+	case env.AskVote != nil:
+		m.onAskVote(env.AskVote)
+	case env.Cancel != nil:
+		m.onCancel(env.Cancel)
+	case env.Enquire != nil:
+		m.onEnquire(env.Enquire)
+	case env.PushReply != nil:
+		m.onPushReply(env.PushReply)
+	case env.ScanAt != nil:
+		m.onScanAt(env.ScanAt)
+	}
+}
+
+// serveWaiters runs whatever has become grantable.
+func (m *Machine) serveWaiters() {
+	for r := m.locks.Next(m.now); r != nil; r = m.locks.Next(m.now) {
+		m.granted(r.Tag.(*task))
+	}
+	for _, mk := range m.locks.Marks() {
+		m.sendMark(mk)
+	}
+}
+
+func (m *Machine) finishStep() Output {
+	for _, e := range m.outcomes {
+		m.write(e)
+	}
+	m.outcomes = m.outcomes[:0]
+	if m.dirty {
+		m.dirty = false
+		m.put(entry.TableState, nil, &entry.State{Incarnation: m.inc, Index: m.index, Writes: m.writes, Floor: m.floor})
+	}
+	out := m.out
+	out.Next = m.nextTick()
+	m.out = Output{}
+	m.reuse()
+	return out
+}
+
+func (m *Machine) send(env *msg.Envelope)   { m.out.Send = append(m.out.Send, env) }
+func (m *Machine) urgent(env *msg.Envelope) { m.out.Urgent = append(m.out.Urgent, env) }
+
+// nextVersion names a write of this shard.
+func (m *Machine) nextVersion() kv.Version {
+	m.writes++
+	m.dirty = true
+	return kv.Version{Shard: m.cfg.ID, Write: m.writes}
+}
+
+const never = int64(math.MaxInt64)

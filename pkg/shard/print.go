@@ -1,0 +1,46 @@
+package shard
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/txn/lock"
+)
+
+// String prints what the shard holds and what it waits for: holders of locks,
+// waiting requests, promises and records, each on a line, by age.
+func (m *Machine) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v incarnation %d index %d\n", m.cfg.ID, m.inc, m.index)
+	for _, txn := range m.locks.Owners() {
+		what := "holds"
+		if a := m.attempts[txn]; a == nil {
+			what = "decides, holds"
+		} else if a.prepared != nil {
+			what = fmt.Sprintf("prepared for %v, holds", a.prepared.row.Last)
+		}
+		fmt.Fprintf(&b, "  %v %s", txn, what)
+		for _, g := range m.locks.HeldBy(txn) {
+			fmt.Fprintf(&b, " %v:%v", g.Span, g.Mode)
+		}
+		b.WriteString("\n")
+	}
+	m.locks.Each(func(r *lock.Request) {
+		fmt.Fprintf(&b, "  %v waits for", r.Txn)
+		for _, n := range r.Needs {
+			fmt.Fprintf(&b, " %v:%v", n.Span, n.Mode)
+		}
+		b.WriteString("\n")
+	})
+	for _, rec := range m.recs.All() {
+		fmt.Fprintf(&b, "  %v record %v", rec.Txn, rec.State)
+		if silent := rec.Silent(); len(silent) > 0 {
+			fmt.Fprintf(&b, ", no vote from %v", silent)
+		}
+		if len(rec.Missing) > 0 {
+			fmt.Fprintf(&b, ", no acknowledgement from %v", rec.Missing)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}

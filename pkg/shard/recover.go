@@ -1,0 +1,64 @@
+package shard
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Recovered is what a shard's log holds besides versions and outcomes.
+type Recovered struct {
+	State    entry.State
+	Prepared []entry.Prepared
+	Records  []entry.Record
+	Fences   []kv.TxnID
+}
+
+// Add takes one row; it is the visitor for an engine's Recover.
+func (r *Recovered) Add(t entry.Table, row entry.Row) error {
+	var err error
+	switch t {
+	case entry.TableState:
+		err = r.State.Unmarshal(row.Value)
+	case entry.TablePrepared:
+		var p entry.Prepared
+		err = p.Unmarshal(row.Value)
+		r.Prepared = append(r.Prepared, p)
+	case entry.TableRecord:
+		var c entry.Record
+		err = c.Unmarshal(row.Value)
+		r.Records = append(r.Records, c)
+	case entry.TableFence:
+		var id kv.TxnID
+		err = id.Unmarshal(row.Key)
+		r.Fences = append(r.Fences, id)
+	}
+	if err != nil {
+		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: fmt.Sprintf("a %v row of the log cannot be read: %v", t, err),
+			Hint: "the store is damaged; restore it from a copy"}
+	}
+	return nil
+}
+
+func (m *Machine) recover(r Recovered) {
+	for _, id := range r.Fences {
+		m.memory.Fence(id)
+	}
+	for i := range r.Records {
+		m.recoverRecord(&r.Records[i])
+	}
+	for i := range r.Prepared {
+		m.recoverPrepared(r.Prepared[i])
+	}
+}
+
+func (m *Machine) sortedAttempts() []*attempt {
+	out := make([]*attempt, 0, len(m.attempts))
+	for _, a := range m.attempts {
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b *attempt) int { return a.txn.CompareAge(b.txn) })
+	return out
+}

@@ -1,0 +1,100 @@
+package shard
+
+import (
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+)
+
+// rows is room for the bytes of entries, which live only until they are
+// appended: many share an allocation.
+type rows struct{ free []byte }
+
+// chunk is how much room is made at a time; what is larger than a part of it
+// gets room of its own, so that little is wasted.
+const chunk = 16 << 10
+
+func (r *rows) take(n int) []byte {
+	if n > chunk/4 {
+		return make([]byte, n)
+	}
+	if n > len(r.free) {
+		r.free = make([]byte, chunk)
+	}
+	b := r.free[:n:n]
+	r.free = r.free[n:]
+	return b
+}
+
+// row is a generated message, or an id.
+type row interface {
+	Size() int
+	MarshalToSizedBuffer([]byte) (int, error)
+}
+
+func (r *rows) encode(x row) []byte {
+	b := r.take(x.Size())
+	if n, err := x.MarshalToSizedBuffer(b); err != nil || n != len(b) {
+		panic("shard: a row took another size than it announced") // generated code does not
+	}
+	return b
+}
+
+// write adds an entry to the step's output.
+func (m *Machine) write(e entry.Entry) {
+	m.out.Entries = append(m.out.Entries, e)
+}
+
+// put writes a row of a table other than version.
+func (m *Machine) put(t entry.Table, key []byte, x row) {
+	m.write(entry.Entry{Table: t, Key: key, Value: m.rows.encode(x)})
+}
+
+func (m *Machine) del(t entry.Table, key []byte) {
+	m.write(entry.Entry{Action: entry.Delete, Table: t, Key: key})
+}
+
+// logVersion writes what is visible of a key from now on, in the place of the
+// version at old, 0 if there is none.
+//
+// Where nobody reads the past, that one goes at once: its deletion is a
+// neighbour of the new row in the store, and costs a fraction of one that
+// comes later. Of several versions in one step only the last is written then.
+func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, v entry.Value) {
+	b := m.rows.take(v.EncodedSize())
+	v.EncodeTo(b)
+	e := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: m.index, Value: b}
+	deleted, unread := v.Type == entry.TypeDeleted, m.pastUnread()
+	if unread && old != 0 && it.Step == m.stats.Steps {
+		m.out.Entries[it.Place] = e
+		if deleted {
+			m.garbage.Replaced(it.Key, 0, m.index, true)
+		}
+		return
+	}
+	m.write(e)
+	it.Step, it.Place = m.stats.Steps, len(m.out.Entries)-1
+	if unread && old != 0 && !deleted {
+		m.write(entry.Entry{Action: entry.Delete, Table: entry.TableVersion, Key: it.Key, Index: old})
+		return
+	}
+	m.garbage.Replaced(it.Key, old, m.index, deleted)
+}
+
+// pastUnread reports whether nobody can read at an index below the current.
+func (m *Machine) pastUnread() bool {
+	return len(m.keeps)+len(m.cold) == 0 || m.cfg.Mutants.Has(mutant.GarbageTooEarly)
+}
+
+func (m *Machine) refKey(r kv.TxnRef) []byte {
+	b := m.rows.take(r.Size())
+	_, _ = r.MarshalTo(b) // fails only for want of room
+	return b
+}
+
+func (m *Machine) idKey(id kv.TxnID) []byte {
+	b := m.rows.take(id.Size())
+	_, _ = id.MarshalTo(b) // fails only for want of room
+	return b
+}

@@ -1,0 +1,158 @@
+package shard
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn/lock"
+)
+
+// Duration sums up times of one kind.
+type Duration struct {
+	Count uint64
+	Nanos int64
+	// recent are those since the last take, at most maxRecent of them; taken
+	// are those before.
+	recent, taken []int64
+}
+
+const maxRecent = 1024
+
+func (d *Duration) add(nanos int64) {
+	d.Count++
+	d.Nanos += nanos
+	if len(d.recent) < maxRecent {
+		d.recent = append(d.recent, nanos)
+	}
+}
+
+func (d *Duration) take() []int64 {
+	d.recent, d.taken = d.taken[:0], d.recent
+	return d.taken
+}
+
+// Stats are a shard's counters; they only rise.
+type Stats struct {
+	Steps, Messages uint64
+	// Committed counts transactions decided here, Applied those applied as a
+	// participant; Aborted those that were decided against, by reason.
+	Committed, Applied uint64
+	Aborted            [16]uint64
+	ColdReads          uint64
+	ReadErrors         uint64
+	MarksSent          uint64
+	Broken             uint64
+	Swept              uint64
+	// LockWait is the time that requests waited for locks. ParkToReady is the time that parked pieces waited for votes and rows;
+	// VoteToDecide that of participants for the decision.
+	LockWait, ParkToReady, VoteToDecide Duration
+
+	waits []KeyWait
+}
+
+// KeyWait says how much waiting a key has caused.
+type KeyWait struct {
+	Key    []byte
+	Shard  kv.ShardID
+	Nanos  int64
+	Count  uint64
+	Holder kv.TxnRef
+	// Last is when somebody last waited for it.
+	Last int64
+}
+
+// maxKeyWaits bounds the keys for which waits are summed up. Past it a new
+// key takes the place, and the sum, of the least one (Space-Saving: Metwally,
+// Agrawal, El Abbadi 2005), so that the top of the list is right.
+const maxKeyWaits = 128
+
+func (s *Stats) noteWait(now int64, key []byte, holder kv.TxnRef, nanos int64) {
+	s.LockWait.add(nanos)
+	least := 0
+	for i := range s.waits {
+		w := &s.waits[i]
+		if string(w.Key) == string(key) {
+			w.Nanos += nanos
+			w.Count++
+			w.Last, w.Holder = now, holder
+			return
+		}
+		if w.Nanos < s.waits[least].Nanos {
+			least = i
+		}
+	}
+	if len(s.waits) < maxKeyWaits {
+		s.waits = append(s.waits, KeyWait{Key: slices.Clone(key), Nanos: nanos, Count: 1, Holder: holder, Last: now})
+		return
+	}
+	w := &s.waits[least]
+	*w = KeyWait{Key: slices.Clone(key), Nanos: w.Nanos + nanos, Count: w.Count + 1, Holder: holder, Last: now}
+}
+
+func (s *Stats) abort(f *msg.Failure) {
+	if f != nil && int(f.Reason) < len(s.Aborted) {
+		s.Aborted[f.Reason]++
+	}
+}
+
+// Snapshot is what a shard looks like at the moment.
+type Snapshot struct {
+	Shard       kv.ShardID
+	Incarnation kv.Incarnation
+	Index       kv.Index
+	Stats       Stats
+	Locks       lock.Counters
+	// Keys is the number of keys in memory, KeyBytes the size of the cache.
+	Keys, KeyBytes int
+	// Waiting requests, Holders of locks, Prepared participants, Records.
+	Waiting, Holders, Prepared, Records int
+	Keeps, Garbage                      int
+	// Waits are the keys that have caused most waiting, most first.
+	Waits []KeyWait
+}
+
+// Snapshot copies the shard's counters and sizes.
+func (m *Machine) Snapshot(top int) Snapshot {
+	waits := slices.Clone(m.stats.waits)
+	slices.SortFunc(waits, func(a, b KeyWait) int {
+		if c := cmp.Compare(b.Nanos, a.Nanos); c != 0 {
+			return c
+		}
+		return slices.Compare(a.Key, b.Key)
+	})
+	for i := range waits {
+		waits[i].Shard = m.cfg.ID
+	}
+	s := Snapshot{
+		Shard: m.cfg.ID, Incarnation: m.inc, Index: m.index, Stats: m.stats, Locks: m.locks.Counters(),
+		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.Waiting(), Holders: m.locks.Held(),
+		Prepared: m.queue.Len(), Records: m.recs.Len(), Keeps: len(m.keeps), Garbage: m.garbage.Len(),
+		Waits: waits[:min(top, len(waits))],
+	}
+	s.Stats.waits = nil
+	return s
+}
+
+// Times are single times of some kinds, in nanoseconds.
+type Times struct{ LockWait, ParkToReady, VoteToDecide []int64 }
+
+// TakeTimes drains the times that have ended since the last call, at most
+// 1024 of each kind. They are valid until the next call.
+func (m *Machine) TakeTimes() Times {
+	return Times{m.stats.LockWait.take(), m.stats.ParkToReady.take(), m.stats.VoteToDecide.take()}
+}
+
+// Levels are the few numbers that are wanted after every step.
+type Levels struct {
+	Waiting, Prepared, Records, Keys int
+	Marks, ColdReads, Full           uint64
+}
+
+// Levels tells them.
+func (m *Machine) Levels() Levels {
+	c := m.locks.Counters()
+	return Levels{Waiting: m.locks.Waiting(), Prepared: m.queue.Len(), Records: m.recs.Len(), Keys: m.store.Len(),
+		Marks: c.Marks, ColdReads: m.stats.ColdReads, Full: c.Full}
+}

@@ -1,0 +1,381 @@
+package shard
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/txn/lock"
+	"github.com/linchpindb/linchpin/pkg/txn/record"
+)
+
+type taskKind uint8
+
+const (
+	taskLock taskKind = iota
+	taskOptimistic
+	taskPrepare
+	taskPark
+)
+
+type stage uint8
+
+const (
+	stageLoading stage = iota
+	stageLoaded
+	stageWaiting
+	stageRanging
+	stageDone
+)
+
+func (s stage) String() string {
+	return [...]string{"loading", "loaded", "waiting", "ranging", "done"}[s]
+}
+
+// scanBytes bounds what one scan operation reads on one shard at a time.
+const scanBytes = 4 << 20
+
+// task executes the operations that a transaction sent to this shard.
+type task struct {
+	kind    taskKind
+	stage   stage
+	txn     kv.TxnRef
+	gateway kv.NodeID
+	ops     []msg.Op
+	seen    []msg.Seen
+	req     lock.Request
+	// pins are the items of the point operations and of seen.
+	pins []*mvcc.Item
+	// missing counts the cold reads that are under way for it.
+	missing int
+	rows    map[uint32]mvcc.RangeRows
+	ranges  bool
+	// noWait: the transaction was marked before the task began.
+	noWait bool
+	// err is a failed cold read.
+	err error
+
+	// m is the machine, once the task executes.
+	m *Machine
+
+	lock    *msg.Lock
+	prepare *msg.Prepare
+	rec     *record.Record
+
+	// oneNeed and onePin are room for the usual case.
+	oneNeed [1]lock.Need
+	// parked is what a parked piece's task is a part of.
+	parked *parked
+	onePin [1]*mvcc.Item
+}
+
+// needsOf lists the locks that operations and optimistic reads need, in room
+// if that is enough.
+func (m *Machine) needsOf(room []lock.Need, ops []msg.Op, seen []msg.Seen) (needs []lock.Need, ranges bool) {
+	needs = room[:0]
+	if n := len(ops) + len(seen); n > cap(needs) {
+		needs = make([]lock.Need, 0, n)
+	}
+	for i := range ops {
+		span := ops[i].Span()
+		if !span.IsPoint() {
+			ranges = true
+			if span.IsEmpty() {
+				continue
+			}
+		}
+		if ops[i].Kind == msg.OpRequire && m.cfg.Mutants.Has(mutant.ConditionUnlocked) {
+			continue
+		}
+		needs = append(needs, lock.Need{Span: span, Mode: adt.ModeOf(&ops[i])})
+	}
+	for i := range seen {
+		needs = append(needs, lock.Need{Span: kv.Point(seen[i].Key), Mode: adt.ModeRead})
+	}
+	return lock.Normalize(needs), ranges
+}
+
+// begin pins what the task works on and asks for what is not in memory.
+func (m *Machine) begin(t *task) {
+	needs, ranges := m.needsOf(t.oneNeed[:], t.ops, t.seen)
+	t.ranges = ranges
+	t.req = lock.Request{Txn: t.txn, Needs: needs, Tag: t, NoWait: t.noWait, Instant: t.kind == taskPark && !ranges}
+	t.pins = t.onePin[:0]
+	if len(needs) > 1 {
+		t.pins = make([]*mvcc.Item, 0, len(needs))
+	}
+	for i := range t.ops {
+		if t.ops[i].Span().IsPoint() {
+			m.load(t, t.ops[i].Key)
+		}
+	}
+	for i := range t.seen {
+		m.load(t, t.seen[i].Key)
+	}
+	if t.missing == 0 {
+		m.loaded(t)
+	}
+}
+
+func (m *Machine) load(t *task, key []byte) {
+	it := m.store.Pin(key)
+	t.pins = append(t.pins, it)
+	if !it.Loaded {
+		t.missing++
+		m.await(it, t)
+	}
+}
+
+// await has waiter told when the item is loaded, and asks for it if nobody
+// has yet.
+func (m *Machine) await(it *mvcc.Item, waiter any) {
+	it.Waiting = append(it.Waiting, waiter)
+	if it.Loading == 0 {
+		m.store.Pin(it.Key)
+		it.Loading = m.ask(entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: it.Key}, &coldRead{item: it})
+	}
+}
+
+// loaded: all point keys are in memory, or cannot be read.
+func (m *Machine) loaded(t *task) {
+	t.stage = stageLoaded
+	switch {
+	case t.kind == taskPark:
+		m.tryDecide(t.rec)
+	case t.err != nil:
+		m.refuse(t, failureOf(t.err))
+	case t.kind == taskOptimistic:
+		m.run(t)
+	default:
+		m.acquire(t)
+	}
+}
+
+// acquire asks for the locks; a parked piece does so when it is ready.
+func (m *Machine) acquire(t *task) {
+	t.stage = stageWaiting
+	if t.kind == taskPark && m.cfg.Mutants.Has(mutant.HotLocksIgnored) {
+		m.granted(t)
+		return
+	}
+	if m.cfg.Mutants.Has(mutant.RangeLocksPresentOnly) {
+		t.req.Absent = m.absent
+	}
+	switch m.locks.Acquire(m.now, &t.req) {
+	case lock.Granted:
+		m.granted(t)
+	case lock.Waiting:
+	case lock.Died:
+		m.refuse(t, wounded(&t.req))
+	case lock.Full:
+		m.refuse(t, &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindExhausted),
+			Text: "too many transactions wait for locks on one shard"})
+	}
+}
+
+// absent reports whether a key is known not to exist, for a mutant.
+func (m *Machine) absent(key []byte) bool {
+	it := m.store.Get(key)
+	return it != nil && it.Loaded && !it.Value.Exists()
+}
+
+// granted: the locks are held (a parked piece without ranges: could be). Now
+// ranges can be read; nobody changes them any more.
+func (m *Machine) granted(t *task) {
+	if waited, key, holder := t.req.Waited(); waited > 0 {
+		m.stats.noteWait(m.now, key, holder, waited)
+	}
+	if !t.ranges {
+		m.run(t)
+		return
+	}
+	t.stage = stageRanging
+	t.rows = map[uint32]mvcc.RangeRows{}
+	for i := range t.ops {
+		op := &t.ops[i]
+		if op.Span().IsPoint() || op.Span().IsEmpty() || op.Kind == msg.OpLockRange {
+			continue
+		}
+		r := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span()}
+		if op.Kind == msg.OpScan {
+			r.Limit, r.LimitBytes = mvcc.ScanLimit(op)+m.ownDeletes(t, op), scanBytes
+		} else {
+			r.Limit = kv.MaxTxnOps + 1
+		}
+		t.missing++
+		m.ask(r, &coldRead{task: t, seq: op.Seq})
+	}
+	if t.missing == 0 {
+		m.run(t)
+	}
+}
+
+// ownDeletes bounds how many rows of a scan the piece itself may hide.
+func (m *Machine) ownDeletes(t *task, scan *msg.Op) int {
+	n := 0
+	for i := range t.ops {
+		switch op := &t.ops[i]; {
+		case op.Kind == msg.OpDelete && scan.Span().Contains(op.Key):
+			n++
+		case op.Kind == msg.OpDeleteRange && scan.Span().Overlaps(op.Span()):
+			n += kv.MaxTxnOps
+		}
+	}
+	return n
+}
+
+// run: everything that the task needs is there.
+func (m *Machine) run(t *task) {
+	t.stage = stageDone
+	if t.err != nil {
+		m.refuse(t, failureOf(t.err))
+		return
+	}
+	switch t.kind {
+	case taskLock, taskOptimistic:
+		m.replyLock(t)
+	case taskPrepare:
+		m.prepareNow(t)
+	case taskPark:
+		m.decideNow(t)
+	}
+}
+
+// refuse ends a task that cannot go on.
+func (m *Machine) refuse(t *task, f *msg.Failure) {
+	switch t.kind {
+	case taskLock, taskOptimistic:
+		m.refuseLock(t, f)
+	case taskPrepare:
+		m.voteNo(t, f)
+	case taskPark:
+		m.abort(t.rec, f)
+	}
+}
+
+// drop ends a task: what it pinned and waits for is given back. Its locks
+// stay with its attempt.
+func (m *Machine) drop(t *task) {
+	if t == nil {
+		return
+	}
+	t.stage = stageDone
+	m.locks.Cancel(&t.req)
+	for _, it := range t.pins {
+		m.store.Unpin(it)
+	}
+	t.pins = nil
+}
+
+// doom tells a task that its transaction is marked: where it waits, it dies.
+func (m *Machine) doom(t *task) {
+	if t == nil {
+		return
+	}
+	t.req.NoWait = true
+	if m.locks.Doom(&t.req) {
+		m.refuse(t, wounded(&t.req))
+	}
+}
+
+func wounded(r *lock.Request) *msg.Failure {
+	_, key, holder := r.Waited()
+	f := &msg.Failure{Reason: msg.ReasonWounded, Kind: uint32(kv.KindAborted), Key: key,
+		Text: "an older transaction needed a lock that this one held"}
+	if !holder.IsZero() {
+		f.Text += ", and this one would have had to wait for " + holder.String()
+	}
+	return f
+}
+
+func failureOf(err error) *msg.Failure {
+	f := &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindOf(err)), Text: err.Error()}
+	if e := (*kv.Error)(nil); errors.As(err, &e) {
+		f.Text, f.Key = e.Text, e.Key
+	}
+	return f
+}
+
+func failure(r msg.Reason, k kv.Kind, text string) *msg.Failure {
+	return &msg.Failure{Reason: r, Kind: uint32(k), Text: text}
+}
+
+// receipt tells how long the task waited for locks.
+func (t *task) receipt() msg.Receipt {
+	waited, key, holder := t.req.Waited()
+	if waited == 0 {
+		return msg.Receipt{}
+	}
+	return msg.Receipt{WaitedNanos: waited, Key: key, Holder: holder}
+}
+
+// view is what a task's operations see (mvcc.View).
+type view task
+
+// item finds a key, among the task's own first.
+func (v *view) item(key []byte) *mvcc.Item {
+	if len(v.pins) <= fewPins {
+		for _, it := range v.pins {
+			if bytes.Equal(it.Key, key) {
+				return it
+			}
+		}
+	}
+	return v.m.store.Get(key)
+}
+
+// fewPins is up to how many items are looked at one by one. Somewhat
+// arbitrary.
+const fewPins = 4
+
+func (v *view) Value(key []byte) (entry.Value, error) {
+	if it := v.item(key); it != nil && it.Loaded {
+		return it.Value, nil
+	}
+	return entry.Value{}, kv.Errorf(kv.KindInternal, "key %q is not in memory", key)
+}
+
+func (v *view) Pending(key []byte) (low, high int64) {
+	if it := v.item(key); it != nil {
+		return mvcc.PendingAdds(it.Intents, v.txn)
+	}
+	return 0, 0
+}
+
+func (v *view) Rows(seq uint32) mvcc.RangeRows { return v.rows[seq] }
+
+// exec runs the task's operations.
+func (m *Machine) exec(t *task) mvcc.Execution {
+	t.m = m
+	if t.kind == taskPark {
+		// Nothing of a decision's effects outlives it. While it lasts the room
+		// is its own: showing an effect may lead to another decision.
+		room := m.effects
+		m.effects = nil
+		return mvcc.ExecInto(room, (*view)(t), t.ops, m.version)
+	}
+	return mvcc.Exec((*view)(t), t.ops, m.version)
+}
+
+// hold pins the item of an effect and makes sure its value is known: a key
+// that came out of a range read may not be in memory yet.
+func (m *Machine) hold(t *task, e *entry.Effect) *mvcc.Item {
+	it := m.store.Pin(e.Key)
+	if it.Loaded {
+		return it
+	}
+	for i := range t.ops {
+		for _, row := range t.rows[t.ops[i].Seq].Rows {
+			if string(row.Key) == string(e.Key) {
+				m.tell(m.store.Install(it, row.Value, row.Index, false))
+				return it
+			}
+		}
+	}
+	panic("shard: an effect on a key that was neither loaded nor read")
+}

@@ -1,0 +1,44 @@
+// Package txn is the gateway's side of transactions: it routes operations to
+// shards, buffers writes, asks for locks and reads, sends the commit, and
+// tries again. It is pure; package gateway runs it.
+//
+// # A one-shot transaction
+//
+// Everything is known at once. The operations are cut into pieces, one per
+// shard; the hottest shard is the last agent.
+//
+//	one shard    Park ─────────────────────────▶ Answer              2 delays
+//	several      Prepare to all but the last agent, Park to it;
+//	             they vote to it, and it answers                     3 delays
+//	read-only,   Lock to each; when all are granted, Check to each   4 delays
+//	  several
+//
+// An attempt that loses against an older transaction is followed by another
+// with the same id, and so with the same age, when it is known to be aborted:
+// never before, so that at most one attempt commits.
+//
+// # An interactive transaction
+//
+// Reads lock and return; writes are buffered, and seen by the transaction's
+// own reads and scans, since every call is executed here against what was
+// read and what is buffered, by the same code that shards use (mvcc.Exec). A
+// key on the hot shard is read without a lock the first time and checked
+// inside the decision. At commit the buffer becomes pieces and goes the way
+// of a one-shot. A transaction without writes checks that its locks were
+// never lost.
+//
+// # Giving way
+//
+// A mark says that an older transaction waits for this one. While a lock
+// request is outstanding the attempt dies; once the commit has been sent the
+// mark is passed on to the last agent; otherwise it is remembered, every
+// later request says "no wait", and a transaction that stays idle dies after
+// a while.
+//
+// # Time
+//
+// Everything without an answer is repeated, at growing intervals. Shortly
+// before its deadline an undecided commit is cancelled, so that the client
+// learns the outcome in time; what cannot be learned is answered "unknown",
+// never guessed. Enquire finds it out later.
+package txn

@@ -1,0 +1,491 @@
+package txn
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+// Gateway is the machine of one gateway: all the transactions of its clients.
+// Its methods are not for concurrent use; each takes the time in nanoseconds,
+// and what it wants done is collected by Flush.
+type Gateway struct {
+	cfg  Config
+	now  int64
+	incs []kv.Incarnation
+	down map[kv.NodeID]bool
+
+	// ids finds the attempt of a transaction that is under way, the newest if
+	// there are several; the others are in earlier.
+	ids       map[kv.TxnID]*call
+	earlier   map[kv.TxnRef]*call
+	enquiries map[kv.TxnID]*enquiry
+	// ended remembers why interactive transactions ended while their client
+	// was silent.
+	ended      map[kv.TxnRef]*msg.Failure
+	endedOrder []kv.TxnRef
+
+	// spare are calls for further one-shots; over are those that become spare
+	// with the next Flush, when nobody refers to them any more.
+	spare, over []*call
+
+	next int64
+	out  Output
+}
+
+// NewGateway makes a gateway without transactions.
+func NewGateway(cfg Config) *Gateway {
+	cfg = cfg.withDefaults()
+	return &Gateway{
+		cfg: cfg, incs: make([]kv.Incarnation, cfg.Router.Shards()), down: map[kv.NodeID]bool{},
+		earlier: map[kv.TxnRef]*call{}, ids: map[kv.TxnID]*call{}, enquiries: map[kv.TxnID]*enquiry{}, ended: map[kv.TxnRef]*msg.Failure{}, next: never,
+	}
+}
+
+// InFlight is the number of transactions, scans and enquiries under way.
+func (g *Gateway) InFlight() int { return len(g.ids) + len(g.earlier) + len(g.enquiries) }
+
+// Flush drains what the calls since the last Flush want done.
+func (g *Gateway) Flush() Output {
+	var out Output
+	g.FlushInto(&out)
+	return out
+}
+
+// FlushInto is Flush with the room of an earlier output, of which nothing may
+// be needed any more.
+func (g *Gateway) FlushInto(out *Output) {
+	g.out.Send, out.Send = out.Send[:0], g.out.Send
+	g.out.Done, out.Done = out.Done[:0], g.out.Done
+	out.Next = g.next
+	for _, c := range g.over {
+		if *c = (call{}); len(g.spare) < maxSpare {
+			g.spare = append(g.spare, c)
+		}
+	}
+	g.over = g.over[:0]
+}
+
+// maxSpare bounds the calls that are kept for others.
+const maxSpare = 256
+
+// newCall makes a call, or takes a spare one.
+func (g *Gateway) newCall() *call {
+	n := len(g.spare)
+	if n == 0 {
+		return &call{}
+	}
+	c := g.spare[n-1]
+	g.spare = g.spare[:n-1]
+	return c
+}
+
+// SetDown says whether a node can be reached. New transactions that need one
+// that cannot are refused at once.
+func (g *Gateway) SetDown(n kv.NodeID, down bool) {
+	if down {
+		g.down[n] = true
+	} else {
+		delete(g.down, n)
+	}
+}
+
+// Learn says what a shard's incarnation is; it saves the first attempt.
+func (g *Gateway) Learn(s kv.ShardID, inc kv.Incarnation) {
+	if int(s) < len(g.incs) {
+		g.incs[s] = max(g.incs[s], inc)
+	}
+}
+
+type phase uint8
+
+const (
+	// phaseIdle: an interactive transaction between two calls.
+	phaseIdle phase = iota
+	// phaseLocking: lock requests are outstanding.
+	phaseLocking
+	// phaseCommitting: the commit has been sent; only the last agent can end
+	// it now.
+	phaseCommitting
+	// phaseChecking: a reader checks that its locks were never lost.
+	phaseChecking
+	// phaseBackoff: the next attempt starts at retryAt.
+	phaseBackoff
+	// phasePaging: a scan reads at its kept indexes.
+	phasePaging
+)
+
+func (p phase) String() string {
+	return [...]string{"idle", "locking", "committing", "checking", "backoff", "paging"}[p]
+}
+
+type callKind uint8
+
+const (
+	oneShot callKind = iota
+	interactive
+	scanning
+)
+
+// call is one transaction at its gateway.
+type call struct {
+	ref      kv.TxnRef
+	kind     callKind
+	phase    phase
+	token    Token
+	readOnly bool
+	started  int64
+	deadline int64
+	// ops are those of a one-shot, or of the Do under way.
+	ops []msg.Op
+
+	marked   bool
+	markedAt int64
+	// idleSince is when the last call of an interactive one ended.
+	idleSince int64
+	retryAt   int64
+	aborts    []msg.Reason // of the attempts before this one
+	receipt   msg.Receipt
+
+	*session        // reads and writes of an attempt that locks before it commits
+	commit   commit // phaseCommitting
+	oneSend  [1]*msg.Envelope
+	onePiece [1]shardPiece
+	check    checks  // phaseChecking
+	scan     *paging // phasePaging
+	rollback bool    // the check under way ends a rollback
+}
+
+// timed has Tick called at a time.
+func (g *Gateway) timed(at int64) { g.next = min(g.next, at) }
+
+func (g *Gateway) done(c *call, d Done) {
+	if c.token == nil {
+		return
+	}
+	d.Token, d.Txn, d.Aborts = c.token, c.ref, c.aborts
+	if d.Receipt.WaitedNanos == 0 {
+		d.Receipt = c.receipt
+	}
+	c.token = nil
+	g.out.Done = append(g.out.Done, d)
+}
+
+func (g *Gateway) enter(c *call) {
+	if old := g.ids[c.ref.TxnID]; old != nil && old.ref != c.ref {
+		g.earlier[old.ref] = old
+	}
+	g.ids[c.ref.TxnID] = c
+}
+
+func (g *Gateway) leave(c *call) {
+	if g.ids[c.ref.TxnID] == c {
+		delete(g.ids, c.ref.TxnID)
+		return
+	}
+	delete(g.earlier, c.ref)
+}
+
+// find gives an attempt that is under way, nil if it is not.
+func (g *Gateway) find(ref kv.TxnRef) *call {
+	if c := g.ids[ref.TxnID]; c != nil && c.ref == ref {
+		return c
+	}
+	return g.earlier[ref]
+}
+
+// taken refuses an id that is under way here.
+func (g *Gateway) taken(id kv.TxnID) *msg.Failure {
+	switch {
+	case g.enquiries[id] != nil:
+		return failure(msg.ReasonFenced, kv.KindAborted, "an enquiry about the transaction is under way")
+	case g.ids[id] != nil:
+		return failure(msg.ReasonRequest, kv.KindInvalid, "a transaction with this id is under way; make a new id for each")
+	}
+	return nil
+}
+
+// finish ends a call for good.
+func (g *Gateway) finish(c *call, d Done) {
+	g.leave(c)
+	d.Closed = true
+	if c.token == nil && c.kind == interactive && d.Failure != nil {
+		g.remember(c.ref, d.Failure)
+	}
+	g.done(c, d)
+	if c.kind == oneShot {
+		g.over = append(g.over, c)
+	}
+}
+
+func (g *Gateway) remember(ref kv.TxnRef, f *msg.Failure) {
+	if len(g.endedOrder) >= 4096 {
+		for _, r := range g.endedOrder[:2048] {
+			delete(g.ended, r)
+		}
+		g.endedOrder = slices.Clone(g.endedOrder[2048:])
+	}
+	g.ended[ref] = f
+	g.endedOrder = append(g.endedOrder, ref)
+}
+
+func (g *Gateway) sendShard(s kv.ShardID, fill func(*msg.Envelope)) *msg.Envelope {
+	env := msg.ToShard(s)
+	fill(env)
+	g.out.Send = append(g.out.Send, env)
+	return env
+}
+
+// admit refuses what is too much or cannot be reached.
+func (g *Gateway) admit(c *call, shards []kv.ShardID) *msg.Failure {
+	if c.ref.Attempt == 1 && len(g.ids)+len(g.earlier) > g.cfg.MaxInFlight {
+		return failure(msg.ReasonExhausted, kv.KindExhausted, "the node has too many transactions under way; try again in a moment")
+	}
+	return g.unreachable(shards)
+}
+
+func (g *Gateway) unreachable(shards []kv.ShardID) *msg.Failure {
+	if len(g.down) == 0 {
+		return nil
+	}
+	for _, s := range shards {
+		if n := g.cfg.Router.Node(s); g.down[n] {
+			return failure(msg.ReasonExhausted, kv.KindUnavailable, "shard "+s.String()+" is on node "+n.String()+", which cannot be reached")
+		}
+	}
+	return nil
+}
+
+// Deliver takes a message for this gateway.
+func (g *Gateway) Deliver(now int64, env *msg.Envelope) {
+	g.now = max(g.now, now)
+	switch {
+	case env.Answer != nil:
+		g.onAnswer(env.Answer)
+	case env.LockReply != nil:
+		g.onLockReply(env.LockReply)
+	case env.CheckReply != nil:
+		g.onCheckReply(env.CheckReply)
+	case env.Mark != nil:
+		g.onMark(env.Mark)
+	case env.Push != nil:
+		g.onPush(env.Push)
+	case env.EnquireReply != nil:
+		g.onEnquireReply(env.EnquireReply)
+	case env.ScanPage != nil:
+		g.onScanPage(env.ScanPage)
+	case env.Announce != nil:
+		g.Learn(env.Announce.Shard, env.Announce.Incarnation)
+	}
+}
+
+// onMark: an older transaction waits for one of ours.
+func (g *Gateway) onMark(mk *msg.Mark) {
+	c := g.find(mk.Txn)
+	if c == nil {
+		return
+	}
+	if !c.marked {
+		c.marked, c.markedAt = true, g.now
+	}
+	switch c.phase {
+	case phaseLocking:
+		g.abort(c, wounded(mk.By))
+	case phaseCommitting:
+		if g.cfg.Mutants.Has(mutant.GatewayDropsMarks) {
+			return
+		}
+		if c.kind == oneShot && g.cfg.Mutants.Has(mutant.RetryWithoutAbort) {
+			g.afterAbort(c, wounded(mk.By))
+			return
+		}
+		c.commit.noWait(g.cfg.Mutants)
+		g.sendShard(c.commit.last, func(e *msg.Envelope) { e.Mark = mk })
+	case phaseIdle:
+		g.timed(c.markedAt + int64(g.cfg.IdleGrace))
+	}
+}
+
+func wounded(by kv.TxnRef) *msg.Failure {
+	return failure(msg.ReasonWounded, kv.KindAborted, "an older transaction, "+by.String()+", needed a lock that this one held")
+}
+
+// onPush: a shard asks whether an attempt still lives. A scan that is past its
+// opening has no use for locks.
+func (g *Gateway) onPush(p *msg.Push) {
+	c := g.find(p.Txn)
+	known := c != nil && c.phase != phasePaging
+	g.sendShard(p.Shard, func(e *msg.Envelope) { e.PushReply = &msg.PushReply{Txn: p.Txn, Known: known} })
+}
+
+// abort ends an attempt that has not sent its commit. A one-shot may go on
+// with the next.
+func (g *Gateway) abort(c *call, f *msg.Failure) {
+	g.release(c)
+	g.afterAbort(c, f)
+}
+
+// release gives up whatever the attempt may hold on any shard.
+func (g *Gateway) release(c *call) {
+	if c.session == nil {
+		return
+	}
+	for _, s := range c.session.shards() {
+		g.sendShard(s, func(e *msg.Envelope) { e.Release = &msg.Release{Txn: c.ref} })
+	}
+}
+
+// again reports whether another attempt may fare better.
+func again(f *msg.Failure) bool {
+	switch f.Reason {
+	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone, msg.ReasonRefused:
+		return true
+	}
+	return false
+}
+
+// afterAbort: the attempt is known to be aborted.
+func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
+	if c.kind == interactive || !again(f) || g.now >= c.cancelAt() {
+		if f.Reason == msg.ReasonCancelled && g.now >= c.cancelAt() {
+			f = g.late(c)
+		}
+		g.finish(c, Done{Failure: f})
+		return
+	}
+	g.leave(c)
+	c.aborts = append(c.aborts, f.Reason)
+	c.ref.Attempt++
+	g.enter(c)
+	c.marked, c.session, c.commit, c.check = false, nil, commit{}, checks{}
+	if n := c.ref.Attempt; n > 4 {
+		c.phase = phaseBackoff
+		c.retryAt = g.now + int64(1_000_000)<<min(n-4, 6)
+		g.timed(c.retryAt)
+		return
+	}
+	g.start(c)
+}
+
+// late is the failure of what did not end before its deadline, and was not
+// applied.
+func (g *Gateway) late(c *call) *msg.Failure {
+	if f := g.unreachable(g.shardsOf(c)); f != nil {
+		return f
+	}
+	return failure(msg.ReasonCancelled, kv.KindDeadline, "the deadline passed first; nothing was applied")
+}
+
+func (g *Gateway) shardsOf(c *call) []kv.ShardID {
+	if c.session != nil {
+		return c.session.shards()
+	}
+	out := make([]kv.ShardID, 0, len(c.commit.sends))
+	for _, env := range c.commit.sends {
+		out = append(out, env.Shard)
+	}
+	return out
+}
+
+// cancelAt is when an undecided commit is cancelled, so that its outcome is
+// known by the deadline.
+func (c *call) cancelAt() int64 {
+	return c.deadline - min((c.deadline-c.started)/5, 200_000_000)
+}
+
+// awaits lists the shards that have not answered a call which has not asked
+// to commit, and so can be given up.
+func (c *call) awaits() (out []kv.ShardID) {
+	switch c.phase {
+	case phaseLocking:
+		for _, a := range c.session.asks {
+			out = append(out, a.env.Shard)
+		}
+	case phaseChecking:
+		for _, env := range c.check.envs {
+			out = append(out, env.Shard)
+		}
+	case phasePaging:
+		for _, p := range c.scan.parts {
+			if c.token != nil && p.ask != nil {
+				out = append(out, p.shard)
+			}
+		}
+	}
+	return out
+}
+
+// Tick repeats what has no answer and ends what is late.
+func (g *Gateway) Tick(now int64) {
+	g.now = max(g.now, now)
+	if g.now < g.next {
+		return
+	}
+	g.next = never
+	for _, c := range g.sorted() {
+		if g.find(c.ref) == c {
+			g.tickCall(c)
+		}
+	}
+	g.tickEnquiries()
+}
+
+func (g *Gateway) sorted() []*call {
+	out := slices.AppendSeq(make([]*call, 0, len(g.ids)+len(g.earlier)), maps.Values(g.ids))
+	out = slices.AppendSeq(out, maps.Values(g.earlier))
+	slices.SortFunc(out, func(a, b *call) int { return a.ref.CompareAge(b.ref) })
+	return out
+}
+
+func (g *Gateway) tickCall(c *call) {
+	switch c.phase {
+	case phaseIdle:
+		g.tickIdle(c)
+		return
+	case phaseCommitting:
+		g.tickCommit(c)
+		return
+	case phaseBackoff:
+		if g.now >= c.retryAt {
+			g.start(c)
+			return
+		}
+		g.timed(c.retryAt)
+	}
+	if g.now >= c.deadline {
+		g.endScan(c)
+		g.abort(c, failure(msg.ReasonCancelled, kv.KindAborted, ""))
+		return
+	}
+	if f := g.unreachable(c.awaits()); f != nil {
+		g.endScan(c)
+		g.abort(c, f)
+		return
+	}
+	g.timed(c.deadline)
+	switch c.phase {
+	case phaseLocking:
+		g.repeatLocks(c)
+	case phaseChecking:
+		g.repeatChecks(c)
+	case phasePaging:
+		g.repeatPages(c)
+	}
+}
+
+func (g *Gateway) tickIdle(c *call) {
+	switch {
+	case c.marked && !g.cfg.Mutants.Has(mutant.NoIdleGrace) && g.now >= max(c.markedAt, c.idleSince)+int64(g.cfg.IdleGrace):
+		g.abort(c, failure(msg.ReasonWounded, kv.KindAborted, "an older transaction waited for this one, which did nothing"))
+		return
+	case g.now >= c.deadline:
+		g.abort(c, failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was open for too long"))
+		return
+	case c.marked && !g.cfg.Mutants.Has(mutant.NoIdleGrace):
+		g.timed(max(c.markedAt, c.idleSince) + int64(g.cfg.IdleGrace))
+	}
+	g.timed(c.deadline)
+}

@@ -1,0 +1,58 @@
+package txn_test
+
+import (
+	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// shardScript is a shard whose log is in memory and at once durable.
+type shardScript struct {
+	id    kv.ShardID
+	m     *shard.Machine
+	store *memstore.Store
+}
+
+func newShard(id kv.ShardID) (*shardScript, error) {
+	s := &shardScript{id: id, store: memstore.NewAutoSync()}
+	return s, s.restart(0)
+}
+
+// restart makes the machine from the log. What it has to say at once is lost.
+func (s *shardScript) restart(now int64) error {
+	var rec shard.Recovered
+	if err := s.store.Recover(s.id, rec.Add); err != nil {
+		return err
+	}
+	m, out := shard.New(shard.Config{ID: s.id}, rec, now, 0)
+	s.m = m
+	_, err := s.act(now, out)
+	return err
+}
+
+func (s *shardScript) step(now int64, in []*msg.Envelope) ([]*msg.Envelope, error) {
+	return s.act(now, s.m.Step(shard.Input{Now: now, Messages: in}))
+}
+
+// act appends, answers cold reads at once, and returns what is sent.
+func (s *shardScript) act(now int64, out shard.Output) (sent []*msg.Envelope, err error) {
+	for {
+		sent = append(append(sent, out.Urgent...), out.Send...)
+		if _, err := s.store.Append([]entry.Group{{Shard: s.id, Entries: out.Entries}}); err != nil {
+			return nil, err
+		}
+		if err := s.m.Check(); err != nil {
+			return nil, err
+		}
+		if len(out.Reads) == 0 {
+			return sent, nil
+		}
+		in := shard.Input{Now: now}
+		for _, r := range out.Reads {
+			in.Reads = append(in.Reads, s.store.Read(s.id, r))
+		}
+		out = s.m.Step(in)
+	}
+}

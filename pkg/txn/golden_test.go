@@ -1,0 +1,354 @@
+package txn_test
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/test/golden"
+)
+
+// TestGolden runs the scripts in testdata: one gateway, on node 1, and three
+// shards over engines in memory. Keys that begin with w are on s0, those with
+// x on s1, and those with h on s2, which is the hot shard; shard sN is on node
+// N+1. Clients say:
+//
+//	A execute: get w; put x 1      a one-shot transaction
+//	A begin [readonly]             an interactive one, and then
+//	A do: ...                      a call
+//	A commit, A rollback [validate]
+//	A outcome                      what became of A?
+//	A scan [a,), A next 2, A close
+//
+// "within=5ms" gives a call a deadline; else it has a minute. Nothing reaches
+// anybody before
+//
+//	deliver                        what is in flight arrives: one message delay
+//	run                            deliver, until nothing is in flight
+//	drop [s1]                      what is in flight is lost [if it is for s1]
+//
+// and besides there are
+//
+//	at 5ms                         time goes on
+//	mark A by B, push A            straight to the gateway
+//	down n2, up n2
+//	restart s1                     the shard's memory is lost
+//
+// What the gateway and the shards send is printed when they do.
+func TestGolden(t *testing.T) {
+	golden.Run(t, "testdata", func() *golden.Script {
+		s := &script{}
+		return &golden.Script{New: s.start, Do: s.do, After: s.after}
+	})
+}
+
+// router places keys by their first letter.
+type router struct{}
+
+func (router) Shard(key []byte) kv.ShardID {
+	if len(key) > 0 {
+		switch key[0] {
+		case 'x':
+			return 1
+		case 'h':
+			return 2
+		}
+	}
+	return 0
+}
+
+func (router) Shards() int                 { return 3 }
+func (router) HotShard() kv.ShardID        { return 2 }
+func (router) Hotter(a, b kv.ShardID) bool { return a > b }
+func (router) Node(s kv.ShardID) kv.NodeID { return kv.NodeID(s + 1) }
+
+type script struct {
+	g      *txn.Gateway
+	shards []*shardScript
+	now    int64
+	flying []*msg.Envelope
+	delays int
+	out    []string
+}
+
+func (s *script) start(options map[string]string) error {
+	cfg := txn.Config{Node: 1, Router: router{}}
+	for k, v := range options {
+		switch k {
+		case "order":
+			order, err := txn.ParseOrder(v)
+			if err != nil {
+				return err
+			}
+			cfg.Order = order
+		case "max-in-flight":
+			n, err := strconv.Atoi(v)
+			if err != nil {
+				return err
+			}
+			cfg.MaxInFlight = n
+		default:
+			return fmt.Errorf("no option %q", k)
+		}
+	}
+	*s = script{g: txn.NewGateway(cfg)}
+	for id := range kv.ShardID(3) {
+		sh, err := newShard(id)
+		if err != nil {
+			return err
+		}
+		s.shards = append(s.shards, sh)
+		s.g.Learn(id, 1)
+	}
+	return nil
+}
+
+func (s *script) say(format string, args ...any) {
+	s.out = append(s.out, fmt.Sprintf(format, args...))
+}
+
+// flush takes what the gateway wants done.
+func (s *script) flush() {
+	out := s.g.Flush()
+	for _, env := range out.Send {
+		s.say("  %s", golden.Message(env))
+		s.flying = append(s.flying, env)
+	}
+	for i := range out.Done {
+		s.say("  %s", done(&out.Done[i]))
+	}
+}
+
+// deliver has everything that is in flight arrive.
+func (s *script) deliver() error {
+	flying := s.flying
+	s.flying = nil
+	for i, sh := range s.shards {
+		var mine []*msg.Envelope
+		for _, env := range flying {
+			if env.Gateway == 0 && int(env.Shard) == i {
+				mine = append(mine, env)
+			}
+		}
+		if len(mine) > 0 {
+			if err := s.stepShard(sh, mine); err != nil {
+				return err
+			}
+		}
+	}
+	for _, env := range flying {
+		if env.Gateway != 0 {
+			s.g.Deliver(s.now, env)
+			s.flush()
+		}
+	}
+	return nil
+}
+
+func (s *script) stepShard(sh *shardScript, in []*msg.Envelope) error {
+	out, err := sh.step(s.now, in)
+	for _, env := range out {
+		s.say("  s%d %s", sh.id, golden.Message(env))
+		s.flying = append(s.flying, env)
+	}
+	return err
+}
+
+func (s *script) do(line string) (string, error) {
+	s.out = []string{line}
+	head, tail, hasOps := strings.Cut(line, ":")
+	words := strings.Fields(head)
+	var err error
+	switch words[0] {
+	case "deliver":
+		err = s.deliver()
+	case "run":
+		for s.delays = 0; len(s.flying) > 0 && err == nil; s.delays++ {
+			if s.delays > 20 {
+				return "", fmt.Errorf("no end")
+			}
+			s.say("  -- delay %d", s.delays+1)
+			err = s.deliver()
+		}
+	default:
+		err = s.world(words)
+		if err == errNoWorld {
+			var ops []msg.Op
+			if hasOps {
+				if ops, err = golden.Ops(tail); err != nil {
+					return "", err
+				}
+			}
+			err = s.client(words, ops)
+		}
+	}
+	s.flush()
+	return strings.Join(s.out, "\n"), err
+}
+
+var errNoWorld = fmt.Errorf("not a verb of the world")
+
+// world are the verbs that no client says.
+func (s *script) world(words []string) error {
+	switch words[0] {
+	case "drop":
+		var kept []*msg.Envelope
+		for _, env := range s.flying {
+			if len(words) > 1 && (env.Gateway != 0 || env.Shard.String() != words[1]) {
+				kept = append(kept, env)
+				continue
+			}
+			s.say("  lost: %s", golden.Message(env))
+		}
+		s.flying = kept
+	case "at":
+		d, err := time.ParseDuration(words[1])
+		if err != nil {
+			return err
+		}
+		s.now = int64(d)
+		s.g.Tick(s.now)
+		s.flush()
+		for _, sh := range s.shards {
+			if err := s.stepShard(sh, nil); err != nil {
+				return err
+			}
+		}
+	case "mark", "push":
+		ref, err := golden.Txn(words[1])
+		if err != nil {
+			return err
+		}
+		env := msg.ToGateway(1)
+		if words[0] == "mark" {
+			by, err := golden.Txn(words[3])
+			if err != nil {
+				return err
+			}
+			env.Mark = &msg.Mark{Txn: ref, By: by}
+		} else {
+			env.Push = &msg.Push{Txn: ref, Shard: 1}
+		}
+		s.g.Deliver(s.now, env)
+	case "down", "up":
+		n, err := strconv.Atoi(words[1][1:])
+		s.g.SetDown(kv.NodeID(n), words[0] == "down")
+		return err
+	case "restart":
+		id, err := golden.Shard(words[1])
+		if err != nil {
+			return err
+		}
+		return s.shards[id].restart(s.now)
+	default:
+		return errNoWorld
+	}
+	return nil
+}
+
+// client are the verbs of clients.
+func (s *script) client(words []string, ops []msg.Op) error {
+	ref, err := golden.Txn(words[0])
+	if err != nil {
+		return err
+	}
+	deadline := s.now + int64(time.Minute)
+	var flag string
+	for _, w := range words[2:] {
+		if d, ok := strings.CutPrefix(w, "within="); ok {
+			within, err := time.ParseDuration(d)
+			if err != nil {
+				return err
+			}
+			deadline = s.now + int64(within)
+		} else {
+			flag = w
+		}
+	}
+	token := words[0] + " " + words[1]
+	switch words[1] {
+	case "execute":
+		s.g.Execute(s.now, token, ref.TxnID, ops, deadline)
+	case "begin":
+		if f := s.g.Begin(s.now, ref, flag == "readonly"); f != nil {
+			s.say("  refused: %s", golden.Failure(f))
+		}
+	case "do":
+		s.g.Do(s.now, token, ref, ops)
+	case "commit":
+		s.g.Commit(s.now, token, ref, deadline)
+	case "rollback":
+		s.g.Rollback(s.now, token, ref, flag == "validate")
+	case "outcome":
+		s.g.Outcome(s.now, token, ref.TxnID, deadline)
+	case "scan":
+		span, err := golden.Span(flag)
+		if err != nil {
+			return err
+		}
+		s.g.Scan(s.now, token, ref.TxnID, span, deadline)
+	case "next":
+		n, err := strconv.Atoi(flag)
+		s.g.Next(s.now, token, ref, n)
+		return err
+	case "close":
+		s.g.Close(s.now, ref)
+	default:
+		return fmt.Errorf("no verb %q", words[1])
+	}
+	return nil
+}
+
+// done prints the end of a call.
+func done(d *txn.Done) string {
+	out := fmt.Sprintf("DONE %s (as %s):", d.Token, golden.Name(d.Txn))
+	switch {
+	case d.Failure != nil:
+		out += " " + golden.Failure(d.Failure)
+	case d.Committed:
+		out += " ok"
+	default:
+		out += " done"
+	}
+	if len(d.Results) > 0 {
+		out += " [" + golden.Results(d.Results) + "]"
+	}
+	if len(d.Pairs) > 0 {
+		out += " [" + strings.TrimPrefix(golden.Result(&msg.Result{Pairs: d.Pairs}), "0: ") + "]"
+	}
+	for flag, is := range map[string]bool{", more": d.More, ", results lost": d.ResultsLost} {
+		if is {
+			out += flag
+		}
+	}
+	for _, r := range d.Aborts {
+		out += ", after " + strings.TrimPrefix(r.String(), "Reason")
+	}
+	if d.Receipt.WaitedNanos > 0 {
+		out += fmt.Sprintf(", waited %s for %s behind %s", golden.Time(d.Receipt.WaitedNanos), golden.Key(d.Receipt.Key), golden.Name(d.Receipt.Holder))
+	}
+	if d.Closed {
+		out += "; closed"
+	}
+	return out
+}
+
+func (s *script) after() (string, error) {
+	next := "never"
+	if out := s.g.Flush(); out.Next != math.MaxInt64 {
+		next = golden.Time(out.Next)
+	}
+	held := ""
+	for _, sh := range s.shards {
+		if n := sh.m.Snapshot(0); n.Holders+n.Waiting+n.Prepared+n.Records > 0 {
+			held += fmt.Sprintf("; s%d: %d hold, %d wait, %d prepared, %d records", sh.id, n.Holders, n.Waiting, n.Prepared, n.Records)
+		}
+	}
+	return fmt.Sprintf("  (%d under way, %d messages in flight, next tick %s%s)", s.g.InFlight(), len(s.flying), next, held), nil
+}

@@ -1,0 +1,294 @@
+package txn
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+)
+
+// Begin opens an interactive transaction. A retry passes the id with the next
+// attempt's number, and keeps its age. The returned failure is nil if the
+// transaction is open.
+func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool) *msg.Failure {
+	g.now = max(g.now, now)
+	if f := g.taken(ref.TxnID); f != nil {
+		return f
+	}
+	c := &call{ref: ref, kind: interactive, readOnly: readOnly, started: g.now, idleSince: g.now, session: newSession()}
+	c.deadline = g.now + int64(g.cfg.MaxAge)
+	c.session.optimistic = ref.Attempt == 1 && !readOnly && !g.cfg.NoOptimistic
+	if f := g.admit(c, nil); f != nil {
+		return f
+	}
+	g.enter(c)
+	g.timed(c.deadline)
+	return nil
+}
+
+// open finds an interactive transaction that can take a call, and otherwise
+// answers the call.
+func (g *Gateway) open(token Token, ref kv.TxnRef) *call {
+	c := g.find(ref)
+	var f *msg.Failure
+	switch {
+	case c == nil && g.ended[ref] != nil:
+		f = g.ended[ref]
+	case c == nil || c.kind != interactive:
+		f = failure(msg.ReasonRequest, kv.KindInvalid, "the transaction is not open")
+	case c.phase != phaseIdle:
+		f = failure(msg.ReasonRequest, kv.KindInvalid, "the transaction's last call has not ended")
+	default:
+		c.token = token
+		return c
+	}
+	g.out.Done = append(g.out.Done, Done{Token: token, Txn: ref, Failure: f, Closed: c == nil})
+	return nil
+}
+
+// Do executes operations in an open transaction: reads lock and return,
+// writes are buffered. A failed condition fails the call, not the
+// transaction.
+func (g *Gateway) Do(now int64, token Token, ref kv.TxnRef, ops []msg.Op) {
+	g.now = max(g.now, now)
+	c := g.open(token, ref)
+	if c == nil {
+		return
+	}
+	s := c.session
+	for i := range ops {
+		ops[i].Seq = s.seq
+		s.seq++
+		if c.readOnly && ops[i].Writes() {
+			g.failedCall(c, &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindInvalid), Key: ops[i].Key,
+				Seq: uint32(i), HasSeq: true, Text: "the transaction is read-only"})
+			return
+		}
+	}
+	c.ops = ops
+	g.fetch(c, ops)
+}
+
+// failedCall answers a call with a failure that leaves an interactive
+// transaction open, and ends any other.
+func (g *Gateway) failedCall(c *call, f *msg.Failure) {
+	if c.kind != interactive {
+		g.abort(c, f)
+		return
+	}
+	if len(c.ops) > 0 && f.HasSeq {
+		f.Seq -= c.ops[0].Seq
+	}
+	g.idle(c)
+	g.done(c, Done{Failure: f})
+}
+
+func (g *Gateway) idle(c *call) {
+	c.phase, c.idleSince = phaseIdle, g.now
+	if c.marked {
+		g.timed(g.now + int64(g.cfg.IdleGrace))
+	}
+}
+
+// evaluatedDo: the call's operations have been executed here; its writes go
+// into the buffer, without the conditions, which hold under locks now.
+func (g *Gateway) evaluatedDo(c *call, results []msg.Result) {
+	s := c.session
+	size, n := s.bytes, len(s.buffer)
+	for i := range c.ops {
+		if c.ops[i].Writes() {
+			size += c.ops[i].Size()
+			n++
+		}
+	}
+	if size > kv.MaxTxnBytes || n > kv.MaxTxnOps {
+		g.failedCall(c, failure(msg.ReasonRequest, kv.KindInvalid, "the transaction would exceed 16 MiB or 10,000 operations; split it"))
+		return
+	}
+	s.bytes = size
+	for i := range c.ops {
+		op := c.ops[i]
+		if !op.Writes() {
+			delete(s.rows, op.Seq)
+			continue
+		}
+		op.Expect, op.ExpectValue, op.ExpectVersion = msg.ExpectNothing, nil, kv.Version{}
+		if op.Kind == msg.OpAddGet {
+			op.Kind = msg.OpAdd
+		}
+		s.push(op)
+	}
+	for i := range results {
+		results[i].Seq = uint32(i)
+	}
+	g.idle(c)
+	g.done(c, Done{Results: slices.Clone(results)})
+}
+
+// Commit ends a transaction. Its Done tells whether it committed.
+func (g *Gateway) Commit(now int64, token Token, ref kv.TxnRef, deadline int64) {
+	g.now = max(g.now, now)
+	c := g.open(token, ref)
+	if c == nil {
+		return
+	}
+	c.deadline = min(c.deadline, deadline)
+	c.started = g.now
+	c.ops = nil
+	if len(c.session.buffer) == 0 {
+		g.endRead(c)
+		return
+	}
+	var ps pieces
+	g.cut(&ps, c.session.buffer)
+	for _, t := range c.session.touched {
+		if len(t.grants)+len(t.seen) == 0 {
+			continue
+		}
+		p := ps.at(t.shard)
+		p.Grants, p.Seen, p.Incarnation = t.grants, t.seen, t.inc
+	}
+	if f := g.unreachable(ps.shards()); f != nil {
+		g.abort(c, f)
+		return
+	}
+	g.sendCommit(c, ps)
+}
+
+// Rollback gives a transaction up. With validate, its Done comes only after
+// it has been made sure that everything it read was current at one instant,
+// and has a failure if it was not: then whatever the caller concluded from it
+// may be wrong. A lock can be lost too.
+func (g *Gateway) Rollback(now int64, token Token, ref kv.TxnRef, validate bool) {
+	g.now = max(g.now, now)
+	c := g.find(ref)
+	if c == nil || c.kind != interactive || c.phase == phaseCommitting || c.phase == phaseChecking {
+		g.out.Done = append(g.out.Done, Done{Token: token, Txn: ref, Closed: true, Failure: g.ended[ref]})
+		return
+	}
+	if c.token != nil {
+		g.done(c, Done{Failure: failure(msg.ReasonCancelled, kv.KindCancelled, "the transaction was rolled back"), Closed: true})
+	}
+	c.token = token
+	if validate && c.phase == phaseIdle {
+		c.rollback = true
+		g.endRead(c)
+		return
+	}
+	g.release(c)
+	g.finish(c, Done{})
+}
+
+// endRead ends a transaction without writes: its optimistic reads are
+// validated in one step on the hot shard while its locks are held, then the
+// locks are checked and released. Between the last grant and the first check
+// everything it read was current.
+func (g *Gateway) endRead(c *call) {
+	s := c.session
+	for _, t := range s.touched {
+		if len(t.seen) == 0 {
+			continue
+		}
+		var ps pieces
+		p := ps.at(t.shard)
+		p.Grants, p.Seen, p.Incarnation = t.grants, t.seen, t.inc
+		c.commit.validating = true
+		g.sendCommit(c, ps)
+		return
+	}
+	if s.rounds <= 1 {
+		g.release(c)
+		g.finish(c, Done{Committed: !c.rollback, Results: s.results})
+		return
+	}
+	g.startCheck(c)
+}
+
+// checks is a reader's last round.
+type checks struct {
+	envs       []*msg.Envelope
+	next, wait int64
+}
+
+// startCheck asks the shards whether the grants were held all along. A shard
+// on which optimistic reads were validated has checked its grants in that
+// same step.
+func (g *Gateway) startCheck(c *call) {
+	c.phase = phaseChecking
+	c.check = checks{wait: int64(g.cfg.Repeat)}
+	keep := int64(0)
+	if c.scan != nil {
+		keep = int64(kv.DefaultScanKeep)
+	}
+	for _, t := range c.session.touched {
+		if len(t.grants) == 0 || len(t.seen) > 0 {
+			continue
+		}
+		env := g.sendShard(t.shard, func(e *msg.Envelope) {
+			e.Check = &msg.Check{Txn: c.ref, Gateway: g.cfg.Node, Incarnation: t.inc, Grants: t.grants, KeepNanos: keep}
+		})
+		c.check.envs = append(c.check.envs, env)
+	}
+	if len(c.check.envs) == 0 {
+		g.checked(c)
+		return
+	}
+	c.check.next = g.now + c.check.wait
+	g.timed(min(c.check.next, c.deadline))
+}
+
+func (g *Gateway) repeatChecks(c *call) {
+	if g.now >= c.check.next {
+		c.check.wait = min(2*c.check.wait, int64(g.cfg.Liveness))
+		c.check.next = g.now + c.check.wait
+		g.out.Send = append(g.out.Send, c.check.envs...)
+	}
+	g.timed(c.check.next)
+}
+
+func (g *Gateway) onCheckReply(r *msg.CheckReply) {
+	c := g.find(r.Txn)
+	if c == nil || c.phase != phaseChecking {
+		return
+	}
+	i := slices.IndexFunc(c.check.envs, func(e *msg.Envelope) bool { return e.Shard == r.Shard })
+	if i < 0 {
+		return
+	}
+	if !r.Ok && !g.cfg.Mutants.Has(mutant.CheckSkipped) {
+		g.abort(c, failure(msg.ReasonStaleGrant, kv.KindAborted, "a lock that the transaction read under was lost"))
+		return
+	}
+	c.check.envs = slices.Delete(c.check.envs, i, i+1)
+	if c.scan != nil {
+		c.scan.fixed(r)
+	}
+	if len(c.check.envs) == 0 {
+		g.checked(c)
+	}
+}
+
+// checked: everything that was read was current at one instant.
+func (g *Gateway) checked(c *call) {
+	if c.kind == scanning {
+		g.startPaging(c)
+		return
+	}
+	// Nothing is left to release: the checks, and the validation of optimistic
+	// reads, have done that.
+	g.finish(c, Done{Committed: !c.rollback, Results: c.session.results})
+}
+
+// cutRows sorts what the shards returned of a range and cuts off what lies
+// beyond the first place where one of them stopped.
+func cutRows(r *mvcc.RangeRows) {
+	slices.SortFunc(r.Rows, func(a, b mvcc.RangeRow) int { return bytes.Compare(a.Key, b.Key) })
+	if r.Resume == nil {
+		return
+	}
+	i, _ := slices.BinarySearchFunc(r.Rows, r.Resume, func(x mvcc.RangeRow, k []byte) int { return bytes.Compare(x.Key, k) })
+	r.Rows = r.Rows[:i]
+}

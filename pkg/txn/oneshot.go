@@ -1,0 +1,63 @@
+package txn
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Execute starts a one-shot transaction: ops in order, all or none. They have
+// been validated; the gateway numbers them. Its Done carries the results.
+func (g *Gateway) Execute(now int64, token Token, id kv.TxnID, ops []msg.Op, deadline int64) {
+	g.now = max(g.now, now)
+	c := g.newCall()
+	c.ref, c.kind, c.token, c.started, c.ops, c.readOnly = kv.TxnRef{TxnID: id, Attempt: 1}, oneShot, token, g.now, ops, true
+	c.deadline = min(deadline, g.now+int64(g.cfg.MaxAge))
+	for i := range ops {
+		ops[i].Seq = uint32(i)
+		c.readOnly = c.readOnly && !ops[i].Writes()
+	}
+	if f := g.taken(id); f != nil {
+		g.done(c, Done{Failure: f, Closed: true})
+		return
+	}
+	g.enter(c)
+	g.start(c)
+}
+
+// start begins an attempt of a one-shot or of a scan.
+func (g *Gateway) start(c *call) {
+	if c.kind == scanning {
+		g.startScan(c)
+		return
+	}
+	ps := pieces(c.onePiece[:0])
+	if s, ok := g.only(c.ops); ok {
+		// The piece shares the operations, which nobody changes any more.
+		ps = append(ps, shardPiece{shard: s, piece: msg.Piece{Ops: c.ops}})
+	} else {
+		g.cut(&ps, c.ops)
+	}
+	var shards []kv.ShardID
+	if len(g.down) > 0 {
+		shards = ps.shards()
+	}
+	if f := g.admit(c, shards); f != nil {
+		g.finish(c, Done{Failure: f})
+		return
+	}
+	if !c.readOnly || len(ps) == 1 {
+		g.sendCommit(c, ps)
+		return
+	}
+	c.session = newSession()
+	c.session.optimistic = false
+	g.fetch(c, c.ops)
+}
+
+// evaluated: a read-only one-shot has read everything under its locks.
+func (g *Gateway) evaluatedOneShot(c *call, results []msg.Result) {
+	c.session.results = slices.Clone(results)
+	g.endRead(c)
+}

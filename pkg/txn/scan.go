@@ -1,0 +1,225 @@
+package txn
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/vclock"
+)
+
+// paging is a scan that has fixed the index of every shard and reads there,
+// page by page, holding no lock.
+type paging struct {
+	span kv.Span
+	// at is the state that is scanned: the index of every shard.
+	at    vclock.Clock
+	parts []*scanPart // by shard
+	// limit is what the Next under way may return.
+	limit int
+	// asked: pages are on their way.
+	next, wait int64
+	number     uint32
+	opened     bool
+}
+
+// scanPart is one shard's part of a scan.
+type scanPart struct {
+	shard kv.ShardID
+	inc   kv.Incarnation
+	pairs []msg.Pair
+	// from is where the next page begins, nil when there is none.
+	from []byte
+	ask  *msg.Envelope
+}
+
+// Scan opens a strictly serializable scan over all shards: it locks the range
+// everywhere, fixes the indexes when all are held, and lets go. Its Done has
+// no pairs; Next reads them. The deadline is for the opening.
+func (g *Gateway) Scan(now int64, token Token, id kv.TxnID, span kv.Span, deadline int64) kv.TxnRef {
+	g.now = max(g.now, now)
+	c := &call{ref: kv.TxnRef{TxnID: id, Attempt: 1}, kind: scanning, token: token, readOnly: true, started: g.now}
+	c.deadline = min(deadline, g.now+int64(g.cfg.MaxAge))
+	c.scan = &paging{span: span}
+	c.ops = []msg.Op{{Kind: msg.OpLockRange, Key: span.Start, End: span.End}}
+	if f := g.taken(id); f != nil {
+		g.done(c, Done{Failure: f, Closed: true})
+		return c.ref
+	}
+	g.enter(c)
+	g.start(c)
+	return c.ref
+}
+
+func (g *Gateway) startScan(c *call) {
+	all := make([]kv.ShardID, g.cfg.Router.Shards())
+	for i := range all {
+		all[i] = kv.ShardID(i)
+	}
+	if f := g.admit(c, all); f != nil {
+		g.finish(c, Done{Failure: f})
+		return
+	}
+	c.scan.parts, c.scan.at = nil, vclock.Clock{}
+	c.session = newSession()
+	g.fetch(c, c.ops)
+}
+
+// locked: the range is locked everywhere.
+func (g *Gateway) locked(c *call) { g.startCheck(c) }
+
+func (p *paging) fixed(r *msg.CheckReply) {
+	p.at.Raise(r.Shard, r.Index)
+	p.parts = append(p.parts, &scanPart{shard: r.Shard, inc: r.Incarnation, from: p.span.Start})
+}
+
+func (g *Gateway) startPaging(c *call) {
+	slices.SortFunc(c.scan.parts, func(a, b *scanPart) int { return int(a.shard) - int(b.shard) })
+	for _, p := range c.scan.parts {
+		if p.from == nil {
+			p.from = []byte{}
+		}
+	}
+	c.phase, c.session, c.scan.opened = phasePaging, nil, true
+	c.deadline = g.now + int64(kv.DefaultScanKeep)
+	g.timed(c.deadline)
+	g.done(c, Done{Committed: true})
+}
+
+// Next reads up to limit pairs of an open scan. Its Done says in More whether
+// there may be others.
+func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, limit int) {
+	g.now = max(g.now, now)
+	c := g.find(ref)
+	if c == nil || c.kind != scanning || c.phase != phasePaging || c.token != nil {
+		f := g.ended[ref]
+		if f == nil {
+			f = failure(msg.ReasonRequest, kv.KindAborted, "the scan is no longer open; begin it again")
+		}
+		g.out.Done = append(g.out.Done, Done{Token: token, Txn: ref, Failure: f, Closed: true})
+		return
+	}
+	c.token, c.scan.limit = token, limit
+	c.started, c.deadline = g.now, g.now+int64(kv.DefaultScanKeep)
+	c.scan.wait = int64(g.cfg.Repeat)
+	c.scan.next = g.now + c.scan.wait
+	g.timed(c.scan.next)
+	for _, p := range c.scan.parts {
+		if len(p.pairs) == 0 && p.from != nil {
+			g.askPage(c, p)
+		}
+	}
+	g.page(c)
+}
+
+func (g *Gateway) askPage(c *call, p *scanPart) {
+	c.scan.number++
+	p.ask = g.sendShard(p.shard, func(e *msg.Envelope) {
+		e.ScanAt = &msg.ScanAt{Txn: c.ref, Gateway: g.cfg.Node, Number: c.scan.number, Incarnation: p.inc, Index: c.scan.at.At(p.shard),
+			Start: p.from, End: c.scan.span.End, Limit: uint32(min(c.scan.limit, kv.MaxScanLimit)), KeepNanos: int64(kv.DefaultScanKeep)}
+	})
+}
+
+func (g *Gateway) repeatPages(c *call) {
+	if c.token == nil {
+		return
+	}
+	if g.now >= c.scan.next {
+		c.scan.wait = min(2*c.scan.wait, int64(g.cfg.Liveness))
+		c.scan.next = g.now + c.scan.wait
+		for _, p := range c.scan.parts {
+			if p.ask != nil {
+				g.out.Send = append(g.out.Send, p.ask)
+			}
+		}
+	}
+	g.timed(c.scan.next)
+}
+
+func (g *Gateway) onScanPage(r *msg.ScanPage) {
+	c := g.find(r.Txn)
+	if c == nil || c.phase != phasePaging {
+		return
+	}
+	i := slices.IndexFunc(c.scan.parts, func(p *scanPart) bool { return p.shard == r.Shard })
+	if i < 0 {
+		return
+	}
+	p := c.scan.parts[i]
+	if p.ask == nil || p.ask.ScanAt.Number != r.Number {
+		return
+	}
+	p.ask = nil
+	if r.Gone {
+		g.endScan(c)
+		g.finish(c, Done{Failure: failure(msg.ReasonIncarnation, kv.KindAborted, "a shard no longer keeps the state that is being scanned; begin the scan again")})
+		return
+	}
+	p.pairs, p.from = r.Pairs, nil
+	if len(r.Resume) > 0 {
+		p.from = r.Resume
+		if len(r.Pairs) == 0 {
+			g.askPage(c, p)
+		}
+	}
+	g.page(c)
+}
+
+// page answers Next when every shard has something to merge, or is done.
+func (g *Gateway) page(c *call) {
+	if c.token == nil {
+		return
+	}
+	parts := c.scan.parts
+	if slices.ContainsFunc(parts, func(p *scanPart) bool { return p.ask != nil }) {
+		return
+	}
+	var out []msg.Pair
+	for len(out) < c.scan.limit {
+		var least *scanPart
+		for _, p := range parts {
+			if len(p.pairs) > 0 && (least == nil || bytes.Compare(p.pairs[0].Key, least.pairs[0].Key) < 0) {
+				least = p
+			}
+		}
+		if least == nil {
+			break
+		}
+		out = append(out, least.pairs[0])
+		least.pairs = least.pairs[1:]
+		if len(least.pairs) == 0 && least.from != nil {
+			break // its next key is not known yet
+		}
+	}
+	more := slices.ContainsFunc(parts, func(p *scanPart) bool { return len(p.pairs) > 0 || p.from != nil })
+	if !more {
+		g.endScan(c)
+		g.finish(c, Done{Pairs: out, Committed: true})
+		return
+	}
+	g.done(c, Done{Pairs: out, More: true, Committed: true})
+}
+
+// Close gives a scan up, whichever attempt to open it is under way.
+func (g *Gateway) Close(now int64, ref kv.TxnRef) {
+	g.now = max(g.now, now)
+	c := g.ids[ref.TxnID]
+	if c == nil || c.kind != scanning {
+		return
+	}
+	g.endScan(c)
+	g.release(c)
+	g.finish(c, Done{Failure: failure(msg.ReasonCancelled, kv.KindCancelled, "the scan was closed")})
+}
+
+// endScan has the shards forget the kept indexes.
+func (g *Gateway) endScan(c *call) {
+	if c.scan == nil {
+		return
+	}
+	for _, p := range c.scan.parts {
+		g.sendShard(p.shard, func(e *msg.Envelope) { e.ScanAt = &msg.ScanAt{Txn: c.ref, Done: true} })
+	}
+	c.scan.parts = nil
+}

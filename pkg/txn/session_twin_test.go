@@ -1,0 +1,252 @@
+package txn_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/test/golden"
+)
+
+// TestMain has rapid try more inputs than it does by default: they are cheap.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set("1500"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// twin is a store as plain Go: registers under keys with r, counters under
+// keys with n.
+type twin struct {
+	texts  map[string]string
+	counts map[string]int64
+}
+
+func (w twin) clone() twin { return twin{maps.Clone(w.texts), maps.Clone(w.counts)} }
+
+// show gives the pairs of a range as golden.Result prints them.
+func (w twin) show(span kv.Span) (out []string) {
+	for k, v := range w.texts {
+		if span.Contains([]byte(k)) {
+			out = append(out, k+"="+v)
+		}
+	}
+	for k, n := range w.counts {
+		if span.Contains([]byte(k)) {
+			out = append(out, fmt.Sprintf("%s=%d", k, n))
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return strings.Compare(keyOf(a), keyOf(b)) })
+	return out
+}
+
+func keyOf(pair string) string {
+	k, _, _ := strings.Cut(pair, "=")
+	return k
+}
+
+// user is the only client of a gateway with three shards.
+type user struct {
+	t    *rapid.T
+	s    *script
+	done []txn.Done
+}
+
+func newUser(t *rapid.T) *user {
+	u := &user{t: t, s: &script{}}
+	require.NoError(t, u.s.start(nil))
+	return u
+}
+
+// call makes a call and lets everything arrive until it is answered.
+func (u *user) call(f func(g *txn.Gateway)) txn.Done {
+	f(u.s.g)
+	for range 30 {
+		out := u.s.g.Flush()
+		u.s.flying = append(u.s.flying, out.Send...)
+		u.done = append(u.done, out.Done...)
+		if len(u.done) > 0 && len(u.s.flying) == 0 {
+			d := u.done[0]
+			u.done = u.done[1:]
+			require.Empty(u.t, u.done)
+			return d
+		}
+		flying := u.s.flying
+		u.s.flying = nil
+		for _, env := range flying {
+			if env.Gateway != 0 {
+				u.s.g.Deliver(u.s.now, env)
+				continue
+			}
+			sent, err := u.s.shards[env.Shard].step(u.s.now, []*msg.Envelope{env})
+			require.NoError(u.t, err)
+			u.s.flying = append(u.s.flying, sent...)
+		}
+	}
+	u.t.Fatalf("no answer")
+	return txn.Done{}
+}
+
+var twinKeys = []string{"h-n", "h-r", "w-n", "w-r", "w-r2", "x-n", "x-r"}
+
+func isCounter(k string) bool { return strings.HasSuffix(k, "-n") }
+
+func drawCall(t *rapid.T) string {
+	var ops []string
+	for range rapid.IntRange(1, 4).Draw(t, "operations") {
+		k := rapid.SampledFrom(twinKeys).Draw(t, "key")
+		span := fmt.Sprintf("[%s,%s)", rapid.SampledFrom([]string{"h", "w-r", "", "x"}).Draw(t, "start"), rapid.SampledFrom([]string{"", "w-r2", "x-z"}).Draw(t, "end"))
+		switch rapid.IntRange(0, 7).Draw(t, "operation") {
+		default:
+			ops = append(ops, "get "+k)
+		case 0, 1:
+			if isCounter(k) {
+				ops = append(ops, fmt.Sprintf("%s %s %d", rapid.SampledFrom([]string{"add", "incr"}).Draw(t, "how"), k, rapid.IntRange(-3, 9).Draw(t, "delta")))
+			} else {
+				ops = append(ops, "put "+k+" "+rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "value"))
+			}
+		case 2:
+			ops = append(ops, "del "+k)
+		case 3, 4:
+			ops = append(ops, fmt.Sprintf("scan %s limit %d", span, rapid.IntRange(1, 5).Draw(t, "limit")))
+		case 5:
+			if rapid.IntRange(0, 2).Draw(t, "really") == 0 {
+				ops = append(ops, "delrange "+span)
+			}
+		}
+	}
+	if len(ops) == 0 {
+		return "get h-r"
+	}
+	return strings.Join(ops, "; ")
+}
+
+// do applies a call to the twin and holds its results against it.
+func (w twin) do(t *rapid.T, ops []msg.Op, results []msg.Result) {
+	hidden := false
+	for i := range ops {
+		op, r := &ops[i], &results[i]
+		k := string(op.Key)
+		require.EqualValues(t, i, r.Seq)
+		switch op.Kind {
+		case msg.OpGet:
+			want := w.show(kv.Point(op.Key))
+			if len(want) == 0 {
+				require.False(t, r.Found, "%s", golden.OpText(op))
+				continue
+			}
+			got, _, _ := strings.Cut(strings.TrimPrefix(golden.Result(r), fmt.Sprintf("%d: ", i)), "@")
+			require.Equal(t, want[0], k+"="+got)
+		case msg.OpPut:
+			w.texts[k] = string(op.Value)
+		case msg.OpAdd, msg.OpAddGet:
+			w.counts[k] += op.Delta
+			if op.Kind == msg.OpAddGet {
+				require.True(t, strings.HasPrefix(golden.Result(r)+"@", fmt.Sprintf("%d: %d@", i, w.counts[k])), "%s gives %s, not %d", golden.OpText(op), golden.Result(r), w.counts[k])
+			}
+		case msg.OpDelete:
+			delete(w.texts, k)
+			delete(w.counts, k)
+			hidden = true
+		case msg.OpScan:
+			w.scanned(t, op, r, hidden)
+		case msg.OpDeleteRange:
+			all := w.show(op.Span())
+			require.EqualValues(t, len(all), r.Count)
+			for _, pair := range all {
+				delete(w.texts, keyOf(pair))
+				delete(w.counts, keyOf(pair))
+			}
+			hidden = true
+		}
+	}
+}
+
+// scanned: a scan returns the beginning of what is there, and says where the
+// rest begins. It may stop before its limit only if operations of the same
+// call have hidden what it read.
+func (w twin) scanned(t *rapid.T, op *msg.Op, r *msg.Result, hidden bool) {
+	all := w.show(op.Span())
+	var got []string
+	for _, p := range r.Pairs {
+		text := golden.Result(&msg.Result{Pairs: []msg.Pair{p}})
+		got = append(got, strings.Split(strings.TrimPrefix(text, "0: "), "@")[0])
+	}
+	n := len(got)
+	require.LessOrEqual(t, n, min(len(all), int(op.Limit)), "%s: %v of %v", golden.OpText(op), got, all)
+	require.Equal(t, strings.Join(all[:n], " "), strings.Join(got, " "), golden.OpText(op))
+	if len(r.Resume) == 0 {
+		require.Len(t, all, n, "%s", golden.OpText(op))
+		return
+	}
+	require.True(t, hidden || n == min(len(all), int(op.Limit)), "%s: %v of %v, more from %q", golden.OpText(op), got, all, r.Resume)
+	require.True(t, n == 0 || keyOf(got[n-1]) < string(r.Resume))
+	require.True(t, n == len(all) || keyOf(all[n]) >= string(r.Resume))
+}
+
+// TestATransactionSeesItsOwnWrites: whatever one client does in a row of
+// transactions, interactive and one-shot, every call returns what plain Go
+// does, and what was rolled back leaves nothing.
+func TestATransactionSeesItsOwnWrites(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		u := newUser(t)
+		committed := twin{map[string]string{}, map[string]int64{}}
+		for i := range rapid.IntRange(1, 6).Draw(t, "transactions") {
+			ref := kv.TxnRef{TxnID: kv.TxnID{Time: int64(i + 1)}, Attempt: uint32(1 + rapid.IntRange(0, 1).Draw(t, "locks at once"))}
+			if rapid.IntRange(0, 2).Draw(t, "one-shot") == 0 {
+				u.oneShot(committed, ref.TxnID)
+				continue
+			}
+			if own, ok := u.interactive(committed.clone(), ref); ok {
+				committed = own
+			}
+		}
+		for _, sh := range u.s.shards {
+			require.NoError(t, sh.m.Quiet())
+		}
+		require.Zero(t, u.s.g.InFlight())
+	})
+}
+
+func (u *user) oneShot(w twin, id kv.TxnID) {
+	ops, err := golden.Ops(drawCall(u.t))
+	require.NoError(u.t, err)
+	d := u.call(func(g *txn.Gateway) { g.Execute(u.s.now, "execute", id, slices.Clone(ops), u.s.now+int64(time.Minute)) })
+	require.Nil(u.t, d.Failure)
+	w.do(u.t, ops, d.Results)
+}
+
+func (u *user) interactive(own twin, ref kv.TxnRef) (twin, bool) {
+	require.Nil(u.t, u.s.g.Begin(u.s.now, ref, false))
+	for range rapid.IntRange(0, 5).Draw(u.t, "calls") {
+		ops, err := golden.Ops(drawCall(u.t))
+		require.NoError(u.t, err)
+		d := u.call(func(g *txn.Gateway) { g.Do(u.s.now, "do", ref, slices.Clone(ops)) })
+		require.Nil(u.t, d.Failure)
+		own.do(u.t, ops, d.Results)
+	}
+	if rapid.IntRange(0, 4).Draw(u.t, "rollback") == 0 {
+		d := u.call(func(g *txn.Gateway) { g.Rollback(u.s.now, "rollback", ref, rapid.Bool().Draw(u.t, "validate")) })
+		require.Nil(u.t, d.Failure)
+		return own, false
+	}
+	d := u.call(func(g *txn.Gateway) { g.Commit(u.s.now, "commit", ref, u.s.now+int64(time.Minute)) })
+	require.Nil(u.t, d.Failure)
+	require.True(u.t, d.Committed)
+	return own, true
+}

@@ -1,0 +1,121 @@
+package txn
+
+import (
+	"math"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+// Router says where keys live.
+type Router interface {
+	Shard(key []byte) kv.ShardID
+	Shards() int
+	HotShard() kv.ShardID
+	Hotter(a, b kv.ShardID) bool
+	Node(kv.ShardID) kv.NodeID
+}
+
+// Order is the order in which a transaction locks and decides.
+type Order uint8
+
+const (
+	// HotLast locks the last agent's keys inside the decision.
+	HotLast Order = iota
+	// Parallel is ordinary two-phase commit: every shard, the last agent
+	// included, locks and prepares before the decision. It is a baseline.
+	Parallel
+)
+
+func (o Order) String() string { return [...]string{"hot-last", "parallel"}[o] }
+
+// ParseOrder reads what String wrote.
+func ParseOrder(s string) (Order, error) {
+	for _, o := range []Order{HotLast, Parallel} {
+		if s == o.String() {
+			return o, nil
+		}
+	}
+	return 0, kv.Errorf(kv.KindInvalid, "commit order %q, want hot-last or parallel", s)
+}
+
+// Config is what a gateway is made with.
+type Config struct {
+	Node   kv.NodeID
+	Router Router
+	Order  Order
+	// NoOptimistic has reads on the hot shard lock at once.
+	NoOptimistic bool
+	// Repeat is the first time between two sendings of what has no answer.
+	// It doubles up to Liveness. Default kv.DefaultRepeat.
+	Repeat time.Duration
+	// Liveness bounds the time between repeats. Default kv.DefaultLiveness.
+	Liveness time.Duration
+	// IdleGrace is how long a marked interactive transaction may do nothing.
+	// Default kv.DefaultIdleGrace.
+	IdleGrace time.Duration
+	// MaxAge ends any transaction. Default kv.MaxTxnAge.
+	MaxAge time.Duration
+	// MaxInFlight bounds the transactions; one more is refused. Default
+	// kv.DefaultMaxInFlight.
+	MaxInFlight int
+	// Mutants are the rules to break, in tests.
+	Mutants mutant.Set
+}
+
+func (c Config) withDefaults() Config {
+	def := func(p *time.Duration, d time.Duration) {
+		if *p == 0 {
+			*p = d
+		}
+	}
+	def(&c.Repeat, kv.DefaultRepeat)
+	def(&c.Liveness, kv.DefaultLiveness)
+	def(&c.IdleGrace, kv.DefaultIdleGrace)
+	def(&c.MaxAge, kv.MaxTxnAge)
+	if c.MaxInFlight == 0 {
+		c.MaxInFlight = kv.DefaultMaxInFlight
+	}
+	return c
+}
+
+// Token is the caller's name for a call; it comes back with the Done.
+type Token any
+
+// Done is the end of a call.
+type Done struct {
+	Token Token
+	// Txn is the attempt that ended; its number tells how many there were.
+	Txn kv.TxnRef
+	// Committed: of Execute and Commit, it did; of Outcome, it had.
+	Committed bool
+	// Results are in the order of the operations.
+	Results     []msg.Result
+	ResultsLost bool
+	Receipt     msg.Receipt
+	// Failure is nil when the call did what it should.
+	Failure *msg.Failure
+	// Pairs and More are the page of a scan.
+	Pairs []msg.Pair
+	More  bool
+	// Aborts are the reasons for which the attempts before the last ended.
+	Aborts []msg.Reason
+	// Closed: the interactive transaction is over.
+	Closed bool
+}
+
+// Output is what the gateway wants done.
+type Output struct {
+	Send []*msg.Envelope
+	Done []Done
+	// Next is when to call Tick again at the latest.
+	Next int64
+}
+
+const never = int64(math.MaxInt64)
+
+func failure(r msg.Reason, k kv.Kind, text string) *msg.Failure {
+	return &msg.Failure{Reason: r, Kind: uint32(k), Text: text}
+}
