@@ -1,0 +1,290 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// quick does not wait for locks.
+var quick = Options{LockTimeout: time.Millisecond}
+
+func mustOpen(t testing.TB, dir string) *Catalog {
+	t.Helper()
+	c, err := OpenWith(dir, quick)
+	require.NoError(t, err)
+	return c
+}
+
+func someone() Identity {
+	return Identity{Node: 2, Cluster: "c0ffee", List: []string{"a:1", "b:1", "c:1"}, Shards: 9,
+		HotKeys: [][]byte{[]byte("hot"), {0xff, 0}},
+		Members: []Member{{Node: 1, Address: "a:1"}, {Node: 2, Address: "b:1", Seen: true}, {Node: 3, Address: "c:1", Moves: 4}}}
+}
+
+func reopen(t testing.TB, c *Catalog, dir string) *Catalog {
+	t.Helper()
+	require.NoError(t, c.Close())
+	return mustOpen(t, dir)
+}
+
+func TestIdentityIsWrittenOnceAndKept(t *testing.T) {
+	dir := t.TempDir()
+	c := mustOpen(t, dir)
+	_, ok := c.Get()
+	require.False(t, ok)
+	require.Equal(t, kv.KindInternal, kv.KindOf(c.SetAdvertise("x:1")), "nobody can move yet")
+
+	c = reopen(t, c, dir)
+	_, ok = c.Get()
+	require.False(t, ok, "an empty catalog stays empty")
+	require.NoError(t, c.Init(someone()))
+	err := c.Init(someone())
+	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
+	require.ErrorContains(t, err, "c0ffee")
+
+	c = reopen(t, c, dir)
+	id, ok := c.Get()
+	require.True(t, ok)
+	require.Equal(t, someone(), id)
+	require.Equal(t, kv.KindInvalid, kv.KindOf(c.Init(someone())))
+
+	id.HotKeys[0][0], id.Members[0].Address = 'x', "x"
+	again, _ := c.Get()
+	require.Equal(t, someone(), again, "what Get gives belongs to the caller")
+	require.NoError(t, c.Close())
+	names, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, names, 1, "nothing but the file is made")
+}
+
+func TestWrongIdentitiesAreRefused(t *testing.T) {
+	c := mustOpen(t, t.TempDir())
+	for name, spoil := range map[string]func(*Identity){
+		"no cluster":           func(id *Identity) { id.Cluster = "" },
+		"node zero":            func(id *Identity) { id.Node = 0 },
+		"node beyond the list": func(id *Identity) { id.Node = 4 },
+		"no members":           func(id *Identity) { id.Members, id.List = nil, nil },
+		"a shorter list":       func(id *Identity) { id.List = id.List[1:] },
+		"no shards":            func(id *Identity) { id.Shards = 0 },
+		"too many shards":      func(id *Identity) { id.Shards = kv.MaxShards + 1 },
+		"a few slots":          func(id *Identity) { id.Slots = []kv.ShardID{1} },
+		"a slot without shard": func(id *Identity) { id.Slots = make([]kv.ShardID, kv.Slots); id.Slots[7] = 9 },
+		"unsorted hot keys":    func(id *Identity) { id.HotKeys = [][]byte{{2}, {1}} },
+		"a member twice":       func(id *Identity) { id.Members[2].Node = 2 },
+		"a member nowhere":     func(id *Identity) { id.Members[2].Address = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := someone()
+			spoil(&id)
+			require.Equal(t, kv.KindInvalid, kv.KindOf(c.Init(id)))
+			_, ok := c.Get()
+			require.False(t, ok)
+		})
+	}
+	id := someone()
+	id.Slots = make([]kv.ShardID, kv.Slots)
+	id.Slots[4095] = 8
+	require.NoError(t, c.Init(id))
+	require.NoError(t, c.Close())
+}
+
+func TestMembersMayMove(t *testing.T) {
+	dir := t.TempDir()
+	c := mustOpen(t, dir)
+	require.NoError(t, c.Init(someone()))
+	require.NoError(t, c.SetAdvertise("b:2"))
+	require.NoError(t, c.SetAdvertise("b:2"), "the same address is no move")
+	want := someone()
+	want.Members[1] = Member{Node: 2, Address: "b:2", Moves: 1, Seen: true}
+	c = reopen(t, c, dir)
+	id, _ := c.Get()
+	require.Equal(t, want, id)
+
+	want.Members[0] = Member{Node: 1, Address: "a:9", Moves: 1, Seen: true}
+	require.NoError(t, c.SetMembers(want.Members))
+	require.Error(t, c.SetMembers(want.Members[:2]))
+	require.Error(t, c.SetAdvertise(""))
+	c = reopen(t, c, dir)
+	id, _ = c.Get()
+	require.Equal(t, want, id)
+	require.NoError(t, c.Close())
+	require.Equal(t, kv.KindUnavailable, kv.KindOf(c.SetAdvertise("b:3")), "it is closed")
+	require.NoError(t, c.Close())
+}
+
+func TestIncarnationsOnlyRise(t *testing.T) {
+	dir := t.TempDir()
+	c := mustOpen(t, dir)
+	inc, err := c.Incarnation(3)
+	require.NoError(t, err)
+	require.Zero(t, inc)
+	require.NoError(t, c.CheckIncarnation(3, 0), "a new store of a new node")
+	require.NoError(t, c.SetIncarnation(3, 7))
+	require.NoError(t, c.SetIncarnation(3, 7))
+	require.NoError(t, c.SetIncarnation(1023, 1))
+	require.Equal(t, kv.KindInternal, kv.KindOf(c.SetIncarnation(3, 6)))
+
+	c = reopen(t, c, dir)
+	inc, err = c.Incarnation(3)
+	require.NoError(t, err)
+	require.EqualValues(t, 7, inc)
+	require.NoError(t, c.CheckIncarnation(3, 7))
+	require.NoError(t, c.CheckIncarnation(3, 8), "the catalog may be behind by a crash")
+	for _, old := range []kv.Incarnation{0, 6} {
+		err = c.CheckIncarnation(3, old)
+		require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
+		require.ErrorContains(t, err, "older than its catalog")
+		require.ErrorContains(t, err, "use the newer store")
+	}
+	require.NoError(t, c.Close())
+	require.Error(t, c.SetIncarnation(3, 9))
+	inc, _ = c.Incarnation(3)
+	require.EqualValues(t, 7, inc, "what was not written is not taken over")
+}
+
+func TestOwner(t *testing.T) {
+	c := mustOpen(t, t.TempDir())
+	require.NoError(t, c.CheckOwner("any", 1), "nobody's yet")
+	require.NoError(t, c.Init(someone()))
+	require.NoError(t, c.CheckOwner("c0ffee", 2))
+	require.NoError(t, c.CheckOwner("", 0))
+	for _, err := range []error{c.CheckOwner("decaf", 2), c.CheckOwner("c0ffee", 1), c.CheckOwner("", 3)} {
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
+		require.ErrorContains(t, err, "its own directory")
+	}
+	require.NoError(t, c.Close())
+}
+
+func TestInUse(t *testing.T) {
+	dir := t.TempDir()
+	c := mustOpen(t, dir)
+	_, err := OpenWith(dir, quick)
+	require.Equal(t, kv.KindUnavailable, kv.KindOf(err), "%v", err)
+	require.ErrorContains(t, err, "stop the other process")
+	require.NoError(t, c.Init(someone()), "the first is not disturbed")
+	c = reopen(t, c, dir)
+	require.NoError(t, c.Close())
+
+	// One that waits gets it when the first lets go.
+	c = mustOpen(t, dir)
+	got := make(chan error)
+	go func() {
+		c, err := OpenWith(dir, Options{LockTimeout: time.Minute})
+		if err == nil {
+			err = c.Close()
+		}
+		got <- err
+	}()
+	require.NoError(t, c.Close())
+	require.NoError(t, <-got)
+}
+
+func TestOfManyThatMakeTheFileOneWins(t *testing.T) {
+	dir := t.TempDir()
+	var mu sync.Mutex
+	var open []*Catalog
+	var wg sync.WaitGroup
+	var lost atomic.Int64
+	for i := range 8 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			c, err := OpenWith(dir, quick)
+			if err != nil {
+				lost.Add(1)
+				return
+			}
+			id := someone()
+			id.Cluster = fmt.Sprint(i)
+			mu.Lock()
+			defer mu.Unlock()
+			open = append(open, c)
+			_ = c.Init(id)
+		}()
+	}
+	wg.Wait()
+	require.Len(t, open, 1)
+	require.EqualValues(t, 7, lost.Load())
+	for _, c := range open {
+		id, ok := c.Get()
+		require.True(t, ok)
+		require.NoError(t, c.Close())
+		again := mustOpen(t, dir)
+		kept, ok := again.Get()
+		require.True(t, ok)
+		require.Equal(t, id, kept)
+		require.NoError(t, again.Close())
+	}
+}
+
+func TestWhatACrashWhileMakingLeaves(t *testing.T) {
+	whole := t.TempDir()
+	require.NoError(t, mustOpen(t, whole).Close())
+	b, err := os.ReadFile(filepath.Join(whole, FileName))
+	require.NoError(t, err)
+	for _, n := range []int{0, 1, 100, 4096, 8192, len(b) - 1, len(b)} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, FileName+newSuffix), b[:n], 0o600))
+		c := mustOpen(t, dir)
+		require.NoError(t, c.Init(someone()))
+		c = reopen(t, c, dir)
+		_, ok := c.Get()
+		require.True(t, ok)
+		require.NoError(t, c.Close())
+	}
+}
+
+func TestNewerFormat(t *testing.T) {
+	dir := t.TempDir()
+	c := mustOpen(t, dir)
+	require.NoError(t, update(c.db, map[string][]byte{keyFormat: seal(keyFormat, []byte("2"))}))
+	require.NoError(t, c.Close())
+	_, err := OpenWith(dir, quick)
+	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
+	require.ErrorContains(t, err, "format is 2")
+	require.ErrorContains(t, err, "newer linchpin")
+}
+
+func TestWhereNoCatalogCanBe(t *testing.T) {
+	_, err := OpenWith(filepath.Join(t.TempDir(), "missing"), quick)
+	require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
+	require.ErrorContains(t, err, "make the directory first")
+
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, FileName), 0o755))
+	_, err = OpenWith(dir, quick)
+	var e *kv.Error
+	require.ErrorAs(t, err, &e)
+	require.NotEmpty(t, e.Hint)
+}
+
+func TestReadOnly(t *testing.T) {
+	c := &Catalog{path: "dir/catalog.db"}
+	for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EPERM, syscall.EROFS} {
+		err := c.openError(&fs.PathError{Op: "open", Path: "x", Err: errno})
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
+		require.ErrorContains(t, err, "must be writable")
+	}
+	require.Equal(t, kv.KindExhausted, kv.KindOf(c.openError(syscall.ENOSPC)))
+	require.Equal(t, kv.KindInternal, kv.KindOf(c.openError(errors.New("odd"))))
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	dir := t.TempDir()
+	require.NoError(t, mustOpen(t, dir).Close())
+	require.NoError(t, os.Chmod(filepath.Join(dir, FileName), 0o400))
+	_, err := OpenWith(dir, quick)
+	require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
+}

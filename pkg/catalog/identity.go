@@ -1,0 +1,89 @@
+package catalog
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Identity is who a node is, and what its cluster is. Only Members change
+// after Init.
+type Identity struct {
+	// Node is this node's number, from 1: its place in List.
+	Node kv.NodeID
+	// Cluster is the cluster's id.
+	Cluster string
+	// List is the sorted list of first members, by their first addresses.
+	List []string
+	// Shards is the number of shards that the cluster was made with.
+	Shards int
+	// Slots gives the shard of each slot; it is empty if placement is the
+	// rule of package hotshard, or has kv.Slots elements.
+	Slots []kv.ShardID `json:",omitempty"`
+	// HotKeys are the keys that were on the hot shard from the start, sorted.
+	HotKeys [][]byte `json:",omitempty"`
+	// Members has one element for each member, in the order of numbers.
+	Members []Member
+}
+
+// Member is what a node knows of a member.
+type Member struct {
+	Node kv.NodeID
+	// Address is where to call it.
+	Address string
+	// Moves counts the changes of its address.
+	Moves uint64 `json:",omitempty"`
+	// Seen says that the member is known to have a catalog of the cluster, so
+	// that it must never come back without one.
+	Seen bool `json:",omitempty"`
+}
+
+// check reports what no node can be.
+func (id *Identity) check() error {
+	bad := func(format string, args ...any) error {
+		e := kv.Errorf(kv.KindInvalid, "a node's identity is wrong: "+format, args...)
+		e.Hint = hintRestore
+		return e
+	}
+	switch {
+	case id.Cluster == "":
+		return bad("it has no cluster")
+	case len(id.Members) == 0 || len(id.Members) > kv.MaxNodes:
+		return bad("it has %d members, not 1 to %d", len(id.Members), kv.MaxNodes)
+	case len(id.List) != len(id.Members):
+		return bad("the list has %d addresses for %d members", len(id.List), len(id.Members))
+	case id.Node < 1 || int(id.Node) > len(id.Members):
+		return bad("it is %v of %d members", id.Node, len(id.Members))
+	case id.Shards < 1 || id.Shards > kv.MaxShards:
+		return bad("it has %d shards, not 1 to %d", id.Shards, kv.MaxShards)
+	case len(id.Slots) != 0 && len(id.Slots) != kv.Slots:
+		return bad("it places %d slots, not %d", len(id.Slots), kv.Slots)
+	case !slices.IsSortedFunc(id.HotKeys, bytes.Compare):
+		return bad("its hot keys are not sorted")
+	}
+	for _, s := range id.Slots {
+		if int(s) >= id.Shards {
+			return bad("a slot is placed on %v of %d shards", s, id.Shards)
+		}
+	}
+	for i, m := range id.Members {
+		if m.Node != kv.NodeID(i+1) || m.Address == "" {
+			return bad("member %d is %v at %q", i+1, m.Node, m.Address)
+		}
+	}
+	return nil
+}
+
+func (id *Identity) clone() Identity {
+	c := *id
+	c.List, c.Slots, c.Members = slices.Clone(id.List), slices.Clone(id.Slots), slices.Clone(id.Members)
+	c.HotKeys = nil
+	for _, k := range id.HotKeys {
+		c.HotKeys = append(c.HotKeys, bytes.Clone(k))
+	}
+	return c
+}
+
+func (id *Identity) equal(o *Identity) bool { return reflect.DeepEqual(id, o) }

@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// CheckEntry refuses what cannot be stored. Such an entry is a mistake of the
+// caller, not of the disk; both twins refuse the same ones, before anything
+// of the batch is applied.
+func CheckEntry(e *entry.Entry) error {
+	if e.Table < entry.TableVersion || e.Table > entry.TableFence {
+		return kv.Errorf(kv.KindInternal, "an entry names the unknown table %d", e.Table)
+	}
+	if e.Action > entry.DeleteBelow {
+		return kv.Errorf(kv.KindInternal, "an entry has the unknown action %d", e.Action)
+	}
+	if e.Table == entry.TableVersion && len(e.Key) == 0 {
+		return kv.Errorf(kv.KindInternal, "an entry of the version table has no key")
+	}
+	if e.Table != entry.TableVersion && e.Index != 0 {
+		return kv.Errorf(kv.KindInternal, "an entry of the %v table has an index", e.Table)
+	}
+	return nil
+}
+
+// CheckRead refuses a question that has no answer.
+func CheckRead(r *entry.Read) error {
+	switch r.Kind {
+	case entry.ReadKey, entry.ReadRange, entry.ReadGarbage:
+		return nil
+	case entry.ReadRow:
+		if r.Table > entry.TableVersion && r.Table <= entry.TableFence {
+			return nil
+		}
+		return kv.Errorf(kv.KindInternal, "a row is asked for in the table %d", r.Table)
+	}
+	return kv.Errorf(kv.KindInternal, "a read has the unknown kind %d", r.Kind)
+}
+
+// Live reports whether a stored version holds a value rather than a
+// tombstone. One that is neither is KindCorrupt and names the key.
+func Live(key, value []byte) (bool, error) {
+	if _, err := entry.DecodeValue(value); err != nil {
+		return false, &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: append([]byte(nil), key...), Text: err.Error(),
+			Hint: "restore the store from a backup, or write the key anew"}
+	}
+	return !entry.IsTombstone(value), nil
+}

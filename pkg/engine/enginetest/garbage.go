@@ -1,0 +1,123 @@
+package enginetest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// litter fills a store with every case of garbage. Seen from index 5:
+func litter(t *testing.T, open Open) entryStore {
+	e := open()
+	put(t, e, 0,
+		set("a", 1, value("alone")),
+		set("b", 1, value("old")), set("b", 2, value("older than needed")), set("b", 5, value("seen")), set("b", 9, value("new")),
+		set("c", 2, value("old")), set("c", 4, tombstone()),
+		set("d", 3, tombstone()),
+		set("e", 7, value("new")), set("e", 8, value("newer")),
+		set("f", 3, tombstone()), set("f", 6, value("new")),
+		set("g", 5, value("seen")), set("g", 7, tombstone()),
+	)
+	return e
+}
+
+type entryStore = interface {
+	Read(kv.ShardID, entry.Read) entry.ReadResult
+	Close() error
+}
+
+var litterAt5 = []entry.Garbage{
+	{Key: []byte("b"), Below: 5},
+	{Key: []byte("c"), Below: 5},
+	{Key: []byte("d"), Below: 4},
+	{Key: []byte("f"), Below: 4},
+}
+
+func garbage(t *testing.T, open Open) {
+	e := litter(t, open)
+	find := func(span kv.Span, at kv.Index) []entry.Garbage {
+		res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: span, Index: at})
+		require.NoError(t, res.Err)
+		require.Nil(t, res.Resume)
+		return res.Garbage
+	}
+	require.Equal(t, litterAt5, find(everything, 5))
+	require.Equal(t, litterAt5[1:3], find(kv.Range([]byte("c"), []byte("f")), 5))
+	require.Equal(t, litterAt5[:1], find(kv.Point([]byte("b")), 5))
+	require.Empty(t, find(kv.Point([]byte("a")), 5))
+	require.Empty(t, find(everything, 0), "at zero everything may still be read")
+	require.Equal(t, []entry.Garbage{
+		{Key: []byte("b"), Below: 9}, {Key: []byte("c"), Below: 5}, {Key: []byte("d"), Below: 4},
+		{Key: []byte("e"), Below: 8}, {Key: []byte("f"), Below: 6}, {Key: []byte("g"), Below: 8},
+	}, find(everything, 100))
+	require.NoError(t, e.Close())
+
+	// Taking it away changes no read at or above the index.
+	reopened := open()
+	want := keys(t, reopened, 0, everything, 5)
+	wantNew := keys(t, reopened, 0, everything, newest)
+	for _, g := range litterAt5 {
+		put(t, reopened, 0, below(string(g.Key), g.Below))
+	}
+	require.Equal(t, want, keys(t, reopened, 0, everything, 5))
+	require.Equal(t, wantNew, keys(t, reopened, 0, everything, newest))
+	res := reopened.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: 5})
+	require.Empty(t, res.Garbage, "nothing is left")
+	require.NoError(t, reopened.Close())
+}
+
+func garbageResumes(t *testing.T, open Open) {
+	e := litter(t, open)
+	walk := func(limit int) (found []entry.Garbage, ends []string) {
+		span := everything
+		for {
+			res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: span, Index: 5, Limit: limit})
+			require.NoError(t, res.Err)
+			found = append(found, res.Garbage...)
+			if res.Resume == nil {
+				return found, ends
+			}
+			ends = append(ends, string(res.Resume))
+			span = kv.Range(res.Resume, nil)
+		}
+	}
+	// Costs: a 1, b 2, c 2, d 1, e 1 (nothing to see, but looked at), f 1, g 1.
+	for limit, want := range map[int][]string{
+		1: {"a\x00", "b\x00", "c\x00", "d\x00", "e\x00", "f\x00"},
+		2: {"b\x00", "c\x00", "e\x00"},
+		3: {"b\x00", "d\x00"},
+		5: {"c\x00"},
+		9: nil,
+	} {
+		found, ends := walk(limit)
+		require.Equal(t, litterAt5, found, "limit %d", limit)
+		require.Equal(t, want, ends, "limit %d", limit)
+	}
+	require.NoError(t, e.Close())
+}
+
+func damagedRow(t *testing.T, open Open) {
+	e := open()
+	put(t, e, 0, set("good", 1, value("1")), set("short", 1, []byte("x")), set("unknown", 1, append([]byte{99}, value("1")[1:]...)))
+	for _, k := range []string{"short", "unknown"} {
+		for _, r := range []entry.Read{
+			{Kind: entry.ReadKey, Key: []byte(k), Index: newest},
+			{Kind: entry.ReadRange, Span: kv.Range([]byte(k), nil), Index: newest},
+			{Kind: entry.ReadGarbage, Span: kv.Point([]byte(k)), Index: newest},
+		} {
+			res := e.Read(0, r)
+			var ke *kv.Error
+			require.ErrorAs(t, res.Err, &ke)
+			require.Equal(t, kv.KindCorrupt, ke.Kind)
+			require.Equal(t, k, string(ke.Key))
+			require.NotEmpty(t, ke.Hint)
+			require.Empty(t, res.Rows)
+			require.Empty(t, res.Garbage)
+		}
+	}
+	require.Equal(t, []string{"good=1"}, keys(t, e, 0, kv.Point([]byte("good")), newest), "the others are not touched by it")
+	require.NoError(t, e.Close())
+}

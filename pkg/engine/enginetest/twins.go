@@ -1,0 +1,140 @@
+package enginetest
+
+import (
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Compare does one random sequence of operations on two stores and requires
+// that they cannot be told apart. Now and then both are closed and opened
+// again, and compact is called, which may move the first one's rows about.
+func Compare(t *rapid.T, openA, openB Open, compact func(engine.Engine)) {
+	a, b := openA(), openB()
+	defer func() {
+		require.NoError(t, a.Close())
+		require.NoError(t, b.Close())
+	}()
+	var last [2]engine.Position
+	for range rapid.IntRange(1, 40).Draw(t, "steps") {
+		switch rapid.IntRange(0, 19).Draw(t, "step") {
+		case 0:
+			require.NoError(t, a.Close())
+			require.NoError(t, b.Close())
+			a, b = openA(), openB()
+			last = [2]engine.Position{}
+		case 1:
+			compact(a)
+		case 2:
+			s := drawShard(t)
+			require.Equal(t, recovered(t, b, s), recovered(t, a, s))
+		case 3, 4, 5, 6, 7, 8, 9:
+			last = appendBoth(t, a, b, last)
+		default:
+			s, r := drawShard(t), drawRead(t)
+			ra, rb := a.Read(s, r), b.Read(s, r)
+			require.Equal(t, kv.KindOf(rb.Err), kv.KindOf(ra.Err), "%v / %v", rb.Err, ra.Err)
+			ra.Err, rb.Err = nil, nil
+			require.Equal(t, rb, ra, "%+v of %v", r, s)
+		}
+	}
+}
+
+// appendBoth appends the same batch to both. last has their last positions,
+// zero if none was seen since they were opened: one may go on counting over a
+// restart where the other starts anew.
+func appendBoth(t *rapid.T, a, b engine.Engine, last [2]engine.Position) [2]engine.Position {
+	var groups []entry.Group
+	for range rapid.IntRange(0, 3).Draw(t, "groups") {
+		g := entry.Group{Shard: drawShard(t)}
+		for range rapid.IntRange(0, 8).Draw(t, "entries") {
+			g.Entries = append(g.Entries, drawEntry(t))
+		}
+		groups = append(groups, g)
+	}
+	pa, erra := a.Append(groups)
+	pb, errb := b.Append(groups)
+	require.NoError(t, erra)
+	require.NoError(t, errb)
+	for i, p := range []engine.Position{pa, pb} {
+		if last[i] > 0 {
+			require.Equal(t, last[i]+1, p)
+		}
+	}
+	settle(t, a, pa)
+	settle(t, b, pb)
+	return [2]engine.Position{pa, pb}
+}
+
+func recovered(t TB, e engine.Engine, s kv.ShardID) (rows []string) {
+	require.NoError(t, e.Recover(s, func(table entry.Table, r entry.Row) error {
+		rows = append(rows, fmt.Sprintf("%v/%q/%q", table, r.Key, r.Value))
+		return nil
+	}))
+	return rows
+}
+
+func drawShard(t *rapid.T) kv.ShardID {
+	return kv.ShardID(rapid.SampledFrom([]int{0, 1, 256}).Draw(t, "shard"))
+}
+
+// A few keys that are prefixes of each other and contain what is escaped.
+var someKeys = []string{"a", "a\x00", "a\x00\xff", "a\x01", "aa", "b", "\x00", "\xff"}
+
+func drawKey(t *rapid.T, name string) []byte {
+	return []byte(rapid.SampledFrom(someKeys).Draw(t, name))
+}
+
+func drawIndex(t *rapid.T) kv.Index {
+	return kv.Index(rapid.Uint64Range(0, 12).Draw(t, "index"))
+}
+
+func drawTable(t *rapid.T) entry.Table {
+	// Mostly versions: they are what is difficult.
+	return entry.Table(rapid.SampledFrom([]int{1, 1, 1, 1, 2, 3, 4, 5, 6}).Draw(t, "table"))
+}
+
+func drawEntry(t *rapid.T) entry.Entry {
+	e := entry.Entry{Table: drawTable(t), Key: drawKey(t, "key")}
+	e.Action = entry.Action(rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2}).Draw(t, "action"))
+	if e.Table == entry.TableVersion {
+		e.Index = drawIndex(t)
+	} else if rapid.IntRange(0, 9).Draw(t, "nameless") == 0 {
+		e.Key = nil
+	}
+	if e.Action == entry.Set {
+		payload := rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "payload")
+		e.Value = payload
+		if e.Table == entry.TableVersion {
+			v := entry.Value{Version: kv.Version{Write: 1}, Payload: payload}
+			if rapid.IntRange(0, 3).Draw(t, "tombstone") == 0 {
+				v.Type = entry.TypeDeleted
+			}
+			e.Value = v.Encode()
+		}
+	}
+	return e
+}
+
+func drawRead(t *rapid.T) entry.Read {
+	r := entry.Read{
+		ID:    rapid.Uint64().Draw(t, "id"),
+		Kind:  entry.ReadKind(rapid.IntRange(0, 3).Draw(t, "kind")),
+		Table: drawTable(t),
+		Key:   drawKey(t, "key"),
+		Index: drawIndex(t),
+		Limit: rapid.IntRange(0, 6).Draw(t, "limit"),
+	}
+	r.Span = rapid.SampledFrom([]kv.Span{
+		everything, kv.Point(r.Key), kv.Range(r.Key, nil), kv.Range(r.Key, drawKey(t, "end")),
+	}).Draw(t, "span")
+	if rapid.Bool().Draw(t, "bytes") {
+		r.LimitBytes = rapid.IntRange(1, 120).Draw(t, "limit bytes")
+	}
+	return r
+}

@@ -1,0 +1,160 @@
+package memstore
+
+import (
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Read answers one question.
+func (s *Store) Read(shard kv.ShardID, r entry.Read) entry.ReadResult {
+	res := entry.ReadResult{ID: r.ID, Kind: r.Kind}
+	if res.Err = engine.CheckRead(&r); res.Err != nil {
+		return res
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		res.Err = errClosed
+		return res
+	}
+	rs := s.shards[shard]
+	if rs == nil {
+		return res
+	}
+	switch r.Kind {
+	case entry.ReadKey:
+		rs.readKey(&r, &res)
+	case entry.ReadRow:
+		rs.readRow(&r, &res)
+	case entry.ReadRange:
+		rs.readRange(&r, &res)
+	case entry.ReadGarbage:
+		rs.readGarbage(&r, &res)
+	}
+	if res.Err != nil {
+		res.Rows, res.Garbage, res.Resume = nil, nil, nil
+	}
+	return res
+}
+
+func clone(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
+
+func (rs *rows) readKey(r *entry.Read, res *entry.ReadResult) {
+	c, ok := rs.versions.Get(string(r.Key))
+	if !ok {
+		return
+	}
+	at := c.above(r.Index) - 1
+	if at < 0 {
+		return
+	}
+	v := c.vs[at]
+	if _, res.Err = engine.Live(r.Key, v.value); res.Err == nil {
+		res.Rows = []entry.Row{{Key: clone(r.Key), Index: v.index, Value: clone(v.value)}}
+	}
+}
+
+func (rs *rows) readRow(r *entry.Read, res *entry.ReadResult) {
+	if v, ok := rs.other[r.Table].Get(string(r.Key)); ok {
+		res.Rows = []entry.Row{{Key: clone(r.Key), Value: clone(v)}}
+	}
+}
+
+// ascend visits the chains of the keys in span, in order.
+func (rs *rows) ascend(span kv.Span, visit func(key string, c *chain) bool) {
+	if span.IsPoint() {
+		span.End = kv.Next(span.Start)
+	}
+	end := string(span.End)
+	rs.versions.Ascend(string(span.Start), func(key string, c *chain) bool {
+		return (end == "" || key < end) && visit(key, c)
+	})
+}
+
+func (rs *rows) readRange(r *entry.Read, res *entry.ReadResult) {
+	size, full := 0, false
+	rs.ascend(r.Span, func(key string, c *chain) bool {
+		at := c.above(r.Index) - 1
+		if at < 0 {
+			return true
+		}
+		v := c.vs[at]
+		live, err := engine.Live([]byte(key), v.value)
+		if err != nil {
+			res.Err = err
+			return false
+		}
+		if !live {
+			return true
+		}
+		if full {
+			// Another live row follows, so there is something to resume.
+			res.Resume = kv.Next(res.Rows[len(res.Rows)-1].Key)
+			return false
+		}
+		res.Rows = append(res.Rows, entry.Row{Key: []byte(key), Index: v.index, Value: clone(v.value)})
+		size += len(key) + len(v.value)
+		full = len(res.Rows) == r.Limit || (r.LimitBytes > 0 && size >= r.LimitBytes)
+		return true
+	})
+}
+
+func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
+	cost, last := 0, ""
+	rs.ascend(r.Span, func(key string, c *chain) bool {
+		if r.Limit > 0 && cost >= r.Limit {
+			res.Resume = kv.Next([]byte(last))
+			return false
+		}
+		last = key
+		visible := c.above(r.Index)
+		cost += max(1, min(2, visible))
+		if visible == 0 {
+			return true
+		}
+		top := c.vs[visible-1]
+		live, err := engine.Live([]byte(key), top.value)
+		if err != nil {
+			res.Err = err
+			return false
+		}
+		switch {
+		case !live:
+			res.Garbage = append(res.Garbage, entry.Garbage{Key: []byte(key), Below: top.index + 1})
+		case visible > 1:
+			res.Garbage = append(res.Garbage, entry.Garbage{Key: []byte(key), Below: top.index})
+		}
+		return true
+	})
+}
+
+// Recover visits the rows of the tables that a restarted shard needs. It
+// holds no lock while visit runs.
+func (s *Store) Recover(shard kv.ShardID, visit func(entry.Table, entry.Row) error) error {
+	type found struct {
+		table entry.Table
+		row   entry.Row
+	}
+	var all []found
+	s.mu.RLock()
+	closed := s.closed
+	if rs := s.shards[shard]; rs != nil {
+		for _, t := range engine.RecoverTables() {
+			rs.other[t].Scan(func(k string, v []byte) bool {
+				all = append(all, found{t, entry.Row{Key: []byte(k), Value: clone(v)}})
+				return true
+			})
+		}
+	}
+	s.mu.RUnlock()
+	if closed {
+		return errClosed
+	}
+	for _, f := range all {
+		if err := visit(f.table, f.row); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package memstore
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/engine/enginetest"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// openAgain gives a store that Crash reopens after Close.
+func openAgain(t *testing.T, s *Store) enginetest.Open {
+	t.Cleanup(func() { require.NoError(t, s.Check()) })
+	first := true
+	return func() engine.Engine {
+		if !first {
+			s.Crash(s.Last())
+		}
+		first = false
+		return s
+	}
+}
+
+func TestContract(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T) enginetest.Open { return openAgain(t, New()) })
+}
+
+func TestContractAutoSync(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T) enginetest.Open { return openAgain(t, NewAutoSync()) })
+}
+
+func numbered(n int) []entry.Group {
+	v := entry.Value{Version: kv.Version{Write: uint64(n)}, Payload: fmt.Append(nil, n)}.Encode()
+	return []entry.Group{
+		{Shard: 0, Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableState, Value: fmt.Append(nil, n)}}},
+		{Shard: 1, Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableVersion, Key: []byte("k"), Index: kv.Index(n), Value: v}}},
+	}
+}
+
+// state tells up to which batch of numbered a store goes, which must be the
+// same on both shards.
+func state(t require.TestingT, s *Store) int {
+	n := 0
+	for _, r := range s.Read(0, entry.Read{Kind: entry.ReadRow, Table: entry.TableState}).Rows {
+		_, err := fmt.Sscan(string(r.Value), &n)
+		require.NoError(t, err)
+	}
+	rows := s.Read(1, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: ^kv.Index(0)}).Rows
+	if n == 0 {
+		require.Empty(t, rows)
+		return 0
+	}
+	require.EqualValues(t, n, rows[0].Index)
+	return n
+}
+
+func TestCrashKeepsADurablePrefix(t *testing.T) {
+	for _, c := range []struct {
+		name                 string
+		appended, sync, keep int
+		want                 int
+	}{
+		{"nothing was durable", 5, 0, 0, 0},
+		{"the durable ones stay", 5, 3, 0, 3},
+		{"what was asked for stays although it was not durable", 5, 2, 4, 4},
+		{"no less than the durable ones stays", 5, 4, 1, 4},
+		{"all stay", 5, 0, 9, 5},
+		{"a sync beyond the end is one to the end", 5, 9, 0, 5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := New()
+			for n := 1; n <= c.appended; n++ {
+				_, err := s.Append(numbered(n))
+				require.NoError(t, err)
+			}
+			s.SyncTo(engine.Position(c.sync))
+			require.EqualValues(t, min(c.sync, c.appended), s.Durable())
+			s.Crash(engine.Position(c.keep))
+			require.Equal(t, c.want, state(t, s))
+			require.NoError(t, s.Check())
+
+			p, err := s.Append(numbered(c.want + 1))
+			require.NoError(t, err)
+			require.EqualValues(t, c.appended+1, p, "a lost position is not given again")
+			s.SyncTo(engine.Position(c.appended))
+			s.Crash(0)
+			require.Equal(t, c.want, state(t, s), "a late sync of a lost batch makes no new one durable")
+		})
+	}
+}
+
+// TestCrashUndoesEverything compares a store that crashed with one that never
+// saw the lost batches.
+func TestCrashUndoesEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, kept := New(), New()
+		var batches [][]entry.Group
+		for range rapid.IntRange(1, 12).Draw(t, "batches") {
+			batches = append(batches, drawBatch(t))
+		}
+		n := rapid.IntRange(0, len(batches)).Draw(t, "kept")
+		for i, b := range batches {
+			_, err := s.Append(b)
+			require.NoError(t, err)
+			if i < n {
+				_, err = kept.Append(b)
+				require.NoError(t, err)
+			}
+		}
+		s.SyncTo(engine.Position(rapid.IntRange(0, n).Draw(t, "synced")))
+		s.Crash(engine.Position(n))
+		require.NoError(t, s.Check())
+		require.Equal(t, dump(kept), dump(s))
+		require.Equal(t, kept.bytes, s.bytes)
+	})
+}
+
+func drawBatch(t *rapid.T) []entry.Group {
+	var es []entry.Entry
+	for range rapid.IntRange(0, 6).Draw(t, "entries") {
+		e := entry.Entry{
+			Action: entry.Action(rapid.IntRange(0, 2).Draw(t, "action")),
+			Table:  entry.Table(rapid.IntRange(1, 2).Draw(t, "table")),
+			Key:    []byte(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key")),
+		}
+		if e.Table == entry.TableVersion {
+			e.Index = kv.Index(rapid.IntRange(0, 5).Draw(t, "index"))
+		}
+		if e.Action == entry.Set {
+			e.Value = rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "value")
+		}
+		es = append(es, e)
+	}
+	return []entry.Group{{Shard: 1, Entries: es}}
+}
+
+// dump lists every row.
+func dump(s *Store) (rows []string) {
+	r := s.shard(1)
+	r.versions.Scan(func(k string, c *chain) bool {
+		for _, v := range c.vs {
+			rows = append(rows, fmt.Sprintf("%s@%d=%x", k, v.index, v.value))
+		}
+		return true
+	})
+	r.other[entry.TablePrepared].Scan(func(k string, v []byte) bool {
+		rows = append(rows, fmt.Sprintf("%s=%x", k, v))
+		return true
+	})
+	return rows
+}
+
+func TestWaitDurableWaitsForSyncTo(t *testing.T) {
+	s := New()
+	p, err := s.Append(numbered(1))
+	require.NoError(t, err)
+	done := make(chan error)
+	go func() { done <- s.WaitDurable(p) }()
+	select {
+	case err := <-done:
+		t.Fatalf("it returned before the batch was durable: %v", err)
+	default:
+	}
+	s.SyncTo(p)
+	require.NoError(t, <-done)
+}
+
+func BenchmarkAppend16(b *testing.B) {
+	s := New()
+	v := entry.Value{Version: kv.Version{Write: 1}, Payload: make([]byte, 128)}.Encode()
+	es := make([]entry.Entry, 16)
+	b.ReportAllocs()
+	var at kv.Index
+	for b.Loop() {
+		at++
+		for i := range es {
+			es[i] = entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: fmt.Appendf(nil, "key%02d", i), Index: at, Value: v}
+		}
+		p, err := s.Append([]entry.Group{{Entries: es}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.SyncTo(p)
+	}
+}

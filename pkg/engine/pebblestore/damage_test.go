@@ -1,0 +1,217 @@
+package pebblestore
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// image is the files of a store.
+type image map[string][]byte
+
+func takeImage(t *testing.T, fs vfs.FS) image {
+	names, err := fs.List("store")
+	require.NoError(t, err)
+	im := image{}
+	for _, n := range names {
+		b, err := readFile(fs, "store", n)
+		require.NoError(t, err)
+		im[n] = b
+	}
+	return im
+}
+
+// disk makes a filesystem of im, with one byte of one file changed.
+func (im image) disk(t *testing.T, name string, at int, mask byte) *vfs.MemFS {
+	fs := vfs.NewMem()
+	require.NoError(t, fs.MkdirAll("store", 0o755))
+	for n, b := range im {
+		b = slices.Clone(b) // writing may change it
+		if n == name {
+			b[at] ^= mask
+		}
+		f, err := fs.Create("store/"+n, vfs.WriteCategoryUnspecified)
+		require.NoError(t, err)
+		_, err = f.Write(b)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+	}
+	return fs
+}
+
+// check opens a store with a changed byte. It passes if the store says that
+// it is damaged, when it is opened or when it is read, or if nothing is
+// missing. It tells whether an error was met.
+func (im image) check(t *testing.T, name string, at int, mask byte, batches int) bool {
+	t.Helper()
+	where := fmt.Sprintf("%s, byte %d of %d ^ %02x", name, at, len(im[name]), mask)
+	named := func(err error) bool {
+		k := kv.KindOf(err)
+		require.True(t, k == kv.KindCorrupt || k == kv.KindInvalid, "%s: %v", where, err)
+		var e *kv.Error
+		require.ErrorAs(t, err, &e)
+		require.NotEmpty(t, e.Hint, where)
+		return true
+	}
+	o := testOptions(t, im.disk(t, name, at, mask))
+	o.OnFatal = func(err error) { t.Errorf("%s: a damaged file ended the process: %v", where, err) }
+	s, err := Open("store", o)
+	if err != nil {
+		return named(err)
+	}
+	defer s.Close() // it may fail: flushing can meet the damage
+	if err := readAll(s); err != nil {
+		return named(err)
+	}
+	require.Equal(t, batches, survivors(t, s), "%s: batches were lost silently", where)
+	return false
+}
+
+// readAll reads every row and gives the first error.
+func readAll(s *Store) error {
+	for sh := range kv.ShardID(crashShards) {
+		if res := s.Read(sh, everyVersion); res.Err != nil {
+			return res.Err
+		}
+		if err := s.Recover(sh, ignore); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filled makes a store with tables, several records in its manifest, and rows
+// in its log only. It gives the disk as it is, and as it is after Close.
+func filled(t *testing.T) (crashed, closed image, batches int) {
+	fs := vfs.NewMem()
+	o := testOptions(t, fs)
+	s, err := Open("store", o)
+	require.NoError(t, err)
+	for batches = 1; batches <= 40; batches++ {
+		p, err := s.Append(numbered(batches, 200))
+		require.NoError(t, err)
+		require.NoError(t, s.WaitDurable(p))
+		if batches%12 == 0 {
+			require.NoError(t, s.db.Flush())
+		}
+	}
+	batches--
+	crashed = takeImage(t, fs)
+	require.NoError(t, s.Close())
+	closed = takeImage(t, fs)
+	return crashed, closed, batches
+}
+
+// TestFlippedByte changes one byte at a time, of every file, of a store that
+// was closed and of one that was not.
+func TestFlippedByte(t *testing.T) {
+	crashed, closed, batches := filled(t)
+	require.Contains(t, closed, closedFile)
+	for kind, im := range map[string]image{"closed": closed, "crashed": crashed} {
+		t.Run(kind, func(t *testing.T) {
+			names := make([]string, 0, len(im))
+			for n := range im {
+				names = append(names, n)
+			}
+			slices.Sort(names)
+			tried, met := 0, map[string]int{}
+			for _, n := range names {
+				size := len(im[n])
+				end := size
+				if kind == "crashed" && ambiguousEnd(t, n, im) > 0 {
+					end = ambiguousEnd(t, n, im)
+				}
+				step := max(1, size/30)
+				for at := 0; at < end; at += step {
+					tried++
+					if im.check(t, n, at, 1<<(at%8), batches) {
+						met[strings.TrimLeft(n, "0123456789")]++
+					}
+				}
+			}
+			require.Greater(t, tried, 150)
+			require.NotZero(t, met[".sst"], "damage of tables is met")
+			require.NotZero(t, met[formatFile])
+			if kind == "crashed" {
+				require.NotZero(t, met[".log"], "damage of the log is met: %v", met)
+			}
+		})
+	}
+}
+
+// ambiguousEnd is from where on damage of a log or manifest that was not
+// closed cannot be told from a torn write: the last batch whose durability no
+// later one tells of, or the last record. 0 for other files.
+func ambiguousEnd(t *testing.T, name string, im image) int {
+	switch b := im[name]; {
+	case strings.HasSuffix(name, ".log"):
+		var num, last uint32
+		_, err := fmt.Sscanf(name, "%d.log", &num)
+		require.NoError(t, err)
+		for n := range im {
+			var other uint32
+			if _, err := fmt.Sscanf(n, "%d.log", &other); err == nil {
+				last = max(last, other)
+			}
+		}
+		if num < last {
+			return 0 // it was closed when the next one was begun
+		}
+		return lastChunk(chunkFormat{log: true, num: num}, b)
+	case strings.HasPrefix(name, "MANIFEST-"):
+		return lastChunk(chunkFormat{}, b)
+	}
+	return 0
+}
+
+// lastChunk is the offset of the last chunk.
+func lastChunk(f chunkFormat, b []byte) (last int) {
+	at := 0
+	f.walk(b, func(chunk []byte) {
+		last = at
+		at += len(chunk)
+		if rest := block(b, min(at, len(b))); len(rest) < syncedHeader && zeros(rest) {
+			at += len(rest) // the unused end of a block
+		}
+	})
+	return last
+}
+
+func TestDamageOnARealDisk(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, testOptions(t, nil))
+	require.NoError(t, err)
+	for n := 1; n <= 20; n++ {
+		_, err := s.Append(numbered(n, 1000))
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Close())
+	names, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	tables := 0
+	for _, n := range names {
+		if strings.HasSuffix(n.Name(), ".sst") {
+			tables++
+			path := dir + "/" + n.Name()
+			b, err := os.ReadFile(path)
+			require.NoError(t, err)
+			b[len(b)/3] ^= 1
+			require.NoError(t, os.WriteFile(path, b, 0o600))
+		}
+	}
+	require.NotZero(t, tables)
+	s, err = Open(dir, testOptions(t, nil))
+	if err == nil {
+		err = readAll(s)
+		require.NotZero(t, s.Metrics().Corruptions)
+		require.NoError(t, s.Close())
+	}
+	require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%v", err)
+}

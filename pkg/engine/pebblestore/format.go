@@ -1,0 +1,142 @@
+package pebblestore
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Beside pebble's files a store has two of its own, both small texts whose
+// last line is the sum of the lines before it.
+//
+// formatFile says that the directory is a store, and of which format. It is
+// written before pebble's first file, so that a directory without it is
+// either empty or not ours, and again when pebble's are complete, so that a
+// directory without a manifest is never taken for a new store.
+//
+// closedFile exists while a store is closed that was closed properly.
+const (
+	formatFile = "linchpin.format"
+	closedFile = "linchpin.closed"
+	tempSuffix = ".tmp"
+	lockFile   = "LOCK"
+
+	formatNow = 1
+)
+
+// state is how far the creation of a store has come.
+type state string
+
+const (
+	stateNone     state = ""
+	stateCreating state = "creating"
+	stateReady    state = "ready"
+)
+
+// foreignFile names a file that shows that a directory is not a store, or
+// nothing.
+func foreignFile(names []string) string {
+	foreign := ""
+	for _, n := range names {
+		switch n {
+		case formatFile:
+			return ""
+		case lockFile, formatFile + tempSuffix:
+		default:
+			if foreign == "" || n < foreign {
+				foreign = n
+			}
+		}
+	}
+	return foreign
+}
+
+func writeFormat(fsys vfs.FS, dir string, st state) error {
+	return writeSummed(fsys, dir, formatFile, fmt.Sprintf("linchpin store\nformat %d\nstate %s\n", formatNow, st))
+}
+
+func readFormat(fsys vfs.FS, dir string) (state, error) {
+	text, err := readSummed(fsys, dir, formatFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return stateNone, nil
+	}
+	if err != nil {
+		return stateNone, err
+	}
+	var format int
+	var st state
+	n, err := fmt.Sscanf(text, "linchpin store\nformat %d\n", &format)
+	if err == nil && format > formatNow {
+		return stateNone, &kv.Error{Kind: kv.KindInvalid, Op: -1,
+			Text: fmt.Sprintf("its format is %d, and this linchpin knows formats up to %d", format, formatNow), Hint: hintNewer}
+	}
+	if _, line, ok := strings.Cut(text, "\nstate "); n == 1 && ok {
+		st = state(strings.TrimSuffix(line, "\n"))
+	}
+	if st != stateCreating && st != stateReady {
+		return stateNone, kv.Errorf(kv.KindCorrupt, "the file %s does not say what it should", formatFile)
+	}
+	return st, nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+const sumPrefix = "crc32c "
+
+// writeSummed writes a small file so that it is there whole or not at all.
+func writeSummed(fsys vfs.FS, dir, name, text string) error {
+	path := fsys.PathJoin(dir, name)
+	f, err := fsys.Create(path+tempSuffix, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	text += fmt.Sprintf("%s%08x\n", sumPrefix, crc32.Checksum([]byte(text), castagnoli))
+	_, err = f.Write([]byte(text))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := fsys.Rename(path+tempSuffix, path); err != nil {
+		return err
+	}
+	return syncDir(fsys, dir)
+}
+
+func syncDir(fsys vfs.FS, dir string) error {
+	d, err := fsys.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// readSummed reads what writeSummed wrote, without the sum.
+func readSummed(fsys vfs.FS, dir, name string) (string, error) {
+	b, err := readFile(fsys, dir, name)
+	if err != nil {
+		return "", err
+	}
+	at := strings.LastIndex(string(b), sumPrefix)
+	if at < 0 || string(b[at:]) != fmt.Sprintf("%s%08x\n", sumPrefix, crc32.Checksum(b[:at], castagnoli)) {
+		return "", kv.Errorf(kv.KindCorrupt, "the file %s is damaged: its sum is wrong", name)
+	}
+	return string(b[:at]), nil
+}
+
+func readFile(fsys vfs.FS, dir, name string) ([]byte, error) {
+	f, err := fsys.Open(fsys.PathJoin(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(f)
+	return b, errors.Join(err, f.Close())
+}

@@ -1,0 +1,175 @@
+package pebblestore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ExitFatal is the exit code of a process whose store could not write its log
+// (EX_IOERR of sysexits).
+const ExitFatal = 74
+
+// Cache holds blocks of several stores; see NewCache.
+type Cache = pebble.Cache
+
+// NewCache makes a cache of so many bytes for the stores of one process. Call
+// Unref when the stores are open.
+func NewCache(bytes int64) *Cache { return pebble.NewCache(bytes) }
+
+// Options tune a store. The zero value is right for a server that has a
+// machine to itself.
+type Options struct {
+	// CacheBytes is the memory for blocks and memtables together, in bytes;
+	// default 256 MiB. What memtables hold is taken out of it.
+	CacheBytes int64
+	// Cache is shared with other stores, and replaces CacheBytes.
+	Cache *Cache
+	// MemTableBytes is the size of one memtable, in bytes, 64 KiB or more;
+	// default 64 MiB. Up to four exist while the disk is behind. A log as long
+	// is replayed after a crash.
+	MemTableBytes uint64
+	// MaxOpenFiles bounds open files; default 1000.
+	MaxOpenFiles int
+
+	// NoSync takes every append for durable at once. A crash of the machine,
+	// or a kill of the process, loses what was acknowledged. For measuring.
+	NoSync bool
+	// SyncDelay is added to each fsync of the log. For measuring.
+	SyncDelay time.Duration
+
+	// FS is where the store lives; default the operating system's. Tests give
+	// one that crashes or fails.
+	FS vfs.FS
+	// Logf gets what an operator should see: failed compactions, damaged
+	// blocks. Default: nothing is logged.
+	Logf func(format string, args ...any)
+	// OnFatal is called once, by any goroutine, when the log could not be
+	// written: what the disk holds is then unknown, and it must end the
+	// process. It may be called with the store's locks held, so it must not
+	// use the store. Default: a message on standard error and
+	// os.Exit(ExitFatal). If it returns, as in tests, the store refuses
+	// everything from then on.
+	OnFatal func(error)
+}
+
+// Small is for several stores in one process, as in a demo: about 40 MiB each
+// at most.
+func Small() Options {
+	return Options{CacheBytes: 32 << 20, MemTableBytes: 8 << 20, MaxOpenFiles: 200}
+}
+
+const minMemTableBytes = 64 << 10
+
+// Validate reports everything that is wrong at once.
+func (o Options) Validate() error {
+	var errs []error
+	if o.CacheBytes < 0 {
+		errs = append(errs, fmt.Errorf("CacheBytes is %d; it must not be negative", o.CacheBytes))
+	}
+	if o.MemTableBytes != 0 && (o.MemTableBytes < minMemTableBytes || o.MemTableBytes > 1<<30) {
+		errs = append(errs, fmt.Errorf("MemTableBytes is %d; it must be 65536 to 1073741824", o.MemTableBytes))
+	}
+	if o.MaxOpenFiles < 0 {
+		errs = append(errs, fmt.Errorf("MaxOpenFiles is %d; it must not be negative", o.MaxOpenFiles))
+	}
+	if o.SyncDelay < 0 {
+		errs = append(errs, fmt.Errorf("SyncDelay is %v; it must not be negative", o.SyncDelay))
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) withDefaults() Options {
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 256 << 20
+	}
+	if o.MemTableBytes == 0 {
+		o.MemTableBytes = 64 << 20
+	}
+	if o.MaxOpenFiles == 0 {
+		o.MaxOpenFiles = 1000
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+	if o.OnFatal == nil {
+		o.OnFatal = func(err error) {
+			fmt.Fprintf(os.Stderr, "linchpin: %v\n", err)
+			os.Exit(ExitFatal)
+		}
+	}
+	return o
+}
+
+// pebbleOptions are conventional values that ran well; no sweep was made
+// beyond cache and block size, where small caches like small blocks.
+func (s *Store) pebbleOptions(fs vfs.FS, lock *pebble.Lock, mustExist bool) *pebble.Options {
+	o := &pebble.Options{
+		Comparer:                    comparer,
+		BlockPropertyCollectors:     []func() pebble.BlockPropertyCollector{indexCollector},
+		FormatMajorVersion:          pebble.FormatNewest,
+		FS:                          fs,
+		Lock:                        lock,
+		ErrorIfNotExists:            mustExist,
+		Cache:                       s.opts.Cache,
+		CacheSize:                   s.opts.CacheBytes,
+		MemTableSize:                s.opts.MemTableBytes,
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       2,
+		L0StopWritesThreshold:       1000,
+		LBaseMaxBytes:               64 << 20,
+		MaxManifestFileSize:         16 << 20,
+		MaxOpenFiles:                s.opts.MaxOpenFiles,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		Logger:                      logger{s},
+		EventListener:               s.listener(),
+	}
+	for i := range o.Levels {
+		l := &o.Levels[i]
+		l.BlockSize = 8 << 10
+		l.IndexBlockSize = 64 << 10
+		l.FilterPolicy = bloom.FilterPolicy(10)
+		l.FilterType = pebble.TableFilter
+	}
+	return o
+}
+
+// listener passes on what needs an operator's eye. Without it pebble would
+// end the process on the first damaged block, while here only the reads of
+// that block fail.
+func (s *Store) listener() *pebble.EventListener {
+	l := &pebble.EventListener{
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			s.corruptions.Add(1)
+			s.opts.Logf("the store at %s has a damaged file: %v", s.dir, info)
+		},
+		BackgroundError: func(err error) {
+			s.opts.Logf("background work on the store at %s failed and will be tried again: %v", s.dir, err)
+		},
+		DiskSlow: func(info pebble.DiskSlowInfo) {
+			s.opts.Logf("the disk of the store at %s is slow: %v", s.dir, info)
+		},
+	}
+	return l
+}
+
+// logger is pebble's: quiet, and fatal in our way.
+type logger struct{ s *Store }
+
+// Infof drops what only a developer of pebble wants.
+func (logger) Infof(string, ...any) {}
+
+// Errorf passes errors on.
+func (l logger) Errorf(format string, args ...any) { l.s.opts.Logf(format, args...) }
+
+// Fatalf is called by pebble when it cannot go on: the log or the manifest
+// could not be written.
+func (l logger) Fatalf(format string, args ...any) { l.s.fail(fmt.Errorf(format, args...)) }

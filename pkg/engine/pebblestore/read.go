@@ -1,0 +1,159 @@
+package pebblestore
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/engine/enginekey"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Read answers one question.
+func (s *Store) Read(shard kv.ShardID, r entry.Read) (res entry.ReadResult) {
+	res = entry.ReadResult{ID: r.ID, Kind: r.Kind}
+	if res.Err = engine.CheckRead(&r); res.Err != nil {
+		return res
+	}
+	s.life.RLock()
+	defer s.life.RUnlock()
+	if s.closed {
+		res.Err = errClosed
+		return res
+	}
+	if err := s.read(shard, &r, &res); err != nil {
+		return entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: readError(err)}
+	}
+	return res
+}
+
+// read dispatches. Damaged blocks that pass their checksum make pebble panic;
+// that is the block's fault, not the process'.
+func (s *Store) read(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: r.Key, Text: fmt.Sprintf("reading the store at %s: %v", s.dir, p), Hint: hintRestore}
+		}
+	}()
+	switch r.Kind {
+	case entry.ReadKey:
+		return s.readKey(shard, r, res)
+	case entry.ReadRow:
+		return s.readRow(shard, r, res)
+	case entry.ReadRange:
+		return s.readRange(shard, r, res)
+	default:
+		return s.readGarbage(shard, r, res)
+	}
+}
+
+const hintRestore = "the disk may be failing; restore the store from a backup"
+
+// readError gives an error of the database a kind.
+func readError(err error) error {
+	var known *kv.Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case pebble.IsCorruptionError(err):
+		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: err.Error(), Hint: hintRestore}
+	}
+	return &kv.Error{Kind: kv.KindInternal, Op: -1, Text: "the store could not be read: " + err.Error(), Hint: "check the disk"}
+}
+
+func clone(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
+
+func (s *Store) readKey(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) (err error) {
+	// Missing keys are asked for as often as present ones, so the lowest
+	// level's bloom filters are worth their place too.
+	it, err := s.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	seek := enginekey.AppendVersion(make([]byte, 0, len(r.Key)+24), shard, r.Key, r.Index)
+	if !it.SeekPrefixGE(seek) {
+		return it.Error()
+	}
+	row, err := current(it, r.Key)
+	if err != nil {
+		return err
+	}
+	if _, err := engine.Live(r.Key, row.Value); err != nil {
+		return err
+	}
+	res.Rows = []entry.Row{row}
+	return nil
+}
+
+// current copies the version that it stands on, whose user key is known.
+func current(it *pebble.Iterator, user []byte) (entry.Row, error) {
+	index, ok := enginekey.Index(it.Key())
+	if !ok {
+		_, err := enginekey.Decode(it.Key(), nil)
+		return entry.Row{}, err
+	}
+	v, err := it.ValueAndErr()
+	if err != nil {
+		return entry.Row{}, err
+	}
+	return entry.Row{Key: clone(user), Index: index, Value: clone(v)}, nil
+}
+
+func (s *Store) readRow(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) error {
+	v, closer, err := s.db.Get(enginekey.AppendPrefix(nil, shard, r.Table, r.Key))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	res.Rows = []entry.Row{{Key: clone(r.Key), Value: clone(v)}}
+	return closer.Close()
+}
+
+// Recover visits the rows of the tables that a restarted shard needs.
+func (s *Store) Recover(shard kv.ShardID, visit func(entry.Table, entry.Row) error) error {
+	s.life.RLock()
+	defer s.life.RUnlock()
+	if s.closed {
+		return errClosed
+	}
+	for _, t := range engine.RecoverTables() {
+		if err := s.recoverTable(shard, t, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) recoverTable(shard kv.ShardID, table entry.Table, visit func(entry.Table, entry.Row) error) error {
+	it, err := s.db.NewIter(&pebble.IterOptions{
+		LowerBound: enginekey.AppendTableStart(nil, shard, table),
+		UpperBound: enginekey.AppendTableStart(nil, shard, table+1),
+	})
+	if err != nil {
+		return readError(err)
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		k, err := enginekey.Decode(it.Key(), nil)
+		var v []byte
+		if err == nil {
+			v, err = it.ValueAndErr()
+		}
+		if err != nil {
+			return readError(errors.Join(err, it.Close()))
+		}
+		if err := visit(table, entry.Row{Key: k.User, Value: clone(v)}); err != nil {
+			_ = it.Close()
+			return err
+		}
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return readError(err)
+	}
+	return nil
+}

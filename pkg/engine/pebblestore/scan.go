@@ -1,0 +1,208 @@
+package pebblestore
+
+import (
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/engine/enginekey"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// cursor walks the keys of a span and, within a key, its versions from the
+// newest at or below an index.
+//
+//	c.first()
+//	for c.ok {
+//	    newest version of c.user at or below the index, if c.visible
+//	    c.next()
+//	}
+type cursor struct {
+	it    *pebble.Iterator
+	shard kv.ShardID
+	at    kv.Index
+
+	// ok: the walk is at a key, c.user. visible: the iterator is at its newest
+	// version with an index at or below at; else it is behind all its versions.
+	ok, visible bool
+	user        []byte
+	index       kv.Index
+
+	// valid: the iterator is at a stored key.
+	valid bool
+	// scratch for seeks and for the key being left.
+	seek, left []byte
+	err        error
+}
+
+func (s *Store) cursor(shard kv.ShardID, r *entry.Read, filters ...pebble.BlockPropertyFilter) (*cursor, error) {
+	lower, upper := enginekey.Bounds(shard, entry.TableVersion, r.Span)
+	if enginekey.Compare(lower, upper) >= 0 {
+		upper = lower // an empty span, also when its end is before its start
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, PointKeyFilters: filters})
+	if err != nil {
+		return nil, err
+	}
+	return &cursor{it: it, shard: shard, at: r.Index}, nil
+}
+
+// first goes to the first key of the span.
+func (c *cursor) first() {
+	c.valid = c.it.First()
+	c.settle()
+}
+
+// next goes to the key after the current one.
+func (c *cursor) next() {
+	if c.visible {
+		c.valid = c.it.NextPrefix()
+	}
+	// Otherwise the search for a visible version has led to the next key.
+	c.settle()
+}
+
+// settle makes the stored key that the iterator is at the current one and
+// looks for its newest visible version.
+func (c *cursor) settle() {
+	c.ok, c.visible = c.valid, false
+	if !c.load() {
+		return
+	}
+	// Most keys have their visible version first or second. A hot key can
+	// have thousands of newer ones: those are worth a seek.
+	for tries := 0; c.index > c.at; tries++ {
+		c.left = append(c.left[:0], c.user...)
+		if tries == 0 {
+			c.valid = c.it.Next()
+		} else {
+			c.seek = enginekey.AppendVersion(c.seek[:0], c.shard, c.left, c.at)
+			c.valid = c.it.SeekGE(c.seek)
+		}
+		if !c.load() || string(c.user) != string(c.left) {
+			c.user = append(c.user[:0], c.left...)
+			return
+		}
+	}
+	c.visible = true
+}
+
+// load decodes the stored key that the iterator is at, if any. Failing to
+// ends the walk.
+func (c *cursor) load() bool {
+	if !c.valid {
+		return false
+	}
+	k, err := enginekey.Decode(c.it.Key(), c.user)
+	if err != nil {
+		c.err, c.ok, c.valid = err, false, false
+		return false
+	}
+	c.user, c.index = k.User, k.Index
+	return true
+}
+
+// live tells whether the visible version is a value.
+func (c *cursor) live() (value []byte, live bool, err error) {
+	if value, err = c.it.ValueAndErr(); err != nil {
+		return nil, false, err
+	}
+	live, err = engine.Live(c.user, value)
+	return value, live, err
+}
+
+func (c *cursor) close() error {
+	err := c.err
+	if err == nil {
+		err = c.it.Error()
+	}
+	if cerr := c.it.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func (s *Store) readRange(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) error {
+	c, err := s.cursor(shard, r, indexFilter(r.Index))
+	if err != nil {
+		return err
+	}
+	size, full := 0, false
+	for c.first(); c.ok; c.next() {
+		if !c.visible {
+			continue
+		}
+		value, live, err := c.live()
+		if err != nil {
+			_ = c.close()
+			return err
+		}
+		if !live {
+			continue
+		}
+		if full {
+			// Another live row follows, so there is something to resume.
+			res.Resume = kv.Next(res.Rows[len(res.Rows)-1].Key)
+			break
+		}
+		res.Rows = append(res.Rows, entry.Row{Key: clone(c.user), Index: c.index, Value: clone(value)})
+		size += len(c.user) + len(value)
+		full = len(res.Rows) == r.Limit || (r.LimitBytes > 0 && size >= r.LimitBytes)
+	}
+	return c.close()
+}
+
+// readGarbage does not filter blocks: what a key costs must not depend on
+// where its versions happen to be stored.
+func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) error {
+	c, err := s.cursor(shard, r)
+	if err != nil {
+		return err
+	}
+	cost := 0
+	var last []byte
+	for c.first(); c.ok; c.next() {
+		if r.Limit > 0 && cost >= r.Limit {
+			res.Resume = kv.Next(last)
+			break
+		}
+		last = append(last[:0], c.user...)
+		cost++
+		if !c.visible {
+			continue
+		}
+		_, live, err := c.live()
+		if err != nil {
+			_ = c.close()
+			return err
+		}
+		below := c.index
+		older := c.older()
+		if older {
+			cost++
+		}
+		if !live {
+			below++
+		}
+		if !live || older {
+			res.Garbage = append(res.Garbage, entry.Garbage{Key: clone(last), Below: below})
+		}
+	}
+	return c.close()
+}
+
+// older steps behind the visible version and tells whether the key has
+// another one there. Afterwards next goes on as if it had not been called.
+func (c *cursor) older() bool {
+	c.left = append(c.left[:0], c.user...)
+	c.valid = c.it.Next()
+	if !c.load() {
+		c.visible = false
+		return false
+	}
+	if string(c.user) == string(c.left) {
+		return true // next passes over it by its prefix
+	}
+	c.visible = false // the iterator is at the next key already
+	return false
+}

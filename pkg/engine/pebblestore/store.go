@@ -1,0 +1,292 @@
+// Package pebblestore is the engine on disk: one pebble store per node, whose
+// write-ahead log is the shards' log. There is no other.
+//
+// # Becoming durable
+//
+//	Append:    encode groups into one batch
+//	           apply it: it is in the log's buffer and visible
+//	           queue (position, batch), return the position
+//	syncer:    for the oldest queued batch:
+//	             wait until an fsync has covered it
+//	             raise durable to its position, wake all waiters
+//	WaitDurable(p): wait until durable >= p
+//
+// The log is one file in one order, so an fsync that covers a batch covers
+// all before it; while one fsync runs, later batches gather in the buffer and
+// the next takes them all. That is the whole group commit: no timers. One
+// goroutine waits for the batches in their order, so that durable positions
+// rise in order whoever waits for what, and a batch that nobody waits for is
+// let go as well.
+//
+// A failed write or fsync of the log is never tried again: after a failed
+// fsync the kernel may have dropped the pages, and a second one that succeeds
+// proves nothing. OnFatal ends the process.
+//
+// # Deleting old versions
+//
+// All versions of a key below an index are one range of stored keys. A range
+// deletion is one small entry however many they are, but each one makes the
+// next reader sort again all that the memtable holds. So DeleteBelow looks
+// first: for few versions, the usual case, it deletes each, for many the
+// range.
+package pebblestore
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Store implements engine.Engine. Locks are taken in the order life, mu.
+type Store struct {
+	dir  string
+	opts Options
+	db   *pebble.DB
+	lock *pebble.Lock
+
+	// life is held shared while the database is used; Close takes it alone.
+	life   sync.RWMutex
+	closed bool
+
+	// key and note are scratch of Append, which one goroutine at a time calls.
+	key, note []byte
+
+	// last is the newest position, written by Append; durable the newest
+	// durable one, written under mu. durable <= last.
+	last, durable atomic.Uint64
+
+	mu sync.Mutex
+	// moved is signalled when durable rises, a batch is queued, the store
+	// fails, or the syncer is to end.
+	moved *sync.Cond
+	// queue has the applied batches that are not known to be durable, oldest
+	// first. pebble bounds them: it blocks an apply while 4096 wait.
+	queue []waiting
+	// failed is why the store is not to be used any more; see fail.
+	failed   error
+	failOnce sync.Once
+	// draining ends the syncer when the queue is empty.
+	draining bool
+	syncer   sync.WaitGroup
+	// notify is told of each durable position, in order.
+	notify func(engine.Position)
+
+	appends, entries, syncs, corruptions atomic.Uint64
+}
+
+// waiting is a batch that waits for its fsync.
+type waiting struct {
+	at engine.Position
+	b  *pebble.Batch
+}
+
+var _ engine.Engine = (*Store)(nil)
+
+var errClosed = &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the store is closed"}
+
+// fail makes err the store's end. It may be called with pebble's locks held.
+// Nobody hears of the failure before OnFatal has: a caller that ended the
+// process because of it would do so with an exit code of its own. Whoever else
+// meets the failure meanwhile waits.
+func (s *Store) fail(err error) error {
+	s.failOnce.Do(func() {
+		fatal := &kv.Error{Kind: kv.KindInternal, Op: -1,
+			Text: fmt.Sprintf("the log of the store at %s could not be written, so what the disk holds is unknown: %v", s.dir, err),
+			Hint: "check the disk for errors and free space, then start the node again; it recovers everything that was acknowledged"}
+		s.opts.OnFatal(fatal)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.failed = fatal
+		s.moved.Broadcast()
+	})
+	return s.failure()
+}
+
+func (s *Store) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+// Append applies groups as one batch.
+func (s *Store) Append(groups []entry.Group) (engine.Position, error) {
+	for i := range groups {
+		for j := range groups[i].Entries {
+			if err := engine.CheckEntry(&groups[i].Entries[j]); err != nil {
+				return 0, err
+			}
+		}
+	}
+	s.life.RLock()
+	defer s.life.RUnlock()
+	if s.closed {
+		return 0, errClosed
+	}
+	if err := s.failure(); err != nil {
+		return 0, err
+	}
+	b := s.db.NewBatch()
+	if err := s.encode(b, groups); err != nil {
+		_ = b.Close()
+		return 0, err
+	}
+	if err := s.apply(b); err != nil {
+		return 0, err
+	}
+	s.appends.Add(1)
+	for i := range groups {
+		s.entries.Add(uint64(len(groups[i].Entries)))
+	}
+	return s.enqueue(b)
+}
+
+// apply makes the batch visible and hands it to the log.
+func (s *Store) apply(b *pebble.Batch) (err error) {
+	defer func() {
+		// pebble panics when a batch as large as a memtable cannot be logged.
+		if p := recover(); p != nil {
+			err = s.fail(fmt.Errorf("%v", p))
+		}
+	}()
+	if s.opts.NoSync {
+		err = s.db.Apply(b, pebble.NoSync)
+	} else {
+		err = s.db.ApplyNoSyncWait(b, pebble.Sync)
+	}
+	if err != nil {
+		return s.fail(err)
+	}
+	// pebble reports a failed log through its logger, not to us.
+	return s.failure()
+}
+
+// enqueue gives the batch its position and its place in the queue.
+func (s *Store) enqueue(b *pebble.Batch) (engine.Position, error) {
+	at := engine.Position(s.last.Add(1))
+	if s.opts.NoSync {
+		s.becomeDurable(at)
+		return at, b.Close()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = append(s.queue, waiting{at, b})
+	s.moved.Broadcast()
+	return at, nil
+}
+
+// becomeDurable tells everybody who waits for a position.
+func (s *Store) becomeDurable(at engine.Position) {
+	s.mu.Lock()
+	s.durable.Store(uint64(at))
+	s.moved.Broadcast()
+	notify := s.notify
+	s.mu.Unlock()
+	if notify != nil {
+		notify(at)
+	}
+}
+
+// NotifyDurable has f called with each position that becomes durable from now
+// on, in order, by the goroutine that has waited for the disk, or within
+// Append with NoSync. f must not append, and while it runs, no later position
+// is noticed.
+func (s *Store) NotifyDurable(f func(engine.Position)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notify = f
+}
+
+// syncLoop is the syncer. It ends when the store fails, or when it is told to
+// drain and has nothing left to wait for.
+func (s *Store) syncLoop() {
+	defer s.syncer.Done()
+	var work []waiting
+	for {
+		s.mu.Lock()
+		for len(s.queue) == 0 && !s.draining && s.failed == nil {
+			s.moved.Wait()
+		}
+		// Now there is work, or none will come any more, or the store failed
+		// and what is queued will never be durable.
+		if len(s.queue) == 0 || s.failed != nil {
+			s.mu.Unlock()
+			return
+		}
+		work, s.queue = s.queue, work[:0]
+		s.mu.Unlock()
+		for i := range work {
+			if err := work[i].b.SyncWait(); err != nil {
+				_ = s.fail(err)
+				return
+			}
+			_ = work[i].b.Close() // returns it to a pool; cannot fail after SyncWait
+			s.becomeDurable(work[i].at)
+			work[i] = waiting{}
+		}
+	}
+}
+
+// WaitDurable waits until an fsync has covered the batch at p.
+func (s *Store) WaitDurable(p engine.Position) error {
+	if s.durable.Load() >= uint64(p) {
+		return nil
+	}
+	if last := s.last.Load(); uint64(p) > last {
+		return kv.Errorf(kv.KindInternal, "position %d was never appended; the last is %d", p, last)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.durable.Load() < uint64(p) && s.failed == nil {
+		s.moved.Wait()
+	}
+	if s.durable.Load() >= uint64(p) {
+		return nil
+	}
+	return s.failed
+}
+
+// Close waits until everything appended is durable, writes it into tables so
+// that the next start replays nothing, and gives the directory up. A second
+// Close is an error.
+func (s *Store) Close() error {
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	s.closed = true
+	s.mu.Lock()
+	s.draining = true
+	s.moved.Broadcast()
+	s.mu.Unlock()
+	s.syncer.Wait()
+
+	failed := s.failure()
+	if failed == nil {
+		if err := s.db.Flush(); err != nil {
+			failed = &kv.Error{Kind: kv.KindInternal, Op: -1, Text: fmt.Sprintf("closing the store at %s: %v", s.dir, err),
+				Hint: "its log is complete; start the node again"}
+		}
+	}
+	err := s.db.Close()
+	if failed == nil {
+		// A failed write of the log may show only now.
+		failed = s.failure()
+	}
+	if failed == nil && err != nil {
+		failed = &kv.Error{Kind: kv.KindInternal, Op: -1, Text: fmt.Sprintf("closing the store at %s: %v", s.dir, err)}
+	}
+	if failed == nil {
+		failed = writeClosed(s.opts.FS, s.dir)
+	}
+	if err := s.lock.Close(); failed == nil && err != nil {
+		failed = fmt.Errorf("pebblestore: unlocking %s: %w", s.dir, err)
+	}
+	return failed
+}
