@@ -1,0 +1,144 @@
+package membership
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// loopback is what an address without a host means, unless the node is told
+// that it may be reached by anybody.
+const loopback = "127.0.0.1"
+
+func invalid(hint, format string, args ...any) error {
+	e := kv.Errorf(kv.KindInvalid, format, args...)
+	e.Hint = hint
+	return e
+}
+
+// ListenAddress gives the address to listen on for a --listen flag. ":PORT" is
+// 127.0.0.1:PORT, and with open (--insecure was given) all of the machine's
+// addresses. Port 0 has the system choose one.
+func ListenAddress(s string, open bool) (string, error) {
+	host, port, err := split("listen", s)
+	if err != nil {
+		return "", err
+	}
+	if host == "" && !open {
+		host = loopback
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port)), nil
+}
+
+// AdvertiseAddress gives the address under which others call this node.
+// advertise is the flag, and may be empty; bound is where the listener is.
+// A node that is alone may listen on all addresses and advertise none.
+func AdvertiseAddress(advertise, bound string, alone, open bool) (string, error) {
+	if advertise != "" {
+		return callable("advertise", advertise, open)
+	}
+	host, port, err := split("listen", bound)
+	if err != nil {
+		return "", err
+	}
+	if unspecified(host) {
+		if !alone {
+			return "", invalid("give --advertise HOST:PORT, as it stands in --join",
+				"the node listens on all addresses, and the other members need one to call")
+		}
+		host = loopback
+	}
+	return callable("listen", net.JoinHostPort(host, strconv.Itoa(port)), open)
+}
+
+// JoinList gives the sorted list of first members for a --join flag, in which
+// self, an advertised address, must be. An empty flag is the list of self
+// alone.
+func JoinList(join, self string, open bool) ([]string, error) {
+	if strings.TrimSpace(join) == "" {
+		return []string{self}, nil
+	}
+	var list []string
+	for part := range strings.SplitSeq(join, ",") {
+		a, err := callable("join", strings.TrimSpace(part), open)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	slices.Sort(list)
+	for i := 1; i < len(list); i++ {
+		if list[i] == list[i-1] {
+			return nil, invalid("list each member once", "--join has %s twice", list[i])
+		}
+	}
+	if len(list) > kv.MaxNodes {
+		return nil, invalid("", "--join has %d members, and a cluster at most %d", len(list), kv.MaxNodes)
+	}
+	if !slices.Contains(list, self) {
+		return nil, invalid("list all first members, this one included, or set --advertise to the address that is meant",
+			"--join %s does not have this node's own address %s", strings.Join(list, ","), self)
+	}
+	return list, nil
+}
+
+// callable normalises an address that others connect to.
+func callable(flag, s string, open bool) (string, error) {
+	host, port, err := split(flag, s)
+	if err != nil {
+		return "", err
+	}
+	if host == "" {
+		if open {
+			return "", invalid("name the host: with --insecure an address without one means all addresses",
+				"--%s %q has no host to connect to", flag, s)
+		}
+		host = loopback
+	}
+	if unspecified(host) {
+		return "", invalid("name the host by which the other members reach it",
+			"--%s %q stands for all addresses of a machine, and cannot be called", flag, s)
+	}
+	if port == 0 {
+		return "", invalid("name the port", "--%s %q has port 0, and cannot be called", flag, s)
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port)), nil
+}
+
+// split takes HOST:PORT apart. The host is in lower case and may be empty.
+func split(flag, s string) (host string, port int, err error) {
+	host, portText, err := net.SplitHostPort(s)
+	if err != nil {
+		hint := "write HOST:PORT or :PORT"
+		if _, bad := strconv.ParseUint(s, 10, 16); bad == nil {
+			hint = "write :" + s
+		} else if _, bad := netip.ParseAddr(s); bad == nil {
+			hint = "write " + net.JoinHostPort(s, "7070")
+		}
+		return "", 0, invalid(hint, "--%s %q is not an address", flag, s)
+	}
+	n, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return "", 0, invalid("a port is a number from 1 to 65535", "--%s %q has no port", flag, s)
+	}
+	if strings.ContainsAny(host, " \t/@") {
+		return "", 0, invalid("write HOST:PORT, without a scheme or path", "--%s %q is not an address", flag, s)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.String(), int(n), nil
+	}
+	return strings.ToLower(host), int(n), nil
+}
+
+// unspecified reports whether host means all addresses of a machine.
+func unspecified(host string) bool {
+	if host == "" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsUnspecified()
+}

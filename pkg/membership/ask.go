@@ -1,0 +1,34 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/linchpindb/linchpin/pkg/rpc/codec"
+	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
+)
+
+// Ask calls the Peer service at addr on a connection of its own: meetings are
+// rare, and whom one meets may not be there for long.
+func Ask(ctx context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
+	conn, err := grpc.NewClient("passthrough:///"+addr,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		codec.DialOption(),
+		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("membership: address %q: %w", addr, err)
+	}
+	defer conn.Close()
+	resp, err := peerpb.NewPeerClient(conn).Meet(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("no meeting with %s: %s", addr, status.Convert(err).Message())
+	}
+	return resp, nil
+}

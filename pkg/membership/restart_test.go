@@ -1,0 +1,221 @@
+package membership_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/membership"
+	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
+)
+
+// restart starts a node from its catalog, at another address if one is given.
+func (w *world) restart(n *node, addr string, list ...string) *node {
+	w.stop(n)
+	n.cfg.Address, n.cfg.List = addr, list
+	return w.run(n)
+}
+
+func TestAMemberSkipsTheMeeting(t *testing.T) {
+	w, a, b, c := formed(t)
+	w.stop(b)
+	w.stop(c)
+	before := a.cluster()
+	w.restart(a, "a:1", "a:1")
+	require.True(t, a.machine.Formed(), "alone, and without the list")
+	require.Equal(t, before, a.cluster())
+	require.Equal(t, []string{"b:1", "c:1"}, a.machine.Ask())
+}
+
+func TestAMovedMemberIsFound(t *testing.T) {
+	w, a, b, c := formed(t)
+	w.restart(b, "b:2", "b:2")
+	require.Equal(t, "b:2", b.catalog.Members[1].Address, "saved before it is told")
+	w.round()
+	require.Equal(t, map[kv.NodeID]string{2: "b:2"}, a.moved)
+	require.Equal(t, "b:2", a.catalog.Members[1].Address)
+	require.Equal(t, "b:2", c.catalog.Members[1].Address)
+	require.Empty(t, b.machine.Ask())
+}
+
+func TestTwoThatMovedAtOnceFindEachOtherThroughAThird(t *testing.T) {
+	w, a, b, _ := formed(t)
+	w.stop(a)
+	w.restart(b, "b:2", "b:2")
+	w.restart(a, "a:2", "a:2")
+	w.rounds(3)
+	require.Equal(t, "a:2", b.moved[1])
+	require.Equal(t, "b:2", a.moved[2])
+	require.Empty(t, a.machine.Ask())
+	require.Empty(t, b.machine.Ask())
+}
+
+func TestAllMovedAndJoinHelps(t *testing.T) {
+	w, a, b, c := formed(t)
+	w.stop(b)
+	w.stop(c)
+	w.restart(a, "a:2", "a:2")
+	w.restart(b, "b:2", "b:2")
+	w.restart(c, "c:2", "a:2", "b:2", "c:2")
+	w.rounds(3)
+	for _, n := range []*node{a, b, c} {
+		require.NoError(t, n.machine.Err())
+		require.Equal(t, map[kv.NodeID]string{1: "a:2", 2: "b:2", 3: "c:2"}, ptr(n.machine.Saved()).Addresses())
+		require.Empty(t, n.machine.Ask())
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestOldNewsDoesNotReplaceNew(t *testing.T) {
+	w, a, b, c := formed(t)
+	w.stop(c)
+	w.restart(b, "b:2", "b:2")
+	w.round()
+	w.restart(b, "b:3", "b:3")
+	w.round()
+	require.Equal(t, "b:3", a.catalog.Members[1].Address)
+	// c has slept through both moves and still says b:1.
+	w.restart(c, "c:1", "c:1")
+	w.rounds(2)
+	require.Equal(t, "b:3", a.catalog.Members[1].Address)
+	require.Equal(t, "b:3", c.catalog.Members[1].Address)
+}
+
+func TestAMemberThatComesBackEmptyIsRefused(t *testing.T) {
+	for _, lost := range []string{"a:1", "b:1"} {
+		w, _, _, _ := formed(t)
+		n := w.start(lost, abc...)
+		w.round()
+		require.ErrorContains(t, n.machine.Err(), "comes with an empty one", lost)
+		require.ErrorContains(t, n.machine.Err(), "restore")
+		require.False(t, n.machine.Formed())
+	}
+}
+
+// A member that was heard on a stream between nodes has the cluster in its
+// catalog, although it has not called anyone since.
+func TestAMemberThatWasHeardMayNotComeBackEmpty(t *testing.T) {
+	for _, heard := range []bool{false, true} {
+		w := newWorld(t)
+		a, b := w.start("a:1", "a:1", "b:1"), w.start("b:1", "a:1", "b:1")
+		w.call(a, "b:1")
+		w.call(b, "a:1") // b learns the id, and tells nobody that it has it
+		require.True(t, b.machine.Formed())
+		require.False(t, a.machine.Saved().Members[1].Seen)
+		if heard {
+			a.do(a.machine.Heard(2))
+			require.True(t, a.catalog.Members[1].Seen)
+		}
+		w.stop(b)
+		again := w.start("b:1", "a:1", "b:1")
+		w.rounds(2)
+		require.Equal(t, heard, again.machine.Err() != nil)
+	}
+}
+
+func TestForeignNodesAreRefused(t *testing.T) {
+	w, a, _, _ := formed(t)
+	x, y := w.start("x:1", "x:1", "y:1"), w.start("y:1", "x:1", "y:1")
+	w.rounds(3)
+	require.True(t, x.machine.Formed())
+	w.stop(y)
+	w.restart(x, "x:1", "a:1", "x:1")
+	require.Contains(t, x.machine.Ask(), "a:1")
+	w.call(x, "a:1")
+	require.ErrorContains(t, x.machine.Err(), "is of cluster "+a.cluster())
+	require.ErrorContains(t, x.machine.Err(), "x:1, of cluster "+x.cluster())
+	require.NoError(t, a.machine.Err())
+	require.NotEmpty(t, a.notes)
+
+	// Where a member was last, a node of another cluster may be by now.
+	w, a, b, _ := formed(t)
+	w.stop(b)
+	b2 := w.start("b:1", "b:1")
+	w.restart(a, "a:1", "a:1")
+	w.call(a, "b:1")
+	require.NoError(t, a.machine.Err(), "nobody told it to call there")
+	require.NotEmpty(t, a.notes)
+	require.NotEqual(t, a.cluster(), b2.cluster())
+}
+
+func TestFlagsOfAnotherNodeAreRefused(t *testing.T) {
+	_, _, b, _ := formed(t)
+	for want, cfg := range map[string]membership.Config{
+		"a:1 is the address of node n1":                  {Address: "a:1", List: abc},
+		"--join has 4 members, and the store is that of": {Address: "b:1", List: []string{"a:1", "b:1", "c:1", "d:1"}},
+	} {
+		cfg.Shards, cfg.NewID = b.cfg.Shards, "new"
+		_, _, err := membership.NewMachine(cfg, ptr(b.machine.Saved()))
+		require.ErrorContains(t, err, want)
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
+	}
+}
+
+func TestANewNodeCannotJoinAFormedCluster(t *testing.T) {
+	w, _, _, _ := formed(t)
+	d := w.start("d:1", "a:1", "b:1", "c:1", "d:1")
+	w.call(d, "b:1")
+	require.ErrorContains(t, d.machine.Err(), "b:1 has the members [a:1 b:1 c:1] in its list, and d:1 has [a:1 b:1 c:1 d:1]")
+}
+
+func TestTwoOnCopiesOfAStore(t *testing.T) {
+	w, a, b, _ := formed(t)
+	twin := &node{cfg: b.cfg, catalog: ptr(b.machine.Saved())}
+	twin.cfg.Address, twin.cfg.List = "b:9", []string{"b:9"}
+	w.run(twin)
+	w.rounds(2)
+	require.Equal(t, "b:9", a.moved[2])
+	// The first one hears of it when it is called, or calls.
+	w.call(twin, "b:1")
+	w.call(a, "b:1")
+	require.ErrorContains(t, b.machine.Err(), "node n2 runs at b:9 too")
+}
+
+func TestWhatCannotBeSavedIsRefused(t *testing.T) {
+	_, a, _, _ := formed(t)
+	for name, bend := range map[string]func(*membership.Saved){
+		"no cluster":     func(s *membership.Saved) { s.Cluster = "" },
+		"no such node":   func(s *membership.Saved) { s.Node = 4 },
+		"a member lost":  func(s *membership.Saved) { s.Members = s.Members[:2] },
+		"no address":     func(s *membership.Saved) { s.Members[1].Address = "" },
+		"members mixed":  func(s *membership.Saved) { s.Members[0], s.Members[1] = s.Members[1], s.Members[0] },
+		"without shards": func(s *membership.Saved) { s.Shards = 0 },
+	} {
+		s := a.machine.Saved()
+		bend(&s)
+		_, _, err := membership.NewMachine(a.cfg, &s)
+		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), name)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	good := membership.Config{Address: "a:1", List: abc, Shards: 9, NewID: "x"}
+	for name, bend := range map[string]func(*membership.Config){
+		"no address":    func(c *membership.Config) { c.Address = "" },
+		"not listed":    func(c *membership.Config) { c.Address = "d:1" },
+		"not sorted":    func(c *membership.Config) { c.List = []string{"b:1", "a:1"} },
+		"twice":         func(c *membership.Config) { c.List = []string{"a:1", "a:1"} },
+		"no shards":     func(c *membership.Config) { c.Shards = 0 },
+		"many shards":   func(c *membership.Config) { c.Shards = kv.MaxShards + 1 },
+		"a key of none": func(c *membership.Config) { c.HotKeys = [][]byte{{}} },
+	} {
+		c := good
+		bend(&c)
+		_, _, err := membership.NewMachine(c, nil)
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%s: %v", name, err)
+	}
+}
+
+func TestGarbageFromAPeerIsHarmless(t *testing.T) {
+	_, a, _, _ := formed(t)
+	in := a.machine.Introduction()
+	in.Node = 77
+	in.Address = "z:1"
+	in.Members = []peerpb.Member{{Node: 0, Address: "z:1", Moves: 9}, {Node: 99, Address: "z:1", Moves: 9}, {Node: 2, Moves: 9}}
+	_, eff := a.machine.Asked(&peerpb.MeetRequest{Caller: in})
+	require.NoError(t, eff.Err)
+	require.Nil(t, eff.Save)
+	require.Empty(t, eff.Moved)
+}

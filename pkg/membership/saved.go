@@ -1,0 +1,154 @@
+package membership
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
+)
+
+// Config is what a node was told by its flags.
+type Config struct {
+	// Address is where others call this node, normalised.
+	Address string
+	// List is the sorted list of first members, Address among them (see
+	// JoinList). To a node that is a member already, they are addresses to
+	// try.
+	List []string
+	// Shards is how many shards the cluster is to have, the hot one included.
+	Shards int
+	// HotKeys are the keys that are on the hot shard from the start.
+	HotKeys [][]byte
+	// NewID is the id for the cluster if this node founds it. The default is
+	// random.
+	NewID string
+}
+
+func (c Config) check() error {
+	switch {
+	case c.Address == "":
+		return kv.Errorf(kv.KindInvalid, "a node needs an address")
+	case !slices.IsSorted(c.List) || !slices.Contains(c.List, c.Address) || len(slices.Compact(slices.Clone(c.List))) != len(c.List):
+		return kv.Errorf(kv.KindInvalid, "the list of members %v is not sorted, or has not %s once", c.List, c.Address)
+	case len(c.List) > kv.MaxNodes:
+		return kv.Errorf(kv.KindInvalid, "a cluster has at most %d members, the list has %d", kv.MaxNodes, len(c.List))
+	case c.Shards < 1 || c.Shards > kv.MaxShards:
+		return kv.Errorf(kv.KindInvalid, "a cluster has 1 to %d shards, not %d", kv.MaxShards, c.Shards)
+	case c.NewID == "":
+		return kv.Errorf(kv.KindInternal, "a node needs an id to found a cluster with")
+	}
+	for _, k := range c.HotKeys {
+		if err := kv.CheckKey(k); err != nil {
+			return fmt.Errorf("in the list of hot keys: %w", err)
+		}
+	}
+	return nil
+}
+
+// Saved is what a node's catalog keeps: who it is, and what its cluster is.
+// Only Members change.
+type Saved struct {
+	// Cluster is the cluster's id.
+	Cluster string
+	// Node is this node's number, from 1.
+	Node kv.NodeID
+	// List is the sorted list of first members, by their first addresses.
+	List []string
+	// Shards and HotKeys are those that the cluster was formed with; HotKeys
+	// are sorted.
+	Shards  int
+	HotKeys [][]byte
+	// Members has one element for each member, in the order of numbers.
+	Members []Member
+}
+
+// Member is what a node knows of a member.
+type Member struct {
+	Node kv.NodeID
+	// Address is where to call it.
+	Address string
+	// Moves counts the changes of its address.
+	Moves uint64
+	// Seen says that the member was heard to have the cluster in its
+	// catalog; so it must never come back with an empty one.
+	Seen bool
+}
+
+// Found gives what the node at self saves when the cluster is formed.
+func Found(cluster, self string, list []string, shards int, hotKeys [][]byte) Saved {
+	s := Saved{Cluster: cluster, List: slices.Clone(list), Shards: shards, HotKeys: sortedKeys(hotKeys)}
+	for i, a := range list {
+		id := kv.NodeID(i + 1)
+		s.Members = append(s.Members, Member{Node: id, Address: a, Seen: a == self})
+		if a == self {
+			s.Node = id
+		}
+	}
+	return s
+}
+
+// Check reports what cannot have been saved by a node.
+func (s *Saved) Check() error {
+	bad := s.Cluster == "" || s.Node < 1 || int(s.Node) > len(s.Members) ||
+		len(s.List) != len(s.Members) || s.Shards < 1
+	for i, m := range s.Members {
+		bad = bad || m.Node != kv.NodeID(i+1) || m.Address == ""
+	}
+	if bad {
+		e := kv.Errorf(kv.KindCorrupt, "the catalog's membership is not whole: %+v", *s)
+		e.Hint = "restore the node's directory from a copy"
+		return e
+	}
+	return nil
+}
+
+// Addresses gives where each member is called, this node included.
+func (s *Saved) Addresses() map[kv.NodeID]string {
+	out := map[kv.NodeID]string{}
+	for _, m := range s.Members {
+		out[m.Node] = m.Address
+	}
+	return out
+}
+
+func (s Saved) clone() *Saved {
+	s.List, s.HotKeys, s.Members = slices.Clone(s.List), slices.Clone(s.HotKeys), slices.Clone(s.Members)
+	return &s
+}
+
+func sortedKeys(keys [][]byte) [][]byte {
+	out := slices.Clone(keys)
+	slices.SortFunc(out, bytes.Compare)
+	return slices.CompactFunc(out, bytes.Equal)
+}
+
+// difference says how two nodes' ideas of their cluster differ, naming both;
+// nil if they do not.
+func difference(a, b *peerpb.Introduction) error {
+	if a.Version != b.Version {
+		return invalid("run the same release on all nodes",
+			"%s speaks version %d of the messages between nodes, and %s version %d", a.Address, a.Version, b.Address, b.Version)
+	}
+	if !slices.Equal(a.List, b.List) {
+		return invalid("start all first members with the same --join",
+			"%s has the members %v in its list, and %s has %v", a.Address, a.List, b.Address, b.List)
+	}
+	if a.Shards != b.Shards {
+		return invalid("start all first members with the same number of shards",
+			"%s wants %d shards, and %s wants %d", a.Address, a.Shards, b.Address, b.Shards)
+	}
+	has := func(x *peerpb.Introduction, k []byte) bool {
+		return slices.ContainsFunc(x.HotKeys, func(o []byte) bool { return bytes.Equal(k, o) })
+	}
+	for _, pair := range [][2]*peerpb.Introduction{{a, b}, {b, a}} {
+		for _, k := range pair[0].HotKeys {
+			if !has(pair[1], k) {
+				return invalid("start all first members with the same list of hot keys",
+					"%s has the hot key %q in its list, and %s has not", pair[0].Address, k, pair[1].Address)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+// Package detail carries linchpin's errors over gRPC and back: a *kv.Error
+// with its kind, key, operation and hint becomes an ErrorDetail, which is part
+// of the answers on streams and is attached to the status of failed calls.
+//
+// An error with a detail was told by linchpin. One without came from gRPC
+// itself, a proxy or a broken connection, and says nothing about what became
+// of a transaction.
+package detail
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+const (
+	typeURL = "type.googleapis.com/linchpin.v1.ErrorDetail"
+	// maxStatusValue bounds the current value in a status. A status travels
+	// in HTTP/2 headers, of which some clients take no more than 8 KiB.
+	maxStatusValue = 1 << 10
+	// maxStatusText bounds the message of a status for the same reason.
+	maxStatusText = 1 << 10
+	// maxShownKey bounds the key in messages for people.
+	maxShownKey = 64
+)
+
+var kinds = func() map[string]kv.Kind {
+	m := make(map[string]kv.Kind)
+	for _, k := range kv.Kinds() {
+		m[k.String()] = k
+	}
+	return m
+}()
+
+// Of gives the detail of an error. The code is left to the caller.
+func Of(e *kv.Error) *pb.ErrorDetail {
+	d := &pb.ErrorDetail{Kind: e.Kind.String(), Text: e.Text, Key: e.Key, Hint: e.Hint, Retryable: e.Kind.Retryable()}
+	if e.Op >= 0 {
+		d.Op = uint32(e.Op) + 1
+	}
+	return d
+}
+
+// Error gives the error that a detail tells of. A kind that this program does
+// not know, because the server is newer, becomes KindInternal.
+func Error(d *pb.ErrorDetail) *kv.Error {
+	k, ok := kinds[d.Kind]
+	e := &kv.Error{Kind: k, Text: d.Text, Key: d.Key, Hint: d.Hint, Op: int(d.Op) - 1}
+	if !ok || k == kv.KindOK {
+		e.Kind, e.Text = kv.KindInternal, fmt.Sprintf("%s (kind %q of a newer server)", d.Text, d.Kind)
+	}
+	return e
+}
+
+// Status gives the gRPC error that carries d, with d.Code as its code.
+func Status(d *pb.ErrorDetail) error {
+	s := status.New(codes.Code(d.Code), message(d))
+	if d.Current != nil && len(d.Current.Value) > maxStatusValue {
+		short, current := *d, *d.Current
+		current.Value = nil
+		short.Current = &current
+		d = &short
+	}
+	raw, err := d.Marshal()
+	if err != nil {
+		return s.Err()
+	}
+	p := s.Proto()
+	p.Details = []*anypb.Any{{TypeUrl: typeURL, Value: raw}}
+	return status.ErrorProto(p)
+}
+
+// message is the error as people read it.
+func message(d *pb.ErrorDetail) string {
+	e := Error(d)
+	if len(e.Key) > maxShownKey {
+		e.Key = append(append([]byte(nil), e.Key[:maxShownKey]...), "..."...)
+	}
+	if d.Op > 0 {
+		e.Text = fmt.Sprintf("operation %d: %s", d.Op, e.Text)
+	}
+	s := e.Error()
+	if len(s) > maxStatusText {
+		s = s[:maxStatusText] + "..."
+	}
+	return s
+}
+
+// From finds the detail in what a gRPC call returned; nil when there is none.
+func From(err error) *pb.ErrorDetail {
+	var se interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &se) {
+		return nil
+	}
+	for _, a := range se.GRPCStatus().Proto().GetDetails() {
+		if a.GetTypeUrl() != typeURL {
+			continue
+		}
+		d := new(pb.ErrorDetail)
+		if d.Unmarshal(a.GetValue()) == nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// Sentence says in words where a transaction waited; empty for nil.
+func Sentence(r *pb.Receipt) string {
+	if r == nil || r.WaitedUs == 0 {
+		return ""
+	}
+	key := r.Key
+	more := ""
+	if len(key) > maxShownKey {
+		key, more = key[:maxShownKey], "..."
+	}
+	s := fmt.Sprintf("waited %s for key %q%s", wait(r.WaitedUs), key, more)
+	if !r.Holder.IsZero() {
+		s += ", held by transaction " + r.Holder.String()
+	}
+	return s
+}
+
+func wait(us uint64) string {
+	if us < 10_000 {
+		return fmt.Sprintf("%d us", us)
+	}
+	return fmt.Sprintf("%d ms", us/1000)
+}

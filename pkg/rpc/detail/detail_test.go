@@ -1,0 +1,94 @@
+package detail_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+func TestEveryKindComesBackAsItWas(t *testing.T) {
+	for _, k := range kv.Kinds()[1:] {
+		for _, op := range []int{-1, 0, 7} {
+			e := &kv.Error{Kind: k, Text: "what happened", Key: []byte("k"), Op: op, Hint: "do this"}
+			d := detail.Of(e)
+			require.Equal(t, k.Retryable(), d.Retryable)
+			d.Code = uint32(codes.Aborted)
+			err := fmt.Errorf("wrapped: %w", detail.Status(d))
+			require.Equal(t, e, detail.Error(detail.From(err)))
+		}
+	}
+}
+
+func TestTheStatusReadsWell(t *testing.T) {
+	d := detail.Of(&kv.Error{Kind: kv.KindCondition, Text: "the key exists", Key: []byte("acct/1"), Op: 2, Hint: "read it first"})
+	d.Code = uint32(codes.FailedPrecondition)
+	s := status.Convert(detail.Status(d))
+	require.Equal(t, codes.FailedPrecondition, s.Code())
+	require.Equal(t, `ConditionFailed: operation 3: the key exists (key "acct/1"); read it first`, s.Message())
+}
+
+func TestAStatusStaysSmallEnoughForHeaders(t *testing.T) {
+	big := strings.Repeat("x", kv.MaxKeyBytes)
+	d := detail.Of(&kv.Error{Kind: kv.KindCondition, Text: strings.Repeat("t", 3000), Key: []byte(big), Op: -1})
+	d.Code, d.Text = uint32(codes.FailedPrecondition), strings.Repeat("t", 3000)
+	d.Current = &pb.Result{Found: true, Value: make([]byte, kv.MaxValueBytes), Version: kv.Version{Write: 9}}
+	err := detail.Status(d)
+	require.Less(t, len(status.Convert(err).Message()), 1100)
+	got := detail.From(err)
+	require.Empty(t, got.Current.Value)
+	require.True(t, got.Current.Found)
+	require.Equal(t, kv.Version{Write: 9}, got.Current.Version)
+	require.Equal(t, []byte(big), got.Key)
+	require.Len(t, d.Current.Value, kv.MaxValueBytes, "the caller's detail is not changed")
+}
+
+func TestErrorsOfOthersHaveNoDetail(t *testing.T) {
+	for _, err := range []error{nil, io.EOF, status.Error(codes.Unavailable, "connection refused"), errors.New("x")} {
+		require.Nil(t, detail.From(err))
+	}
+}
+
+func TestAKindOfANewerServerIsInternal(t *testing.T) {
+	e := detail.Error(&pb.ErrorDetail{Kind: "Melted", Text: "too warm"})
+	require.Equal(t, kv.KindInternal, e.Kind)
+	require.Contains(t, e.Text, "Melted")
+	require.Equal(t, kv.KindInternal, detail.Error(&pb.ErrorDetail{Kind: "OK"}).Kind)
+}
+
+func TestSentence(t *testing.T) {
+	require.Empty(t, detail.Sentence(nil))
+	require.Empty(t, detail.Sentence(&pb.Receipt{Key: []byte("k")}))
+	require.Equal(t, `waited 1500 us for key "k", held by transaction 00000000000000070000000000000009`,
+		detail.Sentence(&pb.Receipt{WaitedUs: 1500, Key: []byte("k"), Holder: kv.TxnID{Time: 7, Rand: 9}}))
+	require.Equal(t, `waited 31 ms for key "k"`, detail.Sentence(&pb.Receipt{WaitedUs: 31_999, Key: []byte("k")}))
+}
+
+func FuzzFrom(f *testing.F) {
+	d := detail.Of(&kv.Error{Kind: kv.KindAborted, Text: "t", Op: 1})
+	raw, err := d.Marshal()
+	require.NoError(f, err)
+	f.Add(raw)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var d pb.ErrorDetail
+		if d.Unmarshal(raw) != nil {
+			return
+		}
+		if d.Code == 0 {
+			d.Code = uint32(codes.Internal)
+		}
+		got := detail.From(detail.Status(&d))
+		require.NotNil(t, got)
+		require.Equal(t, d.Kind, got.Kind)
+		require.NotEqual(t, kv.KindOK, detail.Error(got).Kind)
+	})
+}

@@ -1,0 +1,124 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/transport/outbox"
+)
+
+// peer is the outgoing side to one node. Its goroutine is in one session after
+// the other.
+type peer struct {
+	t   *Transport
+	id  kv.NodeID
+	box *outbox.Outbox
+	// heard is when the last Beat came, by t.now; 0 is never.
+	heard atomic.Int64
+
+	sent, sentBatches, received, receivedBatches atomic.Uint64
+	oversized, connects                          atomic.Uint64
+
+	mu   sync.Mutex
+	addr string
+	// interrupt ends the session that is under way.
+	interrupt context.CancelCauseFunc
+	lastError string
+}
+
+func newPeer(t *Transport, id kv.NodeID, addr string) *peer {
+	return &peer{t: t, id: id, addr: addr, box: outbox.New(t.opts.Outbox)}
+}
+
+// send puts envelopes into the outbox, but for those that no peer would take:
+// on the stream, they would end it again and again.
+func (p *peer) send(envs []*msg.Envelope) {
+	start := 0
+	for i, e := range envs {
+		if e.Size() > MaxMessageBytes {
+			p.box.Push(envs[start:i], 0)
+			start = i + 1
+			p.oversized.Add(1)
+			p.t.opts.Log.Error("a message is too large to be sent", "peer", p.id, "message", e.Name(),
+				"bytes", e.Size(), "limit", MaxMessageBytes)
+		}
+	}
+	p.box.Push(envs[start:], 0)
+}
+
+func (p *peer) up() bool {
+	at := p.heard.Load()
+	return at > 0 && p.t.now()-at < int64(p.t.opts.UpWindow)
+}
+
+func (p *peer) setAddress(addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.addr != addr {
+		p.addr = addr
+		if p.interrupt != nil {
+			p.interrupt(errMoved)
+		}
+	}
+}
+
+// begin gives the address for a session that interrupt ends.
+func (p *peer) begin(interrupt context.CancelCauseFunc) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.interrupt = interrupt
+	return p.addr
+}
+
+// run keeps a stream to the peer until ctx ends.
+func (p *peer) run(ctx context.Context) {
+	wait := p.t.opts.RetryMin
+	for {
+		before := p.connects.Load()
+		addr, err := p.session(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		p.report(addr, err)
+		if p.connects.Load() != before || errors.Is(err, errMoved) {
+			wait = p.t.opts.RetryMin
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, p.t.opts.RetryMax)
+	}
+}
+
+// report keeps why a session ended, and logs it unless that is no news.
+func (p *peer) report(addr string, err error) {
+	text := err.Error()
+	if s, ok := status.FromError(err); ok {
+		text = s.Message()
+	}
+	p.mu.Lock()
+	news := p.lastError != text
+	p.lastError = text
+	p.mu.Unlock()
+	if !news {
+		return
+	}
+	switch {
+	case errors.Is(err, errMoved):
+		p.t.opts.Log.Info("a peer moved", "peer", p.id, "from", addr)
+	case status.Code(err) == codes.FailedPrecondition:
+		p.t.opts.Log.Error("a peer refuses this node", "peer", p.id, "address", addr, "why", text)
+	default:
+		p.t.opts.Log.Warn("no connection to a peer", "peer", p.id, "address", addr, "why", text)
+	}
+}

@@ -1,0 +1,145 @@
+package grpc_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	gogrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/rpc/codec"
+	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
+	"github.com/linchpindb/linchpin/pkg/transport/grpc"
+	suite "github.com/linchpindb/linchpin/pkg/transport/transporttest"
+)
+
+func client(t testing.TB, addr string) peerpb.PeerClient {
+	conn, err := gogrpc.NewClient("passthrough:///"+addr,
+		gogrpc.WithTransportCredentials(insecure.NewCredentials()), codec.DialOption())
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return peerpb.NewPeerClient(conn)
+}
+
+// say opens a stream with a first batch and gives the first answer.
+func say(t testing.TB, addr string, first *peerpb.Batch) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	s, err := client(t, addr).Stream(ctx)
+	require.NoError(t, err)
+	require.NoError(t, s.Send(first))
+	_, err = s.Recv()
+	return err
+}
+
+func TestStrangersAreRefused(t *testing.T) {
+	n := newNet(t, grpc.Options{})
+	in := new(suite.Inbox)
+	nd := n.Start(t, 1, in.Handle)
+	defer nd.Close()
+	good := peerpb.Hello{Cluster: cluster, From: 2, To: 1, Version: peerpb.Version}
+	for _, c := range []struct {
+		name string
+		bend func(h *peerpb.Hello)
+		want string
+	}{
+		{"a foreign cluster", func(h *peerpb.Hello) { h.Cluster = "decaf" }, "node n2 is of cluster decaf, and this is node n1 of cluster c0ffee"},
+		{"a wrong address", func(h *peerpb.Hello) { h.To = 3 }, "node n2 called node n3, and this is node n1"},
+		{"another release", func(h *peerpb.Hello) { h.Version++ }, "run the same release"},
+		{"the node's own twin", func(h *peerpb.Hello) { h.From = 1 }, "was a store directory copied"},
+		{"nobody", func(h *peerpb.Hello) { h.From = 0 }, "says it is n0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := good
+			c.bend(&h)
+			err := say(t, n.addrs[1], &peerpb.Batch{Hello: &h, Envelopes: []*msg.Envelope{suite.Release(1)}})
+			require.Equal(t, codes.FailedPrecondition, status.Code(err))
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+	err := say(t, n.addrs[1], &peerpb.Batch{Envelopes: []*msg.Envelope{suite.Release(1)}})
+	require.Equal(t, codes.FailedPrecondition, status.Code(err), "no hello")
+	require.Zero(t, in.Len(), "nothing of theirs is handled")
+	require.NoError(t, say(t, n.addrs[1], &peerpb.Batch{Hello: &good, Envelopes: []*msg.Envelope{suite.Release(1)}}))
+	require.EqualValues(t, 2, in.Await(t, 1)[0].From)
+}
+
+func TestBeforeTheMeeting(t *testing.T) {
+	n := newNet(t, grpc.Options{})
+	in := new(suite.Inbox)
+	waiting := n.serve(t, 1, in.Handle)
+	defer waiting.Close()
+	waiting.Send(2, []*msg.Envelope{suite.Release(1)})
+	waiting.SetPeer(2, n.addrs[2])
+	require.False(t, waiting.Up(2))
+	require.False(t, waiting.Up(0), "a node that has no id is not up to itself")
+	resp, err := client(t, n.addrs[1]).Meet(context.Background(), &peerpb.MeetRequest{})
+	require.NoError(t, err)
+	require.Equal(t, "nobody is at home", resp.Refusal)
+	err = say(t, n.addrs[1], &peerpb.Batch{Hello: &peerpb.Hello{Cluster: cluster, From: 2, To: 1, Version: 1}})
+	require.Equal(t, codes.Unavailable, status.Code(err))
+
+	// A peer that is there already gets through once the node has started.
+	early := n.Start(t, 2, func([]*msg.Envelope) {})
+	defer early.Close()
+	early.Send(1, []*msg.Envelope{suite.Release(5)})
+	require.NoError(t, waiting.Start(grpc.Identity{Cluster: cluster, Node: 1}, n.addrs))
+	require.EqualValues(t, 5, in.Await(t, 1)[0].Release.Txn.Time, "it waited in the outbox")
+	require.Error(t, waiting.Start(grpc.Identity{Cluster: cluster, Node: 1}, n.addrs), "twice")
+}
+
+func TestANewerStreamTakesThePlace(t *testing.T) {
+	n := newNet(t, grpc.Options{})
+	in := new(suite.Inbox)
+	nd := n.Start(t, 1, in.Handle)
+	defer nd.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	hello := &peerpb.Hello{Cluster: cluster, From: 2, To: 1, Version: peerpb.Version}
+	open := func() peerpb.Peer_StreamClient {
+		s, err := client(t, n.addrs[1]).Stream(ctx)
+		require.NoError(t, err)
+		require.NoError(t, s.Send(&peerpb.Batch{Hello: hello}))
+		_, err = s.Recv()
+		require.NoError(t, err)
+		return s
+	}
+	old := open()
+	young := open()
+	_, err := old.Recv()
+	require.Equal(t, codes.Aborted, status.Code(err))
+	require.NoError(t, young.Send(&peerpb.Batch{Ping: true, Envelopes: []*msg.Envelope{suite.Release(3)}}))
+	_, err = young.Recv()
+	require.NoError(t, err, "a ping is answered")
+	in.Await(t, 1)
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	ok := grpc.Options{Handler: func([]*msg.Envelope) {}, Meet: noMeet}
+	_, err := grpc.New(grpc.Options{Delay: -1})
+	require.ErrorContains(t, err, "Handler")
+	require.ErrorContains(t, err, "Meet")
+	require.ErrorContains(t, err, "Delay")
+	for _, bend := range []func(*grpc.Options){
+		func(o *grpc.Options) { o.UpWindow = time.Millisecond },
+		func(o *grpc.Options) { o.StallAfter = time.Millisecond },
+		func(o *grpc.Options) { o.RetryMin = time.Minute },
+	} {
+		o := ok
+		bend(&o)
+		_, err := grpc.New(o)
+		require.Error(t, err)
+	}
+	tr, err := grpc.New(ok)
+	require.NoError(t, err)
+	require.Error(t, tr.Start(grpc.Identity{Node: 1}, nil), "no cluster")
+	require.Error(t, tr.Start(grpc.Identity{Cluster: "x"}, nil), "no node")
+	require.NoError(t, tr.Close())
+	require.Error(t, tr.Start(grpc.Identity{Cluster: "x", Node: kv.NodeID(1)}, nil), "closed")
+}

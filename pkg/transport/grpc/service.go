@@ -1,0 +1,176 @@
+package grpc
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
+)
+
+// service is the Peer service: what other nodes call.
+type service struct {
+	peerpb.UnimplementedPeerServer
+	t *Transport
+}
+
+// Meet implements peerpb.PeerServer.
+func (s *service) Meet(ctx context.Context, r *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
+	return s.t.opts.Meet(ctx, r)
+}
+
+// incoming is the stream on which a peer sends now. A newer one takes its
+// place: the peer knows best which of its streams is alive.
+type incoming struct {
+	replaced chan struct{}
+	// ended is closed when its last batch was handled, so that the handler
+	// runs once at a time for each peer.
+	ended chan struct{}
+	once  sync.Once
+}
+
+// Stream implements peerpb.PeerServer.
+//
+// The batches are read and handled on a goroutine of their own, so that this
+// one can return, which ends the stream, when the transport is closed or the
+// peer has called again. Between the two, a stream of a peer that vanished
+// would sit in its read until TCP gives up.
+func (s *service) Stream(stream peerpb.Peer_StreamServer) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	from, err := s.t.checkHello(first.Hello)
+	if err != nil {
+		return err
+	}
+	in, err := s.t.enter(stream.Context(), from)
+	if err != nil {
+		return err
+	}
+	if err := stream.Send(&peerpb.Beat{}); err != nil {
+		s.t.exit(from, in)
+		return err
+	}
+	result := make(chan error, 1)
+	go func() {
+		defer s.t.exit(from, in)
+		s.t.handle(from, first)
+		result <- s.receive(stream, from, in)
+	}()
+	select {
+	case err := <-result:
+		return err
+	case <-in.replaced:
+		return status.Error(codes.Aborted, "the peer has opened a newer stream")
+	case <-s.t.ctx.Done():
+		return status.Error(codes.Unavailable, "the node is stopping")
+	}
+}
+
+// receive handles batches until the stream ends.
+func (s *service) receive(stream peerpb.Peer_StreamServer, from kv.NodeID, in *incoming) error {
+	for {
+		b, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-in.replaced:
+			return nil
+		case <-s.t.ctx.Done():
+			return nil
+		default:
+		}
+		s.t.handle(from, b)
+		if b.Ping {
+			if err := stream.Send(&peerpb.Beat{}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// handle passes a batch on, with From filled in.
+func (t *Transport) handle(from kv.NodeID, b *peerpb.Batch) {
+	if len(b.Envelopes) == 0 {
+		return
+	}
+	for _, e := range b.Envelopes {
+		e.From = from
+	}
+	if p := t.peer(from); p != nil {
+		p.received.Add(uint64(len(b.Envelopes)))
+		p.receivedBatches.Add(1)
+	}
+	t.opts.Handler(b.Envelopes)
+}
+
+// checkHello gives the caller's id, or says why it is refused.
+func (t *Transport) checkHello(h *peerpb.Hello) (kv.NodeID, error) {
+	t.mu.RLock()
+	self := t.self
+	t.mu.RUnlock()
+	refuse := func(format string, args ...any) (kv.NodeID, error) {
+		return 0, status.Errorf(codes.FailedPrecondition, format, args...)
+	}
+	switch {
+	case h == nil:
+		return refuse("the stream does not begin with a hello")
+	case self.Node == 0:
+		return 0, status.Error(codes.Unavailable, "the node has not met its cluster yet")
+	case h.Version != peerpb.Version:
+		return refuse("node %v speaks version %d of the messages between nodes, node %v version %d; run the same release on both",
+			h.From, h.Version, self.Node, peerpb.Version)
+	case h.Cluster != self.Cluster:
+		return refuse("node %v is of cluster %s, and this is node %v of cluster %s; check the addresses of both",
+			h.From, h.Cluster, self.Node, self.Cluster)
+	case h.To != self.Node:
+		return refuse("node %v called node %v, and this is node %v; the address that it has for %v is wrong",
+			h.From, h.To, self.Node, h.To)
+	case h.From == 0 || h.From == self.Node:
+		return refuse("node %v is called by a node that says it is %v too; was a store directory copied?", self.Node, h.From)
+	}
+	return h.From, nil
+}
+
+// enter makes a stream the peer's current one. It waits until the one before
+// has handled its last batch.
+func (t *Transport) enter(ctx context.Context, from kv.NodeID) (*incoming, error) {
+	in := &incoming{replaced: make(chan struct{}), ended: make(chan struct{})}
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return nil, status.Error(codes.Unavailable, "the node is stopping")
+	}
+	before := t.incoming[from]
+	t.incoming[from] = in
+	t.running.Add(1)
+	t.mu.Unlock()
+	if before == nil {
+		return in, nil
+	}
+	before.once.Do(func() { close(before.replaced) })
+	select {
+	case <-before.ended:
+		return in, nil
+	case <-ctx.Done():
+	case <-t.ctx.Done():
+	}
+	t.exit(from, in)
+	return nil, status.FromContextError(context.Canceled).Err()
+}
+
+// exit ends what enter began.
+func (t *Transport) exit(from kv.NodeID, in *incoming) {
+	t.mu.Lock()
+	if t.incoming[from] == in {
+		delete(t.incoming, from)
+	}
+	t.mu.Unlock()
+	close(in.ended)
+	t.running.Done()
+}

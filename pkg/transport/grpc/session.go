@@ -1,0 +1,178 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/rpc/codec"
+	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
+	"github.com/linchpindb/linchpin/pkg/transport/delay"
+)
+
+// Reasons of this side to end a session.
+var (
+	errMoved   = errors.New("the peer's address changed")
+	errStalled = errors.New("no sign of life from the peer")
+)
+
+// session connects to the peer and sends what the outbox has, until the stream
+// breaks, stalls, or the peer moves; the error says which.
+//
+//	dial, open the stream, say hello
+//	another goroutine takes Beats      its error ends the stream
+//	wait for the first Beat
+//	this one: outbox --> Batch         and a ping a second
+func (p *peer) session(ctx context.Context) (addr string, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	addr = p.begin(cancel)
+	conn, err := p.t.dial(addr)
+	if err != nil {
+		return addr, err
+	}
+	defer conn.Close()
+	// The watch runs from the first attempt to connect, so that a connection
+	// that is never made is given up as well.
+	stall := time.AfterFunc(p.t.opts.StallAfter, func() { cancel(errStalled) })
+	defer stall.Stop()
+	stream, err := peerpb.NewPeerClient(conn).Stream(ctx)
+	if err != nil {
+		return addr, because(ctx, err)
+	}
+	welcome := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() { ended <- p.takeBeats(stream, stall, welcome) }()
+	p.pump(stream, welcome)
+	// The pump stops when the stream has ended. Why, only the receiving side
+	// is told, unless it was this side's doing.
+	why := because(ctx, nil)
+	cancel(nil)
+	if got := <-ended; why == nil {
+		why = got
+	}
+	return addr, why
+}
+
+// because prefers the session's own reason to the cancellation it caused.
+func because(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// takeBeats notes signs of life until the stream ends, and says why it did.
+func (p *peer) takeBeats(stream peerpb.Peer_StreamClient, stall *time.Timer, welcome chan<- struct{}) error {
+	for first := true; ; first = false {
+		if _, err := stream.Recv(); err != nil {
+			return err
+		}
+		stall.Reset(p.t.opts.StallAfter)
+		p.heard.Store(max(p.t.now(), 1))
+		if first {
+			p.connected()
+			close(welcome)
+		}
+	}
+}
+
+func (p *peer) connected() {
+	p.connects.Add(1)
+	p.mu.Lock()
+	p.lastError = ""
+	p.mu.Unlock()
+	p.t.opts.Log.Info("connected to a peer", "peer", p.id)
+	if p.t.opts.OnConnect != nil {
+		p.t.opts.OnConnect(p.id)
+	}
+}
+
+// pump says hello and sends what the outbox has until the stream ends. Nothing
+// is taken out of the outbox before the peer has accepted the stream.
+func (p *peer) pump(stream peerpb.Peer_StreamClient, welcome <-chan struct{}) {
+	hello := &peerpb.Hello{Cluster: p.t.self.Cluster, From: p.t.self.Node, To: p.id, Version: peerpb.Version}
+	if stream.Send(&peerpb.Batch{Hello: hello}) != nil {
+		return
+	}
+	select {
+	case <-stream.Context().Done():
+		return
+	case <-welcome:
+	}
+	ticker := time.NewTicker(p.t.opts.PingEvery)
+	defer ticker.Stop()
+	batch := &peerpb.Batch{Envelopes: make([]*msg.Envelope, 0, maxBatchCount)}
+	for {
+		// Before the first wait as well: an ended session may have left
+		// something, and no token for it.
+		if p.flush(stream, batch, ticker) != nil {
+			return
+		}
+		select {
+		case <-stream.Context().Done():
+			return
+		case <-ticker.C:
+			batch.Ping = true
+		case <-p.box.Ready():
+		}
+	}
+}
+
+// flush sends batches until the outbox is empty, and a ping if one is due.
+func (p *peer) flush(stream peerpb.Peer_StreamClient, batch *peerpb.Batch, ticker *time.Ticker) error {
+	for more := int64(1); more > 0; {
+		batch.Envelopes, more = p.box.Take(batch.Envelopes[:0], maxBatchCount, maxBatchBytes, 0)
+		if len(batch.Envelopes) == 0 && !batch.Ping {
+			return nil
+		}
+		if err := stream.Send(batch); err != nil {
+			return err
+		}
+		p.sent.Add(uint64(len(batch.Envelopes)))
+		p.sentBatches.Add(1)
+		clear(batch.Envelopes)
+		batch.Ping = false
+		select {
+		case <-ticker.C:
+			batch.Ping = true
+		default:
+		}
+	}
+	return nil
+}
+
+// dial prepares a connection to addr; the first call on it makes it. A new one
+// is made for each session, since gRPC would not give up a stalled one.
+func (t *Transport) dial(addr string) (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient("passthrough:///"+addr,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		codec.DialOption(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(MaxMessageBytes+maxBatchBytes)),
+		grpc.WithContextDialer(t.dialTCP),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("grpc transport: peer address %q: %w", addr, err)
+	}
+	return conn, nil
+}
+
+func (t *Transport) dialTCP(ctx context.Context, addr string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil || t.opts.Delay == 0 {
+		return c, err
+	}
+	slow, err := delay.Wrap(c, t.opts.Delay)
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return slow, nil
+}

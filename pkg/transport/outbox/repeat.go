@@ -1,0 +1,94 @@
+package outbox
+
+import (
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Repeat names what a message says: of two messages with the same Repeat, the
+// later makes the earlier superfluous.
+type Repeat struct {
+	kind byte
+	// gateway and shard are whom it is for, from the shard that it is from
+	// where that matters.
+	gateway     kv.NodeID
+	shard, from kv.ShardID
+	txn, by     kv.TxnRef
+	number      uint64
+	flag        bool
+}
+
+// RepeatOf names what e says; false when that is not known, and e is to be
+// kept.
+//
+// Votes, decisions and answers about one attempt are complete each time, so
+// that the later one holds. Requests with a number are told apart by it, and
+// what ends or gives up something is told apart from what does not.
+func RepeatOf(e *msg.Envelope) (Repeat, bool) {
+	r := Repeat{gateway: e.Gateway, shard: e.Shard}
+	if toShard(e, &r) || toGateway(e, &r) {
+		return r, true
+	}
+	return Repeat{}, false
+}
+
+// toShard names what shards are told.
+func toShard(e *msg.Envelope, r *Repeat) bool {
+	switch {
+	case e.Lock != nil:
+		r.kind, r.txn, r.number = 1, e.Lock.Txn, uint64(e.Lock.Number)
+	case e.Check != nil:
+		r.kind, r.txn = 2, e.Check.Txn
+	case e.Release != nil:
+		r.kind, r.txn = 3, e.Release.Txn
+	case e.Prepare != nil:
+		r.kind, r.txn = 4, e.Prepare.Txn
+	case e.Park != nil:
+		r.kind, r.txn = 5, e.Park.Txn
+	case e.Vote != nil:
+		r.kind, r.txn, r.from = 6, e.Vote.Txn, e.Vote.Shard
+	case e.AskVote != nil:
+		r.kind, r.txn = 7, e.AskVote.Txn
+	case e.Decide != nil:
+		r.kind, r.txn = 8, e.Decide.Txn
+	case e.DecideAck != nil:
+		r.kind, r.txn, r.from = 9, e.DecideAck.Txn, e.DecideAck.Shard
+	case e.Cancel != nil:
+		r.kind, r.txn = 10, e.Cancel.Txn
+	case e.PushReply != nil:
+		r.kind, r.txn, r.flag = 11, e.PushReply.Txn, e.PushReply.Known
+	case e.Enquire != nil:
+		r.kind, r.txn.TxnID = 12, e.Enquire.Id
+	case e.ScanAt != nil:
+		r.kind, r.txn, r.number, r.flag = 13, e.ScanAt.Txn, uint64(e.ScanAt.Number), e.ScanAt.Done
+	default:
+		return false
+	}
+	return true
+}
+
+// toGateway names what gateways are told, and marks, which both are told.
+func toGateway(e *msg.Envelope, r *Repeat) bool {
+	switch {
+	case e.LockReply != nil:
+		r.kind, r.txn, r.number, r.from = 20, e.LockReply.Txn, uint64(e.LockReply.Number), e.LockReply.Shard
+	case e.CheckReply != nil:
+		r.kind, r.txn, r.from, r.number = 21, e.CheckReply.Txn, e.CheckReply.Shard, uint64(e.CheckReply.Index)
+		r.flag = e.CheckReply.Ok
+	case e.Answer != nil:
+		r.kind, r.txn, r.from = 22, e.Answer.Txn, e.Answer.Shard
+	case e.Mark != nil:
+		r.kind, r.txn, r.by = 23, e.Mark.Txn, e.Mark.By
+	case e.Push != nil:
+		r.kind, r.txn, r.from = 24, e.Push.Txn, e.Push.Shard
+	case e.EnquireReply != nil:
+		r.kind, r.txn.TxnID, r.from = 25, e.EnquireReply.Id, e.EnquireReply.Shard
+	case e.ScanPage != nil:
+		r.kind, r.txn, r.number, r.from = 26, e.ScanPage.Txn, uint64(e.ScanPage.Number), e.ScanPage.Shard
+	case e.Announce != nil:
+		r.kind, r.from = 27, e.Announce.Shard
+	default:
+		return false
+	}
+	return true
+}

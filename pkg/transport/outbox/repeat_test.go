@@ -1,0 +1,76 @@
+package outbox_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/transport/outbox"
+)
+
+// bodies gives one envelope with each message that there is, made by
+// reflection so that a new one cannot be forgotten.
+func bodies(txn kv.TxnRef) map[string]*msg.Envelope {
+	out := map[string]*msg.Envelope{}
+	typ := reflect.TypeOf(msg.Envelope{})
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		if f.Type.Kind() != reflect.Pointer {
+			continue
+		}
+		e := msg.ToShard(1)
+		body := reflect.New(f.Type.Elem())
+		if id := body.Elem().FieldByName("Txn"); id.IsValid() {
+			id.Set(reflect.ValueOf(txn))
+		} else if f.Name == "Announce" {
+			body.Elem().FieldByName("Shard").SetUint(uint64(txn.Time)) // it is about a shard
+		} else {
+			body.Elem().FieldByName("Id").Set(reflect.ValueOf(txn.TxnID))
+		}
+		reflect.ValueOf(e).Elem().Field(i).Set(body)
+		out[f.Name] = e
+	}
+	return out
+}
+
+func TestEveryMessageHasARepeat(t *testing.T) {
+	a, b := bodies(ref(1)), bodies(ref(2))
+	require.NotEmpty(t, a)
+	seen := map[outbox.Repeat]string{}
+	for name, e := range a {
+		r, ok := outbox.RepeatOf(e)
+		require.True(t, ok, "package outbox does not know %s", name)
+		require.Empty(t, seen[r], "%s is not told apart", name)
+		seen[r] = name
+		other, _ := outbox.RepeatOf(b[name])
+		require.NotEqual(t, r, other, "%s about another transaction", name)
+		again := *e
+		same, _ := outbox.RepeatOf(&again)
+		require.Equal(t, r, same)
+		again.Shard++
+		elsewhere, _ := outbox.RepeatOf(&again)
+		require.NotEqual(t, r, elsewhere, "%s for another shard", name)
+	}
+	_, ok := outbox.RepeatOf(msg.ToShard(1))
+	require.False(t, ok, "an empty envelope")
+}
+
+func TestWhatIsNotARepeat(t *testing.T) {
+	pairs := map[string][2]*msg.Envelope{
+		"two requests of an attempt": {{Lock: &msg.Lock{Number: 1}}, {Lock: &msg.Lock{Number: 2}}},
+		"two attempts":               {{Lock: &msg.Lock{Txn: kv.TxnRef{Attempt: 1}}}, {Lock: &msg.Lock{Txn: kv.TxnRef{Attempt: 2}}}},
+		"two pages":                  {{ScanAt: &msg.ScanAt{Number: 1}}, {ScanAt: &msg.ScanAt{Number: 2}}},
+		"a page and the end":         {{ScanAt: &msg.ScanAt{Number: 1}}, {ScanAt: &msg.ScanAt{Number: 1, Done: true}}},
+		"votes of two shards":        {{Vote: &msg.Vote{Shard: 1}}, {Vote: &msg.Vote{Shard: 2}}},
+		"answers about two reads":    {{LockReply: &msg.LockReply{Number: 1}}, {LockReply: &msg.LockReply{Number: 2}}},
+		"marks by two waiters":       {{Mark: &msg.Mark{By: ref(1)}}, {Mark: &msg.Mark{By: ref(2)}}},
+	}
+	for name, p := range pairs {
+		a, _ := outbox.RepeatOf(p[0])
+		b, _ := outbox.RepeatOf(p[1])
+		require.NotEqual(t, a, b, name)
+	}
+}
