@@ -1,0 +1,68 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Request is a one-shot transaction: everything is known at once.
+type Request struct {
+	// ID names the transaction; the zero id has one made.
+	ID kv.TxnID
+	// Ops are executed in order, all or none. Their Seq is filled in.
+	Ops []msg.Op
+	// Deadline ends the request; zero is kv.MaxTxnAge from now.
+	Deadline time.Time
+	// Alone says that nothing else came with the request, so that to wait for
+	// company would only cost time. It changes no outcome.
+	Alone bool
+}
+
+// Response is the outcome of a transaction.
+type Response struct {
+	ID       kv.TxnID
+	Attempts int
+	// Results has one element per operation, in order, when Err is nil.
+	Results []msg.Result
+	// Receipt tells where the transaction waited longest; zero if nowhere.
+	Receipt msg.Receipt
+	// ResultsLost: it committed, but the results are no longer known.
+	ResultsLost bool
+	// Aborts are the reasons for which the attempts before the last one were
+	// given up.
+	Aborts []msg.Reason
+	// Current is what the key of a failed condition holds, if Err is of
+	// KindCondition; nil if that is not known.
+	Current *msg.Pair
+	// Err is nil when the transaction committed.
+	Err *kv.Error
+}
+
+// Outcome is what an enquiry by id found.
+type Outcome struct {
+	ID        kv.TxnID
+	Committed bool
+	// Results are those of the transaction, unless lost.
+	Results     []msg.Result
+	ResultsLost bool
+}
+
+// TxOptions are chosen when an interactive transaction begins.
+type TxOptions struct {
+	// ID keeps a transaction's age over its retries; zero for a new one.
+	ID kv.TxnID
+	// Attempt counts the attempts of ID, from 1. A retry passes the failed
+	// attempt's number plus one.
+	Attempt uint32
+	// ReadOnly refuses writes and commits without logging anything.
+	ReadOnly bool
+}
+
+// ScanOptions narrow a scan.
+type ScanOptions struct {
+	Span kv.Span
+	// Limit bounds the pairs in total; 0 is no bound.
+	Limit int
+}

@@ -1,0 +1,201 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// Submit runs a one-shot transaction. done is called once, on any goroutine,
+// perhaps before Submit returns; it must not block. Submit owns req.Ops.
+func (g *Gateway) Submit(req Request, done func(Response)) {
+	if g.closed.Load() {
+		done(Response{ID: req.ID, Err: errDraining})
+		return
+	}
+	if req.ID.IsZero() {
+		req.ID = g.NewID()
+	}
+	if err := g.checkID(req.ID); err != nil {
+		done(Response{ID: req.ID, Err: err})
+		return
+	}
+	kind := OneShotRead
+	for i := range req.Ops {
+		if req.Ops[i].Writes() {
+			kind = OneShot
+			break
+		}
+	}
+	start := g.opt.Clock.Now()
+	deadline := g.deadline(start, req.Deadline)
+	s := g.of(req.ID)
+	s.mu.Lock()
+	s.m.Execute(start, &submitted{g: g, kind: kind, start: start, done: done}, req.ID, req.Ops, deadline)
+	g.settle(start, s, req.Alone)
+}
+
+// submitted is the token of a one-shot.
+type submitted struct {
+	g     *Gateway
+	kind  Kind
+	start int64
+	done  func(Response)
+	// response is here for the observer to look at.
+	response Response
+}
+
+func (t *submitted) over(d *txn.Done, now int64) {
+	t.response = t.g.response(d)
+	t.g.ended(t.kind, &t.response, now-t.start)
+	t.done(t.response)
+}
+
+func (g *Gateway) ended(k Kind, r *Response, nanos int64) {
+	if g.opt.Observer != nil {
+		g.opt.Observer.Ended(k, r, time.Duration(nanos))
+	}
+}
+
+// await has a machine work and waits for the end of the call. When ctx ends
+// first, give is called to have the machine give up, and the call's end is
+// not waited for.
+func (g *Gateway) await(ctx context.Context, id kv.TxnID, f func(m *txn.Gateway, now int64, cb callback)) (*txn.Done, error) {
+	ch := make(chan *txn.Done, 1)
+	cb := callback(func(d *txn.Done, _ int64) {
+		kept := *d
+		ch <- &kept
+	})
+	g.runAt(g.opt.Clock.Now(), g.of(id), true, func(m *txn.Gateway, now int64) { f(m, now, cb) })
+	select {
+	case d := <-ch:
+		return d, nil
+	case <-ctx.Done():
+		return nil, ctxError(ctx)
+	case <-g.stop:
+		return nil, errDraining
+	}
+}
+
+func ctxError(ctx context.Context) error {
+	if context.Cause(ctx) == context.DeadlineExceeded {
+		return kv.Errorf(kv.KindDeadline, "the deadline passed first")
+	}
+	return kv.Errorf(kv.KindCancelled, "the caller went away")
+}
+
+func deadlineOf(ctx context.Context) time.Time {
+	t, _ := ctx.Deadline()
+	return t
+}
+
+// Execute is Submit for a caller that waits. When ctx ends, the transaction's
+// own deadline, which is the context's, decides its outcome.
+func (g *Gateway) Execute(ctx context.Context, req Request) Response {
+	if t, ok := ctx.Deadline(); ok && (req.Deadline.IsZero() || t.Before(req.Deadline)) {
+		req.Deadline = t
+	}
+	if req.ID.IsZero() {
+		req.ID = g.NewID()
+	}
+	ch := make(chan Response, 1)
+	g.Submit(req, func(r Response) { ch <- r })
+	select {
+	case r := <-ch:
+		return r
+	case <-ctx.Done():
+		return Response{ID: req.ID, Err: kv.Errorf(kv.KindUnknown, "the caller stopped waiting for transaction %v; ask for its outcome by that id", req.ID)}
+	case <-g.stop:
+		return Response{ID: req.ID, Err: kv.Errorf(kv.KindUnknown, "the node stopped while transaction %v was under way; ask another node for its outcome", req.ID)}
+	}
+}
+
+// Outcome finds out what became of a transaction. If it has not committed it
+// never will.
+func (g *Gateway) Outcome(ctx context.Context, id kv.TxnID) (Outcome, error) {
+	start := g.opt.Clock.Now()
+	deadline := g.deadline(start, deadlineOf(ctx))
+	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.Outcome(now, cb, id, deadline) })
+	if err != nil {
+		return Outcome{}, err
+	}
+	r := g.response(d)
+	g.ended(Enquiry, &r, g.opt.Clock.Now()-start)
+	if r.Err != nil {
+		return Outcome{}, r.Err
+	}
+	return Outcome{ID: id, Committed: d.Committed, Results: d.Results, ResultsLost: d.ResultsLost}, nil
+}
+
+// Scan passes the pairs of a span to page, in order and as they all were at
+// one moment after the call. It ends when there are none left, when limit is
+// reached, or with the error that page returned.
+func (g *Gateway) Scan(ctx context.Context, o ScanOptions, page func([]msg.Pair) error) error {
+	if g.closed.Load() {
+		return errDraining
+	}
+	start, id := g.opt.Clock.Now(), g.NewID()
+	err := g.scan(ctx, id, o, page)
+	r := Response{ID: id, Attempts: 1, Err: asError(err)}
+	g.ended(ScanKind, &r, g.opt.Clock.Now()-start)
+	return err
+}
+
+func asError(err error) *kv.Error {
+	if err == nil {
+		return nil
+	}
+	return &kv.Error{Kind: kv.KindOf(err), Text: err.Error(), Op: -1}
+}
+
+// scanPage is how many pairs a scan fetches at a time.
+const scanPage = 1000
+
+func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page func([]msg.Pair) error) error {
+	var ref kv.TxnRef
+	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
+	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.Scan(now, cb, id, o.Span, deadline) })
+	if err == nil {
+		ref = d.Txn
+		err = doneError(g, d)
+	}
+	defer func() {
+		for a := uint32(1); a <= max(ref.Attempt, 1); a++ {
+			g.run(g.of(id), func(m *txn.Gateway, now int64) { m.Close(now, kv.TxnRef{TxnID: id, Attempt: a}) })
+		}
+	}()
+	left := o.Limit
+	for err == nil {
+		n := scanPage
+		if o.Limit > 0 {
+			n = min(n, left)
+		}
+		d, err = g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.Next(now, cb, ref, n) })
+		if err != nil {
+			break
+		}
+		if err = doneError(g, d); err != nil {
+			break
+		}
+		if len(d.Pairs) > 0 {
+			if err = page(d.Pairs); err != nil {
+				break
+			}
+		}
+		left -= len(d.Pairs)
+		if !d.More || o.Limit > 0 && left <= 0 {
+			break
+		}
+	}
+	return err
+}
+
+func doneError(g *Gateway, d *txn.Done) error {
+	if r := g.response(d); r.Err != nil {
+		return r.Err
+	}
+	return nil
+}

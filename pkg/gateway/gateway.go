@@ -1,0 +1,341 @@
+package gateway
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/clock"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// Options are what a gateway is made with.
+type Options struct {
+	// Machine is the configuration of the machines.
+	Machine txn.Config
+	Clock   clock.Clock
+	// Send takes the envelopes that the machines want sent; they are for
+	// shards. It must not block, nor keep the slice.
+	Send func([]*msg.Envelope)
+	// SendAlone is Send for the only message of the only transaction that is
+	// under way. It may take the caller's goroutine for longer than Send.
+	// Default Send.
+	SendAlone func(*msg.Envelope)
+	// Stripes is the number of machines. Default 8.
+	Stripes int
+	// TickEvery is the grain of repeats and deadlines. Default 5 ms.
+	TickEvery time.Duration
+	// OnRetry hears of every attempt that another one follows. Default none.
+	Observer Observer
+}
+
+// Observer hears of transactions that end. Its methods must not block.
+type Observer interface {
+	// Ended: a transaction of a kind ended after so long.
+	Ended(k Kind, r *Response, took time.Duration)
+}
+
+// Kind is how a client ran a transaction.
+type Kind uint8
+
+const (
+	OneShot Kind = iota
+	OneShotRead
+	Interactive
+	InteractiveRead
+	ScanKind
+	Enquiry
+)
+
+// Gateway runs transactions. Its methods may be called by any goroutine.
+type Gateway struct {
+	opt     Options
+	stripes []*stripe
+	// inFlight is the sum over the stripes when they were last flushed.
+	inFlight atomic.Int64
+	wake     chan struct{}
+	stop     chan struct{}
+	done     chan struct{}
+	closed   atomic.Bool
+	refused  atomic.Uint64
+	open     atomic.Int64
+}
+
+type stripe struct {
+	mu sync.Mutex
+	m  *txn.Gateway
+	// counted is this stripe's part of inFlight.
+	counted int
+}
+
+// New makes a gateway and starts its ticker.
+func New(opt Options) *Gateway {
+	if opt.Stripes == 0 {
+		opt.Stripes = 8
+	}
+	if opt.TickEvery == 0 {
+		opt.TickEvery = 5 * time.Millisecond
+	}
+	if opt.Machine.MaxInFlight == 0 {
+		opt.Machine.MaxInFlight = kv.DefaultMaxInFlight
+	}
+	if opt.SendAlone == nil {
+		opt.SendAlone = func(env *msg.Envelope) { opt.Send([]*msg.Envelope{env}) }
+	}
+	g := &Gateway{opt: opt, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	per := opt.Machine
+	per.MaxInFlight = (opt.Machine.MaxInFlight + opt.Stripes - 1) / opt.Stripes
+	for range opt.Stripes {
+		g.stripes = append(g.stripes, &stripe{m: txn.NewGateway(per)})
+	}
+	go g.tick()
+	return g
+}
+
+// NewID makes a transaction id.
+func (g *Gateway) NewID() kv.TxnID {
+	return kv.TxnID{Time: g.opt.Clock.Wall(), Rand: rand.Uint64()}
+}
+
+// maxAhead is how far a client's clock may be ahead of this node's. What is
+// remembered about a transaction is kept until its id is old, so an id from
+// the far future would be kept for as long.
+const maxAhead = 10 * time.Minute
+
+// checkID refuses an id that no client whose clock is about right has made.
+func (g *Gateway) checkID(id kv.TxnID) *kv.Error {
+	if id.Time > 0 && id.Time <= g.opt.Clock.Wall()+int64(maxAhead) {
+		return nil
+	}
+	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the time in the transaction's id is " + time.Unix(0, id.Time).UTC().Format(time.RFC3339),
+		Hint: "make ids from the present time; the client's clock may be wrong"}
+}
+
+func (g *Gateway) of(id kv.TxnID) *stripe {
+	return g.stripes[(id.Rand^uint64(id.Time))%uint64(len(g.stripes))]
+}
+
+// callback is the token of every call: what to do with its Done, and when
+// that was. Asking for the time is a system call, so that nobody does it
+// twice for one event.
+type callback func(d *txn.Done, now int64)
+
+func (f callback) over(d *txn.Done, now int64) { f(d, now) }
+
+// caller is the token of every call. What d points to is valid only until
+// over returns.
+type caller interface{ over(d *txn.Done, now int64) }
+
+// run has f work on a stripe's machine and does what the machine wants.
+func (g *Gateway) run(s *stripe, f func(m *txn.Gateway, now int64)) {
+	g.runAt(g.opt.Clock.Now(), s, false, f)
+}
+
+func (g *Gateway) runAt(now int64, s *stripe, alone bool, f func(m *txn.Gateway, now int64)) {
+	s.mu.Lock()
+	f(s.m, now)
+	g.settle(now, s, alone)
+}
+
+// settle unlocks a stripe and does what its machine wants. alone: what the
+// machine has done was for one request that came alone.
+func (g *Gateway) settle(now int64, s *stripe, alone bool) {
+	out := outputs.Get().(*txn.Output)
+	s.m.FlushInto(out)
+	n := s.m.InFlight()
+	delta := n - s.counted
+	s.counted = n
+	s.mu.Unlock()
+	if delta != 0 && g.inFlight.Add(int64(delta)) == int64(delta) && delta > 0 {
+		select {
+		case g.wake <- struct{}{}:
+		default:
+		}
+	}
+	switch {
+	case len(out.Send) == 1 && alone && g.InFlight() <= 1:
+		g.opt.SendAlone(out.Send[0])
+	case len(out.Send) > 0:
+		g.opt.Send(out.Send)
+	}
+	for i := range out.Done {
+		out.Done[i].Token.(caller).over(&out.Done[i], now)
+	}
+	clear(out.Send)
+	clear(out.Done)
+	outputs.Put(out)
+}
+
+// outputs are used again.
+var outputs = sync.Pool{New: func() any { return new(txn.Output) }}
+
+// Deliver takes messages for this gateway. It calls back the callers whose
+// transactions end with them.
+func (g *Gateway) Deliver(envs []*msg.Envelope) {
+	for _, env := range envs {
+		if a := env.Announce; a != nil {
+			g.Learn(a.Shard, a.Incarnation)
+		}
+	}
+	if len(envs) == 1 {
+		g.run(g.of(idOf(envs[0])), func(m *txn.Gateway, now int64) { m.Deliver(now, envs[0]) })
+		return
+	}
+	now := g.opt.Clock.Now()
+	for _, s := range g.stripes {
+		// To look at all of them once per stripe is cheaper than to sort them.
+		locked := false
+		for _, env := range envs {
+			if g.of(idOf(env)) != s {
+				continue
+			}
+			if !locked {
+				s.mu.Lock()
+				locked = true
+			}
+			s.m.Deliver(now, env)
+		}
+		if locked {
+			g.settle(now, s, false)
+		}
+	}
+}
+
+// idOf is the transaction that a message for a gateway is about.
+func idOf(env *msg.Envelope) kv.TxnID {
+	switch {
+	case env.Answer != nil:
+		return env.Answer.Txn.TxnID
+	case env.LockReply != nil:
+		return env.LockReply.Txn.TxnID
+	case env.CheckReply != nil:
+		return env.CheckReply.Txn.TxnID
+	case env.Mark != nil:
+		return env.Mark.Txn.TxnID
+	case env.Push != nil:
+		return env.Push.Txn.TxnID
+	case env.EnquireReply != nil:
+		return env.EnquireReply.Id
+	case env.ScanPage != nil:
+		return env.ScanPage.Txn.TxnID
+	}
+	// An Announce is for all stripes, and Deliver has seen to it.
+	return kv.TxnID{}
+}
+
+// tick runs the machines' timers while something is under way.
+func (g *Gateway) tick() {
+	defer close(g.done)
+	t := time.NewTicker(g.opt.TickEvery)
+	defer t.Stop()
+	for {
+		if g.inFlight.Load() == 0 {
+			t.Stop()
+			select {
+			case <-g.stop:
+				return
+			case <-g.wake:
+				t.Reset(g.opt.TickEvery)
+			}
+		}
+		select {
+		case <-g.stop:
+			return
+		case <-t.C:
+		}
+		now := g.opt.Clock.Now()
+		for _, s := range g.stripes {
+			g.runAt(now, s, false, func(m *txn.Gateway, now int64) { m.Tick(now) })
+		}
+	}
+}
+
+// SetDown says whether a node can be reached.
+func (g *Gateway) SetDown(n kv.NodeID, down bool) {
+	for _, s := range g.stripes {
+		g.run(s, func(m *txn.Gateway, _ int64) { m.SetDown(n, down) })
+	}
+}
+
+// Learn says what a shard's incarnation is.
+func (g *Gateway) Learn(sh kv.ShardID, inc kv.Incarnation) {
+	for _, s := range g.stripes {
+		g.run(s, func(m *txn.Gateway, _ int64) { m.Learn(sh, inc) })
+	}
+}
+
+// InFlight is the number of transactions, scans and enquiries under way.
+func (g *Gateway) InFlight() int { return int(g.inFlight.Load()) }
+
+// Open is the number of interactive transactions that are open.
+func (g *Gateway) Open() int { return int(g.open.Load()) }
+
+// Refused counts the requests that were refused for want of room.
+func (g *Gateway) Refused() uint64 { return g.refused.Load() }
+
+// Drain refuses new transactions and returns when none is under way, or with
+// the context's error.
+func (g *Gateway) Drain(ctx context.Context) error {
+	g.closed.Store(true)
+	t := time.NewTicker(g.opt.TickEvery)
+	defer t.Stop()
+	for g.inFlight.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.C:
+		}
+	}
+	return nil
+}
+
+// Close ends the ticker. Calls that are under way are not answered any more.
+func (g *Gateway) Close() {
+	g.closed.Store(true)
+	close(g.stop)
+	<-g.done
+}
+
+var errDraining = &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is shutting down", Hint: "use another node"}
+
+// deadline turns a time of day into the clock's, bounded by the longest age.
+func (g *Gateway) deadline(now int64, t time.Time) int64 {
+	if t.IsZero() {
+		return now + int64(kv.MaxTxnAge)
+	}
+	return now + int64(time.Until(t))
+}
+
+// response turns the end of a call into what callers get.
+func (g *Gateway) response(d *txn.Done) Response {
+	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Txn.Attempt), Results: d.Results, Receipt: d.Receipt, ResultsLost: d.ResultsLost, Aborts: d.Aborts}
+	if d.Failure != nil {
+		r.Err, r.Results, r.Current = d.Failure.Error(), nil, d.Failure.Current
+		hint(r.Err)
+		if r.Err.Kind == kv.KindExhausted {
+			g.refused.Add(1)
+		}
+	}
+	return r
+}
+
+// hint says what a client can do about an error that has no hint yet.
+func hint(e *kv.Error) {
+	if e.Hint != "" {
+		return
+	}
+	switch e.Kind {
+	case kv.KindAborted:
+		e.Hint = "begin the transaction again with the same id, so that it keeps its age"
+	case kv.KindUnavailable, kv.KindExhausted:
+		e.Hint = "try again in a moment"
+	case kv.KindDeadline:
+		e.Hint = "allow more time, or find what it waited for in the receipt"
+	case kv.KindUnknown:
+		e.Hint = "enquire about the outcome by the transaction's id"
+	}
+}

@@ -1,0 +1,123 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// Tx is an interactive transaction, used by one goroutine at a time.
+type Tx struct {
+	g     *Gateway
+	ref   kv.TxnRef
+	kind  Kind
+	start int64
+	over  bool
+}
+
+// Begin opens an interactive transaction.
+func (g *Gateway) Begin(_ context.Context, o TxOptions) (*Tx, error) {
+	if g.closed.Load() {
+		return nil, errDraining
+	}
+	if o.ID.IsZero() {
+		o.ID, o.Attempt = g.NewID(), 1
+	}
+	if err := g.checkID(o.ID); err != nil {
+		return nil, err
+	}
+	t := &Tx{g: g, ref: kv.TxnRef{TxnID: o.ID, Attempt: max(o.Attempt, 1)}, kind: Interactive, start: g.opt.Clock.Now()}
+	if o.ReadOnly {
+		t.kind = InteractiveRead
+	}
+	var f *msg.Failure
+	g.run(g.of(o.ID), func(m *txn.Gateway, now int64) { f = m.Begin(now, t.ref, o.ReadOnly) })
+	if f != nil {
+		err := f.Error()
+		hint(err)
+		return nil, err
+	}
+	g.open.Add(1)
+	return t, nil
+}
+
+// ID is the transaction's id; a retry passes it to Begin again.
+func (t *Tx) ID() kv.TxnID { return t.ref.TxnID }
+
+func (t *Tx) end(r *Response) {
+	if t.over {
+		return
+	}
+	t.over = true
+	t.g.open.Add(-1)
+	t.g.ended(t.kind, r, t.g.opt.Clock.Now()-t.start)
+}
+
+// Do runs operations: reads return, writes are buffered. It owns ops. A
+// failure that leaves the transaction open, such as a condition that does not
+// hold, is for the caller to judge.
+func (t *Tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
+	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { m.Do(now, cb, t.ref, ops) })
+	if err != nil {
+		t.Rollback()
+		return nil, err
+	}
+	if d.Failure != nil {
+		r := t.g.response(d)
+		if d.Closed {
+			t.end(&r)
+		}
+		return nil, r.Err
+	}
+	return d.Results, nil
+}
+
+// Commit ends the transaction. When ctx ends before the answer, the outcome
+// is unknown.
+func (t *Tx) Commit(ctx context.Context) Response {
+	deadline := t.g.deadline(t.g.opt.Clock.Now(), deadlineOf(ctx))
+	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { m.Commit(now, cb, t.ref, deadline) })
+	r := Response{ID: t.ref.TxnID, Attempts: int(t.ref.Attempt)}
+	if err != nil {
+		r.Err = kv.Errorf(kv.KindUnknown, "nobody waited for the commit of transaction %v any more; ask for its outcome by that id", t.ref.TxnID)
+	} else {
+		r = t.g.response(d)
+	}
+	t.end(&r)
+	return r
+}
+
+// RollbackChecked gives the transaction up after it has made sure that all it
+// has read was current; an error of KindAborted says that it was not, and
+// that whatever was concluded from it may be wrong.
+func (t *Tx) RollbackChecked(ctx context.Context) error {
+	if t.over {
+		return nil
+	}
+	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { m.Rollback(now, cb, t.ref, true) })
+	if err != nil {
+		t.Rollback()
+		return err
+	}
+	r := t.g.response(d)
+	failed := r.Err
+	if failed == nil {
+		r.Err = kv.Errorf(kv.KindCancelled, "rolled back")
+	}
+	t.end(&r)
+	if failed != nil {
+		return failed
+	}
+	return nil
+}
+
+// Rollback gives the transaction up. After the end it does nothing.
+func (t *Tx) Rollback() {
+	if t.over {
+		return
+	}
+	t.g.run(t.g.of(t.ref.TxnID), func(m *txn.Gateway, now int64) { m.Rollback(now, callback(func(*txn.Done, int64) {}), t.ref, false) })
+	t.end(&Response{ID: t.ref.TxnID, Attempts: int(t.ref.Attempt), Err: kv.Errorf(kv.KindCancelled, "rolled back")})
+}

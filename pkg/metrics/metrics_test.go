@@ -1,0 +1,270 @@
+package metrics_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/metrics"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// used is a node of which everything has been measured once.
+func used(t testing.TB) *metrics.Node {
+	t.Helper()
+	m, err := metrics.New(metrics.Options{Node: 2, Cluster: "c", Version: "v1"})
+	require.NoError(t, err)
+	m.Transaction(metrics.OneShot, kv.KindOK)
+	m.Transaction(metrics.OneShot, kv.KindOK)
+	m.Transaction(metrics.Interactive, kv.KindCondition)
+	m.Retry(msg.ReasonWounded)
+	m.Stage(metrics.LockWait).Observe(3 * time.Millisecond)
+	m.Fsync(40, 200*time.Microsecond)
+	s := m.Shard(3)
+	s.Step(10, 4, 2*time.Second)
+	s.SetLevels(metrics.Levels{Queue: 1, Waiting: 2, Intents: 3, Records: 4, Keys: 5})
+	s.Waited(2, 500*time.Millisecond)
+	s.Wounded(6)
+	s.ColdRead(7)
+	s.Refused(8)
+	m.WatchPeers(func() []metrics.PeerStats {
+		return []metrics.PeerStats{{Peer: 1, Sent: 9, Received: 10, Dropped: 11, Up: true}}
+	})
+	m.WatchGateway(func() metrics.GatewayStats { return metrics.GatewayStats{InFlight: 12, Open: 13, Refused: 14} })
+	m.WatchStore(func() metrics.StoreStats {
+		return metrics.StoreStats{Appends: 15, Entries: 16, Fsyncs: 17, DiskBytes: 18, CacheHits: 19, CacheMisses: 20}
+	})
+	return m
+}
+
+// values gives all samples of counters and gauges by name and labels.
+func values(t testing.TB, m *metrics.Node) map[string]float64 {
+	t.Helper()
+	families, err := m.Registry().Gather()
+	require.NoError(t, err)
+	vs := map[string]float64{}
+	for _, f := range families {
+		for _, s := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range s.GetLabel() {
+				name += " " + l.GetName() + "=" + l.GetValue()
+			}
+			switch f.GetType() {
+			case dto.MetricType_COUNTER:
+				vs[name] = s.GetCounter().GetValue()
+			case dto.MetricType_GAUGE:
+				vs[name] = s.GetGauge().GetValue()
+			case dto.MetricType_HISTOGRAM:
+				vs[name+" count"] = float64(s.GetHistogram().GetSampleCount())
+				vs[name+" sum"] = s.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	return vs
+}
+
+func TestNamesFollowTheRules(t *testing.T) {
+	problems, err := testutil.GatherAndLint(used(t).Registry())
+	require.NoError(t, err)
+	require.Empty(t, problems)
+}
+
+func TestWhatIsMeasuredIsShown(t *testing.T) {
+	vs := values(t, used(t))
+	for name, want := range map[string]float64{
+		"linchpin_node_info cluster=c node=n2 version=v1":                      1,
+		"linchpin_transactions_total kind=one_shot outcome=OK":                 2,
+		"linchpin_transactions_total kind=interactive outcome=ConditionFailed": 1,
+		"linchpin_transactions_total kind=scan outcome=OK":                     0,
+		"linchpin_transaction_retries_total reason=Wounded":                    1,
+		"linchpin_stage_duration_seconds stage=lock_wait count":                1,
+		"linchpin_stage_duration_seconds stage=lock_wait sum":                  0.003,
+		"linchpin_log_fsync_entries sum":                                       40,
+		"linchpin_log_fsync_duration_seconds sum":                              0.0002,
+		"linchpin_shard_steps_total shard=3":                                   1,
+		"linchpin_shard_step_seconds_total shard=3":                            2,
+		"linchpin_shard_inputs_total shard=3":                                  10,
+		"linchpin_shard_entries_total shard=3":                                 4,
+		"linchpin_shard_queue_length shard=3":                                  1,
+		"linchpin_shard_waiting_requests shard=3":                              2,
+		"linchpin_shard_intents shard=3":                                       3,
+		"linchpin_shard_records shard=3":                                       4,
+		"linchpin_shard_keys_in_memory shard=3":                                5,
+		"linchpin_shard_waits_total shard=3":                                   2,
+		"linchpin_shard_wait_seconds_total shard=3":                            0.5,
+		"linchpin_shard_wounds_total shard=3":                                  6,
+		"linchpin_shard_cold_reads_total shard=3":                              7,
+		"linchpin_shard_refusals_total shard=3":                                8,
+		"linchpin_peer_messages_sent_total peer=1":                             9,
+		"linchpin_peer_messages_received_total peer=1":                         10,
+		"linchpin_peer_messages_dropped_total peer=1":                          11,
+		"linchpin_peer_up peer=1":                                              1,
+		"linchpin_gateway_inflight_transactions":                               12,
+		"linchpin_gateway_open_transactions":                                   13,
+		"linchpin_gateway_refusals_total":                                      14,
+		"linchpin_log_appends_total":                                           15,
+		"linchpin_log_entries_total":                                           16,
+		"linchpin_log_fsyncs_total":                                            17,
+		"linchpin_store_disk_bytes":                                            18,
+		"linchpin_store_cache_hits_total":                                      19,
+		"linchpin_store_cache_misses_total":                                    20,
+	} {
+		got, ok := vs[name]
+		require.True(t, ok, "%s is not shown", name)
+		require.InDelta(t, want, got, 1e-9, name)
+	}
+	require.Contains(t, vs, "go_goroutines")
+	require.Contains(t, vs, "process_start_time_seconds")
+}
+
+func TestNumbersThatNobodyKnowsDoNotPanic(t *testing.T) {
+	m, err := metrics.New(metrics.Options{NoRuntime: true})
+	require.NoError(t, err)
+	m.Transaction(metrics.Scan, kv.Kind(200))
+	m.Retry(msg.Reason(99))
+	require.NotContains(t, values(t, m), "go_goroutines")
+}
+
+func TestHistogramBucketsAreInclusiveAndComplete(t *testing.T) {
+	m, err := metrics.New(metrics.Options{NoRuntime: true})
+	require.NoError(t, err)
+	for _, n := range []int{0, 1, 2, 3, 4, 100_000} {
+		m.Fsync(n, time.Duration(n)*time.Hour)
+	}
+	families, err := m.Registry().Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		if f.GetName() != "linchpin_log_fsync_entries" {
+			continue
+		}
+		h := f.GetMetric()[0].GetHistogram()
+		require.Equal(t, uint64(6), h.GetSampleCount())
+		require.Equal(t, 100_010.0, h.GetSampleSum())
+		upTo := map[float64]uint64{}
+		for _, b := range h.GetBucket() {
+			upTo[b.GetUpperBound()] = b.GetCumulativeCount()
+		}
+		require.Equal(t, []uint64{2, 3, 5, 5, 5}, []uint64{upTo[1], upTo[2], upTo[4], upTo[8], upTo[16384]})
+		return
+	}
+	t.Fatal("the histogram is not shown")
+}
+
+func TestABatchAddsUpToTheSame(t *testing.T) {
+	one, err := metrics.New(metrics.Options{NoRuntime: true})
+	require.NoError(t, err)
+	two, err := metrics.New(metrics.Options{NoRuntime: true})
+	require.NoError(t, err)
+	b := two.Stage(metrics.Durable).NewBatch()
+	for i := range 2000 {
+		d := time.Duration(i*i) * time.Microsecond
+		one.Stage(metrics.Durable).Observe(d)
+		b.Observe(d)
+		if i%64 == 0 {
+			b.Flush()
+		}
+	}
+	require.NotEqual(t, values(t, one), values(t, two), "the last part is not flushed yet")
+	b.Flush()
+	b.Flush()
+	require.Equal(t, values(t, one), values(t, two))
+	require.Equal(t, uint64(2000), two.Stage(metrics.Durable).Count())
+}
+
+func TestHandlesAreSharedAndSafeForMany(t *testing.T) {
+	m, err := metrics.New(metrics.Options{NoRuntime: true})
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 100 {
+				m.Shard(1).Step(1, 1, 1)
+				m.Transaction(metrics.Scan, kv.KindOK)
+				m.Stage(metrics.Vote).Observe(1)
+			}
+			if _, err := m.Registry().Gather(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	vs := values(t, m)
+	require.Equal(t, 800.0, vs["linchpin_shard_steps_total shard=1"])
+	require.Equal(t, 800.0, vs["linchpin_stage_duration_seconds stage=vote count"])
+	n, spent := m.Shard(1).Steps()
+	require.Equal(t, uint64(800), n)
+	require.Equal(t, time.Duration(800), spent)
+}
+
+func fetch(t *testing.T, h http.Handler, path string) (int, string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	body, err := io.ReadAll(w.Result().Body)
+	require.NoError(t, err)
+	return w.Code, string(body)
+}
+
+func TestHandler(t *testing.T) {
+	var notReady error
+	h := used(t).Handler(func() error { return notReady })
+	code, body := fetch(t, h, "/metrics")
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, body, `linchpin_transactions_total{kind="one_shot",outcome="OK"} 2`)
+	code, _ = fetch(t, h, "/readyz")
+	require.Equal(t, http.StatusOK, code)
+	notReady = errors.New("two members have not been met")
+	code, body = fetch(t, h, "/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Equal(t, "two members have not been met\n", body)
+	code, body = fetch(t, h, "/healthz")
+	require.Equal(t, http.StatusOK, code)
+	require.Equal(t, "ok\n", body)
+	code, _ = fetch(t, h, "/nothing")
+	require.Equal(t, http.StatusNotFound, code)
+}
+
+func TestPromtoolHasNothingToSay(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool is not installed")
+	}
+	_, body := fetch(t, used(t).Handler(func() error { return nil }), "/metrics")
+	cmd := exec.Command(promtool, "check", "metrics")
+	cmd.Stdin = bytes.NewReader([]byte(body))
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Empty(t, string(out))
+}
+
+func BenchmarkTransactionAndStage(b *testing.B) {
+	m := used(b)
+	h := m.Stage(metrics.Gateway)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		m.Transaction(metrics.OneShot, kv.KindOK)
+		h.Observe(time.Duration(i&0xFFFF) * time.Microsecond)
+	}
+}
+
+func BenchmarkBatchOf64(b *testing.B) {
+	batch := used(b).Stage(metrics.Gateway).NewBatch()
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		batch.Observe(time.Duration(i&0xFFFF) * time.Microsecond)
+		if i%64 == 0 {
+			batch.Flush()
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package metrics
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Node is everything that is measured of one node. Its methods may be called
+// by any goroutine.
+type Node struct {
+	registry     *prometheus.Registry
+	transactions [numTxnKinds][]prometheus.Counter
+	retries      []prometheus.Counter
+	stages       [numStages]*Histogram
+	fsyncEntries *Histogram
+	fsyncTime    *Histogram
+	shards       shards
+	peers        peers
+	sources      sources
+}
+
+// Options say who the node is. They become labels of linchpin_node_info.
+type Options struct {
+	Node    kv.NodeID
+	Cluster string
+	Version string
+	// NoRuntime leaves out the collectors of the Go runtime and the process,
+	// for several nodes in one process.
+	NoRuntime bool
+}
+
+// TxnKind is a way in which clients run transactions.
+type TxnKind int
+
+const (
+	// OneShot is a transaction that came in one message.
+	OneShot TxnKind = iota
+	// OneShotRead is one that wrote nothing.
+	OneShotRead
+	// Interactive is a transaction of several messages.
+	Interactive
+	// InteractiveRead is one that was begun as read-only.
+	InteractiveRead
+	// Scan is a scan over its own stream.
+	Scan
+	// Enquiry asks for the outcome of another transaction.
+	Enquiry
+	numTxnKinds
+)
+
+func (k TxnKind) String() string {
+	return [numTxnKinds]string{"one_shot", "one_shot_read", "interactive", "interactive_read", "scan", "enquiry"}[k]
+}
+
+// Stage is a part of a transaction's time.
+type Stage int
+
+const (
+	// Gateway is from the request's arrival to its answer.
+	Gateway Stage = iota
+	// LockWait is the time a request waited for locks on a shard.
+	LockWait
+	// Vote is from the parking of a piece at its last agent until all votes are
+	// in and its keys are in memory.
+	Vote
+	// Decide is from the vote of a participant until it hears the decision.
+	Decide
+	// Durable is from a step to its entries being on disk.
+	Durable
+	numStages
+)
+
+func (s Stage) String() string {
+	return [numStages]string{"gateway", "lock_wait", "vote", "decide", "durable"}[s]
+}
+
+// New makes a node's metrics in a registry of their own.
+func New(o Options) (*Node, error) {
+	m := &Node{registry: prometheus.NewRegistry()}
+	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "linchpin_node_info", Help: "Who the node is; always 1.",
+		ConstLabels: prometheus.Labels{"node": o.Node.String(), "cluster": o.Cluster, "version": o.Version}})
+	info.Set(1)
+	cs := []prometheus.Collector{info, &m.shards, &m.peers, &m.sources}
+	if !o.NoRuntime {
+		cs = append(cs, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	}
+	cs = append(cs, m.newTransactions()...)
+	cs = append(cs, m.newHistograms()...)
+	var errs []error
+	for _, c := range cs {
+		errs = append(errs, m.registry.Register(c))
+	}
+	return m, errors.Join(errs...)
+}
+
+func (m *Node) newTransactions() []prometheus.Collector {
+	txns := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_transactions_total",
+		Help: "Transactions that ended, by how clients ran them and by outcome: OK or the kind of error."}, []string{"kind", "outcome"})
+	for k := range numTxnKinds {
+		for _, outcome := range kv.Kinds() {
+			m.transactions[k] = append(m.transactions[k], txns.WithLabelValues(k.String(), outcome.String()))
+		}
+	}
+	retries := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_transaction_retries_total",
+		Help: "Attempts that ended without a commit and were followed by another, by reason."}, []string{"reason"})
+	for r := range len(msg.Reason_name) {
+		m.retries = append(m.retries, retries.WithLabelValues(strings.TrimPrefix(msg.Reason(r).String(), "Reason")))
+	}
+	return []prometheus.Collector{txns, retries}
+}
+
+func (m *Node) newHistograms() []prometheus.Collector {
+	stage := prometheus.NewDesc("linchpin_stage_duration_seconds",
+		"Time that transactions spent, by stage.", []string{"stage"}, nil)
+	var cs []prometheus.Collector
+	for s := range numStages {
+		m.stages[s] = newHistogram(stage, durationBounds, float64(time.Second), s.String())
+	}
+	cs = append(cs, stages(m.stages[:]))
+	m.fsyncEntries = newHistogram(prometheus.NewDesc("linchpin_log_fsync_entries",
+		"Entries that one fsync of the log made durable.", nil, nil), countBounds, 1)
+	m.fsyncTime = newHistogram(prometheus.NewDesc("linchpin_log_fsync_duration_seconds",
+		"Time that fsyncs of the log took.", nil, nil), durationBounds, float64(time.Second))
+	return append(cs, m.fsyncEntries, m.fsyncTime)
+}
+
+// stages are histograms that share one description.
+type stages []*Histogram
+
+func (s stages) Describe(to chan<- *prometheus.Desc) { s[0].Describe(to) }
+
+func (s stages) Collect(to chan<- prometheus.Metric) {
+	for _, h := range s {
+		h.Collect(to)
+	}
+}
+
+// Transaction counts a transaction that ended so.
+func (m *Node) Transaction(k TxnKind, outcome kv.Kind) {
+	if int(outcome) < len(m.transactions[k]) {
+		m.transactions[k][outcome].Inc()
+	}
+}
+
+// Retry counts an attempt that another one follows.
+func (m *Node) Retry(r msg.Reason) {
+	if r >= 0 && int(r) < len(m.retries) {
+		m.retries[r].Inc()
+	}
+}
+
+// Stage is the histogram of a stage.
+func (m *Node) Stage(s Stage) *Histogram { return m.stages[s] }
+
+// Fsync tells of a completed fsync: how many entries it made durable, and the
+// time it took.
+func (m *Node) Fsync(entries int, took time.Duration) {
+	m.fsyncEntries.ObserveN(int64(entries))
+	m.fsyncTime.Observe(took)
+}
+
+// Registry is for collectors of others.
+func (m *Node) Registry() *prometheus.Registry { return m.registry }
+
+// level is a number that goes up and down.
+type level = atomic.Int64
+
+func itoa[T ~uint16 | ~uint32](n T) string { return strconv.FormatUint(uint64(n), 10) }

@@ -1,0 +1,75 @@
+package metrics
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// PeerStats are what a transport counts of the way to another node.
+type PeerStats struct {
+	Peer kv.NodeID
+	// Sent counts messages handed to the stream, Received those that came.
+	Sent, Received uint64
+	// Dropped counts messages that found no room.
+	Dropped uint64
+	// Up: the peer was heard of lately.
+	Up bool
+}
+
+// peers asks the transport when Prometheus asks.
+type peers struct {
+	mu     sync.Mutex
+	source func() []PeerStats
+}
+
+// WatchPeers sets where the peers' numbers come from, in the order of peers. f
+// is called by any goroutine and must not block.
+func (m *Node) WatchPeers(f func() []PeerStats) {
+	m.peers.mu.Lock()
+	defer m.peers.mu.Unlock()
+	m.peers.source = f
+}
+
+var (
+	peerSent     = peerDesc("messages_sent_total", "Messages handed to the stream to a peer.")
+	peerReceived = peerDesc("messages_received_total", "Messages that came from a peer.")
+	peerDropped  = peerDesc("messages_dropped_total", "Messages to a peer that found no room.")
+	peerUp       = peerDesc("up", "Whether the peer was heard of lately: 1 or 0.")
+)
+
+func peerDesc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("linchpin_peer_"+name, help, []string{"peer"}, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (*peers) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{peerSent, peerReceived, peerDropped, peerUp} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (ps *peers) Collect(to chan<- prometheus.Metric) {
+	ps.mu.Lock()
+	source := ps.source
+	ps.mu.Unlock()
+	if source == nil {
+		return
+	}
+	for _, p := range source() {
+		counter := func(d *prometheus.Desc, n uint64) {
+			to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), itoa(uint32(p.Peer)))
+		}
+		counter(peerSent, p.Sent)
+		counter(peerReceived, p.Received)
+		counter(peerDropped, p.Dropped)
+		up := 0.0
+		if p.Up {
+			up = 1
+		}
+		to <- prometheus.MustNewConstMetric(peerUp, prometheus.GaugeValue, up, itoa(uint32(p.Peer)))
+	}
+}

@@ -1,0 +1,134 @@
+package metrics
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// GatewayStats are what a gateway counts for itself.
+type GatewayStats struct {
+	// InFlight counts one-shot transactions that are under way.
+	InFlight int
+	// Open counts interactive transactions that are open.
+	Open int
+	// Refused counts requests refused because too much was under way.
+	Refused uint64
+}
+
+// StoreStats are what a store counts for itself since it was opened. What it
+// does not know is zero.
+type StoreStats struct {
+	// Appends counts batches, Entries what was in them, Fsyncs those of the
+	// log.
+	Appends, Entries, Fsyncs uint64
+	// DiskBytes is the size on disk, WALBytes and MemtableBytes its parts
+	// that are not sorted into tables yet.
+	DiskBytes, WALBytes, MemtableBytes uint64
+	// Tables counts the sorted tables, L0Sublevels the layers at the top.
+	Tables, L0Sublevels uint64
+	// ReadAmplification is the number of layers that a read may have to look
+	// into.
+	ReadAmplification uint64
+	CacheBytes        uint64
+	// CacheHits and CacheMisses count blocks.
+	CacheHits, CacheMisses uint64
+	Flushes, Compactions   uint64
+	// CompactionDebtBytes estimates what is left to compact.
+	CompactionDebtBytes uint64
+	// FlushedBytes and CompactedBytes were written.
+	FlushedBytes, CompactedBytes uint64
+}
+
+// sources are asked when Prometheus asks.
+type sources struct {
+	mu      sync.Mutex
+	gateway func() GatewayStats
+	store   func() StoreStats
+}
+
+// WatchGateway sets where the gateway's numbers come from. f is called by any
+// goroutine and must not block.
+func (m *Node) WatchGateway(f func() GatewayStats) {
+	m.sources.mu.Lock()
+	defer m.sources.mu.Unlock()
+	m.sources.gateway = f
+}
+
+// WatchStore sets where the store's numbers come from. f is called by any
+// goroutine.
+func (m *Node) WatchStore(f func() StoreStats) {
+	m.sources.mu.Lock()
+	defer m.sources.mu.Unlock()
+	m.sources.store = f
+}
+
+// sourced is one metric that a source gives.
+type sourced[T any] struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*T) uint64
+}
+
+func total[T any](name, help string, v func(*T) uint64) sourced[T] {
+	return sourced[T]{prometheus.NewDesc("linchpin_"+name, help, nil, nil), prometheus.CounterValue, v}
+}
+
+func gauge[T any](name, help string, v func(*T) uint64) sourced[T] {
+	return sourced[T]{prometheus.NewDesc("linchpin_"+name, help, nil, nil), prometheus.GaugeValue, v}
+}
+
+var gatewayMetrics = []sourced[GatewayStats]{
+	gauge("gateway_inflight_transactions", "One-shot transactions under way.", func(g *GatewayStats) uint64 { return uint64(g.InFlight) }),
+	gauge("gateway_open_transactions", "Interactive transactions that are open.", func(g *GatewayStats) uint64 { return uint64(g.Open) }),
+	total("gateway_refusals_total", "Requests refused because too much was under way.", func(g *GatewayStats) uint64 { return g.Refused }),
+}
+
+var storeMetrics = []sourced[StoreStats]{
+	total("log_appends_total", "Batches appended to the log.", func(s *StoreStats) uint64 { return s.Appends }),
+	total("log_entries_total", "Entries appended to the log.", func(s *StoreStats) uint64 { return s.Entries }),
+	total("log_fsyncs_total", "Completed fsyncs of the log.", func(s *StoreStats) uint64 { return s.Fsyncs }),
+	gauge("store_disk_bytes", "Size of the store on disk.", func(s *StoreStats) uint64 { return s.DiskBytes }),
+	gauge("store_wal_bytes", "Size of the write-ahead log.", func(s *StoreStats) uint64 { return s.WALBytes }),
+	gauge("store_memtable_bytes", "Size of the tables in memory.", func(s *StoreStats) uint64 { return s.MemtableBytes }),
+	gauge("store_tables", "Sorted tables on disk.", func(s *StoreStats) uint64 { return s.Tables }),
+	gauge("store_l0_sublevels", "Layers of tables that overlap, at the top.", func(s *StoreStats) uint64 { return s.L0Sublevels }),
+	gauge("store_read_amplification", "Layers that a read may have to look into.", func(s *StoreStats) uint64 { return s.ReadAmplification }),
+	gauge("store_cache_bytes", "Size of the block cache.", func(s *StoreStats) uint64 { return s.CacheBytes }),
+	total("store_cache_hits_total", "Blocks found in the cache.", func(s *StoreStats) uint64 { return s.CacheHits }),
+	total("store_cache_misses_total", "Blocks read from disk.", func(s *StoreStats) uint64 { return s.CacheMisses }),
+	total("store_flushes_total", "Tables flushed from memory.", func(s *StoreStats) uint64 { return s.Flushes }),
+	total("store_compactions_total", "Compactions of tables.", func(s *StoreStats) uint64 { return s.Compactions }),
+	gauge("store_compaction_debt_bytes", "Estimate of what is left to compact.", func(s *StoreStats) uint64 { return s.CompactionDebtBytes }),
+	total("store_flushed_bytes_total", "Bytes written by flushes.", func(s *StoreStats) uint64 { return s.FlushedBytes }),
+	total("store_compacted_bytes_total", "Bytes written by compactions.", func(s *StoreStats) uint64 { return s.CompactedBytes }),
+}
+
+// Describe implements prometheus.Collector.
+func (*sources) Describe(to chan<- *prometheus.Desc) {
+	for _, m := range gatewayMetrics {
+		to <- m.desc
+	}
+	for _, m := range storeMetrics {
+		to <- m.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (s *sources) Collect(to chan<- prometheus.Metric) {
+	s.mu.Lock()
+	gateway, store := s.gateway, s.store
+	s.mu.Unlock()
+	collect(to, gateway, gatewayMetrics)
+	collect(to, store, storeMetrics)
+}
+
+func collect[T any](to chan<- prometheus.Metric, ask func() T, ms []sourced[T]) {
+	if ask == nil {
+		return
+	}
+	now := ask()
+	for _, m := range ms {
+		to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.value(&now)))
+	}
+}

@@ -1,0 +1,208 @@
+package node
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/metrics"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// shardLoop runs one shard.
+type shardLoop struct {
+	n       *Node
+	id      kv.ShardID
+	inbox   *inbox
+	metrics *metrics.Shard
+	stages  [3]*metrics.Batch // lock wait, vote, decide
+
+	// mu is held for a step and until its output is submitted.
+	mu sync.Mutex
+	m  *shard.Machine
+	// wakeAt is when the goroutine's timer is set to go off, math.MaxInt64 for
+	// never; a step by somebody else may want it earlier.
+	wakeAt int64
+	// stopped: no more steps.
+	stopped bool
+
+	// appended is the position of the shard's last entries; only the
+	// committer uses it.
+	appended engine.Position
+
+	last counted
+}
+
+// counted is what has been told to the metrics.
+type counted struct{ marks, cold, full uint64 }
+
+// stepOut is the output of a step on its way to the log.
+type stepOut struct {
+	loop *shardLoop
+	out  shard.Output
+}
+
+func newShardLoop(n *Node, m *shard.Machine, wakeAt int64) *shardLoop {
+	l := &shardLoop{n: n, id: m.ID(), inbox: newInbox(), m: m, wakeAt: wakeAt}
+	if n.opt.Metrics != nil {
+		l.metrics = n.opt.Metrics.Shard(m.ID())
+		for i, s := range []metrics.Stage{metrics.LockWait, metrics.Vote, metrics.Decide} {
+			l.stages[i] = n.opt.Metrics.Stage(s).NewBatch()
+		}
+	}
+	return l
+}
+
+// minSleep is the least time that a shard sleeps before a timer: the
+// machine's grain.
+const minSleep = time.Millisecond
+
+func (l *shardLoop) run() {
+	defer l.n.wg.Done()
+	next := l.wakeAt
+	defer func() {
+		l.mu.Lock()
+		l.stopped = true
+		l.mu.Unlock()
+	}()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	var msgs []*msg.Envelope
+	var reads []entry.ReadResult
+	for {
+		if next != math.MaxInt64 {
+			timer.Reset(max(time.Duration(next-l.n.opt.Clock.Now()), minSleep))
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-l.n.stop:
+			return
+		case <-l.inbox.signal:
+		case <-timer.C:
+		}
+		msgs, reads = l.inbox.take(msgs, reads)
+		l.mu.Lock()
+		out, submitted := l.step(msgs, reads)
+		l.wakeAt = out.Next
+		l.mu.Unlock()
+		next = out.Next
+		if len(out.Urgent) > 0 {
+			l.n.route(out.Urgent)
+		}
+		if submitted {
+			l.n.committer.commit()
+		}
+	}
+}
+
+// stepHere has the calling goroutine run a step for one message, to its
+// entries' being appended, if nobody else runs one now. It reports whether it
+// did. For a message that is alone that is quicker than to wake others.
+func (l *shardLoop) stepHere(env *msg.Envelope) bool {
+	if !l.mu.TryLock() {
+		return false
+	}
+	if l.stopped {
+		l.mu.Unlock()
+		return false
+	}
+	out, submitted := l.step([]*msg.Envelope{env}, nil)
+	early := out.Next < l.wakeAt
+	l.mu.Unlock()
+	if early {
+		l.inbox.poke() // to have the timer set
+	}
+	if len(out.Urgent) > 0 {
+		l.n.route(out.Urgent)
+	}
+	if submitted {
+		l.n.committer.commitNow()
+	}
+	return true
+}
+
+// step runs a step and submits its output, and reports whether there is any.
+// l.mu is held.
+func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out shard.Output, submitted bool) {
+	begin := time.Now()
+	o := outputs.Get().(*stepOut)
+	out = l.m.Step(shard.Input{Now: l.n.opt.Clock.Now(), Wall: l.n.opt.Clock.Wall(), Messages: msgs, Reads: reads, Room: o.out})
+	if l.metrics != nil {
+		l.measure(len(msgs), len(out.Entries), time.Since(begin))
+	}
+	o.loop, o.out = l, out
+	if len(out.Entries)+len(out.Send)+len(out.Reads) == 0 {
+		o.free()
+		return out, false
+	}
+	l.n.committer.submit(o)
+	return out, true
+}
+
+// outputs are used again, for the room in their slices.
+var outputs = sync.Pool{New: func() any { return new(stepOut) }}
+
+// maxRoom bounds the entries, and the messages, for which a free output keeps
+// room.
+const maxRoom = 4096
+
+// free gives an output up: its entries are appended and its messages are in
+// other hands.
+func (o *stepOut) free() {
+	clear(o.out.Entries)
+	clear(o.out.Send)
+	room := shard.Output{Entries: o.out.Entries[:0], Send: o.out.Send[:0]}
+	if cap(room.Entries) > maxRoom {
+		room.Entries = nil
+	}
+	if cap(room.Send) > maxRoom {
+		room.Send = nil
+	}
+	*o = stepOut{out: room}
+	outputs.Put(o)
+}
+
+func (l *shardLoop) measure(inputs, entries int, took time.Duration) {
+	l.metrics.Step(inputs, entries, took)
+	lv := l.m.Levels()
+	l.metrics.SetLevels(metrics.Levels{Queue: l.inbox.len(), Waiting: lv.Waiting, Intents: lv.Prepared, Records: lv.Records, Keys: lv.Keys})
+	t := l.m.TakeTimes()
+	for i, times := range [][]int64{t.LockWait, t.ParkToReady, t.VoteToDecide} {
+		for _, d := range times {
+			l.stages[i].Observe(time.Duration(d))
+		}
+		if len(times) > 0 {
+			l.stages[i].Flush()
+		}
+	}
+	if len(t.LockWait) > 0 {
+		sum := int64(0)
+		for _, w := range t.LockWait {
+			sum += w
+		}
+		l.metrics.Waited(len(t.LockWait), time.Duration(sum))
+	}
+	now := counted{marks: lv.Marks, cold: lv.ColdReads, full: lv.Full}
+	l.metrics.Wounded(int(now.marks - l.last.marks))
+	l.metrics.ColdRead(int(now.cold - l.last.cold))
+	l.metrics.Refused(int(now.full - l.last.full))
+	l.last = now
+}
+
+// readJob is a cold read of a shard.
+type readJob struct {
+	loop *shardLoop
+	read entry.Read
+}
+
+func (n *Node) readLoop() {
+	defer n.rwg.Done()
+	for j := range n.readers {
+		j.loop.inbox.pushRead(n.opt.Engine.Read(j.loop.id, j.read))
+	}
+}

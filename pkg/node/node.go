@@ -1,0 +1,352 @@
+package node
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/clock"
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/metrics"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/transport"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// Incarnations keeps a second copy of the shards' incarnations, outside the
+// store, so that a store that is older than it should be is found out.
+type Incarnations interface {
+	// CheckIncarnation refuses a shard whose store is older than its copy
+	// here says.
+	CheckIncarnation(s kv.ShardID, inStore kv.Incarnation) error
+	SetIncarnation(s kv.ShardID, inc kv.Incarnation) error
+}
+
+// Options are what a node is made with.
+type Options struct {
+	ID     kv.NodeID
+	Router *hotshard.Router
+	Engine engine.Engine
+	Clock  clock.Clock
+	// Incarnations may be nil.
+	Incarnations Incarnations
+	// Transport leads to the other nodes; nil for a node that is alone. What
+	// it receives is to be passed to Receive. Stop closes it.
+	Transport transport.Transport
+	// Shard is the configuration of every shard but its ID. CacheBytes is
+	// for all shards of the node together; default 256 MiB.
+	Shard shard.Config
+	// Gateway is the configuration of the gateway but Node and Router.
+	Gateway txn.Config
+	// Stripes is the number of the gateway's machines; see gateway.Options.
+	Stripes int
+	// Readers is the number of goroutines that read the disk. Default
+	// 4 times GOMAXPROCS.
+	Readers int
+	Metrics *metrics.Node
+	Log     *slog.Logger
+	// OnFatal is told why the node cannot go on: the store has failed. It
+	// does not return in a server. Default: panic.
+	OnFatal func(error)
+}
+
+// Node runs the shards that live on it, and a gateway.
+type Node struct {
+	opt       Options
+	shards    map[kv.ShardID]*shardLoop
+	ids       []kv.ShardID
+	gateway   *gateway.Gateway
+	committer *committer
+	readers   chan readJob
+	started   time.Time
+
+	downMu sync.Mutex
+	down   map[kv.NodeID]bool
+
+	stop chan struct{}
+	wg   sync.WaitGroup // shard loops, committer, releaser, watcher
+	rwg  sync.WaitGroup // readers
+}
+
+// Start recovers the node's shards and begins to serve.
+func Start(opt Options) (*Node, error) {
+	if opt.Readers == 0 {
+		opt.Readers = 4 * runtime.GOMAXPROCS(0)
+	}
+	if opt.OnFatal == nil {
+		opt.OnFatal = func(err error) { panic(err) }
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Shard.CacheBytes == 0 {
+		opt.Shard.CacheBytes = 256 << 20
+	}
+	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, down: map[kv.NodeID]bool{}, stop: make(chan struct{}), started: time.Now()}
+	n.readers = make(chan readJob, 4096)
+	n.committer = newCommitter(n)
+	for s := range opt.Router.Shards() {
+		if id := kv.ShardID(s); opt.Router.Node(id) == opt.ID {
+			n.ids = append(n.ids, id)
+		}
+	}
+	outs, err := n.recoverShards()
+	if err != nil {
+		return nil, err
+	}
+	cfg := opt.Gateway
+	cfg.Node, cfg.Router = opt.ID, opt.Router
+	var obs gateway.Observer
+	if opt.Metrics != nil {
+		obs = &observer{opt.Metrics}
+	}
+	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: opt.Clock, Send: n.route, SendAlone: n.sendAlone, Stripes: opt.Stripes, Observer: obs})
+	if err := n.openIncarnations(outs); err != nil {
+		n.gateway.Close()
+		return nil, err
+	}
+	n.run(outs)
+	return n, nil
+}
+
+// openIncarnations makes the shards' new incarnations durable, in the store
+// and then in their copy, before anything is sent.
+func (n *Node) openIncarnations(outs []*stepOut) error {
+	groups := make([]entry.Group, 0, len(outs))
+	for _, o := range outs {
+		groups = append(groups, entry.Group{Shard: o.loop.id, Entries: o.out.Entries})
+	}
+	if len(groups) == 0 {
+		return nil
+	}
+	at, err := n.opt.Engine.Append(groups)
+	if err != nil {
+		return err
+	}
+	if err := n.opt.Engine.WaitDurable(at); err != nil {
+		return err
+	}
+	n.committer.releaser.durable.Store(uint64(at))
+	for _, o := range outs {
+		o.out.Entries, o.loop.appended = nil, at
+		if n.opt.Incarnations == nil {
+			continue
+		}
+		if err := n.opt.Incarnations.SetIncarnation(o.loop.id, o.loop.m.Incarnation()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recoverShards brings every shard into a new incarnation, which is durable
+// in the store and in its copy before anything is sent.
+func (n *Node) recoverShards() ([]*stepOut, error) {
+	var outs []*stepOut
+	cfg := n.opt.Shard
+	cfg.CacheBytes /= max(len(n.ids), 1)
+	for _, id := range n.ids {
+		var rec shard.Recovered
+		if err := n.opt.Engine.Recover(id, rec.Add); err != nil {
+			return nil, fmt.Errorf("node: shard %v cannot be recovered: %w", id, err)
+		}
+		if n.opt.Incarnations != nil {
+			if err := n.opt.Incarnations.CheckIncarnation(id, rec.State.Incarnation); err != nil {
+				return nil, err
+			}
+		}
+		cfg.ID = id
+		m, out := shard.New(cfg, rec, n.opt.Clock.Now(), n.opt.Clock.Wall())
+		l := newShardLoop(n, m, out.Next)
+		n.shards[id] = l
+		outs = append(outs, &stepOut{loop: l, out: out})
+	}
+	return outs, nil
+}
+
+func (n *Node) run(first []*stepOut) {
+	n.committer.start()
+	for range n.opt.Readers {
+		n.rwg.Add(1)
+		go n.readLoop()
+	}
+	for _, o := range first {
+		n.committer.submit(o)
+	}
+	n.committer.commit()
+	for _, id := range n.ids {
+		l := n.shards[id]
+		n.gateway.Learn(id, l.m.Incarnation())
+		n.wg.Add(1)
+		go l.run()
+	}
+	n.wg.Add(1)
+	go n.watch()
+}
+
+// Gateway is where clients' transactions run.
+func (n *Node) Gateway() *gateway.Gateway { return n.gateway }
+
+// sendAlone is route for a message of a transaction that is alone. If it is for
+// a shard of this node it is handled right here: but not by the goroutine that
+// tells of what is durable, which must not append.
+func (n *Node) sendAlone(env *msg.Envelope) {
+	if n.nodeOf(env) == n.opt.ID && !n.committer.releaser.releasing.Load() {
+		if l := n.shards[env.Shard]; l != nil && l.stepHere(env) {
+			return
+		}
+	}
+	n.routeOne(env)
+}
+
+// route sends envelopes where they are addressed: to a shard or gateway of
+// this node as values, to others through the transport.
+func (n *Node) route(envs []*msg.Envelope) {
+	if len(envs) == 1 {
+		n.routeOne(envs[0])
+		return
+	}
+	var mine []*msg.Envelope
+	var remote map[kv.NodeID][]*msg.Envelope
+	var local map[*shardLoop][]*msg.Envelope
+	for _, env := range envs {
+		if to := n.nodeOf(env); to != n.opt.ID {
+			if remote == nil {
+				remote = map[kv.NodeID][]*msg.Envelope{}
+			}
+			remote[to] = append(remote[to], env)
+			continue
+		}
+		if env.Gateway != 0 {
+			mine = append(mine, env)
+		} else if l := n.shards[env.Shard]; l != nil {
+			if local == nil {
+				local = map[*shardLoop][]*msg.Envelope{}
+			}
+			local[l] = append(local[l], env)
+		}
+	}
+	for to, part := range remote {
+		n.sendRemote(to, part)
+	}
+	for l, part := range local {
+		l.inbox.push(part...)
+	}
+	if len(mine) > 0 {
+		n.gateway.Deliver(mine)
+	}
+}
+
+func (n *Node) routeOne(env *msg.Envelope) {
+	switch to := n.nodeOf(env); {
+	case to != n.opt.ID:
+		n.sendRemote(to, []*msg.Envelope{env})
+	case env.Gateway != 0:
+		n.gateway.Deliver([]*msg.Envelope{env})
+	default:
+		if l := n.shards[env.Shard]; l != nil {
+			l.inbox.push(env)
+		}
+	}
+}
+
+func (n *Node) sendRemote(to kv.NodeID, envs []*msg.Envelope) {
+	if n.opt.Transport != nil {
+		n.opt.Transport.Send(to, envs)
+	}
+}
+
+func (n *Node) nodeOf(env *msg.Envelope) kv.NodeID {
+	if env.Gateway != 0 {
+		return env.Gateway
+	}
+	return n.opt.Router.Node(env.Shard)
+}
+
+// Receive takes what comes from other nodes; it does not block. What is not
+// for this node, or names a shard that does not exist, is dropped.
+func (n *Node) Receive(envs []*msg.Envelope) {
+	keep := envs[:0:0]
+	for _, env := range envs {
+		if int(env.Shard) < n.opt.Router.Shards() && n.nodeOf(env) == n.opt.ID {
+			keep = append(keep, env)
+		}
+	}
+	n.route(keep)
+}
+
+// watchEvery is how often the reachability of peers is looked at.
+const watchEvery = 250 * time.Millisecond
+
+// watch tells the gateway which nodes cannot be reached.
+func (n *Node) watch() {
+	defer n.wg.Done()
+	if n.opt.Transport == nil || n.opt.Router.Nodes() == 1 {
+		<-n.stop
+		return
+	}
+	t := time.NewTicker(watchEvery)
+	defer t.Stop()
+	for {
+		n.Look()
+		select {
+		case <-n.stop:
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// Look tells the gateway at once which nodes can be reached now; the node
+// does so by itself every watchEvery.
+func (n *Node) Look() {
+	if n.opt.Transport == nil {
+		return
+	}
+	n.downMu.Lock()
+	defer n.downMu.Unlock()
+	for i := range n.opt.Router.Nodes() {
+		id := kv.NodeID(i + 1)
+		if is := id != n.opt.ID && !n.opt.Transport.Up(id); is != n.down[id] {
+			n.down[id] = is
+			n.gateway.SetDown(id, is)
+			if !is {
+				n.announce(id)
+			}
+		}
+	}
+}
+
+// announce tells a peer's gateway the incarnations of the shards here.
+func (n *Node) announce(to kv.NodeID) {
+	envs := make([]*msg.Envelope, 0, len(n.ids))
+	for _, id := range n.ids {
+		env := msg.ToGateway(to)
+		env.Announce = &msg.Announce{Shard: id, Incarnation: n.shards[id].m.Incarnation()}
+		envs = append(envs, env)
+	}
+	n.opt.Transport.Send(to, envs)
+}
+
+// Stop ends the node: what has been appended becomes durable, and what it
+// promises is sent if it can be. It does not close the engine.
+func (n *Node) Stop() {
+	close(n.stop)
+	n.wg.Wait()
+	n.committer.close()
+	close(n.readers)
+	n.rwg.Wait()
+	n.gateway.Close()
+	if n.opt.Transport != nil {
+		if err := n.opt.Transport.Close(); err != nil {
+			n.opt.Log.Warn("closing the transport", "error", err)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package node_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/clock"
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node"
+)
+
+// disk is an engine that makes durable what it is told to.
+type disk struct {
+	*memstore.Store
+	mu       sync.Mutex
+	appended sync.Cond
+	last     engine.Position
+	// waits counts calls of WaitDurable for what is not durable.
+	waits  int
+	closed bool
+}
+
+func newDisk() *disk {
+	d := &disk{Store: memstore.New()}
+	d.appended.L = &d.mu
+	return d
+}
+
+func (d *disk) Append(groups []entry.Group) (engine.Position, error) {
+	at, err := d.Store.Append(groups)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last = at
+	d.appended.Broadcast()
+	return at, err
+}
+
+func (d *disk) WaitDurable(p engine.Position) error {
+	d.mu.Lock()
+	if p > d.Durable() {
+		d.waits++
+		d.appended.Broadcast()
+	}
+	d.mu.Unlock()
+	return d.Store.WaitDurable(p)
+}
+
+// await waits until there is a batch after the one at p, or the end.
+func (d *disk) await(p engine.Position) engine.Position {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.last <= p && !d.closed {
+		d.appended.Wait()
+	}
+	return d.last
+}
+
+// awaitWait waits until somebody waits for the disk.
+func (d *disk) awaitWait() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.waits == 0 {
+		d.appended.Wait()
+	}
+}
+
+// end has nobody wait for batches any more.
+func (d *disk) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	d.appended.Broadcast()
+}
+
+// tellingDisk is one that tells of positions by itself.
+type tellingDisk struct {
+	*disk
+	notify func(engine.Position)
+}
+
+func (d *tellingDisk) NotifyDurable(f func(engine.Position)) { d.notify = f }
+
+// start starts a node with one shard, and the hot one, on a disk that syncs
+// nothing until sync is called.
+func start(t *testing.T, telling bool) (n *node.Node, d *disk, sync func(engine.Position)) {
+	d = newDisk()
+	opt := node.Options{ID: 1, Engine: d}
+	told := &tellingDisk{disk: d}
+	if telling {
+		opt.Engine = told
+	}
+	sync = func(at engine.Position) {
+		d.SyncTo(at)
+		if told.notify != nil {
+			told.notify(at)
+		}
+	}
+	var err error
+	opt.Router, err = hotshard.NewRouter(1, 1, nil)
+	require.NoError(t, err)
+	opt.Clock, err = clock.NewReal()
+	require.NoError(t, err)
+	started := make(chan struct{})
+	go func() { // the incarnations want to be durable
+		at := d.await(0)
+		d.SyncTo(at)
+		close(started)
+	}()
+	n, err = node.Start(opt)
+	require.NoError(t, err)
+	<-started
+	return n, d, sync
+}
+
+func put(key string) []msg.Op {
+	return []msg.Op{{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v")}}
+}
+
+// TestNothingLeavesBeforeItIsDurable: an answer waits for the disk, whoever
+// tells of it, and whoever ran the step.
+func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		telling, alone bool
+	}{
+		{"the engine is asked, the shard's goroutine steps", false, false},
+		{"the engine is asked, the caller steps", false, true},
+		{"the engine tells, the shard's goroutine steps", true, false},
+		{"the engine tells, the caller steps", true, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			n, d, sync := start(t, tc.telling)
+			for _, key := range []string{"a", "b", "a"} {
+				answers := make(chan gateway.Response, 1)
+				before := d.await(0)
+				n.Gateway().Submit(gateway.Request{Ops: put(key), Alone: tc.alone}, func(r gateway.Response) { answers <- r })
+				at := d.await(before)
+				require.Empty(t, answers)
+				sync(at)
+				r := <-answers
+				require.Nil(t, r.Err)
+			}
+			n.Stop()
+		})
+	}
+}
+
+// TestStopSendsWhatIsDurable: what has been appended when a node stops is
+// waited for, and answered.
+func TestStopSendsWhatIsDurable(t *testing.T) {
+	for _, telling := range []bool{false, true} {
+		n, d, sync := start(t, telling)
+		answers := make(chan gateway.Response, 1)
+		before := d.await(0)
+		n.Gateway().Submit(gateway.Request{Ops: put("a"), Alone: true}, func(r gateway.Response) { answers <- r })
+		at := d.await(before)
+		stopped := make(chan struct{})
+		go func() {
+			n.Stop()
+			close(stopped)
+		}()
+		if telling {
+			d.awaitWait()
+		}
+		select {
+		case <-stopped:
+			t.Fatal("the node has stopped without waiting for the disk")
+		default:
+		}
+		sync(at)
+		<-stopped
+		require.Nil(t, (<-answers).Err)
+	}
+}
+
+// TestAfterStopNobodySteps: a request that comes too late touches nothing.
+func TestAfterStopNobodySteps(t *testing.T) {
+	n, d, _ := start(t, true)
+	n.Stop()
+	before := d.await(0)
+	n.Gateway().Submit(gateway.Request{Ops: put("a"), Alone: true}, func(gateway.Response) {})
+	require.Equal(t, before, d.await(before-1))
+}
+
+// TestManyAtOnce: callers that come together and alone at once are all
+// answered, with the disk far behind.
+func TestManyAtOnce(t *testing.T) {
+	n, d, makeDurable := start(t, true)
+	syncer := make(chan struct{})
+	go func() {
+		defer close(syncer)
+		for at, next := engine.Position(0), d.await(0); next > at; next = d.await(at) {
+			at = next
+			makeDurable(at)
+		}
+	}()
+	var callers sync.WaitGroup
+	for i := range 16 {
+		callers.Go(func() {
+			for range 200 {
+				if r := n.Gateway().Execute(t.Context(), gateway.Request{Ops: put(string(rune('a' + i%5))), Alone: i%2 == 0}); r.Err != nil {
+					t.Error(r.Err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	n.Stop()
+	d.end()
+	<-syncer
+}

@@ -1,0 +1,77 @@
+package node
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/metrics"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// Up reports whether a node can be reached from here. The gateway here knows
+// it, too, when Up returns: what a status tells is what transactions meet.
+func (n *Node) Up(id kv.NodeID) bool {
+	if id == n.opt.ID || n.opt.Transport == nil {
+		return id == n.opt.ID
+	}
+	n.Look()
+	n.downMu.Lock()
+	defer n.downMu.Unlock()
+	return !n.down[id]
+}
+
+// Uptime is the time since Start.
+func (n *Node) Uptime() time.Duration { return time.Since(n.started) }
+
+// Snapshots tells what the node's shards look like now, in the order of
+// shards, with the top keys by waiting caused.
+func (n *Node) Snapshots(top int) []shard.Snapshot {
+	out := make([]shard.Snapshot, 0, len(n.ids))
+	for _, id := range n.ids {
+		l := n.shards[id]
+		l.mu.Lock()
+		out = append(out, l.m.Snapshot(top))
+		l.mu.Unlock()
+	}
+	return out
+}
+
+// HotKeys lists the node's keys that have caused most waiting, most first.
+func (n *Node) HotKeys(top int) []shard.KeyWait {
+	var all []shard.KeyWait
+	for _, s := range n.Snapshots(top) {
+		all = append(all, s.Waits...)
+	}
+	slices.SortStableFunc(all, func(a, b shard.KeyWait) int { return cmp.Compare(b.Nanos, a.Nanos) })
+	return all[:min(top, len(all))]
+}
+
+// durable tells the metrics of a batch that is durable now.
+func (n *Node) durable(entries int, took time.Duration) {
+	n.opt.Metrics.Stage(metrics.Durable).Observe(took)
+	n.opt.Metrics.Fsync(entries, took)
+}
+
+// observer passes the ends of transactions on to the metrics.
+type observer struct{ m *metrics.Node }
+
+var kinds = map[gateway.Kind]metrics.TxnKind{
+	gateway.OneShot: metrics.OneShot, gateway.OneShotRead: metrics.OneShotRead, gateway.Interactive: metrics.Interactive,
+	gateway.InteractiveRead: metrics.InteractiveRead, gateway.ScanKind: metrics.Scan, gateway.Enquiry: metrics.Enquiry,
+}
+
+// Ended implements gateway.Observer.
+func (o *observer) Ended(k gateway.Kind, r *gateway.Response, took time.Duration) {
+	kind := kv.KindOK
+	if r.Err != nil {
+		kind = r.Err.Kind
+	}
+	o.m.Transaction(kinds[k], kind)
+	o.m.Stage(metrics.Gateway).Observe(took)
+	for _, reason := range r.Aborts {
+		o.m.Retry(reason)
+	}
+}
