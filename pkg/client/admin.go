@@ -1,0 +1,50 @@
+package client
+
+import (
+	"context"
+
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// Status tells who the connected node is and which members it sees.
+func (db *DB) Status(ctx context.Context) (*pb.StatusResponse, error) {
+	return administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.StatusResponse, error) {
+		return a.Status(ctx, &pb.StatusRequest{})
+	})
+}
+
+// Shards tells about the shards of the cluster, in detail about those that
+// live on the connected node.
+func (db *DB) Shards(ctx context.Context) (*pb.ShardsResponse, error) {
+	return administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.ShardsResponse, error) {
+		return a.Shards(ctx, &pb.ShardsRequest{})
+	})
+}
+
+// HotKeys tells which keys caused most waiting on the shards of the connected
+// node, at most limit of them; 0 is 10.
+func (db *DB) HotKeys(ctx context.Context, limit int) (*pb.HotKeysResponse, error) {
+	return administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.HotKeysResponse, error) {
+		return a.HotKeys(ctx, &pb.HotKeysRequest{Limit: uint32(max(limit, 0))})
+	})
+}
+
+// administer asks until there is an answer or no point in asking again.
+func administer[A any](db *DB, ctx context.Context, ask func(context.Context, pb.AdminClient) (A, error)) (A, error) {
+	r := newRetrier(db, ctx)
+	defer r.stop()
+	for {
+		s, failed := r.use()
+		if failed != nil {
+			return *new(A), failed
+		}
+		answer, err := ask(r.bounded(), s.admin)
+		s.unuse()
+		if err == nil {
+			return answer, nil
+		}
+		if e := fromStatus(err); !r.again(e) {
+			return answer, e
+		}
+	}
+}

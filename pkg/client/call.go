@@ -1,0 +1,167 @@
+package client
+
+import (
+	"encoding/binary"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// callState is how far a call has come. It is guarded by its session's mutex.
+type callState uint8
+
+const (
+	// callListed: on the session's list; no byte of it has left.
+	callListed callState = iota
+	// callSent: taken by the sender. It may have been applied.
+	callSent
+	// callDone: the answer, or the session's end, has been told to the caller.
+	callDone
+	// callLeft: its caller has gone away before any of that.
+	callLeft
+)
+
+// call is one request on its way. Calls are pooled: one goes back when its
+// caller has been told the end, because nobody else refers to it then. A call
+// whose caller leaves early is left to the garbage collector.
+type call struct {
+	state callState
+	// number names the call on its session, once it is sent.
+	number uint64
+	// frame is the encoded pb.Call, made in the caller's goroutine, so that
+	// the sender only copies and the caller's keys are free when it returns.
+	frame []byte
+	// wire and scratch are the room to encode from.
+	wire    pb.Call
+	scratch []opScratch
+	// done gets one element when answer and lost are set.
+	done   chan struct{}
+	answer pb.CallAnswer
+	// lost is nil if there is an answer, else errNotSent or errNoAnswer.
+	lost error
+}
+
+// The ways in which a call ends without an answer.
+var (
+	errNotSent    = errors.New("the stream ended before the request was sent")
+	errNoAnswer   = errors.New("the stream ended before the answer came")
+	errNotListed  = errors.New("the context ended while too many requests were in flight")
+	errLeftListed = errors.New("the context ended before the request was sent")
+	errLeftSent   = errors.New("the context ended before the answer came")
+)
+
+var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
+
+// keepFrame is how large a buffer may be to be worth keeping in the pool.
+const keepFrame = 64 << 10
+
+// newCall encodes a request. The number is left open, see setNumber.
+func newCall(id kv.TxnID, ops []Op, timeout time.Duration) *call {
+	c := calls.Get().(*call)
+	c.state, c.lost, c.answer = callListed, nil, pb.CallAnswer{}
+	if cap(c.scratch) < len(ops) {
+		c.scratch = make([]opScratch, len(ops))
+	}
+	c.scratch = c.scratch[:len(ops)]
+	c.wire.Request.TxnId = id
+	c.wire.Request.Ops = c.wire.Request.Ops[:0]
+	for i := range ops {
+		c.wire.Request.Ops = append(c.wire.Request.Ops, c.scratch[i].wire(&ops[i].op))
+	}
+	c.wire.TimeoutMs = timeoutMs(timeout)
+	c.encode()
+	for i := range c.scratch {
+		c.scratch[i].forget()
+	}
+	clear(c.wire.Request.Ops)
+	return c
+}
+
+// A frame ends in the call's number, as a field that the encoding proper has
+// left out: only the session knows the number, and in protobuf the last
+// occurrence of a field counts. It is a varint padded to its full length.
+const (
+	numberTag    = 1 << 3 // field 1, varint
+	numberLength = 1 + binary.MaxVarintLen64
+)
+
+// encode fills frame from wire and leaves room for the number.
+func (c *call) encode() {
+	c.wire.Number = 0
+	size := c.wire.Size()
+	if cap(c.frame) < size+numberLength {
+		c.frame = make([]byte, size+numberLength)
+	}
+	c.frame = c.frame[:size+numberLength]
+	if n, err := c.wire.MarshalToSizedBuffer(c.frame[:size]); err != nil || n != size {
+		panic("client: encoding a request does not do what it announced")
+	}
+}
+
+// setNumber writes the number into the room that encode has left.
+func (c *call) setNumber(n uint64) {
+	tail := c.frame[len(c.frame)-numberLength:]
+	tail[0] = numberTag
+	for i := 1; i < len(tail)-1; i++ {
+		tail[i] = byte(n) | 0x80
+		n >>= 7
+	}
+	tail[len(tail)-1] = byte(n)
+}
+
+// release gives the call back to the pool. Its caller must have been told the
+// end.
+func (c *call) release() {
+	if cap(c.frame) > keepFrame || cap(c.scratch) > 64 {
+		c.frame, c.scratch, c.wire = nil, nil, pb.Call{}
+	}
+	c.answer = pb.CallAnswer{}
+	calls.Put(c)
+}
+
+// timeoutMs rounds up, because 0 means the greatest.
+func timeoutMs(d time.Duration) uint32 {
+	if d <= 0 || d > kv.MaxTxnAge {
+		return 0
+	}
+	return uint32((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// frames is a pb.PipelineRequest that is put together from encoded calls.
+type frames struct{ calls []*call }
+
+const callsTag = 1<<3 | 2 // PipelineRequest.calls: field 1, length-delimited
+
+// Size implements codec.Message.
+func (f frames) Size() int {
+	n := 0
+	for _, c := range f.calls {
+		n += 1 + uvarintLen(len(c.frame)) + len(c.frame)
+	}
+	return n
+}
+
+// MarshalToSizedBuffer implements codec.Message.
+func (f frames) MarshalToSizedBuffer(b []byte) (int, error) {
+	out := b[:0]
+	for _, c := range f.calls {
+		out = append(out, callsTag)
+		out = binary.AppendUvarint(out, uint64(len(c.frame)))
+		out = append(out, c.frame...)
+	}
+	return len(out), nil
+}
+
+// Unmarshal implements codec.Message; requests are never received.
+func (f frames) Unmarshal([]byte) error { return errors.New("client: frames are for sending only") }
+
+func uvarintLen(n int) int {
+	l := 1
+	for ; n >= 0x80; n >>= 7 {
+		l++
+	}
+	return l
+}

@@ -1,0 +1,87 @@
+package client
+
+import (
+	"fmt"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// checkOps refuses what no server would accept, and names the operation. The
+// server checks all of it again; doing it here spares sending 16 MiB in vain
+// and gives the same answer with no server at hand.
+func checkOps(ops []Op) error {
+	if len(ops) == 0 {
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the transaction has no operations",
+			Hint: "pass at least one"}
+	}
+	if len(ops) > kv.MaxTxnOps {
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1,
+			Text: fmt.Sprintf("the transaction has %d operations", len(ops)),
+			Hint: fmt.Sprintf("a transaction has at most %d; split it", kv.MaxTxnOps)}
+	}
+	total := 0
+	for i := range ops {
+		if err := checkOp(&ops[i].op); err != nil {
+			err.Op = i
+			return err
+		}
+		total += opBytes(&ops[i].op)
+	}
+	if total > kv.MaxTxnBytes {
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1,
+			Text: fmt.Sprintf("the transaction's keys and values have %d bytes", total),
+			Hint: fmt.Sprintf("a transaction has at most %d bytes; split it", kv.MaxTxnBytes)}
+	}
+	return nil
+}
+
+func opBytes(o *msg.Op) int {
+	return len(o.Key) + len(o.End) + len(o.Value) + len(o.ExpectValue)
+}
+
+func checkOp(o *msg.Op) *kv.Error {
+	switch o.Kind {
+	case msg.OpScan, msg.OpDeleteRange:
+		return checkRange(o)
+	}
+	if err := kv.CheckKey(o.Key); err != nil {
+		return err.(*kv.Error)
+	}
+	if err := kv.CheckValue(o.Key, o.Value); err != nil {
+		return err.(*kv.Error)
+	}
+	if err := kv.CheckValue(o.Key, o.ExpectValue); err != nil {
+		return err.(*kv.Error)
+	}
+	if o.Expect != msg.ExpectNothing && o.Kind != msg.OpPut && o.Kind != msg.OpDelete && o.Kind != msg.OpRequire {
+		return &kv.Error{Kind: kv.KindInvalid, Text: "only put, delete and require take a condition", Key: o.Key,
+			Hint: "put a require before the operation"}
+	}
+	if o.Kind == msg.OpDelete && o.Expect == msg.ExpectAbsent {
+		return &kv.Error{Kind: kv.KindInvalid, Text: "a delete cannot be conditional on there being nothing to delete",
+			Key: o.Key, Hint: "use require absent"}
+	}
+	return nil
+}
+
+func checkRange(o *msg.Op) *kv.Error {
+	// A bound may be the least key after the longest.
+	if len(o.Key) > kv.MaxKeyBytes+1 || len(o.End) > kv.MaxKeyBytes+1 {
+		return &kv.Error{Kind: kv.KindInvalid, Text: "a bound of the range is longer than a key can be",
+			Hint: fmt.Sprintf("a key has at most %d bytes", kv.MaxKeyBytes)}
+	}
+	if span := kv.Range(o.Key, o.End); span.IsEmpty() {
+		return &kv.Error{Kind: kv.KindInvalid, Text: "the range " + span.String() + " is empty",
+			Hint: "its start must be less than its end"}
+	}
+	if o.Kind == msg.OpDeleteRange && len(o.Key) == 0 && len(o.End) == 0 {
+		return &kv.Error{Kind: kv.KindInvalid, Text: "the range to delete has neither start nor end",
+			Hint: "to remove every key, start at the key of one zero byte"}
+	}
+	if o.Limit > kv.MaxScanLimit {
+		return &kv.Error{Kind: kv.KindInvalid, Text: "the limit of a scan is out of range",
+			Hint: fmt.Sprintf("it is 1 to %d, or 0 for the greatest; use Resume to go on", kv.MaxScanLimit)}
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package client_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/server/servertest"
+)
+
+// deadAddr is an address where nobody listens.
+func deadAddr(t *testing.T) string {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer lis.Close()
+	return lis.Addr().String()
+}
+
+func TestOpenWithNobodyThereFailsAtOnce(t *testing.T) {
+	dead := deadAddr(t)
+	_, err := client.Open(within(t, 30*time.Second), []string{dead})
+	requireKind(t, kv.KindUnavailable, err)
+	require.ErrorContains(t, err, dead)
+	_, err = client.Open(context.Background(), nil)
+	requireKind(t, kv.KindInvalid, err)
+}
+
+func TestOpenGivesUpOnAPeerThatSaysNothing(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer lis.Close()
+	_, err = client.Open(within(t, 30*time.Second), []string{lis.Addr().String()}, client.WithConnectTimeout(50*time.Millisecond))
+	requireKind(t, kv.KindUnavailable, err)
+
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err = client.Open(ctx, []string{lis.Addr().String()})
+	requireKind(t, kv.KindUnavailable, err)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestTheFirstAddressThatAnswersIsTaken(t *testing.T) {
+	s := servertest.New()
+	a, z := startNode(t, s, "", server.Options{}), startNode(t, s, "", server.Options{})
+	db := open(t, []string{deadAddr(t), a.addr, z.addr})
+	require.Equal(t, a.addr, db.Addr())
+}
+
+func TestWhenANodeStopsTheNextOneTakesOver(t *testing.T) {
+	s := servertest.New()
+	a, z := startNode(t, s, "", server.Options{}), startNode(t, s, "", server.Options{})
+	db := open(t, []string{a.addr, z.addr})
+	ctx := within(t, 20*time.Second)
+	_, err := db.Execute(ctx, client.Add(b("n"), 1))
+	require.NoError(t, err)
+	a.stop()
+	_, err = db.Execute(ctx, client.Add(b("n"), 1))
+	require.NoError(t, err)
+	require.Equal(t, z.addr, db.Addr())
+	z.stop()
+	startNode(t, s, a.addr, server.Options{})
+	_, err = db.Execute(ctx, client.Add(b("n"), 1))
+	require.NoError(t, err)
+	require.Equal(t, a.addr, db.Addr())
+	require.Equal(t, int64(3), counter(t, db, "n"))
+}
+
+func TestWithNoNodeLeftTheErrorSaysSo(t *testing.T) {
+	n := startNode(t, servertest.New(), "", server.Options{})
+	patient := open(t, []string{n.addr})
+	hasty := open(t, []string{n.addr}, client.WithRetries(false))
+	n.stop()
+	require.Eventually(t, func() bool { return hasty.Addr() == "" && patient.Addr() == "" }, 10*time.Second, time.Millisecond)
+	_, err := hasty.Execute(context.Background(), client.Add(b("n"), 1))
+	requireKind(t, kv.KindUnavailable, err)
+	require.ErrorContains(t, err, n.addr)
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	_, err = patient.Execute(ctx, client.Add(b("n"), 1))
+	requireKind(t, kv.KindUnavailable, err)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Error(t, patient.Update(ctx, func(tx *client.Tx) error { return tx.Put(b("k"), nil) }))
+}
+
+func TestAfterCloseEverythingIsRefused(t *testing.T) {
+	f := newFaulty()
+	db := open(t, []string{startNode(t, f, "", server.Options{}).addr})
+	arrived := make(chan struct{})
+	f.onSubmit(func(gateway.Request, func(gateway.Response)) { close(arrived) })
+	ended := make(chan error)
+	go func() {
+		_, err := db.Execute(context.Background(), client.Add(b("n"), 1))
+		ended <- err
+	}()
+	<-arrived
+	require.NoError(t, db.Close())
+	requireKind(t, kv.KindUnknown, <-ended)
+	_, err := db.Execute(context.Background(), client.Get(b("k")))
+	requireKind(t, kv.KindInvalid, err)
+	require.Empty(t, db.Addr())
+	require.NoError(t, db.Close(), "again")
+}
+
+func TestNoMoreIsInFlightThanAllowed(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts   []client.Option
+		server server.Options
+	}{
+		"by the client": {opts: []client.Option{client.WithMaxInFlight(3)}},
+		"by the server": {server: server.Options{MaxInFlight: 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFaulty()
+			var mu sync.Mutex
+			var waiting []func()
+			full := make(chan struct{})
+			f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
+				mu.Lock()
+				defer mu.Unlock()
+				waiting = append(waiting, func() { f.Store.Submit(req, done) })
+				if len(waiting) == 3 {
+					close(full)
+				}
+			})
+			db := open(t, []string{startNode(t, f, "", c.server).addr}, c.opts...)
+			var all sync.WaitGroup
+			for range 3 {
+				all.Go(func() {
+					_, err := db.Execute(within(t, 20*time.Second), client.Add(b("n"), 1))
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			<-full
+			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+			defer cancel()
+			_, err := db.Execute(ctx, client.Add(b("n"), 1))
+			requireKind(t, kv.KindDeadline, err)
+			require.ErrorContains(t, err, "before the request was sent")
+			f.onSubmit(f.Store.Submit)
+			for _, run := range waiting {
+				run()
+			}
+			all.Wait()
+			require.Equal(t, int64(3), counter(t, db, "n"), "the fourth was never sent")
+		})
+	}
+}
+
+// TestCallersWhoLeaveHarmNobody lets callers leave at every stage of a call
+// while others go on.
+func TestCallersWhoLeaveHarmNobody(t *testing.T) {
+	db, _ := openStore(t, client.WithMaxInFlight(8))
+	var left, done atomic.Int64
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			for j := range 50 {
+				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+				if i%2 == 0 {
+					ctx, cancel = context.WithTimeout(context.Background(), time.Duration(j*10)*time.Microsecond)
+				}
+				_, err := db.Execute(ctx, client.Add(b("n"), 1))
+				cancel()
+				switch kv.KindOf(err) {
+				case kv.KindOK:
+					done.Add(1)
+				case kv.KindUnknown, kv.KindDeadline:
+					left.Add(1)
+				default:
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	n := counter(t, db, "n")
+	require.GreaterOrEqual(t, n, done.Load())
+	require.LessOrEqual(t, n, done.Load()+left.Load())
+	require.Positive(t, left.Load())
+}

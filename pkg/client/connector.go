@@ -1,0 +1,199 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// connector keeps one session alive. A single goroutine, keep, connects to the
+// first address, then at each failure to the next one, round and round:
+//
+//	forever:
+//	  connect to the address whose turn it is
+//	  if that works: publish the session; wait for its end
+//	  the turn passes to the next address
+//	  after as many failures in a row as there are addresses: pause
+//
+// A session that did not live for a second counts as a failure, so that a node
+// which accepts and drops does not make the loop spin.
+type connector struct {
+	addrs []string
+	opts  *options
+	// current is the live session; nil while there is none.
+	current atomic.Pointer[session]
+	// closing ends keep; stopped is closed when it has ended.
+	closing context.Context
+	close   context.CancelFunc
+	stopped chan struct{}
+	// welcomed is told of each new session.
+	welcomed func(*session)
+
+	mu sync.Mutex
+	// changed is closed, and replaced, at each of keep's results.
+	changed chan struct{}
+	// rounds counts how often all addresses have failed in a row, and
+	// failure is why the last one did.
+	rounds  int
+	failure error
+}
+
+const sessionCounts = time.Second
+
+func newConnector(addrs []string, o *options, welcomed func(*session)) *connector {
+	c := &connector{addrs: addrs, opts: o, welcomed: welcomed,
+		stopped: make(chan struct{}), changed: make(chan struct{})}
+	c.closing, c.close = context.WithCancel(context.Background())
+	go c.keep()
+	return c
+}
+
+func (c *connector) keep() {
+	defer close(c.stopped)
+	pause := newPause(c.opts)
+	failures := 0
+	for turn := 0; c.closing.Err() == nil; turn++ {
+		lived, err := c.connect(c.addrs[turn%len(c.addrs)])
+		if lived >= sessionCounts {
+			failures = 0
+			pause.Reset()
+			continue
+		}
+		failures++
+		wholeRound := failures%len(c.addrs) == 0
+		c.publish(nil, err, wholeRound && err != nil)
+		if wholeRound {
+			sleep(c.closing, pause.NextBackOff())
+		}
+	}
+}
+
+// connect makes a session, publishes it and waits for its end.
+func (c *connector) connect(addr string) (lived time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(c.closing, c.opts.connectTimeout)
+	s, err := newSession(ctx, addr, c.opts)
+	cancel()
+	if err != nil {
+		return 0, &addressError{addr, err}
+	}
+	born := time.Now()
+	c.welcomed(s)
+	c.publish(s, nil, false)
+	select {
+	case <-s.done:
+	case <-c.closing.Done():
+		s.end()
+		s.conn.Close() // whoever uses it
+	}
+	c.publish(nil, nil, false)
+	return time.Since(born), nil
+}
+
+// addressError says which address failed.
+type addressError struct {
+	addr string
+	err  error
+}
+
+func (e *addressError) Error() string { return e.addr + ": " + fromStatus(e.err).Text }
+func (e *addressError) Unwrap() error { return e.err }
+
+func (c *connector) publish(s *session, failure error, round bool) {
+	c.current.Store(s)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if failure != nil {
+		c.failure = failure
+	}
+	if round {
+		c.rounds++
+	}
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// live is the current session, unless it has ended and keep has not noticed.
+func (c *connector) live() *session {
+	if s := c.current.Load(); s != nil && !s.over.Load() {
+		return s
+	}
+	return nil
+}
+
+// session gives the live session, or waits for one until ctx ends; with
+// impatient set, only until each address has been tried. Its errors are of
+// kv.KindUnavailable, or KindInvalid when the DB is closed.
+func (c *connector) session(ctx context.Context, impatient bool) (*session, error) {
+	if s := c.live(); s != nil {
+		return s, nil
+	}
+	rounds := -1
+	for {
+		c.mu.Lock()
+		changed, failure, now := c.changed, c.failure, c.rounds
+		c.mu.Unlock()
+		if rounds < 0 {
+			rounds = now
+		}
+		if s := c.live(); s != nil {
+			return s, nil
+		}
+		if impatient && now > rounds {
+			return nil, c.unreachable(failure, failure)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, c.unreachable(failure, context.Cause(ctx))
+		case <-c.closing.Done():
+			return nil, errClosed()
+		}
+	}
+}
+
+func (c *connector) unreachable(failure, cause error) *Error {
+	text := "no node could be reached in time"
+	if failure != nil {
+		text = "no node can be reached; the last failure was that of " + failure.Error()
+	}
+	e := errorf(kv.KindUnavailable, cause, "%s", text)
+	e.Hint = "is linchpin running at one of these addresses? Nothing was applied"
+	return e
+}
+
+func errClosed() *Error {
+	e := errorf(kv.KindInvalid, nil, "the client is closed")
+	e.Hint = "open another one"
+	return e
+}
+
+// stop ends the session and waits for keep.
+func (c *connector) stop() {
+	c.close()
+	<-c.stopped
+}
+
+// newPause makes the growing pauses between attempts.
+func newPause(o *options) *backoff.ExponentialBackOff {
+	b := &backoff.ExponentialBackOff{InitialInterval: o.firstPause, MaxInterval: o.longestPause,
+		Multiplier: 2, RandomizationFactor: 0.5}
+	b.Reset()
+	return b
+}
+
+// sleep waits for d, or less if ctx ends, which it reports.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,84 @@
+package client
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// DB is a client of a cluster. Its methods may be called by any number of
+// goroutines.
+type DB struct {
+	opts *options
+	conn *connector
+	// ahead is by how many nanoseconds the clock of the node that was last
+	// connected to is ahead of ours.
+	ahead atomic.Int64
+	once  sync.Once
+}
+
+// Open connects to the first of the addresses (host:port) that answers; when
+// that node fails later, the client moves on to the next one by itself. The
+// order is that of preference: give clients different orders to spread them
+// over the nodes. If no address answers, the error is of kv.KindUnavailable.
+func Open(ctx context.Context, addrs []string, opts ...Option) (*DB, error) {
+	o := defaults()
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if len(addrs) == 0 {
+		return nil, errorf(kv.KindInvalid, nil, "there is no address to connect to")
+	}
+	db := &DB{opts: &o}
+	db.conn = newConnector(append([]string(nil), addrs...), &o, db.welcomed)
+	if _, err := db.conn.session(ctx, true); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// Close ends the connection. Calls under way fail; for those that wrote, the
+// outcome is unknown.
+func (db *DB) Close() error {
+	db.once.Do(db.conn.stop)
+	return nil
+}
+
+// welcomed sets our clock by the node's: ids order transactions by age, and a
+// client whose clock is behind would else seem older than all others and win
+// every conflict. Half a round trip more or less does not matter for that.
+func (db *DB) welcomed(s *session) {
+	if t := s.welcome.ServerTimeNs; t != 0 {
+		db.ahead.Store(t - time.Now().UnixNano())
+	}
+}
+
+// now is the time by the cluster's clocks, more or less.
+func (db *DB) now() int64 { return time.Now().UnixNano() + db.ahead.Load() }
+
+// newID names a transaction that starts now.
+func (db *DB) newID() kv.TxnID { return kv.TxnID{Time: db.now(), Rand: rand.Uint64()} }
+
+// nextID names a transaction that takes the place of another one which is
+// known to be aborted: it has the age of that, and so grows old enough to win.
+// Past the age that servers accept it starts afresh.
+func (db *DB) nextID(id kv.TxnID) kv.TxnID {
+	if db.now()-id.Time > int64(kv.MaxTxnAge)/2 {
+		return db.newID()
+	}
+	return kv.TxnID{Time: id.Time, Rand: rand.Uint64()}
+}
+
+// Addr is the address of the node that the client is connected to, empty when
+// it is not connected.
+func (db *DB) Addr() string {
+	if s := db.conn.live(); s != nil {
+		return s.addr
+	}
+	return ""
+}

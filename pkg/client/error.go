@@ -1,0 +1,128 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// Error is how a transaction or a question failed. errors.As finds a *kv.Error
+// in it as well, errors.Is compares kinds (&kv.Error{Kind: …}), and if it was
+// the context that ended things, errors.Is finds the context's error too.
+type Error struct {
+	// Kind says what can be done about it.
+	Kind kv.Kind
+	// Text says what happened, without a final stop.
+	Text string
+	// Key is the key concerned; nil when there is none.
+	Key []byte
+	// Op is the number of the operation concerned, from 0; -1 for none.
+	Op int
+	// Hint says what to do; it may be empty.
+	Hint string
+	// ID is that of the transaction; zero when there was none.
+	ID kv.TxnID
+	// Attempts is how often it was tried.
+	Attempts int
+	// Current is what the key holds, when a condition failed and the server
+	// knew it.
+	Current *Result
+	// Receipt tells where the transaction waited longest; zero if nowhere.
+	Receipt Receipt
+	// Cause is the error behind this one, if there is one.
+	Cause error
+}
+
+func (e *Error) Error() string {
+	p := e.plain()
+	if e.Current != nil {
+		p.Text += "; " + e.Current.describe()
+	}
+	return p.Error()
+}
+
+func (e *Error) plain() *kv.Error {
+	return &kv.Error{Kind: e.Kind, Text: e.Text, Key: e.Key, Op: e.Op, Hint: e.Hint}
+}
+
+// Unwrap gives the error in kv's words, and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{e.plain()}
+	}
+	return []error{e.plain(), e.Cause}
+}
+
+func errorf(k kv.Kind, cause error, format string, args ...any) *Error {
+	return &Error{Kind: k, Text: fmt.Sprintf(format, args...), Op: -1, Cause: cause}
+}
+
+// asError makes an *Error of what kv's own checks return.
+func asError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*kv.Error](err); ok {
+		return &Error{Kind: e.Kind, Text: e.Text, Key: e.Key, Op: e.Op, Hint: e.Hint}
+	}
+	return errorf(kv.KindInternal, err, "%v", err)
+}
+
+// fromDetail rebuilds the server's error.
+func fromDetail(d *pb.ErrorDetail) *Error {
+	e := asError(detail.Error(d))
+	e.ID, e.Attempts, e.Receipt = d.TxnId, int(d.Attempts), receiptOf(d.Receipt)
+	if d.Current != nil {
+		e.Current = new(Result)
+		e.Current.from(d.Current)
+	}
+	return e
+}
+
+// fromStatus makes an *Error of what a gRPC call or stream returned. When the
+// status has no detail of ours it was made by gRPC itself: the connection
+// broke, or the context ended.
+func fromStatus(err error) *Error {
+	if d := detail.From(err); d != nil {
+		return fromDetail(d)
+	}
+	st := status.Convert(err)
+	switch st.Code() {
+	case codes.DeadlineExceeded:
+		return errorf(kv.KindDeadline, context.DeadlineExceeded, "the deadline passed before the answer came")
+	case codes.Canceled:
+		return errorf(kv.KindCancelled, context.Canceled, "the call was given up")
+	case codes.ResourceExhausted:
+		return errorf(kv.KindInvalid, err, "the message is too large: %s", st.Message())
+	case codes.Unimplemented:
+		e := errorf(kv.KindInvalid, err, "the server does not know the call: %s", st.Message())
+		e.Hint = "is it a linchpin node, and not older than this client?"
+		return e
+	case codes.Unavailable:
+		return errorf(kv.KindUnavailable, err, "the connection to the node failed: %s", st.Message())
+	}
+	// io.EOF, and whatever else ends a stream.
+	return errorf(kv.KindUnavailable, err, "the stream to the node ended: %v", err)
+}
+
+// contextError says that the context ended before anything was applied.
+func contextError(ctx context.Context, what string) *Error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return errorf(kv.KindDeadline, context.Cause(ctx), "the deadline passed %s", what)
+	}
+	return errorf(kv.KindCancelled, context.Cause(ctx), "the call was cancelled %s", what)
+}
+
+// unknown says that a transaction may or may not have been applied.
+func unknown(id kv.TxnID, why string, cause error) *Error {
+	e := errorf(kv.KindUnknown, cause, "transaction %v may or may not have been applied: %s", id, why)
+	e.ID, e.Hint = id, fmt.Sprintf("ask with: linchpin outcome %v", id)
+	return e
+}

@@ -1,0 +1,213 @@
+package client
+
+import (
+	"context"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// interaction is one attempt of an interactive transaction.
+//
+// What tells the function nothing (puts, deletes, additions) is kept back and
+// goes along with the next operation that does, or with the commit; so does
+// the beginning. A transaction that reads once and writes twice is two round
+// trips.
+type interaction struct {
+	r        *retrier
+	session  *session
+	ref      kv.TxnRef
+	readOnly bool
+
+	// stream is nil until something has to be sent; stop ends the watch that
+	// breaks it when the context ends.
+	stream *txStream
+	stop   func() bool
+	// begun: the server was told of the transaction, and open: it has not
+	// ended it yet, so far as is known.
+	begun, open bool
+	// broken: the stream failed, so the last step may or may not have reached
+	// the server.
+	broken bool
+	// over: the function has returned.
+	over bool
+	// wrote: something was sent, or kept back, that could change the store.
+	wrote bool
+	// kept are the operations kept back, and keptBytes their size.
+	kept      []Op
+	keptBytes int
+	// failed is what ended the transaction; it is told again for each later
+	// operation.
+	failed *Error
+}
+
+// How much is kept back before it is sent without waiting for a reason.
+const (
+	maxKeptOps   = 256
+	maxKeptBytes = 1 << 20
+)
+
+// do runs operations and waits for their results.
+func (t *interaction) do(ops ...Op) ([]Result, error) {
+	if err := t.check(ops); err != nil {
+		return nil, err
+	}
+	skip := len(t.kept)
+	answer, err := t.exchange(append(t.kept, ops...), nil)
+	if err != nil {
+		t.failed = err
+		return nil, err
+	}
+	if answer.GetDone() == nil || len(answer.GetDone().Results) != skip+len(ops) {
+		t.failed = errorf(kv.KindInternal, nil, "the server answered %T with a wrong number of results", answer.Answer)
+		return nil, t.failed
+	}
+	return resultsOf(answer.GetDone().Results[skip:]), nil
+}
+
+// keep takes an operation whose result nobody waits for.
+func (t *interaction) keep(op Op) error {
+	if err := t.check([]Op{op}); err != nil {
+		return err
+	}
+	t.kept = append(t.kept, op.clone())
+	t.keptBytes += opBytes(&op.op)
+	if len(t.kept) >= maxKeptOps || t.keptBytes >= maxKeptBytes {
+		_, err := t.do()
+		return err
+	}
+	return nil
+}
+
+func (t *interaction) check(ops []Op) error {
+	if t.over {
+		e := errorf(kv.KindInvalid, nil, "the transaction is over")
+		e.Hint = "use it only inside the function that it was given to"
+		return e
+	}
+	if t.failed != nil {
+		return t.failed
+	}
+	if len(ops) > 0 {
+		if err := checkOps(ops); err != nil {
+			return asError(err)
+		}
+	}
+	for i := range ops {
+		t.wrote = t.wrote || !ops[i].ReadOnly()
+	}
+	return nil
+}
+
+func (t *interaction) commit() *Error {
+	if !t.begun && len(t.kept) == 0 {
+		return nil
+	}
+	answer, err := t.exchange(t.kept, &pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{}}})
+	if err == nil && answer.GetCommitted() == nil {
+		t.broken = true
+		err = errorf(kv.KindInternal, nil, "the server answered a commit with %T", answer.Answer)
+	}
+	return err
+}
+
+func (t *interaction) rollback() *Error {
+	if !t.begun {
+		return nil
+	}
+	_, err := t.exchange(nil, &pb.TransactRequest{Step: &pb.TransactRequest_Rollback{Rollback: &pb.RollbackStep{}}})
+	return err
+}
+
+// exchange sends what there is to send, without waiting in between: the
+// beginning if it has not been sent, ops if there are any, and last if it is
+// not nil. It returns the answer to the last of them.
+func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.TransactResponse, *Error) {
+	if err := t.connect(); err != nil {
+		return nil, err
+	}
+	var steps []*pb.TransactRequest
+	if !t.begun {
+		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{
+			TxnId: t.ref.TxnID, Attempt: t.ref.Attempt, ReadOnly: t.readOnly}}})
+		t.begun, t.open = true, true
+	}
+	if len(ops) > 0 {
+		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Do{Do: &pb.DoStep{Ops: wireOps(ops)}}})
+	}
+	t.kept, t.keptBytes = t.kept[:0], 0
+	if last != nil {
+		steps = append(steps, last)
+	}
+	return t.sendAndReceive(steps)
+}
+
+func (t *interaction) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactResponse, *Error) {
+	for _, step := range steps {
+		if t.stream.stream.Send(step) != nil {
+			break // the reason comes from Recv
+		}
+	}
+	for i := range steps {
+		answer, err := t.stream.stream.Recv()
+		if err != nil {
+			t.broken = true
+			return nil, t.streamError(err)
+		}
+		if f := answer.GetFailed(); f != nil {
+			// Answers to the steps behind it are still on their way.
+			t.open = i < len(steps)-1
+			return nil, fromDetail(f)
+		}
+		if i == len(steps)-1 {
+			t.open = answer.GetCommitted() == nil && answer.GetRolledBack() == nil
+			return answer, nil
+		}
+	}
+	panic("client: nothing was sent")
+}
+
+func (t *interaction) streamError(err error) *Error {
+	if t.r.ctx.Err() != nil {
+		return contextError(t.r.ctx, "before the answer came")
+	}
+	return fromStatus(err)
+}
+
+func (t *interaction) connect() *Error {
+	if t.stream != nil {
+		return nil
+	}
+	if t.r.ctx.Err() != nil {
+		return contextError(t.r.ctx, "before anything was sent")
+	}
+	st := t.session.streams.get()
+	if st == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		stop := context.AfterFunc(t.r.ctx, cancel)
+		stream, err := t.session.kv.Transact(ctx)
+		if err != nil {
+			stop()
+			cancel()
+			return t.streamError(err)
+		}
+		t.stream, t.stop = &txStream{stream, cancel}, stop
+		return nil
+	}
+	t.stream, t.stop = st, context.AfterFunc(t.r.ctx, st.cancel)
+	return nil
+}
+
+// leave gives the stream back for the next transaction, if this one has ended
+// on both sides, and else breaks it, which makes the server abort.
+func (t *interaction) leave() {
+	t.over = true
+	if t.stream == nil {
+		return
+	}
+	if t.stop() && !t.open && !t.broken {
+		t.session.streams.put(t.stream)
+		return
+	}
+	t.stream.cancel()
+}

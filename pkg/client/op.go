@@ -1,0 +1,181 @@
+package client
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Op is one operation of a transaction, made by one of the functions below.
+// An Op refers to the keys and values it was made from until the call that it
+// is passed to has returned; they must not change before that.
+type Op struct {
+	op msg.Op
+}
+
+// Get reads a key.
+func Get(key []byte) Op { return Op{msg.Op{Kind: msg.OpGet, Key: key}} }
+
+// GetForUpdate reads a key and takes the lock that writing it needs, so that
+// no other transaction can come between the read and a later write.
+func GetForUpdate(key []byte) Op {
+	return Op{msg.Op{Kind: msg.OpGet, Key: key, ForUpdate: true}}
+}
+
+// Put sets a key to a value. On a counter it fails with kv.KindWrongType.
+func Put(key, value []byte) Op { return Op{msg.Op{Kind: msg.OpPut, Key: key, Value: value}} }
+
+// Delete removes a key; its Result says whether there was one.
+func Delete(key []byte) Op { return Op{msg.Op{Kind: msg.OpDelete, Key: key}} }
+
+// PutIfAbsent sets a key that does not exist. If it does, the whole
+// transaction fails with kv.KindCondition.
+func PutIfAbsent(key, value []byte) Op { return Put(key, value).IfAbsent() }
+
+// CompareAndSet replaces a key's value, which must be equal to old. If it is
+// not, the whole transaction fails with kv.KindCondition.
+func CompareAndSet(key, old, value []byte) Op { return Put(key, value).IfValue(old) }
+
+// CompareVersionAndSet replaces a key's value, which must be the one that the
+// write named by version made. If it is not, the whole transaction fails with
+// kv.KindCondition.
+func CompareVersionAndSet(key []byte, version kv.Version, value []byte) Op {
+	return Put(key, value).IfVersion(version)
+}
+
+// RequireExists fails the whole transaction with kv.KindCondition unless the
+// key exists. It changes nothing.
+func RequireExists(key []byte) Op { return requiring(key).IfExists() }
+
+// RequireAbsent fails the whole transaction with kv.KindCondition if the key
+// exists. It changes nothing.
+func RequireAbsent(key []byte) Op { return requiring(key).IfAbsent() }
+
+// RequireEquals fails the whole transaction with kv.KindCondition unless the
+// key has this value. It changes nothing.
+func RequireEquals(key, value []byte) Op { return requiring(key).IfValue(value) }
+
+// RequireVersion fails the whole transaction with kv.KindCondition unless the
+// key's value is the one that the write named by version made.
+func RequireVersion(key []byte, version kv.Version) Op { return requiring(key).IfVersion(version) }
+
+// Add adds delta to a counter without telling the sum, so that any number of
+// transactions can add to the same counter at the same time. An absent key
+// becomes a counter; a key that holds anything else is kv.KindWrongType, and a
+// sum outside the range of int64 is kv.KindOutOfRange.
+func Add(key []byte, delta int64) Op {
+	return Op{msg.Op{Kind: msg.OpAdd, Key: key, Delta: delta}}
+}
+
+// AddGet is Add which returns the sum in Result.Number. Knowing the sum has a
+// price: transactions that do this to one counter go one after the other.
+func AddGet(key []byte, delta int64) Op {
+	return Op{msg.Op{Kind: msg.OpAddGet, Key: key, Delta: delta}}
+}
+
+// ScanRange reads the keys from start up to but without end, in order, at most
+// limit of them. An empty end means to the last key; a limit of 0 means
+// kv.MaxScanLimit, which is also the greatest. When the limit was met,
+// Result.Resume is where to go on.
+func ScanRange(start, end []byte, limit int) Op {
+	if limit < 0 || limit > kv.MaxScanLimit {
+		limit = kv.MaxScanLimit + 1 // refused as such by check
+	}
+	return Op{msg.Op{Kind: msg.OpScan, Key: start, End: end, Limit: uint32(limit)}}
+}
+
+// DeleteRange removes the keys from start up to but without end; an empty end
+// means to the last key, but one of them must be there. Result.Count says how
+// many keys there were; more than kv.MaxTxnOps are refused with
+// kv.KindInvalid.
+func DeleteRange(start, end []byte) Op {
+	return Op{msg.Op{Kind: msg.OpDeleteRange, Key: start, End: end}}
+}
+
+func requiring(key []byte) Op { return Op{msg.Op{Kind: msg.OpRequire, Key: key}} }
+
+// IfExists makes a Put or Delete conditional: unless the key exists, the whole
+// transaction fails with kv.KindCondition. A later If… replaces an earlier.
+func (o Op) IfExists() Op { return o.expecting(msg.ExpectExists, nil, kv.Version{}) }
+
+// IfAbsent is as IfExists, for a key that must not exist. A Delete does not
+// take it.
+func (o Op) IfAbsent() Op { return o.expecting(msg.ExpectAbsent, nil, kv.Version{}) }
+
+// IfValue is as IfExists, for a key that must have this value.
+func (o Op) IfValue(value []byte) Op { return o.expecting(msg.ExpectValue, value, kv.Version{}) }
+
+// IfVersion is as IfExists, for a key whose value must be from this write.
+func (o Op) IfVersion(v kv.Version) Op { return o.expecting(msg.ExpectVersion, nil, v) }
+
+func (o Op) expecting(e msg.Expect, value []byte, version kv.Version) Op {
+	o.op.Expect, o.op.ExpectValue, o.op.ExpectVersion = e, value, version
+	return o
+}
+
+// ReadOnly reports whether the operation cannot change anything.
+func (o Op) ReadOnly() bool { return !o.op.Writes() }
+
+// String writes the operation in the line language of `linchpin txn`
+// (docs/cli.md), which can read it back.
+func (o Op) String() string {
+	var b strings.Builder
+	words := func(ws ...string) {
+		for _, w := range ws {
+			if b.Len() > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(w)
+		}
+	}
+	key := strconv.Quote(string(o.op.Key))
+	end := strconv.Quote(string(o.op.End))
+	switch o.op.Kind {
+	case msg.OpGet:
+		words("get", key)
+		if o.op.ForUpdate {
+			words("for", "update")
+		}
+	case msg.OpPut:
+		words("put", key, strconv.Quote(string(o.op.Value)))
+	case msg.OpDelete:
+		words("del", key)
+	case msg.OpRequire:
+		words("require", key)
+	case msg.OpAdd:
+		words("add", key, strconv.FormatInt(o.op.Delta, 10))
+	case msg.OpAddGet:
+		words("incr", key, strconv.FormatInt(o.op.Delta, 10))
+	case msg.OpScan:
+		words("scan", key, end)
+		if o.op.Limit > 0 {
+			words("limit", strconv.FormatUint(uint64(o.op.Limit), 10))
+		}
+	case msg.OpDeleteRange:
+		words("delrange", key, end)
+	}
+	if o.op.Expect != msg.ExpectNothing && o.op.Kind != msg.OpRequire {
+		words("if")
+	}
+	switch o.op.Expect {
+	case msg.ExpectExists:
+		words("exists")
+	case msg.ExpectAbsent:
+		words("absent")
+	case msg.ExpectValue:
+		words("value", strconv.Quote(string(o.op.ExpectValue)))
+	case msg.ExpectVersion:
+		words("version", o.op.ExpectVersion.String())
+	}
+	return b.String()
+}
+
+// clone copies the keys and values.
+func (o Op) clone() Op {
+	o.op.Key, o.op.End = bytes.Clone(o.op.Key), bytes.Clone(o.op.End)
+	o.op.Value, o.op.ExpectValue = bytes.Clone(o.op.Value), bytes.Clone(o.op.ExpectValue)
+	return o
+}

@@ -1,0 +1,78 @@
+package client
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Option changes how a DB behaves.
+type Option func(*options)
+
+// Dialer opens a connection to an address that was given to Open.
+type Dialer func(ctx context.Context, addr string) (net.Conn, error)
+
+type options struct {
+	// retries: try again what is retryable.
+	retries bool
+	// maxInFlight bounds the requests of Execute that are unanswered.
+	maxInFlight int
+	// connectTimeout bounds the time to reach one address and be welcomed.
+	connectTimeout time.Duration
+	// patience bounds retries under a context without a deadline.
+	patience time.Duration
+	// firstPause and longestPause bound the pauses between attempts, which
+	// double from one to the other, give or take half.
+	firstPause, longestPause time.Duration
+	dialer                   Dialer
+	dial                     []grpc.DialOption
+}
+
+func defaults() options {
+	return options{
+		retries:        true,
+		maxInFlight:    4096,
+		connectTimeout: 3 * time.Second,
+		patience:       kv.MaxTxnAge,
+		// An aborted transaction usually finds its way free a commit later,
+		// which is a few milliseconds; a node that comes back takes seconds.
+		firstPause:   4 * time.Millisecond,
+		longestPause: 500 * time.Millisecond,
+	}
+}
+
+// WithRetries says whether attempts that failed with a retryable kind are made
+// again; the default is true. Without retries a lost answer is still enquired
+// about, because the caller could not do it better, and a transaction that was
+// not sent at all still moves on to another node.
+func WithRetries(on bool) Option { return func(o *options) { o.retries = on } }
+
+// WithMaxInFlight bounds how many calls of Execute wait for an answer at the
+// same time; more wait to be sent. The default is 4096, the least 1, and the
+// server's own bound holds as well.
+func WithMaxInFlight(n int) Option { return func(o *options) { o.maxInFlight = max(n, 1) } }
+
+// WithConnectTimeout bounds the time to reach one address and be welcomed
+// there, before the next address is tried. The default is 3 s.
+func WithConnectTimeout(d time.Duration) Option { return func(o *options) { o.connectTimeout = d } }
+
+// WithPauses sets the shortest and the longest pause between attempts; the
+// defaults are 4 ms and 500 ms. Each pause is twice the one before, and then
+// made up to half shorter or longer by chance.
+func WithPauses(shortest, longest time.Duration) Option {
+	return func(o *options) { o.firstPause, o.longestPause = shortest, longest }
+}
+
+// WithDialer replaces how connections are opened, for example to lead them
+// through a proxy that injects faults.
+func WithDialer(d Dialer) Option { return func(o *options) { o.dialer = d } }
+
+// WithDialOptions adds options to every gRPC connection. Without transport
+// credentials among them connections are not encrypted.
+func WithDialOptions(opts ...grpc.DialOption) Option {
+	return func(o *options) { o.dial = append(o.dial, opts...) }
+}

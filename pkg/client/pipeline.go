@@ -1,0 +1,169 @@
+package client
+
+import (
+	"context"
+	"runtime"
+
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// run sends a call and waits for its end. If it returns nil there is an
+// answer. Else nothing was applied, except after errNoAnswer and errLeftSent,
+// when that is not known. After errLeftListed and errLeftSent the session may
+// still refer to the call.
+func (s *session) run(ctx context.Context, c *call) error {
+	if err := s.slot(ctx); err != nil {
+		return err
+	}
+	if !s.enlist(c) {
+		return errNotSent
+	}
+	select {
+	case <-c.done:
+		return c.lost
+	case <-ctx.Done():
+		return s.leave(c)
+	}
+}
+
+// slot waits until there may be one more unanswered call.
+func (s *session) slot(ctx context.Context) error {
+	select {
+	case s.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case s.slots <- struct{}{}:
+		return nil
+	case <-s.done:
+		return errNotSent
+	case <-ctx.Done():
+		return errNotListed
+	}
+}
+
+func (s *session) enlist(c *call) bool {
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return false
+	}
+	c.state = callListed
+	s.list = append(s.list, c)
+	first := len(s.list) == 1
+	s.mu.Unlock()
+	if first {
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+	return true
+}
+
+// leave takes the caller away from its call.
+func (s *session) leave(c *call) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch c.state {
+	case callListed:
+		c.state = callLeft
+		<-s.slots
+		return errLeftListed
+	case callSent:
+		// The server still counts the call, so its slot stays taken.
+		c.state = callLeft
+		s.sent[c.number] = nil
+		return errLeftSent
+	}
+	<-c.done // the end came at the same moment
+	return c.lost
+}
+
+// sendAll is the sender.
+func (s *session) sendAll() {
+	var batch []*call
+	for {
+		select {
+		case <-s.wake:
+		case <-s.done:
+			return
+		}
+		// The first caller of a crowd wakes the sender. To let the others who
+		// can run put theirs on the list first makes messages several times
+		// larger, which more than doubled what 128 callers get done; a lone
+		// caller, who has gone to sleep by now, loses nothing.
+		runtime.Gosched()
+		for batch = s.take(batch[:0]); len(batch) > 0; batch = s.take(batch[:0]) {
+			if s.stream.SendMsg(frames{batch}) != nil {
+				return // the reader learns the reason and ends the session
+			}
+			clear(batch)
+		}
+	}
+}
+
+// take moves calls from the list to those sent.
+func (s *session) take(batch []*call) []*call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bytes, n := 0, 0
+	for _, c := range s.list {
+		if len(batch) > 0 && (len(batch) == maxBatchCalls || bytes+len(c.frame) > maxBatchBytes) {
+			break
+		}
+		n++
+		if c.state == callLeft {
+			continue
+		}
+		s.number++
+		c.number = s.number
+		c.setNumber(s.number)
+		c.state = callSent
+		s.sent[s.number] = c
+		bytes += len(c.frame)
+		batch = append(batch, c)
+	}
+	rest := copy(s.list, s.list[n:])
+	clear(s.list[rest:])
+	s.list = s.list[:rest]
+	return batch
+}
+
+// receiveAll is the reader. It ends the session when the stream ends.
+func (s *session) receiveAll() {
+	var in pb.PipelineResponse
+	for {
+		clear(in.Answers)
+		in.Answers, in.Welcome = in.Answers[:0], nil
+		if err := s.stream.RecvMsg(&in); err != nil {
+			s.end()
+			return
+		}
+		s.deliver(in.Answers)
+	}
+}
+
+func (s *session) deliver(answers []pb.CallAnswer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range answers {
+		c, ok := s.sent[answers[i].Number]
+		if !ok {
+			continue // answered twice; the first counts
+		}
+		delete(s.sent, answers[i].Number)
+		<-s.slots
+		if c != nil {
+			c.answer = answers[i]
+			c.finish(nil)
+		}
+	}
+}
+
+// finish tells the caller; the session's mutex is held.
+func (c *call) finish(lost error) {
+	c.state, c.lost = callDone, lost
+	c.done <- struct{}{}
+}

@@ -1,0 +1,182 @@
+package client
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// Type is what a key holds.
+type Type uint8
+
+const (
+	// Register holds bytes, set by Put.
+	Register = Type(pb.DataType_REGISTER)
+	// Counter holds an int64, changed by Add and AddGet.
+	Counter = Type(pb.DataType_COUNTER)
+)
+
+func (t Type) String() string {
+	switch t {
+	case Register:
+		return "register"
+	case Counter:
+		return "counter"
+	}
+	return fmt.Sprintf("type(%d)", uint8(t))
+}
+
+// Outcome is what a committed transaction returned.
+type Outcome struct {
+	ID kv.TxnID
+	// Attempts is how often the transaction was tried, 1 if it went through
+	// at once.
+	Attempts int
+	// Aborts are the reasons, one word each, for which the node gave up the
+	// attempts before the last.
+	Aborts []string
+	// Results has one element per operation, in order.
+	Results []Result
+	// Receipt tells where the transaction waited longest; zero if nowhere.
+	Receipt Receipt
+	// Token names a state of the store that has the transaction's writes.
+	Token []byte
+	// ResultsLost: it committed, but its answer was lost and the store does
+	// not keep results of that size; Results is nil.
+	ResultsLost bool
+}
+
+// Result is what one operation returned.
+type Result struct {
+	// Found says whether the key exists (reads) or existed (deletes).
+	Found bool
+	Type  Type
+	// Value is what a register holds.
+	Value []byte
+	// Number is what a counter holds.
+	Number int64
+	// Version names the write that was read or made.
+	Version kv.Version
+	// Pairs are those of a scan, and Resume is where to go on if the scan
+	// met its limit; nil when it came to its end.
+	Pairs  []Pair
+	Resume []byte
+	// Count is how many keys a DeleteRange removed.
+	Count uint64
+}
+
+// Pair is a key with what it holds.
+type Pair struct {
+	Key     []byte
+	Type    Type
+	Value   []byte
+	Number  int64
+	Version kv.Version
+}
+
+// Value is what a key holds, or the knowledge that it does not exist.
+type Value struct {
+	Found bool
+	Type  Type
+	// Bytes is what a register holds.
+	Bytes []byte
+	// Number is what a counter holds.
+	Number int64
+	// Version names the write that was read; CompareVersionAndSet takes it.
+	Version kv.Version
+}
+
+// Receipt is a contention receipt: where a transaction waited longest.
+type Receipt struct {
+	Waited time.Duration
+	Key    []byte
+	// Holder is the transaction that had the key.
+	Holder kv.TxnID
+}
+
+// String says it in words; it is empty if there was no wait.
+func (r Receipt) String() string {
+	if r.Waited == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("waited %v", r.Waited)
+	if len(r.Key) > 0 {
+		s += fmt.Sprintf(" for the key %q", r.Key)
+	}
+	if !r.Holder.IsZero() {
+		s += fmt.Sprintf(", held by transaction %v", r.Holder)
+	}
+	return s
+}
+
+func receiptOf(r *pb.Receipt) Receipt {
+	if r == nil {
+		return Receipt{}
+	}
+	return Receipt{Waited: time.Duration(r.WaitedUs) * time.Microsecond, Key: r.Key, Holder: r.Holder}
+}
+
+func (r *Result) from(p *pb.Result) {
+	r.Found, r.Type, r.Value, r.Number = p.Found, Type(p.Type), p.Value, p.Number
+	r.Version, r.Resume, r.Count = p.Version, p.Resume, p.Count
+	if len(p.Pairs) > 0 {
+		r.Pairs = make([]Pair, len(p.Pairs))
+		for i := range p.Pairs {
+			r.Pairs[i] = pairOf(&p.Pairs[i])
+		}
+	}
+}
+
+// describe says in words what a key holds.
+func (r *Result) describe() string {
+	const shown = 64
+	switch {
+	case !r.Found:
+		return "the key does not exist"
+	case r.Type == Counter:
+		return fmt.Sprintf("the key holds the counter %d, version %v", r.Number, r.Version)
+	case len(r.Value) > shown:
+		return fmt.Sprintf("the key holds %d bytes that begin with %q, version %v", len(r.Value), r.Value[:shown], r.Version)
+	}
+	return fmt.Sprintf("the key holds %q, version %v", r.Value, r.Version)
+}
+
+func (r *Result) value() Value {
+	return Value{Found: r.Found, Type: r.Type, Bytes: r.Value, Number: r.Number, Version: r.Version}
+}
+
+func pairOf(p *pb.Pair) Pair {
+	return Pair{Key: p.Key, Type: Type(p.Type), Value: p.Value, Number: p.Number, Version: p.Version}
+}
+
+func resultsOf(ps []pb.Result) []Result {
+	if len(ps) == 0 {
+		return nil
+	}
+	rs := make([]Result, len(ps))
+	for i := range ps {
+		rs[i].from(&ps[i])
+	}
+	return rs
+}
+
+// outcomeOf converts an answer. A single result, which most transactions
+// have, shares its allocation with the outcome.
+func outcomeOf(r *pb.ExecuteResponse) *Outcome {
+	var out *Outcome
+	if len(r.Results) == 1 {
+		both := new(struct {
+			out Outcome
+			one [1]Result
+		})
+		both.one[0].from(&r.Results[0])
+		out, both.out.Results = &both.out, both.one[:]
+	} else {
+		out = &Outcome{Results: resultsOf(r.Results)}
+	}
+	out.ID, out.Attempts, out.Token, out.ResultsLost = r.TxnId, int(r.Attempts), r.Token, r.ResultsLost
+	out.Receipt, out.Aborts = receiptOf(r.Receipt), r.Aborts
+	return out
+}

@@ -1,0 +1,86 @@
+package client
+
+import (
+	"context"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// retrier holds what the attempts of one call have in common. It costs
+// nothing until something goes wrong.
+type retrier struct {
+	db *DB
+	// ctx is the caller's.
+	ctx context.Context
+	// limited is ctx with a deadline, made when first needed.
+	limited context.Context
+	cancel  context.CancelFunc
+	pause   *backoff.ExponentialBackOff
+}
+
+func newRetrier(db *DB, ctx context.Context) retrier { return retrier{db: db, ctx: ctx} }
+
+// stop frees what the retrier has made.
+func (r *retrier) stop() {
+	if r.cancel != nil {
+		r.cancel()
+	}
+}
+
+// bounded is the caller's context, with a deadline if it has none: nothing is
+// tried again for ever.
+func (r *retrier) bounded() context.Context {
+	if r.limited == nil {
+		r.limited = r.ctx
+		if _, ok := r.ctx.Deadline(); !ok {
+			r.limited, r.cancel = context.WithTimeout(r.ctx, r.db.opts.patience)
+		}
+	}
+	return r.limited
+}
+
+// session gives the live session. Without retries it waits for a new one only
+// until every address has been tried.
+func (r *retrier) session() (*session, error) {
+	if s := r.db.conn.live(); s != nil {
+		return s, nil
+	}
+	return r.db.conn.session(r.bounded(), !r.db.opts.retries)
+}
+
+// use gives the live session and keeps its connection open until unuse.
+func (r *retrier) use() (*session, *Error) {
+	for {
+		s, err := r.session()
+		if err != nil {
+			return nil, asError(err)
+		}
+		if s.use() {
+			return s, nil
+		}
+	}
+}
+
+// again says whether to make another attempt after err, and waits until it is
+// time for it.
+func (r *retrier) again(err *Error) bool {
+	if !r.db.opts.retries || !err.Kind.Retryable() {
+		return false
+	}
+	if r.rest() {
+		return true
+	}
+	if err.Cause == nil {
+		err.Cause = context.Cause(r.bounded())
+	}
+	return false
+}
+
+// rest pauses before the next attempt. It reports false if there is no time
+// for one.
+func (r *retrier) rest() bool {
+	if r.pause == nil {
+		r.pause = newPause(r.db.opts)
+	}
+	return sleep(r.bounded(), r.pause.NextBackOff())
+}

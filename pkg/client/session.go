@@ -1,0 +1,181 @@
+package client
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/linchpindb/linchpin/pkg/rpc/codec"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// session is a connection to one node with the pipeline on it. It ends once,
+// at the first failure of its stream, and is then replaced by another one.
+//
+// Invariants, under mu: a call is in list if and only if it is listed (or its
+// caller has left), in sent if and only if it is sent; ended sessions have
+// both empty.
+type session struct {
+	addr    string
+	conn    *grpc.ClientConn
+	kv      pb.KVClient
+	admin   pb.AdminClient
+	stream  grpc.BidiStreamingClient[pb.PipelineRequest, pb.PipelineResponse]
+	cancel  context.CancelFunc
+	welcome pb.Welcome
+	// slots has an element per unanswered call, and room for as many as the
+	// server and the options allow.
+	slots chan struct{}
+	// wake has an element when there may be something on the list.
+	wake chan struct{}
+	// done is closed when the session has ended.
+	done chan struct{}
+	// users counts who needs the connection, the session itself included.
+	users atomic.Int64
+	// over is ended, for those who only want a hint.
+	over atomic.Bool
+	// streams are idle streams for interactive transactions.
+	streams streamPool
+
+	mu     sync.Mutex
+	ended  bool
+	number uint64
+	list   []*call
+	// sent is by number; nil is a call whose caller has left.
+	sent map[uint64]*call
+}
+
+// The bounds of a message: so many calls, and so many bytes unless one call
+// alone has more. 256 is where larger messages stopped making a difference.
+const (
+	maxBatchCalls = 256
+	maxBatchBytes = 1 << 20
+)
+
+// pingAfter and pingTimeout find out about a peer that is silently gone. The
+// first is the least that gRPC allows.
+const (
+	pingAfter   = 10 * time.Second
+	pingTimeout = 3 * time.Second
+)
+
+func dialOptions(o *options) []grpc.DialOption {
+	opts := []grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		codec.DialOption(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(pb.MaxMessageBytes), grpc.MaxCallSendMsgSize(pb.MaxMessageBytes)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout}),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithIdleTimeout(0),
+	}
+	if d := o.dialer; d != nil {
+		opts = append(opts, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return d(ctx, addr) }))
+	}
+	return append(opts, o.dial...)
+}
+
+// newSession connects to addr and waits for the welcome. ctx is for that only.
+func newSession(ctx context.Context, addr string, o *options) (*session, error) {
+	// The address is the dialer's business, not that of a resolver.
+	conn, err := grpc.NewClient("passthrough:///"+addr, dialOptions(o)...)
+	if err != nil {
+		return nil, err
+	}
+	streamCtx, cancel := context.WithCancel(context.Background())
+	s := &session{addr: addr, conn: conn, kv: pb.NewKVClient(conn), admin: pb.NewAdminClient(conn), cancel: cancel,
+		wake: make(chan struct{}, 1), done: make(chan struct{}), sent: make(map[uint64]*call)}
+	s.users.Store(1)
+	stop := context.AfterFunc(ctx, cancel)
+	if err = s.greet(streamCtx); err == nil && !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		stop()
+		cancel()
+		conn.Close()
+		return nil, err
+	}
+	s.slots = make(chan struct{}, s.bound(o.maxInFlight))
+	go s.sendAll()
+	go s.receiveAll()
+	return s, nil
+}
+
+func (s *session) greet(ctx context.Context) error {
+	var err error
+	if s.stream, err = s.kv.Pipeline(ctx); err != nil {
+		return err
+	}
+	first, err := s.stream.Recv()
+	if err != nil {
+		return err
+	}
+	if first.Welcome != nil {
+		s.welcome = *first.Welcome
+	}
+	return nil
+}
+
+func (s *session) bound(wanted int) int {
+	if most := int(s.welcome.MaxInFlight); most > 0 {
+		return min(wanted, most)
+	}
+	return wanted
+}
+
+// end tells all callers that the session is over, and what that means for
+// them.
+func (s *session) end() {
+	if s.tellAll() {
+		s.cancel()
+		s.unuse()
+	}
+}
+
+// tellAll reports whether it was the first to do so.
+func (s *session) tellAll() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.ended = true
+	s.over.Store(true)
+	for _, c := range s.list {
+		if c.state == callListed {
+			c.finish(errNotSent)
+		}
+	}
+	for _, c := range s.sent {
+		if c != nil {
+			c.finish(errNoAnswer)
+		}
+	}
+	s.list, s.sent = nil, nil
+	close(s.done)
+	return true
+}
+
+// use keeps the connection open until unuse, which closes it when nobody is
+// left. Sessions that have ended can be used by nobody new.
+func (s *session) use() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.users.Add(1)
+	}
+	return !s.ended
+}
+
+func (s *session) unuse() {
+	if s.users.Add(-1) == 0 {
+		s.streams.close()
+		s.conn.Close()
+	}
+}

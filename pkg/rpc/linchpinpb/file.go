@@ -1,0 +1,13 @@
+package linchpinpb
+
+import "github.com/linchpindb/linchpin/pkg/kv"
+
+// File is the name under which this package's descriptors are registered; it
+// is what package rpc/reflect is given.
+const File = "pkg/rpc/linchpinpb/linchpin.proto"
+
+// MaxMessageBytes bounds a message in either direction; clients and servers
+// set it with grpc.MaxCallRecvMsgSize and the like. It leaves room for the
+// frame of each operation or pair beside the keys and values of the largest
+// transaction. A message with several calls or answers keeps to it too.
+const MaxMessageBytes = kv.MaxTxnBytes + 128*kv.MaxTxnOps

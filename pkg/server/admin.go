@@ -1,0 +1,47 @@
+package server
+
+import (
+	"context"
+
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+const (
+	defaultHotKeys = 10
+	maxHotKeys     = 1000
+)
+
+// Status tells about the node.
+func (s *service) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	st := s.backend.Status()
+	out := &pb.StatusResponse{NodeId: uint32(st.Node), ClusterId: st.ClusterID, Version: st.Version,
+		UptimeMs: uint64(st.Uptime.Milliseconds()), Ready: st.Ready, Shards: uint32(st.Shards), HotShard: uint32(st.HotShard)}
+	for _, m := range st.Members {
+		out.Members = append(out.Members, pb.Member{NodeId: uint32(m.Node), Address: m.Address, Up: m.Up, Self: m.Self})
+	}
+	return out, nil
+}
+
+// Shards tells about the cluster's shards.
+func (s *service) Shards(context.Context, *pb.ShardsRequest) (*pb.ShardsResponse, error) {
+	out := new(pb.ShardsResponse)
+	for _, sh := range s.backend.Shards() {
+		out.Shards = append(out.Shards, pb.ShardStatus{Shard: uint32(sh.Shard), NodeId: uint32(sh.Node), Hot: sh.Hot, Up: sh.Up,
+			Incarnation: uint64(sh.Incarnation), Index: uint64(sh.Index), KeysInMemory: sh.KeysInMemory, Waiting: sh.Waiting,
+			Intents: sh.Intents, Records: sh.Records, Steps: sh.Steps, StepTimeUs: uint64(sh.StepTime.Microseconds())})
+	}
+	return out, nil
+}
+
+// HotKeys tells which keys caused most waiting.
+func (s *service) HotKeys(_ context.Context, in *pb.HotKeysRequest) (*pb.HotKeysResponse, error) {
+	n := int(min(in.Limit, maxHotKeys))
+	if n == 0 {
+		n = defaultHotKeys
+	}
+	out := new(pb.HotKeysResponse)
+	for _, k := range s.backend.HotKeys(n) {
+		out.Keys = append(out.Keys, pb.HotKey{Key: k.Key, Shard: uint32(k.Shard), WaitedUs: uint64(k.Waited.Microseconds()), Waits: k.Waits})
+	}
+	return out, nil
+}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Backend runs what clients ask for. Its methods are called by any number of
+// goroutines. What they are given has been checked: limits, ranges and
+// conditions are in order, ids and deadlines are set.
+//
+// Errors are *kv.Error, perhaps wrapped; any other is taken for KindInternal.
+type Backend interface {
+	// Submit runs a one-shot transaction. It must not block: what cannot be
+	// taken is answered KindExhausted. done is called exactly once, on any
+	// goroutine, also before Submit returns; it does not block. The backend
+	// owns req.Ops from now on, the edge resp.Results.
+	Submit(req gateway.Request, done func(resp gateway.Response))
+	// Begin begins an interactive transaction. It is over when ctx ends.
+	Begin(ctx context.Context, o gateway.TxOptions) (Tx, error)
+	// Scan passes the pairs of a span to page, in order and as they all were
+	// at one moment, until there are none left or page returns an error,
+	// which Scan then returns. page may keep what it is given.
+	Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error
+	// Outcome finds out what became of a transaction, and sees to it that it
+	// stays so.
+	Outcome(ctx context.Context, id kv.TxnID) (gateway.Outcome, error)
+
+	// Status tells about the node.
+	Status() Status
+	// Shards tells about the cluster's shards, in the order of their numbers.
+	Shards() []ShardStatus
+	// HotKeys gives at most n keys, those that caused most waiting first.
+	HotKeys(n int) []HotKey
+}
+
+// Tx is an interactive transaction, used by one goroutine at a time. After an
+// error, Commit or Rollback it is over.
+type Tx interface {
+	// ID is the transaction's id, which does not change.
+	ID() kv.TxnID
+	// Do runs operations and gives a result for each. The transaction owns
+	// ops from now on.
+	Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error)
+	// Commit ends the transaction; Err tells whether it committed.
+	Commit(ctx context.Context) gateway.Response
+	// Rollback gives the transaction up. After the end it does nothing.
+	Rollback()
+	// RollbackChecked gives the transaction up, too, but first makes sure that
+	// all it has read was current. An error of KindAborted says that it was
+	// not: then what the client concluded from it may be wrong.
+	RollbackChecked(ctx context.Context) error
+}
+
+// Status is what a node tells about itself.
+type Status struct {
+	Node      kv.NodeID
+	ClusterID string
+	// Version is that of the program.
+	Version string
+	Uptime  time.Duration
+	// Ready: the members have met and the node serves.
+	Ready   bool
+	Members []Member
+	// Shards is the number of the cluster's shards, the hot one included.
+	Shards   int
+	HotShard kv.ShardID
+}
+
+// Member is a node of the cluster as another sees it.
+type Member struct {
+	Node    kv.NodeID
+	Address string
+	Up      bool
+	Self    bool
+}
+
+// ShardStatus is what is known of a shard. The numbers are known only of the
+// node's own shards and zero for others.
+type ShardStatus struct {
+	Shard       kv.ShardID
+	Node        kv.NodeID
+	Hot         bool
+	Up          bool
+	Incarnation kv.Incarnation
+	Index       kv.Index
+	// KeysInMemory counts the keys of which the shard has the newest version
+	// in memory.
+	KeysInMemory uint64
+	// Waiting counts requests that wait for a lock.
+	Waiting uint64
+	// Intents counts transactions that are prepared and undecided.
+	Intents uint64
+	// Records counts the decisions kept for enquiries.
+	Records  uint64
+	Steps    uint64
+	StepTime time.Duration
+}
+
+// HotKey is a key with the waiting that it caused.
+type HotKey struct {
+	Key    []byte
+	Shard  kv.ShardID
+	Waited time.Duration
+	Waits  uint64
+}

@@ -1,0 +1,211 @@
+package server
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// incoming is a call as the pipeline handles it.
+type incoming struct {
+	number    uint64
+	timeoutMs uint32
+	id        kv.TxnID
+	// ops are for the backend, which owns them.
+	ops  []msg.Op
+	used budget
+	// alone: the message has no other call.
+	alone bool
+	// err is what is wrong with the request; ops are not complete then.
+	err *kv.Error
+}
+
+// decoder reads a pb.PipelineRequest call by call, straight to what a backend
+// is given. The generated decoder builds calls, operations and what they wrap
+// first, which doubles the allocations of a one-shot; and it makes hundreds of
+// megabytes of a message of two million empty calls, which has four.
+//
+// A fuzz target holds it against the generated decoder.
+type decoder struct {
+	// call is handed each call and reports whether to go on. It must not keep
+	// the pointer.
+	call func(*incoming, time.Time) bool
+	// stopped: call has reported false.
+	stopped bool
+
+	next incoming
+	// One of these is in use while an operation is converted.
+	get     pb.GetOp
+	put     pb.PutOp
+	del     pb.DeleteOp
+	req     pb.RequireOp
+	add     pb.AddOp
+	scan    pb.ScanOp
+	delSpan pb.DeleteRangeOp
+}
+
+// fields passes each field of a message: its number, and its value if it is
+// length-delimited (raw) or a varint (n). Others are skipped.
+func fields(b []byte, each func(num protowire.Number, raw []byte, n uint64) error) error {
+	for len(b) > 0 {
+		num, typ, size := protowire.ConsumeTag(b)
+		if size < 0 {
+			return protowire.ParseError(size)
+		}
+		b = b[size:]
+		var raw []byte
+		var n uint64
+		switch typ {
+		case protowire.BytesType:
+			if raw, size = protowire.ConsumeBytes(b); raw == nil {
+				raw = []byte{}
+			}
+		case protowire.VarintType:
+			n, size = protowire.ConsumeVarint(b)
+		default:
+			num, size = 0, protowire.ConsumeFieldValue(num, typ, b)
+		}
+		if size < 0 {
+			return protowire.ParseError(size)
+		}
+		if err := each(num, raw, n); err != nil {
+			return err
+		}
+		b = b[size:]
+	}
+	return nil
+}
+
+// maxFrame is how much a message may have beside its only call: a tag of one
+// byte, and a length.
+const maxFrame = 5
+
+// Unmarshal implements codec.Decoder: it passes on the calls of a message.
+func (d *decoder) Unmarshal(b []byte) error {
+	now := time.Now()
+	return fields(b, func(num protowire.Number, raw []byte, _ uint64) error {
+		if num != 1 || raw == nil || d.stopped {
+			return nil
+		}
+		d.next = incoming{alone: len(b)-len(raw) <= maxFrame}
+		if err := d.oneCall(raw); err != nil {
+			return err
+		}
+		if d.next.used.ops == 0 && d.next.err == nil {
+			d.next.err = d.next.used.count(0)
+		}
+		d.stopped = !d.call(&d.next, now)
+		d.next = incoming{}
+		return nil
+	})
+}
+
+func (d *decoder) oneCall(b []byte) error {
+	return fields(b, func(num protowire.Number, raw []byte, n uint64) error {
+		switch {
+		case num == 1 && raw == nil:
+			d.next.number = n
+		case num == 2 && raw == nil:
+			d.next.timeoutMs = uint32(n)
+		case num == 3 && raw != nil:
+			return d.request(raw)
+		}
+		return nil
+	})
+}
+
+// request reads a pb.ExecuteRequest: first how many operations there are, then
+// the operations.
+func (d *decoder) request(b []byte) error {
+	c := &d.next
+	n := 0
+	err := fields(b, func(num protowire.Number, raw []byte, _ uint64) error {
+		switch {
+		case num == 1 && raw != nil:
+			n++
+		case num == 2 && raw != nil:
+			if err := c.id.Unmarshal(raw); err != nil && c.err == nil {
+				c.err = invalid(err.Error(), "an id is made of the time and random bits, 8 bytes each; leave it out to have one made")
+			}
+		}
+		return nil
+	})
+	if err != nil || n == 0 || c.err != nil {
+		return err
+	}
+	if c.err = c.used.count(n); c.err != nil {
+		return nil
+	}
+	if c.ops == nil {
+		c.ops = make([]msg.Op, 0, n)
+	}
+	return fields(b, func(num protowire.Number, raw []byte, _ uint64) error {
+		if num != 1 || raw == nil || c.err != nil {
+			return nil
+		}
+		c.ops = append(c.ops, msg.Op{})
+		i := len(c.ops) - 1
+		kerr, err := d.operation(raw, &c.ops[i])
+		if err != nil {
+			return err
+		}
+		c.err = c.used.spend(&c.ops[i], i, kerr)
+		return nil
+	})
+}
+
+// operation reads a pb.Op. If it has several kinds, the last one counts.
+func (d *decoder) operation(b []byte, out *msg.Op) (*kv.Error, error) {
+	var kind protowire.Number
+	var body []byte
+	err := fields(b, func(num protowire.Number, raw []byte, _ uint64) error {
+		if raw != nil && num >= 1 && num <= 7 {
+			kind, body = num, raw
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case 1:
+		d.get = pb.GetOp{}
+		return readOp(&d.get, body, getOperation, out)
+	case 2:
+		d.put = pb.PutOp{}
+		return readOp(&d.put, body, putOperation, out)
+	case 3:
+		d.del = pb.DeleteOp{}
+		return readOp(&d.del, body, deleteOperation, out)
+	case 4:
+		d.req = pb.RequireOp{}
+		return readOp(&d.req, body, requireOperation, out)
+	case 5:
+		d.add = pb.AddOp{}
+		return readOp(&d.add, body, addOperation, out)
+	case 6:
+		d.scan = pb.ScanOp{}
+		return readOp(&d.scan, body, scanOperation, out)
+	case 7:
+		d.delSpan = pb.DeleteRangeOp{}
+		return readOp(&d.delSpan, body, deleteRangeOperation, out)
+	}
+	return unknownOperation(), nil
+}
+
+// readOp decodes an operation with its generated method and converts it.
+func readOp[T any, P interface {
+	*T
+	Unmarshal([]byte) error
+}](into P, body []byte, convert func(P, *msg.Op) *kv.Error, out *msg.Op) (*kv.Error, error) {
+	if err := into.Unmarshal(body); err != nil {
+		return nil, err
+	}
+	kerr := convert(into, out)
+	*into = *new(T) // keep no value alive
+	return kerr, nil
+}

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// codeOf is the one table from kinds of error to gRPC codes. It follows the
+// meaning that gRPC gives to its codes, so that clients which retry by code
+// alone do the right thing: Unavailable and Aborted may be tried again,
+// Unknown and the others may not.
+var codeOf = map[kv.Kind]codes.Code{
+	kv.KindOK:          codes.OK,
+	kv.KindInvalid:     codes.InvalidArgument,
+	kv.KindWrongType:   codes.FailedPrecondition,
+	kv.KindCondition:   codes.FailedPrecondition,
+	kv.KindOutOfRange:  codes.OutOfRange,
+	kv.KindAborted:     codes.Aborted,
+	kv.KindUnavailable: codes.Unavailable,
+	kv.KindUnknown:     codes.Unknown,
+	kv.KindTooOld:      codes.NotFound,
+	kv.KindExhausted:   codes.ResourceExhausted,
+	kv.KindDeadline:    codes.DeadlineExceeded,
+	kv.KindCancelled:   codes.Canceled,
+	kv.KindNotFound:    codes.NotFound,
+	kv.KindInternal:    codes.Internal,
+	kv.KindCorrupt:     codes.DataLoss,
+}
+
+// Code gives the gRPC code of a kind.
+func Code(k kv.Kind) codes.Code {
+	if c, ok := codeOf[k]; ok {
+		return c
+	}
+	return codes.Internal
+}
+
+// errorOf makes a *kv.Error of any error: those of a context get their kind,
+// and what has none is Internal.
+func errorOf(err error) *kv.Error {
+	var e *kv.Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, context.DeadlineExceeded):
+		return &kv.Error{Kind: kv.KindDeadline, Text: "the deadline has passed", Op: -1}
+	case errors.Is(err, context.Canceled):
+		return &kv.Error{Kind: kv.KindCancelled, Text: "the call was cancelled", Op: -1}
+	}
+	return &kv.Error{Kind: kv.KindInternal, Text: err.Error(), Op: -1, Hint: "this is a fault in linchpin; please report it"}
+}
+
+// failure gives the detail of a transaction's failure.
+func failure(e *kv.Error, id kv.TxnID, attempts int) *pb.ErrorDetail {
+	d := detail.Of(e)
+	d.Code, d.TxnId, d.Attempts = uint32(Code(e.Kind)), id, uint32(attempts)
+	return d
+}
+
+// failedResponse gives the detail of a response that has an error: with the
+// waiting there was and, when a condition failed, with what the key holds.
+func failedResponse(r *gateway.Response) *pb.ErrorDetail {
+	d := failure(r.Err, r.ID, r.Attempts)
+	d.Receipt = receipt(&r.Receipt)
+	if c := r.Current; r.Err.Kind == kv.KindCondition && c != nil {
+		d.Current = new(pb.Result)
+		found := entry.Type(c.Type) != entry.TypeDeleted
+		result(d.Current, &msg.Result{Found: found, Type: c.Type, Value: c.Value, Version: c.Version})
+		if !found {
+			d.Current = &pb.Result{}
+		}
+	}
+	return d
+}
+
+// statusOf makes a gRPC error of err.
+func statusOf(err error, id kv.TxnID) error {
+	return detail.Status(failure(errorOf(err), id, 0))
+}
+
+// expired tells why a call whose context has ended was not begun.
+func expired(ctx context.Context) *kv.Error {
+	e := errorOf(ctx.Err())
+	e.Text += " before the request was begun"
+	return e
+}
+
+// abandoned is the answer when the edge stops waiting for a transaction that
+// it has submitted.
+func abandoned(ctx context.Context) *kv.Error {
+	return &kv.Error{Kind: kv.KindUnknown, Op: -1, Text: "no answer was waited for: " + ctx.Err().Error(),
+		Hint: "ask for the outcome by the transaction's id"}
+}

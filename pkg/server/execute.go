@@ -1,0 +1,82 @@
+package server
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// Execute runs one transaction and waits for it.
+func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.ExecuteResponse, error) {
+	id := idOr(in.TxnId, time.Now())
+	if ctx.Err() != nil {
+		return nil, statusOf(expired(ctx), id)
+	}
+	var b budget
+	ops, err := operations(in.Ops, &b)
+	if err != nil {
+		return nil, statusOf(err, id)
+	}
+	callers, has := ctx.Deadline()
+	answered := make(chan gateway.Response, 1) // room, so that done never blocks
+	s.backend.Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true},
+		func(r gateway.Response) { answered <- r })
+	select {
+	case r := <-answered:
+		return executed(r, id, b.writes)
+	case <-ctx.Done():
+	}
+	select { // an answer that is there already is better than none
+	case r := <-answered:
+		return executed(r, id, b.writes)
+	default:
+		return nil, statusOf(abandoned(ctx), id)
+	}
+}
+
+// executed converts the response to a transaction named id.
+func executed(r gateway.Response, id kv.TxnID, writes bool) (*pb.ExecuteResponse, error) {
+	settle(&r, id, writes)
+	if r.Err != nil {
+		d := failedResponse(&r)
+		worded(d.Receipt)
+		return nil, detail.Status(d)
+	}
+	out := new(pb.ExecuteResponse)
+	response(out, &r)
+	worded(out.Receipt)
+	return out, nil
+}
+
+// settle completes a response: its id, and what is told when its results are
+// larger than a message can be. Then a transaction that wrote has committed
+// and its results are lost; one that only read may as well have failed.
+func settle(r *gateway.Response, id kv.TxnID, writes bool) {
+	if r.ID.IsZero() {
+		r.ID = id
+	}
+	if r.Err != nil {
+		return
+	}
+	if err := tooLarge(r.Results); err != nil {
+		r.Results = nil
+		if writes {
+			r.ResultsLost = true
+		} else {
+			r.Err = err
+		}
+	}
+}
+
+// idOr gives id, or a new one if it is zero.
+func idOr(id kv.TxnID, now time.Time) kv.TxnID {
+	if !id.IsZero() {
+		return id
+	}
+	return kv.TxnID{Time: now.UnixNano(), Rand: rand.Uint64()}
+}

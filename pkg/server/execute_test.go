@@ -1,0 +1,215 @@
+package server_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/server/servertest"
+)
+
+func TestEveryOperationThroughExecute(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	r := e.must(t, put("a", "1"), put("b", "2"), add("n", 5, false), get("a"), add("n", -7, true), get("n"), get("none"))
+	require.Equal(t, []byte("1"), r.Results[3].Value)
+	require.Equal(t, r.Results[0].Version, r.Results[3].Version)
+	require.True(t, r.Results[3].Found)
+	require.Equal(t, int64(-2), r.Results[4].Number)
+	require.Equal(t, pb.DataType_COUNTER, r.Results[5].Type)
+	require.Equal(t, int64(-2), r.Results[5].Number)
+	require.Empty(t, r.Results[5].Value, "a counter is shown as a number only")
+	require.False(t, r.Results[6].Found)
+	require.False(t, r.TxnId.IsZero())
+	require.Equal(t, uint32(1), r.Attempts)
+
+	r = e.must(t, scan("a", "", 2), scan("a", "b", 0), del("a"), del("none"))
+	require.Equal(t, []string{"a", "b"}, keys(r.Results[0].Pairs))
+	require.Equal(t, []byte("n"), r.Results[0].Resume)
+	require.Equal(t, []string{"a"}, keys(r.Results[1].Pairs))
+	require.Empty(t, r.Results[1].Resume)
+	require.True(t, r.Results[2].Found)
+	require.False(t, r.Results[3].Found)
+
+	r = e.must(t, scan("", "", 0))
+	require.Equal(t, int64(-2), r.Results[0].Pairs[1].Number)
+	require.Equal(t, pb.DataType_COUNTER, r.Results[0].Pairs[1].Type)
+	r = e.must(t, deleteRange("a", "n"), scan("", "", 0))
+	require.Equal(t, uint64(1), r.Results[0].Count)
+	require.Equal(t, []string{"n"}, keys(r.Results[1].Pairs))
+}
+
+func keys(ps []pb.Pair) (ks []string) {
+	for _, p := range ps {
+		ks = append(ks, string(p.Key))
+	}
+	return ks
+}
+
+func TestConditionsHoldOrNothingIsApplied(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	first := e.must(t, put("k", "v")).Results[0].Version
+	is := func(set func(*pb.RequireOp)) pb.Op {
+		r := requires("k")
+		set(r)
+		return requireOp(r)
+	}
+	e.must(t, is(func(r *pb.RequireOp) { r.Condition = &pb.RequireOp_Exists{Exists: true} }),
+		is(func(r *pb.RequireOp) { r.Condition = &pb.RequireOp_Equals{Equals: []byte("v")} }),
+		is(func(r *pb.RequireOp) { r.Condition = &pb.RequireOp_Version{Version: raw(first)} }),
+		putAbsent("fresh", ""), putValue("fresh", "", "x"))
+	second := e.must(t, putVersion("k", first, "w")).Results[0].Version
+	e.must(t, putValue("k", "w", "z"))
+
+	for name, op := range map[string]pb.Op{
+		"put if absent":           putAbsent("k", "no"),
+		"put if value":            putValue("k", "other", "no"),
+		"put if version":          putVersion("k", second, "no"),
+		"put if exists":           {Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte("gone"), Condition: &pb.PutOp_IfExists{IfExists: true}}}},
+		"delete if exists":        {Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: []byte("gone"), Condition: &pb.DeleteOp_IfExists{IfExists: true}}}},
+		"delete if value":         {Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: []byte("k"), Condition: &pb.DeleteOp_IfValue{IfValue: []byte("v")}}}},
+		"delete if version":       {Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: []byte("k"), Condition: &pb.DeleteOp_IfVersion{IfVersion: raw(first)}}}},
+		"require absent":          is(func(r *pb.RequireOp) { r.Condition = &pb.RequireOp_Absent{Absent: true} }),
+		"require another value":   is(func(r *pb.RequireOp) { r.Condition = &pb.RequireOp_Equals{Equals: []byte("v")} }),
+		"require another version": is(func(r *pb.RequireOp) { r.Condition = &pb.RequireOp_Version{Version: raw(first)} }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := e.execute(t, put("side", "effect"), op)
+			require.Equal(t, codes.FailedPrecondition, status.Code(err))
+			d := detail.From(err)
+			require.Equal(t, "ConditionFailed", d.Kind)
+			require.Equal(t, uint32(2), d.Op)
+			require.False(t, d.Retryable)
+			require.False(t, d.TxnId.IsZero())
+			require.NotNil(t, d.Current)
+			if string(d.Key) == "k" {
+				require.Equal(t, "z", string(d.Current.Value), "the error tells what the key holds")
+			} else {
+				require.False(t, d.Current.Found)
+			}
+			require.False(t, e.must(t, get("side")).Results[0].Found)
+		})
+	}
+}
+
+func TestErrorsOfTheStoreKeepTheirKind(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	e.must(t, put("r", "v"), add("c", 1<<62, false))
+	for name, c := range map[string]struct {
+		op   pb.Op
+		kind kv.Kind
+	}{
+		"add to a register":        {add("r", 1, false), kv.KindWrongType},
+		"put on a counter":         {put("c", "x"), kv.KindWrongType},
+		"a counter that overflows": {add("c", 1<<62, true), kv.KindOutOfRange},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := e.execute(t, c.op)
+			require.Equal(t, c.kind, detail.Error(detail.From(err)).Kind)
+			require.Equal(t, server.Code(c.kind), status.Code(err))
+		})
+	}
+}
+
+func TestAnIdCommitsOnceAndItsOutcomeCanBeAsked(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	id := kv.TxnID{Time: 77, Rand: 1}
+	r, err := e.kv.Execute(t.Context(), &pb.ExecuteRequest{TxnId: id, Ops: []pb.Op{add("n", 1, true)}})
+	require.NoError(t, err)
+	require.Equal(t, id, r.TxnId)
+	_, err = e.kv.Execute(t.Context(), &pb.ExecuteRequest{TxnId: id, Ops: []pb.Op{add("n", 1, true)}})
+	require.Equal(t, codes.Aborted, status.Code(err))
+
+	o, err := e.kv.Outcome(t.Context(), &pb.OutcomeRequest{TxnId: id})
+	require.NoError(t, err)
+	require.Equal(t, pb.Decision_COMMITTED, o.Decision)
+	require.Equal(t, int64(1), o.Results[0].Number)
+
+	never := kv.TxnID{Time: 78}
+	o, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{TxnId: never})
+	require.NoError(t, err)
+	require.Equal(t, pb.Decision_ABORTED, o.Decision)
+	_, err = e.kv.Execute(t.Context(), &pb.ExecuteRequest{TxnId: never, Ops: []pb.Op{get("n")}})
+	require.Equal(t, codes.Aborted, status.Code(err))
+
+	_, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{TxnId: kv.TxnID{Time: -5}})
+	require.Equal(t, "TooOld", detail.From(err).Kind)
+	_, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{})
+	require.Equal(t, codes.InvalidArgument, status.Code(err))
+}
+
+func TestWaitingIsToldInAReceipt(t *testing.T) {
+	e, st := store(t, server.Options{})
+	holder, err := st.Begin(t.Context(), gateway.TxOptions{ID: kv.TxnID{Time: 1, Rand: 2}, Attempt: 1})
+	require.NoError(t, err)
+	_, err = holder.Do(t.Context(), []msg.Op{{Kind: msg.OpGet, Key: []byte("hot")}})
+	require.NoError(t, err)
+	got := make(chan *pb.ExecuteResponse, 1)
+	go func() {
+		r, err := e.kv.Execute(t.Context(), &pb.ExecuteRequest{Ops: []pb.Op{put("hot", "x")}})
+		if err == nil {
+			got <- r
+		}
+		close(got)
+	}()
+	require.Eventually(t, func() bool { return st.Waiting() == 1 }, patience, time.Millisecond)
+	holder.Rollback()
+	r := <-got
+	require.NotNil(t, r)
+	require.Equal(t, []byte("hot"), r.Receipt.Key)
+	require.Equal(t, kv.TxnID{Time: 1, Rand: 2}, r.Receipt.Holder)
+	require.NotZero(t, r.Receipt.WaitedUs)
+	require.Contains(t, r.Receipt.Sentence, `for key "hot", held by transaction 0000`)
+
+	hot, err := e.admin.HotKeys(t.Context(), &pb.HotKeysRequest{})
+	require.NoError(t, err)
+	require.Len(t, hot.Keys, 1)
+	require.Equal(t, uint64(1), hot.Keys[0].Waits)
+	require.Equal(t, r.Receipt.WaitedUs, hot.Keys[0].WaitedUs)
+}
+
+func TestAPastDeadlineExecutesNothing(t *testing.T) {
+	counting := &counter{Store: servertest.New()}
+	e := serve(t, counting, server.Options{})
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	_, err := e.kv.Execute(ctx, &pb.ExecuteRequest{Ops: []pb.Op{put("k", "v")}})
+	require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+	require.Zero(t, counting.submitted.Load())
+}
+
+func TestTheCallersDeadlineIsTheRequests(t *testing.T) {
+	counting := &counter{Store: servertest.New()}
+	e := serve(t, counting, server.Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	want, _ := ctx.Deadline()
+	_, err := e.kv.Execute(ctx, &pb.ExecuteRequest{Ops: []pb.Op{get("k")}})
+	require.NoError(t, err)
+	require.WithinDuration(t, want, counting.deadline(), 500*time.Millisecond)
+	_, err = e.kv.Execute(t.Context(), &pb.ExecuteRequest{Ops: []pb.Op{get("k")}})
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(kv.MaxTxnAge), counting.deadline(), 5*time.Second)
+}
+
+func TestADeadlineWhileWaitingIsToldByTheStore(t *testing.T) {
+	e, st := store(t, server.Options{})
+	holder, err := st.Begin(t.Context(), gateway.TxOptions{ID: kv.TxnID{Time: 1}, Attempt: 1})
+	require.NoError(t, err)
+	defer holder.Rollback()
+	p := pipeline(t, e)
+	p.send(pb.Call{Number: 4, TimeoutMs: 20, Request: pb.ExecuteRequest{Ops: []pb.Op{put("k", "v")}}})
+	a := p.answer()
+	require.Equal(t, uint64(4), a.Number)
+	require.Equal(t, "DeadlineExceeded", a.Error.Kind)
+	require.NotNil(t, a.Error.Receipt, "an error tells of the waiting too")
+}

@@ -1,0 +1,191 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// budget is what one transaction has used of its limits so far. A one-shot
+// transaction uses it once, an interactive one over all of its steps.
+type budget struct {
+	ops, bytes int
+	// writes: one of the operations can change something.
+	writes bool
+}
+
+// shownKey bounds the bytes of a key that an error about it carries.
+const shownKey = 64
+
+// operations checks in and gives the same for the backend. The first thing
+// that is wrong is told with the number of its operation.
+func operations(in []pb.Op, b *budget) ([]msg.Op, *kv.Error) {
+	if err := b.count(len(in)); err != nil {
+		return nil, err
+	}
+	out := make([]msg.Op, len(in))
+	for i := range in {
+		if err := b.spend(&out[i], i, operation(&in[i], &out[i])); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// count adds n operations.
+func (b *budget) count(n int) *kv.Error {
+	if n == 0 {
+		return invalid("the transaction has no operations", `give at least one, as in {"ops":[{"get":{"key":"..."}}]}`)
+	}
+	if b.ops += n; b.ops > kv.MaxTxnOps {
+		return invalid(fmt.Sprintf("the transaction has %d operations", b.ops),
+			fmt.Sprintf("a transaction has at most %d; split it", kv.MaxTxnOps))
+	}
+	return nil
+}
+
+// spend adds operation i, which was converted to o with err, and numbers it.
+func (b *budget) spend(o *msg.Op, i int, err *kv.Error) *kv.Error {
+	if err != nil {
+		return at(err, i, o.Key)
+	}
+	o.Seq = uint32(i)
+	b.writes = b.writes || o.Writes()
+	b.bytes += len(o.Key) + len(o.End) + len(o.Value) + len(o.ExpectValue)
+	if b.bytes > kv.MaxTxnBytes {
+		return invalid(fmt.Sprintf("the keys and values of the transaction have %d bytes or more", b.bytes),
+			fmt.Sprintf("a transaction has at most %d bytes; split it", kv.MaxTxnBytes))
+	}
+	return nil
+}
+
+// at completes an error about operation i.
+func at(e *kv.Error, i int, key []byte) *kv.Error {
+	e.Op = i
+	if len(e.Key) == 0 {
+		e.Key = key[:min(len(key), shownKey)]
+	}
+	return e
+}
+
+func invalid(text, hint string) *kv.Error {
+	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: text, Hint: hint}
+}
+
+// operation checks one operation and converts it.
+func operation(in *pb.Op, out *msg.Op) *kv.Error {
+	switch o := in.Op.(type) {
+	case *pb.Op_Get:
+		return getOperation(o.Get, out)
+	case *pb.Op_Put:
+		return putOperation(o.Put, out)
+	case *pb.Op_Delete:
+		return deleteOperation(o.Delete, out)
+	case *pb.Op_Require:
+		return requireOperation(o.Require, out)
+	case *pb.Op_Add:
+		return addOperation(o.Add, out)
+	case *pb.Op_Scan:
+		return scanOperation(o.Scan, out)
+	case *pb.Op_DeleteRange:
+		return deleteRangeOperation(o.DeleteRange, out)
+	}
+	return unknownOperation()
+}
+
+func unknownOperation() *kv.Error {
+	return invalid("the operation is of no kind that this server knows",
+		"use one of get, put, delete, require, add, scan, delete_range; or the server is older than the client")
+}
+
+func getOperation(in *pb.GetOp, out *msg.Op) *kv.Error {
+	out.Kind, out.Key, out.ForUpdate = msg.OpGet, in.Key, in.ForUpdate
+	return pointOperation(out)
+}
+
+func putOperation(in *pb.PutOp, out *msg.Op) *kv.Error {
+	out.Kind, out.Key, out.Value = msg.OpPut, in.Key, in.Value
+	if err := putCondition(in, out); err != nil {
+		return err
+	}
+	return pointOperation(out)
+}
+
+func deleteOperation(in *pb.DeleteOp, out *msg.Op) *kv.Error {
+	out.Kind, out.Key = msg.OpDelete, in.Key
+	if err := deleteCondition(in, out); err != nil {
+		return err
+	}
+	return pointOperation(out)
+}
+
+func requireOperation(in *pb.RequireOp, out *msg.Op) *kv.Error {
+	out.Kind, out.Key = msg.OpRequire, in.Key
+	if err := requireCondition(in, out); err != nil {
+		return err
+	}
+	return pointOperation(out)
+}
+
+func addOperation(in *pb.AddOp, out *msg.Op) *kv.Error {
+	out.Kind, out.Key, out.Delta = msg.OpAdd, in.Key, in.Delta
+	if in.ReturnValue {
+		out.Kind = msg.OpAddGet
+	}
+	return pointOperation(out)
+}
+
+func pointOperation(out *msg.Op) *kv.Error {
+	if err := check(kv.CheckKey(out.Key)); err != nil {
+		return err
+	}
+	key := out.Key[:min(len(out.Key), shownKey)]
+	if err := check(kv.CheckValue(key, out.Value)); err != nil {
+		return err
+	}
+	return check(kv.CheckValue(key, out.ExpectValue))
+}
+
+// check gives a checker's error its type; a nil one stays nil.
+func check(err error) *kv.Error {
+	if err == nil {
+		return nil
+	}
+	return errorOf(err)
+}
+
+func scanOperation(in *pb.ScanOp, out *msg.Op) *kv.Error {
+	out.Kind, out.Key, out.End, out.Limit = msg.OpScan, in.Start, in.End, in.Limit
+	if out.Limit > kv.MaxScanLimit {
+		return invalid(fmt.Sprintf("the limit of the scan is %d", out.Limit),
+			fmt.Sprintf("ask for at most %d pairs and go on from the result's resume key, or use Scan", kv.MaxScanLimit))
+	}
+	return bounds(out.Key, out.End)
+}
+
+func deleteRangeOperation(in *pb.DeleteRangeOp, out *msg.Op) *kv.Error {
+	out.Kind, out.Key, out.End = msg.OpDeleteRange, in.Start, in.End
+	if len(out.Key) == 0 && len(out.End) == 0 {
+		return invalid("the delete-range names neither start nor end", "name at least one of them; to remove every key, start at the key of one zero byte")
+	}
+	return bounds(out.Key, out.End)
+}
+
+// bounds checks a range. A bound may be one byte longer than a key: the least
+// key after the longest one is.
+func bounds(start, end []byte) *kv.Error {
+	for _, b := range [][]byte{start, end} {
+		if len(b) > kv.MaxKeyBytes+1 {
+			return &kv.Error{Kind: kv.KindInvalid, Op: -1, Key: b[:shownKey], Text: fmt.Sprintf("a bound of the range has %d bytes", len(b)),
+				Hint: fmt.Sprintf("a key has at most %d bytes", kv.MaxKeyBytes)}
+		}
+	}
+	if len(end) > 0 && bytes.Compare(start, end) >= 0 {
+		return invalid(fmt.Sprintf("the range is empty: its end %q is not after its start", end[:min(len(end), shownKey)]),
+			"start must be less than end; an empty end is after the last key")
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/codec"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// Options are a server's choices; the zero value is the defaults.
+type Options struct {
+	// MaxInFlight bounds the unanswered calls of one Pipeline stream. 0 is
+	// 4096. More of them help no backend whose own queues are bounded at
+	// kv.DefaultMaxInFlight; fewer bound what one client can occupy.
+	MaxInFlight int
+	// MaxUnreadBytes bounds the answers, in bytes, that a Pipeline client
+	// has not read when its stream stops taking calls. 0 is 64 MiB. Calls
+	// that are under way then still add their answers.
+	MaxUnreadBytes int
+	// MaxStreams bounds the concurrent calls of one connection. 0 is 10000.
+	MaxStreams int
+	// NotReady starts with health at NOT_SERVING, until SetReady.
+	NotReady bool
+	// Log gets panics and nothing else; nil is slog.Default().
+	Log *slog.Logger
+	// Register adds further services before the server is started, such as
+	// the nodes' own; it may be nil.
+	Register func(grpc.ServiceRegistrar)
+	// GRPC are further options, such as credentials.
+	GRPC []grpc.ServerOption
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxInFlight == 0 {
+		o.MaxInFlight = 4096
+	}
+	if o.MaxUnreadBytes == 0 {
+		o.MaxUnreadBytes = 64 << 20
+	}
+	if o.MaxStreams == 0 {
+		o.MaxStreams = 10_000
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return o
+}
+
+// check reports everything that is wrong.
+func (o Options) check() error {
+	var errs []error
+	bad := func(name string, v int) {
+		if v < 0 {
+			errs = append(errs, fmt.Errorf("server: %s is %d, must not be negative", name, v))
+		}
+	}
+	bad("MaxInFlight", o.MaxInFlight)
+	bad("MaxUnreadBytes", o.MaxUnreadBytes)
+	bad("MaxStreams", o.MaxStreams)
+	return errors.Join(errs...)
+}
+
+// grpcOptions are those every server has, then the caller's.
+func (o Options) grpcOptions(s *service) []grpc.ServerOption {
+	return append([]grpc.ServerOption{
+		codec.ServerOption(),
+		grpc.MaxRecvMsgSize(pb.MaxMessageBytes),
+		grpc.MaxSendMsgSize(pb.MaxMessageBytes),
+		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
+		grpc.ChainUnaryInterceptor(s.recoverUnary),
+		grpc.ChainStreamInterceptor(s.recoverStream),
+		// A client that vanished without a word is noticed within 40 s, which
+		// is less than the greatest age of a transaction.
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+	}, o.GRPC...)
+}
+
+// deadline is the earlier of the caller's, if it has one, and the greatest
+// age of a transaction.
+func deadline(now time.Time, callers time.Time, has bool) time.Time {
+	latest := now.Add(kv.MaxTxnAge)
+	if has && callers.Before(latest) {
+		return callers
+	}
+	return latest
+}

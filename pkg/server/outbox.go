@@ -1,0 +1,76 @@
+package server
+
+import (
+	"google.golang.org/grpc"
+
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// outbox makes messages of answers, and uses one message for all.
+type outbox struct {
+	stream grpc.ServerStream
+	msg    pb.PipelineResponse
+}
+
+const (
+	// maxAnswers and maxAnswerBytes end a message: beyond them, more answers
+	// in one message save nothing and make the first of them wait.
+	maxAnswers     = 512
+	maxAnswerBytes = 1 << 20
+)
+
+func (o *outbox) sendAll(qs []queued) error {
+	for len(qs) > 0 {
+		n, bytes := 0, 0
+		for n < len(qs) && n < maxAnswers {
+			// One that would lead beyond the bound waits, unless it is alone.
+			bytes += resultBytes(qs[n].response.Results)
+			if n > 0 && bytes > maxAnswerBytes {
+				break
+			}
+			o.add(&qs[n])
+			n++
+		}
+		if err := o.stream.SendMsg(&o.msg); err != nil {
+			return err
+		}
+		o.reset()
+		qs = qs[n:]
+	}
+	return nil
+}
+
+// add appends an answer, in the place of an old one if there is room.
+func (o *outbox) add(q *queued) {
+	if n := len(o.msg.Answers); n < cap(o.msg.Answers) {
+		o.msg.Answers = o.msg.Answers[:n+1]
+	} else {
+		o.msg.Answers = append(o.msg.Answers, pb.CallAnswer{})
+	}
+	a := &o.msg.Answers[len(o.msg.Answers)-1]
+	a.Number, a.Error = q.number, nil
+	if q.response.Err != nil {
+		a.Error = failedResponse(&q.response)
+		a.Response = pb.ExecuteResponse{TxnId: q.response.ID, Attempts: a.Error.Attempts, Results: a.Response.Results[:0]}
+		return
+	}
+	response(&a.Response, &q.response)
+}
+
+// keptResults bounds the results for which an answer's place keeps room.
+const keptResults = 64
+
+// reset forgets keys and values, and keeps the room that is worth keeping.
+func (o *outbox) reset() {
+	for i := range o.msg.Answers {
+		r := &o.msg.Answers[i].Response
+		r.Receipt = nil
+		if cap(r.Results) > keptResults {
+			r.Results = nil
+			continue
+		}
+		clear(r.Results)
+		r.Results = r.Results[:0]
+	}
+	o.msg.Answers = o.msg.Answers[:0]
+}

@@ -1,0 +1,132 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// pipe is one Pipeline stream: the reader's side. The sender's is answers.
+type pipe struct {
+	*answers
+	service *service
+	stream  grpc.ServerStream
+	// in decodes one message after the other.
+	in decoder
+	// until is the stream's own deadline, if hasUntil.
+	until    time.Time
+	hasUntil bool
+}
+
+// Pipeline serves a stream: this goroutine sends, a second one reads.
+func (s *service) Pipeline(stream grpc.BidiStreamingServer[pb.PipelineRequest, pb.PipelineResponse]) error {
+	if err := stream.Send(&pb.PipelineResponse{Welcome: s.welcome()}); err != nil {
+		return err
+	}
+	p := &pipe{answers: newAnswers(s.opts.MaxInFlight, s.opts.MaxUnreadBytes), service: s, stream: stream}
+	p.until, p.hasUntil = stream.Context().Deadline()
+	defer p.close() // whatever is answered later, is dropped
+	s.readers.Add(1)
+	go func() {
+		defer s.readers.Done()
+		p.readerEnded(p.read())
+	}()
+	return p.send(stream, s.draining)
+}
+
+func (s *service) welcome() *pb.Welcome {
+	st := s.backend.Status()
+	return &pb.Welcome{ServerTimeNs: time.Now().UnixNano(), ClusterId: st.ClusterID, NodeId: uint32(st.Node),
+		MaxInFlight: uint32(s.opts.MaxInFlight), Version: st.Version}
+}
+
+// read receives and submits until the stream or the server ends. A nil error
+// means that the client has no more calls.
+func (p *pipe) read() (err error) {
+	defer p.service.recovered(pb.KV_Pipeline_FullMethodName, &err)
+	for {
+		if err := p.message(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// message receives one message and handles its calls, each as soon as it is
+// decoded. So a message costs no more memory than its bytes and what the
+// backend keeps of it, whatever a client puts into it. If it is broken in the
+// middle, the calls before that have been taken; their outcome is unknown to
+// the client, as with any stream that breaks.
+func (p *pipe) message() error {
+	if p.in.call == nil {
+		p.in.call = p.call
+	}
+	err := p.stream.RecvMsg(&p.in)
+	if p.in.stopped {
+		return io.EOF
+	}
+	return err
+}
+
+// call handles one call, which was read at now. It reports false when the
+// stream has ended.
+func (p *pipe) call(c *incoming, now time.Time) bool {
+	id := idOr(c.id, now)
+	switch p.admit() {
+	case closed:
+		return false
+	case full:
+		p.refuse(c.number, id, &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: "too many calls of this stream are unanswered",
+			Hint: "wait for answers before sending more; the welcome tells how many there may be"})
+		return true
+	}
+	if p.service.isDraining() {
+		p.put(c.number, gateway.Response{ID: id, Err: stopping()})
+		return true
+	}
+	until, err := p.callDeadline(c, now)
+	if err != nil {
+		p.put(c.number, gateway.Response{ID: id, Err: err})
+		return true
+	}
+	if c.err != nil {
+		p.put(c.number, gateway.Response{ID: id, Err: c.err})
+		return true
+	}
+	// What the closure holds is all that the edge remembers of a call.
+	number, writes := c.number, c.used.writes
+	p.service.backend.Submit(gateway.Request{ID: id, Ops: c.ops, Deadline: until, Alone: c.alone}, func(r gateway.Response) {
+		settle(&r, id, writes)
+		p.put(number, r)
+	})
+	return true
+}
+
+// callDeadline is when a call must be answered, counted from now: the time at
+// which its message was read.
+func (p *pipe) callDeadline(c *incoming, now time.Time) (time.Time, *kv.Error) {
+	until := deadline(now, p.until, p.hasUntil)
+	if c.timeoutMs > 0 {
+		until = deadline(now, now.Add(time.Duration(c.timeoutMs)*time.Millisecond), true)
+		if p.hasUntil && p.until.Before(until) {
+			until = p.until
+		}
+	}
+	// The reader may have waited in admit for longer than the client would.
+	if p.wasBlocked() && !time.Now().Before(until) {
+		return until, &kv.Error{Kind: kv.KindDeadline, Op: -1, Text: "the deadline has passed before the request was begun"}
+	}
+	return until, nil
+}
+
+// stopping is what a server that drains answers.
+func stopping() *kv.Error {
+	return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is stopping", Hint: "use another node, or try again when it is back"}
+}

@@ -1,0 +1,34 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"google.golang.org/grpc"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// recoverUnary turns a handler's panic into an Internal error.
+func (s *service) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+	defer s.recovered(info.FullMethod, &err)
+	return next(ctx, req)
+}
+
+// recoverStream does the same for streams, and makes them readableStreams.
+func (s *service) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer s.recovered(info.FullMethod, &err)
+	return next(srv, &readableStream{ServerStream: stream})
+}
+
+// recovered is deferred; it catches a panic, logs it and sets err.
+func (s *service) recovered(where string, err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	s.opts.Log.Error("panic while serving a call", "method", where, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	*err = statusOf(&kv.Error{Kind: kv.KindInternal, Op: -1, Text: "the server failed while it handled the call",
+		Hint: "the server's log has the particulars; if a transaction was under way, ask for its outcome by its id"}, kv.TxnID{})
+}

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// frame is at least what a result or pair takes beside its keys and values.
+const frame = 64
+
+// resultBytes estimates the encoded size of results from above.
+func resultBytes(rs []msg.Result) int {
+	n := 0
+	for i := range rs {
+		n += frame + len(rs[i].Value) + len(rs[i].Resume) + pairBytes(rs[i].Pairs)
+	}
+	return n
+}
+
+func pairBytes(ps []msg.Pair) int {
+	n := 0
+	for i := range ps {
+		n += frame + len(ps[i].Key) + len(ps[i].Value)
+	}
+	return n
+}
+
+// tooLarge tells whether results do not fit into an answer.
+func tooLarge(rs []msg.Result) *kv.Error {
+	if n := resultBytes(rs); n > pb.MaxMessageBytes-headroom {
+		return invalid("the results are larger than an answer can be", "read fewer keys in one transaction, or use Scan")
+	}
+	return nil
+}
+
+// headroom is kept free in a message for what is not results: id, receipt,
+// and the frames around them. A key in a receipt is the largest part.
+const headroom = 16 << 10
+
+// response fills out from a transaction that committed. Slices of out are
+// used again.
+func response(out *pb.ExecuteResponse, r *gateway.Response) {
+	out.TxnId, out.Attempts, out.ResultsLost = r.ID, uint32(r.Attempts), r.ResultsLost
+	out.Receipt = receipt(&r.Receipt)
+	out.Results = results(out.Results[:0], r.Results)
+	out.Aborts = nil
+	for _, a := range r.Aborts {
+		out.Aborts = append(out.Aborts, a.Word())
+	}
+}
+
+// results appends rs to out, whose spare elements are overwritten.
+func results(out []pb.Result, rs []msg.Result) []pb.Result {
+	if cap(out)-len(out) < len(rs) {
+		out = append(make([]pb.Result, 0, len(out)+len(rs)), out...)
+	}
+	for i := range rs {
+		out = out[:len(out)+1]
+		result(&out[len(out)-1], &rs[i])
+	}
+	return out
+}
+
+// result sets all of out. A counter's payload becomes a number.
+func result(out *pb.Result, r *msg.Result) {
+	*out = pb.Result{Found: r.Found, Version: r.Version, Resume: r.Resume, Count: r.Count, Pairs: pairs(out.Pairs[:0], r.Pairs)}
+	out.Type, out.Value, out.Number = payload(entry.Type(r.Type), r.Value)
+}
+
+// pairs appends ps to out.
+func pairs(out []pb.Pair, ps []msg.Pair) []pb.Pair {
+	for i := range ps {
+		p := pb.Pair{Key: ps[i].Key, Version: ps[i].Version}
+		p.Type, p.Value, p.Number = payload(entry.Type(ps[i].Type), ps[i].Value)
+		out = append(out, p)
+	}
+	return out
+}
+
+// payload gives a value in the form clients see.
+func payload(t entry.Type, raw []byte) (pb.DataType, []byte, int64) {
+	if t == adt.Counter && len(raw) > 0 {
+		if n, err := adt.DecodeCounter(raw); err == nil {
+			return pb.DataType_COUNTER, nil, n
+		}
+	}
+	if t == entry.TypeDeleted {
+		return pb.DataType_REGISTER, nil, 0
+	}
+	return pb.DataType(t), raw, 0
+}
+
+// receipt gives nil when there was no waiting to tell of.
+func receipt(r *msg.Receipt) *pb.Receipt {
+	if r.WaitedNanos < 1000 {
+		return nil
+	}
+	return &pb.Receipt{WaitedUs: uint64(r.WaitedNanos) / 1000, Key: r.Key, Holder: r.Holder.TxnID}
+}
+
+// worded adds the sentence to a receipt.
+func worded(r *pb.Receipt) {
+	if r != nil {
+		r.Sentence = detail.Sentence(r)
+	}
+}

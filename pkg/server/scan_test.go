@@ -1,0 +1,204 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/server/servertest"
+)
+
+// pages reads a whole scan.
+func pages(ctx context.Context, e *edge, in *pb.ScanRequest) (all [][]string, err error) {
+	stream, err := e.kv.Scan(ctx, in)
+	for err == nil {
+		var page *pb.ScanResponse
+		if page, err = stream.Recv(); err == nil {
+			all = append(all, keys(page.Pairs))
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return all, err
+}
+
+func TestScanPages(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	var ops []pb.Op
+	var all []string
+	for i := range 25 {
+		all = append(all, fmt.Sprintf("k%02d", i))
+		ops = append(ops, put(all[i], "v"))
+	}
+	e.must(t, ops...)
+	for name, c := range map[string]struct {
+		in   pb.ScanRequest
+		want [][]string
+	}{
+		"everything in one page":       {pb.ScanRequest{}, [][]string{all}},
+		"pages of another size":        {pb.ScanRequest{PageSize: 10}, [][]string{all[:10], all[10:20], all[20:]}},
+		"pages that come out even":     {pb.ScanRequest{PageSize: 5, Limit: 10}, [][]string{all[:5], all[5:10]}},
+		"a range":                      {pb.ScanRequest{Start: []byte("k03"), End: []byte("k06")}, [][]string{all[3:6]}},
+		"nothing":                      {pb.ScanRequest{Start: []byte("x")}, nil},
+		"more than there could be":     {pb.ScanRequest{Limit: 1 << 63}, [][]string{all}},
+		"a limit less than a page has": {pb.ScanRequest{Limit: 3}, [][]string{all[:3]}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := pages(t.Context(), e, &c.in)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestPagesAreBoundedInBytesToo(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	for i := range 5 {
+		e.must(t, put(fmt.Sprint(i), string(make([]byte, 600_000))))
+	}
+	got, err := pages(t.Context(), e, &pb.ScanRequest{})
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"0", "1"}, {"2", "3"}, {"4"}}, got)
+}
+
+func TestBadScansAreRefused(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	for name, in := range map[string]*pb.ScanRequest{
+		"an empty range":       {Start: []byte("b"), End: []byte("a")},
+		"too large a page":     {PageSize: kv.MaxScanLimit + 1},
+		"a bound of 5000 byte": {Start: make([]byte, 5000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := pages(t.Context(), e, in)
+			require.Equal(t, codes.InvalidArgument, status.Code(err))
+			require.NotEmpty(t, detail.From(err).Hint)
+		})
+	}
+}
+
+func TestAScanEndsWithItsCaller(t *testing.T) {
+	e, st := store(t, server.Options{})
+	holder, err := st.Begin(t.Context(), gateway.TxOptions{ID: kv.TxnID{Time: 1}, Attempt: 1})
+	require.NoError(t, err)
+	defer holder.Rollback()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = pages(ctx, e, &pb.ScanRequest{})
+	require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+	require.Eventually(t, func() bool { return st.Waiting() == 0 }, patience, time.Millisecond)
+}
+
+// breaking scans a little and then fails.
+type breaking struct{ *servertest.Store }
+
+func (breaking) Scan(_ context.Context, _ gateway.ScanOptions, page func([]msg.Pair) error) error {
+	if err := page([]msg.Pair{{Key: []byte("k")}}); err != nil {
+		return err
+	}
+	return fmt.Errorf("while scanning: %w", &kv.Error{Kind: kv.KindUnavailable, Text: "shard s2 is gone", Op: -1})
+}
+
+func TestAScanThatFailsHalfWaySaysWhy(t *testing.T) {
+	e := serve(t, breaking{servertest.New()}, server.Options{})
+	got, err := pages(t.Context(), e, &pb.ScanRequest{PageSize: 1})
+	require.Equal(t, [][]string{{"k"}}, got)
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.True(t, detail.From(err).Retryable)
+}
+
+func TestAdmin(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	e.must(t, put("k", "v"))
+	st, err := e.admin.Status(t.Context(), &pb.StatusRequest{})
+	require.NoError(t, err)
+	require.Equal(t, "servertest", st.ClusterId)
+	require.True(t, st.Ready)
+	require.Equal(t, []pb.Member{{NodeId: 1, Address: "127.0.0.1:7070", Up: true, Self: true}}, st.Members)
+	sh, err := e.admin.Shards(t.Context(), &pb.ShardsRequest{})
+	require.NoError(t, err)
+	require.Equal(t, []pb.ShardStatus{{NodeId: 1, Up: true, Incarnation: 1, Index: 1, KeysInMemory: 1}}, sh.Shards)
+}
+
+func TestHealthFollowsReadiness(t *testing.T) {
+	e, _ := store(t, server.Options{NotReady: true})
+	health := grpc_health_v1.NewHealthClient(e.conn)
+	is := func(want grpc_health_v1.HealthCheckResponse_ServingStatus) {
+		t.Helper()
+		for _, service := range []string{"", "linchpin.v1.KV", "linchpin.v1.Admin"} {
+			r, err := health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
+			require.NoError(t, err)
+			require.Equal(t, want, r.Status)
+		}
+	}
+	is(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	e.server.SetReady(true)
+	is(grpc_health_v1.HealthCheckResponse_SERVING)
+}
+
+func TestTheLargestTransactionFitsAndALargerMessageIsRefused(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	var ops []pb.Op
+	for i := range 16 {
+		ops = append(ops, put(fmt.Sprint(i%10), string(make([]byte, kv.MaxValueBytes-1))))
+	}
+	e.must(t, ops...)
+	_, err := e.execute(t, append(ops, ops...)...)
+	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	_, err = e.execute(t, append(ops, put("k", string(make([]byte, 500))))...)
+	require.Equal(t, codes.InvalidArgument, status.Code(err))
+}
+
+func TestUnknownMethodsAreNamed(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	err := e.conn.Invoke(t.Context(), "/linchpin.v1.KV/Explode", &pb.StatusRequest{}, &pb.StatusResponse{})
+	require.Equal(t, codes.Unimplemented, status.Code(err))
+	require.Contains(t, err.Error(), "Explode")
+}
+
+// A request that does not decode is the caller's fault and not the server's.
+func TestRequestsThatCannotBeReadAreInvalid(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	for name, c := range map[string]struct{ method, bytes, text string }{
+		"an id of three bytes":  {pb.KV_Outcome_FullMethodName, "\x0a\x03abc", "transaction id of 3 bytes, want 16"},
+		"a cut message":         {pb.KV_Execute_FullMethodName, "\x0a\x7f", "unexpected EOF"},
+		"a cut scan":            {pb.KV_Scan_FullMethodName, "\x0a\x7f", "unexpected EOF"},
+		"a begin with a bad id": {pb.KV_Transact_FullMethodName, "\x0a\x03\x0a\x01x", "transaction id of 1 bytes, want 16"},
+		"a cut pipeline":        {pb.KV_Pipeline_FullMethodName, "\x0a\x7fno message", "unexpected EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stream, err := e.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, c.method, grpc.ForceCodecV2(rawCodec{}))
+			require.NoError(t, err)
+			require.NoError(t, stream.SendMsg([]byte(c.bytes)))
+			require.NoError(t, stream.CloseSend())
+			for out := []byte(nil); err == nil; {
+				err = stream.RecvMsg(&out)
+			}
+			require.Equal(t, codes.InvalidArgument, status.Code(err), "%v", err)
+			require.Contains(t, detail.From(err).Text, c.text)
+		})
+	}
+}
+
+func TestBadOptionsAreAllReported(t *testing.T) {
+	_, err := server.New(servertest.New(), server.Options{MaxInFlight: -1, MaxStreams: -2})
+	require.ErrorContains(t, err, "MaxInFlight is -1")
+	require.ErrorContains(t, err, "MaxStreams is -2")
+	_, err = server.New(nil, server.Options{})
+	require.ErrorContains(t, err, "backend")
+}

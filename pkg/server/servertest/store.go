@@ -1,0 +1,249 @@
+// Package servertest has a backend for tests of the edge and of clients: a
+// whole store in one map. It keeps the semantics of linchpin's operations, and
+// serializes all transactions by one lock.
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/server"
+)
+
+// Store is a server.Backend in memory.
+type Store struct {
+	// turn has a token while no transaction runs. Whoever takes it owns data
+	// and writes.
+	turn   chan struct{}
+	data   map[string]entry.Value
+	writes uint64
+
+	mu sync.Mutex
+	// outcomes are those of ended transactions; a fenced id is there with
+	// Committed false.
+	outcomes map[kv.TxnID]gateway.Outcome
+	// waits are by key of the transaction that had the store.
+	waits map[string]server.HotKey
+	// holder runs now, and holderKey is the first key it touched.
+	holder    kv.TxnRef
+	holderKey []byte
+	open      int
+	waiting   int
+	began     time.Time
+	// shard is as of the last commit.
+	shard server.ShardStatus
+}
+
+var _ server.Backend = (*Store)(nil)
+
+// New makes an empty store.
+func New() *Store {
+	s := &Store{turn: make(chan struct{}, 1), data: make(map[string]entry.Value), began: time.Now(),
+		shard:    server.ShardStatus{Node: 1, Up: true, Incarnation: 1},
+		outcomes: make(map[kv.TxnID]gateway.Outcome), waits: make(map[string]server.HotKey)}
+	s.turn <- struct{}{}
+	return s
+}
+
+// Submit runs a transaction on the caller's goroutine if the store is free.
+func (s *Store) Submit(req gateway.Request, done func(gateway.Response)) {
+	select {
+	case <-s.turn:
+		done(s.run(req, msg.Receipt{}))
+	default:
+		go s.wait(req, done)
+	}
+}
+
+func (s *Store) wait(req gateway.Request, done func(gateway.Response)) {
+	ctx, cancel := context.WithDeadline(context.Background(), req.Deadline)
+	defer cancel()
+	r, err := s.acquire(ctx)
+	if err != nil {
+		done(gateway.Response{ID: req.ID, Attempts: 1, Receipt: r,
+			Err: kv.Errorf(kv.KindDeadline, "the deadline has passed while waiting for the store")})
+		return
+	}
+	done(s.run(req, r))
+}
+
+// acquire waits for the store and tells for how long and because of whom.
+func (s *Store) acquire(ctx context.Context) (msg.Receipt, error) {
+	select {
+	case <-s.turn:
+		return msg.Receipt{}, nil
+	default:
+	}
+	s.mu.Lock()
+	r := msg.Receipt{Key: s.holderKey, Holder: s.holder}
+	s.waiting++
+	s.mu.Unlock()
+	start := time.Now()
+	var err error
+	select {
+	case <-s.turn:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	r.WaitedNanos = max(1000, int64(time.Since(start)))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting--
+	h := s.waits[string(r.Key)]
+	h.Key, h.Waits, h.Waited = r.Key, h.Waits+1, h.Waited+time.Duration(r.WaitedNanos)
+	s.waits[string(r.Key)] = h
+	return r, err
+}
+
+// run has the turn and passes it on.
+func (s *Store) run(req gateway.Request, r msg.Receipt) gateway.Response {
+	tx := s.enter(gateway.TxOptions{ID: req.ID, Attempt: 1}, r)
+	if err := s.allowed(req.ID); err != nil {
+		tx.Rollback()
+		return gateway.Response{ID: req.ID, Attempts: 1, Err: err}
+	}
+	for i := range req.Ops {
+		if err := tx.op(&req.Ops[i]); err != nil {
+			resp := gateway.Response{ID: req.ID, Attempts: 1, Receipt: r, Err: err}
+			if err.Kind == kv.KindCondition {
+				resp.Current = tx.current(req.Ops[i].Key)
+			}
+			tx.Rollback()
+			return resp
+		}
+	}
+	return tx.Commit(context.Background())
+}
+
+// allowed refuses ids that have ended already.
+func (s *Store) allowed(id kv.TxnID) *kv.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ended := s.outcomes[id]; ended {
+		return kv.Errorf(kv.KindAborted, "transaction %v has ended already", id)
+	}
+	return nil
+}
+
+func (s *Store) enter(o gateway.TxOptions, r msg.Receipt) *tx {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holder, s.holderKey = kv.TxnRef{TxnID: o.ID, Attempt: o.Attempt}, nil
+	s.open++
+	return &tx{store: s, o: o, receipt: r, written: make(map[string]entry.Value)}
+}
+
+func (s *Store) leave() {
+	s.mu.Lock()
+	s.open--
+	s.mu.Unlock()
+	s.turn <- struct{}{}
+}
+
+// Open counts the transactions that have begun and not ended: 0 or 1.
+func (s *Store) Open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
+// Waiting counts those who wait for the store.
+func (s *Store) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting
+}
+
+// Begin waits for the store.
+func (s *Store) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, error) {
+	if err := s.allowed(o.ID); err != nil {
+		return nil, err
+	}
+	r, err := s.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.enter(o, r), nil
+}
+
+// Scan copies the span at one moment, and passes it in pages of 7 pairs.
+func (s *Store) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error {
+	if _, err := s.acquire(ctx); err != nil {
+		return err
+	}
+	tx := s.enter(gateway.TxOptions{Attempt: 1, ReadOnly: true}, msg.Receipt{})
+	ps := tx.span(o.Span, o.Limit)
+	tx.Rollback()
+	for ps := range slices.Chunk(ps, 7) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := page(ps); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Outcome fences an id that has not committed.
+func (s *Store) Outcome(_ context.Context, id kv.TxnID) (gateway.Outcome, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, ok := s.outcomes[id]
+	if !ok {
+		if id.Time < 0 {
+			return o, kv.Errorf(kv.KindTooOld, "transaction %v is older than what is remembered", id)
+		}
+		o.ID = id
+		s.outcomes[id] = o
+	}
+	return o, nil
+}
+
+// Status tells of a cluster of one node.
+func (s *Store) Status() server.Status {
+	return server.Status{Node: 1, ClusterID: "servertest", Version: "test", Uptime: time.Since(s.began), Ready: true, Shards: 1,
+		Members: []server.Member{{Node: 1, Address: "127.0.0.1:7070", Up: true, Self: true}}}
+}
+
+// Shards tells of the one shard.
+func (s *Store) Shards() []server.ShardStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []server.ShardStatus{s.shard}
+}
+
+// HotKeys gives the keys that were waited for.
+func (s *Store) HotKeys(n int) []server.HotKey {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ks := slices.SortedFunc(maps.Values(s.waits), func(a, b server.HotKey) int {
+		if a.Waited != b.Waited {
+			return int(b.Waited - a.Waited)
+		}
+		return bytes.Compare(a.Key, b.Key)
+	})
+	return ks[:min(n, len(ks))]
+}
+
+// String gives everything that is stored, for messages of failed tests.
+func (s *Store) String() string {
+	<-s.turn
+	defer func() { s.turn <- struct{}{} }()
+	var b bytes.Buffer
+	for _, k := range slices.Sorted(maps.Keys(s.data)) {
+		v := s.data[k]
+		fmt.Fprintf(&b, "%q %s %v %q\n", k, adt.TypeName(v.Type), v.Version, v.Payload)
+	}
+	return b.String()
+}

@@ -1,0 +1,229 @@
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// tx has the store to itself until it ends.
+type tx struct {
+	store   *Store
+	o       gateway.TxOptions
+	receipt msg.Receipt
+	// written goes over the store's data; a tombstone hides.
+	written map[string]entry.Value
+	results []msg.Result
+	over    bool
+}
+
+func (t *tx) ID() kv.TxnID { return t.o.ID }
+
+func (t *tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if t.over {
+		return nil, kv.Errorf(kv.KindInvalid, "the transaction is over")
+	}
+	t.results = nil
+	for i := range ops {
+		if err := t.op(&ops[i]); err != nil {
+			return nil, err
+		}
+	}
+	return t.results, nil
+}
+
+func (t *tx) Commit(context.Context) gateway.Response {
+	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results, Receipt: t.receipt}
+	if t.over {
+		r.Err = kv.Errorf(kv.KindInvalid, "the transaction is over")
+		return r
+	}
+	if r.Err = t.store.allowed(t.o.ID); r.Err != nil {
+		t.Rollback()
+		return r
+	}
+	for k, v := range t.written {
+		if v.Type == entry.TypeDeleted {
+			delete(t.store.data, k)
+		} else {
+			t.store.data[k] = v
+		}
+	}
+	t.store.mu.Lock()
+	t.store.shard.Index++
+	t.store.shard.KeysInMemory = uint64(len(t.store.data))
+	t.store.outcomes[t.o.ID] = gateway.Outcome{ID: t.o.ID, Committed: true, Results: t.results}
+	t.store.mu.Unlock()
+	t.end()
+	return r
+}
+
+func (t *tx) Rollback() {
+	if !t.over {
+		t.end()
+	}
+}
+
+func (t *tx) RollbackChecked(context.Context) error {
+	t.Rollback()
+	return nil
+}
+
+func (t *tx) end() {
+	t.over = true
+	t.store.leave()
+}
+
+// get gives what the transaction sees at key.
+func (t *tx) get(key []byte) entry.Value {
+	if v, ok := t.written[string(key)]; ok {
+		return v
+	}
+	return t.store.data[string(key)]
+}
+
+func (t *tx) read(key []byte) msg.Result {
+	v := t.get(key)
+	if !v.Exists() {
+		return msg.Result{}
+	}
+	return msg.Result{Found: true, Type: uint32(v.Type), Value: v.Payload, Version: v.Version}
+}
+
+func (t *tx) write(key []byte, typ entry.Type, payload []byte) kv.Version {
+	t.store.writes++
+	ver := kv.Version{Write: t.store.writes}
+	t.written[string(key)] = entry.Value{Type: typ, Version: ver, Payload: payload}
+	return ver
+}
+
+// span gives the pairs that the transaction sees, at most limit unless 0.
+func (t *tx) span(s kv.Span, limit int) []msg.Pair {
+	keys := slices.Collect(maps.Keys(t.store.data))
+	keys = slices.AppendSeq(keys, maps.Keys(t.written))
+	slices.Sort(keys)
+	var ps []msg.Pair
+	for _, k := range slices.Compact(keys) {
+		key := []byte(k)
+		if v := t.get(key); s.Contains(key) && v.Exists() && (limit == 0 || len(ps) < limit) {
+			ps = append(ps, msg.Pair{Key: key, Value: v.Payload, Type: uint32(v.Type), Version: v.Version})
+		}
+	}
+	return ps
+}
+
+// op runs one operation and appends its result.
+func (t *tx) op(o *msg.Op) *kv.Error {
+	t.store.mu.Lock()
+	if t.store.holderKey == nil {
+		t.store.holderKey = o.Key
+	}
+	t.store.mu.Unlock()
+	if t.o.ReadOnly && o.Writes() {
+		return t.fail(o, kv.KindInvalid, "the transaction is read-only")
+	}
+	if err := t.expects(o); err != nil {
+		return err
+	}
+	before := t.read(o.Key)
+	r := msg.Result{Found: before.Found}
+	switch o.Kind {
+	case msg.OpGet, msg.OpRequire:
+		r = before
+	case msg.OpPut:
+		if before.Found && entry.Type(before.Type) != adt.Register {
+			return t.fail(o, kv.KindWrongType, "the key holds a counter")
+		}
+		r.Version = t.write(o.Key, adt.Register, o.Value)
+	case msg.OpDelete:
+		r.Version = t.write(o.Key, entry.TypeDeleted, nil)
+	case msg.OpAdd, msg.OpAddGet:
+		return t.add(o, before)
+	case msg.OpScan:
+		r = t.scan(o)
+	case msg.OpDeleteRange:
+		for _, p := range t.span(o.Span(), 0) {
+			r.Version = t.write(p.Key, entry.TypeDeleted, nil)
+			r.Count++
+		}
+	}
+	r.Seq = o.Seq
+	t.results = append(t.results, r)
+	return nil
+}
+
+func (t *tx) scan(o *msg.Op) (r msg.Result) {
+	limit := int(o.Limit)
+	if limit == 0 {
+		limit = kv.MaxScanLimit
+	}
+	if r.Pairs = t.span(o.Span(), limit+1); len(r.Pairs) > limit {
+		r.Resume = r.Pairs[limit].Key
+		r.Pairs = r.Pairs[:limit]
+	}
+	return r
+}
+
+func (t *tx) add(o *msg.Op, before msg.Result) *kv.Error {
+	n := int64(0)
+	if before.Found {
+		if entry.Type(before.Type) != adt.Counter {
+			return t.fail(o, kv.KindWrongType, "the key holds a register")
+		}
+		var err error
+		if n, err = adt.DecodeCounter(before.Value); err != nil {
+			return t.fail(o, kv.KindCorrupt, err.Error())
+		}
+	}
+	if (o.Delta > 0 && n > math.MaxInt64-o.Delta) || (o.Delta < 0 && n < math.MinInt64-o.Delta) {
+		return t.fail(o, kv.KindOutOfRange, "the counter would leave the range of 64 bits")
+	}
+	sum := adt.EncodeCounter(n + o.Delta)
+	r := msg.Result{Seq: o.Seq, Version: t.write(o.Key, adt.Counter, sum)}
+	if o.Kind == msg.OpAddGet {
+		r.Found, r.Type, r.Value = before.Found, uint32(adt.Counter), sum
+	}
+	t.results = append(t.results, r)
+	return nil
+}
+
+// expects checks an operation's condition.
+func (t *tx) expects(o *msg.Op) *kv.Error {
+	have := t.read(o.Key)
+	switch {
+	case o.Expect == msg.ExpectExists && !have.Found:
+		return t.fail(o, kv.KindCondition, "the key does not exist")
+	case o.Expect == msg.ExpectAbsent && have.Found:
+		return t.fail(o, kv.KindCondition, "the key exists")
+	case o.Expect == msg.ExpectValue && (!have.Found || !bytes.Equal(have.Value, o.ExpectValue)):
+		return t.fail(o, kv.KindCondition, "the key has another value")
+	case o.Expect == msg.ExpectVersion && have.Version != o.ExpectVersion:
+		return t.fail(o, kv.KindCondition, "the key has another version")
+	}
+	return nil
+}
+
+// current is what a key holds, as a response tells it.
+func (t *tx) current(key []byte) *msg.Pair {
+	have := t.read(key)
+	if !have.Found {
+		have.Type = uint32(entry.TypeDeleted)
+	}
+	return &msg.Pair{Key: key, Type: have.Type, Value: have.Value, Version: have.Version}
+}
+
+func (t *tx) fail(o *msg.Op, k kv.Kind, text string) *kv.Error {
+	return &kv.Error{Kind: k, Text: text, Key: []byte(strings.Clone(string(o.Key))), Op: int(o.Seq), Hint: "read the key first"}
+}

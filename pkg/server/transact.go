@@ -1,0 +1,179 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// transact is one Transact stream: at most one transaction is open on it.
+type transact struct {
+	service *service
+	// tx is the open transaction, nil when there is none.
+	tx Tx
+	// id, attempt, readOnly and used belong to tx; id and attempt stay for
+	// errors told afterwards.
+	id       kv.TxnID
+	attempt  uint32
+	readOnly bool
+	used     budget
+}
+
+// Transact serves a stream: this goroutine runs the steps, a second one
+// receives them, so that a stopping server can end a stream on which nothing
+// is open.
+func (s *service) Transact(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse]) error {
+	t := &transact{service: s}
+	defer t.rollback()
+	steps, stop := make(chan received), make(chan struct{})
+	defer close(stop)
+	s.readers.Add(1)
+	go func() {
+		defer s.readers.Done()
+		receive(stream, steps, stop)
+	}()
+	for {
+		var idle <-chan struct{}
+		if t.tx == nil {
+			idle = s.draining
+		}
+		select {
+		case <-idle:
+			return statusOf(stopping(), kv.TxnID{})
+		case in := <-steps:
+			if errors.Is(in.err, io.EOF) {
+				return nil
+			} else if in.err != nil {
+				return in.err
+			}
+			if err := stream.Send(t.step(stream.Context(), in.step)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// received is a step or the reason why there are no more.
+type received struct {
+	step *pb.TransactRequest
+	err  error
+}
+
+func receive(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse], to chan<- received, stop <-chan struct{}) {
+	for {
+		step, err := stream.Recv()
+		select {
+		case to <- received{step, err}:
+		case <-stop:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// step runs one step and answers it.
+func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.TransactResponse {
+	switch s := in.Step.(type) {
+	case *pb.TransactRequest_Begin:
+		return t.begin(ctx, s.Begin)
+	case *pb.TransactRequest_Do:
+		return t.do(ctx, s.Do)
+	case *pb.TransactRequest_Commit:
+		return t.commit(ctx)
+	case *pb.TransactRequest_Rollback:
+		if t.tx == nil {
+			return t.failed(notOpen())
+		}
+		tx := t.tx
+		t.tx = nil
+		if err := tx.RollbackChecked(ctx); err != nil {
+			return t.failed(errorOf(err))
+		}
+		return &pb.TransactResponse{Answer: &pb.TransactResponse_RolledBack{RolledBack: &pb.RolledBack{}}}
+	}
+	return t.failed(invalid("the step is of no kind that this server knows", "use one of begin, do, commit, rollback"))
+}
+
+func notOpen() *kv.Error {
+	return invalid("no transaction is open on the stream", "begin one; a failed step has ended the one before")
+}
+
+func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResponse {
+	if t.tx != nil {
+		return t.failed(invalid("a transaction is open on the stream already", "commit it or roll it back first"))
+	}
+	t.id, t.attempt, t.readOnly, t.used = idOr(in.TxnId, time.Now()), max(1, in.Attempt), in.ReadOnly, budget{}
+	if t.service.isDraining() {
+		return t.failed(stopping())
+	}
+	tx, err := t.service.backend.Begin(ctx, gateway.TxOptions{ID: t.id, Attempt: t.attempt, ReadOnly: t.readOnly})
+	if err != nil {
+		return t.failed(errorOf(err))
+	}
+	t.tx = tx
+	return &pb.TransactResponse{Answer: &pb.TransactResponse_Begun{Begun: &pb.Begun{TxnId: t.id, Attempt: t.attempt}}}
+}
+
+func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
+	if t.tx == nil {
+		return t.failed(notOpen())
+	}
+	ops, kerr := operations(in.Ops, &t.used)
+	if kerr != nil {
+		return t.failed(kerr)
+	}
+	if t.readOnly && t.used.writes {
+		return t.failed(invalid("the transaction is read-only and the step writes", "begin it without read_only"))
+	}
+	rs, err := t.tx.Do(ctx, ops)
+	if err != nil {
+		return t.failed(errorOf(err))
+	}
+	if err := tooLarge(rs); err != nil {
+		return t.failed(err)
+	}
+	return &pb.TransactResponse{Answer: &pb.TransactResponse_Done{Done: &pb.Done{Results: results(nil, rs)}}}
+}
+
+func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
+	if t.tx == nil {
+		return t.failed(notOpen())
+	}
+	r := t.tx.Commit(ctx)
+	t.tx = nil
+	settle(&r, t.id, t.used.writes)
+	if r.Attempts == 0 {
+		r.Attempts = int(t.attempt)
+	}
+	if r.Err != nil {
+		d := failedResponse(&r)
+		worded(d.Receipt)
+		return &pb.TransactResponse{Answer: &pb.TransactResponse_Failed{Failed: d}}
+	}
+	out := new(pb.ExecuteResponse)
+	response(out, &r)
+	worded(out.Receipt)
+	return &pb.TransactResponse{Answer: &pb.TransactResponse_Committed{Committed: out}}
+}
+
+// failed rolls back what is open: after a failure a transaction is over.
+func (t *transact) failed(e *kv.Error) *pb.TransactResponse {
+	t.rollback()
+	return &pb.TransactResponse{Answer: &pb.TransactResponse_Failed{Failed: failure(e, t.id, int(t.attempt))}}
+}
+
+func (t *transact) rollback() {
+	if t.tx != nil {
+		t.tx.Rollback()
+		t.tx = nil
+	}
+}

@@ -1,0 +1,221 @@
+package server_test
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/server"
+)
+
+// dialog is a Transact stream.
+type dialog struct {
+	t      *testing.T
+	stream grpc.BidiStreamingClient[pb.TransactRequest, pb.TransactResponse]
+	cancel context.CancelFunc
+}
+
+func transact(t *testing.T, e *edge) *dialog {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	stream, err := e.kv.Transact(ctx)
+	require.NoError(t, err)
+	return &dialog{t, stream, cancel}
+}
+
+func (d *dialog) ask(in *pb.TransactRequest) *pb.TransactResponse {
+	d.t.Helper()
+	require.NoError(d.t, d.stream.Send(in))
+	out, err := d.stream.Recv()
+	require.NoError(d.t, err)
+	return out
+}
+
+func (d *dialog) begin(b *pb.BeginStep) *pb.TransactResponse {
+	d.t.Helper()
+	return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: b}})
+}
+
+func (d *dialog) do(ops ...pb.Op) *pb.TransactResponse {
+	d.t.Helper()
+	return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Do{Do: &pb.DoStep{Ops: ops}}})
+}
+
+func (d *dialog) commit() *pb.TransactResponse {
+	d.t.Helper()
+	return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{}}})
+}
+
+func (d *dialog) rollback() *pb.TransactResponse {
+	d.t.Helper()
+	return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Rollback{Rollback: &pb.RollbackStep{}}})
+}
+
+func results(t *testing.T, r *pb.TransactResponse) []pb.Result {
+	t.Helper()
+	require.IsType(t, &pb.TransactResponse_Done{}, r.Answer, "%v", r)
+	return r.Answer.(*pb.TransactResponse_Done).Done.Results
+}
+
+func failed(t *testing.T, r *pb.TransactResponse) *pb.ErrorDetail {
+	t.Helper()
+	require.IsType(t, &pb.TransactResponse_Failed{}, r.Answer, "%v", r)
+	return r.Answer.(*pb.TransactResponse_Failed).Failed
+}
+
+func TestInteractiveTransactionsOneAfterTheOther(t *testing.T) {
+	e, st := store(t, server.Options{})
+	d := transact(t, e)
+	id := kv.TxnID{Time: 3, Rand: 4}
+	begun := d.begin(&pb.BeginStep{TxnId: id, Attempt: 2}).Answer.(*pb.TransactResponse_Begun).Begun
+	require.Equal(t, id, begun.TxnId)
+	require.Equal(t, uint32(2), begun.Attempt)
+	require.False(t, results(t, d.do(get("k")))[0].Found)
+	d.do(put("k", "v"), add("n", 3, false))
+	rs := results(t, d.do(get("k"), get("n"), scan("", "", 0)))
+	require.Equal(t, "v", string(rs[0].Value), "own writes are seen")
+	require.Equal(t, int64(3), rs[1].Number)
+	require.Equal(t, []string{"k", "n"}, keys(rs[2].Pairs))
+	committed := d.commit().Answer.(*pb.TransactResponse_Committed).Committed
+	require.Equal(t, id, committed.TxnId)
+	require.Equal(t, uint32(2), committed.Attempts)
+	require.Equal(t, "v", string(e.must(t, get("k")).Results[0].Value))
+
+	d.begin(&pb.BeginStep{})
+	d.do(put("k", "w"))
+	require.IsType(t, &pb.TransactResponse_RolledBack{}, d.rollback().Answer)
+	require.Equal(t, "v", string(e.must(t, get("k")).Results[0].Value))
+	require.NoError(t, d.stream.CloseSend())
+	_, err := d.stream.Recv()
+	require.ErrorIs(t, err, io.EOF)
+	require.Zero(t, st.Open())
+}
+
+func TestAFailedStepEndsTheTransaction(t *testing.T) {
+	e, st := store(t, server.Options{})
+	e.must(t, put("k", "v"))
+	kinds := map[string]struct {
+		begin pb.BeginStep
+		step  func(*dialog) *pb.TransactResponse
+		kind  string
+	}{
+		"a bad operation":        {step: func(d *dialog) *pb.TransactResponse { return d.do(put("side", "x"), get("")) }, kind: "Invalid"},
+		"no operation":           {step: func(d *dialog) *pb.TransactResponse { return d.do() }, kind: "Invalid"},
+		"a failed condition":     {step: func(d *dialog) *pb.TransactResponse { return d.do(put("side", "x"), putAbsent("k", "w")) }, kind: "ConditionFailed"},
+		"a wrong type":           {step: func(d *dialog) *pb.TransactResponse { return d.do(put("side", "x"), add("k", 1, false)) }, kind: "WrongType"},
+		"a write when read-only": {begin: pb.BeginStep{ReadOnly: true}, step: func(d *dialog) *pb.TransactResponse { return d.do(put("side", "x")) }, kind: "Invalid"},
+		"a second begin":         {step: func(d *dialog) *pb.TransactResponse { return d.begin(&pb.BeginStep{}) }, kind: "Invalid"},
+		"an empty step":          {step: func(d *dialog) *pb.TransactResponse { return d.ask(&pb.TransactRequest{}) }, kind: "Invalid"},
+	}
+	d := transact(t, e)
+	for name, c := range kinds {
+		t.Run(name, func(t *testing.T) {
+			d.t = t
+			d.begin(&c.begin)
+			require.Equal(t, c.kind, failed(t, c.step(d)).Kind)
+			require.Zero(t, st.Open())
+			for _, after := range []*pb.TransactResponse{d.do(get("k")), d.commit(), d.rollback()} {
+				require.Contains(t, failed(t, after).Text, "no transaction is open")
+			}
+			require.False(t, e.must(t, get("side")).Results[0].Found)
+		})
+	}
+}
+
+func TestLimitsCountOverAllStepsOfATransaction(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	d := transact(t, e)
+	d.begin(&pb.BeginStep{})
+	half := make([]pb.Op, kv.MaxTxnOps/2)
+	for i := range half {
+		half[i] = get("k")
+	}
+	require.Len(t, results(t, d.do(half...)), len(half))
+	require.Len(t, results(t, d.do(half...)), len(half))
+	require.Contains(t, failed(t, d.do(get("k"))).Text, "10001 operations")
+}
+
+func TestABrokenStreamIsAnAbort(t *testing.T) {
+	e, st := store(t, server.Options{})
+	d := transact(t, e)
+	d.begin(&pb.BeginStep{})
+	d.do(put("k", "v"))
+	require.Equal(t, 1, st.Open())
+	d.cancel()
+	require.Eventually(t, func() bool { return st.Open() == 0 }, patience, time.Millisecond)
+	require.False(t, e.must(t, get("k")).Results[0].Found)
+}
+
+func TestAnEndedStreamIsAnAbortToo(t *testing.T) {
+	e, st := store(t, server.Options{})
+	d := transact(t, e)
+	d.begin(&pb.BeginStep{})
+	d.do(put("k", "v"))
+	require.NoError(t, d.stream.CloseSend())
+	_, err := d.stream.Recv()
+	require.ErrorIs(t, err, io.EOF)
+	require.Zero(t, st.Open())
+	require.False(t, e.must(t, get("k")).Results[0].Found)
+}
+
+func TestABeginThatWaitsEndsWithItsStream(t *testing.T) {
+	e, st := store(t, server.Options{})
+	first, second := transact(t, e), transact(t, e)
+	first.begin(&pb.BeginStep{})
+	require.NoError(t, second.stream.Send(&pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{}}}))
+	require.Eventually(t, func() bool { return st.Waiting() == 1 }, patience, time.Millisecond)
+	second.cancel()
+	require.Eventually(t, func() bool { return st.Waiting() == 0 }, patience, time.Millisecond)
+	require.IsType(t, &pb.TransactResponse_Committed{}, first.commit().Answer)
+}
+
+func TestAGracefulStopLetsWhatIsOpenEnd(t *testing.T) {
+	e, st := store(t, server.Options{})
+	d := transact(t, e)
+	d.begin(&pb.BeginStep{})
+	d.do(put("k", "v"))
+	p := pipeline(t, e)
+	p.send(call(1, put("k", "w")))
+	require.Eventually(t, func() bool { return st.Waiting() == 1 }, patience, time.Millisecond)
+	stopped := make(chan error, 1)
+	go func() { stopped <- e.server.GracefulStop(t.Context()) }()
+	require.Eventually(t, func() bool { // new calls are refused
+		_, err := e.admin.Status(t.Context(), &pb.StatusRequest{})
+		return status.Code(err) == codes.Unavailable
+	}, patience, time.Millisecond)
+	require.IsType(t, &pb.TransactResponse_Committed{}, d.commit().Answer)
+	require.Nil(t, p.answer().Error)
+	require.NoError(t, <-stopped)
+	require.Contains(t, st.String(), `"w"`)
+}
+
+func TestAGracefulStopIsCutShortByItsContext(t *testing.T) {
+	e, st := store(t, server.Options{})
+	d := transact(t, e)
+	d.begin(&pb.BeginStep{})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, e.server.GracefulStop(ctx), context.DeadlineExceeded)
+	require.Eventually(t, func() bool { return st.Open() == 0 }, patience, time.Millisecond)
+}
+
+func TestStoppingEndsIdleStreamsWithUnavailable(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	d, p := transact(t, e), pipeline(t, e)
+	d.begin(&pb.BeginStep{})
+	require.IsType(t, &pb.TransactResponse_Committed{}, d.commit().Answer)
+	require.NoError(t, e.server.GracefulStop(t.Context()))
+	_, err := d.stream.Recv()
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	_, err = p.stream.Recv()
+	require.Equal(t, codes.Unavailable, status.Code(err))
+}
