@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/workload/clientstore"
+)
+
+// prefix begins the demo's keys.
+const prefix = "zeta/"
+
+// demo runs a whole cluster in this process and shows what it does.
+type demo struct {
+	cluster embed.ClusterOptions
+	order   string
+	run     workload.Options
+	stay    bool
+	// hot is how many of the hottest registers, and as many counters, live on
+	// the hot shard.
+	hot      int
+	out, err io.Writer
+}
+
+func demoCommand(s cli.Streams) *cobra.Command {
+	d := &demo{out: s.Out, err: s.Err}
+	d.run = workload.Options{Keys: 10_000, Skew: 1.2, Clients: 64, Duration: 10 * time.Second, Seed: 1,
+		Prefix: prefix, Mix: workload.Mix{ReadOnly: 50, ReadModifyWrite: 30, Increment: 20}, Ops: 3}
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Run a whole cluster in this process, with a skewed workload on it",
+		Long: `Run a whole cluster in this process: real nodes with real storage in a temporary
+directory, which is removed at the end. It loads keys, runs transactions whose
+keys follow a zeta law, so that a few get most of the traffic, and prints what
+came of it.
+
+With --stay the cluster goes on serving at the addresses that it prints.`,
+		Example: `  linchpin demo
+  linchpin demo --nodes 5 --skew 2 --clients 256
+  linchpin demo --stay`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return d.do(c.Context()) },
+	}
+	f := c.Flags()
+	f.IntVar(&d.cluster.Nodes, "nodes", 3, "number of nodes")
+	f.IntVar(&d.cluster.Shards, "shards", 8, "number of shards, besides the hot one")
+	f.StringVar(&d.order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
+	f.Uint64Var(&d.run.Keys, "keys", d.run.Keys, "number of keys")
+	f.Float64Var(&d.run.Skew, "skew", d.run.Skew, "exponent of the zeta law, at least 0 (uniform)")
+	f.IntVar(&d.run.Clients, "clients", d.run.Clients, "number of clients")
+	f.DurationVar(&d.run.Duration, "duration", d.run.Duration, "length of the measured part")
+	f.Uint64Var(&d.run.Seed, "seed", d.run.Seed, "seed of the workload")
+	f.IntVar(&d.hot, "hot", 10, "how many of the hottest registers and counters live on the hot shard")
+	f.BoolVar(&d.stay, "stay", false, "keep serving after the workload, until interrupted")
+	return c
+}
+
+func (d *demo) do(ctx context.Context) (err error) {
+	if d.cluster.Order, err = txn.ParseOrder(d.order); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "linchpin-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	d.cluster.Dir, d.cluster.Listen, d.cluster.Version = dir, true, "demo"
+	d.cluster.CacheBytes = 8 << 20
+	for i := range uint64(min(max(d.hot, 0), int(min(d.run.Keys, 1000)))) {
+		d.cluster.HotKeys = append(d.cluster.HotKeys, workload.RegisterKey(prefix, i), workload.CounterKey(prefix, i))
+	}
+	fmt.Fprintf(d.out, "Starting %d nodes with %d shards and a hot shard, which %d keys live on; storage in %s\n",
+		d.cluster.Nodes, d.cluster.Shards, len(d.cluster.HotKeys), dir)
+	c, err := embed.StartCluster(d.cluster)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		err = errors.Join(err, c.Stop(stop))
+	}()
+	for i, addr := range c.Addrs() {
+		fmt.Fprintf(d.out, "  node n%d serves at %s\n", i+1, addr)
+	}
+	if err := d.work(ctx, c); err != nil {
+		return err
+	}
+	if d.stay {
+		fmt.Fprintf(d.out, "\nThe cluster goes on serving. Try:  linchpin get --addr %s zeta/0\nInterrupt to end.\n", c.Addrs()[0])
+		<-ctx.Done()
+	}
+	return nil
+}
+
+// work loads the keys, runs the workload, and reports.
+func (d *demo) work(ctx context.Context, c *embed.Cluster) error {
+	store, err := clientstore.Open(ctx, c.Addrs(), 0)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	fmt.Fprintf(d.out, "Loading %d keys\n", d.run.Keys)
+	begin := time.Now()
+	if _, err := workload.Load(ctx, store, workload.LoadOptions{Keys: d.run.Keys, Prefix: prefix}); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "  took %v\n", time.Since(begin).Round(time.Millisecond))
+	d.run.Progress = func(s workload.Snapshot) { fmt.Fprintln(d.out, "  "+s.String()) }
+	fmt.Fprintf(d.out, "Running %d clients for %v: %d keys a transaction by a zeta law of skew %g\n", d.run.Clients, d.run.Duration, d.run.Ops, d.run.Skew)
+	runner, err := workload.New(store, d.run)
+	if err != nil {
+		return err
+	}
+	syncs := c.Syncs()
+	result, err := runner.Run(ctx)
+	fmt.Fprintln(d.out)
+	if werr := result.WriteText(d.out); werr != nil {
+		return werr
+	}
+	if err != nil {
+		return err
+	}
+	return d.report(c, result, c.Syncs()-syncs)
+}
+
+// report tells what the store itself saw.
+func (d *demo) report(c *embed.Cluster, r *workload.Result, syncs uint64) error {
+	var waits, marks, died uint64
+	var waited time.Duration
+	for i := range d.cluster.Nodes {
+		for _, s := range c.Node(kv.NodeID(i + 1)).Snapshots(0) {
+			waits += s.Locks.Waits
+			waited += time.Duration(s.Locks.WaitNanos)
+			marks += s.Locks.Marks
+			died += s.Locks.Died
+		}
+	}
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	fmt.Fprintf(d.out, "\nInside: %d waits for locks, %v in all; %d marks by older transactions; %d fsyncs, %.1f commits each; %d MiB of memory\n",
+		waits, waited.Round(time.Millisecond), marks+died, syncs, float64(r.All.Committed)/float64(max(syncs, 1)), mem.Sys>>20)
+	keys := c.Backend(1).HotKeys(10)
+	if len(keys) == 0 {
+		fmt.Fprintln(d.out, "No key made anybody wait.")
+		return nil
+	}
+	fmt.Fprintln(d.out, "\nThe keys that caused most waiting:")
+	w := tabwriter.NewWriter(d.out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "  KEY\tSHARD\tWAITS\tWAITED")
+	for _, k := range keys {
+		fmt.Fprintf(w, "  %q\t%v\t%d\t%v\n", k.Key, k.Shard, k.Waits, k.Waited.Round(time.Millisecond))
+	}
+	return w.Flush()
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+func startCommand(s cli.Streams) *cobra.Command {
+	var opt embed.Options
+	var order string
+	var hot []string
+	var cacheMB int64
+	c := &cobra.Command{
+		Use:   "start",
+		Short: "Start a node",
+		Long: `Start a node. A cluster is formed once, by the nodes that --join lists: each is
+started with the same list, itself included, and none serves before all have
+met. From then on every node finds the others again, in whatever order they are
+started. Without --join the node is a cluster of its own.
+
+":PORT" means the loopback address, since there is no encryption and no
+authentication; --insecure allows others.
+
+There is one copy of the data: while a node is down, its shards cannot be
+reached, and the others serve the rest.
+
+An interrupt ends the node cleanly: it admits nothing new and lets what is under
+way end. A second one ends it at once, which loses nothing either.`,
+		Example: `  linchpin start --store /var/lib/linchpin
+
+  linchpin start --store d1 --listen :7001 --join :7001,:7002,:7003
+  linchpin start --store d2 --listen :7002 --join :7001,:7002,:7003
+  linchpin start --store d3 --listen :7003 --join :7001,:7002,:7003`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if opt.Order, err = txn.ParseOrder(order); err != nil {
+				return err
+			}
+			for _, k := range hot {
+				opt.HotKeys = append(opt.HotKeys, []byte(k))
+			}
+			opt.CacheBytes = cacheMB << 20
+			opt.Version = cli.ReadBuild().Version
+			opt.Log = slog.New(slog.NewTextHandler(s.Err, nil))
+			return serve(c.Context(), s, opt)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&opt.Dir, "store", "", "the node's storage `directory` (required)")
+	f.StringVar(&opt.Listen, "listen", ":7070", "`address` for clients and other nodes")
+	f.StringVar(&opt.HTTP, "http", "", "`address` for /metrics, /healthz and /readyz; empty for none")
+	f.StringVar(&opt.Advertise, "advertise", "", "`address` under which other nodes call this one (default: --listen)")
+	f.StringVar(&opt.Join, "join", "", "all first members, this one included: `address,address,...`")
+	f.BoolVar(&opt.Insecure, "insecure", false, "allow addresses beyond the loopback, without encryption or authentication")
+	f.IntVar(&opt.Shards, "shards", 8, "number of shards of a new cluster, besides the hot one; fixed from then on")
+	f.StringArrayVar(&hot, "hot-key", nil, "a `key` that lives on the hot shard of a new cluster (repeatable)")
+	f.StringVar(&order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
+	f.Int64Var(&cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in MiB")
+	f.BoolVar(&opt.UnsafeNoSync, "unsafe-no-sync", false, "answer before anything is on disk: a crash LOSES acknowledged commits; for measuring only")
+	f.DurationVar(&opt.SyncDelay, "delay-fsync", 0, "make every fsync slower by this much; for measuring only")
+	f.DurationVar(&opt.NetDelay, "delay-net", 0, "make every message to another node slower by this much, one way; for measuring only")
+	f.DurationVar(&opt.DrainTimeout, "drain-timeout", 0, "how long a clean stop waits for what is under way (default 10s)")
+	f.SortFlags = false
+	_ = c.MarkFlagRequired("store")
+	return c
+}
+
+// serve runs a node until ctx ends.
+func serve(ctx context.Context, s cli.Streams, opt embed.Options) error {
+	if opt.UnsafeNoSync {
+		fmt.Fprintln(s.Err, "WARNING: --unsafe-no-sync: commits are acknowledged before they are on disk, and a crash loses them. Use it for measuring only.")
+	}
+	i, err := embed.Start(ctx, opt)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.Out, "linchpin node n%d serves at %s", i.NodeID(), i.Addr())
+	if a := i.HTTPAddr(); a != "" {
+		fmt.Fprintf(s.Out, ", metrics at http://%s/metrics", a)
+	}
+	fmt.Fprintln(s.Out)
+	waitErr := i.Wait(ctx)
+	if err := i.Stop(); err != nil && waitErr == nil {
+		return err
+	}
+	return waitErr
+}

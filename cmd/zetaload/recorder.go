@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/test/history"
+)
+
+// recorder writes the transactions of a run to a history.
+type recorder struct {
+	rec *history.Recorder
+
+	mu      sync.RWMutex // guards clients
+	clients map[int]*history.Client
+}
+
+func newRecorder(rec *history.Recorder) *recorder {
+	return &recorder{rec: rec, clients: map[int]*history.Client{}}
+}
+
+// client gives the source for a client's transactions, made when it first has
+// one.
+func (r *recorder) client(number int) *history.Client {
+	r.mu.RLock()
+	c := r.clients[number]
+	r.mu.RUnlock()
+	if c != nil {
+		return c
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.clients[number] == nil {
+		r.clients[number] = r.rec.Client(number)
+	}
+	return r.clients[number]
+}
+
+// Begin notes that txn is about to be sent.
+func (r *recorder) Begin(txn workload.Txn) func(workload.Reply, workload.Outcome) {
+	// The name is also in the values that the transaction writes.
+	name := fmt.Sprintf("%d.%d", txn.Client, txn.Number)
+	p := r.client(txn.Client).Begin([]byte(name))
+	return func(reply workload.Reply, o workload.Outcome) {
+		if !reply.ID.IsZero() {
+			p.SetID([]byte(name + " " + reply.ID.String()))
+		}
+		for i, op := range txn.Ops {
+			note(p, op, seen(reply, o, i))
+		}
+		switch o {
+		case workload.Committed:
+			p.Commit()
+		case workload.Failed:
+			p.Fail()
+		default:
+			p.Unknown()
+		}
+	}
+}
+
+// seen is what operation i of a committed transaction saw, nil if that is not
+// known. What others saw is provisional and proves nothing.
+func seen(reply workload.Reply, o workload.Outcome, i int) *workload.Seen {
+	if o != workload.Committed || i >= len(reply.Results) {
+		return nil
+	}
+	return &reply.Results[i]
+}
+
+// note records one operation. A read that told nothing is left out.
+func note(p *history.Pending, op workload.Op, saw *workload.Seen) {
+	switch {
+	case op.Kind == workload.Write:
+		p.Write(op.Key, op.Value)
+	case op.Kind == workload.Add:
+		p.Add(op.Key, op.Delta)
+	case saw == nil:
+	case !saw.Found:
+		p.ReadAbsent(op.Key)
+	case saw.IsNumber:
+		p.ReadNumber(op.Key, saw.Number)
+	default:
+		p.Read(op.Key, saw.Value)
+	}
+}

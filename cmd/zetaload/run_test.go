@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/workload/memstore"
+)
+
+func TestARunReportsAsTextAndJSON(t *testing.T) {
+	p, path := newProgram(t, &memstore.Store{}), file(t, "r.json")
+	text := p.ok("run", "--count", "500", "--seed", "42", "--skew", "1.2", "--json", path)
+	require.Contains(t, text, "throughput ")
+	require.Contains(t, text, "\nall                       500        0        0")
+	require.Contains(t, p.err.String(), "seed 42")
+	require.Equal(t, 1, p.closed)
+	r, err := readReport(path)
+	require.NoError(t, err)
+	require.Equal(t, uint64(500), r.All.Committed)
+	require.Equal(t, uint64(42), r.Workload.Seed)
+	require.Equal(t, workload.ThisHost(), r.Host)
+	left, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, left, 1, "no temporary file is left")
+	require.Equal(t, text, p.ok("report", path), "report shows what run showed")
+}
+
+func TestJSONCanGoToTheOutput(t *testing.T) {
+	p := newProgram(t, &memstore.Store{})
+	var r workload.Result
+	require.NoError(t, json.Unmarshal([]byte(p.ok("run", "--count", "5", "--json", "-")), &r))
+	require.Equal(t, uint64(5), r.All.Committed)
+}
+
+// every flag that decides what is run.
+var everyFlag = []string{"run", "--addr", "a:1,b:2", "--connections", "3", "--keys", "77", "--skew", "1.25", "--shuffle",
+	"--move-hot-every", "1h0m0s", "--prefix", "it's/", "--ops", "3", "--read-only", "1", "--write-only", "2", "--rmw", "0.5",
+	"--incr", "1", "--value-size", "50", "--clients", "2", "--count", "60", "--duration", "1m0s", "--timeout", "3s",
+	"--seed", "18446744073709551615"}
+
+// words splits a command line as a shell does, for what quote makes.
+func words(line string) (all []string) {
+	line = strings.ReplaceAll(line, `'\''`, "\x00")
+	for i, part := range strings.Split(line, "'") {
+		part = strings.ReplaceAll(part, "\x00", "'")
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
+}
+
+func TestTheReportEndsWithTheCommandThatRepeatsTheRun(t *testing.T) {
+	// The transactions with what they write, without the tag of the run.
+	ran := func(args []string) (repeat string, all map[string]int, to target) {
+		all = map[string]int{}
+		p := newProgram(t, nil)
+		s := &memstore.Store{Before: func(_ context.Context, _ uint64, ops []workload.Op) (workload.Reply, error) {
+			line := ""
+			for _, o := range ops {
+				line += string(o.Key) + string(o.Value[min(len(o.Value), len("tag---")):])
+			}
+			p.err.mu.Lock()
+			defer p.err.mu.Unlock()
+			all[line]++
+			return workload.Reply{}, nil
+		}}
+		p.store = s
+		lines := strings.Split(strings.TrimSpace(p.ok(args...)), "\n")
+		last := lines[len(lines)-1]
+		require.True(t, strings.HasPrefix(last, "repeat with  zetaload run "), last)
+		return strings.TrimPrefix(last, "repeat with  zetaload "), all, p.to
+	}
+	for _, args := range [][]string{everyFlag, {"run", "--count", "100"}} {
+		repeat, first, to := ran(args)
+		again, second, toAgain := ran(words(repeat))
+		require.Equal(t, repeat, again)
+		require.Equal(t, first, second)
+		require.Equal(t, to, toAgain)
+	}
+}
+
+func TestQuotedWordsAreReadBack(t *testing.T) {
+	for _, w := range []string{"", "plain", "two words", "it's", "'", "a'b'c", "$x", "zeta/"} {
+		require.Equal(t, []string{w}, words(quote(w)), "%q", w)
+	}
+}
+
+func TestSharesThatAreNotGivenAreNone(t *testing.T) {
+	p := newProgram(t, &memstore.Store{})
+	require.Contains(t, p.ok("run", "--count", "20", "--incr", "2", "--read-only", "6"),
+		"75% read-only, 0% write-only, 0% read-modify-write, 25% increment")
+	require.Contains(t, p.ok("run", "--count", "20"),
+		"50% read-only, 10% write-only, 30% read-modify-write, 10% increment")
+}
+
+func TestBadCommandLinesExitWithTwo(t *testing.T) {
+	p := newProgram(t, &memstore.Store{})
+	for _, c := range []struct{ args, says string }{
+		{"run --skew -1", "skew -1"},
+		{"run --skew NaN", "skew NaN"},
+		{"run --keys 0", "--keys must be above 0"},
+		{"run --keys 2000000000", "2000000000 keys"},
+		{"run --timeout 0", "--timeout must be above 0"},
+		{"run --duration 0", "--duration 0 needs a --count"},
+		{"run --rmw 0", "are 0"},
+		{"run --clients x", "invalid argument"},
+		{"run --nosuch", "unknown flag"},
+		{"run surplus", "unknown command"},
+		{"run --addr=", "no address"},
+		{"run --connections -1", "--connections -1"},
+		{"run --history /nonexistent/h.bin", "--history"},
+		{"run --json /nonexistent/r.json", "--json"},
+		{"load --batch 0", "--batch must be above 0"},
+		{"load --from 5 --keys 4", "no key 5"},
+		{"load --value-size 8", "values of 8 bytes"},
+		{"check", "accepts 1 arg"},
+		{"check a b", "accepts 1 arg"},
+		{"report", "at least 1 arg"},
+		{"nosuch", "unknown command"},
+	} {
+		require.Equal(t, exitUsage, p.run(strings.Fields(c.args)...), c.args)
+		require.Contains(t, p.err.String(), c.says, c.args)
+		require.Empty(t, p.out.String(), c.args)
+	}
+	require.Zero(t, p.closed, "nothing was opened")
+}
+
+func TestARunInWhichNothingCommitsFailsAndReports(t *testing.T) {
+	p := newProgram(t, refusing(kv.KindUnavailable))
+	require.Equal(t, exitFailed, p.run("run", "--count", "10", "--clients", "2"))
+	require.Contains(t, p.out.String(), "Unavailable                10")
+	require.Contains(t, p.err.String(), "not one transaction")
+	require.Equal(t, 1, p.closed)
+}
+
+func TestAClusterThatCannotBeReachedIsAFailure(t *testing.T) {
+	p, path := newProgram(t, nil), file(t, "r.json")
+	p.openErr = errors.New("no node can be reached")
+	require.Equal(t, exitFailed, p.run("run", "--json", path))
+	require.Contains(t, p.err.String(), "no node can be reached")
+	require.NoFileExists(t, path)
+	require.Equal(t, exitFailed, p.run("load"))
+}
+
+func TestAnInterruptedRunReportsWhatItDid(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &memstore.Store{Before: func(_ context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
+		if n == 200 {
+			cancel()
+		}
+		return workload.Reply{}, nil
+	}}
+	p, path := newProgram(t, s), file(t, "h.bin")
+	require.Equal(t, exitOK, p.runUntil(ctx, "run", "--duration", "1h", "--clients", "3", "--history", path))
+	require.Contains(t, p.out.String(), "interrupted")
+	require.Contains(t, p.out.String(), "repeat with")
+	p.ok("check", path)
+}
+
+func TestProgressOnATerminalChangesOneLine(t *testing.T) {
+	p := newProgram(t, &memstore.Store{})
+	p.terminal = true
+	p.ok("run", "--count", "50")
+	require.Contains(t, p.err.String(), clearLine)
+	require.Contains(t, p.err.String(), "committed 50")
+	require.True(t, strings.HasSuffix(p.err.String(), "\n"), "the cursor is left on a new line")
+	p.terminal = false
+	p.ok("run", "--count", "50")
+	require.NotContains(t, p.err.String(), "committed", "nobody looks")
+	p.ok("run", "--count", "50", "--progress")
+	require.Contains(t, p.err.String(), "committed 50")
+	require.NotContains(t, p.err.String(), clearLine)
+}
+
+func TestHelpTellsTheExitCodes(t *testing.T) {
+	p := newProgram(t, nil)
+	require.Contains(t, p.ok(), "Exit codes")
+	require.Contains(t, p.ok("run", "--help"), "--move-hot-every")
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+func getCommand() *cobra.Command {
+	var f flags
+	var raw bool
+	cmd := &cobra.Command{
+		Use:   "get KEY",
+		Short: "Print what a key holds",
+		Long: `Print the value of a key: text as it is, anything else as a quoted string with
+escapes, a counter as a number. With --raw the bytes of the value come out
+exactly as they are stored, without a newline. With --output json there are the
+type and the version too.
+
+If the key does not exist, nothing is printed and the exit code is 1.`,
+		Example: `  linchpin get greeting
+  linchpin get --raw picture > picture.png
+  linchpin get --output json greeting`,
+		Args: arguments(1, 1),
+	}
+	f.addTo(cmd, true)
+	cmd.Flags().BoolVar(&raw, "raw", false, "write the bytes of the value as they are")
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		key, err := s.bytes(args[0])
+		if err != nil {
+			return err
+		}
+		out, err := s.db.Execute(ctx, client.Get(key))
+		if err != nil {
+			return err
+		}
+		return s.printGot(key, &out.Results[0], raw)
+	})
+	return cmd
+}
+
+func (s *session) printGot(key []byte, r *client.Result, raw bool) error {
+	missing := &kv.Error{Kind: kv.KindNotFound, Text: "the key does not exist", Key: key, Op: -1}
+	if s.json {
+		it := s.keyItem(key)
+		if it.Found = &r.Found; r.Found {
+			it = it.holding(s.printer, r.Type, r.Value, r.Number, r.Version)
+		}
+		if err := s.object(it); err != nil || r.Found {
+			return err
+		}
+		return &quietError{ExitNotFound}
+	}
+	switch {
+	case !r.Found:
+		return missing
+	case raw && r.Type == client.Register:
+		_, err := s.out.Write(r.Value)
+		return err
+	}
+	return s.printf("%s\n", s.value(r.Type, r.Value, r.Number))
+}

@@ -1,0 +1,128 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/server/servertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// node is a store that answers as a cluster of one, unless a test replaces
+// what it answers.
+type node struct {
+	*servertest.Store
+	addr   string
+	submit atomic.Pointer[func(gateway.Request, func(gateway.Response))]
+	// status, shards and hot are answered instead of the store's if set.
+	status func() server.Status
+	shards []server.ShardStatus
+	hot    []server.HotKey
+}
+
+func (n *node) Submit(req gateway.Request, done func(gateway.Response)) {
+	if fn := n.submit.Load(); fn != nil {
+		(*fn)(req, done)
+		return
+	}
+	n.Store.Submit(req, done)
+}
+
+func (n *node) Status() server.Status {
+	if n.status != nil {
+		return n.status()
+	}
+	return n.Store.Status()
+}
+
+func (n *node) Shards() []server.ShardStatus {
+	if n.shards != nil {
+		return n.shards
+	}
+	return n.Store.Shards()
+}
+
+func (n *node) HotKeys(limit int) []server.HotKey { return n.hot[:min(limit, len(n.hot))] }
+
+// start serves a node at a free port.
+func start(t *testing.T) *node {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	n := &node{Store: servertest.New(), addr: lis.Addr().String()}
+	srv, err := server.New(n, server.Options{GRPC: []grpc.ServerOption{grpc.WaitForHandlers(true)}})
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(lis) }()
+	t.Cleanup(func() {
+		srv.Stop()
+		require.NoError(t, <-done)
+	})
+	return n
+}
+
+// ran is what a command did.
+type ran struct {
+	code      int
+	out, errs string
+}
+
+// run runs a command with nothing on standard input.
+func (n *node) run(t *testing.T, args ...string) ran {
+	t.Helper()
+	return n.runWith(t, "", args...)
+}
+
+func (n *node) runWith(t *testing.T, in string, args ...string) ran {
+	t.Helper()
+	// Flags come first, because of the arguments that begin with a minus sign.
+	return run(t, in, append([]string{args[0], "--addr", n.addr}, args[1:]...)...)
+}
+
+func run(t *testing.T, in string, args ...string) ran {
+	t.Helper()
+	var out, errs bytes.Buffer
+	root := cli.New(cli.Streams{In: strings.NewReader(in), Out: &out, Err: &errs})
+	code := cli.Main(context.Background(), root, args)
+	return ran{code, out.String(), errs.String()}
+}
+
+// ok holds that a command succeeded, and gives what it printed.
+func (r ran) ok(t *testing.T) string {
+	t.Helper()
+	require.Equal(t, 0, r.code, "%s%s", r.out, r.errs)
+	require.Empty(t, r.errs)
+	return r.out
+}
+
+// fails holds that a command failed with a code and a message.
+func (r ran) fails(t *testing.T, code int, message string) {
+	t.Helper()
+	require.Equal(t, code, r.code, "%s%s", r.out, r.errs)
+	require.Empty(t, r.out)
+	require.Contains(t, r.errs, message)
+}
+
+// objects reads one JSON object a line.
+func objects(t *testing.T, s string) (os []map[string]any) {
+	t.Helper()
+	for line := range strings.Lines(s) {
+		var o map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &o), line)
+		os = append(os, o)
+	}
+	return os
+}

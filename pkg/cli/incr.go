@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+)
+
+func incrCommand() *cobra.Command {
+	var f flags
+	var blind bool
+	cmd := &cobra.Command{
+		Use:   "incr KEY [DELTA]",
+		Short: "Add to a counter and print the sum",
+		Long: `Add DELTA, or 1, to a counter and print the sum. A key that does not exist
+becomes a counter. A negative DELTA would look like a flag; put two minus signs
+in front: "linchpin incr -- stock -1".
+
+With --blind the sum is not printed. Additions that tell no sum do not wait for
+each other, so that any number of clients can count on the same key at once.`,
+		Example: `  linchpin incr visits
+  linchpin incr visits 10 --blind
+  linchpin incr -- stock -1`,
+		Args: arguments(1, 2),
+	}
+	f.addTo(cmd, true)
+	cmd.Flags().BoolVar(&blind, "blind", false, "do not ask for the sum")
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		key, err := s.bytes(args[0])
+		if err != nil {
+			return err
+		}
+		delta := int64(1)
+		if len(args) == 2 {
+			if delta, err = strconv.ParseInt(args[1], 10, 64); err != nil {
+				return usagef(cmd, "%q is not a number of 64 bits", args[1])
+			}
+		}
+		op := client.AddGet(key, delta)
+		if blind {
+			op = client.Add(key, delta)
+		}
+		out, err := s.db.Execute(ctx, op)
+		if err != nil {
+			return err
+		}
+		return s.printSum(key, out, blind)
+	})
+	return cmd
+}
+
+func (s *session) printSum(key []byte, out *client.Outcome, blind bool) error {
+	switch {
+	case out.ResultsLost:
+		return s.resultsLost(out, "the sum is")
+	case s.json && blind:
+		return s.object(s.keyItem(key))
+	case blind:
+		return nil
+	}
+	r := &out.Results[0]
+	if s.json {
+		return s.object(s.keyItem(key).holding(s.printer, client.Counter, nil, r.Number, r.Version))
+	}
+	return s.printf("%d\n", r.Number)
+}

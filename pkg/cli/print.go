@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// printer writes answers in the format that was asked for.
+type printer struct {
+	out  io.Writer
+	json bool
+	hex  bool
+}
+
+// text shows bytes so that they can be told apart: as they are if they are
+// printable UTF-8 that neither begins with a double quote nor has a space at
+// an end, and else as a quoted Go string. With --hex all are hexadecimal.
+func (p *printer) text(b []byte) string {
+	if p.hex {
+		return hex.EncodeToString(b)
+	}
+	s := string(b)
+	if s == "" || s[0] == '"' || strings.TrimSpace(s) != s || !printable(s) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+func printable(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// value shows what a key holds.
+func (p *printer) value(t client.Type, value []byte, number int64) string {
+	if t == client.Counter {
+		return strconv.FormatInt(number, 10)
+	}
+	return p.text(value)
+}
+
+func (p *printer) printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(p.out, format, args...)
+	return err
+}
+
+// object writes one JSON object on a line.
+func (p *printer) object(v any) error {
+	e := json.NewEncoder(p.out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// table writes rows in columns.
+type table struct{ w *tabwriter.Writer }
+
+func (p *printer) table(head ...string) *table {
+	t := &table{tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)}
+	if len(head) > 0 {
+		t.row(head...)
+	}
+	return t
+}
+
+func (t *table) row(cells ...string) { fmt.Fprintln(t.w, strings.Join(cells, "\t")) }
+
+// flush writes what has been kept back to find the widths; the next rows find
+// their own.
+func (t *table) flush() error { return t.w.Flush() }
+
+// item is a key and what it holds, as JSON. Bytes that are no valid UTF-8
+// stand in hexadecimal in the fields that end in _hex.
+type item struct {
+	Key      *string `json:"key,omitempty"`
+	KeyHex   *string `json:"key_hex,omitempty"`
+	Found    *bool   `json:"found,omitempty"`
+	Type     string  `json:"type,omitempty"`
+	Value    *string `json:"value,omitempty"`
+	ValueHex *string `json:"value_hex,omitempty"`
+	Number   *int64  `json:"number,omitempty"`
+	Version  string  `json:"version,omitempty"`
+}
+
+// jsonBytes gives b for one of two fields.
+func (p *printer) jsonBytes(b []byte) (text, inHex *string) {
+	s := string(b)
+	if p.hex || !utf8.ValidString(s) {
+		s = hex.EncodeToString(b)
+		return nil, &s
+	}
+	return &s, nil
+}
+
+func (p *printer) keyItem(key []byte) (it item) {
+	it.Key, it.KeyHex = p.jsonBytes(key)
+	return it
+}
+
+// holding adds what the key holds.
+func (it item) holding(p *printer, t client.Type, value []byte, number int64, v kv.Version) item {
+	it.Type = t.String()
+	if t == client.Counter {
+		it.Number = &number
+	} else {
+		it.Value, it.ValueHex = p.jsonBytes(value)
+	}
+	it.Version = shownVersion(v)
+	return it
+}
+
+// shownVersion is empty for what has no version yet: an addition gets its
+// version when it becomes visible, and answers may come before.
+func shownVersion(v kv.Version) string {
+	if v.IsZero() {
+		return ""
+	}
+	return v.String()
+}
+
+func (p *printer) pairItem(pr *client.Pair) item {
+	return p.keyItem(pr.Key).holding(p, pr.Type, pr.Value, pr.Number, pr.Version)
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// putFlags are the conditions, of which there can be one.
+type putFlags struct {
+	ifAbsent, ifExists bool
+	ifValue, ifVersion string
+}
+
+func putCommand() *cobra.Command {
+	var f flags
+	var c putFlags
+	cmd := &cobra.Command{
+		Use:   "put KEY VALUE",
+		Short: "Set a key to a value",
+		Long: `Set a key to a value and print the version that this makes. If VALUE is a single
+minus sign the value is read from standard input, every byte of it.
+
+With one of the --if flags the key is only set if that holds; else nothing
+changes, the exit code is 3, and the message tells what the key holds. Versions
+are those that put and "get --output json" print.`,
+		Example: `  linchpin put greeting hello
+  linchpin put picture - < picture.png
+  linchpin put leader node-2 --if-value node-1`,
+		Args: arguments(2, 2),
+	}
+	f.addTo(cmd, true)
+	fs := cmd.Flags()
+	fs.BoolVar(&c.ifAbsent, "if-absent", false, "only if the key does not exist")
+	fs.BoolVar(&c.ifExists, "if-exists", false, "only if the key exists")
+	fs.StringVar(&c.ifValue, "if-value", "", "only if the key has this value")
+	fs.StringVar(&c.ifVersion, "if-version", "", "only if the key's value is of this version, as in 0.3.1742")
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		op, err := s.putOp(&c, args)
+		if err != nil {
+			return err
+		}
+		out, err := s.db.Execute(ctx, op)
+		if err != nil {
+			return err
+		}
+		return s.printWritten(out)
+	})
+	return cmd
+}
+
+func (s *session) putOp(c *putFlags, args []string) (op client.Op, err error) {
+	given := 0
+	for _, name := range []string{"if-absent", "if-exists", "if-value", "if-version"} {
+		if s.cmd.Flags().Changed(name) {
+			given++
+		}
+	}
+	if given > 1 {
+		return op, usagef(s.cmd, "put takes one condition, there are %d", given)
+	}
+	key, err := s.bytes(args[0])
+	if err != nil {
+		return op, err
+	}
+	value, err := s.valueArgument(args[1])
+	if err != nil {
+		return op, err
+	}
+	op = client.Put(key, value)
+	switch fs := s.cmd.Flags(); {
+	case c.ifAbsent:
+		op = op.IfAbsent()
+	case c.ifExists:
+		op = op.IfExists()
+	case fs.Changed("if-value"):
+		old, err := s.bytes(c.ifValue)
+		if err != nil {
+			return op, err
+		}
+		op = op.IfValue(old)
+	case fs.Changed("if-version"):
+		v, err := kv.ParseVersion(c.ifVersion)
+		if err != nil {
+			return op, usagef(s.cmd, "--if-version is %q, want MOVES.SHARD.WRITE as in 0.3.1742", c.ifVersion)
+		}
+		op = op.IfVersion(v)
+	}
+	return op, nil
+}
+
+// valueArgument reads a value from the command line, or from standard input,
+// of which it takes no more than it needs to see that a value is too long.
+func (s *session) valueArgument(arg string) ([]byte, error) {
+	if arg != "-" {
+		return s.bytes(arg)
+	}
+	b, err := io.ReadAll(io.LimitReader(s.cmd.InOrStdin(), 2*kv.MaxValueBytes+2))
+	if err != nil || !s.flags.hex {
+		return b, err
+	}
+	return s.bytes(string(b))
+}
+
+// printWritten tells the version of a single write.
+func (s *session) printWritten(out *client.Outcome) error {
+	if out.ResultsLost {
+		return s.resultsLost(out, "the version is")
+	}
+	v := out.Results[0].Version.String()
+	if s.json {
+		return s.object(map[string]any{"version": v, "txn_id": out.ID.String()})
+	}
+	return s.printf("version %s\n", v)
+}

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// New makes the root command with all commands that talk to a cluster.
+func New(s Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "linchpin",
+		Short: "A distributed, transactional key-value store that does not mind contention",
+		Long: `linchpin is a distributed, transactional key-value store for skewed work.
+
+Start a cluster with "linchpin start", or have a look with "linchpin demo". The
+other commands talk to a running node, by default the one at 127.0.0.1:7070:
+
+  linchpin put greeting hello
+  linchpin get greeting
+  linchpin txn 'require greeting exists; incr visits; get greeting'
+
+Each command has more to say with --help.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		// Cobra's own check of unknown commands would not count as usage.
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			text := fmt.Sprintf("there is no command %q", args[0])
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				text += "; did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return &UsageError{Text: text, Command: cmd.CommandPath()}
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &UsageError{Text: err.Error(), Command: cmd.CommandPath()}
+	})
+	root.AddCommand(getCommand(), putCommand(), delCommand(), scanCommand(), incrCommand(), txnCommand(),
+		outcomeCommand(), statusCommand(), shardsCommand(), hotCommand(), versionCommand())
+	return root
+}
+
+// Main runs a command line and returns the exit code. Errors are told on the
+// root's standard error.
+func Main(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return ExitOK
+	}
+	format := ""
+	if f := cmd.Flags().Lookup("output"); f != nil {
+		format = f.Value.String()
+	}
+	tell(root.ErrOrStderr(), err, format == formatJSON)
+	return ExitCode(err)
+}
+
+// tell writes an error for people, or as one JSON object.
+func tell(w io.Writer, err error, asJSON bool) {
+	if quiet := (*quietError)(nil); errors.As(err, &quiet) {
+		return
+	}
+	text, hint := describe(err)
+	if asJSON {
+		o := map[string]any{"error": text, "kind": kindOf(err), "exit_code": ExitCode(err)}
+		if hint != "" {
+			o["hint"] = hint
+		}
+		if e, ok := errors.AsType[*client.Error](err); ok && !e.ID.IsZero() {
+			o["txn_id"] = e.ID.String()
+		}
+		_ = json.NewEncoder(w).Encode(o) // there is nowhere to tell of a failure
+		return
+	}
+	fmt.Fprintln(w, "linchpin:", text)
+	if hint != "" {
+		fmt.Fprintln(w, "hint:", hint)
+	}
+}
+
+// describe parts an error into what happened and what to do.
+func describe(err error) (text, hint string) {
+	if u, ok := errors.AsType[*UsageError](err); ok {
+		return u.Text, fmt.Sprintf("see: %s --help", u.Command)
+	}
+	if e, ok := errors.AsType[*client.Error](err); ok {
+		hint = e.Hint
+	} else if e, ok := errors.AsType[*kv.Error](err); ok {
+		hint = e.Hint
+	}
+	// Errors end in their hint; here it gets a line of its own.
+	return strings.TrimSuffix(err.Error(), "; "+hint), hint
+}
+
+func kindOf(err error) string {
+	if _, ok := errors.AsType[*UsageError](err); ok {
+		return "Usage"
+	}
+	return kv.KindOf(err).String()
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+)
+
+// tableRows is after how many rows of a table the widths are found anew. A
+// scan can be long, and its rows are not kept.
+const tableRows = 200
+
+func scanCommand() *cobra.Command {
+	var f flags
+	var prefix string
+	var limit int
+	var keysOnly bool
+	cmd := &cobra.Command{
+		Use:   "scan [START [END]]",
+		Short: "List keys in order",
+		Long: `List the keys from START up to but without END, in the order of their bytes, with
+what they hold. Without END to the last key, without START from the first. All is
+as it was at one moment after the command was started.
+
+Keys and values are shown as "linchpin get" shows them.`,
+		Example: `  linchpin scan
+  linchpin scan user:100 user:200 --limit 20
+  linchpin scan --prefix user: --output json`,
+		Args: arguments(0, 2),
+	}
+	f.addTo(cmd, true)
+	fs := cmd.Flags()
+	fs.StringVar(&prefix, "prefix", "", "list the keys that begin with this instead")
+	fs.IntVar(&limit, "limit", 0, "stop after so many keys; 0 is all")
+	fs.BoolVar(&keysOnly, "keys-only", false, "show no values")
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		if limit < 0 {
+			return usagef(cmd, "--limit is %d, want 0 or more", limit)
+		}
+		if fs.Changed("prefix") && len(args) > 0 {
+			return usagef(cmd, "--prefix and START do not go together")
+		}
+		start, end, err := s.bounds(args, prefix)
+		if err != nil {
+			return err
+		}
+		return s.printScan(ctx, start, end, limit, keysOnly)
+	})
+	return cmd
+}
+
+// bounds gives the range that the command line asks for.
+func (s *session) bounds(args []string, prefix string) (start, end []byte, err error) {
+	if prefix != "" {
+		start, err = s.bytes(prefix)
+		return start, afterPrefix(start), err
+	}
+	if len(args) > 0 {
+		if start, err = s.bytes(args[0]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(args) > 1 {
+		end, err = s.bytes(args[1])
+	}
+	return start, end, err
+}
+
+// afterPrefix is the least key that is greater than all that begin with p;
+// nil if there is none.
+func afterPrefix(p []byte) []byte {
+	end := append([]byte(nil), p...)
+	for len(end) > 0 {
+		if end[len(end)-1]++; end[len(end)-1] != 0 {
+			return end
+		}
+		end = end[:len(end)-1]
+	}
+	return nil
+}
+
+func (s *session) printScan(ctx context.Context, start, end []byte, limit int, keysOnly bool) error {
+	var t *table
+	n := 0
+	for p, err := range s.db.Scan(ctx, start, end, client.ScanOptions{Limit: limit}) {
+		if err != nil {
+			return s.afterRows(t, err)
+		}
+		if n++; s.json {
+			it := s.keyItem(p.Key)
+			if !keysOnly {
+				it = s.pairItem(&p)
+			}
+			if err := s.object(it); err != nil {
+				return err
+			}
+			continue
+		}
+		switch {
+		case t == nil && keysOnly:
+			t = s.table()
+		case t == nil:
+			t = s.table("KEY", "TYPE", "VALUE", "VERSION")
+		}
+		if keysOnly {
+			t.row(s.text(p.Key))
+		} else {
+			t.row(s.text(p.Key), p.Type.String(), s.value(p.Type, p.Value, p.Number), p.Version.String())
+		}
+		if n%tableRows == 0 {
+			if err := t.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return s.afterRows(t, nil)
+}
+
+// afterRows writes what a table has kept back, also before an error.
+func (s *session) afterRows(t *table, err error) error {
+	if t != nil {
+		if e := t.flush(); err == nil {
+			return e
+		}
+	}
+	return err
+}

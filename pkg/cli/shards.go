@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+func shardsCommand() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "shards",
+		Short: "Show the shards and what they are doing",
+		Long: `Show each shard of the cluster: where it lives, how often it was started
+(INCARNATION), how many transactions have become visible on it (INDEX), how many
+keys it has in memory, how many requests wait for a lock, how many transactions
+are prepared and undecided, how many decisions it keeps for enquiries, and how
+long its steps take on average.
+
+Every node knows its own shards, so all of them are asked. The shards of a node
+that cannot be reached are shown without numbers.`,
+		Example: `  linchpin shards`,
+		Args:    arguments(0, 0),
+	}
+	f.addTo(cmd, false)
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
+		rows := make(map[uint32]shardRow)
+		err := s.askEach(ctx, func(ctx context.Context, db *client.DB, node uint32) error {
+			answer, err := db.Shards(ctx)
+			if err != nil {
+				return err
+			}
+			for _, sh := range answer.Shards {
+				if own := sh.NodeId == node; own || !rows[sh.Shard].own {
+					rows[sh.Shard] = shardRow{sh, own}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return s.printShards(slices.SortedFunc(maps.Values(rows), func(a, b shardRow) int { return cmp.Compare(a.sh.Shard, b.sh.Shard) }))
+	})
+	return cmd
+}
+
+// shardRow is a shard as some node sees it; own if that node has it.
+type shardRow struct {
+	sh  pb.ShardStatus
+	own bool
+}
+
+func (r *shardRow) state() string {
+	if r.own || r.sh.Up {
+		return "up"
+	}
+	return "down"
+}
+
+// stepTime is the mean time of a step.
+func (r *shardRow) stepTime() time.Duration {
+	return time.Duration(r.sh.StepTimeUs) * time.Microsecond / time.Duration(max(r.sh.Steps, 1))
+}
+
+func (s *session) printShards(rows []shardRow) error {
+	if s.json {
+		for i := range rows {
+			if err := s.object(shardObject(&rows[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := s.table("SHARD", "NODE", "STATE", "INCARNATION", "INDEX", "KEYS", "WAITING", "INTENTS", "RECORDS", "STEP")
+	for i := range rows {
+		r := &rows[i]
+		name := fmt.Sprintf("s%d", r.sh.Shard)
+		if r.sh.Hot {
+			name += " hot"
+		}
+		cells := []string{name, fmt.Sprintf("n%d", r.sh.NodeId), r.state(), "-", "-", "-", "-", "-", "-", "-"}
+		if r.own {
+			for i, n := range []uint64{r.sh.Incarnation, r.sh.Index, r.sh.KeysInMemory, r.sh.Waiting, r.sh.Intents, r.sh.Records} {
+				cells[3+i] = fmt.Sprint(n)
+			}
+			cells[9] = r.stepTime().String()
+		}
+		t.row(cells...)
+	}
+	return t.flush()
+}
+
+// shardAnswer is a shard as JSON; numbers are only there if its node answered.
+type shardAnswer struct {
+	Shard uint32 `json:"shard"`
+	Node  uint32 `json:"node"`
+	Hot   bool   `json:"hot"`
+	Up    bool   `json:"up"`
+	*shardNumbers
+}
+
+type shardNumbers struct {
+	Incarnation  uint64 `json:"incarnation"`
+	Index        uint64 `json:"index"`
+	KeysInMemory uint64 `json:"keys_in_memory"`
+	Waiting      uint64 `json:"waiting"`
+	Intents      uint64 `json:"intents"`
+	Records      uint64 `json:"records"`
+	Steps        uint64 `json:"steps"`
+	StepTimeUs   uint64 `json:"step_time_us"`
+}
+
+func shardObject(r *shardRow) shardAnswer {
+	a := shardAnswer{Shard: r.sh.Shard, Node: r.sh.NodeId, Hot: r.sh.Hot, Up: r.own || r.sh.Up}
+	if r.own {
+		a.shardNumbers = &shardNumbers{r.sh.Incarnation, r.sh.Index, r.sh.KeysInMemory, r.sh.Waiting,
+			r.sh.Intents, r.sh.Records, r.sh.Steps, r.sh.StepTimeUs}
+	}
+	return a
+}

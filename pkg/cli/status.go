@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+func statusCommand() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show a node and the members it sees",
+		Long: `Show which node answers, whether it serves, and which members of the cluster it
+sees. A member that is down takes its shards with it; the others go on.`,
+		Example: `  linchpin status --addr 10.0.0.1:7070,10.0.0.2:7070`,
+		Args:    arguments(0, 0),
+	}
+	f.addTo(cmd, false)
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
+		st, err := s.db.Status(ctx)
+		if err != nil {
+			return err
+		}
+		if s.json {
+			return s.object(statusObject(st))
+		}
+		return s.printStatus(st)
+	})
+	return cmd
+}
+
+// statusAnswer is a node's status as JSON.
+type statusAnswer struct {
+	Node     uint32         `json:"node"`
+	Cluster  string         `json:"cluster"`
+	Version  string         `json:"version"`
+	Ready    bool           `json:"ready"`
+	UptimeMs uint64         `json:"uptime_ms"`
+	Shards   uint32         `json:"shards"`
+	HotShard uint32         `json:"hot_shard"`
+	Members  []memberAnswer `json:"members"`
+}
+
+type memberAnswer struct {
+	Node    uint32 `json:"node"`
+	Address string `json:"address"`
+	Up      bool   `json:"up"`
+}
+
+func statusObject(st *pb.StatusResponse) *statusAnswer {
+	a := &statusAnswer{Node: st.NodeId, Cluster: st.ClusterId, Version: st.Version, Ready: st.Ready,
+		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Members: []memberAnswer{}}
+	for i := range st.Members {
+		m := &st.Members[i]
+		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self})
+	}
+	return a
+}
+
+func (s *session) printStatus(st *pb.StatusResponse) error {
+	ready := "serving"
+	if !st.Ready {
+		ready = "waiting for the other members"
+	}
+	up := (time.Duration(st.UptimeMs) * time.Millisecond).Round(time.Second)
+	if err := s.printf("node n%d of cluster %s, %s for %v, version %s, %d shards (hot: s%d)\n\n",
+		st.NodeId, st.ClusterId, ready, up, st.Version, st.Shards, st.HotShard); err != nil {
+		return err
+	}
+	t := s.table("MEMBER", "ADDRESS", "STATE")
+	for i := range st.Members {
+		m := &st.Members[i]
+		state := "down"
+		switch {
+		case m.Self:
+			state = "up (answers)"
+		case m.Up:
+			state = "up"
+		}
+		t.row(fmt.Sprintf("n%d", m.NodeId), m.Address, state)
+	}
+	return t.flush()
+}

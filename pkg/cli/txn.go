@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// maxScript bounds the text of a transaction: the largest one in quotes and
+// with every byte escaped, and its verbs.
+const maxScript = 5 * kv.MaxTxnBytes
+
+func txnCommand() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "txn [OPERATION...]",
+		Short: "Run several operations as one transaction",
+		Long: `Run operations as one transaction: in order, all of them or none, and as if
+nothing else happened at the same time. There is one operation a line, or several
+with semicolons in between; each argument is a line. Without arguments, or with a
+single minus sign, the lines are read from standard input.
+
+  get KEY [for update]               read a key
+  put KEY VALUE [if CONDITION]       set a key
+  del KEY [if CONDITION]             remove a key (not: if absent)
+  require KEY CONDITION              change nothing, but insist on it
+  incr KEY [N]                       add N, or 1, to a counter; tell the sum
+  add KEY N                          add N to a counter; do not tell the sum
+  scan START END [limit N]           read the keys from START to before END
+  delrange START END                 remove the keys from START to before END
+
+A CONDITION is one of: exists, absent, value V (or: = V), version V. If one does
+not hold, nothing is applied and the exit code is 3. An END of "" is after the
+last key. From a # on that begins a word, a line is a comment.
+
+Words with spaces, semicolons, double quotes or bytes that are not text are put
+in double quotes, with the escapes of Go: \n \t \" \\ \xff \u00e9. With --hex the
+answer is in hexadecimal; the operations are still written as above.`,
+		Example: `  linchpin txn 'require alice exists; add alice -5; add bob 5'
+  linchpin txn 'get "order 17" for update' 'put "order 17" shipped if value packed'
+  linchpin txn < transfer.txn`,
+		Args: arguments(0, -1),
+	}
+	f.addTo(cmd, true)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		// A script with a mistake needs no server.
+		statements, err := readScript(cmd, args)
+		if err != nil {
+			return err
+		}
+		return connected(&f, func(ctx context.Context, s *session, _ []string) error {
+			return s.runScript(ctx, statements)
+		})(cmd, args)
+	}
+	return cmd
+}
+
+func readScript(cmd *cobra.Command, args []string) ([]txnlang.Statement, error) {
+	script := strings.Join(args, "\n")
+	if len(args) == 0 || (len(args) == 1 && args[0] == "-") {
+		b, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxScript+1))
+		if err != nil {
+			return nil, err
+		}
+		if len(b) > maxScript {
+			return nil, usagef(cmd, "the text of the transaction is longer than %d bytes", maxScript)
+		}
+		script = string(b)
+	}
+	statements, err := txnlang.Parse(script)
+	if err == nil && len(statements) == 0 {
+		err = usagef(cmd, "the transaction has no operations")
+	}
+	return statements, err
+}
+
+func (s *session) runScript(ctx context.Context, statements []txnlang.Statement) error {
+	ops := make([]client.Op, len(statements))
+	for i := range statements {
+		ops[i] = statements[i].Op
+	}
+	out, err := s.db.Execute(ctx, ops...)
+	if err != nil {
+		return located(err, statements)
+	}
+	if s.json {
+		return s.object(s.txnObject(out, statements))
+	}
+	return s.printTxn(out, statements)
+}
+
+// located adds to an error which line of the script it is about.
+func located(err error, statements []txnlang.Statement) error {
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok || e.Op < 0 || e.Op >= len(statements) {
+		return err
+	}
+	st := statements[e.Op]
+	return fmt.Errorf("operation %d, on line %d (%s): %w", e.Op+1, st.Line, shorten(st.Op.String()), err)
+}
+
+// shorten keeps long values out of messages and tables.
+func shorten(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-3]) + "..."
+	}
+	return s
+}
+
+func (s *session) printTxn(out *client.Outcome, statements []txnlang.Statement) error {
+	if out.ResultsLost {
+		return s.resultsLost(out, "the results are")
+	}
+	t := s.table("", "OPERATION", "RESULT", "VERSION")
+	for i := range out.Results {
+		r := &out.Results[i]
+		t.row(fmt.Sprint(i+1), shorten(statements[i].Op.String()), s.resultText(statements[i].Verb, r), shownVersion(r.Version))
+		for j := range r.Pairs {
+			p := &r.Pairs[j]
+			t.row("", "  "+s.text(p.Key), s.value(p.Type, p.Value, p.Number), p.Version.String())
+		}
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if w := out.Receipt.String(); w != "" {
+		if err := s.printf("%s\n", w); err != nil {
+			return err
+		}
+	}
+	return s.printf("committed %v, attempt %d\n", out.ID, out.Attempts)
+}
+
+// resultText says in a few words what an operation returned.
+func (s *session) resultText(verb string, r *client.Result) string {
+	switch verb {
+	case "get":
+		if !r.Found {
+			return "(absent)"
+		}
+		return s.value(r.Type, r.Value, r.Number)
+	case "incr":
+		return fmt.Sprint(r.Number)
+	case "del":
+		if !r.Found {
+			return "was not there"
+		}
+		return "removed"
+	case "require":
+		return "holds"
+	case "scan":
+		more := ""
+		if len(r.Resume) > 0 {
+			more = ", more from " + s.text(r.Resume)
+		}
+		return keys(uint64(len(r.Pairs))) + more
+	case "delrange":
+		return "removed " + keys(r.Count)
+	}
+	return "done"
+}
+
+func keys(n uint64) string {
+	if n == 1 {
+		return "1 key"
+	}
+	return fmt.Sprintf("%d keys", n)
+}

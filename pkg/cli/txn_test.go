@@ -1,0 +1,134 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+func TestTxnShowsAResultPerOperation(t *testing.T) {
+	n := start(t)
+	out := n.runWith(t, `
+# everything at once
+put a 1; put "b b" "x\n"
+get a
+get gone
+incr n 5
+add n 2
+require n exists
+scan a c limit 1
+del a; del a
+delrange b c
+`, "txn").ok(t)
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	require.Regexp(t, `^committed [0-9a-f]{32}, attempt 1$`, lines[len(lines)-1])
+	require.Equal(t, []string{
+		`    OPERATION             RESULT                     VERSION`,
+		`1   put "a" "1"           done                       0.0.1`,
+		`2   put "b b" "x\n"       done                       0.0.2`,
+		`3   get "a"               1                          0.0.1`,
+		`4   get "gone"            (absent)                   `,
+		`5   incr "n" 5            5                          0.0.3`,
+		`6   add "n" 2             done                       0.0.4`,
+		`7   require "n" exists    holds                      0.0.4`,
+		`8   scan "a" "c" limit 1  1 key, more from b b       `,
+		`      a                   1                          0.0.1`,
+		`9   del "a"               removed                    0.0.5`,
+		`10  del "a"               was not there              0.0.6`,
+		`11  delrange "b" "c"      removed 1 key              0.0.7`,
+	}, normalise(lines[:len(lines)-1]))
+}
+
+// normalise makes the widths of the columns those of the table above, which
+// leaves some room.
+func normalise(lines []string) []string {
+	at := strings.Index(lines[0], "VERSION")
+	for i, l := range lines {
+		l += strings.Repeat(" ", max(0, at-len(l)))
+		lines[i] = l[:at] + strings.Repeat(" ", max(0, 53-at)) + l[at:]
+	}
+	return lines
+}
+
+func TestTxnAsJSON(t *testing.T) {
+	n := start(t)
+	out := n.run(t, "txn", "-o", "json", "put a 1; get a; get gone; incr n; add n 1", "scan a b limit 1", "del a", "delrange b c").ok(t)
+	got := objects(t, out)
+	require.Len(t, got, 1)
+	require.Len(t, got[0]["txn_id"], 32)
+	rs := got[0]["results"].([]any)
+	require.Equal(t, []any{
+		map[string]any{"op": "put", "version": "0.0.1"},
+		map[string]any{"op": "get", "found": true, "type": "register", "value": "1", "version": "0.0.1"},
+		map[string]any{"op": "get", "found": false},
+		map[string]any{"op": "incr", "type": "counter", "number": float64(1), "version": "0.0.2"},
+		map[string]any{"op": "add", "version": "0.0.3"},
+		map[string]any{"op": "scan", "pairs": []any{map[string]any{"key": "a", "type": "register", "value": "1", "version": "0.0.1"}}},
+		map[string]any{"op": "del", "found": true, "version": "0.0.4"},
+		map[string]any{"op": "delrange", "removed": float64(0)},
+	}, rs)
+}
+
+func TestMistakesInATxnNameTheirPlace(t *testing.T) {
+	// There is no server: a mistake is found before one is needed.
+	run(t, "", "txn", "get a", "put b").fails(t, 2, "line 2, column 6: expected a value, found the end of the operation")
+	run(t, "fetch\n", "txn").fails(t, 2, "line 1, column 1: expected")
+	run(t, "# nothing", "txn", "-").fails(t, 2, "no operations")
+}
+
+func TestAFailedOperationOfATxnIsNamed(t *testing.T) {
+	n := start(t)
+	n.run(t, "put", "k", "v").ok(t)
+	n.run(t, "txn", "put a 1", "put b 2; put k w if absent").
+		fails(t, 3, `operation 3, on line 2 (put "k" "w" if absent): ConditionFailed: the key exists; the key holds "v", version 0.0.1`)
+	n.run(t, "get", "a").fails(t, 1, "does not exist")
+}
+
+func TestATxnThatWaitedSaysForWhom(t *testing.T) {
+	n := start(t)
+	slow := func(req gateway.Request, done func(gateway.Response)) {
+		n.Store.Submit(req, func(r gateway.Response) {
+			r.Receipt.WaitedNanos, r.Receipt.Key, r.Receipt.Holder.TxnID = 7_000_000, []byte("k"), kv.TxnID{Time: 1, Rand: 2}
+			done(r)
+		})
+	}
+	n.submit.Store(&slow)
+	require.Contains(t, n.run(t, "txn", "put k v").ok(t),
+		"waited 7ms for the key \"k\", held by transaction 00000000000000010000000000000002\n")
+	got := objects(t, n.run(t, "txn", "-o", "json", "put k v").ok(t))
+	require.Equal(t, map[string]any{"us": float64(7000), "key": "k", "holder": "00000000000000010000000000000002"}, got[0]["waited"])
+}
+
+func TestResultsThatAreLostAreSaidToBe(t *testing.T) {
+	n := start(t)
+	lost := func(req gateway.Request, done func(gateway.Response)) {
+		n.Store.Submit(req, func(r gateway.Response) {
+			r.Results, r.ResultsLost = nil, true
+			done(r)
+		})
+	}
+	n.submit.Store(&lost)
+	for _, args := range [][]string{{"put", "k", "v"}, {"del", "k"}, {"incr", "n"}, {"txn", "put k v"}} {
+		require.Regexp(t, `^committed [0-9a-f]{32}; .* no longer known\n$`, n.run(t, args...).ok(t))
+		require.Equal(t, true, objects(t, n.run(t, append(args, "-o", "json")...).ok(t))[0]["results_lost"])
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	n := start(t)
+	id := objects(t, n.run(t, "txn", "-o", "json", "put k v; incr n; get k").ok(t))[0]["txn_id"].(string)
+	require.Equal(t, "committed\nOPERATION  FOUND  VALUE  VERSION\n1          false         0.0.1\n2          false  1      0.0.2\n3          true   v      0.0.1\n",
+		n.run(t, "outcome", id).ok(t))
+	got := objects(t, n.run(t, "outcome", id, "-o", "json").ok(t))[0]
+	require.Equal(t, true, got["committed"])
+	require.Len(t, got["results"], 3)
+	other := "0000000000000001" + "0000000000000002"
+	require.Equal(t, ran{6, "aborted\n", ""}, n.run(t, "outcome", other))
+	require.Equal(t, ran{6, `{"txn_id":"` + other + `","committed":false}` + "\n", ""}, n.run(t, "outcome", other, "-o", "json"))
+	n.run(t, "outcome", "ffffffffffffffff0000000000000001").fails(t, 5, "TooOld")
+	n.run(t, "outcome", "17").fails(t, 2, "32 hexadecimal digits")
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
+	"github.com/linchpindb/linchpin/pkg/client"
+)
+
+// txnAnswer is a committed transaction as JSON.
+type txnAnswer struct {
+	TxnID       string         `json:"txn_id"`
+	Attempts    int            `json:"attempts,omitempty"`
+	Results     []resultAnswer `json:"results,omitempty"`
+	ResultsLost bool           `json:"results_lost,omitempty"`
+	Waited      *waitAnswer    `json:"waited,omitempty"`
+}
+
+// resultAnswer is one operation's result; the fields that a verb does not
+// have are left out.
+type resultAnswer struct {
+	Op string `json:"op,omitempty"`
+	item
+	Pairs     []item  `json:"pairs,omitempty"`
+	Resume    *string `json:"resume,omitempty"`
+	ResumeHex *string `json:"resume_hex,omitempty"`
+	Removed   *uint64 `json:"removed,omitempty"`
+}
+
+// waitAnswer is a contention receipt.
+type waitAnswer struct {
+	Us     int64   `json:"us"`
+	Key    *string `json:"key,omitempty"`
+	KeyHex *string `json:"key_hex,omitempty"`
+	Holder string  `json:"holder,omitempty"`
+}
+
+func (s *session) txnObject(out *client.Outcome, statements []txnlang.Statement) *txnAnswer {
+	a := &txnAnswer{TxnID: out.ID.String(), Attempts: out.Attempts, ResultsLost: out.ResultsLost}
+	for i := range out.Results {
+		a.Results = append(a.Results, s.resultObject(statements[i].Verb, &out.Results[i]))
+	}
+	if w := out.Receipt; w.Waited > 0 {
+		a.Waited = &waitAnswer{Us: w.Waited.Microseconds()}
+		a.Waited.Key, a.Waited.KeyHex = s.jsonBytes(w.Key)
+		if !w.Holder.IsZero() {
+			a.Waited.Holder = w.Holder.String()
+		}
+	}
+	return a
+}
+
+// resultObject converts a result; without a verb all that is there is shown.
+func (s *session) resultObject(verb string, r *client.Result) resultAnswer {
+	a := resultAnswer{Op: verb}
+	switch verb {
+	case "get", "del", "":
+		a.Found = &r.Found
+	case "delrange":
+		a.Removed = &r.Count
+	}
+	switch {
+	case verb == "incr", (verb == "get" || verb == "") && r.Found:
+		t := r.Type
+		if verb == "incr" {
+			t = client.Counter
+		}
+		a.item = a.item.holding(s.printer, t, r.Value, r.Number, r.Version)
+	default:
+		a.Version = shownVersion(r.Version)
+	}
+	for i := range r.Pairs {
+		a.Pairs = append(a.Pairs, s.pairItem(&r.Pairs[i]))
+	}
+	if len(r.Resume) > 0 {
+		a.Resume, a.ResumeHex = s.jsonBytes(r.Resume)
+	}
+	if verb == "" && r.Count > 0 {
+		a.Removed = &r.Count
+	}
+	return a
+}
+
+// resultsLost tells of a transaction that committed, but whose answer was lost
+// together with what it said.
+func (s *session) resultsLost(out *client.Outcome, what string) error {
+	if s.json {
+		return s.object(&txnAnswer{TxnID: out.ID.String(), Attempts: out.Attempts, ResultsLost: true})
+	}
+	return s.printf("committed %v; %s no longer known\n", out.ID, what)
+}

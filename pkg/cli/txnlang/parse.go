@@ -1,0 +1,199 @@
+package txnlang
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Statement is one operation of a script.
+type Statement struct {
+	// Verb is the operation's first word.
+	Verb string
+	Op   client.Op
+	// Line is where it stands, from 1.
+	Line int
+}
+
+// Parse reads a script. Its errors are *Error and tell the first mistake. A
+// script without operations is no mistake here.
+func Parse(script string) ([]Statement, error) {
+	var out []Statement
+	for i, line := range strings.Split(script, "\n") {
+		lex := &lexer{line: line, number: i + 1, column: 1}
+		for !lex.atLineEnd() {
+			s, err := parseStatement(lex)
+			if err != nil {
+				return nil, err
+			}
+			if s != nil {
+				out = append(out, *s)
+			}
+		}
+	}
+	return out, nil
+}
+
+// parser reads the words of one operation. After the first mistake it keeps
+// the error and gives empty words, so that each verb reads as its grammar.
+type parser struct {
+	lex *lexer
+	tok token
+	err error
+}
+
+const verbs = `"get", "put", "del", "require", "incr", "add", "scan" or "delrange"`
+
+// parseStatement reads up to the end of an operation; nil is an empty one.
+func parseStatement(lex *lexer) (*Statement, error) {
+	p := &parser{lex: lex}
+	p.step()
+	if p.err != nil || p.tok.end {
+		return nil, p.err
+	}
+	s := &Statement{Verb: p.tok.text, Line: lex.number}
+	read, ok := grammar[s.Verb]
+	if !ok || p.tok.quoted {
+		return nil, lex.errorf(p.tok.column, "expected %s, found %v", verbs, p.tok)
+	}
+	p.step()
+	s.Op = read(p)
+	if p.err == nil && !p.tok.end {
+		p.expected("the end of the operation")
+	}
+	return s, p.err
+}
+
+var grammar = map[string]func(*parser) client.Op{
+	"get": func(p *parser) client.Op {
+		key := p.word("a key")
+		if !p.accept("for") {
+			return client.Get(key)
+		}
+		if !p.accept("update") {
+			p.expected(`"update" after "for"`)
+		}
+		return client.GetForUpdate(key)
+	},
+	"put": func(p *parser) client.Op {
+		key := p.word("a key")
+		op := client.Put(key, p.word("a value"))
+		if p.accept("if") {
+			op = p.condition(op, true)
+		}
+		return op
+	},
+	"del": func(p *parser) client.Op {
+		op := client.Delete(p.word("a key"))
+		if p.accept("if") {
+			op = p.condition(op, false)
+		}
+		return op
+	},
+	"require": func(p *parser) client.Op { return p.condition(client.RequireExists(p.word("a key")), true) },
+	"incr": func(p *parser) client.Op {
+		key, delta := p.word("a key"), int64(1)
+		if !p.tok.end {
+			delta = p.number("a number")
+		}
+		return client.AddGet(key, delta)
+	},
+	"add": func(p *parser) client.Op {
+		key := p.word("a key")
+		return client.Add(key, p.number("a number"))
+	},
+	"scan": func(p *parser) client.Op {
+		start := p.word("a key to start from")
+		end, limit := p.word("a key to stop at"), 0
+		if p.accept("limit") {
+			limit = p.limit()
+		}
+		return client.ScanRange(start, end, limit)
+	},
+	"delrange": func(p *parser) client.Op {
+		start := p.word("a key to start from")
+		return client.DeleteRange(start, p.word("a key to stop at"))
+	},
+}
+
+// condition reads a condition and puts it on op.
+func (p *parser) condition(op client.Op, absent bool) client.Op {
+	switch {
+	case p.accept("exists"):
+		return op.IfExists()
+	case absent && p.accept("absent"):
+		return op.IfAbsent()
+	case p.accept("value"), p.accept("="):
+		return op.IfValue(p.word("a value"))
+	case p.accept("version"):
+		return op.IfVersion(p.version())
+	case absent:
+		p.expected(`"exists", "absent", "value", "=" or "version"`)
+	default:
+		p.expected(`"exists", "value", "=" or "version"`)
+	}
+	return op
+}
+
+// step moves on to the next token. The end of an operation is never passed.
+func (p *parser) step() {
+	if p.err == nil && !p.tok.end {
+		p.tok, p.err = p.lex.next()
+	}
+}
+
+func (p *parser) expected(what string) {
+	if p.err == nil {
+		p.err = p.lex.errorf(p.tok.column, "expected %s, found %v", what, p.tok)
+	}
+}
+
+// accept moves on if the word is the language's own word w.
+func (p *parser) accept(w string) bool {
+	if p.err != nil || p.tok.end || p.tok.quoted || p.tok.text != w {
+		return false
+	}
+	p.step()
+	return true
+}
+
+func (p *parser) word(what string) []byte {
+	if p.err == nil && p.tok.end {
+		p.expected(what)
+	}
+	w := []byte(p.tok.text)
+	p.step()
+	return w
+}
+
+func (p *parser) number(what string) int64 {
+	n, err := strconv.ParseInt(p.tok.text, 10, 64)
+	if p.tok.end || p.tok.quoted || err != nil {
+		p.expected(what + " from -9223372036854775808 to 9223372036854775807")
+		return 0
+	}
+	p.step()
+	return n
+}
+
+func (p *parser) limit() int {
+	n, err := strconv.Atoi(p.tok.text)
+	if p.tok.end || p.tok.quoted || err != nil || n < 1 || n > kv.MaxScanLimit {
+		p.expected("a limit from 1 to " + strconv.Itoa(kv.MaxScanLimit))
+		return 0
+	}
+	p.step()
+	return n
+}
+
+func (p *parser) version() kv.Version {
+	v, err := kv.ParseVersion(p.tok.text)
+	if p.tok.end || p.tok.quoted || err != nil {
+		p.expected("a version as in 0.3.1742")
+		return v
+	}
+	p.step()
+	return v
+}

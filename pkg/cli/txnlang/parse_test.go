@@ -1,0 +1,120 @@
+package txnlang
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+func b(s string) []byte { return []byte(s) }
+
+func TestEveryVerbReadsAsItsOperation(t *testing.T) {
+	v := kv.Version{Moves: 0, Shard: 3, Write: 17}
+	for script, want := range map[string]client.Op{
+		`get k`:                          client.Get(b("k")),
+		`get k for update`:               client.GetForUpdate(b("k")),
+		`put k v`:                        client.Put(b("k"), b("v")),
+		`put k ""`:                       client.Put(b("k"), b("")),
+		`put k v if absent`:              client.PutIfAbsent(b("k"), b("v")),
+		`put k v if exists`:              client.Put(b("k"), b("v")).IfExists(),
+		`put k v if value old`:           client.CompareAndSet(b("k"), b("old"), b("v")),
+		`put k v if = old`:               client.CompareAndSet(b("k"), b("old"), b("v")),
+		`put k v if version 0.3.17`:      client.CompareVersionAndSet(b("k"), v, b("v")),
+		`put "a \"b\"" "\xff\n"`:         client.Put(b(`a "b"`), b("\xff\n")),
+		`put "if" if if absent`:          client.PutIfAbsent(b("if"), b("if")),
+		`del k`:                          client.Delete(b("k")),
+		`del k if version 0.3.17`:        client.Delete(b("k")).IfVersion(v),
+		`require k exists`:               client.RequireExists(b("k")),
+		`require k absent`:               client.RequireAbsent(b("k")),
+		`require k = v`:                  client.RequireEquals(b("k"), b("v")),
+		`require k value v`:              client.RequireEquals(b("k"), b("v")),
+		`require k version 0.3.17`:       client.RequireVersion(b("k"), v),
+		`incr k`:                         client.AddGet(b("k"), 1),
+		`incr k -5`:                      client.AddGet(b("k"), -5),
+		`add k 12`:                       client.Add(b("k"), 12),
+		`scan a b`:                       client.ScanRange(b("a"), b("b"), 0),
+		`scan "" "" limit 10`:            client.ScanRange(b(""), b(""), 10),
+		`delrange user/ user0`:           client.DeleteRange(b("user/"), b("user0")),
+		"\t get\tk\r":                    client.Get(b("k")),
+		`get user#1 # the first of them`: client.Get(b("user#1")),
+		`; ;get k;;`:                     client.Get(b("k")),
+		`get ключ`:                       client.Get(b("ключ")),
+	} {
+		got, err := Parse(script)
+		require.NoError(t, err, script)
+		require.Len(t, got, 1, script)
+		require.Equal(t, want, got[0].Op, script)
+	}
+}
+
+func TestOperationsComeInOrderWithTheirLines(t *testing.T) {
+	got, err := Parse("# move money\nrequire from exists; add from -5\n\nadd to 5\n")
+	require.NoError(t, err)
+	var seen []string
+	for _, s := range got {
+		seen = append(seen, s.Op.String())
+	}
+	require.Equal(t, []string{`require "from" exists`, `add "from" -5`, `add "to" 5`}, seen)
+	require.Equal(t, []int{2, 2, 4}, []int{got[0].Line, got[1].Line, got[2].Line})
+	require.Equal(t, "require", got[0].Verb)
+}
+
+func TestMistakesNameTheirPlaceAndWhatWasExpected(t *testing.T) {
+	for script, want := range map[string]string{
+		"fetch k":             `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan" or "delrange", found "fetch"`,
+		`"get" k`:             `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan" or "delrange", found the quoted word "get"`,
+		"get":                 `line 1, column 4: expected a key, found the end of the operation`,
+		"get a b":             `line 1, column 7: expected the end of the operation, found "b"`,
+		"get a for b":         `line 1, column 11: expected "update" after "for", found "b"`,
+		"get k\nput k":        `line 2, column 6: expected a value, found the end of the operation`,
+		"put k v if gone":     `line 1, column 12: expected "exists", "absent", "value", "=" or "version", found "gone"`,
+		`put k v "if" absent`: `line 1, column 9: expected the end of the operation, found the quoted word "if"`,
+		"del k if absent":     `line 1, column 10: expected "exists", "value", "=" or "version", found "absent"`,
+		"require k":           `line 1, column 10: expected "exists", "absent", "value", "=" or "version", found the end of the operation`,
+		"require k version 7": `line 1, column 19: expected a version as in 0.3.1742, found "7"`,
+		"add k":               `line 1, column 6: expected a number from -9223372036854775808 to 9223372036854775807, found the end of the operation`,
+		"incr k 1.5":          `line 1, column 8: expected a number from -9223372036854775808 to 9223372036854775807, found "1.5"`,
+		"scan a":              `line 1, column 7: expected a key to stop at, found the end of the operation`,
+		"scan a b limit 0":    `line 1, column 16: expected a limit from 1 to 10000, found "0"`,
+		"put ключ":            `line 1, column 9: expected a value, found the end of the operation`,
+		`put k a"b`:           `line 1, column 8: a double quote inside a bare word; put the whole word in quotes and write \"`,
+		`put k "a"b`:          `line 1, column 10: expected a space or a semicolon after the closing quote`,
+		`put k "ab`: `line 1, column 7: the quoted word that starts here has no closing quote or an unknown escape; ` +
+			`escapes are those of Go: \" \\ \n \t \xff \u00e9`,
+		"get a\x01": `line 1, column 6: '\x01' cannot stand in a bare word; put the word in double quotes and write it as an escape`,
+	} {
+		_, err := Parse(script)
+		var e *Error
+		require.ErrorAs(t, err, &e, script)
+		require.Equal(t, want, err.Error(), script)
+	}
+}
+
+// FuzzParse holds that no script makes the parser fail other than by an Error
+// inside the script, and that what it reads is read again from its own form.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		"get k; put k v if absent\ndel k # gone", `put "\xff" "" if = "a\"b"`, "scan a b limit 3",
+		"require k version 1.2.3", "incr k -9223372036854775808", "delrange \"\" \"\"", "get \"", "add k 99999999999999999999",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, script string) {
+		got, err := Parse(script)
+		if err != nil {
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			require.Positive(t, e.Line)
+			require.Positive(t, e.Column)
+			return
+		}
+		for _, s := range got {
+			again, err := Parse(s.Op.String())
+			require.NoError(t, err, "%s", s.Op)
+			require.Equal(t, []Statement{{Verb: again[0].Verb, Op: s.Op, Line: 1}}, again)
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package embed
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/metrics"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node"
+	"github.com/linchpindb/linchpin/pkg/server"
+)
+
+// backend is what the gRPC edge sees of a node (server.Backend).
+type backend struct {
+	node    *node.Node
+	router  *hotshard.Router
+	id      kv.NodeID
+	cluster string
+	version string
+	// addresses tells where the members are called.
+	addresses func() map[kv.NodeID]string
+	// metrics may be nil.
+	metrics *metrics.Node
+	// peers are the other nodes of this process, by id, for numbers of all
+	// shards; nil in a server.
+	peers func() []*node.Node
+}
+
+func (b *backend) Submit(req gateway.Request, done func(gateway.Response)) {
+	b.node.Gateway().Submit(req, done)
+}
+
+func (b *backend) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, error) {
+	t, err := b.node.Gateway().Begin(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (b *backend) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error {
+	return b.node.Gateway().Scan(ctx, o, page)
+}
+
+func (b *backend) Outcome(ctx context.Context, id kv.TxnID) (gateway.Outcome, error) {
+	return b.node.Gateway().Outcome(ctx, id)
+}
+
+func (b *backend) Status() server.Status {
+	st := server.Status{Node: b.id, ClusterID: b.cluster, Version: b.version, Uptime: b.node.Uptime(), Ready: true,
+		Shards: b.router.Shards(), HotShard: b.router.HotShard()}
+	addrs := b.addresses()
+	for i := range b.router.Nodes() {
+		id := kv.NodeID(i + 1)
+		st.Members = append(st.Members, server.Member{Node: id, Address: addrs[id], Up: b.node.Up(id), Self: id == b.id})
+	}
+	return st
+}
+
+func (b *backend) all() []*node.Node {
+	if b.peers != nil {
+		return b.peers()
+	}
+	return []*node.Node{b.node}
+}
+
+func (b *backend) Shards() []server.ShardStatus {
+	out := make([]server.ShardStatus, b.router.Shards())
+	for i := range out {
+		id := kv.ShardID(i)
+		n := b.router.Node(id)
+		out[i] = server.ShardStatus{Shard: id, Node: n, Hot: id == b.router.HotShard(), Up: b.node.Up(n)}
+	}
+	for _, n := range b.all() {
+		for _, s := range n.Snapshots(0) {
+			st := &out[s.Shard]
+			st.Incarnation, st.Index, st.KeysInMemory = s.Incarnation, s.Index, uint64(s.Keys)
+			st.Waiting, st.Intents, st.Records, st.Steps = uint64(s.Waiting), uint64(s.Prepared), uint64(s.Records), s.Stats.Steps
+			if b.metrics != nil {
+				_, st.StepTime = b.metrics.Shard(s.Shard).Steps()
+			}
+		}
+	}
+	return out
+}
+
+func (b *backend) HotKeys(n int) []server.HotKey {
+	var out []server.HotKey
+	for _, x := range b.all() {
+		for _, w := range x.HotKeys(n) {
+			out = append(out, server.HotKey{Key: w.Key, Shard: w.Shard, Waited: time.Duration(w.Nanos), Waits: w.Count})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b server.HotKey) int { return cmp.Compare(b.Waited, a.Waited) })
+	return out[:min(n, len(out))]
+}

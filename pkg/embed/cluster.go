@@ -1,0 +1,247 @@
+package embed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/clock"
+	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/metrics"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node"
+	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/transport/mem"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// ClusterOptions are what a cluster in one process is made with.
+type ClusterOptions struct {
+	// Dir holds a directory per node. It must exist.
+	Dir string
+	// Nodes is the number of nodes. Default 3.
+	Nodes int
+	// Shards is the number of ordinary shards. Default 8.
+	Shards int
+	// HotKeys live on the hot shard.
+	HotKeys [][]byte
+	// Order is the commit order.
+	Order txn.Order
+	// NoSync does without fsync: a crash loses what was acknowledged. For
+	// measuring only.
+	NoSync bool
+	// SyncDelay is added to every fsync. For measuring only.
+	SyncDelay time.Duration
+	// Delay is the time a message takes between two nodes, one way.
+	Delay time.Duration
+	// CacheBytes bounds each node's memory for keys, and again for blocks.
+	// Default 16 MiB.
+	CacheBytes int
+	// Listen has each node serve gRPC on a free port of the loopback.
+	Listen bool
+	// Version is what the nodes say they are.
+	Version string
+}
+
+func (o ClusterOptions) withDefaults() ClusterOptions {
+	if o.Nodes == 0 {
+		o.Nodes = 3
+	}
+	if o.Shards == 0 {
+		o.Shards = 8
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 16 << 20
+	}
+	return o
+}
+
+// Cluster is a whole cluster in this process, on an in-memory network.
+type Cluster struct {
+	opt     ClusterOptions
+	net     *mem.Network
+	router  *hotshard.Router
+	members []*member
+}
+
+type member struct {
+	id      kv.NodeID
+	store   *pebblestore.Store
+	node    *node.Node
+	metrics *metrics.Node
+	server  *server.Server
+	addr    string
+	served  chan error
+}
+
+// StartCluster makes a cluster and returns when it serves.
+func StartCluster(opt ClusterOptions) (*Cluster, error) {
+	opt = opt.withDefaults()
+	router, err := hotshard.NewRouter(opt.Shards, opt.Nodes, opt.HotKeys)
+	if err != nil {
+		return nil, err
+	}
+	network, err := mem.NewNetwork(mem.Options{Delay: opt.Delay})
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{opt: opt, net: network, router: router}
+	for i := range opt.Nodes {
+		m, err := c.startMember(kv.NodeID(i + 1))
+		if err != nil {
+			return nil, errors.Join(err, c.Stop(context.Background()))
+		}
+		c.members = append(c.members, m)
+	}
+	c.introduce()
+	return c, nil
+}
+
+// introduce tells every gateway the incarnations of all shards, which saves
+// each of them a first attempt per shard.
+func (c *Cluster) introduce() {
+	for _, m := range c.members {
+		m.node.Look()
+		for _, s := range m.node.Snapshots(0) {
+			for _, o := range c.members {
+				o.node.Gateway().Learn(s.Shard, s.Incarnation)
+			}
+		}
+	}
+}
+
+func (c *Cluster) startMember(id kv.NodeID) (*member, error) {
+	m := &member{id: id}
+	sopt := pebblestore.Small()
+	sopt.NoSync, sopt.SyncDelay = c.opt.NoSync, c.opt.SyncDelay
+	var err error
+	if m.store, err = pebblestore.Open(filepath.Join(c.opt.Dir, fmt.Sprintf("n%d", id)), sopt); err != nil {
+		return nil, err
+	}
+	if m.metrics, err = metrics.New(metrics.Options{Node: id, Cluster: "demo", Version: c.opt.Version, NoRuntime: id != 1}); err != nil {
+		return nil, err
+	}
+	var ready atomic.Pointer[node.Node]
+	tr, err := c.net.Join(id, func(envs []*msg.Envelope) {
+		if n := ready.Load(); n != nil {
+			n.Receive(envs)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	clk, err := clock.NewReal()
+	if err != nil {
+		return nil, err
+	}
+	m.node, err = node.Start(node.Options{ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: tr,
+		Shard: shard.Config{CacheBytes: c.opt.CacheBytes}, Gateway: txn.Config{Order: c.opt.Order}, Metrics: m.metrics})
+	if err != nil {
+		return nil, err
+	}
+	ready.Store(m.node)
+	watch(m.metrics, m.node, m.store)
+	if c.opt.Listen {
+		return m, c.listen(m)
+	}
+	return m, nil
+}
+
+func (c *Cluster) listen(m *member) error {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	m.addr = lis.Addr().String()
+	if m.server, err = server.New(c.backendOf(m), server.Options{}); err != nil {
+		return err
+	}
+	m.served = make(chan error, 1)
+	go func() { m.served <- m.server.Serve(lis) }()
+	return nil
+}
+
+func (c *Cluster) backendOf(m *member) *backend {
+	return &backend{node: m.node, router: c.router, id: m.id, cluster: "demo", version: c.opt.Version, addresses: c.addresses,
+		metrics: m.metrics, peers: c.nodes}
+}
+
+func (c *Cluster) nodes() []*node.Node {
+	out := make([]*node.Node, len(c.members))
+	for i, m := range c.members {
+		out[i] = m.node
+	}
+	return out
+}
+
+func (c *Cluster) addresses() map[kv.NodeID]string {
+	out := map[kv.NodeID]string{}
+	for _, m := range c.members {
+		out[m.id] = m.addr
+	}
+	return out
+}
+
+// Addrs are the gRPC addresses of the nodes, if they listen.
+func (c *Cluster) Addrs() []string {
+	out := make([]string, len(c.members))
+	for i, m := range c.members {
+		out[i] = m.addr
+	}
+	return out
+}
+
+// Router tells where keys live.
+func (c *Cluster) Router() *hotshard.Router { return c.router }
+
+// Network is what joins the nodes; tests cut it.
+func (c *Cluster) Network() *mem.Network { return c.net }
+
+// Node is the node with the given number, from 1.
+func (c *Cluster) Node(id kv.NodeID) *node.Node { return c.members[id-1].node }
+
+// Metrics are those of a node.
+func (c *Cluster) Metrics(id kv.NodeID) *metrics.Node { return c.members[id-1].metrics }
+
+// Syncs is the number of fsyncs of all nodes' logs.
+func (c *Cluster) Syncs() (n uint64) {
+	for _, m := range c.members {
+		n += m.store.Stats().Syncs
+	}
+	return n
+}
+
+// Backend is what the edge of a node runs on.
+func (c *Cluster) Backend(id kv.NodeID) server.Backend { return c.backendOf(c.members[id-1]) }
+
+// Stop ends the cluster: servers first, then nodes, then stores.
+func (c *Cluster) Stop(ctx context.Context) error {
+	var errs []error
+	for _, m := range c.members {
+		if m.server != nil {
+			if err := m.server.GracefulStop(ctx); err != nil {
+				errs = append(errs, err)
+			}
+			errs = append(errs, <-m.served)
+		}
+	}
+	for _, m := range c.members {
+		if err := m.node.Gateway().Drain(ctx); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	for _, m := range c.members {
+		m.node.Stop()
+	}
+	for _, m := range c.members {
+		errs = append(errs, m.store.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,12 @@
+// Package embed runs linchpin inside a program: one node of a cluster as
+// "linchpin start" does (Start), or a whole cluster in one process as
+// "linchpin demo" does (StartCluster).
+//
+//	          gRPC server                      HTTP: /metrics, /healthz
+//	clients ─▶ server.Server ─▶ backend ─▶ gateway ─▶ node ─▶ engine
+//	peers ───▶ transport, membership ───────────────▶ node    catalog
+//
+// Starting goes from the bottom up, stopping from the top down: a node that
+// is told to stop admits nothing new, lets what is under way end, and closes
+// its store when everything it promised is durable.
+package embed

@@ -1,0 +1,132 @@
+package embed
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/membership"
+	"github.com/linchpindb/linchpin/pkg/metrics"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/server"
+)
+
+func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// lazyBackend refuses everything until the cluster is formed.
+type lazyBackend struct {
+	ready atomic.Pointer[backend]
+}
+
+func notFormed() *kv.Error {
+	return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not met all first members of its cluster yet",
+		Hint: "start the others, with the same --join list"}
+}
+
+func (l *lazyBackend) Submit(req gateway.Request, done func(gateway.Response)) {
+	if b := l.ready.Load(); b != nil {
+		b.Submit(req, done)
+		return
+	}
+	done(gateway.Response{ID: req.ID, Err: notFormed()})
+}
+
+func (l *lazyBackend) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, error) {
+	if b := l.ready.Load(); b != nil {
+		return b.Begin(ctx, o)
+	}
+	return nil, notFormed()
+}
+
+func (l *lazyBackend) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error {
+	if b := l.ready.Load(); b != nil {
+		return b.Scan(ctx, o, page)
+	}
+	return notFormed()
+}
+
+func (l *lazyBackend) Outcome(ctx context.Context, id kv.TxnID) (gateway.Outcome, error) {
+	if b := l.ready.Load(); b != nil {
+		return b.Outcome(ctx, id)
+	}
+	return gateway.Outcome{}, notFormed()
+}
+
+func (l *lazyBackend) Status() server.Status {
+	if b := l.ready.Load(); b != nil {
+		return b.Status()
+	}
+	return server.Status{}
+}
+
+func (l *lazyBackend) Shards() []server.ShardStatus {
+	if b := l.ready.Load(); b != nil {
+		return b.Shards()
+	}
+	return nil
+}
+
+func (l *lazyBackend) HotKeys(n int) []server.HotKey {
+	if b := l.ready.Load(); b != nil {
+		return b.HotKeys(n)
+	}
+	return nil
+}
+
+// web is the HTTP server. It answers health checks from the start, and the
+// rest once the node serves.
+type web struct {
+	addr    string
+	server  *http.Server
+	handler atomic.Pointer[http.Handler]
+	done    chan struct{}
+}
+
+func newWeb(listen string, open bool, log *slog.Logger) (*web, error) {
+	addr, err := membership.ListenAddress(listen, open)
+	if err != nil {
+		return nil, err
+	}
+	lis, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "cannot listen for HTTP: " + err.Error(), Hint: "choose another address with --http"}
+	}
+	w := &web{addr: lis.Addr().String(), done: make(chan struct{})}
+	w.server = &http.Server{ReadHeaderTimeout: 5 * time.Second, Handler: http.HandlerFunc(w.route)}
+	go func() {
+		defer close(w.done)
+		if err := w.server.Serve(lis); err != http.ErrServerClosed {
+			log.Error("the HTTP server has ended", "error", err)
+		}
+	}()
+	return w, nil
+}
+
+func (w *web) route(rw http.ResponseWriter, r *http.Request) {
+	if h := w.handler.Load(); h != nil {
+		(*h).ServeHTTP(rw, r)
+		return
+	}
+	if r.URL.Path == "/healthz" {
+		fmt.Fprintln(rw, "ok")
+		return
+	}
+	http.Error(rw, notFormed().Error(), http.StatusServiceUnavailable)
+}
+
+func (w *web) serve(m *metrics.Node) {
+	h := m.Handler(func() error { return nil })
+	w.handler.Store(&h)
+}
+
+func (w *web) close() error {
+	err := w.server.Close()
+	<-w.done
+	return err
+}

@@ -1,0 +1,42 @@
+package embed
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
+	"github.com/linchpindb/linchpin/pkg/metrics"
+	"github.com/linchpindb/linchpin/pkg/node"
+	tgrpc "github.com/linchpindb/linchpin/pkg/transport/grpc"
+)
+
+// watch has the metrics ask the gateway and the store for their numbers.
+func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
+	m.WatchGateway(func() metrics.GatewayStats {
+		g := n.Gateway()
+		return metrics.GatewayStats{InFlight: g.InFlight() - g.Open(), Open: g.Open(), Refused: g.Refused()}
+	})
+	m.WatchStore(func() metrics.StoreStats {
+		st, p := s.Stats(), s.Metrics()
+		return metrics.StoreStats{
+			Appends: st.Appends, Entries: st.Entries, Fsyncs: st.Syncs, DiskBytes: p.DiskBytes, WALBytes: p.WALBytes,
+			MemtableBytes: p.MemTableBytes, Tables: uint64(p.Tables), L0Sublevels: uint64(p.L0Tables),
+			ReadAmplification: uint64(p.ReadAmplification), CacheBytes: uint64(p.CacheBytes), CacheHits: uint64(p.CacheHits),
+			CacheMisses: uint64(p.CacheMisses), Flushes: uint64(p.Flushes), Compactions: uint64(p.Compactions),
+			CompactionDebtBytes: p.CompactionDebt, FlushedBytes: p.WALBytesWritten, CompactedBytes: 0,
+		}
+	})
+}
+
+// watchPeers has the metrics ask the transport for its numbers.
+func watchPeers(m *metrics.Node, t *tgrpc.Transport) {
+	m.WatchPeers(func() []metrics.PeerStats {
+		var out []metrics.PeerStats
+		for _, p := range t.Stats() {
+			out = append(out, metrics.PeerStats{Peer: p.Peer, Sent: p.Sent, Received: p.Received,
+				Dropped: p.Outbox.Dropped + p.Oversized, Up: p.Up})
+		}
+		slices.SortFunc(out, func(a, b metrics.PeerStats) int { return cmp.Compare(a.Peer, b.Peer) })
+		return out
+	})
+}

@@ -1,0 +1,71 @@
+package workload
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// NamedResult is a result with the name under which a table shows it.
+type NamedResult struct {
+	Name string
+	*Result
+}
+
+// WriteComparison writes a table of several results: first what was run, then
+// for each kind that occurs in any of them a row per result, in the order
+// given, with the throughput as a multiple of the first one's.
+func WriteComparison(w io.Writer, results []NamedResult) error {
+	var b bytes.Buffer
+	width := len("report")
+	for _, r := range results {
+		width = max(width, len(r.Name))
+	}
+	for _, r := range results {
+		fmt.Fprintf(&b, "%-*s  %s; %s; %s%s\n", width, r.Name, r.Workload, r.Workload.Mix, r.Workload.load(), r.remark())
+	}
+	for i := range results[0].Kinds {
+		name := results[0].Kinds[i].Kind
+		used := false
+		for _, r := range results {
+			used = used || r.kind(name).any()
+		}
+		if used {
+			compareKind(&b, width, name, results)
+		}
+	}
+	compareKind(&b, width, "all", results)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func compareKind(b *bytes.Buffer, width int, name string, results []NamedResult) {
+	fmt.Fprintf(b, "\n%s\n%-*s %11s %9s %10s %10s %10s %10s %12s %8s %8s\n", name, width, "report", "tx/s", "ratio",
+		"p50 ms", "p99 ms", "p99.9 ms", "max ms", "retries/tx", "failed", "unknown")
+	base := results[0].kind(name).ThroughputPer
+	for _, r := range results {
+		k := r.kind(name)
+		times := "-"
+		if base > 0 {
+			times = fmt.Sprintf("%.3f", k.ThroughputPer/base)
+		}
+		l := k.Latency
+		fmt.Fprintf(b, "%-*s %11.1f %9s %10.3f %10.3f %10.3f %10.3f %12.3f %8d %8d\n", width, r.Name, k.ThroughputPer, times,
+			l.P50, l.P99, l.P999, l.Max, ratio(k.Retries, k.Committed), k.Failed, k.Unknown)
+	}
+}
+
+// kind gives the part of r about a kind, or "all"; empty if r has none.
+func (r *Result) kind(name string) KindResult {
+	if name == "all" {
+		return r.All
+	}
+	for _, k := range r.Kinds {
+		if k.Kind == name {
+			return k
+		}
+	}
+	return KindResult{Kind: name}
+}
+
+func (k KindResult) any() bool { return k.Committed+k.Failed+k.Unknown > 0 }

@@ -1,0 +1,199 @@
+package workload
+
+import (
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// meter gathers what clients measured. It takes the same memory however long
+// the run: histograms of fixed size, and counts by small sets of names. It is
+// split into parts with a lock each, so that clients rarely meet; more parts
+// than processors would only cost memory.
+type meter struct {
+	window
+	parts []*part
+}
+
+type part struct {
+	mu sync.Mutex // guards what follows
+	totals
+}
+
+// totals are the numbers of a run, or of a part of it.
+type totals struct {
+	kinds [kinds]kindTotals
+	// lag is how much later than intended transactions were sent.
+	lag *hdrhistogram.Histogram
+	// answered counts the commits answered inside the window, by whatever
+	// they began; done all transactions that ended, the warm-up included.
+	answered, done uint64
+	aborts         map[string]uint64
+	errors         map[kv.Kind]uint64
+}
+
+type kindTotals struct {
+	committed, failed, unknown, retries uint64
+	answered                            uint64
+	// latency is of committed transactions, in microseconds; nil until the
+	// first. max is the exact maximum.
+	latency *hdrhistogram.Histogram
+	max     time.Duration
+}
+
+// maxReasons bounds the names in totals.aborts. Those after it are summed up
+// under otherReason.
+const (
+	maxReasons  = 32
+	otherReason = "other"
+	// unspecified is the reason of an attempt about which nothing was told.
+	unspecified = "not told"
+)
+
+// newHistogram has three digits from 1 us to MaxTimeout: 170 kB.
+func newHistogram() *hdrhistogram.Histogram {
+	return hdrhistogram.New(1, MaxTimeout.Microseconds(), 3)
+}
+
+func newMeter(w window, clients int) *meter {
+	m := &meter{window: w}
+	const most = 8
+	for range min(clients, most, runtime.GOMAXPROCS(0)) {
+		p := &part{}
+		p.aborts, p.errors = map[string]uint64{}, map[kv.Kind]uint64{}
+		m.parts = append(m.parts, p)
+	}
+	return m
+}
+
+// sample is one transaction that ended.
+type sample struct {
+	kind     Kind
+	measured bool
+	// intended is when it was meant to start, sent when it did.
+	intended, sent, ended time.Time
+	outcome               Outcome
+	err                   error
+	reply                 Reply
+}
+
+// add counts s.
+func (m *meter) add(client int, s sample) {
+	p := m.parts[client%len(m.parts)]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	k := &p.kinds[s.kind]
+	if s.outcome == Committed && !s.ended.Before(m.begin) && !m.over(s.ended) {
+		p.answered++
+		k.answered++
+	}
+	if !s.measured {
+		return
+	}
+	record(&p.lag, s.sent.Sub(s.intended))
+	switch s.outcome {
+	case Committed:
+		k.committed++
+		latency := s.ended.Sub(s.intended)
+		record(&k.latency, latency)
+		k.max = max(k.max, latency)
+	case Failed:
+		k.failed++
+	case Unknown:
+		k.unknown++
+	}
+	if s.err != nil {
+		p.errors[kv.KindOf(s.err)]++
+	}
+	if retries := max(s.reply.Attempts, 1) - 1; retries > 0 {
+		k.retries += uint64(retries)
+		p.addAborts(s.reply.Aborts, retries)
+	}
+}
+
+// addAborts counts the reasons of the attempts that were given up.
+func (t *totals) addAborts(reasons []string, retries int) {
+	for _, r := range reasons[:min(len(reasons), retries)] {
+		t.addAbort(r, 1)
+	}
+	if rest := retries - len(reasons); rest > 0 {
+		t.addAbort(unspecified, uint64(rest))
+	}
+}
+
+func (t *totals) addAbort(reason string, n uint64) {
+	if _, known := t.aborts[reason]; !known && len(t.aborts) >= maxReasons {
+		reason = otherReason
+	}
+	t.aborts[reason] += n
+}
+
+// record adds d to a histogram, which is made with the first. A negative d, of
+// a transaction that was not late, counts as nought.
+func record(h **hdrhistogram.Histogram, d time.Duration) {
+	if *h == nil {
+		*h = newHistogram()
+	}
+	// Within the range of the histogram there is no error.
+	_ = (*h).RecordValue(min(max(d.Microseconds(), 0), MaxTimeout.Microseconds()))
+}
+
+// sum adds up the parts.
+func (m *meter) sum() *totals {
+	all := &totals{aborts: map[string]uint64{}, errors: map[kv.Kind]uint64{}}
+	for _, p := range m.parts {
+		p.mu.Lock()
+		all.merge(&p.totals)
+		p.mu.Unlock()
+	}
+	return all
+}
+
+func (t *totals) merge(o *totals) {
+	for k := range t.kinds {
+		t.kinds[k].merge(&o.kinds[k])
+	}
+	mergeInto(&t.lag, o.lag)
+	t.answered += o.answered
+	t.done += o.done
+	for r, n := range o.aborts {
+		t.addAbort(r, n)
+	}
+	for k, n := range o.errors {
+		t.errors[k] += n
+	}
+}
+
+func (t *kindTotals) merge(o *kindTotals) {
+	t.committed += o.committed
+	t.failed += o.failed
+	t.unknown += o.unknown
+	t.retries += o.retries
+	t.answered += o.answered
+	t.max = max(t.max, o.max)
+	mergeInto(&t.latency, o.latency)
+}
+
+func mergeInto(h **hdrhistogram.Histogram, o *hdrhistogram.Histogram) {
+	if o == nil {
+		return
+	}
+	if *h == nil {
+		*h = newHistogram()
+	}
+	(*h).Merge(o)
+}
+
+// all is the sum over the kinds.
+func (t *totals) all() *kindTotals {
+	var sum kindTotals
+	for k := range t.kinds {
+		sum.merge(&t.kinds[k])
+	}
+	return &sum
+}

@@ -1,0 +1,149 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/workload/zipf"
+)
+
+// Options describe a run. The zero value of a field means its default where
+// one is named.
+type Options struct {
+	// Keys is the number of keys, 1 to MaxKeys. Default 100,000. There
+	// are as many counters besides, for increments.
+	Keys uint64
+	// Skew is the exponent s of the zeta law, at least 0. 0 is uniform.
+	Skew float64
+	// Shuffle scatters the hot keys over the keyspace; without it the first
+	// keys are the hottest.
+	Shuffle bool
+	// MoveHotEvery moves the hot spot to other keys each time this much of
+	// the run has passed, the warm-up included. 0 is never.
+	MoveHotEvery time.Duration
+	// Prefix begins every key. Default "zeta/".
+	Prefix string
+
+	// FreshKeys adds something new to the prefix, so that no key exists when
+	// the run begins, whatever ran before.
+	FreshKeys bool
+
+	// Mix gives the shares of the kinds of transactions. Default DefaultMix.
+	Mix Mix
+	// Ops is the number of keys a transaction draws, with replacement: one
+	// key may come twice. A read-modify-write does two operations on each.
+	// Default 4.
+	Ops int
+	// ValueBytes is the size of written values. At least MinValueBytes.
+	// Default 128.
+	ValueBytes int
+	// Interactive sends operations one by one rather than all at once.
+	Interactive bool
+
+	// Clients is how many transactions are in flight at most, 1 to
+	// MaxClients. Default 16.
+	Clients int
+	// Rate is how many transactions are meant to start in a second, evenly
+	// spaced. 0 makes a closed loop.
+	Rate float64
+	// Warmup precedes the measured part. Default none.
+	Warmup time.Duration
+	// Duration bounds the measured part. Default 10 s, or none with a Count.
+	Duration time.Duration
+	// Count bounds the transactions of the measured part. 0 is no bound.
+	Count uint64
+	// Timeout is the deadline of each transaction, retries included. Default
+	// 10 s, at most MaxTimeout.
+	Timeout time.Duration
+	// Seed determines what is drawn.
+	Seed uint64
+
+	// Progress, if set, gets a snapshot every ProgressEvery (default 1 s)
+	// from one goroutine, and a last one at the end.
+	Progress      func(Snapshot)
+	ProgressEvery time.Duration
+	// Recorder, if set, gets every transaction, those of the warm-up too.
+	Recorder Recorder
+}
+
+const (
+	// MaxKeys bounds the keys.
+	MaxKeys = zipf.MaxKeys
+	// MaxClients bounds the clients; each is a goroutine.
+	MaxClients = 65_536
+	// MinValueBytes is room for the tag that makes a value unique.
+	MinValueBytes = 32
+	// MaxTimeout is also the longest latency that is told apart.
+	MaxTimeout = 10 * time.Minute
+	// maxPrefixBytes leaves room for the number and stays far from the limit.
+	maxPrefixBytes = 256
+)
+
+// WithDefaults gives o with its defaults filled in.
+func (o Options) WithDefaults() Options {
+	if o.Keys == 0 {
+		o.Keys = 100_000
+	}
+	if o.Prefix == "" {
+		o.Prefix = "zeta/"
+	}
+	if o.Mix == (Mix{}) {
+		o.Mix = DefaultMix
+	}
+	if o.Ops == 0 {
+		o.Ops = 4
+	}
+	if o.ValueBytes == 0 {
+		o.ValueBytes = 128
+	}
+	if o.Clients == 0 {
+		o.Clients = 16
+	}
+	if o.Duration == 0 && o.Count == 0 {
+		o.Duration = 10 * time.Second
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	if o.ProgressEvery == 0 {
+		o.ProgressEvery = time.Second
+	}
+	return o
+}
+
+// Validate reports everything that is wrong with o, whose defaults have been
+// filled in, in one error, or nil.
+func (o Options) Validate() error {
+	var all []error
+	bad := func(wrong bool, format string, args ...any) {
+		if wrong {
+			all = append(all, fmt.Errorf(format, args...))
+		}
+	}
+	bad(o.Keys > MaxKeys, "%d keys; want 1 to %d", o.Keys, MaxKeys)
+	bad(!isAmount(o.Skew), "skew %v; want a finite number of at least 0", o.Skew)
+	bad(len(o.Prefix) > maxPrefixBytes, "a prefix of %d bytes; want at most %d", len(o.Prefix), maxPrefixBytes)
+	if s := o.Mix.check(); s != "" {
+		all = append(all, errors.New(s))
+	}
+	// A read-modify-write does two operations a key.
+	bad(o.Ops < 1 || o.Ops > kv.MaxTxnOps/2, "%d operations a transaction; want 1 to %d", o.Ops, kv.MaxTxnOps/2)
+	bad(o.ValueBytes < MinValueBytes || o.ValueBytes > kv.MaxValueBytes,
+		"values of %d bytes; want %d to %d", o.ValueBytes, MinValueBytes, kv.MaxValueBytes)
+	perKey := o.ValueBytes + 2*(len(o.Prefix)+keyTailBytes)
+	bad(o.Ops > 0 && o.ValueBytes > 0 && o.Ops <= kv.MaxTxnOps && o.Ops*perKey > kv.MaxTxnBytes,
+		"%d operations with values of %d bytes make transactions above %d bytes", o.Ops, o.ValueBytes, kv.MaxTxnBytes)
+	bad(o.Clients < 1 || o.Clients > MaxClients, "%d clients; want 1 to %d", o.Clients, MaxClients)
+	bad(!isAmount(o.Rate) || o.Rate > 1e9, "a rate of %v transactions a second; want 0 to 1e9", o.Rate)
+	bad(o.MoveHotEvery < 0, "the hot spot moves every %v; want 0 (never) or more", o.MoveHotEvery)
+	bad(o.Warmup < 0, "a warm-up of %v; want 0 or more", o.Warmup)
+	bad(o.Duration < 0, "a duration of %v; want 0 or more", o.Duration)
+	bad(o.Timeout < 0 || o.Timeout > MaxTimeout, "a timeout of %v; want up to %v", o.Timeout, MaxTimeout)
+	bad(o.ProgressEvery < 0, "progress every %v; want more than 0", o.ProgressEvery)
+	return errors.Join(all...)
+}
+
+func isAmount(f float64) bool { return f >= 0 && !math.IsInf(f, 0) }

@@ -1,0 +1,80 @@
+package workload
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+func TestTheZeroOptionsAreAValidRun(t *testing.T) {
+	o := Options{}.WithDefaults()
+	require.NoError(t, o.Validate())
+	require.Equal(t, 10*time.Second, o.Duration)
+	require.Zero(t, Options{Count: 5}.WithDefaults().Duration, "a count ends the run by itself")
+}
+
+func TestEachOptionOutOfRangeIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Options)
+		says   string
+	}{
+		{func(o *Options) { o.Keys = MaxKeys + 1 }, "1000000001 keys"},
+		{func(o *Options) { o.Skew = -1 }, "skew -1"},
+		{func(o *Options) { o.Skew = math.NaN() }, "skew NaN"},
+		{func(o *Options) { o.Prefix = string(make([]byte, 300)) }, "prefix of 300 bytes"},
+		{func(o *Options) { o.Mix = Mix{ReadOnly: -1, WriteOnly: 1} }, "share of read-only"},
+		{func(o *Options) { o.Mix.Increment = math.Inf(1) }, "share of increment"},
+		{func(o *Options) { o.Mix = Mix{ReadOnly: math.MaxFloat64, WriteOnly: math.MaxFloat64} }, "shares add up"},
+		{func(o *Options) { o.Ops = -1 }, "-1 operations"},
+		{func(o *Options) { o.Ops = kv.MaxTxnOps }, "10000 operations"},
+		{func(o *Options) { o.ValueBytes = 31 }, "values of 31 bytes"},
+		{func(o *Options) { o.ValueBytes = kv.MaxValueBytes + 1 }, "values of 1048577 bytes"},
+		{func(o *Options) { o.Ops, o.ValueBytes = 17, kv.MaxValueBytes }, "transactions above"},
+		{func(o *Options) { o.Clients = -1 }, "-1 clients"},
+		{func(o *Options) { o.Clients = MaxClients + 1 }, "65537 clients"},
+		{func(o *Options) { o.Rate = -5 }, "rate of -5"},
+		{func(o *Options) { o.Rate = math.Inf(1) }, "rate of +Inf"},
+		{func(o *Options) { o.MoveHotEvery = -1 }, "hot spot"},
+		{func(o *Options) { o.Warmup = -1 }, "warm-up"},
+		{func(o *Options) { o.Duration = -1 }, "duration"},
+		{func(o *Options) { o.Timeout = time.Hour }, "timeout of 1h"},
+		{func(o *Options) { o.ProgressEvery = -1 }, "progress"},
+	} {
+		o := Options{}.WithDefaults()
+		c.change(&o)
+		require.ErrorContains(t, o.Validate(), c.says)
+		_, err := New(nil, o)
+		require.ErrorContains(t, err, c.says)
+	}
+}
+
+func TestAllThatIsWrongIsReportedAtOnce(t *testing.T) {
+	err := Options{Skew: -1, Clients: -1, Ops: -1}.WithDefaults().Validate()
+	require.ErrorContains(t, err, "skew")
+	require.ErrorContains(t, err, "clients")
+	require.ErrorContains(t, err, "operations")
+}
+
+func TestOnlyKindsThatPromiseNoEffectAreFailures(t *testing.T) {
+	unknown := map[kv.Kind]bool{kv.KindUnknown: true, kv.KindTooOld: true, kv.KindInternal: true, kv.KindCorrupt: true}
+	for _, k := range kv.Kinds() {
+		want := Failed
+		switch {
+		case k == kv.KindOK:
+			require.Equal(t, Committed, OutcomeOf(nil))
+			continue
+		case unknown[k]:
+			want = Unknown
+		}
+		require.Equal(t, want, OutcomeOf(kv.Errorf(k, "x")), k.String())
+	}
+	require.Equal(t, Unknown, OutcomeOf(errFromElsewhere{}))
+}
+
+type errFromElsewhere struct{}
+
+func (errFromElsewhere) Error() string { return "connection reset" }

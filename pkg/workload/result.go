@@ -1,0 +1,189 @@
+package workload
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Format names the layout of a result in JSON. Fields may be added to it; a
+// change of what one means is a new format.
+const Format = "zetaload.report/1"
+
+// Result is what a run found out. Times are in the unit that the name of the
+// field in JSON ends with.
+type Result struct {
+	Format string `json:"format"`
+	// Command repeats the run; set by the command that ran it.
+	Command  string    `json:"command,omitempty"`
+	Started  time.Time `json:"started"`
+	Workload Workload  `json:"workload"`
+	Host     Host      `json:"host"`
+	// Interrupted: the run was ended before its time.
+	Interrupted bool `json:"interrupted"`
+	// ElapsedS is the length of the measured part.
+	ElapsedS float64 `json:"elapsed_s"`
+	// Backlog is how many transactions of an open loop were due before the
+	// end and never started.
+	Backlog uint64 `json:"backlog"`
+	// All sums up the kinds; Kinds has one element for each kind, always.
+	All   KindResult   `json:"all"`
+	Kinds []KindResult `json:"kinds"`
+	// Lag is how much later than intended transactions were sent.
+	Lag Latency `json:"lag_ms"`
+	// Aborts counts attempts that were given up and made again, by reason.
+	Aborts map[string]uint64 `json:"aborts"`
+	// Errors counts transactions that did not commit, by kind of error.
+	Errors map[string]uint64 `json:"errors"`
+}
+
+// Workload says what was run.
+type Workload struct {
+	Keys          uint64  `json:"keys"`
+	Skew          float64 `json:"skew"`
+	Shuffle       bool    `json:"shuffle"`
+	MoveHotEveryS float64 `json:"move_hot_every_s"`
+	Mix           Mix     `json:"mix"`
+	Ops           int     `json:"ops"`
+	ValueBytes    int     `json:"value_bytes"`
+	Interactive   bool    `json:"interactive"`
+	Clients       int     `json:"clients"`
+	// RatePerS is 0 in a closed loop.
+	RatePerS  float64 `json:"rate_per_s"`
+	WarmupS   float64 `json:"warmup_s"`
+	DurationS float64 `json:"duration_s"`
+	Count     uint64  `json:"count"`
+	TimeoutS  float64 `json:"timeout_s"`
+	Seed      uint64  `json:"seed"`
+}
+
+// Host says where the load was made.
+type Host struct {
+	CPUs       int    `json:"cpus"`
+	GoMaxProcs int    `json:"gomaxprocs"`
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	Go         string `json:"go"`
+}
+
+// KindResult is what became of the transactions of a kind.
+type KindResult struct {
+	Kind      string `json:"kind"`
+	Committed uint64 `json:"committed"`
+	Failed    uint64 `json:"failed"`
+	Unknown   uint64 `json:"unknown"`
+	// Retries counts attempts beyond the first of each transaction.
+	Retries       uint64  `json:"retries"`
+	ThroughputPer float64 `json:"throughput_per_s"`
+	// Latency is of committed transactions, from the intended start.
+	Latency Latency `json:"latency_ms"`
+}
+
+// Latency is a distribution in milliseconds; all 0 when there is nothing.
+type Latency struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p99_9"`
+	Max  float64 `json:"max"`
+}
+
+// result sums up a run whose clients have all stopped at or before now.
+func (s *run) result(now time.Time, interrupted bool) *Result {
+	end := s.stopped
+	if !s.window.end.IsZero() && !s.window.end.After(now) && (end.IsZero() || end.After(s.window.end)) {
+		end = s.window.end
+	}
+	elapsed := max(end.Sub(s.window.begin), 0)
+	t := s.meter.sum()
+	o := s.plan.Options
+	r := &Result{
+		Format:      Format,
+		Started:     s.begun.UTC().Truncate(time.Millisecond),
+		Workload:    describe(o),
+		Host:        ThisHost(),
+		Interrupted: interrupted,
+		ElapsedS:    seconds(elapsed),
+		Backlog:     s.schedule.backlog(end),
+		All:         t.all().result("all", elapsed),
+		Lag:         latencyOf(t.lag, 0),
+		Aborts:      t.aborts,
+		Errors:      kindCounts(t.errors),
+	}
+	for k := range t.kinds {
+		r.Kinds = append(r.Kinds, t.kinds[k].result(Kind(k).String(), elapsed))
+	}
+	return r
+}
+
+func describe(o Options) Workload {
+	return Workload{
+		Keys: o.Keys, Skew: o.Skew, Shuffle: o.Shuffle, MoveHotEveryS: seconds(o.MoveHotEvery),
+		Mix: o.Mix, Ops: o.Ops, ValueBytes: o.ValueBytes, Interactive: o.Interactive,
+		Clients: o.Clients, RatePerS: o.Rate, WarmupS: seconds(o.Warmup), DurationS: seconds(o.Duration),
+		Count: o.Count, TimeoutS: seconds(o.Timeout), Seed: o.Seed,
+	}
+}
+
+// ThisHost describes the machine this runs on.
+func ThisHost() Host {
+	return Host{CPUs: runtime.NumCPU(), GoMaxProcs: runtime.GOMAXPROCS(0),
+		OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version()}
+}
+
+func (t *kindTotals) result(name string, elapsed time.Duration) KindResult {
+	return KindResult{
+		Kind: name, Committed: t.committed, Failed: t.failed, Unknown: t.unknown, Retries: t.retries,
+		ThroughputPer: perSecond(t.answered, elapsed),
+		Latency:       latencyOf(t.latency, t.max),
+	}
+}
+
+// latencyOf reads a histogram of microseconds. A histogram knows its maximum
+// to three digits; exact, unless 0, is better.
+func latencyOf(h *hdrhistogram.Histogram, exact time.Duration) Latency {
+	if h == nil || h.TotalCount() == 0 {
+		return Latency{}
+	}
+	ms := func(micros int64) float64 { return float64(micros) / 1000 }
+	l := Latency{
+		Mean: ms(int64(h.Mean())), P50: ms(h.ValueAtQuantile(50)), P90: ms(h.ValueAtQuantile(90)),
+		P99: ms(h.ValueAtQuantile(99)), P999: ms(h.ValueAtQuantile(99.9)), Max: ms(h.Max()),
+	}
+	if exact > 0 {
+		l.Max = ms(exact.Microseconds())
+		// A bucket's upper end may lie above all that is in it.
+		for _, q := range []*float64{&l.P50, &l.P90, &l.P99, &l.P999} {
+			*q = min(*q, l.Max)
+		}
+	}
+	return l
+}
+
+// WriteJSON writes r as indented JSON.
+func (r *Result) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// ReadResult reads what WriteJSON wrote.
+func ReadResult(rd io.Reader) (*Result, error) {
+	var r Result
+	if err := json.NewDecoder(rd).Decode(&r); err != nil {
+		return nil, fmt.Errorf("this is not a report of zetaload: %w", err)
+	}
+	switch {
+	case r.Format == "":
+		return nil, errors.New("this is JSON, and no report of zetaload: it has no format")
+	case r.Format != Format:
+		return nil, fmt.Errorf("the report has format %q; this program reads %q", r.Format, Format)
+	}
+	return &r, nil
+}

@@ -1,0 +1,143 @@
+package workload
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+}
+
+// example is a result with something everywhere.
+func example() *Result {
+	kind := func(k Kind, n uint64) KindResult {
+		return KindResult{Kind: k.String(), Committed: n, Failed: n / 1000, Unknown: n / 5000, Retries: n / 10,
+			ThroughputPer: float64(n) / 30, Latency: Latency{Mean: 1.5, P50: 1.234, P90: 2.5, P99: 10.75, P999: 100.125, Max: 1234.567}}
+	}
+	r := &Result{
+		Format:  Format,
+		Command: "zetaload run --addr 127.0.0.1:7070 --skew 1.2 --seed 42",
+		Started: time.Date(2026, 3, 4, 5, 6, 7, 8e6, time.UTC),
+		Workload: describe(Options{Skew: 1.2, Shuffle: true, MoveHotEvery: 5 * time.Second, Clients: 64, Rate: 2500,
+			Warmup: 2 * time.Second, Duration: 30 * time.Second, Count: 100_000, Seed: 42}.WithDefaults()),
+		Host:        Host{CPUs: 8, GoMaxProcs: 4, OS: "linux", Arch: "amd64", Go: "go1.26.8"},
+		Interrupted: true, ElapsedS: 29.25, Backlog: 17,
+		Lag:    Latency{P50: 0.05, P99: 1.1, Max: 7},
+		Aborts: map[string]uint64{"wounded": 4321, "stale read": 99},
+		Errors: map[string]uint64{"Unavailable": 12, "OutcomeUnknown": 3},
+	}
+	for i, k := range Kinds() {
+		r.Kinds = append(r.Kinds, kind(k, 100_000*uint64(i+1)))
+	}
+	r.All = kind(0, 1_000_000)
+	r.All.Kind = "all"
+	return r
+}
+
+func TestTheReportAsText(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, example().WriteText(&b))
+	golden(t, "report.txt", b.Bytes())
+}
+
+// Programs that read reports find the same lines in every one.
+func TestTheLayoutOfAReportIsAlwaysTheSame(t *testing.T) {
+	names := func(r *Result) (first []string) {
+		var b bytes.Buffer
+		require.NoError(t, r.WriteText(&b))
+		for _, l := range strings.Split(b.String(), "\n") {
+			if !strings.HasPrefix(l, "  ") { // the counts by name differ
+				first = append(first, strings.TrimSpace(l[:min(len(l), 12)]))
+			}
+		}
+		return first
+	}
+	full := example()
+	empty := &Result{Format: Format, Command: "x"}
+	for _, k := range full.Kinds {
+		empty.Kinds = append(empty.Kinds, KindResult{Kind: k.Kind})
+	}
+	empty.All.Kind = "all"
+	require.Equal(t, names(full), names(empty))
+}
+
+func TestTheReportAsJSONIsReadBack(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, example().WriteJSON(&b))
+	golden(t, "report.json", b.Bytes())
+	got, err := ReadResult(&b)
+	require.NoError(t, err)
+	require.Equal(t, example(), got)
+}
+
+func TestWhatIsNoReportIsRefused(t *testing.T) {
+	for text, says := range map[string]string{
+		"":                                 "not a report",
+		"kind  committed":                  "not a report",
+		"{}":                               "no format",
+		`{"format": "zetaload.report/99"}`: `format "zetaload.report/99"`,
+		`{"format": "zetaload.report/1", "backlog": -1}`: "not a report",
+	} {
+		_, err := ReadResult(strings.NewReader(text))
+		require.ErrorContains(t, err, says, "%q", text)
+	}
+}
+
+func TestTheComparisonOfReports(t *testing.T) {
+	a, b := example(), example()
+	b.Workload.RatePerS, b.Workload.Interactive, b.Workload.Shuffle = 0, true, false
+	b.Interrupted = false
+	b.Kinds[Increment] = KindResult{Kind: Increment.String()}
+	a.Kinds[Increment] = b.Kinds[Increment]
+	a.Kinds[WriteOnly] = KindResult{Kind: WriteOnly.String()}
+	b.All.ThroughputPer *= 2.5
+	var out bytes.Buffer
+	require.NoError(t, WriteComparison(&out, []NamedResult{{"before.json", a}, {"b.json", b}}))
+	golden(t, "compare.txt", out.Bytes())
+}
+
+func TestAResultOfNothingHasNoLatency(t *testing.T) {
+	require.Equal(t, Latency{}, latencyOf(nil, 0))
+	require.Equal(t, Latency{}, latencyOf(newHistogram(), 0))
+	require.Zero(t, perSecond(5, 0))
+}
+
+// Whatever is read as a report can be shown and compared.
+func FuzzReadResult(f *testing.F) {
+	var b bytes.Buffer
+	require.NoError(f, example().WriteJSON(&b))
+	f.Add(b.Bytes())
+	f.Add([]byte(`{"format": "zetaload.report/1"}`))
+	f.Add([]byte(`{"format": "zetaload.report/1", "kinds": [{}], "workload": {"mix": {"read_only": -1e308}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := ReadResult(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		var out bytes.Buffer
+		require.NoError(t, r.WriteText(&out))
+		require.NoError(t, WriteComparison(&out, []NamedResult{{"a", r}, {"b", example()}}))
+		var again bytes.Buffer
+		require.NoError(t, r.WriteJSON(&again))
+		back, err := ReadResult(&again)
+		require.NoError(t, err)
+		require.Equal(t, r.All, back.All)
+	})
+}

@@ -1,0 +1,110 @@
+package workload
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Phase is where a run is.
+type Phase uint8
+
+const (
+	// Warmup: what starts is not measured.
+	Warmup Phase = iota
+	// Measuring: what starts is measured.
+	Measuring
+	// Draining: nothing starts any more, something is still in flight.
+	Draining
+	// Finished: the last snapshot.
+	Finished
+)
+
+func (p Phase) String() string {
+	return [...]string{"warm-up", "running", "draining", "finished"}[min(p, Finished)]
+}
+
+// Snapshot is the state of a run while it goes on.
+type Snapshot struct {
+	Phase Phase
+	// Elapsed is the time since the start of the run, the warm-up included.
+	Elapsed time.Duration
+	// Rate is how many transactions ended in a second, since the last
+	// snapshot; in the last one, over the whole run.
+	Rate float64
+	// The rest is of the measured part so far, all kinds together.
+	Committed, Failed, Unknown, Retries uint64
+	P50, P99                            time.Duration
+}
+
+// String is one line for people.
+func (s Snapshot) String() string {
+	return fmt.Sprintf("%6.1fs %-8s %9.0f/s  p50 %s  p99 %s  committed %d  retries %d  failed %d  unknown %d",
+		s.Elapsed.Seconds(), s.Phase, s.Rate, millis(s.P50), millis(s.P99), s.Committed, s.Retries, s.Failed, s.Unknown)
+}
+
+func millis(d time.Duration) string {
+	return fmt.Sprintf("%.2fms", float64(d)/float64(time.Millisecond))
+}
+
+// progress calls Progress until the function it gives is called.
+func (s *run) progress(begun time.Time) (stop func()) {
+	if s.plan.Progress == nil {
+		return func() {}
+	}
+	quit := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		ticker := time.NewTicker(s.plan.ProgressEvery)
+		defer ticker.Stop()
+		var done uint64
+		last := begun
+		for {
+			select {
+			case <-ticker.C:
+				now := time.Now()
+				snap, total := s.snapshot(now)
+				if d := now.Sub(last).Seconds(); d > 0 {
+					snap.Rate = float64(total-done) / d
+				}
+				last, done = now, total
+				s.plan.Progress(snap)
+			case <-quit:
+				now := time.Now()
+				snap, total := s.snapshot(now)
+				snap.Phase = Finished
+				if d := snap.Elapsed.Seconds(); d > 0 {
+					snap.Rate = float64(total) / d
+				}
+				s.plan.Progress(snap)
+				return
+			}
+		}
+	})
+	return func() {
+		close(quit)
+		wg.Wait()
+	}
+}
+
+// snapshot gives the state at now without its rate, and how many transactions
+// have ended.
+func (s *run) snapshot(now time.Time) (Snapshot, uint64) {
+	t := s.meter.sum()
+	all := t.all()
+	snap := Snapshot{
+		Phase: Measuring, Elapsed: now.Sub(s.begun),
+		Committed: all.committed, Failed: all.failed, Unknown: all.unknown, Retries: all.retries,
+	}
+	switch {
+	case now.Before(s.window.begin):
+		snap.Phase = Warmup
+	case s.window.over(now):
+		snap.Phase = Draining
+	}
+	if all.latency != nil {
+		snap.P50 = time.Duration(all.latency.ValueAtQuantile(50)) * time.Microsecond
+		snap.P99 = time.Duration(all.latency.ValueAtQuantile(99)) * time.Microsecond
+	}
+	return snap, t.done
+}

@@ -1,0 +1,125 @@
+package workload
+
+import (
+	"context"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Store is what load is made on. Its methods are called by many goroutines at
+// once. They may keep neither ops nor the bytes in it after they return.
+//
+// The error of a failed transaction is or wraps a *kv.Error, whose kind says
+// whether the transaction may have been applied (OutcomeOf). The reply is of
+// use also with an error, as far as it is filled in.
+type Store interface {
+	// Execute runs ops as one transaction, all sent at once.
+	Execute(ctx context.Context, ops []Op) (Reply, error)
+	// Transact runs ops as one interactive transaction: one after the other,
+	// each sent when the one before was answered.
+	Transact(ctx context.Context, ops []Op) (Reply, error)
+}
+
+// OpKind says what an operation does.
+type OpKind uint8
+
+const (
+	// Read gives the value or number of Key.
+	Read OpKind = iota
+	// ReadForUpdate is Read of a key that the transaction will also write.
+	ReadForUpdate
+	// Write puts Value.
+	Write
+	// Add adds Delta to a counter; one that is absent starts at 0.
+	Add
+)
+
+// Op is one operation.
+type Op struct {
+	Kind  OpKind
+	Key   []byte
+	Value []byte
+	Delta int64
+}
+
+// IsRead reports whether o only looks.
+func (o Op) IsRead() bool { return o.Kind == Read || o.Kind == ReadForUpdate }
+
+// ReadOnlyOps reports whether ops change nothing.
+func ReadOnlyOps(ops []Op) bool {
+	for _, o := range ops {
+		if !o.IsRead() {
+			return false
+		}
+	}
+	return true
+}
+
+// Seen is what a read saw. For other operations it is zero.
+type Seen struct {
+	// Found: the key exists.
+	Found bool
+	// IsNumber: it is a counter at Number. Else it is a register with Value.
+	IsNumber bool
+	Number   int64
+	Value    []byte
+}
+
+// Reply tells how a transaction went.
+type Reply struct {
+	// ID is the transaction's name in the store; zero if it has none.
+	ID kv.TxnID
+	// Results has one element per operation, in order. It is empty when the
+	// transaction committed and its results were lost.
+	Results []Seen
+	// Attempts counts the attempts, from 1; 0 means that it is not known.
+	Attempts int
+	// Aborts has the reason for which each attempt but the last was given up,
+	// as far as it is known. The reasons are words of a small fixed set.
+	Aborts []string
+}
+
+// Outcome is what is known of a transaction when its call has returned.
+type Outcome uint8
+
+const (
+	// Committed: it was acknowledged.
+	Committed Outcome = iota
+	// Failed: it was certainly not applied.
+	Failed
+	// Unknown: it may have been applied, or may still be.
+	Unknown
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Committed:
+		return "committed"
+	case Failed:
+		return "failed"
+	}
+	return "unknown"
+}
+
+// OutcomeOf says what the error of a transaction tells about its outcome. Only
+// the kinds that promise "nothing was applied" are taken for a failure; an
+// error from elsewhere promises nothing.
+func OutcomeOf(err error) Outcome {
+	switch kv.KindOf(err) {
+	case kv.KindOK:
+		return Committed
+	case kv.KindInvalid, kv.KindWrongType, kv.KindCondition, kv.KindOutOfRange, kv.KindAborted,
+		kv.KindUnavailable, kv.KindExhausted, kv.KindDeadline, kv.KindCancelled, kv.KindNotFound:
+		return Failed
+	}
+	// Unknown itself; TooOld, which also answers an enquiry that came too
+	// late; Internal and Corrupt, after which no promise holds.
+	return Unknown
+}
+
+// Recorder writes down what clients did, for a judge. Begin is called just
+// before a transaction is sent, and the function it returned just after its
+// answer came or was given up. Both are called by the client's goroutine.
+type Recorder interface {
+	Begin(txn Txn) func(Reply, Outcome)
+}

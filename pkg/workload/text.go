@@ -1,0 +1,121 @@
+package workload
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// WriteText writes r for people. The layout is always the same: every kind has
+// its line, and every section is there, with nothing in it or something.
+func (r *Result) WriteText(w io.Writer) error {
+	var b bytes.Buffer
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-12s ", name)
+		fmt.Fprintf(&b, format+"\n", args...)
+	}
+	line("workload", "%s", r.Workload)
+	line("mix", "%s", r.Workload.Mix)
+	line("load", "%s", r.Workload.load())
+	line("host", "%d CPUs (%d used), %s/%s, %s", r.Host.CPUs, r.Host.GoMaxProcs, r.Host.OS, r.Host.Arch, r.Host.Go)
+	line("started", "%s", r.Started.Format("2006-01-02 15:04:05 MST"))
+	line("measured", "%.3f s after %.3f s of warm-up%s", r.ElapsedS, r.Workload.WarmupS, r.remark())
+	line("throughput", "%.1f transactions/s", r.All.ThroughputPer)
+	line("retries", "%d (%.3f per committed transaction)", r.All.Retries, ratio(r.All.Retries, r.All.Committed))
+	line("start lag", "p50 %.3f ms, p99 %.3f ms, max %.3f ms", r.Lag.P50, r.Lag.P99, r.Lag.Max)
+	line("backlog", "%d transactions due and not started", r.Backlog)
+	b.WriteString("\n")
+	fmt.Fprintf(&b, "%-18s %10s %8s %8s %9s %11s %10s %10s %10s %10s %10s %10s\n", "kind", "committed", "failed", "unknown",
+		"retries", "tx/s", "mean ms", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms")
+	for _, k := range append(slices.Clone(r.Kinds), r.All) {
+		l := k.Latency
+		fmt.Fprintf(&b, "%-18s %10d %8d %8d %9d %11.1f %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f\n", k.Kind, k.Committed,
+			k.Failed, k.Unknown, k.Retries, k.ThroughputPer, l.Mean, l.P50, l.P90, l.P99, l.P999, l.Max)
+	}
+	writeCounts(&b, "aborted attempts by reason", r.Aborts)
+	writeCounts(&b, "errors by kind", r.Errors)
+	fmt.Fprintf(&b, "\n%-12s %d\n", "seed", r.Workload.Seed)
+	if r.Command != "" {
+		line("repeat with", "%s", r.Command)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// remark says what is special about the end of the run.
+func (r *Result) remark() string {
+	if r.Interrupted {
+		return ", interrupted"
+	}
+	return ""
+}
+
+func writeCounts(b *bytes.Buffer, title string, counts map[string]uint64) {
+	fmt.Fprintf(b, "\n%s\n", title)
+	if len(counts) == 0 {
+		b.WriteString("  none\n")
+	}
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(b, "  %-18s %10d\n", name, counts[name])
+	}
+}
+
+// String says which keys are used and how.
+func (w Workload) String() string {
+	s := fmt.Sprintf("%d keys, skew %v, %s", w.Keys, w.Skew, w.order())
+	if w.MoveHotEveryS > 0 {
+		s += fmt.Sprintf(", hot spot moves every %v s", w.MoveHotEveryS)
+	}
+	s += fmt.Sprintf(", %d keys a transaction, values of %d bytes", w.Ops, w.ValueBytes)
+	if w.Interactive {
+		return s + ", interactive"
+	}
+	return s + ", one-shot"
+}
+
+func (w Workload) order() string {
+	if w.Shuffle {
+		return "shuffled"
+	}
+	return "in rank order"
+}
+
+// load says how hard the store is pressed.
+func (w Workload) load() string {
+	s := fmt.Sprintf("closed loop, %d clients", w.Clients)
+	if w.RatePerS > 0 {
+		s = fmt.Sprintf("open loop, %v transactions/s by up to %d clients", w.RatePerS, w.Clients)
+	}
+	if w.DurationS > 0 {
+		s += fmt.Sprintf(", for %v s", w.DurationS)
+	}
+	if w.Count > 0 {
+		s += fmt.Sprintf(", %d transactions", w.Count)
+	}
+	return s
+}
+
+// String gives the shares in per cent.
+func (m Mix) String() string {
+	shares := m.shares()
+	sum := 0.0
+	for _, s := range shares {
+		sum += s
+	}
+	var parts []string
+	for k, s := range shares {
+		parts = append(parts, fmt.Sprintf("%.4g%% %s", 100*s/max(sum, 1e-300), Kind(k)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ratio is a/b, 0 when b is.
+func ratio(a, b uint64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
