@@ -1,0 +1,164 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+)
+
+// searchGaps bounds the search for places of absences that inference left
+// open, in graphs solved.
+const searchGaps = 2000
+
+// decide builds the graph and looks for cycles.
+func (x *exact) decide() {
+	for k := range x.chains {
+		x.orderChain(int32(k))
+	}
+	var open []*exactRead
+	for i := range x.reads {
+		if r := &x.reads[i]; r.gaps != nil {
+			open = append(open, r)
+		} else {
+			x.link(r, r.rank)
+		}
+	}
+	cycle := x.g.solve()
+	for cycle == nil && len(open) > 0 {
+		before := len(open)
+		open = slices.DeleteFunc(open, x.narrow)
+		if !x.verdict.OK() {
+			return
+		}
+		if cycle = x.g.solve(); len(open) == before {
+			break
+		}
+	}
+	x.verdict.Ambiguous = len(open)
+	if cycle != nil {
+		x.explain(cycle)
+		return
+	}
+	budget := searchGaps
+	switch found := x.place(open, &budget); {
+	case found:
+		x.verdict.Exact = true
+	case budget > 0:
+		r := open[0]
+		x.verdict.add(ImpossibleAbsence, fmt.Sprintf("%s found no %q, and with the other absences no order of the deletions allows it.", x.who(r.txn), x.names[r.key]))
+	}
+}
+
+// orderChain adds the ww edges of a key. A run of commuting increments is
+// ordered only against the plain writes on its two sides.
+func (x *exact) orderChain(k int32) {
+	chain := x.chains[k]
+	plain := -1 // the last plain write's index
+	for i, id := range chain {
+		w := &x.writes[id]
+		if plain >= 0 {
+			x.edge(x.writes[chain[plain]].txn, w.txn, k, depWW, -1, false)
+		}
+		if w.Commutes {
+			continue
+		}
+		for j := plain + 1; j < i; j++ {
+			x.edge(x.writes[chain[j]].txn, w.txn, k, depWW, -1, false)
+		}
+		plain = i
+	}
+}
+
+// link adds the edges of a read that saw its key at a rank.
+func (x *exact) link(r *exactRead, rank int) {
+	chain := x.chains[r.key]
+	why := int32(-1)
+	for j := rank - 1; j >= 0; j-- { // what it saw: a run, and the write below
+		w := &x.writes[chain[j]]
+		x.edge(w.txn, r.txn, r.key, depWR, -1, false)
+		if j == rank-1 {
+			why = w.txn
+		}
+		if !w.Commutes {
+			break
+		}
+	}
+	for j := rank; j < len(chain); j++ { // what it missed: a run, and the write above
+		w := &x.writes[chain[j]]
+		x.edge(r.txn, w.txn, r.key, depRW, why, r.ranged)
+		if !w.Commutes {
+			break
+		}
+	}
+}
+
+func (x *exact) edge(from, to, key int32, kind depKind, why int32, ranged bool) {
+	if from != to {
+		x.g.edges = append(x.g.edges, edge{from: from, to: to, key: key, kind: kind, why: why, ranged: ranged})
+	}
+}
+
+// narrow strikes the places of an absence that the graph rules out, links the
+// read if one is left, and reports whether that is done.
+func (x *exact) narrow(r *exactRead) bool {
+	chain := x.chains[r.key]
+	after, before := newNearby(x.g, true).reach(r.txn), newNearby(x.g, false).reach(r.txn)
+	r.gaps = slices.DeleteFunc(r.gaps, func(rank int) bool {
+		if rank > 0 {
+			if after.has(x.writes[chain[rank-1]].txn) {
+				return true
+			}
+		}
+		return rank < len(chain) && x.writes[chain[rank]].txn != r.txn && before.has(x.writes[chain[rank]].txn)
+	})
+	switch len(r.gaps) {
+	case 0:
+		x.verdict.add(ImpossibleAbsence, fmt.Sprintf("%s found no %q, but by all orders it existed then.", x.who(r.txn), x.names[r.key]))
+	case 1:
+		x.link(r, r.gaps[0])
+		return true
+	}
+	return false
+}
+
+// place tries the remaining places of open absences, one after another.
+func (x *exact) place(open []*exactRead, budget *int) bool {
+	if len(open) == 0 {
+		return true
+	}
+	saved := slices.Clone(x.g.edges)
+	for _, rank := range open[0].gaps {
+		if *budget--; *budget <= 0 {
+			return false
+		}
+		x.link(open[0], rank)
+		if x.g.solve() == nil && x.place(open[1:], budget) {
+			return true
+		}
+		x.g.edges, x.g.sorted = slices.Clone(saved), len(saved)
+	}
+	return false
+}
+
+func (x *exact) explain(cycle []edge) {
+	lines := []string{"These transactions cannot be put in any order:"}
+	for _, e := range cycle {
+		lines = append(lines, x.sentence(e))
+	}
+	x.verdict.add(nameCycle(cycle), lines...)
+}
+
+func (x *exact) sentence(e edge) string {
+	a, b := x.who(e.from), x.who(e.to)
+	switch e.kind {
+	case depTime:
+		return fmt.Sprintf("%s ended before %s started.", a, b)
+	case depWR:
+		return fmt.Sprintf("%s read %q with the write of %s in it.", b, x.names[e.key], a)
+	case depWW:
+		return fmt.Sprintf("%s replaced the version of %q that %s wrote.", b, x.names[e.key], a)
+	}
+	if e.ranged {
+		return fmt.Sprintf("%s scanned a range that holds %q and did not see the write of %s.", a, x.names[e.key], b)
+	}
+	return fmt.Sprintf("%s read %q before the write of %s.", a, x.names[e.key], b)
+}

@@ -1,0 +1,150 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// traffic describes a long run of clients that each do one transaction after
+// another.
+type traffic struct {
+	txns, clients, keys int
+	skew                float64 // of the choice of keys; above 1
+	counters            bool
+	unknown             int // of 10,000 transactions
+}
+
+// drive makes a strictly serializable history: everybody's transactions are
+// played in the order of an instant within their intervals. Some last very
+// long. Those of unknown outcome take effect late, or never.
+func drive(seed uint64, d traffic) *History {
+	r := rand.New(rand.NewPCG(seed, 1))
+	zipf := rand.NewZipf(r, d.skew, 1, uint64(d.keys-1))
+	type run struct {
+		Txn
+		instant int64
+		applied bool
+	}
+	runs := make([]run, 0, d.txns)
+	clock := make([]int64, d.clients)
+	for i := range d.txns {
+		c := i % d.clients
+		took := 100_000 + r.Int64N(2_000_000)
+		if r.IntN(10_000) == 0 {
+			took *= 500
+		}
+		u := run{Txn: Txn{Client: c, ID: strconv.Itoa(i), Start: clock[c], End: clock[c] + took, Outcome: Committed}, applied: true}
+		u.instant = u.Start + r.Int64N(took+1)
+		clock[c] = u.End + 1 + r.Int64N(10_000)
+		if r.IntN(10_000) < d.unknown {
+			u.instant = u.Start + 3*took
+			u.Outcome, u.End, u.applied = Unknown, Never, r.IntN(2) == 0
+		}
+		runs = append(runs, u)
+	}
+	slices.SortFunc(runs, func(a, b run) int { return cmp.Compare(a.instant, b.instant) })
+	st := twinState{}
+	h := &History{}
+	for i := range runs {
+		u := &runs[i]
+		u.Ops = driveOps(r, zipf, d, st, u.ID, u.Outcome, u.applied)
+		h.Txns = append(h.Txns, u.Txn)
+	}
+	return h
+}
+
+func driveOps(r *rand.Rand, zipf *rand.Zipf, d traffic, st twinState, id string, o Outcome, applied bool) []Op {
+	var ops []Op
+	for i := range 4 {
+		k := strconv.FormatUint(zipf.Uint64(), 10)
+		key, counter := "k"+k, "n"+k
+		var op Op
+		switch p := r.IntN(8); {
+		case p < 4 && o == Committed:
+			op = Op{Kind: Read, Key: key}
+		case p == 4 && d.counters && o == Committed:
+			op = Op{Kind: Add, Key: counter, Delta: 1, Saw: SawNumber}
+		case p == 5 && d.counters:
+			op = Op{Kind: Add, Key: counter, Delta: 1}
+		default:
+			op = Op{Kind: Write, Key: key, Value: id + "." + strconv.Itoa(i)}
+		}
+		if applied {
+			twinApply(st, &op)
+		}
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+func TestJudgeAcceptsLongHistories(t *testing.T) {
+	for _, d := range []traffic{
+		{txns: 10_000, clients: 64, keys: 100_000, skew: 1.2},
+		{txns: 10_000, clients: 16, keys: 10, skew: 1.2},
+		{txns: 5_000, clients: 64, keys: 1000, skew: 1.2, counters: true, unknown: 20},
+	} {
+		t.Run(fmt.Sprintf("%+v", d), func(t *testing.T) {
+			h := drive(1, d)
+			v := Judge(h)
+			require.True(t, v.OK(), "%v", v)
+			t.Log(v)
+		})
+	}
+}
+
+func TestOneStaleReadInALongHistoryIsFound(t *testing.T) {
+	h := drive(2, traffic{txns: 10_000, clients: 32, keys: 1000, skew: 1.2})
+	at := slices.IndexFunc(h.Txns, func(t Txn) bool { return t.Start > 150_000_000 && t.Ops[0].Kind == Read && t.Ops[0].Saw == SawValue })
+	read := &h.Txns[at].Ops[0]
+	for _, t := range h.Txns { // the first value ever, long replaced
+		if op := t.Ops[3]; op.Kind == Write && op.Key == read.Key {
+			read.Value = op.Value
+			break
+		}
+	}
+	v := Judge(h)
+	require.Contains(t, []Anomaly{RealTimeInversion, NonRepeatableRead}, v.Anomaly(), "%v", v)
+	require.LessOrEqual(t, len(v.Problems[0].Lines), 5, "%v", v)
+}
+
+// TestJudgeAMillion is the measurement behind the figures in the docs; it is
+// run on request, as it takes a minute and gigabytes.
+func TestJudgeAMillion(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv("HISTORY_TXNS"))
+	if err != nil {
+		t.Skip("set HISTORY_TXNS to a number of transactions")
+	}
+	for _, d := range []traffic{
+		{txns: n, clients: 128, keys: 1_000_000, skew: 1.2, counters: true, unknown: 5},
+		{txns: n, clients: 64, keys: 100_000, skew: 1.01},
+	} {
+		h := drive(1, d)
+		runtime.GC()
+		begin := time.Now()
+		v := Judge(h)
+		var mem runtime.MemStats
+		runtime.ReadMemStats(&mem)
+		t.Logf("%+v\n%v\n%v, %d MiB from the system", d, v, time.Since(begin).Round(time.Millisecond), mem.Sys>>20)
+		require.True(t, v.OK(), "%v", v)
+	}
+}
+
+func BenchmarkJudge200k(b *testing.B) {
+	h := drive(1, traffic{txns: 200_000, clients: 64, keys: 100_000, skew: 1.2, counters: true, unknown: 5})
+	b.ReportAllocs()
+	for b.Loop() {
+		if v := Judge(h); !v.OK() {
+			b.Fatal(v)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/200_000, "ns/txn")
+}

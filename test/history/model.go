@@ -1,0 +1,229 @@
+package history
+
+import (
+	"slices"
+)
+
+// obsKind is what a transaction observed of a key before its own effect.
+type obsKind uint8
+
+const (
+	obsNone   obsKind = iota
+	obsAbsent         // the key was not there
+	obsValue          // a register with a value
+	obsNumber         // a counter with a number
+	obsBase           // a counter with a number, or nothing if the number is 0
+	obsExists         // anything but absence
+)
+
+// effKind is what a transaction did to a key in the end.
+type effKind uint8
+
+const (
+	effNone effKind = iota
+	effPut          // a register with a value
+	effDel          // absence
+	effAdd          // the counter plus delta
+	effSet          // a counter at delta, whatever was there before
+)
+
+// access is all that one transaction has to do with one key: at most one
+// observation of the others' effects, and one effect. What it saw of its own
+// effects has been checked and is gone.
+type access struct {
+	node, key int32
+	obs       obsKind
+	eff       effKind
+	ranged    bool // the observation is absence from a range
+	// from is the node whose effect was observed, once that is known.
+	from  int32
+	saw   string
+	num   int64
+	put   string
+	delta int64
+}
+
+// Values of access.from that are no nodes.
+const (
+	fromInitial = -1 - iota // the state before the history
+	fromOpen                // several effects fit, so far
+	fromNobody              // nothing follows from the observation
+)
+
+// countObs says how many of some keys existed before a transaction.
+type countObs struct {
+	keys []int32
+	n    int64
+}
+
+// model is a history in numbers. A node is a transaction that committed or
+// may have.
+type model struct {
+	h       *History
+	verdict *Verdict
+
+	nodes   []*Txn
+	first   []int32 // accesses of node i are acc[first[i]:first[i+1]]
+	acc     []access
+	counts  map[int32][]countObs
+	certain []bool              // committed, or seen by one that is
+	held    map[int32][]Problem // of nodes that are not certain
+
+	keyIndex map[string]int32
+	names    []string
+	sorted   []int32 // keys in order of their names
+	written  []bool  // some node or failed transaction may write the key
+	byKey    [][]int32
+
+	// values finds the effPut accesses by value; dups holds all of them
+	// where there are several.
+	values map[valueKey]int32
+	dups   map[valueKey][]int32
+	// passing and failed find who wrote a value that never became visible.
+	passing, failed map[valueKey]*Txn
+	initial         map[int32]string // with InitialUnknown: values seen there
+}
+
+type valueKey struct {
+	key   int32
+	value string
+}
+
+func newModel(h *History, v *Verdict) *model {
+	m := &model{
+		h: h, verdict: v, counts: map[int32][]countObs{}, held: map[int32][]Problem{}, keyIndex: map[string]int32{},
+		values: map[valueKey]int32{}, dups: map[valueKey][]int32{},
+		passing: map[valueKey]*Txn{}, failed: map[valueKey]*Txn{}, initial: map[int32]string{},
+	}
+	m.internKeys()
+	for i := range h.Txns {
+		if t := &h.Txns[i]; t.Outcome != Failed {
+			m.nodes = append(m.nodes, t)
+		}
+	}
+	// The order of starts is kind to memory, and puts what is concurrent
+	// side by side.
+	slices.SortStableFunc(m.nodes, func(a, b *Txn) int {
+		switch {
+		case a.Start < b.Start:
+			return -1
+		case a.Start > b.Start:
+			return 1
+		}
+		return 0
+	})
+	m.certain = make([]bool, len(m.nodes))
+	m.first = make([]int32, 1, len(m.nodes)+1)
+	w := walker{m: m, at: map[int32]int{}}
+	for i, t := range m.nodes {
+		m.certain[i] = t.Outcome == Committed
+		w.walk(int32(i), t)
+		m.first = append(m.first, int32(len(m.acc)))
+	}
+	m.indexFailed()
+	m.indexKeys()
+	return m
+}
+
+func (m *model) accesses(node int32) []access { return m.acc[m.first[node]:m.first[node+1]] }
+
+func (m *model) intern(name string) int32 {
+	k, ok := m.keyIndex[name]
+	if !ok {
+		k = int32(len(m.names))
+		m.keyIndex[name] = k
+		m.names = append(m.names, name)
+		m.written = append(m.written, false)
+	}
+	return k
+}
+
+func (m *model) internKeys() {
+	for i := range m.h.Txns {
+		for j := range m.h.Txns[i].Ops {
+			op := &m.h.Txns[i].Ops[j]
+			switch op.Kind {
+			case Scan:
+				for _, p := range op.Pairs {
+					m.intern(p.Key)
+				}
+			case DeleteRange:
+			default:
+				k := m.intern(op.Key)
+				m.written[k] = m.written[k] || op.Kind != Read
+			}
+		}
+	}
+	m.sorted = make([]int32, len(m.names))
+	for i := range m.sorted {
+		m.sorted[i] = int32(i)
+	}
+	slices.SortFunc(m.sorted, func(a, b int32) int {
+		if m.names[a] < m.names[b] {
+			return -1
+		}
+		return 1
+	})
+}
+
+// between gives the keys of [start, end) in order; an empty end is no end.
+func (m *model) between(start, end string) []int32 {
+	find := func(name string) int {
+		i, _ := slices.BinarySearchFunc(m.sorted, name, func(k int32, s string) int {
+			if m.names[k] < s {
+				return -1
+			}
+			return 1
+		})
+		return i
+	}
+	from, to := find(start), len(m.sorted)
+	if end != "" {
+		to = find(end)
+	}
+	return m.sorted[from:max(from, to)]
+}
+
+// indexFailed remembers which values failed transactions wrote.
+func (m *model) indexFailed() {
+	for i := range m.h.Txns {
+		t := &m.h.Txns[i]
+		if t.Outcome != Failed {
+			continue
+		}
+		for _, op := range t.Ops {
+			if op.Kind == Write {
+				m.failed[valueKey{m.keyIndex[op.Key], op.Value}] = t
+			}
+		}
+	}
+}
+
+// indexKeys groups the accesses by key and the written values.
+func (m *model) indexKeys() {
+	count := make([]int32, len(m.names))
+	for i := range m.acc {
+		count[m.acc[i].key]++
+	}
+	all := make([]int32, len(m.acc))
+	m.byKey = make([][]int32, len(m.names))
+	for k, n := range count {
+		m.byKey[k], all = all[:0:n], all[n:]
+	}
+	for i := range m.acc {
+		a := &m.acc[i]
+		m.byKey[a.key] = append(m.byKey[a.key], int32(i))
+		if a.eff != effPut {
+			continue
+		}
+		id := valueKey{a.key, a.put}
+		if other, taken := m.values[id]; !taken {
+			m.values[id] = int32(i)
+		} else {
+			if m.dups[id] == nil {
+				m.dups[id] = []int32{other}
+			}
+			m.dups[id] = append(m.dups[id], int32(i))
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// search looks for a serial order that explains everything: the proof that a
+// history is strictly serializable, where inference alone only fails to find
+// the contrary.
+//
+// It places one transaction after the other, depth first. One may be placed
+// when all that the graph puts before it are, when no unplaced one ended
+// before it started, when it sees what it saw, and when it does not overwrite
+// something that an unplaced one is known to have read. Those that write
+// nothing that is still to be read are placed at once and never taken back,
+// for they stand in nobody's way. Among others, the one whose interval ends
+// first goes first. Sets of placed transactions that led nowhere are
+// remembered with the state they left, and some dead ends are foreseen
+// (search_wait.go). Transactions of unknown outcome which nobody saw may be
+// placed or left.
+type search struct {
+	*judge
+	needed int // certain nodes
+	placed int
+	isIn   []bool
+	preds  []int32 // unplaced predecessors in the graph
+	// next and prev link the unplaced certain nodes by lo; head is their end
+	// and beginning.
+	next, prev []int32
+	byHi       []int32
+	atHi       []int32 // node's place in byHi
+	firstHi    int     // no node before it in byHi is unplaced
+	options    []int32 // uncertain nodes
+
+	state   []keyHolds
+	unread  []int32 // settled readers yet to be placed, by access that they saw
+	unread0 []int32 // the same for the initial state, by key
+
+	// touchy are keys with observations other than of one known effect.
+	touchy []bool
+
+	undo   []undoState
+	cands  []int32 // of all frames, one after another
+	frames []searchFrame
+	hash   stateHash
+	failed map[stateHash]struct{}
+	stuck  []int32 // what could not be placed in the longest attempt
+	most   int
+}
+
+// keyHolds is a key's state: the access that last put or deleted it, or -1,
+// and its number.
+type keyHolds struct {
+	by  int32
+	obs obsKind // obsAbsent, obsValue or obsNumber
+	num int64
+}
+
+type undoState struct {
+	key int32
+	old keyHolds
+}
+
+type searchFrame struct {
+	node     int32 // placed by this frame; -1 none
+	from, at int   // its candidates are cands[from:], at is the next
+	to       int
+	undo     int
+}
+
+// searchable reports whether the state before the history is known well
+// enough to be played forward.
+func (j *judge) searchable() bool {
+	if j.h.Incomplete {
+		return false
+	}
+	if !j.h.InitialUnknown {
+		return true
+	}
+	for k := range j.keys {
+		ks := &j.keys[k]
+		if ks.mixed || ks.counter && ks.initial[0] != ks.initial[1] {
+			return false
+		}
+	}
+	return len(j.open) == 0 && len(j.counts) == 0 && !j.vague
+}
+
+func (j *judge) search() {
+	s := newSearch(j)
+	budget := j.opts.SearchSteps
+	switch found := s.run(&budget); {
+	case found:
+		j.verdict.Exact = true
+	case budget > 0:
+		lines := []string{fmt.Sprintf("Every order of the %d transactions was tried. The longest attempt placed %d and could not go on with", s.needed, s.most)}
+		for _, v := range s.stuck {
+			lines = append(lines, s.plan(v))
+		}
+		j.verdict.add(NotSerializable, lines...)
+	}
+}
+
+func newSearch(j *judge) *search {
+	n := len(j.nodes)
+	s := &search{
+		judge: j, isIn: make([]bool, n), preds: make([]int32, n), next: make([]int32, n+1), prev: make([]int32, n+1),
+		atHi: make([]int32, n), state: make([]keyHolds, len(j.keys)), unread: make([]int32, len(j.acc)),
+		unread0: make([]int32, len(j.keys)), failed: map[stateHash]struct{}{},
+	}
+	for v := range int32(n) {
+		s.preds[v] = j.g.inOff[v+1] - j.g.inOff[v]
+		if !j.certain[v] {
+			if len(j.held[v]) == 0 {
+				s.options = append(s.options, v)
+			}
+			continue
+		}
+		s.needed++
+		s.byHi = append(s.byHi, v)
+	}
+	byLo := slices.Clone(s.byHi)
+	slices.SortFunc(byLo, func(a, b int32) int { return cmp.Or(cmp.Compare(j.g.lo[a], j.g.lo[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(s.byHi, func(a, b int32) int { return cmp.Or(cmp.Compare(j.g.hi[a], j.g.hi[b]), cmp.Compare(a, b)) })
+	last := int32(n)
+	for i, v := range byLo {
+		s.next[last], s.prev[v] = v, last
+		last = v
+		s.atHi[s.byHi[i]] = int32(i)
+	}
+	s.next[last], s.prev[n] = int32(n), last
+	s.touchy = make([]bool, len(s.state))
+	for i := range s.acc {
+		if a := &s.acc[i]; a.obs != obsNone && a.from < fromInitial {
+			s.touchy[a.key] = true
+		}
+	}
+	for _, cs := range s.counts {
+		for _, c := range cs {
+			for _, k := range c.keys {
+				s.touchy[k] = true
+			}
+		}
+	}
+	for k := range s.state {
+		s.state[k] = s.atFirst(int32(k))
+		for _, i := range j.keys[k].reads {
+			s.count(i, 1)
+		}
+	}
+	return s
+}
+
+func (s *search) atFirst(k int32) keyHolds {
+	if s.keys[k].counter && s.h.InitialUnknown && s.keys[k].initial[0] != 0 {
+		return keyHolds{by: -1, obs: obsNumber, num: s.keys[k].initial[0]}
+	}
+	if _, known := s.initial[k]; known {
+		return keyHolds{by: -1, obs: obsValue}
+	}
+	return keyHolds{by: -1, obs: obsAbsent}
+}
+
+// count adds d to the unplaced readers of what the access i observed.
+func (s *search) count(i, d int32) {
+	a := &s.acc[i]
+	switch {
+	case a.from >= 0 && s.certain[a.node]:
+		s.unread[s.effectAt(a.from, a.key)] += d
+	case a.from == fromInitial && s.certain[a.node]:
+		s.unread0[a.key] += d
+	}
+}
+
+func (s *search) effectAt(node, k int32) int32 {
+	for i := s.first[node]; ; i++ {
+		if s.acc[i].key == k {
+			return i
+		}
+	}
+}
+
+// run is the search; the budget is left positive if it was exhausted.
+func (s *search) run(budget *int) bool {
+	w := newWaits(s)
+	s.push()
+	for len(s.frames) > 0 {
+		if s.placed == s.needed {
+			return true
+		}
+		f := &s.frames[len(s.frames)-1]
+		if f.node >= 0 {
+			s.takeBack(f)
+		}
+		if f.at == f.to {
+			s.failed[s.hash] = struct{}{}
+			s.cands = s.cands[:f.from]
+			s.frames = s.frames[:len(s.frames)-1]
+			continue
+		}
+		if *budget--; *budget <= 0 {
+			return false
+		}
+		s.put(f, s.cands[f.at])
+		f.at++
+		if _, known := s.failed[s.hash]; !known && !w.deadlock(f.node) {
+			s.push()
+		}
+	}
+	return s.needed == 0
+}
+
+// push opens a frame with what can be placed next.
+func (s *search) push() {
+	f := searchFrame{node: -1, from: len(s.cands), undo: len(s.undo)}
+	if s.firstHi < len(s.byHi) {
+		s.gather()
+	}
+	f.at, f.to = f.from, len(s.cands)
+	s.frames = append(s.frames, f)
+	if f.to == f.from && s.placed >= s.most && s.placed < s.needed {
+		s.remember()
+	}
+}
+
+// gather appends the candidates: a harmless one alone, or all, by hi.
+func (s *search) gather() {
+	from, end := len(s.cands), int32(len(s.nodes))
+	deadline := s.g.hi[s.byHi[s.firstHi]]
+	for v := s.next[end]; v != end && s.g.lo[v] <= deadline; v = s.next[v] {
+		if s.preds[v] > 0 || !s.fits(v) {
+			continue
+		}
+		if s.harmless(v) {
+			s.cands = append(s.cands[:from], v)
+			return
+		}
+		s.cands = append(s.cands, v)
+	}
+	slices.SortFunc(s.cands[from:], func(a, b int32) int { return cmp.Or(cmp.Compare(s.g.hi[a], s.g.hi[b]), cmp.Compare(a, b)) })
+	for _, v := range s.options {
+		if !s.isIn[v] && s.g.start[v] <= deadline && s.fits(v) {
+			s.cands = append(s.cands, v)
+		}
+	}
+}
+
+// remember keeps what was left over at a dead end.
+func (s *search) remember() {
+	s.most = s.placed
+	s.stuck = s.stuck[:0]
+	end := int32(len(s.nodes))
+	for v := s.next[end]; v != end && len(s.stuck) < 3; v = s.next[v] {
+		s.stuck = append(s.stuck, v)
+	}
+}
+
+// plan words a transaction with what it saw and did.
+func (s *search) plan(v int32) string {
+	line := who(s.nodes[v])
+	for i := range s.accesses(v) {
+		a := &s.accesses(v)[i]
+		if a.obs != obsNone {
+			line += fmt.Sprintf(", saw %v at %q", seenBy(a), s.names[a.key])
+		}
+		if a.eff != effNone {
+			line += fmt.Sprintf(", %s (%q)", did(a), s.names[a.key])
+		}
+	}
+	return line
+}

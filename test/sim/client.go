@@ -1,0 +1,260 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// client runs transactions, one after another.
+type client struct {
+	w    *world
+	n    int
+	left int
+	// versions are some that it has seen, for conditions.
+	versions map[string]kv.Version
+	values   map[string][]byte
+	count    int // of values it made
+}
+
+// openCall is a call to a gateway that has no answer yet.
+type openCall struct {
+	n    *node
+	then func(d txn.Done, lost bool)
+	done bool
+}
+
+// end answers a call, once.
+func (c *openCall) end(d txn.Done, lost bool) {
+	if c.done {
+		c.n.w.fail("a call was answered twice: %+v", d)
+		return
+	}
+	c.done = true
+	c.then(d, lost)
+}
+
+func (w *world) startClients() {
+	for i := range w.opt.Clients {
+		c := &client{w: w, n: i, left: w.opt.Txns, versions: map[string]kv.Version{}, values: map[string][]byte{}}
+		w.busy++
+		w.after(w.upTo(10*time.Millisecond), c.next)
+	}
+}
+
+// call makes a call to a node's gateway. A node that is down breaks it.
+func (w *world) call(n *node, f func(now int64, tok txn.Token), then func(d txn.Done, lost bool)) {
+	oc := &openCall{n: n, then: then}
+	if !n.gwUp {
+		w.after(time.Millisecond, func() { oc.end(txn.Done{}, true) })
+		return
+	}
+	n.calls = append(n.calls, oc)
+	w.after(w.opt.Bound, func() {
+		if !oc.done {
+			w.fail("a call to %v was not answered within %v", n.id, w.opt.Bound)
+		}
+	})
+	f(n.local(w.now), oc)
+	n.flush()
+}
+
+// answer ends the call that a Done belongs to. The client hears of it as an
+// event of its own, so that it may call the gateway again.
+func (n *node) answer(d txn.Done) {
+	oc := d.Token.(*openCall)
+	for i, c := range n.calls {
+		if c == oc {
+			n.calls = append(n.calls[:i:i], n.calls[i+1:]...)
+			break
+		}
+	}
+	n.w.after(0, func() { oc.end(d, false) })
+}
+
+// anyNode is a random node, and seldom one whose gateway is down.
+func (c *client) anyNode() *node {
+	n := c.w.nodes[c.w.rng.IntN(len(c.w.nodes))]
+	for tries := 0; !n.gwUp && tries < 3; tries++ {
+		n = c.w.nodes[c.w.rng.IntN(len(c.w.nodes))]
+	}
+	return n
+}
+
+// newID makes an id by a node's time of day.
+func (c *client) newID(n *node) kv.TxnID {
+	c.w.sum.Txns++
+	t := n.wall()
+	if c.w.rng.IntN(10) == 0 {
+		t -= t % 1_000_000 // ids of one nanosecond
+	}
+	return kv.TxnID{Time: t, Rand: uint64(c.w.sum.Txns)}
+}
+
+// deadline is when a call ends at the latest, by the node's clock.
+func (c *client) deadline(n *node) int64 {
+	d := int64(math.MaxInt64 / 2)
+	if c.w.chance(c.w.opt.Mix.ShortDeadline) {
+		d = n.local(c.w.now) + int64(time.Millisecond) + int64(c.w.upTo(40*time.Millisecond))
+	}
+	return d
+}
+
+// next begins the client's next transaction, or ends it.
+func (c *client) next() {
+	w := c.w
+	if c.left == 0 {
+		w.busy--
+		return
+	}
+	if !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.gwUp }) {
+		w.after(5*time.Millisecond, c.next) // nobody to talk to
+		return
+	}
+	c.left--
+	w.after(w.about(w.opt.Mix.Think), func() {
+		m := &w.opt.Mix
+		at := w.rng.IntN(m.OneShot + m.OneShotRead + m.Interactive + m.InteractiveRead + m.Scan)
+		switch {
+		case at < m.OneShot:
+			c.oneShot(false)
+		case at < m.OneShot+m.OneShotRead:
+			c.oneShot(true)
+		case at < m.OneShot+m.OneShotRead+m.Interactive:
+			c.interact(false)
+		case at < m.OneShot+m.OneShotRead+m.Interactive+m.InteractiveRead:
+			c.interact(true)
+		default:
+			c.scan()
+		}
+	})
+}
+
+// begin makes a transaction's record.
+func (c *client) begin(k kind, ref kv.TxnRef) *txnRecord {
+	t := &txnRecord{ref: ref, kind: k, client: c.n, start: c.w.now, end: math.MaxInt64}
+	c.w.log.enter(t)
+	c.curious(ref.TxnID)
+	return t
+}
+
+// curious may have somebody enquire about an id for no reason.
+func (c *client) curious(id kv.TxnID) {
+	w := c.w
+	if !w.chance(w.opt.Mix.Enquire) {
+		return
+	}
+	w.busy++
+	w.after(w.about(5*time.Millisecond), func() {
+		c.enquire(id, 0, func(bool, []msg.Result, bool) { w.busy-- })
+	})
+}
+
+// oneShot runs a transaction of which everything is known.
+func (c *client) oneShot(readOnly bool) {
+	w, n := c.w, c.anyNode()
+	t := c.begin(oneShot, kv.TxnRef{TxnID: c.newID(n)})
+	call := &callRecord{ops: c.someOps(1+w.rng.IntN(w.opt.Mix.MaxOps), readOnly, w.chance(w.opt.Mix.OneShard))}
+	t.calls = []*callRecord{call}
+	t.readOnly = !t.writes()
+	w.trace("client %d: %s one-shot at %v: %s", c.n, name(t.ref), n.id, describe(call.ops))
+	ops := cloneOps(call.ops)
+	w.call(n, func(now int64, tok txn.Token) { n.gw.Execute(now, tok, t.ref.TxnID, ops, c.deadline(n)) },
+		func(d txn.Done, lost bool) {
+			if d.Committed {
+				call.results, t.resLost = d.Results, d.ResultsLost
+				c.remember(call)
+			}
+			c.ended(t, d, lost, func() { c.next() })
+		})
+}
+
+// ended notes what a client was told at the end of a commit, and finds out
+// what it was not told; then goes on.
+func (c *client) ended(t *txnRecord, d txn.Done, lost bool, then func()) {
+	w := c.w
+	t.end = w.now
+	w.trace("client %d: %s ended: committed=%v lost=%v %v", c.n, name(t.ref), d.Committed, lost, d.Failure)
+	switch {
+	case lost, uncertain(d.Failure):
+		t.outcome, t.end = unknown, math.MaxInt64
+		w.sum.Unknown++
+		if t.kind == scan || t.readOnly || w.chance(w.opt.Mix.Shrug) {
+			then()
+			return
+		}
+		c.enquire(t.ref.TxnID, 0, func(known bool, results []msg.Result, yes bool) {
+			c.found(t, known, results, yes)
+			then()
+		})
+	case d.Failure != nil:
+		t.outcome, t.failure = failed, d.Failure
+		w.sum.Aborted++
+		if t.kind == oneShot && !t.readOnly {
+			c.w.log.toldOf(t.ref.TxnID).aborted = true
+		}
+		then()
+	default:
+		t.outcome = committed
+		if !t.readOnly {
+			w.log.toldOf(t.ref.TxnID).committed = true
+		}
+		then()
+	}
+}
+
+// uncertain reports whether a failure leaves the outcome open.
+func uncertain(f *msg.Failure) bool {
+	return f != nil && (kv.Kind(f.Kind) == kv.KindUnknown || kv.Kind(f.Kind) == kv.KindTooOld)
+}
+
+// found takes the answer of an enquiry about a transaction of its own.
+func (c *client) found(t *txnRecord, known bool, results []msg.Result, yes bool) {
+	if !known {
+		return
+	}
+	t.outcome, t.end = failed, c.w.now
+	if !yes {
+		return
+	}
+	t.outcome = committed
+	if t.kind == oneShot && len(results) > 0 {
+		t.calls[0].results, t.calls[0].raw = results, true
+	}
+}
+
+// enquire asks for the outcome of an id until it is told; at times through
+// two gateways at once.
+func (c *client) enquire(id kv.TxnID, tries int, then func(known bool, results []msg.Result, yes bool)) {
+	w, n := c.w, c.anyNode()
+	w.sum.Enquiries++
+	if tries == 0 && w.rng.IntN(3) == 0 {
+		w.busy++
+		c.enquire(id, 1, func(bool, []msg.Result, bool) { w.busy-- })
+	}
+	deadline := func() int64 { return n.local(w.now) + int64(time.Second) }
+	w.call(n, func(now int64, tok txn.Token) { n.gw.Outcome(now, tok, id, deadline()) }, func(d txn.Done, lost bool) {
+		w.trace("enquiry about t%d: committed=%v lost=%v %v", id.Rand, d.Committed, lost, d.Failure)
+		switch {
+		case !lost && d.Failure == nil:
+			toldOf := w.log.toldOf(id)
+			toldOf.committed = toldOf.committed || d.Committed
+			toldOf.aborted = toldOf.aborted || !d.Committed
+			results := d.Results
+			if d.ResultsLost {
+				results = nil
+			}
+			then(true, results, d.Committed)
+		case !lost && kv.Kind(d.Failure.Kind) == kv.KindTooOld:
+			then(false, nil, false)
+		case tries > 1000:
+			w.fail("the outcome of t%d could not be found out: %v", id.Rand, d.Failure)
+		default:
+			w.after(20*time.Millisecond, func() { c.enquire(id, tries+1, then) })
+		}
+	})
+}

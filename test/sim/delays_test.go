@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+const oneWay = time.Millisecond
+
+// steady is a cluster without chance: every message takes oneWay, and nothing
+// else takes time.
+func steady(order txn.Order) Options {
+	return Options{Seed: 1, Nodes: 3, Shards: 4, Registers: 40, Counters: 1, HotKeys: 1, Order: order, Learned: true, Far: true, Delay: oneWay,
+		Repeat: 100 * time.Millisecond, Liveness: time.Second, Bound: time.Hour, Mix: Mix{MaxOps: 1}}
+}
+
+// on gives keys: one of each of n different ordinary shards, then the hot one.
+func on(w *world, n int) (keys [][]byte) {
+	seen := map[kv.ShardID]bool{w.router.HotShard(): true}
+	for i := 0; len(keys) < n; i++ {
+		if k := regKey(i); !seen[w.router.Shard(k)] {
+			seen[w.router.Shard(k)] = true
+			keys = append(keys, k)
+		}
+	}
+	return append(keys, regKey(0))
+}
+
+// timed runs one call on a quiet cluster and counts its message delays.
+func timed(t *testing.T, w *world, f func(g *txn.Gateway, now int64, tok txn.Token)) (delays float64) {
+	begin, end := w.now, int64(-1)
+	n := w.nodes[0]
+	w.call(n, func(now int64, tok txn.Token) { f(n.gw, now, tok) }, func(d txn.Done, lost bool) {
+		require.False(t, lost)
+		require.Nil(t, d.Failure)
+		end = w.now
+	})
+	w.run(w.now+int64(time.Minute), func() bool { return end >= 0 })
+	require.NoError(t, w.err)
+	w.run(w.now+int64(50*oneWay), func() bool { return false }) // let the decision sink in
+	return float64(end-begin) / float64(oneWay)
+}
+
+func put(k []byte) msg.Op { return msg.Op{Kind: msg.OpPut, Key: k, Value: []byte("v")} }
+func get(k []byte) msg.Op { return msg.Op{Kind: msg.OpGet, Key: k} }
+
+// TestMessageDelays counts what section 4 of the protocol promises, on an
+// idle cluster.
+func TestMessageDelays(t *testing.T) {
+	const forever = int64(1) << 60
+	for _, order := range []txn.Order{txn.HotLast, txn.Parallel} {
+		w := newWorld(steady(order))
+		k := on(w, 3)
+		hot := k[3]
+		for _, tc := range []struct {
+			name string
+			want float64
+			ops  []msg.Op
+		}{
+			{"a put on one shard", 2, []msg.Op{put(k[0])}},
+			{"puts on one shard, the hot one", 2, []msg.Op{put(hot)}},
+			{"a get", 2, []msg.Op{get(k[1])}},
+			{"puts on two shards", 3, []msg.Op{put(k[0]), put(k[1])}},
+			{"puts on four shards, the hot one among them", 3, []msg.Op{put(k[0]), put(k[1]), put(k[2]), put(hot)}},
+			{"a get here and a put there", 3, []msg.Op{get(k[0]), put(hot)}},
+			{"gets on three shards under locks", 4, []msg.Op{get(k[0]), get(k[1]), get(hot)}},
+		} {
+			t.Run(fmt.Sprint(order, " ", tc.name), func(t *testing.T) {
+				w.sum.Txns++
+				id := kv.TxnID{Time: wallBase + w.now, Rand: uint64(w.sum.Txns)}
+				got := timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Execute(now, tok, id, tc.ops, forever) })
+				require.InDelta(t, tc.want, got, 0.01)
+			})
+		}
+		t.Run(fmt.Sprint(order, " interactive"), func(t *testing.T) {
+			n := w.nodes[0]
+			ref := kv.TxnRef{TxnID: kv.TxnID{Time: wallBase + w.now, Rand: 99}, Attempt: 1}
+			require.Nil(t, n.gw.Begin(n.local(w.now), ref, false))
+			do := func(ops ...msg.Op) float64 {
+				return timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops) })
+			}
+			require.InDelta(t, 2, do(get(k[0])), 0.01)
+			require.InDelta(t, 2, do(get(hot)), 0.01)
+			require.InDelta(t, 0, do(put(k[0]), put(k[1])), 0.01)
+			require.InDelta(t, 0, do(get(k[1])), 0.01) // its own write
+			require.InDelta(t, 3, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Commit(now, tok, ref, forever) }), 0.01)
+		})
+	}
+}
+
+// TestHotLocksAreHeldForNoTime runs contended one-shots: in hot-last order no
+// lock outlives a step of the hot shard, in parallel order locks do.
+func TestHotLocksAreHeldForNoTime(t *testing.T) {
+	held := func(order txn.Order) (steps, locked int) {
+		o := steady(order)
+		o.Jitter, o.Sync, o.Clients, o.Txns, o.Registers = oneWay, oneWay, 20, 20, 6
+		o.Mix = Mix{OneShot: 1, MaxOps: 4, Ops: OpMix{Put: 1, Add: 3, Condition: 1}}
+		w := newWorld(o)
+		w.startClients()
+		hot := w.shards[w.shardAt(w.router.HotShard())]
+		w.run(int64(time.Hour), func() bool {
+			steps++
+			if hot.m.Snapshot(0).Holders > 0 {
+				locked++
+			}
+			return w.busy == 0
+		})
+		require.NoError(t, w.err)
+		w.settle()
+		w.judge()
+		require.NoError(t, w.err)
+		require.Greater(t, w.sum.Committed, 200)
+		return steps, locked
+	}
+	_, locked := held(txn.HotLast)
+	require.Zero(t, locked)
+	steps, locked := held(txn.Parallel)
+	require.Greater(t, locked, steps/10)
+}

@@ -1,0 +1,128 @@
+//go:build mutants
+
+package sim
+
+import (
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// calm takes all faults away, so that only rules of liveness keep a run going.
+func calm(o *Options) {
+	o.Straggle, o.Loss, o.Dup, o.ReadErrors, o.MaxWaiters, o.Mix.Return = 0, 0, 0, 0, 0, 0
+	o.Crashes, o.Cuts, o.Mix.Vanish, o.Mix.ShortDeadline = 0, 0, 0, 0
+	o.MaxAge = time.Minute
+}
+
+// crowded has many transactions meet on few keys.
+func crowded(o *Options) {
+	o.Clients, o.Txns, o.Registers, o.Counters = 12, 10, 3, 1
+	o.Mix.MaxOps, o.Mix.Think = 4, 0
+}
+
+// restless repeats, delays and reorders nearly everything.
+func restless(o *Options) {
+	o.Straggle, o.StraggleMax, o.Dup = 0.2, 60*time.Millisecond, 0.3
+}
+
+// even has all messages take the same time, so that a mark never overtakes
+// what it is about: then it need not be repeated.
+func even(o *Options) {
+	calm(o)
+	crowded(o)
+	o.Far, o.Jitter, o.Step = true, 0, 0
+	o.Delay = time.Millisecond
+}
+
+// dwelling has interactive transactions that read, think and write.
+func dwelling(o *Options) {
+	even(o)
+	o.Mix.OneShot, o.Mix.OneShotRead, o.Mix.Scan, o.Mix.Interactive, o.Mix.Think = 2, 0, 0, 20, 5*time.Millisecond
+	o.Mix.Ops, o.IdleGrace = OpMix{Get: 3, Put: 3}, 10*time.Second
+}
+
+// forgetful restarts shards under readers that take their time, and repeats
+// their requests later.
+func forgetful(o *Options) {
+	o.Shards, o.Registers, o.Counters, o.HotKeys, o.Clients, o.Txns, o.MaxAge = 3, 3, 0, 0, 6, 12, time.Minute
+	o.Straggle, o.StraggleMax, o.Dup, o.Loss, o.Jitter = 0.3, 20*time.Millisecond, 1, 0, 100*time.Microsecond
+	o.Mix.OneShot, o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Interactive, o.Mix.Scan = 10, 0, 20, 0, 0
+	o.Mix.Vanish = 0
+	o.Mix.Think, o.Mix.OneShard, o.Mix.MaxOps, o.Mix.Ops = 3*time.Millisecond, 0, 4, OpMix{Get: 1, Put: 10}
+	o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 60, 0, 3*time.Millisecond, true, FaultMix{Log: 1}
+}
+
+// hunts lists the mutants with the seed that catches each.
+var hunts = []hunt{
+	{id: mutant.NoGrantCheck, name: "No grant check", seed: 31, shape: forgetful},
+	{id: mutant.GrantByHolding, name: "Grant by holding", seed: 31, shape: forgetful},
+	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 92, shape: func(o *Options) {
+		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
+		o.Mix.Ops = OpMix{Get: 6, Require: 3, Put: 6, Delete: 1}
+		o.Mix.OneShard, o.Mix.MaxOps = 0, 4
+	}},
+	{id: mutant.ReadLocksReleasedAtVote, name: "Read locks released at the vote", seed: 4},
+	{id: mutant.RangeLocksPresentOnly, name: "Range locks protect present keys only", seed: 5},
+	{id: mutant.HotLocksIgnored, name: "Hot locks ignored", seed: 1},
+	{id: mutant.SeenUnchecked, name: "Optimistic reads unchecked", seed: 15},
+	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 78},
+	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 4},
+	{id: mutant.NoTombstone, name: "No tombstone", seed: 19, shape: func(o *Options) {
+		restless(o)
+		o.Straggle, o.Order, o.Mix.OneShard, o.Mix.MaxOps = 0.5, txn.HotLast, 0, 4
+		o.Mix.Interactive, o.Mix.InteractiveRead, o.Mix.Scan, o.Mix.OneShotRead = 0, 0, 0, 0
+	}},
+	{id: mutant.LateParkWins, name: "A late Park overrules a tombstone", seed: 3},
+	{id: mutant.RecordForgottenEarly, name: "Record forgotten early", seed: 1, shape: func(o *Options) {
+		o.Crashes, o.Every = 10, 10*time.Millisecond
+	}},
+	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 9},
+	{id: mutant.FencesForgotten, name: "Fences forgotten at a restart", seed: 1, shape: func(o *Options) {
+		o.Learned, o.Mix.Enquire, o.Crashes, o.Down, o.Every = false, 0.5, 20, 0, 10*time.Millisecond
+		o.Faults = FaultMix{Log: 1}
+	}},
+	{id: mutant.NoWound, name: "No wound", seed: 2, shape: calm},
+	{id: mutant.PreparedIsSafe, name: "Prepared is safe", seed: 5, shape: calm},
+	{id: mutant.CapStopsOlder, name: "The cap stops older operations", seed: 1, shape: func(o *Options) { calm(o); crowded(o); o.PhaseCount = 1 }},
+	{id: mutant.AttemptsEqualAge, name: "Attempts of one age", seed: 12, shape: func(o *Options) {
+		calm(o)
+		o.Registers, o.Counters, o.HotKeys, o.Clients = 1, 0, 0, 1
+		o.Mix.OneShot, o.Mix.Interactive, o.Mix.Dream, o.Mix.Return = 1, 20, 1, 1
+	}},
+	{id: mutant.NoAskVote, name: "Missing votes not asked for", seed: 1, shape: func(o *Options) {
+		calm(o)
+		o.Shards, o.Mix.OneShard, o.Mix.MaxOps, o.Mix.Enquire, o.Mix.Shrug = 4, 0, 4, 0, 1
+		o.Crashes, o.Down, o.Every, o.Faults = 30, 0, 5*time.Millisecond, FaultMix{Torn: 1}
+	}},
+	{id: mutant.NoPush, name: "No push", seed: 1, shape: func(o *Options) {
+		calm(o)
+		o.Mix.Interactive = 20
+		o.Crashes, o.Down, o.Every, o.Faults = 10, 0, 5*time.Millisecond, FaultMix{Gateway: 1}
+	}},
+	{id: mutant.GatewayDropsMarks, name: "Gateway drops marks after the commit was sent", seed: 9, shape: calm},
+	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 69, shape: func(o *Options) { calm(o); crowded(o) }},
+	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 1, with: []mutant.ID{mutant.MarksOnce}, shape: even},
+	{id: mutant.ParkWithoutMark, name: "Park without the mark", seed: 4, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.Order, o.NoOptimistic, o.HotKeys, o.Shards = txn.HotLast, true, 2, 2 }},
+	{id: mutant.PrepareWithoutMark, name: "Prepare without the mark", seed: 1, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.HotKeys, o.Shards = 1, 3 }},
+	{id: mutant.NoIdleGrace, name: "No idle grace", seed: 6, shape: func(o *Options) { calm(o); o.Mix.Interactive, o.Mix.Dream = 20, 0.2 }},
+	{id: mutant.ConditionUnlocked, name: "Conditions unlocked", seed: 13},
+	{id: mutant.ColdReadStale, name: "A cold read replaces what is newer", seed: 697, shape: func(o *Options) {
+		o.CacheBytes, o.ColdRead = 1, 3*time.Millisecond
+		o.Mix.Ops.Put, o.Mix.Ops.Get, o.Mix.MaxOps = 20, 20, 1
+	}},
+	{id: mutant.CheckSkipped, name: "A locking reader's grants unchecked", seed: 1, shape: func(o *Options) {
+		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Crashes, o.Down, o.Every = 10, 5, 20, 0, 5*time.Millisecond
+		o.Faults = FaultMix{Log: 1}
+	}},
+	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 40},
+	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 11},
+	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 2},
+	{id: mutant.PresumedUnasked, name: "An abort is presumed unasked", seed: 54},
+	{id: mutant.LookUpBlind, name: "A lookup is blind", seed: 1, shape: func(o *Options) {
+		restless(o)
+		o.Memory, o.ColdRead, o.Mix.Enquire = 2, 5*time.Millisecond, 0.5
+	}},
+	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 9},
+}

@@ -1,0 +1,223 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// interaction is one attempt of an interactive transaction.
+type interaction struct {
+	c    *client
+	n    *node
+	t    *txnRecord
+	left int // calls before the end
+	ro   bool
+}
+
+// interact runs an interactive transaction.
+func (c *client) interact(readOnly bool) {
+	n := c.anyNode()
+	ref := kv.TxnRef{TxnID: c.newID(n), Attempt: 1}
+	if !c.w.dreamt && c.w.chance(c.w.opt.Mix.Dream) {
+		c.w.dreamt = true
+		ref.Time += int64(time.Hour)
+	}
+	c.attempt(n, ref, readOnly)
+}
+
+// attempt begins an attempt; it lasts until the client's next transaction.
+func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool) {
+	w := c.w
+	if !n.gwUp {
+		w.after(time.Millisecond, c.next)
+		return
+	}
+	x := &interaction{c: c, n: n, t: c.begin(interactive, ref), left: w.rng.IntN(4), ro: readOnly}
+	x.t.readOnly = readOnly
+	w.trace("client %d: %s begins at %v", c.n, name(ref), n.id)
+	f := n.gw.Begin(n.local(w.now), ref, readOnly)
+	n.flush()
+	if f != nil {
+		x.t.outcome, x.t.failure = failed, f
+		x.retry(f)
+		return
+	}
+	w.after(w.about(w.opt.Mix.Think), x.step)
+}
+
+// step makes the next call, or ends the attempt.
+func (x *interaction) step() {
+	w := x.c.w
+	dreams := x.t.ref.Time > wallBase+int64(time.Hour) && x.t.ref.Attempt == 1 && x.left <= 0
+	if dreams || w.chance(w.opt.Mix.Vanish) {
+		w.trace("client %d vanishes from %s", x.c.n, name(x.t.ref))
+		x.lose()
+		return
+	}
+	if x.left <= 0 {
+		x.finish()
+		return
+	}
+	x.left--
+	call := &callRecord{ops: x.c.someOps(1+w.rng.IntN(2), x.ro, false)}
+	w.trace("client %d: %s does %s", x.c.n, name(x.t.ref), describe(call.ops))
+	ops := cloneOps(call.ops)
+	w.call(x.n, func(now int64, tok txn.Token) { x.n.gw.Do(now, tok, x.t.ref, ops) }, func(d txn.Done, lost bool) {
+		w.trace("client %d: %s did: %v closed=%v lost=%v", x.c.n, name(x.t.ref), d.Failure, d.Closed, lost)
+		switch {
+		case lost:
+			x.lose()
+		case d.Closed:
+			x.t.outcome, x.t.failure = failed, d.Failure
+			w.sum.Aborted++
+			x.retry(d.Failure)
+		default:
+			call.results, call.failure = slices.Clone(d.Results), d.Failure
+			x.t.calls = append(x.t.calls, call)
+			x.c.remember(call)
+			w.after(w.about(w.opt.Mix.Think), x.step)
+		}
+	})
+}
+
+// lose is for an attempt that has never asked to commit. Its client may have
+// come back elsewhere, where nobody knows whether it is over.
+func (x *interaction) lose() {
+	w := x.c.w
+	x.t.outcome, x.t.end = failed, w.now
+	if !w.chance(w.opt.Mix.Return) {
+		x.c.next()
+		return
+	}
+	ref := x.t.ref
+	ref.Attempt++
+	w.after(time.Millisecond, func() { x.c.attempt(x.c.otherNode(x.n), ref, x.ro) })
+}
+
+// otherNode is any node but one, if there are several.
+func (c *client) otherNode(not *node) *node {
+	n := c.anyNode()
+	for n == not && len(c.w.nodes) > 1 {
+		n = c.anyNode()
+	}
+	return n
+}
+
+// finish commits, mostly, or rolls back.
+func (x *interaction) finish() {
+	w := x.c.w
+	if w.rng.IntN(8) == 0 {
+		x.rollback(w.rng.IntN(2) == 0)
+		return
+	}
+	x.t.readOnly = !x.t.writes()
+	w.trace("client %d: %s commits", x.c.n, name(x.t.ref))
+	w.call(x.n, func(now int64, tok txn.Token) { x.n.gw.Commit(now, tok, x.t.ref, x.c.deadline(x.n)) },
+		func(d txn.Done, lost bool) {
+			x.c.ended(x.t, d, lost, func() {
+				if x.t.outcome == failed && d.Failure != nil && !uncertain(d.Failure) {
+					x.retry(d.Failure)
+					return
+				}
+				x.t.observed = x.t.readOnly && x.t.outcome == committed
+				x.c.next()
+			})
+		})
+}
+
+func (x *interaction) rollback(validate bool) {
+	w := x.c.w
+	x.t.rolledBack = true
+	w.trace("client %d: %s rolls back, validate=%v", x.c.n, name(x.t.ref), validate)
+	w.call(x.n, func(now int64, tok txn.Token) { x.n.gw.Rollback(now, tok, x.t.ref, validate) },
+		func(d txn.Done, lost bool) {
+			x.t.outcome = failed
+			if !lost && d.Failure == nil && validate {
+				x.t.observed, x.t.end = true, w.now
+			}
+			x.c.next()
+		})
+}
+
+// retry begins the next attempt, which keeps the transaction's age, if it may
+// fare better.
+func (x *interaction) retry(f *msg.Failure) {
+	c := x.c
+	if x.t.end == math.MaxInt64 {
+		x.t.end = c.w.now
+	}
+	if kv.Kind(f.Kind) != kv.KindAborted || f.Reason == msg.ReasonFenced || x.t.ref.Attempt > 8 {
+		c.next()
+		return
+	}
+	n := x.n
+	if c.w.rng.IntN(4) == 0 {
+		n = c.anyNode()
+	}
+	ref := x.t.ref
+	ref.Attempt++
+	c.w.after(c.w.about(2*time.Millisecond), func() { c.attempt(n, ref, x.ro) })
+}
+
+// scan opens a scan at kept indexes and reads it page by page.
+func (c *client) scan() {
+	w, n := c.w, c.anyNode()
+	t := c.begin(scan, kv.TxnRef{TxnID: c.newID(n)})
+	t.readOnly = true
+	op := msg.Op{Kind: msg.OpScan, Limit: kv.MaxScanLimit}
+	op.Key, op.End = c.someRange()
+	call := &callRecord{ops: []msg.Op{op}, results: []msg.Result{{Resume: op.Key}}}
+	t.calls = []*callRecord{call}
+	w.trace("client %d: %s scans %v at %v", c.n, name(t.ref), op.Span(), n.id)
+	w.call(n, func(now int64, tok txn.Token) { n.gw.Scan(now, tok, t.ref.TxnID, op.Span(), c.deadline(n)) },
+		func(d txn.Done, lost bool) {
+			if lost || d.Failure != nil {
+				c.ended(t, d, lost, c.next)
+				return
+			}
+			t.end = w.now // the state is fixed by now
+			c.page(t, n, d.Txn)
+		})
+}
+
+// page reads the next page of a scan.
+func (c *client) page(t *txnRecord, n *node, ref kv.TxnRef) {
+	w := c.w
+	res := &t.calls[0].results[0]
+	if w.chance(w.opt.Mix.Vanish) || w.rng.IntN(10) == 0 {
+		w.trace("client %d closes %s", c.n, name(ref))
+		if w.rng.IntN(2) == 0 && n.gwUp {
+			n.gw.Close(n.local(w.now), ref)
+			n.flush()
+		}
+		t.outcome, t.observed = failed, true
+		c.next()
+		return
+	}
+	w.after(w.about(w.opt.Mix.Think), func() {
+		w.call(n, func(now int64, tok txn.Token) { n.gw.Next(now, tok, ref, 1+w.rng.IntN(3)) }, func(d txn.Done, lost bool) {
+			w.trace("client %d: %s read %d pairs, more=%v lost=%v %v", c.n, name(ref), len(d.Pairs), d.More, lost, d.Failure)
+			if lost || d.Failure != nil {
+				t.outcome, t.observed = failed, true
+				c.next()
+				return
+			}
+			res.Pairs = append(res.Pairs, d.Pairs...)
+			if !d.More {
+				res.Resume = nil
+				t.outcome, t.observed = committed, true
+				c.next()
+				return
+			}
+			if k := len(res.Pairs); k > 0 {
+				res.Resume = kv.Next(res.Pairs[k-1].Key)
+			}
+			c.page(t, n, ref)
+		})
+	})
+}

@@ -1,0 +1,239 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// cell is a key's state in the model. The zero cell is absence.
+type cell struct {
+	exists  bool
+	counter bool
+	text    string // a register's bytes
+	n       int64  // a counter's number
+	version kv.Version
+	index   kv.Index // at which the version became visible
+}
+
+// model is the whole store as one map, and the executor of transactions one
+// after another. It is the dumb twin of everything else.
+type model struct{ cells map[string]cell }
+
+// own is what a transaction has done to a key.
+type own struct {
+	cell
+	// added: nothing but increments, of this sum, over what was there.
+	added bool
+	delta int64
+}
+
+// trial executes one transaction on a model without changing it.
+type trial struct {
+	m    *model
+	own  map[string]own
+	blur bool // results of blind writes tell nothing of what was there
+	// points: only results of point operations are known.
+	points bool
+}
+
+func (t *trial) get(key string) (c cell, mine bool) {
+	if o, ok := t.own[key]; ok {
+		return o.cell, true
+	}
+	return t.m.cells[key], false
+}
+
+// call executes operations in order; all of them, or none. It returns the
+// kind of failure with the number of the operation that failed.
+func (t *trial) call(ops []msg.Op, results []msg.Result) (kv.Kind, int, error) {
+	before := maps.Clone(t.own)
+	for i := range ops {
+		var res *msg.Result
+		if results != nil {
+			if i >= len(results) {
+				return 0, i, fmt.Errorf("result %d is missing", i)
+			}
+			if res = &results[i]; t.points && ops[i].IsRange() {
+				res = nil
+			}
+		}
+		kind, err := t.op(&ops[i], res)
+		if err != nil {
+			return 0, i, fmt.Errorf("%s%w", describe(ops[i:i+1]), err)
+		}
+		if kind != kv.KindOK {
+			t.own = before
+			return kind, i, nil
+		}
+	}
+	return kv.KindOK, 0, nil
+}
+
+func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
+	switch op.Kind {
+	case msg.OpScan:
+		return kv.KindOK, t.scan(op, res)
+	case msg.OpDeleteRange:
+		keys := t.existing(op.Key, op.End)
+		for _, k := range keys {
+			t.own[k] = own{}
+		}
+		if res != nil && res.Count != uint64(len(keys)) {
+			return kv.KindOK, fmt.Errorf("removed %d keys, the model %d", res.Count, len(keys))
+		}
+		return kv.KindOK, nil
+	}
+	key := string(op.Key)
+	c, mine := t.get(key)
+	switch op.Kind {
+	case msg.OpGet:
+		return kv.KindOK, t.compare(c, mine, res)
+	case msg.OpAdd, msg.OpAddGet:
+		return t.add(op, res)
+	}
+	if !holds(op, c) {
+		return kv.KindCondition, nil
+	}
+	if op.Kind == msg.OpRequire {
+		return kv.KindOK, nil
+	}
+	if op.Kind == msg.OpPut && c.exists && c.counter {
+		return kv.KindWrongType, nil
+	}
+	if res != nil && !t.blur && res.Found != c.exists {
+		return kv.KindOK, fmt.Errorf("found %v, the model %v", res.Found, c.exists)
+	}
+	t.own[key] = own{}
+	if op.Kind == msg.OpPut {
+		t.own[key] = own{cell: cell{exists: true, text: string(op.Value)}}
+	}
+	return kv.KindOK, nil
+}
+
+func holds(op *msg.Op, c cell) bool {
+	switch op.Expect {
+	case msg.ExpectExists:
+		return c.exists
+	case msg.ExpectAbsent:
+		return !c.exists
+	case msg.ExpectValue:
+		return c.exists && c.payload() == string(op.ExpectValue)
+	case msg.ExpectVersion:
+		return c.exists && c.version == op.ExpectVersion
+	}
+	return true
+}
+
+func (c cell) payload() string {
+	if c.counter {
+		return string(adt.EncodeCounter(c.n))
+	}
+	return c.text
+}
+
+func (t *trial) add(op *msg.Op, res *msg.Result) (kv.Kind, error) {
+	key := string(op.Key)
+	c, mine := t.get(key)
+	if c.exists && !c.counter {
+		return kv.KindWrongType, nil
+	}
+	sum, ok := adt.Sum(c.n, op.Delta)
+	if !ok {
+		return kv.KindOutOfRange, nil
+	}
+	o := own{cell: c, added: true, delta: op.Delta}
+	if mine {
+		o = t.own[key]
+		o.delta += op.Delta
+	}
+	o.exists, o.counter, o.n, o.version = true, true, sum, kv.Version{}
+	if op.Kind == msg.OpAddGet && !t.blur {
+		o.added = false
+	}
+	t.own[key] = o
+	if op.Kind == msg.OpAddGet && res != nil && string(res.Value) != o.payload() {
+		return kv.KindOK, fmt.Errorf("told the sum %x, the model %x", res.Value, o.payload())
+	}
+	return kv.KindOK, nil
+}
+
+// compare holds a read's result against a cell.
+func (t *trial) compare(c cell, mine bool, res *msg.Result) error {
+	if res == nil {
+		return nil
+	}
+	return sameValue(c, mine, res.Found, res.Value, entry.Type(res.Type), res.Version)
+}
+
+func sameValue(c cell, mine, found bool, value []byte, typ entry.Type, v kv.Version) error {
+	switch {
+	case found != c.exists:
+		return fmt.Errorf("found %v, the model %v (%v)", found, c.exists, c)
+	case !found:
+		return nil
+	case string(value) != c.payload() || (typ == adt.Counter) != c.counter:
+		return fmt.Errorf("read %q, the model %q at %v", value, c.payload(), c.version)
+	case !mine && v != c.version:
+		return fmt.Errorf("read version %v, the model has %v", v, c.version)
+	}
+	return nil
+}
+
+// existing lists the keys of a range that exist, in order.
+func (t *trial) existing(start, end []byte) []string {
+	var keys []string
+	span := kv.Range(start, end)
+	for k := range t.m.cells {
+		if _, mine := t.own[k]; !mine && span.Contains([]byte(k)) && t.m.cells[k].exists {
+			keys = append(keys, k)
+		}
+	}
+	for k, o := range t.own {
+		if o.exists && span.Contains([]byte(k)) {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// scan compares a result with the range from op.Key up to where it says that
+// it stopped.
+func (t *trial) scan(op *msg.Op, res *msg.Result) error {
+	if res == nil {
+		return nil
+	}
+	end := op.End
+	if len(res.Resume) > 0 {
+		end = res.Resume
+		if limit := int(op.Limit); limit > 0 && limit < 100 && len(res.Pairs) > limit {
+			return fmt.Errorf("returned %d pairs, the limit is %d", len(res.Pairs), limit)
+		}
+	}
+	keys := t.existing(op.Key, end)
+	if len(res.Resume) > 0 && bytes.Compare(op.Key, end) >= 0 {
+		keys = nil
+	}
+	if len(keys) != len(res.Pairs) {
+		return fmt.Errorf("returned %d pairs up to %q, the model has %s", len(res.Pairs), end, strings.Join(keys, " "))
+	}
+	for i, k := range keys {
+		c, mine := t.get(k)
+		p := &res.Pairs[i]
+		if string(p.Key) != k {
+			return fmt.Errorf("returned %q, the model %q", p.Key, k)
+		}
+		if err := sameValue(c, mine, true, p.Value, entry.Type(p.Type), p.Version); err != nil {
+			return fmt.Errorf("%q: %w", k, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// node is a gateway, some shards and their logs, with a clock of its own.
+type node struct {
+	w    *world
+	id   kv.NodeID
+	rate float64 // of its clock
+	base int64   // of its clock
+	skew int64   // of its time of day
+	cut  int64   // until when it is cut off from the others
+
+	gw *txn.Gateway
+	// life counts the gateway's restarts; what belongs to an earlier one is
+	// void.
+	life   int
+	gwUp   bool
+	gwNext int64 // when Tick is scheduled
+	// calls are those without an answer.
+	calls []*openCall
+	// torn: the gateway dies in the middle of its next flush.
+	torn bool
+
+	shards []*shell
+	disks  []*disk
+}
+
+func newNode(w *world, id kv.NodeID) *node {
+	n := &node{w: w, id: id, rate: 0.95 + 0.1*w.rng.Float64(), base: w.rng.Int64N(1_000_000_000_000), skew: int64(w.upTo(w.opt.Skew))}
+	n.startGateway()
+	return n
+}
+
+// local is what the node's clock shows at an instant.
+func (n *node) local(now int64) int64 { return n.base + int64(float64(now)*n.rate) }
+
+// global is the first instant at which the node's clock shows at least local.
+func (n *node) global(local int64) int64 {
+	if local == math.MaxInt64 {
+		return local
+	}
+	return int64(math.Ceil(float64(local-n.base)/n.rate)) + 1
+}
+
+func (n *node) wall() int64 { return wallBase + n.w.now + n.skew }
+
+func (n *node) startGateway() {
+	o := &n.w.opt
+	n.life++
+	n.gwUp, n.gwNext, n.torn = true, math.MaxInt64, false
+	n.gw = txn.NewGateway(txn.Config{Node: n.id, Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic,
+		Repeat: o.Repeat, Liveness: o.Liveness, IdleGrace: o.IdleGrace, MaxAge: o.MaxAge, Mutants: o.Mutants})
+	n.learn()
+}
+
+// learn tells the gateway the incarnations that a handshake would.
+func (n *node) learn() {
+	for _, s := range n.w.shards {
+		if n.w.opt.Learned && s.m != nil {
+			n.gw.Learn(s.id, s.m.Incarnation())
+		}
+	}
+}
+
+// addShard makes a shard, with a log of its own or the node's.
+func (n *node) addShard(id kv.ShardID) {
+	if len(n.disks) == 0 || n.w.opt.LogPerShard {
+		n.disks = append(n.disks, newDisk(n))
+		n.w.disks = append(n.w.disks, n.disks[len(n.disks)-1])
+	}
+	d := n.disks[len(n.disks)-1]
+	s := &shell{w: n.w, n: n, disk: d, id: id}
+	d.shards = append(d.shards, s)
+	n.shards = append(n.shards, s)
+	n.w.shards = append(n.w.shards, s)
+}
+
+func (n *node) deliver(env *msg.Envelope) {
+	if !n.gwUp {
+		return
+	}
+	n.gw.Deliver(n.local(n.w.now), env)
+	n.flush()
+}
+
+// flush does what the gateway wants done.
+func (n *node) flush() {
+	w := n.w
+	out := n.gw.Flush()
+	if n.torn && len(out.Send) > 0 {
+		for _, env := range out.Send {
+			if w.rng.IntN(2) == 0 {
+				w.send(n, env)
+			}
+		}
+		n.crashGateway()
+		return
+	}
+	for _, env := range out.Send {
+		w.send(n, env)
+	}
+	for i := range out.Done {
+		n.answer(out.Done[i])
+	}
+	n.schedule(out.Next)
+}
+
+func (n *node) schedule(next int64) {
+	if next == math.MaxInt64 {
+		return
+	}
+	at := max(n.global(next), n.w.now+1)
+	if at >= n.gwNext {
+		return
+	}
+	n.gwNext = at
+	life := n.life
+	n.w.at(at, func() {
+		if n.life != life || !n.gwUp || n.gwNext != at {
+			return
+		}
+		n.gwNext = math.MaxInt64
+		n.gw.Tick(n.local(n.w.now))
+		n.flush()
+	})
+}
+
+// tellDown has the other gateways learn, some of them and some time later,
+// that the node is down, or up again.
+func (n *node) tellDown(down bool) {
+	w := n.w
+	for _, o := range w.nodes {
+		if o == n || down && w.rng.IntN(2) == 0 {
+			continue
+		}
+		w.after(w.about(time.Millisecond), func() {
+			up := n.gwUp && !slices.ContainsFunc(n.disks, func(d *disk) bool { return !d.up })
+			if o.gwUp && down != up {
+				o.gw.SetDown(n.id, down)
+			}
+		})
+	}
+}
+
+func (n *node) crashGateway() {
+	if !n.gwUp {
+		return
+	}
+	w := n.w
+	w.sum.Crashes++
+	w.trace("%v gateway CRASH", n.id)
+	n.gwUp = false
+	n.life++
+	calls := n.calls
+	n.calls = nil
+	for _, c := range calls {
+		c.end(txn.Done{}, true)
+	}
+	life := n.life
+	w.after(w.upTo(w.opt.Down), func() {
+		if n.life == life && !n.gwUp {
+			w.trace("%v gateway starts", n.id)
+			n.startGateway()
+			n.tellDown(false)
+		}
+	})
+}
+
+// repair brings everything up at once.
+func (n *node) repair() {
+	if !n.gwUp {
+		n.startGateway()
+	}
+	for _, d := range n.disks {
+		if !d.up {
+			d.start()
+		}
+	}
+	for _, o := range n.w.nodes {
+		o.gw.SetDown(n.id, false)
+	}
+}
+
+// newShard is a shard's configuration.
+func (s *shell) config() shard.Config {
+	o := &s.w.opt
+	c := shard.Config{ID: s.id, CacheBytes: o.CacheBytes, Memory: o.Memory, Retention: o.Retention, Repeat: o.Repeat,
+		Liveness: o.Liveness, GarbageBatch: o.GarbageBatch, Mutants: o.Mutants,
+		Trace: shard.Trace{Committed: s.committed, Shown: s.shown}}
+	c.Lock.MaxWaiters, c.Lock.MaxPhaseCount = o.MaxWaiters, o.PhaseCount
+	return c
+}

@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// someOps makes operations on random keys, which may be on one shard only.
+func (c *client) someOps(n int, readOnly, oneShard bool) []msg.Op {
+	w := c.w
+	var ops []msg.Op
+	home := kv.ShardID(0)
+	for tries := 0; len(ops) < n; tries++ {
+		op := c.someOp(readOnly)
+		if oneShard && tries < 50 {
+			if op.IsRange() {
+				continue
+			}
+			s := w.router.Shard(op.Key)
+			if len(ops) == 0 {
+				home = s
+			} else if s != home {
+				continue
+			}
+		}
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+func (c *client) someOp(readOnly bool) msg.Op {
+	w, m := c.w, c.w.opt.Mix.Ops
+	weights := []int{m.Get, m.Require, m.Scan, m.Put, m.Delete, m.Condition, m.Add, m.AddGet, m.DeleteRange}
+	if readOnly {
+		weights = weights[:3]
+	}
+	sum := 0
+	for _, x := range weights {
+		sum += x
+	}
+	if sum == 0 {
+		return msg.Op{Kind: msg.OpGet, Key: c.register()}
+	}
+	at, kind := w.rng.IntN(sum), 0
+	for at >= weights[kind] {
+		at -= weights[kind]
+		kind++
+	}
+	switch kind {
+	case 0:
+		return msg.Op{Kind: msg.OpGet, Key: c.anyKey(), ForUpdate: !readOnly && w.rng.IntN(4) == 0}
+	case 1:
+		return c.expecting(msg.Op{Kind: msg.OpRequire, Key: c.anyKey()})
+	case 2:
+		op := msg.Op{Kind: msg.OpScan, Limit: uint32(w.rng.IntN(4))}
+		op.Key, op.End = c.someRange()
+		return op
+	case 3:
+		return msg.Op{Kind: msg.OpPut, Key: c.register(), Value: c.value()}
+	case 4:
+		return msg.Op{Kind: msg.OpDelete, Key: c.anyKey()}
+	case 5:
+		op := msg.Op{Kind: msg.OpPut, Key: c.register(), Value: c.value()}
+		if w.rng.IntN(4) == 0 {
+			op = msg.Op{Kind: msg.OpDelete, Key: c.anyKey()}
+		}
+		return c.expecting(op)
+	case 6, 7:
+		op := msg.Op{Kind: msg.OpAdd, Key: c.counter(), Delta: int64(w.rng.IntN(20) - 5)}
+		if kind == 7 {
+			op.Kind = msg.OpAddGet
+		}
+		if m := w.rng.IntN(3); c.w.opt.Mix.Huge && m > 0 {
+			op.Delta += int64(2*m-3) << 61
+		}
+		return op
+	}
+	op := msg.Op{Kind: msg.OpDeleteRange}
+	op.Key, op.End = c.someRange()
+	return op
+}
+
+// expecting gives an operation a condition, more often than not one that may
+// hold.
+func (c *client) expecting(op msg.Op) msg.Op {
+	op.Expect = pick(c.w.rng, msg.ExpectExists, msg.ExpectAbsent, msg.ExpectValue, msg.ExpectVersion)
+	switch op.Expect {
+	case msg.ExpectValue:
+		if op.ExpectValue = c.values[string(op.Key)]; op.ExpectValue == nil {
+			op.Expect = msg.ExpectAbsent
+		}
+	case msg.ExpectVersion:
+		if op.ExpectVersion = c.versions[string(op.Key)]; op.ExpectVersion.IsZero() {
+			op.Expect = msg.ExpectAbsent
+		}
+	}
+	return op
+}
+
+// remember keeps what was seen for later conditions.
+func (c *client) remember(call *callRecord) {
+	see := func(key, value []byte, v kv.Version) {
+		c.versions[string(key)], c.values[string(key)] = v, value
+	}
+	for i := range call.results {
+		op, r := &call.ops[i], &call.results[i]
+		switch {
+		case op.Kind == msg.OpGet && r.Found:
+			see(op.Key, r.Value, r.Version)
+		case op.Kind == msg.OpPut:
+			see(op.Key, op.Value, r.Version)
+		}
+		for _, p := range r.Pairs {
+			see(p.Key, p.Value, p.Version)
+		}
+	}
+}
+
+func (c *client) register() []byte {
+	if c.w.opt.Counters > 0 && c.w.rng.IntN(30) == 0 {
+		return c.counter() // the wrong type, unless it was deleted
+	}
+	return regKey(c.w.rng.IntN(c.w.opt.Registers))
+}
+
+func (c *client) counter() []byte {
+	if c.w.opt.Counters == 0 || c.w.rng.IntN(30) == 0 {
+		return regKey(c.w.rng.IntN(c.w.opt.Registers))
+	}
+	return counterKey(c.w.rng.IntN(c.w.opt.Counters))
+}
+
+func (c *client) anyKey() []byte {
+	if i := c.w.rng.IntN(c.w.opt.Registers + c.w.opt.Counters); i < c.w.opt.Counters {
+		return counterKey(i)
+	}
+	return c.register()
+}
+
+// someRange is a range between two keys, or up to the last.
+func (c *client) someRange() (start, end []byte) {
+	start, end = c.anyKey(), c.anyKey()
+	if bytes.Compare(start, end) > 0 {
+		start, end = end, start
+	}
+	if c.w.rng.IntN(3) == 0 {
+		end = []byte{}
+	} else if bytes.Equal(start, end) {
+		end = kv.Next(end)
+	}
+	return start, end
+}
+
+// value is one that nobody else writes.
+func (c *client) value() []byte {
+	c.count++
+	return fmt.Appendf(nil, "v%d.%d", c.n, c.count)
+}
+
+// cloneOps copies operations, since the gateway numbers them.
+func cloneOps(ops []msg.Op) []msg.Op { return slices.Clone(ops) }
+
+// describe writes operations for a trace.
+func describe(ops []msg.Op) string {
+	var b strings.Builder
+	for i := range ops {
+		op := &ops[i]
+		fmt.Fprintf(&b, "%v(%v", op.Kind, op.Span())
+		switch {
+		case op.Kind == msg.OpPut:
+			fmt.Fprintf(&b, "=%q", op.Value)
+		case op.Delta != 0:
+			fmt.Fprintf(&b, "%+d", op.Delta)
+		case op.Limit != 0:
+			fmt.Fprintf(&b, " limit %d", op.Limit)
+		}
+		switch op.Expect {
+		case msg.ExpectNothing:
+		case msg.ExpectValue:
+			fmt.Fprintf(&b, " if =%q", op.ExpectValue)
+		case msg.ExpectVersion:
+			fmt.Fprintf(&b, " if at %v", op.ExpectVersion)
+		default:
+			fmt.Fprintf(&b, " if %v", op.Expect)
+		}
+		b.WriteString(") ")
+	}
+	return b.String()
+}

@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// Options describe one run. Draw makes them from a seed.
+type Options struct {
+	Seed int64
+
+	// Nodes is 1 or more; Shards counts the ordinary ones.
+	Nodes, Shards int
+	// Registers and Counters are the keys, HotKeys how many of each are on
+	// the hot shard.
+	Registers, Counters, HotKeys int
+	Order                        txn.Order
+	NoOptimistic                 bool
+	// Learned: gateways know the shards' incarnations from the start.
+	Learned bool
+
+	// Clients run Txns transactions each.
+	Clients, Txns int
+	Mix           Mix
+
+	// Far: messages within a node take as long as those between nodes.
+	Far bool
+	// Skew is how far the nodes' times of day may be apart.
+	Skew time.Duration
+	// Cuts is how many times a node is cut off for a while, of at most Down.
+	Cuts int
+	// Delay is the least time of a message between nodes, Jitter the mean of
+	// what comes on top; Straggle is the share of messages that take up to
+	// StraggleMax instead. Loss and Dup are shares too.
+	Delay, Jitter, StraggleMax time.Duration
+	Straggle, Loss, Dup        float64
+	// Sync is the mean time of an fsync, ColdRead that of a cold read; Step
+	// is the most time from a message's arrival to the step that takes it.
+	Sync, ColdRead, Step time.Duration
+	// ReadErrors is the share of cold reads that fail.
+	ReadErrors float64
+
+	// Crashes is how many faults are injected, about one in Every; Faults
+	// weighs their kinds. Down is the longest time that one stays down.
+	Crashes int
+	Every   time.Duration
+	Faults  FaultMix
+	Down    time.Duration
+	// LogPerShard: a crash can hit one shard alone.
+	LogPerShard bool
+
+	// Bounds of the machines; zero is their default.
+	Memory, CacheBytes, GarbageBatch, MaxWaiters, PhaseCount int
+	Retention, Repeat, Liveness, IdleGrace, MaxAge           time.Duration
+
+	// Bound is how long any call may take to be answered.
+	Bound time.Duration
+
+	Mutants mutant.Set
+	// Unchecked leaves the machines' own invariants to themselves, so that a
+	// broken rule has to show in what clients see.
+	Unchecked bool
+	// Trace gets a line for everything that happens, unless nil.
+	Trace func(format string, args ...any)
+}
+
+// FaultMix are the relative weights of faults: a gateway dies, at once or in
+// the middle of a flush; a log with its shards; a whole node.
+type FaultMix struct{ Gateway, Torn, Log, Node int }
+
+// Mix are the relative weights of what clients do.
+type Mix struct {
+	OneShot, OneShotRead, Interactive, InteractiveRead, Scan int
+	// Enquire is the share of transactions about which somebody enquires for
+	// no reason, Vanish that of interactive ones whose client goes away,
+	// Dream that of those of which the first has the least age of all, and a
+	// client that goes away, ShortDeadline that of calls with a deadline that may pass, Shrug
+	// that of lost answers about which nobody enquires.
+	Enquire, Vanish, Dream, ShortDeadline, Shrug float64
+	// Return is the share of clients that lose an interactive transaction
+	// before its commit and begin its next attempt elsewhere, though the one
+	// before may still be open.
+	Return float64
+	// Huge: increments may bring a counter out of its range.
+	Huge bool
+	// OneShard is the share of one-shots that stay on one shard.
+	OneShard float64
+	// Ops weighs the kinds of operations.
+	Ops OpMix
+	// MaxOps bounds the operations of a one-shot, Think the mean time
+	// between two calls.
+	MaxOps int
+	Think  time.Duration
+}
+
+// OpMix are the relative weights of operations.
+type OpMix struct {
+	Get, Put, Delete, Require, Condition, Add, AddGet, Scan, DeleteRange int
+}
+
+var allOps = OpMix{Get: 6, Put: 8, Delete: 3, Require: 2, Condition: 4, Add: 5, AddGet: 3, Scan: 2, DeleteRange: 1}
+
+// pick gives one of the choices.
+func pick[T any](r *rand.Rand, choices ...T) T { return choices[r.IntN(len(choices))] }
+
+// Draw makes the options of a run from its seed: one in four is without
+// faults, the others mix them.
+func Draw(seed int64) Options {
+	r := rand.New(rand.NewPCG(uint64(seed), 0x0b7105))
+	o := Options{
+		Seed: seed, Nodes: 1 + r.IntN(3), Shards: 1 + r.IntN(4), Registers: 2 + r.IntN(5), Counters: 1 + r.IntN(3), HotKeys: r.IntN(3),
+		Order: pick(r, txn.HotLast, txn.HotLast, txn.Parallel), NoOptimistic: r.IntN(4) == 0, Learned: r.IntN(2) == 0,
+		Clients: 3 + r.IntN(8), Txns: 6 + r.IntN(15),
+		Delay: 50 * time.Microsecond, Jitter: time.Duration(50+r.IntN(2000)) * time.Microsecond, StraggleMax: time.Duration(pick(r, 20, 200, 2000)) * time.Millisecond,
+		Sync: time.Duration(pick(r, 0, 200, 1000, 5000)) * time.Microsecond, ColdRead: time.Duration(pick(r, 0, 100, 3000)) * time.Microsecond, Step: time.Duration(pick(r, 0, 20, 200)) * time.Microsecond,
+		Memory: pick(r, 2, 8, 0), CacheBytes: pick(r, 1, 1, 1000, 0), GarbageBatch: pick(r, 1, 4, 0), PhaseCount: pick(r, 1, 2, 0, 0),
+		Skew:      time.Duration(pick(r, 1, 20, 3000)) * time.Millisecond,
+		Retention: pick(r, 0, 0, 0, time.Second, 100*time.Millisecond),
+		Repeat:    10 * time.Millisecond, Liveness: 100 * time.Millisecond, IdleGrace: 30 * time.Millisecond, MaxAge: 60 * time.Second, Bound: 20 * time.Second,
+	}
+	o.Mix = Mix{OneShot: 10, OneShotRead: r.IntN(5), Interactive: r.IntN(9), InteractiveRead: r.IntN(3), Scan: r.IntN(3),
+		OneShard: pick(r, 0, 0.5), Ops: allOps, MaxOps: 1 + r.IntN(4), Think: time.Duration(pick(r, 0, 1, 5)) * time.Millisecond}
+	o.Mix.Huge = r.IntN(8) == 0
+	o.Every, o.Faults = 30*time.Millisecond, FaultMix{Gateway: 1, Torn: 1, Log: 2, Node: 4}
+	if r.IntN(4) == 0 {
+		return o
+	}
+	o.Straggle, o.Loss, o.Dup = pick(r, 0, 0.01, 0.05), pick(r, 0, 0.01, 0.1), pick(r, 0, 0.02, 0.2)
+	o.Mix.Enquire, o.Mix.ShortDeadline, o.Mix.Shrug = pick(r, 0, 0.1), pick(r, 0, 0, 0.1), pick(r, 0, 0.5, 1)
+	if r.IntN(3) == 0 {
+		o.Mix.Vanish, o.MaxAge = 0.1, 2*time.Second
+	}
+	o.Mix.Return = pick(r, 0, 0.5)
+	o.ReadErrors = pick(r, 0, 0, 0, 0.02, 0.3)
+	o.Cuts = pick(r, 0, 0, 3)
+	o.MaxWaiters = pick(r, 0, 0, 2)
+	o.Crashes, o.Down, o.LogPerShard = pick(r, 0, 0, 3, 10), time.Duration(pick(r, 0, 20, 300))*time.Millisecond, r.IntN(2) == 0
+	return o
+}

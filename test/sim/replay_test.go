@@ -1,0 +1,35 @@
+package sim
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOneSeedIsOneStory plays seeds twice and expects the same events in the
+// same order: a failure can be played again only if nothing, least of all the
+// order of a map, is left to chance.
+func TestOneSeedIsOneStory(t *testing.T) {
+	for seed := int64(1); seed <= 40; seed++ {
+		tell := func() (story [32]byte, lines int, s Summary) {
+			h := sha256.New()
+			o := Draw(seed)
+			o.Trace = func(format string, args ...any) {
+				lines++
+				fmt.Fprintf(h, format+"\n", args...)
+			}
+			s, err := Run(o)
+			require.NoError(t, err)
+			h.Sum(story[:0])
+			return story, lines, s
+		}
+		story, lines, sum := tell()
+		require.Greater(t, lines, 100, "seed %d", seed)
+		again, linesAgain, sumAgain := tell()
+		require.Equal(t, sum, sumAgain, "seed %d", seed)
+		require.Equal(t, lines, linesAgain, "seed %d", seed)
+		require.Equal(t, story, again, "seed %d", seed)
+	}
+}

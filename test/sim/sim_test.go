@@ -1,0 +1,53 @@
+package sim
+
+import (
+	"flag"
+	"testing"
+	"time"
+)
+
+var (
+	seedFlag  = flag.Int64("seed", 0, "play this seed alone")
+	seedsFlag = flag.Int("seeds", 0, "how many seeds to play at most, 0 for any number")
+	fromFlag  = flag.Int64("from", 1, "the first seed")
+	timeFlag  = flag.Duration("duration", 20*time.Second, "how long to play seeds at most")
+)
+
+// TestSim plays random clusters. With -seed it plays one of them, and with -v
+// it tells the whole story.
+func TestSim(t *testing.T) {
+	if *seedFlag != 0 {
+		play(t, *seedFlag)
+		return
+	}
+	var sum Summary
+	begin, n := time.Now(), 0
+	for seed := *fromFlag; ; seed++ {
+		if *seedsFlag > 0 && n >= *seedsFlag || time.Since(begin) > *timeFlag {
+			break
+		}
+		s, err := Run(Draw(seed))
+		sum.add(s)
+		n++
+		if err != nil {
+			t.Errorf("seed %d: %v\nreplay: go test ./test/sim -run 'TestSim$' -v -seed=%d", seed, err, seed)
+			break
+		}
+	}
+	t.Logf("%d histories: %d transactions, %d commits, %d aborts, %d unknown, %d enquiries, %d crashes; %d steps, %d messages; %.0f transactions/s",
+		n, sum.Txns, sum.Committed, sum.Aborted, sum.Unknown, sum.Enquiries, sum.Crashes, sum.Steps, sum.Messages,
+		float64(sum.Txns)/time.Since(begin).Seconds())
+}
+
+func play(t *testing.T, seed int64) {
+	o := Draw(seed)
+	if testing.Verbose() {
+		o.Trace = t.Logf
+		t.Logf("%+v", o)
+	}
+	s, err := Run(o)
+	t.Logf("%+v", s)
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+}

@@ -1,0 +1,195 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/test/history"
+)
+
+// judge holds the history against everything that is promised.
+func (w *world) judge() {
+	w.checkOutcomes()
+	if w.err != nil {
+		return
+	}
+	m := w.replay()
+	if w.err != nil {
+		return
+	}
+	w.checkSeen()
+	w.checkStored(m)
+	if w.err == nil {
+		w.judgeGraph()
+	}
+}
+
+// checkOutcomes: one decision for an id, and only one tale about it.
+func (w *world) checkOutcomes() {
+	decided := map[kv.TxnID]kv.TxnRef{}
+	for _, n := range w.log.notes {
+		if n.decided == nil || n.lost {
+			continue
+		}
+		ref := n.decided.txn
+		t := w.log.find(ref)
+		if t == nil || !t.writes() {
+			continue
+		}
+		w.sum.Committed++
+		if old, twice := decided[ref.TxnID]; twice {
+			w.fail("%s was decided, and %s too", name(old), name(ref))
+		}
+		decided[ref.TxnID] = ref
+	}
+	for _, t := range w.log.txns {
+		ref, yes := decided[t.ref.TxnID]
+		if t.outcome == committed && t.writes() && (!yes || t.kind == interactive && ref != t.ref) {
+			w.fail("%s was answered and is not decided", name(t.ref))
+		}
+	}
+	for id, told := range w.log.told {
+		_, yes := decided[id]
+		if t := w.log.byID[id]; t != nil && t.readOnly {
+			continue // it left nothing to be enquired about
+		}
+		switch {
+		case told.committed && told.aborted:
+			w.fail("t%d: one was told that it committed, one that it did not", id.Rand)
+		case told.aborted && yes:
+			w.fail("t%d: somebody was told that it did not commit, and it did", id.Rand)
+		case told.committed && !yes && w.wrote(id):
+			w.fail("t%d: somebody was told that it committed, and it did not", id.Rand)
+		}
+	}
+}
+
+// wrote reports whether some attempt of an id has writes.
+func (w *world) wrote(id kv.TxnID) bool {
+	return slices.ContainsFunc(w.log.txns, func(t *txnRecord) bool { return t.ref.TxnID == id && t.writes() })
+}
+
+// checkSeen: nobody, not even who failed, saw a version that never was.
+func (w *world) checkSeen() {
+	made := map[string]map[kv.Version]bool{}
+	for _, n := range w.log.notes {
+		if e := n.shown; e != nil && !n.lost {
+			if made[e.key] == nil {
+				made[e.key] = map[kv.Version]bool{}
+			}
+			made[e.key][e.value.Version] = true
+		}
+	}
+	for _, t := range w.log.txns {
+		for _, v := range seenVersions(t) {
+			if !v.Version.IsZero() && !made[v.Key][v.Version] {
+				w.fail("%s (%s) saw version %v of %q, which never became visible", name(t.ref), t.outcomeText(), v.Version, v.Key)
+			}
+		}
+	}
+}
+
+// seenVersions are what a transaction's gets and scans returned; absence is
+// in it, with a zero version.
+func seenVersions(t *txnRecord) []history.SeenVersion {
+	var out []history.SeenVersion
+	mine := map[string]bool{}
+	for _, c := range t.calls {
+		for i := range c.ops {
+			op := &c.ops[i]
+			if op.Writes() && !op.IsRange() && c.failure == nil {
+				mine[string(op.Key)] = true
+			}
+			if op.Kind != msg.OpGet && op.Kind != msg.OpScan || c.raw || i >= len(c.results) {
+				continue
+			}
+			r := &c.results[i]
+			if op.Kind == msg.OpGet && !mine[string(op.Key)] && r.Found {
+				out = append(out, history.SeenVersion{Key: string(op.Key), Version: r.Version})
+			}
+			for _, p := range r.Pairs {
+				if !mine[string(p.Key)] {
+					out = append(out, history.SeenVersion{Key: string(p.Key), Version: p.Version})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// checkStored: the logs hold the last state.
+func (w *world) checkStored(m *model) {
+	for _, key := range slices.Sorted(maps.Keys(m.cells)) {
+		c := m.cells[key]
+		s := w.shards[w.shardAt(w.router.Shard([]byte(key)))]
+		res := s.disk.store.Read(s.id, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key), Index: math.MaxInt64})
+		var v entry.Value
+		err := res.Err
+		if len(res.Rows) > 0 && err == nil {
+			v, err = entry.DecodeValue(res.Rows[0].Value)
+		}
+		switch {
+		case err != nil:
+			w.fail("%q cannot be read: %v", key, err)
+		case v.Exists() != c.exists, v.Exists() && (string(v.Payload) != c.payload() || v.Version != c.version):
+			w.fail("%q ends as %q at %v in the log of %v, the model has %q at %v", key, v.Payload, v.Version, s.id, c.payload(), c.version)
+		}
+	}
+}
+
+// judgeGraph has the exact judge look at the same versions, without F.
+func (w *world) judgeGraph() {
+	h := history.ExactHistory{Final: map[string]kv.Version{}}
+	at := map[kv.TxnRef]int{}
+	for _, t := range w.log.txns {
+		x := history.ExactTxn{Label: name(t.ref), Client: t.client, Start: t.start, End: t.end}
+		switch {
+		case t.outcome == committed, t.observed:
+			x.Outcome = history.Committed
+		case t.outcome == failed:
+			x.Outcome = history.Failed
+		default:
+			x.Outcome, x.End = history.Unknown, history.Never
+		}
+		x.Reads = seenVersions(t)
+		at[t.ref] = len(h.Txns)
+		h.Txns = append(h.Txns, x)
+	}
+	newest := map[string]*shownEffect{}
+	for _, n := range w.log.notes {
+		e := n.shown
+		if e == nil || n.lost {
+			continue
+		}
+		t := w.log.find(e.txn)
+		x := &h.Txns[at[t.ref]]
+		x.Writes = append(x.Writes, history.MadeVersion{Key: e.key, Version: e.value.Version, Order: int64(e.index),
+			Deleted: !e.value.Exists(), Commutes: e.kind == entry.EffectAdd && !t.toldSum(e.key)})
+		if old := newest[e.key]; old == nil || old.index < e.index {
+			newest[e.key] = e
+		}
+	}
+	for key, e := range newest {
+		h.Final[key] = e.value.Version
+	}
+	if v := history.ExactJudge(h); !v.OK() {
+		w.fail("the judge: %v", fmt.Sprint(v.Problems[0]))
+	}
+}
+
+// toldSum reports whether an increment of the transaction returned the sum.
+func (t *txnRecord) toldSum(key string) bool {
+	for _, c := range t.calls {
+		for i := range c.ops {
+			if c.ops[i].Kind == msg.OpAddGet && string(c.ops[i].Key) == key && c.failure == nil {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,211 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// wallBase is the time of day at which every run begins, so that ids look
+// like those of real transactions.
+const wallBase = int64(1_700_000_000_000_000_000)
+
+// maxEvents bounds a run; a long one has some ten thousand.
+const maxEvents = 1_000_000
+
+// world is one run.
+type world struct {
+	opt    Options
+	rng    *rand.Rand
+	now    int64
+	seq    uint64
+	events eventHeap
+	// happened counts events.
+	happened int
+	router   *hotshard.Router
+	nodes    []*node
+	shards   []*shell
+	disks    []*disk
+	// clients that are not finished.
+	busy int
+	log  chronicle
+	// dreamt: there has been a client that Mix.Dream is about. Of two, the
+	// younger would wait for the other as long as that may last.
+	dreamt bool
+	// faults are injected until calm.
+	calm bool
+	err  error
+	sum  Summary
+}
+
+// Summary counts what a run did.
+type Summary struct {
+	// Txns counts attempts of transactions as clients made them, Committed
+	// the decisions to commit.
+	Txns, Committed, Aborted, Unknown, Enquiries int
+	Steps, Messages, Crashes                     int
+	// Virtual is how long the run took on its own clock.
+	Virtual time.Duration
+}
+
+func (s *Summary) add(o Summary) {
+	s.Txns += o.Txns
+	s.Committed += o.Committed
+	s.Aborted += o.Aborted
+	s.Unknown += o.Unknown
+	s.Enquiries += o.Enquiries
+	s.Steps += o.Steps
+	s.Messages += o.Messages
+	s.Crashes += o.Crashes
+	s.Virtual += o.Virtual
+}
+
+func newWorld(o Options) *world {
+	w := &world{opt: o, rng: rand.New(rand.NewPCG(uint64(o.Seed), 0x11c4)), log: newChronicle()}
+	var hot [][]byte
+	for i := range o.HotKeys {
+		hot = append(hot, regKey(i), counterKey(i))
+	}
+	router, err := hotshard.NewRouter(o.Shards, o.Nodes, hot)
+	if err != nil {
+		panic(err)
+	}
+	w.router = router
+	for i := range o.Nodes {
+		w.nodes = append(w.nodes, newNode(w, kv.NodeID(i+1)))
+	}
+	for s := range router.Shards() {
+		id := kv.ShardID(s)
+		n := w.nodes[router.Node(id)-1]
+		n.addShard(id)
+	}
+	for _, n := range w.nodes {
+		for _, d := range n.disks {
+			d.start()
+		}
+	}
+	for _, n := range w.nodes {
+		n.learn()
+	}
+	return w
+}
+
+func regKey(i int) []byte     { return fmt.Appendf(nil, "r%d", i) }
+func counterKey(i int) []byte { return fmt.Appendf(nil, "c%d", i) }
+
+// at has something happen at an instant, which is not before now.
+func (w *world) at(when int64, f func()) {
+	w.seq++
+	w.events.push(event{max(when, w.now), w.seq, f})
+}
+
+func (w *world) after(d time.Duration, f func()) { w.at(w.now+int64(d), f) }
+
+// fail notes the first violation and ends the run.
+func (w *world) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf("at %v: "+format, append([]any{time.Duration(w.now)}, args...)...)
+		w.trace("FAIL %v", w.err)
+		for _, s := range w.shards {
+			if w.opt.Trace != nil && s.m != nil {
+				w.trace("%s", shortNames(s.m.String()))
+			}
+		}
+	}
+}
+
+func (w *world) trace(format string, args ...any) {
+	if w.opt.Trace != nil {
+		w.opt.Trace("%12v "+format, append([]any{time.Duration(w.now)}, args...)...)
+	}
+}
+
+// run lets things happen until an instant, a violation, or the end of events;
+// stop is asked after each.
+func (w *world) run(until int64, stop func() bool) {
+	for w.err == nil && len(w.events) > 0 && w.events[0].at <= until && !stop() {
+		e := w.events.pop()
+		w.now = e.at
+		if w.happened++; w.happened > maxEvents {
+			w.fail("there is no end to it")
+		}
+		e.run()
+	}
+}
+
+// chance is true with a probability.
+func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
+
+// about is a random duration with the given mean, seldom a long one.
+func (w *world) about(mean time.Duration) time.Duration {
+	if mean <= 0 {
+		return 0
+	}
+	return time.Duration(min(w.rng.ExpFloat64(), 10) * float64(mean))
+}
+
+// upTo is a random duration below d.
+func (w *world) upTo(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return time.Duration(w.rng.Int64N(int64(d)))
+}
+
+// Run plays one seed's history and judges it.
+func Run(o Options) (Summary, error) {
+	w := newWorld(o)
+	w.startClients()
+	w.startFaults()
+	w.run(int64(time.Hour), func() bool { return w.busy == 0 })
+	if w.err == nil && w.busy > 0 {
+		w.fail("%d clients never finished", w.busy)
+	}
+	if w.err == nil {
+		w.settle()
+	}
+	if w.err == nil {
+		w.judge()
+	}
+	w.sum.Virtual = time.Duration(w.now)
+	return w.sum, w.err
+}
+
+// settle repairs everything and waits until nothing is left to do.
+func (w *world) settle() {
+	w.calm = true
+	for _, n := range w.nodes {
+		n.repair()
+	}
+	quiet := func() bool {
+		return !slices.ContainsFunc(w.shards, func(s *shell) bool { return s.m.Quiet() != nil }) &&
+			!slices.ContainsFunc(w.nodes, func(n *node) bool { return n.gw.InFlight() > 0 })
+	}
+	// Straggling messages may still wake something up: wait for them first.
+	w.run(w.now+int64(w.opt.StraggleMax)+int64(time.Second), func() bool { return false })
+	for range 40 {
+		if w.err != nil || quiet() {
+			break
+		}
+		until := w.now + int64(max(w.opt.MaxAge, kv.DefaultScanKeep))/10
+		w.run(until, func() bool { return false })
+		if w.err == nil {
+			w.now = until
+		}
+	}
+	for _, s := range w.shards {
+		if err := s.m.Quiet(); err != nil {
+			w.fail("%v", err)
+		}
+		s.checkTables()
+	}
+	for _, n := range w.nodes {
+		if f := n.gw.InFlight(); f > 0 {
+			w.fail("gateway %v has %d transactions under way when all clients are done", n.id, f)
+		}
+	}
+}
