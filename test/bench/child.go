@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// child is a server in a process of its own. It ends when its input does, so
+// none outlives this program.
+type child struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+	addr  string
+}
+
+// self starts this program again in a role, and waits until it serves.
+func self(ctx context.Context, args ...string) (*child, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := &child{cmd: exec.CommandContext(ctx, exe, args...)}
+	c.cmd.Stderr = os.Stderr
+	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "ready ")
+	if err != nil || !ok {
+		_ = c.stop()
+		return nil, fmt.Errorf("%v did not become ready: %q %v", args, line, err)
+	}
+	c.addr = addr
+	return c, nil
+}
+
+// ready tells the parent where this child serves, and waits for the end.
+func ready(addr string) {
+	fmt.Println("ready", addr)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+func (c *child) stop() error {
+	_ = c.stdin.Close()
+	return c.cmd.Wait()
+}
+
+// clockTicks is USER_HZ, which Linux fixes for its interfaces.
+const clockTicks = 100
+
+// cpu is the processor time that the process has used.
+func (c *child) cpu() time.Duration { return cpuOf(strconv.Itoa(c.cmd.Process.Pid)) }
+
+// cpuOf reads /proc; of a process that is not there, it is 0.
+func cpuOf(pid string) time.Duration {
+	b, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return 0
+	}
+	// The second field is a name in parentheses, perhaps with spaces.
+	rest := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	user, _ := strconv.ParseInt(rest[11], 10, 64)
+	system, _ := strconv.ParseInt(rest[12], 10, 64)
+	return time.Duration(user+system) * time.Second / clockTicks
+}
+
+// freeAddr finds a port of the loopback that nobody uses now.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}

@@ -1,0 +1,12 @@
+// Bench holds linchpin against its targets for speed (docs/performance.md).
+//
+//	go run ./test/bench puts       one-shot puts against bare echoes
+//	go run ./test/bench sync       what durability costs
+//	go run ./test/bench hot        one hot key, hot-last against parallel
+//	go run ./test/bench footprint  idle cost, memory, size, time to start
+//
+// What is compared runs in turn in one run, for several rounds; what is
+// printed are medians, and ratios within rounds. Servers are processes of
+// their own: this program starts itself again as a node or as an echo server.
+// A node is made by the code that `linchpin start` runs.
+package main

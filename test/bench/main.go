@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/test/bench/rounds"
+)
+
+// options are those of every comparison.
+type options struct {
+	rounds        int
+	warm, measure time.Duration
+	// dir is where stores live; empty for a temporary directory.
+	dir string
+	// profile is where nodes leave profiles; empty for none.
+	profile string
+	callers int
+	keys    int
+	// only selects variants by a part of their names.
+	only string
+}
+
+// selected are the variants that --only lets pass.
+func (o *options) selected(vs ...rounds.Variant) []rounds.Variant {
+	return slices.DeleteFunc(vs, func(v rounds.Variant) bool { return !strings.Contains(v.Name, o.only) })
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var o options
+	root := &cobra.Command{Use: "bench", Short: "Hold linchpin against its targets for speed", SilenceUsage: true}
+	f := root.PersistentFlags()
+	f.IntVar(&o.rounds, "rounds", 5, "how often each variant runs")
+	f.DurationVar(&o.warm, "warm", time.Second, "time before each measurement")
+	f.DurationVar(&o.measure, "measure", 4*time.Second, "length of each measurement")
+	f.StringVar(&o.dir, "dir", "", "`directory` for stores (default: a temporary one)")
+	f.StringVar(&o.profile, "profile", "", "`directory` for CPU and mutex profiles of the nodes")
+	f.IntVar(&o.callers, "callers", 128, "concurrent callers")
+	f.IntVar(&o.keys, "keys", 100_000, "number of keys")
+	f.StringVar(&o.only, "only", "", "run only variants whose names contain this")
+	root.AddCommand(putsCommand(&o), syncCommand(&o), hotCommand(&o), footprintCommand(&o), nodeRole(), echoRole())
+	var done func() error
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) (err error) {
+		name := ""
+		if o.profile != "" && !c.Hidden {
+			name = filepath.Join(o.profile, "client")
+		}
+		done, err = profiled(name)
+		return err
+	}
+	root.PersistentPostRunE = func(*cobra.Command, []string) error { return done() }
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// workDir makes a directory for stores and says how to remove it.
+func (o *options) workDir() (string, func(), error) {
+	dir, err := os.MkdirTemp(o.dir, "linchpin-bench-")
+	return dir, func() { _ = os.RemoveAll(dir) }, err
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+)
+
+// valueBytes is the size of the values that are put.
+const valueBytes = 128
+
+// node is a linchpin node in a process of its own, with a client.
+type node struct {
+	*child
+	db   *client.DB
+	keys [][]byte
+}
+
+// startNode starts a node of its own cluster, with so many keys in it.
+func startNode(ctx context.Context, o *options, dir, name string, flags ...string) (*node, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{"node", "--store", filepath.Join(dir, name), "--listen", addr}, flags...)
+	if o.profile != "" {
+		args = append(args, "--profile-as", filepath.Join(o.profile, name))
+	}
+	n := &node{}
+	if n.child, err = self(ctx, args...); err != nil {
+		return nil, err
+	}
+	if n.db, err = client.Open(ctx, []string{n.addr}); err != nil {
+		return nil, err
+	}
+	n.keys = keys(o.keys)
+	return n, n.load(ctx)
+}
+
+// keys makes so many keys of 16 bytes.
+func keys(n int) [][]byte {
+	out := make([][]byte, n)
+	for i := range out {
+		out[i] = fmt.Appendf(nil, "bench/%010d", i)
+	}
+	return out
+}
+
+// load puts every key once.
+func (n *node) load(ctx context.Context) error {
+	const batch = 500
+	for at := 0; at < len(n.keys); at += batch {
+		var ops []client.Op
+		for _, k := range n.keys[at:min(at+batch, len(n.keys))] {
+			ops = append(ops, client.Put(k, make([]byte, valueBytes)))
+		}
+		if _, err := n.db.Execute(ctx, ops...); err != nil {
+			return fmt.Errorf("loading: %w", err)
+		}
+	}
+	return nil
+}
+
+// put puts a random key.
+func (n *node) put(ctx context.Context, _ int) error {
+	var value [valueBytes]byte
+	_, err := n.db.Execute(ctx, client.Put(n.keys[rand.IntN(len(n.keys))], value[:]))
+	return err
+}
+
+// get reads a random key.
+func (n *node) get(ctx context.Context, _ int) error {
+	_, err := n.db.Execute(ctx, client.Get(n.keys[rand.IntN(len(n.keys))]))
+	return err
+}
+
+func (n *node) close() error {
+	_ = n.db.Close()
+	return n.stop()
+}

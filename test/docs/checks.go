@@ -1,0 +1,118 @@
+package docs
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/linchpindb/linchpin/test/layering"
+)
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// Links tells which relative links lead nowhere.
+func Links(root string, pages []Page) (bad []string) {
+	for _, p := range pages {
+		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(p.Text, ""), -1) {
+			to, _, _ := strings.Cut(m[1], "#")
+			if to == "" || strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
+				continue
+			}
+			if !exists(root, path.Join(path.Dir(p.Path), to)) {
+				bad = append(bad, fmt.Sprintf("%s: the link to %s leads nowhere", p.Path, m[1]))
+			}
+		}
+	}
+	return bad
+}
+
+func exists(root, rel string) bool {
+	_, err := os.Stat(filepath.Join(root, filepath.FromSlash(rel)))
+	return err == nil
+}
+
+var (
+	// A test is named with its package, pkg/shard.TestX, or alone.
+	testName   = regexp.MustCompile("`(?:([a-z][a-z0-9_/]*)\\.)?((?:Test|Fuzz|Example)[A-Z][A-Za-z0-9_]*)[/ `]")
+	mutantName = regexp.MustCompile("`mutant\\.([A-Z][A-Za-z0-9]*)`")
+)
+
+// Names tells which tests and mutants are named and do not exist.
+func Names(tree *Tree, pages []Page) (bad []string) {
+	for _, p := range pages {
+		for _, m := range testName.FindAllStringSubmatch(p.Text, -1) {
+			if !tree.Tests[m[1]+"."+m[2]] {
+				bad = append(bad, fmt.Sprintf("%s: there is no test %s", p.Path, strings.TrimPrefix(m[1]+"."+m[2], ".")))
+			}
+		}
+		for _, m := range mutantName.FindAllStringSubmatch(p.Text, -1) {
+			if !tree.Mutants[m[1]] {
+				bad = append(bad, fmt.Sprintf("%s: there is no mutant %s", p.Path, m[1]))
+			}
+		}
+	}
+	return bad
+}
+
+var named = regexp.MustCompile("`((?:pkg|cmd|test|tools)/[A-Za-z0-9_./-]*)")
+
+// Paths tells which packages and files are named and do not exist.
+func Paths(root string, pages []Page) (bad []string) {
+	for _, p := range pages {
+		for _, m := range named.FindAllStringSubmatch(fence.ReplaceAllString(p.Text, ""), -1) {
+			at := strings.TrimRight(strings.TrimSuffix(m[1], "/..."), "/")
+			if dir, name, ok := strings.Cut(at, "."); ok && testName.MatchString("`"+name+"`") {
+				at = dir
+			}
+			if !exists(root, at) {
+				bad = append(bad, fmt.Sprintf("%s: %s does not exist", p.Path, m[1]))
+			}
+		}
+	}
+	return bad
+}
+
+// Map tells which packages have no place on a page; those of tests and tools
+// need none.
+func Map(packages []*layering.Package, page Page) (bad []string) {
+	for _, pkg := range packages {
+		top, _, _ := strings.Cut(pkg.Path, "/")
+		if (top == "pkg" || top == "cmd") && !strings.Contains(page.Text, "`"+pkg.Path+"`") {
+			bad = append(bad, fmt.Sprintf("%s: %s is not on the map", page.Path, pkg.Path))
+		}
+	}
+	return bad
+}
+
+// Unlisted tells which mutants do not stand on a page.
+func Unlisted(tree *Tree, page Page) (bad []string) {
+	for name := range tree.Mutants {
+		if !strings.Contains(page.Text, "`mutant."+name+"`") {
+			bad = append(bad, fmt.Sprintf("%s: mutant %s is not told of", page.Path, name))
+		}
+	}
+	slices.Sort(bad)
+	return bad
+}
+
+var flagName = regexp.MustCompile(`(?:^|[\s` + "`" + `\[(=])--([a-z][a-z0-9-]*)`)
+
+// Flags tells which flags stand in code on a page and belong to no program.
+func Flags(tree *Tree, pages []Page) (bad []string) {
+	for _, p := range pages {
+		seen := map[string]bool{}
+		for _, code := range p.Code() {
+			for _, m := range flagName.FindAllStringSubmatch(code, -1) {
+				if name := m[1]; !seen[name] && !tree.Flags[name] {
+					seen[name] = true
+					bad = append(bad, fmt.Sprintf("%s: no program has a flag --%s", p.Path, name))
+				}
+			}
+		}
+	}
+	return bad
+}

@@ -1,0 +1,104 @@
+package docs_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/test/docs"
+	"github.com/linchpindb/linchpin/test/layering"
+)
+
+const root = "../.."
+
+func load(t *testing.T) (*layering.Tree, []docs.Page) {
+	t.Helper()
+	module, err := layering.Load(root)
+	require.NoError(t, err)
+	pages, err := docs.Load(root)
+	require.NoError(t, err)
+	require.Greater(t, len(pages), 8)
+	return module, pages
+}
+
+func page(t *testing.T, pages []docs.Page, path string) docs.Page {
+	t.Helper()
+	i := slices.IndexFunc(pages, func(p docs.Page) bool { return p.Path == path })
+	require.GreaterOrEqual(t, i, 0, path)
+	return pages[i]
+}
+
+func none(t *testing.T, bad []string) {
+	t.Helper()
+	if len(bad) > 0 {
+		t.Error("\n" + strings.Join(bad, "\n"))
+	}
+}
+
+func TestWhatPagesNameExists(t *testing.T) {
+	module, pages := load(t)
+	tree := docs.NewTree(module)
+	t.Run("links", func(t *testing.T) { none(t, docs.Links(root, pages)) })
+	t.Run("tests and mutants", func(t *testing.T) { none(t, docs.Names(tree, pages)) })
+	t.Run("all mutants", func(t *testing.T) { none(t, docs.Unlisted(tree, page(t, pages, "docs/guarantees.md"))) })
+	t.Run("packages and files", func(t *testing.T) { none(t, docs.Paths(root, pages)) })
+	t.Run("flags", func(t *testing.T) { none(t, docs.Flags(tree, pages)) })
+	t.Run("map", func(t *testing.T) { none(t, docs.Map(module.Packages, page(t, pages, "docs/architecture.md"))) })
+}
+
+// TestProgramsOnPagesCompile: a reader who copies one has something that runs.
+func TestProgramsOnPagesCompile(t *testing.T) {
+	_, pages := load(t)
+	require.NotEmpty(t, page(t, pages, "README.md").Programs())
+	for _, p := range pages {
+		for _, text := range p.Programs() {
+			t.Run(p.Path, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "main.go")
+				require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+				cmd := exec.Command("go", "vet", file)
+				cmd.Dir = root
+				out, err := cmd.CombinedOutput()
+				require.NoError(t, err, "%s", out)
+			})
+		}
+	}
+}
+
+// TestPlantedMistakesAreFound: each check notices what it is for.
+func TestPlantedMistakesAreFound(t *testing.T) {
+	module, pages := load(t)
+	tree := docs.NewTree(module)
+	check := func(text string) []string {
+		p := []docs.Page{{Path: "docs/planted.md", Text: text}}
+		return slices.Concat(docs.Links(root, p), docs.Names(tree, p), docs.Paths(root, p), docs.Flags(tree, p))
+	}
+	for text, want := range map[string]string{
+		"[gone](gone.md)":                                              "the link to gone.md leads nowhere",
+		"[gone](../docs/protocol.md2#words)":                           "leads nowhere",
+		"held by `TestThatNobodyWrote`":                                "no test TestThatNobodyWrote",
+		"held by `pkg/kv.TestWhatPagesNameExists`":                     "no test pkg/kv.TestWhatPagesNameExists",
+		"held by `pkg/gone.TestWhatPagesNameExists`":                   "pkg/gone.TestWhatPagesNameExists does not exist",
+		"breaks `mutant.NothingAtAll`":                                 "no mutant NothingAtAll",
+		"see `pkg/util`":                                               "pkg/util does not exist",
+		"see `pkg/kv/nothing.go`":                                      "pkg/kv/nothing.go does not exist",
+		"use `--no-such-flag`":                                         "no flag --no-such-flag",
+		"so:\n\n    linchpin start --no-such-flag=3\n\n":               "no flag --no-such-flag",
+		"so:\n\n```sh\nlinchpin start --store d --no-such-flag\n```\n": "no flag --no-such-flag",
+	} {
+		require.Contains(t, strings.ReplaceAll(strings.Join(check(text), "\n"), "no program has a flag", "no flag"), want, text)
+	}
+	for _, text := range []string{
+		"[there](protocol.md#words), [here](#words), [elsewhere](https://example.com/x)", "`test/docs.TestWhatPagesNameExists`",
+		"`TestWhatPagesNameExists/links`", "`mutant.NoWound`", "`pkg/...`, `pkg/kv`, `pkg/msg/msg.proto`", "`--store d --help`",
+		"```go\n// [no](link.md)\n```\n",
+	} {
+		require.Empty(t, check(text), text)
+	}
+	require.Len(t, docs.Unlisted(tree, docs.Page{Text: strings.ReplaceAll(page(t, pages, "docs/guarantees.md").Text, "`mutant.NoWound`", "")}), 1)
+	require.NotEmpty(t, docs.Map(module.Packages, docs.Page{Text: strings.ReplaceAll(page(t, pages, "docs/architecture.md").Text, "`pkg/kv`", "kv")}))
+}

@@ -1,0 +1,203 @@
+package anomaly
+
+import (
+	"errors"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+)
+
+// actor is an interactive transaction that a test moves step by step. Its age
+// is that of its beginning. It is not tried again: a step may fail with
+// KindAborted, and so may the commit.
+type actor struct {
+	s     *scene
+	steps chan func(*client.Tx) error
+	// stepped has each step's error.
+	stepped chan error
+	// ended has what Update or View returned.
+	ended chan error
+	// failed is the first error of a step.
+	failed error
+}
+
+// The ends that a test asks for.
+var (
+	errCommit   = errors.New("commit")
+	errRollback = errors.New("the test rolls back")
+)
+
+// update begins a transaction at a node.
+func (s *scene) update(node int) *actor { return s.act(node, false) }
+
+// view begins a transaction that only reads.
+func (s *scene) view(node int) *actor { return s.act(node, true) }
+
+func (s *scene) act(node int, readOnly bool) *actor {
+	a := &actor{s: s, steps: make(chan func(*client.Tx) error), stepped: make(chan error, 1), ended: make(chan error, 1)}
+	began := make(chan struct{})
+	run := func(tx *client.Tx) error {
+		s.Logf("transaction %v begins at node %d", tx.ID(), node%len(s.once)+1)
+		close(began)
+		for step := range a.steps {
+			err := step(tx)
+			if errors.Is(err, errCommit) {
+				return nil
+			}
+			if errors.Is(err, errRollback) {
+				return err
+			}
+			a.stepped <- err
+		}
+		return errRollback // the test is over
+	}
+	db := s.once[node%len(s.once)]
+	go func() {
+		if readOnly {
+			a.ended <- db.View(s.ctx, func(ro *client.ReadTx) error { return run(&client.Tx{ReadTx: *ro}) })
+			return
+		}
+		a.ended <- db.Update(s.ctx, run)
+	}()
+	<-began
+	s.Cleanup(func() { close(a.steps) })
+	return a
+}
+
+// begin sends step off; wait returns its error.
+func (a *actor) begin(step func(*client.Tx) error) { a.steps <- step }
+
+func (a *actor) wait() error {
+	a.s.Helper()
+	select {
+	case err := <-a.stepped:
+		if a.failed == nil {
+			a.failed = err
+		}
+		if err != nil {
+			require.True(a.s.T, aborted(err), "%v", err)
+		}
+		return err
+	case <-a.s.ctx.Done():
+		require.FailNow(a.s.T, "a step does not end")
+		return nil
+	}
+}
+
+// get reads a key; -1 if the transaction has been aborted.
+func (a *actor) get(key []byte) int {
+	a.s.Helper()
+	n := -1
+	a.begin(func(tx *client.Tx) error {
+		v, err := tx.Get(key)
+		n = number(v.Bytes)
+		return err
+	})
+	if a.wait() != nil {
+		return -1
+	}
+	return n
+}
+
+// lock reads a key and takes the lock for writing it.
+func (a *actor) lock(key []byte) {
+	a.s.Helper()
+	a.begin(func(tx *client.Tx) error {
+		_, err := tx.GetForUpdate(key)
+		return err
+	})
+	_ = a.wait() // the commit will tell
+}
+
+// put writes a key, which is only noted until the commit.
+func (a *actor) put(key []byte, n int) {
+	a.s.Helper()
+	a.begin(func(tx *client.Tx) error { return tx.Put(key, value(n)) })
+	_ = a.wait()
+}
+
+// count scans the scene's range.
+func (a *actor) count() int {
+	a.s.Helper()
+	n := 0
+	a.begin(func(tx *client.Tx) error {
+		for _, err := range tx.Scan(a.s.start, a.s.end) {
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		return nil
+	})
+	if a.wait() != nil {
+		return -1
+	}
+	return n
+}
+
+// finish has the transaction commit; committed says whether it did.
+func (a *actor) finish() {
+	a.steps <- func(*client.Tx) error {
+		if a.failed != nil {
+			return errRollback
+		}
+		return errCommit
+	}
+}
+
+// committed waits for the end. Nothing but an abort may have prevented it.
+func (a *actor) committed() bool {
+	a.s.Helper()
+	select {
+	case err := <-a.ended:
+		if err != nil && !errors.Is(err, errRollback) {
+			require.True(a.s.T, aborted(err), "%v", err)
+			a.s.Logf("aborted: %v", err)
+		}
+		return err == nil
+	case <-a.s.ctx.Done():
+		require.FailNow(a.s.T, "a transaction does not end")
+		return false
+	}
+}
+
+// getAndCommit sends off a read and the commit behind it. The value is there
+// when committed has returned true.
+func (a *actor) getAndCommit(key []byte) *int {
+	n := new(int)
+	a.begin(func(tx *client.Tx) error {
+		v, err := tx.Get(key)
+		*n = number(v.Bytes)
+		if err != nil {
+			return errRollback
+		}
+		return errCommit
+	})
+	return n
+}
+
+// commit is finish and committed.
+func (a *actor) commit() bool {
+	a.s.Helper()
+	a.finish()
+	return a.committed()
+}
+
+// rollback gives the transaction up.
+func (a *actor) rollback() {
+	a.s.Helper()
+	a.steps <- func(*client.Tx) error { return errRollback }
+	a.committed()
+}
+
+// async runs a one-shot transaction that may have to wait for others; the
+// channel has its error.
+func (s *scene) async(node int, ops ...client.Op) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.db(node).Execute(s.ctx, ops...)
+		done <- err
+	}()
+	return done
+}

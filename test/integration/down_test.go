@@ -1,0 +1,230 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+// places sorts keys by the node that they live on: 0 is the place in
+// Cluster.Nodes of the first, and so on.
+func places(t *testing.T, c *proc.Cluster, keys [][]byte, hotKeys ...[]byte) [][][]byte {
+	t.Helper()
+	r, err := hotshard.NewRouter(c.Shards()-1, len(c.Nodes()), hotKeys)
+	require.NoError(t, err)
+	out := make([][][]byte, len(c.Nodes()))
+	for _, k := range keys {
+		node := r.Node(r.Shard(k))
+		for _, n := range c.Nodes() {
+			s, err := proc.Open(t, []string{n.Addr}).Status(soon(t))
+			require.NoError(t, err)
+			if s.NodeId == uint32(node) {
+				out[placeOf(c, n)] = append(out[placeOf(c, n)], k)
+			}
+		}
+	}
+	for i := range out {
+		require.NotEmpty(t, out[i], "node %d has none of the keys", i)
+	}
+	return out
+}
+
+func placeOf(c *proc.Cluster, n *proc.Node) int {
+	for i, o := range c.Nodes() {
+		if o == n {
+			return i
+		}
+	}
+	return -1
+}
+
+// TestANodeIsDown: what a dead node held is refused, in time, with what to do;
+// everything else is served, by every gateway that is left; and when the node
+// comes back, all of it.
+func TestANodeIsDown(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{})
+	keys := keysOf(12)
+	at := places(t, c, keys)
+	down := c.Node(2)
+	down.Kill()
+	for i := range 2 {
+		patient := proc.Open(t, []string{c.Node(i).Addr})
+		hasty := proc.Open(t, []string{c.Node(i).Addr}, client.WithRetries(false))
+		proc.WaitStatus(t, c.Node(i), func(s *pb.StatusResponse) bool {
+			for _, m := range s.Members {
+				if m.Address == down.Addr && m.Up {
+					return false
+				}
+			}
+			return true
+		})
+		ctx := soon(t)
+		for _, k := range append(at[0], at[1]...) { // the rest works
+			_, err := patient.Execute(ctx, client.Put(k, k))
+			require.NoError(t, err)
+		}
+		_, err := patient.Execute(ctx, client.Put(at[0][0], nil), client.Put(at[1][0], nil))
+		require.NoError(t, err)
+
+		gone := at[2][0]
+		begin := time.Now()
+		_, err = hasty.Execute(ctx, client.Put(gone, nil), client.Put(at[0][0], nil))
+		unavailable(t, err)
+		require.Less(t, time.Since(begin), 2*time.Second, "a shard that is known to be down is refused at once")
+		unavailable(t, hasty.Update(ctx, func(tx *client.Tx) error {
+			_, err := tx.Get(gone)
+			return err
+		}))
+		for _, err := range hasty.Scan(ctx, []byte("key/"), []byte("key0"), client.ScanOptions{}) {
+			unavailable(t, err)
+		}
+		// With retries, the deadline is kept.
+		short, cancel := context.WithTimeout(ctx, 400*time.Millisecond)
+		begin = time.Now()
+		_, err = patient.Execute(short, client.Get(gone))
+		cancel()
+		require.Contains(t, []kv.Kind{kv.KindUnavailable, kv.KindDeadline}, kv.KindOf(err), "%v", err)
+		require.Less(t, time.Since(begin), 3*time.Second)
+	}
+	down.Start(t)
+	c.Met(t)
+	db := c.Open(t)
+	for _, k := range at[0][1:] {
+		out, err := db.Execute(soon(t), client.Get(k))
+		require.NoError(t, err)
+		require.Equal(t, k, out.Results[0].Value)
+	}
+	_, err := db.Execute(soon(t), client.Put(at[2][0], nil), client.Put(at[0][0], nil))
+	require.NoError(t, err)
+}
+
+// unavailable requires an error that says so and what to do.
+func unavailable(t *testing.T, err error) {
+	t.Helper()
+	var e *client.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, kv.KindUnavailable, e.Kind, "%v", err)
+	require.NotEmpty(t, e.Hint)
+	require.NotEmpty(t, e.Text)
+}
+
+// TestDeadlinesWhileANodeStandsStill: a transaction that reached its deadline
+// while a shard did not answer has changed nothing, or its outcome is told as
+// unknown and can be found out. The node is not dead, but stands still.
+func TestDeadlinesWhileANodeStandsStill(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{})
+	at := places(t, c, keysOf(12))
+	db := proc.Open(t, []string{c.Node(0).Addr})
+	frozen := c.Node(2)
+	require.NoError(t, frozen.Freeze())
+	type try struct {
+		id  kv.TxnID
+		err error
+	}
+	var tries []try
+	for i := range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		begin := time.Now()
+		_, err := db.Execute(ctx, client.Put(at[0][0], fmt.Append(nil, i)), client.Put(at[2][0], fmt.Append(nil, i)))
+		cancel()
+		require.Error(t, err)
+		require.Less(t, time.Since(begin), 3*time.Second)
+		e, ok := errors.AsType[*client.Error](err)
+		require.True(t, ok)
+		require.Contains(t, []kv.Kind{kv.KindUnknown, kv.KindDeadline, kv.KindUnavailable}, e.Kind, "%v", err)
+		tries = append(tries, try{e.ID, err})
+	}
+	// A past deadline is refused without being sent.
+	past, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	_, err := db.Execute(past, client.Put(at[0][0], []byte("late")))
+	cancel()
+	require.Equal(t, kv.KindDeadline, kv.KindOf(err), "%v", err)
+
+	require.NoError(t, frozen.Thaw())
+	c.Met(t)
+	want := ""
+	for i, x := range tries {
+		committed, _, err := db.Outcome(soon(t), x.id)
+		require.NoError(t, err)
+		if committed {
+			require.Equal(t, kv.KindUnknown, kv.KindOf(x.err), "told as %v, and committed", x.err)
+			want = fmt.Sprint(i)
+		}
+	}
+	out, err := db.Execute(soon(t), client.Get(at[0][0]), client.Get(at[2][0]))
+	require.NoError(t, err)
+	require.Equal(t, want, string(out.Results[0].Value))
+	require.Equal(t, want, string(out.Results[1].Value))
+}
+
+// TestOutcomeAfterAKill: the gateway is killed while it has the commit. The
+// client asks another node by the id, and what it is told is what is so.
+func TestOutcomeAfterAKill(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{})
+	at := places(t, c, keysOf(12))
+	other := proc.Open(t, []string{c.Node(1).Addr, c.Node(2).Addr})
+	told := map[bool]int{}
+	for round := range 6 {
+		gateway := c.Node(0)
+		db := proc.Open(t, []string{gateway.Addr}, client.WithRetries(false))
+		value := fmt.Append(nil, round)
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		done := make(chan error, 1)
+		go func() {
+			_, err := db.Execute(ctx, client.Put(at[1][0], value), client.Put(at[2][0], value))
+			done <- err
+		}()
+		if round%2 == 0 { // else it is killed about when the request arrives
+			proc.Until(t, "the value is there", func(ctx context.Context) bool {
+				out, err := other.Execute(ctx, client.Get(at[1][0]))
+				return err == nil && string(out.Results[0].Value) == string(value)
+			}, func() string {
+				select {
+				case err := <-done:
+					return fmt.Sprintf("round %d: %v", round, err)
+				default:
+					return fmt.Sprintf("round %d is under way", round)
+				}
+			})
+		}
+		gateway.Kill()
+		err := <-done
+		cancel()
+		gateway.Start(t)
+		c.Met(t)
+		out, rerr := other.Execute(soon(t), client.Get(at[1][0]), client.Get(at[2][0]))
+		require.NoError(t, rerr)
+		there := string(out.Results[0].Value) == string(value)
+		require.Equal(t, out.Results[0].Value, out.Results[1].Value, "half a transaction")
+		if err == nil {
+			require.True(t, there, "acknowledged and lost")
+			continue
+		}
+		e, ok := errors.AsType[*client.Error](err)
+		require.True(t, ok)
+		committed, _, oerr := other.Outcome(soon(t), e.ID)
+		require.NoError(t, oerr)
+		require.Equal(t, there, committed, "%v", err)
+		if kv.KindOf(err) != kv.KindUnknown {
+			require.False(t, committed, "told as %v, and committed", err)
+		}
+		told[committed]++
+	}
+	t.Logf("told of %d commits and %d aborts", told[true], told[false])
+	// An id from long ago cannot be told.
+	_, _, err := other.Outcome(soon(t), kv.TxnID{Time: time.Now().Add(-24 * time.Hour).UnixNano(), Rand: 1})
+	require.Equal(t, kv.KindTooOld, kv.KindOf(err), "%v", err)
+}

@@ -1,0 +1,80 @@
+package integration
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/linchpindb/linchpin/test/integration/proc"
+	"github.com/linchpindb/linchpin/test/integration/torture"
+)
+
+// hotKeyArgs put the torture's favourite keys on the hot shard.
+func hotKeyArgs() (args []string) {
+	for _, k := range torture.HotKeys() {
+		args = append(args, "--hot-key", k)
+	}
+	return args
+}
+
+// faults is how many faults a test makes: usual, half of it in a short run, or
+// as many as LINCHPIN_FAULTS says, for a long one.
+func faults(t *testing.T, usual int) int {
+	t.Helper()
+	if n, err := strconv.Atoi(os.Getenv("LINCHPIN_FAULTS")); err == nil && n > 0 {
+		return n
+	}
+	if testing.Short() {
+		return (usual + 1) / 2
+	}
+	return usual
+}
+
+// TestKill kills nodes at any moment, under load of every kind, one after the
+// other and two at a time. Nothing that was acknowledged may be lost and
+// nothing may be left half done.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	for _, order := range []string{"hot-last", "parallel"} {
+		t.Run(order, func(t *testing.T) {
+			t.Parallel()
+			kills := faults(t, 6)
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			r := rand.New(rand.NewPCG(seed, 1))
+			c := proc.StartCluster(t, proc.Options{Args: append(hotKeyArgs(), "--commit-order", order)})
+			run := torture.Start(t, c.Addrs(), torture.Options{Seed: seed, Timeout: time.Second})
+			for k := range kills {
+				run.Await(t, 20+r.IntN(200))
+				first := c.Node(r.IntN(3))
+				first.Kill()
+				switch k % 4 {
+				case 1: // it is away for a while: some are told so
+					run.AwaitFailures(t, 5)
+				case 2: // another one goes too, while the first comes back
+					run.AwaitFailures(t, 1)
+					first.Launch(t)
+					c.Node(r.IntN(3)).Kill()
+				case 3: // all go, and once more while they recover
+					for range 2 {
+						for _, n := range c.Nodes() {
+							n.Kill()
+							n.Launch(t)
+						}
+					}
+				}
+				for _, n := range c.Nodes() {
+					if !n.Running() {
+						n.Launch(t)
+					}
+					n.Serving(t)
+				}
+			}
+			c.Met(t)
+			run.Await(t, 100)
+			run.Finish(t)
+		})
+	}
+}

@@ -1,0 +1,190 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+	"github.com/linchpindb/linchpin/test/integration/proxy"
+	"github.com/linchpindb/linchpin/test/integration/torture"
+)
+
+// TestLinks cuts the links to nodes under load: connections that end, that are
+// refused, and that carry nothing; of one node, of two, of all. A node whose
+// link is cut hears nobody, neither peers nor clients, and is still heard.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 2))
+	c := proc.StartCluster(t, proc.Options{Proxied: true, Args: hotKeyArgs()})
+	run := torture.Start(t, c.Addrs(), torture.Options{Seed: seed, Timeout: time.Second})
+	for f := range faults(t, 8) {
+		run.Await(t, 50+r.IntN(100))
+		links := []*proxy.Proxy{c.Proxy(r.IntN(3)), c.Proxy(r.IntN(3)), c.Proxy(r.IntN(3))}[:1+r.IntN(3)]
+		for _, l := range links {
+			switch f % 3 {
+			case 0:
+				l.Break()
+			case 1:
+				l.Cut()
+			case 2:
+				l.Swallow()
+			}
+		}
+		if f%3 != 0 {
+			run.AwaitFailures(t, 4)
+		}
+		for _, l := range links {
+			l.Heal()
+		}
+	}
+	c.Met(t)
+	run.Await(t, 100)
+	run.Finish(t)
+}
+
+// linked puts a link between a client and a node.
+func linked(t *testing.T, n *proc.Node, opts ...client.Option) (*client.DB, *proxy.Proxy) {
+	t.Helper()
+	p, err := proxy.Start(n.Addr)
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	return proc.Open(t, []string{p.Addr()}, opts...), p
+}
+
+// TestClientsLinkIsCut: a client whose connection breaks again and again gets
+// every answer right: each increment counts once.
+func TestClientsLinkIsCut(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{})
+	db, link := linked(t, c.Node(0))
+	ctx := soon(t)
+	const callers, each = 4, 25
+	done := make(chan error, callers)
+	progress := make(chan struct{}, callers*each)
+	for i := range callers {
+		go func() {
+			for range each {
+				if _, err := db.Execute(ctx, client.Add([]byte("n"), 1), client.Add(fmt.Appendf(nil, "m/%d", i), 1)); err != nil {
+					done <- err
+					return
+				}
+				progress <- struct{}{}
+			}
+			done <- nil
+		}()
+	}
+	for range 8 {
+		for range callers * each / 10 {
+			<-progress
+		}
+		link.Break()
+	}
+	for range callers {
+		require.NoError(t, <-done)
+	}
+	out, err := c.Open(t).Execute(ctx, client.AddGet([]byte("n"), 0), client.AddGet([]byte("m/0"), 0))
+	require.NoError(t, err)
+	require.EqualValues(t, callers*each, out.Results[0].Number)
+	require.EqualValues(t, each, out.Results[1].Number)
+	require.Greater(t, link.Accepted(), 1)
+}
+
+// TestAClientVanishes: a client is gone in the middle of a transaction that
+// holds locks. Whoever wants them gets them.
+func TestAClientVanishes(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", "hot"}})
+	for _, how := range []string{"its connection ends", "nothing is heard of it any more"} {
+		for _, key := range []string{"cold", "hot"} {
+			t.Run(how+"/"+key, func(t *testing.T) {
+				gone, link := linked(t, c.Node(1), client.WithRetries(false))
+				other := proc.Open(t, []string{c.Node(0).Addr})
+				ctx := soon(t)
+				_, err := other.Execute(ctx, client.Put([]byte(key), []byte("before")))
+				require.NoError(t, err)
+
+				held, vanished := make(chan struct{}), make(chan struct{})
+				ended := make(chan error, 1)
+				gctx, cancel := context.WithCancel(ctx)
+				// The one that waits is older, so that it may push the other out of
+				// its way while that is idle.
+				err = other.Update(ctx, func(tx *client.Tx) error {
+					if tx.Attempt() > 1 {
+						return fmt.Errorf("the one that waits was aborted")
+					}
+					if _, err := tx.Get([]byte("other")); err != nil {
+						return err
+					}
+					go func() {
+						ended <- gone.Update(gctx, func(tx *client.Tx) error {
+							if _, err := tx.GetForUpdate([]byte(key)); err != nil {
+								return err
+							}
+							if err := tx.Put([]byte(key), []byte("never")); err != nil {
+								return err
+							}
+							close(held)
+							<-vanished
+							_, err := tx.Get([]byte("more"))
+							return err
+						})
+					}()
+					<-held
+					if how == "its connection ends" {
+						link.Cut()
+					} else {
+						link.Swallow()
+					}
+					v, err := tx.GetForUpdate([]byte(key))
+					if err != nil {
+						return err
+					}
+					require.Equal(t, "before", string(v.Bytes))
+					return tx.Put([]byte(key), []byte("after"))
+				})
+				require.NoError(t, err)
+				close(vanished)
+				cancel()
+				require.Error(t, <-ended)
+				link.Heal()
+				out, err := other.Execute(ctx, client.Get([]byte(key)))
+				require.NoError(t, err)
+				require.Equal(t, "after", string(out.Results[0].Value))
+			})
+		}
+	}
+}
+
+// TestANodeWithoutPeersSaysSo: a gateway that reaches nobody refuses what it
+// does not have itself, and serves what it has.
+func TestANodeWithoutPeersSaysSo(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Proxied: true})
+	at := places(t, c, keysOf(12))
+	// Everybody else is unreachable from node 0.
+	c.Proxy(1).Cut()
+	c.Proxy(2).Cut()
+	db := proc.Open(t, []string{c.Node(0).Listen}, client.WithRetries(false))
+	_, err := db.Execute(soon(t), client.Put(at[0][0], nil))
+	require.NoError(t, err)
+	proc.Until(t, "it says so", func(ctx context.Context) bool {
+		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+		defer cancel()
+		_, err := db.Execute(short, client.Get(at[1][0]))
+		return kv.KindOf(err) == kv.KindUnavailable
+	}, func() string { return "" })
+	c.Proxy(1).Heal()
+	c.Proxy(2).Heal()
+	c.Met(t)
+	_, err = db.Execute(soon(t), client.Get(at[1][0]), client.Get(at[2][0]))
+	require.NoError(t, err)
+}

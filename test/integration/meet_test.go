@@ -1,0 +1,235 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+// soon is a context for what is expected to take milliseconds.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// keysOf gives keys of which every shard is likely to have some.
+func keysOf(n int) (keys [][]byte) {
+	for i := range n {
+		keys = append(keys, fmt.Appendf(nil, "key/%03d", i))
+	}
+	return keys
+}
+
+// TestMeetServeAndMeetAgain: three processes form a cluster, each is a gateway
+// to all of it, and after restarts in several orders, all at once and one at a
+// time, everything is there.
+func TestMeetServeAndMeetAgain(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", "key/000"}})
+	ctx := soon(t)
+	keys := keysOf(40)
+	for i, n := range c.Nodes() {
+		db := proc.Open(t, []string{n.Addr})
+		for j, k := range keys {
+			if j%3 == i {
+				_, err := db.Execute(ctx, client.Put(k, k), client.Add([]byte("count"), 1))
+				require.NoError(t, err)
+			}
+		}
+	}
+	everything := func() {
+		t.Helper()
+		for _, n := range c.Nodes() {
+			db := proc.Open(t, []string{n.Addr})
+			i := 0
+			for p, err := range db.Scan(ctx, []byte("key/"), []byte("key0"), client.ScanOptions{PageSize: 7}) {
+				require.NoError(t, err)
+				require.Equal(t, keys[i], p.Key)
+				require.Equal(t, keys[i], p.Value)
+				i++
+			}
+			require.Equal(t, len(keys), i)
+			out, err := db.Execute(ctx, client.AddGet([]byte("count"), 0))
+			require.NoError(t, err)
+			require.EqualValues(t, len(keys), out.Results[0].Number)
+		}
+	}
+	everything()
+	for _, order := range [][]int{{2, 1, 0}, {1, 0, 2}} {
+		for _, n := range c.Nodes() {
+			n.Kill()
+		}
+		for _, i := range order { // each serves before the next one is there
+			c.Node(i).Start(t)
+		}
+		c.Met(t)
+		everything()
+	}
+	for _, n := range c.Nodes() { // a rolling restart
+		require.Equal(t, cli.ExitOK, n.Stop(t))
+		n.Start(t)
+		c.Met(t)
+	}
+	everything()
+}
+
+// TestJoinListsThatDiffer: nodes that were started with different lists say so
+// and end, before anything was made.
+func TestJoinListsThatDiffer(t *testing.T) {
+	t.Parallel()
+	a, b, d := proc.FreeAddr(t), proc.FreeAddr(t), proc.FreeAddr(t)
+	one := proc.NewNode(t, "one", t.TempDir(), "--listen", a, "--join", a+","+b)
+	two := proc.NewNode(t, "two", t.TempDir(), "--listen", b, "--join", a+","+b+","+d)
+	one.Launch(t)
+	code, said := two.Fails(t)
+	require.Equal(t, cli.ExitUsage, code, said)
+	require.Contains(t, said, "--join")
+	require.Contains(t, said, "hint: ")
+	require.Equal(t, cli.ExitUsage, one.Wait(t), one.Output)
+
+	// A list without the node itself is refused at once.
+	three := proc.NewNode(t, "three", t.TempDir(), "--listen", d, "--join", a+","+b)
+	code, said = three.Fails(t)
+	require.Equal(t, cli.ExitUsage, code, said)
+	require.Contains(t, said, d)
+	require.Contains(t, said, "hint: ")
+}
+
+// TestForeignCluster: a member of one cluster cannot become one of another,
+// and does not disturb it.
+func TestForeignCluster(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Nodes: 2})
+	other := proc.StartCluster(t, proc.Options{Nodes: 2})
+	for _, n := range other.Nodes() {
+		require.Equal(t, cli.ExitOK, n.Stop(t))
+	}
+	// Its own friend is down, and its flags name a member of another cluster.
+	addr := proc.FreeAddr(t)
+	stranger := proc.NewNode(t, "stranger", other.Node(0).Dir, "--listen", addr, "--join", c.Node(0).Addr+","+addr)
+	stranger.Launch(t)
+	require.Equal(t, cli.ExitUsage, stranger.Wait(t), stranger.Output)
+	require.Contains(t, stranger.Output.String(), "is of cluster")
+	require.Contains(t, stranger.Output.String(), "hint: ")
+
+	// More members than its cluster has ever had.
+	join := strings.Join(append(c.Addrs(), addr), ",")
+	refused(t, proc.NewNode(t, "stranger with a long list", other.Node(0).Dir, "--listen", addr, "--join", join), cli.ExitUsage, "formed with 2")
+
+	// A newcomer to a cluster that is complete.
+	newcomer := proc.NewNode(t, "newcomer", t.TempDir(), "--listen", addr, "--join", join)
+	refused(t, newcomer, cli.ExitUsage, addr)
+
+	_, err := c.Open(t).Execute(soon(t), client.Put([]byte("a"), nil), client.Put([]byte("b"), nil))
+	require.NoError(t, err)
+	for _, n := range c.Nodes() {
+		require.True(t, n.Running())
+	}
+}
+
+// TestAMemberThatLostItsStore is not let in again: the data that only it had
+// is missing.
+func TestAMemberThatLostItsStore(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Nodes: 2})
+	n := c.Node(1)
+	n.Kill()
+	require.NoError(t, os.RemoveAll(n.Dir))
+	code, said := n.Fails(t)
+	require.Equal(t, cli.ExitUsage, code, said)
+	require.Contains(t, said, "comes with an empty one")
+	require.Contains(t, said, "restore that from a copy")
+}
+
+// TestAnotherNodesStore: the directories of two members are exchanged by
+// mistake, and put right again.
+func TestAnotherNodesStore(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Nodes: 2})
+	_, err := c.Open(t).Execute(soon(t), client.Put([]byte("a"), nil), client.Put([]byte("b"), nil))
+	require.NoError(t, err)
+	for _, n := range c.Nodes() {
+		require.Equal(t, cli.ExitOK, n.Stop(t))
+	}
+	a, b := c.Node(0).Dir, c.Node(1).Dir
+	aside := filepath.Join(filepath.Dir(a), "aside")
+	for _, mv := range [][2]string{{a, aside}, {b, a}, {aside, b}} {
+		require.NoError(t, os.Rename(mv[0], mv[1]))
+	}
+	refused(t, c.Node(0), cli.ExitUsage, "is the address of node")
+	refused(t, c.Node(1), cli.ExitUsage, "is the address of node")
+
+	for _, mv := range [][2]string{{a, aside}, {b, a}, {aside, b}} {
+		require.NoError(t, os.Rename(mv[0], mv[1]))
+	}
+	c.Start(t)
+	_, err = c.Open(t).Execute(soon(t), client.RequireExists([]byte("a")), client.RequireExists([]byte("b")))
+	require.NoError(t, err)
+}
+
+// TestAMemberMoves: a node comes back under another address, which --advertise
+// tells; the others find it there.
+func TestAMemberMoves(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Nodes: 3})
+	keys := keysOf(20)
+	db := proc.Open(t, []string{c.Node(0).Addr})
+	for _, k := range keys {
+		_, err := db.Execute(soon(t), client.Put(k, k))
+		require.NoError(t, err)
+	}
+	old := c.Node(2)
+	require.Equal(t, cli.ExitOK, old.Stop(t))
+	addr := proc.FreeAddr(t)
+	join := strings.Join([]string{c.Node(0).Addr, c.Node(1).Addr, addr}, ",")
+	moved := proc.NewNode(t, "moved", old.Dir, "--listen", addr, "--join", join)
+	moved.Start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for _, k := range keys {
+		out, err := db.Execute(ctx, client.Get(k))
+		require.NoError(t, err)
+		require.Equal(t, k, out.Results[0].Value)
+	}
+}
+
+// TestKillWhileMeeting kills nodes while the cluster is being formed. However
+// far each had come, they form one cluster in the end.
+func TestKillWhileMeeting(t *testing.T) {
+	t.Parallel()
+	for round := range faults(t, 6) {
+		c := proc.NewCluster(t, proc.Options{})
+		for _, n := range c.Nodes() {
+			n.Launch(t)
+		}
+		// One after the other is killed where it is, and comes back.
+		for i := range 3 {
+			n := c.Node((round + i) % 3)
+			if i == round%2 {
+				n.Opened(t)
+			}
+			n.Kill()
+			n.Launch(t)
+		}
+		for _, n := range c.Nodes() {
+			n.Serving(t)
+		}
+		c.Met(t)
+		_, err := c.Open(t).Execute(soon(t), client.Put([]byte("a"), nil), client.Put([]byte("b"), nil), client.Put([]byte("c"), nil))
+		require.NoError(t, err)
+		for _, n := range c.Nodes() {
+			n.Kill()
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/test/integration/proxy"
+)
+
+// Options describe a cluster of processes.
+type Options struct {
+	// Nodes is the number of nodes. Default 3.
+	Nodes int
+	// Shards is the number of ordinary shards. Default 5, so that with three
+	// nodes the hot shard has neighbours on its node.
+	Shards int
+	// Proxied puts a proxy.Proxy before every node: its address is the one
+	// that peers and clients call, and the node's own is known to nobody.
+	Proxied bool
+	// Args are given to every node.
+	Args []string
+}
+
+// Cluster is a cluster of processes.
+type Cluster struct {
+	nodes   []*Node
+	proxies []*proxy.Proxy
+	shards  int
+}
+
+// NewCluster prepares a cluster without starting it.
+func NewCluster(t testing.TB, o Options) *Cluster {
+	t.Helper()
+	if o.Nodes == 0 {
+		o.Nodes = 3
+	}
+	if o.Shards == 0 {
+		o.Shards = 5
+	}
+	c := &Cluster{shards: o.Shards + 1}
+	dir := t.TempDir()
+	var listen, join []string
+	for range o.Nodes {
+		addr := FreeAddr(t)
+		listen = append(listen, addr)
+		if o.Proxied {
+			p, err := proxy.Start(addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(p.Close)
+			c.proxies = append(c.proxies, p)
+			addr = p.Addr()
+		}
+		join = append(join, addr)
+	}
+	for i := range o.Nodes {
+		http := FreeAddr(t)
+		args := append([]string{"--listen", listen[i], "--http", http, "--advertise", join[i], "--join", strings.Join(join, ","),
+			"--shards", fmt.Sprint(o.Shards), "--cache-mb", "16"}, o.Args...)
+		n := NewNode(t, fmt.Sprintf("node[%d]", i), filepath.Join(dir, fmt.Sprintf("store%d", i)), args...)
+		n.Listen, n.HTTP, n.Addr = listen[i], http, join[i]
+		c.nodes = append(c.nodes, n)
+	}
+	return c
+}
+
+// StartCluster starts a cluster and returns when its members see each other.
+func StartCluster(t testing.TB, o Options) *Cluster {
+	t.Helper()
+	c := NewCluster(t, o)
+	c.Start(t)
+	return c
+}
+
+// Start launches the nodes that do not run, and returns when all members see
+// each other.
+func (c *Cluster) Start(t testing.TB) {
+	t.Helper()
+	var launched []*Node
+	for _, n := range c.nodes {
+		if !n.Running() {
+			n.Launch(t)
+			launched = append(launched, n)
+		}
+	}
+	for _, n := range launched {
+		n.Serving(t)
+	}
+	c.Met(t)
+}
+
+// Nodes are the nodes, running or not.
+func (c *Cluster) Nodes() []*Node { return c.nodes }
+
+// Node is the node at a place, from 0, which is not its number: that is the
+// place of its address in order.
+func (c *Cluster) Node(i int) *Node { return c.nodes[i] }
+
+// Proxy is what stands before the node at a place.
+func (c *Cluster) Proxy(i int) *proxy.Proxy { return c.proxies[i] }
+
+// Shards is the number of shards, the hot one included.
+func (c *Cluster) Shards() int { return c.shards }
+
+// Addrs are where clients and peers call the nodes.
+func (c *Cluster) Addrs() []string {
+	out := make([]string, len(c.nodes))
+	for i, n := range c.nodes {
+		out[i] = n.Addr
+	}
+	return out
+}
+
+// Open opens a client on the nodes, the first one preferred, and closes it
+// with the test.
+func (c *Cluster) Open(t testing.TB, opts ...client.Option) *client.DB {
+	t.Helper()
+	return Open(t, c.Addrs(), opts...)
+}
+
+// Open opens a client on some addresses and closes it with the test.
+func Open(t testing.TB, addrs []string, opts ...client.Option) *client.DB {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	db, err := client.Open(ctx, addrs, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// Met waits until every running node sees all running nodes, and no other.
+func (c *Cluster) Met(t testing.TB) {
+	t.Helper()
+	up := map[string]bool{}
+	for _, n := range c.nodes {
+		up[n.Addr] = n.Running()
+	}
+	for _, n := range c.nodes {
+		if n.Running() {
+			WaitStatus(t, n, func(s *pb.StatusResponse) bool {
+				for _, m := range s.Members {
+					if m.Up != up[m.Address] {
+						return false
+					}
+				}
+				return len(s.Members) == len(c.nodes)
+			})
+		}
+	}
+}
+
+// WaitStatus waits until a node's status is as wanted.
+func WaitStatus(t testing.TB, n *Node, want func(*pb.StatusResponse) bool) {
+	t.Helper()
+	// Asked at its own address, whatever the network between others does.
+	db := Open(t, []string{n.Listen})
+	var last *pb.StatusResponse
+	Until(t, fmt.Sprintf("the status of %s is as wanted", n.name), func(ctx context.Context) bool {
+		s, err := db.Status(ctx)
+		last = s
+		return err == nil && want(s)
+	}, func() string { return fmt.Sprintf("%+v", last) })
+}
+
+// Until waits until a condition holds, which is tried every few milliseconds.
+func Until(t testing.TB, what string, holds func(context.Context) bool, explain func() string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !holds(ctx) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("waited %v in vain until %s: %s", Patience, what, explain())
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Patience bounds every wait for something that is expected to happen soon.
+// It is far longer than that, since machines are busy.
+const Patience = 30 * time.Second
+
+// Node is a `linchpin start` with its directory, running or not. It is for
+// one goroutine.
+type Node struct {
+	// Dir is the store's directory, Listen and HTTP are where it listens, and
+	// Addr is where others call it.
+	Dir, Listen, HTTP, Addr string
+	// Args are the arguments of `linchpin start`.
+	Args   []string
+	Output *Output
+	// UID, unless 0, is the user to run as; for root only.
+	UID  uint32
+	name string
+	bin  string
+	proc *process
+}
+
+// process is one run of a program.
+type process struct {
+	cmd *exec.Cmd
+	// done is closed when it has ended and err is set.
+	done chan struct{}
+	err  error
+}
+
+// NewNode prepares a node; it ends with the test at the latest.
+func NewNode(t testing.TB, name, dir string, args ...string) *Node {
+	t.Helper()
+	n := &Node{Dir: dir, Args: append([]string{"start", "--store", dir}, args...), Output: &Output{}, name: name, bin: Build(t).Linchpin}
+	t.Cleanup(func() {
+		n.Kill()
+		n.Output.check(t, name)
+	})
+	return n
+}
+
+func start(bin string, args []string, uid uint32, out *Output) (*process, error) {
+	p := &process{cmd: command(context.Background(), "", bin, args...), done: make(chan struct{})}
+	if uid != 0 {
+		if p.cmd.SysProcAttr == nil {
+			p.cmd.SysProcAttr = &syscall.SysProcAttr{}
+		}
+		p.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
+	}
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(p.done)
+		p.err = p.cmd.Wait()
+	}()
+	return p, nil
+}
+
+// Launch starts the process and does not wait for anything.
+func (n *Node) Launch(t testing.TB) {
+	t.Helper()
+	if n.Running() {
+		t.Fatalf("%s runs already", n.name)
+	}
+	fmt.Fprintf(n.Output, "---- %s %v\n", n.name, n.Args)
+	p, err := start(n.bin, n.Args, n.UID, n.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.proc = p
+}
+
+// Serving waits until the node that was launched says that it serves.
+func (n *Node) Serving(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	if err := n.Output.Await(ctx, n.begun(), " serves at ", n.proc.done); err != nil {
+		t.Fatalf("%s: %v\n%s", n.name, err, tail(n.Output.String(), 4000))
+	}
+}
+
+// Opened waits until the node that was launched has opened its store and calls
+// the other members.
+func (n *Node) Opened(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	if err := n.Output.Await(ctx, n.begun(), "meeting the other members", n.proc.done); err != nil {
+		t.Fatalf("%s: %v\n%s", n.name, err, tail(n.Output.String(), 4000))
+	}
+}
+
+// ServesOrEnds waits until the node that was launched either serves, which it
+// reports, or has ended.
+func (n *Node) ServesOrEnds(t testing.TB) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	err := n.Output.Await(ctx, n.begun(), " serves at ", n.proc.done)
+	if err != nil && ctx.Err() != nil {
+		t.Fatalf("%s: %v\n%s", n.name, err, tail(n.Output.String(), 4000))
+	}
+	return err == nil
+}
+
+// begun is where the output of the current run begins.
+func (n *Node) begun() int {
+	text := n.Output.String()
+	mark := "---- " + n.name + " "
+	for i := len(text) - len(mark); i >= 0; i-- {
+		if text[i:i+len(mark)] == mark {
+			return i
+		}
+	}
+	return 0
+}
+
+// Start launches the node and waits until it serves.
+func (n *Node) Start(t testing.TB) {
+	t.Helper()
+	n.Launch(t)
+	n.Serving(t)
+}
+
+// Running reports whether the process lives.
+func (n *Node) Running() bool {
+	if n.proc == nil {
+		return false
+	}
+	select {
+	case <-n.proc.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// PID is the process's id, 0 if there is none.
+func (n *Node) PID() int {
+	if n.proc == nil {
+		return 0
+	}
+	return n.proc.cmd.Process.Pid
+}
+
+// Kill ends the process as kill -9 does, and waits until it is gone.
+func (n *Node) Kill() {
+	if n.proc == nil {
+		return
+	}
+	_ = n.proc.cmd.Process.Kill() // it may have ended by itself
+	<-n.proc.done
+}
+
+// Stop asks the process to end (SIGTERM) and returns its exit code.
+func (n *Node) Stop(t testing.TB) int {
+	t.Helper()
+	if err := n.proc.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatalf("%s: %v", n.name, err)
+	}
+	return n.Wait(t)
+}
+
+// Freeze has the kernel stop the process where it is; Thaw has it go on.
+func (n *Node) Freeze() error { return n.proc.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw ends a Freeze.
+func (n *Node) Thaw() error { return n.proc.cmd.Process.Signal(syscall.SIGCONT) }
+
+// Wait returns the exit code of a process that is expected to end by itself.
+func (n *Node) Wait(t testing.TB) int {
+	t.Helper()
+	select {
+	case <-n.proc.done:
+	case <-time.After(Patience):
+		t.Fatalf("%s does not end\n%s", n.name, tail(n.Output.String(), 4000))
+	}
+	return exitCode(n.proc.err)
+}
+
+// Fails launches a node that cannot start, and gives its exit code and what it
+// wrote.
+func (n *Node) Fails(t testing.TB) (code int, said string) {
+	t.Helper()
+	n.Launch(t)
+	code = n.Wait(t)
+	return code, n.Output.String()[n.begun():]
+}
+
+func exitCode(err error) int {
+	var e *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		return e.ExitCode()
+	}
+	return -2
+}

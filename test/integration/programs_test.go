@@ -1,0 +1,116 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/test/history"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+// TestDemo runs the demo as the README has it, shorter.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	for _, order := range []string{"hot-last", "parallel"} {
+		r := proc.Linchpin(t, "demo", "--duration", "1s", "--keys", "1000", "--commit-order", order)
+		require.Equal(t, cli.ExitOK, r.Code, r.Err)
+		for _, say := range []string{"Starting 3 nodes", "serves at 127.0.0.1:", "Loading 1000 keys", "fsyncs", "committed"} {
+			require.Contains(t, r.Out, say)
+		}
+		require.NotContains(t, r.Out+r.Err, "panic")
+	}
+}
+
+// TestCommandLine uses a cluster from a shell: every command's exit code is
+// what its manual says.
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{})
+	run := func(code int, args ...string) string {
+		t.Helper()
+		r := proc.Linchpin(t, append(args, "--addr", c.Addrs()[1])...)
+		require.Equal(t, code, r.Code, "%v: %s%s", args, r.Out, r.Err)
+		return r.Out + r.Err
+	}
+	run(cli.ExitNotFound, "get", "greeting")
+	run(cli.ExitOK, "put", "greeting", "hello")
+	require.Contains(t, run(cli.ExitOK, "get", "greeting"), "hello")
+	run(cli.ExitCondition, "put", "greeting", "again", "--if-absent")
+	run(cli.ExitUsage, "txn", "require greeting perhaps")
+	run(cli.ExitUsage, "get", "")
+	run(cli.ExitUsage, "put", "big", strings.Repeat("x", 5000), "--no-such-flag")
+	require.Contains(t, run(cli.ExitOK, "txn", "require greeting exists; incr visits 3; get greeting"), "committed")
+	require.Contains(t, run(cli.ExitOK, "incr", "visits"), "4")
+	require.Contains(t, run(cli.ExitOK, "scan", "--prefix", "greet"), "hello")
+	require.Contains(t, run(cli.ExitOK, "status", "-o", "json"), `"ready":true`)
+	run(cli.ExitOK, "shards")
+	run(cli.ExitOK, "hot")
+	run(cli.ExitOK, "del", "greeting", "visits")
+	run(cli.ExitNotFound, "get", "greeting")
+	run(cli.ExitUsage, "put", strings.Repeat("k", 5000), "v") // a key has 4 KiB
+
+	var committed struct {
+		ID string `json:"txn_id"`
+	}
+	out := run(cli.ExitOK, "txn", "put a 1; put b 2", "-o", "json")
+	require.NoError(t, json.Unmarshal([]byte(strings.SplitN(out, "\n", 2)[0]), &committed), out)
+	require.NotEmpty(t, committed.ID, out)
+	require.Contains(t, run(cli.ExitOK, "outcome", committed.ID), "committed")
+	run(cli.ExitUsage, "outcome", "not-an-id")
+
+	nobody := proc.Linchpin(t, "get", "k", "--addr", proc.FreeAddr(t), "--timeout", "300ms")
+	require.Equal(t, cli.ExitUnavailable, nobody.Code, nobody.Err)
+	require.Contains(t, nobody.Err, "hint: ")
+}
+
+// TestZetaload makes skewed load on a cluster, and has it judged, as the
+// manual says; and a history that is not right is told from one that is.
+func TestZetaload(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", "zeta/0"}})
+	dir := t.TempDir()
+	report, addrs := filepath.Join(dir, "r.json"), strings.Join(c.Addrs(), ",")
+	for i, kind := range [][]string{{}, {"--interactive"}, {"--incr", "1", "--rmw", "1"}} {
+		hist := filepath.Join(dir, fmt.Sprintf("h%d.bin", i))
+		args := append([]string{"run", "--addr", addrs, "--skew", "1.2", "--clients", "32", "--duration", "1s", "--keys", "500",
+			"--fresh-keys", "--history", hist, "--json", report}, kind...)
+		r := proc.Zetaload(t, args...)
+		require.Zero(t, r.Code, r.Err)
+		check := proc.Zetaload(t, "check", hist)
+		require.Zero(t, check.Code, check.Out+check.Err)
+		require.Contains(t, check.Out, "strictly serializable")
+
+		f, err := os.Open(report)
+		require.NoError(t, err)
+		result, err := workload.ReadResult(f)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.Greater(t, result.All.Committed, uint64(20))
+		require.Zero(t, result.All.Unknown)
+		require.Empty(t, result.Errors)
+		h, err := history.Load(hist)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(h.Txns), int(result.All.Committed))
+	}
+	// A lost acknowledged write does not pass.
+	bad := filepath.Join(dir, "bad.bin")
+	rec, err := history.Create(bad, history.Meta{Note: "a lost write"})
+	require.NoError(t, err)
+	cl := rec.Client(1)
+	p := cl.Begin([]byte("writer"))
+	p.Write([]byte("k"), []byte("v"))
+	p.Commit()
+	p = cl.Begin([]byte("reader"))
+	p.ReadAbsent([]byte("k"))
+	p.Commit()
+	require.NoError(t, rec.Close())
+	require.Equal(t, 1, proc.Zetaload(t, "check", bad).Code)
+}

@@ -1,0 +1,69 @@
+package integration
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+	"github.com/linchpindb/linchpin/test/integration/torture"
+)
+
+// TestCleanStop ends nodes with SIGTERM under load, one after the other and
+// then all of them: each ends with 0, and nothing is lost.
+func TestCleanStop(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Args: append(hotKeyArgs(), "--drain-timeout", "2s")})
+	run := torture.Start(t, c.Addrs(), torture.Options{Seed: 7})
+	for _, n := range c.Nodes() {
+		run.Await(t, 50)
+		begin := time.Now()
+		require.Equal(t, cli.ExitOK, n.Stop(t), n.Output)
+		require.Less(t, time.Since(begin), 8*time.Second, "the drain has a bound")
+		n.Start(t)
+	}
+	run.Await(t, 50)
+	for _, n := range c.Nodes() {
+		require.Equal(t, cli.ExitOK, n.Stop(t), n.Output)
+	}
+	c.Start(t)
+	run.Await(t, 50)
+	run.Finish(t)
+}
+
+// TestStopWithAnOpenTransaction: an open interactive transaction does not keep
+// a node from stopping, and leaves nothing behind.
+func TestStopWithAnOpenTransaction(t *testing.T) {
+	t.Parallel()
+	n := single(t, "node", t.TempDir(), "--drain-timeout", "500ms")
+	n.Start(t)
+	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	held, over := make(chan struct{}), make(chan error, 1)
+	stopped := make(chan struct{})
+	go func() {
+		over <- db.Update(t.Context(), func(tx *client.Tx) error {
+			if _, err := tx.GetForUpdate([]byte("k")); err != nil {
+				return err
+			}
+			if err := tx.Put([]byte("k"), []byte("never")); err != nil {
+				return err
+			}
+			close(held)
+			<-stopped
+			_, err := tx.Get([]byte("more"))
+			return err
+		})
+	}()
+	<-held
+	code := n.Stop(t)
+	close(stopped)
+	require.Error(t, <-over)
+	require.Equal(t, cli.ExitOK, code, n.Output)
+	n.Start(t)
+	out, err := proc.Open(t, []string{n.Addr}).Execute(soon(t), client.Get([]byte("k")), client.Put([]byte("k"), nil))
+	require.NoError(t, err)
+	require.False(t, out.Results[0].Found)
+}

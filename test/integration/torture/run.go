@@ -1,0 +1,245 @@
+package torture
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/test/history"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+// Options are a run's.
+type Options struct {
+	// Clients is how many transactions are in flight. Default 12.
+	Clients int
+	// Keys is the number of each kind of keys. Default 8.
+	Keys int
+	// Timeout is the deadline of each transaction. Default 2 s.
+	Timeout time.Duration
+	// Seed determines what is drawn.
+	Seed uint64
+}
+
+// HotKeys are keys of a run that do well on the hot shard.
+func HotKeys() []string { return []string{"r/0", "n/0", "a/0", "s/0"} }
+
+// Run is a torture under way.
+type Run struct {
+	opt    Options
+	dbs    []*client.DB
+	record bytes.Buffer
+	rec    *history.Recorder
+	stop   atomic.Bool
+	work   sync.WaitGroup
+
+	mu sync.Mutex
+	// more is signalled when a transaction has ended.
+	more *sync.Cond
+	// ended counts transactions by outcome, and errors those that did not
+	// commit by kind.
+	ended  map[workload.Outcome]int
+	errors map[kv.Kind]int
+	// unexpected are errors that no fault explains.
+	unexpected []error
+	// sums and doubts are, by counter, what was certainly added, and what
+	// perhaps was.
+	sums, doubts map[string]int64
+}
+
+// Start begins to run clients against the nodes at addrs. Each prefers another
+// node.
+func Start(t testing.TB, addrs []string, o Options) *Run {
+	t.Helper()
+	if o.Clients == 0 {
+		o.Clients = 12
+	}
+	if o.Keys == 0 {
+		o.Keys = 8
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 2 * time.Second
+	}
+	r := &Run{opt: o, ended: map[workload.Outcome]int{}, errors: map[kv.Kind]int{}, sums: map[string]int64{}, doubts: map[string]int64{}}
+	r.more = sync.NewCond(&r.mu)
+	var err error
+	if r.rec, err = history.NewRecorder(&r.record, history.Meta{Note: fmt.Sprintf("torture, seed %d", o.Seed)}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range addrs {
+		r.dbs = append(r.dbs, proc.Open(t, slices.Concat(addrs[i:], addrs[:i])))
+	}
+	t.Cleanup(func() { // when the test gave up
+		r.stop.Store(true)
+		r.work.Wait()
+	})
+	for i := range o.Clients {
+		c := &worker{run: r, number: i, db: r.dbs[i%len(r.dbs)], rec: r.rec.Client(i), r: rand.New(rand.NewPCG(o.Seed, uint64(i)))}
+		r.work.Go(c.live)
+	}
+	return r
+}
+
+// note counts a transaction that has ended.
+func (r *Run) note(o workload.Outcome, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended[o]++
+	if err != nil {
+		kind := kv.KindOf(err)
+		r.errors[kind]++
+		switch kind {
+		case kv.KindAborted, kv.KindUnavailable, kv.KindExhausted, kv.KindDeadline, kv.KindUnknown, kv.KindCondition:
+		default:
+			r.unexpected = append(r.unexpected, err)
+		}
+	}
+	r.more.Broadcast()
+}
+
+// Await waits until n more transactions have committed.
+func (r *Run) Await(t testing.TB, n int) {
+	t.Helper()
+	timer := time.AfterFunc(proc.Patience, r.more.Broadcast)
+	defer timer.Stop()
+	begin := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for want := r.ended[workload.Committed] + n; r.ended[workload.Committed] < want; r.more.Wait() {
+		if time.Since(begin) > proc.Patience {
+			t.Fatalf("transactions do not commit any more: %v, errors %v", r.ended, r.errors)
+		}
+	}
+}
+
+// AwaitFailures waits until n more transactions have not committed.
+func (r *Run) AwaitFailures(t testing.TB, n int) {
+	t.Helper()
+	timer := time.AfterFunc(proc.Patience, r.more.Broadcast)
+	defer timer.Stop()
+	begin := time.Now()
+	failed := func() int { return r.ended[workload.Failed] + r.ended[workload.Unknown] }
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for want := failed() + n; failed() < want; r.more.Wait() {
+		if time.Since(begin) > proc.Patience {
+			t.Fatalf("transactions do not fail: %v, errors %v", r.ended, r.errors)
+		}
+	}
+}
+
+// Finish ends the clients, waits until the cluster has nothing prepared any
+// more, reads every key, and judges.
+func (r *Run) Finish(t testing.TB) {
+	t.Helper()
+	r.stop.Store(true)
+	r.work.Wait()
+	r.settle(t)
+	final := r.readAll(t)
+	if err := r.rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d committed, %d failed, %d unknown; errors %v", r.ended[workload.Committed], r.ended[workload.Failed],
+		r.ended[workload.Unknown], r.errors)
+	if err := errors.Join(r.unexpected...); err != nil {
+		t.Errorf("errors that no fault explains: %v", err)
+	}
+	r.checkSums(t, final)
+	r.judge(t)
+}
+
+// settle waits until no shard has intents: nothing is half done.
+func (r *Run) settle(t testing.TB) {
+	t.Helper()
+	var last []string
+	proc.Until(t, "nothing is prepared any more", func(ctx context.Context) bool {
+		last = nil
+		for _, db := range r.dbs {
+			resp, err := db.Shards(ctx)
+			if err != nil {
+				last = append(last, err.Error())
+				continue
+			}
+			for _, s := range resp.Shards {
+				if s.Intents > 0 || s.Waiting > 0 {
+					last = append(last, fmt.Sprintf("shard %d on node %d has %d intents, %d waiting", s.Shard, s.NodeId, s.Intents, s.Waiting))
+				}
+			}
+		}
+		return len(last) == 0
+	}, func() string { return fmt.Sprint(last) })
+}
+
+func (r *Run) checkSums(t testing.TB, final map[string]int64) {
+	t.Helper()
+	for _, k := range slices.Sorted(maps.Keys(r.sums)) {
+		if n := final[k]; n < r.sums[k] || n > r.sums[k]+r.doubts[k] {
+			t.Errorf("%s is %d, and the acknowledged additions make %d, with %d in doubt", k, n, r.sums[k], r.doubts[k])
+		}
+	}
+}
+
+func (r *Run) judge(t testing.TB) {
+	t.Helper()
+	raw := r.record.Bytes()
+	h, err := history.ReadAll(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer keep(t, raw)
+	begin := time.Now()
+	v := history.Judge(h)
+	t.Logf("judged in %v: %v", time.Since(begin).Round(time.Millisecond), v)
+	if !v.OK() {
+		t.Errorf("not strictly serializable: %v", v)
+	}
+	l := history.Linearizable(alone(h), 20*time.Second)
+	if !l.OK() {
+		t.Errorf("single keys: %v", l)
+	}
+	if l.Keys == 0 {
+		t.Error("no key was judged alone")
+	}
+}
+
+// alone is the part of a history that touches the keys of single-key
+// transactions, without the last read of everything.
+func alone(h *history.History) *history.History {
+	out := &history.History{Meta: h.Meta}
+	for _, x := range h.Txns {
+		if len(x.Ops) > 0 && strings.HasPrefix(x.Ops[0].Key, "s/") {
+			out.Txns = append(out.Txns, x)
+		}
+	}
+	return out
+}
+
+// keep saves the history of a test that has failed, for `zetaload check`.
+func keep(t testing.TB, raw []byte) {
+	if !t.Failed() {
+		return
+	}
+	f, err := os.CreateTemp("", "linchpin-torture-*.history")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	_, err = f.Write(raw)
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Error(err)
+	}
+	t.Logf("the history is kept in %s; `zetaload check` judges it again", f.Name())
+}

@@ -1,0 +1,62 @@
+package layering_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/test/layering"
+)
+
+// module reads the tree that this test is in.
+func module(t testing.TB) *layering.Tree {
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	raw, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	require.NoError(t, err)
+	require.Contains(t, string(raw), "module "+layering.Module+"\n")
+	tree, err := layering.Load(root)
+	require.NoError(t, err)
+	require.Greater(t, len(tree.Packages), 20)
+	return tree
+}
+
+func none(t testing.TB, bad []string) {
+	t.Helper()
+	if len(bad) > 0 {
+		t.Error("\n" + strings.Join(bad, "\n"))
+	}
+}
+
+func TestImportsPointDown(t *testing.T) { none(t, module(t).Imports(layering.Table)) }
+
+func TestPurePackagesArePure(t *testing.T) { none(t, module(t).Purity(layering.Table)) }
+
+func TestFilesAreShort(t *testing.T) { none(t, module(t).Files()) }
+
+func TestPackagesAreNamedAfterWhatTheyKnow(t *testing.T) { none(t, module(t).Names()) }
+
+func TestPackagesExplainThemselves(t *testing.T) { none(t, module(t).Comments()) }
+
+func TestDependenciesHaveReasons(t *testing.T) {
+	bad, err := module(t).Dependencies()
+	require.NoError(t, err)
+	none(t, bad)
+}
+
+// TestTableIsWhole: every layer that is named exists and stands further down,
+// so that no two import each other.
+func TestTableIsWhole(t *testing.T) {
+	below := map[string]bool{}
+	for _, l := range layering.Table {
+		require.NotEmpty(t, l.Packages, l.Name)
+		require.False(t, below[l.Name], "%s is there twice", l.Name)
+		for _, i := range l.Imports {
+			require.True(t, below[i] || i == l.Name, "%s imports %s, which is not below it", l.Name, i)
+		}
+		below[l.Name] = true
+	}
+}

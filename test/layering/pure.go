@@ -1,0 +1,86 @@
+package layering
+
+import (
+	"go/ast"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// impure are packages whose import alone makes a package impure: those that
+// wait, share, remember outside of values, draw lots, or reach the world.
+var impure = []string{
+	"context", "sync", "log", "os", "net", "syscall", "unsafe", "runtime", "io/fs", "io/ioutil", "path/filepath",
+	"math/rand", "crypto/rand", "testing", "expvar", "plugin", "database", "embed", "iter/pull", "flag",
+}
+
+// clocks are the functions of package time that read a clock or wait. The
+// types of time are values, and welcome.
+var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+
+// Purity reports what the code of pure packages does that a deterministic
+// value cannot: a cluster of them must run the same way twice from one seed.
+// Tests and generated files may do as they like.
+func (t *Tree) Purity(table []Layer) (bad []string) {
+	for _, p := range t.Packages {
+		layer := layerOf(table, p.Path)
+		if layer == nil || !layer.Pure {
+			continue
+		}
+		for _, f := range p.Files {
+			if f.Test || f.Generated || forTests(p.Path) {
+				continue
+			}
+			bad = append(bad, t.impureImports(p, f)...)
+			bad = append(bad, t.impureCode(p, f)...)
+		}
+	}
+	return bad
+}
+
+func (t *Tree) impureImports(p *Package, f *File) (bad []string) {
+	imports := f.imports()
+	for _, imported := range slices.Sorted(maps.Keys(imports)) {
+		if slices.ContainsFunc(impure, func(prefix string) bool { return under(imported, prefix) }) {
+			bad = append(bad, t.at(imports[imported], "%s is pure, and must not import %s", p.Path, imported))
+		}
+	}
+	return bad
+}
+
+// impureCode finds goroutines, channels and clocks.
+func (t *Tree) impureCode(p *Package, f *File) (bad []string) {
+	clock := localName(f, "time")
+	ast.Inspect(f.Syntax, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			bad = append(bad, t.at(n.Pos(), "%s is pure, and must not start a goroutine", p.Path))
+		case *ast.SelectStmt, *ast.SendStmt:
+			bad = append(bad, t.at(n.Pos(), "%s is pure, and must not use channels", p.Path))
+		case *ast.ChanType:
+			bad = append(bad, t.at(n.Pos(), "%s is pure, and must not use channels", p.Path))
+		case *ast.SelectorExpr:
+			x, ok := n.X.(*ast.Ident)
+			if ok && clock != "" && x.Name == clock && slices.Contains(clocks, n.Sel.Name) {
+				bad = append(bad, t.at(n.Pos(), "%s is pure, and must not call time.%s; time is an argument", p.Path, n.Sel.Name))
+			}
+		}
+		return true
+	})
+	return bad
+}
+
+// localName is under which name a file knows an import, empty if it does not.
+func localName(f *File, imported string) string {
+	for _, spec := range f.Syntax.Imports {
+		if p, err := strconv.Unquote(spec.Path.Value); err != nil || p != imported {
+			continue
+		}
+		if spec.Name != nil {
+			return spec.Name.Name
+		}
+		return imported[strings.LastIndex(imported, "/")+1:]
+	}
+	return ""
+}

@@ -1,0 +1,155 @@
+package layering
+
+import "strings"
+
+// Layer is a set of packages with one rule for what they may import.
+type Layer struct {
+	Name string
+	// Packages are paths; with "/..." at the end, everything below as well.
+	Packages []string
+	// Imports are the layers that may be imported, this one included if it is
+	// listed.
+	Imports []string
+	// OwnFamily narrows imports within the layer to packages below the same
+	// pkg/NAME: engines know each other, and nothing of transports.
+	OwnFamily bool
+	// Pure packages are values and functions: see pure.go.
+	Pure bool
+	// Outside are the modules besides the standard library that may be
+	// imported; nil is any.
+	Outside []string
+}
+
+// Table is the architecture, from the bottom up (docs/architecture.md tells
+// it in words). The first layer that has a package is the package's.
+var Table = []Layer{
+	{
+		Name:     "words",
+		Packages: []string{"pkg/kv", "pkg/mutant", "pkg/vclock"},
+		Imports:  []string{"words"},
+		Pure:     true, Outside: []string{},
+	},
+	{
+		Name:     "messages",
+		Packages: []string{"pkg/msg", "pkg/entry"},
+		Imports:  []string{"words", "messages"},
+		Pure:     true, Outside: []string{"github.com/gogo/protobuf"},
+	},
+	{
+		Name: "parts",
+		Packages: []string{"pkg/adt", "pkg/txn", "pkg/txn/lock", "pkg/txn/record", "pkg/snapshotqueue",
+			"pkg/hotshard", "pkg/mvcc"},
+		Imports: []string{"words", "messages", "parts"},
+		Pure:    true, Outside: []string{"github.com/cespare/xxhash"},
+	},
+	{
+		Name:     "whole",
+		Packages: []string{"pkg/shard"},
+		Imports:  []string{"words", "messages", "parts"},
+		Pure:     true, Outside: []string{},
+	},
+	{
+		Name:     "wire",
+		Packages: []string{"pkg/rpc/..."},
+		Imports:  []string{"words", "messages", "wire"},
+	},
+	{
+		Name: "world",
+		Packages: []string{"pkg/engine/...", "pkg/catalog/...", "pkg/clock/...", "pkg/transport/...",
+			"pkg/membership/..."},
+		Imports:   []string{"words", "messages", "wire", "world"},
+		OwnFamily: true,
+	},
+	{
+		// What is counted stands beside the world: shells count into it, and
+		// it knows only the words.
+		Name:     "instruments",
+		Packages: []string{"pkg/metrics/..."},
+		Imports:  []string{"words", "messages", "instruments"},
+	},
+	{
+		Name:     "shells",
+		Packages: []string{"pkg/node/...", "pkg/gateway/..."},
+		Imports: []string{"words", "messages", "parts", "whole", "wire", "world", "instruments",
+			"shells"},
+	},
+	{
+		// The Go client is an edge that stands on the wire alone: whoever
+		// imports it does not get a server with it.
+		Name:     "client",
+		Packages: []string{"pkg/client/..."},
+		Imports:  []string{"words", "messages", "wire", "client"},
+	},
+	{
+		Name:     "edges",
+		Packages: []string{"pkg/server/...", "pkg/workload/...", "pkg/cli/..."},
+		Imports: []string{"words", "messages", "parts", "whole", "wire", "world", "instruments", "shells",
+			"client", "edges"},
+	},
+	{
+		// A whole node, or a whole cluster, inside a program.
+		Name:     "assembly",
+		Packages: []string{"pkg/embed/..."},
+		Imports: []string{"words", "messages", "parts", "whole", "wire", "world", "instruments", "shells",
+			"client", "edges", "assembly"},
+	},
+	{
+		// The judges of histories are tests' and zetaload's.
+		Name:     "judges",
+		Packages: []string{"test/history/..."},
+		Imports:  []string{"words", "messages", "judges"},
+	},
+	{
+		Name:     "wiring",
+		Packages: []string{"cmd/..."},
+		Imports: []string{"words", "messages", "parts", "whole", "wire", "world", "instruments", "shells",
+			"client", "edges", "assembly", "judges", "wiring"},
+	},
+	{
+		Name:     "tests",
+		Packages: []string{"test/..."},
+		Imports: []string{"words", "messages", "parts", "whole", "wire", "world", "instruments", "shells",
+			"client", "edges", "assembly", "judges", "wiring", "tests"},
+	},
+	{
+		Name:     "tools",
+		Packages: []string{"tools/..."},
+		Imports:  []string{"words", "tools"},
+	},
+}
+
+// Homes are modules that only some packages may import, tests included.
+var Homes = map[string][]string{
+	"github.com/cockroachdb/pebble/v2": {"pkg/engine/pebblestore", "tools", "test"},
+	"go.etcd.io/bbolt":                 {"pkg/catalog", "tools", "test"},
+}
+
+// TestOnly are modules for tests and for packages that tests are made of.
+var TestOnly = []string{
+	"github.com/stretchr/testify", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/cockroachdb/datadriven",
+}
+
+// layerOf finds a package's layer.
+func layerOf(table []Layer, pkg string) *Layer {
+	for i := range table {
+		for _, pattern := range table[i].Packages {
+			dir, all := strings.CutSuffix(pattern, "/...")
+			if pkg == dir || all && under(pkg, dir) {
+				return &table[i]
+			}
+		}
+	}
+	return nil
+}
+
+// family is the part of a path that OwnFamily compares: pkg/NAME.
+func family(pkg string) string {
+	parts := strings.SplitN(pkg, "/", 3)
+	return strings.Join(parts[:min(2, len(parts))], "/")
+}
+
+// forTests reports whether a package is what tests are made of: it lies under
+// test or its name ends in "test".
+func forTests(pkg string) bool {
+	return under(pkg, "test") || strings.HasSuffix(pkg, "test")
+}
