@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/gateway"
@@ -22,6 +25,7 @@ type cluster struct {
 	*embed.Cluster
 	order txn.Order
 	delay time.Duration
+	dir   string
 	keys  [][]byte
 }
 
@@ -53,15 +57,20 @@ func (c *cluster) load(ctx context.Context, keys int) error {
 	for i := range keys {
 		c.keys = append(c.keys, []byte("counter/"+strconv.Itoa(i)))
 	}
-	const batch = 200
-	for at := 0; at < len(c.keys); at += batch {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	i := 0
+	for batch := range slices.Chunk(c.keys, 200) {
 		ops := []msg.Op{{Kind: msg.OpAdd, Key: sharedKey}}
-		for _, k := range c.keys[at:min(at+batch, len(c.keys))] {
+		for _, k := range batch {
 			ops = append(ops, msg.Op{Kind: msg.OpAdd, Key: k})
 		}
-		if err := c.execute(ctx, 0, ops); err != nil {
-			return fmt.Errorf("loading: %w", err)
-		}
+		client := i
+		i++
+		g.Go(func() error { return c.execute(ctx, client, ops) })
+	}
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("loading: %w", err)
 	}
 	return nil
 }
