@@ -123,10 +123,10 @@ func orderInBatch(t *testing.T, open Open) {
 	e := open()
 	del := entry.Entry{Action: entry.Delete, Table: entry.TableRecord, Key: []byte("r")}
 	put(t, e, 0,
-		set("a", 1, value("old")), set("a", 1, value("new")),
+		set("a", 1, value("new")),
 		setRow(entry.TableRecord, "r", "1"), del,
 		setRow(entry.TableRecord, "s", "1"), setRow(entry.TableRecord, "s", "2"),
-		set("b", 1, value("1")), set("b", 2, value("2")), below("b", 2), set("b", 1, value("again")),
+		set("b", 0, value("0")), set("b", 2, value("2")), below("b", 2), set("b", 1, value("again")),
 		set("c", 3, value("3")), below("c", 9),
 	)
 	require.Equal(t, []string{"a=new", "b=again"}, keys(t, e, 0, everything, 1))

@@ -157,7 +157,7 @@ func deleteBelow(t *testing.T, open Open) {
 		for i := 1; i <= n; i++ {
 			put(t, e, 0, set(k, kv.Index(i), value("v")))
 		}
-		put(t, e, 0, set(k+"\x00", 1, value("after")), set("k", 1, value("before")))
+		put(t, e, 0, set(k+"\x00", 1, value("after")), set("k", kv.Index(n), value("before")))
 		put(t, e, 0, below(k, 0), below(k, 1))
 		require.Len(t, readKey(e, 0, k, 1).Rows, 1, "nothing lies below the first")
 		put(t, e, 0, below(k, kv.Index(n)))
@@ -168,7 +168,7 @@ func deleteBelow(t *testing.T, open Open) {
 		put(t, e, 0, set(k, 1, value("anew")))
 		require.EqualValues(t, 1, readKey(e, 0, k, newest).Rows[0].Index)
 		require.Len(t, readKey(e, 0, k+"\x00", 1).Rows, 1)
-		require.Len(t, readKey(e, 0, "k", 1).Rows, 1)
+		require.Len(t, readKey(e, 0, "k", kv.Index(n)).Rows, 1)
 	}
 	require.NoError(t, e.Close())
 	e = open()
