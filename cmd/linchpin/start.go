@@ -62,7 +62,7 @@ way end. A second one ends it at once, which loses nothing either.`,
 	f.IntVar(&opt.Shards, "shards", 8, "number of shards of a new cluster, besides the hot one; fixed from then on")
 	f.StringArrayVar(&hot, "hot-key", nil, "a `key` that lives on the hot shard of a new cluster (repeatable)")
 	f.StringVar(&order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
-	f.Int64Var(&cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in MiB")
+	f.Int64Var(&cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in MiB; the process stays below twice that and 1 GiB where it can")
 	f.BoolVar(&opt.UnsafeNoSync, "unsafe-no-sync", false, "answer before anything is on disk: a crash LOSES acknowledged commits; for measuring only")
 	f.DurationVar(&opt.SyncDelay, "delay-fsync", 0, "make every fsync slower by this much; for measuring only")
 	f.DurationVar(&opt.NetDelay, "delay-net", 0, "make every message to another node slower by this much, one way; for measuring only")
@@ -77,6 +77,7 @@ func serve(ctx context.Context, s cli.Streams, opt embed.Options) error {
 	if opt.UnsafeNoSync {
 		fmt.Fprintln(s.Err, "WARNING: --unsafe-no-sync: commits are acknowledged before they are on disk, and a crash loses them. Use it for measuring only.")
 	}
+	embed.TuneMemory(opt.CacheBytes)
 	i, err := embed.Start(ctx, opt)
 	if err != nil {
 		return err

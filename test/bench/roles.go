@@ -28,6 +28,7 @@ func nodeRole() *cobra.Command {
 		for _, k := range hot {
 			opt.HotKeys = append(opt.HotKeys, []byte(k))
 		}
+		embed.TuneMemory(opt.CacheBytes)
 		i, err := embed.Start(c.Context(), opt)
 		if err != nil {
 			return err

@@ -123,7 +123,7 @@ func (s *Store) pebbleOptions(fs vfs.FS, lock *pebble.Lock, mustExist bool) *peb
 		CacheSize:                   s.opts.CacheBytes,
 		MemTableSize:                s.opts.MemTableBytes,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       2,
+		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       1000,
 		LBaseMaxBytes:               64 << 20,
 		MaxManifestFileSize:         16 << 20,

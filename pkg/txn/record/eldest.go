@@ -1,37 +1,60 @@
 package record
 
-// eldest is a bounded memory's order of forgetting: a heap from which the
-// entry with the least time comes first.
+// eldest is a bounded memory's order of forgetting: the entry with the least
+// time comes first.
 //
 // It goes by the time in the id and not by the order of arrival, because what
 // is forgotten raises a floor to its time. Ids are made by clients, and a
 // single one whose clock is an hour ahead would otherwise have the floor rise
 // above everything that anybody begins within that hour.
+//
+// Most ids arrive nearly in the order of their times. Those that are no older
+// than the one before wait in a line, the others in a heap, which stays small.
 type eldest[T any] struct {
-	items []T
-	time  func(T) int64
+	time func(T) int64
+	// line has its oldest entry at head.
+	line []T
+	head int
+	heap []T
 }
 
-func (h *eldest[T]) len() int { return len(h.items) }
-
-func (h *eldest[T]) less(i, j int) bool { return h.time(h.items[i]) < h.time(h.items[j]) }
+func (h *eldest[T]) len() int { return len(h.line) - h.head + len(h.heap) }
 
 func (h *eldest[T]) push(v T) {
-	h.items = append(h.items, v)
-	for i := len(h.items) - 1; i > 0; {
+	if n := len(h.line); n == h.head || h.time(v) >= h.time(h.line[n-1]) {
+		h.line = append(h.line, v)
+		return
+	}
+	h.heap = append(h.heap, v)
+	for i := len(h.heap) - 1; i > 0; {
 		parent := (i - 1) / 2
 		if !h.less(i, parent) {
 			return
 		}
-		h.items[i], h.items[parent] = h.items[parent], h.items[i]
+		h.heap[i], h.heap[parent] = h.heap[parent], h.heap[i]
 		i = parent
 	}
 }
 
+// pop takes the oldest entry; there must be one.
 func (h *eldest[T]) pop() T {
-	top, last := h.items[0], len(h.items)-1
-	h.items[0] = h.items[last]
-	h.items = h.items[:last]
+	if len(h.heap) > 0 && (h.head == len(h.line) || h.time(h.heap[0]) < h.time(h.line[h.head])) {
+		return h.popHeap()
+	}
+	v := h.line[h.head]
+	h.head++
+	if 2*h.head >= len(h.line) {
+		h.line, h.head = h.line[:copy(h.line, h.line[h.head:])], 0
+	}
+	return v
+}
+
+func (h *eldest[T]) less(i, j int) bool { return h.time(h.heap[i]) < h.time(h.heap[j]) }
+
+func (h *eldest[T]) popHeap() T {
+	top, last := h.heap[0], len(h.heap)-1
+	h.heap[0] = h.heap[last]
+	h.heap = h.heap[:last]
 	for i := 0; ; {
 		least := i
 		for _, child := range []int{2*i + 1, 2*i + 2} {
@@ -42,7 +65,7 @@ func (h *eldest[T]) pop() T {
 		if least == i {
 			return top
 		}
-		h.items[i], h.items[least] = h.items[least], h.items[i]
+		h.heap[i], h.heap[least] = h.heap[least], h.heap[i]
 		i = least
 	}
 }

@@ -54,10 +54,10 @@ func NewMemory(limit int, m mutant.Set) *Memory {
 
 // Finish notes a commit or an applied commit; f replaces what was known.
 func (m *Memory) Finish(id kv.TxnID, f Finished) {
-	_, known := m.finished[id]
+	before := len(m.finished)
 	m.finished[id] = f
-	if known {
-		return
+	if len(m.finished) == before {
+		return // it was known
 	}
 	m.order.push(id)
 	if m.order.len() > m.limit {
