@@ -31,6 +31,8 @@ type backend struct {
 	peers func() []*node.Node
 }
 
+func (b *backend) Now() int64 { return b.node.Gateway().Now() }
+
 func (b *backend) Submit(req gateway.Request, done func(gateway.Response)) {
 	b.node.Gateway().Submit(req, done)
 }

@@ -29,6 +29,13 @@ func notFormed() *kv.Error {
 		Hint: "start the others, with the same --join list"}
 }
 
+func (l *lazyBackend) Now() int64 {
+	if b := l.ready.Load(); b != nil {
+		return b.Now()
+	}
+	return 0
+}
+
 func (l *lazyBackend) Submit(req gateway.Request, done func(gateway.Response)) {
 	if b := l.ready.Load(); b != nil {
 		b.Submit(req, done)

@@ -13,6 +13,9 @@ type Request struct {
 	ID kv.TxnID
 	// Ops are executed in order, all or none. Their Seq is filled in.
 	Ops []msg.Op
+	// Arrived is when it came, by Gateway.Now; 0 for just now. To ask for the
+	// time is a system call, so who brings many requests asks once.
+	Arrived int64
 	// Deadline ends the request; zero is kv.MaxTxnAge from now.
 	Deadline time.Time
 	// Alone says that nothing else came with the request, so that to wait for

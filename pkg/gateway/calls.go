@@ -9,6 +9,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
+// Now is the time by the gateway's clock.
+func (g *Gateway) Now() int64 { return g.opt.Clock.Now() }
+
 // Submit runs a one-shot transaction. done is called once, on any goroutine,
 // perhaps before Submit returns; it must not block. Submit owns req.Ops.
 func (g *Gateway) Submit(req Request, done func(Response)) {
@@ -30,7 +33,10 @@ func (g *Gateway) Submit(req Request, done func(Response)) {
 			break
 		}
 	}
-	start := g.opt.Clock.Now()
+	start := req.Arrived
+	if start == 0 {
+		start = g.Now()
+	}
 	deadline := g.deadline(start, req.Deadline)
 	s := g.of(req.ID)
 	s.mu.Lock()

@@ -15,6 +15,8 @@ import (
 //
 // Errors are *kv.Error, perhaps wrapped; any other is taken for KindInternal.
 type Backend interface {
+	// Now is the backend's time, for Request.Arrived.
+	Now() int64
 	// Submit runs a one-shot transaction. It must not block: what cannot be
 	// taken is answered KindExhausted. done is called exactly once, on any
 	// goroutine, also before Submit returns; it does not block. The backend

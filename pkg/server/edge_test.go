@@ -31,6 +31,8 @@ func newEcho() *echo {
 	return &echo{got: []msg.Result{{Found: true, Value: make([]byte, 128), Version: v}}, put: []msg.Result{{Version: v}}}
 }
 
+func (e *echo) Now() int64 { return 1 }
+
 func (e *echo) Submit(r gateway.Request, done func(gateway.Response)) {
 	e.requests++
 	rs := e.put

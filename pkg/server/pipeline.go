@@ -22,6 +22,10 @@ type pipe struct {
 	// until is the stream's own deadline, if hasUntil.
 	until    time.Time
 	hasUntil bool
+	// readAt is when the current message was read, arrived the same by the
+	// backend's clock.
+	readAt  time.Time
+	arrived int64
 }
 
 // Pipeline serves a stream: this goroutine sends, a second one reads.
@@ -100,9 +104,12 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 		p.put(c.number, gateway.Response{ID: id, Err: c.err})
 		return true
 	}
+	if now != p.readAt || p.wasBlocked() {
+		p.readAt, p.arrived = now, p.service.backend.Now()
+	}
 	// What the closure holds is all that the edge remembers of a call.
 	number, writes := c.number, c.used.writes
-	p.service.backend.Submit(gateway.Request{ID: id, Ops: c.ops, Deadline: until, Alone: c.alone}, func(r gateway.Response) {
+	p.service.backend.Submit(gateway.Request{ID: id, Ops: c.ops, Arrived: p.arrived, Deadline: until, Alone: c.alone}, func(r gateway.Response) {
 		settle(&r, id, writes)
 		p.put(number, r)
 	})

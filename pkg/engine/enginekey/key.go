@@ -112,6 +112,12 @@ func Split(k []byte) int {
 // Compare is the order of keys: prefixes bytewise, then suffixes, the empty
 // one first. It takes any bytes.
 func Compare(a, b []byte) int {
+	// What can only be prefix decides most often, without a look at the ends.
+	if n := min(len(a), len(b)) - SuffixSize; n > 0 {
+		if c := bytes.Compare(a[:n], b[:n]); c != 0 {
+			return c
+		}
+	}
 	an, bn := Split(a), Split(b)
 	if c := bytes.Compare(a[:an], b[:bn]); c != 0 {
 		return c

@@ -55,6 +55,9 @@ func New() *Store {
 	return s
 }
 
+// Now is nanoseconds since 1970.
+func (*Store) Now() int64 { return time.Now().UnixNano() }
+
 // Submit runs a transaction on the caller's goroutine if the store is free.
 func (s *Store) Submit(req gateway.Request, done func(gateway.Response)) {
 	select {
