@@ -282,7 +282,8 @@ var xxx_messageInfo_Pair proto.InternalMessageInfo
 // Result is what one operation returns.
 type Result struct {
 	Seq uint32 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	// found says whether the key existed (reads) or had existed (deletes).
+	// found says whether the key existed (reads) or had existed (deletes, but
+	// for blind ones of interactive transactions: those are buffered unseen).
 	Found bool `protobuf:"varint,2,opt,name=found,proto3" json:"found,omitempty"`
 	// type is the value's data type (adt.Type).
 	Type uint32 `protobuf:"varint,3,opt,name=type,proto3" json:"type,omitempty"`

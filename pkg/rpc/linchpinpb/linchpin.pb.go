@@ -775,7 +775,8 @@ var xxx_messageInfo_Pair proto.InternalMessageInfo
 // Result is what one operation returned. The results of a transaction are in
 // the order of its operations.
 type Result struct {
-	// found says whether the key exists (reads) or existed (deletes).
+	// found says whether the key exists (reads) or existed (deletes; not those
+	// of an interactive transaction without a condition, which do not look).
 	Found bool     `protobuf:"varint,1,opt,name=found,proto3" json:"found,omitempty"`
 	Type  DataType `protobuf:"varint,2,opt,name=type,proto3,enum=linchpin.v1.DataType" json:"type,omitempty"`
 	// value is what a register holds.
