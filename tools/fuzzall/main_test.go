@@ -29,3 +29,11 @@ func TestFind(t *testing.T) {
 	_, err = find([]string{filepath.Join(root, "absent")})
 	require.Error(t, err)
 }
+
+func TestCutOff(t *testing.T) {
+	const race = "fuzz: elapsed: 2s, execs: 9 (0/sec)\n--- FAIL: FuzzX (2.03s)\n    context deadline exceeded\nFAIL\nexit status 1\n"
+	require.True(t, cutOff(race))
+	require.False(t, cutOff("PASS\nok  \tpkg\t1.0s\n"))
+	require.False(t, cutOff("--- FAIL: FuzzX (0.1s)\n    x_test.go:9: context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzX/1\nFAIL\n"))
+	require.False(t, cutOff("panic: x\n"+race))
+}
