@@ -166,7 +166,11 @@ func (g *Gateway) Rollback(now int64, token Token, ref kv.TxnRef, validate bool)
 	g.now = max(g.now, now)
 	c := g.find(ref)
 	if c == nil || c.kind != interactive || c.phase == phaseCommitting || c.phase == phaseChecking {
-		g.out.Done = append(g.out.Done, Done{Token: token, Txn: ref, Closed: true, Failure: g.ended[ref]})
+		f := g.ended[ref]
+		if f == nil && validate {
+			f = unchecked()
+		}
+		g.out.Done = append(g.out.Done, Done{Token: token, Txn: ref, Closed: true, Failure: f})
 		return
 	}
 	if c.token != nil {
@@ -179,7 +183,16 @@ func (g *Gateway) Rollback(now int64, token Token, ref kv.TxnRef, validate bool)
 		return
 	}
 	g.release(c)
+	if validate {
+		g.finish(c, Done{Failure: unchecked()})
+		return
+	}
 	g.finish(c, Done{})
+}
+
+// unchecked: nobody knows any more, or yet, whether what was read was so.
+func unchecked() *msg.Failure {
+	return failure(msg.ReasonStaleRead, kv.KindAborted, "what the transaction read cannot be checked: it is not open, or in the middle of a call")
 }
 
 // endRead ends a transaction without writes: its optimistic reads are
