@@ -69,6 +69,9 @@ type Node struct {
 
 	downMu sync.Mutex
 	down   map[kv.NodeID]bool
+	// told are the peers that know the incarnations of the shards here, if
+	// they have not restarted: until they cannot be reached again.
+	told map[kv.NodeID]bool
 
 	stop chan struct{}
 	wg   sync.WaitGroup // shard loops, committer, releaser, watcher
@@ -89,7 +92,7 @@ func Start(opt Options) (*Node, error) {
 	if opt.Shard.CacheBytes == 0 {
 		opt.Shard.CacheBytes = 256 << 20
 	}
-	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, down: map[kv.NodeID]bool{}, stop: make(chan struct{}), started: time.Now()}
+	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, down: map[kv.NodeID]bool{}, told: map[kv.NodeID]bool{}, stop: make(chan struct{}), started: time.Now()}
 	n.readers = make(chan readJob, 4096)
 	n.committer = newCommitter(n)
 	for s := range opt.Router.Shards() {
@@ -314,13 +317,18 @@ func (n *Node) Look() {
 	defer n.downMu.Unlock()
 	for i := range n.opt.Router.Nodes() {
 		id := kv.NodeID(i + 1)
-		if is := id != n.opt.ID && !n.opt.Transport.Up(id); is != n.down[id] {
+		if id == n.opt.ID {
+			continue
+		}
+		is := !n.opt.Transport.Up(id)
+		if is != n.down[id] {
 			n.down[id] = is
 			n.gateway.SetDown(id, is)
-			if !is {
-				n.announce(id)
-			}
 		}
+		if !is && !n.told[id] {
+			n.announce(id)
+		}
+		n.told[id] = !is
 	}
 }
 
