@@ -51,10 +51,10 @@ func (db *DB) Close() error {
 
 // welcomed sets our clock by the node's: ids order transactions by age, and a
 // client whose clock is behind would else seem older than all others and win
-// every conflict. Half a round trip more or less does not matter for that.
+// every conflict. It stays as it is with a server that does not tell its time.
 func (db *DB) welcomed(s *session) {
-	if t := s.welcome.ServerTimeNs; t != 0 {
-		db.ahead.Store(t - time.Now().UnixNano())
+	if s.welcome.ServerTimeNs != 0 {
+		db.ahead.Store(s.ahead)
 	}
 }
 

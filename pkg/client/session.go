@@ -29,6 +29,9 @@ type session struct {
 	stream  grpc.BidiStreamingClient[pb.PipelineRequest, pb.PipelineResponse]
 	cancel  context.CancelFunc
 	welcome pb.Welcome
+	// ahead is by how many nanoseconds the server's clock was ahead of ours, as
+	// far as could be told; 0 if it did not tell its time.
+	ahead int64
 	// slots has an element per unanswered call, and room for as many as the
 	// server and the options allow.
 	slots chan struct{}
@@ -107,17 +110,24 @@ func newSession(ctx context.Context, addr string, o *options) (*session, error) 
 	return s, nil
 }
 
+// greet opens the pipeline, for which the connection is waited for, and takes
+// the welcome. The server is taken to have told its time half way between the
+// two.
 func (s *session) greet(ctx context.Context) error {
 	var err error
 	if s.stream, err = s.kv.Pipeline(ctx); err != nil {
 		return err
 	}
+	sent := time.Now()
 	first, err := s.stream.Recv()
 	if err != nil {
 		return err
 	}
 	if first.Welcome != nil {
 		s.welcome = *first.Welcome
+	}
+	if t := s.welcome.ServerTimeNs; t != 0 {
+		s.ahead = t - sent.Add(time.Since(sent)/2).UnixNano()
 	}
 	return nil
 }

@@ -14,6 +14,15 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
+// PingAfter and PingTimeout find out about a client that is gone without a
+// word: when nothing has come from it for the first, it is asked, and when it
+// has not answered within the second, its connection is closed and its open
+// transactions are rolled back.
+const (
+	PingAfter   = 8 * time.Second
+	PingTimeout = 4 * time.Second
+)
+
 // Options are a server's choices; the zero value is the defaults.
 type Options struct {
 	// MaxInFlight bounds the unanswered calls of one Pipeline stream. 0 is
@@ -76,9 +85,9 @@ func (o Options) grpcOptions(s *service) []grpc.ServerOption {
 		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
 		grpc.ChainUnaryInterceptor(s.recoverUnary),
 		grpc.ChainStreamInterceptor(s.recoverStream),
-		// A client that vanished without a word is noticed within 40 s, which
-		// is less than the greatest age of a transaction.
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		// The locks of a client that vanished without a word are free when this
+		// has noticed, unless somebody older wants them, which is sooner.
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: PingAfter, Timeout: PingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}, o.GRPC...)
 }
