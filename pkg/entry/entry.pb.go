@@ -274,11 +274,13 @@ func (m *Outcome) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Outcome proto.InternalMessageInfo
 
-// State is a shard's counters.
+// State is a shard's counters. It is written with some indexes and write
+// numbers in reserve, which a restart skips.
 type State struct {
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,1,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
-	Index       github_com_linchpindb_linchpin_pkg_kv.Index       `protobuf:"varint,2,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
-	// writes is the number of the last write.
+	// index is no less than any at which something became visible.
+	Index github_com_linchpindb_linchpin_pkg_kv.Index `protobuf:"varint,2,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
+	// writes is no less than the number of any write.
 	Writes uint64 `protobuf:"varint,3,opt,name=writes,proto3" json:"writes,omitempty"`
 	// floor is the least id time that is still remembered.
 	Floor int64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`

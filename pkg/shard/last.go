@@ -271,7 +271,6 @@ func (m *Machine) logCommit(t *task, effects []entry.Effect, results []msg.Resul
 	participants := t.rec.Park.Participants
 	if len(effects) > 0 {
 		m.index++
-		m.dirty = true
 	}
 	for i := range effects {
 		it := m.hold(t, &effects[i])

@@ -111,8 +111,11 @@ type Machine struct {
 	index  kv.Index
 	writes uint64
 	floor  int64
-	// dirty: the state row has to be written.
-	dirty bool
+	// reserved is the state row: its index and write number are ahead of ours,
+	// so that it need not be written with every commit. dirty: it has to be
+	// written although they are.
+	reserved entry.State
+	dirty    bool
 
 	store   *mvcc.Store
 	garbage *mvcc.Garbage
@@ -190,7 +193,8 @@ func (m *Machine) ID() kv.ShardID { return m.cfg.ID }
 // Incarnation is the shard's current life.
 func (m *Machine) Incarnation() kv.Incarnation { return m.inc }
 
-// Index is the number of transactions that have become visible here.
+// Index is how many transactions have become visible here, with the gaps that
+// restarts have left.
 func (m *Machine) Index() kv.Index { return m.index }
 
 // Step takes everything that has arrived and says what to do about it.
@@ -260,9 +264,10 @@ func (m *Machine) finishStep() Output {
 		m.write(e)
 	}
 	m.outcomes = m.outcomes[:0]
-	if m.dirty {
+	if m.dirty || m.index > m.reserved.Index || m.writes > m.reserved.Writes {
 		m.dirty = false
-		m.put(entry.TableState, nil, &entry.State{Incarnation: m.inc, Index: m.index, Writes: m.writes, Floor: m.floor})
+		m.reserved = entry.State{Incarnation: m.inc, Index: m.index + reserve, Writes: m.writes + reserve, Floor: m.floor}
+		m.put(entry.TableState, nil, &m.reserved)
 	}
 	out := m.out
 	out.Next = m.nextTick()
@@ -277,8 +282,12 @@ func (m *Machine) urgent(env *msg.Envelope) { m.out.Urgent = append(m.out.Urgent
 // nextVersion names a write of this shard.
 func (m *Machine) nextVersion() kv.Version {
 	m.writes++
-	m.dirty = true
 	return kv.Version{Shard: m.cfg.ID, Write: m.writes}
 }
 
 const never = int64(math.MaxInt64)
+
+// reserve is how far ahead of the shard its state row is: how many indexes and
+// write numbers a restart skips. Somewhat arbitrary: enough that the row costs
+// nothing, and that 64 bits suffice for any number of restarts.
+const reserve = 1000

@@ -209,7 +209,6 @@ func (m *Machine) settle(a *attempt, commit bool) {
 	pr := a.prepared
 	if commit {
 		m.index++
-		m.dirty = true
 	}
 	for i, it := range pr.items {
 		it.RemoveIntents(a.txn)

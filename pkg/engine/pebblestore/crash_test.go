@@ -35,7 +35,9 @@ func survivors(t require.TestingT, e engine.Engine) int {
 	n := -1
 	for s := range kv.ShardID(crashShards) {
 		got := 0
-		for _, r := range e.Read(s, entry.Read{Kind: entry.ReadRow, Table: entry.TableState}).Rows {
+		state := e.Read(s, stateRow)
+		require.NoError(t, state.Err)
+		for _, r := range state.Rows {
 			_, err := fmt.Sscan(string(r.Value), &got)
 			require.NoError(t, err)
 		}

@@ -77,8 +77,10 @@ func (im image) check(t *testing.T, name string, at int, mask byte, batches int)
 // readAll reads every row and gives the first error.
 func readAll(s *Store) error {
 	for sh := range kv.ShardID(crashShards) {
-		if res := s.Read(sh, everyVersion); res.Err != nil {
-			return res.Err
+		for _, r := range everyRead {
+			if res := s.Read(sh, r); res.Err != nil {
+				return res.Err
+			}
 		}
 		if err := s.Recover(sh, ignore); err != nil {
 			return err

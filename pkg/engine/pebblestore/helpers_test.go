@@ -8,3 +8,8 @@ import (
 var everyVersion = entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), Index: ^kv.Index(0)}
 
 func ignore(entry.Table, entry.Row) error { return nil }
+
+// stateRow reads one row by its key, for which the tables' filters are asked.
+var stateRow = entry.Read{Kind: entry.ReadRow, Table: entry.TableState}
+
+var everyRead = []entry.Read{everyVersion, stateRow}
