@@ -44,8 +44,7 @@ type Position uint64
 type Engine interface {
 	// Append applies groups atomically and returns the batch's position.
 	// The entries' bytes may be used again when it returns. A batch without
-	// entries has a position too. A version, a key with its index, is set
-	// once in the life of a store: its deletion then need not outlive it.
+	// entries has a position too.
 	Append(groups []entry.Group) (Position, error)
 	// WaitDurable returns when the batch at p and all before it are durable.
 	// Any number of goroutines may wait. A position that was never returned

@@ -4,7 +4,8 @@
 // one row, and replaying it is applying it. One Step of a shard yields some
 // entries, which become durable together or not at all. Rows live in tables:
 //
-//	version   user key, index  -> Value      what was visible from that index on
+//	version   user key, index  -> Value      what was visible from that index on, or
+//	                                         from a later one if nobody asks for those between
 //	prepared  attempt          -> Prepared   a participant's intents and locks
 //	record    attempt          -> Record     a commit that is not acknowledged by all
 //	outcome   id               -> Outcome    committed or applied; dropped below the floor

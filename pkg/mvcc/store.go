@@ -20,8 +20,8 @@ type Item struct {
 	Key []byte
 	// Value is the newest visible one; only meaningful when Loaded.
 	Value entry.Value
-	// Index is when Value became visible, 0 if not known to this
-	// incarnation's memory or never.
+	// Index is that of the row that holds Value, 0 if there is none: Value
+	// became visible then, or later if nobody reads the time in between.
 	Index  kv.Index
 	Loaded bool
 	// Loading is the read that was asked for it, 0 if none.

@@ -246,12 +246,12 @@ func (m *Machine) show(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
 	if e.Kind == entry.EffectAdd {
 		version = m.nextVersion()
 	}
-	old := it.Index
+	old, live := it.Index, it.Value.Exists()
 	v, err := m.store.Show(it, e, m.index, version)
 	if err != nil {
 		panic(err) // the add was checked against every outcome when it was executed
 	}
-	m.logVersion(it, old, v)
+	m.logVersion(it, old, live, v)
 	if m.cfg.Trace.Shown != nil {
 		m.cfg.Trace.Shown(txn, e, v, m.index)
 	}

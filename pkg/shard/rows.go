@@ -55,31 +55,33 @@ func (m *Machine) del(t entry.Table, key []byte) {
 	m.write(entry.Entry{Action: entry.Delete, Table: t, Key: key})
 }
 
-// logVersion writes what is visible of a key from now on, in the place of the
-// version at old, 0 if there is none.
+// logVersion writes what is visible of a key from now on. The row before it is
+// at old, 0 if there is none; live says whether it is a value.
 //
-// Where nobody reads the past, that one goes at once: its deletion is a
-// neighbour of the new row in the store, and costs a fraction of one that
-// comes later. Of several versions in one step only the last is written then.
-func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, v entry.Value) {
+// Where nobody reads the past, a value takes the row of the value before it,
+// and what was visible in between is forgotten: a row that is written over
+// costs nothing more, while a version of its own has to be deleted later. Of
+// several versions in one step only the last is written then.
+func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, v entry.Value) {
 	b := m.rows.take(v.EncodedSize())
 	v.EncodeTo(b)
 	e := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: m.index, Value: b}
 	deleted, unread := v.Type == entry.TypeDeleted, m.pastUnread()
+	over := unread && old != 0 && live && !deleted
+	if over {
+		e.Index = old
+	}
+	it.Index = e.Index
 	if unread && old != 0 && it.Step == m.stats.Steps {
 		m.out.Entries[it.Place] = e
-		if deleted {
-			m.garbage.Replaced(it.Key, 0, m.index, true)
-		}
-		return
+		old = 0
+	} else {
+		m.write(e)
+		it.Step, it.Place = m.stats.Steps, len(m.out.Entries)-1
 	}
-	m.write(e)
-	it.Step, it.Place = m.stats.Steps, len(m.out.Entries)-1
-	if unread && old != 0 && !deleted {
-		m.write(entry.Entry{Action: entry.Delete, Table: entry.TableVersion, Key: it.Key, Index: old})
-		return
+	if !over {
+		m.garbage.Replaced(it.Key, old, m.index, deleted)
 	}
-	m.garbage.Replaced(it.Key, old, m.index, deleted)
 }
 
 // pastUnread reports whether nobody can read at an index below the current.

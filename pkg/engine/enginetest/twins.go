@@ -21,7 +21,6 @@ func Compare(t *rapid.T, openA, openB Open, compact func(engine.Engine)) {
 		require.NoError(t, b.Close())
 	}()
 	var last [2]engine.Position
-	written := map[place]bool{}
 	for range rapid.IntRange(1, 40).Draw(t, "steps") {
 		switch rapid.IntRange(0, 19).Draw(t, "step") {
 		case 0:
@@ -35,7 +34,7 @@ func Compare(t *rapid.T, openA, openB Open, compact func(engine.Engine)) {
 			s := drawShard(t)
 			require.Equal(t, recovered(t, b, s), recovered(t, a, s))
 		case 3, 4, 5, 6, 7, 8, 9:
-			last = appendBoth(t, a, b, last, written)
+			last = appendBoth(t, a, b, last)
 		default:
 			s, r := drawShard(t), drawRead(t)
 			ra, rb := a.Read(s, r), b.Read(s, r)
@@ -46,30 +45,15 @@ func Compare(t *rapid.T, openA, openB Open, compact func(engine.Engine)) {
 	}
 }
 
-// place is where a version stands.
-type place struct {
-	shard kv.ShardID
-	key   string
-	index kv.Index
-}
-
 // appendBoth appends the same batch to both. last has their last positions,
 // zero if none was seen since they were opened: one may go on counting over a
 // restart where the other starts anew.
-func appendBoth(t *rapid.T, a, b engine.Engine, last [2]engine.Position, written map[place]bool) [2]engine.Position {
+func appendBoth(t *rapid.T, a, b engine.Engine, last [2]engine.Position) [2]engine.Position {
 	var groups []entry.Group
 	for range rapid.IntRange(0, 3).Draw(t, "groups") {
 		g := entry.Group{Shard: drawShard(t)}
 		for range rapid.IntRange(0, 8).Draw(t, "entries") {
-			e := drawEntry(t)
-			if e.Table == entry.TableVersion && e.Action == entry.Set {
-				p := place{g.Shard, string(e.Key), e.Index}
-				if written[p] {
-					e.Action, e.Value = entry.Delete, nil // a version is set once
-				}
-				written[p] = true
-			}
-			g.Entries = append(g.Entries, e)
+			g.Entries = append(g.Entries, drawEntry(t))
 		}
 		groups = append(groups, g)
 	}

@@ -123,10 +123,6 @@ func (s *Store) put(op undoOp, u *batchUndo) {
 	back := op
 	if op.table == entry.TableVersion {
 		back.old, back.had = r.putVersion(op)
-		if u != nil && op.had && back.had {
-			// The twin on disk could bring the first one back to life.
-			panic(fmt.Sprintf("memstore: version %d of key %q of shard %v is written twice", op.index, op.key, op.shard))
-		}
 	} else if op.had {
 		back.old, back.had = r.other[op.table].Set(op.key, op.old)
 	} else {

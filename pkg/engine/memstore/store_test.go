@@ -100,9 +100,8 @@ func TestCrashUndoesEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, kept := New(), New()
 		var batches [][]entry.Group
-		written := map[string]bool{}
 		for range rapid.IntRange(1, 12).Draw(t, "batches") {
-			batches = append(batches, drawBatch(t, written))
+			batches = append(batches, drawBatch(t))
 		}
 		n := rapid.IntRange(0, len(batches)).Draw(t, "kept")
 		for i, b := range batches {
@@ -121,16 +120,7 @@ func TestCrashUndoesEverything(t *testing.T) {
 	})
 }
 
-func TestVersionSetTwice(t *testing.T) {
-	set := []entry.Group{{Entries: []entry.Entry{{Table: entry.TableVersion, Key: []byte("k"), Index: 1}}}}
-	s := New()
-	_, err := s.Append(set)
-	require.NoError(t, err)
-	require.PanicsWithValue(t, `memstore: version 1 of key "k" of shard s0 is written twice`, func() { _, _ = s.Append(set) })
-}
-
-// drawBatch sets no version twice, and notes in written which it has set.
-func drawBatch(t *rapid.T, written map[string]bool) []entry.Group {
+func drawBatch(t *rapid.T) []entry.Group {
 	var es []entry.Entry
 	for range rapid.IntRange(0, 6).Draw(t, "entries") {
 		e := entry.Entry{
@@ -140,11 +130,6 @@ func drawBatch(t *rapid.T, written map[string]bool) []entry.Group {
 		}
 		if e.Table == entry.TableVersion {
 			e.Index = kv.Index(rapid.IntRange(0, 5).Draw(t, "index"))
-			version := fmt.Sprint(string(e.Key), e.Index)
-			if e.Action == entry.Set && written[version] {
-				e.Action = entry.Delete
-			}
-			written[version] = written[version] || e.Action == entry.Set
 		}
 		if e.Action == entry.Set {
 			e.Value = rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "value")

@@ -61,11 +61,6 @@ func (s *Store) encodeEntry(b *pebble.Batch, shard kv.ShardID, e *entry.Entry, o
 			own[string(k[:enginekey.Split(k)])] = true
 		}
 		return b.Set(k, e.Value, nil)
-	case e.Action == entry.Delete && e.Table == entry.TableVersion:
-		// A version is written once and never again, so that its deletion may
-		// vanish with it in the first compaction that meets both. Others go
-		// down to the lowest level.
-		return b.SingleDelete(s.rowKey(shard, e), nil)
 	case e.Action == entry.Delete:
 		return b.Delete(s.rowKey(shard, e), nil)
 	case e.Table == entry.TableVersion:

@@ -161,13 +161,6 @@ func (s *Store) listener() *pebble.EventListener {
 		BackgroundError: func(err error) {
 			s.opts.Logf("background work on the store at %s failed and will be tried again: %v", s.dir, err)
 		},
-		PossibleAPIMisuse: func(info pebble.PossibleAPIMisuseInfo) {
-			// Perhaps a version that was set where it stood: see engine.Engine.
-			// That some are deleted twice is nothing.
-			if info.Kind == pebble.NondeterministicSingleDelete {
-				s.opts.Logf("the store at %s may hold a version that was set twice, at %q; if its data was not restored from elsewhere, please report this as a fault of linchpin", s.dir, info.UserKey)
-			}
-		},
 		DiskSlow: func(info pebble.DiskSlowInfo) {
 			s.opts.Logf("the disk of the store at %s is slow: %v", s.dir, info)
 		},
