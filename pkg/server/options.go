@@ -83,6 +83,8 @@ func (o Options) grpcOptions(s *service) []grpc.ServerOption {
 		grpc.MaxRecvMsgSize(pb.MaxMessageBytes),
 		grpc.MaxSendMsgSize(pb.MaxMessageBytes),
 		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
+		// Else Stop would not wait for handlers, of which one may just begin.
+		grpc.WaitForHandlers(true),
 		grpc.ChainUnaryInterceptor(s.recoverUnary),
 		grpc.ChainStreamInterceptor(s.recoverStream),
 		// The locks of a client that vanished without a word are free when this
