@@ -25,10 +25,10 @@ const prefix = "zeta/"
 
 // demo runs a whole cluster in this process and shows what it does.
 type demo struct {
-	cluster embed.ClusterOptions
-	order   string
-	run     workload.Options
-	stay    bool
+	cluster      embed.ClusterOptions
+	order, reads string
+	run          workload.Options
+	stay         bool
 	// hot is how many of the hottest registers, and as many counters, live on
 	// the hot shard.
 	hot      int
@@ -58,6 +58,7 @@ With --stay the cluster goes on serving at the addresses that it prints.`,
 	f.IntVar(&d.cluster.Nodes, "nodes", 3, "number of nodes")
 	f.IntVar(&d.cluster.Shards, "shards", 8, "number of shards, besides the hot one")
 	f.StringVar(&d.order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
+	f.StringVar(&d.reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking like updates, for comparison")
 	f.Uint64Var(&d.run.Keys, "keys", d.run.Keys, "number of keys")
 	f.Float64Var(&d.run.Skew, "skew", d.run.Skew, "exponent of the zeta law, at least 0 (uniform)")
 	f.IntVar(&d.run.Clients, "clients", d.run.Clients, "number of clients")
@@ -70,6 +71,9 @@ With --stay the cluster goes on serving at the addresses that it prints.`,
 
 func (d *demo) do(ctx context.Context) (err error) {
 	if d.cluster.Order, err = txn.ParseOrder(d.order); err != nil {
+		return err
+	}
+	if d.cluster.Reads, err = txn.ParseReads(d.reads); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "linchpin-demo-")

@@ -14,7 +14,7 @@ import (
 
 func startCommand(s cli.Streams) *cobra.Command {
 	var opt embed.Options
-	var order string
+	var order, reads, plan string
 	var hot []string
 	var cacheMB int64
 	c := &cobra.Command{
@@ -43,6 +43,12 @@ way end. A second one ends it at once, which loses nothing either.`,
 			if opt.Order, err = txn.ParseOrder(order); err != nil {
 				return err
 			}
+			if opt.Reads, err = txn.ParseReads(reads); err != nil {
+				return err
+			}
+			if opt.Plan, err = txn.ParsePlan(plan); err != nil {
+				return err
+			}
 			for _, k := range hot {
 				opt.HotKeys = append(opt.HotKeys, []byte(k))
 			}
@@ -62,6 +68,8 @@ way end. A second one ends it at once, which loses nothing either.`,
 	f.IntVar(&opt.Shards, "shards", 8, "number of shards of a new cluster, besides the hot one; fixed from then on")
 	f.StringArrayVar(&hot, "hot-key", nil, "a `key` that lives on the hot shard of a new cluster (repeatable)")
 	f.StringVar(&order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
+	f.StringVar(&reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking like updates, for comparison")
+	f.StringVar(&plan, "read-plan", txn.PlanAny.String(), "how one-shots read on several shards: any, at-once, or hot-last; any picks")
 	f.Int64Var(&cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in MiB; the process stays below twice that and 1 GiB where it can")
 	f.BoolVar(&opt.UnsafeNoSync, "unsafe-no-sync", false, "answer before anything is on disk: a crash LOSES acknowledged commits; for measuring only")
 	f.DurationVar(&opt.SyncDelay, "delay-fsync", 0, "make every fsync slower by this much; for measuring only")

@@ -34,6 +34,8 @@ type ClusterOptions struct {
 	HotKeys [][]byte
 	// Order is the commit order.
 	Order txn.Order
+	// Reads says how read-only transactions read.
+	Reads txn.Reads
 	// NoSync does without fsync: a crash loses what was acknowledged. For
 	// measuring only.
 	NoSync bool
@@ -142,7 +144,7 @@ func (c *Cluster) startMember(id kv.NodeID) (*member, error) {
 		return nil, err
 	}
 	m.node, err = node.Start(node.Options{ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: tr,
-		Shard: shard.Config{CacheBytes: c.opt.CacheBytes}, Gateway: txn.Config{Order: c.opt.Order}, Metrics: m.metrics})
+		Shard: shard.Config{CacheBytes: c.opt.CacheBytes}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads}, Metrics: m.metrics})
 	if err != nil {
 		return nil, err
 	}

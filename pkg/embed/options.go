@@ -34,6 +34,10 @@ type Options struct {
 	HotKeys [][]byte
 	// Order is the commit order of this node's gateway.
 	Order txn.Order
+	// Reads says how this node's read-only transactions read, Plan by which
+	// plan when there is a choice.
+	Reads txn.Reads
+	Plan  txn.Plan
 	// CacheBytes is the memory for blocks and memtables of the store, and
 	// again for the shards' keys. Default 256 MiB.
 	CacheBytes int64

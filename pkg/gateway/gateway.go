@@ -116,7 +116,7 @@ func (g *Gateway) checkID(id kv.TxnID) *kv.Error {
 }
 
 func (g *Gateway) of(id kv.TxnID) *stripe {
-	return g.stripes[(id.Rand^uint64(id.Time))%uint64(len(g.stripes))]
+	return g.stripes[txn.Affinity(id)%uint64(len(g.stripes))]
 }
 
 // callback is the token of every call: what to do with its Done, and when
@@ -222,6 +222,10 @@ func idOf(env *msg.Envelope) kv.TxnID {
 		return env.EnquireReply.Id
 	case env.ScanPage != nil:
 		return env.ScanPage.Txn.TxnID
+	case env.ReadReply != nil:
+		return env.ReadReply.Reader.TxnID
+	case env.RenewReply != nil:
+		return env.RenewReply.Reader.TxnID
 	}
 	// An Announce is for all stripes, and Deliver has seen to it.
 	return kv.TxnID{}

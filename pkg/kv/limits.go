@@ -32,15 +32,25 @@ const (
 
 // Defaults of the protocol's times (docs/protocol.md says what each is for).
 const (
-	MaxTxnAge          = 60 * time.Second
-	DefaultRetention   = 10 * time.Minute
-	DefaultRepeat      = 50 * time.Millisecond
-	DefaultMarkGrace   = 5 * time.Millisecond
-	DefaultLiveness    = time.Second
-	DefaultPhaseTime   = 2 * time.Millisecond
-	DefaultPhaseCount  = 64
-	DefaultIdleGrace   = time.Second
-	DefaultScanKeep    = time.Minute
+	MaxTxnAge         = 60 * time.Second
+	DefaultRetention  = 10 * time.Minute
+	DefaultRepeat     = 50 * time.Millisecond
+	DefaultMarkGrace  = 5 * time.Millisecond
+	DefaultLiveness   = time.Second
+	DefaultPhaseTime  = 2 * time.Millisecond
+	DefaultPhaseCount = 64
+	DefaultIdleGrace  = time.Second
+	DefaultScanKeep   = time.Minute
+	// DefaultLease is how long a reader is registered; its gateway counts a
+	// tenth less, for clocks whose rates differ.
+	DefaultLease = 2 * time.Second
+	// DefaultUnsealAfter is how long a reader waits for a decision before the
+	// last agent is asked to put it off.
+	DefaultUnsealAfter = 20 * time.Millisecond
+	// DefaultHoldBound is how long readers may hold an update before new ones
+	// are delayed in its favour, each by DefaultReaderDelay at most.
+	DefaultHoldBound   = 100 * time.Millisecond
+	DefaultReaderDelay = 20 * time.Millisecond
 	DefaultMaxWaiters  = 4096
 	DefaultMaxInFlight = 16384
 )

@@ -2,9 +2,9 @@
 // other. The types are generated from msg.proto, which has a paragraph for
 // each; docs/protocol.md tells how they play together.
 //
-//	gateway -> shard    Lock, Check, Release, Prepare, Park, Cancel, Enquire, ScanAt, PushReply, Mark
-//	shard -> gateway    LockReply, CheckReply, Answer, EnquireReply, ScanPage, Push, Mark, Announce
-//	shard -> shard      Vote, AskVote, Decide, DecideAck, Mark
+//	gateway -> shard    Lock, Check, Release, Prepare, Park, Cancel, Enquire, ScanAt, PushReply, Mark; Read, Renew, Leave
+//	shard -> gateway    LockReply, CheckReply, Answer, EnquireReply, ScanPage, Push, Mark, Announce; ReadReply, RenewReply
+//	shard -> shard      Vote, AskVote, Decide, DecideAck, Mark; Notice, Unseal, Unsealed
 //
 // Every message may be lost, delayed, duplicated and reordered.
 package msg
@@ -69,6 +69,28 @@ func (m *Envelope) lateBody() proto.Message {
 	case m.Announce != nil:
 		return m.Announce
 	}
+	return m.readersBody()
+}
+
+func (m *Envelope) readersBody() proto.Message {
+	switch {
+	case m.Read != nil:
+		return m.Read
+	case m.ReadReply != nil:
+		return m.ReadReply
+	case m.Notice != nil:
+		return m.Notice
+	case m.Leave != nil:
+		return m.Leave
+	case m.Renew != nil:
+		return m.Renew
+	case m.RenewReply != nil:
+		return m.RenewReply
+	case m.Unseal != nil:
+		return m.Unseal
+	case m.Unsealed != nil:
+		return m.Unsealed
+	}
 	return nil
 }
 
@@ -130,7 +152,7 @@ func (o *Op) Writes() bool {
 // Word is the reason in one word, for reports and metrics.
 func (r Reason) Word() string {
 	words := [...]string{"none", "wounded", "stale-grant", "stale-read", "incarnation", "tombstone", "refused", "fenced",
-		"cancelled", "too-old", "exhausted", "request"}
+		"cancelled", "too-old", "exhausted", "request", "lapsed"}
 	if int(r) < len(words) {
 		return words[r]
 	}

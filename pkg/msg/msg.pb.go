@@ -145,6 +145,8 @@ const (
 	ReasonExhausted Reason = 10
 	// ReasonRequest: the request itself failed (a condition, a type, a range).
 	ReasonRequest Reason = 11
+	// ReasonLapsed: a reader's registration lapsed before its end.
+	ReasonLapsed Reason = 12
 )
 
 var Reason_name = map[int32]string{
@@ -160,6 +162,7 @@ var Reason_name = map[int32]string{
 	9:  "ReasonTooOld",
 	10: "ReasonExhausted",
 	11: "ReasonRequest",
+	12: "ReasonLapsed",
 }
 
 var Reason_value = map[string]int32{
@@ -175,6 +178,7 @@ var Reason_value = map[string]int32{
 	"ReasonTooOld":      9,
 	"ReasonExhausted":   10,
 	"ReasonRequest":     11,
+	"ReasonLapsed":      12,
 }
 
 func (x Reason) String() string {
@@ -814,6 +818,9 @@ type Park struct {
 	Participants []github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,3,rep,packed,name=participants,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"participants,omitempty"`
 	Piece        Piece                                           `protobuf:"bytes,4,opt,name=piece,proto3" json:"piece"`
 	NoWait       bool                                            `protobuf:"varint,5,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
+	// snapshot: it is a read-only transaction on this shard alone, which takes
+	// no locks and is registered nowhere but for the time that it waits.
+	Snapshot bool `protobuf:"varint,6,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 }
 
 func (m *Park) Reset()         { *m = Park{} }
@@ -1490,6 +1497,397 @@ func (m *ScanPage) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ScanPage proto.InternalMessageInfo
 
+// Reading names one execution of a Read: no two ever have the same.
+type Reading struct {
+	Shard       github_com_linchpindb_linchpin_pkg_kv.ShardID     `protobuf:"varint,1,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
+	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,2,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
+	Number      uint64                                            `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+}
+
+func (m *Reading) Reset()         { *m = Reading{} }
+func (m *Reading) String() string { return proto.CompactTextString(m) }
+func (*Reading) ProtoMessage()    {}
+func (*Reading) Descriptor() ([]byte, []int) {
+	return fileDescriptor_b616b80e257c16eb, []int{30}
+}
+func (m *Reading) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Reading) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Reading.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Reading) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Reading.Merge(m, src)
+}
+func (m *Reading) XXX_Size() int {
+	return m.Size()
+}
+func (m *Reading) XXX_DiscardUnknown() {
+	xxx_messageInfo_Reading.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Reading proto.InternalMessageInfo
+
+// Read asks a shard for the newest visible values, for a read-only
+// transaction. It takes no lock and is never refused because of others. It is
+// repeated until answered; number tells the requests of a reader apart.
+type Read struct {
+	// reader is a new name for every attempt.
+	Reader  github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
+	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
+	Number  uint32                                       `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	Ops     []Op                                         `protobuf:"bytes,4,rep,name=ops,proto3" json:"ops"`
+	// lease_nanos registers the reader, from when the shard receives this, or
+	// renews it. 0 is no registration, but for the time that the read takes.
+	LeaseNanos int64 `protobuf:"varint,5,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
+	// notify: the shard last is told when the values have been read.
+	Notify bool                                          `protobuf:"varint,6,opt,name=notify,proto3" json:"notify,omitempty"`
+	Last   github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,7,opt,name=last,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"last,omitempty"`
+	// await are the shards whose notices must be here before anything is read.
+	Await []github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,8,rep,packed,name=await,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"await,omitempty"`
+	// keep_nanos reads nothing but fixes the shard's index, and spares what is
+	// visible at it from garbage collection for so long.
+	KeepNanos int64 `protobuf:"varint,9,opt,name=keep_nanos,json=keepNanos,proto3" json:"keep_nanos,omitempty"`
+}
+
+func (m *Read) Reset()         { *m = Read{} }
+func (m *Read) String() string { return proto.CompactTextString(m) }
+func (*Read) ProtoMessage()    {}
+func (*Read) Descriptor() ([]byte, []int) {
+	return fileDescriptor_b616b80e257c16eb, []int{31}
+}
+func (m *Read) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Read) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Read.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Read) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Read.Merge(m, src)
+}
+func (m *Read) XXX_Size() int {
+	return m.Size()
+}
+func (m *Read) XXX_DiscardUnknown() {
+	xxx_messageInfo_Read.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Read proto.InternalMessageInfo
+
+// ReadReply answers Read.
+type ReadReply struct {
+	Reader  github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
+	Number  uint32                                       `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Reading Reading                                      `protobuf:"bytes,3,opt,name=reading,proto3" json:"reading"`
+	Results []Result                                     `protobuf:"bytes,4,rep,name=results,proto3" json:"results"`
+	Failure *Failure                                     `protobuf:"bytes,5,opt,name=failure,proto3" json:"failure,omitempty"`
+	Receipt Receipt                                      `protobuf:"bytes,6,opt,name=receipt,proto3" json:"receipt"`
+	// relied are the readings whose notices were awaited.
+	Relied []Reading `protobuf:"bytes,7,rep,name=relied,proto3" json:"relied"`
+	// index is the shard's when it read.
+	Index github_com_linchpindb_linchpin_pkg_kv.Index `protobuf:"varint,8,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
+	// parked: updates of several shards wait here to be decided, which a
+	// registration would hold back.
+	Parked bool `protobuf:"varint,9,opt,name=parked,proto3" json:"parked,omitempty"`
+}
+
+func (m *ReadReply) Reset()         { *m = ReadReply{} }
+func (m *ReadReply) String() string { return proto.CompactTextString(m) }
+func (*ReadReply) ProtoMessage()    {}
+func (*ReadReply) Descriptor() ([]byte, []int) {
+	return fileDescriptor_b616b80e257c16eb, []int{32}
+}
+func (m *ReadReply) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ReadReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ReadReply.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ReadReply) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ReadReply.Merge(m, src)
+}
+func (m *ReadReply) XXX_Size() int {
+	return m.Size()
+}
+func (m *ReadReply) XXX_DiscardUnknown() {
+	xxx_messageInfo_ReadReply.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ReadReply proto.InternalMessageInfo
+
+// Notice tells the shard that a reader reads last that another one has read.
+type Notice struct {
+	Reader  github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
+	Reading Reading                                      `protobuf:"bytes,2,opt,name=reading,proto3" json:"reading"`
+}
+
+func (m *Notice) Reset()         { *m = Notice{} }
+func (m *Notice) String() string { return proto.CompactTextString(m) }
+func (*Notice) ProtoMessage()    {}
+func (*Notice) Descriptor() ([]byte, []int) {
+	return fileDescriptor_b616b80e257c16eb, []int{33}
+}
+func (m *Notice) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Notice) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Notice.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Notice) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Notice.Merge(m, src)
+}
+func (m *Notice) XXX_Size() int {
+	return m.Size()
+}
+func (m *Notice) XXX_DiscardUnknown() {
+	xxx_messageInfo_Notice.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Notice proto.InternalMessageInfo
+
+// Leave ends a reader's registrations on a shard.
+type Leave struct {
+	Reader github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
+}
+
+func (m *Leave) Reset()         { *m = Leave{} }
+func (m *Leave) String() string { return proto.CompactTextString(m) }
+func (*Leave) ProtoMessage()    {}
+func (*Leave) Descriptor() ([]byte, []int) {
+	return fileDescriptor_b616b80e257c16eb, []int{34}
+}
+func (m *Leave) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Leave) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Leave.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Leave) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Leave.Merge(m, src)
+}
+func (m *Leave) XXX_Size() int {
+	return m.Size()
+}
+func (m *Leave) XXX_DiscardUnknown() {
+	xxx_messageInfo_Leave.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Leave proto.InternalMessageInfo
+
+// Renew prolongs a registration.
+type Renew struct {
+	Reader  github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
+	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
+	Number  uint32                                       `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	// incarnation is the shard's when the reader registered; in another one it
+	// is not registered.
+	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,4,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
+	LeaseNanos  int64                                             `protobuf:"varint,5,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
+}
+
+func (m *Renew) Reset()         { *m = Renew{} }
+func (m *Renew) String() string { return proto.CompactTextString(m) }
+func (*Renew) ProtoMessage()    {}
+func (*Renew) Descriptor() ([]byte, []int) {
+	return fileDescriptor_b616b80e257c16eb, []int{35}
+}
+func (m *Renew) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Renew) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Renew.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Renew) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Renew.Merge(m, src)
+}
+func (m *Renew) XXX_Size() int {
+	return m.Size()
+}
+func (m *Renew) XXX_DiscardUnknown() {
+	xxx_messageInfo_Renew.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Renew proto.InternalMessageInfo
+
+// RenewReply answers Renew.
+type RenewReply struct {
+	Reader github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
+	Number uint32                                        `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Shard  github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,3,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
+	Ok     bool                                          `protobuf:"varint,4,opt,name=ok,proto3" json:"ok,omitempty"`
+}
+
+func (m *RenewReply) Reset()         { *m = RenewReply{} }
+func (m *RenewReply) String() string { return proto.CompactTextString(m) }
+func (*RenewReply) ProtoMessage()    {}
+func (*RenewReply) Descriptor() ([]byte, []int) {
+	return fileDescriptor_b616b80e257c16eb, []int{36}
+}
+func (m *RenewReply) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *RenewReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_RenewReply.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *RenewReply) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_RenewReply.Merge(m, src)
+}
+func (m *RenewReply) XXX_Size() int {
+	return m.Size()
+}
+func (m *RenewReply) XXX_DiscardUnknown() {
+	xxx_messageInfo_RenewReply.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_RenewReply proto.InternalMessageInfo
+
+// Unseal asks a last agent to drop a participant's epochs up to this one,
+// because a reader has waited long for the decision.
+type Unseal struct {
+	Txn     github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
+	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID  `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
+	Shard   github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,3,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
+	// last_incarnation is the last agent's, as the Prepare named it.
+	LastIncarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,4,opt,name=last_incarnation,json=lastIncarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"last_incarnation,omitempty"`
+	Epoch           github_com_linchpindb_linchpin_pkg_kv.Epoch       `protobuf:"bytes,5,opt,name=epoch,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Epoch" json:"epoch"`
+}
+
+func (m *Unseal) Reset()         { *m = Unseal{} }
+func (m *Unseal) String() string { return proto.CompactTextString(m) }
+func (*Unseal) ProtoMessage()    {}
+func (*Unseal) Descriptor() ([]byte, []int) {
+	return fileDescriptor_b616b80e257c16eb, []int{37}
+}
+func (m *Unseal) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Unseal) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Unseal.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Unseal) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Unseal.Merge(m, src)
+}
+func (m *Unseal) XXX_Size() int {
+	return m.Size()
+}
+func (m *Unseal) XXX_DiscardUnknown() {
+	xxx_messageInfo_Unseal.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Unseal proto.InternalMessageInfo
+
+// Unsealed answers Unseal when the transaction is undecided: no epoch up to
+// this one will ever count. Otherwise Decide is the answer.
+type Unsealed struct {
+	Txn   github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
+	Epoch github_com_linchpindb_linchpin_pkg_kv.Epoch  `protobuf:"bytes,2,opt,name=epoch,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Epoch" json:"epoch"`
+}
+
+func (m *Unsealed) Reset()         { *m = Unsealed{} }
+func (m *Unsealed) String() string { return proto.CompactTextString(m) }
+func (*Unsealed) ProtoMessage()    {}
+func (*Unsealed) Descriptor() ([]byte, []int) {
+	return fileDescriptor_b616b80e257c16eb, []int{38}
+}
+func (m *Unsealed) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Unsealed) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Unsealed.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Unsealed) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Unsealed.Merge(m, src)
+}
+func (m *Unsealed) XXX_Size() int {
+	return m.Size()
+}
+func (m *Unsealed) XXX_DiscardUnknown() {
+	xxx_messageInfo_Unsealed.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Unsealed proto.InternalMessageInfo
+
 // Envelope carries one message: exactly one of the pointers is set.
 type Envelope struct {
 	// from is the node that sent it; the transport fills it in.
@@ -1519,12 +1917,20 @@ type Envelope struct {
 	ScanAt       *ScanAt                                       `protobuf:"bytes,28,opt,name=scan_at,json=scanAt,proto3" json:"scan_at,omitempty"`
 	ScanPage     *ScanPage                                     `protobuf:"bytes,29,opt,name=scan_page,json=scanPage,proto3" json:"scan_page,omitempty"`
 	Announce     *Announce                                     `protobuf:"bytes,30,opt,name=announce,proto3" json:"announce,omitempty"`
+	Read         *Read                                         `protobuf:"bytes,31,opt,name=read,proto3" json:"read,omitempty"`
+	ReadReply    *ReadReply                                    `protobuf:"bytes,32,opt,name=read_reply,json=readReply,proto3" json:"read_reply,omitempty"`
+	Notice       *Notice                                       `protobuf:"bytes,33,opt,name=notice,proto3" json:"notice,omitempty"`
+	Leave        *Leave                                        `protobuf:"bytes,34,opt,name=leave,proto3" json:"leave,omitempty"`
+	Renew        *Renew                                        `protobuf:"bytes,35,opt,name=renew,proto3" json:"renew,omitempty"`
+	RenewReply   *RenewReply                                   `protobuf:"bytes,36,opt,name=renew_reply,json=renewReply,proto3" json:"renew_reply,omitempty"`
+	Unseal       *Unseal                                       `protobuf:"bytes,37,opt,name=unseal,proto3" json:"unseal,omitempty"`
+	Unsealed     *Unsealed                                     `protobuf:"bytes,38,opt,name=unsealed,proto3" json:"unsealed,omitempty"`
 }
 
 func (m *Envelope) Reset()      { *m = Envelope{} }
 func (*Envelope) ProtoMessage() {}
 func (*Envelope) Descriptor() ([]byte, []int) {
-	return fileDescriptor_b616b80e257c16eb, []int{30}
+	return fileDescriptor_b616b80e257c16eb, []int{39}
 }
 func (m *Envelope) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1587,158 +1993,192 @@ func init() {
 	proto.RegisterType((*Announce)(nil), "linchpin.msg.Announce")
 	proto.RegisterType((*ScanAt)(nil), "linchpin.msg.ScanAt")
 	proto.RegisterType((*ScanPage)(nil), "linchpin.msg.ScanPage")
+	proto.RegisterType((*Reading)(nil), "linchpin.msg.Reading")
+	proto.RegisterType((*Read)(nil), "linchpin.msg.Read")
+	proto.RegisterType((*ReadReply)(nil), "linchpin.msg.ReadReply")
+	proto.RegisterType((*Notice)(nil), "linchpin.msg.Notice")
+	proto.RegisterType((*Leave)(nil), "linchpin.msg.Leave")
+	proto.RegisterType((*Renew)(nil), "linchpin.msg.Renew")
+	proto.RegisterType((*RenewReply)(nil), "linchpin.msg.RenewReply")
+	proto.RegisterType((*Unseal)(nil), "linchpin.msg.Unseal")
+	proto.RegisterType((*Unsealed)(nil), "linchpin.msg.Unsealed")
 	proto.RegisterType((*Envelope)(nil), "linchpin.msg.Envelope")
 }
 
 func init() { proto.RegisterFile("pkg/msg/msg.proto", fileDescriptor_b616b80e257c16eb) }
 
 var fileDescriptor_b616b80e257c16eb = []byte{
-	// 2310 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xe4, 0x5a, 0xcf, 0x6f, 0x1c, 0x49,
-	0xf5, 0x77, 0xf7, 0xf4, 0xaf, 0x79, 0x1e, 0x27, 0x9d, 0x8a, 0x93, 0xf4, 0xe6, 0xbb, 0x71, 0xbc,
-	0x7d, 0x58, 0xf9, 0x1b, 0xbc, 0xf6, 0x26, 0xd9, 0x20, 0xc1, 0x05, 0xd9, 0xb1, 0x13, 0x02, 0xd9,
-	0xd8, 0x54, 0xb2, 0x89, 0x84, 0x90, 0x86, 0x76, 0x77, 0x79, 0xa6, 0x35, 0x3d, 0x5d, 0x9d, 0xee,
-	0x9e, 0xc4, 0xb9, 0xc3, 0x01, 0x09, 0x89, 0x95, 0x00, 0x81, 0x10, 0x07, 0xfe, 0x00, 0x04, 0x7f,
-	0x00, 0x57, 0x40, 0x11, 0xd2, 0x4a, 0x39, 0x22, 0x0e, 0x11, 0x9b, 0x9c, 0x10, 0x57, 0xe0, 0x90,
-	0x13, 0xaa, 0x1f, 0x3d, 0xdd, 0x33, 0x6e, 0x89, 0x71, 0xb6, 0x23, 0x39, 0xda, 0x83, 0xe5, 0xaa,
-	0xd7, 0xef, 0x55, 0xbd, 0xfa, 0xd4, 0x7b, 0xaf, 0xde, 0xab, 0x1a, 0x38, 0x95, 0x0c, 0x7a, 0xeb,
-	0xc3, 0x8c, 0xff, 0xad, 0x25, 0x29, 0xcd, 0x29, 0xea, 0x44, 0x61, 0xec, 0xf7, 0x93, 0x30, 0x5e,
-	0x1b, 0x66, 0xbd, 0xf3, 0x8b, 0x3d, 0xda, 0xa3, 0xfc, 0xc3, 0x3a, 0x6b, 0x09, 0x1e, 0xf7, 0x5f,
-	0x2a, 0xa8, 0x3b, 0x09, 0x5a, 0x01, 0x6d, 0x10, 0xc6, 0x81, 0xa3, 0x2c, 0x2b, 0x2b, 0x27, 0xae,
-	0x2c, 0xae, 0x55, 0x25, 0xd7, 0x76, 0x92, 0x6f, 0x87, 0x71, 0x80, 0x39, 0x07, 0xb2, 0xa1, 0x95,
-	0x91, 0x87, 0x8e, 0xba, 0xac, 0xac, 0x2c, 0x60, 0xd6, 0x64, 0x94, 0x01, 0x79, 0xe2, 0xb4, 0x96,
-	0x95, 0x95, 0x0e, 0x66, 0x4d, 0x46, 0x21, 0x71, 0xe0, 0x68, 0x82, 0x42, 0xe2, 0x00, 0x2d, 0x82,
-	0xfe, 0xc8, 0x8b, 0x46, 0xc4, 0xd1, 0x39, 0x4d, 0x74, 0x18, 0x35, 0x20, 0x51, 0xee, 0x39, 0xc6,
-	0xb2, 0xb2, 0x82, 0xb0, 0xe8, 0x30, 0x6a, 0x14, 0x0e, 0xc3, 0xdc, 0x31, 0xf9, 0x1c, 0xa2, 0x83,
-	0x56, 0xc1, 0x20, 0x07, 0x09, 0xf1, 0x73, 0xc7, 0xaa, 0xd3, 0x71, 0x9b, 0x7f, 0xc3, 0x92, 0x07,
-	0xbd, 0x07, 0x1d, 0xd1, 0xea, 0x8a, 0x69, 0xdb, 0x7c, 0xda, 0x79, 0x41, 0xbb, 0xcf, 0x27, 0xff,
-	0x1e, 0x9c, 0x28, 0x58, 0x48, 0x9a, 0x85, 0x34, 0x76, 0x80, 0x31, 0x6d, 0x5e, 0x7b, 0xfa, 0xfc,
-	0xe2, 0xdc, 0xdf, 0x9e, 0x5f, 0xfc, 0xa0, 0x17, 0xe6, 0xfd, 0xd1, 0xde, 0x9a, 0x4f, 0x87, 0xeb,
-	0xc5, 0x54, 0xc1, 0xde, 0xb8, 0xb9, 0xce, 0xf0, 0x1e, 0x3c, 0x5a, 0xbb, 0x2f, 0x84, 0xf1, 0x82,
-	0x1c, 0x5b, 0x74, 0xd1, 0x05, 0x80, 0x7d, 0x9a, 0x76, 0x47, 0x49, 0xe0, 0xe5, 0xc4, 0x99, 0x5f,
-	0x56, 0x56, 0x2c, 0xdc, 0xde, 0xa7, 0xe9, 0x27, 0x9c, 0xe0, 0xfe, 0x54, 0x01, 0x6d, 0xd7, 0x0b,
-	0xd3, 0x02, 0x3c, 0xa5, 0x04, 0x6f, 0x0c, 0x95, 0x5a, 0x85, 0x0a, 0x81, 0x96, 0x3f, 0x49, 0x08,
-	0x47, 0x79, 0x01, 0xf3, 0x36, 0xda, 0x01, 0xb3, 0x50, 0x5d, 0xfb, 0x22, 0xaa, 0x17, 0xa3, 0xb8,
-	0x3f, 0x52, 0xc1, 0xc0, 0x24, 0x1b, 0x45, 0x79, 0xb1, 0xcd, 0x4a, 0xb9, 0xcd, 0x8b, 0xa0, 0xef,
-	0xd3, 0x51, 0x1c, 0x70, 0xbd, 0x2c, 0x2c, 0x3a, 0xb5, 0x7a, 0x8d, 0x57, 0xa0, 0x55, 0x57, 0x50,
-	0xd1, 0x56, 0x6f, 0x42, 0x5b, 0xb4, 0x06, 0x7a, 0xe2, 0x85, 0x69, 0xe6, 0x18, 0xcb, 0xad, 0x95,
-	0xf9, 0x2b, 0x68, 0xd2, 0x20, 0x18, 0xba, 0x9b, 0x1a, 0x9b, 0x02, 0x0b, 0x36, 0x74, 0x16, 0x8c,
-	0x94, 0x64, 0xa3, 0x21, 0xe1, 0x86, 0xd5, 0xc1, 0xb2, 0xc7, 0xd4, 0xf5, 0xe9, 0x28, 0x16, 0x86,
-	0xa5, 0x61, 0xd1, 0x71, 0xff, 0xa2, 0x80, 0x79, 0xc3, 0x0b, 0xa3, 0x51, 0x4a, 0x98, 0xed, 0xa5,
-	0xc4, 0xcb, 0x68, 0x5c, 0xef, 0x1f, 0x98, 0x7f, 0xc3, 0x92, 0x87, 0x41, 0xc2, 0x7d, 0x49, 0xb8,
-	0xc8, 0x84, 0xd7, 0xb4, 0x4a, 0x38, 0xcf, 0x81, 0xd9, 0xf7, 0xb2, 0x2e, 0xa3, 0x6a, 0x1c, 0x50,
-	0xa3, 0xef, 0x65, 0x77, 0x4b, 0x77, 0xd2, 0x4b, 0x8b, 0x60, 0x18, 0x93, 0x83, 0x9c, 0x7b, 0x49,
-	0x1b, 0xf3, 0x36, 0x5a, 0x05, 0xd3, 0x1f, 0xa5, 0x29, 0x89, 0x85, 0x9b, 0xd4, 0x2e, 0x1f, 0x17,
-	0x2c, 0xee, 0x8f, 0x15, 0x30, 0x31, 0xf1, 0x49, 0x98, 0x70, 0xd7, 0x78, 0xec, 0x85, 0x39, 0x09,
-	0xba, 0xb1, 0x17, 0xd3, 0x8c, 0x2f, 0xa9, 0x85, 0xe7, 0x05, 0xed, 0x0e, 0x23, 0x15, 0x2a, 0xa8,
-	0xa5, 0x0a, 0xb7, 0xc1, 0xe8, 0xd3, 0x28, 0x20, 0xa9, 0x70, 0xf3, 0xcd, 0x8f, 0xe4, 0xde, 0xad,
-	0xce, 0xb6, 0x77, 0xf7, 0x0e, 0x62, 0x4c, 0xf6, 0xb1, 0x1c, 0xc3, 0x7d, 0x04, 0xfa, 0xcd, 0xd4,
-	0x8b, 0x73, 0x06, 0x7d, 0x96, 0x7b, 0x69, 0x2e, 0xed, 0x5f, 0x74, 0x8a, 0xf0, 0xa1, 0x96, 0xe1,
-	0xe3, 0x1d, 0xb0, 0xc2, 0xac, 0x9b, 0x7a, 0x71, 0x4f, 0x58, 0x9a, 0x85, 0xcd, 0x30, 0xc3, 0xac,
-	0xcb, 0xc0, 0x19, 0xd2, 0x40, 0xd8, 0xda, 0x02, 0xe6, 0x6d, 0xb6, 0xd3, 0xf1, 0x68, 0xb8, 0x47,
-	0x52, 0x8e, 0xa2, 0x86, 0x65, 0xcf, 0x0d, 0x41, 0xbb, 0x4b, 0x48, 0x5c, 0xe3, 0x74, 0x15, 0xe3,
-	0x54, 0x1b, 0x71, 0xa5, 0x7f, 0x2a, 0xa0, 0xef, 0x86, 0xc4, 0x27, 0x68, 0x05, 0x5a, 0x34, 0x61,
-	0x30, 0x33, 0x23, 0xb5, 0xa7, 0x23, 0xab, 0x34, 0x51, 0xc6, 0x82, 0x1e, 0xc0, 0x7c, 0x18, 0xfb,
-	0x5e, 0x1a, 0x7b, 0x79, 0xa1, 0x88, 0xb6, 0x79, 0xed, 0xd5, 0xf3, 0x8b, 0x97, 0x67, 0x53, 0xe2,
-	0x56, 0x29, 0x8c, 0xab, 0x23, 0xa1, 0xcb, 0x60, 0xf4, 0x18, 0xde, 0x99, 0xd3, 0xe2, 0x5a, 0x9c,
-	0x9e, 0xd4, 0x82, 0xef, 0x85, 0x54, 0x44, 0x32, 0xa2, 0x55, 0xd0, 0x32, 0x42, 0x58, 0x60, 0xa9,
-	0xf1, 0x2d, 0x06, 0xa2, 0xe4, 0xe7, 0x5c, 0xee, 0xcf, 0x55, 0xd0, 0x6e, 0x53, 0x7f, 0x80, 0x6e,
-	0x40, 0x2b, 0x3f, 0x10, 0x6e, 0xf2, 0xba, 0x46, 0xc2, 0x06, 0x40, 0xdf, 0x02, 0xb3, 0xe7, 0xe5,
-	0xe4, 0xb1, 0x27, 0xac, 0x70, 0x61, 0xf3, 0xc3, 0x57, 0x33, 0x8f, 0x73, 0x87, 0x06, 0xe4, 0xd6,
-	0x16, 0x2e, 0x06, 0xa8, 0x58, 0x83, 0x70, 0x3f, 0xd9, 0x2b, 0x36, 0x46, 0xfb, 0xdf, 0x1b, 0x73,
-	0x0e, 0xcc, 0x98, 0x76, 0x99, 0x87, 0x70, 0x83, 0xb2, 0xb0, 0x11, 0xd3, 0x07, 0x5e, 0x98, 0xa3,
-	0x25, 0x00, 0x9a, 0xe4, 0xe1, 0x30, 0xcc, 0xf2, 0xd0, 0xe7, 0xfe, 0x69, 0xe1, 0x0a, 0xc5, 0x7d,
-	0xde, 0x82, 0x36, 0xc3, 0x05, 0x93, 0x24, 0x7a, 0xd2, 0x18, 0x38, 0xe5, 0x82, 0xd4, 0x89, 0x05,
-	0xdd, 0x04, 0x3d, 0xeb, 0x7b, 0x69, 0x20, 0xd6, 0xb9, 0x79, 0xf9, 0xd5, 0xcc, 0xe6, 0x7b, 0x97,
-	0x89, 0xdd, 0xda, 0xc2, 0x42, 0x7e, 0xda, 0x10, 0xb5, 0xc6, 0x0c, 0xf1, 0x23, 0x30, 0x53, 0x7e,
-	0xbe, 0x64, 0x8e, 0xce, 0x61, 0x3f, 0x14, 0x49, 0xd9, 0x47, 0x09, 0x7d, 0xc1, 0x5a, 0x31, 0x5f,
-	0x63, 0x56, 0xf3, 0x5d, 0x07, 0x73, 0x5f, 0x04, 0x6f, 0x19, 0x1e, 0xcf, 0x4c, 0xca, 0xc8, 0xc8,
-	0x8e, 0x0b, 0x2e, 0x74, 0x8d, 0x69, 0xc6, 0x03, 0x24, 0x3f, 0x06, 0x0e, 0x09, 0xc8, 0xe8, 0x59,
-	0xaa, 0xc6, 0xbb, 0xee, 0x9f, 0x55, 0xd0, 0xaf, 0xf7, 0xc9, 0x31, 0xb5, 0xfc, 0xa9, 0x7d, 0x6c,
-	0xbd, 0x81, 0x80, 0xa2, 0xcd, 0xba, 0x23, 0x17, 0x00, 0x06, 0x84, 0x24, 0xf2, 0xd0, 0xd1, 0xf9,
-	0xa1, 0xd3, 0x66, 0x14, 0x7e, 0xe4, 0xb8, 0x9f, 0xa9, 0x00, 0x1c, 0xc8, 0x66, 0x5d, 0x65, 0xec,
-	0x12, 0x6a, 0xb3, 0x2e, 0xd1, 0x1c, 0x94, 0x27, 0x40, 0xa5, 0x03, 0x99, 0x02, 0xa8, 0x74, 0x80,
-	0xb6, 0x41, 0x0f, 0xe3, 0x80, 0x1c, 0x88, 0xa3, 0x6b, 0x73, 0xfd, 0xd5, 0xf3, 0x8b, 0x5f, 0x99,
-	0x75, 0x8a, 0x80, 0x1c, 0x60, 0x21, 0xed, 0x7e, 0x87, 0x1d, 0xf8, 0x11, 0xf1, 0x32, 0xd2, 0x14,
-	0x96, 0xee, 0xa7, 0x2d, 0x30, 0x77, 0x53, 0x92, 0x78, 0x29, 0x39, 0x96, 0xd6, 0xbe, 0x0d, 0x5a,
-	0xe4, 0x65, 0xf9, 0xeb, 0x47, 0x3f, 0x2e, 0x8e, 0xbe, 0x0f, 0x36, 0xfb, 0xdf, 0x6d, 0x2c, 0x02,
-	0x9e, 0x64, 0xc3, 0x55, 0x08, 0x68, 0x1d, 0xf4, 0x84, 0xa5, 0x06, 0x7c, 0x8b, 0x0f, 0x39, 0x0f,
-	0xcf, 0x1a, 0xc6, 0x99, 0x2b, 0x4f, 0x21, 0x2a, 0xe7, 0x8f, 0x51, 0x3d, 0x7f, 0xdc, 0x3f, 0xa8,
-	0xac, 0x8c, 0x48, 0x8f, 0x67, 0xf4, 0xf9, 0x04, 0x3a, 0x89, 0x97, 0xe6, 0xa1, 0x1f, 0x26, 0xe3,
-	0xdc, 0xe3, 0xb5, 0xf6, 0x65, 0x62, 0x98, 0x12, 0x3d, 0xed, 0xe8, 0xe8, 0x4d, 0x9c, 0xde, 0xee,
-	0x67, 0x3a, 0x68, 0xf7, 0x69, 0x7e, 0x3c, 0xad, 0xb9, 0xb1, 0xc3, 0xfc, 0xcd, 0xdb, 0xb3, 0x0d,
-	0xad, 0x27, 0x24, 0x93, 0xe0, 0xb2, 0x26, 0xcb, 0x50, 0x32, 0xe2, 0x45, 0x24, 0x28, 0xec, 0x55,
-	0xf4, 0xd0, 0x2d, 0xd0, 0x49, 0x42, 0xfd, 0xbe, 0xa8, 0xc0, 0x36, 0xaf, 0x4a, 0xa8, 0x67, 0x0c,
-	0x70, 0xdb, 0x4c, 0x14, 0x8b, 0x11, 0xaa, 0xa9, 0x84, 0x35, 0x7b, 0x2a, 0x51, 0xc9, 0x0b, 0xda,
-	0x47, 0xcd, 0x0b, 0x60, 0xf6, 0xbc, 0x00, 0x9d, 0x07, 0x2b, 0x25, 0x09, 0xf1, 0x72, 0x12, 0xc8,
-	0xe2, 0x7f, 0xdc, 0x9f, 0x3e, 0x4a, 0x3a, 0x4d, 0x1d, 0x25, 0x2c, 0x19, 0x31, 0x37, 0xb2, 0x41,
-	0xa3, 0x26, 0x5d, 0x04, 0x55, 0xb5, 0xf9, 0xa0, 0xda, 0x6a, 0xd4, 0x08, 0x2b, 0xbe, 0xa7, 0x7d,
-	0x41, 0xdf, 0x73, 0x7f, 0xaf, 0x80, 0xb1, 0x45, 0xfc, 0x30, 0x38, 0x76, 0x38, 0x9e, 0x05, 0xc3,
-	0xa7, 0xc3, 0x61, 0x98, 0xcb, 0x32, 0x58, 0xf6, 0xdc, 0x5f, 0x2b, 0xd0, 0x16, 0x1a, 0x6f, 0x34,
-	0x98, 0x8b, 0x36, 0x95, 0x3d, 0xb9, 0x3f, 0xd4, 0xc0, 0xd8, 0x88, 0xb3, 0xc7, 0x24, 0xfd, 0x12,
-	0x65, 0x76, 0xef, 0x42, 0x5b, 0xec, 0x0e, 0x0b, 0x02, 0x22, 0xc1, 0x2b, 0x09, 0xaf, 0x59, 0x0a,
-	0x55, 0xe2, 0x97, 0x71, 0xd4, 0xf8, 0x65, 0x1e, 0x21, 0x7e, 0xbd, 0x07, 0x1d, 0x39, 0x65, 0x37,
-	0xa2, 0x99, 0xa8, 0x89, 0x2c, 0x3c, 0x2f, 0x69, 0xb7, 0x69, 0x96, 0xa3, 0x2b, 0xf2, 0x86, 0xa0,
-	0xcd, 0xb5, 0x77, 0x26, 0x87, 0x2d, 0x40, 0x21, 0xc1, 0xc4, 0x3d, 0xc1, 0xef, 0x14, 0x80, 0xf2,
-	0x53, 0xb9, 0x87, 0x4a, 0xb3, 0x7b, 0xd8, 0xd8, 0xcd, 0x89, 0xfb, 0x33, 0x05, 0xb4, 0x8f, 0x9b,
-	0x4c, 0xb0, 0xb6, 0x40, 0xdd, 0x93, 0x37, 0x6b, 0xaf, 0x39, 0x8c, 0xba, 0xf7, 0xc4, 0xfd, 0xb7,
-	0x02, 0xc6, 0x75, 0x2f, 0xf6, 0x49, 0xf4, 0xa5, 0xaa, 0x3b, 0xdd, 0x5f, 0x28, 0xa0, 0xed, 0x8e,
-	0xb2, 0xfe, 0xf1, 0x8b, 0x70, 0x21, 0xb4, 0x99, 0x62, 0xcd, 0x56, 0xaf, 0x8b, 0xa0, 0x0f, 0x62,
-	0xfa, 0x38, 0x2e, 0xae, 0xdc, 0x79, 0xc7, 0xfd, 0x95, 0x02, 0xe6, 0x76, 0xfc, 0x70, 0x14, 0xa6,
-	0x04, 0x5d, 0x07, 0x35, 0x0c, 0xe4, 0x44, 0x47, 0xcc, 0xa6, 0xee, 0x1d, 0xc4, 0xb7, 0xb6, 0xb0,
-	0x1a, 0x06, 0x4d, 0x6e, 0xbd, 0xfb, 0x47, 0x15, 0x3a, 0x52, 0x39, 0x81, 0x45, 0x23, 0x1a, 0x36,
-	0x16, 0xec, 0x27, 0x62, 0x72, 0x6b, 0x3a, 0x26, 0x9f, 0x05, 0x63, 0x9f, 0xc4, 0xfe, 0x38, 0x5c,
-	0xcb, 0x1e, 0xab, 0x20, 0x72, 0x4a, 0xbb, 0x34, 0x0a, 0x8a, 0x0a, 0x22, 0xa7, 0x74, 0x27, 0x9a,
-	0x08, 0xe2, 0xc6, 0xec, 0x41, 0x7c, 0x3a, 0xb8, 0x9a, 0x87, 0x82, 0xab, 0xfb, 0x5b, 0x05, 0xac,
-	0x8d, 0x38, 0xa6, 0xa3, 0xd8, 0x27, 0x6f, 0x41, 0x98, 0xfc, 0x53, 0x0b, 0x8c, 0xbb, 0xbe, 0x17,
-	0x6f, 0xe4, 0x6f, 0xd5, 0x0d, 0xf0, 0x1b, 0xbb, 0xe7, 0x6c, 0xe6, 0x12, 0xa7, 0x7c, 0x1e, 0x31,
-	0x6a, 0x9e, 0x47, 0xcc, 0x89, 0xd7, 0x55, 0xf1, 0x62, 0x6a, 0x55, 0x5f, 0x4c, 0x11, 0x68, 0x01,
-	0x8d, 0x45, 0xa1, 0x63, 0x61, 0xde, 0x9e, 0xba, 0x85, 0x83, 0xe9, 0x5b, 0xb8, 0x9f, 0xa8, 0x60,
-	0xb1, 0x7d, 0xdc, 0xf5, 0x7a, 0xe4, 0xed, 0xb9, 0xae, 0x1e, 0x3f, 0x04, 0x6a, 0x47, 0x7d, 0x08,
-	0xd4, 0x27, 0x1e, 0x02, 0x11, 0x68, 0x3d, 0x06, 0x98, 0xa8, 0x59, 0x79, 0xdb, 0xfd, 0x47, 0x1b,
-	0xac, 0xed, 0xf8, 0x11, 0x89, 0x68, 0x42, 0xd0, 0x16, 0x68, 0xfb, 0x29, 0x1d, 0x4a, 0x3f, 0x3c,
-	0xba, 0x41, 0x72, 0xe9, 0xe3, 0x79, 0x4b, 0xf0, 0x3e, 0x68, 0x11, 0xf5, 0x07, 0xb2, 0xc8, 0x9d,
-	0x82, 0x90, 0x3f, 0x61, 0xf0, 0xef, 0xe8, 0xab, 0x00, 0xec, 0x7f, 0x37, 0x65, 0xc1, 0x9d, 0x97,
-	0xb6, 0xf3, 0x57, 0xce, 0xd5, 0x70, 0xb3, 0xcf, 0xb8, 0x1d, 0x8d, 0xdf, 0x3e, 0xfe, 0x1f, 0x74,
-	0xbf, 0x4f, 0xfc, 0x01, 0x2f, 0x77, 0x0f, 0xdd, 0xda, 0x88, 0x9b, 0x5f, 0xc1, 0x81, 0xbe, 0x06,
-	0xf3, 0xbc, 0x21, 0xe7, 0x58, 0xe0, 0x02, 0x4e, 0x9d, 0x00, 0x9f, 0x04, 0xfc, 0xf2, 0xda, 0x78,
-	0x9d, 0xc5, 0x63, 0x7e, 0xeb, 0xe9, 0x9c, 0xa8, 0xcf, 0x76, 0xf9, 0x47, 0x5c, 0x70, 0x31, 0x81,
-	0x44, 0x5c, 0x69, 0x3a, 0x27, 0xeb, 0x04, 0xe4, 0x7d, 0x27, 0x2e, 0xb8, 0x18, 0x4e, 0x89, 0x97,
-	0x0e, 0x1c, 0xbb, 0xfe, 0xd1, 0x35, 0x1d, 0x60, 0xfe, 0x9d, 0xf1, 0x3d, 0xa2, 0x39, 0x71, 0x4e,
-	0xd5, 0xf1, 0xb1, 0x0a, 0x1d, 0xf3, 0xef, 0xe8, 0x43, 0xb0, 0xbc, 0x6c, 0xd0, 0xe5, 0xbc, 0xa8,
-	0x4e, 0x03, 0x59, 0xd0, 0x63, 0xd3, 0x93, 0x95, 0xfd, 0x2a, 0x18, 0x01, 0xaf, 0xf4, 0x9c, 0xd3,
-	0x9c, 0x7f, 0xea, 0xc8, 0x11, 0x55, 0x20, 0x96, 0x3c, 0x6c, 0xbf, 0x44, 0xab, 0xeb, 0xf9, 0x03,
-	0x67, 0xb1, 0x6e, 0xbf, 0xc6, 0x75, 0x23, 0x6e, 0x07, 0xe3, 0x12, 0x72, 0x15, 0x0c, 0x8f, 0x17,
-	0x6c, 0xce, 0x99, 0xba, 0x59, 0x44, 0x31, 0x87, 0x25, 0x0f, 0x5b, 0xed, 0x90, 0xa1, 0x72, 0xb6,
-	0x6e, 0xb5, 0x1f, 0x73, 0x54, 0xd8, 0x77, 0x36, 0xaa, 0xcf, 0xd3, 0x56, 0xe7, 0x5c, 0xdd, 0xa8,
-	0x22, 0xa5, 0xc5, 0x92, 0x87, 0x63, 0x3d, 0xca, 0xfa, 0x8e, 0x53, 0x8b, 0x35, 0xcb, 0xb6, 0xf8,
-	0x77, 0xb6, 0x46, 0xf6, 0x5f, 0xda, 0xcb, 0x3b, 0x75, 0x6b, 0x1c, 0xe7, 0x66, 0xb8, 0x9d, 0x8c,
-	0xd3, 0xb4, 0x75, 0x30, 0x89, 0x48, 0x55, 0x9c, 0xf3, 0x75, 0xd0, 0x17, 0x79, 0x4c, 0xc1, 0x85,
-	0xbe, 0x01, 0x0b, 0xb2, 0x29, 0xe7, 0xfa, 0x3f, 0x2e, 0x76, 0xbe, 0x5e, 0x8c, 0x4f, 0xd7, 0x21,
-	0xd5, 0x64, 0xe8, 0x03, 0x30, 0x33, 0xdf, 0x8b, 0xbb, 0x5e, 0xee, 0xbc, 0x5b, 0x07, 0x80, 0x38,
-	0x43, 0xb1, 0x91, 0x89, 0xb3, 0xf4, 0x2a, 0xb4, 0x39, 0x7b, 0xe2, 0xf5, 0x88, 0x73, 0x81, 0x0b,
-	0x9c, 0x3d, 0x2c, 0xc0, 0x82, 0x35, 0xb6, 0xb2, 0x22, 0x6c, 0x5f, 0x01, 0xcb, 0x93, 0x99, 0x83,
-	0xb3, 0x54, 0x27, 0x53, 0xe4, 0x15, 0x78, 0xcc, 0xf7, 0x75, 0xed, 0x97, 0xbf, 0xb9, 0x38, 0x77,
-	0xe9, 0x07, 0x0a, 0x18, 0xe2, 0xb7, 0x3e, 0xa8, 0x0d, 0xfa, 0x4e, 0x72, 0x93, 0xe4, 0xf6, 0x9c,
-	0x68, 0xee, 0x8e, 0x72, 0x5b, 0x41, 0x1d, 0xb0, 0x76, 0x92, 0x2d, 0x12, 0x91, 0x9c, 0xd8, 0x2a,
-	0x5a, 0x80, 0xf6, 0x4e, 0x82, 0x09, 0x5f, 0x9e, 0xdd, 0x12, 0x7c, 0x1b, 0x41, 0x60, 0x6b, 0x82,
-	0x6f, 0x23, 0x08, 0xd8, 0x00, 0x3a, 0x02, 0x36, 0x2a, 0x53, 0xd4, 0x36, 0xd0, 0x29, 0x58, 0x28,
-	0x46, 0xe0, 0xcf, 0xf7, 0xb6, 0x89, 0x4e, 0xc2, 0xfc, 0x4e, 0xc2, 0x63, 0x06, 0x27, 0x58, 0x97,
-	0x7c, 0x30, 0xc4, 0xaf, 0x79, 0x18, 0xb7, 0x68, 0xdd, 0xa1, 0x79, 0x3f, 0x8c, 0x7b, 0xf6, 0x1c,
-	0xb2, 0xa1, 0x23, 0x48, 0xdb, 0x07, 0x61, 0x96, 0x67, 0xb6, 0x52, 0x52, 0x36, 0xf6, 0x32, 0x12,
-	0xe7, 0xb6, 0xca, 0x46, 0xdc, 0x2e, 0x7f, 0xe8, 0x63, 0xb7, 0xca, 0x71, 0xe4, 0x33, 0xbd, 0xad,
-	0x5d, 0xfa, 0x8f, 0x02, 0x86, 0xf8, 0xdd, 0x06, 0x3a, 0x01, 0x20, 0x5a, 0x77, 0x68, 0x4c, 0xec,
-	0x39, 0xc6, 0x2d, 0xfa, 0x0f, 0xe8, 0x28, 0x0e, 0x48, 0x60, 0x2b, 0x68, 0x11, 0x6c, 0x41, 0xba,
-	0x9b, 0x7b, 0x11, 0xe1, 0xcf, 0x5b, 0xb6, 0x8a, 0x4e, 0xc3, 0xc9, 0x0a, 0x15, 0x13, 0x2f, 0xb0,
-	0x5b, 0xe8, 0x0c, 0x9c, 0x12, 0xc4, 0x4a, 0x72, 0x60, 0x6b, 0x25, 0xef, 0x3d, 0x3a, 0xdc, 0xcb,
-	0x72, 0x36, 0x93, 0x5e, 0xce, 0x84, 0xc9, 0xfe, 0x28, 0x23, 0x81, 0x6d, 0xb0, 0xd5, 0x08, 0xd2,
-	0x0d, 0x9e, 0x7a, 0xda, 0x66, 0x29, 0x29, 0xbc, 0x23, 0x22, 0x81, 0x6d, 0x95, 0x6c, 0xf7, 0x78,
-	0x22, 0x6a, 0xb7, 0x4b, 0xb6, 0xed, 0x83, 0xbe, 0x37, 0xca, 0x72, 0x12, 0xd8, 0x50, 0x9d, 0xe0,
-	0xe1, 0x88, 0x64, 0xb9, 0x3d, 0xbf, 0xf9, 0xcd, 0xa7, 0x9f, 0x2f, 0xcd, 0x3d, 0xfb, 0x7c, 0x69,
-	0xee, 0xe9, 0x8b, 0x25, 0xe5, 0xd9, 0x8b, 0x25, 0xe5, 0xef, 0x2f, 0x96, 0x94, 0x4f, 0x5f, 0x2e,
-	0xcd, 0x3d, 0x7b, 0xb9, 0x34, 0xf7, 0xd7, 0x97, 0x4b, 0x73, 0xdf, 0x7d, 0x7f, 0x86, 0x03, 0x64,
-	0x98, 0xf5, 0xf6, 0x0c, 0xfe, 0x0b, 0xb2, 0xab, 0xff, 0x0d, 0x00, 0x00, 0xff, 0xff, 0x7d, 0xe2,
-	0xe7, 0x88, 0x7a, 0x26, 0x00, 0x00,
+	// 2705 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xec, 0x1b, 0x5b, 0x6f, 0xe4, 0x56,
+	0x39, 0xf6, 0xd8, 0x1e, 0xcf, 0x97, 0xc9, 0xae, 0xf7, 0x34, 0xcd, 0xba, 0x4b, 0x9b, 0xa4, 0x06,
+	0xaa, 0x50, 0xd2, 0xa4, 0xdd, 0x6d, 0x91, 0xe0, 0x05, 0x25, 0x4d, 0xba, 0x2c, 0xa4, 0x9b, 0x70,
+	0xf6, 0x52, 0x09, 0x21, 0x0d, 0x8e, 0x7d, 0x32, 0x63, 0x8d, 0xc7, 0xc7, 0x6b, 0x7b, 0xb2, 0xc9,
+	0x3b, 0x48, 0x20, 0x81, 0xa8, 0xb8, 0x08, 0x84, 0x40, 0xe2, 0x07, 0x20, 0x78, 0xe0, 0x27, 0x70,
+	0xd1, 0xaa, 0xa8, 0xd2, 0xbe, 0x81, 0xfa, 0xb0, 0xa2, 0xbb, 0x6f, 0xf0, 0x0a, 0x2f, 0xfb, 0x84,
+	0xce, 0xc5, 0xe3, 0x99, 0x89, 0xd1, 0x4e, 0x12, 0x2f, 0xca, 0xaa, 0x3c, 0x44, 0x73, 0x2e, 0xdf,
+	0x39, 0xe7, 0x3b, 0xdf, 0xfd, 0x7c, 0x9f, 0x03, 0x17, 0xe2, 0x6e, 0x7b, 0xb5, 0x97, 0xf2, 0xbf,
+	0x95, 0x38, 0xa1, 0x19, 0x45, 0xcd, 0x30, 0x88, 0xbc, 0x4e, 0x1c, 0x44, 0x2b, 0xbd, 0xb4, 0x7d,
+	0x69, 0xb6, 0x4d, 0xdb, 0x94, 0x4f, 0xac, 0xb2, 0x96, 0x80, 0x71, 0xfe, 0xa5, 0x82, 0xba, 0x1d,
+	0xa3, 0x25, 0xd0, 0xba, 0x41, 0xe4, 0xdb, 0xca, 0xa2, 0xb2, 0x74, 0xee, 0xf2, 0xec, 0xca, 0xf0,
+	0xca, 0x95, 0xed, 0xf8, 0x6b, 0x41, 0xe4, 0x63, 0x0e, 0x81, 0x2c, 0xa8, 0xa5, 0xe4, 0x8e, 0xad,
+	0x2e, 0x2a, 0x4b, 0x33, 0x98, 0x35, 0xd9, 0x48, 0x97, 0x1c, 0xda, 0xb5, 0x45, 0x65, 0xa9, 0x89,
+	0x59, 0x93, 0x8d, 0x90, 0xc8, 0xb7, 0x35, 0x31, 0x42, 0x22, 0x1f, 0xcd, 0x82, 0xbe, 0xef, 0x86,
+	0x7d, 0x62, 0xeb, 0x7c, 0x4c, 0x74, 0xd8, 0xa8, 0x4f, 0xc2, 0xcc, 0xb5, 0x8d, 0x45, 0x65, 0x09,
+	0x61, 0xd1, 0x61, 0xa3, 0x61, 0xd0, 0x0b, 0x32, 0xbb, 0xce, 0xcf, 0x10, 0x1d, 0xb4, 0x0c, 0x06,
+	0x39, 0x88, 0x89, 0x97, 0xd9, 0x66, 0x19, 0x8e, 0x9b, 0x7c, 0x0e, 0x4b, 0x18, 0xf4, 0x32, 0x34,
+	0x45, 0xab, 0x25, 0x8e, 0x6d, 0xf0, 0x63, 0xa7, 0xc5, 0xd8, 0x6d, 0x7e, 0xf8, 0x37, 0xe1, 0x5c,
+	0x0e, 0x42, 0x92, 0x34, 0xa0, 0x91, 0x0d, 0x0c, 0x68, 0xfd, 0xad, 0x7b, 0x0f, 0x16, 0xa6, 0x3e,
+	0x7a, 0xb0, 0xf0, 0x5a, 0x3b, 0xc8, 0x3a, 0xfd, 0xdd, 0x15, 0x8f, 0xf6, 0x56, 0xf3, 0xa3, 0xfc,
+	0xdd, 0x41, 0x73, 0x95, 0xd1, 0xbb, 0xbb, 0xbf, 0x72, 0x5b, 0x2c, 0xc6, 0x33, 0x72, 0x6f, 0xd1,
+	0x45, 0x2f, 0x01, 0xec, 0xd1, 0xa4, 0xd5, 0x8f, 0x7d, 0x37, 0x23, 0xf6, 0xf4, 0xa2, 0xb2, 0x64,
+	0xe2, 0xc6, 0x1e, 0x4d, 0x6e, 0xf1, 0x01, 0xe7, 0xc7, 0x0a, 0x68, 0x3b, 0x6e, 0x90, 0xe4, 0xc4,
+	0x53, 0x0a, 0xe2, 0x0d, 0x48, 0xa5, 0x0e, 0x93, 0x0a, 0x81, 0x96, 0x1d, 0xc6, 0x84, 0x53, 0x79,
+	0x06, 0xf3, 0x36, 0xda, 0x86, 0x7a, 0x8e, 0xba, 0x76, 0x1a, 0xd4, 0xf3, 0x5d, 0x9c, 0xef, 0xa9,
+	0x60, 0x60, 0x92, 0xf6, 0xc3, 0x2c, 0x67, 0xb3, 0x52, 0xb0, 0x79, 0x16, 0xf4, 0x3d, 0xda, 0x8f,
+	0x7c, 0x8e, 0x97, 0x89, 0x45, 0xa7, 0x14, 0xaf, 0xc1, 0x0d, 0xb4, 0xe1, 0x1b, 0x0c, 0x61, 0xab,
+	0x57, 0x81, 0x2d, 0x5a, 0x01, 0x3d, 0x76, 0x83, 0x24, 0xb5, 0x8d, 0xc5, 0xda, 0xd2, 0xf4, 0x65,
+	0x34, 0x2a, 0x10, 0x8c, 0xba, 0xeb, 0x1a, 0x3b, 0x02, 0x0b, 0x30, 0x34, 0x07, 0x46, 0x42, 0xd2,
+	0x7e, 0x8f, 0x70, 0xc1, 0x6a, 0x62, 0xd9, 0x63, 0xe8, 0x7a, 0xb4, 0x1f, 0x09, 0xc1, 0xd2, 0xb0,
+	0xe8, 0x38, 0x1f, 0x28, 0x50, 0x7f, 0xc7, 0x0d, 0xc2, 0x7e, 0x42, 0x98, 0xec, 0x25, 0xc4, 0x4d,
+	0x69, 0x54, 0xae, 0x1f, 0x98, 0xcf, 0x61, 0x09, 0xc3, 0x48, 0xc2, 0x75, 0x49, 0xa8, 0xc8, 0x88,
+	0xd6, 0xd4, 0x0a, 0x72, 0x5e, 0x84, 0x7a, 0xc7, 0x4d, 0x5b, 0x6c, 0x54, 0xe3, 0x04, 0x35, 0x3a,
+	0x6e, 0x7a, 0xa3, 0x50, 0x27, 0xbd, 0x90, 0x08, 0x46, 0x63, 0x72, 0x90, 0x71, 0x2d, 0x69, 0x60,
+	0xde, 0x46, 0xcb, 0x50, 0xf7, 0xfa, 0x49, 0x42, 0x22, 0xa1, 0x26, 0xa5, 0xd7, 0xc7, 0x39, 0x88,
+	0xf3, 0x7d, 0x05, 0xea, 0x98, 0x78, 0x24, 0x88, 0xb9, 0x6a, 0xdc, 0x75, 0x83, 0x8c, 0xf8, 0xad,
+	0xc8, 0x8d, 0x68, 0xca, 0xaf, 0x54, 0xc3, 0xd3, 0x62, 0xec, 0x3a, 0x1b, 0xca, 0x51, 0x50, 0x0b,
+	0x14, 0xb6, 0xc0, 0xe8, 0xd0, 0xd0, 0x27, 0x89, 0x50, 0xf3, 0xf5, 0x37, 0x25, 0xef, 0x96, 0x27,
+	0xe3, 0xdd, 0xcd, 0x83, 0x08, 0x93, 0x3d, 0x2c, 0xf7, 0x70, 0xf6, 0x41, 0xbf, 0x9a, 0xb8, 0x51,
+	0xc6, 0x48, 0x9f, 0x66, 0x6e, 0x92, 0x49, 0xf9, 0x17, 0x9d, 0xdc, 0x7c, 0xa8, 0x85, 0xf9, 0x78,
+	0x01, 0xcc, 0x20, 0x6d, 0x25, 0x6e, 0xd4, 0x16, 0x92, 0x66, 0xe2, 0x7a, 0x90, 0x62, 0xd6, 0x65,
+	0xc4, 0xe9, 0x51, 0x5f, 0xc8, 0xda, 0x0c, 0xe6, 0x6d, 0xc6, 0xe9, 0xa8, 0xdf, 0xdb, 0x25, 0x09,
+	0xa7, 0xa2, 0x86, 0x65, 0xcf, 0x09, 0x40, 0xbb, 0x41, 0x48, 0x54, 0xa2, 0x74, 0x43, 0xc2, 0xa9,
+	0x56, 0xa2, 0x4a, 0xff, 0x54, 0x40, 0xdf, 0x09, 0x88, 0x47, 0xd0, 0x12, 0xd4, 0x68, 0xcc, 0xc8,
+	0xcc, 0x84, 0xd4, 0x1a, 0xb7, 0xac, 0x52, 0x44, 0x19, 0x08, 0x7a, 0x0f, 0xa6, 0x83, 0xc8, 0x73,
+	0x93, 0xc8, 0xcd, 0x72, 0x44, 0xb4, 0xf5, 0xb7, 0x1e, 0x3f, 0x58, 0x78, 0x63, 0x32, 0x24, 0xae,
+	0x15, 0x8b, 0xf1, 0xf0, 0x4e, 0xe8, 0x0d, 0x30, 0xda, 0x8c, 0xde, 0xa9, 0x5d, 0xe3, 0x58, 0x3c,
+	0x37, 0x8a, 0x05, 0xe7, 0x85, 0x44, 0x44, 0x02, 0xa2, 0x65, 0xd0, 0x52, 0x42, 0x98, 0x61, 0x29,
+	0xd1, 0x2d, 0x46, 0x44, 0x09, 0xcf, 0xa1, 0x9c, 0x9f, 0xaa, 0xa0, 0x6d, 0x51, 0xaf, 0x8b, 0xde,
+	0x81, 0x5a, 0x76, 0x20, 0xd4, 0xe4, 0xa4, 0x42, 0xc2, 0x36, 0x40, 0x5f, 0x85, 0x7a, 0xdb, 0xcd,
+	0xc8, 0x5d, 0x57, 0x48, 0xe1, 0xcc, 0xfa, 0xeb, 0x8f, 0x27, 0xde, 0xe7, 0x3a, 0xf5, 0xc9, 0xb5,
+	0x0d, 0x9c, 0x6f, 0x30, 0x24, 0x0d, 0x42, 0xfd, 0x64, 0x2f, 0x67, 0x8c, 0xf6, 0x64, 0xc6, 0x5c,
+	0x84, 0x7a, 0x44, 0x5b, 0x4c, 0x43, 0xb8, 0x40, 0x99, 0xd8, 0x88, 0xe8, 0x7b, 0x6e, 0x90, 0xa1,
+	0x79, 0x00, 0x1a, 0x67, 0x41, 0x2f, 0x48, 0xb3, 0xc0, 0xe3, 0xfa, 0x69, 0xe2, 0xa1, 0x11, 0xe7,
+	0x41, 0x0d, 0x1a, 0x8c, 0x2e, 0x98, 0xc4, 0xe1, 0x61, 0x65, 0xc4, 0x29, 0x2e, 0xa4, 0x8e, 0x5c,
+	0xe8, 0x2a, 0xe8, 0x69, 0xc7, 0x4d, 0x7c, 0x71, 0xcf, 0xf5, 0x37, 0x1e, 0x4f, 0x2c, 0xbe, 0x37,
+	0xd8, 0xb2, 0x6b, 0x1b, 0x58, 0xac, 0x1f, 0x17, 0x44, 0xad, 0x32, 0x41, 0x7c, 0x13, 0xea, 0x09,
+	0xf7, 0x2f, 0xa9, 0xad, 0x73, 0xb2, 0x1f, 0xb1, 0xa4, 0x6c, 0x52, 0x92, 0x3e, 0x07, 0x1d, 0x12,
+	0x5f, 0x63, 0x52, 0xf1, 0x5d, 0x85, 0xfa, 0x9e, 0x30, 0xde, 0xd2, 0x3c, 0x3e, 0x3f, 0xba, 0x46,
+	0x5a, 0x76, 0x9c, 0x43, 0xa1, 0xb7, 0x18, 0x66, 0xdc, 0x40, 0x72, 0x37, 0x70, 0x64, 0x81, 0xb4,
+	0x9e, 0x05, 0x6a, 0xbc, 0xeb, 0xfc, 0x59, 0x05, 0xfd, 0xed, 0x0e, 0x39, 0xa3, 0x92, 0x3f, 0xc6,
+	0xc7, 0xda, 0x53, 0x30, 0x28, 0xda, 0xa4, 0x1c, 0x79, 0x09, 0xa0, 0x4b, 0x48, 0x2c, 0x9d, 0x8e,
+	0xce, 0x9d, 0x4e, 0x83, 0x8d, 0x70, 0x97, 0xe3, 0x7c, 0xa8, 0x02, 0x70, 0x42, 0x56, 0xab, 0x2a,
+	0x03, 0x95, 0x50, 0xab, 0x55, 0x89, 0xea, 0x48, 0x79, 0x0e, 0x54, 0xda, 0x95, 0x21, 0x80, 0x4a,
+	0xbb, 0x68, 0x13, 0xf4, 0x20, 0xf2, 0xc9, 0x81, 0x70, 0x5d, 0xeb, 0xab, 0x8f, 0x1f, 0x2c, 0x7c,
+	0x7e, 0xd2, 0x23, 0x7c, 0x72, 0x80, 0xc5, 0x6a, 0xe7, 0xeb, 0xcc, 0xe1, 0x87, 0xc4, 0x4d, 0x49,
+	0x55, 0xb4, 0x74, 0xde, 0xaf, 0x41, 0x7d, 0x27, 0x21, 0xb1, 0x9b, 0x90, 0x33, 0x29, 0xed, 0x9b,
+	0xa0, 0x85, 0x6e, 0x9a, 0x9d, 0xdc, 0xfa, 0xf1, 0xe5, 0xe8, 0x5b, 0x60, 0xb1, 0xdf, 0x56, 0x65,
+	0x16, 0xf0, 0x3c, 0xdb, 0x6e, 0x68, 0x00, 0xad, 0x82, 0x1e, 0xb3, 0xd0, 0x80, 0xb3, 0xf8, 0x88,
+	0xf2, 0xf0, 0xa8, 0x61, 0x10, 0xb9, 0xf2, 0x10, 0x62, 0xc8, 0xff, 0x18, 0xc3, 0xfe, 0xc7, 0xf9,
+	0xab, 0xca, 0x9e, 0x11, 0xc9, 0xd9, 0xb4, 0x3e, 0xb7, 0xa0, 0x19, 0xbb, 0x49, 0x16, 0x78, 0x41,
+	0x3c, 0x88, 0x3d, 0x4e, 0xc4, 0x97, 0x91, 0x6d, 0x0a, 0xea, 0x69, 0xc7, 0xa7, 0xde, 0xa8, 0xf7,
+	0xbe, 0x04, 0x66, 0x1a, 0xb9, 0x71, 0xda, 0xa1, 0x39, 0x5d, 0x07, 0x7d, 0xe7, 0x43, 0x1d, 0xb4,
+	0xdb, 0x34, 0x3b, 0x9b, 0x92, 0x5e, 0x99, 0xa3, 0x7f, 0xfa, 0xb2, 0x6e, 0x41, 0xed, 0x90, 0xa4,
+	0x92, 0xf0, 0xac, 0xc9, 0xa2, 0x97, 0x94, 0xb8, 0x21, 0xf1, 0x73, 0x59, 0x16, 0x3d, 0x74, 0x0d,
+	0x74, 0x12, 0x53, 0xaf, 0x23, 0x5e, 0x67, 0xeb, 0x57, 0x24, 0xa9, 0x27, 0x34, 0x7e, 0x9b, 0x6c,
+	0x29, 0x16, 0x3b, 0x0c, 0x87, 0x19, 0xe6, 0xe4, 0x61, 0xc6, 0x50, 0xcc, 0xd0, 0x38, 0x6e, 0xcc,
+	0x00, 0x93, 0xc7, 0x0c, 0x4c, 0xec, 0x12, 0x12, 0x13, 0x37, 0x23, 0xbe, 0x4c, 0x0c, 0x0c, 0xfa,
+	0xe3, 0x6e, 0xa6, 0x59, 0x95, 0x9b, 0x61, 0x81, 0x4a, 0x7d, 0x2d, 0xed, 0x56, 0x2a, 0xd2, 0xb9,
+	0xc1, 0x55, 0xab, 0x37, 0xb8, 0xb5, 0x4a, 0x85, 0x70, 0x48, 0xf7, 0xb4, 0x53, 0xea, 0x9e, 0xf3,
+	0x3b, 0x05, 0x8c, 0x0d, 0xe2, 0x05, 0xfe, 0x99, 0xa3, 0xe3, 0x1c, 0x18, 0x1e, 0xed, 0xf5, 0x82,
+	0x4c, 0x3e, 0x91, 0x65, 0xcf, 0xf9, 0xa5, 0x02, 0x0d, 0x81, 0xf1, 0x5a, 0x85, 0x71, 0x6a, 0x55,
+	0x91, 0x95, 0xf3, 0x1d, 0x0d, 0x8c, 0xb5, 0x28, 0xbd, 0x4b, 0x92, 0x4f, 0x50, 0xd4, 0xf7, 0x22,
+	0x34, 0x04, 0x77, 0x98, 0x11, 0x10, 0xc1, 0x5f, 0x31, 0x70, 0xc2, 0x67, 0xd2, 0x90, 0xfd, 0x32,
+	0x8e, 0x6b, 0xbf, 0xea, 0xc7, 0xb0, 0x5f, 0x2f, 0x43, 0x53, 0x1e, 0xd9, 0x0a, 0x69, 0x2a, 0xde,
+	0x4b, 0x26, 0x9e, 0x96, 0x63, 0x5b, 0x34, 0xcd, 0xd0, 0x65, 0x99, 0x3d, 0x68, 0x70, 0xec, 0xed,
+	0xd1, 0x6d, 0x73, 0xa2, 0x10, 0x7f, 0x24, 0x87, 0xf0, 0x5b, 0x05, 0xa0, 0x98, 0x2a, 0x78, 0xa8,
+	0x54, 0xcb, 0xc3, 0xca, 0xb2, 0x2a, 0xce, 0x4f, 0x14, 0xd0, 0xde, 0xad, 0x32, 0xf8, 0xda, 0x00,
+	0x75, 0x57, 0x66, 0xdd, 0x4e, 0xb8, 0x8d, 0xba, 0x7b, 0xe8, 0xfc, 0x5b, 0x01, 0xe3, 0x6d, 0x37,
+	0xf2, 0x48, 0xf8, 0x89, 0x7a, 0x93, 0x3a, 0x3f, 0x53, 0x40, 0xdb, 0xe9, 0xa7, 0x9d, 0xb3, 0x67,
+	0xe1, 0x02, 0x68, 0x30, 0xc4, 0xaa, 0x7d, 0xd9, 0xce, 0x82, 0xde, 0x8d, 0xe8, 0xdd, 0x28, 0x4f,
+	0xc7, 0xf3, 0x8e, 0xf3, 0x0b, 0x05, 0xea, 0x9b, 0xd1, 0x9d, 0x7e, 0x90, 0x10, 0xf4, 0x36, 0xa8,
+	0x81, 0x2f, 0x0f, 0x3a, 0x66, 0x34, 0x75, 0xf3, 0x20, 0xba, 0xb6, 0x81, 0xd5, 0xc0, 0xaf, 0x92,
+	0xf5, 0xce, 0x1f, 0x55, 0x68, 0x4a, 0xe4, 0x04, 0x2d, 0x2a, 0xc1, 0xb0, 0x32, 0x63, 0x3f, 0x62,
+	0x93, 0x6b, 0xe3, 0x36, 0x79, 0x0e, 0x8c, 0x3d, 0x12, 0x79, 0x03, 0x73, 0x2d, 0x7b, 0xec, 0x75,
+	0x91, 0x51, 0xda, 0xa2, 0xa1, 0x9f, 0xbf, 0x2e, 0x32, 0x4a, 0xb7, 0xc3, 0x11, 0x23, 0x6e, 0x4c,
+	0x6e, 0xc4, 0xc7, 0x8d, 0x6b, 0xfd, 0x88, 0x71, 0x75, 0x7e, 0xa3, 0x80, 0xb9, 0x16, 0x45, 0xb4,
+	0x1f, 0x79, 0xe4, 0x19, 0x30, 0x93, 0x7f, 0xaa, 0x81, 0x71, 0xc3, 0x73, 0xa3, 0xb5, 0xec, 0x99,
+	0xca, 0x0e, 0x3f, 0xb5, 0x1c, 0x68, 0x35, 0x09, 0x9e, 0xa2, 0x74, 0x62, 0x94, 0x94, 0x4e, 0xea,
+	0x23, 0x95, 0x57, 0x51, 0x4d, 0x35, 0x87, 0xab, 0xa9, 0x08, 0x34, 0x9f, 0x46, 0xe2, 0xa1, 0x63,
+	0x62, 0xde, 0x1e, 0xcb, 0xd0, 0xc1, 0x78, 0x86, 0xee, 0x87, 0x2a, 0x98, 0x8c, 0x8f, 0x3b, 0x6e,
+	0x9b, 0x3c, 0x3b, 0xa9, 0xec, 0x41, 0x91, 0x50, 0x3b, 0x6e, 0x91, 0x50, 0x1f, 0x29, 0x12, 0x22,
+	0xd0, 0xda, 0x8c, 0x60, 0xe2, 0xcd, 0xca, 0xdb, 0xce, 0x1f, 0x78, 0x55, 0xcd, 0xf5, 0x83, 0xa8,
+	0x7d, 0xf6, 0xf5, 0x70, 0x4c, 0xd0, 0x8b, 0xa2, 0xd8, 0x07, 0x35, 0xd0, 0xd8, 0x2d, 0xd0, 0x16,
+	0xaf, 0x72, 0xfa, 0x24, 0x39, 0x15, 0x5b, 0xe5, 0x1e, 0x67, 0xac, 0x82, 0xb3, 0x00, 0xd3, 0x3c,
+	0x19, 0x3a, 0x92, 0x7e, 0x06, 0x3e, 0x24, 0x4a, 0x9e, 0xec, 0x08, 0x9a, 0x05, 0x7b, 0x87, 0x45,
+	0x86, 0x8d, 0xf5, 0x06, 0x6f, 0xb3, 0xfa, 0xe9, 0xde, 0x66, 0x57, 0x41, 0x77, 0x79, 0x06, 0xca,
+	0x3c, 0x69, 0x12, 0x4c, 0xac, 0x1f, 0x53, 0xd2, 0xc6, 0xb8, 0x92, 0x7e, 0x54, 0x83, 0x06, 0x63,
+	0xa6, 0xf0, 0xaf, 0xd5, 0x72, 0xf4, 0xbf, 0xe9, 0x2a, 0x7f, 0x46, 0x70, 0x2d, 0xe0, 0xec, 0x29,
+	0x79, 0x46, 0xf0, 0xc9, 0xc2, 0xd3, 0x09, 0x8d, 0x19, 0xf2, 0x8f, 0xda, 0x89, 0x1e, 0x39, 0xfa,
+	0x71, 0x1f, 0x39, 0xc6, 0x31, 0x1e, 0x39, 0x57, 0x18, 0xe9, 0xc2, 0x80, 0x30, 0x5b, 0x5a, 0x7b,
+	0xd2, 0x9d, 0x24, 0x68, 0x61, 0xda, 0xcd, 0x53, 0x99, 0xf6, 0x39, 0x30, 0x62, 0x37, 0xe9, 0x12,
+	0x5f, 0x9a, 0x67, 0xd9, 0x73, 0x7e, 0xa0, 0x80, 0x71, 0x9d, 0x66, 0x81, 0x47, 0x2a, 0xe6, 0xec,
+	0x10, 0x07, 0xd5, 0xc9, 0x39, 0xe8, 0xdc, 0x02, 0x7d, 0x8b, 0xb8, 0xfb, 0x15, 0x63, 0xe3, 0xfc,
+	0x5e, 0x05, 0x1d, 0x93, 0x88, 0xdc, 0x7d, 0x06, 0x2d, 0xd2, 0x53, 0x8b, 0x1a, 0x9e, 0x64, 0xc0,
+	0x9c, 0xbf, 0x28, 0x00, 0x9c, 0x6a, 0xff, 0x4b, 0xd5, 0xaf, 0xcc, 0x4d, 0x8f, 0x55, 0xc1, 0x9c,
+	0x1f, 0xd5, 0xc0, 0xb8, 0x15, 0xa5, 0xc4, 0x0d, 0xff, 0x9f, 0x80, 0x3f, 0x5d, 0xee, 0x73, 0x90,
+	0x56, 0xd7, 0x4f, 0x9b, 0x56, 0x77, 0x7e, 0xa5, 0x80, 0x29, 0x98, 0x42, 0xfc, 0xca, 0xd8, 0x32,
+	0xc0, 0x4f, 0x3d, 0x35, 0x7e, 0xff, 0x68, 0x82, 0xb9, 0x19, 0xed, 0x93, 0x90, 0xc6, 0x04, 0x6d,
+	0x80, 0xb6, 0x97, 0xd0, 0x9e, 0x8c, 0xc7, 0x8e, 0xcf, 0x6b, 0xbe, 0xfa, 0x6c, 0x0a, 0xcd, 0x2b,
+	0xa0, 0x85, 0xd4, 0xeb, 0xca, 0xa2, 0xc3, 0x58, 0x48, 0xcb, 0x3f, 0x37, 0xe1, 0xf3, 0xe8, 0x0b,
+	0x00, 0xec, 0xb7, 0x95, 0x30, 0x8b, 0xc0, 0x4b, 0x0d, 0xd3, 0x97, 0x2f, 0x96, 0x40, 0xb3, 0x69,
+	0xdc, 0x08, 0x07, 0xdf, 0xa9, 0x7c, 0x0e, 0x74, 0xaf, 0x43, 0xbc, 0x2e, 0x2f, 0x3f, 0x1c, 0xa9,
+	0xb0, 0x89, 0x2a, 0xbd, 0x80, 0x40, 0x5f, 0x84, 0x69, 0xde, 0x90, 0x67, 0xcc, 0xf0, 0x05, 0x76,
+	0xd9, 0x02, 0x7e, 0x08, 0x78, 0x45, 0x89, 0x7f, 0x95, 0x39, 0x1d, 0x6e, 0xc0, 0xec, 0x73, 0xe5,
+	0x4e, 0x87, 0x4f, 0xe2, 0x1c, 0x8a, 0x2d, 0x88, 0x45, 0xf9, 0xd9, 0x3e, 0x5f, 0xb6, 0x40, 0xd6,
+	0xa6, 0x71, 0x0e, 0xc5, 0xe8, 0xc4, 0x3c, 0xa7, 0x6d, 0x95, 0x7f, 0x20, 0x97, 0x74, 0x31, 0x9f,
+	0x67, 0x70, 0xfb, 0x34, 0x23, 0xf6, 0x85, 0x32, 0xb8, 0xdb, 0x34, 0x23, 0x98, 0xcf, 0xa3, 0xd7,
+	0xc1, 0x74, 0xd3, 0x6e, 0x8b, 0xc3, 0xa2, 0x32, 0x0c, 0x64, 0x81, 0x05, 0xd7, 0x5d, 0x59, 0x69,
+	0x59, 0x06, 0xc3, 0xe7, 0x99, 0x77, 0xfb, 0x39, 0x0e, 0x3f, 0x16, 0xe2, 0x88, 0xac, 0x3c, 0x96,
+	0x30, 0x8c, 0x5f, 0xa2, 0xd5, 0x72, 0xbd, 0xae, 0x3d, 0x5b, 0xc6, 0xaf, 0x41, 0x1e, 0x1f, 0x37,
+	0xfc, 0x41, 0x4a, 0x7f, 0x19, 0x0c, 0x97, 0x27, 0xd0, 0xed, 0xe7, 0xcb, 0x4e, 0x11, 0xc9, 0x75,
+	0x2c, 0x61, 0xd8, 0x6d, 0x7b, 0x8c, 0x2a, 0x73, 0x65, 0xb7, 0x7d, 0x97, 0x53, 0x85, 0xcd, 0xb3,
+	0x5d, 0x3d, 0x9e, 0x46, 0xb4, 0x2f, 0x96, 0xed, 0x2a, 0x52, 0x8c, 0x58, 0xc2, 0x70, 0x5a, 0xf7,
+	0xd3, 0x8e, 0x6d, 0x97, 0xd2, 0xba, 0x9f, 0x76, 0x30, 0x9f, 0x67, 0x77, 0x64, 0xbf, 0x52, 0x5e,
+	0x5e, 0x28, 0xbb, 0xe3, 0x20, 0x57, 0x86, 0x1b, 0xf1, 0x20, 0x6d, 0xb6, 0x0a, 0x75, 0x22, 0x52,
+	0x47, 0xf6, 0xa5, 0x32, 0xd2, 0xe7, 0x79, 0xa5, 0x1c, 0x0a, 0x7d, 0x19, 0x66, 0x64, 0x53, 0x9e,
+	0xf5, 0x29, 0xbe, 0xec, 0x52, 0xf9, 0x32, 0x7e, 0x5c, 0x93, 0x0c, 0x27, 0xa7, 0x5e, 0x83, 0x7a,
+	0xea, 0xb9, 0x51, 0xcb, 0xcd, 0xec, 0x17, 0xcb, 0x08, 0x20, 0x72, 0x1a, 0xd8, 0x48, 0x45, 0x6e,
+	0xe3, 0x0a, 0x34, 0x38, 0x78, 0xec, 0xb6, 0x89, 0xfd, 0x12, 0x5f, 0x30, 0x77, 0x74, 0x01, 0x7b,
+	0x3c, 0x63, 0x33, 0xcd, 0x9f, 0xd1, 0x97, 0xc1, 0x74, 0x65, 0x26, 0xc7, 0x9e, 0x2f, 0x5b, 0x93,
+	0xe7, 0x79, 0xf0, 0x00, 0x8e, 0x51, 0x9a, 0x79, 0x65, 0x7b, 0xa1, 0x8c, 0xd2, 0x3c, 0xf6, 0xe7,
+	0xf3, 0x8c, 0xd2, 0xec, 0x57, 0xde, 0x7e, 0xb1, 0x8c, 0xd2, 0x83, 0x97, 0x02, 0x6e, 0x24, 0x83,
+	0x47, 0xc3, 0xb2, 0x78, 0x09, 0x79, 0xc4, 0x7e, 0xb9, 0xec, 0xda, 0x22, 0x00, 0xc5, 0x12, 0x86,
+	0xd9, 0x8a, 0x90, 0xc5, 0x80, 0xb6, 0x53, 0x66, 0x2b, 0x78, 0x78, 0x88, 0x05, 0x04, 0x03, 0x4d,
+	0x58, 0x80, 0x62, 0x7f, 0xba, 0x0c, 0x54, 0xc4, 0x2e, 0x02, 0x82, 0x99, 0x15, 0xde, 0x90, 0xc8,
+	0x7f, 0xa6, 0xcc, 0xac, 0x14, 0xc1, 0x0e, 0x86, 0xa4, 0x08, 0x7c, 0x96, 0xc1, 0xe8, 0x73, 0x1f,
+	0x65, 0x7f, 0xb6, 0x0c, 0x7d, 0xe1, 0xbf, 0xb0, 0x84, 0x61, 0x0c, 0xe8, 0x4b, 0x8f, 0x66, 0xbf,
+	0x52, 0xc6, 0x80, 0xdc, 0xdf, 0xe1, 0x01, 0xdc, 0x97, 0xb4, 0x9f, 0xff, 0x7a, 0x61, 0xea, 0xd5,
+	0x6f, 0x2b, 0x60, 0x88, 0x0f, 0xe3, 0x51, 0x03, 0xf4, 0xed, 0xf8, 0x2a, 0xc9, 0xac, 0x29, 0xd1,
+	0xdc, 0xe9, 0x67, 0x96, 0x82, 0x9a, 0x60, 0x6e, 0xc7, 0x1b, 0x24, 0x24, 0x19, 0xb1, 0x54, 0x34,
+	0x03, 0x8d, 0xed, 0x18, 0x13, 0x2e, 0x5f, 0x56, 0x4d, 0xc0, 0xad, 0xf9, 0xbe, 0xa5, 0x09, 0xb8,
+	0x35, 0xdf, 0x67, 0x1b, 0xe8, 0x08, 0xd8, 0xae, 0x4c, 0x52, 0x2c, 0x03, 0x5d, 0x80, 0x99, 0x7c,
+	0x07, 0xfe, 0xad, 0xab, 0x55, 0x47, 0xe7, 0x61, 0x7a, 0x3b, 0xe6, 0x46, 0x9b, 0x0f, 0x98, 0xaf,
+	0x7a, 0x60, 0x88, 0x4f, 0xdf, 0x19, 0xb4, 0x68, 0x5d, 0xa7, 0x59, 0x27, 0x88, 0xda, 0xd6, 0x14,
+	0xb2, 0xa0, 0x29, 0x86, 0x36, 0x0f, 0x82, 0x34, 0x4b, 0x2d, 0xa5, 0x18, 0x59, 0xdb, 0x4d, 0x49,
+	0x94, 0x59, 0x2a, 0xdb, 0x71, 0xb3, 0xf8, 0x2a, 0xde, 0xaa, 0x15, 0xfb, 0xc8, 0x6f, 0x5a, 0x2d,
+	0xed, 0xd5, 0xef, 0xf2, 0xef, 0xc2, 0xf9, 0xc7, 0xcd, 0xe7, 0x58, 0x94, 0xc9, 0x5a, 0xd7, 0x69,
+	0x44, 0xac, 0x29, 0x06, 0x2d, 0xfa, 0xef, 0xd1, 0x7e, 0xe4, 0x13, 0xdf, 0x52, 0xd0, 0x2c, 0x58,
+	0x62, 0xe8, 0x46, 0xe6, 0x86, 0x84, 0x7f, 0x0b, 0x66, 0xa9, 0xe8, 0x39, 0x38, 0x3f, 0x34, 0xca,
+	0x24, 0xcf, 0xaa, 0xa1, 0xe7, 0xe1, 0x82, 0x18, 0x1c, 0x8a, 0x58, 0x2c, 0xad, 0x80, 0xbd, 0x49,
+	0x7b, 0xbb, 0x69, 0xc6, 0x4e, 0xd2, 0x8b, 0x93, 0x30, 0xd9, 0xeb, 0xa7, 0xc4, 0xb7, 0x0c, 0x76,
+	0x1b, 0x31, 0xf4, 0x0e, 0xcf, 0xc5, 0x5a, 0xf5, 0x62, 0xa5, 0x30, 0x4f, 0x21, 0xf1, 0x2d, 0xb3,
+	0x00, 0xbb, 0xc9, 0x33, 0xb3, 0x56, 0xa3, 0x00, 0xdb, 0x3c, 0xe8, 0xb8, 0xfd, 0x34, 0x23, 0xbe,
+	0x05, 0xc3, 0x07, 0xdc, 0xe9, 0x93, 0x34, 0xb3, 0xa6, 0x8b, 0x95, 0x5b, 0x6e, 0xcc, 0x8e, 0x6c,
+	0xae, 0x7f, 0xe5, 0xde, 0xc7, 0xf3, 0x53, 0xf7, 0x3f, 0x9e, 0x9f, 0xba, 0xf7, 0x70, 0x5e, 0xb9,
+	0xff, 0x70, 0x5e, 0xf9, 0xfb, 0xc3, 0x79, 0xe5, 0xfd, 0x47, 0xf3, 0x53, 0xf7, 0x1f, 0xcd, 0x4f,
+	0xfd, 0xed, 0xd1, 0xfc, 0xd4, 0x37, 0x5e, 0x99, 0xc0, 0xa7, 0xf7, 0xd2, 0xf6, 0xae, 0xc1, 0xff,
+	0x01, 0xe3, 0xca, 0x7f, 0x02, 0x00, 0x00, 0xff, 0xff, 0xb8, 0x2b, 0x65, 0x4e, 0xb9, 0x31, 0x00,
+	0x00,
 }
 
 func (m *Op) Marshal() (dAtA []byte, err error) {
@@ -2677,6 +3117,16 @@ func (m *Park) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.Snapshot {
+		i--
+		if m.Snapshot {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x30
+	}
 	if m.NoWait {
 		i--
 		if m.NoWait {
@@ -3633,6 +4083,540 @@ func (m *ScanPage) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *Reading) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Reading) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Reading) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Number != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Number))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Incarnation != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Incarnation))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Shard != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Shard))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Read) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Read) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Read) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.KeepNanos != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.KeepNanos))
+		i--
+		dAtA[i] = 0x48
+	}
+	if len(m.Await) > 0 {
+		dAtA13 := make([]byte, len(m.Await)*10)
+		var j12 int
+		for _, num := range m.Await {
+			for num >= 1<<7 {
+				dAtA13[j12] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j12++
+			}
+			dAtA13[j12] = uint8(num)
+			j12++
+		}
+		i -= j12
+		copy(dAtA[i:], dAtA13[:j12])
+		i = encodeVarintMsg(dAtA, i, uint64(j12))
+		i--
+		dAtA[i] = 0x42
+	}
+	if m.Last != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Last))
+		i--
+		dAtA[i] = 0x38
+	}
+	if m.Notify {
+		i--
+		if m.Notify {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.LeaseNanos != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.LeaseNanos))
+		i--
+		dAtA[i] = 0x28
+	}
+	if len(m.Ops) > 0 {
+		for iNdEx := len(m.Ops) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Ops[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintMsg(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x22
+		}
+	}
+	if m.Number != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Number))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Gateway != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Gateway))
+		i--
+		dAtA[i] = 0x10
+	}
+	{
+		size := m.Reader.Size()
+		i -= size
+		if _, err := m.Reader.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintMsg(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0xa
+	return len(dAtA) - i, nil
+}
+
+func (m *ReadReply) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ReadReply) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ReadReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Parked {
+		i--
+		if m.Parked {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x48
+	}
+	if m.Index != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Index))
+		i--
+		dAtA[i] = 0x40
+	}
+	if len(m.Relied) > 0 {
+		for iNdEx := len(m.Relied) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Relied[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintMsg(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x3a
+		}
+	}
+	{
+		size, err := m.Receipt.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintMsg(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x32
+	if m.Failure != nil {
+		{
+			size, err := m.Failure.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintMsg(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2a
+	}
+	if len(m.Results) > 0 {
+		for iNdEx := len(m.Results) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Results[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintMsg(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x22
+		}
+	}
+	{
+		size, err := m.Reading.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintMsg(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x1a
+	if m.Number != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Number))
+		i--
+		dAtA[i] = 0x10
+	}
+	{
+		size := m.Reader.Size()
+		i -= size
+		if _, err := m.Reader.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintMsg(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0xa
+	return len(dAtA) - i, nil
+}
+
+func (m *Notice) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Notice) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Notice) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	{
+		size, err := m.Reading.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintMsg(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x12
+	{
+		size := m.Reader.Size()
+		i -= size
+		if _, err := m.Reader.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintMsg(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0xa
+	return len(dAtA) - i, nil
+}
+
+func (m *Leave) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Leave) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Leave) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	{
+		size := m.Reader.Size()
+		i -= size
+		if _, err := m.Reader.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintMsg(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0xa
+	return len(dAtA) - i, nil
+}
+
+func (m *Renew) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Renew) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Renew) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.LeaseNanos != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.LeaseNanos))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Incarnation != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Incarnation))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Number != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Number))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Gateway != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Gateway))
+		i--
+		dAtA[i] = 0x10
+	}
+	{
+		size := m.Reader.Size()
+		i -= size
+		if _, err := m.Reader.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintMsg(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0xa
+	return len(dAtA) - i, nil
+}
+
+func (m *RenewReply) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *RenewReply) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *RenewReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Ok {
+		i--
+		if m.Ok {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Shard != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Shard))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Number != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Number))
+		i--
+		dAtA[i] = 0x10
+	}
+	{
+		size := m.Reader.Size()
+		i -= size
+		if _, err := m.Reader.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintMsg(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0xa
+	return len(dAtA) - i, nil
+}
+
+func (m *Unseal) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Unseal) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Unseal) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	{
+		size := m.Epoch.Size()
+		i -= size
+		if _, err := m.Epoch.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintMsg(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x2a
+	if m.LastIncarnation != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.LastIncarnation))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Shard != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Shard))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Gateway != 0 {
+		i = encodeVarintMsg(dAtA, i, uint64(m.Gateway))
+		i--
+		dAtA[i] = 0x10
+	}
+	{
+		size := m.Txn.Size()
+		i -= size
+		if _, err := m.Txn.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintMsg(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0xa
+	return len(dAtA) - i, nil
+}
+
+func (m *Unsealed) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Unsealed) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Unsealed) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	{
+		size := m.Epoch.Size()
+		i -= size
+		if _, err := m.Epoch.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintMsg(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x12
+	{
+		size := m.Txn.Size()
+		i -= size
+		if _, err := m.Txn.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintMsg(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0xa
+	return len(dAtA) - i, nil
+}
+
 func (m *Envelope) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
@@ -3653,6 +4637,118 @@ func (m *Envelope) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.Unsealed != nil {
+		{
+			size, err := m.Unsealed.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintMsg(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0xb2
+	}
+	if m.Unseal != nil {
+		{
+			size, err := m.Unseal.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintMsg(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0xaa
+	}
+	if m.RenewReply != nil {
+		{
+			size, err := m.RenewReply.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintMsg(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0xa2
+	}
+	if m.Renew != nil {
+		{
+			size, err := m.Renew.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintMsg(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0x9a
+	}
+	if m.Leave != nil {
+		{
+			size, err := m.Leave.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintMsg(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0x92
+	}
+	if m.Notice != nil {
+		{
+			size, err := m.Notice.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintMsg(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0x8a
+	}
+	if m.ReadReply != nil {
+		{
+			size, err := m.ReadReply.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintMsg(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0x82
+	}
+	if m.Read != nil {
+		{
+			size, err := m.Read.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintMsg(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xfa
+	}
 	if m.Announce != nil {
 		{
 			size, err := m.Announce.MarshalToSizedBuffer(dAtA[:i])
@@ -4365,6 +5461,9 @@ func (m *Park) Size() (n int) {
 	if m.NoWait {
 		n += 2
 	}
+	if m.Snapshot {
+		n += 2
+	}
 	return n
 }
 
@@ -4710,6 +5809,208 @@ func (m *ScanPage) Size() (n int) {
 	return n
 }
 
+func (m *Reading) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Shard != 0 {
+		n += 1 + sovMsg(uint64(m.Shard))
+	}
+	if m.Incarnation != 0 {
+		n += 1 + sovMsg(uint64(m.Incarnation))
+	}
+	if m.Number != 0 {
+		n += 1 + sovMsg(uint64(m.Number))
+	}
+	return n
+}
+
+func (m *Read) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = m.Reader.Size()
+	n += 1 + l + sovMsg(uint64(l))
+	if m.Gateway != 0 {
+		n += 1 + sovMsg(uint64(m.Gateway))
+	}
+	if m.Number != 0 {
+		n += 1 + sovMsg(uint64(m.Number))
+	}
+	if len(m.Ops) > 0 {
+		for _, e := range m.Ops {
+			l = e.Size()
+			n += 1 + l + sovMsg(uint64(l))
+		}
+	}
+	if m.LeaseNanos != 0 {
+		n += 1 + sovMsg(uint64(m.LeaseNanos))
+	}
+	if m.Notify {
+		n += 2
+	}
+	if m.Last != 0 {
+		n += 1 + sovMsg(uint64(m.Last))
+	}
+	if len(m.Await) > 0 {
+		l = 0
+		for _, e := range m.Await {
+			l += sovMsg(uint64(e))
+		}
+		n += 1 + sovMsg(uint64(l)) + l
+	}
+	if m.KeepNanos != 0 {
+		n += 1 + sovMsg(uint64(m.KeepNanos))
+	}
+	return n
+}
+
+func (m *ReadReply) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = m.Reader.Size()
+	n += 1 + l + sovMsg(uint64(l))
+	if m.Number != 0 {
+		n += 1 + sovMsg(uint64(m.Number))
+	}
+	l = m.Reading.Size()
+	n += 1 + l + sovMsg(uint64(l))
+	if len(m.Results) > 0 {
+		for _, e := range m.Results {
+			l = e.Size()
+			n += 1 + l + sovMsg(uint64(l))
+		}
+	}
+	if m.Failure != nil {
+		l = m.Failure.Size()
+		n += 1 + l + sovMsg(uint64(l))
+	}
+	l = m.Receipt.Size()
+	n += 1 + l + sovMsg(uint64(l))
+	if len(m.Relied) > 0 {
+		for _, e := range m.Relied {
+			l = e.Size()
+			n += 1 + l + sovMsg(uint64(l))
+		}
+	}
+	if m.Index != 0 {
+		n += 1 + sovMsg(uint64(m.Index))
+	}
+	if m.Parked {
+		n += 2
+	}
+	return n
+}
+
+func (m *Notice) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = m.Reader.Size()
+	n += 1 + l + sovMsg(uint64(l))
+	l = m.Reading.Size()
+	n += 1 + l + sovMsg(uint64(l))
+	return n
+}
+
+func (m *Leave) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = m.Reader.Size()
+	n += 1 + l + sovMsg(uint64(l))
+	return n
+}
+
+func (m *Renew) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = m.Reader.Size()
+	n += 1 + l + sovMsg(uint64(l))
+	if m.Gateway != 0 {
+		n += 1 + sovMsg(uint64(m.Gateway))
+	}
+	if m.Number != 0 {
+		n += 1 + sovMsg(uint64(m.Number))
+	}
+	if m.Incarnation != 0 {
+		n += 1 + sovMsg(uint64(m.Incarnation))
+	}
+	if m.LeaseNanos != 0 {
+		n += 1 + sovMsg(uint64(m.LeaseNanos))
+	}
+	return n
+}
+
+func (m *RenewReply) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = m.Reader.Size()
+	n += 1 + l + sovMsg(uint64(l))
+	if m.Number != 0 {
+		n += 1 + sovMsg(uint64(m.Number))
+	}
+	if m.Shard != 0 {
+		n += 1 + sovMsg(uint64(m.Shard))
+	}
+	if m.Ok {
+		n += 2
+	}
+	return n
+}
+
+func (m *Unseal) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = m.Txn.Size()
+	n += 1 + l + sovMsg(uint64(l))
+	if m.Gateway != 0 {
+		n += 1 + sovMsg(uint64(m.Gateway))
+	}
+	if m.Shard != 0 {
+		n += 1 + sovMsg(uint64(m.Shard))
+	}
+	if m.LastIncarnation != 0 {
+		n += 1 + sovMsg(uint64(m.LastIncarnation))
+	}
+	l = m.Epoch.Size()
+	n += 1 + l + sovMsg(uint64(l))
+	return n
+}
+
+func (m *Unsealed) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = m.Txn.Size()
+	n += 1 + l + sovMsg(uint64(l))
+	l = m.Epoch.Size()
+	n += 1 + l + sovMsg(uint64(l))
+	return n
+}
+
 func (m *Envelope) Size() (n int) {
 	if m == nil {
 		return 0
@@ -4807,6 +6108,38 @@ func (m *Envelope) Size() (n int) {
 	}
 	if m.Announce != nil {
 		l = m.Announce.Size()
+		n += 2 + l + sovMsg(uint64(l))
+	}
+	if m.Read != nil {
+		l = m.Read.Size()
+		n += 2 + l + sovMsg(uint64(l))
+	}
+	if m.ReadReply != nil {
+		l = m.ReadReply.Size()
+		n += 2 + l + sovMsg(uint64(l))
+	}
+	if m.Notice != nil {
+		l = m.Notice.Size()
+		n += 2 + l + sovMsg(uint64(l))
+	}
+	if m.Leave != nil {
+		l = m.Leave.Size()
+		n += 2 + l + sovMsg(uint64(l))
+	}
+	if m.Renew != nil {
+		l = m.Renew.Size()
+		n += 2 + l + sovMsg(uint64(l))
+	}
+	if m.RenewReply != nil {
+		l = m.RenewReply.Size()
+		n += 2 + l + sovMsg(uint64(l))
+	}
+	if m.Unseal != nil {
+		l = m.Unseal.Size()
+		n += 2 + l + sovMsg(uint64(l))
+	}
+	if m.Unsealed != nil {
+		l = m.Unsealed.Size()
 		n += 2 + l + sovMsg(uint64(l))
 	}
 	return n
@@ -7707,6 +9040,26 @@ func (m *Park) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.NoWait = bool(v != 0)
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Snapshot", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Snapshot = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipMsg(dAtA[iNdEx:])
@@ -10175,6 +11528,1520 @@ func (m *ScanPage) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
+func (m *Reading) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowMsg
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Reading: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Reading: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Shard", wireType)
+			}
+			m.Shard = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Shard |= github_com_linchpindb_linchpin_pkg_kv.ShardID(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Incarnation", wireType)
+			}
+			m.Incarnation = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Incarnation |= github_com_linchpindb_linchpin_pkg_kv.Incarnation(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Number", wireType)
+			}
+			m.Number = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Number |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipMsg(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Read) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowMsg
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Read: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Read: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Reader", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Reader.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Gateway", wireType)
+			}
+			m.Gateway = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Gateway |= github_com_linchpindb_linchpin_pkg_kv.NodeID(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Number", wireType)
+			}
+			m.Number = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Number |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ops", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Ops = append(m.Ops, Op{})
+			if err := m.Ops[len(m.Ops)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LeaseNanos", wireType)
+			}
+			m.LeaseNanos = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LeaseNanos |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Notify", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Notify = bool(v != 0)
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Last", wireType)
+			}
+			m.Last = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Last |= github_com_linchpindb_linchpin_pkg_kv.ShardID(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType == 0 {
+				var v github_com_linchpindb_linchpin_pkg_kv.ShardID
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return ErrIntOverflowMsg
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					v |= github_com_linchpindb_linchpin_pkg_kv.ShardID(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				m.Await = append(m.Await, v)
+			} else if wireType == 2 {
+				var packedLen int
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return ErrIntOverflowMsg
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					packedLen |= int(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				if packedLen < 0 {
+					return ErrInvalidLengthMsg
+				}
+				postIndex := iNdEx + packedLen
+				if postIndex < 0 {
+					return ErrInvalidLengthMsg
+				}
+				if postIndex > l {
+					return io.ErrUnexpectedEOF
+				}
+				var elementCount int
+				var count int
+				for _, integer := range dAtA[iNdEx:postIndex] {
+					if integer < 128 {
+						count++
+					}
+				}
+				elementCount = count
+				if elementCount != 0 && len(m.Await) == 0 {
+					m.Await = make([]github_com_linchpindb_linchpin_pkg_kv.ShardID, 0, elementCount)
+				}
+				for iNdEx < postIndex {
+					var v github_com_linchpindb_linchpin_pkg_kv.ShardID
+					for shift := uint(0); ; shift += 7 {
+						if shift >= 64 {
+							return ErrIntOverflowMsg
+						}
+						if iNdEx >= l {
+							return io.ErrUnexpectedEOF
+						}
+						b := dAtA[iNdEx]
+						iNdEx++
+						v |= github_com_linchpindb_linchpin_pkg_kv.ShardID(b&0x7F) << shift
+						if b < 0x80 {
+							break
+						}
+					}
+					m.Await = append(m.Await, v)
+				}
+			} else {
+				return fmt.Errorf("proto: wrong wireType = %d for field Await", wireType)
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field KeepNanos", wireType)
+			}
+			m.KeepNanos = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.KeepNanos |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipMsg(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ReadReply) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowMsg
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ReadReply: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ReadReply: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Reader", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Reader.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Number", wireType)
+			}
+			m.Number = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Number |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Reading", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Reading.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Results", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Results = append(m.Results, Result{})
+			if err := m.Results[len(m.Results)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Failure", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Failure == nil {
+				m.Failure = &Failure{}
+			}
+			if err := m.Failure.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Receipt", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Receipt.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Relied", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Relied = append(m.Relied, Reading{})
+			if err := m.Relied[len(m.Relied)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Index", wireType)
+			}
+			m.Index = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Index |= github_com_linchpindb_linchpin_pkg_kv.Index(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Parked", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Parked = bool(v != 0)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipMsg(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Notice) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowMsg
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Notice: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Notice: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Reader", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Reader.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Reading", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Reading.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipMsg(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Leave) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowMsg
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Leave: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Leave: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Reader", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Reader.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipMsg(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Renew) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowMsg
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Renew: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Renew: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Reader", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Reader.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Gateway", wireType)
+			}
+			m.Gateway = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Gateway |= github_com_linchpindb_linchpin_pkg_kv.NodeID(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Number", wireType)
+			}
+			m.Number = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Number |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Incarnation", wireType)
+			}
+			m.Incarnation = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Incarnation |= github_com_linchpindb_linchpin_pkg_kv.Incarnation(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LeaseNanos", wireType)
+			}
+			m.LeaseNanos = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LeaseNanos |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipMsg(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *RenewReply) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowMsg
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: RenewReply: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: RenewReply: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Reader", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Reader.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Number", wireType)
+			}
+			m.Number = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Number |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Shard", wireType)
+			}
+			m.Shard = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Shard |= github_com_linchpindb_linchpin_pkg_kv.ShardID(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ok", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Ok = bool(v != 0)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipMsg(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Unseal) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowMsg
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Unseal: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Unseal: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Txn", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Txn.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Gateway", wireType)
+			}
+			m.Gateway = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Gateway |= github_com_linchpindb_linchpin_pkg_kv.NodeID(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Shard", wireType)
+			}
+			m.Shard = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Shard |= github_com_linchpindb_linchpin_pkg_kv.ShardID(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LastIncarnation", wireType)
+			}
+			m.LastIncarnation = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LastIncarnation |= github_com_linchpindb_linchpin_pkg_kv.Incarnation(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Epoch", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Epoch.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipMsg(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Unsealed) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowMsg
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Unsealed: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Unsealed: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Txn", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Txn.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Epoch", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Epoch.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipMsg(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
 func (m *Envelope) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
@@ -11014,6 +13881,294 @@ func (m *Envelope) Unmarshal(dAtA []byte) error {
 				m.Announce = &Announce{}
 			}
 			if err := m.Announce.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 31:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Read", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Read == nil {
+				m.Read = &Read{}
+			}
+			if err := m.Read.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 32:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ReadReply", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.ReadReply == nil {
+				m.ReadReply = &ReadReply{}
+			}
+			if err := m.ReadReply.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 33:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Notice", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Notice == nil {
+				m.Notice = &Notice{}
+			}
+			if err := m.Notice.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 34:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Leave", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Leave == nil {
+				m.Leave = &Leave{}
+			}
+			if err := m.Leave.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 35:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Renew", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Renew == nil {
+				m.Renew = &Renew{}
+			}
+			if err := m.Renew.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 36:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field RenewReply", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.RenewReply == nil {
+				m.RenewReply = &RenewReply{}
+			}
+			if err := m.RenewReply.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 37:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Unseal", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Unseal == nil {
+				m.Unseal = &Unseal{}
+			}
+			if err := m.Unseal.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 38:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Unsealed", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowMsg
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthMsg
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthMsg
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Unsealed == nil {
+				m.Unsealed = &Unsealed{}
+			}
+			if err := m.Unsealed.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex

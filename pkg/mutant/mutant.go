@@ -6,9 +6,6 @@
 // build Has is the constant false and the compiler removes the branch; with
 // the build tag "mutants" a test gives a machine the Set of rules to break,
 // and the simulation must notice.
-//
-// Rules that nothing can miss yet have no ID: those about sealing come with
-// the readers that hold updates.
 package mutant
 
 // ID names one rule that can be broken.
@@ -87,5 +84,46 @@ const (
 	PresumedUnasked
 	// LookUpBlind: a lookup is not told what is finished while it is under way.
 	LookUpBlind
+	// ReadersIgnored: a participant seals although a reader is registered.
+	ReadersIgnored
+	// ReadersIgnoredByLast: the last agent decides although a reader is
+	// registered on its own keys.
+	ReadersIgnoredByLast
+	// HeldIgnored: the last agent counts a vote that is not sealed.
+	HeldIgnored
+	// SealedIgnored: a reader does not wait for sealed updates.
+	SealedIgnored
+	// RegisteredAfterWait: a reader registers when its wait is over.
+	RegisteredAfterWait
+	// NoRegistrationForWait: who need not be registered is not, while it waits.
+	NoRegistrationForWait
+	// NoRegistration: readers are never registered.
+	NoRegistration
+	// DroppedEpochsCount: the last agent counts epochs that it has dropped.
+	DroppedEpochsCount
+	// DropForgotten: an epoch is dropped only if the record is parked already.
+	DropForgotten
+	// UnsealedEpochIgnored: a shard takes an answer to Unseal for any epoch.
+	UnsealedEpochIgnored
+	// UnsealsByItself: a shard unseals without asking the last agent.
+	UnsealsByItself
+	// NoticesNotAwaited: the last read of a reader does not wait for the others.
+	NoticesNotAwaited
+	// RecoveredHeldToReaders: readers do not wait for what was recovered.
+	RecoveredHeldToReaders
+	// RecoveredSealedToLast: what was recovered votes that it is sealed.
+	RecoveredSealedToLast
+	// EpochsRestart: a new life gives out the epochs of the last one.
+	EpochsRestart
+	// RestartSealsAtOnce: a new life does not wait for the readers of the last.
+	RestartSealsAtOnce
+	// LeaseUnchecked: a gateway does not look whether its leases have lapsed.
+	LeaseUnchecked
+	// LeaseFromReply: a gateway counts a lease from when it heard of it.
+	LeaseFromReply
+	// LeaseRevived: a renewal counts although the lease had lapsed.
+	LeaseRevived
+	// RenewedElsewhere: a renewal in another life than the registration counts.
+	RenewedElsewhere
 	numMutants
 )

@@ -17,6 +17,7 @@ type coldRead struct {
 	index kv.Index
 	item  *mvcc.Item // a key
 	task  *task      // a range
+	round int
 	seq   uint32
 	page  *msg.ScanAt // a page of a scan at a kept index
 	// then takes the answer to anything else.
@@ -51,7 +52,7 @@ func (m *Machine) coldResult(r *entry.ReadResult) {
 	case c.item != nil:
 		m.itemRead(c.item, r)
 	case c.task != nil:
-		m.rangeRead(c.task, c.seq, r)
+		m.rangeRead(c, r)
 	case c.page != nil:
 		m.pageRead(c.page, r)
 	default:
@@ -104,15 +105,16 @@ func valueOf(r *entry.ReadResult) (v entry.Value, at kv.Index, err error) {
 	return v, r.Rows[0].Index, err
 }
 
-func (m *Machine) rangeRead(t *task, seq uint32, r *entry.ReadResult) {
+func (m *Machine) rangeRead(c *coldRead, r *entry.ReadResult) {
+	t := c.task
+	if t.stage != stageRanging || t.round != c.round {
+		return // dropped meanwhile
+	}
 	rows, err := decodeRows(r)
 	if err != nil {
 		t.err = err
 	}
-	if t.stage != stageRanging {
-		return // dropped meanwhile
-	}
-	t.rows[seq] = rows
+	t.rows[c.seq] = rows
 	if t.missing--; t.missing == 0 {
 		m.run(t)
 	}

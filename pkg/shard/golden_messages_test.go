@@ -88,6 +88,8 @@ func (s *script) envelope(txn kv.TxnRef, verb string, args []string, ops []msg.O
 		env.Lock = &msg.Lock{Txn: txn, Gateway: 1, Number: k.number, Ops: k.asked[k.number], NoWait: len(args) > 0}
 	case "page":
 		return s.page(txn, args)
+	case "read", "snapshot", "notice", "leave", "renew", "unseal", "unsealed":
+		return env, s.ofReaders(env, txn, verb, args, ops)
 	default:
 		return s.short(env, txn, verb, args)
 	}
@@ -132,6 +134,9 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 		v := &msg.Vote{Txn: txn, Gateway: 1, Shard: from, LastIncarnation: s.of(txn).life, Incarnation: 1}
 		if v.Yes = arg(1) != "no"; v.Yes {
 			v.Sealed, v.Epoch, v.Repeated = arg(1) != "held", kv.Epoch{Incarnation: 1, Count: 1}, arg(1) == "again"
+			if arg(1) == "later" {
+				v.Epoch.Count = 2
+			}
 		} else {
 			v.Failure = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindCondition), Text: "a condition did not hold over there"}
 		}

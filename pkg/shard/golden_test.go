@@ -72,7 +72,7 @@ type known struct {
 
 func (s *script) start(options map[string]string) error {
 	s.now, s.wall, s.held, s.reads, s.txns = 0, 0, false, nil, map[kv.TxnRef]*known{}
-	s.store, s.cfg = memstore.NewAutoSync(), shard.Config{}
+	s.store, s.cfg = memstore.NewAutoSync(), shard.Config{Lease: -1}
 	for k, v := range options {
 		n, err := strconv.Atoi(v)
 		switch {
@@ -82,6 +82,8 @@ func (s *script) start(options map[string]string) error {
 			s.cfg.Memory = n
 		case k == "max-waiters":
 			s.cfg.Lock.MaxWaiters = n
+		case k == "lease-ms":
+			s.cfg.Lease = time.Duration(n) * time.Millisecond
 		case k == "cache-bytes":
 			s.cfg.CacheBytes = n
 		default:
@@ -174,6 +176,9 @@ func (s *script) learn(env *msg.Envelope) {
 	}
 	if r := env.CheckReply; r != nil {
 		s.of(r.Txn).index = r.Index
+	}
+	if r := env.ReadReply; r != nil {
+		s.of(r.Reader).index = r.Index
 	}
 }
 

@@ -14,6 +14,12 @@ import (
 // onPark: this shard is to decide the transaction.
 func (m *Machine) onPark(p *msg.Park) {
 	rec := m.recs.Get(p.Txn)
+	if p.Snapshot {
+		if rec == nil { // to read twice does no harm, in whichever life
+			m.park(p)
+		}
+		return
+	}
 	if rec != nil && rec.State != record.Heard {
 		switch {
 		case rec.State == record.Committed:
@@ -166,7 +172,7 @@ func (m *Machine) tryDecide(rec *record.Record) {
 	if rec.State != record.Parked || t == nil || t.stage != stageLoaded {
 		return
 	}
-	if !rec.AllIn() {
+	if !rec.AllIn(m.cfg.Mutants) {
 		return
 	}
 	if t.err != nil {
@@ -179,6 +185,10 @@ func (m *Machine) tryDecide(rec *record.Record) {
 	}
 	rec.State, rec.Voted = record.Ready, m.now
 	m.stats.ParkToReady.add(m.now - rec.Since)
+	if rec.Park.Snapshot {
+		m.enterSnapshot(t)
+		return
+	}
 	t.req.NoWait = rec.NoWait && !m.cfg.Mutants.Has(mutant.ParkWithoutMark)
 	m.acquire(t)
 }
@@ -213,11 +223,13 @@ func (m *Machine) decideNow(t *task) {
 	if x.Failure == nil && !m.stillHeld(t.txn, m.inc, rec.Park.Piece.Grants) {
 		x.Failure = failure(msg.ReasonStaleGrant, kv.KindAborted, "a lock that the transaction read under was lost")
 	}
-	if x.Failure != nil {
+	switch {
+	case x.Failure != nil:
 		m.abort(rec, x.Failure)
 		return
+	case !m.heldByReaders(t, &x):
+		m.commit(t, x)
 	}
-	m.commit(t, x)
 	clear(x.Effects)
 	m.effects = x.Effects[:0]
 }
@@ -313,6 +325,7 @@ func (m *Machine) abort(rec *record.Record, f *msg.Failure) {
 	told := rec.Told()
 	_, receipt, seen := rec.Gathered()
 	rec.State = record.Aborted
+	m.queue.Withdraw(m.now, rec.Txn)
 	m.drop(taskOf(rec))
 	m.recs.Remove(rec)
 	m.memory.Kill(rec.Txn, f)
@@ -405,6 +418,10 @@ func (m *Machine) count(rec *record.Record, v *msg.Vote) {
 			return
 		}
 		m.abort(rec, failure(msg.ReasonTombstone, kv.KindAborted, "a participant asked before the transaction was parked"))
+	case rec.Dropped(v):
+		// The shard may not have heard of it, and the reader for whom it asked
+		// may be gone, so that it would not ask again.
+		m.tellUnsealed(v.Txn, v.Shard, v.Epoch)
 	default:
 		m.tryDecide(rec)
 	}

@@ -33,6 +33,12 @@ type Config struct {
 	// Liveness is how long a silence lasts before somebody is asked. Default
 	// kv.DefaultLiveness.
 	Liveness time.Duration
+	// Lease is for how long readers may be registered; a new life of the shard
+	// waits for so long before it seals or decides anything. Default
+	// kv.DefaultLease; negative where readers never register.
+	Lease time.Duration
+	// UnsealAfter, HoldBound and DelayFor are those of the snapshot-queues.
+	UnsealAfter, HoldBound, DelayFor time.Duration
 	// GarbageBatch is how many replaced versions are collected at once.
 	// Default 1024; they are collected once a second at the latest.
 	GarbageBatch int
@@ -66,6 +72,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Liveness == 0 {
 		c.Liveness = kv.DefaultLiveness
+	}
+	if c.Lease == 0 {
+		c.Lease = kv.DefaultLease
 	}
 	if c.GarbageBatch == 0 {
 		c.GarbageBatch = 1024
@@ -127,7 +136,15 @@ type Machine struct {
 	// attempts are those that hold, wait or have prepared here.
 	attempts map[kv.TxnRef]*attempt
 	ended    endedMemory
-	keeps    map[keepName]*keep
+	// readers are read-only transactions; left are those that have ended.
+	// readings counts their reads.
+	readers  map[kv.TxnRef]*reader
+	left     endedMemory
+	readings uint64
+	// loadedReads are to enter the snapshot-queues at the end of what is being
+	// done.
+	loadedReads []*task
+	keeps       map[keepName]*keep
 
 	cold map[uint64]*coldRead
 	// looking are the lookups of outcomes that are under way.
@@ -172,7 +189,8 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		store:    mvcc.NewStore(cfg.CacheBytes),
 		garbage:  mvcc.NewGarbage(64*cfg.GarbageBatch, rec.State.Index > 0),
 		locks:    lock.New(cfg.Lock),
-		queue:    snapshotqueue.New(inc),
+		queue:    snapshotqueue.New(queueOptions(cfg, inc, now)),
+		readers:  map[kv.TxnRef]*reader{},
 		recs:     record.NewTable(),
 		memory:   record.NewMemory(cfg.Memory, cfg.Mutants),
 		attempts: map[kv.TxnRef]*attempt{},
@@ -182,9 +200,19 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	}
 	m.version = m.nextVersion
 	m.ended.init(cfg.Memory)
+	m.left.init(cfg.Memory)
 	m.timers.init(now)
 	m.recover(rec)
 	return m, m.finishStep()
+}
+
+// queueOptions has a shard's new life wait for the readers of the last one.
+func queueOptions(cfg Config, inc kv.Incarnation, now int64) snapshotqueue.Options {
+	o := snapshotqueue.Options{Incarnation: inc, Repeat: cfg.Repeat, UnsealAfter: cfg.UnsealAfter, HoldBound: cfg.HoldBound, DelayFor: cfg.DelayFor, Mutants: cfg.Mutants}
+	if inc > 1 && cfg.Lease > 0 {
+		o.SealFrom = now + int64(cfg.Lease)
+	}
+	return o
 }
 
 // ID is the shard's name.
@@ -246,12 +274,36 @@ func (m *Machine) receive(env *msg.Envelope) {
 		m.onPushReply(env.PushReply)
 	case env.ScanAt != nil:
 		m.onScanAt(env.ScanAt)
+	default:
+		m.receiveOfReaders(env)
 	}
 }
 
-// serveWaiters runs whatever has become grantable.
+func (m *Machine) receiveOfReaders(env *msg.Envelope) {
+	switch {
+	case env.Read != nil:
+		m.onRead(env.Read)
+	case env.Notice != nil:
+		m.onNotice(env.Notice)
+	case env.Leave != nil:
+		m.onLeave(env.Leave)
+	case env.Renew != nil:
+		m.onRenew(env.Renew)
+	case env.Unseal != nil:
+		m.onUnseal(env.Unseal)
+	case env.Unsealed != nil:
+		m.onUnsealed(env.Unsealed)
+	}
+}
+
+// serveWaiters runs whatever has become grantable, or free of readers.
 func (m *Machine) serveWaiters() {
-	for r := m.locks.Next(m.now); r != nil; r = m.locks.Next(m.now) {
+	for {
+		m.settleReaders()
+		r := m.locks.Next(m.now)
+		if r == nil {
+			break
+		}
 		m.granted(r.Tag.(*task))
 	}
 	for _, mk := range m.locks.Marks() {

@@ -117,7 +117,7 @@ func (m *Machine) prepareNow(t *task) {
 	m.drop(t)
 	m.locks.SetPrepared(m.now, t.txn)
 	m.put(entry.TablePrepared, m.refKey(t.txn), &pr.row)
-	m.queue.Prepared(t.txn)
+	m.queue.Prepared(m.now, t.txn, changesOf(pr.row.Effects))
 	m.vote(a, false)
 	if m.cfg.Mutants.Has(mutant.ReadLocksReleasedAtVote) {
 		m.locks.ReleaseReads(t.txn)
@@ -138,7 +138,7 @@ func (m *Machine) logLocks(pr *prepared) {
 // vote tells the last agent; the vote is complete, so it can be repeated.
 func (m *Machine) vote(a *attempt, repeated bool) {
 	pr := a.prepared
-	state, epoch := m.queue.Seal(a.txn)
+	state, epoch := m.queue.State(a.txn)
 	env, v := msg.VoteTo(pr.row.Last)
 	*v = msg.Vote{Txn: a.txn, Gateway: a.gateway, Shard: m.cfg.ID, LastIncarnation: pr.row.LastIncarnation, Yes: true,
 		Sealed: state == snapshotqueue.Sealed, Epoch: epoch, Results: pr.row.Results, Receipt: pr.receipt, Repeated: repeated, Incarnation: m.inc}
@@ -218,7 +218,7 @@ func (m *Machine) settle(a *attempt, commit bool) {
 		m.store.Unpin(it)
 	}
 	m.del(entry.TablePrepared, m.refKey(a.txn))
-	m.queue.Decided(a.txn)
+	m.queue.Decided(m.now, a.txn)
 	m.stats.VoteToDecide.add(m.now - pr.at)
 	if commit {
 		m.stats.Applied++
@@ -259,8 +259,8 @@ func (m *Machine) show(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
 	it.Waiting = nil
 }
 
-// recoverPrepared takes up a promise that the log holds. It is sealed anew at
-// once: the readers it might be held by are gone, and there were none.
+// recoverPrepared takes up a promise that the log holds. The readers that held
+// it are forgotten, so that it does not seal before their leases have lapsed.
 func (m *Machine) recoverPrepared(row entry.Prepared) {
 	a := m.attemptOf(row.Txn, row.Gateway)
 	pr := &prepared{row: row, at: m.now, wait: int64(m.cfg.Repeat)}
@@ -279,6 +279,6 @@ func (m *Machine) recoverPrepared(row entry.Prepared) {
 		pr.items = append(pr.items, it)
 		m.await(it, pr)
 	}
-	m.queue.Prepared(row.Txn)
+	m.queue.Recover(m.now, row.Txn, changesOf(pr.row.Effects))
 	m.vote(a, false)
 }

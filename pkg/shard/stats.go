@@ -6,6 +6,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 	"github.com/linchpindb/linchpin/pkg/txn/lock"
 )
 
@@ -44,7 +45,10 @@ type Stats struct {
 	ReadErrors         uint64
 	MarksSent          uint64
 	Broken             uint64
-	Swept              uint64
+	// Reads counts answers to read-only transactions, ReadWaits those that had
+	// to wait for updates, in ReadWaitNanos together.
+	Reads, ReadWaits, ReadWaitNanos uint64
+	Swept                           uint64
 	// LockWait is the time that requests waited for locks. ParkToReady is the time that parked pieces waited for votes and rows;
 	// VoteToDecide that of participants for the decision.
 	LockWait, ParkToReady, VoteToDecide Duration
@@ -108,7 +112,10 @@ type Snapshot struct {
 	Keys, KeyBytes int
 	// Waiting requests, Holders of locks, Prepared participants, Records.
 	Waiting, Holders, Prepared, Records int
-	Keeps, Garbage                      int
+	// Readers are read-only transactions that the shard knows of.
+	// Held are updates that readers, or the start of a new life, hold back.
+	Keeps, Garbage, Readers, Held int
+	Queues                        snapshotqueue.Counters
 	// Waits are the keys that have caused most waiting, most first.
 	Waits []KeyWait
 }
@@ -129,6 +136,7 @@ func (m *Machine) Snapshot(top int) Snapshot {
 		Shard: m.cfg.ID, Incarnation: m.inc, Index: m.index, Stats: m.stats, Locks: m.locks.Counters(),
 		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.Waiting(), Holders: m.locks.Held(),
 		Prepared: m.queue.Len(), Records: m.recs.Len(), Keeps: len(m.keeps), Garbage: m.garbage.Len(),
+		Readers: max(len(m.readers), m.queue.Readers()), Queues: m.queue.Counters(), Held: m.queue.Held(),
 		Waits: waits[:min(top, len(waits))],
 	}
 	s.Stats.waits = nil

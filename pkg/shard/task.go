@@ -10,6 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 	"github.com/linchpindb/linchpin/pkg/txn/lock"
 	"github.com/linchpindb/linchpin/pkg/txn/record"
 )
@@ -21,6 +22,7 @@ const (
 	taskOptimistic
 	taskPrepare
 	taskPark
+	taskRead
 )
 
 type stage uint8
@@ -30,11 +32,13 @@ const (
 	stageLoaded
 	stageWaiting
 	stageRanging
+	// stageHeld: a parked piece waits for readers to leave.
+	stageHeld
 	stageDone
 )
 
 func (s stage) String() string {
-	return [...]string{"loading", "loaded", "waiting", "ranging", "done"}[s]
+	return [...]string{"loading", "loaded", "waiting", "ranging", "held", "done"}[s]
 }
 
 // scanBytes bounds what one scan operation reads on one shard at a time.
@@ -57,6 +61,8 @@ type task struct {
 	ranges  bool
 	// noWait: the transaction was marked before the task began.
 	noWait bool
+	// round tells reads of ranges from those of an earlier try.
+	round int
 	// err is a failed cold read.
 	err error
 
@@ -64,6 +70,8 @@ type task struct {
 	m *Machine
 
 	lock    *msg.Lock
+	read    *msg.Read
+	entered snapshotqueue.Read
 	prepare *msg.Prepare
 	rec     *record.Record
 
@@ -145,8 +153,12 @@ func (m *Machine) await(it *mvcc.Item, waiter any) {
 func (m *Machine) loaded(t *task) {
 	t.stage = stageLoaded
 	switch {
-	case t.kind == taskPark:
+	case t.kind == taskPark && !t.rec.Park.Snapshot:
 		m.tryDecide(t.rec)
+	case t.kind == taskPark, t.kind == taskRead:
+		// Perhaps a transaction is just being shown, key by key, and a reader
+		// has no lock to keep it from seeing a half of that.
+		m.loadedReads = append(m.loadedReads, t)
 	case t.err != nil:
 		m.refuse(t, failureOf(t.err))
 	case t.kind == taskOptimistic:
@@ -194,6 +206,11 @@ func (m *Machine) granted(t *task) {
 		m.run(t)
 		return
 	}
+	m.readRanges(t)
+}
+
+// readRanges reads the rows of the task's ranges, which stay as they are.
+func (m *Machine) readRanges(t *task) {
 	t.stage = stageRanging
 	t.rows = map[uint32]mvcc.RangeRows{}
 	for i := range t.ops {
@@ -208,7 +225,7 @@ func (m *Machine) granted(t *task) {
 			r.Limit = kv.MaxTxnOps + 1
 		}
 		t.missing++
-		m.ask(r, &coldRead{task: t, seq: op.Seq})
+		m.ask(r, &coldRead{task: t, round: t.round, seq: op.Seq})
 	}
 	if t.missing == 0 {
 		m.run(t)
@@ -232,6 +249,10 @@ func (m *Machine) ownDeletes(t *task, scan *msg.Op) int {
 // run: everything that the task needs is there.
 func (m *Machine) run(t *task) {
 	t.stage = stageDone
+	if t.kind == taskRead {
+		m.replyRead(t)
+		return
+	}
 	if t.err != nil {
 		m.refuse(t, failureOf(t.err))
 		return
@@ -266,6 +287,10 @@ func (m *Machine) drop(t *task) {
 	}
 	t.stage = stageDone
 	m.locks.Cancel(&t.req)
+	if t.entered.Tag != nil {
+		m.queue.Done(m.now, &t.entered)
+		t.entered.Tag = nil
+	}
 	for _, it := range t.pins {
 		m.store.Unpin(it)
 	}

@@ -37,7 +37,7 @@ func (t *timers) init(now int64) { t.next, t.house = never, now+int64(houseEvery
 func (t *timers) at(when int64) { t.next = min(t.next, when) }
 
 func (m *Machine) nextTick() int64 {
-	next := min(m.timers.next, m.locks.NextTick())
+	next := min(m.timers.next, m.locks.NextTick(), m.queue.NextTick())
 	if m.busy() {
 		next = min(next, m.timers.house)
 	}
@@ -47,7 +47,7 @@ func (m *Machine) nextTick() int64 {
 // busy reports whether housekeeping has anything to do.
 func (m *Machine) busy() bool {
 	return m.garbage.Len() > 0 || m.garbage.Lost || len(m.attempts) > 0 || m.recs.Len() > 0 || len(m.keeps) > 0 ||
-		len(m.unread) > 0 || m.stats.Committed+m.stats.Applied != m.floorCount
+		len(m.unread)+len(m.readers) > 0 || m.stats.Committed+m.stats.Applied != m.floorCount
 }
 
 func (m *Machine) tick() {
@@ -58,6 +58,11 @@ func (m *Machine) tick() {
 	if m.now >= m.locks.NextTick() {
 		for _, txn := range m.locks.Tick(m.now) {
 			m.push(txn)
+		}
+	}
+	if m.now >= m.queue.NextTick() {
+		for _, q := range m.queue.Tick(m.now) {
+			m.askUnseal(q)
 		}
 	}
 	if m.now >= m.timers.next {
@@ -185,6 +190,7 @@ func (m *Machine) housekeeping() {
 		m.sweep(m.sweepFrom)
 	}
 	m.readAgain()
+	m.forgetReaders()
 	for _, a := range m.sortedAttempts() {
 		if a.prepared == nil && m.now-a.touched > idlePush*int64(m.cfg.Liveness) {
 			m.push(a.txn)

@@ -2,20 +2,34 @@ package snapshotqueue
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// TestGolden runs the scripts in testdata. "new incarnation=2" makes the
-// queues of a shard's second life; the verbs are "A prepared", "A seal" and
-// "A decided". After each step the prepared participants are printed.
+// TestGolden runs the scripts in testdata. Updates are called A, B, C, and
+// readers R, S, T. A line is a name and a verb:
+//
+//	A prepared k:write [c,f):add   what it changes; - for nothing
+//	A recovered k:write            from the log, at a restart
+//	A decided | unsealed 1.1       its last agent has answered
+//	C holds k:write | withdraws    a piece that is to be decided here
+//	R reads k:read [a,c):read      also: lasting, stays, until 2s, and as=x
+//	                               to name one of several reads
+//	R done [x]                     the read has its values, or is given up
+//	R leaves | renews until 3s
+//	at 20ms                        time goes on, and Tick is called
+//	clock 20ms                     time goes on, and Tick comes later
+//
+// Votes say how an update stands when it is prepared, and again when it seals
+// later. At the end of a step the updates are printed, and then the readers.
 func TestGolden(t *testing.T) {
 	golden.Run(t, "testdata", func() *golden.Script {
 		s := &script{}
@@ -23,62 +37,230 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-type script struct{ q *Queue }
-
-func (s *script) start(options map[string]string) error {
-	inc, err := strconv.ParseUint(options["incarnation"], 10, 64)
-	s.q = New(kv.Incarnation(inc))
-	return err
+type script struct {
+	q     *Queue
+	now   int64
+	reads map[string]*Read
 }
 
+// lease is for how long readers in the scripts register if they do not say.
+const lease = int64(2 * time.Second)
+
+func (s *script) start(options map[string]string) error {
+	opt := Options{Incarnation: 1}
+	s.now, s.reads = 0, map[string]*Read{}
+	durations := map[string]*time.Duration{"unseal-after": &opt.UnsealAfter, "repeat": &opt.Repeat,
+		"hold-bound": &opt.HoldBound, "delay": &opt.DelayFor}
+	for k, v := range options {
+		var err error
+		switch p := durations[k]; {
+		case p != nil:
+			*p, err = time.ParseDuration(v)
+		case k == "incarnation":
+			var n uint64
+			n, err = strconv.ParseUint(v, 10, 64)
+			opt.Incarnation = kv.Incarnation(n)
+		case k == "seal-from":
+			opt.SealFrom, err = nanos(v)
+		default:
+			err = fmt.Errorf("no option %q", k)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.q = New(opt)
+	return nil
+}
+
+func nanos(text string) (int64, error) {
+	d, err := time.ParseDuration(text)
+	return int64(d), err
+}
+
+// do executes a line, and says what came of it and what became possible.
 func (s *script) do(line string) (string, error) {
-	name, verb, _ := strings.Cut(line, " ")
-	txn, err := golden.Txn(name)
+	words := strings.Fields(line)
+	out, err := s.line(words)
 	if err != nil {
 		return "", err
 	}
+	c := s.q.Changes()
+	for _, r := range c.Lapsed {
+		out = append(out, "lapsed: "+r.Tag.(string))
+	}
+	for _, r := range c.Ready {
+		out = append(out, "ready: "+r.Tag.(string))
+	}
+	for _, txn := range c.Sealed {
+		out = append(out, "anew: "+s.vote(txn))
+	}
+	for _, txn := range c.Free {
+		out = append(out, "free: "+golden.Name(txn))
+	}
+	return strings.Join(out, "\n"), s.q.Check()
+}
+
+func (s *script) line(words []string) (out []string, err error) {
+	if words[0] == "at" || words[0] == "clock" {
+		if s.now, err = nanos(words[1]); err != nil || words[0] == "clock" {
+			return nil, err
+		}
+		for _, a := range s.q.Tick(s.now) {
+			out = append(out, fmt.Sprintf("ask to unseal %s %v", golden.Name(a.Txn), a.Epoch))
+		}
+		return out, nil
+	}
+	txn, err := golden.Txn(words[0])
+	if err != nil {
+		return nil, err
+	}
+	text, known, err := s.updateVerb(txn, words[1], words[2:])
+	if !known {
+		text, err = s.readerVerb(txn, words[1], words[2:])
+	}
+	if text != "" {
+		out = append(out, text)
+	}
+	return out, err
+}
+
+func (s *script) updateVerb(txn kv.TxnRef, verb string, args []string) (text string, known bool, err error) {
+	var needs []Need
+	switch verb {
+	case "prepared", "recovered", "holds":
+		if needs, err = needsOf(args); err != nil {
+			return "", true, err
+		}
+	}
 	switch verb {
 	case "prepared":
-		s.q.Prepared(txn)
-	case "seal":
-		state, epoch := s.q.Seal(txn)
-		return fmt.Sprintf("%s is %v, epoch %v", name, state, epoch), nil
-	case "decided":
-		s.q.Decided(txn)
-	default:
-		return "", fmt.Errorf("no verb %q", verb)
-	}
-	return "", nil
-}
-
-func (s *script) after() (string, error) {
-	txns := make([]kv.TxnRef, 0, s.q.Len())
-	for txn := range s.q.prepared {
-		txns = append(txns, txn)
-	}
-	slices.SortFunc(txns, kv.TxnRef.CompareAge)
-	out := "  prepared:"
-	for _, txn := range txns {
-		p := s.q.prepared[txn]
-		out += fmt.Sprintf(" %s(%v", golden.Name(txn), p.state)
-		if p.state == Sealed {
-			out += " " + p.epoch.String()
+		s.q.Prepared(s.now, txn, needs)
+		return s.vote(txn), true, nil
+	case "recovered":
+		s.q.Recover(s.now, txn, needs)
+		return s.vote(txn), true, nil
+	case "holds":
+		if s.q.Hold(s.now, txn, needs) {
+			return golden.Name(txn) + " must wait", true, nil
 		}
-		out += ")"
+		return golden.Name(txn) + " can be decided", true, nil
+	case "withdraws":
+		s.q.Withdraw(s.now, txn)
+		return "", true, nil
+	case "decided":
+		s.q.Decided(s.now, txn)
+		return "", true, nil
+	case "unsealed":
+		var e kv.Epoch
+		_, err = fmt.Sscanf(args[0], "%d.%d", &e.Incarnation, &e.Count)
+		s.q.Unsealed(s.now, txn, e)
+		return "", true, err
 	}
-	return out, s.q.Check()
+	return "", false, nil
 }
 
-func TestCheckNoticesWhatIsBroken(t *testing.T) {
-	a, b := kv.TxnRef{TxnID: kv.TxnID{Time: 1}}, kv.TxnRef{TxnID: kv.TxnID{Time: 2}}
-	q := New(3)
-	q.Prepared(a)
-	q.Prepared(b)
-	q.Seal(a)
-	q.Seal(b)
-	require.NoError(t, q.Check())
-	q.prepared[b].epoch = q.prepared[a].epoch
-	require.ErrorContains(t, q.Check(), "share epoch 3.1")
-	q.prepared[b].epoch = kv.Epoch{Incarnation: 2, Count: 9}
-	require.ErrorContains(t, q.Check(), "in incarnation 3")
+// vote is what the shard tells an update's last agent.
+func (s *script) vote(txn kv.TxnRef) string {
+	state, epoch := s.q.State(txn)
+	if state == Sealed {
+		return golden.Name(txn) + " votes sealed " + epoch.String()
+	}
+	return golden.Name(txn) + " votes held"
+}
+
+func (s *script) readerVerb(id kv.TxnRef, verb string, args []string) (string, error) {
+	name := golden.Name(id)
+	switch verb {
+	case "reads":
+		return s.read(id, name, args)
+	case "done":
+		name = strings.Join(append([]string{name}, args...), ".")
+		if s.reads[name] == nil {
+			return "", fmt.Errorf("no read %s", name)
+		}
+		s.q.Done(s.now, s.reads[name])
+		return "", nil
+	case "leaves":
+		s.q.Leave(s.now, id)
+		return "", nil
+	case "renews":
+		until, err := nanos(args[1])
+		if s.q.Renew(s.now, id, until) {
+			return name + " is renewed", err
+		}
+		return name + " is not renewed", err
+	}
+	return "", fmt.Errorf("no verb %q", verb)
+}
+
+func (s *script) read(id kv.TxnRef, name string, args []string) (text string, err error) {
+	r := &Read{Reader: id, Until: s.now + lease}
+	for i := 0; i < len(args); i++ {
+		as, named := strings.CutPrefix(args[i], "as=")
+		switch {
+		case named:
+			name += "." + as
+		case args[i] == "lasting":
+			r.Lasting = true
+		case args[i] == "stays":
+			r.Stays = true
+		case args[i] == "until":
+			i++
+			r.Until, err = nanos(args[i])
+		default:
+			var needs []Need
+			needs, err = needsOf(args[i : i+1])
+			r.Needs = append(r.Needs, needs...)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	r.Tag, s.reads[name] = name, r
+	switch {
+	case s.q.Enter(s.now, r):
+		return name + " reads at once", nil
+	case r.state == readDelayed:
+		return name + " is delayed", nil
+	}
+	return name + " waits", nil
+}
+
+func needsOf(specs []string) (out []Need, err error) {
+	for _, spec := range specs {
+		if spec == "-" {
+			continue
+		}
+		at := strings.LastIndex(spec, ":")
+		if at < 0 {
+			return nil, fmt.Errorf("%q is no need, want key:mode", spec)
+		}
+		n := Need{}
+		if n.Span, err = golden.Span(spec[:at]); err != nil {
+			return nil, err
+		}
+		for _, m := range []adt.Mode{adt.ModeRead, adt.ModeAdd, adt.ModeWrite} {
+			if m.String() == spec[at+1:] {
+				n.Mode = m
+			}
+		}
+		if n.Mode == adt.ModeNone {
+			return nil, fmt.Errorf("no mode %q", spec[at+1:])
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+func (s *script) after() (string, error) { return strings.Join(draw(s.q), "\n"), s.q.Check() }
+
+func TestScriptsAreRead(t *testing.T) {
+	s := &script{}
+	require.ErrorContains(t, s.start(map[string]string{"colour": "red"}), "no option")
+	require.NoError(t, s.start(nil))
+	for _, bad := range []string{"a prepared k:write", "A prepared k", "A prepared k:look", "A jumps", "R reads [a:read", "R done"} {
+		_, err := s.do(bad)
+		require.Error(t, err, bad)
+	}
 }

@@ -1,102 +1,356 @@
-// Package snapshotqueue keeps, for the prepared participants of a shard,
-// whether readers hold them back or they are sealed against readers
-// (docs/protocol.md, section 5; after the snapshot-queues of SSS, Kishi et
-// al. 2019, section III).
-//
-//	           no conflicting reader            Decide
-//	Prepare ──────────────────────▶ sealed ───────────────▶ gone
-//	                                  ▲
-//	recovered from the log ───────────┘ (with a new epoch)
-//
-// A sealed participant has an Epoch, which its vote carries. The last agent
-// counts only sealed votes, and may be asked to drop an epoch for the sake of
-// a waiting reader; then only a later sealing counts.
-//
-// Readers do not register yet: read-only transactions take locks. So every
-// prepared participant seals at once, and one that was recovered from the log
-// seals anew as soon as the shard has started, because its readers' leases,
-// of which there are none, need not be waited for.
-//
-// HAZARD: an epoch of an earlier incarnation must never be given out again.
-// The shard raises its incarnation durably before its first message, and the
-// incarnation is the upper half of the epoch.
 package snapshotqueue
 
 import (
-	"fmt"
+	"math"
+	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// State is where a prepared participant stands.
-type State uint8
-
-const (
-	// Held: a reader that does not commute with it is registered, or it was
-	// recovered and has not sealed in this incarnation.
-	Held State = iota
-	// Sealed: it may be decided at any moment; new readers wait for it.
-	Sealed
-)
-
-func (s State) String() string { return [...]string{"held", "sealed"}[s] }
-
-type participant struct {
-	state State
-	epoch kv.Epoch
+// Queue is the snapshot-queues of one shard. The zero Queue is not usable; see
+// New. Its methods are not for concurrent use.
+//
+// Invariants (Check tells which is broken):
+//  1. a sealed update has an epoch of this incarnation, and no two share one;
+//  2. no registered reader conflicts with a sealed update, but those that wait
+//     for it;
+//  3. a held update, or a piece, conflicts with a registered reader, or nothing
+//     may seal yet, or Changes has not been drained;
+//  4. every waiting read is registered.
+type Queue struct {
+	opt     Options
+	now     int64
+	count   uint64
+	updates map[kv.TxnRef]*update
+	readers map[kv.TxnRef]*reader
+	points  map[string]*point
+	// ranged are the updates and readers with a range among their needs.
+	rangedUpdates []*update
+	rangedReaders []*reader
+	reads         []*Read // delayed or waiting, in the order of arrival
+	changes       Changes
+	due           int64
+	lists, ticks  uint64
+	counters      Counters
 }
 
-// Queue is the snapshot-queues of one shard.
-//
-// Invariant (see Check): a sealed participant's epoch is of this incarnation,
-// and no two participants share an epoch.
-type Queue struct {
-	incarnation kv.Incarnation
-	count       uint64
-	prepared    map[kv.TxnRef]*participant
+// point is a key that somebody needs.
+type point struct {
+	updates []*update
+	readers []*reader
+}
+
+// update is a prepared update, or a piece that waits to be decided here.
+type update struct {
+	txn   kv.TxnRef
+	needs []Need
+	state State
+	epoch kv.Epoch
+	// piece: to be decided on this shard, in one step.
+	piece     bool
+	heldSince int64
+	// seen marks what conflicting has listed already, asked what Tick has.
+	seen, asked uint64
+	waiting     []*Read
+}
+
+// reader is a registered reader with all that it has read on this shard.
+type reader struct {
+	id    kv.TxnRef
+	needs []Need
+	until int64
+	// lasting: until it leaves; else while there are reads under way.
+	lasting bool
+	reads   []*Read
+}
+
+// Changes are what has become possible.
+type Changes struct {
+	// Ready are reads whose wait is over.
+	Ready []*Read
+	// Sealed are updates that have just sealed and vote anew.
+	Sealed []kv.TxnRef
+	// Free are pieces that no reader holds any more. They have left the queues.
+	Free []kv.TxnRef
+	// Lapsed are reads that waited for longer than their registration lasted.
+	// They are over.
+	Lapsed []*Read
+}
+
+// Empty reports whether there are none.
+func (c *Changes) Empty() bool {
+	return len(c.Ready)+len(c.Sealed)+len(c.Free)+len(c.Lapsed) == 0
 }
 
 // New makes the queues of a shard in a new incarnation.
-func New(inc kv.Incarnation) *Queue {
-	return &Queue{incarnation: inc, prepared: map[kv.TxnRef]*participant{}}
+func New(opt Options) *Queue {
+	return &Queue{opt: opt.withDefaults(), updates: map[kv.TxnRef]*update{}, readers: map[kv.TxnRef]*reader{},
+		points: map[string]*point{}, due: math.MaxInt64}
 }
 
-// Prepared enters a participant, which is held until Seal.
-func (q *Queue) Prepared(txn kv.TxnRef) { q.prepared[txn] = &participant{} }
+// Counters tells what the queues did so far.
+func (q *Queue) Counters() Counters { return q.counters }
 
-// Seal seals txn if nothing holds it, and returns its state and epoch.
-func (q *Queue) Seal(txn kv.TxnRef) (State, kv.Epoch) {
-	p := q.prepared[txn]
-	if p == nil {
+// Len is the number of prepared updates and waiting pieces.
+func (q *Queue) Len() int { return len(q.updates) }
+
+// Held is the number of updates and pieces that are held back.
+func (q *Queue) Held() (n int) {
+	for _, u := range q.updates {
+		if u.state == Held {
+			n++
+		}
+	}
+	return n
+}
+
+// Pieces is the number of waiting pieces.
+func (q *Queue) Pieces() (n int) {
+	for _, u := range q.updates {
+		if u.piece {
+			n++
+		}
+	}
+	return n
+}
+
+// Open reports whether nobody can be held at the moment: there is no reader.
+func (q *Queue) Open(now int64) bool {
+	return len(q.readers) == 0 && (now >= q.opt.SealFrom || q.opt.Mutants.Has(mutant.RestartSealsAtOnce))
+}
+
+// Registered reports whether a reader is registered for longer than a read.
+func (q *Queue) Registered(id kv.TxnRef) bool { return q.readers[id] != nil && q.readers[id].lasting }
+
+// Readers is the number of registered readers.
+func (q *Queue) Readers() int { return len(q.readers) }
+
+// Changes drains what has become possible since the last call.
+func (q *Queue) Changes() Changes {
+	c := q.changes
+	q.changes = Changes{}
+	c.Ready = slices.DeleteFunc(c.Ready, func(r *Read) bool { return r.state != readReady }) // given up since
+	return c
+}
+
+// Prepared enters a prepared update with what it changes. It seals if nothing
+// holds it; State tells. One that is here already stays as it is.
+func (q *Queue) Prepared(now int64, txn kv.TxnRef, needs []Need) {
+	q.now = max(q.now, now)
+	if u := q.updates[txn]; u != nil && !u.piece {
+		return
+	}
+	u := q.enter(&update{txn: txn, needs: needs, heldSince: q.now})
+	if q.free(u) {
+		q.seal(u)
+		return
+	}
+	q.counters.Holds++
+	q.dueToSeal()
+}
+
+// dueToSeal has a new life seal what it may not seal yet.
+func (q *Queue) dueToSeal() {
+	if q.now < q.opt.SealFrom {
+		q.due = min(q.due, q.opt.SealFrom)
+	}
+}
+
+// Recover enters an update that was prepared in an earlier life.
+func (q *Queue) Recover(now int64, txn kv.TxnRef, needs []Need) {
+	q.now = max(q.now, now)
+	u := q.enter(&update{txn: txn, needs: needs, heldSince: q.now, state: Recovered, epoch: kv.Epoch{Incarnation: q.opt.Incarnation}})
+	if q.free(u) {
+		q.seal(u)
+		return
+	}
+	if q.opt.Mutants.Has(mutant.RecoveredHeldToReaders) {
+		u.state = Held
+	}
+	if q.opt.Mutants.Has(mutant.RecoveredSealedToLast) {
+		q.seal(u)
+	}
+	q.dueToSeal()
+}
+
+// State is where an update stands. What is not known here is held: nothing
+// that is not known may be counted as sealed.
+func (q *Queue) State(txn kv.TxnRef) (State, kv.Epoch) {
+	u := q.updates[txn]
+	switch {
+	case u == nil || u.piece:
 		return Held, kv.Epoch{}
+	case u.state == Sealed:
+		return Sealed, u.epoch
 	}
-	if p.state == Held {
-		q.count++
-		p.state, p.epoch = Sealed, kv.Epoch{Incarnation: q.incarnation, Count: q.count}
-	}
-	return p.state, p.epoch
+	return u.state, kv.Epoch{}
 }
 
-// Decided removes txn, whatever the decision was.
-func (q *Queue) Decided(txn kv.TxnRef) { delete(q.prepared, txn) }
-
-// Len is the number of prepared participants.
-func (q *Queue) Len() int { return len(q.prepared) }
-
-// Check holds the queues against their invariant.
-func (q *Queue) Check() error {
-	seen := map[kv.Epoch]kv.TxnRef{}
-	for txn, p := range q.prepared {
-		if p.state == Held {
-			continue
-		}
-		if p.epoch.Incarnation != q.incarnation {
-			return fmt.Errorf("snapshotqueue: %v is sealed with epoch %v in incarnation %d", txn, p.epoch, q.incarnation)
-		}
-		if o, ok := seen[p.epoch]; ok {
-			return fmt.Errorf("snapshotqueue: %v and %v share epoch %v", txn, o, p.epoch)
-		}
-		seen[p.epoch] = txn
+// Hold reports whether a piece must wait for readers before it is decided. If
+// so it is entered, until Changes says that it is free, or Withdraw. A piece
+// that changes nothing here is never held.
+func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
+	q.now = max(q.now, now)
+	switch {
+	case len(needs) == 0:
+		return false
+	case q.updates[txn] != nil:
+		return true
 	}
-	return nil
+	u := &update{txn: txn, needs: needs, piece: true, heldSince: q.now}
+	if q.free(u) {
+		return false
+	}
+	q.enter(u)
+	q.counters.Holds++
+	q.dueToSeal()
+	return true
+}
+
+// Withdraw takes a piece out that waits no more.
+func (q *Queue) Withdraw(now int64, txn kv.TxnRef) {
+	q.now = max(q.now, now)
+	if u := q.updates[txn]; u != nil && u.piece {
+		q.counters.HeldNanos += q.now - u.heldSince
+		q.remove(u)
+	}
+}
+
+// Decided takes a prepared update out, whatever the decision was.
+func (q *Queue) Decided(now int64, txn kv.TxnRef) {
+	q.now = max(q.now, now)
+	u := q.updates[txn]
+	if u == nil || u.piece {
+		return
+	}
+	q.remove(u)
+	q.letGo(u)
+}
+
+// Unsealed says that no epoch of an update up to this one counts any more. An
+// answer for an epoch that is not its current one means nothing.
+func (q *Queue) Unsealed(now int64, txn kv.TxnRef, epoch kv.Epoch) {
+	q.now = max(q.now, now)
+	u := q.updates[txn]
+	if u == nil || u.piece || u.state == Held {
+		return
+	}
+	if epoch != u.epoch && !q.opt.Mutants.Has(mutant.UnsealedEpochIgnored) {
+		return
+	}
+	q.counters.Unseals++
+	u.state, u.heldSince = Held, q.now
+	q.letGo(u)
+	q.retry(u)
+}
+
+// letGo ends the waits for an update.
+func (q *Queue) letGo(u *update) {
+	for _, r := range u.waiting {
+		r.waits = slices.DeleteFunc(r.waits, func(w *update) bool { return w == u })
+		if r.state == readWaiting && len(r.waits) == 0 {
+			q.ready(r)
+		}
+	}
+	u.waiting = nil
+}
+
+// free reports whether nobody holds an update.
+func (q *Queue) free(u *update) bool {
+	if len(u.needs) == 0 {
+		return true
+	}
+	if q.now < q.opt.SealFrom && !q.opt.Mutants.Has(mutant.RestartSealsAtOnce) {
+		return false
+	}
+	if q.opt.Mutants.Has(mutant.ReadersIgnoredByLast) && u.piece || q.opt.Mutants.Has(mutant.ReadersIgnored) && !u.piece {
+		return true
+	}
+	return !q.anyReader(u.needs)
+}
+
+// retry seals an update, or frees a piece, that nobody holds any more.
+func (q *Queue) retry(u *update) {
+	if u.state == Sealed || !q.free(u) {
+		return
+	}
+	if !u.piece {
+		q.seal(u)
+		q.changes.Sealed = append(q.changes.Sealed, u.txn)
+		return
+	}
+	q.counters.HeldNanos += q.now - u.heldSince
+	q.remove(u)
+	q.changes.Free = append(q.changes.Free, u.txn)
+}
+
+// seal gives an update an epoch of its own.
+func (q *Queue) seal(u *update) {
+	q.wakeDelayed()
+	q.counters.HeldNanos += q.now - u.heldSince
+	q.count++
+	u.state, u.epoch = Sealed, kv.Epoch{Incarnation: q.opt.Incarnation, Count: q.count}
+	if q.opt.Mutants.Has(mutant.EpochsRestart) {
+		u.epoch.Incarnation = 1
+	}
+}
+
+// wakeDelayed has delayed reads looked at again: what they stood back for may
+// be over.
+func (q *Queue) wakeDelayed() {
+	if slices.ContainsFunc(q.reads, func(r *Read) bool { return r.state == readDelayed }) {
+		q.due = min(q.due, q.now)
+	}
+}
+
+func (q *Queue) enter(u *update) *update {
+	if old := q.updates[u.txn]; old != nil {
+		q.remove(old)
+		q.letGo(old)
+	}
+	q.updates[u.txn] = u
+	ranged := false
+	for i := range u.needs {
+		if u.needs[i].Span.IsPoint() {
+			p := q.point(u.needs[i].Span.Start)
+			p.updates = append(p.updates, u)
+		} else {
+			ranged = true
+		}
+	}
+	if ranged {
+		q.rangedUpdates = append(q.rangedUpdates, u)
+	}
+	return u
+}
+
+func (q *Queue) remove(u *update) {
+	delete(q.updates, u.txn)
+	q.wakeDelayed()
+	for i := range u.needs {
+		if u.needs[i].Span.IsPoint() {
+			key := u.needs[i].Span.Start
+			if p := q.points[string(key)]; p != nil {
+				p.updates = slices.DeleteFunc(p.updates, func(x *update) bool { return x == u })
+				q.tidy(key, p)
+			}
+		}
+	}
+	q.rangedUpdates = slices.DeleteFunc(q.rangedUpdates, func(x *update) bool { return x == u })
+}
+
+func (q *Queue) point(key []byte) *point {
+	p := q.points[string(key)]
+	if p == nil {
+		p = &point{}
+		q.points[string(key)] = p
+	}
+	return p
+}
+
+func (q *Queue) tidy(key []byte, p *point) {
+	if len(p.updates)+len(p.readers) == 0 {
+		delete(q.points, string(key))
+	}
 }

@@ -137,6 +137,7 @@ func (g *Gateway) sendCommit(c *call, ps pieces) {
 		c.commit.sends = append(c.commit.sends, env)
 	}
 	park.Piece.Incarnation = c.commit.inc
+	park.Snapshot = c.kind == oneShot && c.readOnly && g.cfg.Reads == SnapshotReads
 	c.commit.sends = append(c.commit.sends, env)
 	if c.marked {
 		c.commit.noWait(g.cfg.Mutants)
@@ -203,6 +204,9 @@ func (g *Gateway) onAnswer(a *msg.Answer) {
 		g.startCheck(c)
 	default:
 		d := Done{Committed: true, ResultsLost: a.ResultsLost}
+		if c.kind == oneShot && c.readOnly && g.cfg.Reads == SnapshotReads {
+			d.Plan = PlanOne
+		}
 		if c.kind == oneShot && !a.ResultsLost {
 			d.Results = assemble(c.ops, a.Results)
 		}

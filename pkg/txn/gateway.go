@@ -20,9 +20,15 @@ type Gateway struct {
 
 	// ids finds the attempt of a transaction that is under way, the newest if
 	// there are several; the others are in earlier.
-	ids       map[kv.TxnID]*call
-	earlier   map[kv.TxnRef]*call
-	enquiries map[kv.TxnID]*enquiry
+	ids     map[kv.TxnID]*call
+	earlier map[kv.TxnRef]*call
+	// readers finds those that read without locks by the names of their
+	// attempts; lastReader is the number in the newest name. hotParked: when
+	// the hot shard was last heard of, updates waited there.
+	readers    map[kv.TxnRef]*call
+	lastReader int64
+	hotParked  bool
+	enquiries  map[kv.TxnID]*enquiry
 	// ended remembers why interactive transactions ended while their client
 	// was silent.
 	ended      map[kv.TxnRef]*msg.Failure
@@ -41,6 +47,7 @@ func NewGateway(cfg Config) *Gateway {
 	cfg = cfg.withDefaults()
 	return &Gateway{
 		cfg: cfg, incs: make([]kv.Incarnation, cfg.Router.Shards()), down: map[kv.NodeID]bool{},
+		readers: map[kv.TxnRef]*call{}, hotParked: true,
 		earlier: map[kv.TxnRef]*call{}, ids: map[kv.TxnID]*call{}, enquiries: map[kv.TxnID]*enquiry{}, ended: map[kv.TxnRef]*msg.Failure{}, next: never,
 	}
 }
@@ -107,6 +114,8 @@ const (
 	phaseIdle phase = iota
 	// phaseLocking: lock requests are outstanding.
 	phaseLocking
+	// phaseReading: reads without locks are outstanding.
+	phaseReading
 	// phaseCommitting: the commit has been sent; only the last agent can end
 	// it now.
 	phaseCommitting
@@ -119,7 +128,7 @@ const (
 )
 
 func (p phase) String() string {
-	return [...]string{"idle", "locking", "committing", "checking", "backoff", "paging"}[p]
+	return [...]string{"idle", "locking", "reading", "committing", "checking", "backoff", "paging"}[p]
 }
 
 type callKind uint8
@@ -156,7 +165,8 @@ type call struct {
 	onePiece [1]shardPiece
 	check    checks  // phaseChecking
 	scan     *paging // phasePaging
-	rollback bool    // the check under way ends a rollback
+	reading  *reading
+	rollback bool // the check under way ends a rollback
 }
 
 // timed has Tick called at a time.
@@ -211,6 +221,7 @@ func (g *Gateway) taken(id kv.TxnID) *msg.Failure {
 // finish ends a call for good.
 func (g *Gateway) finish(c *call, d Done) {
 	g.leave(c)
+	g.endReading(c)
 	d.Closed = true
 	if c.token == nil && c.kind == interactive && d.Failure != nil {
 		g.remember(c.ref, d.Failure)
@@ -277,6 +288,10 @@ func (g *Gateway) Deliver(now int64, env *msg.Envelope) {
 		g.onEnquireReply(env.EnquireReply)
 	case env.ScanPage != nil:
 		g.onScanPage(env.ScanPage)
+	case env.ReadReply != nil:
+		g.onReadReply(env.ReadReply)
+	case env.RenewReply != nil:
+		g.onRenewReply(env.RenewReply)
 	case env.Announce != nil:
 		g.Learn(env.Announce.Shard, env.Announce.Incarnation)
 	}
@@ -330,6 +345,8 @@ func (g *Gateway) abort(c *call, f *msg.Failure) {
 
 // release gives up whatever the attempt may hold on any shard.
 func (g *Gateway) release(c *call) {
+	g.endScan(c)
+	g.endReading(c)
 	if c.session == nil {
 		return
 	}
@@ -341,7 +358,7 @@ func (g *Gateway) release(c *call) {
 // again reports whether another attempt may fare better.
 func again(f *msg.Failure) bool {
 	switch f.Reason {
-	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone, msg.ReasonRefused:
+	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone, msg.ReasonRefused, msg.ReasonLapsed:
 		return true
 	}
 	return false
@@ -360,7 +377,7 @@ func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
 	c.aborts = append(c.aborts, f.Reason)
 	c.ref.Attempt++
 	g.enter(c)
-	c.marked, c.session, c.commit, c.check = false, nil, commit{}, checks{}
+	c.marked, c.session, c.reading, c.commit, c.check = false, nil, nil, commit{}, checks{}
 	if n := c.ref.Attempt; n > 4 {
 		c.phase = phaseBackoff
 		c.retryAt = g.now + int64(1_000_000)<<min(n-4, 6)
@@ -383,6 +400,9 @@ func (g *Gateway) shardsOf(c *call) []kv.ShardID {
 	if c.session != nil {
 		return c.session.shards()
 	}
+	if c.reading != nil {
+		return c.awaits()
+	}
 	out := make([]kv.ShardID, 0, len(c.commit.sends))
 	for _, env := range c.commit.sends {
 		out = append(out, env.Shard)
@@ -402,6 +422,10 @@ func (c *call) awaits() (out []kv.ShardID) {
 	switch c.phase {
 	case phaseLocking:
 		for _, a := range c.session.asks {
+			out = append(out, a.env.Shard)
+		}
+	case phaseReading:
+		for _, a := range c.reading.asks {
 			out = append(out, a.env.Shard)
 		}
 	case phaseChecking:
@@ -469,6 +493,8 @@ func (g *Gateway) tickCall(c *call) {
 	switch c.phase {
 	case phaseLocking:
 		g.repeatLocks(c)
+	case phaseReading:
+		g.tickReading(c)
 	case phaseChecking:
 		g.repeatChecks(c)
 	case phasePaging:
@@ -483,6 +509,8 @@ func (g *Gateway) tickIdle(c *call) {
 		return
 	case g.now >= c.deadline:
 		g.abort(c, failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was open for too long"))
+		return
+	case c.reading != nil && !g.tickReading(c):
 		return
 	case c.marked && !g.cfg.Mutants.Has(mutant.NoIdleGrace):
 		g.timed(max(c.markedAt, c.idleSince) + int64(g.cfg.IdleGrace))

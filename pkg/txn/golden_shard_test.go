@@ -1,6 +1,8 @@
 package txn_test
 
 import (
+	"time"
+
 	"github.com/linchpindb/linchpin/pkg/engine/memstore"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -13,10 +15,12 @@ type shardScript struct {
 	id    kv.ShardID
 	m     *shard.Machine
 	store *memstore.Store
+	lease time.Duration
 }
 
-func newShard(id kv.ShardID) (*shardScript, error) {
-	s := &shardScript{id: id, store: memstore.NewAutoSync()}
+// newShard makes a shard, where readers register unless lease is negative.
+func newShard(id kv.ShardID, lease time.Duration) (*shardScript, error) {
+	s := &shardScript{id: id, store: memstore.NewAutoSync(), lease: lease}
 	return s, s.restart(0)
 }
 
@@ -26,7 +30,7 @@ func (s *shardScript) restart(now int64) error {
 	if err := s.store.Recover(s.id, rec.Add); err != nil {
 		return err
 	}
-	m, out := shard.New(shard.Config{ID: s.id}, rec, now, 0)
+	m, out := shard.New(shard.Config{ID: s.id, Lease: s.lease}, rec, now, 0)
 	s.m = m
 	_, err := s.act(now, out)
 	return err

@@ -78,7 +78,7 @@ type script struct {
 }
 
 func (s *script) start(options map[string]string) error {
-	cfg := txn.Config{Node: 1, Router: router{}}
+	cfg := txn.Config{Node: 1, Router: router{}, Reads: txn.LockingReads}
 	for k, v := range options {
 		switch k {
 		case "order":
@@ -87,6 +87,18 @@ func (s *script) start(options map[string]string) error {
 				return err
 			}
 			cfg.Order = order
+		case "reads":
+			reads, err := txn.ParseReads(v)
+			if err != nil {
+				return err
+			}
+			cfg.Reads = reads
+		case "plan":
+			plan, err := txn.ParsePlan(v)
+			if err != nil {
+				return err
+			}
+			cfg.Plan = plan
 		case "max-in-flight":
 			n, err := strconv.Atoi(v)
 			if err != nil {
@@ -99,7 +111,11 @@ func (s *script) start(options map[string]string) error {
 	}
 	*s = script{g: txn.NewGateway(cfg)}
 	for id := range kv.ShardID(3) {
-		sh, err := newShard(id)
+		lease := kv.DefaultLease
+		if cfg.Reads == txn.LockingReads {
+			lease = -1
+		}
+		sh, err := newShard(id, lease)
 		if err != nil {
 			return err
 		}

@@ -200,6 +200,10 @@ func unchecked() *msg.Failure {
 // locks are checked and released. Between the last grant and the first check
 // everything it read was current.
 func (g *Gateway) endRead(c *call) {
+	if c.readOnly && c.kind == interactive && g.cfg.Reads == SnapshotReads {
+		g.endOpen(c)
+		return
+	}
 	s := c.session
 	for _, t := range s.touched {
 		if len(t.seen) == 0 {
@@ -277,7 +281,7 @@ func (g *Gateway) onCheckReply(r *msg.CheckReply) {
 	}
 	c.check.envs = slices.Delete(c.check.envs, i, i+1)
 	if c.scan != nil {
-		c.scan.fixed(r)
+		c.scan.fixed(r.Shard, r.Incarnation, r.Index)
 	}
 	if len(c.check.envs) == 0 {
 		g.checked(c)

@@ -47,6 +47,10 @@ func (g *Gateway) start(c *call) {
 		g.finish(c, Done{Failure: f})
 		return
 	}
+	if c.readOnly && g.cfg.Reads == SnapshotReads {
+		g.startReading(c, ps)
+		return
+	}
 	if !c.readOnly || len(ps) == 1 {
 		g.sendCommit(c, ps)
 		return

@@ -13,6 +13,8 @@ import (
 // page by page, holding no lock.
 type paging struct {
 	span kv.Span
+	// name is the attempt's on the shards.
+	name kv.TxnRef
 	// at is the state that is scanned: the index of every shard.
 	at    vclock.Clock
 	parts []*scanPart // by shard
@@ -61,7 +63,11 @@ func (g *Gateway) startScan(c *call) {
 		g.finish(c, Done{Failure: f})
 		return
 	}
-	c.scan.parts, c.scan.at = nil, vclock.Clock{}
+	c.scan.parts, c.scan.at, c.scan.name = nil, vclock.Clock{}, c.ref
+	if g.cfg.Reads == SnapshotReads {
+		g.startPin(c)
+		return
+	}
 	c.session = newSession()
 	g.fetch(c, c.ops)
 }
@@ -69,9 +75,10 @@ func (g *Gateway) startScan(c *call) {
 // locked: the range is locked everywhere.
 func (g *Gateway) locked(c *call) { g.startCheck(c) }
 
-func (p *paging) fixed(r *msg.CheckReply) {
-	p.at.Raise(r.Shard, r.Index)
-	p.parts = append(p.parts, &scanPart{shard: r.Shard, inc: r.Incarnation, from: p.span.Start})
+// fixed takes the index of a shard.
+func (p *paging) fixed(s kv.ShardID, inc kv.Incarnation, at kv.Index) {
+	p.at.Raise(s, at)
+	p.parts = append(p.parts, &scanPart{shard: s, inc: inc, from: p.span.Start})
 }
 
 func (g *Gateway) startPaging(c *call) {
@@ -116,7 +123,7 @@ func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, limit int) {
 func (g *Gateway) askPage(c *call, p *scanPart) {
 	c.scan.number++
 	p.ask = g.sendShard(p.shard, func(e *msg.Envelope) {
-		e.ScanAt = &msg.ScanAt{Txn: c.ref, Gateway: g.cfg.Node, Number: c.scan.number, Incarnation: p.inc, Index: c.scan.at.At(p.shard),
+		e.ScanAt = &msg.ScanAt{Txn: c.scan.name, Gateway: g.cfg.Node, Number: c.scan.number, Incarnation: p.inc, Index: c.scan.at.At(p.shard),
 			Start: p.from, End: c.scan.span.End, Limit: uint32(min(c.scan.limit, kv.MaxScanLimit)), KeepNanos: int64(kv.DefaultScanKeep)}
 	})
 }
@@ -138,7 +145,10 @@ func (g *Gateway) repeatPages(c *call) {
 }
 
 func (g *Gateway) onScanPage(r *msg.ScanPage) {
-	c := g.find(r.Txn)
+	c := g.readers[r.Txn]
+	if c == nil {
+		c = g.find(r.Txn)
+	}
 	if c == nil || c.phase != phasePaging {
 		return
 	}
@@ -218,8 +228,22 @@ func (g *Gateway) endScan(c *call) {
 	if c.scan == nil {
 		return
 	}
+	name, shards := c.scan.name, make([]kv.ShardID, 0, len(c.scan.parts))
 	for _, p := range c.scan.parts {
-		g.sendShard(p.shard, func(e *msg.Envelope) { e.ScanAt = &msg.ScanAt{Txn: c.ref, Done: true} })
+		shards = append(shards, p.shard)
+	}
+	if r := c.reading; r != nil {
+		if name = r.id; !r.ended { // some may have fixed their index
+			for s := range g.cfg.Router.Shards() {
+				shards = append(shards, kv.ShardID(s))
+			}
+		}
+		g.endReading(c)
+		delete(g.readers, r.id)
+		c.reading = nil
+	}
+	for _, s := range shards {
+		g.sendShard(s, func(e *msg.Envelope) { e.ScanAt = &msg.ScanAt{Txn: name, Done: true} })
 	}
 	c.scan.parts = nil
 }

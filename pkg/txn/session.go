@@ -166,6 +166,10 @@ func (g *Gateway) fetch(c *call, ops []msg.Op) {
 			wanted[sh] = append(wanted[sh], get)
 		}
 	}
+	if c.readOnly && c.kind == interactive && g.cfg.Reads == SnapshotReads {
+		g.openRead(c, wanted)
+		return
+	}
 	c.phase = phaseLocking
 	for sh := range g.cfg.Router.Shards() {
 		g.askLock(c, kv.ShardID(sh), wanted[kv.ShardID(sh)], false)
@@ -258,21 +262,21 @@ func (g *Gateway) onLockReply(r *msg.LockReply) {
 		t.inc = r.Incarnation
 		t.grants = append(t.grants, r.Grants...)
 	}
-	s.learn(t, l, r.Results)
+	s.learn(t, l.Ops, l.Optimistic, r.Results)
 	g.evaluateIfRead(c)
 }
 
 // learn takes what was read.
-func (s *session) learn(t *touched, l *msg.Lock, results []msg.Result) {
+func (s *session) learn(t *touched, ops []msg.Op, optimistic bool, results []msg.Result) {
 	for i := range results {
-		op, r := &l.Ops[i], &results[i]
+		op, r := &ops[i], &results[i]
 		if !op.IsRange() {
 			v := entry.Value{Type: entry.TypeDeleted}
 			if r.Found {
 				v = entry.Value{Type: entry.Type(r.Type), Version: r.Version, Payload: r.Value}
 			}
 			s.base[string(op.Key)] = v
-			if l.Optimistic {
+			if optimistic {
 				t.seen = append(t.seen, msg.Seen{Key: op.Key, Version: r.Version})
 			}
 			continue

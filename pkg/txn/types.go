@@ -46,6 +46,13 @@ type Config struct {
 	Node   kv.NodeID
 	Router Router
 	Order  Order
+	// Reads says how read-only transactions read, Plan by which plan when there
+	// is a choice.
+	Reads Reads
+	Plan  Plan
+	// Lease is for how long a reader registers at a time; the shards'. Default
+	// kv.DefaultLease.
+	Lease time.Duration
 	// NoOptimistic has reads on the hot shard lock at once.
 	NoOptimistic bool
 	// Repeat is the first time between two sendings of what has no answer.
@@ -73,6 +80,7 @@ func (c Config) withDefaults() Config {
 	}
 	def(&c.Repeat, kv.DefaultRepeat)
 	def(&c.Liveness, kv.DefaultLiveness)
+	def(&c.Lease, kv.DefaultLease)
 	def(&c.IdleGrace, kv.DefaultIdleGrace)
 	def(&c.MaxAge, kv.MaxTxnAge)
 	if c.MaxInFlight == 0 {
@@ -102,6 +110,8 @@ type Done struct {
 	More  bool
 	// Aborts are the reasons for which the attempts before the last ended.
 	Aborts []msg.Reason
+	// Plan is how a read-only transaction read, PlanAny if it locked.
+	Plan Plan
 	// Closed: the interactive transaction is over.
 	Closed bool
 }

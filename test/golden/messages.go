@@ -81,20 +81,20 @@ func question(e *msg.Envelope) string {
 		said := when(r.Committed, "committed"+results(r.Results)) + when(r.Fenced, "fenced") + when(r.TooOld, "too old to tell") + when(r.ResultsLost, " (results lost)")
 		return fmt.Sprintf("EnquireReply %s from %v: %s", NameID(r.Id), r.Shard, said)
 	case e.ScanAt != nil && e.ScanAt.Done:
-		return fmt.Sprintf("ScanAt %s: done", Name(e.ScanAt.Txn))
+		return fmt.Sprintf("ScanAt %s: done", readerName(e.ScanAt.Txn))
 	case e.ScanAt != nil:
 		s := e.ScanAt
-		return fmt.Sprintf("ScanAt %s #%d: %s at index %d, limit %d", Name(s.Txn), s.Number, SpanName(kv.Range(s.Start, s.End)), s.Index, s.Limit)
+		return fmt.Sprintf("ScanAt %s #%d: %s at index %d, limit %d", readerName(s.Txn), s.Number, SpanName(kv.Range(s.Start, s.End)), s.Index, s.Limit)
 	case e.ScanPage != nil:
 		p := e.ScanPage
 		if p.Gone {
-			return fmt.Sprintf("ScanPage %s from %v: gone", Name(p.Txn), p.Shard)
+			return fmt.Sprintf("ScanPage %s from %v: gone", readerName(p.Txn), p.Shard)
 		}
-		return fmt.Sprintf("ScanPage %s #%d from %v: %s", Name(p.Txn), p.Number, p.Shard, strings.TrimPrefix(Result(&msg.Result{Pairs: p.Pairs, Resume: p.Resume}), "0: "))
+		return fmt.Sprintf("ScanPage %s #%d from %v: %s", readerName(p.Txn), p.Number, p.Shard, strings.TrimPrefix(Result(&msg.Result{Pairs: p.Pairs, Resume: p.Resume}), "0: "))
 	case e.Announce != nil:
 		return fmt.Sprintf("Announce %v in its life %d", e.Announce.Shard, e.Announce.Incarnation)
 	}
-	return e.Name()
+	return ofReaders(e)
 }
 
 func when(is bool, text string) string {

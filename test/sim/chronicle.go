@@ -73,7 +73,9 @@ type txnRecord struct {
 	kind   kind
 	client int
 	// readOnly: none of its operations that took effect writes.
-	readOnly   bool
+	readOnly bool
+	// reader: it was begun as a read-only one.
+	reader     bool
 	calls      []*callRecord
 	start, end int64
 	outcome    outcome

@@ -161,6 +161,7 @@ func (c *client) oneShot(readOnly bool) {
 	call := &callRecord{ops: c.someOps(1+w.rng.IntN(w.opt.Mix.MaxOps), readOnly, w.chance(w.opt.Mix.OneShard))}
 	t.calls = []*callRecord{call}
 	t.readOnly = !t.writes()
+	t.reader = t.readOnly
 	w.trace("client %d: %s one-shot at %v: %s", c.n, name(t.ref), n.id, describe(call.ops))
 	ops := cloneOps(call.ops)
 	w.call(n, func(now int64, tok txn.Token) { n.gw.Execute(now, tok, t.ref.TxnID, ops, c.deadline(n)) },
@@ -178,6 +179,7 @@ func (c *client) oneShot(readOnly bool) {
 func (c *client) ended(t *txnRecord, d txn.Done, lost bool, then func()) {
 	w := c.w
 	t.end = w.now
+	w.countReader(t, d)
 	w.trace("client %d: %s ended: committed=%v lost=%v %v", c.n, name(t.ref), d.Committed, lost, d.Failure)
 	switch {
 	case lost, uncertain(d.Failure):
@@ -204,6 +206,18 @@ func (c *client) ended(t *txnRecord, d txn.Done, lost bool, then func()) {
 			w.log.toldOf(t.ref.TxnID).committed = true
 		}
 		then()
+	}
+}
+
+// countReader counts a read-only transaction and its aborted attempts.
+func (w *world) countReader(t *txnRecord, d txn.Done) {
+	if !t.reader {
+		return
+	}
+	w.sum.Readers++
+	w.sum.ReaderAborts += len(d.Aborts)
+	if d.Failure != nil && kv.Kind(d.Failure.Kind) == kv.KindAborted {
+		w.sum.ReaderAborts++
 	}
 }
 

@@ -51,12 +51,15 @@ func timed(t *testing.T, w *world, f func(g *txn.Gateway, now int64, tok txn.Tok
 func put(k []byte) msg.Op { return msg.Op{Kind: msg.OpPut, Key: k, Value: []byte("v")} }
 func get(k []byte) msg.Op { return msg.Op{Kind: msg.OpGet, Key: k} }
 
+const forever = int64(1) << 60
+
 // TestMessageDelays counts what section 4 of the protocol promises, on an
 // idle cluster.
 func TestMessageDelays(t *testing.T) {
-	const forever = int64(1) << 60
 	for _, order := range []txn.Order{txn.HotLast, txn.Parallel} {
-		w := newWorld(steady(order))
+		o := steady(order)
+		o.Reads = txn.LockingReads
+		w := newWorld(o)
 		k := on(w, 3)
 		hot := k[3]
 		for _, tc := range []struct {
@@ -92,6 +95,55 @@ func TestMessageDelays(t *testing.T) {
 			require.InDelta(t, 0, do(get(k[1])), 0.01) // its own write
 			require.InDelta(t, 3, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Commit(now, tok, ref, forever) }), 0.01)
 		})
+	}
+}
+
+// TestMessageDelaysOfReaders counts what section 5 promises.
+func TestMessageDelaysOfReaders(t *testing.T) {
+	for plan, want := range map[txn.Plan]float64{txn.PlanAtOnce: 2, txn.PlanHotLast: 3} {
+		o := steady(txn.HotLast)
+		o.Plan = plan
+		w := newWorld(o)
+		k := on(w, 3)
+		for _, tc := range []struct {
+			name string
+			want float64
+			ops  []msg.Op
+		}{
+			{"a get", 2, []msg.Op{get(k[1])}},
+			{"a get of a hot key", 2, []msg.Op{get(k[3])}},
+			{"gets on three shards", 2, []msg.Op{get(k[0]), get(k[1]), get(k[2])}},
+			{"gets on three shards and the hot one", want, []msg.Op{get(k[0]), get(k[1]), get(k[2]), get(k[3])}},
+		} {
+			t.Run(fmt.Sprint(plan, " ", tc.name), func(t *testing.T) {
+				w.sum.Txns++
+				id := kv.TxnID{Time: wallBase + w.now, Rand: uint64(w.sum.Txns)}
+				require.InDelta(t, tc.want, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Execute(now, tok, id, tc.ops, forever) }), 0.01)
+			})
+		}
+		t.Run(fmt.Sprint(plan, " open"), func(t *testing.T) {
+			n := w.nodes[0]
+			ref := kv.TxnRef{TxnID: kv.TxnID{Time: wallBase + w.now, Rand: 99}, Attempt: 1}
+			require.Nil(t, n.gw.Begin(n.local(w.now), ref, true))
+			do := func(ops ...msg.Op) float64 {
+				return timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops) })
+			}
+			require.InDelta(t, 2, do(get(k[0]), get(k[3])), 0.01)
+			require.InDelta(t, 2, do(get(k[1])), 0.01)
+			require.InDelta(t, 0, do(get(k[0])), 0.01) // it is registered there
+			require.InDelta(t, 0, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Commit(now, tok, ref, forever) }), 0.01)
+		})
+		t.Run(fmt.Sprint(plan, " pin"), func(t *testing.T) {
+			id := kv.TxnID{Time: wallBase + w.now, Rand: 100}
+			var ref kv.TxnRef
+			require.InDelta(t, 3, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) {
+				ref = g.Scan(now, tok, id, kv.Range(nil, nil), forever)
+			}), 0.01)
+			require.InDelta(t, 2, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Next(now, tok, ref, 1000) }), 0.01)
+		})
+		for _, s := range w.shards {
+			require.NoError(t, s.m.Quiet())
+		}
 	}
 }
 

@@ -54,6 +54,36 @@ func forgetful(o *Options) {
 	o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 60, 0, 3*time.Millisecond, true, FaultMix{Log: 1}
 }
 
+// watched has readers of all kinds meet updates on a few keys of several
+// shards.
+func watched(o *Options) {
+	o.Shards, o.Registers, o.Counters, o.HotKeys, o.Clients, o.Txns = 3, 4, 1, 2, 10, 15
+	o.Order, o.Lease = txn.HotLast, time.Second
+	o.Mix.OneShot, o.Mix.OneShotRead, o.Mix.Interactive, o.Mix.InteractiveRead, o.Mix.Scan = 10, 8, 0, 4, 1
+	o.Mix.OneShard, o.Mix.MaxOps, o.Mix.Think, o.Mix.Ops = 0, 4, time.Millisecond, OpMix{Get: 6, Put: 8, Add: 1, Scan: 1}
+}
+
+// impatient has readers ask for decisions to be put off at once.
+func impatient(o *Options) {
+	watched(o)
+	restless(o)
+	o.UnsealAfter, o.Jitter, o.Sync = 100*time.Microsecond, 2*time.Millisecond, time.Millisecond
+}
+
+// shortLived has leases lapse under readers that take their time.
+func shortLived(o *Options) {
+	watched(o)
+	o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 30*time.Millisecond, 20, 15*time.Millisecond
+	o.Straggle, o.StraggleMax = 0.3, 60*time.Millisecond
+}
+
+// restarting has shards restart under readers and prepared updates.
+func restarting(o *Options) {
+	watched(o)
+	o.Lease, o.Mix.Think = 150*time.Millisecond, 3*time.Millisecond
+	o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 20, 0, 10*time.Millisecond, true, FaultMix{Log: 1}
+}
+
 // hunts lists the mutants with the seed that catches each.
 var hunts = []hunt{
 	{id: mutant.NoGrantCheck, name: "No grant check", seed: 31, shape: forgetful},
@@ -63,12 +93,12 @@ var hunts = []hunt{
 		o.Mix.Ops = OpMix{Get: 6, Require: 3, Put: 6, Delete: 1}
 		o.Mix.OneShard, o.Mix.MaxOps = 0, 4
 	}},
-	{id: mutant.ReadLocksReleasedAtVote, name: "Read locks released at the vote", seed: 4},
+	{id: mutant.ReadLocksReleasedAtVote, name: "Read locks released at the vote", seed: 2},
 	{id: mutant.RangeLocksPresentOnly, name: "Range locks protect present keys only", seed: 5},
 	{id: mutant.HotLocksIgnored, name: "Hot locks ignored", seed: 1},
 	{id: mutant.SeenUnchecked, name: "Optimistic reads unchecked", seed: 15},
 	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 78},
-	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 4},
+	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 16},
 	{id: mutant.NoTombstone, name: "No tombstone", seed: 19, shape: func(o *Options) {
 		restless(o)
 		o.Straggle, o.Order, o.Mix.OneShard, o.Mix.MaxOps = 0.5, txn.HotLast, 0, 4
@@ -85,7 +115,7 @@ var hunts = []hunt{
 	}},
 	{id: mutant.NoWound, name: "No wound", seed: 2, shape: calm},
 	{id: mutant.PreparedIsSafe, name: "Prepared is safe", seed: 5, shape: calm},
-	{id: mutant.CapStopsOlder, name: "The cap stops older operations", seed: 1, shape: func(o *Options) { calm(o); crowded(o); o.PhaseCount = 1 }},
+	{id: mutant.CapStopsOlder, name: "The cap stops older operations", seed: 8, shape: func(o *Options) { calm(o); crowded(o); o.PhaseCount = 1 }},
 	{id: mutant.AttemptsEqualAge, name: "Attempts of one age", seed: 12, shape: func(o *Options) {
 		calm(o)
 		o.Registers, o.Counters, o.HotKeys, o.Clients = 1, 0, 0, 1
@@ -102,8 +132,8 @@ var hunts = []hunt{
 		o.Crashes, o.Down, o.Every, o.Faults = 10, 0, 5*time.Millisecond, FaultMix{Gateway: 1}
 	}},
 	{id: mutant.GatewayDropsMarks, name: "Gateway drops marks after the commit was sent", seed: 9, shape: calm},
-	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 69, shape: func(o *Options) { calm(o); crowded(o) }},
-	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 1, with: []mutant.ID{mutant.MarksOnce}, shape: even},
+	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 32, shape: func(o *Options) { calm(o); crowded(o) }},
+	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 2, with: []mutant.ID{mutant.MarksOnce}, shape: even},
 	{id: mutant.ParkWithoutMark, name: "Park without the mark", seed: 4, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.Order, o.NoOptimistic, o.HotKeys, o.Shards = txn.HotLast, true, 2, 2 }},
 	{id: mutant.PrepareWithoutMark, name: "Prepare without the mark", seed: 1, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.HotKeys, o.Shards = 1, 3 }},
 	{id: mutant.NoIdleGrace, name: "No idle grace", seed: 6, shape: func(o *Options) { calm(o); o.Mix.Interactive, o.Mix.Dream = 20, 0.2 }},
@@ -117,7 +147,7 @@ var hunts = []hunt{
 		o.Faults = FaultMix{Log: 1}
 	}},
 	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 40},
-	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 11},
+	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 6},
 	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 2},
 	{id: mutant.PresumedUnasked, name: "An abort is presumed unasked", seed: 54},
 	{id: mutant.LookUpBlind, name: "A lookup is blind", seed: 1, shape: func(o *Options) {
@@ -125,4 +155,35 @@ var hunts = []hunt{
 		o.Memory, o.ColdRead, o.Mix.Enquire = 2, 5*time.Millisecond, 0.5
 	}},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 9},
+
+	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 1, readers: true, shape: watched},
+	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 2, readers: true, shape: watched},
+	{id: mutant.HeldIgnored, name: "Held votes count", seed: 2, readers: true, shape: watched},
+	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
+	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 103, readers: true, shape: watched},
+	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 970, readers: true, shape: func(o *Options) {
+		watched(o)
+		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
+		o.Jitter, o.Mix.Ops = 3*time.Millisecond, OpMix{Get: 8, Put: 8}
+	}},
+	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
+	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 14, readers: true, shape: impatient},
+	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 1620, readers: true, shape: impatient},
+	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 63, readers: true, shape: impatient},
+	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 2, readers: true, shape: impatient},
+	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 1, readers: true, shape: func(o *Options) {
+		watched(o)
+		o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
+	}},
+	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 89, readers: true, shape: restarting},
+	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 250, readers: true, shape: restarting},
+	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 14, readers: true, shape: restarting},
+	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 33, readers: true, shape: restarting},
+	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 30, readers: true, shape: shortLived},
+	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 585, readers: true, shape: shortLived},
+	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 7, readers: true, shape: shortLived},
+	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 35, readers: true, shape: func(o *Options) {
+		restarting(o)
+		o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 60*time.Millisecond, 20, 20*time.Millisecond
+	}},
 }

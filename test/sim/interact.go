@@ -38,7 +38,7 @@ func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool) {
 		return
 	}
 	x := &interaction{c: c, n: n, t: c.begin(interactive, ref), left: w.rng.IntN(4), ro: readOnly}
-	x.t.readOnly = readOnly
+	x.t.readOnly, x.t.reader = readOnly, readOnly
 	w.trace("client %d: %s begins at %v", c.n, name(ref), n.id)
 	f := n.gw.Begin(n.local(w.now), ref, readOnly)
 	n.flush()
@@ -75,6 +75,7 @@ func (x *interaction) step() {
 		case d.Closed:
 			x.t.outcome, x.t.failure = failed, d.Failure
 			w.sum.Aborted++
+			w.countReader(x.t, d)
 			x.retry(d.Failure)
 		default:
 			call.results, call.failure = slices.Clone(d.Results), d.Failure
@@ -168,7 +169,7 @@ func (x *interaction) retry(f *msg.Failure) {
 func (c *client) scan() {
 	w, n := c.w, c.anyNode()
 	t := c.begin(scan, kv.TxnRef{TxnID: c.newID(n)})
-	t.readOnly = true
+	t.readOnly, t.reader = true, true
 	op := msg.Op{Kind: msg.OpScan, Limit: kv.MaxScanLimit}
 	op.Key, op.End = c.someRange()
 	call := &callRecord{ops: []msg.Op{op}, results: []msg.Result{{Resume: op.Key}}}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 var (
@@ -27,6 +28,8 @@ type hunt struct {
 	name  string
 	seed  int64
 	shape func(*Options)
+	// readers: read-only transactions take no locks.
+	readers bool
 	// with are broken too: they would heal the damage.
 	with []mutant.ID
 }
@@ -63,7 +66,11 @@ func TestMutants(t *testing.T) {
 }
 
 func (h *hunt) options(seed int64, m mutant.Set) Options {
-	o := Draw(seed)
+	o := drawUpdates(seed)
+	if o.Reads = txn.LockingReads; h.readers {
+		o = Draw(seed)
+		o.Reads = txn.SnapshotReads
+	}
 	if h.shape != nil {
 		h.shape(&o)
 	}

@@ -18,7 +18,10 @@ type Options struct {
 	// the hot shard.
 	Registers, Counters, HotKeys int
 	Order                        txn.Order
-	NoOptimistic                 bool
+	// Reads says how read-only transactions read, Plan by which plan.
+	Reads        txn.Reads
+	Plan         txn.Plan
+	NoOptimistic bool
 	// Learned: gateways know the shards' incarnations from the start.
 	Learned bool
 
@@ -55,6 +58,8 @@ type Options struct {
 	// Bounds of the machines; zero is their default.
 	Memory, CacheBytes, GarbageBatch, MaxWaiters, PhaseCount int
 	Retention, Repeat, Liveness, IdleGrace, MaxAge           time.Duration
+	// Those of readers.
+	Lease, UnsealAfter, HoldBound, DelayFor time.Duration
 
 	// Bound is how long any call may take to be answered.
 	Bound time.Duration
@@ -109,6 +114,24 @@ func pick[T any](r *rand.Rand, choices ...T) T { return choices[r.IntN(len(choic
 // Draw makes the options of a run from its seed: one in four is without
 // faults, the others mix them.
 func Draw(seed int64) Options {
+	o := drawUpdates(seed)
+	r := rand.New(rand.NewPCG(uint64(seed), 0x4ead))
+	o.Reads = pick(r, txn.SnapshotReads, txn.SnapshotReads, txn.SnapshotReads, txn.LockingReads)
+	o.Plan = pick(r, txn.PlanAny, txn.PlanAny, txn.PlanAtOnce, txn.PlanHotLast)
+	o.Lease = time.Duration(pick(r, 30, 150, 1000)) * time.Millisecond
+	o.UnsealAfter = time.Duration(pick(r, 100, 2000, 10000)) * time.Microsecond
+	o.HoldBound = time.Duration(pick(r, 500, 5000, 50000)) * time.Microsecond
+	o.DelayFor = time.Duration(pick(r, 1, 10)) * time.Millisecond
+	if o.Reads == txn.SnapshotReads && r.IntN(2) == 0 { // more readers than there would be
+		o.Mix.OneShotRead += 3
+		o.Mix.InteractiveRead += 2
+		o.Mix.Scan++
+	}
+	return o
+}
+
+// drawUpdates is all that does not concern readers.
+func drawUpdates(seed int64) Options {
 	r := rand.New(rand.NewPCG(uint64(seed), 0x0b7105))
 	o := Options{
 		Seed: seed, Nodes: 1 + r.IntN(3), Shards: 1 + r.IntN(4), Registers: 2 + r.IntN(5), Counters: 1 + r.IntN(3), HotKeys: r.IntN(3),

@@ -48,6 +48,9 @@ type Summary struct {
 	// the decisions to commit.
 	Txns, Committed, Aborted, Unknown, Enquiries int
 	Steps, Messages, Crashes                     int
+	// Readers counts read-only transactions that ended, ReaderAborts their
+	// attempts that were aborted.
+	Readers, ReaderAborts int
 	// Virtual is how long the run took on its own clock.
 	Virtual time.Duration
 }
@@ -61,6 +64,8 @@ func (s *Summary) add(o Summary) {
 	s.Steps += o.Steps
 	s.Messages += o.Messages
 	s.Crashes += o.Crashes
+	s.Readers += o.Readers
+	s.ReaderAborts += o.ReaderAborts
 	s.Virtual += o.Virtual
 }
 
@@ -157,8 +162,10 @@ func (w *world) upTo(d time.Duration) time.Duration {
 }
 
 // Run plays one seed's history and judges it.
-func Run(o Options) (Summary, error) {
-	w := newWorld(o)
+func Run(o Options) (Summary, error) { return newWorld(o).play() }
+
+// play runs the history of a new world and judges it.
+func (w *world) play() (Summary, error) {
 	w.startClients()
 	w.startFaults()
 	w.run(int64(time.Hour), func() bool { return w.busy == 0 })

@@ -62,6 +62,28 @@ func toShard(e *msg.Envelope, r *Repeat) bool {
 	case e.ScanAt != nil:
 		r.kind, r.txn, r.number, r.flag = 13, e.ScanAt.Txn, uint64(e.ScanAt.Number), e.ScanAt.Done
 	default:
+		return ofReaders(e, r)
+	}
+	return true
+}
+
+// ofReaders names what shards are told of readers. Unseal and its answer are
+// complete: a later epoch stands for the earlier ones.
+func ofReaders(e *msg.Envelope, r *Repeat) bool {
+	switch {
+	case e.Read != nil:
+		r.kind, r.txn, r.number = 14, e.Read.Reader, uint64(e.Read.Number)
+	case e.Notice != nil:
+		r.kind, r.txn, r.from = 15, e.Notice.Reader, e.Notice.Reading.Shard
+	case e.Leave != nil:
+		r.kind, r.txn = 16, e.Leave.Reader
+	case e.Renew != nil:
+		r.kind, r.txn = 17, e.Renew.Reader
+	case e.Unseal != nil:
+		r.kind, r.txn, r.from = 18, e.Unseal.Txn, e.Unseal.Shard
+	case e.Unsealed != nil:
+		r.kind, r.txn = 19, e.Unsealed.Txn
+	default:
 		return false
 	}
 	return true
@@ -87,6 +109,11 @@ func toGateway(e *msg.Envelope, r *Repeat) bool {
 		r.kind, r.txn, r.number, r.from = 26, e.ScanPage.Txn, uint64(e.ScanPage.Number), e.ScanPage.Shard
 	case e.Announce != nil:
 		r.kind, r.from = 27, e.Announce.Shard
+	case e.ReadReply != nil:
+		p := e.ReadReply
+		r.kind, r.txn, r.number, r.from = 28, p.Reader, uint64(p.Number), p.Reading.Shard
+	case e.RenewReply != nil:
+		r.kind, r.txn, r.number, r.from = 29, e.RenewReply.Reader, uint64(e.RenewReply.Number), e.RenewReply.Shard
 	default:
 		return false
 	}

@@ -25,6 +25,8 @@ func bodies(txn kv.TxnRef) map[string]*msg.Envelope {
 		body := reflect.New(f.Type.Elem())
 		if id := body.Elem().FieldByName("Txn"); id.IsValid() {
 			id.Set(reflect.ValueOf(txn))
+		} else if id := body.Elem().FieldByName("Reader"); id.IsValid() {
+			id.Set(reflect.ValueOf(txn))
 		} else if f.Name == "Announce" {
 			body.Elem().FieldByName("Shard").SetUint(uint64(txn.Time)) // it is about a shard
 		} else {

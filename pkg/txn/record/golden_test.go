@@ -12,6 +12,9 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
+// none: nothing is broken.
+var none mutant.Set
+
 // TestGolden runs the scripts in testdata. The verbs:
 //
 //	A heard | parked s1 s2        makes the record, or parks it
@@ -86,7 +89,7 @@ func (s *script) record(txn kv.TxnRef, verb string, args []string) (string, erro
 	case "vote":
 		return "", vote(r, args)
 	case "commit":
-		if !r.AllIn() {
+		if !r.AllIn(none) {
 			return golden.Name(txn) + " must not commit: " + standing(r), nil
 		}
 		results, _, seen := r.Gathered()
@@ -191,7 +194,7 @@ func standing(r *Record) string {
 	if len(r.Missing) > 0 {
 		out += fmt.Sprintf(" unacknowledged:%v", r.Missing)
 	}
-	if r.AllIn() {
+	if r.AllIn(none) {
 		out += " ALL IN"
 	}
 	return out

@@ -2,13 +2,14 @@
 // that says what becomes of a transaction. It is pure bookkeeping; the shard
 // sends the messages and runs the piece.
 //
-//	        Vote                     Park                 all yes, sealed
+//	     Vote, Unseal                Park                 all yes, sealed
 //	(none) ─────▶ Heard ──────────────────────▶ Parked ──────────────────▶ Ready
 //	   │            │ repeated vote, Cancel       │ no, mark, Cancel        │ runs
 //	   │ Park       ▼                             ▼                         ▼
 //	   └──────▶  Aborted ◀────────────────────────┴──────── fails ──── Committed
 //
-// A vote may arrive before the Park; a vote that is repeated before the Park,
+// Ready goes back to Parked when an epoch is dropped that it relied on. A vote
+// may arrive before the Park; a vote that is repeated before the Park,
 // a Cancel and an enquiry are questions, and presumed abort answers them: the
 // record becomes Aborted, which is the tombstone that a late Park dies on.
 // Nothing but the change to Committed is ever written to the log, and a
@@ -25,6 +26,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // State is where a record stands.
@@ -67,26 +69,46 @@ type Record struct {
 	Task any
 
 	votes map[kv.ShardID]*msg.Vote
+	// dropped are the epochs up to which no vote counts any more.
+	dropped map[kv.ShardID]kv.Epoch
 	// before is an earlier record of the same transaction, for the table.
 	before *Record
 }
 
-// Counts reports whether a vote lets the transaction commit.
-func counts(v *msg.Vote) bool {
-	return v != nil && v.Yes && v.Sealed
+// counts reports whether a participant's vote lets the transaction commit.
+func (r *Record) counts(s kv.ShardID, broken mutant.Set) bool {
+	v := r.votes[s]
+	switch {
+	case v == nil || !v.Yes:
+		return false
+	case broken.Has(mutant.HeldIgnored):
+		return true
+	}
+	return v.Sealed && (r.dropped[s].Less(v.Epoch) || broken.Has(mutant.DroppedEpochsCount))
 }
 
-// AllIn reports whether every participant has voted yes and is sealed.
-func (r *Record) AllIn() bool {
+// AllIn reports whether every participant has voted yes and is sealed, with
+// an epoch that has not been dropped.
+func (r *Record) AllIn(broken mutant.Set) bool {
 	if r.Park == nil {
 		return false
 	}
 	for _, p := range r.Park.Participants {
-		if !counts(r.votes[p]) {
+		if !r.counts(p, broken) {
 			return false
 		}
 	}
 	return true
+}
+
+// DropEpoch has no vote of a participant count up to an epoch.
+func (r *Record) DropEpoch(s kv.ShardID, epoch kv.Epoch) {
+	if r.dropped == nil {
+		r.dropped = make(map[kv.ShardID]kv.Epoch, 1)
+	}
+	if r.dropped[s].Less(epoch) {
+		r.dropped[s] = epoch
+	}
 }
 
 // Vote takes a vote. Of two votes of one participant the one with the newer
@@ -99,6 +121,11 @@ func (r *Record) Vote(v *msg.Vote) {
 		return
 	}
 	r.votes[v.Shard] = v
+}
+
+// Dropped reports whether a vote relies on an epoch that has been dropped.
+func (r *Record) Dropped(v *msg.Vote) bool {
+	return v.Yes && v.Sealed && !r.dropped[v.Shard].Less(v.Epoch)
 }
 
 // Voters lists who has voted, in order.
@@ -159,5 +186,5 @@ func (r *Record) Acknowledged(s kv.ShardID) bool {
 // Drop lets go of what a decided record no longer needs.
 func (r *Record) Drop() {
 	r.Park, r.Task = nil, nil
-	r.votes = nil
+	r.votes, r.dropped = nil, nil
 }

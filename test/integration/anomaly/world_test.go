@@ -160,7 +160,7 @@ func number(v []byte) int {
 // which any transaction may.
 func aborted(err error) bool { return kv.KindOf(err) == kv.KindAborted }
 
-// waiting waits until something waits for a lock somewhere, after a test has
+// waiting waits until something waits for a lock, or for readers, somewhere, after a test has
 // sent what must wait.
 func (s *scene) waiting() {
 	s.Helper()
@@ -169,7 +169,7 @@ func (s *scene) waiting() {
 			n := s.cluster.Node(kv.NodeID(i + 1))
 			n.Look()
 			for _, sh := range n.Snapshots(0) {
-				if sh.Waiting > 0 {
+				if sh.Waiting+sh.Held > 0 {
 					return true
 				}
 			}

@@ -1,0 +1,104 @@
+package shard_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/test/golden"
+)
+
+// ofReaders makes the messages of read-only transactions:
+//
+//	R read [#2] [lease=2s] [telling s9] [after s1,s2] [pin]: get a
+//	R snapshot: get a          a whole transaction on this shard
+//	R notice s1 4              the fourth reading of s1 was for R
+//	R leave | renew 2s [life=1]
+//	A unseal s1 1.2 [life=1]   s1 asks; A unsealed 1.2 is the answer
+func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args []string, ops []msg.Op) (err error) {
+	switch verb {
+	case "read":
+		env.Read = &msg.Read{Reader: txn, Gateway: 1, Number: 1, Ops: ops}
+		for i := 0; i < len(args) && err == nil; i++ {
+			err = readWord(env.Read, args, &i)
+		}
+	case "snapshot":
+		env.Park = &msg.Park{Txn: txn, Gateway: 1, Snapshot: true, Piece: msg.Piece{Ops: ops, Incarnation: s.m.Incarnation()}}
+	case "notice":
+		n := msg.Reading{Incarnation: 1}
+		if n.Shard, err = golden.Shard(args[0]); err == nil {
+			n.Number, err = strconv.ParseUint(args[1], 10, 64)
+		}
+		env.Notice = &msg.Notice{Reader: txn, Reading: n}
+	case "leave":
+		env.Leave = &msg.Leave{Reader: txn}
+	case "renew":
+		var d time.Duration
+		d, err = time.ParseDuration(args[0])
+		env.Renew = &msg.Renew{Reader: txn, Gateway: 1, Number: 9, Incarnation: life(args, s.m.Incarnation()), LeaseNanos: int64(d)}
+	case "unseal":
+		u := &msg.Unseal{Txn: txn, Gateway: 1, LastIncarnation: life(args, s.m.Incarnation())}
+		if u.Shard, err = golden.Shard(args[0]); err == nil {
+			u.Epoch, err = epochOf(args[1])
+		}
+		env.Unseal = u
+	case "unsealed":
+		env.Unsealed = &msg.Unsealed{Txn: txn}
+		env.Unsealed.Epoch, err = epochOf(args[0])
+	default:
+		return fmt.Errorf("no verb %q", verb)
+	}
+	return err
+}
+
+// readWord takes one of the words that say how to read.
+func readWord(q *msg.Read, args []string, i *int) (err error) {
+	number, isNumber := strings.CutPrefix(args[*i], "#")
+	lease, isLease := strings.CutPrefix(args[*i], "lease=")
+	switch {
+	case isNumber:
+		var n uint64
+		n, err = strconv.ParseUint(number, 10, 32)
+		q.Number = uint32(n)
+	case isLease:
+		var d time.Duration
+		d, err = time.ParseDuration(lease)
+		q.LeaseNanos = int64(d)
+	case args[*i] == "telling":
+		*i++
+		q.Notify = true
+		q.Last, err = golden.Shard(args[*i])
+	case args[*i] == "after":
+		*i++
+		for _, w := range strings.Split(args[*i], ",") {
+			id, bad := golden.Shard(w)
+			if q.Await = append(q.Await, id); bad != nil {
+				err = bad
+			}
+		}
+	case args[*i] == "pin":
+		q.KeepNanos = int64(kv.DefaultScanKeep)
+	default:
+		err = fmt.Errorf("what is %q?", args[*i])
+	}
+	return err
+}
+
+// life is the incarnation that the last word names, or the present one.
+func life(args []string, now kv.Incarnation) kv.Incarnation {
+	if n, ok := strings.CutPrefix(args[len(args)-1], "life="); ok {
+		if l, err := strconv.ParseUint(n, 10, 64); err == nil {
+			return kv.Incarnation(l)
+		}
+	}
+	return now
+}
+
+// epochOf reads an epoch, as in 1.2.
+func epochOf(s string) (e kv.Epoch, err error) {
+	_, err = fmt.Sscanf(s, "%d.%d", &e.Incarnation, &e.Count)
+	return e, err
+}

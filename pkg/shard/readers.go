@@ -1,0 +1,320 @@
+package shard
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
+)
+
+// reader is what a read-only transaction has on this shard: the read under way
+// or its answer, and the notices that have come for it. Its registration is in
+// the snapshot-queues.
+type reader struct {
+	id kv.TxnRef
+	// number is that of its newest request.
+	number uint32
+	// reading is under way; replied is the answer to number, which a repeat
+	// gets again while the reader is registered.
+	reading *task
+	replied *msg.Read
+	reply   *msg.ReadReply
+	// notices are the newest readings that other shards told of.
+	notices map[kv.ShardID]msg.Reading
+	// expires is when it is forgotten if nothing more is heard of it.
+	expires int64
+}
+
+func (m *Machine) readerOf(id kv.TxnRef) *reader {
+	r := m.readers[id]
+	if r == nil {
+		r = &reader{id: id}
+		m.readers[id] = r
+	}
+	r.expires = m.now + int64(m.cfg.Lease)
+	m.timers.at(r.expires)
+	return r
+}
+
+// onRead begins a read, or answers it again.
+func (m *Machine) onRead(q *msg.Read) {
+	if _, left := m.left.get(q.Reader); left {
+		return // a late duplicate
+	}
+	r := m.readerOf(q.Reader)
+	switch {
+	case q.Number < r.number, q.Number == r.number && r.reading != nil:
+		return
+	case r.reading != nil && r.reading.stage != stageLoading && r.reading.stage != stageLoaded:
+		return // one after the other; it will be repeated
+	case q.LeaseNanos > int64(m.cfg.Lease):
+		m.refuseRead(q)
+		return
+	case q.Number == r.number && r.reply != nil && m.queue.Registered(r.id):
+		m.sendReply(r)
+		return
+	}
+	m.stopReading(r)
+	r.number, r.reply, r.replied = q.Number, nil, nil
+	r.reading = &task{kind: taskRead, txn: q.Reader, gateway: q.Gateway, ops: q.Ops, read: q}
+	m.begin(r.reading)
+}
+
+// refuseRead: a restarted shard would not wait for a longer lease.
+func (m *Machine) refuseRead(q *msg.Read) {
+	env := msg.ToGateway(q.Gateway)
+	env.ReadReply = &msg.ReadReply{Reader: q.Reader, Number: q.Number, Reading: msg.Reading{Shard: m.cfg.ID, Incarnation: m.inc},
+		Failure: failure(msg.ReasonRequest, kv.KindInvalid, "the lease is longer than the shard's")}
+	m.send(env)
+}
+
+// stopReading gives up the read that is under way.
+func (m *Machine) stopReading(r *reader) {
+	if t := r.reading; t != nil {
+		r.reading = nil
+		m.drop(t)
+	}
+}
+
+// onNotice: another shard has read for a reader that reads here last.
+func (m *Machine) onNotice(n *msg.Notice) {
+	if _, left := m.left.get(n.Reader); left {
+		return
+	}
+	r := m.readerOf(n.Reader)
+	if r.notices == nil {
+		r.notices = map[kv.ShardID]msg.Reading{}
+	}
+	r.notices[n.Reading.Shard] = n.Reading
+	if t := r.reading; t != nil && t.stage == stageLoaded {
+		m.enterRead(t)
+	}
+}
+
+// onLeave: the reader has ended.
+func (m *Machine) onLeave(l *msg.Leave) {
+	m.left.add(l.Reader, nil)
+	if r := m.readers[l.Reader]; r != nil {
+		m.stopReading(r)
+		delete(m.readers, l.Reader)
+	}
+	m.queue.Leave(m.now, l.Reader)
+}
+
+func (m *Machine) onRenew(r *msg.Renew) {
+	ok := r.Incarnation == m.inc && r.LeaseNanos <= int64(m.cfg.Lease) && m.queue.Renew(m.now, r.Reader, m.now+r.LeaseNanos)
+	if ok {
+		m.readerOf(r.Reader)
+	}
+	ok = ok || r.Incarnation != m.inc && m.cfg.Mutants.Has(mutant.RenewedElsewhere)
+	env := msg.ToGateway(r.Gateway)
+	env.RenewReply = &msg.RenewReply{Reader: r.Reader, Number: r.Number, Shard: m.cfg.ID, Ok: ok}
+	m.send(env)
+}
+
+// enterRead: the keys are in memory. When the notices are there too, the
+// reader enters the snapshot-queues.
+func (m *Machine) enterRead(t *task) {
+	r := m.readers[t.txn]
+	for _, s := range t.read.Await {
+		if _, told := r.notices[s]; !told && !m.cfg.Mutants.Has(mutant.NoticesNotAwaited) {
+			return
+		}
+	}
+	lease := t.read.LeaseNanos
+	t.entered = snapshotqueue.Read{Reader: t.txn, Needs: readNeeds(t), Lasting: lease > 0, Stays: t.ranges,
+		Until: m.now + max(lease, int64(m.cfg.Lease)), Tag: t}
+	if lease > 0 {
+		t.entered.Until = m.now + lease
+	}
+	t.stage = stageWaiting
+	if m.queue.Enter(m.now, &t.entered) {
+		m.readReady(t)
+	}
+}
+
+// enterSnapshot begins the read of a transaction that is on this shard alone.
+func (m *Machine) enterSnapshot(t *task) {
+	t.stage = stageWaiting
+	if m.queue.Len() == 0 && !t.ranges {
+		m.run(t)
+		return
+	}
+	t.entered = snapshotqueue.Read{Reader: t.txn, Needs: readNeeds(t), Stays: t.ranges, Until: m.now + int64(m.cfg.Lease), Tag: t}
+	if m.queue.Enter(m.now, &t.entered) {
+		m.readReady(t)
+	}
+}
+
+// everything is what a reader sees that fixes the shard's index.
+var everything = []snapshotqueue.Need{{Span: kv.Range(nil, nil), Mode: adt.ModeRead}}
+
+func readNeeds(t *task) []snapshotqueue.Need {
+	if t.read != nil && t.read.KeepNanos > 0 {
+		return everything
+	}
+	out := make([]snapshotqueue.Need, len(t.req.Needs))
+	for i, n := range t.req.Needs {
+		out[i] = snapshotqueue.Need{Span: n.Span, Mode: n.Mode}
+	}
+	return out
+}
+
+// readReady: the newest visible values are the reader's.
+func (m *Machine) readReady(t *task) {
+	if waited := m.now - t.entered.Since(); waited > 0 {
+		m.stats.ReadWaits++
+		m.stats.ReadWaitNanos += uint64(waited)
+	}
+	if !t.ranges {
+		m.run(t)
+		return
+	}
+	m.readRanges(t)
+}
+
+// replyRead reads and answers.
+func (m *Machine) replyRead(t *task) {
+	q := t.read
+	m.readings++
+	reply := &msg.ReadReply{Reader: q.Reader, Number: q.Number, Index: m.index,
+		Reading: msg.Reading{Shard: m.cfg.ID, Incarnation: m.inc, Number: m.readings}}
+	switch {
+	case t.err != nil:
+		reply.Failure = failureOf(t.err)
+	case q.KeepNanos > 0:
+		m.keep(q.Reader, m.index, q.KeepNanos)
+	default:
+		x := m.exec(t)
+		reply.Results, reply.Failure = x.Results, x.Failure
+	}
+	r := m.readers[t.txn]
+	for _, s := range q.Await {
+		if on, told := r.notices[s]; told {
+			reply.Relied = append(reply.Relied, on)
+		}
+	}
+	reply.Receipt.WaitedNanos = m.now - t.entered.Since()
+	reply.Parked = m.queue.Parked(t.entered.Needs) || m.recs.Len() > 0
+	r.reading, r.replied, r.reply = nil, q, reply
+	m.stats.Reads++
+	m.drop(t)
+	m.sendReply(r)
+	if q.LeaseNanos == 0 && len(q.Await) == 0 {
+		delete(m.readers, r.id)
+	}
+}
+
+// sendReply answers a reader, and tells the shard that it reads last.
+func (m *Machine) sendReply(r *reader) {
+	env := msg.ToGateway(r.replied.Gateway)
+	env.ReadReply = r.reply
+	m.send(env)
+	if r.replied.Notify && r.reply.Failure == nil {
+		env := msg.ToShard(r.replied.Last)
+		env.Notice = &msg.Notice{Reader: r.id, Reading: r.reply.Reading}
+		m.send(env)
+	}
+}
+
+// settleReaders acts on what has become possible in the snapshot-queues.
+func (m *Machine) settleReaders() {
+	for len(m.loadedReads) > 0 {
+		t := m.loadedReads[0]
+		m.loadedReads = m.loadedReads[1:]
+		switch {
+		case t.stage == stageDone: // given up meanwhile
+		case t.kind == taskPark:
+			m.tryDecide(t.rec)
+		case t.err != nil:
+			m.replyRead(t)
+		default:
+			m.enterRead(t)
+		}
+	}
+	for c := m.queue.Changes(); !c.Empty(); c = m.queue.Changes() {
+		for _, r := range c.Lapsed {
+			t := r.Tag.(*task)
+			if t.kind == taskPark {
+				m.enterSnapshot(t)
+				continue
+			}
+			if rd := m.readers[t.txn]; rd != nil && rd.reading == t {
+				delete(m.readers, t.txn) // a repeat begins anew
+			}
+			m.drop(t)
+		}
+		for _, r := range c.Ready {
+			if t, ok := r.Tag.(*task); ok {
+				m.readReady(t)
+			}
+		}
+		for _, txn := range c.Sealed {
+			if a := m.attempts[txn]; a != nil && a.prepared != nil {
+				m.vote(a, false)
+			}
+		}
+		for _, txn := range c.Free {
+			m.unheld(txn)
+		}
+	}
+}
+
+// changesOf lists what effects change, as others see it.
+func changesOf(effects []entry.Effect) []snapshotqueue.Need {
+	out := make([]snapshotqueue.Need, len(effects))
+	for i := range effects {
+		mode := adt.ModeWrite
+		if effects[i].Kind == entry.EffectAdd {
+			mode = adt.ModeAdd
+		}
+		out[i] = snapshotqueue.Need{Span: kv.Point(effects[i].Key), Mode: mode}
+	}
+	return out
+}
+
+// heldByReaders reports whether a piece that could be decided now must wait
+// for readers to leave. It waits without having executed, and unheld goes on.
+func (m *Machine) heldByReaders(t *task, x *mvcc.Execution) bool {
+	if m.queue.Open(m.now) || !m.queue.Hold(m.now, t.txn, changesOf(x.Effects)) {
+		return false
+	}
+	t.stage = stageHeld
+	return true
+}
+
+// unheld: no reader stands in the way of a piece any more.
+func (m *Machine) unheld(txn kv.TxnRef) {
+	rec := m.recs.Get(txn)
+	if rec == nil {
+		return
+	}
+	switch t := taskOf(rec); {
+	case t == nil || t.stage != stageHeld:
+	case t.ranges: // it still has its locks, and what it read under them
+		m.run(t)
+	default:
+		m.acquire(t)
+	}
+}
+
+// forgetReaders drops what is left of readers that nothing was heard of for
+// long. What has entered the snapshot-queues lapses there.
+func (m *Machine) forgetReaders() {
+	var gone []kv.TxnRef
+	for id, r := range m.readers {
+		if idle := r.reading == nil || r.reading.stage == stageLoaded; m.now >= r.expires && idle && !m.queue.Registered(id) {
+			gone = append(gone, id)
+		}
+	}
+	slices.SortFunc(gone, kv.TxnRef.CompareAge)
+	for _, id := range gone {
+		m.stopReading(m.readers[id])
+		delete(m.readers, id)
+	}
+}

@@ -1,0 +1,139 @@
+package snapshotqueue
+
+import (
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+// Need is what a reader sees, or an update changes, as others see it.
+type Need struct {
+	Span kv.Span
+	Mode adt.Mode
+}
+
+// commutes reports whether what one does and the other sees are independent.
+func (n *Need) commutes(o *Need) bool {
+	return adt.Compatible(n.Mode, o.Mode) || !n.Span.Overlaps(o.Span)
+}
+
+func commute(a, b []Need) bool {
+	for i := range a {
+		for j := range b {
+			if !a[i].commutes(&b[j]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// State is where an update stands.
+type State uint8
+
+const (
+	// Held: a reader that does not commute with it is registered, or nothing
+	// may seal yet.
+	Held State = iota
+	// Sealed: it may be decided at any moment; new readers wait for it.
+	Sealed
+	// Recovered: prepared in an earlier life of the shard, and possibly sealed
+	// then. Readers wait for it, and its votes say that it is held.
+	Recovered
+)
+
+func (s State) String() string { return [...]string{"held", "sealed", "recovered"}[s] }
+
+// Options are what a shard's queues are made with.
+type Options struct {
+	Incarnation kv.Incarnation
+	// SealFrom is when updates may seal and pieces be decided: in a new life,
+	// one lease after its start.
+	SealFrom int64
+	// UnsealAfter is for how long a read waits before the last agents are
+	// asked to unseal, and Repeat the time between two such requests. Defaults
+	// kv.DefaultUnsealAfter and kv.DefaultRepeat.
+	UnsealAfter, Repeat time.Duration
+	// HoldBound is for how long an update is held before new readers are
+	// delayed in its favour, each for at most DelayFor. Defaults
+	// kv.DefaultHoldBound and kv.DefaultReaderDelay.
+	HoldBound, DelayFor time.Duration
+	// Mutants are the rules to break, in tests.
+	Mutants mutant.Set
+}
+
+func (o Options) withDefaults() Options {
+	def := func(p *time.Duration, d time.Duration) {
+		if *p == 0 {
+			*p = d
+		}
+	}
+	def(&o.UnsealAfter, kv.DefaultUnsealAfter)
+	def(&o.Repeat, kv.DefaultRepeat)
+	def(&o.HoldBound, kv.DefaultHoldBound)
+	def(&o.DelayFor, kv.DefaultReaderDelay)
+	return o
+}
+
+// Read is one read of a reader, from Enter until it is ready. The caller fills
+// in the first part.
+type Read struct {
+	// Reader is the transaction, with a name that no other attempt has had.
+	Reader kv.TxnRef
+	Needs  []Need
+	// Lasting registers the reader until it leaves; else it is registered only
+	// while it waits.
+	Lasting bool
+	// Stays has it registered until Done even if it need not wait, because
+	// reading goes on after that.
+	Stays bool
+	// Until is when the registration lapses at the latest.
+	Until int64
+	// Tag is the caller's.
+	Tag any
+
+	state readState
+	since int64
+	// registered: its reader's registration is for it, among others.
+	registered bool
+	// waits are the updates that it waits for; ask is when to have them
+	// unsealed.
+	waits []*update
+	ask   int64
+}
+
+// Since is when the read was entered.
+func (r *Read) Since() int64 { return r.since }
+
+type readState uint8
+
+const (
+	_ readState = iota
+	// readDelayed: not registered, in favour of an update that was held long.
+	readDelayed
+	// readWaiting: registered; waits is not empty.
+	readWaiting
+	readReady
+	readOver
+)
+
+// Ask is a request to unseal an update.
+type Ask struct {
+	Txn   kv.TxnRef
+	Epoch kv.Epoch
+}
+
+// Counters count what the queues did; they only rise.
+type Counters struct {
+	// Reads counts those that entered, Waits those that had to wait, Delays
+	// those that were delayed in favour of an update.
+	Reads, Waits, Delays uint64
+	// Holds counts updates that a reader held, HeldNanos for how long.
+	Holds     uint64
+	HeldNanos int64
+	// Unseals counts updates that were unsealed, Lapses registrations that
+	// lapsed.
+	Unseals, Lapses uint64
+}

@@ -1,0 +1,414 @@
+package txn
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+// reading is an attempt of a read-only transaction that takes no locks: it is
+// registered in the snapshot-queues of the shards instead (docs/protocol.md,
+// section 5). The gateway answers for it that it was registered everywhere
+// until the instant at which everything it read was current.
+//
+// Invariant: every shard on which it may be registered has a lease here.
+type reading struct {
+	// id is the attempt's name, which no other has had.
+	id     kv.TxnRef
+	plan   Plan
+	number uint32
+	asks   []*readAsk
+	// replies are the newest answers that count, by shard.
+	replies []*msg.ReadReply
+	leases  []*lease
+	// last is the request that is answered last, nil if there is no order.
+	last *msg.Read
+	// notifying are the requests whose shards tell the last one. They are
+	// repeated as long as that has not answered: a notice may be lost.
+	notifying []*msg.Envelope
+	// ended: the shards have been told.
+	ended bool
+}
+
+// readAsk is a request without an answer.
+type readAsk struct {
+	env        *msg.Envelope
+	sent       int64
+	next, wait int64
+}
+
+// lease is a registration on one shard as the gateway counts it.
+type lease struct {
+	shard kv.ShardID
+	inc   kv.Incarnation // once known
+	until int64
+	// renew is when to ask for more; renewing is the number of the request
+	// that was sent at asked, 0 if none is open.
+	renew, asked int64
+	renewing     uint32
+}
+
+// newReading begins an attempt under a new name: a number that this gateway
+// never uses again, nor did before a restart, since it starts at the time; the
+// node; and something of the client's name, with which messages find the
+// gateway's part that is concerned (Affinity).
+func (g *Gateway) newReading(c *call, plan Plan) *reading {
+	g.lastReader = max(g.lastReader+1, g.now)
+	id := kv.TxnID{Time: g.lastReader, Rand: uint64(g.lastReader) ^ Affinity(c.ref.TxnID)}
+	r := &reading{plan: plan, id: kv.TxnRef{TxnID: id, Attempt: uint32(g.cfg.Node)}}
+	c.reading = r
+	g.readers[r.id] = c
+	return r
+}
+
+// Affinity is the same for a transaction and for the names under which it
+// reads.
+func Affinity(id kv.TxnID) uint64 { return uint64(id.Time) ^ id.Rand }
+
+// granted is how much of a lease the gateway relies on: clocks may differ in
+// their rates.
+func (g *Gateway) granted() int64 { return int64(g.cfg.Lease) - int64(g.cfg.Lease)/10 }
+
+// startReading sends a one-shot's reads by a plan.
+func (g *Gateway) startReading(c *call, ps pieces) {
+	hot := g.cfg.Router.HotShard()
+	plan := g.plan(ps)
+	if plan == PlanOne {
+		// One shard reads in one step, as it decides: by the same message.
+		g.sendCommit(c, ps)
+		return
+	}
+	r := g.newReading(c, plan)
+	c.phase = phaseReading
+	for _, p := range ps {
+		q := &msg.Read{Ops: p.piece.Ops, LeaseNanos: int64(g.cfg.Lease)}
+		if plan == PlanHotLast {
+			g.order(r, q, p.shard, hot, ps)
+		}
+		g.askRead(c, p.shard, q)
+	}
+}
+
+// plan picks how a one-shot reads.
+func (g *Gateway) plan(ps pieces) Plan {
+	hot := g.cfg.Router.HotShard()
+	switch {
+	case len(ps) == 1:
+		return PlanOne
+	case g.cfg.Plan != PlanAny && g.cfg.Plan != PlanOne:
+		if g.cfg.Plan == PlanHotLast && !slices.Contains(ps.shards(), hot) {
+			return PlanAtOnce
+		}
+		return g.cfg.Plan
+	case slices.Contains(ps.shards(), hot) && g.hotParked:
+		return PlanHotLast
+	}
+	return PlanAtOnce
+}
+
+// order has the hot shard read last, when the others have told it that they
+// have read; there the reader is not registered.
+func (g *Gateway) order(r *reading, q *msg.Read, shard, hot kv.ShardID, ps pieces) {
+	if shard != hot {
+		q.Notify, q.Last = true, hot
+		return
+	}
+	q.LeaseNanos = 0
+	for _, p := range ps {
+		if p.shard != hot {
+			q.Await = append(q.Await, p.shard)
+		}
+	}
+	r.last = q
+}
+
+// startPin has every shard fix its index, the hot one last.
+func (g *Gateway) startPin(c *call) {
+	r := g.newReading(c, PlanPin)
+	c.phase = phaseReading
+	hot := g.cfg.Router.HotShard()
+	ps := make(pieces, g.cfg.Router.Shards())
+	for s := range ps {
+		ps[s].shard = kv.ShardID(s)
+	}
+	for _, p := range ps {
+		q := &msg.Read{LeaseNanos: int64(g.cfg.Lease), KeepNanos: int64(kv.DefaultScanKeep)}
+		g.order(r, q, p.shard, hot, ps)
+		g.askRead(c, p.shard, q)
+	}
+}
+
+// askRead sends a request, which is repeated until it is answered.
+func (g *Gateway) askRead(c *call, s kv.ShardID, q *msg.Read) {
+	r := c.reading
+	r.number++
+	q.Reader, q.Gateway, q.Number = r.id, g.cfg.Node, r.number
+	a := &readAsk{env: msg.ToShard(s), sent: g.now, wait: int64(g.cfg.Repeat)}
+	a.env.Read = q
+	a.next = g.now + a.wait
+	r.asks = append(r.asks, a)
+	if q.Notify {
+		r.notifying = append(r.notifying, a.env)
+	}
+	g.out.Send = append(g.out.Send, a.env)
+	g.timed(min(a.next, c.deadline))
+	if q.LeaseNanos > 0 && r.lease(s) == nil {
+		l := &lease{shard: s, until: g.now + g.granted(), renew: g.now + int64(g.cfg.Lease)/3}
+		r.leases = append(r.leases, l)
+		g.timed(l.renew)
+	}
+}
+
+func (r *reading) lease(s kv.ShardID) *lease {
+	i := slices.IndexFunc(r.leases, func(l *lease) bool { return l.shard == s })
+	if i < 0 {
+		return nil
+	}
+	return r.leases[i]
+}
+
+func (r *reading) reply(s kv.ShardID) *msg.ReadReply {
+	i := slices.IndexFunc(r.replies, func(x *msg.ReadReply) bool { return x.Reading.Shard == s })
+	if i < 0 {
+		return nil
+	}
+	return r.replies[i]
+}
+
+// onReadReply takes an answer. A failure, of a condition for instance, is one
+// of the transaction: it is so at the instant at which that shard read.
+func (g *Gateway) onReadReply(p *msg.ReadReply) {
+	g.Learn(p.Reading.Shard, p.Reading.Incarnation)
+	c := g.readers[p.Reader]
+	if c == nil || c.phase != phaseReading {
+		return
+	}
+	r, s := c.reading, p.Reading.Shard
+	i := slices.IndexFunc(r.asks, func(a *readAsk) bool { return a.env.Shard == s && a.env.Read.Number == p.Number })
+	if i < 0 {
+		return
+	}
+	a := r.asks[i]
+	r.asks = slices.Delete(r.asks, i, i+1)
+	if s == g.cfg.Router.HotShard() {
+		g.hotParked = p.Parked
+	}
+	c.longest(p.Receipt)
+	if l := r.lease(s); l != nil {
+		if l.inc == 0 {
+			l.inc = p.Reading.Incarnation
+		}
+		if l.inc != p.Reading.Incarnation && !g.cfg.Mutants.Has(mutant.LeaseUnchecked) {
+			g.lapsed(c, s)
+			return
+		}
+		if g.cfg.Mutants.Has(mutant.LeaseFromReply) {
+			l.until = max(l.until, g.now+g.granted())
+		}
+	}
+	if p.Failure != nil {
+		g.abort(c, p.Failure)
+		return
+	}
+	r.replies = append(slices.DeleteFunc(r.replies, func(x *msg.ReadReply) bool { return x.Reading.Shard == s }), p)
+	if c.kind == interactive {
+		c.session.learn(c.session.at(s), a.env.Read.Ops, false, p.Results)
+	}
+	if len(r.asks) == 0 {
+		g.readAll(c)
+	}
+}
+
+// readAll: every request has its answer.
+func (g *Gateway) readAll(c *call) {
+	r := c.reading
+	if r.last != nil && !g.reliedRight(r) {
+		again := *r.last
+		g.askRead(c, g.cfg.Router.HotShard(), &again)
+		return
+	}
+	if c.kind == interactive {
+		g.evaluateIfRead(c)
+		return
+	}
+	if l := g.firstLapsed(r); l != nil {
+		g.lapsed(c, l.shard)
+		return
+	}
+	if c.kind == scanning {
+		g.pinned(c)
+		return
+	}
+	var parts []msg.Result
+	slices.SortFunc(r.replies, func(a, b *msg.ReadReply) int { return int(a.Reading.Shard) - int(b.Reading.Shard) })
+	for _, p := range r.replies {
+		parts = append(parts, p.Results...)
+	}
+	g.finish(c, Done{Committed: true, Results: assemble(c.ops, parts), Plan: r.plan})
+}
+
+// reliedRight reports whether the last read relied on the very readings whose
+// values are here.
+func (g *Gateway) reliedRight(r *reading) bool {
+	for _, on := range r.reply(g.cfg.Router.HotShard()).Relied {
+		if p := r.reply(on.Shard); p == nil || p.Reading != on {
+			return false
+		}
+	}
+	return true
+}
+
+// firstLapsed finds a lease that has lapsed, nil if all stand.
+func (g *Gateway) firstLapsed(r *reading) *lease {
+	for _, l := range r.leases {
+		revives := l.renewing != 0 && g.cfg.Mutants.Has(mutant.LeaseRevived)
+		if g.now >= l.until && !revives && !g.cfg.Mutants.Has(mutant.LeaseUnchecked) {
+			return l
+		}
+	}
+	return nil
+}
+
+// lapsed ends an attempt that may not have been registered all along.
+func (g *Gateway) lapsed(c *call, s kv.ShardID) {
+	g.abort(c, failure(msg.ReasonLapsed, kv.KindAborted, "the registration of the reader on shard "+s.String()+" lapsed, or the shard has restarted"))
+}
+
+// endReading tells the shards that the attempt is over.
+func (g *Gateway) endReading(c *call) {
+	r := c.reading
+	if r == nil || r.ended {
+		return
+	}
+	r.ended = true
+	delete(g.readers, r.id)
+	tell := func(s kv.ShardID) {
+		g.sendShard(s, func(e *msg.Envelope) { e.Leave = &msg.Leave{Reader: r.id} })
+	}
+	for _, l := range r.leases {
+		tell(l.shard)
+	}
+	if r.last != nil {
+		tell(g.cfg.Router.HotShard())
+	}
+	for _, a := range r.asks {
+		if r.lease(a.env.Shard) == nil && a.env.Read != r.last {
+			tell(a.env.Shard)
+		}
+	}
+	r.asks = nil
+}
+
+// tickReading repeats what has no answer and renews leases. It reports false
+// if that ended the attempt.
+func (g *Gateway) tickReading(c *call) bool {
+	r := c.reading
+	for _, a := range r.asks {
+		if g.now >= a.next {
+			a.wait = min(2*a.wait, int64(g.cfg.Liveness))
+			a.next = g.now + a.wait
+			g.out.Send = append(g.out.Send, a.env)
+			if len(a.env.Read.Await) > 0 {
+				g.notifyAgain(r)
+			}
+		}
+		g.timed(a.next)
+	}
+	if l := g.firstLapsed(r); l != nil {
+		g.lapsed(c, l.shard)
+		return false
+	}
+	for _, l := range r.leases {
+		if g.now >= l.renew && l.inc != 0 {
+			g.renew(r, l)
+		}
+		at := max(l.renew, g.now+int64(g.cfg.Repeat))
+		if l.until > g.now {
+			at = min(at, l.until)
+		}
+		g.timed(at)
+	}
+	return true
+}
+
+// notifyAgain has the shards that have answered tell the last one once more.
+// The others are asked again anyway.
+func (g *Gateway) notifyAgain(r *reading) {
+	for _, env := range r.notifying {
+		if !slices.ContainsFunc(r.asks, func(a *readAsk) bool { return a.env == env }) {
+			g.out.Send = append(g.out.Send, env)
+		}
+	}
+}
+
+// renew asks for a longer lease, and again before long if no answer comes.
+func (g *Gateway) renew(r *reading, l *lease) {
+	r.number++
+	l.renewing, l.asked, l.renew = r.number, g.now, g.now+int64(g.cfg.Lease)/6
+	g.sendShard(l.shard, func(e *msg.Envelope) {
+		e.Renew = &msg.Renew{Reader: r.id, Gateway: g.cfg.Node, Number: r.number, Incarnation: l.inc, LeaseNanos: int64(g.cfg.Lease)}
+	})
+}
+
+// onRenewReply counts only if the old lease stands when it comes.
+func (g *Gateway) onRenewReply(p *msg.RenewReply) {
+	c := g.readers[p.Reader]
+	if c == nil || c.reading.ended {
+		return
+	}
+	l := c.reading.lease(p.Shard)
+	switch {
+	case l == nil || p.Number != l.renewing:
+	case !p.Ok, g.now >= l.until && !g.cfg.Mutants.Has(mutant.LeaseRevived) && !g.cfg.Mutants.Has(mutant.LeaseUnchecked):
+		g.lapsed(c, p.Shard)
+	default:
+		l.until, l.renew, l.renewing = max(l.until, l.asked+g.granted()), l.asked+int64(g.cfg.Lease)/3, 0
+		g.timed(l.renew)
+	}
+}
+
+// openRead asks the shards for what an interactive reader wants to see, and
+// registers it there.
+func (g *Gateway) openRead(c *call, wanted map[kv.ShardID][]msg.Op) {
+	if c.reading == nil {
+		g.newReading(c, PlanOpen)
+	}
+	c.phase = phaseReading
+	for s := range g.cfg.Router.Shards() {
+		if ops := wanted[kv.ShardID(s)]; len(ops) > 0 {
+			for i := range ops {
+				ops[i].ForUpdate = false
+			}
+			g.askRead(c, kv.ShardID(s), &msg.Read{Ops: ops, LeaseNanos: int64(g.cfg.Lease)})
+		}
+	}
+	if len(c.reading.asks) == 0 {
+		g.evaluateIfRead(c)
+	}
+}
+
+// endOpen ends an interactive reader: if its leases stand, all it read is
+// current now.
+func (g *Gateway) endOpen(c *call) {
+	if c.reading != nil {
+		if l := g.firstLapsed(c.reading); l != nil {
+			g.lapsed(c, l.shard)
+			return
+		}
+	}
+	g.finish(c, Done{Committed: !c.rollback, Results: c.session.results, Plan: PlanOpen})
+}
+
+// pinned: the state at the fixed indexes is the scan's.
+func (g *Gateway) pinned(c *call) {
+	r := c.reading
+	c.scan.name = r.id
+	for _, p := range r.replies {
+		c.scan.fixed(p.Reading.Shard, p.Reading.Incarnation, p.Index)
+	}
+	g.endReading(c)
+	g.readers[r.id] = c // until the scan ends
+	g.startPaging(c)
+}

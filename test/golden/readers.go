@@ -1,0 +1,70 @@
+package golden
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+func ofReaders(e *msg.Envelope) string {
+	switch {
+	case e.Read != nil:
+		return read(e.Read)
+	case e.ReadReply != nil:
+		return readReply(e.ReadReply)
+	case e.Notice != nil:
+		return fmt.Sprintf("Notice that %s has read: %s", readerName(e.Notice.Reader), reading(&e.Notice.Reading))
+	case e.Leave != nil:
+		return "Leave " + readerName(e.Leave.Reader)
+	case e.Renew != nil:
+		return fmt.Sprintf("Renew %s #%d of life %d for %v", readerName(e.Renew.Reader), e.Renew.Number, e.Renew.Incarnation, time.Duration(e.Renew.LeaseNanos))
+	case e.RenewReply != nil:
+		return fmt.Sprintf("RenewReply %s #%d from %v: %s", readerName(e.RenewReply.Reader), e.RenewReply.Number, e.RenewReply.Shard,
+			map[bool]string{true: "yes", false: "no"}[e.RenewReply.Ok])
+	case e.Unseal != nil:
+		return fmt.Sprintf("Unseal %s of %v, up to epoch %v", Name(e.Unseal.Txn), e.Unseal.Shard, e.Unseal.Epoch)
+	case e.Unsealed != nil:
+		return fmt.Sprintf("Unsealed %s, up to epoch %v", Name(e.Unsealed.Txn), e.Unsealed.Epoch)
+	}
+	return e.Name()
+}
+
+// readerName is a letter, or the number that a gateway made up.
+func readerName(r kv.TxnRef) string {
+	if n := Name(r); len(n) < 32 {
+		return n
+	}
+	return "reader " + strconv.FormatInt(r.Time, 10)
+}
+
+func read(q *msg.Read) string {
+	how := when(q.LeaseNanos > 0, fmt.Sprintf(" registered for %v", time.Duration(q.LeaseNanos))) +
+		when(q.Notify, fmt.Sprintf(", telling %v", q.Last)) + when(len(q.Await) > 0, fmt.Sprintf(" after %v", q.Await))
+	what := ": " + opsText(q.Ops)
+	if q.KeepNanos > 0 {
+		what = ": fix the index"
+	}
+	return fmt.Sprintf("Read %s #%d%s%s", readerName(q.Reader), q.Number, how, what)
+}
+
+func readReply(p *msg.ReadReply) string {
+	head := fmt.Sprintf("ReadReply %s #%d, %s:", readerName(p.Reader), p.Number, reading(&p.Reading))
+	if p.Failure != nil {
+		return head + " failed, " + Failure(p.Failure)
+	}
+	relied := make([]string, len(p.Relied))
+	for i := range p.Relied {
+		relied[i] = reading(&p.Relied[i])
+	}
+	return head + results(p.Results) + fmt.Sprintf(" at index %d", p.Index) + when(len(relied) > 0, ", after "+strings.Join(relied, ", ")) +
+		when(p.Receipt.WaitedNanos > 0, ", waited "+Time(p.Receipt.WaitedNanos)) + when(p.Parked, ", updates wait here")
+}
+
+// reading names one execution: the shard, its life, and a number.
+func reading(r *msg.Reading) string {
+	return fmt.Sprintf("%v/%d.%d", r.Shard, r.Incarnation, r.Number)
+}
