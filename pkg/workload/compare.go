@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // NamedResult is a result with the name under which a table shows it.
@@ -24,8 +25,7 @@ func WriteComparison(w io.Writer, results []NamedResult) error {
 	for _, r := range results {
 		fmt.Fprintf(&b, "%-*s  %s; %s; %s%s\n", width, r.Name, r.Workload, r.Workload.Mix, r.Workload.load(), r.remark())
 	}
-	for i := range results[0].Kinds {
-		name := results[0].Kinds[i].Kind
+	for _, name := range append(kindsOf(results), "updates") {
 		used := false
 		for _, r := range results {
 			used = used || r.kind(name).any()
@@ -37,6 +37,19 @@ func WriteComparison(w io.Writer, results []NamedResult) error {
 	compareKind(&b, width, "all", results)
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// kindsOf lists the kinds that any of the results names; an older report has
+// fewer than a newer one.
+func kindsOf(results []NamedResult) (names []string) {
+	for _, r := range results {
+		for _, k := range r.Kinds {
+			if !slices.Contains(names, k.Kind) {
+				names = append(names, k.Kind)
+			}
+		}
+	}
+	return names
 }
 
 func compareKind(b *bytes.Buffer, width int, name string, results []NamedResult) {
@@ -55,10 +68,14 @@ func compareKind(b *bytes.Buffer, width int, name string, results []NamedResult)
 	}
 }
 
-// kind gives the part of r about a kind, or "all"; empty if r has none.
+// kind gives the part of r about a kind, "updates" or "all"; empty if r has
+// none.
 func (r *Result) kind(name string) KindResult {
-	if name == "all" {
+	switch name {
+	case "all":
 		return r.All
+	case "updates":
+		return r.Updates
 	}
 	for _, k := range r.Kinds {
 		if k.Kind == name {

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/workload/zipf"
 )
@@ -40,6 +41,15 @@ type generator struct {
 	values       *values
 	count        uint64
 	counterReads float64
+	// taken are the keys of the transaction that is drawn; if they are to be
+	// distinct.
+	taken map[tableKey]bool
+}
+
+// tableKey is a register or a counter.
+type tableKey struct {
+	table  byte
+	number uint64
 }
 
 func (p *plan) generator(client int) *generator {
@@ -49,6 +59,7 @@ func (p *plan) generator(client int) *generator {
 		rand:         rand.New(rand.NewPCG(p.Seed, uint64(client))),
 		values:       newValues(p.run, client, p.ValueBytes, p.filler),
 		counterReads: p.Mix.counterReads(),
+		taken:        map[tableKey]bool{},
 	}
 }
 
@@ -56,29 +67,31 @@ func (p *plan) generator(client int) *generator {
 // it are its own: a store whose caller gave up may still be sending them.
 func (g *generator) next(moves uint64) Txn {
 	g.count++
-	kind := g.Mix.pick(g.rand.Float64())
-	perKey, bytes := 1, len(g.Prefix)+keyTailBytes
-	switch kind {
+	t := Txn{Kind: g.kind(), Client: g.client, Number: g.count}
+	keys, perKey, bytes := g.Ops, 1, len(g.Prefix)+keyTailBytes
+	switch t.Kind {
+	case ReadOnly, InteractiveRead:
+		keys = g.readKeys().draw(g.rand)
 	case WriteOnly:
 		bytes += g.ValueBytes
 	case ReadModifyWrite:
 		perKey, bytes = 2, bytes+g.ValueBytes
 	}
-	t := Txn{Kind: kind, Client: g.client, Number: g.count, Ops: make([]Op, 0, perKey*g.Ops)}
-	arena := make([]byte, 0, bytes*g.Ops)
+	clear(g.taken)
+	t.Ops = make([]Op, 0, perKey*keys)
+	arena := make([]byte, 0, bytes*keys)
 	// take cuts off what was added to the arena since from.
 	take := func(from int) []byte { return arena[from:len(arena):len(arena)] }
-	for range g.Ops {
-		table := byte('r')
-		if kind == Increment || kind == ReadOnly && g.counterReads > 0 && g.rand.Float64() < g.counterReads {
-			table = 'c'
-		}
+	for range keys {
 		from := len(arena)
-		arena = appendKey(arena, g.Prefix, table, g.picker.Pick(g.rand, moves))
+		arena = g.key(arena, t.Kind, moves)
 		key := take(from)
-		switch kind {
+		switch t.Kind {
 		case ReadOnly:
 			t.Ops = append(t.Ops, Op{Kind: Read, Key: key})
+			continue
+		case InteractiveRead:
+			t.Ops = append(t.Ops, Op{Kind: Read, Key: key, Pause: g.pause(len(t.Ops))})
 			continue
 		case Increment:
 			t.Ops = append(t.Ops, Op{Kind: Add, Key: key, Delta: 1})
@@ -91,4 +104,47 @@ func (g *generator) next(moves uint64) Txn {
 		t.Ops = append(t.Ops, Op{Kind: Write, Key: key, Value: take(from)})
 	}
 	return t
+}
+
+// kind draws the kind of a transaction. What is not asked for takes nothing
+// from the source of randomness, so that a seed means what it always has.
+func (g *generator) kind() Kind {
+	k := g.Mix.pick(g.rand.Float64())
+	if k == ReadOnly && (g.Interactive || g.InteractiveReads > 0 && g.rand.Float64()*100 < g.InteractiveReads) {
+		return InteractiveRead
+	}
+	return k
+}
+
+// pause is how long a reader thinks before read number i, from 0.
+func (g *generator) pause(i int) time.Duration {
+	if i == 0 {
+		return 0
+	}
+	return g.ThinkTime
+}
+
+// maxDraws bounds how often a key is drawn again that cannot be taken. After
+// that the ranks below it are tried one by one: where few keys get nearly all
+// draws, the law alone would take for ever to find another.
+const maxDraws = 64
+
+// key appends a key for a transaction of a kind to b.
+func (g *generator) key(b []byte, k Kind, moves uint64) []byte {
+	table := byte('r')
+	if k == Increment || k.Reads() && g.counterReads > 0 && g.rand.Float64() < g.counterReads {
+		table = 'c'
+	}
+	number := g.picker.Pick(g.rand, moves)
+	for draws := 1; g.Distinct && g.taken[tableKey{table, number}]; draws++ {
+		if draws < maxDraws {
+			number = g.picker.Pick(g.rand, moves)
+		} else {
+			number = g.picker.At((g.picker.Rank(number, moves)+1)%g.Keys, moves)
+		}
+	}
+	if g.Distinct {
+		g.taken[tableKey{table, number}] = true
+	}
+	return appendKey(b, g.Prefix, table, number)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -49,7 +50,7 @@ func TestTheLastNumberBelowOnePicksAKindWithAShare(t *testing.T) {
 }
 
 func TestATransactionDoesWhatItsKindSays(t *testing.T) {
-	g := testPlan(t, Options{Keys: 5, Ops: 6, ValueBytes: 64, Prefix: "p/"}, "test").generator(3)
+	g := testPlan(t, Options{Keys: 5, Ops: 6, ValueBytes: 64, Prefix: "p/", InteractiveReads: 40}, "test").generator(3)
 	seen := map[Kind]bool{}
 	for n := uint64(1); n <= 300; n++ {
 		txn := g.next(0)
@@ -57,7 +58,7 @@ func TestATransactionDoesWhatItsKindSays(t *testing.T) {
 		require.Equal(t, n, txn.Number)
 		require.Equal(t, 3, txn.Client)
 		want := map[Kind][]OpKind{
-			ReadOnly: {Read}, WriteOnly: {Write}, ReadModifyWrite: {ReadForUpdate, Write}, Increment: {Add},
+			ReadOnly: {Read}, InteractiveRead: {Read}, WriteOnly: {Write}, ReadModifyWrite: {ReadForUpdate, Write}, Increment: {Add},
 		}[txn.Kind]
 		require.Len(t, txn.Ops, 6*len(want))
 		for i, o := range txn.Ops {
@@ -70,7 +71,7 @@ func TestATransactionDoesWhatItsKindSays(t *testing.T) {
 			}
 			if o.Kind == Add {
 				require.True(t, bytes.HasPrefix(o.Key, []byte("p/c/00000000")), "%s", o.Key)
-			} else if txn.Kind != ReadOnly {
+			} else if !txn.Kind.Reads() {
 				require.True(t, bytes.HasPrefix(o.Key, []byte("p/r/00000000")), "%s", o.Key)
 			}
 		}
@@ -167,5 +168,86 @@ func BenchmarkNext(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		g.next(0)
+	}
+}
+
+func TestReadersHaveAsManyKeysAsTheyShall(t *testing.T) {
+	for _, c := range []struct {
+		keys      KeyCount
+		low, high int
+	}{{KeyCount{}, 4, 4}, {KeyCount{1, 1}, 1, 1}, {KeyCount{2, 16}, 2, 16}, {KeyCount{256, 256}, 256, 256}} {
+		g := testPlan(t, Options{ReadKeys: c.keys, Mix: Mix{ReadOnly: 1, WriteOnly: 1}, InteractiveReads: 50}, "test").generator(0)
+		seen := map[int]bool{}
+		for range 2000 {
+			txn := g.next(0)
+			if !txn.Kind.Reads() {
+				require.Len(t, txn.Ops, 4, "updates have their own number")
+				continue
+			}
+			require.GreaterOrEqual(t, len(txn.Ops), c.low)
+			require.LessOrEqual(t, len(txn.Ops), c.high)
+			seen[len(txn.Ops)] = true
+		}
+		require.Len(t, seen, c.high-c.low+1, "each number occurs")
+	}
+}
+
+func TestKeyCountsAreReadBack(t *testing.T) {
+	for text, want := range map[string]KeyCount{"1": {1, 1}, "10": {10, 10}, "2-16": {2, 16}, "1-256": {1, 256}, "7-7": {7, 7}} {
+		got, err := ParseKeyCount(text)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		again, err := ParseKeyCount(got.String())
+		require.NoError(t, err)
+		require.Equal(t, want, again)
+	}
+	for _, text := range []string{"", "0", "257", "16-2", "2-", "-2", "2-x", "1-2-3", "2..16", "1-257", "0-4"} {
+		_, err := ParseKeyCount(text)
+		require.ErrorContains(t, err, "want one number or a range, such as 10 or 2-16, within 1 to 256", "%q", text)
+	}
+	require.Empty(t, KeyCount{}.String())
+}
+
+// Also when nearly all draws go to one key, or all keys are taken.
+func TestDistinctKeysDoNotRepeat(t *testing.T) {
+	for _, o := range []Options{
+		{Keys: 16, Skew: 0, Ops: 2, ReadKeys: KeyCount{16, 16}},
+		{Keys: 5000, Skew: 8, Ops: 5, ReadKeys: KeyCount{200, 256}, Shuffle: true},
+	} {
+		o.Distinct = true
+		g := testPlan(t, o, "test").generator(0)
+		for moves := range uint64(50) {
+			txn, seen := g.next(moves), map[string]int{}
+			for _, op := range txn.Ops {
+				seen[string(op.Key)]++
+			}
+			perKey := 1
+			if txn.Kind == ReadModifyWrite {
+				perKey = 2
+			}
+			require.Len(t, seen, len(txn.Ops)/perKey)
+		}
+	}
+}
+
+func TestSomeReadersAreInteractiveAndThinkBetweenReads(t *testing.T) {
+	const draws = 20_000
+	o := Options{Mix: Mix{ReadOnly: 1}, InteractiveReads: 25, ThinkTime: 3 * time.Millisecond}
+	for want, all := range map[float64]bool{0.25: false, 1: true} {
+		o.Interactive = all
+		g := testPlan(t, o, "test").generator(0)
+		interactive := 0.0
+		for range draws {
+			txn := g.next(0)
+			for i, op := range txn.Ops {
+				thinks := txn.Kind == InteractiveRead && i > 0
+				require.Equal(t, thinks, op.Pause == o.ThinkTime)
+				require.Equal(t, !thinks, op.Pause == 0)
+			}
+			if txn.Kind == InteractiveRead {
+				interactive++
+			}
+		}
+		require.InDelta(t, want, interactive/draws, 0.02)
 	}
 }

@@ -9,8 +9,12 @@ import (
 type Kind uint8
 
 const (
-	// ReadOnly transactions read each of their keys.
+	// ReadOnly transactions read each of their keys, all asked for at once.
 	ReadOnly Kind = iota
+	// InteractiveRead transactions read them one after the other, and may
+	// think in between. A Mix has one share for both (see
+	// Options.InteractiveReads).
+	InteractiveRead
 	// WriteOnly transactions put a new value to each, unseen.
 	WriteOnly
 	// ReadModifyWrite transactions read each and then put a new value.
@@ -21,7 +25,7 @@ const (
 	kinds
 )
 
-var kindNames = [kinds]string{"read-only", "write-only", "read-modify-write", "increment"}
+var kindNames = [kinds]string{"read-only", "interactive read", "write-only", "read-modify-write", "increment"}
 
 func (k Kind) String() string {
 	if k < kinds {
@@ -30,8 +34,13 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
+// Reads reports whether transactions of the kind change nothing.
+func (k Kind) Reads() bool { return k == ReadOnly || k == InteractiveRead }
+
 // Kinds lists every kind, in the order of reports.
-func Kinds() []Kind { return []Kind{ReadOnly, WriteOnly, ReadModifyWrite, Increment} }
+func Kinds() []Kind {
+	return []Kind{ReadOnly, InteractiveRead, WriteOnly, ReadModifyWrite, Increment}
+}
 
 // Mix gives the shares of the kinds. They are weights: only their ratios
 // count, so 1:1 is the same as 50:50.
@@ -46,7 +55,7 @@ type Mix struct {
 var DefaultMix = Mix{ReadOnly: 50, WriteOnly: 10, ReadModifyWrite: 30, Increment: 10}
 
 func (m Mix) shares() [kinds]float64 {
-	return [kinds]float64{m.ReadOnly, m.WriteOnly, m.ReadModifyWrite, m.Increment}
+	return [kinds]float64{ReadOnly: m.ReadOnly, WriteOnly: m.WriteOnly, ReadModifyWrite: m.ReadModifyWrite, Increment: m.Increment}
 }
 
 // check gives what is wrong with m, or "".

@@ -32,8 +32,14 @@ type totals struct {
 	// answered counts the commits answered inside the window, by whatever
 	// they began; done all transactions that ended, the warm-up included.
 	answered, done uint64
-	aborts         map[string]uint64
-	errors         map[kv.Kind]uint64
+	// aborts are the reasons of all attempts that were given up, readAborts
+	// those of read-only transactions.
+	aborts, readAborts map[string]uint64
+	errors             map[kv.Kind]uint64
+}
+
+func newTotals() totals {
+	return totals{aborts: map[string]uint64{}, readAborts: map[string]uint64{}, errors: map[kv.Kind]uint64{}}
 }
 
 type kindTotals struct {
@@ -45,7 +51,7 @@ type kindTotals struct {
 	max     time.Duration
 }
 
-// maxReasons bounds the names in totals.aborts. Those after it are summed up
+// maxReasons bounds the names in each of the counts of reasons. Those after it are summed up
 // under otherReason.
 const (
 	maxReasons  = 32
@@ -63,9 +69,7 @@ func newMeter(w window, clients int) *meter {
 	m := &meter{window: w}
 	const most = 8
 	for range min(clients, most, runtime.GOMAXPROCS(0)) {
-		p := &part{}
-		p.aborts, p.errors = map[string]uint64{}, map[kv.Kind]uint64{}
-		m.parts = append(m.parts, p)
+		m.parts = append(m.parts, &part{totals: newTotals()})
 	}
 	return m
 }
@@ -112,25 +116,28 @@ func (m *meter) add(client int, s sample) {
 	}
 	if retries := max(s.reply.Attempts, 1) - 1; retries > 0 {
 		k.retries += uint64(retries)
-		p.addAborts(s.reply.Aborts, retries)
+		addAborts(p.aborts, s.reply.Aborts, retries)
+		if s.kind.Reads() {
+			addAborts(p.readAborts, s.reply.Aborts, retries)
+		}
 	}
 }
 
 // addAborts counts the reasons of the attempts that were given up.
-func (t *totals) addAborts(reasons []string, retries int) {
+func addAborts(counts map[string]uint64, reasons []string, retries int) {
 	for _, r := range reasons[:min(len(reasons), retries)] {
-		t.addAbort(r, 1)
+		addAbort(counts, r, 1)
 	}
 	if rest := retries - len(reasons); rest > 0 {
-		t.addAbort(unspecified, uint64(rest))
+		addAbort(counts, unspecified, uint64(rest))
 	}
 }
 
-func (t *totals) addAbort(reason string, n uint64) {
-	if _, known := t.aborts[reason]; !known && len(t.aborts) >= maxReasons {
+func addAbort(counts map[string]uint64, reason string, n uint64) {
+	if _, known := counts[reason]; !known && len(counts) >= maxReasons {
 		reason = otherReason
 	}
-	t.aborts[reason] += n
+	counts[reason] += n
 }
 
 // record adds d to a histogram, which is made with the first. A negative d, of
@@ -145,13 +152,13 @@ func record(h **hdrhistogram.Histogram, d time.Duration) {
 
 // sum adds up the parts.
 func (m *meter) sum() *totals {
-	all := &totals{aborts: map[string]uint64{}, errors: map[kv.Kind]uint64{}}
+	all := newTotals()
 	for _, p := range m.parts {
 		p.mu.Lock()
 		all.merge(&p.totals)
 		p.mu.Unlock()
 	}
-	return all
+	return &all
 }
 
 func (t *totals) merge(o *totals) {
@@ -162,7 +169,10 @@ func (t *totals) merge(o *totals) {
 	t.answered += o.answered
 	t.done += o.done
 	for r, n := range o.aborts {
-		t.addAbort(r, n)
+		addAbort(t.aborts, r, n)
+	}
+	for r, n := range o.readAborts {
+		addAbort(t.readAborts, r, n)
 	}
 	for k, n := range o.errors {
 		t.errors[k] += n
@@ -190,10 +200,17 @@ func mergeInto(h **hdrhistogram.Histogram, o *hdrhistogram.Histogram) {
 }
 
 // all is the sum over the kinds.
-func (t *totals) all() *kindTotals {
+func (t *totals) all() *kindTotals { return t.of(func(Kind) bool { return true }) }
+
+// updates is the sum over the kinds that change something.
+func (t *totals) updates() *kindTotals { return t.of(func(k Kind) bool { return !k.Reads() }) }
+
+func (t *totals) of(wanted func(Kind) bool) *kindTotals {
 	var sum kindTotals
 	for k := range t.kinds {
-		sum.merge(&t.kinds[k])
+		if wanted(Kind(k)) {
+			sum.merge(&t.kinds[k])
+		}
 	}
 	return &sum
 }

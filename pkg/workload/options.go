@@ -33,15 +33,26 @@ type Options struct {
 
 	// Mix gives the shares of the kinds of transactions. Default DefaultMix.
 	Mix Mix
-	// Ops is the number of keys a transaction draws, with replacement: one
-	// key may come twice. A read-modify-write does two operations on each.
-	// Default 4.
+	// Ops is the number of keys a transaction draws. A read-modify-write does
+	// two operations on each. Default 4.
 	Ops int
+	// ReadKeys is the number of keys of a read-only transaction, within 1 to
+	// MaxReadKeys. The zero value stands for Ops.
+	ReadKeys KeyCount
+	// Distinct draws the keys of a transaction without replacement; without
+	// it one key may come twice.
+	Distinct bool
 	// ValueBytes is the size of written values. At least MinValueBytes.
 	// Default 128.
 	ValueBytes int
 	// Interactive sends operations one by one rather than all at once.
 	Interactive bool
+	// InteractiveReads is how many per cent of the read-only transactions are
+	// interactive, 0 to 100, the others being as Interactive says.
+	InteractiveReads float64
+	// ThinkTime is how long an interactive reader waits between the answer to
+	// a read and the next read. Together its pauses are shorter than Timeout.
+	ThinkTime time.Duration
 
 	// Clients is how many transactions are in flight at most, 1 to
 	// MaxClients. Default 16.
@@ -133,9 +144,10 @@ func (o Options) Validate() error {
 	bad(o.Ops < 1 || o.Ops > kv.MaxTxnOps/2, "%d operations a transaction; want 1 to %d", o.Ops, kv.MaxTxnOps/2)
 	bad(o.ValueBytes < MinValueBytes || o.ValueBytes > kv.MaxValueBytes,
 		"values of %d bytes; want %d to %d", o.ValueBytes, MinValueBytes, kv.MaxValueBytes)
-	perKey := o.ValueBytes + 2*(len(o.Prefix)+keyTailBytes)
-	bad(o.Ops > 0 && o.ValueBytes > 0 && o.Ops <= kv.MaxTxnOps && o.Ops*perKey > kv.MaxTxnBytes,
-		"%d operations with values of %d bytes make transactions above %d bytes", o.Ops, o.ValueBytes, kv.MaxTxnBytes)
+	perKey, keys := o.ValueBytes+2*(len(o.Prefix)+keyTailBytes), max(o.Ops, o.ReadKeys.Max)
+	bad(keys > 0 && o.ValueBytes > 0 && keys <= kv.MaxTxnOps && keys*perKey > kv.MaxTxnBytes,
+		"%d operations with values of %d bytes make transactions above %d bytes", keys, o.ValueBytes, kv.MaxTxnBytes)
+	all = append(all, o.checkReaders()...)
 	bad(o.Clients < 1 || o.Clients > MaxClients, "%d clients; want 1 to %d", o.Clients, MaxClients)
 	bad(!isAmount(o.Rate) || o.Rate > 1e9, "a rate of %v transactions a second; want 0 to 1e9", o.Rate)
 	bad(o.MoveHotEvery < 0, "the hot spot moves every %v; want 0 (never) or more", o.MoveHotEvery)
@@ -145,5 +157,38 @@ func (o Options) Validate() error {
 	bad(o.ProgressEvery < 0, "progress every %v; want more than 0", o.ProgressEvery)
 	return errors.Join(all...)
 }
+
+// checkReaders gives what is wrong with how keys are read.
+func (o Options) checkReaders() (all []error) {
+	bad := func(wrong bool, format string, args ...any) {
+		if wrong {
+			all = append(all, fmt.Errorf(format, args...))
+		}
+	}
+	reads := o.readKeys()
+	bad(o.ReadKeys != KeyCount{} && !o.ReadKeys.valid(), "read-only transactions of %d to %d keys; want 1 to %d, the smaller number first",
+		o.ReadKeys.Min, o.ReadKeys.Max, MaxReadKeys)
+	bad(o.Distinct && uint64(max(o.Ops, reads.Max, 0)) > o.Keys, "%d distinct keys a transaction, and there are %d; take more keys, or let them repeat",
+		max(o.Ops, reads.Max), o.Keys)
+	bad(!isPercentage(o.InteractiveReads), "%v %% of the read-only transactions interactive; want 0 to 100", o.InteractiveReads)
+	bad(o.ThinkTime < 0, "a think time of %v; want 0 or more", o.ThinkTime)
+	bad(o.ThinkTime > 0 && !o.Interactive && o.InteractiveReads == 0,
+		"a think time of %v, and no reader is interactive; say how many per cent are (interactive-reads)", o.ThinkTime)
+	pauses, limit := time.Duration(max(reads.Max-1, 0)), min(o.Timeout, kv.MaxTxnAge)
+	bad(o.ThinkTime > 0 && pauses > 0 && o.ThinkTime > limit/pauses,
+		"a think time of %v between %d reads comes to more than the %v that a transaction has; think less, read fewer keys, or raise the timeout (up to %v)",
+		o.ThinkTime, reads.Max, limit, kv.MaxTxnAge)
+	return all
+}
+
+// readKeys is the number of keys of a read-only transaction.
+func (o Options) readKeys() KeyCount {
+	if o.ReadKeys == (KeyCount{}) {
+		return KeyCount{o.Ops, o.Ops}
+	}
+	return o.ReadKeys
+}
+
+func isPercentage(f float64) bool { return f >= 0 && f <= 100 }
 
 func isAmount(f float64) bool { return f >= 0 && !math.IsInf(f, 0) }

@@ -31,13 +31,17 @@ type Result struct {
 	// Backlog is how many transactions of an open loop were due before the
 	// end and never started.
 	Backlog uint64 `json:"backlog"`
-	// All sums up the kinds; Kinds has one element for each kind, always.
-	All   KindResult   `json:"all"`
-	Kinds []KindResult `json:"kinds"`
+	// All sums up the kinds, Updates those that change something; Kinds has
+	// one element for each kind, always.
+	All     KindResult   `json:"all"`
+	Updates KindResult   `json:"updates"`
+	Kinds   []KindResult `json:"kinds"`
 	// Lag is how much later than intended transactions were sent.
 	Lag Latency `json:"lag_ms"`
-	// Aborts counts attempts that were given up and made again, by reason.
-	Aborts map[string]uint64 `json:"aborts"`
+	// Aborts counts attempts that were given up and made again, by reason;
+	// ReadAborts those among them of read-only transactions.
+	Aborts     map[string]uint64 `json:"aborts"`
+	ReadAborts map[string]uint64 `json:"aborts_read_only"`
 	// Errors counts transactions that did not commit, by kind of error.
 	Errors map[string]uint64 `json:"errors"`
 }
@@ -51,8 +55,15 @@ type Workload struct {
 	Mix           Mix     `json:"mix"`
 	Ops           int     `json:"ops"`
 	ValueBytes    int     `json:"value_bytes"`
-	Interactive   bool    `json:"interactive"`
-	Clients       int     `json:"clients"`
+	// ReadKeysMin and ReadKeysMax bound the keys of a read-only transaction;
+	// 0 in reports from before they could differ from Ops.
+	ReadKeysMin      int     `json:"read_keys_min"`
+	ReadKeysMax      int     `json:"read_keys_max"`
+	Distinct         bool    `json:"distinct"`
+	Interactive      bool    `json:"interactive"`
+	InteractiveReads float64 `json:"interactive_reads_percent"`
+	ThinkTimeMs      float64 `json:"think_time_ms"`
+	Clients          int     `json:"clients"`
 	// RatePerS is 0 in a closed loop.
 	RatePerS  float64 `json:"rate_per_s"`
 	WarmupS   float64 `json:"warmup_s"`
@@ -112,8 +123,10 @@ func (s *run) result(now time.Time, interrupted bool) *Result {
 		ElapsedS:    seconds(elapsed),
 		Backlog:     s.schedule.backlog(end),
 		All:         t.all().result("all", elapsed),
+		Updates:     t.updates().result("updates", elapsed),
 		Lag:         latencyOf(t.lag, 0),
 		Aborts:      t.aborts,
+		ReadAborts:  t.readAborts,
 		Errors:      kindCounts(t.errors),
 	}
 	for k := range t.kinds {
@@ -125,8 +138,10 @@ func (s *run) result(now time.Time, interrupted bool) *Result {
 func describe(o Options) Workload {
 	return Workload{
 		Keys: o.Keys, Skew: o.Skew, Shuffle: o.Shuffle, MoveHotEveryS: seconds(o.MoveHotEvery),
-		Mix: o.Mix, Ops: o.Ops, ValueBytes: o.ValueBytes, Interactive: o.Interactive,
-		Clients: o.Clients, RatePerS: o.Rate, WarmupS: seconds(o.Warmup), DurationS: seconds(o.Duration),
+		Mix: o.Mix, Ops: o.Ops, ValueBytes: o.ValueBytes, ReadKeysMin: o.readKeys().Min, ReadKeysMax: o.readKeys().Max,
+		Distinct: o.Distinct, Interactive: o.Interactive, InteractiveReads: o.InteractiveReads,
+		ThinkTimeMs: seconds(o.ThinkTime) * 1000,
+		Clients:     o.Clients, RatePerS: o.Rate, WarmupS: seconds(o.Warmup), DurationS: seconds(o.Duration),
 		Count: o.Count, TimeoutS: seconds(o.Timeout), Seed: o.Seed,
 	}
 }

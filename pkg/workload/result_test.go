@@ -36,11 +36,12 @@ func example() *Result {
 		Command: "zetaload run --addr 127.0.0.1:7070 --skew 1.2 --seed 42",
 		Started: time.Date(2026, 3, 4, 5, 6, 7, 8e6, time.UTC),
 		Workload: describe(Options{Skew: 1.2, Shuffle: true, MoveHotEvery: 5 * time.Second, Clients: 64, Rate: 2500,
-			Warmup: 2 * time.Second, Duration: 30 * time.Second, Count: 100_000, Seed: 42}.WithDefaults()),
+			Warmup: 2 * time.Second, Duration: 30 * time.Second, Count: 100_000, Seed: 42, ReadKeys: KeyCount{2, 16}, InteractiveReads: 25,
+			ThinkTime: 5 * time.Millisecond}.WithDefaults()),
 		Host:        Host{CPUs: 8, GoMaxProcs: 4, OS: "linux", Arch: "amd64", Go: "go1.26.8"},
 		Interrupted: true, ElapsedS: 29.25, Backlog: 17,
 		Lag:    Latency{P50: 0.05, P99: 1.1, Max: 7},
-		Aborts: map[string]uint64{"wounded": 4321, "stale read": 99},
+		Aborts: map[string]uint64{"wounded": 4321, "stale read": 99}, ReadAborts: map[string]uint64{"stale read": 99},
 		Errors: map[string]uint64{"Unavailable": 12, "OutcomeUnknown": 3},
 	}
 	for i, k := range Kinds() {
@@ -48,6 +49,8 @@ func example() *Result {
 	}
 	r.All = kind(0, 1_000_000)
 	r.All.Kind = "all"
+	r.Updates = kind(0, 900_000)
+	r.Updates.Kind = "updates"
 	return r
 }
 
@@ -74,7 +77,7 @@ func TestTheLayoutOfAReportIsAlwaysTheSame(t *testing.T) {
 	for _, k := range full.Kinds {
 		empty.Kinds = append(empty.Kinds, KindResult{Kind: k.Kind})
 	}
-	empty.All.Kind = "all"
+	empty.All.Kind, empty.Updates.Kind = "all", "updates"
 	require.Equal(t, names(full), names(empty))
 }
 

@@ -128,7 +128,7 @@ func (s *run) client(ctx context.Context, number int) {
 		if s.plan.Rate == 0 {
 			// A store that refuses at once would otherwise be asked a
 			// million times a second.
-			sleep(ctx, backoff(failures))
+			Sleep(ctx, backoff(failures))
 		}
 	}
 	s.mu.Lock()
@@ -156,7 +156,7 @@ func (s *run) once(ctx context.Context, g *generator, intended time.Time, measur
 		recorded = s.plan.Recorder.Begin(txn)
 	}
 	sm := sample{kind: txn.Kind, measured: measured, intended: intended, sent: time.Now()}
-	if s.plan.Interactive {
+	if s.plan.Interactive || txn.Kind == InteractiveRead {
 		sm.reply, sm.err = s.store.Transact(ctx, txn.Ops)
 	} else {
 		sm.reply, sm.err = s.store.Execute(ctx, txn.Ops)

@@ -65,15 +65,19 @@ func TestAClosedLoopIsBoundByItsClients(t *testing.T) {
 
 func TestKindsAddUpToAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		res := mustRun(t, t.Context(), taking(time.Millisecond), workload.Options{Count: 3000})
-		var sum uint64
+		res := mustRun(t, t.Context(), taking(time.Millisecond), workload.Options{Count: 3000, InteractiveReads: 30})
+		var sum, reads uint64
 		for i, k := range res.Kinds {
 			require.Equal(t, workload.Kinds()[i].String(), k.Kind)
 			require.NotZero(t, k.Committed)
 			sum += k.Committed
+			if workload.Kinds()[i].Reads() {
+				reads += k.Committed
+			}
 		}
 		require.Equal(t, uint64(3000), sum)
 		require.Equal(t, sum, res.All.Committed)
+		require.Equal(t, sum-reads, res.Updates.Committed)
 	})
 }
 

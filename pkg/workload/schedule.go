@@ -115,7 +115,7 @@ func (l *openLoop) next(ctx context.Context, _ int) (time.Time, bool, bool) {
 		}
 		if l.tickets.CompareAndSwap(ticket, ticket+1) {
 			measured := !start.Before(l.begin)
-			return start, measured, sleep(ctx, time.Until(start))
+			return start, measured, Sleep(ctx, time.Until(start))
 		}
 	}
 }
@@ -128,8 +128,8 @@ func (l *openLoop) backlog(end time.Time) uint64 {
 	return due - taken
 }
 
-// sleep waits; it is false when ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
+// Sleep waits for d; it is false when ctx ended first.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}

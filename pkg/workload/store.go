@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
@@ -16,7 +17,8 @@ type Store interface {
 	// Execute runs ops as one transaction, all sent at once.
 	Execute(ctx context.Context, ops []Op) (Reply, error)
 	// Transact runs ops as one interactive transaction: one after the other,
-	// each sent when the one before was answered.
+	// each sent when the one before was answered and its Pause is over. Each
+	// attempt pauses anew.
 	Transact(ctx context.Context, ops []Op) (Reply, error)
 }
 
@@ -40,6 +42,9 @@ type Op struct {
 	Key   []byte
 	Value []byte
 	Delta int64
+	// Pause is how long Transact waits before it sends the operation: the
+	// client thinks. Execute knows no pauses.
+	Pause time.Duration
 }
 
 // IsRead reports whether o only looks.

@@ -24,18 +24,20 @@ func (r *Result) WriteText(w io.Writer) error {
 	line("started", "%s", r.Started.Format("2006-01-02 15:04:05 MST"))
 	line("measured", "%.3f s after %.3f s of warm-up%s", r.ElapsedS, r.Workload.WarmupS, r.remark())
 	line("throughput", "%.1f transactions/s", r.All.ThroughputPer)
-	line("retries", "%d (%.3f per committed transaction)", r.All.Retries, ratio(r.All.Retries, r.All.Committed))
+	line("retries", "%d (%.3f per committed transaction), %d of them by read-only transactions", r.All.Retries,
+		ratio(r.All.Retries, r.All.Committed), r.kind(ReadOnly.String()).Retries+r.kind(InteractiveRead.String()).Retries)
 	line("start lag", "p50 %.3f ms, p99 %.3f ms, max %.3f ms", r.Lag.P50, r.Lag.P99, r.Lag.Max)
 	line("backlog", "%d transactions due and not started", r.Backlog)
 	b.WriteString("\n")
 	fmt.Fprintf(&b, "%-18s %10s %8s %8s %9s %11s %10s %10s %10s %10s %10s %10s\n", "kind", "committed", "failed", "unknown",
 		"retries", "tx/s", "mean ms", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms")
-	for _, k := range append(slices.Clone(r.Kinds), r.All) {
+	for _, k := range append(slices.Clone(r.Kinds), r.Updates, r.All) {
 		l := k.Latency
 		fmt.Fprintf(&b, "%-18s %10d %8d %8d %9d %11.1f %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f\n", k.Kind, k.Committed,
 			k.Failed, k.Unknown, k.Retries, k.ThroughputPer, l.Mean, l.P50, l.P90, l.P99, l.P999, l.Max)
 	}
 	writeCounts(&b, "aborted attempts by reason", r.Aborts)
+	writeCounts(&b, "aborted attempts of read-only transactions by reason", r.ReadAborts)
 	writeCounts(&b, "errors by kind", r.Errors)
 	fmt.Fprintf(&b, "\n%-12s %d\n", "seed", r.Workload.Seed)
 	if r.Command != "" {
@@ -69,11 +71,33 @@ func (w Workload) String() string {
 	if w.MoveHotEveryS > 0 {
 		s += fmt.Sprintf(", hot spot moves every %v s", w.MoveHotEveryS)
 	}
-	s += fmt.Sprintf(", %d keys a transaction, values of %d bytes", w.Ops, w.ValueBytes)
-	if w.Interactive {
-		return s + ", interactive"
+	return s + fmt.Sprintf(", %s, values of %d bytes, %s", w.perTxn(), w.ValueBytes, w.calls())
+}
+
+// perTxn says how many keys transactions have.
+func (w Workload) perTxn() string {
+	s := fmt.Sprintf("%d keys a transaction", w.Ops)
+	if reads := (KeyCount{w.ReadKeysMin, w.ReadKeysMax}); reads != (KeyCount{}) && reads != (KeyCount{w.Ops, w.Ops}) {
+		s = fmt.Sprintf("%d keys an update and %s a read-only transaction", w.Ops, reads)
 	}
-	return s + ", one-shot"
+	if w.Distinct {
+		s += " without repeats"
+	}
+	return s
+}
+
+// calls says how operations are sent.
+func (w Workload) calls() string {
+	s := "one-shot"
+	if w.Interactive {
+		s = "interactive"
+	} else if w.InteractiveReads > 0 {
+		s = fmt.Sprintf("one-shot but for %v%% of the read-only transactions", w.InteractiveReads)
+	}
+	if w.ThinkTimeMs > 0 {
+		s += fmt.Sprintf(", readers think for %v ms between reads", w.ThinkTimeMs)
+	}
+	return s
 }
 
 func (w Workload) order() string {
@@ -106,8 +130,8 @@ func (m Mix) String() string {
 		sum += s
 	}
 	var parts []string
-	for k, s := range shares {
-		parts = append(parts, fmt.Sprintf("%.4g%% %s", 100*s/max(sum, 1e-300), Kind(k)))
+	for _, k := range []Kind{ReadOnly, WriteOnly, ReadModifyWrite, Increment} {
+		parts = append(parts, fmt.Sprintf("%.4g%% %s", 100*shares[k]/max(sum, 1e-300), k))
 	}
 	return strings.Join(parts, ", ")
 }

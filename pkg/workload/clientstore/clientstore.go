@@ -115,11 +115,11 @@ func (s *Store) Transact(ctx context.Context, ops []workload.Op) (workload.Reply
 	var err error
 	if workload.ReadOnlyOps(ops) {
 		err = s.db().View(ctx, func(ro *client.ReadTx) error {
-			return t.run(ro.ID(), ops, func(o workload.Op) (client.Value, error) { return ro.Get(o.Key) })
+			return t.run(ctx, ro.ID(), ops, func(o workload.Op) (client.Value, error) { return ro.Get(o.Key) })
 		})
 	} else {
 		err = s.db().Update(ctx, func(tx *client.Tx) error {
-			return t.run(tx.ID(), ops, func(o workload.Op) (client.Value, error) { return step(tx, o) })
+			return t.run(ctx, tx.ID(), ops, func(o workload.Op) (client.Value, error) { return step(tx, o) })
 		})
 	}
 	if err != nil {
@@ -150,7 +150,7 @@ type attempts struct {
 }
 
 // run does ops in order. What an earlier run saw is forgotten.
-func (t *attempts) run(id kv.TxnID, ops []workload.Op, do func(workload.Op) (client.Value, error)) error {
+func (t *attempts) run(ctx context.Context, id kv.TxnID, ops []workload.Op, do func(workload.Op) (client.Value, error)) error {
 	if t.reply.Attempts > 0 {
 		t.reply.Aborts = append(t.reply.Aborts, t.reason())
 	}
@@ -158,6 +158,10 @@ func (t *attempts) run(id kv.TxnID, ops []workload.Op, do func(workload.Op) (cli
 	t.reply.ID = id
 	t.reply.Results = make([]workload.Seen, 0, len(ops))
 	for _, o := range ops {
+		if !workload.Sleep(ctx, o.Pause) {
+			t.last = kv.Errorf(kv.KindDeadline, "the deadline passed in a pause")
+			return t.last
+		}
 		var v client.Value
 		if v, t.last = do(o); t.last != nil {
 			return t.last

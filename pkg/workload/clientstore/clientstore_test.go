@@ -151,6 +151,23 @@ func TestRetriesAreCountedAndNamed(t *testing.T) {
 	require.Equal(t, []string{"at commit", "at commit"}, r.Aborts, "a blind write has no operation to fail at")
 }
 
+func TestPausesAreMadeAndBoundedByTheDeadline(t *testing.T) {
+	s := open(t, 1, serve(t, servertest.New()))
+	ops := []workload.Op{op(workload.Read, "a", "", 0), op(workload.Read, "b", "", 0)}
+	ops[1].Pause = 30 * time.Millisecond
+	begun := time.Now()
+	_, err := s.Transact(t.Context(), ops)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, time.Since(begun), ops[1].Pause)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	ops[1].Pause = time.Hour
+	r, err := s.Transact(ctx, ops)
+	require.Equal(t, kv.KindDeadline, kv.KindOf(err))
+	require.Empty(t, r.Results)
+}
+
 func TestConnectionsAreDealtOverTheAddresses(t *testing.T) {
 	stores := []*servertest.Store{servertest.New(), servertest.New()}
 	s := open(t, 0, serve(t, stores[0]), serve(t, stores[1]))

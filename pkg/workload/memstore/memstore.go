@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/workload"
@@ -60,8 +61,16 @@ func (s *Store) Execute(ctx context.Context, ops []workload.Op) (workload.Reply,
 	return reply, nil
 }
 
-// Transact is Execute: the mutex is held in any case.
+// Transact pauses for as long as ops want altogether, and is then Execute: the
+// mutex is held in any case.
 func (s *Store) Transact(ctx context.Context, ops []workload.Op) (workload.Reply, error) {
+	var pause time.Duration
+	for _, o := range ops {
+		pause += o.Pause
+	}
+	if !workload.Sleep(ctx, pause) {
+		return workload.Reply{}, kv.Errorf(kv.KindDeadline, "the deadline passed in a pause")
+	}
 	return s.Execute(ctx, ops)
 }
 
