@@ -47,6 +47,10 @@ func (r *recorder) Begin(txn workload.Txn) func(workload.Reply, workload.Outcome
 			p.SetID([]byte(name + " " + reply.ID.String()))
 		}
 		for i, op := range txn.Ops {
+			if op.Kind == workload.ScanRange {
+				noteScan(p, op, reply, o)
+				continue
+			}
 			note(p, op, seen(reply, o, i))
 		}
 		switch o {
@@ -84,4 +88,24 @@ func note(p *history.Pending, op workload.Op, saw *workload.Seen) {
 	default:
 		p.Read(op.Key, saw.Value)
 	}
+}
+
+// noteScan records what a scan saw, or the first part of it. One that saw no
+// pair and did not come to its end tells nothing.
+func noteScan(p *history.Pending, op workload.Op, reply workload.Reply, o workload.Outcome) {
+	if o != workload.Committed || reply.More && len(reply.Pairs) == 0 {
+		return
+	}
+	pairs := make([]history.Pair, len(reply.Pairs))
+	for i, saw := range reply.Pairs {
+		pairs[i] = history.Pair{Key: string(saw.Key), Saw: history.SawValue, Value: string(saw.Value)}
+		if saw.IsNumber {
+			pairs[i] = history.Pair{Key: string(saw.Key), Saw: history.SawNumber, Number: saw.Number}
+		}
+	}
+	limit := 0
+	if reply.More {
+		limit = len(pairs)
+	}
+	p.Scan(op.Key, op.End, limit, pairs)
 }

@@ -35,6 +35,7 @@ func WriteComparison(w io.Writer, results []NamedResult) error {
 		}
 	}
 	compareKind(&b, width, "all", results)
+	compareScans(&b, width, results)
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -65,6 +66,20 @@ func compareKind(b *bytes.Buffer, width int, name string, results []NamedResult)
 		l := k.Latency
 		fmt.Fprintf(b, "%-*s %11.1f %9s %10.3f %10.3f %10.3f %10.3f %12.3f %8d %8d\n", width, r.Name, k.ThroughputPer, times,
 			l.P50, l.P99, l.P999, l.Max, ratio(k.Retries, k.Committed), k.Failed, k.Unknown)
+	}
+}
+
+// compareScans writes the table of scans, if there were any.
+func compareScans(b *bytes.Buffer, width int, results []NamedResult) {
+	if !slices.ContainsFunc(results, func(r NamedResult) bool { return r.Scans.Complete+r.Scans.CutShort+r.Scans.Failed > 0 }) {
+		return
+	}
+	fmt.Fprintf(b, "\nscans\n%-*s %11s %10s %10s %10s %9s %10s %8s\n", width, "report", "pairs/s", "p50 ms", "p99 ms", "max ms",
+		"complete", "cut short", "failed")
+	for _, r := range results {
+		s := r.Scans
+		fmt.Fprintf(b, "%-*s %11.1f %10.3f %10.3f %10.3f %9d %10d %8d\n", width, r.Name, s.PairsPer, s.Latency.P50, s.Latency.P99,
+			s.Latency.Max, s.Complete, s.CutShort, s.Failed)
 	}
 }
 

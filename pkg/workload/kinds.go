@@ -23,13 +23,19 @@ const (
 	// asking for the sum.
 	Increment
 	kinds
+	// LongScan is the kind of what scanners do, which is counted apart
+	// (Result.Scans).
+	LongScan = kinds
 )
 
 var kindNames = [kinds]string{"read-only", "interactive read", "write-only", "read-modify-write", "increment"}
 
 func (k Kind) String() string {
-	if k < kinds {
+	switch {
+	case k < kinds:
 		return kindNames[k]
+	case k == LongScan:
+		return "scan"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

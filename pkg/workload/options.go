@@ -57,6 +57,12 @@ type Options struct {
 	// Clients is how many transactions are in flight at most, 1 to
 	// MaxClients. Default 16.
 	Clients int
+	// Scanners is how many scans of everything run beside the transactions, 0
+	// to MaxScanners. Default none.
+	Scanners int
+	// ScanPace is how many pairs a second each of them takes. 0 is as fast as
+	// they come.
+	ScanPace float64
 	// Rate is how many transactions are meant to start in a second, evenly
 	// spaced. 0 makes a closed loop.
 	Rate float64
@@ -149,6 +155,9 @@ func (o Options) Validate() error {
 		"%d operations with values of %d bytes make transactions above %d bytes", keys, o.ValueBytes, kv.MaxTxnBytes)
 	all = append(all, o.checkReaders()...)
 	bad(o.Clients < 1 || o.Clients > MaxClients, "%d clients; want 1 to %d", o.Clients, MaxClients)
+	bad(o.Scanners < 0 || o.Scanners > MaxScanners, "%d scanners; want 0 to %d", o.Scanners, MaxScanners)
+	bad(!isAmount(o.ScanPace), "a pace of %v pairs a second; want 0 (none) or more", o.ScanPace)
+	bad(o.ScanPace > 0 && o.Scanners == 0, "a pace of %v pairs a second, and nobody scans; say how many do (scanners)", o.ScanPace)
 	bad(!isAmount(o.Rate) || o.Rate > 1e9, "a rate of %v transactions a second; want 0 to 1e9", o.Rate)
 	bad(o.MoveHotEvery < 0, "the hot spot moves every %v; want 0 (never) or more", o.MoveHotEvery)
 	bad(o.Warmup < 0, "a warm-up of %v; want 0 or more", o.Warmup)

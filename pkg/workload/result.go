@@ -36,6 +36,8 @@ type Result struct {
 	All     KindResult   `json:"all"`
 	Updates KindResult   `json:"updates"`
 	Kinds   []KindResult `json:"kinds"`
+	// Scans is what became of the scans beside them; they are not in All.
+	Scans ScanResult `json:"scans"`
 	// Lag is how much later than intended transactions were sent.
 	Lag Latency `json:"lag_ms"`
 	// Aborts counts attempts that were given up and made again, by reason;
@@ -64,6 +66,9 @@ type Workload struct {
 	InteractiveReads float64 `json:"interactive_reads_percent"`
 	ThinkTimeMs      float64 `json:"think_time_ms"`
 	Clients          int     `json:"clients"`
+	Scanners         int     `json:"scanners"`
+	// ScanPacePerS is in pairs, for each scanner; 0 is as they come.
+	ScanPacePerS float64 `json:"scan_pace_per_s"`
 	// RatePerS is 0 in a closed loop.
 	RatePerS  float64 `json:"rate_per_s"`
 	WarmupS   float64 `json:"warmup_s"`
@@ -92,6 +97,22 @@ type KindResult struct {
 	Retries       uint64  `json:"retries"`
 	ThroughputPer float64 `json:"throughput_per_s"`
 	// Latency is of committed transactions, from the intended start.
+	Latency Latency `json:"latency_ms"`
+}
+
+// ScanResult is what became of the scans that began in the measured part.
+type ScanResult struct {
+	Complete uint64 `json:"complete"`
+	// CutShort were under way when the run ended.
+	CutShort uint64 `json:"cut_short"`
+	// Failed broke off, Errors says of what. A scan that is refused before
+	// its first pair is tried again by the client, which does not tell.
+	Failed uint64            `json:"failed"`
+	Errors map[string]uint64 `json:"errors"`
+	// Pairs counts those of all three.
+	Pairs    uint64  `json:"pairs"`
+	PairsPer float64 `json:"pairs_per_s"`
+	// Latency is of complete scans, from the call to the last pair.
 	Latency Latency `json:"latency_ms"`
 }
 
@@ -124,6 +145,7 @@ func (s *run) result(now time.Time, interrupted bool) *Result {
 		Backlog:     s.schedule.backlog(end),
 		All:         t.all().result("all", elapsed),
 		Updates:     t.updates().result("updates", elapsed),
+		Scans:       s.scans.result(elapsed),
 		Lag:         latencyOf(t.lag, 0),
 		Aborts:      t.aborts,
 		ReadAborts:  t.readAborts,
@@ -141,7 +163,7 @@ func describe(o Options) Workload {
 		Mix: o.Mix, Ops: o.Ops, ValueBytes: o.ValueBytes, ReadKeysMin: o.readKeys().Min, ReadKeysMax: o.readKeys().Max,
 		Distinct: o.Distinct, Interactive: o.Interactive, InteractiveReads: o.InteractiveReads,
 		ThinkTimeMs: seconds(o.ThinkTime) * 1000,
-		Clients:     o.Clients, RatePerS: o.Rate, WarmupS: seconds(o.Warmup), DurationS: seconds(o.Duration),
+		Clients:     o.Clients, Scanners: o.Scanners, ScanPacePerS: o.ScanPace, RatePerS: o.Rate, WarmupS: seconds(o.Warmup), DurationS: seconds(o.Duration),
 		Count: o.Count, TimeoutS: seconds(o.Timeout), Seed: o.Seed,
 	}
 }

@@ -70,11 +70,13 @@ func (r *Runner) Run(ctx context.Context) (*Result, error) {
 	s := newRun(r, begun)
 	// Started before the clients, so that it sees the first transactions.
 	stopProgress := s.progress(begun)
+	stopScanners := s.startScanners(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	for i := range r.plan.Clients {
 		wg.Go(func() { s.client(ctx, i) })
 	}
 	wg.Wait()
+	stopScanners()
 	stopProgress()
 	interrupted := ctx.Err() != nil
 	result := s.result(time.Now(), interrupted)
@@ -91,6 +93,7 @@ type run struct {
 	window   window
 	schedule schedule
 	meter    *meter
+	scans    scanMeter
 	// stopped is when the last client stopped asking for more.
 	mu      sync.Mutex // guards stopped
 	stopped time.Time

@@ -310,6 +310,10 @@ func (c *callCounter) Execute(context.Context, []workload.Op) (workload.Reply, e
 	return c.call(false)
 }
 
+func (c *callCounter) Scan(context.Context, workload.Range, func(workload.Pair) bool) error {
+	return nil
+}
+
 func (c *callCounter) Transact(context.Context, []workload.Op) (workload.Reply, error) {
 	return c.call(true)
 }
@@ -413,6 +417,10 @@ type callCounterShared struct{}
 
 func (*callCounterShared) Execute(context.Context, []workload.Op) (workload.Reply, error) {
 	return workload.Reply{}, nil
+}
+
+func (*callCounterShared) Scan(context.Context, workload.Range, func(workload.Pair) bool) error {
+	return nil
 }
 
 func (*callCounterShared) Transact(context.Context, []workload.Op) (workload.Reply, error) {

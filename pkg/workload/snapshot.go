@@ -35,12 +35,18 @@ type Snapshot struct {
 	// The rest is of the measured part so far, all kinds together.
 	Committed, Failed, Unknown, Retries uint64
 	P50, P99                            time.Duration
+	// Scanned counts the pairs that scanners have taken.
+	Scanned uint64
 }
 
 // String is one line for people.
 func (s Snapshot) String() string {
-	return fmt.Sprintf("%6.1fs %-8s %9.0f/s  p50 %s  p99 %s  committed %d  retries %d  failed %d  unknown %d",
+	line := fmt.Sprintf("%6.1fs %-8s %9.0f/s  p50 %s  p99 %s  committed %d  retries %d  failed %d  unknown %d",
 		s.Elapsed.Seconds(), s.Phase, s.Rate, millis(s.P50), millis(s.P99), s.Committed, s.Retries, s.Failed, s.Unknown)
+	if s.Scanned > 0 {
+		line += fmt.Sprintf("  scanned %d", s.Scanned)
+	}
+	return line
 }
 
 func millis(d time.Duration) string {
@@ -95,6 +101,7 @@ func (s *run) snapshot(now time.Time) (Snapshot, uint64) {
 	snap := Snapshot{
 		Phase: Measuring, Elapsed: now.Sub(s.begun),
 		Committed: all.committed, Failed: all.failed, Unknown: all.unknown, Retries: all.retries,
+		Scanned: s.scans.pairs.Load(),
 	}
 	switch {
 	case now.Before(s.window.begin):

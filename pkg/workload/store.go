@@ -20,6 +20,24 @@ type Store interface {
 	// each sent when the one before was answered and its Pause is over. Each
 	// attempt pauses anew.
 	Transact(ctx context.Context, ops []Op) (Reply, error)
+	// Scan calls each with the pairs of a range in the order of their keys,
+	// all as they were at one moment after the call. It ends without an error
+	// when there are no more or each returns false, and with one when ctx
+	// ends. Pairs are the caller's to keep.
+	Scan(ctx context.Context, r Range, each func(Pair) bool) error
+}
+
+// Range is what a scan looks at: the keys from Start up to but without End,
+// Page pairs at a time, or as many as the store likes if that is 0.
+type Range struct {
+	Start, End []byte
+	Page       int
+}
+
+// Pair is a key that a scan found, with what it holds.
+type Pair struct {
+	Key []byte
+	Seen
 }
 
 // OpKind says what an operation does.
@@ -34,6 +52,9 @@ const (
 	Write
 	// Add adds Delta to a counter; one that is absent starts at 0.
 	Add
+	// ScanRange looks at the pairs from Key up to but without End. Only the
+	// transactions that a Recorder gets for scans have it.
+	ScanRange
 )
 
 // Op is one operation.
@@ -42,6 +63,7 @@ type Op struct {
 	Key   []byte
 	Value []byte
 	Delta int64
+	End   []byte
 	// Pause is how long Transact waits before it sends the operation: the
 	// client thinks. Execute knows no pauses.
 	Pause time.Duration
@@ -82,6 +104,10 @@ type Reply struct {
 	// Aborts has the reason for which each attempt but the last was given up,
 	// as far as it is known. The reasons are words of a small fixed set.
 	Aborts []string
+	// Pairs are those of a scan; with More there were others behind them, at
+	// which was not looked, or which were not kept.
+	Pairs []Pair
+	More  bool
 }
 
 // Outcome is what is known of a transaction when its call has returned.

@@ -28,6 +28,7 @@ func (r *Result) WriteText(w io.Writer) error {
 		ratio(r.All.Retries, r.All.Committed), r.kind(ReadOnly.String()).Retries+r.kind(InteractiveRead.String()).Retries)
 	line("start lag", "p50 %.3f ms, p99 %.3f ms, max %.3f ms", r.Lag.P50, r.Lag.P99, r.Lag.Max)
 	line("backlog", "%d transactions due and not started", r.Backlog)
+	line("scans", "%s", r.Scans)
 	b.WriteString("\n")
 	fmt.Fprintf(&b, "%-18s %10s %8s %8s %9s %11s %10s %10s %10s %10s %10s %10s\n", "kind", "committed", "failed", "unknown",
 		"retries", "tx/s", "mean ms", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms")
@@ -39,6 +40,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	writeCounts(&b, "aborted attempts by reason", r.Aborts)
 	writeCounts(&b, "aborted attempts of read-only transactions by reason", r.ReadAborts)
 	writeCounts(&b, "errors by kind", r.Errors)
+	writeCounts(&b, "failed scans by kind of error", r.Scans.Errors)
 	fmt.Fprintf(&b, "\n%-12s %d\n", "seed", r.Workload.Seed)
 	if r.Command != "" {
 		line("repeat with", "%s", r.Command)
@@ -113,6 +115,12 @@ func (w Workload) load() string {
 	if w.RatePerS > 0 {
 		s = fmt.Sprintf("open loop, %v transactions/s by up to %d clients", w.RatePerS, w.Clients)
 	}
+	if w.Scanners > 0 {
+		s += fmt.Sprintf(", %d scanners", w.Scanners)
+	}
+	if w.ScanPacePerS > 0 {
+		s += fmt.Sprintf(" of %v pairs/s", w.ScanPacePerS)
+	}
 	if w.DurationS > 0 {
 		s += fmt.Sprintf(", for %v s", w.DurationS)
 	}
@@ -134,6 +142,13 @@ func (m Mix) String() string {
 		parts = append(parts, fmt.Sprintf("%.4g%% %s", 100*shares[k]/max(sum, 1e-300), k))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// String says how many there were, and how long the complete ones took.
+func (s ScanResult) String() string {
+	l := s.Latency
+	return fmt.Sprintf("%d complete, %d cut short by the end, %d failed; %.1f pairs/s; p50 %.3f ms, p99 %.3f ms, max %.3f ms",
+		s.Complete, s.CutShort, s.Failed, s.PairsPer, l.P50, l.P99, l.Max)
 }
 
 // ratio is a/b, 0 when b is.

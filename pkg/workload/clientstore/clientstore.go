@@ -128,6 +128,20 @@ func (s *Store) Transact(ctx context.Context, ops []workload.Op) (workload.Reply
 	return t.reply, err
 }
 
+// Scan streams a range. The client tries again what fails before the first
+// pair.
+func (s *Store) Scan(ctx context.Context, r workload.Range, each func(workload.Pair) bool) error {
+	for p, err := range s.db().Scan(ctx, r.Start, r.End, client.ScanOptions{PageSize: r.Page}) {
+		if err != nil {
+			return err
+		}
+		if !each(workload.Pair{Key: p.Key, Seen: workload.Seen{Found: true, IsNumber: p.Type == client.Counter, Number: p.Number, Value: p.Value}}) {
+			return nil
+		}
+	}
+	return nil
+}
+
 func step(tx *client.Tx, o workload.Op) (client.Value, error) {
 	switch o.Kind {
 	case workload.Read:

@@ -200,3 +200,31 @@ func TestAWorkloadRunsOnIt(t *testing.T) {
 		require.Equal(t, uint64(300), res.All.Committed, "%+v", res.Errors)
 	}
 }
+
+func TestARangeIsScannedAndCanBeLeft(t *testing.T) {
+	s := open(t, 1, serve(t, servertest.New()))
+	_, err := s.Execute(t.Context(), []workload.Op{op(workload.Write, "a/2", "y", 0), op(workload.Write, "a/1", "x", 0),
+		op(workload.Add, "a/3", "", 4), op(workload.Write, "b", "z", 0)})
+	require.NoError(t, err)
+	for _, stop := range []int{1, 2, 10} {
+		var got []workload.Pair
+		err := s.Scan(t.Context(), workload.Range{Start: []byte("a/"), End: []byte("a0"), Page: 1}, func(p workload.Pair) bool {
+			got = append(got, p)
+			return len(got) < stop
+		})
+		require.NoError(t, err)
+		want := []workload.Pair{
+			{Key: []byte("a/1"), Seen: workload.Seen{Found: true, Value: []byte("x")}},
+			{Key: []byte("a/2"), Seen: workload.Seen{Found: true, Value: []byte("y")}},
+			{Key: []byte("a/3"), Seen: workload.Seen{Found: true, IsNumber: true, Number: 4}},
+		}[:min(stop, 3)]
+		require.Len(t, got, len(want))
+		for i := range want {
+			require.Equal(t, string(want[i].Key), string(got[i].Key))
+			same(t, []workload.Seen{want[i].Seen}, []workload.Seen{got[i].Seen})
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, s.Scan(ctx, workload.Range{Start: []byte("a/"), End: []byte("a0")}, func(workload.Pair) bool { return true }))
+}

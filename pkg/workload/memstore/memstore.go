@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,6 +73,28 @@ func (s *Store) Transact(ctx context.Context, ops []workload.Op) (workload.Reply
 		return workload.Reply{}, kv.Errorf(kv.KindDeadline, "the deadline passed in a pause")
 	}
 	return s.Execute(ctx, ops)
+}
+
+// Scan passes the pairs of a range as they were at its beginning.
+func (s *Store) Scan(ctx context.Context, r workload.Range, each func(workload.Pair) bool) error {
+	s.mu.Lock()
+	var pairs []workload.Pair
+	for k, v := range s.values {
+		if k >= string(r.Start) && k < string(r.End) {
+			pairs = append(pairs, workload.Pair{Key: []byte(k), Seen: workload.Seen{Found: true, IsNumber: v.isNumber, Number: v.number, Value: v.bytes}})
+		}
+	}
+	s.mu.Unlock()
+	slices.SortFunc(pairs, func(a, b workload.Pair) int { return bytes.Compare(a.Key, b.Key) })
+	for _, p := range pairs {
+		if ctx.Err() != nil {
+			return kv.Errorf(kv.KindCancelled, "the scan was given up")
+		}
+		if !each(p) {
+			return nil
+		}
+	}
+	return nil
 }
 
 // Get gives the value or number of a key.
