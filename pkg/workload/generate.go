@@ -14,6 +14,9 @@ type Txn struct {
 	Client int
 	Number uint64
 	Ops    []Op
+	// Keys is how many keys were drawn for it, and Near how many of them live
+	// on the client's node, if the run has locality.
+	Keys, Near int
 }
 
 // plan is what the clients of a run have in common. It does not change.
@@ -44,6 +47,8 @@ type generator struct {
 	// taken are the keys of the transaction that is drawn; if they are to be
 	// distinct.
 	taken map[tableKey]bool
+	// home is where the client is; nil without locality.
+	home *home
 }
 
 // tableKey is a register or a counter.
@@ -53,7 +58,7 @@ type tableKey struct {
 }
 
 func (p *plan) generator(client int) *generator {
-	return &generator{
+	g := &generator{
 		plan:         p,
 		client:       client,
 		rand:         rand.New(rand.NewPCG(p.Seed, uint64(client))),
@@ -61,6 +66,11 @@ func (p *plan) generator(client int) *generator {
 		counterReads: p.Mix.counterReads(),
 		taken:        map[tableKey]bool{},
 	}
+	if p.Locality > 0 {
+		_, node := p.Homes.Client(client)
+		g.home = &home{p.Homes, node}
+	}
+	return g
 }
 
 // next draws a transaction, with the hot spot moved moves times. The bytes in
@@ -86,6 +96,7 @@ func (g *generator) next(moves uint64) Txn {
 		from := len(arena)
 		arena = g.key(arena, t.Kind, moves)
 		key := take(from)
+		t.count(g.home, key)
 		switch t.Kind {
 		case ReadOnly:
 			t.Ops = append(t.Ops, Op{Kind: Read, Key: key})
@@ -124,9 +135,9 @@ func (g *generator) pause(i int) time.Duration {
 	return g.ThinkTime
 }
 
-// maxDraws bounds how often a key is drawn again that cannot be taken. After
-// that the ranks below it are tried one by one: where few keys get nearly all
-// draws, the law alone would take for ever to find another.
+// maxDraws bounds how often a key is drawn again because the transaction has
+// it. After that the ranks below it are tried one by one: where few keys get
+// nearly all draws, the law alone would take for ever to find another.
 const maxDraws = 64
 
 // key appends a key for a transaction of a kind to b.
@@ -135,9 +146,16 @@ func (g *generator) key(b []byte, k Kind, moves uint64) []byte {
 	if k == Increment || k.Reads() && g.counterReads > 0 && g.rand.Float64() < g.counterReads {
 		table = 'c'
 	}
-	number := g.picker.Pick(g.rand, moves)
-	for draws := 1; g.Distinct && g.taken[tableKey{table, number}]; draws++ {
-		if draws < maxDraws {
+	near := g.home != nil && g.rand.Float64()*100 < g.Locality
+	start, number := len(b), g.picker.Pick(g.rand, moves)
+	for draws := 1; ; draws++ {
+		b = appendKey(b[:start], g.Prefix, table, number)
+		taken := g.Distinct && g.taken[tableKey{table, number}]
+		far := near && draws < maxNear && !g.home.has(b[start:])
+		if !taken && !far {
+			break
+		}
+		if draws < maxDraws || far {
 			number = g.picker.Pick(g.rand, moves)
 		} else {
 			number = g.picker.At((g.picker.Rank(number, moves)+1)%g.Keys, moves)
@@ -146,5 +164,13 @@ func (g *generator) key(b []byte, k Kind, moves uint64) []byte {
 	if g.Distinct {
 		g.taken[tableKey{table, number}] = true
 	}
-	return appendKey(b, g.Prefix, table, number)
+	return b
+}
+
+// count counts a key of t; h is nil without locality.
+func (t *Txn) count(h *home, key []byte) {
+	t.Keys++
+	if h != nil && h.has(key) {
+		t.Near++
+	}
 }

@@ -32,6 +32,9 @@ type totals struct {
 	// answered counts the commits answered inside the window, by whatever
 	// they began; done all transactions that ended, the warm-up included.
 	answered, done uint64
+	// keys counts the keys that transactions had, and near those of them that
+	// live on their client's node.
+	keys, near uint64
 	// aborts are the reasons of all attempts that were given up, readAborts
 	// those of read-only transactions.
 	aborts, readAborts map[string]uint64
@@ -83,6 +86,8 @@ type sample struct {
 	outcome               Outcome
 	err                   error
 	reply                 Reply
+	// keys and near are those of the transaction.
+	keys, near int
 }
 
 // add counts s.
@@ -99,6 +104,8 @@ func (m *meter) add(client int, s sample) {
 	if !s.measured {
 		return
 	}
+	p.keys += uint64(s.keys)
+	p.near += uint64(s.near)
 	record(&p.lag, s.sent.Sub(s.intended))
 	switch s.outcome {
 	case Committed:
@@ -168,6 +175,8 @@ func (t *totals) merge(o *totals) {
 	mergeInto(&t.lag, o.lag)
 	t.answered += o.answered
 	t.done += o.done
+	t.keys += o.keys
+	t.near += o.near
 	for r, n := range o.aborts {
 		addAbort(t.aborts, r, n)
 	}

@@ -42,6 +42,12 @@ type Options struct {
 	// Distinct draws the keys of a transaction without replacement; without
 	// it one key may come twice.
 	Distinct bool
+	// Locality is how many per cent of the keys are drawn from those on the
+	// client's own node, 0 to 100; the others are drawn from all, and may be
+	// there by chance. Above 0 it takes Homes.
+	Locality float64
+	// Homes says what lives where; needed, and used, with Locality alone.
+	Homes Homes
 	// ValueBytes is the size of written values. At least MinValueBytes.
 	// Default 128.
 	ValueBytes int
@@ -179,6 +185,7 @@ func (o Options) checkReaders() (all []error) {
 		o.ReadKeys.Min, o.ReadKeys.Max, MaxReadKeys)
 	bad(o.Distinct && uint64(max(o.Ops, reads.Max, 0)) > o.Keys, "%d distinct keys a transaction, and there are %d; take more keys, or let them repeat",
 		max(o.Ops, reads.Max), o.Keys)
+	bad(!isPercentage(o.Locality), "%v %% of the keys on the client's node; want 0 to 100", o.Locality)
 	bad(!isPercentage(o.InteractiveReads), "%v %% of the read-only transactions interactive; want 0 to 100", o.InteractiveReads)
 	bad(o.ThinkTime < 0, "a think time of %v; want 0 or more", o.ThinkTime)
 	bad(o.ThinkTime > 0 && !o.Interactive && o.InteractiveReads == 0,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"time"
 
@@ -38,6 +39,9 @@ type Result struct {
 	Kinds   []KindResult `json:"kinds"`
 	// Scans is what became of the scans beside them; they are not in All.
 	Scans ScanResult `json:"scans"`
+	// NearKeys is how many per cent of the keys lived on the node of the
+	// client that used them; 0 without locality, when nobody looked.
+	NearKeys float64 `json:"near_keys_percent"`
 	// Lag is how much later than intended transactions were sent.
 	Lag Latency `json:"lag_ms"`
 	// Aborts counts attempts that were given up and made again, by reason;
@@ -62,6 +66,7 @@ type Workload struct {
 	ReadKeysMin      int     `json:"read_keys_min"`
 	ReadKeysMax      int     `json:"read_keys_max"`
 	Distinct         bool    `json:"distinct"`
+	Locality         float64 `json:"locality_percent"`
 	Interactive      bool    `json:"interactive"`
 	InteractiveReads float64 `json:"interactive_reads_percent"`
 	ThinkTimeMs      float64 `json:"think_time_ms"`
@@ -146,6 +151,7 @@ func (s *run) result(now time.Time, interrupted bool) *Result {
 		All:         t.all().result("all", elapsed),
 		Updates:     t.updates().result("updates", elapsed),
 		Scans:       s.scans.result(elapsed),
+		NearKeys:    math.Round(1e4*ratio(t.near, t.keys)) / 100,
 		Lag:         latencyOf(t.lag, 0),
 		Aborts:      t.aborts,
 		ReadAborts:  t.readAborts,
@@ -161,7 +167,7 @@ func describe(o Options) Workload {
 	return Workload{
 		Keys: o.Keys, Skew: o.Skew, Shuffle: o.Shuffle, MoveHotEveryS: seconds(o.MoveHotEvery),
 		Mix: o.Mix, Ops: o.Ops, ValueBytes: o.ValueBytes, ReadKeysMin: o.readKeys().Min, ReadKeysMax: o.readKeys().Max,
-		Distinct: o.Distinct, Interactive: o.Interactive, InteractiveReads: o.InteractiveReads,
+		Distinct: o.Distinct, Locality: o.Locality, Interactive: o.Interactive, InteractiveReads: o.InteractiveReads,
 		ThinkTimeMs: seconds(o.ThinkTime) * 1000,
 		Clients:     o.Clients, Scanners: o.Scanners, ScanPacePerS: o.ScanPace, RatePerS: o.Rate, WarmupS: seconds(o.Warmup), DurationS: seconds(o.Duration),
 		Count: o.Count, TimeoutS: seconds(o.Timeout), Seed: o.Seed,

@@ -26,6 +26,9 @@ func New(store Store, o Options) (*Runner, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	if o.Locality > 0 && o.Homes == nil {
+		return nil, errors.New("locality is asked for, and it is not known where keys live")
+	}
 	tag := newRunTag()
 	if o.FreshKeys {
 		o.Prefix += tag + "/"
@@ -116,14 +119,17 @@ func newRun(r *Runner, begun time.Time) *run {
 
 // client is the life of one client.
 func (s *run) client(ctx context.Context, number int) {
-	g := s.plan.generator(number)
+	g, store := s.plan.generator(number), s.store
+	if g.home != nil {
+		store, _ = s.plan.Homes.Client(number)
+	}
 	failures := 0
 	for {
 		intended, measured, ok := s.schedule.next(ctx, number)
 		if !ok {
 			break
 		}
-		if s.once(ctx, g, intended, measured) {
+		if s.once(ctx, store, g, intended, measured) {
 			failures = 0
 			continue
 		}
@@ -148,7 +154,7 @@ func backoff(failures int) time.Duration {
 }
 
 // once draws and runs one transaction and reports whether it committed.
-func (s *run) once(ctx context.Context, g *generator, intended time.Time, measured bool) bool {
+func (s *run) once(ctx context.Context, store Store, g *generator, intended time.Time, measured bool) bool {
 	txn := g.next(s.moves(intended))
 	// What has begun is ended properly even if the run is interrupted: a
 	// transaction that was cut off would have no known outcome.
@@ -158,11 +164,11 @@ func (s *run) once(ctx context.Context, g *generator, intended time.Time, measur
 	if s.plan.Recorder != nil {
 		recorded = s.plan.Recorder.Begin(txn)
 	}
-	sm := sample{kind: txn.Kind, measured: measured, intended: intended, sent: time.Now()}
+	sm := sample{kind: txn.Kind, measured: measured, intended: intended, sent: time.Now(), keys: txn.Keys, near: txn.Near}
 	if s.plan.Interactive || txn.Kind == InteractiveRead {
-		sm.reply, sm.err = s.store.Transact(ctx, txn.Ops)
+		sm.reply, sm.err = store.Transact(ctx, txn.Ops)
 	} else {
-		sm.reply, sm.err = s.store.Execute(ctx, txn.Ops)
+		sm.reply, sm.err = store.Execute(ctx, txn.Ops)
 	}
 	sm.ended = time.Now()
 	sm.outcome = OutcomeOf(sm.err)

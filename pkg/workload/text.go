@@ -29,6 +29,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	line("start lag", "p50 %.3f ms, p99 %.3f ms, max %.3f ms", r.Lag.P50, r.Lag.P99, r.Lag.Max)
 	line("backlog", "%d transactions due and not started", r.Backlog)
 	line("scans", "%s", r.Scans)
+	line("locality", "%v%% of the keys asked for on the client's node, %v%% were there", r.Workload.Locality, r.NearKeys)
 	b.WriteString("\n")
 	fmt.Fprintf(&b, "%-18s %10s %8s %8s %9s %11s %10s %10s %10s %10s %10s %10s\n", "kind", "committed", "failed", "unknown",
 		"retries", "tx/s", "mean ms", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms")
