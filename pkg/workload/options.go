@@ -13,6 +13,8 @@ import (
 // Options describe a run. The zero value of a field means its default where
 // one is named.
 type Options struct {
+	// Name is what reports call the workload; it decides nothing.
+	Name string
 	// Keys is the number of keys, 1 to MaxKeys. Default 100,000. There
 	// are as many counters besides, for increments.
 	Keys uint64

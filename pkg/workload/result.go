@@ -54,6 +54,8 @@ type Result struct {
 
 // Workload says what was run.
 type Workload struct {
+	// Name is empty for one that has none.
+	Name          string  `json:"name"`
 	Keys          uint64  `json:"keys"`
 	Skew          float64 `json:"skew"`
 	Shuffle       bool    `json:"shuffle"`
@@ -165,7 +167,7 @@ func (s *run) result(now time.Time, interrupted bool) *Result {
 
 func describe(o Options) Workload {
 	return Workload{
-		Keys: o.Keys, Skew: o.Skew, Shuffle: o.Shuffle, MoveHotEveryS: seconds(o.MoveHotEvery),
+		Name: o.Name, Keys: o.Keys, Skew: o.Skew, Shuffle: o.Shuffle, MoveHotEveryS: seconds(o.MoveHotEvery),
 		Mix: o.Mix, Ops: o.Ops, ValueBytes: o.ValueBytes, ReadKeysMin: o.readKeys().Min, ReadKeysMax: o.readKeys().Max,
 		Distinct: o.Distinct, Locality: o.Locality, Interactive: o.Interactive, InteractiveReads: o.InteractiveReads,
 		ThinkTimeMs: seconds(o.ThinkTime) * 1000,

@@ -35,7 +35,7 @@ func example() *Result {
 		Format:  Format,
 		Command: "zetaload run --addr 127.0.0.1:7070 --skew 1.2 --seed 42",
 		Started: time.Date(2026, 3, 4, 5, 6, 7, 8e6, time.UTC),
-		Workload: describe(Options{Skew: 1.2, Shuffle: true, MoveHotEvery: 5 * time.Second, Clients: 64, Rate: 2500,
+		Workload: describe(Options{Name: Zeta, Skew: 1.2, Shuffle: true, MoveHotEvery: 5 * time.Second, Clients: 64, Rate: 2500,
 			Warmup: 2 * time.Second, Duration: 30 * time.Second, Count: 100_000, Seed: 42, ReadKeys: KeyCount{2, 16}, InteractiveReads: 25,
 			Locality: 50, Scanners: 2, ScanPace: 250, ThinkTime: 5 * time.Millisecond}.WithDefaults()),
 		Host:        Host{CPUs: 8, GoMaxProcs: 4, OS: "linux", Arch: "amd64", Go: "go1.26.8"},

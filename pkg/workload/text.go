@@ -71,6 +71,9 @@ func writeCounts(b *bytes.Buffer, title string, counts map[string]uint64) {
 // String says which keys are used and how.
 func (w Workload) String() string {
 	s := fmt.Sprintf("%d keys, skew %v, %s", w.Keys, w.Skew, w.order())
+	if w.Name != "" {
+		s = w.Name + ": " + s
+	}
 	if w.MoveHotEveryS > 0 {
 		s += fmt.Sprintf(", hot spot moves every %v s", w.MoveHotEveryS)
 	}
