@@ -41,6 +41,7 @@ type program struct {
 	// openErr is why the cluster cannot be reached; to is what was to be
 	// connected to.
 	openErr  error
+	homesErr error
 	to       target
 	closed   int
 	out, err output
@@ -55,6 +56,19 @@ type closing struct {
 	workload.Store
 	p *program
 }
+
+// Homes tells of a single node, or that it cannot be told.
+func (c closing) Homes(context.Context) (workload.Homes, error) {
+	if c.p.homesErr != nil {
+		return nil, c.p.homesErr
+	}
+	return oneNode{c}, nil
+}
+
+type oneNode struct{ store workload.Store }
+
+func (o oneNode) Client(int) (workload.Store, kv.NodeID) { return o.store, 1 }
+func (o oneNode) Key([]byte) kv.NodeID                   { return 1 }
 
 func (c closing) Close() error {
 	c.p.closed++
@@ -115,4 +129,15 @@ func (f *forgetful) Execute(ctx context.Context, ops []workload.Op) (workload.Re
 		}
 	}
 	return reply, err
+}
+
+// blind leaves out of every scan the third pair that it should have seen.
+type blind struct{ memstore.Store }
+
+func (b *blind) Scan(ctx context.Context, r workload.Range, each func(workload.Pair) bool) error {
+	n := 0
+	return b.Store.Scan(ctx, r, func(p workload.Pair) bool {
+		n++
+		return n == 3 || each(p)
+	})
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"strconv"
 	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/workload"
 )
 
 // repeat is the command line that repeats the run: every flag that decides
@@ -23,22 +25,47 @@ func (f *runFlags) repeat() string {
 	if f.connections != 0 {
 		whole("connections", uint64(f.connections))
 	}
+	if f.workload != workload.Zeta {
+		add("workload", f.workload)
+	}
 	whole("keys", o.Keys)
 	number("skew", o.Skew)
 	on("shuffle", o.Shuffle)
 	if o.MoveHotEvery > 0 {
 		add("move-hot-every", o.MoveHotEvery.String())
 	}
+	if o.Locality > 0 {
+		number("locality", o.Locality)
+	}
 	add("prefix", o.Prefix)
 	on("fresh-keys", o.FreshKeys)
 	whole("ops", uint64(o.Ops))
+	if o.ReadKeys != (workload.KeyCount{}) {
+		add("read-keys", o.ReadKeys.String())
+	}
+	on("distinct", o.Distinct)
+	if !o.Distinct && f.workload != workload.Zeta {
+		words = append(words, "--distinct=false")
+	}
 	number("read-only", o.Mix.ReadOnly)
 	number("write-only", o.Mix.WriteOnly)
 	number("rmw", o.Mix.ReadModifyWrite)
 	number("incr", o.Mix.Increment)
 	whole("value-size", uint64(o.ValueBytes))
 	on("interactive", o.Interactive)
+	if o.InteractiveReads > 0 {
+		number("interactive-reads", o.InteractiveReads)
+	}
+	if o.ThinkTime > 0 {
+		add("think-time", o.ThinkTime.String())
+	}
 	whole("clients", uint64(o.Clients))
+	if o.Scanners > 0 {
+		whole("scanners", uint64(o.Scanners))
+	}
+	if o.ScanPace > 0 {
+		number("scan-pace", o.ScanPace)
+	}
 	if o.Rate > 0 {
 		number("rate", o.Rate)
 	}

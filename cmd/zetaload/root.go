@@ -46,9 +46,10 @@ type environment struct {
 	open func(ctx context.Context, to target) (store, error)
 }
 
-// store is a workload's store that can be closed.
+// store is a workload's store that knows where keys live and can be closed.
 type store interface {
 	workload.Store
+	Homes(ctx context.Context) (workload.Homes, error)
 	Close() error
 }
 

@@ -15,6 +15,7 @@ import (
 // runFlags are the flags of run.
 type runFlags struct {
 	target
+	workload string
 	options  workload.Options
 	history  string
 	json     string
@@ -29,8 +30,14 @@ func newRun(env environment) *cobra.Command {
 		Long: `Run a workload and report on it. Keys follow a zeta law: at --skew 0 all are
 alike, at 1 the hottest of a million gets 7 % of the draws, at 2 it gets 61 %.
 
+The workload zeta is a mix of everything. sss is that of the SSS paper: updates
+of two keys and read-only transactions of two or more (--read-keys), 5,000 keys,
+half of the transactions read-only, 10 clients for each address. hot-or-not is
+that of Hot or Not: 10 keys, 90 % read-only, 10 % write-only, 128 clients.
+
 The four shares are weights. When any of them is given, those not given are 0.
-Values are new in every run, so a run can be repeated on the same store, with
+With sss and hot-or-not, --read-only alone is a percentage of the transactions,
+and the workload's own updates are the others. Values are new in every run, so a run can be repeated on the same store, with
 the command that its report ends with.
 
 With --rate the loop is open: transactions start when they are due, and their
@@ -40,6 +47,9 @@ Interrupt (Ctrl-C) to end a run early; it reports on what was done. Interrupt
 again to quit at once.`,
 		Example: `  zetaload run --skew 1.2 --clients 64 --duration 30s
   zetaload run --rmw 1 --ops 2 --skew 2 --rate 5000 --clients 512 --duration 1m
+  zetaload run --workload sss --read-only 80 --read-keys 16 --locality 50
+  zetaload run --workload hot-or-not --skew 1.5
+  zetaload run --interactive-reads 20 --think-time 10ms --scanners 1 --scan-pace 500
   zetaload run --incr 1 --skew 3 --count 100000 --history h.bin --fresh-keys`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -62,25 +72,33 @@ again to quit at once.`,
 // addKeys adds the flags about keys and transactions.
 func (f *runFlags) addKeys(c *cobra.Command) {
 	o, d, fs := &f.options, workload.Options{}.WithDefaults(), c.Flags()
+	fs.StringVar(&f.workload, "workload", workload.Zeta, "what is run: zeta, sss or hot-or-not; other flags change its parts")
 	fs.Uint64Var(&o.Keys, "keys", d.Keys, "number of keys, 1 to 10^9")
 	fs.Float64Var(&o.Skew, "skew", 0.99, "exponent of the zeta law, 0 (uniform) or more")
 	fs.BoolVar(&o.Shuffle, "shuffle", false, "scatter the hot keys instead of beginning with the hottest")
 	fs.DurationVar(&o.MoveHotEvery, "move-hot-every", 0, "move the hot spot to other keys each time this has passed (0: never)")
+	fs.Float64Var(&o.Locality, "locality", 0, "per cent of the keys that are drawn from those on the client's node")
 	fs.StringVar(&o.Prefix, "prefix", d.Prefix, "what every key begins with")
 	fs.BoolVar(&o.FreshKeys, "fresh-keys", false, "use keys of this run's own, which do not exist yet; makes the judge stricter")
-	fs.IntVar(&o.Ops, "ops", d.Ops, "keys a transaction draws, with replacement")
+	fs.IntVar(&o.Ops, "ops", d.Ops, "keys a transaction draws")
+	fs.Var(keyCount{&o.ReadKeys}, "read-keys", "keys a read-only transaction draws, 1 to 256 (default: as --ops)")
+	fs.BoolVar(&o.Distinct, "distinct", false, "draw the keys of a transaction without replacement")
 	fs.Float64Var(&o.Mix.ReadOnly, "read-only", d.Mix.ReadOnly, "share of transactions that read")
 	fs.Float64Var(&o.Mix.WriteOnly, "write-only", d.Mix.WriteOnly, "share of transactions that write")
 	fs.Float64Var(&o.Mix.ReadModifyWrite, "rmw", d.Mix.ReadModifyWrite, "share of transactions that read and then write")
 	fs.Float64Var(&o.Mix.Increment, "incr", d.Mix.Increment, "share of transactions that add to counters")
 	fs.IntVar(&o.ValueBytes, "value-size", d.ValueBytes, "size of values in bytes")
 	fs.BoolVar(&o.Interactive, "interactive", false, "send operations one by one instead of all at once")
+	fs.Float64Var(&o.InteractiveReads, "interactive-reads", 0, "per cent of the read-only transactions that are interactive")
+	fs.DurationVar(&o.ThinkTime, "think-time", 0, "how long an interactive reader thinks between two reads")
 }
 
 // addLoad adds the flags about how much, how fast and how long.
 func (f *runFlags) addLoad(c *cobra.Command) {
 	o, d, fs := &f.options, workload.Options{}.WithDefaults(), c.Flags()
 	fs.IntVar(&o.Clients, "clients", d.Clients, "transactions in flight at most")
+	fs.IntVar(&o.Scanners, "scanners", 0, "scans of all keys that run beside the transactions, over and over")
+	fs.Float64Var(&o.ScanPace, "scan-pace", 0, "pairs that each of them takes in a second (0: as they come)")
 	fs.Float64Var(&o.Rate, "rate", 0, "transactions that are due in a second (0: closed loop)")
 	fs.DurationVar(&o.Warmup, "warmup", 0, "how long to run before measuring")
 	fs.DurationVar(&o.Duration, "duration", 0, "how long to measure (default 10s, or no bound with --count)")
@@ -88,9 +106,6 @@ func (f *runFlags) addLoad(c *cobra.Command) {
 	fs.DurationVar(&o.Timeout, "timeout", d.Timeout, "deadline of a transaction, retries included")
 	fs.Uint64Var(&o.Seed, "seed", 0, "determines what is drawn (default: chosen and printed)")
 }
-
-// shares are the flags that make up the mix.
-var shares = []string{"read-only", "write-only", "rmw", "incr"}
 
 // complete checks the flags and fills in what follows from others.
 func (f *runFlags) complete(c *cobra.Command) error {
@@ -104,21 +119,10 @@ func (f *runFlags) complete(c *cobra.Command) error {
 	if changed("duration") && f.options.Duration == 0 && f.options.Count == 0 {
 		return usage("--duration 0 needs a --count, or the run would never end")
 	}
+	if err := f.published(changed); err != nil {
+		return err
+	}
 	o := &f.options
-	given := false
-	for _, name := range shares {
-		given = given || changed(name)
-	}
-	if given {
-		for i, share := range []*float64{&o.Mix.ReadOnly, &o.Mix.WriteOnly, &o.Mix.ReadModifyWrite, &o.Mix.Increment} {
-			if !changed(shares[i]) {
-				*share = 0
-			}
-		}
-		if o.Mix == (workload.Mix{}) {
-			return usage("all of --read-only, --write-only, --rmw and --incr are 0")
-		}
-	}
 	if !changed("seed") {
 		o.Seed = rand.Uint64N(1e9) // short enough to be told by phone
 	}
@@ -141,6 +145,11 @@ func (f *runFlags) run(ctx context.Context, env environment) (err error) {
 		return failed("%w", err)
 	}
 	defer s.Close()
+	if f.options.Locality > 0 {
+		if f.options.Homes, err = s.Homes(ctx); err != nil {
+			return failed("--locality: asking the cluster where keys live: %w", err)
+		}
+	}
 	show := newProgress(env, f.progress)
 	f.options.Recorder, f.options.Progress = out.recorder(), show.snapshot()
 	r, err := workload.New(s, f.options)

@@ -45,7 +45,8 @@ func TestJSONCanGoToTheOutput(t *testing.T) {
 var everyFlag = []string{"run", "--addr", "a:1,b:2", "--connections", "3", "--keys", "77", "--skew", "1.25", "--shuffle",
 	"--move-hot-every", "1h0m0s", "--prefix", "it's/", "--ops", "3", "--read-only", "1", "--write-only", "2", "--rmw", "0.5",
 	"--incr", "1", "--value-size", "50", "--clients", "2", "--count", "60", "--duration", "1m0s", "--timeout", "3s",
-	"--seed", "18446744073709551615"}
+	"--seed", "18446744073709551615", "--workload", "sss", "--read-keys", "2-5", "--distinct=false", "--locality", "50",
+	"--interactive-reads", "25", "--think-time", "1ms", "--scanners", "1", "--scan-pace", "50.5"}
 
 // words splits a command line as a shell does, for what quote makes.
 func words(line string) (all []string) {
@@ -82,7 +83,8 @@ func TestTheReportEndsWithTheCommandThatRepeatsTheRun(t *testing.T) {
 		require.True(t, strings.HasPrefix(last, "repeat with  zetaload run "), last)
 		return strings.TrimPrefix(last, "repeat with  zetaload "), all, p.to
 	}
-	for _, args := range [][]string{everyFlag, {"run", "--count", "100"}} {
+	for _, args := range [][]string{everyFlag, {"run", "--count", "100"}, {"run", "--count", "100", "--workload", "sss", "--read-only", "80"},
+		{"run", "--count", "256", "--workload", "hot-or-not"}} {
 		repeat, first, to := ran(args)
 		again, second, toAgain := ran(words(repeat))
 		require.Equal(t, repeat, again)
@@ -122,6 +124,20 @@ func TestBadCommandLinesExitWithTwo(t *testing.T) {
 		{"run --connections -1", "--connections -1"},
 		{"run --history /nonexistent/h.bin", "--history"},
 		{"run --json /nonexistent/r.json", "--json"},
+		{"run --workload tpcc", "--workload: there is no workload \"tpcc\"; want one of zeta, sss, hot-or-not"},
+		{"run --workload sss --read-only 120", "--read-only 120: beside --workload sss it is a percentage; want 0 to 100"},
+		{"run --workload hot-or-not --read-only NaN", "it is a percentage"},
+		{"run --workload sss --write-only 0", "are 0"},
+		{"run --workload sss --keys 1", "2 distinct keys a transaction, and there are 1; take more keys"},
+		{"run --read-keys 257", "want one number or a range, such as 10 or 2-16, within 1 to 256"},
+		{"run --read-keys 0", "within 1 to 256"},
+		{"run --read-keys 16-2", "such as 10 or 2-16"},
+		{"run --locality 101", "want 0 to 100"},
+		{"run --interactive-reads -1", "want 0 to 100"},
+		{"run --think-time 5ms", "say how many per cent are (interactive-reads)"},
+		{"run --interactive-reads 5 --think-time 1s --read-keys 256", "think less, read fewer keys, or raise the timeout"},
+		{"run --scan-pace 5", "say how many do (scanners)"},
+		{"run --scanners 65", "want 0 to 64"},
 		{"load --batch 0", "--batch must be above 0"},
 		{"load --from 5 --keys 4", "no key 5"},
 		{"load --value-size 8", "values of 8 bytes"},

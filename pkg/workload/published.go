@@ -34,7 +34,7 @@ func Published(name string, nodes int) (Options, error) {
 		return Options{Name: name, Keys: 5000, Ops: 2, ReadKeys: KeyCount{2, 2}, Distinct: true,
 			Mix: Mix{ReadOnly: 50, ReadModifyWrite: 50}, Clients: 10 * nodes}.WithDefaults(), nil
 	case "hot-or-not":
-		return Options{Name: name, Keys: 100_000, Skew: 1.2, Ops: 10, ReadKeys: KeyCount{10, 10},
+		return Options{Name: name, Keys: 100_000, Skew: 1.2, Ops: 10,
 			Mix: Mix{ReadOnly: 90, WriteOnly: 10}, Clients: 128}.WithDefaults(), nil
 	}
 	return Options{}, fmt.Errorf("there is no workload %q; want one of %s", name, strings.Join(PublishedNames(), ", "))
