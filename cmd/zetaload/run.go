@@ -37,7 +37,9 @@ that of Hot or Not: 10 keys, 90 % read-only, 10 % write-only, 128 clients.
 
 The four shares are weights. When any of them is given, those not given are 0.
 With sss and hot-or-not, --read-only alone is a percentage of the transactions,
-and the workload's own updates are the others. Values are new in every run, so a run can be repeated on the same store, with
+and the workload's own updates are the others.
+
+Values are new in every run, so a run can be repeated on the same store, with
 the command that its report ends with.
 
 With --rate the loop is open: transactions start when they are due, and their

@@ -10,9 +10,11 @@
 //
 // In outline:
 //
+//	start Scanners goroutines; each scans everything, over and over  (scan.go)
 //	start Clients goroutines; each, until the run is over:
 //	    ask the schedule when the next transaction is meant to start   (schedule.go)
 //	    draw it: its kind from Mix, its keys from package zipf         (generate.go)
+//	        and, with Locality, from those on the client's node        (homes.go)
 //	    let the recorder note that it starts
 //	    give it to the store, with a deadline
 //	    let the recorder note what was seen and how it ended
@@ -38,8 +40,16 @@
 // A transaction belongs to the warm-up or to the measured part by its intended
 // start. Latencies are those of committed transactions. Throughput counts the
 // commits that were answered inside the measured part, whenever they began.
+// Scans are apart from all this: those that began in the measured part count,
+// and what is under way at its end is cut short.
+//
 // Transactions in flight at the end are waited for and counted by their kind
 // and outcome, but do not add to the throughput.
+//
+// # Workloads of others
+//
+// Published gives the options of the workloads that the papers measure, by
+// name, as a start for changes.
 //
 // # Repeatable
 //

@@ -76,17 +76,19 @@ func (m *scanMeter) result(elapsed time.Duration) ScanResult {
 
 // startScanners gives the function that ends them and waits until they have.
 func (s *run) startScanners(ctx context.Context) (stop func()) {
-	var cancel context.CancelFunc
-	if s.window.end.IsZero() {
-		ctx, cancel = context.WithCancel(ctx)
-	} else {
-		ctx, cancel = context.WithDeadline(ctx, s.window.end)
+	ctx, cancel := context.WithCancel(ctx)
+	endTimer := func() bool { return true }
+	if !s.window.end.IsZero() {
+		// Not a deadline: a client gives up a little before that, and it
+		// would look as if the scan had failed.
+		endTimer = time.AfterFunc(time.Until(s.window.end), cancel).Stop
 	}
 	var wg sync.WaitGroup
 	for i := range s.plan.Scanners {
 		wg.Go(func() { s.scanner(ctx, s.plan.Clients+i) })
 	}
 	return func() {
+		endTimer()
 		cancel()
 		wg.Wait()
 	}

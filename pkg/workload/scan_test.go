@@ -144,3 +144,25 @@ func TestAnEmptyRangeIsNotScannedWithoutPause(t *testing.T) {
 		require.Zero(t, res.Scans.Pairs)
 	})
 }
+
+// hasty is a store that gives a scan up before its deadline, as a client does
+// to have an answer in time.
+type hasty struct{ *memstore.Store }
+
+func (hasty) Scan(ctx context.Context, _ workload.Range, _ func(workload.Pair) bool) error {
+	if end, bounded := ctx.Deadline(); bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end.Add(-time.Millisecond))
+		defer cancel()
+	}
+	<-ctx.Done()
+	return kv.Errorf(kv.KindDeadline, "the range is locked")
+}
+
+func TestAScanThatWaitsAtTheEndHasNotFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		res := mustRun(t, t.Context(), hasty{taking(time.Millisecond)}, workload.Options{Clients: 1, Scanners: 2, Duration: time.Second})
+		require.Equal(t, uint64(2), res.Scans.CutShort)
+		require.Zero(t, res.Scans.Failed)
+	})
+}

@@ -29,7 +29,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	line("start lag", "p50 %.3f ms, p99 %.3f ms, max %.3f ms", r.Lag.P50, r.Lag.P99, r.Lag.Max)
 	line("backlog", "%d transactions due and not started", r.Backlog)
 	line("scans", "%s", r.Scans)
-	line("locality", "%v%% of the keys asked for on the client's node, %v%% were there", r.Workload.Locality, r.NearKeys)
+	line("locality", "%s", r.locality())
 	b.WriteString("\n")
 	fmt.Fprintf(&b, "%-18s %10s %8s %8s %9s %11s %10s %10s %10s %10s %10s %10s\n", "kind", "committed", "failed", "unknown",
 		"retries", "tx/s", "mean ms", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms")
@@ -56,6 +56,14 @@ func (r *Result) remark() string {
 		return ", interrupted"
 	}
 	return ""
+}
+
+// locality says how many keys were to be near, and how many were.
+func (r *Result) locality() string {
+	if r.Workload.Locality == 0 {
+		return "not asked for"
+	}
+	return fmt.Sprintf("%v%% of the keys asked for on the client's node, %v%% were there", r.Workload.Locality, r.NearKeys)
 }
 
 func writeCounts(b *bytes.Buffer, title string, counts map[string]uint64) {
@@ -120,10 +128,10 @@ func (w Workload) load() string {
 		s = fmt.Sprintf("open loop, %v transactions/s by up to %d clients", w.RatePerS, w.Clients)
 	}
 	if w.Scanners > 0 {
-		s += fmt.Sprintf(", %d scanners", w.Scanners)
+		s += fmt.Sprintf(", %d scanning", w.Scanners)
 	}
 	if w.ScanPacePerS > 0 {
-		s += fmt.Sprintf(" of %v pairs/s", w.ScanPacePerS)
+		s += fmt.Sprintf(" %v pairs/s each", w.ScanPacePerS)
 	}
 	if w.DurationS > 0 {
 		s += fmt.Sprintf(", for %v s", w.DurationS)
