@@ -64,11 +64,7 @@ const minSleep = time.Millisecond
 func (l *shardLoop) run() {
 	defer l.n.wg.Done()
 	next := l.wakeAt
-	defer func() {
-		l.mu.Lock()
-		l.stopped = true
-		l.mu.Unlock()
-	}()
+	defer l.rest()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var msgs []*msg.Envelope
@@ -98,6 +94,19 @@ func (l *shardLoop) run() {
 			l.n.committer.commit()
 		}
 	}
+}
+
+// rest ends the shard's steps, and has the log say so if it may.
+func (l *shardLoop) rest() {
+	l.mu.Lock()
+	l.stopped = true
+	entries := l.m.Rest()
+	if len(entries) > 0 {
+		o := outputs.Get().(*stepOut)
+		o.loop, o.out.Entries = l, append(o.out.Entries, entries...)
+		l.n.committer.submit(o)
+	}
+	l.mu.Unlock()
 }
 
 // stepHere has the calling goroutine run a step for one message, to its

@@ -119,6 +119,23 @@ func start(t *testing.T, telling bool) (n *node.Node, d *disk, sync func(engine.
 	return n, d, sync
 }
 
+// keepSyncing makes everything durable as soon as it is appended, until the
+// returned function is called. A node that stops appends its shards' rest.
+func keepSyncing(d *disk, sync func(engine.Position)) (end func()) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for at, next := engine.Position(0), d.await(0); next > at; next = d.await(at) {
+			at = next
+			sync(at)
+		}
+	}()
+	return func() {
+		d.end()
+		<-ended
+	}
+}
+
 func put(key string) []msg.Op {
 	return []msg.Op{{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v")}}
 }
@@ -147,7 +164,9 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 				r := <-answers
 				require.Nil(t, r.Err)
 			}
+			end := keepSyncing(d, sync)
 			n.Stop()
+			end()
 		})
 	}
 }
@@ -175,15 +194,19 @@ func TestStopSendsWhatIsDurable(t *testing.T) {
 		default:
 		}
 		sync(at)
+		end := keepSyncing(d, sync)
 		<-stopped
+		end()
 		require.Nil(t, (<-answers).Err)
 	}
 }
 
 // TestAfterStopNobodySteps: a request that comes too late touches nothing.
 func TestAfterStopNobodySteps(t *testing.T) {
-	n, d, _ := start(t, true)
+	n, d, sync := start(t, true)
+	end := keepSyncing(d, sync)
 	n.Stop()
+	end()
 	before := d.await(0)
 	n.Gateway().Submit(gateway.Request{Ops: put("a"), Alone: true}, func(gateway.Response) {})
 	require.Equal(t, before, d.await(before-1))
@@ -193,14 +216,7 @@ func TestAfterStopNobodySteps(t *testing.T) {
 // answered, with the disk far behind.
 func TestManyAtOnce(t *testing.T) {
 	n, d, makeDurable := start(t, true)
-	syncer := make(chan struct{})
-	go func() {
-		defer close(syncer)
-		for at, next := engine.Position(0), d.await(0); next > at; next = d.await(at) {
-			at = next
-			makeDurable(at)
-		}
-	}()
+	end := keepSyncing(d, makeDurable)
 	var callers sync.WaitGroup
 	for i := range 16 {
 		callers.Go(func() {
@@ -213,6 +229,5 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	callers.Wait()
 	n.Stop()
-	d.end()
-	<-syncer
+	end()
 }

@@ -35,6 +35,7 @@ import (
 //	at 5ms                time goes on
 //	hold | answer [fail]  cold reads wait from now on | are answered
 //	restart               the machine is made anew from the log
+//	rest                  a clean stop: the last that the machine writes
 //	now 20m               the wall clock
 //	quiet                 is anything left?
 //
@@ -215,6 +216,8 @@ func (s *script) do(line string) (string, error) {
 		out, err = s.answer(fail)
 	case "restart":
 		out, err = s.restart()
+	case "rest":
+		out, err = s.act(shard.Output{Entries: s.m.Rest()})
 	case "quiet":
 		out = "  nothing is left"
 		if err := s.m.Quiet(); err != nil {

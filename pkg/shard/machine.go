@@ -189,7 +189,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		store:    mvcc.NewStore(cfg.CacheBytes),
 		garbage:  mvcc.NewGarbage(64*cfg.GarbageBatch, rec.State.Index > 0),
 		locks:    lock.New(cfg.Lock),
-		queue:    snapshotqueue.New(queueOptions(cfg, inc, now)),
+		queue:    snapshotqueue.New(queueOptions(cfg, inc, now, rec.State.Rested)),
 		readers:  map[kv.TxnRef]*reader{},
 		recs:     record.NewTable(),
 		memory:   record.NewMemory(cfg.Memory, cfg.Mutants),
@@ -206,10 +206,11 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	return m, m.finishStep()
 }
 
-// queueOptions has a shard's new life wait for the readers of the last one.
-func queueOptions(cfg Config, inc kv.Incarnation, now int64) snapshotqueue.Options {
+// queueOptions has a shard's new life wait for the readers of the last one,
+// unless that has left word that there are none.
+func queueOptions(cfg Config, inc kv.Incarnation, now int64, rested bool) snapshotqueue.Options {
 	o := snapshotqueue.Options{Incarnation: inc, Repeat: cfg.Repeat, UnsealAfter: cfg.UnsealAfter, HoldBound: cfg.HoldBound, DelayFor: cfg.DelayFor, Mutants: cfg.Mutants}
-	if inc > 1 && cfg.Lease > 0 {
+	if inc > 1 && cfg.Lease > 0 && !rested {
 		o.SealFrom = now + int64(cfg.Lease)
 	}
 	return o
@@ -309,6 +310,18 @@ func (m *Machine) serveWaiters() {
 	for _, mk := range m.locks.Marks() {
 		m.sendMark(mk)
 	}
+}
+
+// Rest ends the shard's life cleanly: the entries that it returns are the last
+// of it. If no reader is registered they say so, and the next life need not
+// wait for any. Step must not be called again.
+func (m *Machine) Rest() []entry.Entry {
+	if m.queue.Readers() > 0 || m.now < m.queue.SealFrom() {
+		return nil
+	}
+	m.reserved.Index, m.reserved.Writes, m.reserved.Rested = m.index, m.writes, true
+	m.put(entry.TableState, nil, &m.reserved)
+	return m.out.Entries
 }
 
 func (m *Machine) finishStep() Output {

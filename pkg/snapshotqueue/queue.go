@@ -89,6 +89,9 @@ func New(opt Options) *Queue {
 		points: map[string]*point{}, due: math.MaxInt64}
 }
 
+// SealFrom is when updates may seal.
+func (q *Queue) SealFrom() int64 { return q.opt.SealFrom }
+
 // Counters tells what the queues did so far.
 func (q *Queue) Counters() Counters { return q.counters }
 

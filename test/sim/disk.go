@@ -106,6 +106,9 @@ func (d *disk) crash() {
 		return
 	}
 	w.sum.Crashes++
+	if w.opt.CleanStops && w.rng.IntN(3) == 0 {
+		d.rest()
+	}
 	from, to := d.store.Durable(), d.store.Last()
 	keep := from + engine.Position(w.rng.Int64N(int64(to-from)+1))
 	w.trace("%v log CRASH keeps %d of %d..%d", d.n.id, keep, from, to)
@@ -122,6 +125,17 @@ func (d *disk) crash() {
 			d.n.tellDown(false)
 		}
 	})
+}
+
+// rest ends the shards cleanly, to the last entry.
+func (d *disk) rest() {
+	for _, s := range d.shards {
+		if entries := s.m.Rest(); len(entries) > 0 {
+			d.append(s.id, entries)
+		}
+	}
+	d.store.SyncTo(d.store.Last())
+	d.durable()
 }
 
 // start recovers the shards.

@@ -58,6 +58,8 @@ type Options struct {
 	// Bounds of the machines; zero is their default.
 	Memory, CacheBytes, GarbageBatch, MaxWaiters, PhaseCount int
 	Retention, Repeat, Liveness, IdleGrace, MaxAge           time.Duration
+	// CleanStops: some of the crashes of logs are clean stops instead.
+	CleanStops bool
 	// Those of readers.
 	Lease, UnsealAfter, HoldBound, DelayFor time.Duration
 
@@ -122,6 +124,7 @@ func Draw(seed int64) Options {
 	o.UnsealAfter = time.Duration(pick(r, 100, 2000, 10000)) * time.Microsecond
 	o.HoldBound = time.Duration(pick(r, 500, 5000, 50000)) * time.Microsecond
 	o.DelayFor = time.Duration(pick(r, 1, 10)) * time.Millisecond
+	o.CleanStops = r.IntN(2) == 0
 	if o.Reads == txn.SnapshotReads && r.IntN(2) == 0 { // more readers than there would be
 		o.Mix.OneShotRead += 3
 		o.Mix.InteractiveRead += 2
