@@ -225,3 +225,17 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 	require.Equal(t, `waited 3ms for the key "k", held by transaction 00000000000000010000000000000002`, out.Receipt.String())
 	require.Empty(t, client.Receipt{}.String())
 }
+
+// TestAPastDeadlineSendsNothing: however quick the sender is.
+func TestAPastDeadlineSendsNothing(t *testing.T) {
+	db, _ := openStore(t)
+	past, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	for range 5000 {
+		_, err := db.Execute(past, client.Put([]byte("k"), []byte("late")))
+		requireKind(t, kv.KindDeadline, err)
+	}
+	out, err := db.Execute(t.Context(), client.Get([]byte("k")))
+	require.NoError(t, err)
+	require.False(t, out.Results[0].Found)
+}

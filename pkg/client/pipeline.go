@@ -12,6 +12,9 @@ import (
 // when that is not known. After errLeftListed and errLeftSent the session may
 // still refer to the call.
 func (s *session) run(ctx context.Context, c *call) error {
+	if ctx.Err() != nil {
+		return errLeftListed // or the sender might be quicker than the look at ctx below
+	}
 	if err := s.slot(ctx); err != nil {
 		return err
 	}
