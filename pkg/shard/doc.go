@@ -4,9 +4,11 @@
 // else happens. Waiting is therefore a state that can be printed, and a whole
 // cluster can be replayed from a seed.
 //
-// A shard plays three parts at once (docs/protocol.md):
+// A shard plays four parts at once (docs/protocol.md):
 //
 //   - it locks and reads for running transactions (reads.go);
+//   - it reads for read-only ones, which are registered in the snapshot-queues
+//     and hold updates (readers.go, unseal.go);
 //   - it is a participant of transactions that are decided elsewhere: it
 //     prepares, votes, and applies what is decided (participant.go);
 //   - it is the last agent of others: it parks their piece, counts votes, and
@@ -17,7 +19,8 @@
 //
 //	begin    pin the keys; ask for those that are not in memory
 //	loaded   (parked pieces wait here for their votes)
-//	acquire  all locks at once, or wait for them holding nothing
+//	acquire  all locks at once, or wait for them holding nothing; readers
+//	         register instead, and wait for what is sealed
 //	granted  read ranges, which is right now that they are locked
 //	run      check, execute, and reply, vote or commit
 //

@@ -10,8 +10,6 @@
 //	one shard    Park ─────────────────────────▶ Answer              2 delays
 //	several      Prepare to all but the last agent, Park to it;
 //	             they vote to it, and it answers                     3 delays
-//	read-only,   Lock to each; when all are granted, Check to each   4 delays
-//	  several
 //
 // An attempt that loses against an older transaction is followed by another
 // with the same id, and so with the same age, when it is known to be aborted:
@@ -24,8 +22,23 @@
 // read and what is buffered, by the same code that shards use (mvcc.Exec). A
 // key on the hot shard is read without a lock the first time and checked
 // inside the decision. At commit the buffer becomes pieces and goes the way
-// of a one-shot. A transaction without writes checks that its locks were
-// never lost.
+// of a one-shot. If there turn out to be no writes it is checked that the
+// locks were never lost.
+//
+// # A read-only transaction
+//
+// It takes no locks (reading.go): it registers in the snapshot-queues of the
+// shards, under leases that are counted and renewed here, and is over when
+// everything has been read and all leases stand. The plans are in plan.go:
+//
+//	one shard          Park, as a snapshot                               2 delays
+//	several, at once   Read to each; then Leave                          2 delays
+//	  the hot one last Read to each; the others tell it, and it answers  3 delays
+//	interactive        Read to each as it goes; Leave at the end         2 for each call
+//	scan               the same as the hot one last, for the shards' indexes; then pages
+//
+// With LockingReads, the baseline, it locks: Lock to each; when all are
+// granted, Check to each, which is 4 delays.
 //
 // # Giving way
 //

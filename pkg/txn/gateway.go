@@ -1,7 +1,6 @@
 package txn
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -414,106 +413,4 @@ func (g *Gateway) shardsOf(c *call) []kv.ShardID {
 // known by the deadline.
 func (c *call) cancelAt() int64 {
 	return c.deadline - min((c.deadline-c.started)/5, 200_000_000)
-}
-
-// awaits lists the shards that have not answered a call which has not asked
-// to commit, and so can be given up.
-func (c *call) awaits() (out []kv.ShardID) {
-	switch c.phase {
-	case phaseLocking:
-		for _, a := range c.session.asks {
-			out = append(out, a.env.Shard)
-		}
-	case phaseReading:
-		for _, a := range c.reading.asks {
-			out = append(out, a.env.Shard)
-		}
-	case phaseChecking:
-		for _, env := range c.check.envs {
-			out = append(out, env.Shard)
-		}
-	case phasePaging:
-		for _, p := range c.scan.parts {
-			if c.token != nil && p.ask != nil {
-				out = append(out, p.shard)
-			}
-		}
-	}
-	return out
-}
-
-// Tick repeats what has no answer and ends what is late.
-func (g *Gateway) Tick(now int64) {
-	g.now = max(g.now, now)
-	if g.now < g.next {
-		return
-	}
-	g.next = never
-	for _, c := range g.sorted() {
-		if g.find(c.ref) == c {
-			g.tickCall(c)
-		}
-	}
-	g.tickEnquiries()
-}
-
-func (g *Gateway) sorted() []*call {
-	out := slices.AppendSeq(make([]*call, 0, len(g.ids)+len(g.earlier)), maps.Values(g.ids))
-	out = slices.AppendSeq(out, maps.Values(g.earlier))
-	slices.SortFunc(out, func(a, b *call) int { return a.ref.CompareAge(b.ref) })
-	return out
-}
-
-func (g *Gateway) tickCall(c *call) {
-	switch c.phase {
-	case phaseIdle:
-		g.tickIdle(c)
-		return
-	case phaseCommitting:
-		g.tickCommit(c)
-		return
-	case phaseBackoff:
-		if g.now >= c.retryAt {
-			g.start(c)
-			return
-		}
-		g.timed(c.retryAt)
-	}
-	if g.now >= c.deadline {
-		g.endScan(c)
-		g.abort(c, failure(msg.ReasonCancelled, kv.KindAborted, ""))
-		return
-	}
-	if f := g.unreachable(c.awaits()); f != nil {
-		g.endScan(c)
-		g.abort(c, f)
-		return
-	}
-	g.timed(c.deadline)
-	switch c.phase {
-	case phaseLocking:
-		g.repeatLocks(c)
-	case phaseReading:
-		g.tickReading(c)
-	case phaseChecking:
-		g.repeatChecks(c)
-	case phasePaging:
-		g.repeatPages(c)
-	}
-}
-
-func (g *Gateway) tickIdle(c *call) {
-	switch {
-	case c.marked && !g.cfg.Mutants.Has(mutant.NoIdleGrace) && g.now >= max(c.markedAt, c.idleSince)+int64(g.cfg.IdleGrace):
-		g.abort(c, failure(msg.ReasonWounded, kv.KindAborted, "an older transaction waited for this one, which did nothing"))
-		return
-	case g.now >= c.deadline:
-		g.abort(c, failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was open for too long"))
-		return
-	case c.reading != nil && !g.tickReading(c):
-		return
-	case c.marked && !g.cfg.Mutants.Has(mutant.NoIdleGrace):
-		g.timed(max(c.markedAt, c.idleSince) + int64(g.cfg.IdleGrace))
-	}
-	g.timed(c.deadline)
 }

@@ -343,6 +343,9 @@ func done(d *txn.Done) string {
 			out += flag
 		}
 	}
+	if d.Plan != txn.PlanAny {
+		out += ", by plan " + d.Plan.String()
+	}
 	for _, r := range d.Aborts {
 		out += ", after " + strings.TrimPrefix(r.String(), "Reason")
 	}

@@ -36,8 +36,8 @@ type scanPart struct {
 	ask  *msg.Envelope
 }
 
-// Scan opens a strictly serializable scan over all shards: it locks the range
-// everywhere, fixes the indexes when all are held, and lets go. Its Done has
+// Scan opens a strictly serializable scan over all shards: it registers
+// everywhere, or locks the range, fixes the indexes, and lets go. Its Done has
 // no pairs; Next reads them. The deadline is for the opening.
 func (g *Gateway) Scan(now int64, token Token, id kv.TxnID, span kv.Span, deadline int64) kv.TxnRef {
 	g.now = max(g.now, now)
@@ -91,7 +91,11 @@ func (g *Gateway) startPaging(c *call) {
 	c.phase, c.session, c.scan.opened = phasePaging, nil, true
 	c.deadline = g.now + int64(kv.DefaultScanKeep)
 	g.timed(c.deadline)
-	g.done(c, Done{Committed: true})
+	d := Done{Committed: true}
+	if c.reading != nil {
+		d.Plan = PlanPin
+	}
+	g.done(c, d)
 }
 
 // Next reads up to limit pairs of an open scan. Its Done says in More whether
