@@ -46,10 +46,10 @@ const (
 	DefaultLease = 2 * time.Second
 	// DefaultUnsealAfter is how long a reader waits for a decision before the
 	// last agent is asked to put it off.
-	DefaultUnsealAfter = 20 * time.Millisecond
+	DefaultUnsealAfter = time.Millisecond
 	// DefaultHoldBound is how long readers may hold an update before new ones
 	// are delayed in its favour, each by DefaultReaderDelay at most.
-	DefaultHoldBound   = 100 * time.Millisecond
+	DefaultHoldBound   = time.Millisecond
 	DefaultReaderDelay = 20 * time.Millisecond
 	DefaultMaxWaiters  = 4096
 	DefaultMaxInFlight = 16384

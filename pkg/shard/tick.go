@@ -24,8 +24,10 @@ type timers struct {
 const (
 	// tickEvery is the least time between two rounds of repeats. Somewhat
 	// arbitrary: a tenth of the first repeat.
-	tickEvery  = 5 * time.Millisecond
-	houseEvery = time.Second
+	tickEvery = 5 * time.Millisecond
+	// readersEvery is the same for readers and what they wait for.
+	readersEvery = time.Millisecond / 2
+	houseEvery   = time.Second
 	// idlePush is after how many liveness times a silent holder's gateway is
 	// asked, although nobody waits for it.
 	idlePush = 5
@@ -37,11 +39,12 @@ func (t *timers) init(now int64) { t.next, t.house = never, now+int64(houseEvery
 func (t *timers) at(when int64) { t.next = min(t.next, when) }
 
 func (m *Machine) nextTick() int64 {
-	next := min(m.timers.next, m.locks.NextTick(), m.queue.NextTick())
+	next := min(m.timers.next, m.locks.NextTick())
 	if m.busy() {
 		next = min(next, m.timers.house)
 	}
-	return max(next, m.now+int64(tickEvery))
+	next = max(next, m.now+int64(tickEvery))
+	return min(next, max(m.queue.NextTick(), m.now+int64(readersEvery)))
 }
 
 // busy reports whether housekeeping has anything to do.

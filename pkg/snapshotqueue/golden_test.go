@@ -47,7 +47,7 @@ type script struct {
 const lease = int64(2 * time.Second)
 
 func (s *script) start(options map[string]string) error {
-	opt := Options{Incarnation: 1}
+	opt := Options{Incarnation: 1, UnsealAfter: 20 * time.Millisecond, HoldBound: 100 * time.Millisecond}
 	s.now, s.reads = 0, map[string]*Read{}
 	durations := map[string]*time.Duration{"unseal-after": &opt.UnsealAfter, "repeat": &opt.Repeat,
 		"hold-bound": &opt.HoldBound, "delay": &opt.DelayFor}
