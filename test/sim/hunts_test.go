@@ -156,32 +156,32 @@ var hunts = []hunt{
 	}},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 9},
 
-	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 1, readers: true, shape: watched},
+	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 3, readers: true, shape: watched},
 	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 2, readers: true, shape: watched},
-	{id: mutant.HeldIgnored, name: "Held votes count", seed: 2, readers: true, shape: watched},
+	{id: mutant.HeldIgnored, name: "Held votes count", seed: 3, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
-	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 103, readers: true, shape: watched},
-	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 970, readers: true, shape: func(o *Options) {
+	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 74, readers: true, shape: watched},
+	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 4008, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
 		o.Jitter, o.Mix.Ops = 3*time.Millisecond, OpMix{Get: 8, Put: 8}
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
-	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 14, readers: true, shape: impatient},
-	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 1620, readers: true, shape: impatient},
-	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 63, readers: true, shape: impatient},
+	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 8, readers: true, shape: impatient},
+	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 90, readers: true, shape: impatient},
+	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 42, readers: true, shape: impatient},
 	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 2, readers: true, shape: impatient},
-	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 1, readers: true, shape: func(o *Options) {
+	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 2, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
 	}},
-	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 2, readers: true, shape: restarting},
-	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 250, readers: true, shape: restarting},
-	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 14, readers: true, shape: restarting},
-	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 33, readers: true, shape: restarting},
-	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 30, readers: true, shape: shortLived},
-	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 585, readers: true, shape: shortLived},
-	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 7, readers: true, shape: shortLived},
+	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 120, readers: true, shape: restarting},
+	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 4, readers: true, shape: restarting},
+	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 19, readers: true, shape: restarting},
+	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 27, readers: true, shape: restarting},
+	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 40, readers: true, shape: shortLived},
+	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 30, readers: true, shape: shortLived},
+	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 6, readers: true, shape: shortLived},
 	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 129, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 60*time.Millisecond, 20, 20*time.Millisecond
