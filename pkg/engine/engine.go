@@ -76,5 +76,5 @@ type Stats struct {
 // RecoverTables are the tables that Recover visits, in order: prepared,
 // record, state, fence.
 func RecoverTables() []entry.Table {
-	return []entry.Table{entry.TablePrepared, entry.TableRecord, entry.TableState, entry.TableFence}
+	return []entry.Table{entry.TablePrepared, entry.TableRecord, entry.TableState, entry.TableFence, entry.TablePin}
 }

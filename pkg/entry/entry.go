@@ -11,6 +11,7 @@
 //	outcome   id               -> Outcome    committed or applied; dropped below the floor
 //	fence     id               -> (empty)    no attempt will ever commit here; dropped below the floor
 //	state     (none)           -> State      the shard's counters
+//	pin       number           -> msg.Pin    a state of the whole store that is kept; the hot shard's only
 //
 // A shard keeps in memory what it works on. What it misses it asks for with a
 // Read, which is answered as of the index of the step that asked.
@@ -28,6 +29,7 @@ const (
 	TableOutcome  Table = 4
 	TableState    Table = 5
 	TableFence    Table = 6
+	TablePin      Table = 7
 )
 
 func (t Table) String() string {
@@ -44,6 +46,8 @@ func (t Table) String() string {
 		return "state"
 	case TableFence:
 		return "fence"
+	case TablePin:
+		return "pin"
 	}
 	return "unknown"
 }

@@ -114,7 +114,7 @@ func TestGoldenRows(t *testing.T) {
 
 // TestStoredNumbersNeverChange: they are part of stored keys and rows.
 func TestStoredNumbersNeverChange(t *testing.T) {
-	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "unknown"} {
+	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "pin", "unknown"} {
 		require.Equal(t, name, Table(i).String())
 	}
 	require.Equal(t, "set delete delete-below", Set.String()+" "+Delete.String()+" "+DeleteBelow.String())

@@ -226,6 +226,8 @@ func idOf(env *msg.Envelope) kv.TxnID {
 		return env.ReadReply.Reader.TxnID
 	case env.RenewReply != nil:
 		return env.RenewReply.Reader.TxnID
+	case env.PinReply != nil:
+		return env.PinReply.Request.TxnID
 	}
 	// An Announce is for all stripes, and Deliver has seen to it.
 	return kv.TxnID{}

@@ -51,6 +51,13 @@ const (
 	// are delayed in its favour, each by DefaultReaderDelay at most.
 	DefaultHoldBound   = time.Millisecond
 	DefaultReaderDelay = 20 * time.Millisecond
+	// DefaultOpenBudget is how long an interactive reader stays registered
+	// before it is pinned.
+	DefaultOpenBudget = 50 * time.Millisecond
+	// DefaultPinEvery is how often a state is fixed while there are writes, and
+	// DefaultHistory how long it is kept for reads as of a time.
+	DefaultPinEvery    = time.Second
+	DefaultHistory     = 10 * time.Minute
 	DefaultMaxWaiters  = 4096
 	DefaultMaxInFlight = 16384
 )

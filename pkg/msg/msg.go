@@ -2,9 +2,11 @@
 // other. The types are generated from msg.proto, which has a paragraph for
 // each; docs/protocol.md tells how they play together.
 //
-//	gateway -> shard    Lock, Check, Release, Prepare, Park, Cancel, Enquire, ScanAt, PushReply, Mark; Read, Renew, Leave
-//	shard -> gateway    LockReply, CheckReply, Answer, EnquireReply, ScanPage, Push, Mark, Announce; ReadReply, RenewReply
-//	shard -> shard      Vote, AskVote, Decide, DecideAck, Mark; Notice, Unseal, Unsealed
+//	gateway -> shard    Lock, Check, Release, Prepare, Park, Cancel, Enquire, ScanAt, PushReply, Mark; Read, Renew, Leave;
+//	                    KeepPin, FindPin, DropPin
+//	shard -> gateway    LockReply, CheckReply, Answer, EnquireReply, ScanPage, Push, Mark, Announce; ReadReply, RenewReply;
+//	                    PinReply, PinDue
+//	shard -> shard      Vote, AskVote, Decide, DecideAck, Mark; Notice, Unseal, Unsealed; AskPins, Pins
 //
 // Every message may be lost, delayed, duplicated and reordered.
 package msg
@@ -90,6 +92,26 @@ func (m *Envelope) readersBody() proto.Message {
 		return m.Unseal
 	case m.Unsealed != nil:
 		return m.Unsealed
+	}
+	return m.pinsBody()
+}
+
+func (m *Envelope) pinsBody() proto.Message {
+	switch {
+	case m.PinDue != nil:
+		return m.PinDue
+	case m.KeepPin != nil:
+		return m.KeepPin
+	case m.FindPin != nil:
+		return m.FindPin
+	case m.DropPin != nil:
+		return m.DropPin
+	case m.PinReply != nil:
+		return m.PinReply
+	case m.AskPins != nil:
+		return m.AskPins
+	case m.Pins != nil:
+		return m.Pins
 	}
 	return nil
 }

@@ -125,5 +125,21 @@ const (
 	LeaseRevived
 	// RenewedElsewhere: a renewal in another life than the registration counts.
 	RenewedElsewhere
+	// GarbagePastPin: versions that only a pin sees are collected.
+	GarbagePastPin
+	// PinUnchecked: a shard reads at a pin that may have been given up.
+	PinUnchecked
+	// PinBelowFloor: a state is kept although a newer one was.
+	PinBelowFloor
+	// StalePinKept: a state is kept that an earlier life of the hot shard fixed.
+	StalePinKept
+	// PinHotFirst: the hot shard fixes its index before the others.
+	PinHotFirst
+	// PinUnregistered: the shards fix their indexes without a registration.
+	PinUnregistered
+	// PinJoinedLate: who asks for a pin gets one that was under way already.
+	PinJoinedLate
+	// OpenLeftBeforePin: an open reader leaves before it is pinned.
+	OpenLeftBeforePin
 	numMutants
 )

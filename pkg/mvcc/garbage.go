@@ -18,18 +18,28 @@ type note struct {
 
 // Garbage remembers which versions have been replaced, in the order in which
 // that happened, until they can be removed. It is bounded: past the bound it
-// forgets the oldest notes and asks for a sweep of the shard's rows instead.
+// forgets some notes and asks for a sweep of the shard's rows instead.
 type Garbage struct {
-	notes []note
-	limit int
-	// Lost: notes were forgotten, or an earlier incarnation may have left
-	// some: only a sweep finds what they named.
-	Lost bool
+	// fresh are notes that nobody has looked at yet, in the order of at.
+	fresh []note
+	// blocked are those that a kept index sees, by the newest such one.
+	blocked map[kv.Index][]note
+	n       int // of both
+	limit   int
+	// Lost counts the notes that were forgotten: only a sweep finds what they
+	// named. An earlier life of the shard may have left some as well.
+	Lost uint64
 }
 
-// NewGarbage makes a list of at most limit notes. It starts out Lost, since a
-// restart forgets all notes.
-func NewGarbage(limit int, lost bool) *Garbage { return &Garbage{limit: limit, Lost: lost} }
+// NewGarbage makes a list of at most limit notes. lost: a restart has forgotten
+// all earlier ones.
+func NewGarbage(limit int, lost bool) *Garbage {
+	g := &Garbage{limit: limit, blocked: map[kv.Index][]note{}}
+	if lost {
+		g.Lost = 1
+	}
+	return g
+}
 
 // Replaced notes that the version of key that became visible at old was
 // replaced at index at. It keeps key, which must not change.
@@ -37,39 +47,93 @@ func (g *Garbage) Replaced(key []byte, old, at kv.Index, tombstone bool) {
 	if old == 0 && !tombstone {
 		return
 	}
-	if len(g.notes) >= g.limit {
-		g.Lost = true
-		g.notes = append(g.notes[:0], g.notes[len(g.notes)/2:]...)
+	if g.n >= g.limit {
+		g.forget()
 	}
-	g.notes = append(g.notes, note{key, old, at, tombstone})
+	g.n++
+	g.fresh = append(g.fresh, note{key, old, at, tombstone})
+}
+
+// forget drops notes: first those that cannot be worked off soon.
+func (g *Garbage) forget() {
+	before := g.n
+	clear(g.blocked)
+	if len(g.fresh) > g.limit/2 {
+		g.fresh = append(g.fresh[:0], g.fresh[len(g.fresh)/2:]...)
+	}
+	g.n = len(g.fresh)
+	g.Lost += uint64(before - g.n)
 }
 
 // Len is the number of notes.
-func (g *Garbage) Len() int { return len(g.notes) }
+func (g *Garbage) Len() int { return g.n }
 
-// Collect removes what no read at horizon or above can see, and returns the
-// entries that do it: one per version, or one per key that has many.
-func (g *Garbage) Collect(horizon kv.Index) []entry.Entry {
+// Fresh is the number of notes that nobody has looked at: at the last Collect
+// they were above the floor.
+func (g *Garbage) Fresh() int { return len(g.fresh) }
+
+// Collect removes what no read can see, given that reads are at the indexes
+// kept, in order, and at floor or above. It returns the entries that do it: one
+// per version, or one per key that has many.
+func (g *Garbage) Collect(floor kv.Index, kept []kv.Index) []entry.Entry {
+	var ready []note
 	n := 0
-	for n < len(g.notes) && g.notes[n].at <= horizon {
+	for n < len(g.fresh) && g.fresh[n].at <= floor {
+		ready = g.look(ready, g.fresh[n], kept)
 		n++
 	}
-	if n == 0 {
-		return nil
+	if n > 0 {
+		g.fresh = append([]note(nil), g.fresh[n:]...)
 	}
-	ready := g.notes[:n]
+	ready = g.unblock(ready, kept)
 	slices.SortStableFunc(ready, func(a, b note) int { return bytes.Compare(a.key, b.key) })
-	out := make([]entry.Entry, 0, n)
-	for i := 0; i < n; {
+	out := make([]entry.Entry, 0, len(ready))
+	for i := 0; i < len(ready); {
 		j := i
-		for j < n && bytes.Equal(ready[j].key, ready[i].key) {
+		for j < len(ready) && bytes.Equal(ready[j].key, ready[i].key) {
 			j++
 		}
-		out = removal(out, ready[i:j])
+		out = removal(out, ready[i:j], kept)
 		i = j
 	}
-	g.notes = append([]note(nil), g.notes[n:]...)
 	return out
+}
+
+// unblock looks again at the notes whose index is no longer kept.
+func (g *Garbage) unblock(ready []note, kept []kv.Index) []note {
+	var free []kv.Index
+	for k := range g.blocked {
+		if _, is := slices.BinarySearch(kept, k); !is {
+			free = append(free, k)
+		}
+	}
+	slices.Sort(free)
+	for _, k := range free {
+		notes := g.blocked[k]
+		delete(g.blocked, k)
+		for _, x := range notes {
+			ready = g.look(ready, x, kept)
+		}
+	}
+	return ready
+}
+
+// look judges a note: it is ready, or files it under the newest kept index
+// that sees what it names. A tombstone is seen by whoever could otherwise see
+// a version below it, so that it stays for any kept index below itself.
+func (g *Garbage) look(ready []note, x note, kept []kv.Index) []note {
+	i, _ := slices.BinarySearch(kept, x.at)
+	if i == 0 || kept[i-1] < x.old && !x.tombstone {
+		g.n--
+		return append(ready, x)
+	}
+	newest := kept[i-1]
+	if x.tombstone && newest < x.old { // nobody sees what it replaced
+		ready = append(ready, note{key: x.key, old: x.old, at: x.at})
+		x.old = 0
+	}
+	g.blocked[newest] = append(g.blocked[newest], x)
+	return ready
 }
 
 // fewVersions is up to how many versions of a key are named one by one. More
@@ -79,22 +143,26 @@ const fewVersions = 8
 // removal appends the entries that remove what the notes on one key name. A
 // tombstone goes together with everything below it, named or not: else a
 // version that was forgotten would be seen again.
-func removal(out []entry.Entry, notes []note) []entry.Entry {
-	below, known := kv.Index(0), len(notes) <= fewVersions
+func removal(out []entry.Entry, notes []note, kept []kv.Index) []entry.Entry {
+	below, gone, last := kv.Index(0), kv.Index(0), kv.Index(0)
 	for _, n := range notes {
-		below = max(below, n.old+1)
+		below, last = max(below, n.old+1), max(last, n.at)
 		if n.tombstone {
-			below, known = max(below, n.at+1), false
+			gone = max(gone, n.at+1)
 		}
 	}
-	e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: notes[0].key, Index: below}
-	if !known {
-		return append(out, e)
+	if len(notes) > fewVersions && (len(kept) == 0 || kept[0] >= last) {
+		gone = max(gone, below)
+	}
+	e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: notes[0].key, Index: gone}
+	if gone > 0 {
+		out = append(out, e)
 	}
 	e.Action = entry.Delete
 	for _, n := range notes {
-		e.Index = n.old
-		out = append(out, e)
+		if e.Index = n.old; n.old >= gone && n.old > 0 {
+			out = append(out, e)
+		}
 	}
 	return out
 }

@@ -195,14 +195,14 @@ func (v versions) count() (n int) {
 	return n
 }
 
-// TestGarbageIsWhatNobodySees: collecting up to a horizon changes nothing that
-// a read at the horizon or above returns, and leaves nothing that none of them
-// could tell the difference of.
+// TestGarbageIsWhatNobodySees: collecting changes nothing that a read at a kept
+// index, or at the floor or above, returns, and leaves nothing that none of
+// them could tell the difference of.
 func TestGarbageIsWhatNobodySees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.SampledFrom([]int{100, 6, 2}).Draw(t, "limit")
 		g, log, newest := NewGarbage(limit, false), versions{}, map[string]kv.Index{}
-		horizon, index := kv.Index(0), kv.Index(0)
+		floor, index, kept := kv.Index(0), kv.Index(0), []kv.Index(nil)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			index++
 			for _, k := range worldKeys[:rapid.IntRange(0, 3).Draw(t, "keys")] {
@@ -220,24 +220,56 @@ func TestGarbageIsWhatNobodySees(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(t, "collect") != 0 {
 				continue
 			}
-			// The horizon is the oldest index that is kept; it does not fall.
-			horizon = kv.Index(rapid.Uint64Range(uint64(horizon), uint64(index)).Draw(t, "horizon"))
+			// Nobody reads between the floor and the indexes that are kept below
+			// it, of which there are new ones only at the floor or above.
+			kept = slices.DeleteFunc(kept, func(kv.Index) bool { return rapid.IntRange(0, 2).Draw(t, "drop") == 0 })
+			for i := floor; i <= index; i++ {
+				if rapid.IntRange(0, 4).Draw(t, "keep") == 0 && !slices.Contains(kept, i) {
+					kept = append(kept, i)
+				}
+			}
+			slices.Sort(kept)
+			floor = kv.Index(rapid.Uint64Range(uint64(floor), uint64(index)).Draw(t, "floor"))
 			before := map[kv.Index]string{}
-			for i := horizon; i <= index; i++ {
+			for i := kv.Index(0); i <= index; i++ {
 				before[i] = log.at(i)
 			}
-			log.apply(t, g.Collect(horizon))
-			for i := horizon; i <= index; i++ {
-				require.Equal(t, before[i], log.at(i), "read at %d, collected up to %d", i, horizon)
+			log.apply(t, g.Collect(floor, kept))
+			for i := kv.Index(0); i <= index; i++ {
+				if i >= floor || slices.Contains(kept, i) {
+					require.Equal(t, before[i], log.at(i), "read at %d, collected up to %d but for %v", i, floor, kept)
+				}
 			}
 		}
 		require.LessOrEqual(t, g.Len(), limit)
-		log.apply(t, g.Collect(index))
-		require.Empty(t, g.Collect(index), "work that is done is not done again")
-		if !g.Lost {
+		log.apply(t, g.Collect(index, nil))
+		require.Empty(t, g.Collect(index, nil), "work that is done is not done again")
+		require.Zero(t, g.Len())
+		if g.Lost == 0 {
 			require.Equal(t, len(slices.Collect(live(log, index))), log.count(), "nothing but what is visible is left")
 		}
 	})
+}
+
+// TestGarbageBetweenPins: of many versions those stay that are seen at a kept
+// index, whatever is below and above.
+func TestGarbageBetweenPins(t *testing.T) {
+	g, log := NewGarbage(1000, false), versions{"a": {}}
+	for i := kv.Index(1); i <= 100; i++ {
+		log["a"][i] = register(fmt.Sprint(i), uint64(i))
+		g.Replaced([]byte("a"), i-1, i, false)
+	}
+	apply := func(floor kv.Index, kept ...kv.Index) int {
+		for _, e := range g.Collect(floor, kept) {
+			require.Equal(t, entry.Delete, e.Action)
+			delete(log["a"], e.Index)
+		}
+		return len(log["a"])
+	}
+	require.Equal(t, 53, apply(50, 10, 30), "10, 30, and 50 to 100")
+	require.Equal(t, 4, apply(100, 10, 30, 70))
+	require.Equal(t, 2, apply(100, 30), "dropped ones are given free")
+	require.Contains(t, log["a"], kv.Index(30))
 }
 
 func live(v versions, index kv.Index) func(func(string) bool) {
@@ -255,11 +287,11 @@ func TestGarbageIsBounded(t *testing.T) {
 	for i := range 4 {
 		g.Replaced([]byte("k"), kv.Index(i+1), kv.Index(i+2), false)
 	}
-	require.False(t, g.Lost)
+	require.Zero(t, g.Lost)
 	g.Replaced([]byte("k"), 5, 6, false)
-	require.True(t, g.Lost, "past the bound notes are forgotten, and that is known")
+	require.EqualValues(t, 2, g.Lost, "past the bound notes are forgotten, and that is known")
 	require.Equal(t, 3, g.Len())
-	require.True(t, NewGarbage(4, true).Lost)
+	require.EqualValues(t, 1, NewGarbage(4, true).Lost)
 	g.Replaced([]byte("new"), 0, 7, false)
 	require.Equal(t, 3, g.Len(), "a key's first version replaces nothing")
 }

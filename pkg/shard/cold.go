@@ -35,6 +35,10 @@ func (m *Machine) ask(r entry.Read, c *coldRead) uint64 {
 func (m *Machine) askAt(r entry.Read, c *coldRead) uint64 {
 	m.lastID++
 	r.ID = m.lastID
+	if len(m.cold) == 0 {
+		m.coldTop = 0
+	}
+	m.coldTop = max(m.coldTop, r.Index)
 	c.index = r.Index
 	m.cold[r.ID] = c
 	m.out.Reads = append(m.out.Reads, r)

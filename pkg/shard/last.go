@@ -253,7 +253,7 @@ func (m *Machine) commit(t *task, x mvcc.Execution) {
 		m.logCommit(t, x.Effects, results)
 	}
 	env, answer := msg.AnswerTo(rec.Gateway)
-	*answer = msg.Answer{Txn: t.txn, Shard: m.cfg.ID, Incarnation: m.inc, Committed: true, Results: results, Receipt: receipt, Seen: seen}
+	*answer = msg.Answer{Txn: t.txn, Shard: m.cfg.ID, Incarnation: m.inc, Committed: true, Results: results, Receipt: receipt, Seen: seen, Index: m.index}
 	m.send(env)
 	m.stats.Committed++
 	m.drop(t)
@@ -281,7 +281,9 @@ func (m *Machine) commit(t *task, x mvcc.Execution) {
 // next copy of its Park might find something to delete.
 func (m *Machine) logCommit(t *task, effects []entry.Effect, results []msg.Result) {
 	participants := t.rec.Park.Participants
-	if len(effects) > 0 {
+	// Without a write here the index rises all the same where others write: it
+	// is the token by which the transaction is known to be in a state.
+	if len(effects)+len(participants) > 0 {
 		m.index++
 	}
 	for i := range effects {
@@ -355,7 +357,7 @@ func (m *Machine) answerAbort(txn kv.TxnRef, gateway kv.NodeID, f *msg.Failure) 
 // committed is dead.
 func (m *Machine) answerFinished(txn kv.TxnRef, gateway kv.NodeID, o *entry.Outcome) {
 	env, answer := msg.AnswerTo(gateway)
-	*answer = msg.Answer{Txn: txn, Shard: m.cfg.ID, Incarnation: m.inc}
+	*answer = msg.Answer{Txn: txn, Shard: m.cfg.ID, Incarnation: m.inc, Index: m.index}
 	if o.Committed == txn.Attempt {
 		answer.Committed, answer.Results, answer.ResultsLost = true, o.Results, o.ResultsLost
 	} else {

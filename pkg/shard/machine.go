@@ -39,6 +39,8 @@ type Config struct {
 	Lease time.Duration
 	// UnsealAfter, HoldBound and DelayFor are those of the snapshot-queues.
 	UnsealAfter, HoldBound, DelayFor time.Duration
+	// Pins says how states of the whole store are kept. The zero value keeps none.
+	Pins PinConfig
 	// GarbageBatch is how many replaced versions are collected at once.
 	// Default 1024; they are collected once a second at the latest.
 	GarbageBatch int
@@ -145,8 +147,13 @@ type Machine struct {
 	// done.
 	loadedReads []*task
 	keeps       map[keepName]*keep
+	pins        pinning
+	// past are the reads in the past that are under way.
+	past map[pastName]bool
 
 	cold map[uint64]*coldRead
+	// keepTop and coldTop are no less than any index in keeps and in cold.
+	keepTop, coldTop kv.Index
 	// looking are the lookups of outcomes that are under way.
 	looking map[kv.TxnID][]*lookup
 	// unread are promises whose keys could not be read.
@@ -154,15 +161,13 @@ type Machine struct {
 	lastID uint64
 
 	timers timers
-	// sweeping: a piece of a sweep is being read; sweepFrom is where the next
-	// begins.
-	sweeping  bool
-	sweepFrom []byte
-	// collected is when garbage was last collected; floorCount the number of
-	// outcomes when the floor was last raised.
-	collected  int64
-	floorCount uint64
-	out        Output
+	sweeps sweeps
+	// collected is when garbage was last collected, collectedTo the floor then;
+	// floorCount is the number of outcomes when the floor of ids was last raised.
+	collected   int64
+	collectedTo kv.Index
+	floorCount  uint64
+	out         Output
 	// outcomes are the step's rows of that table. They come after all others:
 	// ids that end together began together, so that these rows are neighbours
 	// in the store, and are cheaper to insert one after the other.
@@ -196,12 +201,14 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		attempts: map[kv.TxnRef]*attempt{},
 		keeps:    map[keepName]*keep{},
 		cold:     map[uint64]*coldRead{},
+		past:     map[pastName]bool{},
 		looking:  map[kv.TxnID][]*lookup{},
 	}
 	m.version = m.nextVersion
 	m.ended.init(cfg.Memory)
 	m.left.init(cfg.Memory)
 	m.timers.init(now)
+	m.initPins(rec)
 	m.recover(rec)
 	return m, m.finishStep()
 }
@@ -294,6 +301,8 @@ func (m *Machine) receiveOfReaders(env *msg.Envelope) {
 		m.onUnseal(env.Unseal)
 	case env.Unsealed != nil:
 		m.onUnsealed(env.Unsealed)
+	default:
+		m.receiveOfPins(env)
 	}
 }
 

@@ -46,6 +46,10 @@ func (m *Machine) onRead(q *msg.Read) {
 	if _, left := m.left.get(q.Reader); left {
 		return // a late duplicate
 	}
+	if isPast(q) {
+		m.onReadPast(q)
+		return
+	}
 	r := m.readerOf(q.Reader)
 	switch {
 	case q.Number < r.number, q.Number == r.number && r.reading != nil:
@@ -189,6 +193,8 @@ func (m *Machine) replyRead(t *task) {
 		reply.Failure = failureOf(t.err)
 	case q.KeepNanos > 0:
 		m.keep(q.Reader, m.index, q.KeepNanos)
+		m.pins.fixed = max(m.pins.fixed, m.index)
+		reply.Wall = m.wall
 	default:
 		x := m.exec(t)
 		reply.Results, reply.Failure = x.Results, x.Failure

@@ -115,7 +115,7 @@ func (m *Machine) replyLock(t *task) {
 		m.refuseLock(t, x.Failure)
 		return
 	}
-	reply := &msg.LockReply{Results: x.Results, Receipt: t.receipt()}
+	reply := &msg.LockReply{Results: x.Results, Receipt: t.receipt(), Index: m.index}
 	if t.kind == taskLock {
 		m.shrinkScans(t, x.Results)
 		for _, g := range t.req.Grants() {

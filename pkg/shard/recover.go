@@ -6,6 +6,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
 // Recovered is what a shard's log holds besides versions and outcomes.
@@ -14,6 +15,7 @@ type Recovered struct {
 	Prepared []entry.Prepared
 	Records  []entry.Record
 	Fences   []kv.TxnID
+	Pins     []*msg.Pin
 }
 
 // Add takes one row; it is the visitor for an engine's Recover.
@@ -34,6 +36,10 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 		var id kv.TxnID
 		err = id.Unmarshal(row.Key)
 		r.Fences = append(r.Fences, id)
+	case entry.TablePin:
+		p := &msg.Pin{}
+		err = p.Unmarshal(row.Value)
+		r.Pins = append(r.Pins, p)
 	}
 	if err != nil {
 		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: fmt.Sprintf("a %v row of the log cannot be read: %v", t, err),

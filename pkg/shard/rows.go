@@ -3,7 +3,6 @@ package shard
 import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
@@ -58,7 +57,8 @@ func (m *Machine) del(t entry.Table, key []byte) {
 // logVersion writes what is visible of a key from now on. The row before it is
 // at old, 0 if there is none; live says whether it is a value.
 //
-// Where nobody reads the past, a value takes the row of the value before it,
+// Where nobody can read at an index since, a value takes the row of the value
+// before it,
 // and what was visible in between is forgotten: a row that is written over
 // costs nothing more, while a version of its own has to be deleted later. Of
 // several versions in one step only the last is written then.
@@ -66,7 +66,7 @@ func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, v entry.Val
 	b := m.rows.take(v.EncodedSize())
 	v.EncodeTo(b)
 	e := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: m.index, Value: b}
-	deleted, unread := v.Type == entry.TypeDeleted, m.pastUnread()
+	deleted, unread := v.Type == entry.TypeDeleted, old > m.newestRead()
 	over := unread && old != 0 && live && !deleted
 	if over {
 		e.Index = old
@@ -82,11 +82,6 @@ func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, v entry.Val
 	if !over {
 		m.garbage.Replaced(it.Key, old, m.index, deleted)
 	}
-}
-
-// pastUnread reports whether nobody can read at an index below the current.
-func (m *Machine) pastUnread() bool {
-	return len(m.keeps)+len(m.cold) == 0 || m.cfg.Mutants.Has(mutant.GarbageTooEarly)
 }
 
 func (m *Machine) refKey(r kv.TxnRef) []byte {

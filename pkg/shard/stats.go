@@ -48,7 +48,10 @@ type Stats struct {
 	// Reads counts answers to read-only transactions, ReadWaits those that had
 	// to wait for updates, in ReadWaitNanos together.
 	Reads, ReadWaits, ReadWaitNanos uint64
-	Swept                           uint64
+	// PastReads counts reads in the past: at a pin, or at a kept index.
+	PastReads uint64
+	// Swept counts the keys of which a sweep has removed versions.
+	Swept uint64
 	// LockWait is the time that requests waited for locks. ParkToReady is the time that parked pieces waited for votes and rows;
 	// VoteToDecide that of participants for the decision.
 	LockWait, ParkToReady, VoteToDecide Duration

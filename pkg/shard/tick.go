@@ -44,18 +44,18 @@ func (m *Machine) nextTick() int64 {
 		next = min(next, m.timers.house)
 	}
 	next = max(next, m.now+int64(tickEvery))
+	next = min(next, max(m.nextPins(), m.now+int64(tickEvery)))
 	return min(next, max(m.queue.NextTick(), m.now+int64(readersEvery)))
 }
 
 // busy reports whether housekeeping has anything to do.
 func (m *Machine) busy() bool {
-	return m.garbage.Len() > 0 || m.garbage.Lost || len(m.attempts) > 0 || m.recs.Len() > 0 || len(m.keeps) > 0 ||
+	return m.garbage.Len() > 0 || m.sweepsLeft() || m.expectsPins() || len(m.attempts) > 0 || m.recs.Len() > 0 || len(m.keeps) > 0 ||
 		len(m.unread)+len(m.readers) > 0 || m.stats.Committed+m.stats.Applied != m.floorCount
 }
 
 func (m *Machine) tick() {
-	if m.garbage.Len() >= m.cfg.GarbageBatch && m.now >= m.collected+int64(tickEvery) {
-		m.collected = m.now
+	if m.garbage.Fresh() >= m.cfg.GarbageBatch && m.now >= m.collected+int64(tickEvery) && m.floorIndex() > m.collectedTo {
 		m.collect()
 	}
 	if m.now >= m.locks.NextTick() {
@@ -73,6 +73,7 @@ func (m *Machine) tick() {
 		m.repeatVotes()
 		m.repeatQuestions()
 	}
+	m.tickPins()
 	if m.now >= m.timers.house {
 		m.timers.house = m.now + int64(houseEvery)
 		m.housekeeping()
@@ -189,9 +190,8 @@ func (m *Machine) housekeeping() {
 			delete(m.keeps, name)
 		}
 	}
-	if m.garbage.Lost && !m.sweeping {
-		m.sweep(m.sweepFrom)
-	}
+	m.tickSweeps()
+	m.expirePins()
 	m.readAgain()
 	m.forgetReaders()
 	for _, a := range m.sortedAttempts() {

@@ -203,7 +203,7 @@ func (g *Gateway) onAnswer(a *msg.Answer) {
 		c.commit.validating = false
 		g.startCheck(c)
 	default:
-		d := Done{Committed: true, ResultsLost: a.ResultsLost}
+		d := Done{Committed: true, ResultsLost: a.ResultsLost, Index: msg.ShardIndex{Shard: a.Shard, Index: a.Index}}
 		if c.kind == oneShot && c.readOnly && g.cfg.Reads == SnapshotReads {
 			d.Plan = PlanOne
 		}

@@ -27,6 +27,14 @@ type Gateway struct {
 	readers    map[kv.TxnRef]*call
 	lastReader int64
 	hotParked  bool
+	// round fixes a state for those who wait for it, nextRound wait for the
+	// next. due is the call by which the keeper gets what it wants.
+	round     *call
+	nextRound []*call
+	due       *call
+	// pages finds the scans that wait for a page by the request's number.
+	pages      map[uint32]*call
+	pageNumber uint32
 	enquiries  map[kv.TxnID]*enquiry
 	// ended remembers why interactive transactions ended while their client
 	// was silent.
@@ -46,7 +54,7 @@ func NewGateway(cfg Config) *Gateway {
 	cfg = cfg.withDefaults()
 	return &Gateway{
 		cfg: cfg, incs: make([]kv.Incarnation, cfg.Router.Shards()), down: map[kv.NodeID]bool{},
-		readers: map[kv.TxnRef]*call{}, hotParked: true,
+		readers: map[kv.TxnRef]*call{}, pages: map[uint32]*call{}, hotParked: true,
 		earlier: map[kv.TxnRef]*call{}, ids: map[kv.TxnID]*call{}, enquiries: map[kv.TxnID]*enquiry{}, ended: map[kv.TxnRef]*msg.Failure{}, next: never,
 	}
 }
@@ -124,10 +132,14 @@ const (
 	phaseBackoff
 	// phasePaging: a scan reads at its kept indexes.
 	phasePaging
+	// phasePinning: a state is being fixed by a round.
+	phasePinning
+	// phaseAsking: the keeper of pins has a question.
+	phaseAsking
 )
 
 func (p phase) String() string {
-	return [...]string{"idle", "locking", "reading", "committing", "checking", "backoff", "paging"}[p]
+	return [...]string{"idle", "locking", "reading", "committing", "checking", "backoff", "paging", "pinning", "asking"}[p]
 }
 
 type callKind uint8
@@ -136,6 +148,9 @@ const (
 	oneShot callKind = iota
 	interactive
 	scanning
+	// snapping is about a pin that is kept; pinning is a round.
+	snapping
+	pinning
 )
 
 // call is one transaction at its gateway.
@@ -166,6 +181,24 @@ type call struct {
 	scan     *paging // phasePaging
 	reading  *reading
 	rollback bool // the check under way ends a rollback
+
+	how How
+	// past is the state that is read, if it is not the present.
+	past *past
+	// round is the one that the call waits for, while waiting, or at whose state
+	// it reads.
+	round   *round
+	waiting bool
+	// pinAt is when an open reader is to be pinned, 0 for not.
+	pinAt   int64
+	pinAsk  *pinAsk
+	pinAsks uint32
+	// What to keep, or that to drop.
+	pinName  string
+	pinTTL   int64
+	dropping bool
+	pins     []msg.Pin
+	oneAt    [1]msg.ShardIndex
 }
 
 // timed has Tick called at a time.
@@ -221,6 +254,12 @@ func (g *Gateway) taken(id kv.TxnID) *msg.Failure {
 func (g *Gateway) finish(c *call, d Done) {
 	g.leave(c)
 	g.endReading(c)
+	if c.kind == pinning {
+		g.endRound(c, d.Failure)
+		return
+	}
+	g.stamp(c, &d)
+	g.leaveRound(c)
 	d.Closed = true
 	if c.token == nil && c.kind == interactive && d.Failure != nil {
 		g.remember(c.ref, d.Failure)
@@ -293,6 +332,10 @@ func (g *Gateway) Deliver(now int64, env *msg.Envelope) {
 		g.onRenewReply(env.RenewReply)
 	case env.Announce != nil:
 		g.Learn(env.Announce.Shard, env.Announce.Incarnation)
+	case env.PinReply != nil:
+		g.onPinReply(env.PinReply)
+	case env.PinDue != nil:
+		g.onPinDue()
 	}
 }
 
@@ -377,6 +420,10 @@ func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
 	c.ref.Attempt++
 	g.enter(c)
 	c.marked, c.session, c.reading, c.commit, c.check = false, nil, nil, commit{}, checks{}
+	if c.past != nil && c.past.want.IsZero() {
+		c.past = nil
+	}
+	g.leaveRound(c)
 	if n := c.ref.Attempt; n > 4 {
 		c.phase = phaseBackoff
 		c.retryAt = g.now + int64(1_000_000)<<min(n-4, 6)
@@ -400,7 +447,7 @@ func (g *Gateway) shardsOf(c *call) []kv.ShardID {
 		return c.session.shards()
 	}
 	if c.reading != nil {
-		return c.awaits()
+		return g.awaits(c)
 	}
 	out := make([]kv.ShardID, 0, len(c.commit.sends))
 	for _, env := range c.commit.sends {

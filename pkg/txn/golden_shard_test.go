@@ -16,11 +16,12 @@ type shardScript struct {
 	m     *shard.Machine
 	store *memstore.Store
 	lease time.Duration
+	pins  shard.PinConfig
 }
 
 // newShard makes a shard, where readers register unless lease is negative.
-func newShard(id kv.ShardID, lease time.Duration) (*shardScript, error) {
-	s := &shardScript{id: id, store: memstore.NewAutoSync(), lease: lease}
+func newShard(id kv.ShardID, lease time.Duration, pins shard.PinConfig) (*shardScript, error) {
+	s := &shardScript{id: id, store: memstore.NewAutoSync(), lease: lease, pins: pins}
 	return s, s.restart(0)
 }
 
@@ -30,14 +31,14 @@ func (s *shardScript) restart(now int64) error {
 	if err := s.store.Recover(s.id, rec.Add); err != nil {
 		return err
 	}
-	m, out := shard.New(shard.Config{ID: s.id, Lease: s.lease}, rec, now, 0)
+	m, out := shard.New(shard.Config{ID: s.id, Lease: s.lease, Pins: s.pins}, rec, now, now)
 	s.m = m
 	_, err := s.act(now, out)
 	return err
 }
 
 func (s *shardScript) step(now int64, in []*msg.Envelope) ([]*msg.Envelope, error) {
-	return s.act(now, s.m.Step(shard.Input{Now: now, Messages: in}))
+	return s.act(now, s.m.Step(shard.Input{Now: now, Wall: now, Messages: in}))
 }
 
 // act appends, answers cold reads at once, and returns what is sent.
@@ -53,7 +54,7 @@ func (s *shardScript) act(now int64, out shard.Output) (sent []*msg.Envelope, er
 		if len(out.Reads) == 0 {
 			return sent, nil
 		}
-		in := shard.Input{Now: now}
+		in := shard.Input{Now: now, Wall: now}
 		for _, r := range out.Reads {
 			in.Reads = append(in.Reads, s.store.Read(s.id, r))
 		}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/pkg/vclock"
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
@@ -78,7 +80,8 @@ type script struct {
 }
 
 func (s *script) start(options map[string]string) error {
-	cfg := txn.Config{Node: 1, Router: router{}, Reads: txn.LockingReads}
+	cfg := txn.Config{Node: 1, Router: router{}, Reads: txn.LockingReads, OpenBudget: -1}
+	var pins shard.PinConfig
 	for k, v := range options {
 		switch k {
 		case "order":
@@ -105,6 +108,16 @@ func (s *script) start(options map[string]string) error {
 				return err
 			}
 			cfg.MaxInFlight = n
+		case "open-budget", "history":
+			d, err := time.ParseDuration(v)
+			if err != nil {
+				return err
+			}
+			if k == "history" {
+				pins = shard.PinConfig{Every: time.Second, History: d, Hot: 2, Node: 1}
+			} else {
+				cfg.OpenBudget = d
+			}
 		default:
 			return fmt.Errorf("no option %q", k)
 		}
@@ -115,7 +128,7 @@ func (s *script) start(options map[string]string) error {
 		if cfg.Reads == txn.LockingReads {
 			lease = -1
 		}
-		sh, err := newShard(id, lease)
+		sh, err := newShard(id, lease, pins)
 		if err != nil {
 			return err
 		}
@@ -276,7 +289,11 @@ func (s *script) client(words []string, ops []msg.Op) error {
 	}
 	deadline := s.now + int64(time.Minute)
 	var flag string
-	for _, w := range words[2:] {
+	how, ttl, rest, err := howOf(words[2:])
+	if err != nil {
+		return err
+	}
+	for _, w := range rest {
 		if d, ok := strings.CutPrefix(w, "within="); ok {
 			within, err := time.ParseDuration(d)
 			if err != nil {
@@ -290,9 +307,9 @@ func (s *script) client(words []string, ops []msg.Op) error {
 	token := words[0] + " " + words[1]
 	switch words[1] {
 	case "execute":
-		s.g.Execute(s.now, token, ref.TxnID, ops, deadline)
+		s.g.ExecuteAs(s.now, token, ref.TxnID, ops, deadline, how)
 	case "begin":
-		if f := s.g.Begin(s.now, ref, flag == "readonly"); f != nil {
+		if f := s.g.BeginAs(s.now, ref, flag == "readonly", how); f != nil {
 			s.say("  refused: %s", golden.Failure(f))
 		}
 	case "do":
@@ -308,17 +325,58 @@ func (s *script) client(words []string, ops []msg.Op) error {
 		if err != nil {
 			return err
 		}
-		s.g.Scan(s.now, token, ref.TxnID, span, deadline)
+		s.g.ScanAs(s.now, token, ref.TxnID, span, deadline, how)
 	case "next":
 		n, err := strconv.Atoi(flag)
 		s.g.Next(s.now, token, ref, n)
 		return err
 	case "close":
 		s.g.Close(s.now, ref)
+	case "snapshot":
+		s.g.KeepSnapshot(s.now, token, ref.TxnID, flag, int64(ttl), deadline)
+	case "snapshots":
+		s.g.Snapshots(s.now, token, ref.TxnID, deadline)
+	case "drop":
+		s.g.DropSnapshot(s.now, token, ref.TxnID, txn.At{Name: flag}, deadline)
 	default:
 		return fmt.Errorf("no verb %q", words[1])
 	}
 	return nil
+}
+
+// howOf takes the words that say how to read, and returns the others.
+func howOf(words []string) (how txn.How, ttl time.Duration, rest []string, err error) {
+	for _, w := range words {
+		k, v, _ := strings.Cut(w, "=")
+		var d time.Duration
+		switch k {
+		case "at":
+			how.At.Name = v
+		case "pin":
+			how.At.Number, err = strconv.ParseUint(v, 10, 64)
+		case "asof":
+			d, err = time.ParseDuration(v)
+			how.At.AsOf = int64(d)
+		case "ttl":
+			ttl, err = time.ParseDuration(v)
+		case "plan":
+			how.Plan, err = txn.ParsePlan(v)
+		case "after":
+			how.After = &vclock.Clock{}
+			for _, e := range strings.Split(v, ",") {
+				var s, i uint64
+				if _, err = fmt.Sscanf(e, "s%d/%d", &s, &i); err == nil {
+					how.After.Raise(kv.ShardID(s), kv.Index(i))
+				}
+			}
+		default:
+			rest = append(rest, w)
+		}
+		if err != nil {
+			return how, ttl, rest, err
+		}
+	}
+	return how, ttl, rest, nil
 }
 
 // done prints the end of a call.
@@ -342,6 +400,12 @@ func done(d *txn.Done) string {
 		if is {
 			out += flag
 		}
+	}
+	for i := range d.Pins {
+		out += ", " + golden.Pin(&d.Pins[i])
+	}
+	if c := d.Clock(); len(c.Entries()) > 0 {
+		out += ", token " + c.String()
 	}
 	if d.Plan != txn.PlanAny {
 		out += ", by plan " + d.Plan.String()

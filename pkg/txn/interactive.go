@@ -14,15 +14,27 @@ import (
 // attempt's number, and keeps its age. The returned failure is nil if the
 // transaction is open.
 func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool) *msg.Failure {
+	return g.BeginAs(now, ref, readOnly, How{})
+}
+
+// BeginAs is Begin in a particular way. A state of the past is looked up with
+// the first call.
+func (g *Gateway) BeginAs(now int64, ref kv.TxnRef, readOnly bool, how How) *msg.Failure {
 	g.now = max(g.now, now)
 	if f := g.taken(ref.TxnID); f != nil {
 		return f
 	}
-	c := &call{ref: ref, kind: interactive, readOnly: readOnly, started: g.now, idleSince: g.now, session: newSession()}
+	if !how.At.IsZero() && !readOnly {
+		return pastWrite()
+	}
+	c := &call{how: how, ref: ref, kind: interactive, readOnly: readOnly, started: g.now, idleSince: g.now, session: newSession()}
 	c.deadline = g.now + int64(g.cfg.MaxAge)
 	c.session.optimistic = ref.Attempt == 1 && !readOnly && !g.cfg.NoOptimistic
 	if f := g.admit(c, nil); f != nil {
 		return f
+	}
+	if !how.At.IsZero() {
+		c.past = &past{want: how.At}
 	}
 	g.enter(c)
 	g.timed(c.deadline)
@@ -88,6 +100,10 @@ func (g *Gateway) failedCall(c *call, f *msg.Failure) {
 
 func (g *Gateway) idle(c *call) {
 	c.phase, c.idleSince = phaseIdle, g.now
+	if c.reading != nil && c.past == nil && !c.waiting && c.pinAt == 0 && g.cfg.OpenBudget > 0 {
+		c.pinAt = c.reading.asked + int64(g.cfg.OpenBudget)
+		g.timed(c.pinAt)
+	}
 	if c.marked {
 		g.timed(g.now + int64(g.cfg.IdleGrace))
 	}
@@ -200,7 +216,7 @@ func unchecked() *msg.Failure {
 // locks are checked and released. Between the last grant and the first check
 // everything it read was current.
 func (g *Gateway) endRead(c *call) {
-	if c.readOnly && c.kind == interactive && g.cfg.Reads == SnapshotReads {
+	if c.readOnly && c.kind == interactive && (c.past != nil || g.cfg.Reads == SnapshotReads) {
 		g.endOpen(c)
 		return
 	}

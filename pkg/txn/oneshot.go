@@ -10,15 +10,28 @@ import (
 // Execute starts a one-shot transaction: ops in order, all or none. They have
 // been validated; the gateway numbers them. Its Done carries the results.
 func (g *Gateway) Execute(now int64, token Token, id kv.TxnID, ops []msg.Op, deadline int64) {
+	g.ExecuteAs(now, token, id, ops, deadline, How{})
+}
+
+// ExecuteAs is Execute in a particular way.
+func (g *Gateway) ExecuteAs(now int64, token Token, id kv.TxnID, ops []msg.Op, deadline int64, how How) {
 	g.now = max(g.now, now)
 	c := g.newCall()
+	c.how = how
 	c.ref, c.kind, c.token, c.started, c.ops, c.readOnly = kv.TxnRef{TxnID: id, Attempt: 1}, oneShot, token, g.now, ops, true
 	c.deadline = min(deadline, g.now+int64(g.cfg.MaxAge))
 	for i := range ops {
 		ops[i].Seq = uint32(i)
 		c.readOnly = c.readOnly && !ops[i].Writes()
 	}
-	if f := g.taken(id); f != nil {
+	f := g.taken(id)
+	if !how.At.IsZero() {
+		c.past = &past{want: how.At}
+		if f == nil && !c.readOnly {
+			f = pastWrite()
+		}
+	}
+	if f != nil {
 		g.done(c, Done{Failure: f, Closed: true})
 		return
 	}
@@ -26,9 +39,24 @@ func (g *Gateway) Execute(now int64, token Token, id kv.TxnID, ops []msg.Op, dea
 	g.start(c)
 }
 
-// start begins an attempt of a one-shot or of a scan.
+func pastWrite() *msg.Failure {
+	return failure(msg.ReasonRequest, kv.KindInvalid, "the transaction writes, and the past cannot be changed; read at the snapshot, and write without it")
+}
+
+// start begins an attempt of whatever is not interactive.
 func (g *Gateway) start(c *call) {
-	if c.kind == scanning {
+	switch {
+	case c.kind == pinning:
+		g.startPin(c)
+		return
+	case c.kind == snapping:
+		c.phase = phasePinning
+		g.joinRound(c)
+		return
+	case c.unresolved():
+		g.resolve(c)
+		return
+	case c.kind == scanning:
 		g.startScan(c)
 		return
 	}
@@ -45,6 +73,10 @@ func (g *Gateway) start(c *call) {
 	}
 	if f := g.admit(c, shards); f != nil {
 		g.finish(c, Done{Failure: f})
+		return
+	}
+	if c.past != nil {
+		g.startPast(c, ps)
 		return
 	}
 	if c.readOnly && g.cfg.Reads == SnapshotReads {

@@ -40,7 +40,8 @@ const (
 	PlanHotLast
 	// PlanOpen registers as an interactive transaction goes.
 	PlanOpen
-	// PlanPin fixes the index of every shard, and reads at those.
+	// PlanPin fixes the index of every shard, and reads at those; or it reads at
+	// a pin that was fixed before.
 	PlanPin
 )
 
@@ -50,10 +51,10 @@ func (p Plan) String() string {
 
 // ParsePlan reads what String wrote, of the plans that can be asked for.
 func ParsePlan(s string) (Plan, error) {
-	for _, p := range []Plan{PlanAny, PlanAtOnce, PlanHotLast} {
+	for _, p := range []Plan{PlanAny, PlanAtOnce, PlanHotLast, PlanPin} {
 		if s == p.String() {
 			return p, nil
 		}
 	}
-	return 0, kv.Errorf(kv.KindInvalid, "plan %q, want any, at-once or hot-last", s)
+	return 0, kv.Errorf(kv.KindInvalid, "plan %q, want any, at-once, hot-last or pin", s)
 }

@@ -28,6 +28,8 @@ type reading struct {
 	// notifying are the requests whose shards tell the last one. They are
 	// repeated as long as that has not answered: a notice may be lost.
 	notifying []*msg.Envelope
+	// asked is when the first request was sent.
+	asked int64
 	// ended: the shards have been told.
 	ended bool
 }
@@ -57,7 +59,7 @@ type lease struct {
 func (g *Gateway) newReading(c *call, plan Plan) *reading {
 	g.lastReader = max(g.lastReader+1, g.now)
 	id := kv.TxnID{Time: g.lastReader, Rand: uint64(g.lastReader) ^ Affinity(c.ref.TxnID)}
-	r := &reading{plan: plan, id: kv.TxnRef{TxnID: id, Attempt: uint32(g.cfg.Node)}}
+	r := &reading{plan: plan, asked: g.now, id: kv.TxnRef{TxnID: id, Attempt: uint32(g.cfg.Node)}}
 	c.reading = r
 	g.readers[r.id] = c
 	return r
@@ -74,7 +76,12 @@ func (g *Gateway) granted() int64 { return int64(g.cfg.Lease) - int64(g.cfg.Leas
 // startReading sends a one-shot's reads by a plan.
 func (g *Gateway) startReading(c *call, ps pieces) {
 	hot := g.cfg.Router.HotShard()
-	plan := g.plan(ps)
+	plan := g.plan(c, ps)
+	if plan == PlanPin {
+		c.phase = phasePinning
+		g.joinRound(c)
+		return
+	}
 	if plan == PlanOne {
 		// One shard reads in one step, as it decides: by the same message.
 		g.sendCommit(c, ps)
@@ -92,20 +99,29 @@ func (g *Gateway) startReading(c *call, ps pieces) {
 }
 
 // plan picks how a one-shot reads.
-func (g *Gateway) plan(ps pieces) Plan {
-	hot := g.cfg.Router.HotShard()
+func (g *Gateway) plan(c *call, ps pieces) Plan {
+	hot, forced := g.cfg.Router.HotShard(), g.forced(c)
 	switch {
-	case len(ps) == 1:
+	case len(ps) == 1 && forced != PlanPin:
 		return PlanOne
-	case g.cfg.Plan != PlanAny && g.cfg.Plan != PlanOne:
-		if g.cfg.Plan == PlanHotLast && !slices.Contains(ps.shards(), hot) {
+	case forced != PlanAny:
+		if forced == PlanHotLast && !slices.Contains(ps.shards(), hot) {
 			return PlanAtOnce
 		}
-		return g.cfg.Plan
+		return forced
 	case slices.Contains(ps.shards(), hot) && g.hotParked:
 		return PlanHotLast
 	}
 	return PlanAtOnce
+}
+
+// forced is the plan that the request or the operator wants, PlanAny if neither
+// does.
+func (g *Gateway) forced(c *call) Plan {
+	if c.how.Plan != PlanAny {
+		return c.how.Plan
+	}
+	return g.cfg.Plan
 }
 
 // order has the hot shard read last, when the others have told it that they
@@ -122,22 +138,6 @@ func (g *Gateway) order(r *reading, q *msg.Read, shard, hot kv.ShardID, ps piece
 		}
 	}
 	r.last = q
-}
-
-// startPin has every shard fix its index, the hot one last.
-func (g *Gateway) startPin(c *call) {
-	r := g.newReading(c, PlanPin)
-	c.phase = phaseReading
-	hot := g.cfg.Router.HotShard()
-	ps := make(pieces, g.cfg.Router.Shards())
-	for s := range ps {
-		ps[s].shard = kv.ShardID(s)
-	}
-	for _, p := range ps {
-		q := &msg.Read{LeaseNanos: int64(g.cfg.Lease), KeepNanos: int64(kv.DefaultScanKeep)}
-		g.order(r, q, p.shard, hot, ps)
-		g.askRead(c, p.shard, q)
-	}
 }
 
 // askRead sends a request, which is repeated until it is answered.
@@ -192,7 +192,7 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 	}
 	a := r.asks[i]
 	r.asks = slices.Delete(r.asks, i, i+1)
-	if s == g.cfg.Router.HotShard() {
+	if s == g.cfg.Router.HotShard() && c.past == nil {
 		g.hotParked = p.Parked
 	}
 	c.longest(p.Receipt)
@@ -237,8 +237,8 @@ func (g *Gateway) readAll(c *call) {
 		g.lapsed(c, l.shard)
 		return
 	}
-	if c.kind == scanning {
-		g.pinned(c)
+	if c.kind == pinning {
+		g.fixed(c)
 		return
 	}
 	var parts []msg.Result
@@ -373,7 +373,11 @@ func (g *Gateway) onRenewReply(p *msg.RenewReply) {
 // registers it there.
 func (g *Gateway) openRead(c *call, wanted map[kv.ShardID][]msg.Op) {
 	if c.reading == nil {
-		g.newReading(c, PlanOpen)
+		plan := PlanOpen
+		if c.past != nil {
+			plan = PlanPin
+		}
+		g.newReading(c, plan)
 	}
 	c.phase = phaseReading
 	for s := range g.cfg.Router.Shards() {
@@ -381,7 +385,11 @@ func (g *Gateway) openRead(c *call, wanted map[kv.ShardID][]msg.Op) {
 			for i := range ops {
 				ops[i].ForUpdate = false
 			}
-			g.askRead(c, kv.ShardID(s), &msg.Read{Ops: ops, LeaseNanos: int64(g.cfg.Lease)})
+			q := &msg.Read{Ops: ops, LeaseNanos: int64(g.cfg.Lease)}
+			if c.past != nil {
+				c.fillPast(q, kv.ShardID(s))
+			}
+			g.askRead(c, kv.ShardID(s), q)
 		}
 	}
 	if len(c.reading.asks) == 0 {
@@ -398,17 +406,9 @@ func (g *Gateway) endOpen(c *call) {
 			return
 		}
 	}
-	g.finish(c, Done{Committed: !c.rollback, Results: c.session.results, Plan: PlanOpen})
-}
-
-// pinned: the state at the fixed indexes is the scan's.
-func (g *Gateway) pinned(c *call) {
-	r := c.reading
-	c.scan.name = r.id
-	for _, p := range r.replies {
-		c.scan.fixed(p.Reading.Shard, p.Reading.Incarnation, p.Index)
+	d := Done{Committed: !c.rollback, Results: c.session.results, Plan: PlanOpen}
+	if c.past != nil {
+		d.Plan = PlanPin
 	}
-	g.endReading(c)
-	g.readers[r.id] = c // until the scan ends
-	g.startPaging(c)
+	g.finish(c, d)
 }

@@ -18,11 +18,13 @@ type paging struct {
 	// at is the state that is scanned: the index of every shard.
 	at    vclock.Clock
 	parts []*scanPart // by shard
+	// pin is the number of the pin that is scanned, 0 if the shards keep the
+	// state for the scan.
+	pin uint64
 	// limit is what the Next under way may return.
 	limit int
 	// asked: pages are on their way.
 	next, wait int64
-	number     uint32
 	opened     bool
 }
 
@@ -40,8 +42,13 @@ type scanPart struct {
 // everywhere, or locks the range, fixes the indexes, and lets go. Its Done has
 // no pairs; Next reads them. The deadline is for the opening.
 func (g *Gateway) Scan(now int64, token Token, id kv.TxnID, span kv.Span, deadline int64) kv.TxnRef {
+	return g.ScanAs(now, token, id, span, deadline, How{})
+}
+
+// ScanAs is Scan in a particular way.
+func (g *Gateway) ScanAs(now int64, token Token, id kv.TxnID, span kv.Span, deadline int64, how How) kv.TxnRef {
 	g.now = max(g.now, now)
-	c := &call{ref: kv.TxnRef{TxnID: id, Attempt: 1}, kind: scanning, token: token, readOnly: true, started: g.now}
+	c := &call{how: how, ref: kv.TxnRef{TxnID: id, Attempt: 1}, kind: scanning, token: token, readOnly: true, started: g.now}
 	c.deadline = min(deadline, g.now+int64(g.cfg.MaxAge))
 	c.scan = &paging{span: span}
 	c.ops = []msg.Op{{Kind: msg.OpLockRange, Key: span.Start, End: span.End}}
@@ -49,23 +56,27 @@ func (g *Gateway) Scan(now int64, token Token, id kv.TxnID, span kv.Span, deadli
 		g.done(c, Done{Failure: f, Closed: true})
 		return c.ref
 	}
+	if !how.At.IsZero() {
+		c.past = &past{want: how.At}
+	}
 	g.enter(c)
 	g.start(c)
 	return c.ref
 }
 
 func (g *Gateway) startScan(c *call) {
-	all := make([]kv.ShardID, g.cfg.Router.Shards())
-	for i := range all {
-		all[i] = kv.ShardID(i)
-	}
-	if f := g.admit(c, all); f != nil {
+	if f := g.admit(c, g.everyShard()); f != nil {
 		g.finish(c, Done{Failure: f})
 		return
 	}
 	c.scan.parts, c.scan.at, c.scan.name = nil, vclock.Clock{}, c.ref
-	if g.cfg.Reads == SnapshotReads {
-		g.startPin(c)
+	switch {
+	case c.past != nil:
+		g.startPastScan(c)
+		return
+	case g.cfg.Reads == SnapshotReads:
+		c.phase = phasePinning
+		g.joinRound(c)
 		return
 	}
 	c.session = newSession()
@@ -92,8 +103,13 @@ func (g *Gateway) startPaging(c *call) {
 	c.deadline = g.now + int64(kv.DefaultScanKeep)
 	g.timed(c.deadline)
 	d := Done{Committed: true}
-	if c.reading != nil {
+	if c.round != nil || c.past != nil {
 		d.Plan = PlanPin
+	}
+	if g.stamp(c, &d); d.Failure != nil {
+		g.endScan(c)
+		g.finish(c, d)
+		return
 	}
 	g.done(c, d)
 }
@@ -125,9 +141,10 @@ func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, limit int) {
 }
 
 func (g *Gateway) askPage(c *call, p *scanPart) {
-	c.scan.number++
+	g.pageNumber++
+	g.pages[g.pageNumber] = c
 	p.ask = g.sendShard(p.shard, func(e *msg.Envelope) {
-		e.ScanAt = &msg.ScanAt{Txn: c.scan.name, Gateway: g.cfg.Node, Number: c.scan.number, Incarnation: p.inc, Index: c.scan.at.At(p.shard),
+		e.ScanAt = &msg.ScanAt{Txn: c.scan.name, Gateway: g.cfg.Node, Number: g.pageNumber, Pin: c.scan.pin, Incarnation: p.inc, Index: c.scan.at.At(p.shard),
 			Start: p.from, End: c.scan.span.End, Limit: uint32(min(c.scan.limit, kv.MaxScanLimit)), KeepNanos: int64(kv.DefaultScanKeep)}
 	})
 }
@@ -149,10 +166,7 @@ func (g *Gateway) repeatPages(c *call) {
 }
 
 func (g *Gateway) onScanPage(r *msg.ScanPage) {
-	c := g.readers[r.Txn]
-	if c == nil {
-		c = g.find(r.Txn)
-	}
+	c := g.pages[r.Number]
 	if c == nil || c.phase != phasePaging {
 		return
 	}
@@ -165,9 +179,14 @@ func (g *Gateway) onScanPage(r *msg.ScanPage) {
 		return
 	}
 	p.ask = nil
+	delete(g.pages, r.Number)
 	if r.Gone {
+		f := failure(msg.ReasonIncarnation, kv.KindAborted, "a shard no longer keeps the state that is being scanned; begin the scan again")
+		if c.scan.pin != 0 {
+			f = failure(msg.ReasonRequest, kv.KindTooOld, "the snapshot is no longer kept: it has expired or was dropped")
+		}
 		g.endScan(c)
-		g.finish(c, Done{Failure: failure(msg.ReasonIncarnation, kv.KindAborted, "a shard no longer keeps the state that is being scanned; begin the scan again")})
+		g.finish(c, Done{Failure: f})
 		return
 	}
 	p.pairs, p.from = r.Pairs, nil
@@ -227,27 +246,20 @@ func (g *Gateway) Close(now int64, ref kv.TxnRef) {
 	g.finish(c, Done{Failure: failure(msg.ReasonCancelled, kv.KindCancelled, "the scan was closed")})
 }
 
-// endScan has the shards forget the kept indexes.
+// endScan gives up what is asked for. Of a scan whose state the shards keep for
+// itself alone, they forget it.
 func (g *Gateway) endScan(c *call) {
 	if c.scan == nil {
 		return
 	}
-	name, shards := c.scan.name, make([]kv.ShardID, 0, len(c.scan.parts))
 	for _, p := range c.scan.parts {
-		shards = append(shards, p.shard)
-	}
-	if r := c.reading; r != nil {
-		if name = r.id; !r.ended { // some may have fixed their index
-			for s := range g.cfg.Router.Shards() {
-				shards = append(shards, kv.ShardID(s))
-			}
+		if p.ask != nil {
+			delete(g.pages, p.ask.ScanAt.Number)
 		}
-		g.endReading(c)
-		delete(g.readers, r.id)
-		c.reading = nil
-	}
-	for _, s := range shards {
-		g.sendShard(s, func(e *msg.Envelope) { e.ScanAt = &msg.ScanAt{Txn: name, Done: true} })
+		if c.round == nil && c.scan.pin == 0 {
+			g.sendShard(p.shard, func(e *msg.Envelope) { e.ScanAt = &msg.ScanAt{Txn: c.scan.name, Done: true} })
+		}
 	}
 	c.scan.parts = nil
+	g.leaveRound(c)
 }

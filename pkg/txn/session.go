@@ -38,6 +38,8 @@ type touched struct {
 	inc    kv.Incarnation
 	grants []msg.Grant
 	seen   []msg.Seen
+	// index is the shard's when it last answered.
+	index kv.Index
 }
 
 // ask is a lock request without an answer.
@@ -137,6 +139,14 @@ func sees(op *msg.Op) (needs, forUpdate bool) {
 
 // fetch asks the shards for what ops need to know, or goes on at once.
 func (g *Gateway) fetch(c *call, ops []msg.Op) {
+	switch {
+	case c.unresolved():
+		g.resolve(c)
+		return
+	case c.waiting: // the reader is being pinned
+		c.phase = phasePinning
+		return
+	}
 	s := c.session
 	wanted := map[kv.ShardID][]msg.Op{}
 	hasty := map[kv.ShardID][]msg.Op{}
@@ -166,7 +176,7 @@ func (g *Gateway) fetch(c *call, ops []msg.Op) {
 			wanted[sh] = append(wanted[sh], get)
 		}
 	}
-	if c.readOnly && c.kind == interactive && g.cfg.Reads == SnapshotReads {
+	if c.readOnly && c.kind == interactive && (c.past != nil || g.cfg.Reads == SnapshotReads) {
 		g.openRead(c, wanted)
 		return
 	}
@@ -262,6 +272,7 @@ func (g *Gateway) onLockReply(r *msg.LockReply) {
 		t.inc = r.Incarnation
 		t.grants = append(t.grants, r.Grants...)
 	}
+	t.index = max(t.index, r.Index)
 	s.learn(t, l.Ops, l.Optimistic, r.Results)
 	g.evaluateIfRead(c)
 }

@@ -11,7 +11,7 @@ import (
 
 // awaits lists the shards that have not answered a call which has not asked
 // to commit, and so can be given up.
-func (c *call) awaits() (out []kv.ShardID) {
+func (g *Gateway) awaits(c *call) (out []kv.ShardID) {
 	switch c.phase {
 	case phaseLocking:
 		for _, a := range c.session.asks {
@@ -25,6 +25,8 @@ func (c *call) awaits() (out []kv.ShardID) {
 		for _, env := range c.check.envs {
 			out = append(out, env.Shard)
 		}
+	case phaseAsking:
+		out = append(out, g.cfg.Router.HotShard())
 	case phasePaging:
 		for _, p := range c.scan.parts {
 			if c.token != nil && p.ask != nil {
@@ -77,7 +79,7 @@ func (g *Gateway) tickCall(c *call) {
 		g.abort(c, failure(msg.ReasonCancelled, kv.KindAborted, ""))
 		return
 	}
-	if f := g.unreachable(c.awaits()); f != nil {
+	if f := g.unreachable(g.awaits(c)); f != nil {
 		g.endScan(c)
 		g.abort(c, f)
 		return
@@ -92,6 +94,8 @@ func (g *Gateway) tickCall(c *call) {
 		g.repeatChecks(c)
 	case phasePaging:
 		g.repeatPages(c)
+	case phaseAsking:
+		g.repeatPinAsk(c)
 	}
 }
 
@@ -105,8 +109,13 @@ func (g *Gateway) tickIdle(c *call) {
 		return
 	case c.reading != nil && !g.tickReading(c):
 		return
+	case c.pinAt != 0 && g.now >= c.pinAt && c.reading != nil:
+		g.pinOpen(c)
 	case c.marked && !g.cfg.Mutants.Has(mutant.NoIdleGrace):
 		g.timed(max(c.markedAt, c.idleSince) + int64(g.cfg.IdleGrace))
+	}
+	if c.pinAt != 0 {
+		g.timed(c.pinAt)
 	}
 	g.timed(c.deadline)
 }

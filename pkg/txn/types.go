@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
 // Router says where keys live.
@@ -53,6 +54,10 @@ type Config struct {
 	// Lease is for how long a reader registers at a time; the shards'. Default
 	// kv.DefaultLease.
 	Lease time.Duration
+	// OpenBudget is how long an interactive reader is registered, and holds
+	// updates. Then it is pinned. Default kv.DefaultOpenBudget; negative for
+	// never.
+	OpenBudget time.Duration
 	// NoOptimistic has reads on the hot shard lock at once.
 	NoOptimistic bool
 	// Repeat is the first time between two sendings of what has no answer.
@@ -82,6 +87,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Liveness, kv.DefaultLiveness)
 	def(&c.Lease, kv.DefaultLease)
 	def(&c.IdleGrace, kv.DefaultIdleGrace)
+	def(&c.OpenBudget, kv.DefaultOpenBudget)
 	def(&c.MaxAge, kv.MaxTxnAge)
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = kv.DefaultMaxInFlight
@@ -112,8 +118,24 @@ type Done struct {
 	Aborts []msg.Reason
 	// Plan is how a read-only transaction read, PlanAny if it locked.
 	Plan Plan
+	// Index, if it is not 0, and At are the indexes of shards that the
+	// transaction has seen, or made: what Clock tells.
+	Index msg.ShardIndex
+	At    []msg.ShardIndex
+	// Pins are those that were asked for; of a transaction that read in the
+	// past, the one it read at.
+	Pins []msg.Pin
 	// Closed: the interactive transaction is over.
 	Closed bool
+}
+
+// Clock is a token: a transaction that follows it, and names it, sees a state
+// that is not older. An update's is the index at which it became visible on its
+// last agent, which no state without it has reached.
+func (d *Done) Clock() *vclock.Clock {
+	c := msg.Clock(d.At)
+	c.Raise(d.Index.Shard, d.Index.Index)
+	return c
 }
 
 // Output is what the gateway wants done.

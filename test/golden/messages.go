@@ -84,7 +84,7 @@ func question(e *msg.Envelope) string {
 		return fmt.Sprintf("ScanAt %s: done", readerName(e.ScanAt.Txn))
 	case e.ScanAt != nil:
 		s := e.ScanAt
-		return fmt.Sprintf("ScanAt %s #%d: %s at index %d, limit %d", readerName(s.Txn), s.Number, SpanName(kv.Range(s.Start, s.End)), s.Index, s.Limit)
+		return fmt.Sprintf("ScanAt %s #%d: %s at index %d, limit %d", readerName(s.Txn), s.Number, SpanName(kv.Range(s.Start, s.End)), s.Index, s.Limit) + when(s.Pin != 0, fmt.Sprintf(", pin %d", s.Pin))
 	case e.ScanPage != nil:
 		p := e.ScanPage
 		if p.Gone {

@@ -30,7 +30,7 @@ func ofReaders(e *msg.Envelope) string {
 	case e.Unsealed != nil:
 		return fmt.Sprintf("Unsealed %s, up to epoch %v", Name(e.Unsealed.Txn), e.Unsealed.Epoch)
 	}
-	return e.Name()
+	return ofPins(e)
 }
 
 // readerName is a letter, or the number that a gateway made up.

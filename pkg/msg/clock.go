@@ -1,0 +1,34 @@
+package msg
+
+import (
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/vclock"
+)
+
+// Indexes writes a vector clock as messages and rows carry it.
+func Indexes(c *vclock.Clock) []ShardIndex {
+	out := make([]ShardIndex, 0, len(c.Entries()))
+	for _, e := range c.Entries() {
+		out = append(out, ShardIndex{Shard: e.Shard, Index: e.Index})
+	}
+	return out
+}
+
+// Clock reads what Indexes wrote.
+func Clock(ixs []ShardIndex) *vclock.Clock {
+	c := &vclock.Clock{}
+	for _, x := range ixs {
+		c.Raise(x.Shard, x.Index)
+	}
+	return c
+}
+
+// At is a shard's index in a pin.
+func (m *Pin) At(s kv.ShardID) kv.Index {
+	for _, x := range m.Clock {
+		if x.Shard == s {
+			return x.Index
+		}
+	}
+	return 0
+}

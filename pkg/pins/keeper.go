@@ -1,0 +1,319 @@
+package pins
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/vclock"
+)
+
+// Limits and defaults of snapshots.
+const (
+	// MaxNamed bounds the pins with a name.
+	MaxNamed = 1000
+	// MaxNameBytes bounds a name; the least is 1.
+	MaxNameBytes = 200
+	// DefaultTTL is how long a named pin is kept if nobody says, MaxTTL the
+	// longest that can be asked for.
+	DefaultTTL = 24 * time.Hour
+	MaxTTL     = 90 * 24 * time.Hour
+)
+
+// Request asks for a state to be kept.
+type Request struct {
+	// Origin names the request; a repeat of it gets the same pin.
+	Origin kv.TxnRef
+	// Clock is the state, Time when it was the current one.
+	Clock []msg.ShardIndex
+	Time  int64
+	// Name and TTL are those of a named pin. Without a name it is part of the
+	// history.
+	Name string
+	TTL  time.Duration
+}
+
+// Keeper owns all pins. Invariant (Check): in the order of numbers neither
+// times nor any entry of the clocks falls; the floor is no less than any.
+type Keeper struct {
+	// history is how long a state without a name is kept after the next.
+	history int64
+	pins    []*msg.Pin
+	// floor is the newest state that was asked to be kept, at floorTime.
+	floor     *vclock.Clock
+	floorTime int64
+	change    uint64
+	next      uint64
+}
+
+// New makes a keeper of the pins that the log holds, in any order. next is
+// above every number that was ever given.
+func New(history time.Duration, pins []*msg.Pin, next uint64) *Keeper {
+	k := &Keeper{history: int64(history), pins: slices.Clone(pins), floor: &vclock.Clock{}, next: next, change: 1}
+	slices.SortFunc(k.pins, func(a, b *msg.Pin) int { return int(int64(a.Number) - int64(b.Number)) })
+	if n := len(k.pins); n > 0 {
+		k.floor, k.floorTime = msg.Clock(k.pins[n-1].Clock), k.pins[n-1].Time
+	}
+	return k
+}
+
+func invalid(text, hint string) *kv.Error {
+	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: text, Hint: hint}
+}
+
+// Keep keeps a state, or the floor if that is newer. number is called for the
+// number of a new pin, which must be above all before. It returns nil if there
+// is nothing to keep: a state of the history that is the same as the last. The
+// caller writes the pin down if it is fresh.
+func (k *Keeper) Keep(wall int64, q Request, number func() uint64) (p *msg.Pin, fresh bool, err *kv.Error) {
+	if q.Name != "" {
+		if err := CheckName(q.Name); err != nil {
+			return nil, false, err
+		}
+		if p := k.byName(wall, q.Name); p != nil {
+			if p.Origin == q.Origin {
+				return p, false, nil
+			}
+			return nil, false, &kv.Error{Kind: kv.KindCondition, Op: -1, Text: fmt.Sprintf("there is a snapshot named %q already", q.Name),
+				Hint: "choose another name, or drop that one first"}
+		}
+		if k.named() >= MaxNamed {
+			return nil, false, &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: fmt.Sprintf("there are %d snapshots, which is the limit", MaxNamed),
+				Hint: "drop some that are no longer needed"}
+		}
+	}
+	k.raise(q)
+	if q.Name == "" && !k.extends() {
+		return nil, false, nil
+	}
+	n := number()
+	k.next = max(k.next, n+1)
+	p = &msg.Pin{Number: n, Name: q.Name, Time: k.floorTime, Clock: msg.Indexes(k.floor), Origin: q.Origin}
+	if q.Name != "" {
+		p.Expires = wall + int64(q.TTL)
+	}
+	k.pins = append(k.pins, p)
+	k.change++
+	return p, true, nil
+}
+
+// raise moves the floor to a state that is newer.
+func (k *Keeper) raise(q Request) {
+	c := msg.Clock(q.Clock)
+	if !c.Covers(k.floor) {
+		return
+	}
+	k.floorTime = max(k.floorTime, q.Time)
+	if !k.floor.Covers(c) {
+		k.floor = c
+		k.change++
+	}
+}
+
+// extends reports whether the floor is a state that the history does not have.
+func (k *Keeper) extends() bool {
+	if k.history <= 0 {
+		return false
+	}
+	last := k.lastUnnamed(len(k.pins))
+	return last < 0 || !msg.Clock(k.pins[last].Clock).Covers(k.floor)
+}
+
+// lastUnnamed is the place of the last pin of the history before one, -1 if
+// there is none.
+func (k *Keeper) lastUnnamed(before int) int {
+	for i := before - 1; i >= 0; i-- {
+		if k.pins[i].Name == "" {
+			return i
+		}
+	}
+	return -1
+}
+
+func (k *Keeper) named() (n int) {
+	for _, p := range k.pins {
+		if p.Name != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// CheckName refuses what cannot name a snapshot.
+func CheckName(name string) *kv.Error {
+	switch {
+	case name == "":
+		return invalid("the snapshot has no name", "give it one")
+	case len(name) > MaxNameBytes:
+		return invalid(fmt.Sprintf("the name has %d bytes, and %d are allowed", len(name), MaxNameBytes), "choose a shorter one")
+	}
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c >= 0x7f || c == '@' {
+			return invalid(fmt.Sprintf("the name %q has a character that cannot be in one", name), "use letters, digits and - _ . / :")
+		}
+	}
+	return nil
+}
+
+func (k *Keeper) byName(wall int64, name string) *msg.Pin {
+	for _, p := range k.pins {
+		if p.Name == name && !over(p, wall) {
+			return p
+		}
+	}
+	return nil
+}
+
+// over reports whether a named pin's time is over.
+func over(p *msg.Pin, wall int64) bool { return p.Name != "" && p.Expires <= wall }
+
+// Named finds a pin by its name.
+func (k *Keeper) Named(wall int64, name string) (*msg.Pin, *kv.Error) {
+	if p := k.byName(wall, name); p != nil {
+		return p, nil
+	}
+	return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("there is no snapshot named %q; it may have expired", name),
+		Hint: "see which there are with: linchpin snapshot list"}
+}
+
+// Numbered finds a pin by its number.
+func (k *Keeper) Numbered(wall int64, number uint64) (*msg.Pin, *kv.Error) {
+	i, ok := k.find(number)
+	switch {
+	case ok && !over(k.pins[i], wall):
+		return k.pins[i], nil
+	case number < k.next:
+		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("snapshot %d is no longer kept: it has expired or was dropped", number),
+			Hint: "read at a newer one, or keep it longer the next time (--ttl, --history)"}
+	}
+	return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("there was never a snapshot %d here", number),
+		Hint: "is it one of another cluster?"}
+}
+
+func (k *Keeper) find(number uint64) (int, bool) {
+	return slices.BinarySearchFunc(k.pins, number, func(p *msg.Pin, n uint64) int { return int(int64(p.Number) - int64(n)) })
+}
+
+// AsOf finds the newest state of the history that is not younger than a time.
+func (k *Keeper) AsOf(wall, at int64) (*msg.Pin, *kv.Error) {
+	if k.history <= 0 {
+		return nil, invalid("the server keeps no history", "start it with --history, or read at a snapshot with a name")
+	}
+	if at > wall {
+		return nil, invalid(fmt.Sprintf("%s is in the future: the server's clock says %s", stamp(at), stamp(wall)), "ask for a time that is over")
+	}
+	i := len(k.pins)
+	for {
+		if i = k.lastUnnamed(i); i < 0 {
+			break
+		}
+		if k.pins[i].Time <= at {
+			return k.pins[i], nil
+		}
+	}
+	text := fmt.Sprintf("%s is before the history, which is empty", stamp(at))
+	for _, p := range k.pins {
+		if p.Name == "" {
+			text = fmt.Sprintf("%s is before the history, which begins at %s", stamp(at), stamp(p.Time))
+			break
+		}
+	}
+	return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: text, Hint: "ask for a later time; --history says how much is kept"}
+}
+
+func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
+
+// List gives the pins with a name, oldest first.
+func (k *Keeper) List(wall int64) (out []msg.Pin) {
+	for _, p := range k.pins {
+		if p.Name != "" && !over(p, wall) {
+			out = append(out, *p)
+		}
+	}
+	return out
+}
+
+// Drop gives a pin up and reports whether it was there.
+func (k *Keeper) Drop(number uint64) bool {
+	i, ok := k.find(number)
+	if ok {
+		k.pins = slices.Delete(k.pins, i, i+1)
+		k.change++
+	}
+	return ok
+}
+
+// Expire gives up the pins whose time is over, and returns their numbers. A
+// state of the history is over when the next one is old enough: until then it
+// is what was the case at some time within the history.
+func (k *Keeper) Expire(wall int64) (gone []uint64) {
+	next := int64(-1)
+	for i := len(k.pins) - 1; i >= 0; i-- {
+		p := k.pins[i]
+		switch {
+		case p.Name != "":
+			if over(p, wall) {
+				gone = append(gone, p.Number)
+			}
+			continue
+		case k.history <= 0, next >= 0 && next <= wall-k.history:
+			gone = append(gone, p.Number)
+		}
+		next = p.Time
+	}
+	slices.Reverse(gone)
+	for _, n := range gone {
+		k.Drop(n)
+	}
+	return gone
+}
+
+// Len is the number of pins, Named that of those with a name.
+func (k *Keeper) Len() (all, named int) { return len(k.pins), k.named() }
+
+// Oldest is when the oldest state that is kept was the current one, 0 if none
+// is kept.
+func (k *Keeper) Oldest() int64 {
+	if len(k.pins) == 0 {
+		return 0
+	}
+	return k.pins[0].Time
+}
+
+// Floor is a shard's index in the newest state.
+func (k *Keeper) Floor(s kv.ShardID) kv.Index { return k.floor.At(s) }
+
+// Tell is what a shard is to know.
+func (k *Keeper) Tell(s kv.ShardID, inc kv.Incarnation) *msg.Pins {
+	out := &msg.Pins{Incarnation: inc, Change: k.change, Floor: k.floor.At(s), Next: k.next,
+		Numbers: make([]uint64, len(k.pins)), Indexes: make([]uint64, len(k.pins))}
+	for i, p := range k.pins {
+		out.Numbers[i], out.Indexes[i] = p.Number, uint64(p.At(s))
+	}
+	return out
+}
+
+// Change counts what has happened to the pins.
+func (k *Keeper) Change() uint64 { return k.change }
+
+// Check holds the keeper against its invariant.
+func (k *Keeper) Check() error {
+	for i, p := range k.pins {
+		if p.Number >= k.next {
+			return fmt.Errorf("pins: number %d was given, and the next is %d", p.Number, k.next)
+		}
+		if i == 0 {
+			continue
+		}
+		b := k.pins[i-1]
+		if b.Number >= p.Number || b.Time > p.Time || !msg.Clock(p.Clock).Covers(msg.Clock(b.Clock)) {
+			return fmt.Errorf("pins: pin %v is not before pin %v", b, p)
+		}
+	}
+	if n := len(k.pins); n > 0 && !k.floor.Covers(msg.Clock(k.pins[n-1].Clock)) {
+		return fmt.Errorf("pins: the floor %v is below pin %v", k.floor, k.pins[n-1])
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package shard
+
+import (
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/pins"
+)
+
+// pastRead reads what was visible at a pin, or at an index that is kept for a
+// reader. It is registered nowhere and holds nobody: what is in the past stays
+// as it was. It is what its operations see (mvcc.View).
+type pastRead struct {
+	q       *msg.Read
+	values  map[string]entry.Value
+	rows    map[uint32]mvcc.RangeRows
+	missing int
+	err     error
+}
+
+// pastName tells requests apart.
+type pastName struct {
+	reader kv.TxnRef
+	number uint32
+}
+
+func isPast(q *msg.Read) bool { return q.Pin != 0 || !q.Kept.IsZero() }
+
+// onReadPast begins a read in the past. A repeat that comes while it is under
+// way is dropped; one that comes later reads the same again.
+func (m *Machine) onReadPast(q *msg.Read) {
+	name := pastName{q.Reader, q.Number}
+	if m.past[name] {
+		return
+	}
+	var f *msg.Failure
+	if q.Pin != 0 {
+		ok, gone := m.readable(q.Pin, q.Index)
+		if !ok && gone == nil {
+			return // it will be repeated
+		}
+		f = gone
+	} else if k := m.keeps[keepName{q.Kept}]; k == nil || k.index != q.Index {
+		f = failure(msg.ReasonIncarnation, kv.KindAborted, "a shard no longer keeps the state at which the transaction reads")
+	} else if q.KeepNanos > 0 {
+		m.keep(q.Kept, k.index, q.KeepNanos)
+	}
+	p := &pastRead{q: q, values: map[string]entry.Value{}, rows: map[uint32]mvcc.RangeRows{}}
+	if f != nil {
+		m.replyPast(p, f)
+		return
+	}
+	m.past[name] = true
+	p.missing = 1
+	for i := range q.Ops {
+		m.askPast(p, &q.Ops[i])
+	}
+	m.pastArrived(p, nil)
+}
+
+// readable reports whether a pin can be read here, or why not. If that is not
+// known, the keeper is asked.
+func (m *Machine) readable(pin uint64, index kv.Index) (bool, *msg.Failure) {
+	v := m.pins.known.Verdict(pin, index)
+	switch {
+	case v == pins.Readable, m.cfg.Mutants.Has(mutant.PinUnchecked):
+		return true, nil
+	case v == pins.Unheard:
+		m.askPins()
+		return false, nil
+	}
+	return false, failure(msg.ReasonRequest, kv.KindTooOld, "the snapshot is no longer kept: it has expired or was dropped")
+}
+
+// askPast looks up what an operation sees, in memory if nothing newer has
+// become visible, in the log otherwise.
+func (m *Machine) askPast(p *pastRead, op *msg.Op) {
+	span := op.Span()
+	if !span.IsPoint() {
+		if span.IsEmpty() {
+			return
+		}
+		p.missing++
+		m.askAt(entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: span, Index: p.q.Index, Limit: mvcc.ScanLimit(op), LimitBytes: scanBytes},
+			&coldRead{then: func(r *entry.ReadResult) {
+				rows, err := decodeRows(r)
+				p.rows[op.Seq] = rows
+				m.pastArrived(p, err)
+			}})
+		return
+	}
+	if _, ok := p.values[string(op.Key)]; ok {
+		return
+	}
+	if it := m.store.Get(op.Key); it != nil && it.Loaded && it.Index <= p.q.Index {
+		p.values[string(op.Key)] = it.Value
+		return
+	}
+	p.values[string(op.Key)] = entry.Value{}
+	p.missing++
+	m.askAt(entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: op.Key, Index: p.q.Index},
+		&coldRead{then: func(r *entry.ReadResult) {
+			v, _, err := valueOf(r)
+			p.values[string(op.Key)] = v
+			m.pastArrived(p, err)
+		}})
+}
+
+// pastArrived: one thing less is missing.
+func (m *Machine) pastArrived(p *pastRead, err error) {
+	if err != nil {
+		p.err = err
+	}
+	if p.missing--; p.missing > 0 {
+		return
+	}
+	delete(m.past, pastName{p.q.Reader, p.q.Number})
+	if p.err != nil {
+		m.replyPast(p, failureOf(p.err))
+		return
+	}
+	x := mvcc.Exec(p, p.q.Ops, func() kv.Version { return kv.Version{} })
+	if x.Failure != nil {
+		m.replyPast(p, x.Failure)
+		return
+	}
+	m.stats.PastReads++
+	env := m.pastReply(p)
+	env.ReadReply.Results = x.Results
+	m.send(env)
+}
+
+func (m *Machine) pastReply(p *pastRead) *msg.Envelope {
+	m.readings++
+	env := msg.ToGateway(p.q.Gateway)
+	env.ReadReply = &msg.ReadReply{Reader: p.q.Reader, Number: p.q.Number, Index: p.q.Index,
+		Reading: msg.Reading{Shard: m.cfg.ID, Incarnation: m.inc, Number: m.readings}}
+	return env
+}
+
+func (m *Machine) replyPast(p *pastRead, f *msg.Failure) {
+	env := m.pastReply(p)
+	env.ReadReply.Failure = f
+	m.send(env)
+}
+
+func (p *pastRead) Value(key []byte) (entry.Value, error) { return p.values[string(key)], nil }
+
+// Pending: nothing is undecided in the past.
+func (p *pastRead) Pending([]byte) (low, high int64) { return 0, 0 }
+
+func (p *pastRead) Rows(seq uint32) mvcc.RangeRows { return p.rows[seq] }

@@ -1,0 +1,222 @@
+package txn
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/vclock"
+)
+
+// round fixes a state of the whole store for all who wait for it: a call of
+// its own, without a client. Who asks while one is under way shares the next:
+// the one under way may have fixed the index of some shard before the caller
+// came (docs/protocol.md, section 5).
+type round struct {
+	waiters []*call
+	// name is the reader's for whom the shards keep the state, users the calls
+	// that read at it. When there are none the shards may forget it.
+	name  kv.TxnRef
+	users int
+	// The state, once it is fixed: wall is when it was the current one, by the
+	// clock of the hot shard, whose incarnation is inc.
+	at   vclock.Clock
+	incs []kv.Incarnation
+	inc  kv.Incarnation
+	wall int64
+}
+
+// joinRound has a call wait for a state that is fixed from now on. pinned, or
+// unpinned, is called for it.
+func (g *Gateway) joinRound(c *call) {
+	switch {
+	case g.round == nil:
+		g.startRound([]*call{c})
+	case g.cfg.Mutants.Has(mutant.PinJoinedLate):
+		g.round.round.waiters = append(g.round.round.waiters, c)
+		c.round = g.round.round
+	default:
+		g.nextRound = append(g.nextRound, c)
+	}
+	c.waiting = true
+}
+
+// startRound begins a round under an id of the gateway's own, which leads to
+// the same gateway's part as the calls'.
+func (g *Gateway) startRound(waiters []*call) {
+	g.lastReader = max(g.lastReader+1, g.now)
+	id := kv.TxnID{Time: g.lastReader, Rand: uint64(g.lastReader) ^ Affinity(waiters[0].ref.TxnID)}
+	c := &call{ref: kv.TxnRef{TxnID: id, Attempt: 1}, kind: pinning, readOnly: true, started: g.now, deadline: g.now + int64(g.cfg.MaxAge)}
+	c.round = &round{waiters: waiters}
+	for _, w := range waiters {
+		w.round = c.round
+	}
+	g.round = c
+	g.enter(c)
+	g.start(c)
+}
+
+// startPin has every shard fix its index, the hot one last.
+func (g *Gateway) startPin(c *call) {
+	if f := g.unreachable(g.everyShard()); f != nil {
+		g.finish(c, Done{Failure: f})
+		return
+	}
+	r := g.newReading(c, PlanPin)
+	c.phase = phaseReading
+	hot := g.cfg.Router.HotShard()
+	ps := make(pieces, g.cfg.Router.Shards())
+	for s := range ps {
+		ps[s].shard = kv.ShardID(s)
+	}
+	for _, p := range ps {
+		q := &msg.Read{LeaseNanos: int64(g.cfg.Lease), KeepNanos: int64(kv.DefaultScanKeep)}
+		g.order(r, q, p.shard, hot, ps)
+		if p.shard == hot && g.cfg.Mutants.Has(mutant.PinHotFirst) {
+			q.Await, r.last = nil, nil
+		}
+		if g.cfg.Mutants.Has(mutant.PinUnregistered) {
+			q.LeaseNanos = 0
+		}
+		g.askRead(c, p.shard, q)
+	}
+}
+
+func (g *Gateway) everyShard() []kv.ShardID {
+	all := make([]kv.ShardID, g.cfg.Router.Shards())
+	for i := range all {
+		all[i] = kv.ShardID(i)
+	}
+	return all
+}
+
+// fixed: every shard has fixed its index, and all registrations stood until
+// the hot one had.
+func (g *Gateway) fixed(c *call) {
+	r, p := c.reading, c.round
+	p.name, p.incs = r.id, make([]kv.Incarnation, g.cfg.Router.Shards())
+	for _, x := range r.replies {
+		p.at.Raise(x.Reading.Shard, x.Index)
+		p.incs[x.Reading.Shard] = x.Reading.Incarnation
+	}
+	hot := r.reply(g.cfg.Router.HotShard())
+	p.inc, p.wall = hot.Reading.Incarnation, hot.Wall
+	waiters := p.waiters
+	p.waiters = nil
+	p.users++ // until all have had their say
+	g.finish(c, Done{Committed: true})
+	for _, w := range waiters {
+		if w.waiting && w.round == p {
+			w.waiting = false
+			g.pinned(w)
+		}
+	}
+	g.unuse(p)
+}
+
+// endRound: a round has ended; the next begins if somebody waits for it.
+func (g *Gateway) endRound(c *call, f *msg.Failure) {
+	g.round = nil
+	waiters := c.round.waiters
+	c.round.waiters = nil
+	if next := g.nextRound; len(next) > 0 {
+		g.nextRound = nil
+		if next = slices.DeleteFunc(next, func(w *call) bool { return !w.waiting }); len(next) > 0 {
+			g.startRound(next)
+		}
+	}
+	for _, w := range waiters {
+		if w.waiting && w.round == c.round && f != nil {
+			w.waiting, w.round = false, nil
+			g.unpinned(w, f)
+		}
+	}
+}
+
+// leaveRound: a call does not wait for, or read at, its pin any more.
+func (g *Gateway) leaveRound(c *call) {
+	if c.kind == pinning {
+		return
+	}
+	p := c.round
+	waited := c.waiting
+	c.waiting, c.round = false, nil
+	if p != nil && !waited {
+		g.unuse(p)
+	}
+}
+
+// unuse has the shards forget a state that nobody reads at.
+func (g *Gateway) unuse(p *round) {
+	if p.users--; p.users > 0 {
+		return
+	}
+	for s := range g.cfg.Router.Shards() {
+		g.sendShard(kv.ShardID(s), func(e *msg.Envelope) { e.ScanAt = &msg.ScanAt{Txn: p.name, Done: true} })
+	}
+}
+
+// pinned: the state that a call waited for is fixed.
+func (g *Gateway) pinned(c *call) {
+	p := c.round
+	switch c.kind {
+	case scanning:
+		p.users++
+		c.scan.name = p.name
+		for _, e := range g.everyShard() {
+			c.scan.fixed(e, p.incs[e], p.at.At(e))
+		}
+		g.startPaging(c)
+	case snapping:
+		c.round = nil
+		g.keepPin(c, p)
+	case oneShot:
+		p.users++
+		c.past = &past{kept: p.name, at: &p.at}
+		g.start(c)
+	case interactive:
+		g.openPinned(c, p)
+	}
+}
+
+// unpinned: there will be no such state.
+func (g *Gateway) unpinned(c *call, f *msg.Failure) {
+	if c.kind == interactive && c.phase == phaseIdle {
+		c.pinAt = g.now + int64(g.cfg.OpenBudget) // it stays registered
+		g.timed(c.pinAt)
+		return
+	}
+	g.abort(c, f)
+}
+
+// openPinned: an open reader, which was registered until now, reads at the pin
+// from here on and holds nobody any more. What it has read before was current
+// at the instant of the pin.
+func (g *Gateway) openPinned(c *call, p *round) {
+	if r := c.reading; r != nil {
+		if l := g.firstLapsed(r); l != nil {
+			c.round = nil
+			g.lapsed(c, l.shard)
+			return
+		}
+		g.endReading(c)
+		c.reading = nil
+	}
+	p.users++
+	c.past = &past{kept: p.name, at: &p.at}
+	if c.phase == phasePinning {
+		g.fetch(c, c.ops)
+	}
+}
+
+// pinOpen has an open reader pinned while it is still registered. A call that
+// comes meanwhile waits.
+func (g *Gateway) pinOpen(c *call) {
+	c.pinAt = 0
+	if g.cfg.Mutants.Has(mutant.OpenLeftBeforePin) && c.reading != nil {
+		g.endReading(c)
+		c.reading = nil
+	}
+	g.joinRound(c)
+}
