@@ -18,9 +18,9 @@ PKGS ?= ./...
 # RACE_PKGS are run with the race detector: machines, shells and edges. The
 # engines are left to `make race`: crashing file systems are slow under it.
 RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v /pkg/engine)
-# The simulations. They run once more with rules broken on purpose (package
-# mutant), each of which must be caught.
-SIM_PKGS ?= ./pkg/mutant ./test/sim...
+# The simulations and scenarios. They run once more with rules broken on
+# purpose (package mutant), each of which must be caught.
+SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario
 
 SOURCES = cmd pkg test tools
 

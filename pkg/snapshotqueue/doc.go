@@ -1,7 +1,8 @@
 // Package snapshotqueue keeps, for one shard, which readers stand in the way
 // of which updates, and which updates readers wait for (docs/protocol.md,
 // section 5; after the snapshot-queues of SSS, Kishi et al. 2019, section
-// III). With it read-only transactions take no locks and are never aborted.
+// III; docs/divergence.md tells where it departs from them, and why). With it
+// read-only transactions take no locks and are never aborted.
 //
 // An update that is prepared here is held while a reader is registered whose
 // operation does not commute with it, and sealed otherwise:

@@ -1,0 +1,180 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// deadline of every call: none.
+const deadline = int64(1) << 60
+
+// call is a transaction at its gateway.
+type call struct {
+	*Txn
+	c      *Cluster
+	g      *gateway
+	id     kv.TxnID
+	writes bool
+	// readers are the names under which it reads on the shards.
+	readers []string
+	// open: it is interactive, and has not ended.
+	open bool
+}
+
+func (c *Cluster) call(name string, gateway kv.NodeID, format string, args ...any) *call {
+	x := &call{Txn: c.start(name), c: c, g: c.gateways[gateway-1]}
+	// Who begins later is younger, and no two have the same txn.Affinity.
+	n := len(c.calls) + 1
+	x.id = kv.TxnID{Time: int64(n), Rand: uint64(n) << 32}
+	c.calls = append(c.calls, x)
+	c.tell("%s begins at %v: "+format, append([]any{name, x.g.id}, args...)...)
+	return x
+}
+
+func (c *Cluster) callOf(id kv.TxnID) *call {
+	i := slices.IndexFunc(c.calls, func(x *call) bool { return x.id == id })
+	return c.calls[i]
+}
+
+// Put begins a one-shot update that writes its name to some keys.
+func (c *Cluster) Put(name string, gateway kv.NodeID, keys ...string) *Txn {
+	return c.Update(name, gateway, nil, keys)
+}
+
+// Update is Put of a transaction that also reads, first.
+func (c *Cluster) Update(name string, gateway kv.NodeID, reads, writes []string) *Txn {
+	what := "put " + strings.Join(writes, " ")
+	if len(reads) > 0 {
+		what = "get " + strings.Join(reads, " ") + ", " + what
+	}
+	x := c.call(name, gateway, "%s", what)
+	x.writes = true
+	ops := gets(reads)
+	for _, k := range writes {
+		ops = append(ops, msg.Op{Kind: msg.OpPut, Key: []byte(k), Value: []byte(name)})
+	}
+	x.execute(ops)
+	return x.Txn
+}
+
+// Read begins a one-shot read-only transaction.
+func (c *Cluster) Read(name string, gateway kv.NodeID, keys ...string) *Txn {
+	x := c.call(name, gateway, "get %s", strings.Join(keys, " "))
+	x.execute(gets(keys))
+	return x.Txn
+}
+
+func (x *call) execute(ops []msg.Op) {
+	x.g.machine.Execute(x.g.clock(), func(d txn.Done) {
+		x.take(ops, d.Results)
+		x.ended(d)
+	}, x.id, ops, deadline)
+	x.g.flush()
+	x.c.run()
+}
+
+func gets(keys []string) (ops []msg.Op) {
+	for _, k := range keys {
+		ops = append(ops, msg.Op{Kind: msg.OpGet, Key: []byte(k)})
+	}
+	return ops
+}
+
+// take notes what operations have returned.
+func (x *call) take(ops []msg.Op, results []msg.Result) {
+	for i := range results {
+		if ops[i].Kind == msg.OpGet {
+			x.took(string(ops[i].Key), results[i].Found, results[i].Value, results[i].Version)
+		}
+	}
+}
+
+func (x *call) took(key string, found bool, value []byte, version kv.Version) {
+	if found {
+		x.read(key, string(value), version)
+		return
+	}
+	x.read(key, Nothing, kv.Version{})
+}
+
+func (x *call) ended(d txn.Done) {
+	x.open = false
+	if d.Failure != nil {
+		x.Failed = d.Failure.Text
+	}
+	x.c.answer(x.Txn)
+}
+
+// Reader is an interactive read-only transaction.
+type Reader struct{ *call }
+
+// Open begins one.
+func (c *Cluster) Open(name string, gateway kv.NodeID) Reader {
+	x := c.call(name, gateway, "interactive")
+	x.open = true
+	if f := x.g.machine.Begin(x.g.clock(), x.ref(), true); f != nil {
+		c.t.Fatal(f.Text)
+	}
+	x.g.flush()
+	return Reader{x}
+}
+
+func (x *call) ref() kv.TxnRef { return kv.TxnRef{TxnID: x.id, Attempt: 1} }
+
+// Read has it read some keys. The values may come later.
+func (r Reader) Read(keys ...string) {
+	ops := gets(keys)
+	r.c.tell("%s asks for %s", r.Name, strings.Join(keys, " "))
+	r.g.machine.Do(r.g.clock(), func(d txn.Done) {
+		if d.Failure != nil {
+			r.ended(d)
+			return
+		}
+		r.take(ops, d.Results)
+		r.c.tell("%s has got %s", r.Name, r.seen())
+	}, r.ref(), ops)
+	r.g.flush()
+	r.c.run()
+}
+
+// End ends it; it is then answered.
+func (x *call) End() {
+	x.c.tell("%s ends", x.Name)
+	x.g.machine.Commit(x.g.clock(), x.ended, x.ref(), deadline)
+	x.g.flush()
+	x.c.run()
+}
+
+// Scan begins a scan of all keys; keys are those that the scan is asked about,
+// since it does not name what it did not find.
+func (c *Cluster) Scan(name string, gateway kv.NodeID, keys ...string) *Txn {
+	x := c.call(name, gateway, "scan")
+	x.g.machine.Scan(x.g.clock(), func(d txn.Done) {
+		if d.Failure != nil {
+			x.ended(d)
+			return
+		}
+		c.tell("%s has fixed the index of every shard", name)
+		x.g.machine.Next(x.g.clock(), func(d txn.Done) { x.scanned(keys, d) }, x.ref(), 1000)
+		x.g.flush()
+	}, x.id, kv.Range(nil, nil), deadline)
+	x.g.flush()
+	c.run()
+	return x.Txn
+}
+
+func (x *call) scanned(keys []string, d txn.Done) {
+	for _, k := range keys {
+		i := slices.IndexFunc(d.Pairs, func(p msg.Pair) bool { return string(p.Key) == k })
+		if i < 0 {
+			x.took(k, false, nil, kv.Version{})
+			continue
+		}
+		x.took(k, true, d.Pairs[i].Value, d.Pairs[i].Version)
+	}
+	x.ended(d)
+}

@@ -1,0 +1,124 @@
+package scenario
+
+import (
+	"math"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// shell runs one shard's machine, with a log that is durable at once.
+type shell struct {
+	c       *Cluster
+	id      kv.ShardID
+	machine *shard.Machine
+	log     *memstore.Store
+	next    int64
+}
+
+func newShell(c *Cluster, id kv.ShardID) *shell {
+	s := &shell{c: c, id: id, log: memstore.New()}
+	var out shard.Output
+	s.machine, out = shard.New(shard.Config{ID: id, Mutants: c.broken, Trace: shard.Trace{Committed: s.committed, Shown: s.shown}},
+		shard.Recovered{}, c.now, c.now)
+	s.do(out)
+	return s
+}
+
+// step has the machine take messages, and do what is due.
+func (s *shell) step(envs ...*msg.Envelope) { s.input(shard.Input{Messages: envs}) }
+
+func (s *shell) input(in shard.Input) {
+	in.Now, in.Wall = s.c.now, s.c.now
+	out := s.machine.Step(in)
+	if s.c.broken == (mutant.Set{}) {
+		if err := s.machine.Check(); err != nil {
+			s.c.t.Fatal(err)
+		}
+	}
+	s.do(out)
+}
+
+// do is what package shard asks of its caller; cold reads are answered at
+// once.
+func (s *shell) do(out shard.Output) {
+	if len(out.Entries) > 0 {
+		p, err := s.log.Append([]entry.Group{{Shard: s.id, Entries: out.Entries}})
+		if err != nil {
+			s.c.t.Fatal(err)
+		}
+		s.log.SyncTo(p)
+	}
+	s.next = out.Next
+	s.c.send(s.id.String(), out.Urgent)
+	s.c.send(s.id.String(), out.Send)
+	if len(out.Reads) == 0 {
+		return
+	}
+	var in shard.Input
+	for _, r := range out.Reads {
+		in.Reads = append(in.Reads, s.log.Read(s.id, r))
+	}
+	s.input(in)
+}
+
+// committed is the instant F of an update; see shard.Trace.
+func (s *shell) committed(ref kv.TxnRef) {
+	if x := s.c.callOf(ref.TxnID); x.writes {
+		s.c.tell("  %v decides %s", s.id, x.Name)
+	}
+}
+
+func (s *shell) shown(ref kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index) {
+	x := s.c.callOf(ref.TxnID)
+	s.c.tell("  %v shows %s=%s", s.id, e.Key, x.Name)
+	x.wrote(string(e.Key), v.Version, int64(at))
+}
+
+// gateway runs one gateway's machine. Gateways' clocks show different times:
+// nobody compares them.
+type gateway struct {
+	c       *Cluster
+	id      kv.NodeID
+	machine *txn.Gateway
+	// due is when something is to be repeated, on the cluster's clock.
+	due int64
+}
+
+func newGateway(c *Cluster, id kv.NodeID, shards int) *gateway {
+	return &gateway{c: c, id: id, due: math.MaxInt64,
+		machine: txn.NewGateway(txn.Config{Node: id, Router: placement(shards), Mutants: c.broken})}
+}
+
+func (g *gateway) ahead() int64 { return int64(g.id) * int64(time.Hour) }
+
+// clock is what the gateway's clock shows.
+func (g *gateway) clock() int64 { return g.c.now + g.ahead() }
+
+func (g *gateway) deliver(env *msg.Envelope) {
+	g.machine.Deliver(g.clock(), env)
+	g.flush()
+}
+
+func (g *gateway) tick() {
+	g.machine.Tick(g.clock())
+	g.flush()
+}
+
+// flush does what the gateway wants done.
+func (g *gateway) flush() {
+	out := g.machine.Flush()
+	if g.due = out.Next; g.due != math.MaxInt64 {
+		g.due -= g.ahead()
+	}
+	g.c.send(g.id.String(), out.Send)
+	for _, d := range out.Done {
+		d.Token.(func(txn.Done))(d)
+	}
+}
