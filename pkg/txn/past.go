@@ -90,10 +90,9 @@ func (g *Gateway) onPinReply(r *msg.PinReply) {
 		g.found(c, &r.Pins[0])
 	case c.dropping && asked.FindPin != nil:
 		g.dropPin(c, &r.Pins[0])
+	case c.dropping:
+		g.finish(c, Done{Committed: true, Pins: c.pins})
 	default:
-		if c.dropping {
-			r.Pins = c.pins
-		}
 		g.finish(c, Done{Committed: true, Pins: r.Pins})
 	}
 }
@@ -162,15 +161,15 @@ func (g *Gateway) keepPin(c *call, p *round) {
 // older than the token that came with it: the token is then of another cluster,
 // or this one has lost what it had told.
 func (g *Gateway) stamp(c *call, d *Done) {
+	if c.past != nil && c.past.pin != nil {
+		d.Pins = []msg.Pin{*c.past.pin}
+	}
 	if !d.Committed {
 		return
 	}
 	switch {
 	case c.past != nil && c.past.at != nil:
 		d.At = msg.Indexes(c.past.at)
-		if c.past.pin != nil {
-			d.Pins = []msg.Pin{*c.past.pin}
-		}
 	case c.scan != nil:
 		d.At = msg.Indexes(&c.scan.at)
 	case c.reading != nil:

@@ -30,6 +30,7 @@ type round struct {
 // joinRound has a call wait for a state that is fixed from now on. pinned, or
 // unpinned, is called for it.
 func (g *Gateway) joinRound(c *call) {
+	c.waiting = true
 	switch {
 	case g.round == nil:
 		g.startRound([]*call{c})
@@ -39,7 +40,6 @@ func (g *Gateway) joinRound(c *call) {
 	default:
 		g.nextRound = append(g.nextRound, c)
 	}
-	c.waiting = true
 }
 
 // startRound begins a round under an id of the gateway's own, which leads to

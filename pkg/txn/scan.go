@@ -167,7 +167,7 @@ func (g *Gateway) repeatPages(c *call) {
 
 func (g *Gateway) onScanPage(r *msg.ScanPage) {
 	c := g.pages[r.Number]
-	if c == nil || c.phase != phasePaging {
+	if c == nil || c.phase != phasePaging || c.scan.name != r.Txn { // numbers begin anew with the gateway
 		return
 	}
 	i := slices.IndexFunc(c.scan.parts, func(p *scanPart) bool { return p.shard == r.Shard })

@@ -118,7 +118,7 @@ func (c *client) next() {
 	c.left--
 	w.after(w.about(w.opt.Mix.Think), func() {
 		m := &w.opt.Mix
-		at := w.rng.IntN(m.OneShot + m.OneShotRead + m.Interactive + m.InteractiveRead + m.Scan)
+		at := w.rng.IntN(m.OneShot + m.OneShotRead + m.Interactive + m.InteractiveRead + m.Scan + m.Snapshot)
 		switch {
 		case at < m.OneShot:
 			c.oneShot(false)
@@ -128,8 +128,10 @@ func (c *client) next() {
 			c.interact(false)
 		case at < m.OneShot+m.OneShotRead+m.Interactive+m.InteractiveRead:
 			c.interact(true)
+		case at < m.OneShot+m.OneShotRead+m.Interactive+m.InteractiveRead+m.Scan:
+			c.scanAs(txn.How{})
 		default:
-			c.scan()
+			c.snapshots()
 		}
 	})
 }
@@ -155,7 +157,9 @@ func (c *client) curious(id kv.TxnID) {
 }
 
 // oneShot runs a transaction of which everything is known.
-func (c *client) oneShot(readOnly bool) {
+func (c *client) oneShot(readOnly bool) { c.oneShotAs(readOnly, txn.How{}) }
+
+func (c *client) oneShotAs(readOnly bool, how txn.How) {
 	w, n := c.w, c.anyNode()
 	t := c.begin(oneShot, kv.TxnRef{TxnID: c.newID(n)})
 	call := &callRecord{ops: c.someOps(1+w.rng.IntN(w.opt.Mix.MaxOps), readOnly, w.chance(w.opt.Mix.OneShard))}
@@ -164,13 +168,16 @@ func (c *client) oneShot(readOnly bool) {
 	t.reader = t.readOnly
 	w.trace("client %d: %s one-shot at %v: %s", c.n, name(t.ref), n.id, describe(call.ops))
 	ops := cloneOps(call.ops)
-	w.call(n, func(now int64, tok txn.Token) { n.gw.Execute(now, tok, t.ref.TxnID, ops, c.deadline(n)) },
+	w.call(n, func(now int64, tok txn.Token) { n.gw.ExecuteAs(now, tok, t.ref.TxnID, ops, c.deadline(n), how) },
 		func(d txn.Done, lost bool) {
 			if d.Committed {
 				call.results, t.resLost = d.Results, d.ResultsLost
 				c.remember(call)
 			}
-			c.ended(t, d, lost, func() { c.next() })
+			c.ended(t, d, lost, func() {
+				w.inThePast(t, &d)
+				c.next()
+			})
 		})
 }
 

@@ -17,30 +17,33 @@ type interaction struct {
 	t    *txnRecord
 	left int // calls before the end
 	ro   bool
+	how  txn.How
 }
 
 // interact runs an interactive transaction.
-func (c *client) interact(readOnly bool) {
+func (c *client) interact(readOnly bool) { c.interactAs(readOnly, txn.How{}) }
+
+func (c *client) interactAs(readOnly bool, how txn.How) {
 	n := c.anyNode()
 	ref := kv.TxnRef{TxnID: c.newID(n), Attempt: 1}
 	if !c.w.dreamt && c.w.chance(c.w.opt.Mix.Dream) {
 		c.w.dreamt = true
 		ref.Time += int64(time.Hour)
 	}
-	c.attempt(n, ref, readOnly)
+	c.attempt(n, ref, readOnly, how)
 }
 
 // attempt begins an attempt; it lasts until the client's next transaction.
-func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool) {
+func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.How) {
 	w := c.w
 	if !n.gwUp {
 		w.after(time.Millisecond, c.next)
 		return
 	}
-	x := &interaction{c: c, n: n, t: c.begin(interactive, ref), left: w.rng.IntN(4), ro: readOnly}
+	x := &interaction{c: c, n: n, t: c.begin(interactive, ref), left: w.rng.IntN(4), ro: readOnly, how: how}
 	x.t.readOnly, x.t.reader = readOnly, readOnly
 	w.trace("client %d: %s begins at %v", c.n, name(ref), n.id)
-	f := n.gw.Begin(n.local(w.now), ref, readOnly)
+	f := n.gw.BeginAs(n.local(w.now), ref, readOnly, how)
 	n.flush()
 	if f != nil {
 		x.t.outcome, x.t.failure = failed, f
@@ -97,7 +100,7 @@ func (x *interaction) lose() {
 	}
 	ref := x.t.ref
 	ref.Attempt++
-	w.after(time.Millisecond, func() { x.c.attempt(x.c.otherNode(x.n), ref, x.ro) })
+	w.after(time.Millisecond, func() { x.c.attempt(x.c.otherNode(x.n), ref, x.ro, x.how) })
 }
 
 // otherNode is any node but one, if there are several.
@@ -126,6 +129,7 @@ func (x *interaction) finish() {
 					return
 				}
 				x.t.observed = x.t.readOnly && x.t.outcome == committed
+				w.inThePast(x.t, &d)
 				x.c.next()
 			})
 		})
@@ -139,7 +143,7 @@ func (x *interaction) rollback(validate bool) {
 		func(d txn.Done, lost bool) {
 			x.t.outcome = failed
 			if !lost && d.Failure == nil && validate {
-				x.t.observed, x.t.end = true, w.now
+				x.t.observed, x.t.end = x.how.At.IsZero(), w.now
 			}
 			x.c.next()
 		})
@@ -162,11 +166,11 @@ func (x *interaction) retry(f *msg.Failure) {
 	}
 	ref := x.t.ref
 	ref.Attempt++
-	c.w.after(c.w.about(2*time.Millisecond), func() { c.attempt(n, ref, x.ro) })
+	c.w.after(c.w.about(2*time.Millisecond), func() { c.attempt(n, ref, x.ro, x.how) })
 }
 
-// scan opens a scan at kept indexes and reads it page by page.
-func (c *client) scan() {
+// scanAs opens a scan and reads it page by page.
+func (c *client) scanAs(how txn.How) {
 	w, n := c.w, c.anyNode()
 	t := c.begin(scan, kv.TxnRef{TxnID: c.newID(n)})
 	t.readOnly, t.reader = true, true
@@ -175,13 +179,14 @@ func (c *client) scan() {
 	call := &callRecord{ops: []msg.Op{op}, results: []msg.Result{{Resume: op.Key}}}
 	t.calls = []*callRecord{call}
 	w.trace("client %d: %s scans %v at %v", c.n, name(t.ref), op.Span(), n.id)
-	w.call(n, func(now int64, tok txn.Token) { n.gw.Scan(now, tok, t.ref.TxnID, op.Span(), c.deadline(n)) },
+	w.call(n, func(now int64, tok txn.Token) { n.gw.ScanAs(now, tok, t.ref.TxnID, op.Span(), c.deadline(n), how) },
 		func(d txn.Done, lost bool) {
 			if lost || d.Failure != nil {
 				c.ended(t, d, lost, c.next)
 				return
 			}
 			t.end = w.now // the state is fixed by now
+			w.inThePast(t, &d)
 			c.page(t, n, d.Txn)
 		})
 }

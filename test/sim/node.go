@@ -58,7 +58,7 @@ func (n *node) startGateway() {
 	o := &n.w.opt
 	n.life++
 	n.gwUp, n.gwNext, n.torn = true, math.MaxInt64, false
-	n.gw = txn.NewGateway(txn.Config{Node: n.id, Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic, Reads: o.Reads, Plan: o.Plan, Lease: o.Lease,
+	n.gw = txn.NewGateway(txn.Config{Node: n.id, Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic, Reads: o.Reads, Plan: o.Plan, Lease: o.Lease, OpenBudget: o.OpenBudget,
 		Repeat: o.Repeat, Liveness: o.Liveness, IdleGrace: o.IdleGrace, MaxAge: o.MaxAge, Mutants: o.Mutants})
 	n.learn()
 }
@@ -178,6 +178,7 @@ func (n *node) crashGateway() {
 
 // repair brings everything up at once.
 func (n *node) repair() {
+	n.torn = false
 	if !n.gwUp {
 		n.startGateway()
 	}
@@ -197,6 +198,7 @@ func (s *shell) config() shard.Config {
 	c := shard.Config{ID: s.id, CacheBytes: o.CacheBytes, Memory: o.Memory, Retention: o.Retention, Repeat: o.Repeat,
 		Liveness: o.Liveness, GarbageBatch: o.GarbageBatch, Mutants: o.Mutants,
 		Lease: o.Lease, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound, DelayFor: o.DelayFor,
+		Pins:  s.w.pins(),
 		Trace: shard.Trace{Committed: s.committed, Shown: s.shown}}
 	if o.Reads == txn.LockingReads {
 		c.Lease = -1

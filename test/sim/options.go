@@ -62,6 +62,9 @@ type Options struct {
 	CleanStops bool
 	// Those of readers.
 	Lease, UnsealAfter, HoldBound, DelayFor time.Duration
+	// OpenBudget is how long an open reader stays registered; PinEvery and
+	// History are those of pins, of which there are none if PinEvery is 0.
+	OpenBudget, PinEvery, History time.Duration
 
 	// Bound is how long any call may take to be answered.
 	Bound time.Duration
@@ -81,6 +84,8 @@ type FaultMix struct{ Gateway, Torn, Log, Node int }
 // Mix are the relative weights of what clients do.
 type Mix struct {
 	OneShot, OneShotRead, Interactive, InteractiveRead, Scan int
+	// Snapshot is about states of the past: to keep, read and drop them.
+	Snapshot int
 	// Enquire is the share of transactions about which somebody enquires for
 	// no reason, Vanish that of interactive ones whose client goes away,
 	// Dream that of those of which the first has the least age of all, and a
@@ -129,6 +134,15 @@ func Draw(seed int64) Options {
 		o.Mix.OneShotRead += 3
 		o.Mix.InteractiveRead += 2
 		o.Mix.Scan++
+	}
+	o.OpenBudget = pick(r, -1, time.Millisecond, 5*time.Millisecond, 50*time.Millisecond)
+	if o.Plan == txn.PlanAny && r.IntN(8) == 0 {
+		o.Plan = txn.PlanPin
+	}
+	if r.IntN(2) == 0 {
+		o.PinEvery = time.Duration(pick(r, 5, 20, 100)) * time.Millisecond
+		o.History = time.Duration(pick(r, 0, 20, 200, 10000)) * time.Millisecond
+		o.Mix.Snapshot = r.IntN(8)
 	}
 	return o
 }

@@ -33,6 +33,8 @@ type world struct {
 	// clients that are not finished.
 	busy int
 	log  chronicle
+	// snaps are the snapshots that clients have made.
+	snaps []*snapshot
 	// dreamt: there has been a client that Mix.Dream is about. Of two, the
 	// younger would wait for the other as long as that may last.
 	dreamt bool
@@ -51,6 +53,8 @@ type Summary struct {
 	// Readers counts read-only transactions that ended, ReaderAborts their
 	// attempts that were aborted.
 	Readers, ReaderAborts int
+	// Snapshots counts those that were made, PastReads what read in the past.
+	Snapshots, PastReads int
 	// Virtual is how long the run took on its own clock.
 	Virtual time.Duration
 }
@@ -66,6 +70,8 @@ func (s *Summary) add(o Summary) {
 	s.Crashes += o.Crashes
 	s.Readers += o.Readers
 	s.ReaderAborts += o.ReaderAborts
+	s.Snapshots += o.Snapshots
+	s.PastReads += o.PastReads
 	s.Virtual += o.Virtual
 }
 
@@ -174,6 +180,9 @@ func (w *world) play() (Summary, error) {
 	}
 	if w.err == nil {
 		w.settle()
+	}
+	if w.err == nil {
+		w.checkKept()
 	}
 	if w.err == nil {
 		w.judge()
