@@ -131,8 +131,6 @@ const (
 	PinUnchecked
 	// PinBelowFloor: a state is kept although a newer one was.
 	PinBelowFloor
-	// StalePinKept: a state is kept that an earlier life of the hot shard fixed.
-	StalePinKept
 	// PinHotFirst: the hot shard fixes its index before the others.
 	PinHotFirst
 	// PinUnregistered: the shards fix their indexes without a registration.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
@@ -46,12 +47,13 @@ type Keeper struct {
 	floorTime int64
 	change    uint64
 	next      uint64
+	mutants   mutant.Set
 }
 
 // New makes a keeper of the pins that the log holds, in any order. next is
 // above every number that was ever given.
-func New(history time.Duration, pins []*msg.Pin, next uint64) *Keeper {
-	k := &Keeper{history: int64(history), pins: slices.Clone(pins), floor: &vclock.Clock{}, next: next, change: 1}
+func New(history time.Duration, pins []*msg.Pin, next uint64, mutants mutant.Set) *Keeper {
+	k := &Keeper{mutants: mutants, history: int64(history), pins: slices.Clone(pins), floor: &vclock.Clock{}, next: next, change: 1}
 	slices.SortFunc(k.pins, func(a, b *msg.Pin) int { return int(int64(a.Number) - int64(b.Number)) })
 	if n := len(k.pins); n > 0 {
 		k.floor, k.floorTime = msg.Clock(k.pins[n-1].Clock), k.pins[n-1].Time
@@ -91,6 +93,9 @@ func (k *Keeper) Keep(wall int64, q Request, number func() uint64) (p *msg.Pin, 
 	n := number()
 	k.next = max(k.next, n+1)
 	p = &msg.Pin{Number: n, Name: q.Name, Time: k.floorTime, Clock: msg.Indexes(k.floor), Origin: q.Origin}
+	if k.mutants.Has(mutant.PinBelowFloor) {
+		p.Clock, p.Time = q.Clock, q.Time
+	}
 	if q.Name != "" {
 		p.Expires = wall + int64(q.TTL)
 	}

@@ -51,7 +51,7 @@ func (m *Machine) initPins(rec Recovered) {
 	m.pins.fixed = rec.State.Index
 	m.pins.ask, m.pins.round = m.now, m.now
 	if m.cfg.ID == m.cfg.Pins.Hot {
-		m.pins.keeper = pins.New(m.cfg.Pins.History, rec.Pins, rec.State.Writes+1)
+		m.pins.keeper = pins.New(m.cfg.Pins.History, rec.Pins, rec.State.Writes+1, m.cfg.Mutants)
 		m.pinsChanged()
 	}
 }
@@ -191,7 +191,7 @@ func (m *Machine) onKeepPin(q *msg.KeepPin) {
 	switch {
 	case k == nil:
 		r.Failure = pinsOff()
-	case q.Incarnation != m.inc && !m.cfg.Mutants.Has(mutant.StalePinKept):
+	case q.Incarnation != m.inc:
 		r.Failure = failure(msg.ReasonIncarnation, kv.KindAborted, "the hot shard has restarted since it fixed its index")
 	default:
 		p, fresh, err := k.Keep(m.wall, pins.Request{Origin: q.Request, Clock: q.Clock, Time: q.Time, Name: q.Name, TTL: time.Duration(q.TtlNanos)},

@@ -84,6 +84,14 @@ func restarting(o *Options) {
 	o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 20, 0, 10*time.Millisecond, true, FaultMix{Log: 1}
 }
 
+// pinned has clients keep states and read in the past, far more than they
+// would, on shards that collect what they may.
+func pinned(o *Options) {
+	watched(o)
+	o.CacheBytes, o.GarbageBatch, o.PinEvery, o.History, o.Lease = 1, 1, 5*time.Millisecond, 20*time.Millisecond, 150*time.Millisecond
+	o.Mix.Scan, o.Mix.Snapshot, o.OpenBudget, o.Mix.Ops = 2, 25, -1, OpMix{Get: 2, Put: 10, Delete: 2, Scan: 1}
+}
+
 // hunts lists the mutants with the seed that catches each.
 var hunts = []hunt{
 	{id: mutant.NoGrantCheck, name: "No grant check", seed: 31, shape: forgetful},
@@ -185,5 +193,23 @@ var hunts = []hunt{
 	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 129, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 60*time.Millisecond, 20, 20*time.Millisecond
+	}},
+
+	{id: mutant.GarbagePastPin, name: "Garbage past a pin", seed: 1, readers: true, shape: pinned},
+	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 157, readers: true, shape: func(o *Options) {
+		pinned(o)
+		restless(o)
+	}},
+	{id: mutant.PinBelowFloor, name: "A pin below the floor", seed: 2, readers: true, shape: func(o *Options) {
+		pinned(o)
+		restless(o)
+		o.Nodes = 3
+	}},
+	{id: mutant.PinHotFirst, name: "Pin with the hot index first", seed: 2, readers: true, shape: pinned},
+	{id: mutant.PinUnregistered, name: "Pin without registration", seed: 1, readers: true, shape: pinned},
+	{id: mutant.PinJoinedLate, name: "Pin joined late", seed: 2, readers: true, shape: pinned},
+	{id: mutant.OpenLeftBeforePin, name: "An open reader left before its pin", seed: 3, readers: true, shape: func(o *Options) {
+		watched(o)
+		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
 }
