@@ -5,6 +5,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // Request is a one-shot transaction: everything is known at once.
@@ -21,6 +22,8 @@ type Request struct {
 	// Alone says that nothing else came with the request, so that to wait for
 	// company would only cost time. It changes no outcome.
 	Alone bool
+	// How says how to read.
+	How txn.How
 }
 
 // Response is the outcome of a transaction.
@@ -36,11 +39,29 @@ type Response struct {
 	// Aborts are the reasons for which the attempts before the last one were
 	// given up.
 	Aborts []msg.Reason
+	// Plan is how a read-only transaction read, txn.PlanAny if it locked.
+	Plan txn.Plan
+	// Index and At are the indexes of shards that it saw, or made.
+	Index msg.ShardIndex
+	At    []msg.ShardIndex
+	// Pin is the one it read at, nil if it read the present.
+	Pin *msg.Pin
 	// Current is what the key of a failed condition holds, if Err is of
 	// KindCondition; nil if that is not known.
 	Current *msg.Pair
 	// Err is nil when the transaction committed.
 	Err *kv.Error
+}
+
+// Token is the state that the transaction saw, or made, as bytes; nil if none is
+// known.
+func (r *Response) Token() []byte {
+	if r.Index.Index == 0 && len(r.At) == 0 {
+		return nil
+	}
+	c := msg.Clock(r.At)
+	c.Raise(r.Index.Shard, r.Index.Index)
+	return c.Encode()
 }
 
 // Outcome is what an enquiry by id found.
@@ -61,6 +82,8 @@ type TxOptions struct {
 	Attempt uint32
 	// ReadOnly refuses writes and commits without logging anything.
 	ReadOnly bool
+	// How says how to read; a state of the past is for ReadOnly alone.
+	How txn.How
 }
 
 // ScanOptions narrow a scan.
@@ -68,4 +91,15 @@ type ScanOptions struct {
 	Span kv.Span
 	// Limit bounds the pairs in total; 0 is no bound.
 	Limit int
+	// How says how to read.
+	How txn.How
+	// Opened is told of the state before the first page, unless it is nil.
+	Opened func(Opened) error
+}
+
+// Opened is the state that a scan reads.
+type Opened struct {
+	At []msg.ShardIndex
+	// Pin is nil if it is the present.
+	Pin *msg.Pin
 }

@@ -40,7 +40,7 @@ func (g *Gateway) Submit(req Request, done func(Response)) {
 	deadline := g.deadline(start, req.Deadline)
 	s := g.of(req.ID)
 	s.mu.Lock()
-	s.m.Execute(start, &submitted{g: g, kind: kind, start: start, done: done}, req.ID, req.Ops, deadline)
+	s.m.ExecuteAs(start, &submitted{g: g, kind: kind, start: start, done: done}, req.ID, req.Ops, deadline, req.How)
 	g.settle(start, s, req.Alone)
 }
 
@@ -163,10 +163,17 @@ const scanPage = 1000
 func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page func([]msg.Pair) error) error {
 	var ref kv.TxnRef
 	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
-	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.Scan(now, cb, id, o.Span, deadline) })
+	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.ScanAs(now, cb, id, o.Span, deadline, o.How) })
 	if err == nil {
 		ref = d.Txn
 		err = doneError(g, d)
+		if err == nil && o.Opened != nil {
+			op := Opened{At: d.At}
+			if len(d.Pins) == 1 {
+				op.Pin = &d.Pins[0]
+			}
+			err = o.Opened(op)
+		}
 	}
 	defer func() {
 		for a := uint32(1); a <= max(ref.Attempt, 1); a++ {

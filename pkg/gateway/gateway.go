@@ -63,6 +63,8 @@ type Gateway struct {
 	closed   atomic.Bool
 	refused  atomic.Uint64
 	open     atomic.Int64
+	// snapshots counts the calls about pins.
+	snapshots atomic.Uint64
 }
 
 type stripe struct {
@@ -318,7 +320,11 @@ func (g *Gateway) deadline(now int64, t time.Time) int64 {
 
 // response turns the end of a call into what callers get.
 func (g *Gateway) response(d *txn.Done) Response {
-	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Txn.Attempt), Results: d.Results, Receipt: d.Receipt, ResultsLost: d.ResultsLost, Aborts: d.Aborts}
+	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Txn.Attempt), Results: d.Results, Receipt: d.Receipt, ResultsLost: d.ResultsLost, Aborts: d.Aborts,
+		Plan: d.Plan, Index: d.Index, At: d.At}
+	if len(d.Pins) == 1 {
+		r.Pin = &d.Pins[0]
+	}
 	if d.Failure != nil {
 		r.Err, r.Results, r.Current = d.Failure.Error(), nil, d.Failure.Current
 		hint(r.Err)

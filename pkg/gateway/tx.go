@@ -33,7 +33,7 @@ func (g *Gateway) Begin(_ context.Context, o TxOptions) (*Tx, error) {
 		t.kind = InteractiveRead
 	}
 	var f *msg.Failure
-	g.run(g.of(o.ID), func(m *txn.Gateway, now int64) { f = m.Begin(now, t.ref, o.ReadOnly) })
+	g.run(g.of(o.ID), func(m *txn.Gateway, now int64) { f = m.BeginAs(now, t.ref, o.ReadOnly, o.How) })
 	if f != nil {
 		err := f.Error()
 		hint(err)

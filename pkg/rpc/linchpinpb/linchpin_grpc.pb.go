@@ -26,11 +26,14 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	KV_Execute_FullMethodName  = "/linchpin.v1.KV/Execute"
-	KV_Pipeline_FullMethodName = "/linchpin.v1.KV/Pipeline"
-	KV_Transact_FullMethodName = "/linchpin.v1.KV/Transact"
-	KV_Scan_FullMethodName     = "/linchpin.v1.KV/Scan"
-	KV_Outcome_FullMethodName  = "/linchpin.v1.KV/Outcome"
+	KV_Execute_FullMethodName        = "/linchpin.v1.KV/Execute"
+	KV_Pipeline_FullMethodName       = "/linchpin.v1.KV/Pipeline"
+	KV_Transact_FullMethodName       = "/linchpin.v1.KV/Transact"
+	KV_Scan_FullMethodName           = "/linchpin.v1.KV/Scan"
+	KV_Outcome_FullMethodName        = "/linchpin.v1.KV/Outcome"
+	KV_CreateSnapshot_FullMethodName = "/linchpin.v1.KV/CreateSnapshot"
+	KV_ListSnapshots_FullMethodName  = "/linchpin.v1.KV/ListSnapshots"
+	KV_DropSnapshot_FullMethodName   = "/linchpin.v1.KV/DropSnapshot"
 )
 
 // KVClient is the client API for KV service.
@@ -57,6 +60,13 @@ type KVClient interface {
 	// Outcome tells what became of a transaction whose answer was lost. If it
 	// has not committed, it never will after this.
 	Outcome(ctx context.Context, in *OutcomeRequest, opts ...grpc.CallOption) (*OutcomeResponse, error)
+	// CreateSnapshot keeps the state of the whole store at one moment between
+	// the call and its answer, for reads at any later time.
+	CreateSnapshot(ctx context.Context, in *CreateSnapshotRequest, opts ...grpc.CallOption) (*Snapshot, error)
+	// ListSnapshots lists the snapshots that have a name, oldest first.
+	ListSnapshots(ctx context.Context, in *ListSnapshotsRequest, opts ...grpc.CallOption) (*ListSnapshotsResponse, error)
+	// DropSnapshot gives a snapshot up. What only it has kept is collected.
+	DropSnapshot(ctx context.Context, in *DropSnapshotRequest, opts ...grpc.CallOption) (*Snapshot, error)
 }
 
 type kVClient struct {
@@ -132,6 +142,36 @@ func (c *kVClient) Outcome(ctx context.Context, in *OutcomeRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *kVClient) CreateSnapshot(ctx context.Context, in *CreateSnapshotRequest, opts ...grpc.CallOption) (*Snapshot, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Snapshot)
+	err := c.cc.Invoke(ctx, KV_CreateSnapshot_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *kVClient) ListSnapshots(ctx context.Context, in *ListSnapshotsRequest, opts ...grpc.CallOption) (*ListSnapshotsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListSnapshotsResponse)
+	err := c.cc.Invoke(ctx, KV_ListSnapshots_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *kVClient) DropSnapshot(ctx context.Context, in *DropSnapshotRequest, opts ...grpc.CallOption) (*Snapshot, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Snapshot)
+	err := c.cc.Invoke(ctx, KV_DropSnapshot_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // KVServer is the server API for KV service.
 // All implementations must embed UnimplementedKVServer
 // for forward compatibility.
@@ -156,6 +196,13 @@ type KVServer interface {
 	// Outcome tells what became of a transaction whose answer was lost. If it
 	// has not committed, it never will after this.
 	Outcome(context.Context, *OutcomeRequest) (*OutcomeResponse, error)
+	// CreateSnapshot keeps the state of the whole store at one moment between
+	// the call and its answer, for reads at any later time.
+	CreateSnapshot(context.Context, *CreateSnapshotRequest) (*Snapshot, error)
+	// ListSnapshots lists the snapshots that have a name, oldest first.
+	ListSnapshots(context.Context, *ListSnapshotsRequest) (*ListSnapshotsResponse, error)
+	// DropSnapshot gives a snapshot up. What only it has kept is collected.
+	DropSnapshot(context.Context, *DropSnapshotRequest) (*Snapshot, error)
 	mustEmbedUnimplementedKVServer()
 }
 
@@ -180,6 +227,15 @@ func (UnimplementedKVServer) Scan(*ScanRequest, grpc.ServerStreamingServer[ScanR
 }
 func (UnimplementedKVServer) Outcome(context.Context, *OutcomeRequest) (*OutcomeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Outcome not implemented")
+}
+func (UnimplementedKVServer) CreateSnapshot(context.Context, *CreateSnapshotRequest) (*Snapshot, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateSnapshot not implemented")
+}
+func (UnimplementedKVServer) ListSnapshots(context.Context, *ListSnapshotsRequest) (*ListSnapshotsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListSnapshots not implemented")
+}
+func (UnimplementedKVServer) DropSnapshot(context.Context, *DropSnapshotRequest) (*Snapshot, error) {
+	return nil, status.Error(codes.Unimplemented, "method DropSnapshot not implemented")
 }
 func (UnimplementedKVServer) mustEmbedUnimplementedKVServer() {}
 func (UnimplementedKVServer) testEmbeddedByValue()            {}
@@ -263,6 +319,60 @@ func _KV_Outcome_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	return interceptor(ctx, in, info, handler)
 }
 
+func _KV_CreateSnapshot_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateSnapshotRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(KVServer).CreateSnapshot(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: KV_CreateSnapshot_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(KVServer).CreateSnapshot(ctx, req.(*CreateSnapshotRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _KV_ListSnapshots_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListSnapshotsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(KVServer).ListSnapshots(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: KV_ListSnapshots_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(KVServer).ListSnapshots(ctx, req.(*ListSnapshotsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _KV_DropSnapshot_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DropSnapshotRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(KVServer).DropSnapshot(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: KV_DropSnapshot_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(KVServer).DropSnapshot(ctx, req.(*DropSnapshotRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // KV_ServiceDesc is the grpc.ServiceDesc for KV service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -277,6 +387,18 @@ var KV_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Outcome",
 			Handler:    _KV_Outcome_Handler,
+		},
+		{
+			MethodName: "CreateSnapshot",
+			Handler:    _KV_CreateSnapshot_Handler,
+		},
+		{
+			MethodName: "ListSnapshots",
+			Handler:    _KV_ListSnapshots_Handler,
+		},
+		{
+			MethodName: "DropSnapshot",
+			Handler:    _KV_DropSnapshot_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
