@@ -125,13 +125,14 @@ func (r *Run) Await(t testing.TB, n int) {
 	}
 }
 
-// AwaitFailures waits until n more transactions have not committed.
+// AwaitFailures waits until n more transactions have not committed. Those whose
+// condition does not hold never do, and do not count.
 func (r *Run) AwaitFailures(t testing.TB, n int) {
 	t.Helper()
 	timer := time.AfterFunc(proc.Patience, r.more.Broadcast)
 	defer timer.Stop()
 	begin := time.Now()
-	failed := func() int { return r.ended[workload.Failed] + r.ended[workload.Unknown] }
+	failed := func() int { return r.ended[workload.Failed] + r.ended[workload.Unknown] - r.errors[kv.KindCondition] }
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for want := failed() + n; failed() < want; r.more.Wait() {
