@@ -33,7 +33,7 @@ func used(t testing.TB) *metrics.Node {
 	m.Fsync(40, 200*time.Microsecond)
 	s := m.Shard(3)
 	s.Step(10, 4, 2*time.Second)
-	s.SetLevels(metrics.Levels{Queue: 1, Waiting: 2, Intents: 3, Records: 4, Keys: 5})
+	s.SetLevels(metrics.Levels{Queue: 1, Waiting: 2, Intents: 3, Records: 4, Keys: 5, Readers: 21, Held: 22})
 	s.Waited(2, 500*time.Millisecond)
 	s.Wounded(6)
 	s.ColdRead(7)
@@ -101,6 +101,8 @@ func TestWhatIsMeasuredIsShown(t *testing.T) {
 		"linchpin_shard_intents shard=3":                                       3,
 		"linchpin_shard_records shard=3":                                       4,
 		"linchpin_shard_keys_in_memory shard=3":                                5,
+		"linchpin_shard_readers shard=3":                                       21,
+		"linchpin_shard_held_updates shard=3":                                  22,
 		"linchpin_shard_waits_total shard=3":                                   2,
 		"linchpin_shard_wait_seconds_total shard=3":                            0.5,
 		"linchpin_shard_wounds_total shard=3":                                  6,

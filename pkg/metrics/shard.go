@@ -22,7 +22,7 @@ type Shard struct {
 	waits, waitNanos, wounds          atomic.Uint64
 	coldReads, refused                atomic.Uint64
 
-	queue, waiting, intents, records, keys level
+	queue, waiting, intents, records, keys, readers, held level
 }
 
 // Levels are a shard's sizes now.
@@ -37,6 +37,12 @@ type Levels struct {
 	Records int
 	// Keys counts the keys of which the newest version is in memory.
 	Keys int
+	// Readers counts read-only transactions that are registered, or of which
+	// there is a read or its answer.
+	Readers int
+	// Held counts updates that wait for readers, or for the start of a new
+	// life to be over.
+	Held int
 }
 
 // Step counts a step: the messages it took in, the entries it wrote, and the
@@ -55,6 +61,8 @@ func (s *Shard) SetLevels(l Levels) {
 	s.intents.Store(int64(l.Intents))
 	s.records.Store(int64(l.Records))
 	s.keys.Store(int64(l.Keys))
+	s.readers.Store(int64(l.Readers))
+	s.held.Store(int64(l.Held))
 }
 
 // Waited counts requests that have waited for a lock, and their time in sum.
@@ -117,6 +125,8 @@ var shardMetrics = []shardMetric{
 	shardLevel("intents", "Transactions that are prepared and undecided.", func(s *Shard) *level { return &s.intents }),
 	shardLevel("records", "Decisions that are kept for enquiries.", func(s *Shard) *level { return &s.records }),
 	shardLevel("keys_in_memory", "Keys of which the newest version is in memory.", func(s *Shard) *level { return &s.keys }),
+	shardLevel("readers", "Read-only transactions that are registered or reading.", func(s *Shard) *level { return &s.readers }),
+	shardLevel("held_updates", "Updates that wait for readers, or for the first lease of a new life to be over.", func(s *Shard) *level { return &s.held }),
 }
 
 // shards has the handles of the node's shards.

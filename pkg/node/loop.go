@@ -179,7 +179,8 @@ func (o *stepOut) free() {
 func (l *shardLoop) measure(inputs, entries int, took time.Duration) {
 	l.metrics.Step(inputs, entries, took)
 	lv := l.m.Levels()
-	l.metrics.SetLevels(metrics.Levels{Queue: l.inbox.len(), Waiting: lv.Waiting, Intents: lv.Prepared, Records: lv.Records, Keys: lv.Keys})
+	l.metrics.SetLevels(metrics.Levels{Queue: l.inbox.len(), Waiting: lv.Waiting, Intents: lv.Prepared, Records: lv.Records, Keys: lv.Keys,
+		Readers: lv.Readers, Held: lv.Held})
 	t := l.m.TakeTimes()
 	for i, times := range [][]int64{t.LockWait, t.ParkToReady, t.VoteToDecide} {
 		for _, d := range times {

@@ -139,12 +139,16 @@ func (m *Machine) Snapshot(top int) Snapshot {
 		Shard: m.cfg.ID, Incarnation: m.inc, Index: m.index, Stats: m.stats, Locks: m.locks.Counters(),
 		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.Waiting(), Holders: m.locks.Held(),
 		Prepared: m.queue.Len(), Records: m.recs.Len(), Keeps: len(m.keeps), Garbage: m.garbage.Len(),
-		Readers: max(len(m.readers), m.queue.Readers()), Queues: m.queue.Counters(), Held: m.queue.Held(),
+		Readers: m.readersKnown(), Queues: m.queue.Counters(), Held: m.queue.Held(),
 		Waits: waits[:min(top, len(waits))],
 	}
 	s.Stats.waits = nil
 	return s
 }
+
+// readersKnown counts read-only transactions: those that are registered, or
+// those that the shard has something of, whichever are more.
+func (m *Machine) readersKnown() int { return max(len(m.readers), m.queue.Readers()) }
 
 // Times are single times of some kinds, in nanoseconds.
 type Times struct{ LockWait, ParkToReady, VoteToDecide []int64 }
@@ -158,12 +162,14 @@ func (m *Machine) TakeTimes() Times {
 // Levels are the few numbers that are wanted after every step.
 type Levels struct {
 	Waiting, Prepared, Records, Keys int
-	Marks, ColdReads, Full           uint64
+	// Readers and Held are those of Snapshot.
+	Readers, Held          int
+	Marks, ColdReads, Full uint64
 }
 
 // Levels tells them.
 func (m *Machine) Levels() Levels {
 	c := m.locks.Counters()
 	return Levels{Waiting: m.locks.Waiting(), Prepared: m.queue.Len(), Records: m.recs.Len(), Keys: m.store.Len(),
-		Marks: c.Marks, ColdReads: m.stats.ColdReads, Full: c.Full}
+		Readers: m.readersKnown(), Held: m.queue.Held(), Marks: c.Marks, ColdReads: m.stats.ColdReads, Full: c.Full}
 }

@@ -33,6 +33,8 @@ type Queue struct {
 	due           int64
 	lists, ticks  uint64
 	counters      Counters
+	// held counts the updates and pieces that are held.
+	held int
 }
 
 // point is a key that somebody needs.
@@ -99,13 +101,16 @@ func (q *Queue) Counters() Counters { return q.counters }
 func (q *Queue) Len() int { return len(q.updates) }
 
 // Held is the number of updates and pieces that are held back.
-func (q *Queue) Held() (n int) {
-	for _, u := range q.updates {
-		if u.state == Held {
-			n++
-		}
+func (q *Queue) Held() int { return q.held }
+
+// turn changes where an update stands.
+func (q *Queue) turn(u *update, to State) {
+	if u.state == Held {
+		q.held--
 	}
-	return n
+	if u.state = to; to == Held {
+		q.held++
+	}
 }
 
 // Pieces is the number of waiting pieces.
@@ -169,7 +174,7 @@ func (q *Queue) Recover(now int64, txn kv.TxnRef, needs []Need) {
 		return
 	}
 	if q.opt.Mutants.Has(mutant.RecoveredHeldToReaders) {
-		u.state = Held
+		q.turn(u, Held)
 	}
 	if q.opt.Mutants.Has(mutant.RecoveredSealedToLast) {
 		q.seal(u)
@@ -243,7 +248,8 @@ func (q *Queue) Unsealed(now int64, txn kv.TxnRef, epoch kv.Epoch) {
 		return
 	}
 	q.counters.Unseals++
-	u.state, u.heldSince = Held, q.now
+	q.turn(u, Held)
+	u.heldSince = q.now
 	q.letGo(u)
 	q.retry(u)
 }
@@ -293,7 +299,8 @@ func (q *Queue) seal(u *update) {
 	q.wakeDelayed()
 	q.counters.HeldNanos += q.now - u.heldSince
 	q.count++
-	u.state, u.epoch = Sealed, kv.Epoch{Incarnation: q.opt.Incarnation, Count: q.count}
+	q.turn(u, Sealed)
+	u.epoch = kv.Epoch{Incarnation: q.opt.Incarnation, Count: q.count}
 	if q.opt.Mutants.Has(mutant.EpochsRestart) {
 		u.epoch.Incarnation = 1
 	}
@@ -313,6 +320,9 @@ func (q *Queue) enter(u *update) *update {
 		q.letGo(old)
 	}
 	q.updates[u.txn] = u
+	if u.state == Held {
+		q.held++
+	}
 	ranged := false
 	for i := range u.needs {
 		if u.needs[i].Span.IsPoint() {
@@ -330,6 +340,9 @@ func (q *Queue) enter(u *update) *update {
 
 func (q *Queue) remove(u *update) {
 	delete(q.updates, u.txn)
+	if u.state == Held {
+		q.held--
+	}
 	q.wakeDelayed()
 	for i := range u.needs {
 		if u.needs[i].Span.IsPoint() {

@@ -148,11 +148,18 @@ func (g *Gateway) sendCommit(c *call, ps pieces) {
 }
 
 // tickCommit repeats the commit; near the deadline it asks for an end, and at
-// the deadline the outcome is unknown.
+// the deadline the outcome is unknown, unless there is nothing to apply.
 func (g *Gateway) tickCommit(c *call) {
-	if g.now >= c.deadline {
-		if f := g.late(c); kv.Kind(f.Kind) == kv.KindUnavailable && c.commit.validating {
+	reads := c.kind == oneShot && c.readOnly
+	if reads && len(g.down) > 0 {
+		if f := g.unreachable(g.shardsOf(c)); f != nil {
 			g.finish(c, Done{Failure: f})
+			return
+		}
+	}
+	if g.now >= c.deadline {
+		if reads || c.commit.validating {
+			g.finish(c, Done{Failure: g.late(c)})
 			return
 		}
 		g.finish(c, Done{Failure: failure(msg.ReasonCancelled, kv.KindUnknown,

@@ -17,6 +17,10 @@
 //   - sums: each counter is what the acknowledged additions make, give or take
 //     those whose outcome nobody could find out.
 //
+// Clients that only read (Options.Readers) try nothing again. If they fail, or
+// their gateway begins them anew, it must be because of a fault that the test
+// has told of (Run.Fault), and never because of other transactions.
+//
 // The keys are few, so that transactions meet:
 //
 //	r/N        registers, read and written by several at a time

@@ -137,6 +137,12 @@ func (w *worker) readEnd(p *history.Pending, err error) {
 
 // scan reads the keys that come and go, through the streamed scan.
 func (w *worker) scan(ctx context.Context) {
+	p, err := w.scanned(ctx)
+	w.readEnd(p, err)
+}
+
+// scanned is a scan that is recorded up to its end.
+func (w *worker) scanned(ctx context.Context) (*history.Pending, error) {
 	start, end := []byte("g/"), []byte("g0")
 	w.count++
 	p := w.begin()
@@ -151,7 +157,7 @@ func (w *worker) scan(ctx context.Context) {
 	if failed == nil {
 		p.Scan(start, end, 0, pairs(seen))
 	}
-	w.readEnd(p, failed)
+	return p, failed
 }
 
 // single does one thing to one key that nobody touches in any other way.

@@ -26,6 +26,11 @@ import (
 type Options struct {
 	// Clients is how many transactions are in flight. Default 12.
 	Clients int
+	// Readers is how many more only read, each transaction without retries, so
+	// that every failure is seen. Default none.
+	Readers int
+	// Slack is how long after a fault a reader may fail because of it.
+	Slack time.Duration
 	// Keys is the number of each kind of keys. Default 8.
 	Keys int
 	// Timeout is the deadline of each transaction. Default 2 s.
@@ -58,6 +63,12 @@ type Run struct {
 	// sums and doubts are, by counter, what was certainly added, and what
 	// perhaps was.
 	sums, doubts map[string]int64
+	// reads are the transactions of those that only read, and faults what was
+	// done meanwhile.
+	reads  []readEnd
+	faults []*fault
+	// readsWell counts those of reads that ended well.
+	readsWell int
 }
 
 // Start begins to run clients against the nodes at addrs. Each prefers another
@@ -90,6 +101,7 @@ func Start(t testing.TB, addrs []string, o Options) *Run {
 		c := &worker{run: r, number: i, db: r.dbs[i%len(r.dbs)], rec: r.rec.Client(i), r: rand.New(rand.NewPCG(o.Seed, uint64(i)))}
 		r.work.Go(c.live)
 	}
+	r.startReaders(t, addrs)
 	return r
 }
 
@@ -125,13 +137,14 @@ func (r *Run) Await(t testing.TB, n int) {
 	}
 }
 
-// AwaitFailures waits until n more transactions have not committed.
+// AwaitFailures waits until n more transactions have not committed. Those whose
+// condition does not hold never do, and do not count.
 func (r *Run) AwaitFailures(t testing.TB, n int) {
 	t.Helper()
 	timer := time.AfterFunc(proc.Patience, r.more.Broadcast)
 	defer timer.Stop()
 	begin := time.Now()
-	failed := func() int { return r.ended[workload.Failed] + r.ended[workload.Unknown] }
+	failed := func() int { return r.ended[workload.Failed] + r.ended[workload.Unknown] - r.errors[kv.KindCondition] }
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for want := failed() + n; failed() < want; r.more.Wait() {
@@ -158,6 +171,7 @@ func (r *Run) Finish(t testing.TB) {
 		t.Errorf("errors that no fault explains: %v", err)
 	}
 	r.checkSums(t, final)
+	r.checkReaders(t)
 	r.judge(t)
 }
 

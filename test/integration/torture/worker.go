@@ -177,7 +177,7 @@ func (r *Run) readAll(t testing.TB) map[string]int64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
 	defer cancel()
-	rec := r.rec.Client(r.opt.Clients)
+	rec := r.rec.Client(r.opt.Clients + r.opt.Readers)
 	p := rec.Begin([]byte("final"))
 	counters := map[string]int64{}
 	var all []client.Pair

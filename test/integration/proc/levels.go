@@ -1,0 +1,118 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Metrics asks a node at its own address for its metrics, each summed up over
+// its labels.
+func (n *Node) Metrics(ctx context.Context) (map[string]float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.HTTP+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	sums := map[string]float64{}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		name := line[:strings.IndexAny(line, "{ ")]
+		v, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s says %q: %w", n.name, line, err)
+		}
+		sums[name] += v
+	}
+	return sums, nil
+}
+
+// Sum adds up a metric over the nodes that run.
+func (c *Cluster) Sum(ctx context.Context, name string) (sum float64, err error) {
+	for _, n := range c.nodes {
+		if !n.Running() {
+			continue
+		}
+		m, err := n.Metrics(ctx)
+		if err != nil {
+			return 0, err
+		}
+		v, ok := m[name]
+		if !ok {
+			return 0, fmt.Errorf("%s has no metric %s", n.name, name)
+		}
+		sum += v
+	}
+	return sum, nil
+}
+
+// AwaitSum waits until a metric, summed up over the nodes that run, is at
+// least so much.
+func (c *Cluster) AwaitSum(t testing.TB, name string, least float64) {
+	t.Helper()
+	last := ""
+	Until(t, fmt.Sprintf("%s is at least %v", name, least), func(ctx context.Context) bool {
+		sum, err := c.Sum(ctx, name)
+		last = fmt.Sprint(sum, err)
+		return err == nil && sum >= least
+	}, func() string { return last })
+}
+
+// leftovers are what is 0 on every node when nothing is under way.
+var leftovers = []string{
+	"linchpin_gateway_inflight_transactions", "linchpin_gateway_open_transactions",
+	"linchpin_shard_waiting_requests", "linchpin_shard_intents", "linchpin_shard_records",
+	"linchpin_shard_readers", "linchpin_shard_held_updates",
+}
+
+// Quiet requires that within a time nothing is left on any node that runs: no
+// transaction, promise, record or registration. It returns how long that took.
+func (c *Cluster) Quiet(t testing.TB, within time.Duration) time.Duration {
+	t.Helper()
+	begin, left := time.Now(), ""
+	Until(t, "nothing is left", func(ctx context.Context) bool {
+		left = c.left(ctx)
+		return left == ""
+	}, func() string { return left })
+	took := time.Since(begin)
+	if took > within {
+		t.Errorf("it took %v, more than %v, until nothing was left", took, within)
+	}
+	return took
+}
+
+// left tells what is left, "" for nothing.
+func (c *Cluster) left(ctx context.Context) string {
+	var b strings.Builder
+	for _, n := range c.nodes {
+		if !n.Running() {
+			continue
+		}
+		m, err := n.Metrics(ctx)
+		if err != nil {
+			return err.Error()
+		}
+		for _, name := range leftovers {
+			if v, ok := m[name]; !ok || v != 0 {
+				fmt.Fprintf(&b, "%s: %s is %v; ", n.name, name, v)
+			}
+		}
+	}
+	return b.String()
+}
