@@ -13,6 +13,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node"
 	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // backend is what the gRPC edge sees of a node (server.Backend).
@@ -51,6 +52,18 @@ func (b *backend) Scan(ctx context.Context, o gateway.ScanOptions, page func([]m
 
 func (b *backend) Outcome(ctx context.Context, id kv.TxnID) (gateway.Outcome, error) {
 	return b.node.Gateway().Outcome(ctx, id)
+}
+
+func (b *backend) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Pin, error) {
+	return b.node.Gateway().CreateSnapshot(ctx, name, ttl)
+}
+
+func (b *backend) Snapshots(ctx context.Context) ([]msg.Pin, error) {
+	return b.node.Gateway().Snapshots(ctx)
+}
+
+func (b *backend) DropSnapshot(ctx context.Context, at txn.At) (*msg.Pin, error) {
+	return b.node.Gateway().DropSnapshot(ctx, at)
 }
 
 func (b *backend) Status() server.Status {

@@ -15,6 +15,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
@@ -63,6 +64,27 @@ func (l *lazyBackend) Outcome(ctx context.Context, id kv.TxnID) (gateway.Outcome
 		return b.Outcome(ctx, id)
 	}
 	return gateway.Outcome{}, notFormed()
+}
+
+func (l *lazyBackend) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Pin, error) {
+	if b := l.ready.Load(); b != nil {
+		return b.CreateSnapshot(ctx, name, ttl)
+	}
+	return nil, notFormed()
+}
+
+func (l *lazyBackend) Snapshots(ctx context.Context) ([]msg.Pin, error) {
+	if b := l.ready.Load(); b != nil {
+		return b.Snapshots(ctx)
+	}
+	return nil, notFormed()
+}
+
+func (l *lazyBackend) DropSnapshot(ctx context.Context, at txn.At) (*msg.Pin, error) {
+	if b := l.ready.Load(); b != nil {
+		return b.DropSnapshot(ctx, at)
+	}
+	return nil, notFormed()
 }
 
 func (l *lazyBackend) Status() server.Status {

@@ -6,6 +6,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
 // Request is a one-shot transaction: everything is known at once.
@@ -56,8 +57,11 @@ type Response struct {
 // Token is the state that the transaction saw, or made, as bytes; nil if none is
 // known.
 func (r *Response) Token() []byte {
-	if r.Index.Index == 0 && len(r.At) == 0 {
+	switch {
+	case r.Index.Index == 0 && len(r.At) == 0:
 		return nil
+	case len(r.At) == 0:
+		return vclock.EncodeOne(vclock.Entry{Shard: r.Index.Shard, Index: r.Index.Index})
 	}
 	c := msg.Clock(r.At)
 	c.Raise(r.Index.Shard, r.Index.Index)

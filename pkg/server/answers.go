@@ -173,9 +173,9 @@ func (a *answers) close() {
 }
 
 // send sends answers until the stream is over; draining makes it end early.
-func (a *answers) send(stream grpc.ServerStream, draining <-chan struct{}) error {
+func (a *answers) send(s *service, stream grpc.ServerStream, draining <-chan struct{}) error {
 	ctx := stream.Context()
-	out := outbox{stream: stream}
+	out := outbox{service: s, stream: stream}
 	stopping := false
 	for {
 		taken := a.take()

@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // Backend runs what clients ask for. Its methods are called by any number of
@@ -31,6 +32,14 @@ type Backend interface {
 	// Outcome finds out what became of a transaction, and sees to it that it
 	// stays so.
 	Outcome(ctx context.Context, id kv.TxnID) (gateway.Outcome, error)
+
+	// CreateSnapshot keeps the state of the store at one moment of the call.
+	// The name has been checked.
+	CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Pin, error)
+	// Snapshots lists those that have a name, oldest first.
+	Snapshots(ctx context.Context) ([]msg.Pin, error)
+	// DropSnapshot gives one up, by name or number, and tells what it was.
+	DropSnapshot(ctx context.Context, at txn.At) (*msg.Pin, error)
 
 	// Status tells about the node.
 	Status() Status

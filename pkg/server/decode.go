@@ -18,6 +18,10 @@ type incoming struct {
 	// ops are for the backend, which owns them.
 	ops  []msg.Op
 	used budget
+	// at, token and plan say how to read.
+	at    *pb.At
+	token []byte
+	plan  pb.ReadPlan
 	// alone: the message has no other call.
 	alone bool
 	// err is what is wrong with the request; ops are not complete then.
@@ -123,8 +127,17 @@ func (d *decoder) oneCall(b []byte) error {
 func (d *decoder) request(b []byte) error {
 	c := &d.next
 	n := 0
-	err := fields(b, func(num protowire.Number, raw []byte, _ uint64) error {
+	err := fields(b, func(num protowire.Number, raw []byte, v uint64) error {
 		switch {
+		case num == 3 && raw != nil:
+			c.token = append([]byte(nil), raw...)
+		case num == 4 && raw != nil:
+			if c.at == nil {
+				c.at = &pb.At{}
+			}
+			return c.at.Unmarshal(raw)
+		case num == 5 && raw == nil:
+			c.plan = pb.ReadPlan(v)
 		case num == 1 && raw != nil:
 			n++
 		case num == 2 && raw != nil:

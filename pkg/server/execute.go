@@ -22,25 +22,29 @@ func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.Execu
 	if err != nil {
 		return nil, statusOf(err, id)
 	}
+	how, err := s.how(in.At, in.Token, in.Plan)
+	if err != nil {
+		return nil, statusOf(err, id)
+	}
 	callers, has := ctx.Deadline()
 	answered := make(chan gateway.Response, 1) // room, so that done never blocks
-	s.backend.Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true},
+	s.backend.Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true, How: how},
 		func(r gateway.Response) { answered <- r })
 	select {
 	case r := <-answered:
-		return executed(r, id, b.writes)
+		return s.executed(r, id, b.writes)
 	case <-ctx.Done():
 	}
 	select { // an answer that is there already is better than none
 	case r := <-answered:
-		return executed(r, id, b.writes)
+		return s.executed(r, id, b.writes)
 	default:
 		return nil, statusOf(abandoned(ctx), id)
 	}
 }
 
 // executed converts the response to a transaction named id.
-func executed(r gateway.Response, id kv.TxnID, writes bool) (*pb.ExecuteResponse, error) {
+func (s *service) executed(r gateway.Response, id kv.TxnID, writes bool) (*pb.ExecuteResponse, error) {
 	settle(&r, id, writes)
 	if r.Err != nil {
 		d := failedResponse(&r)
@@ -48,7 +52,7 @@ func executed(r gateway.Response, id kv.TxnID, writes bool) (*pb.ExecuteResponse
 		return nil, detail.Status(d)
 	}
 	out := new(pb.ExecuteResponse)
-	response(out, &r)
+	s.response(out, &r)
 	worded(out.Receipt)
 	return out, nil
 }

@@ -8,8 +8,9 @@ import (
 
 // outbox makes messages of answers, and uses one message for all.
 type outbox struct {
-	stream grpc.ServerStream
-	msg    pb.PipelineResponse
+	service *service
+	stream  grpc.ServerStream
+	msg     pb.PipelineResponse
 }
 
 const (
@@ -54,7 +55,7 @@ func (o *outbox) add(q *queued) {
 		a.Response = pb.ExecuteResponse{TxnId: q.response.ID, Attempts: a.Error.Attempts, Results: a.Response.Results[:0]}
 		return
 	}
-	response(&a.Response, &q.response)
+	o.service.response(&a.Response, &q.response)
 }
 
 // keptResults bounds the results for which an answer's place keeps room.
@@ -64,7 +65,7 @@ const keptResults = 64
 func (o *outbox) reset() {
 	for i := range o.msg.Answers {
 		r := &o.msg.Answers[i].Response
-		r.Receipt = nil
+		r.Receipt, r.Snapshot, r.Token = nil, nil, nil
 		if cap(r.Results) > keptResults {
 			r.Results = nil
 			continue

@@ -41,7 +41,7 @@ func (s *service) Pipeline(stream grpc.BidiStreamingServer[pb.PipelineRequest, p
 		defer s.readers.Done()
 		p.readerEnded(p.read())
 	}()
-	return p.send(stream, s.draining)
+	return p.send(s, stream, s.draining)
 }
 
 func (s *service) welcome() *pb.Welcome {
@@ -104,12 +104,17 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 		p.put(c.number, gateway.Response{ID: id, Err: c.err})
 		return true
 	}
+	how, err := p.service.how(c.at, c.token, c.plan)
+	if err != nil {
+		p.put(c.number, gateway.Response{ID: id, Err: err})
+		return true
+	}
 	if now != p.readAt || p.wasBlocked() {
 		p.readAt, p.arrived = now, p.service.backend.Now()
 	}
 	// What the closure holds is all that the edge remembers of a call.
 	number, writes := c.number, c.used.writes
-	p.service.backend.Submit(gateway.Request{ID: id, Ops: c.ops, Arrived: p.arrived, Deadline: until, Alone: c.alone}, func(r gateway.Response) {
+	p.service.backend.Submit(gateway.Request{ID: id, Ops: c.ops, Arrived: p.arrived, Deadline: until, Alone: c.alone, How: how}, func(r gateway.Response) {
 		settle(&r, id, writes)
 		p.put(number, r)
 	})

@@ -44,7 +44,8 @@ const headroom = 16 << 10
 
 // response fills out from a transaction that committed. Slices of out are
 // used again.
-func response(out *pb.ExecuteResponse, r *gateway.Response) {
+func (s *service) response(out *pb.ExecuteResponse, r *gateway.Response) {
+	out.Token, out.Plan, out.Snapshot = r.Token(), planOf(r.Plan), s.snapshot(r.Pin)
 	out.TxnId, out.Attempts, out.ResultsLost = r.ID, uint32(r.Attempts), r.ResultsLost
 	out.Receipt = receipt(&r.Receipt)
 	out.Results = results(out.Results[:0], r.Results)

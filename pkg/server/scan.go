@@ -33,12 +33,19 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 		return statusOf(invalid(fmt.Sprintf("the page size is %d", in.PageSize),
 			fmt.Sprintf("a page has at most %d pairs", kv.MaxScanLimit)), kv.TxnID{})
 	}
+	how, kerr := s.how(in.At, in.Token, pb.ReadPlan_PLAN_ANY)
+	if kerr != nil {
+		return statusOf(kerr, kv.TxnID{})
+	}
 	p := pager{stream: stream, size: int(in.PageSize)}
 	if p.size == 0 {
 		p.size = defaultPage
 	}
 	limit := int(min(in.Limit, math.MaxInt))
-	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: kv.Range(in.Start, in.End), Limit: limit}, p.add)
+	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: kv.Range(in.Start, in.End), Limit: limit, How: how, Opened: func(o gateway.Opened) error {
+		p.page.Token, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Pin)
+		return nil
+	}}, p.add)
 	if p.broken != nil {
 		return p.broken
 	}
@@ -72,10 +79,11 @@ func (p *pager) add(ps []msg.Pair) error {
 }
 
 func (p *pager) flush() error {
-	if len(p.page.Pairs) == 0 {
+	if len(p.page.Pairs) == 0 && p.page.Token == nil {
 		return nil
 	}
 	p.broken = p.stream.Send(&p.page)
+	p.page.Token, p.page.Snapshot = nil, nil
 	clear(p.page.Pairs)
 	p.page.Pairs, p.bytes = p.page.Pairs[:0], 0
 	return p.broken

@@ -55,7 +55,7 @@ func TestScanPages(t *testing.T) {
 		"pages of another size":        {pb.ScanRequest{PageSize: 10}, [][]string{all[:10], all[10:20], all[20:]}},
 		"pages that come out even":     {pb.ScanRequest{PageSize: 5, Limit: 10}, [][]string{all[:5], all[5:10]}},
 		"a range":                      {pb.ScanRequest{Start: []byte("k03"), End: []byte("k06")}, [][]string{all[3:6]}},
-		"nothing":                      {pb.ScanRequest{Start: []byte("x")}, nil},
+		"nothing, but where that was":  {pb.ScanRequest{Start: []byte("x")}, [][]string{nil}},
 		"more than there could be":     {pb.ScanRequest{Limit: 1 << 63}, [][]string{all}},
 		"a limit less than a page has": {pb.ScanRequest{Limit: 3}, [][]string{all[:3]}},
 	} {

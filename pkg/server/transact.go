@@ -115,7 +115,11 @@ func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResp
 	if t.service.isDraining() {
 		return t.failed(stopping())
 	}
-	tx, err := t.service.backend.Begin(ctx, gateway.TxOptions{ID: t.id, Attempt: t.attempt, ReadOnly: t.readOnly})
+	how, kerr := t.service.how(in.At, in.Token, in.Plan)
+	if kerr != nil {
+		return t.failed(kerr)
+	}
+	tx, err := t.service.backend.Begin(ctx, gateway.TxOptions{ID: t.id, Attempt: t.attempt, ReadOnly: t.readOnly, How: how})
 	if err != nil {
 		return t.failed(errorOf(err))
 	}
@@ -160,7 +164,7 @@ func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 		return &pb.TransactResponse{Answer: &pb.TransactResponse_Failed{Failed: d}}
 	}
 	out := new(pb.ExecuteResponse)
-	response(out, &r)
+	t.service.response(out, &r)
 	worded(out.Receipt)
 	return &pb.TransactResponse{Answer: &pb.TransactResponse_Committed{Committed: out}}
 }

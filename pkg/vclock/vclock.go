@@ -93,6 +93,13 @@ func (c *Clock) Encode() []byte {
 	return b
 }
 
+// EncodeOne is Encode for a clock of one entry, which is not zero.
+func EncodeOne(e Entry) []byte {
+	b := make([]byte, 1, 12)
+	b[0] = format
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.Shard)), uint64(e.Index))
+}
+
 // uvarint reads a number in the one way in which it is written: no longer
 // than it need be, so that equal clocks are equal bytes.
 func uvarint(b []byte) (v uint64, rest []byte, ok bool) {

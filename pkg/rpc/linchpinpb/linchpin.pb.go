@@ -2134,8 +2134,7 @@ func (m *ScanRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ScanRequest proto.InternalMessageInfo
 
-// ScanResponse is one page. The first comes as soon as the state is fixed, and
-// may have no pairs.
+// ScanResponse is one page. There is at least one, which may have no pairs.
 type ScanResponse struct {
 	Pairs []Pair `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs"`
 	// token is the state that is read; it comes with the first page.

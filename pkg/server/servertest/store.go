@@ -27,6 +27,9 @@ type Store struct {
 	turn   chan struct{}
 	data   map[string]entry.Value
 	writes uint64
+	// kept are the snapshots, snapshots counts them.
+	kept      []*snapshot
+	snapshots uint64
 
 	mu sync.Mutex
 	// outcomes are those of ended transactions; a fenced id is there with
@@ -111,7 +114,11 @@ func (s *Store) acquire(ctx context.Context) (msg.Receipt, error) {
 // run has the turn and passes it on.
 func (s *Store) run(req gateway.Request, r msg.Receipt) gateway.Response {
 	tx := s.enter(gateway.TxOptions{ID: req.ID, Attempt: 1}, r)
-	if err := s.allowed(req.ID); err != nil {
+	err := tx.look(req.How)
+	if err == nil {
+		err = s.allowed(req.ID)
+	}
+	if err != nil {
 		tx.Rollback()
 		return gateway.Response{ID: req.ID, Attempts: 1, Err: err}
 	}
@@ -143,7 +150,7 @@ func (s *Store) enter(o gateway.TxOptions, r msg.Receipt) *tx {
 	defer s.mu.Unlock()
 	s.holder, s.holderKey = kv.TxnRef{TxnID: o.ID, Attempt: o.Attempt}, nil
 	s.open++
-	return &tx{store: s, o: o, receipt: r, written: make(map[string]entry.Value)}
+	return &tx{store: s, data: s.data, o: o, receipt: r, written: make(map[string]entry.Value)}
 }
 
 func (s *Store) leave() {
@@ -176,7 +183,12 @@ func (s *Store) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, erro
 	if err != nil {
 		return nil, err
 	}
-	return s.enter(o, r), nil
+	tx := s.enter(o, r)
+	if err := tx.look(o.How); err != nil {
+		tx.Rollback()
+		return nil, err
+	}
+	return tx, nil
 }
 
 // Scan copies the span at one moment, and passes it in pages of 7 pairs.
@@ -185,8 +197,17 @@ func (s *Store) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg
 		return err
 	}
 	tx := s.enter(gateway.TxOptions{Attempt: 1, ReadOnly: true}, msg.Receipt{})
+	kerr := tx.look(o.How)
 	ps := tx.span(o.Span, o.Limit)
 	tx.Rollback()
+	if kerr != nil {
+		return kerr
+	}
+	if o.Opened != nil {
+		if err := o.Opened(gateway.Opened{At: []msg.ShardIndex{{Index: s.index()}}, Pin: tx.pin}); err != nil {
+			return err
+		}
+	}
 	for ps := range slices.Chunk(ps, 7) {
 		if err := ctx.Err(); err != nil {
 			return err

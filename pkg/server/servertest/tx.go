@@ -17,7 +17,10 @@ import (
 
 // tx has the store to itself until it ends.
 type tx struct {
-	store   *Store
+	store *Store
+	// data is what it reads, the store's or a snapshot's; pin is that one's.
+	data    map[string]entry.Value
+	pin     *msg.Pin
 	o       gateway.TxOptions
 	receipt msg.Receipt
 	// written goes over the store's data; a tombstone hides.
@@ -45,7 +48,7 @@ func (t *tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
 }
 
 func (t *tx) Commit(context.Context) gateway.Response {
-	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results, Receipt: t.receipt}
+	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results, Receipt: t.receipt, Pin: t.pin}
 	if t.over {
 		r.Err = kv.Errorf(kv.KindInvalid, "the transaction is over")
 		return r
@@ -64,6 +67,7 @@ func (t *tx) Commit(context.Context) gateway.Response {
 	t.store.mu.Lock()
 	t.store.shard.Index++
 	t.store.shard.KeysInMemory = uint64(len(t.store.data))
+	r.Index = msg.ShardIndex{Index: t.store.shard.Index}
 	t.store.outcomes[t.o.ID] = gateway.Outcome{ID: t.o.ID, Committed: true, Results: t.results}
 	t.store.mu.Unlock()
 	t.end()
@@ -91,7 +95,7 @@ func (t *tx) get(key []byte) entry.Value {
 	if v, ok := t.written[string(key)]; ok {
 		return v
 	}
-	return t.store.data[string(key)]
+	return t.data[string(key)]
 }
 
 func (t *tx) read(key []byte) msg.Result {
@@ -111,7 +115,7 @@ func (t *tx) write(key []byte, typ entry.Type, payload []byte) kv.Version {
 
 // span gives the pairs that the transaction sees, at most limit unless 0.
 func (t *tx) span(s kv.Span, limit int) []msg.Pair {
-	keys := slices.Collect(maps.Keys(t.store.data))
+	keys := slices.Collect(maps.Keys(t.data))
 	keys = slices.AppendSeq(keys, maps.Keys(t.written))
 	slices.Sort(keys)
 	var ps []msg.Pair

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/pins"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/pkg/vclock"
+)
+
+// plans are the plans as the interface numbers them.
+var plans = map[pb.ReadPlan]txn.Plan{
+	pb.ReadPlan_PLAN_ANY: txn.PlanAny, pb.ReadPlan_PLAN_ONE: txn.PlanOne, pb.ReadPlan_PLAN_AT_ONCE: txn.PlanAtOnce,
+	pb.ReadPlan_PLAN_HOT_LAST: txn.PlanHotLast, pb.ReadPlan_PLAN_OPEN: txn.PlanOpen, pb.ReadPlan_PLAN_PIN: txn.PlanPin,
+}
+
+// planOf is the other way round. A test holds it against plans.
+func planOf(p txn.Plan) pb.ReadPlan { return pb.ReadPlan(p) }
+
+// how reads the part of a request that says how to read. Most have none.
+func (s *service) how(at *pb.At, token []byte, plan pb.ReadPlan) (h txn.How, err *kv.Error) {
+	if at == nil && len(token) == 0 && plan == pb.ReadPlan_PLAN_ANY {
+		return h, nil
+	}
+	switch p, known := plans[plan]; {
+	case !known, p == txn.PlanOne, p == txn.PlanOpen:
+		return h, invalid(fmt.Sprintf("plan %v cannot be asked for", plan), "use PLAN_AT_ONCE, PLAN_HOT_LAST or PLAN_PIN, or leave it to the node")
+	default:
+		h.Plan = p
+	}
+	if len(token) > 0 {
+		c, bad := vclock.Decode(token)
+		if bad != nil {
+			return h, errorOf(bad)
+		}
+		h.After = c
+	}
+	switch a := at.GetAt().(type) {
+	case *pb.At_Snapshot:
+		h.At, err = s.snapshotNamed(a.Snapshot)
+	case *pb.At_AsOfNs:
+		if h.At.AsOf = a.AsOfNs; a.AsOfNs <= 0 {
+			err = invalid("the time to read as of is not positive", "pass nanoseconds since 1970")
+		}
+	}
+	return h, err
+}
+
+// A snapshot's id is "@", the beginning of the cluster's id, "-" and the number
+// of its pin.
+const clusterPrefix = 8
+
+func clusterPart(cluster string) string { return cluster[:min(clusterPrefix, len(cluster))] }
+
+func snapshotID(cluster string, number uint64) string {
+	return fmt.Sprintf("@%s-%d", clusterPart(cluster), number)
+}
+
+// snapshotNamed reads a name or an id.
+func (s *service) snapshotNamed(name string) (at txn.At, err *kv.Error) {
+	id, isID := strings.CutPrefix(name, "@")
+	if !isID {
+		return txn.At{Name: name}, pins.CheckName(name)
+	}
+	i := strings.LastIndexByte(id, '-')
+	n, bad := strconv.ParseUint(id[i+1:], 10, 64)
+	if i < 0 || bad != nil || n == 0 {
+		return at, invalid(fmt.Sprintf("%q is not the id of a snapshot", name), "ids look like @3f9a01c2-17; answers and the list of snapshots tell them")
+	}
+	if own := clusterPart(s.backend.Status().ClusterID); id[:i] != own {
+		return at, invalid(fmt.Sprintf("snapshot %s is of another cluster: this one's begin with @%s", name, own), "ask the cluster that it is of")
+	}
+	return txn.At{Number: n}, nil
+}
+
+// snapshot gives a pin in the form clients see; nil is nil.
+func (s *service) snapshot(p *msg.Pin) *pb.Snapshot {
+	if p == nil {
+		return nil
+	}
+	return &pb.Snapshot{Id: snapshotID(s.backend.Status().ClusterID, p.Number), Name: p.Name, TimeNs: p.Time, ExpiresNs: p.Expires, Token: msg.Clock(p.Clock).Encode()}
+}
+
+// ttl is how long a snapshot is to be kept.
+func ttl(ms uint64) (time.Duration, *kv.Error) {
+	switch {
+	case ms == 0:
+		return pins.DefaultTTL, nil
+	case ms > uint64(pins.MaxTTL/time.Millisecond):
+		return 0, invalid(fmt.Sprintf("a snapshot is to be kept for %d ms", ms), fmt.Sprintf("the longest is %v; make another one before it ends", pins.MaxTTL))
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}

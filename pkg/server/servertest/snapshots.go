@@ -1,0 +1,92 @@
+package servertest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// snapshot is a copy of the whole store. Of history there is none.
+type snapshot struct {
+	pin  msg.Pin
+	data map[string]entry.Value
+}
+
+// CreateSnapshot copies the store.
+func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Pin, error) {
+	if _, err := s.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { s.turn <- struct{}{} }()
+	if _, err := s.snapshotAt(txn.At{Name: name}); err == nil {
+		return nil, kv.Errorf(kv.KindCondition, "there is a snapshot named %q already", name)
+	}
+	s.snapshots++
+	now := time.Now()
+	p := msg.Pin{Number: s.snapshots, Name: name, Time: now.UnixNano(), Expires: now.Add(ttl).UnixNano(), Clock: []msg.ShardIndex{{Index: s.index()}}}
+	s.kept = append(s.kept, &snapshot{pin: p, data: maps.Clone(s.data)})
+	return &p, nil
+}
+
+func (s *Store) index() kv.Index {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shard.Index
+}
+
+// Snapshots lists them.
+func (s *Store) Snapshots(ctx context.Context) ([]msg.Pin, error) {
+	if _, err := s.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { s.turn <- struct{}{} }()
+	var out []msg.Pin
+	for _, k := range s.kept {
+		out = append(out, k.pin)
+	}
+	return out, nil
+}
+
+// DropSnapshot forgets one.
+func (s *Store) DropSnapshot(ctx context.Context, at txn.At) (*msg.Pin, error) {
+	if _, err := s.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { s.turn <- struct{}{} }()
+	k, err := s.snapshotAt(at)
+	if err != nil {
+		return nil, err
+	}
+	s.kept = slices.DeleteFunc(s.kept, func(x *snapshot) bool { return x == k })
+	return &k.pin, nil
+}
+
+// snapshotAt finds one; the caller has the turn.
+func (s *Store) snapshotAt(at txn.At) (*snapshot, *kv.Error) {
+	for _, k := range s.kept {
+		if k.pin.Number == at.Number || at.Number == 0 && k.pin.Name == at.Name {
+			return k, nil
+		}
+	}
+	return nil, kv.Errorf(kv.KindNotFound, "there is no such snapshot")
+}
+
+// look has a transaction read where it was told to.
+func (t *tx) look(how txn.How) *kv.Error {
+	t.data = t.store.data
+	if how.At.IsZero() {
+		return nil
+	}
+	k, err := t.store.snapshotAt(how.At)
+	if err != nil {
+		return err
+	}
+	t.data, t.pin, t.o.ReadOnly = k.data, &k.pin, true
+	return nil
+}
