@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -17,6 +19,7 @@ func startCommand(s cli.Streams) *cobra.Command {
 	var order, reads, plan string
 	var hot []string
 	var cacheMB int64
+	var history, every time.Duration
 	c := &cobra.Command{
 		Use:   "start",
 		Short: "Start a node",
@@ -52,6 +55,9 @@ way end. A second one ends it at once, which loses nothing either.`,
 			for _, k := range hot {
 				opt.HotKeys = append(opt.HotKeys, []byte(k))
 			}
+			if opt.History, opt.HistoryEvery, err = historyOf(c, history, every); err != nil {
+				return err
+			}
 			opt.CacheBytes = cacheMB << 20
 			opt.Version = cli.ReadBuild().Version
 			opt.Log = slog.New(slog.NewTextHandler(s.Err, nil))
@@ -69,7 +75,9 @@ way end. A second one ends it at once, which loses nothing either.`,
 	f.StringArrayVar(&hot, "hot-key", nil, "a `key` that lives on the hot shard of a new cluster (repeatable)")
 	f.StringVar(&order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
 	f.StringVar(&reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking like updates, for comparison")
-	f.StringVar(&plan, "read-plan", txn.PlanAny.String(), "how one-shots read on several shards: any, at-once, or hot-last; any picks")
+	f.StringVar(&plan, "read-plan", txn.PlanAny.String(), "how one-shots read on several shards: any, at-once, hot-last or pin; any picks")
+	f.DurationVar(&history, "history", kv.DefaultHistory, "how far back --as-of can read; the same for all nodes; 0 keeps no history")
+	f.DurationVar(&every, "history-every", kv.DefaultPinEvery, "how often a state of the history is fixed, while there are writes")
 	f.Int64Var(&cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in MiB; the process stays below twice that and 1 GiB where it can")
 	f.BoolVar(&opt.UnsafeNoSync, "unsafe-no-sync", false, "answer before anything is on disk: a crash LOSES acknowledged commits; for measuring only")
 	f.DurationVar(&opt.SyncDelay, "delay-fsync", 0, "make every fsync slower by this much; for measuring only")
@@ -78,6 +86,19 @@ way end. A second one ends it at once, which loses nothing either.`,
 	f.SortFlags = false
 	_ = c.MarkFlagRequired("store")
 	return c
+}
+
+// historyOf checks the flags of the history. None is a negative one.
+func historyOf(c *cobra.Command, history, every time.Duration) (time.Duration, time.Duration, error) {
+	switch {
+	case history < 0 || history > 24*time.Hour:
+		return 0, 0, &cli.UsageError{Text: fmt.Sprintf("--history is %v, want 0 to 24h; longer is what snapshots are for", history), Command: c.CommandPath()}
+	case every < 10*time.Millisecond || every > time.Hour:
+		return 0, 0, &cli.UsageError{Text: fmt.Sprintf("--history-every is %v, want 10ms to 1h", every), Command: c.CommandPath()}
+	case history == 0:
+		history = -1
+	}
+	return history, every, nil
 }
 
 // serve runs a node until ctx ends.

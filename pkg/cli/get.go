@@ -12,6 +12,7 @@ import (
 func getCommand() *cobra.Command {
 	var f flags
 	var raw bool
+	var p past
 	cmd := &cobra.Command{
 		Use:   "get KEY",
 		Short: "Print what a key holds",
@@ -23,20 +24,27 @@ type and the version too.
 If the key does not exist, nothing is printed and the exit code is 1.`,
 		Example: `  linchpin get greeting
   linchpin get --raw picture > picture.png
-  linchpin get --output json greeting`,
+  linchpin get --output json greeting
+  linchpin get --snapshot before-import greeting`,
 		Args: arguments(1, 1),
 	}
 	f.addTo(cmd, true)
+	p.addTo(cmd)
 	cmd.Flags().BoolVar(&raw, "raw", false, "write the bytes of the value as they are")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
 		key, err := s.bytes(args[0])
 		if err != nil {
 			return err
 		}
-		out, err := s.db.Execute(ctx, client.Get(key))
+		var out client.Outcome
+		how, err := p.options(cmd, &out)
 		if err != nil {
 			return err
 		}
+		if _, err := s.db.With(how...).Execute(ctx, client.Get(key)); err != nil {
+			return err
+		}
+		s.tellPast(&out)
 		return s.printGot(key, &out.Results[0], raw)
 	})
 	return cmd

@@ -58,7 +58,7 @@ Each command has more to say with --help.`,
 		return &UsageError{Text: err.Error(), Command: cmd.CommandPath()}
 	})
 	root.AddCommand(getCommand(), putCommand(), delCommand(), scanCommand(), incrCommand(), txnCommand(),
-		outcomeCommand(), statusCommand(), shardsCommand(), hotCommand(), versionCommand())
+		outcomeCommand(), statusCommand(), shardsCommand(), hotCommand(), snapshotCommand(), versionCommand())
 	return root
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ func scanCommand() *cobra.Command {
 	var prefix string
 	var limit int
 	var keysOnly bool
+	var p past
 	cmd := &cobra.Command{
 		Use:   "scan [START [END]]",
 		Short: "List keys in order",
@@ -27,10 +29,12 @@ as it was at one moment after the command was started.
 Keys and values are shown as "linchpin get" shows them.`,
 		Example: `  linchpin scan
   linchpin scan user:100 user:200 --limit 20
-  linchpin scan --prefix user: --output json`,
+  linchpin scan --prefix user: --output json
+  linchpin scan --as-of -5m`,
 		Args: arguments(0, 2),
 	}
 	f.addTo(cmd, true)
+	p.addTo(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&prefix, "prefix", "", "list the keys that begin with this instead")
 	fs.IntVar(&limit, "limit", 0, "stop after so many keys; 0 is all")
@@ -46,7 +50,14 @@ Keys and values are shown as "linchpin get" shows them.`,
 		if err != nil {
 			return err
 		}
-		return s.printScan(ctx, start, end, limit, keysOnly)
+		var out client.Outcome
+		how, err := p.options(cmd, &out)
+		if err != nil {
+			return err
+		}
+		err = s.printScan(s.db.With(how...).Scan(ctx, start, end, client.ScanOptions{Limit: limit}), keysOnly)
+		s.tellPast(&out)
+		return err
 	})
 	return cmd
 }
@@ -81,10 +92,10 @@ func afterPrefix(p []byte) []byte {
 	return nil
 }
 
-func (s *session) printScan(ctx context.Context, start, end []byte, limit int, keysOnly bool) error {
+func (s *session) printScan(pairs iter.Seq2[client.Pair, error], keysOnly bool) error {
 	var t *table
 	n := 0
-	for p, err := range s.db.Scan(ctx, start, end, client.ScanOptions{Limit: limit}) {
+	for p, err := range pairs {
 		if err != nil {
 			return s.afterRows(t, err)
 		}

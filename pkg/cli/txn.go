@@ -20,6 +20,7 @@ const maxScript = 5 * kv.MaxTxnBytes
 
 func txnCommand() *cobra.Command {
 	var f flags
+	var p past
 	cmd := &cobra.Command{
 		Use:   "txn [OPERATION...]",
 		Short: "Run several operations as one transaction",
@@ -50,6 +51,7 @@ answer is in hexadecimal; the operations are still written as above.`,
 		Args: arguments(0, -1),
 	}
 	f.addTo(cmd, true)
+	p.addTo(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		// A script with a mistake needs no server.
 		statements, err := readScript(cmd, args)
@@ -57,7 +59,7 @@ answer is in hexadecimal; the operations are still written as above.`,
 			return err
 		}
 		return connected(&f, func(ctx context.Context, s *session, _ []string) error {
-			return s.runScript(ctx, statements)
+			return s.runScript(ctx, &p, statements)
 		})(cmd, args)
 	}
 	return cmd
@@ -82,19 +84,24 @@ func readScript(cmd *cobra.Command, args []string) ([]txnlang.Statement, error) 
 	return statements, err
 }
 
-func (s *session) runScript(ctx context.Context, statements []txnlang.Statement) error {
+func (s *session) runScript(ctx context.Context, p *past, statements []txnlang.Statement) error {
 	ops := make([]client.Op, len(statements))
 	for i := range statements {
 		ops[i] = statements[i].Op
 	}
-	out, err := s.db.Execute(ctx, ops...)
+	var out client.Outcome
+	how, err := p.options(s.cmd, &out)
 	if err != nil {
+		return err
+	}
+	if _, err := s.db.With(how...).Execute(ctx, ops...); err != nil {
 		return located(err, statements)
 	}
+	s.tellPast(&out)
 	if s.json {
-		return s.object(s.txnObject(out, statements))
+		return s.object(s.txnObject(&out, statements))
 	}
-	return s.printTxn(out, statements)
+	return s.printTxn(&out, statements)
 }
 
 // located adds to an error which line of the script it is about.

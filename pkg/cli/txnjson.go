@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
 	"github.com/linchpindb/linchpin/pkg/client"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // txnAnswer is a committed transaction as JSON.
@@ -12,6 +15,11 @@ type txnAnswer struct {
 	Results     []resultAnswer `json:"results,omitempty"`
 	ResultsLost bool           `json:"results_lost,omitempty"`
 	Waited      *waitAnswer    `json:"waited,omitempty"`
+	// Plan is how a read-only transaction read, Snapshot the state of the past
+	// that it did, Token what it saw or made, as --after takes it.
+	Plan     string `json:"plan,omitempty"`
+	Snapshot string `json:"snapshot,omitempty"`
+	Token    []byte `json:"token,omitempty"`
 }
 
 // resultAnswer is one operation's result; the fields that a verb does not
@@ -34,7 +42,10 @@ type waitAnswer struct {
 }
 
 func (s *session) txnObject(out *client.Outcome, statements []txnlang.Statement) *txnAnswer {
-	a := &txnAnswer{TxnID: out.ID.String(), Attempts: out.Attempts, ResultsLost: out.ResultsLost}
+	a := &txnAnswer{TxnID: out.ID.String(), Attempts: out.Attempts, ResultsLost: out.ResultsLost, Token: out.Token, Plan: planName(out.Plan)}
+	if out.Snapshot != nil {
+		a.Snapshot = out.Snapshot.ID
+	}
 	for i := range out.Results {
 		a.Results = append(a.Results, s.resultObject(statements[i].Verb, &out.Results[i]))
 	}
@@ -46,6 +57,14 @@ func (s *session) txnObject(out *client.Outcome, statements []txnlang.Statement)
 		}
 	}
 	return a
+}
+
+// planName is the plan's name as flags have it, nothing for none.
+func planName(p pb.ReadPlan) string {
+	if p == pb.ReadPlan_PLAN_ANY {
+		return ""
+	}
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(p.String(), "PLAN_"), "_", "-"))
 }
 
 // resultObject converts a result; without a verb all that is there is shown.

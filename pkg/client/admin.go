@@ -31,6 +31,12 @@ func (db *DB) HotKeys(ctx context.Context, limit int) (*pb.HotKeysResponse, erro
 
 // administer asks until there is an answer or no point in asking again.
 func administer[A any](db *DB, ctx context.Context, ask func(context.Context, pb.AdminClient) (A, error)) (A, error) {
+	return asking(db, ctx, func(ctx context.Context, s *session) (A, error) { return ask(ctx, s.admin) })
+}
+
+// asking makes a unary call until there is an answer or no point in calling
+// again.
+func asking[A any](db *DB, ctx context.Context, call func(context.Context, *session) (A, error)) (A, error) {
 	r := newRetrier(db, ctx)
 	defer r.stop()
 	for {
@@ -38,7 +44,7 @@ func administer[A any](db *DB, ctx context.Context, ask func(context.Context, pb
 		if failed != nil {
 			return *new(A), failed
 		}
-		answer, err := ask(r.bounded(), s.admin)
+		answer, err := call(r.bounded(), s)
 		s.unuse()
 		if err == nil {
 			return answer, nil

@@ -59,7 +59,7 @@ var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1
 const keepFrame = 64 << 10
 
 // newCall encodes a request. The number is left open, see setNumber.
-func newCall(id kv.TxnID, ops []Op, timeout time.Duration) *call {
+func newCall(id kv.TxnID, ops []Op, timeout time.Duration, h *how) *call {
 	c := calls.Get().(*call)
 	c.state, c.lost, c.answer = callListed, nil, pb.CallAnswer{}
 	if cap(c.scratch) < len(ops) {
@@ -72,7 +72,11 @@ func newCall(id kv.TxnID, ops []Op, timeout time.Duration) *call {
 		c.wire.Request.Ops = append(c.wire.Request.Ops, c.scratch[i].wire(&ops[i].op))
 	}
 	c.wire.TimeoutMs = timeoutMs(timeout)
+	if h != nil {
+		c.wire.Request.At, c.wire.Request.Token, c.wire.Request.Plan = h.at, h.token, h.plan
+	}
 	c.encode()
+	c.wire.Request.At, c.wire.Request.Token, c.wire.Request.Plan = nil, nil, pb.ReadPlan_PLAN_ANY
 	for i := range c.scratch {
 		c.scratch[i].forget()
 	}

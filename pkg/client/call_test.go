@@ -50,7 +50,7 @@ func TestFramesAreAPipelineRequest(t *testing.T) {
 			ops := rapid.SliceOfN(rapid.Custom(anyOp), 1, 5).Draw(t, "ops")
 			id := kv.TxnID{Time: rapid.Int64().Draw(t, "time"), Rand: rapid.Uint64().Draw(t, "rand")}
 			number := rapid.Uint64().Draw(t, "number")
-			c := newCall(id, ops, 1500*time.Microsecond)
+			c := newCall(id, ops, 1500*time.Microsecond, nil)
 			c.setNumber(number)
 			batch = append(batch, c)
 			want.Calls = append(want.Calls, pb.Call{Number: number, TimeoutMs: 2,

@@ -12,6 +12,11 @@ import (
 // kv.KindCondition. The package comment tells what is retried, and what
 // happens when an answer is lost.
 func (db *DB) Execute(ctx context.Context, ops ...Op) (*Outcome, error) {
+	return db.executeAs(ctx, nil, ops)
+}
+
+// executeAs runs a one-shot in a particular way; nil is the usual one.
+func (db *DB) executeAs(ctx context.Context, h *how, ops []Op) (*Outcome, error) {
 	if err := checkOps(ops); err != nil {
 		return nil, asError(err)
 	}
@@ -19,7 +24,7 @@ func (db *DB) Execute(ctx context.Context, ops ...Op) (*Outcome, error) {
 	defer r.stop()
 	id := db.newID()
 	for attempts := 0; ; {
-		out, err := db.executeOnce(&r, id, ops)
+		out, err := db.executeOnce(&r, id, ops, h)
 		if err == nil {
 			out.Attempts += attempts
 			return out, nil
@@ -35,8 +40,8 @@ func (db *DB) Execute(ctx context.Context, ops ...Op) (*Outcome, error) {
 
 // executeOnce runs one attempt to its known end: a lost answer is enquired
 // about. Its errors are certain, but for those of kv.KindUnknown.
-func (db *DB) executeOnce(r *retrier, id kv.TxnID, ops []Op) (*Outcome, *Error) {
-	c := newCall(id, ops, margin(r.ctx))
+func (db *DB) executeOnce(r *retrier, id kv.TxnID, ops []Op, h *how) (*Outcome, *Error) {
+	c := newCall(id, ops, margin(r.ctx), h)
 	if err := db.send(r, c); err != nil {
 		return db.unanswered(r, id, ops, err)
 	}

@@ -18,6 +18,7 @@ type interaction struct {
 	session  *session
 	ref      kv.TxnRef
 	readOnly bool
+	how      *how // nil is the usual way
 
 	// stream is nil until something has to be sent; stop ends the watch that
 	// breaks it when the context ends.
@@ -108,6 +109,10 @@ func (t *interaction) commit() *Error {
 		t.broken = true
 		err = errorf(kv.KindInternal, nil, "the server answered a commit with %T", answer.Answer)
 	}
+	if err == nil && t.how != nil && t.how.into != nil {
+		*t.how.into = *outcomeOf(answer.GetCommitted())
+		t.how.into.ID = t.ref.TxnID
+	}
 	return err
 }
 
@@ -128,8 +133,11 @@ func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.Transact
 	}
 	var steps []*pb.TransactRequest
 	if !t.begun {
-		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{
-			TxnId: t.ref.TxnID, Attempt: t.ref.Attempt, ReadOnly: t.readOnly}}})
+		begin := &pb.BeginStep{TxnId: t.ref.TxnID, Attempt: t.ref.Attempt, ReadOnly: t.readOnly}
+		if t.how != nil {
+			begin.At, begin.Token, begin.Plan = t.how.at, t.how.token, t.how.plan
+		}
+		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: begin}})
 		t.begun, t.open = true, true
 	}
 	if len(ops) > 0 {

@@ -41,8 +41,12 @@ type Outcome struct {
 	Results []Result
 	// Receipt tells where the transaction waited longest; zero if nowhere.
 	Receipt Receipt
-	// Token names a state of the store that has the transaction's writes.
+	// Token is the state of the store that the transaction saw or made (After).
 	Token []byte
+	// Plan is how a read-only transaction read; PLAN_ANY if it took locks.
+	Plan pb.ReadPlan
+	// Snapshot is the state that was read, if it is one of the past.
+	Snapshot *Snapshot
 	// ResultsLost: it committed, but its answer was lost and the store does
 	// not keep results of that size; Results is nil.
 	ResultsLost bool
@@ -177,6 +181,7 @@ func outcomeOf(r *pb.ExecuteResponse) *Outcome {
 		out = &Outcome{Results: resultsOf(r.Results)}
 	}
 	out.ID, out.Attempts, out.Token, out.ResultsLost = r.TxnId, int(r.Attempts), r.Token, r.ResultsLost
+	out.Plan, out.Snapshot = r.Plan, snapshotOf(r.Snapshot)
 	out.Receipt, out.Aborts = receiptOf(r.Receipt), r.Aborts
 	return out
 }

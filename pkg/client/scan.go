@@ -27,16 +27,20 @@ type ScanOptions struct {
 // fails before its first pair is tried again; after that it cannot be, because
 // the moment is gone.
 func (db *DB) Scan(ctx context.Context, start, end []byte, opts ScanOptions) iter.Seq2[Pair, error] {
+	return db.scanAs(ctx, &how{}, start, end, opts)
+}
+
+func (db *DB) scanAs(ctx context.Context, h *how, start, end []byte, opts ScanOptions) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		if err := checkOps([]Op{ScanRange(start, end, 0)}); err != nil {
 			yield(Pair{}, asError(err))
 			return
 		}
-		req := &pb.ScanRequest{Start: start, End: end, Limit: uint64(max(opts.Limit, 0)), PageSize: uint32(max(opts.PageSize, 0))}
+		req := &pb.ScanRequest{Start: start, End: end, Limit: uint64(max(opts.Limit, 0)), PageSize: uint32(max(opts.PageSize, 0)), At: h.at, Token: h.token}
 		r := newRetrier(db, ctx)
 		defer r.stop()
 		for {
-			begun, err := db.scanOnce(&r, req, yield)
+			begun, err := db.scanOnce(&r, req, h, yield)
 			if err == nil {
 				return
 			}
@@ -50,7 +54,7 @@ func (db *DB) Scan(ctx context.Context, start, end []byte, opts ScanOptions) ite
 
 // scanOnce reports whether anything was yielded. It returns nil when the scan
 // is complete or the loop was left.
-func (db *DB) scanOnce(r *retrier, req *pb.ScanRequest, yield func(Pair, error) bool) (begun bool, _ *Error) {
+func (db *DB) scanOnce(r *retrier, req *pb.ScanRequest, h *how, yield func(Pair, error) bool) (begun bool, _ *Error) {
 	s, failed := r.use()
 	if failed != nil {
 		return false, failed
@@ -69,6 +73,9 @@ func (db *DB) scanOnce(r *retrier, req *pb.ScanRequest, yield func(Pair, error) 
 		}
 		if err != nil {
 			return begun, fromStatus(err)
+		}
+		if h.into != nil && page.Token != nil {
+			*h.into = Outcome{Attempts: 1, Token: page.Token, Snapshot: snapshotOf(page.Snapshot), Plan: pb.ReadPlan_PLAN_PIN}
 		}
 		for i := range page.Pairs {
 			begun = true

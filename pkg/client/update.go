@@ -19,14 +19,14 @@ import (
 // returns, be it nil or fn's own error. If an error of fn's comes from values
 // that turn out not to hold, fn is run again.
 func (db *DB) Update(ctx context.Context, fn func(tx *Tx) error) error {
-	return db.interact(ctx, false, func(t *interaction) error { return fn(&Tx{ReadTx{t}}) })
+	return db.interact(ctx, false, nil, func(t *interaction) error { return fn(&Tx{ReadTx{t}}) })
 }
 
 // View runs fn as a transaction that only reads. All that fn sees is as it was
 // at one moment. What Update says about errors, panics and repeated runs holds
 // here as well.
 func (db *DB) View(ctx context.Context, fn func(ro *ReadTx) error) error {
-	return db.interact(ctx, true, func(t *interaction) error { return fn(&ReadTx{t}) })
+	return db.interact(ctx, true, nil, func(t *interaction) error { return fn(&ReadTx{t}) })
 }
 
 // verdict is how one run ended.
@@ -42,12 +42,12 @@ type verdict struct {
 
 // interact runs fn until there is a verdict to return. The id stays the same
 // over the runs while that is allowed, with the attempt counted up.
-func (db *DB) interact(ctx context.Context, readOnly bool, fn func(*interaction) error) error {
+func (db *DB) interact(ctx context.Context, readOnly bool, h *how, fn func(*interaction) error) error {
 	r := newRetrier(db, ctx)
 	defer r.stop()
 	id, attempt := db.newID(), uint32(1)
 	for runs := 1; ; runs++ {
-		v := db.runOnce(&r, kv.TxnRef{TxnID: id, Attempt: attempt}, readOnly, fn)
+		v := db.runOnce(&r, kv.TxnRef{TxnID: id, Attempt: attempt}, readOnly, h, fn)
 		if v.fault != nil {
 			v.fault.Attempts, v.fault.ID = runs, id
 		}
@@ -62,13 +62,13 @@ func (db *DB) interact(ctx context.Context, readOnly bool, fn func(*interaction)
 }
 
 // runOnce runs fn in one attempt, and commits or rolls back.
-func (db *DB) runOnce(r *retrier, ref kv.TxnRef, readOnly bool, fn func(*interaction) error) verdict {
+func (db *DB) runOnce(r *retrier, ref kv.TxnRef, readOnly bool, h *how, fn func(*interaction) error) verdict {
 	s, failed := r.use()
 	if failed != nil {
 		return verdict{err: failed}
 	}
 	defer s.unuse()
-	t := &interaction{r: r, session: s, ref: ref, readOnly: readOnly}
+	t := &interaction{r: r, session: s, ref: ref, readOnly: readOnly, how: h}
 	defer t.leave()
 	own := fn(t)
 	t.over = true

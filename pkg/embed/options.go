@@ -38,6 +38,9 @@ type Options struct {
 	// plan when there is a choice.
 	Reads txn.Reads
 	Plan  txn.Plan
+	// History is how far reads as of a time reach back; 0 is kv.DefaultHistory,
+	// negative for none. HistoryEvery is the grain; 0 is kv.DefaultPinEvery.
+	History, HistoryEvery time.Duration
 	// CacheBytes is the memory for blocks and memtables of the store, and
 	// again for the shards' keys. Default 256 MiB.
 	CacheBytes int64

@@ -154,6 +154,8 @@ func (n *Node) openIncarnations(outs []*stepOut) error {
 func (n *Node) recoverShards() ([]*stepOut, error) {
 	var outs []*stepOut
 	cfg := n.opt.Shard
+	cfg.Pins.Hot = n.opt.Router.HotShard()
+	cfg.Pins.Node = n.opt.Router.Node(cfg.Pins.Hot)
 	cfg.CacheBytes /= max(len(n.ids), 1)
 	for _, id := range n.ids {
 		var rec shard.Recovered

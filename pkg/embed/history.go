@@ -1,0 +1,22 @@
+package embed
+
+import (
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// pinConfig says how states are kept, but for where.
+func pinConfig(history, every time.Duration) shard.PinConfig {
+	switch {
+	case history == 0:
+		history = kv.DefaultHistory
+	case history < 0:
+		history = 0
+	}
+	if every == 0 {
+		every = kv.DefaultPinEvery
+	}
+	return shard.PinConfig{Every: every, History: history}
+}
