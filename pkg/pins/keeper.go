@@ -25,7 +25,7 @@ const (
 
 // Request asks for a state to be kept.
 type Request struct {
-	// Origin names the request; a repeat of it gets the same pin.
+	// Origin names the request.
 	Origin kv.TxnRef
 	// Clock is the state, Time when it was the current one.
 	Clock []msg.ShardIndex
@@ -74,10 +74,7 @@ func (k *Keeper) Keep(wall int64, q Request, number func() uint64) (p *msg.Pin, 
 		if err := CheckName(q.Name); err != nil {
 			return nil, false, err
 		}
-		if p := k.byName(wall, q.Name); p != nil {
-			if p.Origin == q.Origin {
-				return p, false, nil
-			}
+		if k.byName(wall, q.Name) != nil {
 			return nil, false, &kv.Error{Kind: kv.KindCondition, Op: -1, Text: fmt.Sprintf("there is a snapshot named %q already", q.Name),
 				Hint: "choose another name, or drop that one first"}
 		}
@@ -102,6 +99,17 @@ func (k *Keeper) Keep(wall int64, q Request, number func() uint64) (p *msg.Pin, 
 	k.pins = append(k.pins, p)
 	k.change++
 	return p, true, nil
+}
+
+// Made finds the pin that was made for a request, nil if there is none: the
+// request may be a repeat, also from before the keeper restarted.
+func (k *Keeper) Made(origin kv.TxnRef) *msg.Pin {
+	for _, p := range k.pins {
+		if p.Origin == origin {
+			return p
+		}
+	}
+	return nil
 }
 
 // raise moves the floor to a state that is newer.

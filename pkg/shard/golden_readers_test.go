@@ -48,10 +48,65 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 	case "unsealed":
 		env.Unsealed = &msg.Unsealed{Txn: txn}
 		env.Unsealed.Epoch, err = epochOf(args[0])
+	case "pins":
+		env.Pins, err = pinsOf(args)
+	case "keep":
+		env.KeepPin, err = keepOf(txn, args, s.m.Incarnation(), s.wall)
+	case "ask-pins":
+		env.AskPins = &msg.AskPins{Shard: 1}
+		env.AskPins.Index, err = index(args[0])
+	case "drop-pin":
+		env.DropPin = &msg.DropPin{Request: txn, Gateway: 1}
+		env.DropPin.Number, err = strconv.ParseUint(args[0], 10, 64)
 	default:
 		return fmt.Errorf("no verb %q", verb)
 	}
 	return err
+}
+
+func index(s string) (kv.Index, error) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return kv.Index(n), err
+}
+
+// pinsOf reads what a keeper tells, as in 1.2 floor=7 next=5 3@5 4@7.
+func pinsOf(args []string) (p *msg.Pins, err error) {
+	p = &msg.Pins{}
+	if _, err = fmt.Sscanf(args[0], "%d.%d", &p.Incarnation, &p.Change); err != nil {
+		return nil, err
+	}
+	for _, w := range args[1:] {
+		var n, i uint64
+		switch k, v, _ := strings.Cut(w, "="); k {
+		case "floor":
+			p.Floor, err = index(v)
+		case "next":
+			p.Next, err = strconv.ParseUint(v, 10, 64)
+		default:
+			_, err = fmt.Sscanf(w, "%d@%d", &n, &i)
+			p.Numbers, p.Indexes = append(p.Numbers, n), append(p.Indexes, i)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// keepOf reads a state to be kept, as in name=x s0/5 s1/3.
+func keepOf(txn kv.TxnRef, args []string, inc kv.Incarnation, wall int64) (q *msg.KeepPin, err error) {
+	q = &msg.KeepPin{Request: txn, Gateway: 1, Incarnation: life(args, inc), Time: wall, TtlNanos: int64(time.Hour)}
+	for _, w := range args {
+		var s, i uint64
+		if name, ok := strings.CutPrefix(w, "name="); ok {
+			q.Name = name
+		} else if _, err = fmt.Sscanf(w, "s%d/%d", &s, &i); err == nil {
+			q.Clock = append(q.Clock, msg.ShardIndex{Shard: kv.ShardID(s), Index: kv.Index(i)})
+		} else if !strings.HasPrefix(w, "life=") {
+			return nil, err
+		}
+	}
+	return q, nil
 }
 
 // readWord takes one of the words that say how to read.
@@ -81,6 +136,8 @@ func readWord(q *msg.Read, args []string, i *int) (err error) {
 		}
 	case args[*i] == "pin":
 		q.KeepNanos = int64(kv.DefaultScanKeep)
+	case strings.HasPrefix(args[*i], "at="):
+		_, err = fmt.Sscanf(args[*i], "at=%d@%d", &q.Pin, &q.Index)
 	default:
 		err = fmt.Errorf("what is %q?", args[*i])
 	}

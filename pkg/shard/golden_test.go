@@ -27,6 +27,8 @@ import (
 //	A decide commit | abort            A askvote, from s9
 //	A ack s1                           A release, A cancel, A enquire, A mark by B
 //	A known | unknown                  answers a push
+//	R pins 1.2 floor=7 next=5 3@5 4@7  the keeper tells what is kept
+//	R keep n name=x s0/5 s1/3          asks the keeper to keep a state
 //	A page [a,c) 2 | done              a page of a scan at the kept index
 //
 // Park and prepare rely on what A was granted and has seen: "bare" has them
@@ -85,6 +87,10 @@ func (s *script) start(options map[string]string) error {
 			s.cfg.Lock.MaxWaiters = n
 		case k == "lease-ms":
 			s.cfg.Lease = time.Duration(n) * time.Millisecond
+		case k == "pins-ms":
+			s.cfg.Pins = shard.PinConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Node: 1}
+		case k == "hot-pins-ms":
+			s.cfg.Pins = shard.PinConfig{Every: time.Duration(n) * time.Millisecond, History: time.Minute, Hot: 0, Node: 1}
 		case k == "cache-bytes":
 			s.cfg.CacheBytes = n
 		default:

@@ -188,9 +188,14 @@ func (m *Machine) onAskPins(q *msg.AskPins) {
 func (m *Machine) onKeepPin(q *msg.KeepPin) {
 	k := m.pins.keeper
 	r := &msg.PinReply{Request: q.Request}
-	switch {
-	case k == nil:
+	if k == nil {
 		r.Failure = pinsOff()
+		m.replyPin(q.Gateway, r)
+		return
+	}
+	switch made := k.Made(q.Request); {
+	case made != nil:
+		r.Pins = []msg.Pin{*made}
 	case q.Incarnation != m.inc:
 		r.Failure = failure(msg.ReasonIncarnation, kv.KindAborted, "the hot shard has restarted since it fixed its index")
 	default:

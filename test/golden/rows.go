@@ -1,12 +1,15 @@
 package golden
 
 import (
+	"encoding/binary"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
 // Entry prints an entry of a log in words.
@@ -37,6 +40,8 @@ func rowName(t entry.Table, key []byte) string {
 		if r.Unmarshal(key) == nil {
 			return Name(r)
 		}
+	case entry.TablePin:
+		return strconv.FormatUint(binary.BigEndian.Uint64(key), 10)
 	case entry.TableOutcome, entry.TableFence:
 		var id kv.TxnID
 		if id.Unmarshal(key) == nil {
@@ -75,6 +80,10 @@ func row(e *entry.Entry) (string, error) {
 		err := o.Unmarshal(e.Value)
 		return when(o.Committed != 0, fmt.Sprintf(": attempt %d committed", o.Committed)+results(o.Results)) +
 			when(o.Applied != 0, fmt.Sprintf(": attempt %d applied", o.Applied)) + when(o.ResultsLost, " (results lost)"), err
+	case entry.TablePin:
+		var p msg.Pin
+		err := p.Unmarshal(e.Value)
+		return ": " + Pin(&p), err
 	case entry.TableState:
 		var s entry.State
 		err := s.Unmarshal(e.Value)
