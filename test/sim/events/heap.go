@@ -1,20 +1,22 @@
-package sim
+// Package events keeps what is still to happen in a simulation, in order.
+package events
 
-// event is something that happens at an instant.
-type event struct {
-	at  int64
-	seq uint64 // events of one instant happen in the order of their making
-	run func()
+// Event is something that happens at an instant.
+type Event struct {
+	At  int64
+	Seq uint64 // events of one instant happen in the order of their making
+	Run func()
 }
 
-// eventHeap is a binary heap, earliest first.
-type eventHeap []event
+// Heap is a binary heap, earliest first.
+type Heap []Event
 
-func (h eventHeap) less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
+func (h Heap) less(i, j int) bool {
+	return h[i].At < h[j].At || h[i].At == h[j].At && h[i].Seq < h[j].Seq
 }
 
-func (h *eventHeap) push(e event) {
+// Push adds an event.
+func (h *Heap) Push(e Event) {
 	*h = append(*h, e)
 	q := *h
 	for i := len(q) - 1; i > 0; {
@@ -27,10 +29,11 @@ func (h *eventHeap) push(e event) {
 	}
 }
 
-func (h *eventHeap) pop() event {
+// Pop takes the earliest event out. There must be one.
+func (h *Heap) Pop() Event {
 	q := *h
 	top, n := q[0], len(q)-1
-	q[0], q[n] = q[n], event{}
+	q[0], q[n] = q[n], Event{}
 	q = q[:n]
 	for i := 0; ; {
 		least := i
