@@ -26,7 +26,8 @@ type sssOptions struct {
 	virtualWarm, span time.Duration
 	message           time.Duration
 	parts             []string
-	unseal            time.Duration
+	unseal, reader    time.Duration
+	first             []string
 }
 
 // asThePaper is how many clients a node has there.
@@ -57,6 +58,8 @@ Then on three real nodes in this process, on two cores or what there is.`,
 	f.DurationVar(&s.span, "span", 60*time.Millisecond, "virtual time of each measurement; of skewed mixes four times that")
 	f.DurationVar(&s.message, "message", 0, "processor time of a simulated message at either end (default: measured by a batched-stream echo)")
 	f.DurationVar(&s.unseal, "unseal-after", 0, "time after which simulated readers have updates unsealed (default: the shards' own)")
+	f.DurationVar(&s.reader, "reader-delay", 0, "for how long simulated readers stand back at most (default: the shards' own)")
+	f.StringSliceVar(&s.first, "first", nil, "`kinds` of messages that a simulated core takes before all else, such as Leave (default: first come, first served)")
 	f.StringSliceVar(&s.parts, "parts", []string{"simulated", "real"}, "what to run")
 	return c
 }

@@ -17,10 +17,11 @@ type node struct {
 	gwNext int64 // when its timer goes off
 	disk   *disk
 
-	// jobs wait, from head on.
-	jobs []job
-	head int
-	busy bool
+	// urgent jobs go first; jobs wait, from head on.
+	urgent []job
+	jobs   []job
+	head   int
+	busy   bool
 	// worked is for how long the core has worked.
 	worked int64
 }
@@ -45,7 +46,11 @@ func newNode(c *cluster, id kv.NodeID) *node {
 
 // queue gives the core something to do.
 func (n *node) queue(j job) {
-	n.jobs = append(n.jobs, j)
+	if n.c.opt.First[n.c.kinds.ofJob(&j)] {
+		n.urgent = append(n.urgent, j)
+	} else {
+		n.jobs = append(n.jobs, j)
+	}
 	if !n.busy {
 		n.busy = true
 		n.c.at(n.c.now, n.work)
@@ -56,15 +61,10 @@ func (n *node) queue(j job) {
 // leaves at its end; nobody sees the difference, since the core does nothing
 // else meanwhile.
 func (n *node) work() {
-	if n.head == len(n.jobs) {
-		n.jobs, n.head, n.busy = n.jobs[:0], 0, false
+	j, ok := n.pop()
+	if !ok {
+		n.busy = false
 		return
-	}
-	j := n.jobs[n.head]
-	n.jobs[n.head] = job{}
-	if n.head++; n.head > 1024 && n.head > len(n.jobs)/2 {
-		n.jobs = append(n.jobs[:0], n.jobs[n.head:]...)
-		n.head = 0
 	}
 	kind, took, out := n.do(&j)
 	cost := int64(0)
@@ -82,6 +82,25 @@ func (n *node) work() {
 		out.leave(n)
 		n.work()
 	})
+}
+
+// pop takes the next job out of its queue.
+func (n *node) pop() (j job, ok bool) {
+	if len(n.urgent) > 0 {
+		j, n.urgent = n.urgent[0], n.urgent[1:]
+		return j, true
+	}
+	if n.head == len(n.jobs) {
+		n.jobs, n.head = n.jobs[:0], 0
+		return j, false
+	}
+	j = n.jobs[n.head]
+	n.jobs[n.head] = job{}
+	if n.head++; n.head > 1024 && n.head > len(n.jobs)/2 {
+		n.jobs = append(n.jobs[:0], n.jobs[n.head:]...)
+		n.head = 0
+	}
+	return j, true
 }
 
 // output is what a job wants done.
