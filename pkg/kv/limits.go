@@ -50,7 +50,7 @@ const (
 	// DefaultHoldBound is how long readers may hold an update before new ones
 	// are delayed in its favour, each by DefaultReaderDelay at most.
 	DefaultHoldBound   = time.Millisecond
-	DefaultReaderDelay = 20 * time.Millisecond
+	DefaultReaderDelay = time.Millisecond
 	DefaultMaxWaiters  = 4096
 	DefaultMaxInFlight = 16384
 )
