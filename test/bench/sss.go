@@ -28,6 +28,7 @@ type sssOptions struct {
 	parts             []string
 	unseal, reader    time.Duration
 	first             []string
+	speed             float64
 }
 
 // asThePaper is how many clients a node has there.
@@ -57,6 +58,7 @@ Then on three real nodes in this process, on two cores or what there is.`,
 	f.DurationVar(&s.virtualWarm, "virtual-warm", 20*time.Millisecond, "virtual time before each measurement")
 	f.DurationVar(&s.span, "span", 60*time.Millisecond, "virtual time of each measurement; of skewed mixes four times that")
 	f.DurationVar(&s.message, "message", 0, "processor time of a simulated message at either end (default: measured by a batched-stream echo)")
+	f.Float64Var(&s.speed, "speed", 1, "how many times as fast simulated cores are as what was measured")
 	f.DurationVar(&s.unseal, "unseal-after", 0, "time after which simulated readers have updates unsealed (default: the shards' own)")
 	f.DurationVar(&s.reader, "reader-delay", 0, "for how long simulated readers stand back at most (default: the shards' own)")
 	f.StringSliceVar(&s.first, "first", nil, "`kinds` of messages that a simulated core takes before all else, such as Leave (default: first come, first served)")
@@ -76,14 +78,17 @@ func (s *sssOptions) run(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// simulatedMixes are the published ones, and one with the hottest key where
-// keys that everybody wants are to be.
+// simulatedMixes are the published ones, and one of them again with the
+// hottest keys where keys that everybody wants are to be.
 func (s *sssOptions) simulatedMixes() (all []simulatedMix) {
 	for _, m := range workload.SSSMixes(s.nodes) {
 		all = append(all, simulatedMix{NamedOptions: m})
 		if m.Skew > 0 && m.ReadKeys.Max == 2 && m.Mix.ReadOnly == 50 {
-			m.Name += ", hottest key on the hot shard"
-			all = append(all, simulatedMix{NamedOptions: m, hot: 1})
+			for _, hot := range []int{1, 3} {
+				n := m
+				n.Name += fmt.Sprintf(", %d on the hot shard", hot)
+				all = append(all, simulatedMix{NamedOptions: n, hot: hot})
+			}
 		}
 	}
 	return slices.DeleteFunc(all, func(m simulatedMix) bool { return !strings.Contains(m.Name, s.only) })
@@ -98,6 +103,9 @@ func (s *sssOptions) simulated(ctx context.Context, w io.Writer) error {
 	}
 	fmt.Fprintf(w, "%d simulated nodes, one core and one shard each, %v one way, an fsync takes %v; %v of virtual time, of skewed mixes four times that.\n", s.nodes, s.delay, s.fsync, s.span)
 	fmt.Fprintf(w, "Charged: %v for a message between nodes at either end; for each call of a machine its median, measured on the mix;\n", s.message)
+	if s.speed != 1 {
+		fmt.Fprintf(w, "all that divided by %v; ", s.speed)
+	}
 	fmt.Fprintf(w, "nothing for a message within a node, nor for a client's call of its own node beyond the gateway's work.\n\n")
 	var all []*simulatedMix
 	for _, m := range s.simulatedMixes() {

@@ -73,6 +73,7 @@ func (s *sssOptions) simulate(ctx context.Context, w io.Writer, m *simulatedMix)
 		if o.Costs, err = simulated.Measure(o); err != nil {
 			return err
 		}
+		o.Costs = o.Costs.Faster(s.speed)
 		if m.Skew > 0 { // less happens, and queues take longer to fill
 			o.Warm, o.Measure = 4*o.Warm, 4*o.Measure
 		}

@@ -27,6 +27,16 @@ func (c *Costs) Call(kind string) time.Duration {
 	return c.Other
 }
 
+// Faster gives the costs on cores that are so many times as fast.
+func (c Costs) Faster(times float64) Costs {
+	faster := func(d time.Duration) time.Duration { return time.Duration(float64(d) / times) }
+	out := Costs{Message: faster(c.Message), Other: faster(c.Other), Calls: map[string]time.Duration{}}
+	for kind, d := range c.Calls {
+		out.Calls[kind] = faster(d)
+	}
+	return out
+}
+
 // The kinds of calls that are no messages.
 const (
 	kindUpdate      = "Execute update"
