@@ -23,7 +23,11 @@ func (keyCount) Type() string { return "N|MIN-MAX" }
 
 // published fills in what the workload that was named says and no flag does.
 func (f *runFlags) published(changed func(string) bool) error {
-	p, err := workload.Published(f.workload, max(len(f.addrs), 1))
+	nodes := max(len(f.addrs), 1)
+	if f.bothReaders {
+		nodes = ownNodes
+	}
+	p, err := workload.Published(f.workload, nodes)
 	if err != nil {
 		return usage("--workload: %w", err)
 	}

@@ -20,6 +20,10 @@ type runFlags struct {
 	history  string
 	json     string
 	progress bool
+	// bothReaders compares readers on clusters in this process, in so many
+	// rounds.
+	bothReaders bool
+	rounds      int
 }
 
 func newRun(env environment) *cobra.Command {
@@ -42,6 +46,12 @@ and the workload's own updates are the others.
 Values are new in every run, so a run can be repeated on the same store, with
 the command that its report ends with.
 
+With --both-readers there need not be a cluster: two of three nodes each are
+started in this process, without fsync, one with readers that take no locks and
+one with locking ones. The workload runs on both in turn, for --rounds rounds,
+and a table compares them. --workload sss alone then stands for all the mixes
+of the paper's figures, and the same under a skew of 1.2.
+
 With --rate the loop is open: transactions start when they are due, and their
 latency counts from then. Without it each client starts one after the other.
 
@@ -51,12 +61,16 @@ again to quit at once.`,
   zetaload run --rmw 1 --ops 2 --skew 2 --rate 5000 --clients 512 --duration 1m
   zetaload run --workload sss --read-only 80 --read-keys 16 --locality 50
   zetaload run --workload hot-or-not --skew 1.5
+  zetaload run --workload sss --both-readers
   zetaload run --interactive-reads 20 --think-time 10ms --scanners 1 --scan-pace 500
   zetaload run --incr 1 --skew 3 --count 100000 --history h.bin --fresh-keys`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.complete(c); err != nil {
 				return err
+			}
+			if f.bothReaders {
+				return f.compareReaders(c, env)
 			}
 			return f.run(c.Context(), env)
 		},
@@ -67,6 +81,8 @@ again to quit at once.`,
 	c.Flags().StringVar(&f.history, "history", "", "record every operation in this `file`, for zetaload check")
 	c.Flags().StringVar(&f.json, "json", "", "write the report as JSON to this `file`, too (-: to the output, instead)")
 	c.Flags().BoolVar(&f.progress, "progress", false, "show progress once a second, also when the error output is no terminal")
+	c.Flags().BoolVar(&f.bothReaders, "both-readers", false, "compare readers without locks with locking ones, on clusters in this process")
+	c.Flags().IntVar(&f.rounds, "rounds", 3, "how often each runs with --both-readers")
 	c.Flags().SortFlags = false
 	return c
 }

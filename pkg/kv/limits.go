@@ -50,7 +50,7 @@ const (
 	// DefaultHoldBound is how long readers may hold an update before new ones
 	// are delayed in its favour, each by DefaultReaderDelay at most.
 	DefaultHoldBound   = time.Millisecond
-	DefaultReaderDelay = 20 * time.Millisecond
+	DefaultReaderDelay = time.Millisecond
 	// DefaultOpenBudget is how long an interactive reader stays registered
 	// before it is pinned.
 	DefaultOpenBudget = 50 * time.Millisecond

@@ -101,11 +101,11 @@ func (k *Keeper) Keep(wall int64, q Request, number func() uint64) (p *msg.Pin, 
 	return p, true, nil
 }
 
-// Made finds the pin that was made for a request, nil if there is none: the
+// Made finds the pin of this name that was made for a request, nil if there is none: the
 // request may be a repeat, also from before the keeper restarted.
-func (k *Keeper) Made(origin kv.TxnRef) *msg.Pin {
+func (k *Keeper) Made(origin kv.TxnRef, name string) *msg.Pin {
 	for _, p := range k.pins {
-		if p.Origin == origin {
+		if p.Origin == origin && p.Name == name {
 			return p
 		}
 	}

@@ -23,6 +23,9 @@ type prepared struct {
 	decided *msg.Decide
 	receipt msg.Receipt
 	at      int64
+	// epoch is that of the newest sealing, which was at sealed.
+	epoch  kv.Epoch
+	sealed int64
 	// nextVote is when the vote is repeated, after wait.
 	nextVote, wait int64
 }
@@ -143,6 +146,9 @@ func (m *Machine) vote(a *attempt, repeated bool) {
 	*v = msg.Vote{Txn: a.txn, Gateway: a.gateway, Shard: m.cfg.ID, LastIncarnation: pr.row.LastIncarnation, Yes: true,
 		Sealed: state == snapshotqueue.Sealed, Epoch: epoch, Results: pr.row.Results, Receipt: pr.receipt, Repeated: repeated, Incarnation: m.inc}
 	m.send(env)
+	if v.Sealed && epoch != pr.epoch {
+		pr.epoch, pr.sealed = epoch, m.now
+	}
 	pr.nextVote = m.now + pr.wait
 	m.timers.at(pr.nextVote)
 }
@@ -218,6 +224,9 @@ func (m *Machine) settle(a *attempt, commit bool) {
 		m.store.Unpin(it)
 	}
 	m.del(entry.TablePrepared, m.refKey(a.txn))
+	if state, _ := m.queue.State(a.txn); commit && state == snapshotqueue.Sealed {
+		m.decisions.note(m.now - pr.sealed)
+	}
 	m.queue.Decided(m.now, a.txn)
 	m.stats.VoteToDecide.add(m.now - pr.at)
 	if commit {

@@ -193,7 +193,7 @@ func (m *Machine) onKeepPin(q *msg.KeepPin) {
 		m.replyPin(q.Gateway, r)
 		return
 	}
-	switch made := k.Made(q.Request); {
+	switch made := k.Made(q.Request, q.Name); {
 	case made != nil:
 		r.Pins = []msg.Pin{*made}
 	case q.Incarnation != m.inc:

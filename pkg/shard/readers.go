@@ -132,7 +132,7 @@ func (m *Machine) enterRead(t *task) {
 	}
 	lease := t.read.LeaseNanos
 	t.entered = snapshotqueue.Read{Reader: t.txn, Needs: readNeeds(t), Lasting: lease > 0, Stays: t.ranges,
-		Until: m.now + max(lease, int64(m.cfg.Lease)), Tag: t}
+		Until: m.now + max(lease, int64(m.cfg.Lease)), Patience: m.patience(), Tag: t}
 	if lease > 0 {
 		t.entered.Until = m.now + lease
 	}
@@ -149,7 +149,7 @@ func (m *Machine) enterSnapshot(t *task) {
 		m.run(t)
 		return
 	}
-	t.entered = snapshotqueue.Read{Reader: t.txn, Needs: readNeeds(t), Stays: t.ranges, Until: m.now + int64(m.cfg.Lease), Tag: t}
+	t.entered = snapshotqueue.Read{Reader: t.txn, Needs: readNeeds(t), Stays: t.ranges, Until: m.now + int64(m.cfg.Lease), Patience: m.patience(), Tag: t}
 	if m.queue.Enter(m.now, &t.entered) {
 		m.readReady(t)
 	}

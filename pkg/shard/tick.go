@@ -25,8 +25,9 @@ const (
 	// tickEvery is the least time between two rounds of repeats. Somewhat
 	// arbitrary: a tenth of the first repeat.
 	tickEvery = 5 * time.Millisecond
-	// readersEvery is the same for readers and what they wait for.
-	readersEvery = time.Millisecond / 2
+	// readersEvery is the same for readers and what they wait for. A node's
+	// timers are coarser; but when much is going on, steps are frequent.
+	readersEvery = leastPatience
 	houseEvery   = time.Second
 	// idlePush is after how many liveness times a silent holder's gateway is
 	// asked, although nobody waits for it.

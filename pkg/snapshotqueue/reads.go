@@ -1,6 +1,7 @@
 package snapshotqueue
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -44,7 +45,7 @@ func (q *Queue) admit(r *Read) bool {
 		return true
 	}
 	q.counters.Waits++
-	r.state, r.ask = readWaiting, q.now+int64(q.opt.UnsealAfter)
+	r.state, r.ask = readWaiting, q.now+int64(cmp.Or(r.Patience, q.opt.UnsealAfter))
 	for _, u := range r.waits {
 		u.waiting = append(u.waiting, r)
 	}

@@ -3,10 +3,12 @@
 //	go run ./test/bench puts       one-shot puts against bare echoes
 //	go run ./test/bench sync       what durability costs
 //	go run ./test/bench hot        one hot key, hot-last against parallel
+//	go run ./test/bench sss        readers without locks against locking ones
 //	go run ./test/bench footprint  idle cost, memory, size, time to start
 //
 // What is compared runs in turn in one run, for several rounds; what is
 // printed are medians, and ratios within rounds. Servers are processes of
 // their own: this program starts itself again as a node or as an echo server.
+// The cluster of sss that has twenty nodes is simulated (package simulated).
 // A node is made by the code that `linchpin start` runs.
 package main

@@ -169,7 +169,7 @@ var hunts = []hunt{
 	{id: mutant.HeldIgnored, name: "Held votes count", seed: 3, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
 	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 74, readers: true, shape: watched},
-	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 4008, readers: true, shape: func(o *Options) {
+	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 1106, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
 		o.Jitter, o.Mix.Ops = 3*time.Millisecond, OpMix{Get: 8, Put: 8}
@@ -188,7 +188,7 @@ var hunts = []hunt{
 	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 19, readers: true, shape: restarting},
 	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 27, readers: true, shape: restarting},
 	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 40, readers: true, shape: shortLived},
-	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 30, readers: true, shape: shortLived},
+	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 1300, readers: true, shape: shortLived},
 	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 6, readers: true, shape: shortLived},
 	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 129, readers: true, shape: func(o *Options) {
 		restarting(o)

@@ -126,7 +126,7 @@ func Draw(seed int64) Options {
 	o.Reads = pick(r, txn.SnapshotReads, txn.SnapshotReads, txn.SnapshotReads, txn.LockingReads)
 	o.Plan = pick(r, txn.PlanAny, txn.PlanAny, txn.PlanAtOnce, txn.PlanHotLast)
 	o.Lease = time.Duration(pick(r, 30, 150, 1000)) * time.Millisecond
-	o.UnsealAfter = time.Duration(pick(r, 100, 2000, 10000)) * time.Microsecond
+	o.UnsealAfter = time.Duration(pick(r, 0, 100, 2000, 10000)) * time.Microsecond
 	o.HoldBound = time.Duration(pick(r, 500, 5000, 50000)) * time.Microsecond
 	o.DelayFor = time.Duration(pick(r, 1, 10)) * time.Millisecond
 	o.CleanStops = r.IntN(2) == 0

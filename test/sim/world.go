@@ -8,6 +8,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/test/sim/events"
 )
 
 // wallBase is the time of day at which every run begins, so that ids look
@@ -23,7 +24,7 @@ type world struct {
 	rng    *rand.Rand
 	now    int64
 	seq    uint64
-	events eventHeap
+	events events.Heap
 	// happened counts events.
 	happened int
 	router   *hotshard.Router
@@ -111,7 +112,7 @@ func counterKey(i int) []byte { return fmt.Appendf(nil, "c%d", i) }
 // at has something happen at an instant, which is not before now.
 func (w *world) at(when int64, f func()) {
 	w.seq++
-	w.events.push(event{max(when, w.now), w.seq, f})
+	w.events.Push(events.Event{At: max(when, w.now), Seq: w.seq, Run: f})
 }
 
 func (w *world) after(d time.Duration, f func()) { w.at(w.now+int64(d), f) }
@@ -138,13 +139,13 @@ func (w *world) trace(format string, args ...any) {
 // run lets things happen until an instant, a violation, or the end of events;
 // stop is asked after each.
 func (w *world) run(until int64, stop func() bool) {
-	for w.err == nil && len(w.events) > 0 && w.events[0].at <= until && !stop() {
-		e := w.events.pop()
-		w.now = e.at
+	for w.err == nil && len(w.events) > 0 && w.events[0].At <= until && !stop() {
+		e := w.events.Pop()
+		w.now = e.At
 		if w.happened++; w.happened > maxEvents {
 			w.fail("there is no end to it")
 		}
-		e.run()
+		e.Run()
 	}
 }
 

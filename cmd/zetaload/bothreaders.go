@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/embed/bothreaders"
+	"github.com/linchpindb/linchpin/pkg/workload"
+)
+
+// ownNodes is how many nodes a cluster in this process has.
+const ownNodes = 3
+
+// The times of each run of --both-readers, unless they are given.
+const (
+	ownWarmup   = 500 * time.Millisecond
+	ownDuration = 3 * time.Second
+)
+
+// compareReaders runs the workload on a cluster of either kind of readers.
+func (f *runFlags) compareReaders(c *cobra.Command, env environment) (err error) {
+	changed := c.Flags().Changed
+	for _, flag := range []string{"addr", "connections", "history", "json", "fresh-keys", "prefix"} {
+		if changed(flag) {
+			return usage("--%s has no meaning with --both-readers: the clusters are new, and in this process", flag)
+		}
+	}
+	if f.rounds < 1 {
+		return usage("--rounds %d; want 1 or more", f.rounds)
+	}
+	dir, err := os.MkdirTemp("", "zetaload-")
+	if err != nil {
+		return failed("%w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	o := bothreaders.Options{Dir: dir, Nodes: ownNodes, Rounds: f.rounds, Progress: env.err, Mixes: f.mixes(changed)}
+	for i := range o.Mixes {
+		m := &o.Mixes[i]
+		if m.Seed = f.options.Seed; !changed("warmup") {
+			m.Warmup = ownWarmup
+		}
+		if !changed("duration") && !changed("count") {
+			m.Duration = ownDuration
+		}
+	}
+	rows, err := bothreaders.Run(c.Context(), o)
+	if err != nil {
+		return failed("%w", err)
+	}
+	return bothreaders.Write(env.out, rows)
+}
+
+// mixes are those of the SSS paper if nothing but its name was given, and
+// otherwise the one that the flags make.
+func (f *runFlags) mixes(changed func(string) bool) []workload.NamedOptions {
+	parts := append([]string{"keys", "skew", "ops", "read-keys", "locality", "distinct", "interactive", "interactive-reads"}, shares...)
+	if f.workload != "sss" || slices.ContainsFunc(parts, changed) {
+		return []workload.NamedOptions{{Name: f.workload, Options: f.options}}
+	}
+	all := workload.SSSMixes(ownNodes)
+	for i := range all {
+		own := all[i].Options
+		all[i].Options = f.options
+		o := &all[i].Options
+		o.Keys, o.Skew, o.Mix, o.ReadKeys, o.Locality = own.Keys, own.Skew, own.Mix, own.ReadKeys, own.Locality
+	}
+	return all
+}

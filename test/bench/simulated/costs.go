@@ -1,0 +1,118 @@
+package simulated
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// Costs are what work takes on a core.
+type Costs struct {
+	// Message is what a message between nodes takes at either end.
+	Message time.Duration
+	// Calls are what a machine's call takes, by kind; Other is for kinds that
+	// are not there.
+	Calls map[string]time.Duration
+	Other time.Duration
+}
+
+// Call is the cost of a call of a kind.
+func (c *Costs) Call(kind string) time.Duration {
+	if d, ok := c.Calls[kind]; ok {
+		return d
+	}
+	return c.Other
+}
+
+// Faster gives the costs on cores that are so many times as fast.
+func (c Costs) Faster(times float64) Costs {
+	faster := func(d time.Duration) time.Duration { return time.Duration(float64(d) / times) }
+	out := Costs{Message: faster(c.Message), Other: faster(c.Other), Calls: map[string]time.Duration{}}
+	for kind, d := range c.Calls {
+		out.Calls[kind] = faster(d)
+	}
+	return out
+}
+
+// The kinds of calls that are no messages.
+const (
+	kindUpdate      = "Execute update"
+	kindRead        = "Execute read"
+	kindShardTick   = "shard's timer"
+	kindGatewayTick = "gateway's timer"
+	// kindSnapshot is a Park of a read-only transaction.
+	kindSnapshot = "Park to read"
+)
+
+// kinds knows the names of messages; finding them out takes long.
+type kinds map[reflect.Type]string
+
+func (names kinds) of(env *msg.Envelope) string {
+	if p := env.Park; p != nil && p.Snapshot {
+		return kindSnapshot
+	}
+	t := reflect.TypeOf(env.Body())
+	name, ok := names[t]
+	if !ok {
+		name = env.Name()
+		names[t] = name
+	}
+	return name
+}
+
+// ofJob is empty of what is no message.
+func (names kinds) ofJob(j *job) string {
+	if j.env == nil {
+		return ""
+	}
+	return names.of(j.env)
+}
+
+// meter takes down what calls take.
+type meter struct{ took map[string][]time.Duration }
+
+func (m *meter) note(kind string, d time.Duration) { m.took[kind] = append(m.took[kind], d) }
+
+// Measure runs the workload with both readers, and gives the median of what
+// each kind of call took, in processor time if nobody else had the core: the
+// median forgets who had it for a moment.
+//
+// The costs in o are charged meanwhile. They decide only what the clients do
+// at the same time.
+func Measure(o Options) (Costs, error) {
+	out := o.Costs
+	out.Calls = map[string]time.Duration{}
+	o.meter = &meter{took: map[string][]time.Duration{}}
+	for _, reads := range []txn.Reads{txn.SnapshotReads, txn.LockingReads} {
+		o.Reads = reads
+		if _, err := Run(o); err != nil {
+			return out, err
+		}
+	}
+	for kind, all := range o.meter.took {
+		if len(all) < minSamples {
+			continue
+		}
+		slices.Sort(all)
+		out.Calls[kind] = max(all[len(all)/2]-clockCost(), time.Nanosecond)
+	}
+	return out, nil
+}
+
+// minSamples is how many times a kind must have been called for its median to
+// be used. Somewhat arbitrary; what is rarer costs Other.
+const minSamples = 100
+
+// clockCost is what reading the clock adds to a measured time.
+func clockCost() time.Duration {
+	var all [1001]time.Duration
+	for i := range all {
+		begin := time.Now()
+		all[i] = time.Since(begin)
+	}
+	slices.Sort(all[:])
+	return all[len(all)/2]
+}

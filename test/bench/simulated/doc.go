@@ -1,0 +1,26 @@
+// Package simulated is a cluster on which time is virtual and work is not: the
+// real machines (shard.Machine, txn.Gateway), on logs in memory, exchange real
+// messages, and everything that they do is charged what it costs.
+//
+// A node is one core with a queue. What arrives waits for its turn, first come
+// first served: a message for its shard or its gateway, a call of one of its
+// clients, a timer. Each takes
+//
+//	a step      what the machine's own call took when it was measured on the
+//	            same workload (Measure), by kind of message: the median
+//	receiving   a constant, if the message came from another node
+//	sending     the same constant for each message to another node
+//
+// and then its outputs leave. A message to another node arrives a delay later,
+// one to the same node at once. Clients are goroutines of the node, as in the
+// paper that the workload is from: a call costs no message. An fsync takes a
+// time of its own, off the core, and is shared by what waits for it.
+//
+// So throughput has three limits here, as it has outside: the cores, the
+// delays (clients are few and wait), and waits for each other. What it leaves
+// out: batches (a real shard takes all that has arrived in one step, and a
+// real sender sends all that is ready in one frame, both cheaper than one by
+// one), the memory's hierarchy, the scheduler and the collector of garbage.
+//
+// With the same options and costs a run is the same, event by event.
+package simulated

@@ -1,0 +1,193 @@
+package simulated
+
+import (
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// node is one core with a queue, a gateway and shards.
+type node struct {
+	c      *cluster
+	id     kv.NodeID
+	gw     *txn.Gateway
+	gwNext int64 // when its timer goes off
+	disk   *disk
+
+	// urgent jobs go first; jobs wait, from head on.
+	urgent []job
+	jobs   []job
+	head   int
+	busy   bool
+	// worked is for how long the core has worked.
+	worked int64
+}
+
+// job is something for the core to do: the first of these that is set.
+type job struct {
+	env  *msg.Envelope
+	call *call
+	// shard has a timer or what was read for it.
+	shard *shell
+	reads []entry.ReadResult
+	// far: the message came from another node.
+	far bool
+}
+
+func newNode(c *cluster, id kv.NodeID) *node {
+	n := &node{c: c, id: id, gwNext: never}
+	n.gw = txn.NewGateway(txn.Config{Node: id, Router: c.router, Reads: c.opt.Reads})
+	n.disk = newDisk(n)
+	return n
+}
+
+// queue gives the core something to do.
+func (n *node) queue(j job) {
+	if n.c.opt.First[n.c.kinds.ofJob(&j)] {
+		n.urgent = append(n.urgent, j)
+	} else {
+		n.jobs = append(n.jobs, j)
+	}
+	if !n.busy {
+		n.busy = true
+		n.c.at(n.c.now, n.work)
+	}
+}
+
+// work does the next job. The machine changes at its beginning and its output
+// leaves at its end; nobody sees the difference, since the core does nothing
+// else meanwhile.
+func (n *node) work() {
+	j, ok := n.pop()
+	if !ok {
+		n.busy = false
+		return
+	}
+	kind, took, out := n.do(&j)
+	cost := int64(0)
+	if c := n.c; !c.free {
+		if c.opt.meter != nil {
+			c.opt.meter.note(kind, took)
+		}
+		cost = int64(c.opt.Costs.Call(kind)) + int64(c.opt.Costs.Message)*int64(out.far(n))
+		if j.far {
+			cost += int64(c.opt.Costs.Message)
+		}
+		n.worked += cost
+	}
+	n.c.at(n.c.now+cost, func() {
+		out.leave(n)
+		n.work()
+	})
+}
+
+// pop takes the next job out of its queue.
+func (n *node) pop() (j job, ok bool) {
+	if len(n.urgent) > 0 {
+		j, n.urgent = n.urgent[0], n.urgent[1:]
+		return j, true
+	}
+	if n.head == len(n.jobs) {
+		n.jobs, n.head = n.jobs[:0], 0
+		return j, false
+	}
+	j = n.jobs[n.head]
+	n.jobs[n.head] = job{}
+	if n.head++; n.head > 1024 && n.head > len(n.jobs)/2 {
+		n.jobs = append(n.jobs[:0], n.jobs[n.head:]...)
+		n.head = 0
+	}
+	return j, true
+}
+
+// output is what a job wants done.
+type output struct {
+	shard *shell
+	// send leaves when the log is durable up to at, urgent at once.
+	send, urgent []*msg.Envelope
+	synced       logPosition
+	reads        []entry.Read
+	done         []txn.Done
+}
+
+// far counts the messages to other nodes.
+func (o *output) far(n *node) (count int) {
+	for _, envs := range [2][]*msg.Envelope{o.send, o.urgent} {
+		for _, env := range envs {
+			if n.c.home(env) != n {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+func (o *output) leave(n *node) {
+	for _, env := range o.urgent {
+		n.c.send(n, env)
+	}
+	n.disk.release(o.synced, o.send)
+	for _, r := range o.reads {
+		// From memory, and at once: nothing is cold here but what is loaded.
+		n.queue(job{shard: o.shard, reads: []entry.ReadResult{n.disk.store.Read(o.shard.id, r)}})
+	}
+	for _, d := range o.done {
+		call := d.Token.(*call)
+		call.then(ended{d, n.c.now})
+	}
+}
+
+// do has a machine do a job, and tells how long it really took.
+func (n *node) do(j *job) (kind string, took time.Duration, out output) {
+	switch {
+	case j.env != nil && j.env.Gateway == 0:
+		s := n.c.shards[j.env.Shard]
+		n.c.tally.steps++
+		s.inbox[0] = j.env
+		out, took = s.step(s.inbox[:], nil)
+		return n.c.kinds.of(j.env), took, out
+	case j.env != nil:
+		took = timed(func() { n.gw.Deliver(n.c.now, j.env); out = n.flush() })
+		return n.c.kinds.of(j.env), took, out
+	case j.call != nil:
+		kind = kindRead
+		if j.call.writes {
+			kind = kindUpdate
+		}
+		took = timed(func() {
+			n.gw.Execute(n.c.now, j.call, j.call.id, j.call.ops, n.c.now+int64(time.Minute))
+			out = n.flush()
+		})
+		return kind, took, out
+	case j.shard != nil:
+		out, took = j.shard.step(nil, j.reads)
+		return kindShardTick, took, out
+	default:
+		took = timed(func() { n.gw.Tick(n.c.now); out = n.flush() })
+		return kindGatewayTick, took, out
+	}
+}
+
+func timed(f func()) time.Duration {
+	begin := time.Now()
+	f()
+	return time.Since(begin)
+}
+
+// flush takes what the gateway wants done.
+func (n *node) flush() output {
+	out := n.gw.Flush()
+	if out.Next < n.gwNext {
+		n.gwNext = out.Next
+		n.c.at(out.Next, func() {
+			if n.gwNext == out.Next {
+				n.gwNext = never
+				n.queue(job{})
+			}
+		})
+	}
+	return output{send: out.Send, done: out.Done}
+}

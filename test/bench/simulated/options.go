@@ -1,0 +1,66 @@
+package simulated
+
+import (
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/pkg/workload"
+)
+
+// Options describe a run.
+type Options struct {
+	// Nodes have Shards ordinary shards together, by default one each.
+	Nodes, Shards int
+	// HotKeys is how many of the hottest keys are on the hot shard.
+	HotKeys int
+	// Clients is how many run on each node, in a closed loop.
+	Clients int
+	// Reads says how read-only transactions read.
+	Reads txn.Reads
+	// Workload is what the clients run. Its clients, its rate and its times
+	// are not used.
+	Workload workload.Options
+	// Delay is how long a message takes between nodes.
+	Delay time.Duration
+	// Fsync is how long an fsync takes; 0 is a log that is durable at once.
+	Fsync time.Duration
+	// Warm precedes the measured part, Measure is its length.
+	Warm, Measure time.Duration
+	// Drain has the clients stop after that, and the run go on until the
+	// cluster is at rest.
+	Drain bool
+	// First are the kinds of messages that a core takes before all else.
+	First map[string]bool
+	// UnsealAfter, HoldBound and DelayFor are those of the shards; 0 is their
+	// default.
+	UnsealAfter, HoldBound, DelayFor time.Duration
+	// Costs are what is charged.
+	Costs Costs
+	// Seed determines what the clients draw.
+	Seed uint64
+	// Ended, if set, hears of each transaction that has ended.
+	Ended func(t workload.Txn, d txn.Done)
+
+	// meter, if set, takes down what calls really take.
+	meter *meter
+}
+
+func (o Options) withDefaults() Options {
+	if o.Nodes == 0 {
+		o.Nodes = 20
+	}
+	if o.Shards == 0 {
+		o.Shards = o.Nodes
+	}
+	if o.Clients == 0 {
+		o.Clients = 10
+	}
+	if o.Delay == 0 {
+		o.Delay = 20 * time.Microsecond
+	}
+	if o.Measure == 0 {
+		o.Measure = 100 * time.Millisecond
+	}
+	o.Workload.Seed, o.Workload.Clients = o.Seed, o.Clients*o.Nodes
+	return o
+}

@@ -1,0 +1,153 @@
+package simulated
+
+import (
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/workload"
+)
+
+// Result is what a run did in its measured part.
+type Result struct {
+	Options Options
+	// Begun counts transactions over the whole run, Ended those of them that
+	// have ended.
+	Begun, Ended int
+	// Reads and Updates are what committed.
+	Reads, Updates Kind
+	// ReadAborts counts attempts of read-only transactions that were aborted.
+	ReadAborts int
+	// PerSecond is what committed.
+	PerSecond float64
+	// Held is for how long updates were held, all together: where one was on
+	// two shards at once, twice. HeldShare is that as a part of the sum of
+	// their latencies.
+	Held      time.Duration
+	HeldShare float64
+	// Messages between nodes, and steps of shards, of each that committed.
+	Messages, Steps float64
+	// Busy is the part of the time for which cores worked: of all, and of the
+	// one that worked most.
+	Busy, Busiest float64
+	// Counts are of all shards together.
+	Counts Counts
+}
+
+// Kind is about one kind of transaction.
+type Kind struct {
+	Committed, Failed int
+	// Aborts counts attempts before the last.
+	Aborts         int
+	Mean, P50, P99 time.Duration
+
+	latencies []int64
+	total     int64
+}
+
+// Counts are sums over the shards.
+type Counts struct {
+	// Holds, Waits, Delays, Unseals are those of the snapshot-queues.
+	Holds, Waits, Delays, Unseals uint64
+	// ReadWait is for how long readers waited, LockWait for how long requests
+	// for locks did.
+	ReadWait, LockWait, held time.Duration
+}
+
+func (c *cluster) counts() (k Counts) {
+	for _, s := range c.shards {
+		x := s.m.Snapshot(0)
+		k.Holds += x.Queues.Holds
+		k.Waits += x.Queues.Waits
+		k.Delays += x.Queues.Delays
+		k.Unseals += x.Queues.Unseals
+		k.held += time.Duration(x.Queues.HeldNanos)
+		k.ReadWait += time.Duration(x.Stats.ReadWaitNanos)
+		k.LockWait += time.Duration(x.Stats.LockWait.Nanos)
+	}
+	return k
+}
+
+func (k Counts) minus(o Counts) Counts {
+	return Counts{k.Holds - o.Holds, k.Waits - o.Waits, k.Delays - o.Delays, k.Unseals - o.Unseals,
+		k.ReadWait - o.ReadWait, k.LockWait - o.LockWait, k.held - o.held}
+}
+
+// tally counts as a run goes.
+type tally struct {
+	ids      uint64
+	messages int
+	steps    int
+	begun    int
+	over     int
+
+	measuring     bool
+	reads, writes Kind
+	readAborts    int
+	// before is what there was when measuring began.
+	before struct {
+		messages, steps int
+		counts          Counts
+		worked          []int64
+	}
+}
+
+func (t *tally) begin(c *cluster) {
+	t.measuring = true
+	t.before.messages, t.before.steps, t.before.counts = t.messages, t.steps, c.counts()
+	for _, n := range c.nodes {
+		t.before.worked = append(t.before.worked, n.worked)
+	}
+}
+
+// ended counts a transaction that has ended.
+func (t *tally) ended(w *workload.Txn, e *ended, took int64) {
+	t.over++
+	if !t.measuring {
+		return
+	}
+	k := &t.writes
+	if w.Kind.Reads() {
+		k = &t.reads
+		t.readAborts += len(e.Aborts)
+		if e.Failure != nil && kv.Kind(e.Failure.Kind) == kv.KindAborted {
+			t.readAborts++
+		}
+	}
+	k.Aborts += len(e.Aborts)
+	if e.Failure != nil {
+		k.Failed++
+		return
+	}
+	k.Committed++
+	k.total += took
+	k.latencies = append(k.latencies, took)
+}
+
+func (t *tally) end(c *cluster) Result {
+	t.measuring = false
+	r := Result{Options: c.opt, Begun: t.begun, Ended: t.over, Reads: t.reads.summed(), Updates: t.writes.summed(), ReadAborts: t.readAborts}
+	r.Counts = c.counts().minus(t.before.counts)
+	committed := float64(max(t.reads.Committed+t.writes.Committed, 1))
+	r.PerSecond = committed / c.opt.Measure.Seconds()
+	r.Held = r.Counts.held
+	r.HeldShare = float64(r.Held) / float64(max(t.writes.total, 1))
+	r.Messages, r.Steps = float64(t.messages-t.before.messages)/committed, float64(t.steps-t.before.steps)/committed
+	for i, n := range c.nodes {
+		busy := float64(n.worked-t.before.worked[i]) / float64(c.opt.Measure)
+		r.Busy += busy / float64(len(c.nodes))
+		r.Busiest = max(r.Busiest, busy)
+	}
+	return r
+}
+
+// summed has the quantiles in place of the single latencies.
+func (k Kind) summed() Kind {
+	if n := len(k.latencies); n > 0 {
+		slices.Sort(k.latencies)
+		k.Mean = time.Duration(k.total / int64(n))
+		k.P50, k.P99 = time.Duration(k.latencies[n/2]), time.Duration(k.latencies[n*99/100])
+	}
+	k.latencies = nil
+	return k
+}
