@@ -368,37 +368,14 @@ func (m *Machine) answerFinished(txn kv.TxnRef, gateway kv.NodeID, o *entry.Outc
 
 // onVote counts a vote, or answers it.
 func (m *Machine) onVote(v *msg.Vote) {
-	rec := m.recs.Get(v.Txn)
-	switch {
-	case rec != nil && rec.State == record.Committed:
-		m.tellAll(v.Txn, []kv.ShardID{v.Shard}, true)
-	case v.LastIncarnation != m.inc && !m.cfg.Mutants.Has(mutant.IncarnationIgnored):
-		m.tellAll(v.Txn, []kv.ShardID{v.Shard}, false)
-	case rec != nil:
+	switch rec, s := m.standingOf(v.Txn, v.LastIncarnation, v.Shard); s {
+	case recorded:
 		m.count(rec, v)
-	case m.closedRecord(v.Txn) != nil || m.finishedOther(v.Txn):
-		m.tellAll(v.Txn, []kv.ShardID{v.Shard}, false)
-	case m.memory.Complete(v.Txn.TxnID):
+	case unheard:
 		m.hear(v)
-	default:
-		m.hearAfterLookUp(v)
+	case unsure:
+		m.standingInLog(v.Txn, v.Shard, func() { m.onVote(v) }, func() { m.hear(v) })
 	}
-}
-
-// hearAfterLookUp: memory may have forgotten a commit that all participants
-// have acknowledged. Then the vote is a late duplicate.
-func (m *Machine) hearAfterLookUp(v *msg.Vote) {
-	m.lookUp(v.Txn.TxnID, func(o *entry.Outcome, err error) {
-		switch {
-		case err != nil: // who needs the answer asks again
-		case m.recs.Get(v.Txn) != nil:
-			m.onVote(v)
-		case o.Committed != 0 || m.closedRecord(v.Txn) != nil:
-			m.tellAll(v.Txn, []kv.ShardID{v.Shard}, o.Committed == v.Txn.Attempt)
-		default:
-			m.hear(v)
-		}
-	})
 }
 
 // hear takes the first vote of an attempt that has not been parked.
@@ -427,12 +404,6 @@ func (m *Machine) count(rec *record.Record, v *msg.Vote) {
 	default:
 		m.tryDecide(rec)
 	}
-}
-
-// finishedOther: the transaction is committed and every participant has
-// acknowledged, so that this vote is a late duplicate.
-func (m *Machine) finishedOther(txn kv.TxnRef) bool {
-	return m.memory.Finished(txn.TxnID).Committed != 0
 }
 
 // onDecideAck: a participant has applied a commit for good.

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -28,37 +27,14 @@ func (m *Machine) askUnseal(q snapshotqueue.Ask) {
 // onUnseal drops a participant's epochs for good, or says what was decided. It
 // is never refused.
 func (m *Machine) onUnseal(u *msg.Unseal) {
-	rec := m.recs.Get(u.Txn)
-	switch {
-	case rec != nil && rec.State == record.Committed:
-		m.tellAll(u.Txn, []kv.ShardID{u.Shard}, true)
-	case u.LastIncarnation != m.inc && !m.cfg.Mutants.Has(mutant.IncarnationIgnored):
-		m.tellAll(u.Txn, []kv.ShardID{u.Shard}, false)
-	case rec != nil:
+	switch rec, s := m.standingOf(u.Txn, u.LastIncarnation, u.Shard); s {
+	case recorded:
 		m.dropEpoch(rec, u)
-	case m.closedRecord(u.Txn) != nil || m.finishedOther(u.Txn):
-		m.tellAll(u.Txn, []kv.ShardID{u.Shard}, false)
-	case m.memory.Complete(u.Txn.TxnID):
+	case unheard:
 		m.dropUnheard(u)
-	default:
-		m.dropAfterLookUp(u)
+	case unsure:
+		m.standingInLog(u.Txn, u.Shard, func() { m.onUnseal(u) }, func() { m.dropUnheard(u) })
 	}
-}
-
-// dropAfterLookUp: memory may have forgotten a commit that all participants
-// have acknowledged. Then the question is a late duplicate.
-func (m *Machine) dropAfterLookUp(u *msg.Unseal) {
-	m.lookUp(u.Txn.TxnID, func(o *entry.Outcome, err error) {
-		switch {
-		case err != nil: // it is asked again
-		case m.recs.Get(u.Txn) != nil:
-			m.onUnseal(u)
-		case o.Committed != 0 || m.closedRecord(u.Txn) != nil:
-			m.tellAll(u.Txn, []kv.ShardID{u.Shard}, o.Committed == u.Txn.Attempt)
-		default:
-			m.dropUnheard(u)
-		}
-	})
 }
 
 // dropUnheard drops an epoch before anything was heard of the transaction.
