@@ -53,9 +53,13 @@ func (g *Gateway) startRound(waiters []*call) {
 		w.round = c.round
 	}
 	g.round = c
+	g.rounds++
 	g.enter(c)
 	g.start(c)
 }
+
+// Rounds counts those that were begun.
+func (g *Gateway) Rounds() uint64 { return g.rounds }
 
 // startPin has every shard fix its index, the hot one last.
 func (g *Gateway) startPin(c *call) {
