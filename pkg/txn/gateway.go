@@ -199,7 +199,6 @@ type call struct {
 	pinTTL   int64
 	dropping bool
 	pins     []msg.Pin
-	oneAt    [1]msg.ShardIndex
 }
 
 // timed has Tick called at a time.
