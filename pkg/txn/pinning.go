@@ -12,7 +12,7 @@ import (
 // round fixes a state of the whole store for all who wait for it: a call of
 // its own, without a client. Who asks while one is under way shares the next:
 // the one under way may have fixed the index of some shard before the caller
-// came (docs/protocol.md, section 5).
+// came (docs/protocol.md, section 7).
 type round struct {
 	waiters []*call
 	// name is the reader's for whom the shards keep the state, users the calls

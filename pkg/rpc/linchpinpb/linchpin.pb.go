@@ -52,7 +52,7 @@ func (DataType) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_cd31401e557f99f0, []int{0}
 }
 
-// ReadPlan is how a read-only transaction reads (docs/protocol.md, section 5).
+// ReadPlan is how a read-only transaction reads (docs/protocol.md, section 7).
 type ReadPlan int32
 
 const (
