@@ -224,6 +224,8 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 	require.Equal(t, client.Receipt{Waited: 3 * time.Millisecond, Key: b("k"), Holder: holder}, out.Receipt)
 	require.Equal(t, `waited 3ms for the key "k", held by transaction 00000000000000010000000000000002`, out.Receipt.String())
 	require.Empty(t, client.Receipt{}.String())
+	require.Equal(t, `waited 3ms for readers of the key "k" to finish`, client.Receipt{Waited: 3 * time.Millisecond, Key: b("k")}.String())
+	require.Equal(t, `waited 2s for readers to finish`, client.Receipt{Waited: 2 * time.Second}.String())
 }
 
 // TestAPastDeadlineSendsNothing: however quick the sender is.

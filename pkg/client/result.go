@@ -96,7 +96,9 @@ type Value struct {
 type Receipt struct {
 	Waited time.Duration
 	Key    []byte
-	// Holder is the transaction that had the key.
+	// Holder is the transaction that had the key, or for which a reader waited.
+	// It is zero if readers of the key had to finish first, or, without a key,
+	// those that a restarted shard has forgotten.
 	Holder kv.TxnID
 }
 
@@ -105,14 +107,13 @@ func (r Receipt) String() string {
 	if r.Waited == 0 {
 		return ""
 	}
-	s := fmt.Sprintf("waited %v", r.Waited)
-	if len(r.Key) > 0 {
-		s += fmt.Sprintf(" for the key %q", r.Key)
+	switch {
+	case !r.Holder.IsZero():
+		return fmt.Sprintf("waited %v for the key %q, held by transaction %v", r.Waited, r.Key, r.Holder)
+	case len(r.Key) == 0:
+		return fmt.Sprintf("waited %v for readers to finish", r.Waited)
 	}
-	if !r.Holder.IsZero() {
-		s += fmt.Sprintf(", held by transaction %v", r.Holder)
-	}
-	return s
+	return fmt.Sprintf("waited %v for readers of the key %q to finish", r.Waited, r.Key)
 }
 
 func receiptOf(r *pb.Receipt) Receipt {

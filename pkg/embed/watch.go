@@ -14,8 +14,14 @@ import (
 func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 	m.WatchGateway(func() metrics.GatewayStats {
 		g := n.Gateway()
-		return metrics.GatewayStats{InFlight: g.InFlight() - g.Open(), Open: g.Open(), Refused: g.Refused()}
+		return metrics.GatewayStats{InFlight: g.InFlight() - g.Open(), Open: g.Open(), Refused: g.Refused(), Rounds: g.Rounds()}
 	})
+	if n.KeepsPins() {
+		m.WatchPins(func() metrics.PinStats {
+			all, named, age := n.Pins()
+			return metrics.PinStats{History: all - named, Named: named, Oldest: age}
+		})
+	}
 	m.WatchStore(func() metrics.StoreStats {
 		st, p := s.Stats(), s.Metrics()
 		return metrics.StoreStats{

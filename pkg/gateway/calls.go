@@ -144,8 +144,8 @@ func (g *Gateway) Scan(ctx context.Context, o ScanOptions, page func([]msg.Pair)
 		return errDraining
 	}
 	start, id := g.opt.Clock.Now(), g.NewID()
-	err := g.scan(ctx, id, o, page)
-	r := Response{ID: id, Attempts: 1, Err: asError(err)}
+	plan, err := g.scan(ctx, id, o, page)
+	r := Response{ID: id, Attempts: 1, Plan: plan, Err: asError(err)}
 	g.ended(ScanKind, &r, g.opt.Clock.Now()-start)
 	return err
 }
@@ -160,12 +160,12 @@ func asError(err error) *kv.Error {
 // scanPage is how many pairs a scan fetches at a time.
 const scanPage = 1000
 
-func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page func([]msg.Pair) error) error {
+func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page func([]msg.Pair) error) (plan txn.Plan, err error) {
 	var ref kv.TxnRef
 	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
 	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.ScanAs(now, cb, id, o.Span, deadline, o.How) })
 	if err == nil {
-		ref = d.Txn
+		ref, plan = d.Txn, d.Plan
 		err = doneError(g, d)
 		if err == nil && o.Opened != nil {
 			op := Opened{At: d.At}
@@ -203,7 +203,7 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 			break
 		}
 	}
-	return err
+	return plan, err
 }
 
 func doneError(g *Gateway, d *txn.Done) error {

@@ -51,6 +51,9 @@ const (
 	Enquiry
 )
 
+// ReadsOnly reports whether it is one of read-only transactions.
+func (k Kind) ReadsOnly() bool { return k == OneShotRead || k == InteractiveRead || k == ScanKind }
+
 // Gateway runs transactions. Its methods may be called by any goroutine.
 type Gateway struct {
 	opt     Options
@@ -284,6 +287,16 @@ func (g *Gateway) Open() int { return int(g.open.Load()) }
 
 // Refused counts the requests that were refused for want of room.
 func (g *Gateway) Refused() uint64 { return g.refused.Load() }
+
+// Rounds counts the rounds that were begun to fix a state of the whole store.
+func (g *Gateway) Rounds() (n uint64) {
+	for _, s := range g.stripes {
+		s.mu.Lock()
+		n += s.m.Rounds()
+		s.mu.Unlock()
+	}
+	return n
+}
 
 // Drain refuses new transactions and returns when none is under way, or with
 // the context's error.

@@ -38,10 +38,18 @@ func used(t testing.TB) *metrics.Node {
 	s.Wounded(6)
 	s.ColdRead(7)
 	s.Refused(8)
+	s.Watch(func() metrics.ShardStats {
+		return metrics.ShardStats{ReadWaits: 23, ReadWait: 24 * time.Second, PastReads: 25, Holds: 26, Held: 27 * time.Second,
+			UnsealsAsked: 28, Unseals: 29, Lapses: 30, GarbageNotes: 31, GarbageLost: 32, Swept: 33}
+	})
+	m.Read(metrics.ReadHotLast)
+	m.WatchPins(func() metrics.PinStats { return metrics.PinStats{History: 34, Named: 35, Oldest: 36 * time.Second} })
 	m.WatchPeers(func() []metrics.PeerStats {
 		return []metrics.PeerStats{{Peer: 1, Sent: 9, Received: 10, Dropped: 11, Up: true}}
 	})
-	m.WatchGateway(func() metrics.GatewayStats { return metrics.GatewayStats{InFlight: 12, Open: 13, Refused: 14} })
+	m.WatchGateway(func() metrics.GatewayStats {
+		return metrics.GatewayStats{InFlight: 12, Open: 13, Refused: 14, Rounds: 37}
+	})
 	m.WatchStore(func() metrics.StoreStats {
 		return metrics.StoreStats{Appends: 15, Entries: 16, Fsyncs: 17, DiskBytes: 18, CacheHits: 19, CacheMisses: 20}
 	})
@@ -108,6 +116,23 @@ func TestWhatIsMeasuredIsShown(t *testing.T) {
 		"linchpin_shard_wounds_total shard=3":                                  6,
 		"linchpin_shard_cold_reads_total shard=3":                              7,
 		"linchpin_shard_refusals_total shard=3":                                8,
+		"linchpin_shard_read_waits_total shard=3":                              23,
+		"linchpin_shard_read_wait_seconds_total shard=3":                       24,
+		"linchpin_shard_past_reads_total shard=3":                              25,
+		"linchpin_shard_holds_total shard=3":                                   26,
+		"linchpin_shard_held_seconds_total shard=3":                            27,
+		"linchpin_shard_unseal_requests_total shard=3":                         28,
+		"linchpin_shard_unseals_total shard=3":                                 29,
+		"linchpin_shard_lapses_total shard=3":                                  30,
+		"linchpin_shard_garbage_notes shard=3":                                 31,
+		"linchpin_shard_garbage_notes_lost_total shard=3":                      32,
+		"linchpin_shard_swept_keys_total shard=3":                              33,
+		"linchpin_reads_total plan=hot-last":                                   1,
+		"linchpin_reads_total plan=locked":                                     0,
+		"linchpin_pins kind=history":                                           34,
+		"linchpin_pins kind=named":                                             35,
+		"linchpin_oldest_pin_age_seconds":                                      36,
+		"linchpin_gateway_pin_rounds_total":                                    37,
 		"linchpin_peer_messages_sent_total peer=1":                             9,
 		"linchpin_peer_messages_received_total peer=1":                         10,
 		"linchpin_peer_messages_dropped_total peer=1":                          11,

@@ -20,6 +20,7 @@ type Node struct {
 	registry     *prometheus.Registry
 	transactions [numTxnKinds][]prometheus.Counter
 	retries      []prometheus.Counter
+	reads        [numReadPlans]prometheus.Counter
 	stages       [numStages]*Histogram
 	fsyncEntries *Histogram
 	fsyncTime    *Histogram
@@ -59,6 +60,25 @@ const (
 
 func (k TxnKind) String() string {
 	return [numTxnKinds]string{"one_shot", "one_shot_read", "interactive", "interactive_read", "scan", "enquiry"}[k]
+}
+
+// ReadPlan is how a read-only transaction has read (docs/protocol.md, section
+// 7).
+type ReadPlan int
+
+const (
+	// ReadLocked: under locks.
+	ReadLocked ReadPlan = iota
+	ReadOne
+	ReadAtOnce
+	ReadHotLast
+	ReadOpen
+	ReadPin
+	numReadPlans
+)
+
+func (p ReadPlan) String() string {
+	return [numReadPlans]string{"locked", "one", "at-once", "hot-last", "open", "pin"}[p]
 }
 
 // Stage is a part of a transaction's time.
@@ -115,7 +135,12 @@ func (m *Node) newTransactions() []prometheus.Collector {
 	for r := range len(msg.Reason_name) {
 		m.retries = append(m.retries, retries.WithLabelValues(strings.TrimPrefix(msg.Reason(r).String(), "Reason")))
 	}
-	return []prometheus.Collector{txns, retries}
+	reads := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_reads_total",
+		Help: "Read-only transactions that were answered, by how they read."}, []string{"plan"})
+	for p := range numReadPlans {
+		m.reads[p] = reads.WithLabelValues(p.String())
+	}
+	return []prometheus.Collector{txns, retries, reads}
 }
 
 func (m *Node) newHistograms() []prometheus.Collector {
@@ -150,6 +175,9 @@ func (m *Node) Transaction(k TxnKind, outcome kv.Kind) {
 		m.transactions[k][outcome].Inc()
 	}
 }
+
+// Read counts a read-only transaction that was answered.
+func (m *Node) Read(p ReadPlan) { m.reads[p].Inc() }
 
 // Retry counts an attempt that another one follows.
 func (m *Node) Retry(r msg.Reason) {

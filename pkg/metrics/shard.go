@@ -23,6 +23,8 @@ type Shard struct {
 	coldReads, refused                atomic.Uint64
 
 	queue, waiting, intents, records, keys, readers, held level
+
+	source atomic.Pointer[func() ShardStats]
 }
 
 // Levels are a shard's sizes now.
@@ -155,6 +157,9 @@ func (*shards) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range shardMetrics {
 		to <- m.desc
 	}
+	for _, m := range shardSourced {
+		to <- m.desc
+	}
 }
 
 // Collect implements prometheus.Collector.
@@ -165,6 +170,9 @@ func (s *shards) Collect(to chan<- prometheus.Metric) {
 	for _, sh := range all {
 		for _, m := range shardMetrics {
 			to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(sh), itoa(uint16(sh.id)))
+		}
+		if f := sh.source.Load(); f != nil {
+			collect(to, *f, shardSourced, itoa(uint16(sh.id)))
 		}
 	}
 }

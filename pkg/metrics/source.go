@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -14,6 +16,16 @@ type GatewayStats struct {
 	Open int
 	// Refused counts requests refused because too much was under way.
 	Refused uint64
+	// Rounds counts those begun to fix a state of the whole store.
+	Rounds uint64
+}
+
+// PinStats tell of the pins, where they are kept.
+type PinStats struct {
+	// History and Named count those without and with a name.
+	History, Named int
+	// Oldest is the age of the oldest, 0 if there is none.
+	Oldest time.Duration
 }
 
 // StoreStats are what a store counts for itself since it was opened. What it
@@ -45,6 +57,7 @@ type sources struct {
 	mu      sync.Mutex
 	gateway func() GatewayStats
 	store   func() StoreStats
+	pins    func() PinStats
 }
 
 // WatchGateway sets where the gateway's numbers come from. f is called by any
@@ -63,25 +76,49 @@ func (m *Node) WatchStore(f func() StoreStats) {
 	m.sources.store = f
 }
 
+// WatchPins sets where the numbers of the pins come from, on the node that
+// keeps them. f is called by any goroutine.
+func (m *Node) WatchPins(f func() PinStats) {
+	m.sources.mu.Lock()
+	defer m.sources.mu.Unlock()
+	m.sources.pins = f
+}
+
 // sourced is one metric that a source gives.
 type sourced[T any] struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
-	value func(*T) uint64
+	value func(*T) float64
+	// labels are the values of those that the metric has by itself.
+	labels []string
+}
+
+func number[T any](v func(*T) uint64) func(*T) float64 {
+	return func(t *T) float64 { return float64(v(t)) }
 }
 
 func total[T any](name, help string, v func(*T) uint64) sourced[T] {
-	return sourced[T]{prometheus.NewDesc("linchpin_"+name, help, nil, nil), prometheus.CounterValue, v}
+	return sourced[T]{desc: prometheus.NewDesc("linchpin_"+name, help, nil, nil), kind: prometheus.CounterValue, value: number(v)}
 }
 
 func gauge[T any](name, help string, v func(*T) uint64) sourced[T] {
-	return sourced[T]{prometheus.NewDesc("linchpin_"+name, help, nil, nil), prometheus.GaugeValue, v}
+	return sourced[T]{desc: prometheus.NewDesc("linchpin_"+name, help, nil, nil), kind: prometheus.GaugeValue, value: number(v)}
 }
 
 var gatewayMetrics = []sourced[GatewayStats]{
 	gauge("gateway_inflight_transactions", "One-shot transactions under way.", func(g *GatewayStats) uint64 { return uint64(g.InFlight) }),
 	gauge("gateway_open_transactions", "Interactive transactions that are open.", func(g *GatewayStats) uint64 { return uint64(g.Open) }),
 	total("gateway_refusals_total", "Requests refused because too much was under way.", func(g *GatewayStats) uint64 { return g.Refused }),
+	total("gateway_pin_rounds_total", "Rounds begun to fix a state of the whole store.", func(g *GatewayStats) uint64 { return g.Rounds }),
+}
+
+var pinsKept = prometheus.NewDesc("linchpin_pins", "States of the whole store that are kept, by why: history or named. Shown where they are kept.", []string{"kind"}, nil)
+
+var pinMetrics = []sourced[PinStats]{
+	{pinsKept, prometheus.GaugeValue, func(p *PinStats) float64 { return float64(p.History) }, []string{"history"}},
+	{pinsKept, prometheus.GaugeValue, func(p *PinStats) float64 { return float64(p.Named) }, []string{"named"}},
+	{prometheus.NewDesc("linchpin_oldest_pin_age_seconds", "How long ago the oldest state that is kept was the present; 0 if none is.", nil, nil),
+		prometheus.GaugeValue, func(p *PinStats) float64 { return p.Oldest.Seconds() }, nil},
 }
 
 var storeMetrics = []sourced[StoreStats]{
@@ -112,23 +149,29 @@ func (*sources) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range storeMetrics {
 		to <- m.desc
 	}
+	for _, m := range pinMetrics[1:] { // the first two are one
+		to <- m.desc
+	}
 }
 
 // Collect implements prometheus.Collector.
 func (s *sources) Collect(to chan<- prometheus.Metric) {
 	s.mu.Lock()
-	gateway, store := s.gateway, s.store
+	gateway, store, pins := s.gateway, s.store, s.pins
 	s.mu.Unlock()
 	collect(to, gateway, gatewayMetrics)
 	collect(to, store, storeMetrics)
+	collect(to, pins, pinMetrics)
 }
 
-func collect[T any](to chan<- prometheus.Metric, ask func() T, ms []sourced[T]) {
+// collect asks a source, if there is one. labels come before those that a
+// metric has by itself.
+func collect[T any](to chan<- prometheus.Metric, ask func() T, ms []sourced[T], labels ...string) {
 	if ask == nil {
 		return
 	}
 	now := ask()
 	for _, m := range ms {
-		to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.value(&now)))
+		to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&now), slices.Concat(labels, m.labels)...)
 	}
 }

@@ -384,7 +384,8 @@ func (m *Failure) XXX_DiscardUnknown() {
 var xxx_messageInfo_Failure proto.InternalMessageInfo
 
 // Receipt tells where a request waited longest: the beginning of a contention
-// receipt.
+// receipt. Without a holder it waited for readers: of the key or, without a
+// key, of an earlier life of the shard.
 type Receipt struct {
 	WaitedNanos int64                                        `protobuf:"varint,1,opt,name=waited_nanos,json=waitedNanos,proto3" json:"waited_nanos,omitempty"`
 	Key         []byte                                       `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`

@@ -50,6 +50,7 @@ func newShardLoop(n *Node, m *shard.Machine, wakeAt int64) *shardLoop {
 	l := &shardLoop{n: n, id: m.ID(), inbox: newInbox(), m: m, wakeAt: wakeAt}
 	if n.opt.Metrics != nil {
 		l.metrics = n.opt.Metrics.Shard(m.ID())
+		l.metrics.Watch(l.stats)
 		for i, s := range []metrics.Stage{metrics.LockWait, metrics.Vote, metrics.Decide} {
 			l.stages[i] = n.opt.Metrics.Stage(s).NewBatch()
 		}

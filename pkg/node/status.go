@@ -9,6 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // Up reports whether a node can be reached from here. The gateway here knows
@@ -49,6 +50,37 @@ func (n *Node) HotKeys(top int) []shard.KeyWait {
 	return all[:min(top, len(all))]
 }
 
+// stats are what the shard counts for itself, for the metrics.
+func (l *shardLoop) stats() metrics.ShardStats {
+	l.mu.Lock()
+	s := l.m.Snapshot(0)
+	l.mu.Unlock()
+	return metrics.ShardStats{
+		ReadWaits: s.Stats.ReadWaits, ReadWait: time.Duration(s.Stats.ReadWaitNanos), PastReads: s.Stats.PastReads,
+		Holds: s.Queues.Holds, Held: time.Duration(s.Queues.HeldNanos), UnsealsAsked: s.Stats.UnsealsAsked, Unseals: s.Queues.Unseals,
+		Lapses: s.Queues.Lapses, GarbageNotes: s.Garbage, GarbageLost: s.GarbageLost, Swept: s.Stats.Swept,
+	}
+}
+
+// KeepsPins reports whether the hot shard, which keeps the pins, is here.
+func (n *Node) KeepsPins() bool { return n.shards[n.opt.Router.HotShard()] != nil }
+
+// Pins tells how many pins are kept here, how many of them have a name, and
+// how old the oldest is.
+func (n *Node) Pins() (all, named int, age time.Duration) {
+	l := n.shards[n.opt.Router.HotShard()]
+	if l == nil {
+		return 0, 0, 0
+	}
+	l.mu.Lock()
+	all, named, oldest := l.m.Pins()
+	l.mu.Unlock()
+	if all > 0 {
+		age = max(time.Duration(n.opt.Clock.Wall()-oldest), 0)
+	}
+	return all, named, age
+}
+
 // durable tells the metrics of a batch that is durable now.
 func (n *Node) durable(entries int, took time.Duration) {
 	n.opt.Metrics.Stage(metrics.Durable).Observe(took)
@@ -63,6 +95,11 @@ var kinds = map[gateway.Kind]metrics.TxnKind{
 	gateway.InteractiveRead: metrics.InteractiveRead, gateway.ScanKind: metrics.Scan, gateway.Enquiry: metrics.Enquiry,
 }
 
+var plans = map[txn.Plan]metrics.ReadPlan{
+	txn.PlanAny: metrics.ReadLocked, txn.PlanOne: metrics.ReadOne, txn.PlanAtOnce: metrics.ReadAtOnce, txn.PlanHotLast: metrics.ReadHotLast,
+	txn.PlanOpen: metrics.ReadOpen, txn.PlanPin: metrics.ReadPin,
+}
+
 // Ended implements gateway.Observer.
 func (o *observer) Ended(k gateway.Kind, r *gateway.Response, took time.Duration) {
 	kind := kv.KindOK
@@ -70,6 +107,9 @@ func (o *observer) Ended(k gateway.Kind, r *gateway.Response, took time.Duration
 		kind = r.Err.Kind
 	}
 	o.m.Transaction(kinds[k], kind)
+	if k.ReadsOnly() && r.Err == nil {
+		o.m.Read(plans[r.Plan])
+	}
 	o.m.Stage(metrics.Gateway).Observe(took)
 	for _, reason := range r.Aborts {
 		o.m.Retry(reason)

@@ -1,6 +1,6 @@
 // Package pins is the states of the whole store that are kept, so that
 // somebody can read them later: snapshots with a name, and the history that
-// "as of" reads (docs/protocol.md, section 7).
+// "as of" reads (docs/protocol.md, section 8).
 //
 // A pin is a vector clock: the index of every shard at one instant. All pins
 // are therefore in one order, in which no entry ever falls. They are fixed by

@@ -326,6 +326,12 @@ func (m *Machine) releaseOwn(txn kv.TxnRef) {
 func (m *Machine) abort(rec *record.Record, f *msg.Failure) {
 	told := rec.Told()
 	_, receipt, seen := rec.Gathered()
+	receipt = m.orHeld(receipt, rec.Txn)
+	if t := taskOf(rec); t != nil {
+		if own := t.receipt(); own.WaitedNanos > receipt.WaitedNanos {
+			receipt = own
+		}
+	}
 	rec.State = record.Aborted
 	m.queue.Withdraw(m.now, rec.Txn)
 	m.drop(taskOf(rec))

@@ -144,7 +144,7 @@ func (m *Machine) vote(a *attempt, repeated bool) {
 	state, epoch := m.queue.State(a.txn)
 	env, v := msg.VoteTo(pr.row.Last)
 	*v = msg.Vote{Txn: a.txn, Gateway: a.gateway, Shard: m.cfg.ID, LastIncarnation: pr.row.LastIncarnation, Yes: true,
-		Sealed: state == snapshotqueue.Sealed, Epoch: epoch, Results: pr.row.Results, Receipt: pr.receipt, Repeated: repeated, Incarnation: m.inc}
+		Sealed: state == snapshotqueue.Sealed, Epoch: epoch, Results: pr.row.Results, Receipt: m.orHeld(pr.receipt, a.txn), Repeated: repeated, Incarnation: m.inc}
 	m.send(env)
 	if v.Sealed && epoch != pr.epoch {
 		pr.epoch, pr.sealed = epoch, m.now

@@ -287,6 +287,17 @@ func (m *Machine) expectsPins() bool {
 	return named > 0 || all > 1
 }
 
+// Pins tells how many pins are kept here, how many of them have a name, and
+// when the oldest was the present.
+func (m *Machine) Pins() (all, named int, oldest int64) {
+	k := m.pins.keeper
+	if k == nil {
+		return 0, 0, 0
+	}
+	all, named = k.Len()
+	return all, named, k.Oldest()
+}
+
 func (m *Machine) receiveOfPins(env *msg.Envelope) {
 	switch {
 	case env.KeepPin != nil:

@@ -205,7 +205,7 @@ func (m *Machine) replyRead(t *task) {
 			reply.Relied = append(reply.Relied, on)
 		}
 	}
-	reply.Receipt.WaitedNanos = m.now - t.entered.Since()
+	reply.Receipt = t.receipt()
 	reply.Parked = m.queue.Parked(t.entered.Needs) || m.recs.Len() > 0
 	r.reading, r.replied, r.reply = nil, q, reply
 	m.stats.Reads++
@@ -265,8 +265,8 @@ func (m *Machine) settleReaders() {
 				m.vote(a, false)
 			}
 		}
-		for _, txn := range c.Free {
-			m.unheld(txn)
+		for i := range c.Free {
+			m.unheld(&c.Free[i])
 		}
 	}
 }
@@ -295,13 +295,19 @@ func (m *Machine) heldByReaders(t *task, x *mvcc.Execution) bool {
 }
 
 // unheld: no reader stands in the way of a piece any more.
-func (m *Machine) unheld(txn kv.TxnRef) {
-	rec := m.recs.Get(txn)
+func (m *Machine) unheld(f *snapshotqueue.Freed) {
+	rec := m.recs.Get(f.Txn)
 	if rec == nil {
 		return
 	}
-	switch t := taskOf(rec); {
-	case t == nil || t.stage != stageHeld:
+	t := taskOf(rec)
+	if t == nil || t.stage != stageHeld {
+		return
+	}
+	if t.held == nil || t.held.Nanos < f.Nanos {
+		t.held = f
+	}
+	switch {
 	case t.ranges: // it still has its locks, and what it read under them
 		m.run(t)
 	default:

@@ -50,6 +50,8 @@ type Stats struct {
 	Reads, ReadWaits, ReadWaitNanos uint64
 	// PastReads counts reads in the past: at a pin, or at a kept index.
 	PastReads uint64
+	// UnsealsAsked counts requests to put a decision off.
+	UnsealsAsked uint64
 	// Swept counts the keys of which a sweep has removed versions.
 	Swept uint64
 	// LockWait is the time that requests waited for locks. ParkToReady is the time that parked pieces waited for votes and rows;
@@ -118,7 +120,9 @@ type Snapshot struct {
 	// Readers are read-only transactions that the shard knows of.
 	// Held are updates that readers, or the start of a new life, hold back.
 	Keeps, Garbage, Readers, Held int
-	Queues                        snapshotqueue.Counters
+	// GarbageLost counts the notes of garbage that were forgotten.
+	GarbageLost uint64
+	Queues      snapshotqueue.Counters
 	// Waits are the keys that have caused most waiting, most first.
 	Waits []KeyWait
 }
@@ -139,7 +143,7 @@ func (m *Machine) Snapshot(top int) Snapshot {
 		Shard: m.cfg.ID, Incarnation: m.inc, Index: m.index, Stats: m.stats, Locks: m.locks.Counters(),
 		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.Waiting(), Holders: m.locks.Held(),
 		Prepared: m.queue.Len(), Records: m.recs.Len(), Keeps: len(m.keeps), Garbage: m.garbage.Len(),
-		Readers: m.readersKnown(), Queues: m.queue.Counters(), Held: m.queue.Held(),
+		GarbageLost: m.garbage.Lost, Readers: m.readersKnown(), Queues: m.queue.Counters(), Held: m.queue.Held(),
 		Waits: waits[:min(top, len(waits))],
 	}
 	s.Stats.waits = nil

@@ -72,6 +72,8 @@ type task struct {
 	lock    *msg.Lock
 	read    *msg.Read
 	entered snapshotqueue.Read
+	// held is the longest time that readers held the piece, nil for never.
+	held    *snapshotqueue.Freed
 	prepare *msg.Prepare
 	rec     *record.Record
 
@@ -330,13 +332,29 @@ func failure(r msg.Reason, k kv.Kind, text string) *msg.Failure {
 	return &msg.Failure{Reason: r, Kind: uint32(k), Text: text}
 }
 
-// receipt tells how long the task waited for locks.
+// receipt tells of the task's longest wait: for locks, for the updates that a
+// reader waited for, or for readers, of which no name is told.
 func (t *task) receipt() msg.Receipt {
 	waited, key, holder := t.req.Waited()
+	if w, k, h := t.entered.Waited(); w > waited {
+		waited, key, holder = w, k, h
+	}
+	if t.held != nil && t.held.Nanos > waited {
+		waited, key, holder = t.held.Nanos, t.held.Key, kv.TxnRef{}
+	}
 	if waited == 0 {
 		return msg.Receipt{}
 	}
 	return msg.Receipt{WaitedNanos: waited, Key: key, Holder: holder}
+}
+
+// orHeld is a receipt, or one that tells for how long readers have held the
+// transaction here, if that was longer.
+func (m *Machine) orHeld(r msg.Receipt, txn kv.TxnRef) msg.Receipt {
+	if nanos, key := m.queue.HeldFor(m.now, txn); nanos > r.WaitedNanos {
+		return msg.Receipt{WaitedNanos: nanos, Key: key}
+	}
+	return r
 }
 
 // view is what a task's operations see (mvcc.View).

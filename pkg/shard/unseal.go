@@ -15,6 +15,7 @@ func (m *Machine) askUnseal(q snapshotqueue.Ask) {
 	if a == nil || a.prepared == nil {
 		return
 	}
+	m.stats.UnsealsAsked++
 	if m.cfg.Mutants.Has(mutant.UnsealsByItself) {
 		m.queue.Unsealed(m.now, q.Txn, q.Epoch)
 		return

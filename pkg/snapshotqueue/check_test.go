@@ -65,7 +65,7 @@ func TestCounters(t *testing.T) {
 	_, epoch := q.State(a)
 	q.Unsealed(15, a, epoch)
 	q.Done(15, read)
-	require.Equal(t, Counters{Reads: 1, Waits: 1, Unseals: 1}, q.Counters())
+	require.Equal(t, Counters{Reads: 1, Waits: 1, Unseals: 1, Holds: 1}, q.Counters(), "the read was still registered when A was unsealed")
 
 	require.False(t, q.Enter(30, &Read{Reader: s, Needs: need("k", adt.ModeRead), Lasting: true, Until: 40}))
 	require.EqualValues(t, 1, q.Counters().Delays, "A is held for more than 10")

@@ -90,13 +90,17 @@ func (s *script) do(line string) (string, error) {
 		out = append(out, "lapsed: "+r.Tag.(string))
 	}
 	for _, r := range c.Ready {
-		out = append(out, "ready: "+r.Tag.(string))
+		text := "ready: " + r.Tag.(string)
+		if nanos, key, holder := r.Waited(); nanos > 0 {
+			text += fmt.Sprintf(", waited %s for %s of %s", golden.Time(nanos), golden.Key(key), golden.Name(holder))
+		}
+		out = append(out, text)
 	}
 	for _, txn := range c.Sealed {
 		out = append(out, "anew: "+s.vote(txn))
 	}
-	for _, txn := range c.Free {
-		out = append(out, "free: "+golden.Name(txn))
+	for _, f := range c.Free {
+		out = append(out, "free: "+golden.Name(f.Txn)+held(f.Nanos, f.Key))
 	}
 	return strings.Join(out, "\n"), s.q.Check()
 }
@@ -163,10 +167,22 @@ func (s *script) updateVerb(txn kv.TxnRef, verb string, args []string) (text str
 // vote is what the shard tells an update's last agent.
 func (s *script) vote(txn kv.TxnRef) string {
 	state, epoch := s.q.State(txn)
+	text := golden.Name(txn) + " votes held"
 	if state == Sealed {
-		return golden.Name(txn) + " votes sealed " + epoch.String()
+		text = golden.Name(txn) + " votes sealed " + epoch.String()
 	}
-	return golden.Name(txn) + " votes held"
+	return text + held(s.q.HeldFor(s.now, txn))
+}
+
+// held says for how long, and for which readers, an update was held.
+func held(nanos int64, key []byte) string {
+	switch {
+	case nanos == 0:
+		return ""
+	case key == nil:
+		return ", held " + golden.Time(nanos)
+	}
+	return fmt.Sprintf(", held %s for readers of %s", golden.Time(nanos), golden.Key(key))
 }
 
 func (s *script) readerVerb(id kv.TxnRef, verb string, args []string) (string, error) {

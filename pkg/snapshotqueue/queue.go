@@ -52,6 +52,10 @@ type update struct {
 	// piece: to be decided on this shard, in one step.
 	piece     bool
 	heldSince int64
+	// held is for how long it was held before, heldKey a key of it for which
+	// somebody was registered when it was last found held.
+	held    int64
+	heldKey []byte
 	// seen marks what conflicting has listed already, asked what Tick has.
 	seen, asked uint64
 	waiting     []*Read
@@ -74,7 +78,7 @@ type Changes struct {
 	// Sealed are updates that have just sealed and vote anew.
 	Sealed []kv.TxnRef
 	// Free are pieces that no reader holds any more. They have left the queues.
-	Free []kv.TxnRef
+	Free []Freed
 	// Lapsed are reads that waited for longer than their registration lasted.
 	// They are over.
 	Lapsed []*Read
@@ -154,7 +158,7 @@ func (q *Queue) Prepared(now int64, txn kv.TxnRef, needs []Need) {
 		q.seal(u)
 		return
 	}
-	q.counters.Holds++
+	q.isHeld(u)
 	q.dueToSeal()
 }
 
@@ -211,7 +215,7 @@ func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 		return false
 	}
 	q.enter(u)
-	q.counters.Holds++
+	q.isHeld(u)
 	q.dueToSeal()
 	return true
 }
@@ -220,7 +224,7 @@ func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 func (q *Queue) Withdraw(now int64, txn kv.TxnRef) {
 	q.now = max(q.now, now)
 	if u := q.updates[txn]; u != nil && u.piece {
-		q.counters.HeldNanos += q.now - u.heldSince
+		q.freed(u)
 		q.remove(u)
 	}
 }
@@ -231,6 +235,9 @@ func (q *Queue) Decided(now int64, txn kv.TxnRef) {
 	u := q.updates[txn]
 	if u == nil || u.piece {
 		return
+	}
+	if u.state == Held {
+		q.freed(u)
 	}
 	q.remove(u)
 	q.letGo(u)
@@ -251,13 +258,16 @@ func (q *Queue) Unsealed(now int64, txn kv.TxnRef, epoch kv.Epoch) {
 	q.turn(u, Held)
 	u.heldSince = q.now
 	q.letGo(u)
-	q.retry(u)
+	if q.retry(u); u.state == Held {
+		q.isHeld(u)
+	}
 }
 
 // letGo ends the waits for an update.
 func (q *Queue) letGo(u *update) {
 	for _, r := range u.waiting {
 		r.waits = slices.DeleteFunc(r.waits, func(w *update) bool { return w == u })
+		r.by = u
 		if r.state == readWaiting && len(r.waits) == 0 {
 			q.ready(r)
 		}
@@ -289,15 +299,15 @@ func (q *Queue) retry(u *update) {
 		q.changes.Sealed = append(q.changes.Sealed, u.txn)
 		return
 	}
-	q.counters.HeldNanos += q.now - u.heldSince
+	q.freed(u)
 	q.remove(u)
-	q.changes.Free = append(q.changes.Free, u.txn)
+	q.changes.Free = append(q.changes.Free, Freed{u.txn, u.held, u.heldKey})
 }
 
 // seal gives an update an epoch of its own.
 func (q *Queue) seal(u *update) {
 	q.wakeDelayed()
-	q.counters.HeldNanos += q.now - u.heldSince
+	q.freed(u)
 	q.count++
 	q.turn(u, Sealed)
 	u.epoch = kv.Epoch{Incarnation: q.opt.Incarnation, Count: q.count}

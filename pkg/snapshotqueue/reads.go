@@ -59,7 +59,7 @@ func (q *Queue) ready(r *Read) {
 	if r.Lasting && q.opt.Mutants.Has(mutant.RegisteredAfterWait) {
 		q.register(r)
 	}
-	r.state = readReady
+	r.state, r.waited = readReady, q.now-r.since
 	q.reads = slices.DeleteFunc(q.reads, func(x *Read) bool { return x == r })
 	q.changes.Ready = append(q.changes.Ready, r)
 }
@@ -221,6 +221,7 @@ func (q *Queue) Tick(now int64) (asks []Ask) {
 		case r.state == readDelayed && (q.now >= r.since+int64(q.opt.DelayFor) || !q.delayed(r)):
 			q.reads = slices.DeleteFunc(q.reads, func(x *Read) bool { return x == r })
 			if q.admit(r) {
+				r.waited = q.now - r.since
 				q.changes.Ready = append(q.changes.Ready, r)
 			}
 		case r.state == readWaiting && q.now >= r.ask:
@@ -269,6 +270,7 @@ func (q *Queue) delayed(r *Read) bool {
 	}
 	for _, u := range q.conflicting(r.Needs) {
 		if u.state == Held && q.now >= q.opt.SealFrom && q.now-u.heldSince > int64(q.opt.HoldBound) {
+			r.by = u
 			return true
 		}
 	}

@@ -186,7 +186,7 @@ func (w *twin) settleThose(which func(*twinUpdate) bool) {
 		case !which(u) || u.state == Sealed || w.heldBack(u.needs):
 		case u.piece:
 			w.remove(u.txn)
-			w.changes.Free = append(w.changes.Free, u.txn)
+			w.changes.Free = append(w.changes.Free, Freed{Txn: u.txn})
 		default:
 			w.seal(u)
 			w.changes.Sealed = append(w.changes.Sealed, u.txn)

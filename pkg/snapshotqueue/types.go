@@ -105,10 +105,28 @@ type Read struct {
 	// unsealed.
 	waits []*update
 	ask   int64
+	// by is the update that it waited for last, waited for how long in all.
+	by     *update
+	waited int64
 }
 
 // Since is when the read was entered.
 func (r *Read) Since() int64 { return r.since }
+
+// Waited is how long the read waited, in nanoseconds, for which key and for
+// which update, the last if there were several; zero until it is ready, and if
+// it did not wait.
+func (r *Read) Waited() (nanos int64, key []byte, holder kv.TxnRef) {
+	if r.waited == 0 || r.by == nil {
+		return r.waited, nil, kv.TxnRef{}
+	}
+	for i := range r.by.needs {
+		if n := &r.by.needs[i]; !commute(r.Needs, r.by.needs[i:i+1]) {
+			return r.waited, n.Span.Start, r.by.txn
+		}
+	}
+	return r.waited, nil, r.by.txn
+}
 
 type readState uint8
 

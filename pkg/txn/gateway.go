@@ -31,6 +31,7 @@ type Gateway struct {
 	// next. due is the call by which the keeper gets what it wants.
 	round     *call
 	nextRound []*call
+	rounds    uint64
 	due       *call
 	// pages finds the scans that wait for a page by the request's number.
 	pages      map[uint32]*call
@@ -198,7 +199,6 @@ type call struct {
 	pinTTL   int64
 	dropping bool
 	pins     []msg.Pin
-	oneAt    [1]msg.ShardIndex
 }
 
 // timed has Tick called at a time.

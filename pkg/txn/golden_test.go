@@ -414,7 +414,7 @@ func done(d *txn.Done) string {
 		out += ", after " + strings.TrimPrefix(r.String(), "Reason")
 	}
 	if d.Receipt.WaitedNanos > 0 {
-		out += fmt.Sprintf(", waited %s for %s behind %s", golden.Time(d.Receipt.WaitedNanos), golden.Key(d.Receipt.Key), golden.Name(d.Receipt.Holder))
+		out += ", " + golden.Waited(&d.Receipt)
 	}
 	if d.Closed {
 		out += "; closed"

@@ -12,7 +12,7 @@ import (
 // round fixes a state of the whole store for all who wait for it: a call of
 // its own, without a client. Who asks while one is under way shares the next:
 // the one under way may have fixed the index of some shard before the caller
-// came (docs/protocol.md, section 5).
+// came (docs/protocol.md, section 7).
 type round struct {
 	waiters []*call
 	// name is the reader's for whom the shards keep the state, users the calls
@@ -53,9 +53,13 @@ func (g *Gateway) startRound(waiters []*call) {
 		w.round = c.round
 	}
 	g.round = c
+	g.rounds++
 	g.enter(c)
 	g.start(c)
 }
+
+// Rounds counts those that were begun.
+func (g *Gateway) Rounds() uint64 { return g.rounds }
 
 // startPin has every shard fix its index, the hot one last.
 func (g *Gateway) startPin(c *call) {

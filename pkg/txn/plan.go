@@ -25,7 +25,7 @@ func ParseReads(s string) (Reads, error) {
 }
 
 // Plan is the way in which a read-only transaction reads without locks
-// (docs/protocol.md, section 5).
+// (docs/protocol.md, section 7).
 type Plan uint8
 
 const (

@@ -106,8 +106,16 @@ func when(is bool, text string) string {
 
 func results(rs []msg.Result) string { return when(len(rs) > 0, " ["+Results(rs)+"]") }
 
-func waited(r *msg.Receipt) string {
-	return when(r.WaitedNanos > 0, fmt.Sprintf("; waited %s for %s, behind %s", Time(r.WaitedNanos), Key(r.Key), Name(r.Holder)))
+func waited(r *msg.Receipt) string { return when(r.WaitedNanos > 0, "; "+Waited(r)) }
+
+// Waited is a receipt in words. One that names no holder is of an update that
+// waited for readers.
+func Waited(r *msg.Receipt) string {
+	text := "waited " + Time(r.WaitedNanos) + when(len(r.Key) > 0, " for "+Key(r.Key))
+	if r.Holder.IsZero() {
+		return text + ", behind readers"
+	}
+	return text + ", behind " + Name(r.Holder)
 }
 
 // Failure prints why something ended.

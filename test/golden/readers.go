@@ -61,7 +61,7 @@ func readReply(p *msg.ReadReply) string {
 		relied[i] = reading(&p.Relied[i])
 	}
 	return head + results(p.Results) + fmt.Sprintf(" at index %d", p.Index) + when(len(relied) > 0, ", after "+strings.Join(relied, ", ")) +
-		when(p.Receipt.WaitedNanos > 0, ", waited "+Time(p.Receipt.WaitedNanos)) + when(p.Parked, ", updates wait here")
+		waited(&p.Receipt) + when(p.Parked, ", updates wait here")
 }
 
 // reading names one execution: the shard, its life, and a number.

@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -205,10 +204,8 @@ func held(t *testing.T, n *proc.Node) {
 }
 
 // readerMayHold bounds how long an update is held by a reader that does not
-// end. TO BE TIGHTENED: today that is the age at which any transaction ends.
-// When readers that are open for long are turned into pins, it is the time
-// after which that happens.
-const readerMayHold = kv.MaxTxnAge
+// end: then the reader is pinned.
+const readerMayHold = kv.DefaultOpenBudget
 
 // TestReaderThatNeverEnds: a client reads and then just stays. Whoever writes
 // what it has read is told in time that it waits in vain, or goes on; the
@@ -247,9 +244,6 @@ func TestReaderThatNeverEnds(t *testing.T) {
 		require.Equal(t, kv.KindUnavailable, kv.KindOf(r.end(t)))
 	})
 	t.Run("it stays", func(t *testing.T) {
-		if readerMayHold > 5*time.Second && os.Getenv("LINCHPIN_SLOW") == "" {
-			t.Skipf("it takes %v; LINCHPIN_SLOW=1 has it run", readerMayHold)
-		}
 		fill(t, db, key, other)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*readerMayHold+proc.Patience)
 		defer cancel()

@@ -52,7 +52,7 @@ func (DataType) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_cd31401e557f99f0, []int{0}
 }
 
-// ReadPlan is how a read-only transaction reads (docs/protocol.md, section 5).
+// ReadPlan is how a read-only transaction reads (docs/protocol.md, section 7).
 type ReadPlan int32
 
 const (
@@ -873,7 +873,9 @@ var xxx_messageInfo_Result proto.InternalMessageInfo
 type Receipt struct {
 	WaitedUs uint64 `protobuf:"varint,1,opt,name=waited_us,json=waitedUs,proto3" json:"waited_us,omitempty"`
 	Key      []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// holder is the transaction that held the key.
+	// holder is the transaction that held the key, or for which a reader waited.
+	// It is empty if readers of the key had to finish first, or, without a key,
+	// those that a restarted shard has forgotten.
 	Holder github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,3,opt,name=holder,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"holder"`
 	// sentence says the same in words. Pipeline leaves it out.
 	Sentence string `protobuf:"bytes,4,opt,name=sentence,proto3" json:"sentence,omitempty"`

@@ -1,0 +1,63 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// ShardStats are what a shard counts for itself since it started, mostly of
+// readers and of what is kept for them.
+type ShardStats struct {
+	// ReadWaits counts reads that had to wait for updates, ReadWait is their
+	// time in sum.
+	ReadWaits uint64
+	ReadWait  time.Duration
+	// PastReads counts reads at a pin, or at an index that is kept for a reader.
+	PastReads uint64
+	// Holds counts updates that readers, or the start of a new life, held back,
+	// Held is their time in sum.
+	Holds uint64
+	Held  time.Duration
+	// UnsealsAsked counts requests to put a decision off, Unseals those that
+	// were granted.
+	UnsealsAsked, Unseals uint64
+	// Lapses counts registrations of readers that lapsed.
+	Lapses uint64
+	// GarbageNotes is how many versions are noted now that can go when nobody
+	// sees them any more. GarbageLost counts the notes that were forgotten,
+	// Swept the keys of which a sweep has removed versions instead.
+	GarbageNotes       int
+	GarbageLost, Swept uint64
+}
+
+// Watch sets where the shard's own numbers come from. f is called by any
+// goroutine, when Prometheus asks.
+func (s *Shard) Watch(f func() ShardStats) { s.source.Store(&f) }
+
+func shardStat(name, help string, kind prometheus.ValueType, v func(*ShardStats) uint64) sourced[ShardStats] {
+	return sourced[ShardStats]{desc: shardDesc(name, help), kind: kind, value: number(v)}
+}
+
+func shardTime(name, help string, v func(*ShardStats) time.Duration) sourced[ShardStats] {
+	return sourced[ShardStats]{desc: shardDesc(name, help), kind: prometheus.CounterValue, value: func(s *ShardStats) float64 { return v(s).Seconds() }}
+}
+
+const (
+	counted = prometheus.CounterValue
+	leveled = prometheus.GaugeValue
+)
+
+var shardSourced = []sourced[ShardStats]{
+	shardStat("read_waits_total", "Reads that waited for updates.", counted, func(s *ShardStats) uint64 { return s.ReadWaits }),
+	shardTime("read_wait_seconds_total", "Time that reads waited for updates.", func(s *ShardStats) time.Duration { return s.ReadWait }),
+	shardStat("past_reads_total", "Reads in a state of the past.", counted, func(s *ShardStats) uint64 { return s.PastReads }),
+	shardStat("holds_total", "Updates that were held back, by readers or by the start of a new life.", counted, func(s *ShardStats) uint64 { return s.Holds }),
+	shardTime("held_seconds_total", "Time that updates were held back.", func(s *ShardStats) time.Duration { return s.Held }),
+	shardStat("unseal_requests_total", "Requests to put a decision off for the sake of a reader.", counted, func(s *ShardStats) uint64 { return s.UnsealsAsked }),
+	shardStat("unseals_total", "Decisions that were put off for the sake of a reader.", counted, func(s *ShardStats) uint64 { return s.Unseals }),
+	shardStat("lapses_total", "Registrations of readers that lapsed.", counted, func(s *ShardStats) uint64 { return s.Lapses }),
+	shardStat("garbage_notes", "Versions noted to be removed when nobody sees them any more.", leveled, func(s *ShardStats) uint64 { return uint64(s.GarbageNotes) }),
+	shardStat("garbage_notes_lost_total", "Notes of garbage that were forgotten; sweeps find what they named.", counted, func(s *ShardStats) uint64 { return s.GarbageLost }),
+	shardStat("swept_keys_total", "Keys of which a sweep removed versions.", counted, func(s *ShardStats) uint64 { return s.Swept }),
+}
