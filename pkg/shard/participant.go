@@ -227,6 +227,9 @@ func (m *Machine) settle(a *attempt, commit bool) {
 	if state, _ := m.queue.State(a.txn); commit && state == snapshotqueue.Sealed {
 		m.decisions.note(m.now - pr.sealed)
 	}
+	if held, key := m.queue.HeldFor(m.now, a.txn); held > 0 && key != nil {
+		m.stats.noteHeat(m.now, key, a.txn, held)
+	}
 	m.queue.Decided(m.now, a.txn)
 	m.stats.VoteToDecide.add(m.now - pr.at)
 	if commit {

@@ -174,6 +174,9 @@ func (m *Machine) readReady(t *task) {
 	if waited := m.now - t.entered.Since(); waited > 0 {
 		m.stats.ReadWaits++
 		m.stats.ReadWaitNanos += uint64(waited)
+		if _, key, holder := t.entered.Waited(); key != nil {
+			m.stats.noteHeat(m.now, key, holder, waited)
+		}
 	}
 	if !t.ranges {
 		m.run(t)
@@ -296,6 +299,9 @@ func (m *Machine) heldByReaders(t *task, x *mvcc.Execution) bool {
 
 // unheld: no reader stands in the way of a piece any more.
 func (m *Machine) unheld(f *snapshotqueue.Freed) {
+	if f.Key != nil {
+		m.stats.noteHeat(m.now, f.Key, f.Txn, f.Nanos)
+	}
 	rec := m.recs.Get(f.Txn)
 	if rec == nil {
 		return

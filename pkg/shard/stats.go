@@ -79,6 +79,13 @@ const maxKeyWaits = 128
 
 func (s *Stats) noteWait(now int64, key []byte, holder kv.TxnRef, nanos int64) {
 	s.LockWait.add(nanos)
+	s.noteHeat(now, key, holder, nanos)
+}
+
+// noteHeat adds to the waiting that a key causes: for its lock, for updates
+// that are to be decided before it can be read, and of updates that its readers
+// hold.
+func (s *Stats) noteHeat(now int64, key []byte, holder kv.TxnRef, nanos int64) {
 	least := 0
 	for i := range s.waits {
 		w := &s.waits[i]

@@ -262,14 +262,15 @@ func (q *Queue) setDue() {
 func (q *Queue) NextTick() int64 { return q.due }
 
 // delayed reports whether a read has to stand back for an update that readers
-// have held for long. Who is registered already does not: others may wait for
+// have held for long, all in all: one that is unsealed again and again is held
+// a little each time. Who is registered already does not: others may wait for
 // what it has read.
 func (q *Queue) delayed(r *Read) bool {
 	if !r.Lasting || q.readers[r.Reader] != nil {
 		return false
 	}
 	for _, u := range q.conflicting(r.Needs) {
-		if u.state == Held && q.now >= q.opt.SealFrom && q.now-u.heldSince > int64(q.opt.HoldBound) {
+		if u.state == Held && q.now >= q.opt.SealFrom && u.held+q.now-u.heldSince > int64(q.opt.HoldBound) {
 			r.by = u
 			return true
 		}

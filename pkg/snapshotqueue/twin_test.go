@@ -40,6 +40,8 @@ type twinUpdate struct {
 	epoch   kv.Epoch
 	// since is when it was entered or last unsealed.
 	since int64
+	// before is for how long it was held before that.
+	before int64
 }
 
 type twinEntry struct {
@@ -196,6 +198,9 @@ func (w *twin) settleThose(which func(*twinUpdate) bool) {
 
 func (w *twin) seal(u *twinUpdate) {
 	w.sealings++
+	if u.state == Held || u.state == Recovered {
+		u.before += w.now - u.since
+	}
 	u.state, u.sealing, u.epoch = Sealed, w.sealings, kv.Epoch{}
 }
 

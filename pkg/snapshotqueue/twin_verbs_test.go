@@ -48,7 +48,7 @@ func (w *twin) enter(r *Read) *twinRead {
 func (w *twin) delayed(r *twinRead) bool {
 	return r.Lasting && !w.registered(r.Reader) && w.now >= w.opt.SealFrom &&
 		slices.ContainsFunc(w.updates, func(u *twinUpdate) bool {
-			return u.state == Held && clash(r.Needs, u.needs) && w.now-u.since > int64(w.opt.HoldBound)
+			return u.state == Held && clash(r.Needs, u.needs) && u.before+w.now-u.since > int64(w.opt.HoldBound)
 		})
 }
 

@@ -56,7 +56,7 @@ type Options struct {
 	// asked to unseal, and Repeat the time between two such requests. Defaults
 	// kv.DefaultUnsealAfter and kv.DefaultRepeat.
 	UnsealAfter, Repeat time.Duration
-	// HoldBound is for how long an update is held before new readers are
+	// HoldBound is for how long an update is held, in sum, before new readers are
 	// delayed in its favour, each for at most DelayFor. Defaults
 	// kv.DefaultHoldBound and kv.DefaultReaderDelay.
 	HoldBound, DelayFor time.Duration
