@@ -198,7 +198,6 @@ type call struct {
 	pinTTL   int64
 	dropping bool
 	pins     []msg.Pin
-	oneAt    [1]msg.ShardIndex
 }
 
 // timed has Tick called at a time.
