@@ -15,8 +15,10 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,6 +33,22 @@ type node struct {
 	status func() server.Status
 	shards []server.ShardStatus
 	hot    []server.HotKey
+	// how is the way in which the last transaction or scan was to read.
+	how atomic.Pointer[txn.How]
+}
+
+// note notes a way to read, and gives what the store can do of it: it has no
+// history.
+func (n *node) note(h txn.How) txn.How {
+	noted := h
+	n.how.Store(&noted)
+	h.At.AsOf = 0
+	return h
+}
+
+func (n *node) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error {
+	o.How = n.note(o.How)
+	return n.Store.Scan(ctx, o, page)
 }
 
 func (n *node) Submit(req gateway.Request, done func(gateway.Response)) {
@@ -38,6 +56,7 @@ func (n *node) Submit(req gateway.Request, done func(gateway.Response)) {
 		(*fn)(req, done)
 		return
 	}
+	req.How = n.note(req.How)
 	n.Store.Submit(req, done)
 }
 

@@ -32,12 +32,17 @@ func (p *past) options(cmd *cobra.Command, o *client.Outcome) ([]client.CallOpti
 		}
 		out = append(out, client.After(token))
 	}
+	// An empty name is likely to be a variable that is not set. It is not to be
+	// answered from the present.
+	at, asOf := cmd.Flags().Changed("snapshot"), cmd.Flags().Changed("as-of")
 	switch {
-	case p.snapshot != "" && p.asOf != "":
+	case at && asOf:
 		return nil, usagef(cmd, "--snapshot and --as-of do not go together")
-	case p.snapshot != "":
+	case at && p.snapshot == "":
+		return nil, usagef(cmd, "--snapshot is empty, want a name or an id")
+	case at:
 		return append(out, client.AtSnapshot(p.snapshot)), nil
-	case p.asOf == "":
+	case !asOf:
 		return out, nil
 	}
 	if ago, err := time.ParseDuration(p.asOf); err == nil {
@@ -46,11 +51,11 @@ func (p *past) options(cmd *cobra.Command, o *client.Outcome) ([]client.CallOpti
 		}
 		return append(out, client.AsOf(time.Now().Add(ago))), nil
 	}
-	at, err := time.Parse(time.RFC3339Nano, p.asOf)
+	when, err := time.Parse(time.RFC3339Nano, p.asOf)
 	if err != nil {
 		return nil, usagef(cmd, "--as-of is %q, want a time such as 2026-11-22T10:00:00Z, or how long ago, as -90s", p.asOf)
 	}
-	return append(out, client.AsOf(at)), nil
+	return append(out, client.AsOf(when)), nil
 }
 
 // tellPast names the state of the past that was read, on standard error, so

@@ -40,6 +40,24 @@ func anyOp(t *rapid.T) Op {
 	return o
 }
 
+// anyHow draws a way to read; most have none.
+func anyHow(t *rapid.T) *how {
+	var h how
+	switch rapid.IntRange(0, 5).Draw(t, "what") {
+	case 0:
+		AtSnapshot(rapid.String().Draw(t, "name"))(&h)
+	case 1:
+		AsOf(time.Unix(0, rapid.Int64().Draw(t, "as of")))(&h)
+	case 2:
+		After(rapid.SliceOf(rapid.Byte()).Draw(t, "token"))(&h)
+	case 3:
+		ByPlan(pb.ReadPlan_PLAN_HOT_LAST)(&h)
+	default:
+		return nil
+	}
+	return &h
+}
+
 // TestFramesAreAPipelineRequest holds the hand-made encoding against the
 // generated one, with calls that are used again and again.
 func TestFramesAreAPipelineRequest(t *testing.T) {
@@ -50,11 +68,16 @@ func TestFramesAreAPipelineRequest(t *testing.T) {
 			ops := rapid.SliceOfN(rapid.Custom(anyOp), 1, 5).Draw(t, "ops")
 			id := kv.TxnID{Time: rapid.Int64().Draw(t, "time"), Rand: rapid.Uint64().Draw(t, "rand")}
 			number := rapid.Uint64().Draw(t, "number")
-			c := newCall(id, ops, 1500*time.Microsecond, nil)
+			h := rapid.Custom(anyHow).Draw(t, "how")
+			c := newCall(id, ops, 1500*time.Microsecond, h)
 			c.setNumber(number)
 			batch = append(batch, c)
 			want.Calls = append(want.Calls, pb.Call{Number: number, TimeoutMs: 2,
 				Request: pb.ExecuteRequest{TxnId: id, Ops: wireOps(ops)}})
+			if h != nil {
+				r := &want.Calls[len(want.Calls)-1].Request
+				r.At, r.Token, r.Plan = h.at, h.token, h.plan
+			}
 		}
 		f := frames{batch}
 		raw := make([]byte, f.Size())

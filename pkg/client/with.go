@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -116,11 +117,18 @@ func snapshotOf(p *pb.Snapshot) *Snapshot {
 
 // CreateSnapshot keeps the state of the store at one moment between the call
 // and its return, for reads with AtSnapshot through any node. A ttl of 0 is a
-// day. A name that another snapshot has is an error of kv.KindCondition; so
+// day; it is rounded up to milliseconds. A name that another snapshot has is an error of kv.KindCondition; so
 // may be that of a call whose first answer was lost.
 func (db *DB) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*Snapshot, error) {
+	if ttl < 0 {
+		return nil, errorf(kv.KindInvalid, nil, "a snapshot is to be kept for %v", ttl)
+	}
+	ms := uint64(ttl / time.Millisecond)
+	if ttl%time.Millisecond > 0 { // 0 would be a day
+		ms++
+	}
 	p, err := asking(db, ctx, func(ctx context.Context, s *session) (*pb.Snapshot, error) {
-		return s.kv.CreateSnapshot(ctx, &pb.CreateSnapshotRequest{Name: name, TtlMs: uint64(max(ttl.Milliseconds(), 0))})
+		return s.kv.CreateSnapshot(ctx, &pb.CreateSnapshotRequest{Name: name, TtlMs: ms})
 	})
 	return snapshotOf(p), err
 }

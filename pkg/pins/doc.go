@@ -27,5 +27,6 @@
 //
 // A shard that has restarted knows nothing, and neither collects nor reads at
 // a pin until it has heard the keeper again: the pin may have been given up,
-// and its versions collected, before the restart.
+// and its versions collected, before the restart. What was told to the life
+// before does not count, since it may be as old as that.
 package pins

@@ -298,9 +298,10 @@ func (k *Keeper) Oldest() int64 {
 // Floor is a shard's index in the newest state.
 func (k *Keeper) Floor(s kv.ShardID) kv.Index { return k.floor.At(s) }
 
-// Tell is what a shard is to know.
-func (k *Keeper) Tell(s kv.ShardID, inc kv.Incarnation) *msg.Pins {
-	out := &msg.Pins{Incarnation: inc, Change: k.change, Floor: k.floor.At(s), Next: k.next,
+// Tell is what a shard is to know, which has asked in its life asker. inc is
+// the life of the keeper's shard.
+func (k *Keeper) Tell(s kv.ShardID, asker, inc kv.Incarnation) *msg.Pins {
+	out := &msg.Pins{Asker: asker, Incarnation: inc, Change: k.change, Floor: k.floor.At(s), Next: k.next,
 		Numbers: make([]uint64, len(k.pins)), Indexes: make([]uint64, len(k.pins))}
 	for i, p := range k.pins {
 		out.Numbers[i], out.Indexes[i] = p.Number, uint64(p.At(s))

@@ -8,9 +8,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Known is what a shard has been told about the pins. The zero value has heard
-// nothing yet.
+// Known is what a shard has been told about the pins, since it asked for the
+// first time in this life.
 type Known struct {
+	own          kv.Incarnation
 	incarnation  kv.Incarnation
 	change, next uint64
 	floor        kv.Index
@@ -18,13 +19,18 @@ type Known struct {
 	indexes      []kv.Index
 }
 
+// NewKnown has heard nothing yet. own is the shard's life: an answer to an
+// earlier one, which comes late, may be older than what that one has collected
+// by.
+func NewKnown(own kv.Incarnation) Known { return Known{own: own} }
+
 // Heard reports whether the keeper was heard.
 func (k *Known) Heard() bool { return k.incarnation != 0 }
 
 // Take learns what the keeper tells, and reports whether it is news.
 func (k *Known) Take(p *msg.Pins) bool {
 	older := p.Incarnation < k.incarnation || p.Incarnation == k.incarnation && p.Change <= k.change
-	if older || len(p.Numbers) != len(p.Indexes) {
+	if p.Asker != k.own || older || len(p.Numbers) != len(p.Indexes) {
 		return false
 	}
 	k.incarnation, k.change, k.next, k.numbers = p.Incarnation, p.Change, p.Next, p.Numbers
@@ -40,7 +46,7 @@ func (k *Known) Take(p *msg.Pins) bool {
 
 // Question is what a shard asks the keeper with.
 func (k *Known) Question() *msg.AskPins {
-	return &msg.AskPins{Incarnation: k.incarnation, Change: k.change}
+	return &msg.AskPins{Asker: k.own, Incarnation: k.incarnation, Change: k.change}
 }
 
 // Floor is the index from which on everything is kept; 0 until the keeper was

@@ -169,6 +169,10 @@ func seedPipeline(f *testing.F) {
 	}
 	f.Add([]byte{})
 	f.Add([]byte{10, 0, 10, 2, 26, 0})
+	for _, in := range pastRequests() {
+		f.Add(callBytes(f, append(in, pb.ExecuteRequest{Ops: []pb.Op{getOp("k")}})...))
+		f.Add(callBytes(f, append(in, in...)...))
+	}
 }
 
 // FuzzDecoder holds the decoder against the generated one and the checks of
@@ -189,6 +193,9 @@ func FuzzDecoder(f *testing.F) {
 			require.Equal(t, c.Number, got[i].number)
 			require.Equal(t, c.TimeoutMs, got[i].timeoutMs)
 			require.Equal(t, c.Request.TxnId, got[i].id)
+			require.Equal(t, c.Request.At, got[i].at)
+			require.Equal(t, string(c.Request.Token), string(got[i].token))
+			require.Equal(t, c.Request.Plan, got[i].plan)
 			ops, err := operations(c.Request.Ops, new(budget))
 			require.Equal(t, err, got[i].err)
 			if err == nil {

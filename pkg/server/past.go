@@ -37,7 +37,9 @@ func (s *service) how(at *pb.At, token []byte, plan pb.ReadPlan) (h txn.How, err
 	if len(token) > 0 {
 		c, bad := vclock.Decode(token)
 		if bad != nil {
-			return h, errorOf(bad)
+			e := errorOf(bad)
+			e.Hint = "pass the token of an answer byte for byte, or none"
+			return h, e
 		}
 		h.After = c
 	}
@@ -47,6 +49,10 @@ func (s *service) how(at *pb.At, token []byte, plan pb.ReadPlan) (h txn.How, err
 	case *pb.At_AsOfNs:
 		if h.At.AsOf = a.AsOfNs; a.AsOfNs <= 0 {
 			err = invalid("the time to read as of is not positive", "pass nanoseconds since 1970")
+		}
+	default:
+		if at != nil {
+			err = invalid("the state to read is of no kind that this server knows", "name a snapshot, or a time to read as of")
 		}
 	}
 	return h, err

@@ -48,6 +48,7 @@ func (m *Machine) initPins(rec Recovered) {
 	if !m.pinsOn() {
 		return
 	}
+	m.pins.known = pins.NewKnown(m.inc)
 	m.pins.fixed = rec.State.Index
 	m.pins.ask, m.pins.round = m.now, m.now
 	if m.cfg.ID == m.cfg.Pins.Hot {
@@ -58,7 +59,7 @@ func (m *Machine) initPins(rec Recovered) {
 
 // pinsChanged: the hot shard is told by itself.
 func (m *Machine) pinsChanged() {
-	m.pins.known.Take(m.pins.keeper.Tell(m.cfg.ID, m.inc))
+	m.pins.known.Take(m.pins.keeper.Tell(m.cfg.ID, m.inc, m.inc))
 }
 
 // floorIndex is the index from which on everything is kept.
@@ -179,7 +180,7 @@ func (m *Machine) onAskPins(q *msg.AskPins) {
 		return
 	}
 	env := msg.ToShard(q.Shard)
-	env.Pins = k.Tell(q.Shard, m.inc)
+	env.Pins = k.Tell(q.Shard, q.Asker, m.inc)
 	m.send(env)
 }
 

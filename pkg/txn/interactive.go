@@ -24,8 +24,8 @@ func (g *Gateway) BeginAs(now int64, ref kv.TxnRef, readOnly bool, how How) *msg
 	if f := g.taken(ref.TxnID); f != nil {
 		return f
 	}
-	if !how.At.IsZero() && !readOnly {
-		return pastWrite()
+	if f := g.refuse(how, readOnly); f != nil {
+		return f
 	}
 	c := &call{how: how, ref: ref, kind: interactive, readOnly: readOnly, started: g.now, idleSince: g.now, session: newSession()}
 	c.deadline = g.now + int64(g.cfg.MaxAge)

@@ -25,11 +25,11 @@ func (g *Gateway) ExecuteAs(now int64, token Token, id kv.TxnID, ops []msg.Op, d
 		c.readOnly = c.readOnly && !ops[i].Writes()
 	}
 	f := g.taken(id)
+	if f == nil {
+		f = g.refuse(how, c.readOnly)
+	}
 	if !how.At.IsZero() {
 		c.past = &past{want: how.At}
-		if f == nil && !c.readOnly {
-			f = pastWrite()
-		}
 	}
 	if f != nil {
 		g.done(c, Done{Failure: f, Closed: true})
@@ -37,10 +37,6 @@ func (g *Gateway) ExecuteAs(now int64, token Token, id kv.TxnID, ops []msg.Op, d
 	}
 	g.enter(c)
 	g.start(c)
-}
-
-func pastWrite() *msg.Failure {
-	return failure(msg.ReasonRequest, kv.KindInvalid, "the transaction writes, and the past cannot be changed; read at the snapshot, and write without it")
 }
 
 // start begins an attempt of whatever is not interactive.

@@ -40,6 +40,22 @@ type past struct {
 	at   *vclock.Clock
 }
 
+// refuse tells why a transaction cannot be run in such a way, nil if it can.
+func (g *Gateway) refuse(how How, readOnly bool) *msg.Failure {
+	if !how.At.IsZero() && !readOnly {
+		return failure(msg.ReasonRequest, kv.KindInvalid, "the transaction writes, and the past cannot be changed; read at the snapshot, and write without it")
+	}
+	if how.After == nil {
+		return nil
+	}
+	for _, e := range how.After.Entries() {
+		if int(e.Shard) >= g.cfg.Router.Shards() {
+			return failure(msg.ReasonRequest, kv.KindInvalid, fmt.Sprintf("the token that came with the request names shard %v, which this cluster does not have: it is one of another cluster", e.Shard))
+		}
+	}
+	return nil
+}
+
 // pinAsk is a question to the keeper of pins. request is a name that no other
 // question has.
 type pinAsk struct {

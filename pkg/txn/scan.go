@@ -52,7 +52,11 @@ func (g *Gateway) ScanAs(now int64, token Token, id kv.TxnID, span kv.Span, dead
 	c.deadline = min(deadline, g.now+int64(g.cfg.MaxAge))
 	c.scan = &paging{span: span}
 	c.ops = []msg.Op{{Kind: msg.OpLockRange, Key: span.Start, End: span.End}}
-	if f := g.taken(id); f != nil {
+	f := g.taken(id)
+	if f == nil {
+		f = g.refuse(how, true)
+	}
+	if f != nil {
 		g.done(c, Done{Failure: f, Closed: true})
 		return c.ref
 	}

@@ -1,0 +1,368 @@
+package pins
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/vclock"
+)
+
+// state is one of a store with three shards, at a time.
+type state struct {
+	at   [3]kv.Index
+	time int64
+}
+
+func (s state) clock() []msg.ShardIndex {
+	c := &vclock.Clock{}
+	for i, x := range s.at {
+		c.Raise(kv.ShardID(i), x)
+	}
+	return msg.Indexes(c)
+}
+
+// twin is a keeper, and everything that was ever done to it, in plain lists.
+type twin struct {
+	k       *Keeper
+	history int64
+	wall    int64
+	// states are those that the store went through since the keeper's shard
+	// started, the last one the current.
+	states []state
+	// all are the pins that were ever kept, dropped those given up by hand.
+	all     []msg.Pin
+	dropped map[uint64]bool
+	// floor is the newest state that was asked to be kept in this life.
+	floor  state
+	writes uint64
+	names  int
+}
+
+func newTwin(history int64) *twin {
+	w := &twin{history: history, wall: 1000, states: []state{{time: 1000}}, dropped: map[uint64]bool{}}
+	w.k = New(time.Duration(history), nil, 1, mutant.Set{})
+	return w
+}
+
+// there reports whether a pin must still be found: those with a name until
+// they expire, and of the history, what was the case within it.
+func (w *twin) there(i int) bool {
+	p := &w.all[i]
+	if w.dropped[p.Number] {
+		return false
+	}
+	if p.Name != "" {
+		return p.Expires > w.wall
+	}
+	for _, q := range w.all[i+1:] {
+		if q.Name == "" && !w.dropped[q.Number] {
+			return q.Time > w.wall-w.history
+		}
+	}
+	return w.history > 0
+}
+
+func (w *twin) step(t *rapid.T) {
+	switch rapid.SampledFrom([]string{"write", "write", "wait", "keep", "keep", "keep", "drop", "expire", "restart"}).Draw(t, "verb") {
+	case "write":
+		s := w.states[len(w.states)-1]
+		s.at[rapid.IntRange(0, 2).Draw(t, "shard")]++
+		s.time = w.wall
+		w.states = append(w.states, s)
+	case "wait":
+		w.wall += rapid.Int64Range(1, 20).Draw(t, "for")
+		now := w.states[len(w.states)-1]
+		now.time = w.wall
+		w.states = append(w.states, now)
+	case "keep":
+		w.keep(t)
+	case "drop":
+		if len(w.all) > 0 {
+			p := rapid.SampledFrom(w.all).Draw(t, "pin")
+			if p.Name != "" {
+				_, had := w.k.find(p.Number)
+				require.Equal(t, had, w.k.Drop(p.Number))
+				require.False(t, w.k.Drop(p.Number), "it is dropped once")
+				w.dropped[p.Number] = true
+			}
+		}
+	case "expire":
+		for _, n := range w.k.Expire(w.wall) {
+			i := slices.IndexFunc(w.all, func(p msg.Pin) bool { return p.Number == n })
+			require.False(t, w.there(i), "pin %v was given up too early", w.all[i])
+		}
+	case "restart":
+		w.restart(t)
+	}
+}
+
+// keep asks for a state of this life to be kept, which need not be the newest.
+func (w *twin) keep(t *rapid.T) {
+	s := w.states[len(w.states)-1-rapid.IntRange(0, min(5, len(w.states)-1)).Draw(t, "older")]
+	w.names++
+	q := Request{Origin: kv.TxnRef{TxnID: kv.TxnID{Time: int64(w.names)}, Attempt: 1}, Clock: s.clock(), Time: s.time}
+	if rapid.Bool().Draw(t, "named") {
+		q.Name = fmt.Sprint("s", w.names)
+		q.TTL = time.Duration(rapid.Int64Range(1, 50).Draw(t, "ttl"))
+	}
+	for i := range s.at { // states are in one order
+		if s.at[i] > w.floor.at[i] || s.time > w.floor.time {
+			w.floor = state{at: s.at, time: max(s.time, w.floor.time)}
+			break
+		}
+	}
+	p, fresh, err := w.k.Keep(w.wall, q, func() uint64 { w.writes++; return w.writes })
+	require.Nil(t, err)
+	if !fresh {
+		require.Nil(t, p)
+		require.Empty(t, q.Name, "one with a name is always kept")
+		return
+	}
+	require.Equal(t, w.writes, p.Number)
+	require.Equal(t, w.floor.clock(), p.Clock, "the state that was asked for, or the floor")
+	require.Equal(t, w.floor.time, p.Time)
+	w.all = append(w.all, *p)
+	if q.Name != "" {
+		again, fresh, err := w.k.Keep(w.wall, q, func() uint64 { panic("a repeat gets no number") })
+		require.Nil(t, err)
+		require.False(t, fresh)
+		require.Equal(t, p, again)
+	}
+}
+
+// restart makes the keeper anew of what it holds, as the log would.
+func (w *twin) restart(t *rapid.T) {
+	rows := slices.Clone(w.k.pins)
+	for i := range rows { // rows come in any order
+		j := rapid.IntRange(0, i).Draw(t, "swap")
+		rows[i], rows[j] = rows[j], rows[i]
+	}
+	w.writes += rapid.Uint64Range(0, 3).Draw(t, "other writes")
+	w.k = New(time.Duration(w.history), rows, w.writes+1, mutant.Set{})
+	w.states = w.states[len(w.states)-1:]
+	w.floor = state{}
+	if n := len(rows); n > 0 {
+		c := msg.Clock(w.k.pins[n-1].Clock)
+		w.floor = state{at: [3]kv.Index{c.At(0), c.At(1), c.At(2)}, time: w.k.pins[n-1].Time}
+	}
+}
+
+// check holds what the keeper tells against the lists.
+func (w *twin) check(t *rapid.T) {
+	require.NoError(t, w.k.Check())
+	var named []msg.Pin
+	for i := range w.all {
+		p := &w.all[i]
+		got, err := w.k.Numbered(w.wall, p.Number)
+		switch {
+		case w.there(i):
+			require.Nil(t, err)
+			require.Equal(t, p, got)
+		case p.Name != "":
+			require.Equal(t, kv.KindTooOld, kv.KindOf(err))
+		}
+		if p.Name == "" {
+			continue
+		}
+		got, err = w.k.Named(w.wall, p.Name)
+		if w.there(i) {
+			require.Equal(t, p, got)
+			named = append(named, *p)
+		} else {
+			require.Equal(t, kv.KindNotFound, kv.KindOf(err))
+		}
+	}
+	require.Equal(t, named, w.k.List(w.wall))
+	for s := range kv.ShardID(3) {
+		require.Equal(t, w.floor.at[s], w.k.Floor(s))
+	}
+	w.checkAsOf(t, w.wall-rapid.Int64Range(0, max(w.history, 1)).Draw(t, "ago"))
+}
+
+// checkAsOf: within the history, what is found is the newest of all states that
+// were ever kept for it and are not younger.
+func (w *twin) checkAsOf(t *rapid.T, at int64) {
+	got, err := w.k.AsOf(w.wall, at)
+	if w.history <= 0 {
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
+		return
+	}
+	var want *msg.Pin
+	for i := range w.all {
+		if p := &w.all[i]; p.Name == "" && p.Time <= at {
+			want = p
+		}
+	}
+	if want == nil {
+		require.Equal(t, kv.KindTooOld, kv.KindOf(err))
+		return
+	}
+	require.Nil(t, err)
+	require.Equal(t, want, got)
+}
+
+func TestKeeperAgainstItsTwin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newTwin(rapid.SampledFrom([]int64{0, 1, 10, 60}).Draw(t, "history"))
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			w.step(t)
+			w.check(t)
+		}
+	})
+}
+
+// keeper makes one with a history of 10, whose wall clock stands at 100.
+func keeper() *Keeper { return New(10, nil, 1, mutant.Set{}) }
+
+func at(time int64, x ...kv.Index) Request {
+	s := state{time: time}
+	copy(s.at[:], x)
+	return Request{Origin: kv.TxnRef{TxnID: kv.TxnID{Time: time}, Attempt: 1}, Clock: s.clock(), Time: time}
+}
+
+func (q Request) named(name string, ttl time.Duration) Request {
+	q.Name, q.TTL = name, ttl
+	return q
+}
+
+// kept keeps what must be kept.
+func kept(t *testing.T, k *Keeper, wall int64, q Request) *msg.Pin {
+	t.Helper()
+	p, fresh, err := k.Keep(wall, q, func() uint64 { return k.next })
+	require.Nil(t, err)
+	require.True(t, fresh)
+	require.NoError(t, k.Check())
+	return p
+}
+
+func TestAnOlderStateBecomesTheFloor(t *testing.T) {
+	k := keeper()
+	newer := kept(t, k, 100, at(90, 5, 5))
+	p := kept(t, k, 100, at(80, 4, 5).named("late", 50))
+	require.Equal(t, newer.Clock, p.Clock, "others may have collected what is below")
+	require.EqualValues(t, 90, p.Time)
+	require.EqualValues(t, 5, k.Floor(0))
+	_, fresh, err := k.Keep(100, at(85, 5, 4), nil)
+	require.Nil(t, err)
+	require.False(t, fresh, "the history has that state")
+}
+
+func TestNamesAreTakenUntilTheirTimeIsOver(t *testing.T) {
+	k := keeper()
+	first := kept(t, k, 100, at(100, 1).named("s", 50))
+	require.EqualValues(t, 150, first.Expires)
+	other := at(101, 2).named("s", 50)
+	_, _, err := k.Keep(149, other, nil)
+	require.Equal(t, kv.KindCondition, err.Kind)
+	require.Contains(t, err.Text, `there is a snapshot named "s" already`)
+	_, err = k.Named(150, "s")
+	require.Equal(t, kv.KindNotFound, err.Kind)
+	require.Contains(t, err.Text, "it may have expired")
+	second := kept(t, k, 150, other)
+	got, err := k.Named(150, "s")
+	require.Nil(t, err)
+	require.Equal(t, second, got)
+	require.Equal(t, []uint64{first.Number}, k.Expire(150))
+	require.Empty(t, k.Expire(199))
+	_, err = k.Numbered(150, first.Number)
+	require.Equal(t, kv.KindTooOld, err.Kind)
+	require.Contains(t, err.Text, "no longer kept")
+	_, err = k.Numbered(150, second.Number+1)
+	require.Equal(t, kv.KindNotFound, err.Kind)
+	require.Contains(t, err.Hint, "another cluster")
+}
+
+func TestTheHistoryKeepsWhatWasTheCaseWithinIt(t *testing.T) {
+	k := keeper()
+	one := kept(t, k, 100, at(100, 1))
+	require.Empty(t, k.Expire(1_000_000), "nothing has been written since: it is still the case")
+	two := kept(t, k, 200, at(200, 2))
+	require.Empty(t, k.Expire(209), "at 199 it was the case")
+	got, err := k.AsOf(209, 199)
+	require.Nil(t, err)
+	require.Equal(t, one, got)
+	require.Equal(t, []uint64{one.Number}, k.Expire(210))
+	_, err = k.AsOf(210, 199)
+	require.Equal(t, kv.KindTooOld, err.Kind)
+	require.Contains(t, err.Text, "before the history, which begins at 1970-01-01T00:00:00.0000002Z")
+	got, err = k.AsOf(210, 200)
+	require.Nil(t, err)
+	require.Equal(t, two, got)
+	_, err = k.AsOf(210, 211)
+	require.Equal(t, kv.KindInvalid, err.Kind)
+	require.Contains(t, err.Text, "in the future: the server's clock says 1970-01-01T00:00:00.00000021Z")
+}
+
+func TestWithoutHistoryOnlyNamesAreKept(t *testing.T) {
+	k := New(0, nil, 1, mutant.Set{})
+	_, fresh, err := k.Keep(100, at(100, 1), nil)
+	require.Nil(t, err)
+	require.False(t, fresh)
+	require.EqualValues(t, 1, k.Floor(0), "what is older can be collected nevertheless")
+	kept(t, k, 100, at(100, 1).named("s", 50))
+	_, err = k.AsOf(100, 100)
+	require.Contains(t, err.Text, "keeps no history")
+	// It is what remains of a history that the server is no longer to keep.
+	old := New(0, []*msg.Pin{{Number: 1, Time: 5}, {Number: 2, Time: 6, Name: "s", Expires: 100}}, 3, mutant.Set{})
+	require.Equal(t, []uint64{1}, old.Expire(7))
+	all, named := old.Len()
+	require.Equal(t, []int{1, 1}, []int{all, named})
+	require.EqualValues(t, 6, old.Oldest())
+}
+
+func TestAnEmptyHistorySaysSo(t *testing.T) {
+	_, err := keeper().AsOf(100, 50)
+	require.Equal(t, kv.KindTooOld, err.Kind)
+	require.Contains(t, err.Text, "before the history, which is empty")
+	require.Zero(t, keeper().Oldest())
+}
+
+func TestThereIsABoundOnSnapshots(t *testing.T) {
+	k := keeper()
+	for i := range MaxNamed {
+		kept(t, k, 100, at(int64(i), 1).named(fmt.Sprint("s", i), 50))
+	}
+	_, _, err := k.Keep(100, at(2000, 1).named("more", 50), nil)
+	require.Equal(t, kv.KindExhausted, err.Kind)
+	require.Contains(t, err.Text, "1000 snapshots, which is the limit")
+	kept(t, k, 100, at(2000, 1))
+	require.True(t, k.Drop(1))
+	kept(t, k, 100, at(2001, 1).named("more", 50))
+}
+
+func TestNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"a": "", "before-import": "", "2026/01/02_10:00.x": "", strings.Repeat("x", MaxNameBytes): "", "~!": "",
+		"":                                  "has no name",
+		strings.Repeat("x", MaxNameBytes+1): "has 201 bytes, and 200 are allowed",
+		"a b":                               `the name "a b" has a character that cannot be in one`,
+		" ":                                 "has a character",
+		"a\n":                               `"a\n"`,
+		"@a":                                "has a character", // the ids begin so
+		"a@b":                               "has a character",
+		"größe":                             "has a character",
+		"\x7f":                              "has a character",
+		"a\x00":                             "has a character",
+	} {
+		err := CheckName(name)
+		if want == "" {
+			require.Nil(t, err, "%q", name)
+			continue
+		}
+		require.NotNil(t, err, "%q", name)
+		require.Equal(t, kv.KindInvalid, err.Kind)
+		require.Contains(t, err.Text, want)
+		require.NotEmpty(t, err.Hint)
+	}
+	_, _, err := keeper().Keep(100, at(1, 1).named("a b", 1), nil)
+	require.Equal(t, kv.KindInvalid, err.Kind, "the keeper checks by itself")
+}

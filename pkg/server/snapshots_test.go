@@ -1,0 +1,104 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/linchpindb/linchpin/pkg/pins"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/vclock"
+)
+
+// errOrEOF is nil at the regular end of a stream.
+func errOrEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+func TestSnapshotsAreMadeListedAndDropped(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	ctx := t.Context()
+	e.must(t, put("k", "v"))
+	begin := time.Now()
+	one, err := e.kv.CreateSnapshot(ctx, &pb.CreateSnapshotRequest{Name: "one"})
+	require.NoError(t, err)
+	require.Equal(t, "@serverte-1", one.Id)
+	require.Equal(t, "one", one.Name)
+	require.WithinDuration(t, begin, time.Unix(0, one.TimeNs), patience)
+	require.WithinDuration(t, begin.Add(pins.DefaultTTL), time.Unix(0, one.ExpiresNs), patience)
+	_, err = vclock.Decode(one.Token)
+	require.NoError(t, err)
+	two, err := e.kv.CreateSnapshot(ctx, &pb.CreateSnapshotRequest{Name: "two", TtlMs: 60_000})
+	require.NoError(t, err)
+	require.WithinDuration(t, begin.Add(time.Minute), time.Unix(0, two.ExpiresNs), patience)
+
+	l, err := e.kv.ListSnapshots(ctx, &pb.ListSnapshotsRequest{})
+	require.NoError(t, err)
+	require.Equal(t, []pb.Snapshot{*one, *two}, l.Snapshots)
+	_, err = e.kv.CreateSnapshot(ctx, &pb.CreateSnapshotRequest{Name: "two"})
+	require.Equal(t, "ConditionFailed", detail.From(err).Kind)
+
+	for _, name := range []string{"one", two.Id} {
+		was, err := e.kv.DropSnapshot(ctx, &pb.DropSnapshotRequest{Snapshot: name})
+		require.NoError(t, err)
+		require.Contains(t, []string{was.Name, was.Id}, name)
+		_, err = e.kv.DropSnapshot(ctx, &pb.DropSnapshotRequest{Snapshot: name})
+		require.Equal(t, codes.NotFound, status.Code(err))
+	}
+	l, err = e.kv.ListSnapshots(ctx, &pb.ListSnapshotsRequest{})
+	require.NoError(t, err)
+	require.Empty(t, l.Snapshots)
+}
+
+func TestBadRequestsForSnapshotsAreRefused(t *testing.T) {
+	e, st := store(t, server.Options{})
+	for text, in := range map[string]*pb.CreateSnapshotRequest{
+		"has no name":                     {},
+		"has 201 bytes":                   {Name: strings.Repeat("x", 201)},
+		`"a b" has a character`:           {Name: "a b"},
+		`"@serverte-1" has a character`:   {Name: "@serverte-1"},
+		"to be kept for 7776000001 ms":    {Name: "s", TtlMs: 90*24*3600*1000 + 1},
+		"kept for 18446744073709551615 m": {Name: "s", TtlMs: 1<<64 - 1},
+	} {
+		_, err := e.kv.CreateSnapshot(t.Context(), in)
+		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
+		require.Contains(t, detail.From(err).Text, text)
+		require.NotEmpty(t, detail.From(err).Hint)
+	}
+	for text, name := range map[string]string{"has no name": "", "is not the id of a snapshot": "@x", "of another cluster": "@other-3", "a character": "a b"} {
+		_, err := e.kv.DropSnapshot(t.Context(), &pb.DropSnapshotRequest{Snapshot: name})
+		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
+		require.Contains(t, detail.From(err).Text, text)
+	}
+	kept, err := st.Snapshots(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, kept)
+}
+
+func TestSnapshotsKeepTheCallersDeadline(t *testing.T) {
+	e, st := store(t, server.Options{})
+	holds := transact(t, e)
+	holds.begin(&pb.BeginStep{}) // this store has one transaction at a time
+	require.Equal(t, 1, st.Open())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := e.kv.CreateSnapshot(ctx, &pb.CreateSnapshotRequest{Name: "s"})
+	require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+	_, err = e.kv.ListSnapshots(ctx, &pb.ListSnapshotsRequest{})
+	require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+	_, err = e.kv.DropSnapshot(ctx, &pb.DropSnapshotRequest{Snapshot: "s"})
+	require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+	holds.rollback()
+}
