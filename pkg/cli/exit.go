@@ -14,7 +14,7 @@ import (
 const (
 	// ExitOK: done.
 	ExitOK = 0
-	// ExitNotFound: the key to read does not exist.
+	// ExitNotFound: the key, or the snapshot, to read does not exist.
 	ExitNotFound = 1
 	// ExitUsage: the command line, a transaction's text or a request can
 	// never work as it is.
@@ -60,6 +60,9 @@ func ExitCode(err error) int {
 	}
 	if _, ok := errors.AsType[*txnlang.Error](err); ok {
 		return ExitUsage
+	}
+	if _, ok := errors.AsType[*goneError](err); ok {
+		return ExitNotFound
 	}
 	switch kv.KindOf(err) {
 	case kv.KindNotFound:

@@ -42,7 +42,7 @@ If the key does not exist, nothing is printed and the exit code is 1.`,
 			return err
 		}
 		if _, err := s.db.With(how...).Execute(ctx, client.Get(key)); err != nil {
-			return err
+			return p.told(err)
 		}
 		s.tellPast(&out)
 		return s.printGot(key, &out.Results[0], raw)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 // past are the flags of commands that can read a state of the past.
@@ -56,6 +57,20 @@ func (p *past) options(cmd *cobra.Command, o *client.Outcome) ([]client.CallOpti
 		return nil, usagef(cmd, "--as-of is %q, want a time such as 2026-11-22T10:00:00Z, or how long ago, as -90s", p.asOf)
 	}
 	return append(out, client.AsOf(when)), nil
+}
+
+// goneError is a state of the past that is no longer kept: as little there as a
+// key that does not exist.
+type goneError struct{ error }
+
+func (e *goneError) Unwrap() error { return e.error }
+
+// told marks the errors of reads in the past.
+func (p *past) told(err error) error {
+	if err != nil && p.snapshot+p.asOf != "" && kv.KindOf(err) == kv.KindTooOld {
+		return &goneError{err}
+	}
+	return err
 }
 
 // tellPast names the state of the past that was read, on standard error, so

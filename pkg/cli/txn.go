@@ -95,7 +95,7 @@ func (s *session) runScript(ctx context.Context, p *past, statements []txnlang.S
 		return err
 	}
 	if _, err := s.db.With(how...).Execute(ctx, ops...); err != nil {
-		return located(err, statements)
+		return p.told(located(err, statements))
 	}
 	s.tellPast(&out)
 	if s.json {

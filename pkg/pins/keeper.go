@@ -25,7 +25,7 @@ const (
 
 // Request asks for a state to be kept.
 type Request struct {
-	// Origin names the request.
+	// Origin names the request; a repeat of it gets the same pin.
 	Origin kv.TxnRef
 	// Clock is the state, Time when it was the current one.
 	Clock []msg.ShardIndex
@@ -70,6 +70,9 @@ func invalid(text, hint string) *kv.Error {
 // is nothing to keep: a state of the history that is the same as the last. The
 // caller writes the pin down if it is fresh.
 func (k *Keeper) Keep(wall int64, q Request, number func() uint64) (p *msg.Pin, fresh bool, err *kv.Error) {
+	if made := k.Made(q.Origin, q.Name); made != nil {
+		return made, false, nil
+	}
 	if q.Name != "" {
 		if err := CheckName(q.Name); err != nil {
 			return nil, false, err

@@ -49,7 +49,7 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 		env.Unsealed = &msg.Unsealed{Txn: txn}
 		env.Unsealed.Epoch, err = epochOf(args[0])
 	case "pins":
-		env.Pins, err = pinsOf(args)
+		env.Pins, err = pinsOf(args, s.m.Incarnation())
 	case "keep":
 		env.KeepPin, err = keepOf(txn, args, s.m.Incarnation(), s.wall)
 	case "ask-pins":
@@ -70,8 +70,8 @@ func index(s string) (kv.Index, error) {
 }
 
 // pinsOf reads what a keeper tells, as in 1.2 floor=7 next=5 3@5 4@7.
-func pinsOf(args []string) (p *msg.Pins, err error) {
-	p = &msg.Pins{}
+func pinsOf(args []string, asker kv.Incarnation) (p *msg.Pins, err error) {
+	p = &msg.Pins{Asker: life(args, asker)}
 	if _, err = fmt.Sscanf(args[0], "%d.%d", &p.Incarnation, &p.Change); err != nil {
 		return nil, err
 	}
@@ -82,6 +82,7 @@ func pinsOf(args []string) (p *msg.Pins, err error) {
 			p.Floor, err = index(v)
 		case "next":
 			p.Next, err = strconv.ParseUint(v, 10, 64)
+		case "life": // of the shard that asked
 		default:
 			_, err = fmt.Sscanf(w, "%d@%d", &n, &i)
 			p.Numbers, p.Indexes = append(p.Numbers, n), append(p.Indexes, i)
