@@ -186,7 +186,7 @@ func (f *Failure) Error() *kv.Error {
 	if f == nil {
 		return nil
 	}
-	e := &kv.Error{Kind: kv.Kind(f.Kind), Text: f.Text, Key: f.Key, Op: -1}
+	e := &kv.Error{Kind: kv.Kind(f.Kind), Text: f.Text, Key: f.Key, Op: -1, Hint: f.Hint}
 	if f.HasSeq {
 		e.Op = int(f.Seq)
 	}

@@ -321,7 +321,7 @@ func wounded(r *lock.Request) *msg.Failure {
 func failureOf(err error) *msg.Failure {
 	f := &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindOf(err)), Text: err.Error()}
 	if e := (*kv.Error)(nil); errors.As(err, &e) {
-		f.Text, f.Key = e.Text, e.Key
+		f.Text, f.Key, f.Hint = e.Text, e.Key, e.Hint
 	}
 	return f
 }
