@@ -37,8 +37,9 @@ type ClusterOptions struct {
 	// Reads says how read-only transactions read.
 	Reads txn.Reads
 	// History is how far reads as of a time reach back; 0 is
-	// kv.DefaultHistory, negative for none.
-	History time.Duration
+	// kv.DefaultHistory, negative for none. HistoryEvery is the grain; 0 is
+	// kv.DefaultPinEvery.
+	History, HistoryEvery time.Duration
 	// NoSync does without fsync: a crash loses what was acknowledged. For
 	// measuring only.
 	NoSync bool
@@ -147,7 +148,7 @@ func (c *Cluster) startMember(id kv.NodeID) (*member, error) {
 		return nil, err
 	}
 	m.node, err = node.Start(node.Options{ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: tr,
-		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, 0)}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads}, Metrics: m.metrics})
+		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery)}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads}, Metrics: m.metrics})
 	if err != nil {
 		return nil, err
 	}
