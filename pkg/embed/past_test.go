@@ -2,6 +2,10 @@ package embed_test
 
 import (
 	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,104 +16,318 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// past reads two keys in a state of the past, at a node.
-func past(t *testing.T, c *embed.Cluster, node kv.NodeID, how txn.How) gateway.Response {
+// patience bounds waiting for what must happen.
+const patience = 20 * time.Second
+
+// grain is how often a state of the history is fixed in these tests.
+const grain = 20 * time.Millisecond
+
+func soon(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	return c.Node(node).Gateway().Execute(ctx, gateway.Request{Ops: []msg.Op{get("a"), get("b")}, How: how})
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
 }
 
-func values(t *testing.T, r gateway.Response) string {
+// remembering starts a cluster with a history. One of its keys is hot.
+func remembering(t *testing.T, history time.Duration) *embed.Cluster {
 	t.Helper()
-	require.Nil(t, r.Err, "%v", r.Err)
-	require.NotNil(t, r.Pin)
-	return string(r.Results[0].Value) + string(r.Results[1].Value)
+	return start(t, embed.ClusterOptions{HotKeys: [][]byte{[]byte("hot")}, History: history, HistoryEvery: grain})
 }
 
-// TestSnapshotsSurviveARestart: of the whole cluster, and what they keep with
-// them, though everything was written over and they were read by nobody.
-func TestSnapshotsSurviveARestart(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	opt := embed.ClusterOptions{Dir: t.TempDir()}
-	c, err := embed.StartCluster(opt)
-	require.NoError(t, err)
-	require.Nil(t, execute(t, c, 1, put("a", "1"), put("b", "2")).Err)
-	kept, err := c.Node(2).Gateway().CreateSnapshot(ctx, "kept", time.Hour)
-	require.NoError(t, err)
-	short, err := c.Node(2).Gateway().CreateSnapshot(ctx, "short", 50*time.Millisecond)
-	require.NoError(t, err)
-	require.Nil(t, execute(t, c, 1, put("a", "3"), put("b", "4")).Err)
-	require.Equal(t, "12", values(t, past(t, c, 3, txn.How{At: txn.At{Name: "kept"}})))
-	require.NoError(t, c.Stop(ctx))
-
-	c, err = embed.StartCluster(opt)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, c.Stop(ctx)) }()
-	for n := kv.NodeID(1); n <= 3; n++ {
-		require.Nil(t, execute(t, c, n, put("a", "5"), put("b", "6")).Err)
-		require.Equal(t, "12", values(t, past(t, c, n, txn.How{At: txn.At{Name: "kept"}})))
-		r := past(t, c, n, txn.How{At: txn.At{Number: kept.Number}})
-		require.Equal(t, "12", values(t, r))
-		require.Equal(t, kept.Clock, r.Pin.Clock)
-	}
-	r := past(t, c, 1, txn.How{At: txn.At{Number: short.Number}})
-	require.NotNil(t, r.Err)
-	require.Equal(t, kv.KindTooOld, r.Err.Kind, "%v", r.Err)
-	r = past(t, c, 1, txn.How{At: txn.At{Name: "short"}})
-	require.NotNil(t, r.Err)
-	require.Equal(t, kv.KindNotFound, r.Err.Kind, "%v", r.Err)
-	l, err := c.Node(3).Gateway().Snapshots(ctx)
-	require.NoError(t, err)
-	require.Len(t, l, 1)
-	require.Equal(t, "kept", l[0].Name)
-}
-
-// TestReadingAsOfATime: the history begins by itself, and the answer names the
-// state, by which it can be read again.
-func TestReadingAsOfATime(t *testing.T) {
-	c := start(t, embed.ClusterOptions{})
-	require.Nil(t, execute(t, c, 1, put("a", "1"), put("b", "2")).Err)
+// quiet waits until nothing is left of any transaction.
+func quiet(t *testing.T, c *embed.Cluster) {
+	t.Helper()
+	var left string
 	require.Eventually(t, func() bool {
-		r := past(t, c, 2, txn.How{At: txn.At{AsOf: time.Now().UnixNano()}})
-		return r.Err == nil && string(r.Results[0].Value) == "1"
-	}, 10*time.Second, 50*time.Millisecond, "nobody has fixed a state")
-	then := time.Now().UnixNano()
-	r := past(t, c, 2, txn.How{At: txn.At{AsOf: then}})
-	require.Equal(t, "12", values(t, r))
-	require.LessOrEqual(t, r.Pin.Time, then)
-	require.Nil(t, execute(t, c, 1, put("a", "3"), put("b", "4")).Err)
-	for n := kv.NodeID(1); n <= 3; n++ {
-		require.Equal(t, "12", values(t, past(t, c, n, txn.How{At: txn.At{AsOf: then}})))
-		require.Equal(t, "12", values(t, past(t, c, n, txn.How{At: txn.At{Number: r.Pin.Number}})))
-	}
-	before := past(t, c, 1, txn.How{At: txn.At{AsOf: then - int64(time.Hour)}})
-	require.NotNil(t, before.Err)
-	require.Equal(t, kv.KindTooOld, before.Err.Kind, "%v", before.Err)
+		left = ""
+		for n := kv.NodeID(1); n <= 3; n++ {
+			if k := c.Node(n).Gateway().InFlight() + c.Node(n).Gateway().Open(); k > 0 {
+				left += fmt.Sprintf("%d calls at n%d; ", k, n)
+			}
+			for _, s := range c.Node(n).Snapshots(0) {
+				if s.Readers+s.Held+s.Keeps+s.Waiting+s.Holders+s.Prepared > 0 {
+					left += fmt.Sprintf("%v: readers %d, held %d, keeps %d, waiting %d, holders %d, prepared %d; ",
+						s.Shard, s.Readers, s.Held, s.Keeps, s.Waiting, s.Holders, s.Prepared)
+				}
+			}
+		}
+		return left == ""
+	}, patience, 5*time.Millisecond, "something is left: %s", &left)
 }
 
-// TestATokenRefusesAnOlderSnapshot: a token is of what its transaction saw or
-// made, at whatever node, and what is older is refused.
-func TestATokenRefusesAnOlderSnapshot(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	c := start(t, embed.ClusterOptions{})
-	require.Nil(t, execute(t, c, 1, put("a", "1"), put("b", "2")).Err)
-	old, err := c.Node(2).Gateway().CreateSnapshot(ctx, "old", time.Hour)
-	require.NoError(t, err)
-	w := execute(t, c, 1, put("a", "3"), put("b", "4"))
-	require.Nil(t, w.Err)
-	after := msg.Clock([]msg.ShardIndex{w.Index})
-	r := past(t, c, 3, txn.How{At: txn.At{Number: old.Number}, After: after})
+// all are keys on most shards, the hot one among them.
+var all = [][]byte{[]byte("a"), []byte("b"), []byte("c"), []byte("d"), []byte("e"), []byte("hot")}
+
+func puts(value string) (ops []msg.Op) {
+	for _, k := range all {
+		ops = append(ops, msg.Op{Kind: msg.OpPut, Key: k, Value: []byte(value)})
+	}
+	return ops
+}
+
+func gets() (ops []msg.Op) {
+	for _, k := range all {
+		ops = append(ops, msg.Op{Kind: msg.OpGet, Key: k})
+	}
+	return ops
+}
+
+// same holds that all results have one value, and gives it.
+func same(t require.TestingT, rs []msg.Result) string {
+	require.Len(t, rs, len(all))
+	for _, r := range rs {
+		require.Equal(t, string(rs[0].Value), string(r.Value), "two states")
+	}
+	return string(rs[0].Value)
+}
+
+func readAs(t *testing.T, c *embed.Cluster, n kv.NodeID, how txn.How) gateway.Response {
+	t.Helper()
+	return c.Node(n).Gateway().Execute(soon(t), gateway.Request{Ops: gets(), How: how})
+}
+
+// write gives all keys one value.
+func write(t *testing.T, c *embed.Cluster, n kv.NodeID, value string) gateway.Response {
+	t.Helper()
+	r := execute(t, c, n, puts(value)...)
+	require.Nil(t, r.Err, "%v", r.Err)
+	return r
+}
+
+// writers write all keys through all nodes, a greater number each time, until
+// stop is called. begun is the number that was begun last.
+type writers struct {
+	begun, ended atomic.Int64
+	stop         func()
+}
+
+func keepWriting(t *testing.T, c *embed.Cluster) *writers {
+	t.Helper()
+	w := &writers{}
+	over := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-over:
+				return
+			default:
+			}
+			v := w.begun.Add(1)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			r := c.Node(kv.NodeID(n%3+1)).Gateway().Execute(ctx, gateway.Request{Ops: puts(strconv.FormatInt(v, 10))})
+			cancel()
+			if r.Err != nil {
+				t.Errorf("a writer failed: %v", r.Err)
+				return
+			}
+			w.ended.Store(v)
+		}
+	})
+	w.stop = sync.OnceFunc(func() { close(over); done.Wait() })
+	t.Cleanup(w.stop)
+	return w
+}
+
+// await waits until n more have been written.
+func (w *writers) await(t *testing.T, n int64) {
+	t.Helper()
+	want := w.ended.Load() + n
+	require.Eventually(t, func() bool { return w.ended.Load() >= want }, patience, time.Millisecond)
+}
+
+func failsWith(t *testing.T, r gateway.Response, k kv.Kind, text string) {
+	t.Helper()
 	require.NotNil(t, r.Err)
-	require.Equal(t, kv.KindInvalid, r.Err.Kind, "%v", r.Err)
-	_, err = c.Node(2).Gateway().CreateSnapshot(ctx, "new", time.Hour)
+	require.Equal(t, k, r.Err.Kind, "%v", r.Err)
+	require.Contains(t, r.Err.Text, text)
+	require.NotEmpty(t, r.Err.Hint)
+}
+
+func TestASnapshotIsReadThroughEveryNodeWhileWritersGoOn(t *testing.T) {
+	c := remembering(t, time.Second)
+	write(t, c, 1, "0")
+	p, err := c.Node(1).Gateway().CreateSnapshot(soon(t), "s", time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, "34", values(t, past(t, c, 3, txn.How{At: txn.At{Name: "new"}, After: after})))
-	present := past(t, c, 3, txn.How{After: after})
-	require.Nil(t, present.Err, "%v", present.Err)
-	require.Equal(t, "3", string(present.Results[0].Value))
+	w := keepWriting(t, c)
+	for range 5 {
+		w.await(t, 5)
+		for n := kv.NodeID(1); n <= 3; n++ {
+			for _, at := range []txn.At{{Name: "s"}, {Number: p.Number}} {
+				r := readAs(t, c, n, txn.How{At: at})
+				require.Nil(t, r.Err, "%v", r.Err)
+				require.Equal(t, "0", same(t, r.Results))
+				require.Equal(t, p, r.Pin)
+				require.Equal(t, txn.PlanPin, r.Plan)
+				require.Equal(t, msg.Clock(p.Clock).Encode(), r.Token())
+				require.Equal(t, "0", view(t, c, n, at))
+				require.Equal(t, "0", scan(t, c, n, txn.How{At: at}))
+			}
+		}
+	}
+	w.stop()
+	l, err := c.Node(2).Gateway().Snapshots(soon(t))
+	require.NoError(t, err)
+	require.Equal(t, []msg.Pin{*p}, l)
+	was, err := c.Node(3).Gateway().DropSnapshot(soon(t), txn.At{Number: p.Number})
+	require.NoError(t, err)
+	require.Equal(t, p, was)
+	for n := kv.NodeID(1); n <= 3; n++ {
+		failsWith(t, readAs(t, c, n, txn.How{At: txn.At{Name: "s"}}), kv.KindNotFound, `there is no snapshot named "s"`)
+		failsWith(t, readAs(t, c, n, txn.How{At: txn.At{Number: p.Number}}), kv.KindTooOld, "is no longer kept: it has expired or was dropped")
+	}
+	quiet(t, c)
+}
+
+// view reads all keys, one after the other, in an interactive transaction.
+func view(t *testing.T, c *embed.Cluster, n kv.NodeID, at txn.At) string {
+	t.Helper()
+	tx, err := c.Node(n).Gateway().Begin(soon(t), gateway.TxOptions{ReadOnly: true, How: txn.How{At: at}})
+	require.NoError(t, err)
+	var rs []msg.Result
+	for _, op := range gets() {
+		one, err := tx.Do(soon(t), []msg.Op{op})
+		require.NoError(t, err)
+		rs = append(rs, one...)
+	}
+	r := tx.Commit(soon(t))
+	require.Nil(t, r.Err, "%v", r.Err)
+	return same(t, rs)
+}
+
+func scan(t *testing.T, c *embed.Cluster, n kv.NodeID, how txn.How) string {
+	t.Helper()
+	var rs []msg.Result
+	err := c.Node(n).Gateway().Scan(soon(t), gateway.ScanOptions{How: how}, func(ps []msg.Pair) error {
+		for _, p := range ps {
+			rs = append(rs, msg.Result{Value: p.Value})
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	return same(t, rs)
+}
+
+func TestASnapshotExpires(t *testing.T) {
+	c := remembering(t, -1)
+	write(t, c, 1, "0")
+	p, err := c.Node(1).Gateway().CreateSnapshot(soon(t), "short", 50*time.Millisecond)
+	require.NoError(t, err)
+	require.InDelta(t, 50*time.Millisecond, p.Expires-p.Time, float64(time.Second), "it counts from when it is kept")
+	var r gateway.Response
+	require.Eventually(t, func() bool {
+		r = readAs(t, c, 2, txn.How{At: txn.At{Number: p.Number}})
+		if r.Err == nil {
+			same(t, r.Results)
+		}
+		return r.Err != nil
+	}, patience, 5*time.Millisecond)
+	failsWith(t, r, kv.KindTooOld, "is no longer kept: it has expired or was dropped")
+	failsWith(t, readAs(t, c, 3, txn.How{At: txn.At{Name: "short"}}), kv.KindNotFound, "it may have expired")
+	l, err := c.Node(1).Gateway().Snapshots(soon(t))
+	require.NoError(t, err)
+	require.Empty(t, l)
+	_, err = c.Node(2).Gateway().CreateSnapshot(soon(t), "short", time.Hour)
+	require.NoError(t, err, "the name is free")
+	quiet(t, c)
+}
+
+func TestTheSameNameIsRefused(t *testing.T) {
+	c := remembering(t, -1)
+	var made, refused atomic.Int64
+	var all sync.WaitGroup
+	for n := range 9 {
+		all.Go(func() {
+			_, err := c.Node(kv.NodeID(n%3+1)).Gateway().CreateSnapshot(soon(t), "s", time.Hour)
+			switch kv.KindOf(err) {
+			case kv.KindOK:
+				made.Add(1)
+			case kv.KindCondition:
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, int64(1), made.Load())
+	require.Equal(t, int64(8), refused.Load())
+	quiet(t, c)
+}
+
+func TestThePastCannotBeWritten(t *testing.T) {
+	c := remembering(t, time.Second)
+	write(t, c, 1, "0")
+	_, err := c.Node(1).Gateway().CreateSnapshot(soon(t), "s", time.Hour)
+	require.NoError(t, err)
+	for _, at := range []txn.At{{Name: "s"}, {AsOf: time.Now().UnixNano()}} {
+		r := c.Node(2).Gateway().Execute(soon(t), gateway.Request{Ops: puts("1"), How: txn.How{At: at}})
+		failsWith(t, r, kv.KindInvalid, "the past cannot be changed")
+		_, err := c.Node(2).Gateway().Begin(soon(t), gateway.TxOptions{How: txn.How{At: at}})
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
+		require.ErrorContains(t, err, "the past cannot be changed")
+		tx, err := c.Node(2).Gateway().Begin(soon(t), gateway.TxOptions{ReadOnly: true, How: txn.How{At: at}})
+		require.NoError(t, err)
+		_, err = tx.Do(soon(t), puts("1"))
+		require.ErrorContains(t, err, "the transaction is read-only")
+		tx.Rollback()
+	}
+	require.Equal(t, "0", same(t, readAs(t, c, 3, txn.How{}).Results))
+	quiet(t, c)
+}
+
+func TestATokenIsGoodAtEveryNode(t *testing.T) {
+	c := remembering(t, time.Second)
+	for i := range 20 {
+		from, to := kv.NodeID(i%3+1), kv.NodeID((i+1)%3+1)
+		value := strconv.Itoa(i)
+		r := write(t, c, from, value)
+		seen, err := vclock.Decode(r.Token())
+		require.NoError(t, err)
+		got := readAs(t, c, to, txn.How{After: seen})
+		require.Nil(t, got.Err, "%v", got.Err)
+		require.Equal(t, value, same(t, got.Results))
+		require.True(t, msg.Clock(got.At).Covers(seen), "%v, after %v", got.At, seen)
+		require.Equal(t, value, scan(t, c, to, txn.How{After: seen}))
+	}
+	quiet(t, c)
+}
+
+func TestATokenOfElsewhereIsRefused(t *testing.T) {
+	c := remembering(t, time.Second)
+	write(t, c, 1, "0")
+	p, err := c.Node(1).Gateway().CreateSnapshot(soon(t), "s", time.Hour)
+	require.NoError(t, err)
+	later := write(t, c, 1, "1")
+	after, err := vclock.Decode(later.Token())
+	require.NoError(t, err)
+	ahead, absent := &vclock.Clock{}, &vclock.Clock{}
+	for s := range c.Router().Shards() {
+		ahead.Raise(kv.ShardID(s), 1<<40)
+	}
+	absent.Raise(kv.ShardID(c.Router().Shards()), 1)
+	for text, how := range map[string]txn.How{
+		"names a state that this cluster has not reached":            {After: ahead},
+		"names shard s9, which this cluster does not":                {After: absent},
+		fmt.Sprintf("snapshot %d is older than the token", p.Number): {After: after, At: txn.At{Name: "s"}},
+	} {
+		failsWith(t, readAs(t, c, 2, how), kv.KindInvalid, text)
+		err := c.Node(2).Gateway().Scan(soon(t), gateway.ScanOptions{How: how}, func([]msg.Pair) error { return nil })
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
+		require.ErrorContains(t, err, text)
+		tx, err := c.Node(2).Gateway().Begin(soon(t), gateway.TxOptions{ReadOnly: true, How: how})
+		if err == nil {
+			_, err = tx.Do(soon(t), gets())
+			if r := tx.Commit(soon(t)); err == nil && r.Err != nil {
+				err = r.Err
+			}
+		}
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err), text)
+		require.ErrorContains(t, err, text)
+	}
+	quiet(t, c)
 }

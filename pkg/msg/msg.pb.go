@@ -348,7 +348,7 @@ type Failure struct {
 	// current is what the key of a failed condition holds now; its key is empty
 	// if that is not told.
 	Current *Pair `protobuf:"bytes,7,opt,name=current,proto3" json:"current,omitempty"`
-	// hint says what to do about it.
+	// hint is what the client can do about it; often there is none.
 	Hint string `protobuf:"bytes,8,opt,name=hint,proto3" json:"hint,omitempty"`
 }
 

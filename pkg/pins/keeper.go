@@ -23,6 +23,9 @@ const (
 	MaxTTL     = 90 * 24 * time.Hour
 )
 
+// KeepLonger is the hint to whoever reads at a pin that is gone.
+const KeepLonger = "read at a newer one, or keep it longer the next time (--ttl, --history)"
+
 // Request asks for a state to be kept.
 type Request struct {
 	// Origin names the request; a repeat of it gets the same pin.
@@ -202,7 +205,7 @@ func (k *Keeper) Numbered(wall int64, number uint64) (*msg.Pin, *kv.Error) {
 		return k.pins[i], nil
 	case number < k.next:
 		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("snapshot %d is no longer kept: it has expired or was dropped", number),
-			Hint: "read at a newer one, or keep it longer the next time (--ttl, --history)"}
+			Hint: KeepLonger}
 	}
 	return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("there was never a snapshot %d here", number),
 		Hint: "is it one of another cluster?"}

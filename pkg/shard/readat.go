@@ -71,7 +71,9 @@ func (m *Machine) readable(pin uint64, index kv.Index) (bool, *msg.Failure) {
 		m.askPins()
 		return false, nil
 	}
-	return false, failure(msg.ReasonRequest, kv.KindTooOld, "the snapshot is no longer kept: it has expired or was dropped")
+	f := failure(msg.ReasonRequest, kv.KindTooOld, "the snapshot is no longer kept: it has expired or was dropped")
+	f.Hint = pins.KeepLonger
+	return false, f
 }
 
 // askPast looks up what an operation sees, in memory if nothing newer has

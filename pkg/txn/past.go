@@ -40,17 +40,26 @@ type past struct {
 	at   *vclock.Clock
 }
 
+// foreignToken is the hint to whoever comes with a token that cannot be of here.
+const foreignToken = "it is one of another cluster, or from before a backup was restored; read without it"
+
+func invalid(text, hint string) *msg.Failure {
+	f := failure(msg.ReasonRequest, kv.KindInvalid, text)
+	f.Hint = hint
+	return f
+}
+
 // refuse tells why a transaction cannot be run in such a way, nil if it can.
 func (g *Gateway) refuse(how How, readOnly bool) *msg.Failure {
 	if !how.At.IsZero() && !readOnly {
-		return failure(msg.ReasonRequest, kv.KindInvalid, "the transaction writes, and the past cannot be changed; read at the snapshot, and write without it")
+		return invalid("the transaction writes, and the past cannot be changed", "read at the snapshot, and write without it")
 	}
 	if how.After == nil {
 		return nil
 	}
 	for _, e := range how.After.Entries() {
 		if int(e.Shard) >= g.cfg.Router.Shards() {
-			return failure(msg.ReasonRequest, kv.KindInvalid, fmt.Sprintf("the token that came with the request names shard %v, which this cluster does not have: it is one of another cluster", e.Shard))
+			return invalid(fmt.Sprintf("the token that came with the request names shard %v, which this cluster does not have", e.Shard), foreignToken)
 		}
 	}
 	return nil
@@ -125,7 +134,7 @@ func (g *Gateway) resolve(c *call) {
 func (g *Gateway) found(c *call, p *msg.Pin) {
 	c.past.pin, c.past.at = p, msg.Clock(p.Clock)
 	if c.how.After != nil && !c.past.at.Covers(c.how.After) {
-		g.abort(c, failure(msg.ReasonRequest, kv.KindInvalid, fmt.Sprintf("snapshot %d is older than the token that came with the request", p.Number)))
+		g.abort(c, invalid(fmt.Sprintf("snapshot %d is older than the token that came with the request", p.Number), "read at a later one, or without the token"))
 		return
 	}
 	if c.kind == interactive {
@@ -203,7 +212,7 @@ func (g *Gateway) stamp(c *call, d *Done) {
 	saw := d.Clock()
 	for _, e := range saw.Entries() {
 		if e.Index < c.how.After.At(e.Shard) {
-			*d = Done{Failure: failure(msg.ReasonRequest, kv.KindInvalid, "the token that came with the request names a state that this cluster has not reached: it is one of another cluster, or from before a backup was restored")}
+			*d = Done{Failure: invalid("the token that came with the request names a state that this cluster has not reached", foreignToken)}
 			return
 		}
 	}
