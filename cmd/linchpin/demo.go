@@ -138,7 +138,10 @@ func (d *demo) work(ctx context.Context, c *embed.Cluster) error {
 	if err != nil {
 		return err
 	}
-	return d.report(c, result, c.Syncs()-syncs)
+	if err := d.report(c, result, c.Syncs()-syncs); err != nil {
+		return err
+	}
+	return d.readers(ctx, c, result)
 }
 
 // report tells what the store itself saw.

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/pkg/workload"
+)
+
+// readers tells how readers and writers got along, and looks into the past.
+func (d *demo) readers(ctx context.Context, c *embed.Cluster, r *workload.Result) error {
+	var committed, retries uint64
+	for _, k := range r.Kinds {
+		if k.Kind != "read-only" && k.Kind != "interactive read" {
+			continue
+		}
+		committed += k.Committed
+		retries += k.Retries
+	}
+	var waits, waited, holds uint64
+	var held int64
+	for i := range d.cluster.Nodes {
+		for _, s := range c.Node(kv.NodeID(i + 1)).Snapshots(0) {
+			waits += s.Stats.ReadWaits
+			waited += s.Stats.ReadWaitNanos
+			holds += s.Queues.Holds
+			held += s.Queues.HeldNanos
+		}
+	}
+	fmt.Fprintf(d.out, "\nReaders beside writers: %d read-only transactions, and %d of their attempts were aborted. They waited %d times for a decision,\n"+
+		"%v each; updates waited %d times for readers, %v each.\n",
+		committed, retries, waits, each(int64(waited), waits), holds, each(held, holds))
+	return d.past(ctx, c)
+}
+
+func each(nanos int64, n uint64) time.Duration {
+	return (time.Duration(nanos) / time.Duration(max(n, 1))).Round(time.Microsecond)
+}
+
+// past reads the hottest register as it was a while ago, and as it is.
+func (d *demo) past(ctx context.Context, c *embed.Cluster) error {
+	key := workload.RegisterKey(prefix, 0)
+	read := func(how txn.How) gateway.Response {
+		return c.Node(2).Gateway().Execute(ctx, gateway.Request{Ops: []msg.Op{{Kind: msg.OpGet, Key: key}}, How: how})
+	}
+	ago := min(d.run.Duration/2, 2*time.Second)
+	now, then := read(txn.How{}), read(txn.How{At: txn.At{AsOf: time.Now().Add(-ago).UnixNano()}})
+	if now.Err != nil {
+		return now.Err
+	}
+	if kv.KindOf(asError(then.Err)) == kv.KindTooOld {
+		return nil // the run was shorter than a step of the history
+	} else if then.Err != nil {
+		return then.Err
+	}
+	fmt.Fprintf(d.out, "%q is at version %v now; as of %v ago it was at version %v, read without holding anybody.\n",
+		key, now.Results[0].Version, ago, then.Results[0].Version)
+	return nil
+}
+
+func asError(e *kv.Error) error {
+	if e == nil {
+		return nil
+	}
+	return e
+}
