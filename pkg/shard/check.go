@@ -53,9 +53,9 @@ func (m *Machine) Check() error {
 // no lock, promise, record, wait or open question.
 func (m *Machine) Quiet() error {
 	s := m.Snapshot(0)
-	if s.Waiting+s.Holders+s.Prepared+s.Records+s.Keeps+s.Readers+len(m.cold)+len(m.attempts)+m.store.Pinned() > 0 {
-		return fmt.Errorf("%v: not quiet: %d waiting, %d holders, %d prepared, %d records, %d kept indexes, %d readers, %d cold reads, %d attempts, %d pinned keys",
-			m.cfg.ID, s.Waiting, s.Holders, s.Prepared, s.Records, s.Keeps, s.Readers, len(m.cold), len(m.attempts), m.store.Pinned())
+	if s.Waiting+s.Holders+s.Prepared+s.Records+s.Keeps+s.Readers+len(m.cold)+len(m.past)+len(m.attempts)+m.store.Pinned() > 0 {
+		return fmt.Errorf("%v: not quiet: %d waiting, %d holders, %d prepared, %d records, %d kept indexes, %d readers, %d cold reads, %d reads in the past, %d attempts, %d pinned keys",
+			m.cfg.ID, s.Waiting, s.Holders, s.Prepared, s.Records, s.Keeps, s.Readers, len(m.cold), len(m.past), len(m.attempts), m.store.Pinned())
 	}
 	return nil
 }

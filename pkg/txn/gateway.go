@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -62,6 +63,16 @@ func NewGateway(cfg Config) *Gateway {
 
 // InFlight is the number of transactions, scans and enquiries under way.
 func (g *Gateway) InFlight() int { return len(g.ids) + len(g.earlier) + len(g.enquiries) }
+
+// Quiet tells what is left when no transaction is under way: nil when there is
+// nothing.
+func (g *Gateway) Quiet() error {
+	if n := g.InFlight(); n+len(g.readers)+len(g.pages)+len(g.nextRound) > 0 || g.round != nil {
+		return fmt.Errorf("gateway %v: not quiet: %d under way, %d readers, %d pages asked for, %d wait for a pin, a round is under way: %v",
+			g.cfg.Node, n, len(g.readers), len(g.pages), len(g.nextRound), g.round != nil)
+	}
+	return nil
+}
 
 // Flush drains what the calls since the last Flush want done.
 func (g *Gateway) Flush() Output {

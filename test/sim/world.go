@@ -200,7 +200,7 @@ func (w *world) settle() {
 	}
 	quiet := func() bool {
 		return !slices.ContainsFunc(w.shards, func(s *shell) bool { return s.m.Quiet() != nil }) &&
-			!slices.ContainsFunc(w.nodes, func(n *node) bool { return n.gw.InFlight() > 0 })
+			!slices.ContainsFunc(w.nodes, func(n *node) bool { return n.gw.Quiet() != nil })
 	}
 	// Straggling messages may still wake something up: wait for them first.
 	w.run(w.now+int64(w.opt.StraggleMax)+int64(time.Second), func() bool { return false })
@@ -221,8 +221,8 @@ func (w *world) settle() {
 		s.checkTables()
 	}
 	for _, n := range w.nodes {
-		if f := n.gw.InFlight(); f > 0 {
-			w.fail("gateway %v has %d transactions under way when all clients are done", n.id, f)
+		if err := n.gw.Quiet(); err != nil {
+			w.fail("when all clients are done: %v", err)
 		}
 	}
 }
