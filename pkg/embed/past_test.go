@@ -41,9 +41,7 @@ func remembering(t *testing.T, history time.Duration) *embed.Cluster {
 // quiet waits until nothing is left of any transaction.
 func quiet(t *testing.T, c *embed.Cluster) {
 	t.Helper()
-	var left string
-	require.Eventually(t, func() bool {
-		left = ""
+	until(t, func() (left string) {
 		for n := kv.NodeID(1); n <= 3; n++ {
 			if k := c.Node(n).Gateway().InFlight() + c.Node(n).Gateway().Open(); k > 0 {
 				left += fmt.Sprintf("%d calls at n%d; ", k, n)
@@ -55,8 +53,20 @@ func quiet(t *testing.T, c *embed.Cluster) {
 				}
 			}
 		}
-		return left == ""
-	}, patience, 5*time.Millisecond, "something is left: %s", &left)
+		return left
+	})
+}
+
+// until waits until nothing is missing, and fails with what is.
+func until(t *testing.T, missing func() string) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		what := missing()
+		if what == "" {
+			return
+		}
+		require.True(t, time.Now().Before(end), what)
+	}
 }
 
 // all are keys on most shards, the hot one among them.

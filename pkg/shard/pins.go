@@ -143,8 +143,20 @@ func (m *Machine) asksPins() bool {
 	return !m.pins.known.Heard() || m.index > m.pins.known.Floor()
 }
 
+// askForGarbage asks the keeper although nobody writes, while there is garbage
+// that waits for a pin to go; once a second.
+func (m *Machine) askForGarbage() {
+	if m.pinsOn() && m.pins.keeper == nil && !m.asksPins() && (m.garbage.Len() > 0 || m.sweepsLeft()) {
+		m.putQuestion()
+	}
+}
+
 func (m *Machine) askPins() {
 	m.pins.ask = m.now + int64(m.cfg.Pins.Every)
+	m.putQuestion()
+}
+
+func (m *Machine) putQuestion() {
 	env := msg.ToShard(m.cfg.Pins.Hot)
 	env.AskPins = m.pins.known.Question()
 	env.AskPins.Shard, env.AskPins.Index = m.cfg.ID, m.index

@@ -193,6 +193,7 @@ func (m *Machine) housekeeping() {
 	}
 	m.tickSweeps()
 	m.expirePins()
+	m.askForGarbage()
 	m.readAgain()
 	m.forgetReaders()
 	for _, a := range m.sortedAttempts() {

@@ -1,0 +1,188 @@
+package embed_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// mayHold bounds for how long an open reader holds a writer: its budget, the
+// time it takes to pin it, and what a busy machine adds.
+const mayHold = kv.DefaultOpenBudget + time.Second
+
+// openReader is a view, and what it has read so far.
+type openReader struct {
+	tx *gateway.Tx
+	rs []msg.Result
+}
+
+func openView(t *testing.T, c *embed.Cluster, n kv.NodeID) *openReader {
+	t.Helper()
+	tx, err := c.Node(n).Gateway().Begin(soon(t), gateway.TxOptions{ReadOnly: true})
+	require.NoError(t, err)
+	return &openReader{tx: tx}
+}
+
+func (r *openReader) read(t *testing.T, ops ...msg.Op) {
+	t.Helper()
+	rs, err := r.tx.Do(soon(t), ops)
+	require.NoError(t, err)
+	r.rs = append(r.rs, rs...)
+}
+
+// TestAnOpenViewHoldsAWriterNoLongerThanItsBudget: then it goes on to read the
+// state that it has begun with.
+func TestAnOpenViewHoldsAWriterNoLongerThanItsBudget(t *testing.T) {
+	c := remembering(t, time.Second)
+	write(t, c, 1, "0")
+	for n := kv.NodeID(1); n <= 3; n++ {
+		write(t, c, n, "0")
+		r := openView(t, c, n)
+		r.read(t, gets()[0])
+		begin := time.Now()
+		write(t, c, n%3+1, "1")
+		require.Less(t, time.Since(begin), mayHold)
+		write(t, c, 1, "2")
+		for _, op := range gets()[1:] {
+			r.read(t, op)
+		}
+		require.Equal(t, "0", same(t, r.rs))
+		scanned, err := r.tx.Do(soon(t), []msg.Op{{Kind: msg.OpScan}})
+		require.NoError(t, err)
+		require.Len(t, scanned[0].Pairs, len(all))
+		for _, p := range scanned[0].Pairs {
+			require.Equal(t, "0", string(p.Value))
+		}
+		end := r.tx.Commit(soon(t))
+		require.Nil(t, end.Err, "%v", end.Err)
+		require.Equal(t, txn.PlanPin, end.Plan)
+		require.Equal(t, "2", same(t, readAs(t, c, n, txn.How{}).Results))
+	}
+	quiet(t, c)
+}
+
+// TestOpenViewsSeeOneStateEach: whenever they are pinned, and whatever is
+// written meanwhile.
+func TestOpenViewsSeeOneStateEach(t *testing.T) {
+	c := remembering(t, time.Second)
+	write(t, c, 1, "0")
+	w := keepWriting(t, c)
+	var views sync.WaitGroup
+	for i := range 12 {
+		views.Go(func() {
+			for round := range 3 {
+				before := w.ended.Load()
+				r := openView(t, c, kv.NodeID(i%3+1))
+				for k, op := range gets() {
+					r.read(t, op)
+					if k == i%len(all) {
+						// Until it is past its budget, or not.
+						w.await(t, 1)
+						time.Sleep(time.Duration(round) * kv.DefaultOpenBudget * 3 / 4)
+					}
+				}
+				end := r.tx.Commit(soon(t))
+				if end.Err != nil {
+					t.Errorf("reader %d: %v", i, end.Err)
+					return
+				}
+				n, err := strconv.ParseInt(same(t, r.rs), 10, 64)
+				if err != nil || n < before {
+					t.Errorf("reader %d saw %d, %v, and %d had been written", i, n, err, before)
+				}
+			}
+		})
+	}
+	views.Wait()
+	w.stop()
+	quiet(t, c)
+}
+
+// TestViewsThatAreGivenUpLeaveNothing: by their callers, while they are being
+// pinned, and after.
+func TestViewsThatAreGivenUpLeaveNothing(t *testing.T) {
+	c := remembering(t, time.Second)
+	write(t, c, 1, "0")
+	w := keepWriting(t, c)
+	var views sync.WaitGroup
+	for i := range 24 {
+		views.Go(func() {
+			r := openView(t, c, kv.NodeID(i%3+1))
+			r.read(t, gets()...)
+			w.await(t, 1)
+			time.Sleep(time.Duration(i) * kv.DefaultOpenBudget / 12)
+			if i%2 == 0 {
+				r.tx.Rollback()
+			} else if err := r.tx.RollbackChecked(soon(t)); err != nil {
+				t.Errorf("reader %d: %v", i, err)
+			}
+		})
+	}
+	views.Wait()
+	w.await(t, 5)
+	w.stop()
+	quiet(t, c)
+}
+
+// TestALongScanAtASnapshotHoldsNobody: it gets the state of the snapshot, while
+// a hot key, and what it has yet to read, is written again and again.
+func TestALongScanAtASnapshotHoldsNobody(t *testing.T) {
+	c := remembering(t, 5*grain)
+	const keys = 3500 // there are a thousand to a page
+	for from := 0; from < keys; from += 500 {
+		var ops []msg.Op
+		for i := from; i < from+500; i++ {
+			ops = append(ops, msg.Op{Kind: msg.OpPut, Key: fmt.Appendf(nil, "k%04d", i), Value: []byte("old")})
+		}
+		require.Nil(t, execute(t, c, 1, ops...).Err)
+	}
+	require.Nil(t, execute(t, c, 1, msg.Op{Kind: msg.OpPut, Key: []byte("hot"), Value: []byte("old")}).Err)
+	p, err := c.Node(1).Gateway().CreateSnapshot(soon(t), "s", time.Hour)
+	require.NoError(t, err)
+	seen, pages := 0, 0
+	err = c.Node(2).Gateway().Scan(soon(t), gateway.ScanOptions{How: txn.How{At: txn.At{Name: "s"}}, Opened: func(o gateway.Opened) error {
+		require.Equal(t, p, o.Pin)
+		return nil
+	}}, func(ps []msg.Pair) error {
+		for _, x := range ps {
+			if string(x.Value) != "old" {
+				return fmt.Errorf("%s is %s", x.Key, x.Value)
+			}
+		}
+		seen += len(ps)
+		pages++
+		return overwrite(c, keys, pages)
+	})
+	require.NoError(t, err)
+	require.Equal(t, keys+1, seen)
+	require.Greater(t, pages, 2)
+	quiet(t, c)
+}
+
+// overwrite writes the hot key and some others, for longer than the history is
+// kept, so that what the snapshot alone needs would be collected.
+func overwrite(c *embed.Cluster, keys, round int) error {
+	for begin, i := time.Now(), 0; i < 100 || time.Since(begin) < 10*grain; i++ {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		r := c.Node(kv.NodeID(i%3+1)).Gateway().Execute(ctx, gateway.Request{Ops: []msg.Op{
+			{Kind: msg.OpPut, Key: []byte("hot"), Value: []byte("new")},
+			{Kind: msg.OpPut, Key: fmt.Appendf(nil, "k%04d", (i*37+round)%keys), Value: []byte("new")},
+		}})
+		cancel()
+		if r.Err != nil {
+			return r.Err
+		}
+	}
+	return nil
+}
