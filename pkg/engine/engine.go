@@ -24,8 +24,8 @@
 // that brings keys and values together to LimitBytes; that row is returned.
 // Resume is then kv.Next of the last key returned if another live row of the
 // span follows, and nil if none does. ReadGarbage finishes the key it is at:
-// a key costs as many versions as it looked at, one or two, and Resume is
-// kv.Next of the last key looked at if any key follows. A limit of zero is no
+// a key costs as many versions as it looked at (one or two, unless indexes are
+// kept), and Resume is kv.Next of the last key looked at if any key follows. A limit of zero is no
 // bound. Calling again with Span.Start = Resume therefore visits everything
 // once and always ends.
 package engine

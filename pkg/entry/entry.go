@@ -100,7 +100,7 @@ const (
 	// ReadGarbage walks at most Limit versions of the keys in Span, in
 	// order, and tells which keys have versions that nothing can see any
 	// more: those below the newest one at or below Index, and that one too
-	// when it is a tombstone.
+	// when it is a tombstone; but not what is seen at one of Kept.
 	ReadGarbage
 )
 
@@ -113,6 +113,9 @@ type Read struct {
 	Key   []byte
 	Span  kv.Span
 	Index kv.Index
+	// Kept are indexes below Index, in order, at which somebody reads; for
+	// ReadGarbage.
+	Kept  []kv.Index
 	Limit int
 	// LimitBytes bounds the keys and values returned together, roughly: the
 	// row that passes it is the last. 0 is no bound.
@@ -129,8 +132,10 @@ type Row struct {
 // Garbage is what ReadGarbage found for one key.
 type Garbage struct {
 	Key []byte
-	// Below: the versions with an index below it can go.
+	// Below: the versions with an index below it can go; 0 for none.
 	Below kv.Index
+	// Versions can go as well, besides; newest first.
+	Versions []kv.Index
 }
 
 // ReadResult answers a Read. Rows belong to the receiver.

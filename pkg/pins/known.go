@@ -17,6 +17,7 @@ type Known struct {
 	floor        kv.Index
 	numbers      []uint64
 	indexes      []kv.Index
+	gone         uint64
 }
 
 // NewKnown has heard nothing yet. own is the shard's life: an answer to an
@@ -32,6 +33,9 @@ func (k *Known) Take(p *msg.Pins) bool {
 	older := p.Incarnation < k.incarnation || p.Incarnation == k.incarnation && p.Change <= k.change
 	if p.Asker != k.own || older || len(p.Numbers) != len(p.Indexes) {
 		return false
+	}
+	if slices.ContainsFunc(k.numbers, func(n uint64) bool { _, still := slices.BinarySearch(p.Numbers, n); return !still }) {
+		k.gone++
 	}
 	k.incarnation, k.change, k.next, k.numbers = p.Incarnation, p.Change, p.Next, p.Numbers
 	// A keeper that has restarted may have forgotten its floor, but whatever
@@ -55,6 +59,9 @@ func (k *Known) Floor() kv.Index { return k.floor }
 
 // Indexes are those of the pins, in order. They are not to be changed.
 func (k *Known) Indexes() []kv.Index { return k.indexes }
+
+// Gone counts how often it was told that pins were given up.
+func (k *Known) Gone() uint64 { return k.gone }
 
 // Verdict says whether a pin can be read.
 type Verdict uint8

@@ -15,20 +15,24 @@ func (m *Machine) collect() {
 }
 
 // sweeps walk all versions of the shard, a piece at a time, and remove what the
-// notes of garbage have forgotten, as far as it is below every kept index.
+// notes of garbage have forgotten.
 type sweeps struct {
-	// lost is how many notes had been forgotten when the last sweep began, and
-	// upTo the index above which none of their versions is.
-	lost uint64
-	upTo kv.Index
-	// seen is how many had been when the shard last looked: then it set upTo.
-	seen uint64
-	// under way: from is where the next piece begins, at horizon. reading: a
-	// piece is being read. ended is when the last sweep ended, with its horizon.
+	// pending: notes have been forgotten since the last sweep began, or their
+	// versions, which are below upTo, were still seen at some pin. seen is how
+	// many notes had been when the shard last looked.
+	pending bool
+	upTo    kv.Index
+	seen    uint64
+	// active: a sweep is under way, and from is where its next piece begins.
+	// reading: a piece is being read.
 	active, reading bool
 	from            []byte
-	horizon         kv.Index
-	ended           int64
+	// floor is that of the last sweep's begin, and gone counts the pins that had
+	// gone by then: unless one has risen since, there is nothing new to find.
+	// ended is when it ended.
+	floor kv.Index
+	gone  uint64
+	ended int64
 	// left is how many pieces may follow at once.
 	left int
 }
@@ -36,48 +40,60 @@ type sweeps struct {
 const (
 	// sweepRows is how many versions one piece of a sweep looks at.
 	sweepRows = 2000
-	// sweepAgain is the least time between two sweeps when what was lost is
-	// still seen at some pin.
-	sweepAgain = 2 * time.Minute
 	// sweepAhead is how many rows are swept for each lost note, sweepMost how
-	// many pieces at most a second. Somewhat arbitrary: of the rows of a store
-	// that is written evenly, and keeps a history, a third may be garbage.
-	sweepAhead, sweepMost = 4, 50
+	// many pieces at most a second. Somewhat arbitrary: where a history is kept
+	// and much is written, a walk takes a third of its time then.
+	sweepAhead, sweepMost = 3, 50
+	// sweepAgain is the least time between two sweeps, unless notes are being
+	// lost.
+	sweepAgain = 30 * time.Second
 )
 
 // tickSweeps begins a sweep, or goes on with it; once a second.
 func (m *Machine) tickSweeps() {
 	s := &m.sweeps
-	if m.garbage.Lost != s.seen {
-		s.left = min(int(m.garbage.Lost-s.seen)*sweepAhead/sweepRows, sweepMost)
-		s.seen, s.upTo = m.garbage.Lost, m.index
+	if lost := m.garbage.Lost; lost != s.seen {
+		s.left = min(int(lost-s.seen)*sweepAhead/sweepRows, sweepMost)
+		s.seen, s.pending, s.upTo = lost, true, m.index
 	}
-	if !s.active {
-		h := m.horizon()
-		waits := h < s.upTo && s.ended != 0 && m.now < s.ended+int64(sweepAgain)
-		if s.lost == m.garbage.Lost && s.upTo == 0 || h <= s.horizon || waits {
-			return
-		}
-		s.active, s.from, s.horizon, s.lost = true, nil, h, m.garbage.Lost
+	if !s.active && m.sweepDue() {
+		s.active, s.pending, s.from, s.floor, s.gone = true, false, nil, m.floorIndex(), m.pins.known.Gone()
 	}
-	if !s.reading {
+	if s.active && !s.reading {
 		m.sweep()
 	}
 }
 
+// sweepDue reports whether a sweep may find something, and is worth its while:
+// a pin has gone, or without any the floor has risen.
+func (m *Machine) sweepDue() bool {
+	s, floor := &m.sweeps, m.floorIndex()
+	switch {
+	case !s.pending, floor == 0:
+		return false
+	case s.floor == 0:
+		return true // the first of this life
+	case s.left == 0 && m.now < s.ended+int64(sweepAgain):
+		return false
+	}
+	return s.gone != m.pins.known.Gone() || len(m.pins.known.Indexes()) == 0 && floor > s.floor
+}
+
 // sweepsLeft reports whether there is, or will be, something to sweep.
 func (m *Machine) sweepsLeft() bool {
-	return m.sweeps.active || m.garbage.Lost != m.sweeps.lost || m.sweeps.upTo != 0
+	return m.sweeps.active || m.sweeps.pending || m.garbage.Lost != m.sweeps.seen
 }
 
 // sweep looks at a piece of the shard's rows.
 func (m *Machine) sweep() {
 	s := &m.sweeps
 	s.reading = true
-	m.askAt(entry.Read{Kind: entry.ReadGarbage, Table: entry.TableVersion, Span: kv.Range(s.from, nil), Index: s.horizon, Limit: sweepRows},
+	m.askAt(entry.Read{Kind: entry.ReadGarbage, Table: entry.TableVersion, Span: kv.Range(s.from, nil), Index: m.floorIndex(), Kept: m.keptIndexes(), Limit: sweepRows},
 		&coldRead{then: m.swept})
 }
 
+// swept removes what was found. What is kept since the question was put is at
+// the floor of then, or above it.
 func (m *Machine) swept(r *entry.ReadResult) {
 	s := &m.sweeps
 	s.reading = false
@@ -86,19 +102,25 @@ func (m *Machine) swept(r *entry.ReadResult) {
 		return
 	}
 	for _, g := range r.Garbage {
-		m.write(entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: g.Key, Index: g.Below})
+		e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: g.Key, Index: g.Below}
+		if g.Below > 0 {
+			m.write(e)
+		}
+		e.Action = entry.Delete
+		for _, e.Index = range g.Versions {
+			m.write(e)
+		}
 	}
 	m.stats.Swept += uint64(len(r.Garbage))
 	s.from = slices.Clone(r.Resume)
-	if r.Resume != nil {
-		if s.left > 0 {
-			s.left--
-			m.sweep()
-		}
+	if r.Resume == nil {
+		// What is kept from before the loss sees some of it, perhaps.
+		kept := m.keptIndexes()
+		s.active, s.ended, s.pending = false, m.now, s.pending || len(kept) > 0 && kept[0] < s.upTo
 		return
 	}
-	s.active, s.ended = false, m.now
-	if s.lost == m.garbage.Lost && s.horizon >= s.upTo {
-		s.upTo = 0
+	if s.left > 0 {
+		s.left--
+		m.sweep()
 	}
 }

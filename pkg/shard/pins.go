@@ -90,15 +90,6 @@ func (m *Machine) keptIndexes() []kv.Index {
 	return slices.Compact(out)
 }
 
-// horizon is the lowest index at which somebody may still read.
-func (m *Machine) horizon() kv.Index {
-	h := m.floorIndex()
-	if kept := m.keptIndexes(); len(kept) > 0 {
-		h = min(h, kept[0])
-	}
-	return h
-}
-
 // newestRead is the highest index below the current one at which somebody may
 // read. What became visible later can be written over.
 func (m *Machine) newestRead() kv.Index {

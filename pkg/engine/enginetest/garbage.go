@@ -53,6 +53,11 @@ func garbage(t *testing.T, open Open) {
 		{Key: []byte("b"), Below: 9}, {Key: []byte("c"), Below: 5}, {Key: []byte("d"), Below: 4},
 		{Key: []byte("e"), Below: 8}, {Key: []byte("f"), Below: 6}, {Key: []byte("g"), Below: 8},
 	}, find(everything, 100))
+	res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: 100, Kept: []kv.Index{2, 5}})
+	require.NoError(t, res.Err)
+	require.Equal(t, []entry.Garbage{
+		{Key: []byte("b"), Versions: []kv.Index{1}}, {Key: []byte("d"), Below: 4}, {Key: []byte("e"), Below: 8},
+	}, res.Garbage, "what is seen at 2 and at 5 stays")
 	require.NoError(t, e.Close())
 
 	// Taking it away changes no read at or above the index.
@@ -64,7 +69,7 @@ func garbage(t *testing.T, open Open) {
 	}
 	require.Equal(t, want, keys(t, reopened, 0, everything, 5))
 	require.Equal(t, wantNew, keys(t, reopened, 0, everything, newest))
-	res := reopened.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: 5})
+	res = reopened.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: 5})
 	require.Empty(t, res.Garbage, "nothing is left")
 	require.NoError(t, reopened.Close())
 }

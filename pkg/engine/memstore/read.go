@@ -1,6 +1,8 @@
 package memstore
 
 import (
+	"slices"
+
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -109,7 +111,11 @@ func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
 		}
 		last = key
 		visible := c.above(r.Index)
-		cost += max(1, min(2, visible))
+		looked := visible
+		if len(r.Kept) == 0 {
+			looked = min(2, visible)
+		}
+		cost += max(1, looked)
 		if visible == 0 {
 			return true
 		}
@@ -119,11 +125,12 @@ func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
 			res.Err = err
 			return false
 		}
-		switch {
-		case !live:
-			res.Garbage = append(res.Garbage, entry.Garbage{Key: []byte(key), Below: top.index + 1})
-		case visible > 1:
-			res.Garbage = append(res.Garbage, entry.Garbage{Key: []byte(key), Below: top.index})
+		versions := make([]kv.Index, 0, looked)
+		for _, v := range slices.Backward(c.vs[visible-looked : visible]) {
+			versions = append(versions, v.index)
+		}
+		if g, ok := engine.Garbage([]byte(key), versions, live, r.Kept); ok {
+			res.Garbage = append(res.Garbage, g)
 		}
 		return true
 	})

@@ -161,6 +161,7 @@ func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResu
 	}
 	cost := 0
 	var last []byte
+	var versions []kv.Index
 	for c.first(); c.ok; c.next() {
 		if r.Limit > 0 && cost >= r.Limit {
 			res.Resume = kv.Next(last)
@@ -176,16 +177,17 @@ func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResu
 			_ = c.close()
 			return err
 		}
-		below := c.index
-		older := c.older()
-		if older {
+		versions = append(versions[:0], c.index)
+		for c.older() {
 			cost++
+			versions = append(versions, c.index)
+			if len(r.Kept) == 0 {
+				break // that there is one will do
+			}
 		}
-		if !live {
-			below++
-		}
-		if !live || older {
-			res.Garbage = append(res.Garbage, entry.Garbage{Key: clone(last), Below: below})
+		if g, ok := engine.Garbage(last, versions, live, r.Kept); ok {
+			g.Key = clone(last)
+			res.Garbage = append(res.Garbage, g)
 		}
 	}
 	return c.close()
