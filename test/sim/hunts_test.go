@@ -169,7 +169,7 @@ var hunts = []hunt{
 	{id: mutant.HeldIgnored, name: "Held votes count", seed: 3, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
 	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 74, readers: true, shape: watched},
-	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 4008, readers: true, shape: func(o *Options) {
+	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 7083, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
 		o.Jitter, o.Mix.Ops = 3*time.Millisecond, OpMix{Get: 8, Put: 8}
