@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -204,13 +203,14 @@ func held(t *testing.T, n *proc.Node) {
 }
 
 // readerMayHold bounds how long an update is held by a reader that does not
-// end: then the reader is pinned.
-const readerMayHold = kv.DefaultOpenBudget
+// end: the time after which it is pinned, and a second for pinning it, and for
+// the update, on a machine that does other things as well.
+const readerMayHold = kv.DefaultOpenBudget + time.Second
 
 // TestReaderThatNeverEnds: a client reads and then just stays. Whoever writes
-// what it has read is told in time that it waits in vain, or goes on; the
-// reader goes on seeing one state and is not aborted; and when it ends, by
-// itself or because its connection does, the writer goes on at once.
+// what it has read goes on soon; the reader goes on seeing one state and is not
+// aborted; and nothing is left of it when it ends, by itself or because its
+// connection does.
 func TestReaderThatNeverEnds(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
@@ -220,19 +220,11 @@ func TestReaderThatNeverEnds(t *testing.T) {
 	t.Run("it ends", func(t *testing.T) {
 		fill(t, db, key, other)
 		r := openReaders(soon(t), t, proc.Open(t, []string{c.Node(0).Addr}, client.WithRetries(false)), 1, [][]byte{key}, [][]byte{other, key})[0]
-		// Longer than a lease: it is renewed.
-		short, cancel := context.WithTimeout(t.Context(), kv.DefaultLease+kv.DefaultLease/4)
-		defer cancel()
-		begin := time.Now()
-		if err := putAll(short, db, key, other); err != nil {
-			require.Equal(t, kv.KindDeadline, kv.KindOf(err), "%v", err)
-		}
-		require.Less(t, time.Since(begin), kv.DefaultLease+kv.DefaultLease/4+busy)
 		done := writer(func() error { return putAll(soon(t), db, key, other) })
 		require.NoError(t, r.end(t))
 		require.Equal(t, []string{"before"}, r.saw)
 		require.Equal(t, []string{"before", "before"}, r.later)
-		goesOn(t, done, time.Now(), busy, "after its end")
+		goesOn(t, done, time.Now(), readerMayHold, "after its end")
 	})
 	t.Run("its connection ends", func(t *testing.T) {
 		fill(t, db, key, other)
@@ -240,76 +232,22 @@ func TestReaderThatNeverEnds(t *testing.T) {
 		r := openReaders(soon(t), t, gone, 1, [][]byte{key}, [][]byte{key})[0]
 		done := writer(func() error { return putAll(soon(t), db, key, other) })
 		link.Cut()
-		goesOn(t, done, time.Now(), busy, "after its connection's end")
+		goesOn(t, done, time.Now(), readerMayHold, "after its connection's end")
 		require.Equal(t, kv.KindUnavailable, kv.KindOf(r.end(t)))
 	})
 	t.Run("it stays", func(t *testing.T) {
 		fill(t, db, key, other)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*readerMayHold+proc.Patience)
-		defer cancel()
-		r := openReaders(ctx, t, proc.Open(t, []string{c.Node(0).Addr}, client.WithRetries(false)), 1, [][]byte{key}, nil)[0]
-		done := writer(func() error {
-			for { // a writer's own age may end first
-				if err := putAll(ctx, db, key, other); kv.KindOf(err) != kv.KindDeadline {
-					return err
-				}
-			}
-		})
-		goesOn(t, done, time.Now(), readerMayHold+busy, "while it stays")
-		cancel()
-		require.Error(t, <-r.done)
-	})
-	c.Quiet(t, leftWithin)
-}
-
-// TestShardRestartsUnderReaders: a node is killed and started again while
-// readers are registered on it, and hold updates. The readers are told so,
-// soon, and none ends well with values of two states; the updates go on when
-// the lease of the readers that the shard has forgotten is over.
-func TestShardRestartsUnderReaders(t *testing.T) {
-	t.Parallel()
-	c := proc.StartCluster(t, proc.Options{})
-	at := places(t, c, keysOf(20))
-	lost, lone, other := at[1][0], at[1][1], at[2][0]
-	db := proc.Open(t, []string{c.Node(2).Addr})
-	fill(t, db, lost, lone, other)
-
-	hasty := proc.Open(t, []string{c.Node(0).Addr}, client.WithRetries(false))
-	ctx := soon(t)
-	both := [][]byte{lost, lone}
-	silent := openReaders(ctx, t, hasty, 2, both, nil)
-	elsewhere := openReaders(ctx, t, hasty, 2, both, [][]byte{other})
-	again := openReaders(ctx, t, hasty, 2, both, both)
-	quick := openReaders(ctx, t, hasty, 2, both, nil)
-	waiting := writer(func() error { return putAll(ctx, db, lone) })
-	proc.Until(t, "the update is held, or through", func(ctx context.Context) bool {
-		n, err := c.Sum(ctx, "linchpin_shard_held_updates")
-		return err == nil && n > 0 || len(waiting) > 0
-	}, func() string { return "" })
-	c.Node(1).Kill()
-	for _, r := range quick { // what is over while the leases stand may end well
-		if err := r.end(t); err != nil {
-			require.Equal(t, kv.KindAborted, kv.KindOf(err), "%v", err)
-		}
-		require.Equal(t, []string{"before", "before"}, r.saw)
-	}
-	c.Node(1).Start(t)
-	back := time.Now()
-	fresh := writer(func() error { return putAll(ctx, db, lost, other) })
-	goesOn(t, waiting, back, kv.DefaultLease+busy, "an update that waited")
-	goesOn(t, fresh, back, kv.DefaultLease+busy, "an update that came later")
-	for _, r := range slices.Concat(silent, elsewhere, again) {
+		r := openReaders(soon(t), t, proc.Open(t, []string{c.Node(0).Addr}, client.WithRetries(false)), 1, [][]byte{key}, [][]byte{other, key})[0]
 		begin := time.Now()
-		err := r.end(t)
-		require.Less(t, time.Since(begin), busy, "it is told at once")
-		require.Equal(t, []string{"before", "before"}, r.saw)
-		require.Equal(t, kv.KindAborted, kv.KindOf(err), "%v, after it saw %q and %q", err, r.saw, r.later)
-		require.ErrorContains(t, err, "the shard has restarted")
-	}
-	c.Met(t)
-	// With retries the same readers are run again, and end well.
-	last := openReaders(ctx, t, proc.Open(t, []string{c.Node(0).Addr}), 1, [][]byte{lost, lone, other}, nil)[0]
-	require.NoError(t, last.end(t))
-	require.Equal(t, []string{"after", "after", "after"}, last.saw)
+		// Longer than a lease.
+		for n := 0; time.Since(begin) < kv.DefaultLease+kv.DefaultLease/4; n++ {
+			at := time.Now()
+			require.NoError(t, putAll(soon(t), db, key, other))
+			require.Less(t, time.Since(at), readerMayHold, "update %d, while it stays", n)
+		}
+		require.NoError(t, r.end(t))
+		require.Equal(t, []string{"before"}, r.saw)
+		require.Equal(t, []string{"before", "before"}, r.later)
+	})
 	c.Quiet(t, leftWithin)
 }

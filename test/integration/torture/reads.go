@@ -86,7 +86,8 @@ func (r *Run) during(e *readEnd) *fault {
 var lost = map[string]bool{msg.ReasonLapsed.Word(): true, msg.ReasonIncarnation.Word(): true}
 
 // lostTexts are what readers are told in these cases.
-var lostTexts = []string{"lapsed, or the shard has restarted", "a shard no longer keeps the state that is being scanned"}
+var lostTexts = []string{"lapsed, or the shard has restarted", "a shard no longer keeps the state that is being scanned",
+	"a shard no longer keeps the state at which the transaction reads"}
 
 // blames tells what is wrong with how a reader ended, "" if nothing is.
 func (r *Run) blames(e *readEnd) string {
