@@ -141,7 +141,7 @@ var hunts = []hunt{
 	}},
 	{id: mutant.GatewayDropsMarks, name: "Gateway drops marks after the commit was sent", seed: 9, shape: calm},
 	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 32, shape: func(o *Options) { calm(o); crowded(o) }},
-	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 2, with: []mutant.ID{mutant.MarksOnce}, shape: even},
+	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 8, with: []mutant.ID{mutant.MarksOnce}, shape: even},
 	{id: mutant.ParkWithoutMark, name: "Park without the mark", seed: 4, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.Order, o.NoOptimistic, o.HotKeys, o.Shards = txn.HotLast, true, 2, 2 }},
 	{id: mutant.PrepareWithoutMark, name: "Prepare without the mark", seed: 1, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.HotKeys, o.Shards = 1, 3 }},
 	{id: mutant.NoIdleGrace, name: "No idle grace", seed: 6, shape: func(o *Options) { calm(o); o.Mix.Interactive, o.Mix.Dream = 20, 0.2 }},
@@ -154,7 +154,7 @@ var hunts = []hunt{
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Crashes, o.Down, o.Every = 10, 5, 20, 0, 5*time.Millisecond
 		o.Faults = FaultMix{Log: 1}
 	}},
-	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 40},
+	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 44},
 	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 6},
 	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 2},
 	{id: mutant.PresumedUnasked, name: "An abort is presumed unasked", seed: 54},
@@ -168,28 +168,28 @@ var hunts = []hunt{
 	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 2, readers: true, shape: watched},
 	{id: mutant.HeldIgnored, name: "Held votes count", seed: 3, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
-	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 74, readers: true, shape: watched},
-	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 1106, readers: true, shape: func(o *Options) {
+	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 14, readers: true, shape: watched},
+	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 680, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
 		o.Jitter, o.Mix.Ops = 3*time.Millisecond, OpMix{Get: 8, Put: 8}
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
-	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 8, readers: true, shape: impatient},
-	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 90, readers: true, shape: impatient},
-	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 42, readers: true, shape: impatient},
+	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 7, readers: true, shape: impatient},
+	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 66, readers: true, shape: impatient},
+	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 106, readers: true, shape: impatient},
 	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 2, readers: true, shape: impatient},
 	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 2, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
 	}},
-	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 120, readers: true, shape: restarting},
-	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 4, readers: true, shape: restarting},
-	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 19, readers: true, shape: restarting},
-	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 27, readers: true, shape: restarting},
+	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 205, readers: true, shape: restarting},
+	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 174, readers: true, shape: restarting},
+	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 12, readers: true, shape: restarting},
+	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 10, readers: true, shape: restarting},
 	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 40, readers: true, shape: shortLived},
-	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 1300, readers: true, shape: shortLived},
-	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 6, readers: true, shape: shortLived},
+	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 431, readers: true, shape: shortLived},
+	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 9, readers: true, shape: shortLived},
 	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 129, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 60*time.Millisecond, 20, 20*time.Millisecond
@@ -206,8 +206,8 @@ var hunts = []hunt{
 		o.Nodes = 3
 	}},
 	{id: mutant.PinHotFirst, name: "Pin with the hot index first", seed: 2, readers: true, shape: pinned},
-	{id: mutant.PinUnregistered, name: "Pin without registration", seed: 1, readers: true, shape: pinned},
-	{id: mutant.PinJoinedLate, name: "Pin joined late", seed: 2, readers: true, shape: pinned},
+	{id: mutant.PinUnregistered, name: "Pin without registration", seed: 2, readers: true, shape: pinned},
+	{id: mutant.PinJoinedLate, name: "Pin joined late", seed: 3, readers: true, shape: pinned},
 	{id: mutant.OpenLeftBeforePin, name: "An open reader left before its pin", seed: 3, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
