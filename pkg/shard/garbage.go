@@ -23,6 +23,8 @@ type sweeps struct {
 	pending bool
 	upTo    kv.Index
 	seen    uint64
+	// inherited: an earlier life has left versions of which there are no notes.
+	inherited bool
 	// active: a sweep is under way, and from is where its next piece begins.
 	// reading: a piece is being read.
 	active, reading bool
@@ -71,8 +73,8 @@ func (m *Machine) sweepDue() bool {
 	switch {
 	case !s.pending, floor == 0:
 		return false
-	case s.floor == 0:
-		return true // the first of this life
+	case s.floor == 0 && s.inherited:
+		return true
 	case s.left == 0 && m.now < s.ended+int64(sweepAgain):
 		return false
 	}

@@ -212,6 +212,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	m.ended.init(cfg.Memory)
 	m.left.init(cfg.Memory)
 	m.timers.init(now)
+	m.sweeps.inherited = rec.State.Index > 0
 	m.initPins(rec)
 	m.recover(rec)
 	return m, m.finishStep()
