@@ -90,8 +90,9 @@ func start(ctx context.Context, o *Options, reads txn.Reads) (*cluster, error) {
 	}
 	c := &cluster{reads: reads}
 	var err error
+	// To fix a state of the history holds updates, whatever readers do.
 	if c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, Nodes: o.Nodes, Reads: reads, NoSync: !o.Fsync, Delay: o.Delay, Listen: true,
-		CacheBytes: 32 << 20}); err != nil {
+		CacheBytes: 32 << 20, HistoryEvery: time.Hour}); err != nil {
 		return nil, err
 	}
 	if c.store, err = clientstore.Open(ctx, c.Addrs(), 0); err != nil {

@@ -115,6 +115,30 @@ func toGateway(e *msg.Envelope, r *Repeat) bool {
 	case e.RenewReply != nil:
 		r.kind, r.txn, r.number, r.from = 29, e.RenewReply.Reader, uint64(e.RenewReply.Number), e.RenewReply.Shard
 	default:
+		return ofPins(e, r)
+	}
+	return true
+}
+
+// ofPins names what is said of states that are kept. What a shard asks and is
+// told of all pins is complete each time.
+func ofPins(e *msg.Envelope, r *Repeat) bool {
+	switch {
+	case e.PinDue != nil:
+		r.kind = 30
+	case e.KeepPin != nil:
+		r.kind, r.txn = 31, e.KeepPin.Request
+	case e.FindPin != nil:
+		r.kind, r.txn = 32, e.FindPin.Request
+	case e.DropPin != nil:
+		r.kind, r.txn = 33, e.DropPin.Request
+	case e.PinReply != nil:
+		r.kind, r.txn = 34, e.PinReply.Request
+	case e.AskPins != nil:
+		r.kind, r.from = 35, e.AskPins.Shard
+	case e.Pins != nil:
+		r.kind = 36
+	default:
 		return false
 	}
 	return true
