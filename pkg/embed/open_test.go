@@ -87,7 +87,7 @@ func TestOpenViewsSeeOneStateEach(t *testing.T) {
 				for k, op := range gets() {
 					r.read(t, op)
 					if k == i%len(all) {
-						// Until it is past its budget, or not.
+						// The reader thinks: until it is past its budget, or not.
 						w.await(t, 1)
 						time.Sleep(time.Duration(round) * kv.DefaultOpenBudget * 3 / 4)
 					}
@@ -121,7 +121,7 @@ func TestViewsThatAreGivenUpLeaveNothing(t *testing.T) {
 			r := openView(t, c, kv.NodeID(i%3+1))
 			r.read(t, gets()...)
 			w.await(t, 1)
-			time.Sleep(time.Duration(i) * kv.DefaultOpenBudget / 12)
+			time.Sleep(time.Duration(i) * kv.DefaultOpenBudget / 12) // it thinks, each for another time
 			if i%2 == 0 {
 				r.tx.Rollback()
 			} else if err := r.tx.RollbackChecked(soon(t)); err != nil {

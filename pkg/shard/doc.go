@@ -4,13 +4,15 @@
 // else happens. Waiting is therefore a state that can be printed, and a whole
 // cluster can be replayed from a seed.
 //
-// A shard plays four parts at once (docs/protocol.md):
+// A shard plays five parts at once (docs/protocol.md):
 //
 //   - it locks and reads for running transactions (reads.go);
 //   - it reads for read-only ones, which are registered in the snapshot-queues
 //     and hold updates (readers.go, unseal.go);
 //   - it is a participant of transactions that are decided elsewhere: it
 //     prepares, votes, and applies what is decided (participant.go);
+//   - it keeps what is visible at pins, reads at them, and collects the rest
+//     (pins.go, readat.go, garbage.go); the hot shard is the keeper (keeper.go);
 //   - it is the last agent of others: it parks their piece, counts votes, and
 //     decides, executes and releases in one step (last.go).
 //

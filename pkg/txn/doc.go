@@ -36,6 +36,12 @@
 //	  the hot one last Read to each; the others tell it, and it answers  3 delays
 //	interactive        Read to each as it goes; Leave at the end         2 for each call
 //	scan               the same as the hot one last, for the shards' indexes; then pages
+//	in the past        the keeper is asked for the pin, and each shard for what was there   4 delays
+//
+// Fixing the shards' indexes is a round (pinning.go), which all who ask before
+// it begins share: scans, snapshots (past.go), the history that the keeper asks
+// for, and interactive readers that have been open for long, which go on in the
+// past and hold nobody any more.
 //
 // With LockingReads, the baseline, it locks: Lock to each; when all are
 // granted, Check to each, which is 4 delays.
