@@ -13,6 +13,9 @@
 // The heat order is static: the higher a shard's number, the hotter. So the
 // hot shard is the hottest, and any two gateways agree on the last agent. The
 // order is about speed only; the protocol is right for any.
+//
+// Which keys deserve to be hot is noticed by a Meter on each shard: it ranks
+// the shard's keys by the waiting that they cause.
 package hotshard
 
 import (

@@ -1,0 +1,239 @@
+package hotshard
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// MeterOptions are a meter's times and bounds; zero means the default.
+type MeterOptions struct {
+	// HalfLife is after which time a wait counts half. Default 1 s.
+	HalfLife time.Duration
+	// Entries bounds the keys that are ranked. Default 128.
+	Entries int
+	// Slots is how many times of keys that are not ranked are remembered,
+	// rounded up to a power of two. Default 4096.
+	Slots int
+}
+
+func (o MeterOptions) withDefaults() MeterOptions {
+	if o.HalfLife <= 0 {
+		o.HalfLife = time.Second
+	}
+	if o.Entries <= 0 {
+		o.Entries = 128
+	}
+	if o.Slots <= 0 {
+		o.Slots = 4096
+	}
+	o.Slots = powerOfTwo(o.Slots)
+	return o
+}
+
+// Meter ranks the keys of one shard by the waiting that they cause, in
+// nanoseconds of waiting per second, of which what is older counts less. It
+// counts the waiting that there was (Waited), and that which deciding a key
+// where it lives has spared (Ran), so that a key does not cool down by being
+// placed well.
+//
+// It is a weighted Space-Saving sketch (Metwally, Agrawal, El Abbadi:
+// Efficient computation of frequent and top-k elements in data streams, 2005):
+// a key that finds no free entry takes over that of the least one, and its
+// weight, which from then on is the Error of the new key. So a key's weight is
+// never below the true one and at most Error above it, and every key with more
+// than 1/Entries of all the waiting is ranked. The decay is forward (Cormode,
+// Shkapenyuk, Srivastava, Xu: Forward decay, 2009): a wait is scaled up by
+// 2^(time since an origin/HalfLife) when it comes and never touched again, so
+// weights only rise between two moves of the origin. That leaves the order of
+// the entries alone while time passes, and is O(log Entries) for a wait. The
+// origin moves by whole half-lives, every 64 of them, which scales all weights
+// by a power of two and rounds nothing.
+//
+// No Go library fits. The HeavyKeepers (keilerkonzept/topk, segmentio/topk)
+// draw lots, once per unit of an increment, which here is a nanosecond; they
+// count in 32 bits, may underestimate, and know no error of a key. What there
+// is of Space-Saving (dgryski/go-topk) counts in whole numbers without decay.
+// None has room for what else is to be known of a key, and hot keys are this
+// project's core.
+//
+// With the defaults it takes at most 606 KiB, when all keys are as long as
+// kv.MaxKeyBytes allows, and 102 KiB with keys of 64 bytes: an entry keeps the
+// room of the longest key that it has held until it fades.
+//
+// Times are nanoseconds from anywhere. One that lies before the newest so far
+// counts as that. A Meter is a value without locks or clock; it is for one
+// goroutine.
+type Meter struct {
+	opt  MeterOptions
+	half uint64
+
+	now    int64
+	begun  bool
+	origin int64
+	// scale is 2^((scaledAt-origin)/half).
+	scale    float64
+	scaledAt int64
+
+	ranking
+	slots []slot
+}
+
+// slot remembers when a key was last written. Keys that share a slot forget
+// each other. The tag is never zero in use.
+type slot struct {
+	tag uint64
+	at  int64
+}
+
+// NewMeter makes a meter that has seen nothing.
+func NewMeter(opt MeterOptions) *Meter {
+	opt = opt.withDefaults()
+	return &Meter{opt: opt, half: uint64(opt.HalfLife), ranking: newRanking(opt.Entries)}
+}
+
+// Waited counts that somebody has waited for a key, or because of it, and on
+// whom, if that is known. Times of zero and less are no waiting.
+func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.TxnRef) {
+	if nanos <= 0 || cause >= NumCauses {
+		return
+	}
+	m.advance(now)
+	hash := xxhash.Sum64(key)
+	e := m.charge(m.find(hash, key), hash, key, cause, nanos)
+	if !by.IsZero() {
+		e.holder = by
+	}
+}
+
+// Ran counts a write of a key that was executed inside a decision, where the
+// key is locked for no time. On a participant it would have been locked for
+// hold, so that this write would have waited for the one before until hold was
+// over: that is charged as WouldWait. Only a key that is written again within
+// hold comes to be ranked; any other costs a hash and a slot.
+func (m *Meter) Ran(now int64, key []byte, hold int64) {
+	now = m.advance(now)
+	hash := xxhash.Sum64(key)
+	if m.slots == nil {
+		m.slots = make([]slot, m.opt.Slots)
+	}
+	s, tag := &m.slots[hash&uint64(len(m.slots)-1)], hash|1
+	before, known := s.at, s.tag == tag
+	*s = slot{tag, now}
+	e := m.find(hash, key)
+	if e != nil {
+		if e.hasRun {
+			before, known = e.ran, true
+		}
+		e.ran, e.hasRun = now, true
+	}
+	// The gap does not fit an int64 if the times are far apart.
+	gap := uint64(now) - uint64(before)
+	if !known || hold <= 0 || gap >= uint64(hold) {
+		return
+	}
+	e = m.charge(e, hash, key, WouldWait, hold-int64(gap))
+	e.ran, e.hasRun = now, true
+}
+
+// charge adds to the waiting of a key, whose entry is e, if it has one.
+func (m *Meter) charge(e *entry, hash uint64, key []byte, cause Cause, nanos int64) *entry {
+	scale := m.scaled()
+	if e == nil {
+		e = m.enter(hash, key)
+		e.since = m.now
+	}
+	e.last = m.now
+	e.causes[cause] += nanos
+	if cause == WouldWait {
+		e.would += float64(nanos) * scale
+	} else {
+		e.heat += float64(nanos) * scale
+		e.nanos += nanos
+		e.count++
+	}
+	m.sink(e)
+	return e
+}
+
+// advance takes note of the time, and returns the newest.
+func (m *Meter) advance(now int64) int64 {
+	if !m.begun {
+		m.begun, m.now, m.origin, m.scaledAt, m.scale = true, now, now, now, 1
+	}
+	m.now = max(m.now, now)
+	return m.now
+}
+
+// maxHalfLives is how far the origin stays behind. A scale of 2^64, weights of
+// 2^63, and as many of them as there will ever be, are far from the end of
+// float64.
+const maxHalfLives = 64
+
+// scaled is the scale of the present. It moves the origin if need be.
+func (m *Meter) scaled() float64 {
+	if m.scaledAt == m.now {
+		return m.scale
+	}
+	if n := (uint64(m.now) - uint64(m.origin)) / m.half; n >= maxHalfLives {
+		m.rescale(-int(min(n, 1<<12)))
+		m.origin = int64(uint64(m.origin) + n*m.half)
+	}
+	m.scaledAt, m.scale = m.now, math.Exp2(m.age(m.now))
+	return m.scale
+}
+
+// age is a time in half-lives since the origin.
+func (m *Meter) age(now int64) float64 {
+	return float64(uint64(now)-uint64(m.origin)) / float64(m.half)
+}
+
+// faint is the weight, in nanoseconds, below which an entry is forgotten.
+const faint = 1
+
+// Fade forgets the keys of which hardly a nanosecond is left; a second of
+// waiting takes 30 half-lives. This is the only way to underestimate a key: by
+// less than a nanosecond for every call.
+func (m *Meter) Fade(now int64) {
+	m.advance(now)
+	least := faint * m.scaled()
+	for m.Len() > 0 && m.least().weight() < least {
+		m.drop()
+	}
+}
+
+// Top lists the keys that cause most waiting, most first: at most n, those
+// with a Heat and Would of at least least. It changes nothing.
+func (m *Meter) Top(now int64, n int, least float64) []KeyHeat {
+	// A steady rate adds up to rate*half/ln 2 under the decay.
+	rate := math.Exp2(-m.age(max(now, m.now))) * math.Ln2 * float64(time.Second) / float64(m.half)
+	type ranked struct {
+		*entry
+		total float64
+	}
+	list := make([]ranked, 0, m.Len())
+	for _, e := range m.byWeight {
+		if total := e.heat*rate + e.would*rate; total >= least {
+			list = append(list, ranked{e, total})
+		}
+	}
+	slices.SortFunc(list, func(a, b ranked) int {
+		if c := cmp.Compare(b.total, a.total); c != 0 {
+			return c
+		}
+		return bytes.Compare(a.key, b.key)
+	})
+	out := make([]KeyHeat, min(max(n, 0), len(list)))
+	for i := range out {
+		out[i] = list[i].tell(rate)
+	}
+	return out
+}
+
+// Bytes is the memory that the meter takes.
+func (m *Meter) Bytes() int { return meterBytes + m.ranking.bytes() + slotBytes*len(m.slots) }

@@ -1,0 +1,253 @@
+package hotshard
+
+import (
+	"fmt"
+	"math"
+	"math/rand"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+const (
+	ms  = int64(time.Millisecond)
+	sec = int64(time.Second)
+	day = 24 * 3600 * sec
+	all = math.MaxInt
+)
+
+func txn(n int64) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: n}, Attempt: 1} }
+
+// steady is the heat of so many nanoseconds that have just come.
+func steady(nanos float64) float64 { return nanos * math.Ln2 }
+
+// keysOf lists the keys of a top, most first.
+func keysOf(top []KeyHeat) (out []string) {
+	for _, k := range top {
+		out = append(out, string(k.Key))
+	}
+	return out
+}
+
+func TestAnEntryTellsWhatHappened(t *testing.T) {
+	m := NewMeter(MeterOptions{})
+	key := []byte("k")
+	m.Waited(-5, key, LockWait, 100, txn(1))
+	m.Waited(-5, key, Held, 200, txn(2))
+	m.Waited(3, key, ReadWait, 300, kv.TxnRef{})
+	m.Waited(4, key, Retry, 400, txn(4))
+	m.Waited(4, key, Retry, 0, txn(5))
+	m.Waited(4, key, Retry, -1, txn(6))
+	m.Waited(4, key, NumCauses, 1, txn(7))
+	m.Waited(4, key, WouldWait, 50, kv.TxnRef{})
+	key[0] = 'x'
+
+	top := m.Top(4, all, 0)
+	require.Len(t, top, 1)
+	require.InDelta(t, steady(1000), top[0].Heat, 1e-3)
+	require.InDelta(t, steady(50), top[0].Would, 1e-3)
+	top[0].Heat, top[0].Would = 0, 0
+	require.Equal(t, KeyHeat{Key: []byte("k"), Nanos: 1000, Count: 4, Causes: [NumCauses]int64{100, 200, 300, 400, 50},
+		Holder: txn(4), Since: -5, Last: 4}, top[0])
+
+	top[0].Key[0] = 'y'
+	require.Equal(t, []string{"k"}, keysOf(m.Top(4, all, 0)), "the keys are copies")
+}
+
+func TestCausesHaveNames(t *testing.T) {
+	require.Equal(t, "lock wait held read wait retry would wait Cause(5)",
+		fmt.Sprint(LockWait, " ", Held, " ", ReadWait, " ", Retry, " ", WouldWait, " ", NumCauses))
+}
+
+func TestWaitingDecays(t *testing.T) {
+	for _, test := range []struct {
+		half  time.Duration
+		after int64
+		want  float64 // of 1e9 ns
+	}{
+		{0, 0, math.Ln2 * 1e9},
+		{time.Second, sec, math.Ln2 * 1e9 / 2},
+		{time.Second, 10 * sec, math.Ln2 * 1e9 / 1024},
+		{2 * time.Second, 2 * sec, math.Ln2 * 1e9 / 4},
+		{time.Second, 100 * sec, 0},
+		{time.Second, math.MaxInt64, 0},
+		{time.Nanosecond, 1, math.Ln2 * 1e18 / 2},
+		{math.MaxInt64, day, math.Ln2 * 1e18 / math.MaxInt64},
+	} {
+		for _, start := range []int64{0, math.MinInt64, -77, 1_700_000_000 * sec} {
+			m := NewMeter(MeterOptions{HalfLife: test.half})
+			m.Waited(start, []byte("k"), LockWait, sec, txn(1))
+			now := start + test.after
+			if now < start {
+				now = math.MaxInt64
+			}
+			require.InEpsilon(t, test.want+1, m.Top(now, 1, 0)[0].Heat+1, 1e-4, "%v after %d from %d", test.half, test.after, start)
+			require.Equal(t, m.Top(start, 1, 0), m.Top(math.MinInt64, 1, 0), "no time is before the newest")
+		}
+	}
+}
+
+// TestASteadyRateIsTheHeat: what waits for a tenth of the time is told as that.
+func TestASteadyRateIsTheHeat(t *testing.T) {
+	m := NewMeter(MeterOptions{HalfLife: 3 * time.Second})
+	now := int64(0)
+	for ; now < 60*sec; now += 10 * ms {
+		m.Waited(now, []byte("k"), LockWait, ms, txn(1))
+	}
+	require.InEpsilon(t, 1e8, m.Top(now, 1, 0)[0].Heat, 0.01)
+}
+
+func TestWritesThatWouldHaveWaited(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		gaps  []int64
+		hold  int64
+		would int64
+	}{
+		{"the first has none before it", []int64{0}, 100, 0},
+		{"the next within hold waits for the rest", []int64{0, 30}, 100, 70},
+		{"at the same time, for all of it", []int64{0, 0}, 100, 100},
+		{"at hold, not at all", []int64{0, 100}, 100, 0},
+		{"each waits for the one before", []int64{0, 90, 90, 200, 99}, 100, 21},
+		{"nothing is held", []int64{0, 0, 0}, 0, 0},
+		{"nor less", []int64{0, 0}, -5, 0},
+		{"a time that goes back is no time", []int64{0, -50}, 100, 100},
+		{"nor is a long gap short", []int64{0, math.MaxInt64, math.MaxInt64 - 200}, math.MaxInt64 - 200, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, ranked := range []bool{false, true} {
+				m := NewMeter(MeterOptions{})
+				now := int64(math.MinInt64 + 100)
+				if ranked {
+					m.Waited(now, []byte("k"), LockWait, 1, txn(1))
+				}
+				for _, gap := range test.gaps {
+					now += gap
+					m.Ran(now, []byte("k"), test.hold)
+				}
+				top := m.Top(now, all, 0)
+				if !ranked && test.would == 0 {
+					require.Empty(t, top)
+					continue
+				}
+				require.Equal(t, test.would, top[0].Causes[WouldWait])
+				require.InDelta(t, steady(float64(test.would)), top[0].Would, 1e-3)
+				require.Equal(t, ranked, top[0].Nanos == 1 && top[0].Count == 1, "nobody waited in truth")
+			}
+		})
+	}
+}
+
+// TestRankedKeysKeepTheirTimes: those without an entry forget each other when
+// they share a slot; those with one do not.
+func TestRankedKeysKeepTheirTimes(t *testing.T) {
+	m := NewMeter(MeterOptions{Slots: 1})
+	a, b := []byte("a"), []byte("b")
+	for now := range int64(10) {
+		m.Ran(now, a, 100)
+		m.Ran(now, b, 100)
+	}
+	require.Zero(t, m.Len())
+	m.Waited(10, a, LockWait, 1, txn(1))
+	m.Ran(10, a, 100)
+	m.Ran(11, b, 100)
+	m.Ran(12, a, 100)
+	require.EqualValues(t, 98, m.Top(12, 1, 0)[0].Causes[WouldWait])
+	require.Equal(t, 1, m.Len())
+
+	m = NewMeter(MeterOptions{Slots: 1})
+	m.Ran(0, a, 100)
+	m.Ran(0, a, 100) // this ranks it
+	m.Ran(0, b, 100)
+	m.Ran(10, a, 100)
+	require.EqualValues(t, 190, m.Top(10, 1, 0)[0].Causes[WouldWait])
+}
+
+// TestAPlacedKeyStaysHot: a key that is waited for half of the time is moved
+// to where it is decided, and keeps the heat of its writes.
+func TestAPlacedKeyStaysHot(t *testing.T) {
+	m := NewMeter(MeterOptions{})
+	now := int64(0)
+	for ; now < 20*sec; now += 2 * ms {
+		m.Waited(now, []byte("k"), LockWait, ms, txn(1))
+	}
+	for ; now < 60*sec; now += 2 * ms {
+		m.Ran(now, []byte("k"), 3*ms)
+	}
+	top := m.Top(now, 1, 0)
+	require.Less(t, top[0].Heat, 1.0)
+	require.InEpsilon(t, 5e8, top[0].Would, 0.01)
+}
+
+func TestTheLeastEntryIsTakenOver(t *testing.T) {
+	m := NewMeter(MeterOptions{Entries: 2})
+	m.Waited(0, []byte("a"), LockWait, 100, txn(1))
+	m.Waited(0, []byte("b"), LockWait, 10, txn(2))
+	m.Waited(sec, []byte("c"), Held, 7, kv.TxnRef{})
+	top := m.Top(sec, all, 0)
+	require.Equal(t, []string{"a", "c"}, keysOf(top))
+	require.InDelta(t, steady(12), top[1].Heat, 1e-9, "half of what b had, and its own")
+	require.InDelta(t, steady(5), top[1].Error, 1e-9)
+	top[1].Heat, top[1].Error = 0, 0
+	require.Equal(t, KeyHeat{Key: []byte("c"), Nanos: 7, Count: 1, Causes: [NumCauses]int64{Held: 7}, Since: sec, Last: sec}, top[1])
+}
+
+func TestTopIsCutAndSorted(t *testing.T) {
+	m := NewMeter(MeterOptions{})
+	for i, k := range []string{"d", "b", "c", "a"} {
+		m.Waited(0, []byte(k), LockWait, []int64{5, 9, 5, 5}[i], txn(1))
+	}
+	m.Waited(0, []byte("e"), WouldWait, 7, txn(1))
+	for _, test := range []struct {
+		n     int
+		least float64
+		want  []string
+	}{
+		{all, 0, []string{"b", "e", "a", "c", "d"}},
+		{3, 0, []string{"b", "e", "a"}},
+		{all, steady(6), []string{"b", "e"}},
+		{1, steady(6), []string{"b"}},
+		{0, 0, nil}, {-1, 0, nil}, {all, math.Inf(1), nil},
+	} {
+		require.Equal(t, test.want, keysOf(m.Top(0, test.n, test.least)))
+	}
+	require.Empty(t, NewMeter(MeterOptions{}).Top(9, all, 0))
+}
+
+func TestSpreadWritesChargeNothing(t *testing.T) {
+	m := NewMeter(MeterOptions{})
+	keys := make([][]byte, 10_000)
+	for i := range keys {
+		keys[i] = fmt.Appendf(nil, "user:%d", i)
+	}
+	now := int64(0)
+	for range 10 {
+		for _, k := range keys {
+			m.Ran(now, k, 9*ms) // each comes back after 10 ms
+			now += 1000
+		}
+	}
+	require.Zero(t, m.Len())
+}
+
+func TestTheHotSpotJumps(t *testing.T) {
+	m := NewMeter(MeterOptions{})
+	r := rand.New(rand.NewSource(1))
+	run := func(from, to int64, hot string) {
+		for now := from; now < to; now += ms {
+			m.Waited(now, []byte(hot), LockWait, 10*ms, txn(1))
+			m.Waited(now, fmt.Appendf(nil, "cold-%d", r.Intn(100_000)), LockWait, ms, txn(1))
+		}
+	}
+	run(0, 60*sec, "old")
+	require.Equal(t, "old", string(m.Top(60*sec, 1, 0)[0].Key))
+	run(60*sec, 61*sec+sec/10, "new")
+	require.Equal(t, []string{"new", "old"}, keysOf(m.Top(61*sec+sec/10, 2, 0)), "after a half-life")
+	run(61*sec+sec/10, 75*sec, "new")
+	top := m.Top(75*sec, all, 1e9)
+	require.Equal(t, []string{"new"}, keysOf(top))
+	require.InEpsilon(t, 1e10, top[0].Heat, 0.01)
+}
