@@ -1,0 +1,86 @@
+package hotshard
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// meterLoads are the ways through the meter. Each makes a meter, and what is
+// to be done with it at the i-th time.
+var meterLoads = []struct {
+	name string
+	load func() func(i int)
+}{
+	{"waited, ranked", func() func(int) {
+		m, keys := NewMeter(MeterOptions{}), manyKeys(128)
+		return func(i int) { m.Waited(int64(i)*1000, keys[i%len(keys)], LockWait, 5000, txn(1)) }
+	}},
+	{"waited, same time", func() func(int) {
+		m, keys := NewMeter(MeterOptions{}), manyKeys(128)
+		return func(i int) { m.Waited(1, keys[i%len(keys)], LockWait, 5000, txn(1)) }
+	}},
+	{"waited, evicting", func() func(int) {
+		m, keys := NewMeter(MeterOptions{}), manyKeys(1<<16)
+		return func(i int) { m.Waited(int64(i)*1000, keys[i%len(keys)], LockWait, 5000, txn(1)) }
+	}},
+	{"ran, cold", func() func(int) {
+		m, keys := NewMeter(MeterOptions{}), manyKeys(1<<16)
+		return func(i int) { m.Ran(int64(i)*1000, keys[i%len(keys)], ms) }
+	}},
+	{"ran, cold beside hot", func() func(int) {
+		m, keys := NewMeter(MeterOptions{}), manyKeys(1<<16)
+		for i := range 128 {
+			m.Waited(0, fmt.Appendf(nil, "hot:%011d", i), LockWait, ms, txn(1))
+		}
+		return func(i int) { m.Ran(int64(i)*1000, keys[i%len(keys)], ms) }
+	}},
+	{"ran, hot", func() func(int) {
+		m, keys := NewMeter(MeterOptions{}), manyKeys(16)
+		return func(i int) { m.Ran(int64(i)*1000, keys[i%len(keys)], ms) }
+	}},
+}
+
+// manyKeys makes keys of 16 bytes.
+func manyKeys(n int) [][]byte {
+	keys := make([][]byte, n)
+	for i := range keys {
+		keys[i] = fmt.Appendf(nil, "user:%011d", i)
+	}
+	return keys
+}
+
+func TestMeteringAllocatesNothing(t *testing.T) {
+	for _, l := range meterLoads {
+		do, i := l.load(), 0
+		for ; i < 1000; i++ {
+			do(i)
+		}
+		require.Zero(t, testing.AllocsPerRun(10_000, func() { do(i); i++ }), l.name)
+	}
+}
+
+func BenchmarkMeter(b *testing.B) {
+	for _, l := range meterLoads {
+		b.Run(l.name, func(b *testing.B) {
+			do, i := l.load(), 0
+			b.ReportAllocs()
+			for b.Loop() {
+				do(i)
+				i++
+			}
+		})
+	}
+}
+
+func BenchmarkMeterTop(b *testing.B) {
+	m := NewMeter(MeterOptions{})
+	for i, k := range manyKeys(1000) {
+		m.Waited(int64(i), k, LockWait, int64(i), txn(1))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Top(1000, 16, 0)
+	}
+}
