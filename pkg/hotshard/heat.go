@@ -45,6 +45,9 @@ type KeyHeat struct {
 	// Error is by how much Heat may be too large: the waiting for other keys,
 	// or this one, that the entry had summed up before it became this key's.
 	Error float64
+	// Clashes are the writes per second that another write was in the way of,
+	// or would have been (Meter.Ran), of which what is older counts less.
+	Clashes float64
 	// Nanos and Count sum up the waits since the key was entered, without
 	// decay and without WouldWait.
 	Nanos int64

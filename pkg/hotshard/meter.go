@@ -111,12 +111,19 @@ func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.Tx
 	}
 }
 
-// Ran counts a write of a key that was executed inside a decision, where the
-// key is locked for no time. On a participant it would have been locked for
-// hold, so that this write would have waited for the one before until hold was
-// over: that is charged as WouldWait. Only a key that is written again within
-// hold comes to be ranked; any other costs a hash and a slot.
-func (m *Meter) Ran(now int64, key []byte, hold int64) {
+// Ran counts a write of a key that was executed, and says whether it had waited
+// for the key. If it had not, because the last agent has locks for no time, it
+// may have been spared that: on a participant the key would have been locked
+// for hold, and this write would have waited for the one before until hold was
+// over, which is charged as WouldWait. Either way it is a clash. Only a key that
+// clashes comes to be ranked; any other costs a hash and a slot.
+//
+// Clashes are what tells hot keys apart. Waiting does not: it grows with the
+// queue, so that of two keys the one whose turn is to be a participant seems
+// the hotter. But of whatever clients want, they get as much as they ask for in
+// the end; so the rates of two keys are in proportion to the demand, wherever
+// they are decided.
+func (m *Meter) Ran(now int64, key []byte, hold int64, waited bool) {
 	now = m.advance(now)
 	hash := xxhash.Sum64(key)
 	if m.slots == nil {
@@ -132,13 +139,16 @@ func (m *Meter) Ran(now int64, key []byte, hold int64) {
 		}
 		e.ran, e.hasRun = now, true
 	}
+	spared := int64(0)
 	// The gap does not fit an int64 if the times are far apart.
-	gap := uint64(now) - uint64(before)
-	if !known || hold <= 0 || gap >= uint64(hold) {
-		return
+	if gap := uint64(now) - uint64(before); !waited && known && hold > 0 && gap < uint64(hold) {
+		spared = hold - int64(gap)
 	}
-	e = m.charge(e, hash, key, WouldWait, hold-int64(gap))
-	e.ran, e.hasRun = now, true
+	if waited || spared > 0 {
+		e = m.charge(e, hash, key, WouldWait, spared)
+		e.clashes += m.scale
+		e.ran, e.hasRun = now, true
+	}
 }
 
 // charge adds to the waiting of a key, whose entry is e, if it has one.

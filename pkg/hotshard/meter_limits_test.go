@@ -15,11 +15,11 @@ import (
 func TestTimesMayBeAsFarApartAsTheyCan(t *testing.T) {
 	m := NewMeter(MeterOptions{HalfLife: 1})
 	for range 2 {
-		m.Ran(math.MinInt64, []byte("k"), 1)
+		m.Ran(math.MinInt64, []byte("k"), 1, false)
 	}
-	m.Ran(math.MaxInt64, []byte("k"), math.MaxInt64)
+	m.Ran(math.MaxInt64, []byte("k"), math.MaxInt64, false)
 	require.EqualValues(t, 1, m.Top(math.MaxInt64, 1, 0)[0].Causes[WouldWait])
-	m.Ran(math.MaxInt64, []byte("k"), math.MaxInt64)
+	m.Ran(math.MaxInt64, []byte("k"), math.MaxInt64, false)
 	top := m.Top(math.MaxInt64, 1, 0)
 	require.InEpsilon(t, steady(math.MaxInt64)*1e9, top[0].Would, 1e-9)
 	m.Fade(math.MaxInt64)
@@ -82,8 +82,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		key := make([]byte, test.key)
 		for i := range 5000 {
 			copy(key, fmt.Sprint(i))
-			m.Ran(int64(i), key, ms)
-			m.Ran(int64(i), key, ms)
+			m.Ran(int64(i), key, ms, false)
+			m.Ran(int64(i), key, ms, false)
 		}
 		require.Equal(t, 128, m.Len())
 		require.LessOrEqual(t, m.Bytes(), test.most)

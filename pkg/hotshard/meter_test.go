@@ -126,7 +126,7 @@ func TestWritesThatWouldHaveWaited(t *testing.T) {
 				}
 				for _, gap := range test.gaps {
 					now += gap
-					m.Ran(now, []byte("k"), test.hold)
+					m.Ran(now, []byte("k"), test.hold, false)
 				}
 				top := m.Top(now, all, 0)
 				if !ranked && test.would == 0 {
@@ -147,22 +147,22 @@ func TestRankedKeysKeepTheirTimes(t *testing.T) {
 	m := NewMeter(MeterOptions{Slots: 1})
 	a, b := []byte("a"), []byte("b")
 	for now := range int64(10) {
-		m.Ran(now, a, 100)
-		m.Ran(now, b, 100)
+		m.Ran(now, a, 100, false)
+		m.Ran(now, b, 100, false)
 	}
 	require.Zero(t, m.Len())
 	m.Waited(10, a, LockWait, 1, txn(1))
-	m.Ran(10, a, 100)
-	m.Ran(11, b, 100)
-	m.Ran(12, a, 100)
+	m.Ran(10, a, 100, false)
+	m.Ran(11, b, 100, false)
+	m.Ran(12, a, 100, false)
 	require.EqualValues(t, 98, m.Top(12, 1, 0)[0].Causes[WouldWait])
 	require.Equal(t, 1, m.Len())
 
 	m = NewMeter(MeterOptions{Slots: 1})
-	m.Ran(0, a, 100)
-	m.Ran(0, a, 100) // this ranks it
-	m.Ran(0, b, 100)
-	m.Ran(10, a, 100)
+	m.Ran(0, a, 100, false)
+	m.Ran(0, a, 100, false) // this ranks it
+	m.Ran(0, b, 100, false)
+	m.Ran(10, a, 100, false)
 	require.EqualValues(t, 190, m.Top(10, 1, 0)[0].Causes[WouldWait])
 }
 
@@ -175,7 +175,7 @@ func TestAPlacedKeyStaysHot(t *testing.T) {
 		m.Waited(now, []byte("k"), LockWait, ms, txn(1))
 	}
 	for ; now < 60*sec; now += 2 * ms {
-		m.Ran(now, []byte("k"), 3*ms)
+		m.Ran(now, []byte("k"), 3*ms, false)
 	}
 	top := m.Top(now, 1, 0)
 	require.Less(t, top[0].Heat, 1.0)
@@ -226,7 +226,7 @@ func TestSpreadWritesChargeNothing(t *testing.T) {
 	now := int64(0)
 	for range 10 {
 		for _, k := range keys {
-			m.Ran(now, k, 9*ms) // each comes back after 10 ms
+			m.Ran(now, k, 9*ms, false) // each comes back after 10 ms
 			now += 1000
 		}
 	}
@@ -250,4 +250,53 @@ func TestTheHotSpotJumps(t *testing.T) {
 	top := m.Top(75*sec, all, 1e9)
 	require.Equal(t, []string{"new"}, keysOf(top))
 	require.InEpsilon(t, 1e10, top[0].Heat, 0.01)
+}
+
+// TestClashes: what a write was in the way of counts once, whether it waited or
+// was spared that, for however long.
+func TestClashes(t *testing.T) {
+	const day = 24 * time.Hour // so that nothing decays
+	perSecond := math.Ln2 / day.Seconds()
+	m := NewMeter(MeterOptions{HalfLife: day})
+	k := []byte("k")
+	clashes := func() float64 {
+		top := m.Top(0, 1, 0)
+		if len(top) == 0 {
+			return 0
+		}
+		return math.Round(top[0].Clashes / perSecond)
+	}
+	m.Ran(0, k, 100, false)
+	require.Zero(t, clashes(), "the first")
+	m.Ran(200, k, 100, false)
+	require.Zero(t, clashes(), "long after the one before")
+	m.Ran(250, k, 100, false)
+	require.Equal(t, 1.0, clashes(), "spared")
+	m.Waited(250, k, LockWait, 1_000_000, kv.TxnRef{})
+	require.Equal(t, 1.0, clashes(), "waiting is not clashing")
+	m.Ran(900, k, 100, true)
+	require.Equal(t, 2.0, clashes(), "long after, but it has waited")
+	require.EqualValues(t, 50, m.Top(900, 1, 0)[0].Causes[WouldWait], "and was not spared anything")
+
+	m = NewMeter(MeterOptions{HalfLife: day})
+	m.Ran(0, k, 100, true)
+	require.Equal(t, 1.0, clashes(), "a key that was not ranked")
+}
+
+// TestPlacementDoesNotChangeTheOrder: of two keys the one that is wanted more
+// often clashes more often, also when it never waits because it is decided where
+// it lives, and the other is waited for in long queues.
+func TestPlacementDoesNotChangeTheOrder(t *testing.T) {
+	m := NewMeter(MeterOptions{})
+	wanted, queued := []byte("wanted"), []byte("queued")
+	for now := int64(0); now < int64(3*time.Second); now += 50_000 {
+		m.Ran(now, wanted, 60_000, false)
+		if now%200_000 == 0 {
+			m.Waited(now, queued, LockWait, int64(10*time.Millisecond), kv.TxnRef{})
+			m.Ran(now, queued, 60_000, true)
+		}
+	}
+	top := m.Top(int64(3*time.Second), 2, 0)
+	require.Equal(t, "queued", string(top[0].Key), "it causes more waiting")
+	require.InDelta(t, 4, top[1].Clashes/top[0].Clashes, 0.1)
 }

@@ -116,7 +116,7 @@ func TestTheMeterAgreesWithItsTwin(t *testing.T) {
 				slack += math.Ln2 * 1e9 / float64(half)
 			case 1, 2, 3, 4:
 				hold := nanos.Draw(t, "hold")
-				m.Ran(now, key, hold)
+				m.Ran(now, key, hold, false)
 				w.ranNow(now, string(key), hold)
 			default:
 				n := nanos.Draw(t, "nanos")
@@ -172,7 +172,7 @@ func TestOneStreamGivesOneRanking(t *testing.T) {
 		i := 0
 		zipf(7, 50_000, func(now int64, key []byte, nanos int64) {
 			m.Waited(now, key, Held, nanos>>16<<16, txn(int64(i))) // many are equal
-			m.Ran(now, key, ms)
+			m.Ran(now, key, ms, false)
 			if i++; i%5000 == 0 {
 				m.Fade(now)
 				tops = append(tops, m.Top(now, all, 0))

@@ -17,7 +17,7 @@ type entry struct {
 	next  *entry
 	place int
 
-	heat, would, inherited float64
+	heat, would, inherited, clashes float64
 
 	nanos       int64
 	count       uint64
@@ -33,7 +33,7 @@ func (e *entry) weight() float64 { return e.heat + e.would }
 
 // tell copies what is known of a key.
 func (e *entry) tell(rate float64) KeyHeat {
-	return KeyHeat{Key: bytes.Clone(e.key), Heat: e.heat * rate, Would: e.would * rate, Error: e.inherited * rate,
+	return KeyHeat{Key: bytes.Clone(e.key), Heat: e.heat * rate, Would: e.would * rate, Error: e.inherited * rate, Clashes: e.clashes * rate,
 		Nanos: e.nanos, Count: e.count, Causes: e.causes, Holder: e.holder, Since: e.since, Last: e.last}
 }
 
@@ -162,13 +162,13 @@ func (r *ranking) sink(e *entry) {
 func (r *ranking) rescale(exponent int) {
 	for _, e := range r.byWeight {
 		e.heat, e.would = math.Ldexp(e.heat, exponent), math.Ldexp(e.would, exponent)
-		e.inherited = math.Ldexp(e.inherited, exponent)
+		e.inherited, e.clashes = math.Ldexp(e.inherited, exponent), math.Ldexp(e.clashes, exponent)
 	}
 }
 
 // Sizes in memory, on 64 bits.
 const (
-	entryBytes   = 192 // the size class of 184
+	entryBytes   = 192 // 192 is a size class
 	slotBytes    = 16
 	meterBytes   = 144
 	pointerBytes = 8

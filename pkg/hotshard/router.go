@@ -10,12 +10,14 @@
 // that live on the hot shard, which has the highest number and holds nothing
 // else.
 //
-// The heat order is static: the higher a shard's number, the hotter. So the
-// hot shard is the hottest, and any two gateways agree on the last agent. The
-// order is about speed only; the protocol is right for any.
-//
-// Which keys deserve to be hot is noticed by a Meter on each shard: it ranks
-// the shard's keys by the waiting that they cause.
+// Which keys are hot is noticed by a Meter on each shard: it ranks the shard's
+// keys by the waiting that they cause, and counts how often writes of them
+// clash. A Survey on the hot shard puts together what the shards tell of that,
+// for the gateways. These order the shards of a transaction by the heat of its
+// keys there; where none is known the higher number counts as the hotter, so
+// that the hot shard is the last agent of whatever touches it. The order is
+// about speed only; the protocol is right for any, and for gateways that
+// disagree (docs/decisions/0011-heat.md).
 package hotshard
 
 import (
@@ -100,5 +102,6 @@ func (r *Router) Node(s kv.ShardID) kv.NodeID { return kv.NodeID(s)%r.nodes + 1 
 // Nodes is the number of nodes.
 func (r *Router) Nodes() int { return int(r.nodes) }
 
-// Hotter reports whether shard a is hotter than b.
+// Hotter reports whether shard a counts as hotter than b where no key's heat is
+// known.
 func (r *Router) Hotter(a, b kv.ShardID) bool { return a > b }

@@ -54,6 +54,9 @@ const (
 	// DefaultOpenBudget is how long an interactive reader stays registered
 	// before it is pinned.
 	DefaultOpenBudget = 50 * time.Millisecond
+	// DefaultHeatEvery is how often shards tell which of their keys are hot, and
+	// gateways hear of those of all shards.
+	DefaultHeatEvery = 250 * time.Millisecond
 	// DefaultPinEvery is how often a state is fixed while there are writes, and
 	// DefaultHistory how long it is kept for reads as of a time.
 	DefaultPinEvery    = time.Second

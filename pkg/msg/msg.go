@@ -5,8 +5,8 @@
 //	gateway -> shard    Lock, Check, Release, Prepare, Park, Cancel, Enquire, ScanAt, PushReply, Mark; Read, Renew, Leave;
 //	                    KeepPin, FindPin, DropPin
 //	shard -> gateway    LockReply, CheckReply, Answer, EnquireReply, ScanPage, Push, Mark, Announce; ReadReply, RenewReply;
-//	                    PinReply, PinDue
-//	shard -> shard      Vote, AskVote, Decide, DecideAck, Mark; Notice, Unseal, Unsealed; AskPins, Pins
+//	                    PinReply, PinDue; HeatMap
+//	shard -> shard      Vote, AskVote, Decide, DecideAck, Mark; Notice, Unseal, Unsealed; AskPins, Pins; HeatDigest
 //
 // Every message may be lost, delayed, duplicated and reordered.
 package msg
@@ -112,6 +112,10 @@ func (m *Envelope) pinsBody() proto.Message {
 		return m.AskPins
 	case m.Pins != nil:
 		return m.Pins
+	case m.HeatDigest != nil:
+		return m.HeatDigest
+	case m.HeatMap != nil:
+		return m.HeatMap
 	}
 	return nil
 }

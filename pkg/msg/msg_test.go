@@ -43,6 +43,8 @@ func fill(r *rand.Rand, v reflect.Value) {
 		v.SetInt(1 + r.Int64N(4))
 	case reflect.Int64:
 		v.SetInt(r.Int64() - 1<<62)
+	case reflect.Float64:
+		v.SetFloat(1 + r.Float64())
 	default:
 		panic(v.Kind())
 	}

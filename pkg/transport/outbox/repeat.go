@@ -120,8 +120,9 @@ func toGateway(e *msg.Envelope, r *Repeat) bool {
 	return true
 }
 
-// ofPins names what is said of states that are kept. What a shard asks and is
-// told of all pins is complete each time.
+// ofPins names what is said of states that are kept, and of heat. What a shard
+// asks and is told of all pins is complete each time; so is what is told of
+// heat.
 func ofPins(e *msg.Envelope, r *Repeat) bool {
 	switch {
 	case e.PinDue != nil:
@@ -138,6 +139,10 @@ func ofPins(e *msg.Envelope, r *Repeat) bool {
 		r.kind, r.from = 35, e.AskPins.Shard
 	case e.Pins != nil:
 		r.kind = 36
+	case e.HeatDigest != nil:
+		r.kind, r.from = 37, e.HeatDigest.Shard
+	case e.HeatMap != nil:
+		r.kind = 38
 	default:
 		return false
 	}

@@ -39,7 +39,7 @@ func name(message string, body reflect.Value, txn kv.TxnRef) {
 		}
 	}
 	switch {
-	case message == "Announce", message == "AskPins":
+	case message == "Announce", message == "AskPins", message == "HeatDigest":
 		body.FieldByName("Shard").SetUint(uint64(txn.Time))
 	case aboutNobody[message]:
 	default:
@@ -48,7 +48,7 @@ func name(message string, body reflect.Value, txn kv.TxnRef) {
 }
 
 // aboutNobody are messages of which there is one for each whom they are for.
-var aboutNobody = map[string]bool{"PinDue": true, "Pins": true}
+var aboutNobody = map[string]bool{"PinDue": true, "Pins": true, "HeatMap": true}
 
 func TestEveryMessageHasARepeat(t *testing.T) {
 	a, b := bodies(ref(1)), bodies(ref(2))
