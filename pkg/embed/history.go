@@ -20,3 +20,6 @@ func pinConfig(history, every time.Duration) shard.PinConfig {
 	}
 	return shard.PinConfig{Every: every, History: history}
 }
+
+// heatConfig says how heat is told of, but for where.
+func heatConfig() shard.HeatConfig { return shard.HeatConfig{Every: kv.DefaultHeatEvery} }

@@ -185,6 +185,9 @@ func (g *Gateway) Deliver(envs []*msg.Envelope) {
 		if a := env.Announce; a != nil {
 			g.Learn(a.Shard, a.Incarnation)
 		}
+		if m := env.HeatMap; m != nil {
+			g.setHeat(txn.NewHeat(m))
+		}
 	}
 	if len(envs) == 1 {
 		g.run(g.of(idOf(envs[0])), func(m *txn.Gateway, now int64) { m.Deliver(now, envs[0]) })
@@ -234,7 +237,7 @@ func idOf(env *msg.Envelope) kv.TxnID {
 	case env.PinReply != nil:
 		return env.PinReply.Request.TxnID
 	}
-	// An Announce is for all stripes, and Deliver has seen to it.
+	// An Announce or a HeatMap is for all stripes, and Deliver has seen to it.
 	return kv.TxnID{}
 }
 
@@ -276,6 +279,12 @@ func (g *Gateway) SetDown(n kv.NodeID, down bool) {
 func (g *Gateway) Learn(sh kv.ShardID, inc kv.Incarnation) {
 	for _, s := range g.stripes {
 		g.run(s, func(m *txn.Gateway, _ int64) { m.Learn(sh, inc) })
+	}
+}
+
+func (g *Gateway) setHeat(h *txn.Heat) {
+	for _, s := range g.stripes {
+		g.run(s, func(m *txn.Gateway, now int64) { m.SetHeat(now, h) })
 	}
 }
 

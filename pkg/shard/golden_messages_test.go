@@ -88,7 +88,7 @@ func (s *script) envelope(txn kv.TxnRef, verb string, args []string, ops []msg.O
 		env.Lock = &msg.Lock{Txn: txn, Gateway: 1, Number: k.number, Ops: k.asked[k.number], NoWait: len(args) > 0}
 	case "page":
 		return s.page(txn, args)
-	case "pins", "keep", "ask-pins", "drop-pin", "read", "snapshot", "notice", "leave", "renew", "unseal", "unsealed":
+	case "pins", "keep", "ask-pins", "drop-pin", "heat", "read", "snapshot", "notice", "leave", "renew", "unseal", "unsealed":
 		return env, s.ofReaders(env, txn, verb, args, ops)
 	default:
 		return s.short(env, txn, verb, args)

@@ -17,6 +17,7 @@ import (
 //	R snapshot: get a          a whole transaction on this shard
 //	R notice s1 4              the fourth reading of s1 was for R
 //	R leave | renew 2s [life=1]
+//	A heat s3 a=20             s3 tells the planner, on behalf of nobody
 //	A unseal s1 1.2 [life=1]   s1 asks; A unsealed 1.2 is the answer
 func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args []string, ops []msg.Op) (err error) {
 	switch verb {
@@ -58,10 +59,29 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 	case "drop-pin":
 		env.DropPin = &msg.DropPin{Request: txn, Gateway: 1}
 		env.DropPin.Number, err = strconv.ParseUint(args[0], 10, 64)
+	case "heat":
+		env.HeatDigest, err = digestOf(args)
 	default:
 		return fmt.Errorf("no verb %q", verb)
 	}
 	return err
+}
+
+// digestOf reads what a shard tells of its hot keys, as in s3 a=20 b=7.
+func digestOf(args []string) (d *msg.HeatDigest, err error) {
+	d = &msg.HeatDigest{}
+	if d.Shard, err = golden.Shard(args[0]); err != nil {
+		return nil, err
+	}
+	for _, w := range args[1:] {
+		key, heat, _ := strings.Cut(w, "=")
+		h, err := strconv.ParseFloat(heat, 64)
+		if err != nil {
+			return nil, err
+		}
+		d.Keys = append(d.Keys, msg.KeyHeat{Key: []byte(key), Shard: d.Shard, Heat: h})
+	}
+	return d, nil
 }
 
 func index(s string) (kv.Index, error) {

@@ -91,6 +91,10 @@ func (s *script) start(options map[string]string) error {
 			s.cfg.Pins = shard.PinConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Node: 1}
 		case k == "hot-pins-ms":
 			s.cfg.Pins = shard.PinConfig{Every: time.Duration(n) * time.Millisecond, History: time.Minute, Hot: 0, Node: 1}
+		case k == "heat-ms":
+			s.cfg.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Nodes: 2}
+		case k == "hot-heat-ms":
+			s.cfg.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 0, Nodes: 2}
 		case k == "cache-bytes":
 			s.cfg.CacheBytes = n
 		default:

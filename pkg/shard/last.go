@@ -185,6 +185,9 @@ func (m *Machine) tryDecide(rec *record.Record) {
 	}
 	rec.State, rec.Voted = record.Ready, m.now
 	m.stats.ParkToReady.add(m.now - rec.Since)
+	if len(rec.Park.Participants) > 0 {
+		m.heat.parked.note(m.now - rec.Since)
+	}
 	if rec.Park.Snapshot {
 		m.enterSnapshot(t)
 		return
@@ -249,6 +252,9 @@ func (m *Machine) commit(t *task, x mvcc.Execution) {
 		receipt = own
 	}
 	participants := rec.Park.Participants
+	if len(participants) > 0 {
+		m.ran(t, x.Effects)
+	}
 	if len(participants) > 0 || slices.ContainsFunc(t.ops, func(op msg.Op) bool { return op.Writes() }) {
 		m.logCommit(t, x.Effects, results)
 	}

@@ -43,6 +43,8 @@ type Config struct {
 	UnsealAfter, HoldBound, DelayFor time.Duration
 	// Pins says how states of the whole store are kept. The zero value keeps none.
 	Pins PinConfig
+	// Heat says how hot keys are told of. The zero value tells nobody.
+	Heat HeatConfig
 	// GarbageBatch is how many replaced versions are collected at once.
 	// Default 1024; they are collected once a second at the latest.
 	GarbageBatch int
@@ -150,6 +152,7 @@ type Machine struct {
 	loadedReads []*task
 	// decisions is what it takes from sealing to the decision.
 	decisions typical
+	heat      heating
 	keeps     map[keepName]*keep
 	pins      pinning
 	// past are the reads in the past that are under way.
@@ -214,6 +217,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	m.timers.init(now)
 	m.sweeps.inherited = rec.State.Index > 0
 	m.initPins(rec)
+	m.initHeat()
 	m.recover(rec)
 	return m, m.finishStep()
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -112,6 +113,7 @@ func (m *Machine) prepareNow(t *task) {
 		it.AddIntent(t.txn, e)
 		pr.items = append(pr.items, it)
 	}
+	m.ran(t, x.Effects)
 	m.logLocks(pr)
 	for _, late := range a.reads {
 		m.drop(late)
@@ -228,7 +230,7 @@ func (m *Machine) settle(a *attempt, commit bool) {
 		m.decisions.note(m.now - pr.sealed)
 	}
 	if held, key := m.queue.HeldFor(m.now, a.txn); held > 0 && key != nil {
-		m.stats.noteHeat(m.now, key, a.txn, held)
+		m.waited(key, hotshard.Held, a.txn, held)
 	}
 	m.queue.Decided(m.now, a.txn)
 	m.stats.VoteToDecide.add(m.now - pr.at)

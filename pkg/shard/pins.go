@@ -178,5 +178,7 @@ func (m *Machine) receiveOfPins(env *msg.Envelope) {
 		m.onAskPins(env.AskPins)
 	case env.Pins != nil:
 		m.onPins(env.Pins)
+	case env.HeatDigest != nil:
+		m.onHeatDigest(env.HeatDigest)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -175,7 +176,7 @@ func (m *Machine) readReady(t *task) {
 		m.stats.ReadWaits++
 		m.stats.ReadWaitNanos += uint64(waited)
 		if _, key, holder := t.entered.Waited(); key != nil {
-			m.stats.noteHeat(m.now, key, holder, waited)
+			m.waited(key, hotshard.ReadWait, holder, waited)
 		}
 	}
 	if !t.ranges {
@@ -300,7 +301,7 @@ func (m *Machine) heldByReaders(t *task, x *mvcc.Execution) bool {
 // unheld: no reader stands in the way of a piece any more.
 func (m *Machine) unheld(f *snapshotqueue.Freed) {
 	if f.Key != nil {
-		m.stats.noteHeat(m.now, f.Key, f.Txn, f.Nanos)
+		m.waited(f.Key, hotshard.Held, f.Txn, f.Nanos)
 	}
 	rec := m.recs.Get(f.Txn)
 	if rec == nil {

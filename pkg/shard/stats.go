@@ -1,9 +1,6 @@
 package shard
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
@@ -57,11 +54,9 @@ type Stats struct {
 	// LockWait is the time that requests waited for locks. ParkToReady is the time that parked pieces waited for votes and rows;
 	// VoteToDecide that of participants for the decision.
 	LockWait, ParkToReady, VoteToDecide Duration
-
-	waits []KeyWait
 }
 
-// KeyWait says how much waiting a key has caused.
+// KeyWait says how much waiting a key has caused since it came to be noticed.
 type KeyWait struct {
 	Key    []byte
 	Shard  kv.ShardID
@@ -70,41 +65,6 @@ type KeyWait struct {
 	Holder kv.TxnRef
 	// Last is when somebody last waited for it.
 	Last int64
-}
-
-// maxKeyWaits bounds the keys for which waits are summed up. Past it a new
-// key takes the place, and the sum, of the least one (Space-Saving: Metwally,
-// Agrawal, El Abbadi 2005), so that the top of the list is right.
-const maxKeyWaits = 128
-
-func (s *Stats) noteWait(now int64, key []byte, holder kv.TxnRef, nanos int64) {
-	s.LockWait.add(nanos)
-	s.noteHeat(now, key, holder, nanos)
-}
-
-// noteHeat adds to the waiting that a key causes: for its lock, for updates
-// that are to be decided before it can be read, and of updates that its readers
-// hold.
-func (s *Stats) noteHeat(now int64, key []byte, holder kv.TxnRef, nanos int64) {
-	least := 0
-	for i := range s.waits {
-		w := &s.waits[i]
-		if string(w.Key) == string(key) {
-			w.Nanos += nanos
-			w.Count++
-			w.Last, w.Holder = now, holder
-			return
-		}
-		if w.Nanos < s.waits[least].Nanos {
-			least = i
-		}
-	}
-	if len(s.waits) < maxKeyWaits {
-		s.waits = append(s.waits, KeyWait{Key: slices.Clone(key), Nanos: nanos, Count: 1, Holder: holder, Last: now})
-		return
-	}
-	w := &s.waits[least]
-	*w = KeyWait{Key: slices.Clone(key), Nanos: w.Nanos + nanos, Count: w.Count + 1, Holder: holder, Last: now}
 }
 
 func (s *Stats) abort(f *msg.Failure) {
@@ -136,25 +96,23 @@ type Snapshot struct {
 
 // Snapshot copies the shard's counters and sizes.
 func (m *Machine) Snapshot(top int) Snapshot {
-	waits := slices.Clone(m.stats.waits)
-	slices.SortFunc(waits, func(a, b KeyWait) int {
-		if c := cmp.Compare(b.Nanos, a.Nanos); c != 0 {
-			return c
-		}
-		return slices.Compare(a.Key, b.Key)
-	})
-	for i := range waits {
-		waits[i].Shard = m.cfg.ID
-	}
-	s := Snapshot{
+	return Snapshot{
 		Shard: m.cfg.ID, Incarnation: m.inc, Index: m.index, Stats: m.stats, Locks: m.locks.Counters(),
 		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.Waiting(), Holders: m.locks.Held(),
 		Prepared: m.queue.Len(), Records: m.recs.Len(), Keeps: len(m.keeps), Garbage: m.garbage.Len(),
 		GarbageLost: m.garbage.Lost, Readers: m.readersKnown(), Queues: m.queue.Counters(), Held: m.queue.Held(),
-		Waits: waits[:min(top, len(waits))],
+		Waits: m.waits(top),
 	}
-	s.Stats.waits = nil
-	return s
+}
+
+// waits lists the keys for which somebody has waited lately, most first.
+func (m *Machine) waits(top int) (out []KeyWait) {
+	for _, k := range m.heat.meter.Top(m.now, top, 0) {
+		if k.Count > 0 {
+			out = append(out, KeyWait{Key: k.Key, Shard: m.cfg.ID, Nanos: k.Nanos, Count: k.Count, Holder: k.Holder, Last: k.Last})
+		}
+	}
+	return out
 }
 
 // readersKnown counts read-only transactions: those that are registered, or

@@ -6,6 +6,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -202,7 +203,8 @@ func (m *Machine) absent(key []byte) bool {
 // ranges can be read; nobody changes them any more.
 func (m *Machine) granted(t *task) {
 	if waited, key, holder := t.req.Waited(); waited > 0 {
-		m.stats.noteWait(m.now, key, holder, waited)
+		m.stats.LockWait.add(waited)
+		m.waited(key, hotshard.LockWait, holder, waited)
 	}
 	if !t.ranges {
 		m.run(t)

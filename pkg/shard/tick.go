@@ -40,7 +40,7 @@ func (t *timers) init(now int64) { t.next, t.house = never, now+int64(houseEvery
 func (t *timers) at(when int64) { t.next = min(t.next, when) }
 
 func (m *Machine) nextTick() int64 {
-	next := min(m.timers.next, m.locks.NextTick())
+	next := min(m.timers.next, m.locks.NextTick(), m.heat.next)
 	if m.busy() {
 		next = min(next, m.timers.house)
 	}
@@ -75,6 +75,7 @@ func (m *Machine) tick() {
 		m.repeatQuestions()
 	}
 	m.tickPins()
+	m.tickHeat()
 	if m.now >= m.timers.house {
 		m.timers.house = m.now + int64(houseEvery)
 		m.housekeeping()

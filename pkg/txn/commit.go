@@ -98,12 +98,16 @@ func (p pieces) shards() []kv.ShardID {
 }
 
 // lastAgent is the shard that decides: the hottest. In the baseline it is the
-// coldest: the decision is not where the contention is, as it is not with a
-// coordinator apart.
+// coldest in the router's order: the decision is not where the contention is, as
+// it is not with a coordinator apart.
 func (g *Gateway) lastAgent(ps pieces) kv.ShardID {
+	if g.cfg.Order != Parallel {
+		last, _ := g.hottest(ps)
+		return last
+	}
 	last := ps[0].shard
 	for _, p := range ps[1:] {
-		if g.cfg.Router.Hotter(p.shard, last) != (g.cfg.Order == Parallel) {
+		if !g.cfg.Router.Hotter(p.shard, last) {
 			last = p.shard
 		}
 	}

@@ -23,11 +23,14 @@ type Gateway struct {
 	ids     map[kv.TxnID]*call
 	earlier map[kv.TxnRef]*call
 	// readers finds those that read without locks by the names of their
-	// attempts; lastReader is the number in the newest name. hotParked: when
-	// the hot shard was last heard of, updates waited there.
+	// attempts; lastReader is the number in the newest name. parked: when
+	// a shard was last heard of, updates waited there.
 	readers    map[kv.TxnRef]*call
 	lastReader int64
-	hotParked  bool
+	parked     []bool
+	// heat says which keys are hot, nil if none is; it is good until heatUntil.
+	heat      *Heat
+	heatUntil int64
 	// round fixes a state for those who wait for it, nextRound wait for the
 	// next. due is the call by which the keeper gets what it wants.
 	round     *call
@@ -54,9 +57,10 @@ type Gateway struct {
 // NewGateway makes a gateway without transactions.
 func NewGateway(cfg Config) *Gateway {
 	cfg = cfg.withDefaults()
+	shards := cfg.Router.Shards()
 	return &Gateway{
-		cfg: cfg, incs: make([]kv.Incarnation, cfg.Router.Shards()), down: map[kv.NodeID]bool{},
-		readers: map[kv.TxnRef]*call{}, pages: map[uint32]*call{}, hotParked: true,
+		cfg: cfg, incs: make([]kv.Incarnation, shards), parked: slices.Repeat([]bool{true}, shards), down: map[kv.NodeID]bool{},
+		readers: map[kv.TxnRef]*call{}, pages: map[uint32]*call{},
 		earlier: map[kv.TxnRef]*call{}, ids: map[kv.TxnID]*call{}, enquiries: map[kv.TxnID]*enquiry{}, ended: map[kv.TxnRef]*msg.Failure{}, next: never,
 	}
 }
@@ -347,6 +351,8 @@ func (g *Gateway) Deliver(now int64, env *msg.Envelope) {
 		g.onPinReply(env.PinReply)
 	case env.PinDue != nil:
 		g.onPinDue()
+	case env.HeatMap != nil:
+		g.SetHeat(g.now, NewHeat(env.HeatMap))
 	}
 }
 

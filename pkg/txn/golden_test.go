@@ -269,6 +269,12 @@ func (s *script) world(words []string) error {
 		n, err := strconv.Atoi(words[1][1:])
 		s.g.SetDown(kv.NodeID(n), words[0] == "down")
 		return err
+	case "heat":
+		m, err := heatMap(words[1:])
+		env := msg.ToGateway(1)
+		env.HeatMap = m
+		s.g.Deliver(s.now, env)
+		return err
 	case "restart":
 		id, err := golden.Shard(words[1])
 		if err != nil {
@@ -279,6 +285,20 @@ func (s *script) world(words []string) error {
 		return errNoWorld
 	}
 	return nil
+}
+
+// heatMap reads a map of heat, such as w=3 x=0.5.
+func heatMap(words []string) (*msg.HeatMap, error) {
+	m := &msg.HeatMap{}
+	for _, w := range words {
+		key, heat, _ := strings.Cut(w, "=")
+		h, err := strconv.ParseFloat(heat, 64)
+		if err != nil {
+			return nil, err
+		}
+		m.Keys = append(m.Keys, msg.KeyHeat{Key: []byte(key), Shard: router{}.Shard([]byte(key)), Heat: h})
+	}
+	return m, nil
 }
 
 // client are the verbs of clients.

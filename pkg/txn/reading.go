@@ -23,8 +23,10 @@ type reading struct {
 	// replies are the newest answers that count, by shard.
 	replies []*msg.ReadReply
 	leases  []*lease
-	// last is the request that is answered last, nil if there is no order.
-	last *msg.Read
+	// last is the request that is answered last, nil if there is no order, and
+	// lastShard the shard that answers it.
+	last      *msg.Read
+	lastShard kv.ShardID
 	// notifying are the requests whose shards tell the last one. They are
 	// repeated as long as that has not answered: a notice may be lost.
 	notifying []*msg.Envelope
@@ -75,8 +77,7 @@ func (g *Gateway) granted() int64 { return int64(g.cfg.Lease) - int64(g.cfg.Leas
 
 // startReading sends a one-shot's reads by a plan.
 func (g *Gateway) startReading(c *call, ps pieces) {
-	hot := g.cfg.Router.HotShard()
-	plan := g.plan(c, ps)
+	plan, last := g.plan(c, ps)
 	if plan == PlanPin {
 		c.phase = phasePinning
 		g.joinRound(c)
@@ -92,27 +93,28 @@ func (g *Gateway) startReading(c *call, ps pieces) {
 	for _, p := range ps {
 		q := &msg.Read{Ops: p.piece.Ops, LeaseNanos: int64(g.cfg.Lease)}
 		if plan == PlanHotLast {
-			g.order(r, q, p.shard, hot, ps)
+			g.order(r, q, p.shard, last, ps)
 		}
 		g.askRead(c, p.shard, q)
 	}
 }
 
-// plan picks how a one-shot reads.
-func (g *Gateway) plan(c *call, ps pieces) Plan {
-	hot, forced := g.cfg.Router.HotShard(), g.forced(c)
-	switch {
-	case len(ps) == 1 && forced != PlanPin:
-		return PlanOne
-	case forced != PlanAny:
-		if forced == PlanHotLast && !slices.Contains(ps.shards(), hot) {
-			return PlanAtOnce
-		}
-		return forced
-	case slices.Contains(ps.shards(), hot) && g.hotParked:
-		return PlanHotLast
+// plan picks how a one-shot reads, and the shard that reads last if there is
+// such an order: the hottest, where updates of what is read have waited lately.
+// Readers that are registered there would have each other's updates wait.
+func (g *Gateway) plan(c *call, ps pieces) (Plan, kv.ShardID) {
+	forced := g.forced(c)
+	if len(ps) == 1 && forced != PlanPin {
+		return PlanOne, ps[0].shard
 	}
-	return PlanAtOnce
+	last, heat := g.hottest(ps)
+	switch {
+	case forced != PlanAny:
+		return forced, last
+	case (heat > 0 || last == g.cfg.Router.HotShard()) && g.parked[last]:
+		return PlanHotLast, last
+	}
+	return PlanAtOnce, last
 }
 
 // forced is the plan that the request or the operator wants, PlanAny if neither
@@ -124,20 +126,20 @@ func (g *Gateway) forced(c *call) Plan {
 	return g.cfg.Plan
 }
 
-// order has the hot shard read last, when the others have told it that they
-// have read; there the reader is not registered.
-func (g *Gateway) order(r *reading, q *msg.Read, shard, hot kv.ShardID, ps pieces) {
-	if shard != hot {
-		q.Notify, q.Last = true, hot
+// order has one shard read last, when the others have told it that they have
+// read; there the reader is not registered.
+func (g *Gateway) order(r *reading, q *msg.Read, shard, last kv.ShardID, ps pieces) {
+	if shard != last {
+		q.Notify, q.Last = true, last
 		return
 	}
 	q.LeaseNanos = 0
 	for _, p := range ps {
-		if p.shard != hot {
+		if p.shard != last {
 			q.Await = append(q.Await, p.shard)
 		}
 	}
-	r.last = q
+	r.last, r.lastShard = q, last
 }
 
 // askRead sends a request, which is repeated until it is answered.
@@ -192,8 +194,8 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 	}
 	a := r.asks[i]
 	r.asks = slices.Delete(r.asks, i, i+1)
-	if s == g.cfg.Router.HotShard() && c.past == nil {
-		g.hotParked = p.Parked
+	if c.past == nil {
+		g.parked[s] = p.Parked
 	}
 	c.longest(p.Receipt)
 	if l := r.lease(s); l != nil {
@@ -226,7 +228,7 @@ func (g *Gateway) readAll(c *call) {
 	r := c.reading
 	if r.last != nil && !g.reliedRight(r) {
 		again := *r.last
-		g.askRead(c, g.cfg.Router.HotShard(), &again)
+		g.askRead(c, r.lastShard, &again)
 		return
 	}
 	if c.kind == interactive {
@@ -252,7 +254,7 @@ func (g *Gateway) readAll(c *call) {
 // reliedRight reports whether the last read relied on the very readings whose
 // values are here.
 func (g *Gateway) reliedRight(r *reading) bool {
-	for _, on := range r.reply(g.cfg.Router.HotShard()).Relied {
+	for _, on := range r.reply(r.lastShard).Relied {
 		if p := r.reply(on.Shard); p == nil || p.Reading != on {
 			return false
 		}
@@ -291,7 +293,7 @@ func (g *Gateway) endReading(c *call) {
 		tell(l.shard)
 	}
 	if r.last != nil {
-		tell(g.cfg.Router.HotShard())
+		tell(r.lastShard)
 	}
 	for _, a := range r.asks {
 		if r.lease(a.env.Shard) == nil && a.env.Read != r.last {

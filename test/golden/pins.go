@@ -43,7 +43,29 @@ func ofPins(e *msg.Envelope) string {
 		}
 		return fmt.Sprintf("Pins %d.%d: [%s], all from @%d on, next %d", p.Incarnation, p.Change, strings.Join(kept, " "), p.Floor, p.Next)
 	}
+	return ofHeat(e)
+}
+
+// ofHeat prints the messages about hot keys.
+func ofHeat(e *msg.Envelope) string {
+	switch {
+	case e.HeatDigest != nil:
+		return fmt.Sprintf("HeatDigest from %v:%s", e.HeatDigest.Shard, heats(e.HeatDigest.Keys))
+	case e.HeatMap != nil:
+		return "HeatMap:" + heats(e.HeatMap.Keys)
+	}
 	return e.Name()
+}
+
+func heats(keys []msg.KeyHeat) string {
+	if len(keys) == 0 {
+		return " nothing"
+	}
+	out := ""
+	for i := range keys {
+		out += fmt.Sprintf(" %s on %v %.3g/s", keys[i].Key, keys[i].Shard, keys[i].Heat)
+	}
+	return out
 }
 
 // Pin prints a state that is kept.

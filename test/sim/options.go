@@ -65,6 +65,9 @@ type Options struct {
 	// OpenBudget is how long an open reader stays registered; PinEvery and
 	// History are those of pins, of which there are none if PinEvery is 0.
 	OpenBudget, PinEvery, History time.Duration
+	// HeatEvery is how often shards tell which keys are hot, 0 for never; Lies
+	// the mean time between two untrue maps that gateways are told, 0 for none.
+	HeatEvery, Lies time.Duration
 
 	// Bound is how long any call may take to be answered.
 	Bound time.Duration
@@ -144,6 +147,8 @@ func Draw(seed int64) Options {
 		o.History = time.Duration(pick(r, 0, 20, 200, 10000)) * time.Millisecond
 		o.Mix.Snapshot = r.IntN(8)
 	}
+	o.HeatEvery = time.Duration(pick(r, 0, 3, 30)) * time.Millisecond
+	o.Lies = time.Duration(pick(r, 0, 0, 5, 50)) * time.Millisecond
 	return o
 }
 

@@ -175,6 +175,7 @@ func Run(o Options) (Summary, error) { return newWorld(o).play() }
 func (w *world) play() (Summary, error) {
 	w.startClients()
 	w.startFaults()
+	w.startLies()
 	w.run(int64(time.Hour), func() bool { return w.busy == 0 })
 	if w.err == nil && w.busy > 0 {
 		w.fail("%d clients never finished", w.busy)

@@ -34,6 +34,8 @@ type Options struct {
 	// UnsealAfter, HoldBound and DelayFor are those of the shards; 0 is their
 	// default.
 	UnsealAfter, HoldBound, DelayFor time.Duration
+	// NoHeat has gateways not hear which keys are hot.
+	NoHeat bool
 	// Costs are what is charged.
 	Costs Costs
 	// Seed determines what the clients draw.

@@ -27,6 +27,9 @@ func newShell(n *node, id kv.ShardID) *shell {
 	o := &n.c.opt
 	s := &shell{n: n, id: id, next: never}
 	cfg := shard.Config{ID: id, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound, DelayFor: o.DelayFor}
+	if !o.NoHeat {
+		cfg.Heat = shard.HeatConfig{Every: kv.DefaultHeatEvery / 10, Hot: n.c.router.HotShard(), Nodes: len(n.c.nodes)}
+	}
 	if o.Reads == txn.LockingReads {
 		cfg.Lease = -1
 	}

@@ -1,0 +1,54 @@
+package txn
+
+import (
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Heat says how hot keys are: in writes a second that another write is in the
+// way of. It does not change, so that several gateways may share it.
+type Heat struct{ keys map[string]float64 }
+
+// NewHeat takes what the planner told.
+func NewHeat(m *msg.HeatMap) *Heat {
+	h := &Heat{keys: make(map[string]float64, len(m.Keys))}
+	for i := range m.Keys {
+		h.keys[string(m.Keys[i].Key)] = m.Keys[i].Heat
+	}
+	return h
+}
+
+// heatLasts is how long a gateway goes by what it was told of heat, if it hears
+// nothing more.
+const heatLasts = 4 * kv.DefaultHeatEvery
+
+// SetHeat says from now on which keys are hot.
+func (g *Gateway) SetHeat(now int64, h *Heat) {
+	g.now = max(g.now, now)
+	g.heat, g.heatUntil = h, g.now+int64(heatLasts)
+}
+
+// hottest is the shard whose piece is the hottest, and how hot that is: the sum
+// over its keys. Among equals, and where nothing is known, it is the last in
+// the router's order, so that the hot shard goes before any.
+//
+// The order of heat is one on keys, not on shards: what decides where a
+// transaction waits is the hottest key that it touches, not what else lives
+// beside that. Gateways may disagree for a while; the protocol is right for any
+// order (docs/protocol.md, section 4).
+func (g *Gateway) hottest(ps pieces) (last kv.ShardID, heat float64) {
+	known := g.heat != nil && len(g.heat.keys) > 0 && g.now < g.heatUntil
+	last = ps[0].shard
+	for i := range ps {
+		h := 0.0
+		for j := range ps[i].piece.Ops {
+			if op := &ps[i].piece.Ops[j]; known && !op.IsRange() {
+				h += g.heat.keys[string(op.Key)]
+			}
+		}
+		if h > heat || h == heat && g.cfg.Router.Hotter(ps[i].shard, last) {
+			last, heat = ps[i].shard, h
+		}
+	}
+	return last, heat
+}
