@@ -8,7 +8,9 @@
 //	                        └──────────────── readers ◀──┘       positions
 //
 // A shard's goroutine takes everything that waits in its inbox, calls Step
-// once, and hands the output on. It never waits for the disk.
+// once, and hands the output on. It never waits for the disk. Of what waits,
+// messages that end something go before those that begin something
+// (msg.Envelope.Ends): who begins then meets fewer that are about to go.
 //
 // The committer takes the outputs of all shards that have come meanwhile and
 // appends their entries as one batch of the store: while the disk syncs one

@@ -27,7 +27,7 @@ type sssOptions struct {
 	message           time.Duration
 	parts             []string
 	unseal, reader    time.Duration
-	first             []string
+	lanes             bool
 	speed             float64
 }
 
@@ -61,7 +61,7 @@ Then on three real nodes in this process, on two cores or what there is.`,
 	f.Float64Var(&s.speed, "speed", 1, "how many times as fast simulated cores are as what was measured")
 	f.DurationVar(&s.unseal, "unseal-after", 0, "time after which simulated readers have updates unsealed (default: the shards' own)")
 	f.DurationVar(&s.reader, "reader-delay", 0, "for how long simulated readers stand back at most (default: the shards' own)")
-	f.StringSliceVar(&s.first, "first", nil, "`kinds` of messages that a simulated core takes before all else, such as Leave (default: first come, first served)")
+	f.BoolVar(&s.lanes, "lanes", true, "simulated cores take what ends something before what begins something, as nodes do; false: first come, first served")
 	f.StringSliceVar(&s.parts, "parts", []string{"simulated", "real"}, "what to run")
 	return c
 }

@@ -68,7 +68,7 @@ func (s *sssOptions) simulate(ctx context.Context, w io.Writer, m *simulatedMix)
 	}
 	for r := range s.rounds {
 		o := simulated.Options{Nodes: s.nodes, HotKeys: m.hot, Workload: m.Options, Delay: s.delay, Fsync: s.fsync, Warm: s.virtualWarm, Measure: s.span,
-			First: s.firstKinds(), UnsealAfter: s.unseal, DelayFor: s.reader, Seed: uint64(r + 1), Clients: 2, Costs: simulated.Costs{Message: s.message, Other: 2 * time.Microsecond}}
+			OneLane: !s.lanes, UnsealAfter: s.unseal, DelayFor: s.reader, Seed: uint64(r + 1), Clients: 2, Costs: simulated.Costs{Message: s.message, Other: 2 * time.Microsecond}}
 		var err error
 		if o.Costs, err = simulated.Measure(o); err != nil {
 			return err
@@ -90,14 +90,6 @@ func (s *sssOptions) simulate(ctx context.Context, w io.Writer, m *simulatedMix)
 		}
 	}
 	return nil
-}
-
-func (s *sssOptions) firstKinds() map[string]bool {
-	kinds := map[string]bool{}
-	for _, k := range s.first {
-		kinds[k] = true
-	}
-	return kinds
 }
 
 func (s *sssOptions) simulateSide(ctx context.Context, o simulated.Options, side *simulatedSide) error {

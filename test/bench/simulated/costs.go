@@ -63,14 +63,6 @@ func (names kinds) of(env *msg.Envelope) string {
 	return name
 }
 
-// ofJob is empty of what is no message.
-func (names kinds) ofJob(j *job) string {
-	if j.env == nil {
-		return ""
-	}
-	return names.of(j.env)
-}
-
 // meter takes down what calls take.
 type meter struct{ took map[string][]time.Duration }
 

@@ -2,9 +2,10 @@
 // real machines (shard.Machine, txn.Gateway), on logs in memory, exchange real
 // messages, and everything that they do is charged what it costs.
 //
-// A node is one core with a queue. What arrives waits for its turn, first come
-// first served: a message for its shard or its gateway, a call of one of its
-// clients, a timer. Each takes
+// A node is one core with a queue. What arrives waits for its turn: a message
+// for its shard or its gateway, a call of one of its clients, a timer. Messages
+// that end something go first (msg.Envelope.Ends), the rest is in the order of
+// arrival. Each takes
 //
 //	a step      what the machine's own call took when it was measured on the
 //	            same workload (Measure), by kind of message: the median
@@ -21,6 +22,11 @@
 // out: batches (a real shard takes all that has arrived in one step, and a
 // real sender sends all that is ready in one frame, both cheaper than one by
 // one), the memory's hierarchy, the scheduler and the collector of garbage.
+//
+// What ends something goes first in real nodes, too, but less far: it overtakes
+// what waits for the same step of its shard, whereas here it overtakes all that
+// waits for the core. A real gateway has no queue, and its messages wait for
+// no shard if there is another core. Options.OneLane is the other extreme.
 //
 // With the same options and costs a run is the same, event by event.
 package simulated

@@ -17,11 +17,9 @@ type node struct {
 	gwNext int64 // when its timer goes off
 	disk   *disk
 
-	// urgent jobs go first; jobs wait, from head on.
-	urgent []job
-	jobs   []job
-	head   int
-	busy   bool
+	// ends goes before begins, and does not starve it: what ends was begun.
+	ends, begins lane
+	busy         bool
 	// worked is for how long the core has worked.
 	worked int64
 }
@@ -46,10 +44,10 @@ func newNode(c *cluster, id kv.NodeID) *node {
 
 // queue gives the core something to do.
 func (n *node) queue(j job) {
-	if n.c.opt.First[n.c.kinds.ofJob(&j)] {
-		n.urgent = append(n.urgent, j)
+	if j.env != nil && j.env.Ends() && !n.c.opt.OneLane {
+		n.ends.push(j)
 	} else {
-		n.jobs = append(n.jobs, j)
+		n.begins.push(j)
 	}
 	if !n.busy {
 		n.busy = true
@@ -84,21 +82,32 @@ func (n *node) work() {
 	})
 }
 
-// pop takes the next job out of its queue.
+// pop takes the next job out of the queue.
 func (n *node) pop() (j job, ok bool) {
-	if len(n.urgent) > 0 {
-		j, n.urgent = n.urgent[0], n.urgent[1:]
+	if j, ok = n.ends.pop(); ok {
 		return j, true
 	}
-	if n.head == len(n.jobs) {
-		n.jobs, n.head = n.jobs[:0], 0
+	return n.begins.pop()
+}
+
+// lane is jobs that wait, from head on.
+type lane struct {
+	jobs []job
+	head int
+}
+
+func (l *lane) push(j job) { l.jobs = append(l.jobs, j) }
+
+func (l *lane) pop() (j job, ok bool) {
+	if l.head == len(l.jobs) {
+		l.jobs, l.head = l.jobs[:0], 0
 		return j, false
 	}
-	j = n.jobs[n.head]
-	n.jobs[n.head] = job{}
-	if n.head++; n.head > 1024 && n.head > len(n.jobs)/2 {
-		n.jobs = append(n.jobs[:0], n.jobs[n.head:]...)
-		n.head = 0
+	j = l.jobs[l.head]
+	l.jobs[l.head] = job{}
+	if l.head++; l.head > 1024 && l.head > len(l.jobs)/2 {
+		l.jobs = append(l.jobs[:0], l.jobs[l.head:]...)
+		l.head = 0
 	}
 	return j, true
 }

@@ -29,8 +29,8 @@ type Options struct {
 	// Drain has the clients stop after that, and the run go on until the
 	// cluster is at rest.
 	Drain bool
-	// First are the kinds of messages that a core takes before all else.
-	First map[string]bool
+	// OneLane has cores take everything first come, first served.
+	OneLane bool
 	// UnsealAfter, HoldBound and DelayFor are those of the shards; 0 is their
 	// default.
 	UnsealAfter, HoldBound, DelayFor time.Duration

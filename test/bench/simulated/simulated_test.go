@@ -104,6 +104,21 @@ func TestCoresBoundThroughput(t *testing.T) {
 	})
 }
 
+// TestWhatEndsGoesFirst: where cores are what is short, updates are held for
+// less, and as much is done.
+func TestWhatEndsGoesFirst(t *testing.T) {
+	o := small(t, txn.SnapshotReads)
+	o.Workload.Keys, o.Workload.Skew, o.Workload.Mix.ReadOnly, o.Workload.ReadKeys.Max, o.Clients = 1000, 0, 80, 8, 20
+	lanes, err := simulated.Run(o)
+	require.NoError(t, err)
+	o.OneLane = true
+	one, err := simulated.Run(o)
+	require.NoError(t, err)
+	require.Greater(t, one.HeldShare, 0.05, "nothing was held")
+	require.Less(t, lanes.HeldShare, one.HeldShare/2)
+	require.Greater(t, lanes.PerSecond, one.PerSecond*0.95)
+}
+
 // TestFsyncsAreShared: an fsync that takes a thousand times as long as a step
 // does not make everything a thousand times as slow.
 func TestFsyncsAreShared(t *testing.T) {
