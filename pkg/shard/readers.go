@@ -215,8 +215,8 @@ func (m *Machine) replyRead(t *task) {
 	m.stats.Reads++
 	m.drop(t)
 	m.sendReply(r)
-	if q.LeaseNanos == 0 && len(q.Await) == 0 {
-		delete(m.readers, r.id)
+	if q.LeaseNanos == 0 {
+		delete(m.readers, r.id) // if it asks again, others tell of it again
 	}
 }
 

@@ -229,6 +229,7 @@ func (g *Gateway) readAll(c *call) {
 	if r.last != nil && !g.reliedRight(r) {
 		again := *r.last
 		g.askRead(c, r.lastShard, &again)
+		g.notifyAgain(r)
 		return
 	}
 	if c.kind == interactive {
@@ -292,8 +293,8 @@ func (g *Gateway) endReading(c *call) {
 	for _, l := range r.leases {
 		tell(l.shard)
 	}
-	if r.last != nil {
-		tell(r.lastShard)
+	if r.last != nil && r.reply(r.lastShard) == nil {
+		tell(r.lastShard) // which otherwise has forgotten it with its answer
 	}
 	for _, a := range r.asks {
 		if r.lease(a.env.Shard) == nil && a.env.Read != r.last {

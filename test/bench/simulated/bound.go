@@ -13,17 +13,18 @@ import (
 // Bound is the greatest throughput that the cores allow: what is computed
 // before anything runs, from the messages and steps that the protocol needs
 // for the workload's transactions when nobody waits for anybody, and from what
-// each of them costs, with all cores at work all the time.
-func Bound(o Options) (perSecond float64, err error) {
+// each of them costs: with all cores at work all the time, and with the busiest
+// one. Of a transaction's keys the one with the lowest number is the hottest.
+func Bound(o Options) (all, busiest float64, err error) {
 	o = o.withDefaults()
 	router, err := hotshard.NewRouter(o.Shards, o.Nodes, hotKeys(o.Workload.WithDefaults().Prefix, o.HotKeys))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	o.Workload.Homes = homes{router}
 	source, err := workload.NewSource(o.Workload, "bound")
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	b := &bill{o: &o, router: router, nodes: make([]time.Duration, o.Nodes)}
 	clients := make([]func() workload.Txn, o.Nodes)
@@ -39,7 +40,7 @@ func Bound(o Options) (perSecond float64, err error) {
 	for _, d := range b.nodes {
 		sum += d
 	}
-	return drawn * float64(o.Nodes) / sum.Seconds(), nil
+	return drawn * float64(o.Nodes) / sum.Seconds(), drawn / slices.Max(b.nodes).Seconds(), nil
 }
 
 func hotKeys(prefix string, n int) (keys [][]byte) {
@@ -69,13 +70,7 @@ func (b *bill) message(from, to kv.NodeID, kind string) {
 
 // charge adds one transaction, whose client is on a node.
 func (b *bill) charge(t *workload.Txn, home kv.NodeID) {
-	var shards []kv.ShardID
-	for _, o := range t.Ops {
-		if s := b.router.Shard(o.Key); !slices.Contains(shards, s) {
-			shards = append(shards, s)
-		}
-	}
-	slices.Sort(shards)
+	shards := b.shards(t)
 	reads, locking := t.Kind.Reads(), b.o.Reads == txn.LockingReads
 	if reads {
 		b.call(home, kindRead)
@@ -94,6 +89,22 @@ func (b *bill) charge(t *workload.Txn, home kv.NodeID) {
 	}
 }
 
+// shards are those of a transaction, the hottest last.
+func (b *bill) shards(t *workload.Txn) (out []kv.ShardID) {
+	keys := make([]string, len(t.Ops))
+	for i := range t.Ops {
+		keys[i] = string(t.Ops[i].Key)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		if s := b.router.Shard([]byte(k)); !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
 // rounds are a request to each shard, and its answer.
 func (b *bill) rounds(home kv.NodeID, shards []kv.ShardID, ask, answer string) {
 	for _, s := range shards {
@@ -104,8 +115,7 @@ func (b *bill) rounds(home kv.NodeID, shards []kv.ShardID, ask, answer string) {
 	}
 }
 
-// commit is what committing takes; the hottest shard, the one with the highest
-// number, decides.
+// commit is what committing takes; the hottest shard decides.
 func (b *bill) commit(home kv.NodeID, shards []kv.ShardID, snapshot bool) {
 	last := b.router.Node(shards[len(shards)-1])
 	park := "Park"

@@ -94,7 +94,7 @@ func TestCoresBoundThroughput(t *testing.T) {
 	both(t, func(t *testing.T, reads txn.Reads) {
 		o := small(t, reads)
 		o.Workload.Keys, o.Workload.Skew, o.Clients = 2000, 0, 20
-		bound, err := simulated.Bound(o)
+		bound, _, err := simulated.Bound(o)
 		require.NoError(t, err)
 		r, err := simulated.Run(o)
 		require.NoError(t, err)
