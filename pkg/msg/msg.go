@@ -3,9 +3,9 @@
 // each; docs/protocol.md tells how they play together.
 //
 //	gateway -> shard    Lock, Check, Release, Prepare, Park, Cancel, Enquire, ScanAt, PushReply, Mark; Read, Renew, Leave;
-//	                    KeepPin, FindPin, DropPin
+//	                    KeepPin, FindPin, DropPin; PairDigest
 //	shard -> gateway    LockReply, CheckReply, Answer, EnquireReply, ScanPage, Push, Mark, Announce; ReadReply, RenewReply;
-//	                    PinReply, PinDue; HeatMap
+//	                    PinReply, PinDue; HeatMap, MoveKey
 //	shard -> shard      Vote, AskVote, Decide, DecideAck, Mark; Notice, Unseal, Unsealed; AskPins, Pins; HeatDigest
 //
 // Every message may be lost, delayed, duplicated and reordered.
@@ -116,6 +116,10 @@ func (m *Envelope) pinsBody() proto.Message {
 		return m.HeatDigest
 	case m.HeatMap != nil:
 		return m.HeatMap
+	case m.PairDigest != nil:
+		return m.PairDigest
+	case m.MoveKey != nil:
+		return m.MoveKey
 	}
 	return nil
 }

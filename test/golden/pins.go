@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"time"
@@ -52,7 +53,19 @@ func ofHeat(e *msg.Envelope) string {
 	case e.HeatDigest != nil:
 		return fmt.Sprintf("HeatDigest from %v:%s", e.HeatDigest.Shard, heats(e.HeatDigest.Keys))
 	case e.HeatMap != nil:
-		return "HeatMap:" + heats(e.HeatMap.Keys)
+		out := "HeatMap:" + heats(e.HeatMap.Keys)
+		if len(e.HeatMap.Moved) > 0 {
+			out += fmt.Sprintf("; moved, as of %d: %s", e.HeatMap.Epoch, bytes.Join(e.HeatMap.Moved, []byte(" ")))
+		}
+		return out
+	case e.PairDigest != nil:
+		out := fmt.Sprintf("PairDigest from %v:", e.PairDigest.Gateway)
+		for _, p := range e.PairDigest.Pairs {
+			out += fmt.Sprintf(" %s with %s %.3g/s", p.A, p.B, p.Rate)
+		}
+		return out
+	case e.MoveKey != nil:
+		return fmt.Sprintf("MoveKey %s: %s from %v to %v", Name(e.MoveKey.Txn), e.MoveKey.Key, e.MoveKey.From, e.MoveKey.To)
 	}
 	return e.Name()
 }

@@ -143,6 +143,10 @@ func ofPins(e *msg.Envelope, r *Repeat) bool {
 		r.kind, r.from = 37, e.HeatDigest.Shard
 	case e.HeatMap != nil:
 		r.kind = 38
+	case e.PairDigest != nil:
+		r.kind, r.from = 39, kv.ShardID(e.PairDigest.Gateway)
+	case e.MoveKey != nil:
+		r.kind, r.txn = 40, e.MoveKey.Txn
 	default:
 		return false
 	}

@@ -41,6 +41,8 @@ func name(message string, body reflect.Value, txn kv.TxnRef) {
 	switch {
 	case message == "Announce", message == "AskPins", message == "HeatDigest":
 		body.FieldByName("Shard").SetUint(uint64(txn.Time))
+	case message == "PairDigest":
+		body.FieldByName("Gateway").SetUint(uint64(txn.Time))
 	case aboutNobody[message]:
 	default:
 		body.FieldByName("Id").Set(reflect.ValueOf(txn.TxnID))
