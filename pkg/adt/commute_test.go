@@ -22,7 +22,7 @@ type oneKey struct {
 func (k *oneKey) Value([]byte) (entry.Value, error) { return k.value, nil }
 func (k *oneKey) Pending([]byte) (low, high int64)  { return 0, 0 }
 func (k *oneKey) Rows(uint32) (rows mvcc.RangeRows) { return rows }
-func (k *oneKey) version() kv.Version               { k.writes++; return kv.Version{Write: k.writes} }
+func (k *oneKey) version(kv.Version) kv.Version     { k.writes++; return kv.Version{Write: k.writes} }
 func (k *oneKey) item() *mvcc.Item                  { return &mvcc.Item{Value: k.value, Loaded: true} }
 func (k *oneKey) state() (bool, entry.Type, []byte) {
 	return k.value.Exists(), k.value.Type, k.value.Payload
@@ -42,7 +42,7 @@ func (k *oneKey) run(t *rapid.T, op msg.Op) answer {
 		return answer{failed: kv.Kind(x.Failure.Kind)}
 	}
 	for i := range x.Effects {
-		v, err := mvcc.NewStore(0).Show(k.item(), &x.Effects[i], 1, k.version())
+		v, err := mvcc.NewStore(0).Show(k.item(), &x.Effects[i], 1, k.version(kv.Version{}))
 		require.NoError(t, err)
 		k.value = v
 	}

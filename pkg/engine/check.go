@@ -9,7 +9,7 @@ import (
 // caller, not of the disk; both twins refuse the same ones, before anything
 // of the batch is applied.
 func CheckEntry(e *entry.Entry) error {
-	if e.Table < entry.TableVersion || e.Table > entry.TablePin {
+	if e.Table < entry.TableVersion || e.Table > entry.LastTable {
 		return kv.Errorf(kv.KindInternal, "an entry names the unknown table %d", e.Table)
 	}
 	if e.Action > entry.DeleteBelow {
@@ -30,7 +30,7 @@ func CheckRead(r *entry.Read) error {
 	case entry.ReadKey, entry.ReadRange, entry.ReadGarbage:
 		return nil
 	case entry.ReadRow:
-		if r.Table > entry.TableVersion && r.Table <= entry.TablePin {
+		if r.Table > entry.TableVersion && r.Table <= entry.LastTable {
 			return nil
 		}
 		return kv.Errorf(kv.KindInternal, "a row is asked for in the table %d", r.Table)

@@ -73,8 +73,7 @@ type Stats struct {
 	DiskBytes uint64
 }
 
-// RecoverTables are the tables that Recover visits, in order: prepared,
-// record, state, fence.
+// RecoverTables are the tables that Recover visits, in order.
 func RecoverTables() []entry.Table {
-	return []entry.Table{entry.TablePrepared, entry.TableRecord, entry.TableState, entry.TableFence, entry.TablePin}
+	return []entry.Table{entry.TablePrepared, entry.TableRecord, entry.TableState, entry.TableFence, entry.TablePin, entry.TableMoved}
 }

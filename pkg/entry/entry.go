@@ -30,6 +30,9 @@ const (
 	TableState    Table = 5
 	TableFence    Table = 6
 	TablePin      Table = 7
+	TableMoved    Table = 8
+	// LastTable is the greatest number.
+	LastTable = TableMoved
 )
 
 func (t Table) String() string {
@@ -48,6 +51,8 @@ func (t Table) String() string {
 		return "fence"
 	case TablePin:
 		return "pin"
+	case TableMoved:
+		return "moved"
 	}
 	return "unknown"
 }

@@ -35,7 +35,8 @@ func TestValuesReadBack(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, v, back)
 		require.Equal(t, v.Type == TypeDeleted, IsTombstone(b))
-		require.Equal(t, v.Type != TypeDeleted && v.Version != kv.Version{}, v.Exists())
+		require.Equal(t, v.Type != TypeDeleted || v.Version.Moves > 0, Lasts(b))
+		require.Equal(t, v.Type != TypeDeleted && v.Type != TypeMoved && v.Version != kv.Version{}, v.Exists())
 	})
 }
 
@@ -114,7 +115,7 @@ func TestGoldenRows(t *testing.T) {
 
 // TestStoredNumbersNeverChange: they are part of stored keys and rows.
 func TestStoredNumbersNeverChange(t *testing.T) {
-	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "pin", "unknown"} {
+	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "pin", "moved", "unknown"} {
 		require.Equal(t, name, Table(i).String())
 	}
 	require.Equal(t, "set delete delete-below", Set.String()+" "+Delete.String()+" "+DeleteBelow.String())
@@ -134,6 +135,7 @@ func FuzzValue(f *testing.F) {
 		}
 		require.Equal(t, b, v.Encode())
 		require.Equal(t, v.Type == TypeDeleted, IsTombstone(b))
+		require.Equal(t, v.Type != TypeDeleted || v.Version.Moves > 0, Lasts(b))
 	})
 }
 

@@ -1,6 +1,7 @@
 package entry
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -9,8 +10,12 @@ import (
 // Type is a data type's number in stored values; package adt owns the list.
 type Type uint8
 
-// TypeDeleted marks a tombstone: the key was removed at that version.
-const TypeDeleted Type = 255
+const (
+	// TypeDeleted marks a tombstone: the key was removed at that version.
+	TypeDeleted Type = 255
+	// TypeMoved marks a key that lives on another shard; the payload names it.
+	TypeMoved Type = 254
+)
 
 // Value is what a version holds. The zero Value is a key that never was.
 type Value struct {
@@ -20,8 +25,20 @@ type Value struct {
 	Payload []byte
 }
 
-// Exists reports whether v is a value rather than a tombstone or nothing.
-func (v Value) Exists() bool { return !v.Version.IsZero() && v.Type != TypeDeleted }
+// Exists reports whether v is a value rather than a tombstone, a mark or
+// nothing.
+func (v Value) Exists() bool { return !v.Version.IsZero() && v.Type < TypeMoved }
+
+// MovedTo is the shard that a mark names; ok is false if v is not a mark.
+func (v Value) MovedTo() (to kv.ShardID, ok bool) {
+	if v.Type != TypeMoved || len(v.Payload) != 2 {
+		return 0, false
+	}
+	return kv.ShardID(binary.BigEndian.Uint16(v.Payload)), true
+}
+
+// MovedPayload is the payload of a mark.
+func MovedPayload(to kv.ShardID) []byte { return binary.BigEndian.AppendUint16(nil, uint16(to)) }
 
 // valueFormat is the first byte of every stored value; a later layout takes
 // another number.
@@ -65,6 +82,17 @@ func DecodeValue(b []byte) (Value, error) {
 	v.Payload = b[valueHeader:]
 	return v, nil
 }
+
+// Lasts reports whether an encoded value is to be kept when nothing newer is
+// visible of its key: a tombstone is not, since nothing says the same, but for
+// one of a key that has been moved. That has the number of moves, by which later
+// versions are known to be later.
+func Lasts(b []byte) bool {
+	return !IsTombstone(b) || len(b) >= 6 && binary.BigEndian.Uint32(b[2:]) > 0
+}
+
+// IsMark reports whether an encoded value says that the key lives elsewhere.
+func IsMark(b []byte) bool { return len(b) >= 2 && Type(b[1]) == TypeMoved }
 
 // IsTombstone reports whether an encoded value is a tombstone.
 func IsTombstone(b []byte) bool { return len(b) >= 2 && Type(b[1]) == TypeDeleted }

@@ -236,6 +236,8 @@ func idOf(env *msg.Envelope) kv.TxnID {
 		return env.RenewReply.Reader.TxnID
 	case env.PinReply != nil:
 		return env.PinReply.Request.TxnID
+	case env.MoveKey != nil:
+		return env.MoveKey.Txn.TxnID
 	}
 	// An Announce or a HeatMap is for all stripes, and Deliver has seen to it.
 	return kv.TxnID{}

@@ -57,6 +57,8 @@ const (
 	// DefaultHeatEvery is how often shards tell which of their keys are hot, and
 	// gateways hear of those of all shards.
 	DefaultHeatEvery = 250 * time.Millisecond
+	// DefaultMoveTime is how long a key's move between shards may take.
+	DefaultMoveTime = 5 * time.Second
 	// DefaultPinEvery is how often a state is fixed while there are writes, and
 	// DefaultHistory how long it is kept for reads as of a time.
 	DefaultPinEvery    = time.Second

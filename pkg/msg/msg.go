@@ -173,7 +173,7 @@ func (o *Op) IsRange() bool {
 // Writes reports whether the operation can change anything.
 func (o *Op) Writes() bool {
 	switch o.Kind {
-	case OpPut, OpDelete, OpAdd, OpAddGet, OpDeleteRange:
+	case OpPut, OpDelete, OpAdd, OpAddGet, OpDeleteRange, OpMoveOut, OpMoveIn:
 		return true
 	}
 	return false
@@ -182,7 +182,7 @@ func (o *Op) Writes() bool {
 // Word is the reason in one word, for reports and metrics.
 func (r Reason) Word() string {
 	words := [...]string{"none", "wounded", "stale-grant", "stale-read", "incarnation", "tombstone", "refused", "fenced",
-		"cancelled", "too-old", "exhausted", "request", "lapsed"}
+		"cancelled", "too-old", "exhausted", "request", "lapsed", "moved"}
 	if int(r) < len(words) {
 		return words[r]
 	}

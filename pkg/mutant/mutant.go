@@ -139,5 +139,20 @@ const (
 	PinJoinedLate
 	// OpenLeftBeforePin: an open reader leaves before it is pinned.
 	OpenLeftBeforePin
+	// MoveLeavesNoMark: the home of a key that has been moved does not say so.
+	MoveLeavesNoMark
+	// MoveCopiesTooLittle: a move does not bring what the key held.
+	MoveCopiesTooLittle
+	// MarkIgnored: a key's home takes the mark for no value.
+	MarkIgnored
+	// BlindWritesIgnoreMark: a write that reads nothing is executed where the
+	// key is not.
+	BlindWritesIgnoreMark
+	// GuestsUnchecked: the hot shard takes whatever it is asked for as its own,
+	// so that a key may be on two shards.
+	GuestsUnchecked
+	// GuestsForgotten: a new life of the hot shard does not know what was moved
+	// to it.
+	GuestsForgotten
 	numMutants
 )

@@ -50,7 +50,7 @@ func TestCheckedAddsNeverLeave64Bits(t *testing.T) {
 			for j := range ops {
 				ops[j] = msg.Op{Kind: msg.OpAdd, Seq: uint32(j), Key: it.Key, Delta: rapid.SampledFrom(deltas).Draw(t, "delta")}
 			}
-			x := Exec(itemView{it, txn}, ops, func() kv.Version { return kv.Version{Write: 3} })
+			x := Exec(itemView{it, txn}, ops, func(kv.Version) kv.Version { return kv.Version{Write: 3} })
 			if x.Failure != nil {
 				require.Equal(t, kv.KindOutOfRange, kv.Kind(x.Failure.Kind), x.Failure.Text)
 				refused++

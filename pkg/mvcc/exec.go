@@ -14,7 +14,8 @@ import (
 
 // View is what operations see.
 type View interface {
-	// Value is the newest visible value of a key.
+	// Value is the newest visible value of a key, or a tombstone; the error is
+	// an Elsewhere if the key lives on another shard.
 	Value(key []byte) (entry.Value, error)
 	// Pending is the least and the greatest sum that the undecided adds of
 	// other transactions on a key may come to; the ends of 64 bits stand for
@@ -22,6 +23,17 @@ type View interface {
 	Pending(key []byte) (low, high int64)
 	// Rows is the answer to the cold read of a range operation, by Op.Seq.
 	Rows(seq uint32) RangeRows
+}
+
+// Elsewhere is the error of a View that does not have a key: it lives on
+// another shard.
+type Elsewhere struct{ Shard kv.ShardID }
+
+func (e Elsewhere) Error() string { return "the key lives on shard " + e.Shard.String() }
+
+// Moved is the failure of an operation on a key that lives on another shard.
+func Moved(key []byte, e Elsewhere) *msg.Failure {
+	return &msg.Failure{Reason: msg.ReasonMoved, Kind: uint32(kv.KindAborted), Key: key, MovedTo: e.Shard, Text: e.Error()}
 }
 
 // RangeRows is what a range held when its lock was taken.
@@ -53,7 +65,7 @@ const fewWrites = 8
 
 type execution struct {
 	view    View
-	version func() kv.Version
+	version Versions
 	// out.Effects are the piece's writes so far, one per key, in the order of
 	// their first writes. The version of an add is not made here.
 	out Execution
@@ -61,14 +73,18 @@ type execution struct {
 	place map[string]int
 }
 
+// Versions gives a write its identity; before is that of the key's value, or
+// tombstone, so far.
+type Versions func(before kv.Version) kv.Version
+
 // Exec runs ops in order. Each put and delete is given an identity by
 // version; an add gets its own when it becomes visible.
-func Exec(view View, ops []msg.Op, version func() kv.Version) Execution {
+func Exec(view View, ops []msg.Op, version Versions) Execution {
 	return ExecInto(nil, view, ops, version)
 }
 
 // ExecInto is Exec with room for the effects, which it uses from the start.
-func ExecInto(room []entry.Effect, view View, ops []msg.Op, version func() kv.Version) Execution {
+func ExecInto(room []entry.Effect, view View, ops []msg.Op, version Versions) Execution {
 	x := execution{view: view, version: version}
 	x.out.Effects = room[:0]
 	x.out.Results = make([]msg.Result, 0, len(ops))
@@ -111,14 +127,36 @@ func (x *execution) value(key []byte) (entry.Value, *msg.Failure) {
 	if p != nil && p.Kind != entry.EffectAdd {
 		return x.over(p, entry.Value{})
 	}
-	v, err := x.view.Value(key)
-	if err != nil {
-		return v, fail(kv.KindOf(err), key, "%v", err)
+	v, f := x.visibleValue(key)
+	if f != nil {
+		return v, f
 	}
 	if p != nil {
 		return x.over(p, v)
 	}
 	return v, nil
+}
+
+// visibleValue is a key without the piece's own writes.
+func (x *execution) visibleValue(key []byte) (entry.Value, *msg.Failure) {
+	v, err := x.view.Value(key)
+	switch e := err.(type) {
+	case nil:
+		return v, nil
+	case Elsewhere:
+		return v, Moved(key, e)
+	default:
+		return v, fail(kv.KindOf(err), key, "%v", err)
+	}
+}
+
+// next is the identity of the piece's next write of a key.
+func (x *execution) next(key []byte) kv.Version {
+	v, err := x.view.Value(key)
+	if err != nil {
+		return x.version(kv.Version{}) // a key of a range; the piece has written it
+	}
+	return x.version(v.Version)
 }
 
 // plus is a counter, or nothing, with a delta added.
@@ -186,6 +224,10 @@ func (x *execution) op(op *msg.Op) (msg.Result, *msg.Failure) {
 		return x.deleteRange(op)
 	case msg.OpLockRange:
 		return msg.Result{}, nil
+	case msg.OpMoveOut:
+		return x.moveOut(op)
+	case msg.OpMoveIn:
+		return x.moveIn(op)
 	}
 	return msg.Result{}, fail(kv.KindInvalid, op.Key, "operation %d does not exist", op.Kind)
 }
@@ -254,14 +296,14 @@ func (x *execution) put(op *msg.Op) (msg.Result, *msg.Failure) {
 	}
 	res := msg.Result{Found: v.Exists()}
 	if op.Kind == msg.OpDelete {
-		res.Version = x.version()
+		res.Version = x.next(op.Key)
 		x.write(entry.Effect{Key: op.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: res.Version})
 		return res, nil
 	}
 	if v.Exists() && v.Type != adt.Register {
 		return res, wrongType(op.Key, v, "put", adt.Register)
 	}
-	res.Version = x.version()
+	res.Version = x.next(op.Key)
 	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: uint32(adt.Register), Value: op.Value, Version: res.Version})
 	return res, nil
 }
@@ -309,7 +351,7 @@ func (x *execution) addGet(op *msg.Op) (msg.Result, *msg.Failure) {
 	if f != nil {
 		return msg.Result{}, f
 	}
-	e := entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: uint32(adt.Counter), Value: v.Payload, Version: x.version()}
+	e := entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: uint32(adt.Counter), Value: v.Payload, Version: x.next(op.Key)}
 	x.write(e)
 	return msg.Result{Found: true, Type: e.Type, Value: e.Value, Version: e.Version}, nil
 }
@@ -384,7 +426,13 @@ func (x *execution) deleteRange(op *msg.Op) (msg.Result, *msg.Failure) {
 		return msg.Result{}, fail(kv.KindInvalid, op.Key, "the range holds more than %d keys on one shard; delete it in parts", kv.MaxTxnOps)
 	}
 	for _, r := range rows {
-		x.write(entry.Effect{Key: r.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: x.version()})
+		e := entry.Effect{Key: r.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted)}
+		if x.own(r.Key) != nil {
+			e.Version = x.next(r.Key)
+		} else {
+			e.Version = x.version(r.Value.Version)
+		}
+		x.write(e)
 	}
 	return msg.Result{Found: len(rows) > 0, Count: uint64(len(rows))}, nil
 }

@@ -99,7 +99,7 @@ func (w *world) Rows(seq uint32) (out RangeRows) {
 	return out
 }
 
-func (w *world) version() kv.Version {
+func (w *world) version(kv.Version) kv.Version {
 	w.versions++
 	return kv.Version{Shard: 1, Write: w.versions}
 }
@@ -107,7 +107,7 @@ func (w *world) version() kv.Version {
 func drawWorld(t *rapid.T) *world {
 	w := &world{cells: map[string]cell{}, low: map[string]int64{}, high: map[string]int64{}}
 	for _, k := range worldKeys {
-		c := cell{exists: true, ver: w.version()}
+		c := cell{exists: true, ver: w.version(kv.Version{})}
 		switch rapid.SampledFrom([]int{2, 0, 1, 3, 4}).Draw(t, "state of "+k) {
 		case 0:
 			continue
@@ -156,7 +156,7 @@ func fits(ns ...int64) bool {
 }
 
 // do is what the operation means: what it returns and how it fails.
-func (w *world) do(op *msg.Op, version func() kv.Version) (res msg.Result, failed kv.Kind) {
+func (w *world) do(op *msg.Op, version func(kv.Version) kv.Version) (res msg.Result, failed kv.Kind) {
 	k := string(op.Key)
 	c := w.cells[k]
 	switch op.Kind {
@@ -173,7 +173,7 @@ func (w *world) do(op *msg.Op, version func() kv.Version) (res msg.Result, faile
 		if op.Kind == msg.OpPut && c.exists && c.typ != adt.Register {
 			return res, kv.KindWrongType
 		}
-		res = msg.Result{Found: c.exists, Version: version()}
+		res = msg.Result{Found: c.exists, Version: version(kv.Version{})}
 		w.cells[k] = cell{exists: op.Kind == msg.OpPut, typ: adt.Register, text: string(op.Value), ver: res.Version, fixed: true}
 	case msg.OpAdd, msg.OpAddGet:
 		return w.add(op, c, version)
@@ -182,7 +182,7 @@ func (w *world) do(op *msg.Op, version func() kv.Version) (res msg.Result, faile
 	case msg.OpDeleteRange:
 		for _, k := range worldKeys {
 			if op.Span().Contains([]byte(k)) && w.cells[k].exists {
-				w.cells[k] = cell{fixed: true, ver: version()}
+				w.cells[k] = cell{fixed: true, ver: version(kv.Version{})}
 				res.Count++
 			}
 		}
@@ -217,7 +217,7 @@ func (w *world) holds(op *msg.Op, c cell) kv.Kind {
 	return kv.KindCondition
 }
 
-func (w *world) add(op *msg.Op, c cell, version func() kv.Version) (res msg.Result, failed kv.Kind) {
+func (w *world) add(op *msg.Op, c cell, version func(kv.Version) kv.Version) (res msg.Result, failed kv.Kind) {
 	k := string(op.Key)
 	if c.exists && c.typ != adt.Counter {
 		return res, kv.KindWrongType
@@ -238,7 +238,7 @@ func (w *world) add(op *msg.Op, c cell, version func() kv.Version) (res msg.Resu
 		w.cells[k] = next
 		return res, 0
 	}
-	next.ver = version()
+	next.ver = version(kv.Version{})
 	if w.cells[k] = next; op.Kind == msg.OpAddGet {
 		res = msg.Result{Found: true, Type: uint32(adt.Counter), Value: []byte(next.payload()), Version: next.ver}
 	}

@@ -135,6 +135,10 @@ func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version)
 	switch e.Kind {
 	case entry.EffectDelete:
 		v.Type, v.Payload = entry.TypeDeleted, nil
+	case entry.EffectMoveOut, entry.EffectMoveIn:
+		if v.Type == entry.TypeDeleted {
+			v.Payload = nil
+		}
 	case entry.EffectAdd:
 		base := int64(0)
 		if it.Value.Exists() {

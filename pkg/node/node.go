@@ -156,6 +156,7 @@ func (n *Node) recoverShards() ([]*stepOut, error) {
 	cfg := n.opt.Shard
 	cfg.Pins.Hot = n.opt.Router.HotShard()
 	cfg.Pins.Node = n.opt.Router.Node(cfg.Pins.Hot)
+	cfg.Home = n.opt.Router.Shard
 	cfg.Heat.Hot, cfg.Heat.Nodes = cfg.Pins.Hot, n.opt.Router.Nodes()
 	cfg.CacheBytes /= max(len(n.ids), 1)
 	for _, id := range n.ids {

@@ -47,7 +47,7 @@ func (m *Machine) onKeepPin(q *msg.KeepPin) {
 		r.Failure = failure(msg.ReasonIncarnation, kv.KindAborted, "the hot shard has restarted since it fixed its index")
 	default:
 		p, fresh, err := k.Keep(m.wall, pins.Request{Origin: q.Request, Clock: q.Clock, Time: q.Time, Name: q.Name, TTL: time.Duration(q.TtlNanos)},
-			func() uint64 { return m.nextVersion().Write })
+			func() uint64 { return m.nextVersion(kv.Version{}).Write })
 		if err != nil {
 			r.Failure = failureOf(err)
 		}

@@ -205,6 +205,9 @@ func (m *Machine) seenHolds(t *task) bool {
 	for i := range t.seen {
 		it := m.store.Get(t.seen[i].Key)
 		now := kv.Version{}
+		if _, here := m.elsewhere(t.seen[i].Key, it); !here {
+			return false
+		}
 		if it != nil && it.Value.Exists() {
 			now = it.Value.Version
 		}
@@ -296,6 +299,7 @@ func (m *Machine) logCommit(t *task, effects []entry.Effect, results []msg.Resul
 		it := m.hold(t, &effects[i])
 		m.show(t.txn, it, &effects[i])
 		m.store.Unpin(it)
+		m.settleGuest(&effects[i])
 	}
 	m.outcome = entry.Outcome{Committed: t.txn.Attempt, Results: results}
 	if resultBytes(results) > kv.MaxRecordResultBytes {

@@ -48,6 +48,9 @@ type Config struct {
 	// GarbageBatch is how many replaced versions are collected at once.
 	// Default 1024; they are collected once a second at the latest.
 	GarbageBatch int
+	// Home is the shard on which a key lives that has not been moved; nil if none
+	// ever is.
+	Home func(key []byte) kv.ShardID
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
 	// Trace hears of decisions and of what becomes visible, in tests.
@@ -154,6 +157,8 @@ type Machine struct {
 	decisions typical
 	heat      heating
 	keeps     map[keepName]*keep
+	// guests are the keys that live here though their home is elsewhere.
+	guests guests
 	pins      pinning
 	// past are the reads in the past that are under way.
 	past map[pastName]bool
@@ -182,7 +187,7 @@ type Machine struct {
 	rows     rows
 	// effects is room for those of a decision, version nextVersion.
 	effects []entry.Effect
-	version func() kv.Version
+	version mvcc.Versions
 	// outcome is the one being written; spare and over are for newParked.
 	outcome     entry.Outcome
 	spare, over []*parked
@@ -218,6 +223,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	m.sweeps.inherited = rec.State.Index > 0
 	m.initPins(rec)
 	m.initHeat()
+	m.initGuests(rec)
 	m.recover(rec)
 	return m, m.finishStep()
 }
@@ -363,9 +369,15 @@ func (m *Machine) send(env *msg.Envelope)   { m.out.Send = append(m.out.Send, en
 func (m *Machine) urgent(env *msg.Envelope) { m.out.Urgent = append(m.out.Urgent, env) }
 
 // nextVersion names a write of this shard.
-func (m *Machine) nextVersion() kv.Version {
+// nextVersion names a write. Where the one before it was made on another shard
+// the key has moved since.
+func (m *Machine) nextVersion(before kv.Version) kv.Version {
 	m.writes++
-	return kv.Version{Shard: m.cfg.ID, Write: m.writes}
+	v := kv.Version{Moves: before.Moves, Shard: m.cfg.ID, Write: m.writes}
+	if !before.IsZero() && before.Shard != m.cfg.ID {
+		v.Moves++
+	}
+	return v
 }
 
 const never = int64(math.MaxInt64)

@@ -258,7 +258,7 @@ func (m *Machine) noteApplied(pr *prepared) {
 func (m *Machine) show(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
 	var version kv.Version
 	if e.Kind == entry.EffectAdd {
-		version = m.nextVersion()
+		version = m.nextVersion(it.Value.Version)
 	}
 	old, live := it.Index, it.Value.Exists()
 	v, err := m.store.Show(it, e, m.index, version)

@@ -1,6 +1,9 @@
 package shard
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -18,6 +21,7 @@ type pastRead struct {
 	rows    map[uint32]mvcc.RangeRows
 	missing int
 	err     error
+	m       *Machine
 }
 
 // pastName tells requests apart.
@@ -47,7 +51,7 @@ func (m *Machine) onReadPast(q *msg.Read) {
 	} else if q.KeepNanos > 0 {
 		m.keep(q.Kept, k.index, q.KeepNanos)
 	}
-	p := &pastRead{q: q, values: map[string]entry.Value{}, rows: map[uint32]mvcc.RangeRows{}}
+	p := &pastRead{m: m, q: q, values: map[string]entry.Value{}, rows: map[uint32]mvcc.RangeRows{}}
 	if f != nil {
 		m.replyPast(p, f)
 		return
@@ -123,7 +127,7 @@ func (m *Machine) pastArrived(p *pastRead, err error) {
 		m.replyPast(p, failureOf(p.err))
 		return
 	}
-	x := mvcc.Exec(p, p.q.Ops, func() kv.Version { return kv.Version{} })
+	x := mvcc.Exec(p, p.q.Ops, func(kv.Version) kv.Version { return kv.Version{} })
 	if x.Failure != nil {
 		m.replyPast(p, x.Failure)
 		return
@@ -148,7 +152,22 @@ func (m *Machine) replyPast(p *pastRead, f *msg.Failure) {
 	m.send(env)
 }
 
-func (p *pastRead) Value(key []byte) (entry.Value, error) { return p.values[string(key)], nil }
+func (p *pastRead) Value(key []byte) (entry.Value, error) {
+	v := p.values[string(key)]
+	if to, moved := v.MovedTo(); moved {
+		return v, mvcc.Elsewhere{Shard: to}
+	}
+	if home := p.m.home(key); home != p.m.cfg.ID && !v.Exists() && !p.marked(key) {
+		return v, mvcc.Elsewhere{Shard: home}
+	}
+	return v, nil
+}
+
+// marked reports whether the key's home has said that it lived here. Otherwise
+// a key of which nothing is known here, or that was gone, may have been there.
+func (p *pastRead) marked(key []byte) bool {
+	return slices.ContainsFunc(p.q.Ops, func(op msg.Op) bool { return op.Marked && bytes.Equal(op.Key, key) })
+}
 
 // Pending: nothing is undecided in the past.
 func (p *pastRead) Pending([]byte) (low, high int64) { return 0, 0 }

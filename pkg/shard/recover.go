@@ -16,6 +16,7 @@ type Recovered struct {
 	Records  []entry.Record
 	Fences   []kv.TxnID
 	Pins     []*msg.Pin
+	Moved    []MovedRow
 }
 
 // Add takes one row; it is the visitor for an engine's Recover.
@@ -36,6 +37,10 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 		var id kv.TxnID
 		err = id.Unmarshal(row.Key)
 		r.Fences = append(r.Fences, id)
+	case entry.TableMoved:
+		var g entry.Moved
+		err = g.Unmarshal(row.Value)
+		r.Moved = append(r.Moved, MovedRow{Key: row.Key, Moved: g})
 	case entry.TablePin:
 		p := &msg.Pin{}
 		err = p.Unmarshal(row.Value)

@@ -80,7 +80,7 @@ func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, v entry.Val
 		it.Step, it.Place = m.stats.Steps, len(m.out.Entries)-1
 	}
 	if !over {
-		m.garbage.Replaced(it.Key, old, m.index, deleted)
+		m.garbage.Replaced(it.Key, old, m.index, deleted && v.Version.Moves == 0)
 	}
 }
 

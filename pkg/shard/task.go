@@ -3,6 +3,7 @@ package shard
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -380,9 +381,19 @@ const fewPins = 4
 
 func (v *view) Value(key []byte) (entry.Value, error) {
 	if it := v.item(key); it != nil && it.Loaded {
+		if to, here := v.m.elsewhere(key, it); !here && !(v.m.cfg.Mutants.Has(mutant.BlindWritesIgnoreMark) && v.blind(key)) {
+			return it.Value, mvcc.Elsewhere{Shard: to}
+		}
 		return it.Value, nil
 	}
 	return entry.Value{}, kv.Errorf(kv.KindInternal, "key %q is not in memory", key)
+}
+
+// blind reports whether the task only puts a key, for a mutant.
+func (v *view) blind(key []byte) bool {
+	return !slices.ContainsFunc(v.ops, func(op msg.Op) bool {
+		return bytes.Equal(op.Key, key) && (op.Kind != msg.OpPut || op.Expect != msg.ExpectNothing)
+	})
 }
 
 func (v *view) Pending(key []byte) (low, high int64) {

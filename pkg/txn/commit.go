@@ -59,12 +59,12 @@ func (p *pieces) at(s kv.ShardID) *msg.Piece {
 }
 
 // only gives the shard that all operations are for, if they are for one.
-func (g *Gateway) only(ops []msg.Op) (only kv.ShardID, ok bool) {
+func (g *Gateway) only(c *call, ops []msg.Op) (only kv.ShardID, ok bool) {
 	for i := range ops {
 		if ops[i].IsRange() {
 			return 0, false
 		}
-		s := g.cfg.Router.Shard(ops[i].Key)
+		s := g.place(c, ops[i].Key)
 		if i > 0 && s != only {
 			return 0, false
 		}
@@ -74,11 +74,11 @@ func (g *Gateway) only(ops []msg.Op) (only kv.ShardID, ok bool) {
 }
 
 // cut gives every operation to the shards that it concerns.
-func (g *Gateway) cut(p *pieces, ops []msg.Op) {
+func (g *Gateway) cut(c *call, p *pieces, ops []msg.Op) {
 	for i := range ops {
 		op := &ops[i]
 		if !op.IsRange() {
-			pc := p.at(g.cfg.Router.Shard(op.Key))
+			pc := p.at(g.place(c, op.Key))
 			pc.Ops = append(pc.Ops, *op)
 			continue
 		}
@@ -117,6 +117,10 @@ func (g *Gateway) lastAgent(ps pieces) kv.ShardID {
 // sendCommit sends the pieces: Park to the last agent, Prepare to the others.
 func (g *Gateway) sendCommit(c *call, ps pieces) {
 	last := g.lastAgent(ps)
+	parallel := g.cfg.Order == Parallel && len(ps) > 1
+	if c.kind == moving {
+		last, parallel = g.cfg.Router.HotShard(), false
+	}
 	for i := range ps {
 		if ps[i].piece.Incarnation == 0 {
 			ps[i].piece.Incarnation = g.incs[ps[i].shard]
@@ -129,7 +133,6 @@ func (g *Gateway) sendCommit(c *call, ps pieces) {
 	}
 	env, park := msg.ParkTo(last)
 	park.Txn, park.Gateway = c.ref, g.cfg.Node
-	parallel := g.cfg.Order == Parallel && len(ps) > 1
 	for _, p := range ps {
 		if p.shard == last && !parallel {
 			park.Piece = p.piece

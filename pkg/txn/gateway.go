@@ -31,6 +31,10 @@ type Gateway struct {
 	// heat says which keys are hot, nil if none is; it is good until heatUntil.
 	heat      *Heat
 	heatUntil int64
+	// moved are the keys that are not at home, as far as is known, and where
+	// they are.
+	moved      map[string]kv.ShardID
+	movedEpoch uint64
 	// round fixes a state for those who wait for it, nextRound wait for the
 	// next. due is the call by which the keeper gets what it wants.
 	round     *call
@@ -59,7 +63,7 @@ func NewGateway(cfg Config) *Gateway {
 	cfg = cfg.withDefaults()
 	shards := cfg.Router.Shards()
 	return &Gateway{
-		cfg: cfg, incs: make([]kv.Incarnation, shards), parked: slices.Repeat([]bool{true}, shards), down: map[kv.NodeID]bool{},
+		cfg: cfg, incs: make([]kv.Incarnation, shards), parked: slices.Repeat([]bool{true}, shards), moved: map[string]kv.ShardID{}, down: map[kv.NodeID]bool{},
 		readers: map[kv.TxnRef]*call{}, pages: map[uint32]*call{},
 		earlier: map[kv.TxnRef]*call{}, ids: map[kv.TxnID]*call{}, enquiries: map[kv.TxnID]*enquiry{}, ended: map[kv.TxnRef]*msg.Failure{}, next: never,
 	}
@@ -167,6 +171,8 @@ const (
 	// snapping is about a pin that is kept; pinning is a round.
 	snapping
 	pinning
+	// moving moves a key to another shard.
+	moving
 )
 
 // call is one transaction at its gateway.
@@ -214,6 +220,9 @@ type call struct {
 	pinTTL   int64
 	dropping bool
 	pins     []msg.Pin
+	move     *move
+	// places are where keys are that were not where they were looked for.
+	places map[string]kv.ShardID
 }
 
 // timed has Tick called at a time.
@@ -353,6 +362,8 @@ func (g *Gateway) Deliver(now int64, env *msg.Envelope) {
 		g.onPinDue()
 	case env.HeatMap != nil:
 		g.SetHeat(g.now, NewHeat(env.HeatMap))
+	case env.MoveKey != nil:
+		g.onMoveKey(env.MoveKey)
 	}
 }
 
@@ -417,7 +428,7 @@ func (g *Gateway) release(c *call) {
 // again reports whether another attempt may fare better.
 func again(f *msg.Failure) bool {
 	switch f.Reason {
-	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone, msg.ReasonRefused, msg.ReasonLapsed:
+	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone, msg.ReasonRefused, msg.ReasonLapsed, msg.ReasonMoved:
 		return true
 	}
 	return false
@@ -425,6 +436,10 @@ func again(f *msg.Failure) bool {
 
 // afterAbort: the attempt is known to be aborted.
 func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
+	if g.redirected(c, f) && c.kind == moving {
+		g.finish(c, Done{Failure: f}) // it is not where it was said to be
+		return
+	}
 	if c.kind == interactive || !again(f) || g.now >= c.cancelAt() {
 		if f.Reason == msg.ReasonCancelled && g.now >= c.cancelAt() {
 			f = g.late(c)

@@ -7,11 +7,15 @@ import (
 
 // Heat says how hot keys are: in writes a second that another write is in the
 // way of. It does not change, so that several gateways may share it.
-type Heat struct{ keys map[string]float64 }
+type Heat struct {
+	keys  map[string]float64
+	moved [][]byte
+	epoch uint64
+}
 
 // NewHeat takes what the planner told.
 func NewHeat(m *msg.HeatMap) *Heat {
-	h := &Heat{keys: make(map[string]float64, len(m.Keys))}
+	h := &Heat{keys: make(map[string]float64, len(m.Keys)), moved: m.Moved, epoch: m.Epoch}
 	for i := range m.Keys {
 		h.keys[string(m.Keys[i].Key)] = m.Keys[i].Heat
 	}
@@ -26,6 +30,7 @@ const heatLasts = 4 * kv.DefaultHeatEvery
 func (g *Gateway) SetHeat(now int64, h *Heat) {
 	g.now = max(g.now, now)
 	g.heat, g.heatUntil = h, g.now+int64(heatLasts)
+	g.setMoved(h.epoch, h.moved)
 }
 
 // hottest is the shard whose piece is the hottest, and how hot that is: the sum

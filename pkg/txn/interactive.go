@@ -159,7 +159,7 @@ func (g *Gateway) Commit(now int64, token Token, ref kv.TxnRef, deadline int64) 
 		return
 	}
 	var ps pieces
-	g.cut(&ps, c.session.buffer)
+	g.cut(c, &ps, c.session.buffer)
 	for _, t := range c.session.touched {
 		if len(t.grants)+len(t.seen) == 0 {
 			continue

@@ -55,13 +55,16 @@ func (g *Gateway) start(c *call) {
 	case c.kind == scanning:
 		g.startScan(c)
 		return
+	case c.kind == moving:
+		g.startMove(c)
+		return
 	}
 	ps := pieces(c.onePiece[:0])
-	if s, ok := g.only(c.ops); ok {
+	if s, ok := g.only(c, c.ops); ok {
 		// The piece shares the operations, which nobody changes any more.
 		ps = append(ps, shardPiece{shard: s, piece: msg.Piece{Ops: c.ops}})
 	} else {
-		g.cut(&ps, c.ops)
+		g.cut(c, &ps, c.ops)
 	}
 	var shards []kv.ShardID
 	if len(g.down) > 0 {

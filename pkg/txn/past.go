@@ -38,6 +38,8 @@ type past struct {
 	pin  *msg.Pin
 	kept kv.TxnRef
 	at   *vclock.Clock
+	// places are where keys were that were not found where they are now.
+	places map[string]pastPlace
 }
 
 // foreignToken is the hint to whoever comes with a token that cannot be of here.
@@ -153,6 +155,7 @@ func (c *call) fillPast(q *msg.Read, s kv.ShardID) {
 	if c.past.pin != nil {
 		q.Pin = c.past.pin.Number
 	}
+	q.Ops = c.past.say(q.Ops)
 }
 
 // startPast sends a one-shot's reads.

@@ -210,6 +210,10 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 			l.until = max(l.until, g.now+g.granted())
 		}
 	}
+	if p.Failure != nil && g.redirected(c, p.Failure) && c.kind != pinning {
+		g.readElsewhere(c, s, a.env.Read.Ops)
+		return
+	}
 	if p.Failure != nil {
 		g.abort(c, p.Failure)
 		return

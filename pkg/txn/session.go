@@ -170,7 +170,7 @@ func (g *Gateway) fetch(c *call, ops []msg.Op) {
 		}
 		asked[string(op.Key)] = true
 		get := msg.Op{Kind: msg.OpGet, Seq: op.Seq, Key: op.Key, ForUpdate: forUpdate}
-		if sh := g.cfg.Router.Shard(op.Key); s.optimistic && op.Kind == msg.OpGet && !forUpdate && sh == g.cfg.Router.HotShard() {
+		if sh := g.place(c, op.Key); s.optimistic && op.Kind == msg.OpGet && !forUpdate && sh == g.cfg.Router.HotShard() {
 			hasty[sh] = append(hasty[sh], get)
 		} else {
 			wanted[sh] = append(wanted[sh], get)
@@ -273,6 +273,10 @@ func (g *Gateway) onLockReply(r *msg.LockReply) {
 		t.grants = append(t.grants, r.Grants...)
 	}
 	t.index = max(t.index, r.Index)
+	if c.kind == moving {
+		g.moveLocked(c, &r.Results[0])
+		return
+	}
 	s.learn(t, l.Ops, l.Optimistic, r.Results)
 	g.evaluateIfRead(c)
 }
@@ -319,7 +323,7 @@ func (g *Gateway) evaluateIfRead(c *call) {
 	}
 	before := s.relevant(c.ops)
 	n := uint64(0)
-	x := mvcc.Exec(sessionView{s}, append(before, c.ops...), func() kv.Version {
+	x := mvcc.Exec(sessionView{s}, append(before, c.ops...), func(kv.Version) kv.Version {
 		n++
 		return kv.Version{Moves: provisional, Write: n}
 	})

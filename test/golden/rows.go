@@ -84,6 +84,10 @@ func row(e *entry.Entry) (string, error) {
 		var p msg.Pin
 		err := p.Unmarshal(e.Value)
 		return ": " + Pin(&p), err
+	case entry.TableMoved:
+		var p entry.Moved
+		err := p.Unmarshal(e.Value)
+		return " lives here since " + Time(p.Since), err
 	case entry.TableState:
 		var s entry.State
 		err := s.Unmarshal(e.Value)
@@ -98,6 +102,9 @@ func effect(e *entry.Effect) string {
 		return fmt.Sprintf("(%s%+d)", Key(e.Key), e.Delta)
 	case entry.EffectDelete:
 		return fmt.Sprintf("(%s deleted)", Key(e.Key))
+	case entry.EffectMoveOut, entry.EffectMoveIn:
+		way := map[entry.EffectKind]string{entry.EffectMoveOut: "goes", entry.EffectMoveIn: "comes"}[e.Kind]
+		return fmt.Sprintf("(%s %s: %s)", Key(e.Key), way, Value(entry.Type(e.Type), e.Value))
 	}
 	return fmt.Sprintf("(%s=%s)", Key(e.Key), Value(entry.Type(e.Type), e.Value))
 }

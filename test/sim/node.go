@@ -198,7 +198,7 @@ func (s *shell) config() shard.Config {
 	c := shard.Config{ID: s.id, CacheBytes: o.CacheBytes, Memory: o.Memory, Retention: o.Retention, Repeat: o.Repeat,
 		Liveness: o.Liveness, GarbageBatch: o.GarbageBatch, Mutants: o.Mutants,
 		Lease: o.Lease, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound, DelayFor: o.DelayFor,
-		Pins: s.w.pins(), Heat: s.w.heat(),
+		Pins: s.w.pins(), Heat: s.w.heat(), Home: s.w.router.Shard,
 		Trace: shard.Trace{Committed: s.committed, Shown: s.shown}}
 	if o.Reads == txn.LockingReads {
 		c.Lease = -1

@@ -240,9 +240,9 @@ func (r *replay) apply(t *txnRecord, ref kv.TxnRef, x *trial) {
 		}
 		c := o.cell
 		c.version, c.index = e.value.Version, e.index
-		if old := r.m.cells[key]; pure && old.index > e.index {
+		if old := r.m.cells[key]; pure && later(old.version, old.index, c.version, e.index) {
 			c.version, c.index = old.version, old.index // adds commute: the later stands
-		} else if !pure && old.index > e.index {
+		} else if !pure && later(old.version, old.index, c.version, e.index) {
 			w.fail("%s: its version of %q has index %d, below %d of one decided before", name(ref), key, e.index, old.index)
 		}
 		r.m.cells[key] = c

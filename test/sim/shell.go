@@ -145,6 +145,9 @@ var errUnreadable = &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: "the simulator
 
 // committed is told by the machine; see shard.Trace.
 func (s *shell) committed(txn kv.TxnRef) {
+	if s.w.movers[txn.TxnID] {
+		return
+	}
 	n := &note{decided: &decision{txn: txn, shard: s.id, at: s.w.now}}
 	s.w.log.notes = append(s.w.log.notes, n)
 	s.notes = append(s.notes, n)
@@ -152,6 +155,10 @@ func (s *shell) committed(txn kv.TxnRef) {
 }
 
 func (s *shell) shown(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index) {
+	if isMove(e.Kind) {
+		s.w.trace("%v SHOWS that %q moves, %v at %d", s.id, e.Key, v.Version, at)
+		return
+	}
 	n := &note{shown: &shownEffect{txn: txn, shard: s.id, key: string(e.Key), kind: e.Kind, delta: e.Delta, value: v, index: at}}
 	s.w.log.notes = append(s.w.log.notes, n)
 	s.notes = append(s.notes, n)

@@ -126,13 +126,8 @@ func seenVersions(t *txnRecord) []history.SeenVersion {
 func (w *world) checkStored(m *model) {
 	for _, key := range slices.Sorted(maps.Keys(m.cells)) {
 		c := m.cells[key]
-		s := w.shards[w.shardAt(w.router.Shard([]byte(key)))]
-		res := s.disk.store.Read(s.id, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key), Index: math.MaxInt64})
-		var v entry.Value
-		err := res.Err
-		if len(res.Rows) > 0 && err == nil {
-			v, err = entry.DecodeValue(res.Rows[0].Value)
-		}
+		s := w.whereStored(key)
+		v, err := s.stored(key)
 		switch {
 		case err != nil:
 			w.fail("%q cannot be read: %v", key, err)
@@ -140,6 +135,15 @@ func (w *world) checkStored(m *model) {
 			w.fail("%q ends as %q at %v in the log of %v, the model has %q at %v", key, v.Payload, v.Version, s.id, c.payload(), c.version)
 		}
 	}
+}
+
+// stored is what the log holds of a key.
+func (s *shell) stored(key string) (v entry.Value, err error) {
+	res := s.disk.store.Read(s.id, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key), Index: math.MaxInt64})
+	if len(res.Rows) == 0 || res.Err != nil {
+		return v, res.Err
+	}
+	return entry.DecodeValue(res.Rows[0].Value)
 }
 
 // judgeGraph has the exact judge look at the same versions, without F.
@@ -168,9 +172,9 @@ func (w *world) judgeGraph() {
 		}
 		t := w.log.find(e.txn)
 		x := &h.Txns[at[t.ref]]
-		x.Writes = append(x.Writes, history.MadeVersion{Key: e.key, Version: e.value.Version, Order: int64(e.index),
+		x.Writes = append(x.Writes, history.MadeVersion{Key: e.key, Version: e.value.Version, Order: int64(e.value.Version.Moves)<<40 | int64(e.index),
 			Deleted: !e.value.Exists(), Commutes: e.kind == entry.EffectAdd && !t.toldSum(e.key)})
-		if old := newest[e.key]; old == nil || old.index < e.index {
+		if old := newest[e.key]; old == nil || later(e.value.Version, e.index, old.value.Version, old.index) {
 			newest[e.key] = e
 		}
 	}

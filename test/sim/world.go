@@ -36,6 +36,8 @@ type world struct {
 	log  chronicle
 	// snaps are the snapshots that clients have made.
 	snaps []*snapshot
+	// movers are the transactions that move keys.
+	movers map[kv.TxnID]bool
 	// dreamt: there has been a client that Mix.Dream is about. Of two, the
 	// younger would wait for the other as long as that may last.
 	dreamt bool
@@ -56,6 +58,8 @@ type Summary struct {
 	Readers, ReaderAborts int
 	// Snapshots counts those that were made, PastReads what read in the past.
 	Snapshots, PastReads int
+	// Moves counts those of keys that were tried, Moved those that took place.
+	Moves, Moved int
 	// Virtual is how long the run took on its own clock.
 	Virtual time.Duration
 }
@@ -73,11 +77,13 @@ func (s *Summary) add(o Summary) {
 	s.ReaderAborts += o.ReaderAborts
 	s.Snapshots += o.Snapshots
 	s.PastReads += o.PastReads
+	s.Moves += o.Moves
+	s.Moved += o.Moved
 	s.Virtual += o.Virtual
 }
 
 func newWorld(o Options) *world {
-	w := &world{opt: o, rng: rand.New(rand.NewPCG(uint64(o.Seed), 0x11c4)), log: newChronicle()}
+	w := &world{opt: o, rng: rand.New(rand.NewPCG(uint64(o.Seed), 0x11c4)), log: newChronicle(), movers: map[kv.TxnID]bool{}}
 	var hot [][]byte
 	for i := range o.HotKeys {
 		hot = append(hot, regKey(i), counterKey(i))
@@ -176,6 +182,7 @@ func (w *world) play() (Summary, error) {
 	w.startClients()
 	w.startFaults()
 	w.startLies()
+	w.startMoves()
 	w.run(int64(time.Hour), func() bool { return w.busy == 0 })
 	if w.err == nil && w.busy > 0 {
 		w.fail("%d clients never finished", w.busy)

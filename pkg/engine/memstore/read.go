@@ -87,7 +87,7 @@ func (rs *rows) readRange(r *entry.Read, res *entry.ReadResult) {
 			res.Err = err
 			return false
 		}
-		if !live {
+		if !live || entry.IsMark(v.value) {
 			return true
 		}
 		if full {
@@ -120,7 +120,7 @@ func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
 			return true
 		}
 		top := c.vs[visible-1]
-		live, err := engine.Live([]byte(key), top.value)
+		_, err := engine.Live([]byte(key), top.value)
 		if err != nil {
 			res.Err = err
 			return false
@@ -129,7 +129,7 @@ func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
 		for _, v := range slices.Backward(c.vs[visible-looked : visible]) {
 			versions = append(versions, v.index)
 		}
-		if g, ok := engine.Garbage([]byte(key), versions, live, r.Kept); ok {
+		if g, ok := engine.Garbage([]byte(key), versions, entry.Lasts(top.value), r.Kept); ok {
 			res.Garbage = append(res.Garbage, g)
 		}
 		return true

@@ -19,7 +19,7 @@ import (
 type rows struct {
 	versions btree.Map[string, *chain]
 	// other has the tables above version, by their number.
-	other [entry.TablePin + 1]btree.Map[string, []byte]
+	other [entry.LastTable + 1]btree.Map[string, []byte]
 }
 
 // chain is the versions of one key, oldest first, so that the usual write

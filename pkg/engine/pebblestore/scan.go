@@ -137,7 +137,7 @@ func (s *Store) readRange(shard kv.ShardID, r *entry.Read, res *entry.ReadResult
 			_ = c.close()
 			return err
 		}
-		if !live {
+		if !live || entry.IsMark(value) {
 			continue
 		}
 		if full {
@@ -172,11 +172,12 @@ func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResu
 		if !c.visible {
 			continue
 		}
-		_, live, err := c.live()
+		value, _, err := c.live()
 		if err != nil {
 			_ = c.close()
 			return err
 		}
+		lasts := entry.Lasts(value) // before the iterator moves on
 		versions = append(versions[:0], c.index)
 		for c.older() {
 			cost++
@@ -185,7 +186,7 @@ func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResu
 				break // that there is one will do
 			}
 		}
-		if g, ok := engine.Garbage(last, versions, live, r.Kept); ok {
+		if g, ok := engine.Garbage(last, versions, lasts, r.Kept); ok {
 			g.Key = clone(last)
 			res.Garbage = append(res.Garbage, g)
 		}
