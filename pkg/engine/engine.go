@@ -75,5 +75,6 @@ type Stats struct {
 
 // RecoverTables are the tables that Recover visits, in order.
 func RecoverTables() []entry.Table {
-	return []entry.Table{entry.TablePrepared, entry.TableRecord, entry.TableState, entry.TableFence, entry.TablePin, entry.TableMoved}
+	return []entry.Table{entry.TablePrepared, entry.TableRecord, entry.TableState, entry.TableFence, entry.TablePin, entry.TableMoved,
+		entry.TableHotRule}
 }

@@ -31,8 +31,9 @@ const (
 	TableFence    Table = 6
 	TablePin      Table = 7
 	TableMoved    Table = 8
+	TableHotRule  Table = 9
 	// LastTable is the greatest number.
-	LastTable = TableMoved
+	LastTable = TableHotRule
 )
 
 func (t Table) String() string {
@@ -53,6 +54,8 @@ func (t Table) String() string {
 		return "pin"
 	case TableMoved:
 		return "moved"
+	case TableHotRule:
+		return "hot-rule"
 	}
 	return "unknown"
 }

@@ -115,7 +115,7 @@ func TestGoldenRows(t *testing.T) {
 
 // TestStoredNumbersNeverChange: they are part of stored keys and rows.
 func TestStoredNumbersNeverChange(t *testing.T) {
-	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "pin", "moved", "unknown"} {
+	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "pin", "moved", "hot-rule", "unknown"} {
 		require.Equal(t, name, Table(i).String())
 	}
 	require.Equal(t, "set delete delete-below", Set.String()+" "+Delete.String()+" "+DeleteBelow.String())

@@ -238,6 +238,8 @@ func idOf(env *msg.Envelope) kv.TxnID {
 		return env.PinReply.Request.TxnID
 	case env.MoveKey != nil:
 		return env.MoveKey.Txn.TxnID
+	case env.HotReply != nil:
+		return env.HotReply.Request.TxnID
 	}
 	// An Announce or a HeatMap is for all stripes, and Deliver has seen to it.
 	return kv.TxnID{}

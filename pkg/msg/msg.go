@@ -3,9 +3,9 @@
 // each; docs/protocol.md tells how they play together.
 //
 //	gateway -> shard    Lock, Check, Release, Prepare, Park, Cancel, Enquire, ScanAt, PushReply, Mark; Read, Renew, Leave;
-//	                    KeepPin, FindPin, DropPin; PairDigest
+//	                    KeepPin, FindPin, DropPin; PairDigest, SetHot, AskHot
 //	shard -> gateway    LockReply, CheckReply, Answer, EnquireReply, ScanPage, Push, Mark, Announce; ReadReply, RenewReply;
-//	                    PinReply, PinDue; HeatMap, MoveKey
+//	                    PinReply, PinDue; HeatMap, MoveKey, HotReply
 //	shard -> shard      Vote, AskVote, Decide, DecideAck, Mark; Notice, Unseal, Unsealed; AskPins, Pins; HeatDigest
 //
 // Every message may be lost, delayed, duplicated and reordered.
@@ -120,6 +120,12 @@ func (m *Envelope) pinsBody() proto.Message {
 		return m.PairDigest
 	case m.MoveKey != nil:
 		return m.MoveKey
+	case m.SetHot != nil:
+		return m.SetHot
+	case m.AskHot != nil:
+		return m.AskHot
+	case m.HotReply != nil:
+		return m.HotReply
 	}
 	return nil
 }

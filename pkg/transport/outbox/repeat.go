@@ -147,6 +147,12 @@ func ofPins(e *msg.Envelope, r *Repeat) bool {
 		r.kind, r.from = 39, kv.ShardID(e.PairDigest.Gateway)
 	case e.MoveKey != nil:
 		r.kind, r.txn = 40, e.MoveKey.Txn
+	case e.SetHot != nil:
+		r.kind, r.txn = 41, e.SetHot.Request
+	case e.AskHot != nil:
+		r.kind, r.txn = 42, e.AskHot.Request
+	case e.HotReply != nil:
+		r.kind, r.txn = 43, e.HotReply.Request
 	default:
 		return false
 	}
