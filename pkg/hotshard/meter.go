@@ -3,7 +3,6 @@ package hotshard
 import (
 	"bytes"
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -47,13 +46,7 @@ func (o MeterOptions) withDefaults() MeterOptions {
 // a key that finds no free entry takes over that of the least one, and its
 // weight, which from then on is the Error of the new key. So a key's weight is
 // never below the true one and at most Error above it, and every key with more
-// than 1/Entries of all the waiting is ranked. The decay is forward (Cormode,
-// Shkapenyuk, Srivastava, Xu: Forward decay, 2009): a wait is scaled up by
-// 2^(time since an origin/HalfLife) when it comes and never touched again, so
-// weights only rise between two moves of the origin. That leaves the order of
-// the entries alone while time passes, and is O(log Entries) for a wait. The
-// origin moves by whole half-lives, every 64 of them, which scales all weights
-// by a power of two and rounds nothing.
+// than 1/Entries of all the waiting is ranked. It decays (decay).
 //
 // No Go library fits. The HeavyKeepers (keilerkonzept/topk, segmentio/topk)
 // draw lots, once per unit of an increment, which here is a nanosecond; they
@@ -70,16 +63,7 @@ func (o MeterOptions) withDefaults() MeterOptions {
 // counts as that. A Meter is a value without locks or clock; it is for one
 // goroutine.
 type Meter struct {
-	opt  MeterOptions
-	half uint64
-
-	now    int64
-	begun  bool
-	origin int64
-	// scale is 2^((scaledAt-origin)/half).
-	scale    float64
-	scaledAt int64
-
+	opt MeterOptions
 	ranking
 	slots []slot
 }
@@ -94,7 +78,7 @@ type slot struct {
 // NewMeter makes a meter that has seen nothing.
 func NewMeter(opt MeterOptions) *Meter {
 	opt = opt.withDefaults()
-	return &Meter{opt: opt, half: uint64(opt.HalfLife), ranking: newRanking(opt.Entries)}
+	return &Meter{opt: opt, ranking: newRanking(opt.Entries, opt.HalfLife)}
 }
 
 // Waited counts that somebody has waited for a key, or because of it, and on
@@ -171,57 +155,18 @@ func (m *Meter) charge(e *entry, hash uint64, key []byte, cause Cause, nanos int
 	return e
 }
 
-// advance takes note of the time, and returns the newest.
-func (m *Meter) advance(now int64) int64 {
-	if !m.begun {
-		m.begun, m.now, m.origin, m.scaledAt, m.scale = true, now, now, now, 1
-	}
-	m.now = max(m.now, now)
-	return m.now
-}
-
-// maxHalfLives is how far the origin stays behind. A scale of 2^64, weights of
-// 2^63, and as many of them as there will ever be, are far from the end of
-// float64.
-const maxHalfLives = 64
-
-// scaled is the scale of the present. It moves the origin if need be.
-func (m *Meter) scaled() float64 {
-	if m.scaledAt == m.now {
-		return m.scale
-	}
-	if n := (uint64(m.now) - uint64(m.origin)) / m.half; n >= maxHalfLives {
-		m.rescale(-int(min(n, 1<<12)))
-		m.origin = int64(uint64(m.origin) + n*m.half)
-	}
-	m.scaledAt, m.scale = m.now, math.Exp2(m.age(m.now))
-	return m.scale
-}
-
-// age is a time in half-lives since the origin.
-func (m *Meter) age(now int64) float64 {
-	return float64(uint64(now)-uint64(m.origin)) / float64(m.half)
-}
-
 // faint is the weight, in nanoseconds, below which an entry is forgotten.
 const faint = 1
 
 // Fade forgets the keys of which hardly a nanosecond is left; a second of
 // waiting takes 30 half-lives. This is the only way to underestimate a key: by
 // less than a nanosecond for every call.
-func (m *Meter) Fade(now int64) {
-	m.advance(now)
-	least := faint * m.scaled()
-	for m.Len() > 0 && m.least().weight() < least {
-		m.drop()
-	}
-}
+func (m *Meter) Fade(now int64) { m.fade(now, faint) }
 
 // Top lists the keys that cause most waiting, most first: at most n, those
 // with a Heat and Would of at least least. It changes nothing.
 func (m *Meter) Top(now int64, n int, least float64) []KeyHeat {
-	// A steady rate adds up to rate*half/ln 2 under the decay.
-	rate := math.Exp2(-m.age(max(now, m.now))) * math.Ln2 * float64(time.Second) / float64(m.half)
+	rate := m.rate(now)
 	type ranked struct {
 		*entry
 		total float64

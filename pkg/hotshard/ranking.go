@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"math"
 	"math/bits"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// entry is a key that is ranked. Weights are scaled by the Meter.
+// entry is a key that is ranked. Weights are scaled by the decay.
 type entry struct {
 	key  []byte
 	hash uint64
@@ -39,7 +40,9 @@ func (e *entry) tell(rate float64) KeyHeat {
 
 // ranking is a bounded set of entries: a heap with the least weight on top,
 // and chains by hash to find them. (A map would hash the key once more.)
+// Weights decay.
 type ranking struct {
+	decay
 	byWeight []*entry
 	chains   []*entry
 }
@@ -48,8 +51,9 @@ type ranking struct {
 // chain of a cold key is mostly empty.
 const chainsPerEntry = 4
 
-func newRanking(entries int) ranking {
-	return ranking{byWeight: make([]*entry, 0, entries), chains: make([]*entry, powerOfTwo(chainsPerEntry*entries))}
+func newRanking(entries int, half time.Duration) ranking {
+	return ranking{decay: decay{half: uint64(half)}, byWeight: make([]*entry, 0, entries),
+		chains: make([]*entry, powerOfTwo(chainsPerEntry*entries))}
 }
 
 // powerOfTwo is the least one that is not below n.
@@ -155,6 +159,28 @@ func (r *ranking) sink(e *entry) {
 		i = child
 	}
 	r.put(e, i)
+}
+
+// scaled is the scale of the present. It moves the origin if need be.
+func (r *ranking) scaled() float64 {
+	if r.scaledAt == r.now {
+		return r.scale
+	}
+	if n := r.behind(); n > 0 {
+		r.rescale(-int(min(n, 1<<12)))
+		r.shift(n)
+	}
+	r.scaledAt, r.scale = r.now, math.Exp2(r.age(r.now))
+	return r.scale
+}
+
+// fade forgets the entries whose weight is below faint now.
+func (r *ranking) fade(now int64, faint float64) {
+	r.advance(now)
+	least := faint * r.scaled()
+	for r.Len() > 0 && r.least().weight() < least {
+		r.drop()
+	}
 }
 
 // rescale multiplies all weights by 2^exponent. That leaves their order alone,

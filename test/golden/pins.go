@@ -76,7 +76,11 @@ func heats(keys []msg.KeyHeat) string {
 	}
 	out := ""
 	for i := range keys {
-		out += fmt.Sprintf(" %s on %v %.3g/s", keys[i].Key, keys[i].Shard, keys[i].Heat)
+		k := &keys[i]
+		out += fmt.Sprintf(" %s on %v %.3g/s", k.Key, k.Shard, k.Heat)
+		if k.Waited != 0 || k.Would != 0 {
+			out += fmt.Sprintf(" (waited %v, would %v)", time.Duration(k.Waited), time.Duration(k.Would))
+		}
 	}
 	return out
 }
