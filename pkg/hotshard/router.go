@@ -18,6 +18,10 @@
 // that the hot shard is the last agent of whatever touches it. The order is
 // about speed only; the protocol is right for any, and for gateways that
 // disagree (docs/decisions/0011-heat.md).
+//
+// A Planner on the hot shard decides which keys it is worth moving there, and
+// home again. Which keys are written together it hears from the Pairs of the
+// gateways.
 package hotshard
 
 import (

@@ -3,6 +3,7 @@ package hotshard
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -61,15 +62,23 @@ func (s *Survey) Active() bool { return len(s.digests) > 0 || s.told }
 // that once.
 func (s *Survey) Map(now int64) *msg.HeatMap {
 	var all []msg.KeyHeat
-	for id, d := range s.digests {
+	for _, id := range slices.Sorted(maps.Keys(s.digests)) {
+		d := s.digests[id]
 		if now-d.at > digestLasts*s.every {
 			delete(s.digests, id)
 			continue
 		}
 		all = append(all, d.keys...)
 	}
-	slices.SortFunc(all, func(a, b msg.KeyHeat) int {
-		return cmp.Or(cmp.Compare(b.Heat, a.Heat), bytes.Compare(a.Key, b.Key), cmp.Compare(a.Shard, b.Shard))
+	slices.SortStableFunc(all, func(a, b msg.KeyHeat) int {
+		return cmp.Or(cmp.Compare(b.Heat, a.Heat), bytes.Compare(a.Key, b.Key))
+	})
+	// A key that has just been moved is told of from two places.
+	seen := make(map[string]bool, len(all))
+	all = slices.DeleteFunc(all, func(k msg.KeyHeat) bool {
+		again := seen[string(k.Key)]
+		seen[string(k.Key)] = true
+		return again
 	})
 	size := 0
 	for i := range all {

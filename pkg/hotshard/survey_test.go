@@ -58,6 +58,14 @@ func TestSilentShardsAreForgotten(t *testing.T) {
 	require.Equal(t, "", told(s.Map(int64(6*quarter))))
 }
 
+// TestAKeyIsToldOnce: one that has just been moved is known in two places.
+func TestAKeyIsToldOnce(t *testing.T) {
+	s := NewSurvey(quarter)
+	s.Take(0, digestOf(1, "a", 5, "b", 4))
+	s.Take(0, digestOf(9, "a", 7, "b", 4))
+	require.Equal(t, "a@s9=7 b@s1=4 ", told(s.Map(0)))
+}
+
 func TestMapsAreBounded(t *testing.T) {
 	s := NewSurvey(quarter)
 	for sh := range kv.ShardID(8) {

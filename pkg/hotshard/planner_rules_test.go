@@ -1,0 +1,283 @@
+package hotshard
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// plannerWorld is all that a planner can be told, and what must hold whatever it
+// is told. Moves are made, fail, or are never heard of; some of those have been
+// made all the same.
+type plannerWorld struct {
+	t       *rapid.T
+	p, twin *Planner
+	opt     PlannerOptions
+	now     int64
+	busy    float64
+	mode    Mode
+	rules   rules
+	// owned is since when; under way are the moves that the planner waits for.
+	owned    map[string]int64
+	underway map[string]Move
+	since    map[string]int64
+	lost     []Move
+	begun    []int64
+	// late: a move took place after it had been given up, so that there may be
+	// more keys than there is room for.
+	late bool
+}
+
+var planned = []string{"a", "b", "c", "d", "e", "f", "g", "za", "zb"}
+
+func newPlannerWorld(t *rapid.T) *plannerWorld {
+	opt := PlannerOptions{Hot: 9, Home: homeOf, MaxKeys: rapid.IntRange(1, 5).Draw(t, "keys"), Moves: rapid.IntRange(1, 4).Draw(t, "moves")}
+	return &plannerWorld{t: t, p: NewPlanner(opt), twin: NewPlanner(opt), opt: opt.withDefaults(), rules: newRules(nil),
+		owned: map[string]int64{}, underway: map[string]Move{}, since: map[string]int64{}}
+}
+
+// tell has both planners hear the same.
+func (w *plannerWorld) tell(f func(p *Planner)) {
+	f(w.p)
+	f(w.twin)
+}
+
+func (w *plannerWorld) pass() {
+	w.now += rapid.SampledFrom([]int64{0, 100 * ms, 250 * ms, 250 * ms, 250 * ms, sec, 3 * sec, 11 * sec}).Draw(w.t, "time")
+	for k, since := range w.since {
+		if w.now-since >= int64(w.opt.Timeout) {
+			w.lost = append(w.lost, w.underway[k])
+			delete(w.underway, k)
+			delete(w.since, k)
+		}
+	}
+	slices.SortFunc(w.lost, func(a, b Move) int { return slices.Compare(a.Key, b.Key) })
+}
+
+// digests are of the shards, by where the keys are, mostly.
+func (w *plannerWorld) digests() {
+	for shard := range kv.ShardID(10) {
+		d := &msg.HeatDigest{Shard: shard}
+		for _, k := range planned {
+			_, owned := w.owned[k]
+			at := homeOf([]byte(k))
+			if owned {
+				at = 9
+			}
+			if at == shard && rapid.IntRange(0, 3).Draw(w.t, "told") > 0 || rapid.IntRange(0, 40).Draw(w.t, "stale") == 0 {
+				d.Keys = append(d.Keys, msg.KeyHeat{Key: []byte(k), Heat: float64(rapid.IntRange(0, 50).Draw(w.t, "heat")),
+					Waited: rapid.SampledFrom([]int64{0, 50, 200, 300}).Draw(w.t, "waited") * ms,
+					Would:  rapid.SampledFrom([]int64{0, 10, 30, 500}).Draw(w.t, "would") * ms})
+			}
+		}
+		w.tell(func(p *Planner) { p.TakeDigest(w.now, d) })
+	}
+}
+
+func (w *plannerWorld) pairs() {
+	d := &msg.PairDigest{Gateway: kv.NodeID(rapid.IntRange(1, 3).Draw(w.t, "gateway"))}
+	for range rapid.IntRange(0, 4).Draw(w.t, "pairs") {
+		a, b := rapid.SampledFrom(planned).Draw(w.t, "a"), rapid.SampledFrom(planned).Draw(w.t, "b")
+		d.Pairs = append(d.Pairs, msg.HeatPair{A: []byte(a), B: []byte(b), Rate: rapid.Float64Range(0, 20).Draw(w.t, "rate")})
+	}
+	w.tell(func(p *Planner) { p.TakePairs(w.now, d) })
+}
+
+func (w *plannerWorld) order() {
+	w.mode = Mode(rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(w.t, "mode"))
+	var list []Rule
+	for range rapid.IntRange(0, 3).Draw(w.t, "rules") {
+		k := rapid.SampledFrom(planned).Draw(w.t, "rule")
+		list = append(list, Rule{Key: []byte(k[:1]), Prefix: rapid.Bool().Draw(w.t, "prefix"), Order: Order(rapid.IntRange(0, 2).Draw(w.t, "order"))})
+	}
+	w.rules = newRules(list)
+	w.tell(func(p *Planner) { p.SetRules(list) })
+	w.tell(func(p *Planner) { p.SetMode(w.mode) })
+}
+
+// decide checks every move.
+func (w *plannerWorld) decide() {
+	moves := w.p.Decide(w.now)
+	require.Equal(w.t, moves, w.twin.Decide(w.now), "it does the same when it is told the same")
+	for _, m := range moves {
+		w.check(m)
+		w.begun = append(w.begun, w.now)
+		w.underway[string(m.Key)], w.since[string(m.Key)] = m, w.now
+	}
+	w.begun = slices.DeleteFunc(w.begun, func(at int64) bool { return at <= w.now-sec })
+	require.LessOrEqual(w.t, len(w.begun), w.opt.Moves, "the budget of any second")
+}
+
+func (w *plannerWorld) check(m Move) {
+	key, t := string(m.Key), w.t
+	require.NotEmpty(t, m.Reason)
+	require.NotContains(t, w.underway, key, "one move at a time")
+	home, order := homeOf(m.Key), w.rules.of(key).Order
+	require.NotEqual(t, kv.ShardID(9), home, "what has always been there stays")
+	since, owned := w.owned[key]
+	if m.To == 9 {
+		require.False(t, owned)
+		require.Equal(t, home, m.From)
+		require.NotEqual(t, Ban, order, "what is banned is not moved there")
+		require.True(t, w.mode == ModeAuto || w.mode == ModePinned && order == Pin)
+		require.True(t, order == Pin || w.busy <= w.opt.Full, "there is no room in the shard's time")
+		there := len(w.owned)
+		for _, u := range w.underway {
+			if u.To == 9 {
+				there++
+			}
+		}
+		require.Less(t, there, w.opt.MaxKeys, "there is no room")
+		return
+	}
+	require.True(t, owned)
+	require.Equal(t, Move{Key: m.Key, From: 9, To: home, Reason: m.Reason}, m)
+	if w.mode != ModeOff {
+		require.NotEqual(t, Pin, order, "what is pinned stays")
+	}
+	if w.mode == ModeAuto && order == Free {
+		require.GreaterOrEqual(t, w.now-since, int64(w.opt.Stay), "what has just come stays")
+	}
+}
+
+// happen tells what became of moves.
+func (w *plannerWorld) happen() {
+	for _, k := range planned {
+		m, ok := w.underway[k]
+		if !ok {
+			continue
+		}
+		switch rapid.SampledFrom([]string{"made", "made", "made", "failed", "silence"}).Draw(w.t, "outcome") {
+		case "made":
+			w.make(m)
+		case "failed":
+			w.tell(func(p *Planner) { p.Failed(w.now, m.Key) })
+		default:
+			continue
+		}
+		delete(w.underway, k)
+		delete(w.since, k)
+	}
+	if len(w.lost) > 0 && rapid.IntRange(0, 5).Draw(w.t, "late") == 0 {
+		m := w.lost[0]
+		w.lost = w.lost[1:]
+		if _, ok := w.underway[string(m.Key)]; !ok {
+			w.late = true
+			w.make(m)
+		}
+	}
+}
+
+func (w *plannerWorld) make(m Move) {
+	if m.To != 9 {
+		delete(w.owned, string(m.Key))
+		w.tell(func(p *Planner) { p.Left(w.now, m.Key) })
+	} else if _, ok := w.owned[string(m.Key)]; !ok {
+		w.owned[string(m.Key)] = w.now
+		w.tell(func(p *Planner) { p.Owned(w.now, m.Key, w.now) })
+	}
+}
+
+// invariants hold at any time.
+func (w *plannerWorld) invariants() {
+	require.True(w.t, w.late || len(w.owned) <= w.opt.MaxKeys)
+	m, again := w.p.Tell(w.now), w.twin.Tell(w.now)
+	require.Equal(w.t, m, again)
+	if m != nil {
+		require.Len(w.t, m.Moved, len(w.owned))
+		require.True(w.t, slices.IsSortedFunc(m.Moved, func(a, b []byte) int { return slices.Compare(a, b) }))
+		for _, k := range m.Moved {
+			require.Contains(w.t, w.owned, string(k))
+		}
+	}
+	require.Equal(w.t, w.p.Keys(w.now), w.twin.Keys(w.now))
+	for _, k := range w.p.Keys(w.now) {
+		require.NotEmpty(w.t, k.Why)
+	}
+	require.LessOrEqual(w.t, len(w.p.keys), len(planned))
+}
+
+// TestThePlannerKeepsItsRules: whatever it is told.
+func TestThePlannerKeepsItsRules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newPlannerWorld(t)
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			w.pass()
+			switch rapid.IntRange(0, 9).Draw(t, "what") {
+			case 0:
+				w.order()
+			case 1:
+				w.busy = rapid.SampledFrom([]float64{0, 0.5, 0.7, 0.9, 1}).Draw(t, "busy")
+				w.tell(func(p *Planner) { p.Busy(w.now, w.busy) })
+			case 2, 3:
+				w.pairs()
+			default:
+				w.digests()
+			}
+			w.decide()
+			w.happen()
+			w.invariants()
+		}
+		w.silence()
+	})
+}
+
+// silence: when nobody tells anything any more, it comes to rest, and only what is
+// pinned is left on the hot shard.
+func (w *plannerWorld) silence() {
+	w.mode, w.busy = ModeAuto, 0
+	w.tell(func(p *Planner) { p.SetMode(ModeAuto) })
+	w.tell(func(p *Planner) { p.SetRules(nil) })
+	w.rules = newRules(nil)
+	for range 900 {
+		w.now += sec
+		w.decide()
+		for k, m := range w.underway {
+			w.make(m)
+			delete(w.underway, k)
+			delete(w.since, k)
+		}
+		w.tell(func(p *Planner) { p.Tell(w.now) })
+	}
+	require.Empty(w.t, w.owned)
+	require.False(w.t, w.p.Active())
+	require.Empty(w.t, w.p.keys, "and forgets all keys")
+}
+
+// TestKeysDoNotFlap: by whatever heat, a key comes at most once in Stay.
+func TestKeysDoNotFlap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newPlannerWorld(t)
+		came := map[string][]int64{}
+		for range rapid.IntRange(100, 200).Draw(t, "steps") {
+			w.now += 250 * ms
+			if rapid.IntRange(0, 9).Draw(t, "busy?") == 0 {
+				w.busy = rapid.SampledFrom([]float64{0.3, 0.95}).Draw(t, "busy")
+				w.tell(func(p *Planner) { p.Busy(w.now, w.busy) })
+			}
+			w.digests()
+			w.decide()
+			for k, m := range w.underway {
+				if m.To == 9 {
+					came[k] = append(came[k], w.now)
+				}
+				w.make(m)
+				delete(w.underway, k)
+				delete(w.since, k)
+			}
+		}
+		for k, times := range came {
+			for i := 1; i < len(times); i++ {
+				require.GreaterOrEqual(t, times[i]-times[i-1], int64(w.opt.Stay), k)
+			}
+			require.LessOrEqual(t, len(times), 1+int(time.Duration(w.now)/w.opt.Stay), fmt.Sprint(k, " came at ", times))
+		}
+	})
+}

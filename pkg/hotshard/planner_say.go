@@ -1,0 +1,98 @@
+package hotshard
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// KeyState is what the planner knows of a key, for the operator.
+type KeyState struct {
+	Key   []byte
+	Shard kv.ShardID
+	// Heat is in clashes a second, Waited and Would are as in msg.KeyHeat.
+	Heat          float64
+	Waited, Would int64
+	// Moved: it has been moved to the hot shard, at Since. Moving: it is about
+	// to be moved there, or home.
+	Moved, Moving bool
+	Since         int64
+	Order         Order
+	// Why is what Planner.Why says.
+	Why string
+}
+
+// Keys lists the keys that shards tell of, that have been or are being moved, or
+// for which there is a rule, those first that cause most waiting.
+func (p *Planner) Keys(now int64) []KeyState {
+	p.advance(now)
+	out := make([]KeyState, 0, len(p.keys))
+	for _, k := range p.keys {
+		if k.heat == 0 && k.waited == 0 && !k.owned && k.move == nil && k.rule.Order == Free {
+			continue
+		}
+		s := KeyState{Key: []byte(k.key), Shard: p.place(k), Heat: k.heat, Waited: k.waited, Would: k.would,
+			Moved: k.owned, Moving: k.move != nil, Order: k.rule.Order, Why: p.Why([]byte(k.key))}
+		if k.owned {
+			s.Since = k.since
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b KeyState) int {
+		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(b.Heat, a.Heat), bytes.Compare(a.Key, b.Key))
+	})
+	return out
+}
+
+// Why says why a key is where it is.
+func (p *Planner) Why(key []byte) string {
+	k := p.keys[string(key)]
+	switch {
+	case k == nil && p.opt.Home(key) == p.opt.Hot, k != nil && k.home == p.opt.Hot:
+		return "it was put on the hot shard when the cluster was made"
+	case k == nil:
+		return "nobody waits for it"
+	case k.move != nil && k.move.hot:
+		return "it is being moved to the hot shard: " + k.move.reason
+	case k.move != nil:
+		return "it is being moved home: " + k.move.reason
+	case k.owned:
+		return fmt.Sprintf("on the hot shard for %v: %s", time.Duration(p.now-k.since).Round(time.Second), k.why)
+	}
+	return p.whyHome(k)
+}
+
+// whyHome says why a key is not moved to the hot shard.
+func (p *Planner) whyHome(k *plannedKey) string {
+	waited := time.Duration(k.waited).Round(time.Millisecond)
+	stuck := p.blocked(k)
+	switch {
+	case p.opt.Mode == ModeOff:
+		return "the planner is switched off"
+	case stuck != "":
+		return stuck
+	case k.rule.Order == Pin && !p.fits(p.load(), k):
+		return k.rule.String() + ", but the hot shard has no room for more keys"
+	case k.rule.Order == Pin:
+		return k.rule.String() + ", and about to be moved"
+	case p.opt.Mode == ModePinned:
+		return "only pinned keys are to be moved"
+	case k.waited < int64(p.opt.Up):
+		return fmt.Sprintf("transactions wait %v a second for it; at %v it would be moved", waited, p.opt.Up)
+	case k.streak < p.opt.Surveys:
+		return fmt.Sprintf("transactions wait %v a second for it, but that is new, or over already", waited)
+	}
+	switch g := p.group(k, p.together()[k.key], p.peek); {
+	case g.stuck != "":
+		return g.stuck
+	case !p.fits(p.load(), g.need...):
+		return fmt.Sprintf("transactions wait %v a second for it, but the hot shard has no room for more keys", waited)
+	case p.busy > p.opt.Full:
+		return fmt.Sprintf("transactions wait %v a second for it, but the hot shard is busy %.0f%% of the time", waited, 100*p.busy)
+	}
+	return fmt.Sprintf("transactions wait %v a second for it, and it is about to be moved", waited)
+}
