@@ -94,7 +94,8 @@ func New(opt Options) *Gateway {
 	g := &Gateway{opt: opt, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	per := opt.Machine
 	per.MaxInFlight = (opt.Machine.MaxInFlight + opt.Stripes - 1) / opt.Stripes
-	for range opt.Stripes {
+	for i := range opt.Stripes {
+		per.Stripe = i
 		g.stripes = append(g.stripes, &stripe{m: txn.NewGateway(per)})
 	}
 	go g.tick()

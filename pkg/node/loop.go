@@ -35,6 +35,27 @@ type shardLoop struct {
 	appended engine.Position
 
 	last counted
+	busy busyShare
+}
+
+// busyShare is in which share of the time a shard works: of the last whole
+// period.
+type busyShare struct {
+	since, worked int64
+	share         float64
+}
+
+// busyPeriod is over which time the share is taken. Somewhat arbitrary: as often
+// as hot keys are told of.
+const busyPeriod = int64(kv.DefaultHeatEvery)
+
+// at is the share as of now.
+func (b *busyShare) at(now int64) float64 {
+	if d := now - b.since; d >= busyPeriod {
+		b.share = float64(b.worked) / float64(d)
+		b.since, b.worked = now, 0
+	}
+	return b.share
 }
 
 // counted is what has been told to the metrics.
@@ -141,7 +162,9 @@ func (l *shardLoop) stepHere(env *msg.Envelope) bool {
 func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out shard.Output, submitted bool) {
 	begin := time.Now()
 	o := outputs.Get().(*stepOut)
-	out = l.m.Step(shard.Input{Now: l.n.opt.Clock.Now(), Wall: l.n.opt.Clock.Wall(), Messages: msgs, Reads: reads, Room: o.out})
+	now := l.n.opt.Clock.Now()
+	out = l.m.Step(shard.Input{Now: now, Wall: l.n.opt.Clock.Wall(), Messages: msgs, Reads: reads, Busy: l.busy.at(now), Room: o.out})
+	l.busy.worked += int64(time.Since(begin))
 	if l.metrics != nil {
 		l.measure(len(msgs), len(out.Entries), time.Since(begin))
 	}

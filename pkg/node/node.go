@@ -157,7 +157,7 @@ func (n *Node) recoverShards() ([]*stepOut, error) {
 	cfg.Pins.Hot = n.opt.Router.HotShard()
 	cfg.Pins.Node = n.opt.Router.Node(cfg.Pins.Hot)
 	cfg.Home = n.opt.Router.Shard
-	cfg.Heat.Hot, cfg.Heat.Nodes = cfg.Pins.Hot, n.opt.Router.Nodes()
+	cfg.Heat.Hot, cfg.Heat.Nodes, cfg.Heat.Node = cfg.Pins.Hot, n.opt.Router.Nodes(), cfg.Pins.Node
 	cfg.CacheBytes /= max(len(n.ids), 1)
 	for _, id := range n.ids {
 		var rec shard.Recovered

@@ -11,11 +11,7 @@ import (
 // lives on exactly one shard: at home if there is no mark, and where the mark
 // says otherwise; and there it is among these. Each has a row in the log, which
 // comes and goes with the move's own effects.
-type guests struct {
-	keys map[string]entry.Moved
-	// change rises with every move.
-	change uint64
-}
+type guests struct{ keys map[string]entry.Moved }
 
 // MovedRow is a row of TableMoved.
 type MovedRow struct {
@@ -71,11 +67,10 @@ func (m *Machine) settleGuest(e *entry.Effect) {
 		g := entry.Moved{Since: m.wall}
 		m.guests.keys[string(e.Key)] = g
 		m.put(entry.TableMoved, e.Key, &g)
+		m.planMoved(e.Key, true)
 	case entry.EffectMoveOut:
 		delete(m.guests.keys, string(e.Key))
 		m.del(entry.TableMoved, e.Key)
-	default:
-		return
+		m.planMoved(e.Key, false)
 	}
-	m.guests.change++
 }

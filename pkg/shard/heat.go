@@ -18,30 +18,48 @@ type HeatConfig struct {
 	// Every is how often, while there are any; 0 for never.
 	Every time.Duration
 	// Hot is the shard that puts it together, and tells the gateways of all
-	// nodes, 1 to Nodes.
+	// nodes, 1 to Nodes; it is on Node, whose gateway moves keys.
 	Hot   kv.ShardID
 	Nodes int
+	Node  kv.NodeID
+	// Mode says which keys are moved, until the operator says otherwise.
+	Mode hotshard.Mode
 }
 
 // heating is a shard's part in what is known of heat. The hot shard has the
-// survey.
+// planner.
 type heating struct {
 	meter *hotshard.Meter
 	// next is when to tell, never if nothing is hot; told: some key was told of
 	// the last time.
-	next   int64
-	told   bool
-	survey *hotshard.Survey
+	next    int64
+	told    bool
+	planner *hotshard.Planner
+	// rules are the operator's, mode is his or the configured one; moves
+	// counts those that were begun.
+	rules []hotshard.Rule
+	mode  hotshard.Mode
+	moves uint64
+	busy  float64
 	// parked is what it takes from parking to all votes.
 	parked typical
 }
 
-func (m *Machine) initHeat() {
-	m.heat = heating{meter: hotshard.NewMeter(hotshard.MeterOptions{}), next: never}
-	if m.cfg.Heat.Every > 0 && m.cfg.ID == m.cfg.Heat.Hot {
-		m.heat.survey = hotshard.NewSurvey(m.cfg.Heat.Every)
+func (m *Machine) initHeat(rec Recovered) {
+	o := hotshard.MeterOptions{}
+	planner := m.cfg.Heat.Every > 0 && m.cfg.ID == m.cfg.Heat.Hot
+	if planner {
+		o.Entries = hotMeterEntries
+	}
+	m.heat = heating{meter: hotshard.NewMeter(o), next: never, mode: m.cfg.Heat.Mode}
+	if planner {
+		m.initPlanner(rec)
 	}
 }
+
+// hotMeterEntries is how many keys the hot shard ranks: twice as many as are
+// moved there at most.
+const hotMeterEntries = 512
 
 // warm has the shard tell of heat some time from now.
 func (m *Machine) warm() {
@@ -83,28 +101,33 @@ func (m *Machine) tickHeat() {
 	if m.now < h.next {
 		return
 	}
-	top := h.meter.Top(m.now, hotshard.DigestKeys, hotshard.LeastHeat)
+	n, least := hotshard.DigestKeys, hotshard.LeastHeat
+	if h.planner != nil {
+		n, least = hotMeterEntries, 0 // all that matter, or they are sent home
+	}
+	top := h.meter.Top(m.now, n, least)
 	if len(top) > 0 || h.told {
 		d := &msg.HeatDigest{Shard: m.cfg.ID}
 		for i := range top {
-			d.Keys = append(d.Keys, msg.KeyHeat{Key: top[i].Key, Shard: m.cfg.ID, Heat: top[i].Clashes})
+			k := &top[i]
+			d.Keys = append(d.Keys, msg.KeyHeat{Key: k.Key, Shard: m.cfg.ID, Heat: k.Clashes, Waited: int64(k.Heat), Would: int64(k.Would)})
 		}
 		m.tellHeat(d)
 	}
 	h.told = len(top) > 0
-	if h.survey != nil {
-		m.tellMap()
+	if h.planner != nil {
+		m.plan()
 	}
 	h.next = never
 	h.meter.Fade(m.now)
-	if h.meter.Len() > 0 || h.told || h.survey != nil && h.survey.Active() {
+	if h.meter.Len() > 0 || h.told || h.planner != nil && h.planner.Active() {
 		m.warm()
 	}
 }
 
 func (m *Machine) tellHeat(d *msg.HeatDigest) {
-	if m.heat.survey != nil {
-		m.heat.survey.Take(m.now, d)
+	if m.heat.planner != nil {
+		m.heat.planner.TakeDigest(m.now, d)
 		return
 	}
 	env := msg.ToShard(m.cfg.Heat.Hot)
@@ -113,21 +136,8 @@ func (m *Machine) tellHeat(d *msg.HeatDigest) {
 }
 
 func (m *Machine) onHeatDigest(d *msg.HeatDigest) {
-	if m.heat.survey != nil {
-		m.heat.survey.Take(m.now, d)
+	if m.heat.planner != nil {
+		m.heat.planner.TakeDigest(m.now, d)
 		m.warm()
-	}
-}
-
-// tellMap tells all gateways which keys are hot.
-func (m *Machine) tellMap() {
-	hm := m.heat.survey.Map(m.now)
-	if hm == nil {
-		return
-	}
-	for n := range m.cfg.Heat.Nodes {
-		env := msg.ToGateway(kv.NodeID(n + 1))
-		env.HeatMap = hm
-		m.urgent(env)
 	}
 }

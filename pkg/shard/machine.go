@@ -101,6 +101,9 @@ type Input struct {
 	Wall     int64
 	Messages []*msg.Envelope
 	Reads    []entry.ReadResult
+	// Busy is in which share of the time the shard has worked lately, 0 if that
+	// is not measured.
+	Busy float64
 	// Room is an earlier output of which nothing is needed any more: its
 	// slices are used for the new one. It may be empty.
 	Room Output
@@ -159,7 +162,7 @@ type Machine struct {
 	keeps     map[keepName]*keep
 	// guests are the keys that live here though their home is elsewhere.
 	guests guests
-	pins      pinning
+	pins   pinning
 	// past are the reads in the past that are under way.
 	past map[pastName]bool
 
@@ -222,8 +225,8 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	m.timers.init(now)
 	m.sweeps.inherited = rec.State.Index > 0
 	m.initPins(rec)
-	m.initHeat()
 	m.initGuests(rec)
+	m.initHeat(rec)
 	m.recover(rec)
 	return m, m.finishStep()
 }
@@ -252,6 +255,7 @@ func (m *Machine) Index() kv.Index { return m.index }
 func (m *Machine) Step(in Input) Output {
 	m.now, m.wall = max(m.now, in.Now), max(m.wall, in.Wall)
 	m.stats.Steps++
+	m.heat.busy = in.Busy
 	m.out.Entries, m.out.Send = in.Room.Entries[:0], in.Room.Send[:0]
 	for i := range in.Reads {
 		m.coldResult(&in.Reads[i])

@@ -180,5 +180,11 @@ func (m *Machine) receiveOfPins(env *msg.Envelope) {
 		m.onPins(env.Pins)
 	case env.HeatDigest != nil:
 		m.onHeatDigest(env.HeatDigest)
+	case env.PairDigest != nil:
+		m.onPairDigest(env.PairDigest)
+	case env.SetHot != nil:
+		m.onSetHot(env.SetHot)
+	case env.AskHot != nil:
+		m.onAskHot(env.AskHot)
 	}
 }

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,6 +18,7 @@ type Recovered struct {
 	Fences   []kv.TxnID
 	Pins     []*msg.Pin
 	Moved    []MovedRow
+	Rules    []RuleRow
 }
 
 // Add takes one row; it is the visitor for an engine's Recover.
@@ -41,6 +43,12 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 		var g entry.Moved
 		err = g.Unmarshal(row.Value)
 		r.Moved = append(r.Moved, MovedRow{Key: row.Key, Moved: g})
+	case entry.TableHotRule:
+		var q entry.HotRule
+		if err = q.Unmarshal(row.Value); len(row.Key) == 0 {
+			err = errors.New("it has no name")
+		}
+		r.Rules = append(r.Rules, RuleRow{Key: row.Key, HotRule: q})
 	case entry.TablePin:
 		p := &msg.Pin{}
 		err = p.Unmarshal(row.Value)

@@ -126,6 +126,7 @@ func (g *Gateway) sendCommit(c *call, ps pieces) {
 			ps[i].piece.Incarnation = g.incs[ps[i].shard]
 		}
 	}
+	g.noteTogether(ps)
 	c.phase = phaseCommitting
 	c.commit = commit{last: last, inc: ps.at(last).Incarnation, validating: c.commit.validating, wait: int64(g.cfg.Repeat)}
 	if len(ps) == 1 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -35,6 +36,10 @@ type Gateway struct {
 	// they are.
 	moved      map[string]kv.ShardID
 	movedEpoch uint64
+	// pairs counts which hot keys occur together; pairsTold: the planner has
+	// been told of some.
+	pairs     *hotshard.Pairs
+	pairsTold bool
 	// round fixes a state for those who wait for it, nextRound wait for the
 	// next. due is the call by which the keeper gets what it wants.
 	round     *call
@@ -63,7 +68,7 @@ func NewGateway(cfg Config) *Gateway {
 	cfg = cfg.withDefaults()
 	shards := cfg.Router.Shards()
 	return &Gateway{
-		cfg: cfg, incs: make([]kv.Incarnation, shards), parked: slices.Repeat([]bool{true}, shards), moved: map[string]kv.ShardID{}, down: map[kv.NodeID]bool{},
+		cfg: cfg, incs: make([]kv.Incarnation, shards), parked: slices.Repeat([]bool{true}, shards), moved: map[string]kv.ShardID{}, pairs: hotshard.NewPairs(hotshard.PairOptions{}), down: map[kv.NodeID]bool{},
 		readers: map[kv.TxnRef]*call{}, pages: map[uint32]*call{},
 		earlier: map[kv.TxnRef]*call{}, ids: map[kv.TxnID]*call{}, enquiries: map[kv.TxnID]*enquiry{}, ended: map[kv.TxnRef]*msg.Failure{}, next: never,
 	}

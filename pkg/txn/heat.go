@@ -1,6 +1,10 @@
 package txn
 
 import (
+	"bytes"
+	"cmp"
+	"slices"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
@@ -31,6 +35,66 @@ func (g *Gateway) SetHeat(now int64, h *Heat) {
 	g.now = max(g.now, now)
 	g.heat, g.heatUntil = h, g.now+int64(heatLasts)
 	g.setMoved(h.epoch, h.moved)
+	g.tellPairs()
+}
+
+func (g *Gateway) heatKnown() bool {
+	return g.heat != nil && len(g.heat.keys) > 0 && g.now < g.heatUntil
+}
+
+// mostTogether is of how many hot keys of a transaction, the hottest, it is
+// noted that they occur together.
+const mostTogether = 4
+
+// noteTogether takes note of the hot keys of a transaction that do not live on
+// the same shard.
+func (g *Gateway) noteTogether(ps pieces) {
+	if len(ps) < 2 || !g.heatKnown() {
+		return
+	}
+	type hotKey struct {
+		key   []byte
+		heat  float64
+		shard kv.ShardID
+	}
+	var room [mostTogether + 1]hotKey
+	hot := room[:0]
+	for i := range ps {
+		for j := range ps[i].piece.Ops {
+			op := &ps[i].piece.Ops[j]
+			heat, is := g.heat.keys[string(op.Key)]
+			if op.IsRange() || !is || slices.ContainsFunc(hot, func(h hotKey) bool { return bytes.Equal(h.key, op.Key) }) {
+				continue
+			}
+			hot = append(hot, hotKey{op.Key, heat, ps[i].shard})
+			slices.SortStableFunc(hot, func(a, b hotKey) int { return cmp.Compare(b.heat, a.heat) })
+			hot = hot[:min(len(hot), mostTogether)]
+		}
+	}
+	for i := range hot {
+		for j := range i {
+			if hot[i].shard != hot[j].shard {
+				g.pairs.Note(g.now, hot[i].key, hot[j].key)
+			}
+		}
+	}
+}
+
+// pairsTold is how many pairs the planner is told of.
+const pairsTold = 32
+
+// tellPairs tells the planner which hot keys occur together, as long as there
+// are any.
+func (g *Gateway) tellPairs() {
+	g.pairs.Fade(g.now)
+	top := g.pairs.Top(g.now, pairsTold)
+	if len(top) == 0 && !g.pairsTold {
+		return
+	}
+	g.pairsTold = len(top) > 0
+	g.sendShard(g.cfg.Router.HotShard(), func(e *msg.Envelope) {
+		e.PairDigest = &msg.PairDigest{Gateway: g.cfg.Node + kv.NodeID(g.cfg.Stripe)<<16, Pairs: top}
+	})
 }
 
 // hottest is the shard whose piece is the hottest, and how hot that is: the sum
@@ -42,7 +106,7 @@ func (g *Gateway) SetHeat(now int64, h *Heat) {
 // beside that. Gateways may disagree for a while; the protocol is right for any
 // order (docs/protocol.md, section 4).
 func (g *Gateway) hottest(ps pieces) (last kv.ShardID, heat float64) {
-	known := g.heat != nil && len(g.heat.keys) > 0 && g.now < g.heatUntil
+	known := g.heatKnown()
 	last = ps[0].shard
 	for i := range ps {
 		h := 0.0

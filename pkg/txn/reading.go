@@ -88,6 +88,7 @@ func (g *Gateway) startReading(c *call, ps pieces) {
 		g.sendCommit(c, ps)
 		return
 	}
+	g.noteTogether(ps)
 	r := g.newReading(c, plan)
 	c.phase = phaseReading
 	for _, p := range ps {

@@ -46,6 +46,8 @@ func ParseOrder(s string) (Order, error) {
 type Config struct {
 	Node   kv.NodeID
 	Router Router
+	// Stripe tells the machines of one node apart.
+	Stripe int
 	Order  Order
 	// Reads says how read-only transactions read, Plan by which plan when there
 	// is a choice.

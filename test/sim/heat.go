@@ -7,7 +7,7 @@ import (
 
 // heat is how shards tell which of their keys are hot.
 func (w *world) heat() shard.HeatConfig {
-	return shard.HeatConfig{Every: w.opt.HeatEvery, Hot: w.router.HotShard(), Nodes: len(w.nodes)}
+	return shard.HeatConfig{Every: w.opt.HeatEvery, Hot: w.router.HotShard(), Nodes: len(w.nodes), Node: w.router.Node(w.router.HotShard())}
 }
 
 // startLies has gateways be told now and then that some keys are hot, or that

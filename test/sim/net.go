@@ -12,6 +12,10 @@ import (
 
 // send passes a message on: late, twice, or never.
 func (w *world) send(from *node, env *msg.Envelope) {
+	if mk := env.MoveKey; mk != nil && !w.movers[mk.Txn.TxnID] {
+		w.movers[mk.Txn.TxnID] = true
+		w.sum.Planned++
+	}
 	id := env.Gateway
 	if id == 0 {
 		id = w.router.Node(env.Shard)

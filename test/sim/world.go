@@ -58,8 +58,9 @@ type Summary struct {
 	Readers, ReaderAborts int
 	// Snapshots counts those that were made, PastReads what read in the past.
 	Snapshots, PastReads int
-	// Moves counts those of keys that were tried, Moved those that took place.
-	Moves, Moved int
+	// Moves counts those of keys that were tried at random, Moved those of them
+	// that took place; Planned are those that the planner began.
+	Moves, Moved, Planned int
 	// Virtual is how long the run took on its own clock.
 	Virtual time.Duration
 }
@@ -79,6 +80,7 @@ func (s *Summary) add(o Summary) {
 	s.PastReads += o.PastReads
 	s.Moves += o.Moves
 	s.Moved += o.Moved
+	s.Planned += o.Planned
 	s.Virtual += o.Virtual
 }
 

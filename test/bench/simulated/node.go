@@ -22,6 +22,9 @@ type node struct {
 	busy         bool
 	// worked is for how long the core has worked.
 	worked int64
+	// lastShare is that of a period that ended at shareSince.
+	lastShare               float64
+	shareSince, shareWorked int64
 }
 
 // job is something for the core to do: the first of these that is set.
@@ -40,6 +43,16 @@ func newNode(c *cluster, id kv.NodeID) *node {
 	n.gw = txn.NewGateway(txn.Config{Node: id, Router: c.router, Reads: c.opt.Reads})
 	n.disk = newDisk(n)
 	return n
+}
+
+// share is in which share of the time the core has worked, over the last 25 ms or
+// more.
+func (n *node) share() float64 {
+	if d := n.c.now - n.shareSince; d >= int64(kv.DefaultHeatEvery/10) {
+		n.lastShare = float64(n.worked-n.shareWorked) / float64(d)
+		n.shareSince, n.shareWorked = n.c.now, n.worked
+	}
+	return n.lastShare
 }
 
 // queue gives the core something to do.

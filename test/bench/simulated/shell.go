@@ -28,7 +28,9 @@ func newShell(n *node, id kv.ShardID) *shell {
 	s := &shell{n: n, id: id, next: never}
 	cfg := shard.Config{ID: id, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound, DelayFor: o.DelayFor}
 	if !o.NoHeat {
-		cfg.Heat = shard.HeatConfig{Every: kv.DefaultHeatEvery / 10, Hot: n.c.router.HotShard(), Nodes: len(n.c.nodes)}
+		cfg.Heat = shard.HeatConfig{Every: kv.DefaultHeatEvery / 10, Hot: n.c.router.HotShard(), Nodes: len(n.c.nodes),
+			Node: n.c.router.Node(n.c.router.HotShard())}
+		cfg.Home = n.c.router.Shard
 	}
 	if o.Reads == txn.LockingReads {
 		cfg.Lease = -1
@@ -42,7 +44,7 @@ func newShell(n *node, id kv.ShardID) *shell {
 // step runs one, its log included, and tells how long that really took.
 func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out output, took time.Duration) {
 	begin := time.Now()
-	o := s.m.Step(shard.Input{Now: s.n.c.now, Wall: wallBase + s.n.c.now, Messages: msgs, Reads: reads})
+	o := s.m.Step(shard.Input{Now: s.n.c.now, Wall: wallBase + s.n.c.now, Messages: msgs, Reads: reads, Busy: s.n.share()})
 	s.take(&o)
 	took = time.Since(begin)
 	return output{shard: s, send: o.Send, urgent: o.Urgent, synced: s.last, reads: o.Reads}, took

@@ -1,0 +1,160 @@
+package shard
+
+// What the hot shard does with the planner (hotshard.Planner): it has keys
+// moved, tells gateways, and keeps the operator's rules.
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+func (m *Machine) initPlanner(rec Recovered) {
+	h := &m.heat
+	for _, r := range rec.Rules {
+		if r.Mode > 0 {
+			h.mode = hotshard.Mode(r.Mode - 1)
+			continue
+		}
+		h.rules = append(h.rules, hotshard.Rule{Key: r.Key[1:], Prefix: r.Key[0] == prefixRow, Order: hotshard.Order(r.Order)})
+	}
+	// Epochs of this life are above those of the last.
+	h.planner = hotshard.NewPlanner(hotshard.PlannerOptions{Hot: m.cfg.ID, Home: m.home, Every: m.cfg.Heat.Every, Mode: h.mode, Epoch: uint64(m.inc) << 32})
+	h.planner.SetRules(h.rules)
+	for _, r := range rec.Moved {
+		h.planner.Owned(m.now, r.Key, m.now)
+	}
+	if len(rec.Moved)+len(h.rules) > 0 {
+		m.warm()
+	}
+}
+
+// plan has keys moved by the gateway of this node, and tells all gateways.
+func (m *Machine) plan() {
+	h := &m.heat
+	h.planner.Busy(m.now, h.busy)
+	for _, mv := range h.planner.Decide(m.now) {
+		h.moves++
+		id := kv.TxnID{Time: m.wall, Rand: uint64(m.inc)<<32 | h.moves}
+		env := msg.ToGateway(m.cfg.Heat.Node)
+		env.MoveKey = &msg.MoveKey{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Key: mv.Key, From: mv.From, To: mv.To}
+		m.send(env)
+	}
+	hm := h.planner.Tell(m.now)
+	if hm == nil {
+		return
+	}
+	for n := range m.cfg.Heat.Nodes {
+		env := msg.ToGateway(kv.NodeID(n + 1))
+		env.HeatMap = hm
+		m.urgent(env)
+	}
+}
+
+// planMoved tells the planner what a move has done.
+func (m *Machine) planMoved(key []byte, here bool) {
+	p := m.heat.planner
+	switch {
+	case p == nil:
+		return
+	case here:
+		p.Owned(m.now, key, m.now)
+	default:
+		p.Left(m.now, key)
+	}
+	m.warm()
+}
+
+func (m *Machine) onPairDigest(d *msg.PairDigest) {
+	if p := m.heat.planner; p != nil {
+		p.TakePairs(m.now, d)
+		m.warm()
+	}
+}
+
+// Rows of the operator's rules are named by a byte and the key or prefix.
+const (
+	keyRow    = 'k'
+	prefixRow = 'p'
+	modeRow   = 'm'
+)
+
+// RuleRow is a row of TableHotRule.
+type RuleRow struct {
+	Key []byte
+	entry.HotRule
+}
+
+// onSetHot keeps a rule, or the mode. To do so twice is the same.
+func (m *Machine) onSetHot(q *msg.SetHot) {
+	r := &msg.HotReply{Request: q.Request}
+	h := &m.heat
+	if h.planner == nil {
+		r.Failure = failure(msg.ReasonRequest, kv.KindInvalid, "hot keys are not looked for on this server")
+		m.replyHot(q.Gateway, r)
+		return
+	}
+	if q.Mode > 0 {
+		h.mode = hotshard.Mode(q.Mode - 1)
+		m.put(entry.TableHotRule, []byte{modeRow}, &entry.HotRule{Mode: q.Mode})
+		h.planner.SetMode(h.mode)
+	}
+	if q.Rule != nil {
+		m.setRule(q.Rule)
+	}
+	m.warm()
+	m.fillHot(r)
+	m.replyHot(q.Gateway, r)
+}
+
+func (m *Machine) setRule(q *msg.HotRule) {
+	h := &m.heat
+	rule := hotshard.Rule{Key: q.Key, Prefix: q.Prefix, Order: hotshard.Order(q.Order)}
+	row := append([]byte{keyRow}, q.Key...)
+	if q.Prefix {
+		row[0] = prefixRow
+	}
+	h.rules = slices.DeleteFunc(slices.Clone(h.rules), func(o hotshard.Rule) bool { return o.Prefix == rule.Prefix && string(o.Key) == string(rule.Key) })
+	if rule.Order == hotshard.Free {
+		m.del(entry.TableHotRule, row)
+	} else {
+		h.rules = append(h.rules, rule)
+		m.put(entry.TableHotRule, row, &entry.HotRule{Order: q.Order})
+	}
+	h.planner.SetRules(h.rules)
+}
+
+func (m *Machine) onAskHot(q *msg.AskHot) {
+	r := &msg.HotReply{Request: q.Request}
+	if m.heat.planner == nil {
+		r.Failure = failure(msg.ReasonRequest, kv.KindInvalid, "hot keys are not looked for on this server")
+	} else {
+		m.fillHot(r)
+	}
+	m.replyHot(q.Gateway, r)
+}
+
+// fillHot tells what is known.
+func (m *Machine) fillHot(r *msg.HotReply) {
+	h := &m.heat
+	r.Mode, r.Busy = uint32(h.mode)+1, h.busy
+	for _, k := range h.planner.Keys(m.now) {
+		s := msg.HotState{Key: k.Key, Shard: k.Shard, Heat: k.Heat, Waited: k.Waited, Would: k.Would, Why: k.Why, Order: uint32(k.Order), Moving: k.Moving}
+		if g, is := m.guests.keys[string(k.Key)]; is {
+			s.Since = g.Since
+		}
+		r.Keys = append(r.Keys, s)
+	}
+	for _, rule := range h.rules {
+		r.Rules = append(r.Rules, msg.HotRule{Key: rule.Key, Prefix: rule.Prefix, Order: uint32(rule.Order)})
+	}
+}
+
+func (m *Machine) replyHot(to kv.NodeID, r *msg.HotReply) {
+	env := msg.ToGateway(to)
+	env.HotReply = r
+	m.send(env)
+}
