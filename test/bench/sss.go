@@ -27,7 +27,7 @@ type sssOptions struct {
 	message           time.Duration
 	parts             []string
 	unseal, reader    time.Duration
-	lanes             bool
+	lanes, auto       bool
 	speed             float64
 }
 
@@ -61,6 +61,7 @@ Then on three real nodes in this process, on two cores or what there is.`,
 	f.Float64Var(&s.speed, "speed", 1, "how many times as fast simulated cores are as what was measured")
 	f.DurationVar(&s.unseal, "unseal-after", 0, "time after which simulated readers have updates unsealed (default: the shards' own)")
 	f.DurationVar(&s.reader, "reader-delay", 0, "for how long simulated readers stand back at most (default: the shards' own)")
+	f.BoolVar(&s.auto, "auto", false, "have simulated keys moved to the hot shard as they get hot; it takes seconds of --virtual-warm")
 	f.BoolVar(&s.lanes, "lanes", true, "simulated cores take what ends something before what begins something, as nodes do; false: first come, first served")
 	f.StringSliceVar(&s.parts, "parts", []string{"simulated", "real"}, "what to run")
 	return c

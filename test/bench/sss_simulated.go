@@ -31,8 +31,8 @@ type simulatedMix struct {
 // result for each round, and in the end the best number.
 type simulatedSide struct {
 	bounds, busiest []float64
-	runs   map[int][]simulated.Result
-	best   int
+	runs            map[int][]simulated.Result
+	best            int
 }
 
 // messageCost measures what a message between processes takes at either end: a
@@ -68,7 +68,7 @@ func (s *sssOptions) simulate(ctx context.Context, w io.Writer, m *simulatedMix)
 	}
 	for r := range s.rounds {
 		o := simulated.Options{Nodes: s.nodes, HotKeys: m.hot, Workload: m.Options, Delay: s.delay, Fsync: s.fsync, Warm: s.virtualWarm, Measure: s.span,
-			OneLane: !s.lanes, UnsealAfter: s.unseal, DelayFor: s.reader, Seed: uint64(r + 1), Clients: 2, Costs: simulated.Costs{Message: s.message, Other: 2 * time.Microsecond}}
+			OneLane: !s.lanes, Auto: s.auto, UnsealAfter: s.unseal, DelayFor: s.reader, Seed: uint64(r + 1), Clients: 2, Costs: simulated.Costs{Message: s.message, Other: 2 * time.Microsecond}}
 		var err error
 		if o.Costs, err = simulated.Measure(o); err != nil {
 			return err

@@ -34,6 +34,9 @@ type Options struct {
 	// UnsealAfter, HoldBound and DelayFor are those of the shards; 0 is their
 	// default.
 	UnsealAfter, HoldBound, DelayFor time.Duration
+	// Auto has keys moved to the hot shard as they get hot; otherwise those that
+	// were put there stay alone.
+	Auto bool
 	// NoHeat has gateways not hear which keys are hot.
 	NoHeat bool
 	// Costs are what is charged.

@@ -6,6 +6,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/engine/memstore"
 	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
@@ -30,6 +31,9 @@ func newShell(n *node, id kv.ShardID) *shell {
 	if !o.NoHeat {
 		cfg.Heat = shard.HeatConfig{Every: kv.DefaultHeatEvery / 10, Hot: n.c.router.HotShard(), Nodes: len(n.c.nodes),
 			Node: n.c.router.Node(n.c.router.HotShard())}
+		if !o.Auto {
+			cfg.Heat.Mode = hotshard.ModePinned // without a pin
+		}
 		cfg.Home = n.c.router.Shard
 	}
 	if o.Reads == txn.LockingReads {
