@@ -43,7 +43,12 @@ func (m *Machine) plan() {
 		env.MoveKey = &msg.MoveKey{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Key: mv.Key, From: mv.From, To: mv.To}
 		m.send(env)
 	}
-	hm := h.planner.Tell(m.now)
+	m.tellMap()
+}
+
+// tellMap tells all gateways what they do not know yet.
+func (m *Machine) tellMap() {
+	hm := m.heat.planner.Tell(m.now)
 	if hm == nil {
 		return
 	}
@@ -65,6 +70,7 @@ func (m *Machine) planMoved(key []byte, here bool) {
 	default:
 		p.Left(m.now, key)
 	}
+	m.tellMap() // at once: until then gateways look in the wrong place
 	m.warm()
 }
 

@@ -453,7 +453,9 @@ func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
 		return
 	}
 	g.leave(c)
-	c.aborts = append(c.aborts, f.Reason)
+	if !c.readOnly || f.Reason != msg.ReasonMoved { // a reader that looks elsewhere loses nothing
+		c.aborts = append(c.aborts, f.Reason)
+	}
 	c.ref.Attempt++
 	g.enter(c)
 	c.marked, c.session, c.reading, c.commit, c.check = false, nil, nil, commit{}, checks{}
