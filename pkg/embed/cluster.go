@@ -38,7 +38,7 @@ type ClusterOptions struct {
 	Reads txn.Reads
 	// History is how far reads as of a time reach back; 0 is
 	// kv.DefaultHistory, negative for none. HistoryEvery is the grain; 0 is
-	// kv.DefaultPinEvery.
+	// kv.DefaultPinEvery, negative for no snapshots at all.
 	History, HistoryEvery time.Duration
 	// NoSync does without fsync: a crash loses what was acknowledged. For
 	// measuring only.

@@ -10,6 +10,8 @@ import (
 // pinConfig says how states are kept, but for where.
 func pinConfig(history, every time.Duration) shard.PinConfig {
 	switch {
+	case every < 0:
+		return shard.PinConfig{}
 	case history == 0:
 		history = kv.DefaultHistory
 	case history < 0:

@@ -39,7 +39,8 @@ type Options struct {
 	Reads txn.Reads
 	Plan  txn.Plan
 	// History is how far reads as of a time reach back; 0 is kv.DefaultHistory,
-	// negative for none. HistoryEvery is the grain; 0 is kv.DefaultPinEvery.
+	// negative for none. HistoryEvery is the grain; 0 is kv.DefaultPinEvery,
+	// negative for no snapshots at all.
 	History, HistoryEvery time.Duration
 	// CacheBytes is the memory for blocks and memtables of the store, and
 	// again for the shards' keys. Default 256 MiB.

@@ -92,7 +92,7 @@ func start(ctx context.Context, o *Options, reads txn.Reads) (*cluster, error) {
 	var err error
 	// To fix a state of the history holds updates, whatever readers do.
 	if c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, Nodes: o.Nodes, Reads: reads, NoSync: !o.Fsync, Delay: o.Delay, Listen: true,
-		CacheBytes: 32 << 20, HistoryEvery: time.Hour}); err != nil {
+		CacheBytes: 32 << 20, HistoryEvery: -1}); err != nil {
 		return nil, err
 	}
 	if c.store, err = clientstore.Open(ctx, c.Addrs(), 0); err != nil {
