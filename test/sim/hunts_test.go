@@ -92,6 +92,18 @@ func pinned(o *Options) {
 	o.Mix.Scan, o.Mix.Snapshot, o.OpenBudget, o.Mix.Ops = 2, 25, -1, OpMix{Get: 2, Put: 10, Delete: 2, Scan: 1}
 }
 
+// wandering has keys move to the hot shard and back all the time.
+func wandering(o *Options) {
+	o.Shards, o.Registers, o.Counters, o.HotKeys, o.Clients, o.Txns = 3, 4, 1, 0, 8, 15
+	o.MoveEvery, o.Mix.OneShard, o.Mix.MaxOps, o.Mix.Think = 2*time.Millisecond, 0, 4, time.Millisecond
+}
+
+// watchful has readers of all kinds meet keys that move.
+func watchful(o *Options) {
+	watched(o)
+	o.HotKeys, o.MoveEvery = 0, 2*time.Millisecond
+}
+
 // hunts lists the mutants with the seed that catches each.
 var hunts = []hunt{
 	{id: mutant.NoGrantCheck, name: "No grant check", seed: 31, shape: forgetful},
@@ -212,4 +224,17 @@ var hunts = []hunt{
 		watched(o)
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
+
+	{id: mutant.MoveLeavesNoMark, name: "A move leaves no mark", seed: 1, shape: wandering},
+	{id: mutant.MoveCopiesTooLittle, name: "A move copies too little", seed: 1, shape: wandering},
+	{id: mutant.MoveUnlocked, name: "A move does not lock the key", seed: 1, shape: wandering},
+	{id: mutant.MarkIgnored, name: "A mark is ignored", seed: 1, shape: wandering},
+	{id: mutant.BlindWritesIgnoreMark, name: "Blind writes ignore a mark", seed: 1, shape: wandering},
+	{id: mutant.GuestsUnchecked, name: "Guests unchecked", seed: 1, shape: wandering},
+	{id: mutant.GuestsForgotten, name: "Guests forgotten", seed: 1, shape: func(o *Options) {
+		wandering(o)
+		o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 20, 0, 10*time.Millisecond, true, FaultMix{Log: 1}
+	}},
+	{id: mutant.RedirectIgnored, name: "A redirect is ignored", seed: 3, shape: func(o *Options) { calm(o); wandering(o) }},
+	{id: mutant.MovesIgnoreReaders, name: "Moves ignore readers", seed: 1, readers: true, shape: watchful},
 }
