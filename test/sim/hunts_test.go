@@ -168,7 +168,7 @@ var hunts = []hunt{
 	}},
 	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 44},
 	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 6},
-	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 2},
+	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 1},
 	{id: mutant.PresumedUnasked, name: "An abort is presumed unasked", seed: 54},
 	{id: mutant.LookUpBlind, name: "A lookup is blind", seed: 1, shape: func(o *Options) {
 		restless(o)
@@ -181,10 +181,11 @@ var hunts = []hunt{
 	{id: mutant.HeldIgnored, name: "Held votes count", seed: 1, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
 	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 27, readers: true, shape: watched},
-	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 2874, readers: true, shape: func(o *Options) {
+	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 1229, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
 		o.Jitter, o.Mix.Ops = 3*time.Millisecond, OpMix{Get: 8, Put: 8}
+		o.HeatEvery, o.Lies, o.PinEvery, o.Mix.Scan, o.Mix.Snapshot, o.Plan = 0, 0, 0, 0, 0, txn.PlanHotLast
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
 	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 7, readers: true, shape: impatient},
@@ -208,7 +209,7 @@ var hunts = []hunt{
 	}},
 
 	{id: mutant.GarbagePastPin, name: "Garbage past a pin", seed: 1, readers: true, shape: pinned},
-	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 1283, readers: true, shape: func(o *Options) {
+	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 3041, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.HeatEvery, o.Lies, o.Mix.InteractiveRead = 0, 0, 0
