@@ -12,6 +12,7 @@
 //	fence     id               -> (empty)    no attempt will ever commit here; dropped below the floor
 //	state     (none)           -> State      the shard's counters
 //	pin       number           -> msg.Pin    a state of the whole store that is kept; the hot shard's only
+//	moved     user key         -> Moved      a key that lives on the hot shard, away from its home
 //
 // A shard keeps in memory what it works on. What it misses it asks for with a
 // Read, which is answered as of the index of the step that asked.

@@ -154,5 +154,14 @@ const (
 	// GuestsForgotten: a new life of the hot shard does not know what was moved
 	// to it.
 	GuestsForgotten
+	// MoveUnlocked: a move reads the key without locking it, so that what is
+	// written before the move is decided is lost.
+	MoveUnlocked
+	// MovesIgnoreReaders: a move does not wait for readers that are registered
+	// where the key is.
+	MovesIgnoreReaders
+	// RedirectIgnored: a gateway goes on to look for a key where it was told
+	// that it is not.
+	RedirectIgnored
 	numMutants
 )

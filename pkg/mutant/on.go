@@ -3,19 +3,19 @@
 package mutant
 
 // Set is the rules that a machine breaks.
-type Set struct{ bits uint64 }
+type Set struct{ bits [4]uint64 }
 
 // Of makes a set.
 func Of(ids ...ID) Set {
 	var s Set
 	for _, id := range ids {
-		s.bits |= 1 << id
+		s.bits[id/64] |= 1 << (id % 64)
 	}
 	return s
 }
 
 // Has reports whether the rule is broken.
-func (s Set) Has(id ID) bool { return s.bits&(1<<id) != 0 }
+func (s Set) Has(id ID) bool { return s.bits[id/64]&(1<<(id%64)) != 0 }
 
 // All lists every mutant.
 func All() []ID {

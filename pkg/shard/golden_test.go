@@ -41,6 +41,9 @@ import (
 //	now 20m               the wall clock
 //	quiet                 is anything left?
 //
+// With the option home=1, keys that begin with g are at home on s1; else all are
+// here.
+//
 // What a step wants done is printed: "log" what it appends, "ask" what it
 // reads, "send" what leaves when the log is durable, and "now" what leaves at
 // once.
@@ -95,6 +98,10 @@ func (s *script) start(options map[string]string) error {
 			s.cfg.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Nodes: 2}
 		case k == "hot-heat-ms":
 			s.cfg.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 0, Nodes: 2}
+		case k == "home":
+			s.cfg.Home = func(key []byte) kv.ShardID { return homeOf(key, kv.ShardID(n)) }
+		case k == "garbage-batch":
+			s.cfg.GarbageBatch = n
 		case k == "cache-bytes":
 			s.cfg.CacheBytes = n
 		default:
@@ -103,6 +110,14 @@ func (s *script) start(options map[string]string) error {
 	}
 	_, err := s.restart()
 	return err
+}
+
+// homeOf is s0, but for keys that begin with g, which may come as guests.
+func homeOf(key []byte, guests kv.ShardID) kv.ShardID {
+	if len(key) > 0 && key[0] == 'g' {
+		return guests
+	}
+	return 0
 }
 
 // restart makes the machine from the log.

@@ -49,11 +49,15 @@ func (m *Machine) elsewhere(key []byte, it *mvcc.Item) (to kv.ShardID, here bool
 		to, _ = it.Value.MovedTo()
 		return to, false
 	}
-	if home := m.home(key); home != m.cfg.ID && !m.cfg.Mutants.Has(mutant.GuestsUnchecked) {
+	if home := m.home(key); home != m.cfg.ID {
 		_, here = m.guests.keys[string(key)]
 		return home, here
 	}
 	return 0, true
+}
+
+func isMove(e *entry.Effect) bool {
+	return e.Kind == entry.EffectMoveOut || e.Kind == entry.EffectMoveIn
 }
 
 // settleGuest takes note of what a move has done to a key here, as its last

@@ -372,8 +372,7 @@ func (m *Machine) finishStep() Output {
 func (m *Machine) send(env *msg.Envelope)   { m.out.Send = append(m.out.Send, env) }
 func (m *Machine) urgent(env *msg.Envelope) { m.out.Urgent = append(m.out.Urgent, env) }
 
-// nextVersion names a write of this shard.
-// nextVersion names a write. Where the one before it was made on another shard
+// nextVersion names a write of this shard. Where the one before it was made on another shard
 // the key has moved since.
 func (m *Machine) nextVersion(before kv.Version) kv.Version {
 	m.writes++

@@ -276,7 +276,10 @@ func (m *Machine) settleReaders() {
 }
 
 // changesOf lists what effects change, as others see it.
-func changesOf(effects []entry.Effect) []snapshotqueue.Need {
+func (m *Machine) changesOf(effects []entry.Effect) []snapshotqueue.Need {
+	if m.cfg.Mutants.Has(mutant.MovesIgnoreReaders) && len(effects) > 0 && isMove(&effects[0]) {
+		return nil
+	}
 	out := make([]snapshotqueue.Need, len(effects))
 	for i := range effects {
 		mode := adt.ModeWrite
@@ -291,7 +294,7 @@ func changesOf(effects []entry.Effect) []snapshotqueue.Need {
 // heldByReaders reports whether a piece that could be decided now must wait
 // for readers to leave. It waits without having executed, and unheld goes on.
 func (m *Machine) heldByReaders(t *task, x *mvcc.Execution) bool {
-	if m.queue.Open(m.now) || !m.queue.Hold(m.now, t.txn, changesOf(x.Effects)) {
+	if m.queue.Open(m.now) || !m.queue.Hold(m.now, t.txn, m.changesOf(x.Effects)) {
 		return false
 	}
 	t.stage = stageHeld

@@ -381,7 +381,7 @@ const fewPins = 4
 
 func (v *view) Value(key []byte) (entry.Value, error) {
 	if it := v.item(key); it != nil && it.Loaded {
-		if to, here := v.m.elsewhere(key, it); !here && !(v.m.cfg.Mutants.Has(mutant.BlindWritesIgnoreMark) && v.blind(key)) {
+		if to, here := v.m.elsewhere(key, it); !here && !v.mistaken(key) {
 			return it.Value, mvcc.Elsewhere{Shard: to}
 		}
 		return it.Value, nil
@@ -389,7 +389,19 @@ func (v *view) Value(key []byte) (entry.Value, error) {
 	return entry.Value{}, kv.Errorf(kv.KindInternal, "key %q is not in memory", key)
 }
 
-// blind reports whether the task only puts a key, for a mutant.
+// mistaken reports whether a mutant executes the task though the key is not here.
+func (v *view) mistaken(key []byte) bool {
+	switch has := v.m.cfg.Mutants.Has; {
+	case has(mutant.GuestsUnchecked):
+		comes := func(op msg.Op) bool { return op.Kind == msg.OpMoveIn }
+		return v.m.home(key) != v.m.cfg.ID && !slices.ContainsFunc(v.ops, comes)
+	case has(mutant.BlindWritesIgnoreMark):
+		return v.blind(key)
+	}
+	return false
+}
+
+// blind reports whether the task only puts a key.
 func (v *view) blind(key []byte) bool {
 	return !slices.ContainsFunc(v.ops, func(op msg.Op) bool {
 		return bytes.Equal(op.Key, key) && (op.Kind != msg.OpPut || op.Expect != msg.ExpectNothing)

@@ -31,7 +31,7 @@ func (s *shardScript) restart(now int64) error {
 	if err := s.store.Recover(s.id, rec.Add); err != nil {
 		return err
 	}
-	m, out := shard.New(shard.Config{ID: s.id, Lease: s.lease, Pins: s.pins}, rec, now, now)
+	m, out := shard.New(shard.Config{ID: s.id, Lease: s.lease, Pins: s.pins, Home: router{}.Shard}, rec, now, now)
 	s.m = m
 	_, err := s.act(now, out)
 	return err

@@ -27,6 +27,7 @@ import (
 //	A commit, A rollback [validate]
 //	A outcome                      what became of A?
 //	A scan [a,), A next 2, A close
+//	A move w s0 s2                 w goes from s0 to s2
 //
 // "within=5ms" gives a call a deadline; else it has a minute. Nothing reaches
 // anybody before
@@ -41,6 +42,7 @@ import (
 //	mark A by B, push A            straight to the gateway
 //	down n2, up n2
 //	restart s1                     the shard's memory is lost
+//	moved 3 w x                    the hot shard tells, for the third time, which keys it has
 //
 // What the gateway and the shards send is printed when they do.
 func TestGolden(t *testing.T) {
@@ -275,6 +277,15 @@ func (s *script) world(words []string) error {
 		env.HeatMap = m
 		s.g.Deliver(s.now, env)
 		return err
+	case "moved":
+		env := msg.ToGateway(1)
+		epoch, err := strconv.ParseUint(words[1], 10, 64)
+		env.HeatMap = &msg.HeatMap{Epoch: epoch}
+		for _, w := range words[2:] {
+			env.HeatMap.Moved = append(env.HeatMap.Moved, []byte(w))
+		}
+		s.g.Deliver(s.now, env)
+		return err
 	case "restart":
 		id, err := golden.Shard(words[1])
 		if err != nil {
@@ -352,6 +363,13 @@ func (s *script) client(words []string, ops []msg.Op) error {
 		return err
 	case "close":
 		s.g.Close(s.now, ref)
+	case "move":
+		from, err := golden.Shard(words[3])
+		to, bad := golden.Shard(words[4])
+		if err != nil || bad != nil {
+			return fmt.Errorf("a move is from a shard to a shard")
+		}
+		s.g.Move(s.now, token, ref.TxnID, []byte(words[2]), from, to, deadline)
 	case "snapshot":
 		s.g.KeepSnapshot(s.now, token, ref.TxnID, flag, int64(ttl), deadline)
 	case "snapshots":

@@ -45,6 +45,9 @@ func (g *Gateway) redirected(c *call, f *msg.Failure) bool {
 	if f.Reason != msg.ReasonMoved {
 		return false
 	}
+	if g.cfg.Mutants.Has(mutant.RedirectIgnored) && c.past == nil {
+		return true
+	}
 	home := f.MovedTo == g.cfg.Router.Shard(f.Key)
 	switch {
 	case c.past != nil:
@@ -183,7 +186,7 @@ func (g *Gateway) startMove(c *call) {
 	}
 	c.session = newSession()
 	c.phase = phaseLocking
-	g.askLock(c, c.move.from, []msg.Op{c.moveOut()}, false)
+	g.askLock(c, c.move.from, []msg.Op{c.moveOut()}, g.cfg.Mutants.Has(mutant.MoveUnlocked))
 }
 
 // moveOut leaves a mark at home, and nothing at the hot shard: what that knows

@@ -127,6 +127,9 @@ func Failure(f *msg.Failure) string {
 	if f.HasSeq {
 		at = fmt.Sprintf(" at operation %d", f.Seq)
 	}
+	if f.Reason == msg.ReasonMoved {
+		return fmt.Sprintf("Moved%s: %s lives on %v", at, Key(f.Key), f.MovedTo)
+	}
 	return Names(fmt.Sprintf("%s/%v%s: %s", strings.TrimPrefix(f.Reason.String(), "Reason"), kv.Kind(f.Kind), at, f.Text))
 }
 

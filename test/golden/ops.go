@@ -18,6 +18,9 @@ import (
 //	require a CONDITION             exists | absent | value x | version 0.1.7
 //	add a 5 | incr a 5              incr returns the sum
 //	scan [a,c) [limit 2] | scan! …  delrange [a,c) | lockrange [a,c)
+//	moveout a to s2 [tombstone]     what stays is a mark, or a tombstone
+//	movein a x@0.0.1                or deleted, or deleted@0.0.1
+//	get a marked                    in the past: its home says that it was here
 func Ops(text string) ([]msg.Op, error) {
 	var ops []msg.Op
 	for i, part := range strings.Split(text, ";") {
@@ -38,6 +41,7 @@ func Ops(text string) ([]msg.Op, error) {
 var opNames = map[string]msg.OpKind{
 	"get": msg.OpGet, "put": msg.OpPut, "del": msg.OpDelete, "require": msg.OpRequire, "add": msg.OpAdd,
 	"incr": msg.OpAddGet, "scan": msg.OpScan, "delrange": msg.OpDeleteRange, "lockrange": msg.OpLockRange,
+	"moveout": msg.OpMoveOut, "movein": msg.OpMoveIn,
 }
 
 func operation(words []string) (op msg.Op, err error) {
@@ -66,11 +70,40 @@ func operation(words []string) (op msg.Op, err error) {
 		return op, err
 	case msg.OpPut:
 		op.Value, rest = []byte(rest[0]), rest[1:]
+	case msg.OpMoveOut, msg.OpMoveIn:
+		return op, moving(&op, rest)
+	}
+	if len(rest) > 0 && rest[0] == "marked" {
+		op.Marked, rest = true, rest[1:]
 	}
 	if len(rest) > 0 && rest[0] == "if" {
 		rest = rest[1:]
 	}
 	return op, condition(&op, rest)
+}
+
+// moving reads what is behind the key of a move.
+func moving(op *msg.Op, words []string) (err error) {
+	switch {
+	case op.Kind == msg.OpMoveOut && len(words) >= 2 && words[0] == "to":
+		op.Type = uint32(entry.TypeMoved)
+		if len(words) > 2 {
+			op.Type = uint32(entry.TypeDeleted)
+		}
+		op.To, err = Shard(words[1])
+		return err
+	case op.Kind == msg.OpMoveIn && len(words) == 1:
+		value, version, written := strings.Cut(words[0], "@")
+		op.Type, op.Value = uint32(adt.Register), []byte(value)
+		if value == "deleted" {
+			op.Type, op.Value = uint32(entry.TypeDeleted), nil
+		}
+		if written {
+			op.Version, err = kv.ParseVersion(version)
+		}
+		return err
+	}
+	return fmt.Errorf("what is %q?", words)
 }
 
 func condition(op *msg.Op, words []string) (err error) {
@@ -110,7 +143,12 @@ func OpText(op *msg.Op) string {
 		out += " " + string(op.Value)
 	case msg.OpAdd, msg.OpAddGet:
 		out += " " + strconv.FormatInt(op.Delta, 10)
+	case msg.OpMoveOut:
+		out += fmt.Sprintf(" to %v", op.To) + when(entry.Type(op.Type) == entry.TypeDeleted, " tombstone")
+	case msg.OpMoveIn:
+		out += " " + Value(entry.Type(op.Type), op.Value) + versionText(op.Version)
 	}
+	out += when(op.Marked, " marked")
 	if op.Limit > 0 {
 		out += fmt.Sprintf(" limit %d", op.Limit)
 	}
@@ -138,6 +176,9 @@ func opsText(ops []msg.Op) string {
 func Value(typ entry.Type, payload []byte) string {
 	if typ == entry.TypeDeleted {
 		return "deleted"
+	}
+	if to, is := (entry.Value{Type: typ, Payload: payload}).MovedTo(); is {
+		return "moved to " + to.String()
 	}
 	if n, err := adt.DecodeCounter(payload); typ == adt.Counter && err == nil {
 		return strconv.FormatInt(n, 10)

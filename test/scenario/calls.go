@@ -68,6 +68,15 @@ func (c *Cluster) Read(name string, gateway kv.NodeID, keys ...string) *Txn {
 	return x.Txn
 }
 
+// Move begins to move a key from its home to the hot shard, or back.
+func (c *Cluster) Move(name string, gateway kv.NodeID, key string, from, to kv.ShardID) *Txn {
+	x := c.call(name, gateway, "move %s from %v to %v", key, from, to)
+	x.g.machine.Move(x.g.clock(), x.ended, x.id, []byte(key), from, to, deadline)
+	x.g.flush()
+	c.run()
+	return x.Txn
+}
+
 func (x *call) execute(ops []msg.Op) {
 	x.g.machine.Execute(x.g.clock(), func(d txn.Done) {
 		x.take(ops, d.Results)

@@ -53,7 +53,7 @@ func New(t testing.TB, n int, broken mutant.Set) *Cluster {
 	c := &Cluster{Chronicle: newChronicle(t), now: int64(time.Second), broken: broken}
 	for i := range n {
 		c.gateways = append(c.gateways, newGateway(c, kv.NodeID(i+1), n))
-		c.shards = append(c.shards, newShell(c, kv.ShardID(i)))
+		c.shards = append(c.shards, newShell(c, kv.ShardID(i), n))
 	}
 	for _, g := range c.gateways {
 		for _, s := range c.shards {
@@ -193,7 +193,7 @@ func (c *Cluster) Finish() {
 			x.End()
 		}
 	}
-	c.Pass(time.Second)
+	c.Pass(kv.DefaultLease + time.Second) // a late notice is remembered for a lease
 	for _, x := range c.txns {
 		if x.Answered == Never {
 			c.t.Fatalf("%s has no answer", x.Name)

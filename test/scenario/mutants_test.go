@@ -47,6 +47,10 @@ func TestABrokenRuleShowsTheAnomaly(t *testing.T) {
 			[]saw{{"A", "x@0", "W"}, {"B", "x@0", "W"}, {"R", "x@0", Nothing}, {"R", "f@1", "F"}}},
 		{"7, read locks are given up with the vote", mutant.ReadLocksReleasedAtVote, 3, func(c *Cluster) { waitNotInherited(c) }, history.RealTimeInversion,
 			[]saw{{"R", "x@1", Nothing}, {"W", "k@0", Nothing}, {"R", "z@2", "S"}}},
+		{"a move does not wait for readers", mutant.MovesIgnoreReaders, 3, func(c *Cluster) { movedUnderAReader(c) }, history.ReadSkew,
+			[]saw{{"R", "x@0", Nothing}, {"R", "y@1", "W"}}},
+		{"a blind write ignores the mark", mutant.BlindWritesIgnoreMark, 3, lateForTheKey, history.DirtyWrite,
+			[]saw{{"A", "x@0", "V"}, {"A", "y@1", "U"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := New(t, tc.nodes, mutant.Of(tc.rule))

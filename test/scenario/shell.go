@@ -22,10 +22,10 @@ type shell struct {
 	next    int64
 }
 
-func newShell(c *Cluster, id kv.ShardID) *shell {
+func newShell(c *Cluster, id kv.ShardID, shards int) *shell {
 	s := &shell{c: c, id: id, log: memstore.New()}
 	var out shard.Output
-	s.machine, out = shard.New(shard.Config{ID: id, Mutants: c.broken, Trace: shard.Trace{Committed: s.committed, Shown: s.shown}},
+	s.machine, out = shard.New(shard.Config{ID: id, Mutants: c.broken, Home: placement(shards).Shard, Trace: shard.Trace{Committed: s.committed, Shown: s.shown}},
 		shard.Recovered{}, c.now, c.now)
 	s.do(out)
 	return s
@@ -77,8 +77,12 @@ func (s *shell) committed(ref kv.TxnRef) {
 
 func (s *shell) shown(ref kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index) {
 	x := s.c.callOf(ref.TxnID)
+	if e.Kind == entry.EffectMoveOut || e.Kind == entry.EffectMoveIn {
+		s.c.tell("  %v shows that %s moves", s.id, e.Key)
+		return
+	}
 	s.c.tell("  %v shows %s=%s", s.id, e.Key, x.Name)
-	x.wrote(string(e.Key), v.Version, int64(at))
+	x.wrote(string(e.Key), v.Version, int64(v.Version.Moves)<<40|int64(at))
 }
 
 // gateway runs one gateway's machine. Gateways' clocks show different times:

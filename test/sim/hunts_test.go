@@ -92,6 +92,18 @@ func pinned(o *Options) {
 	o.Mix.Scan, o.Mix.Snapshot, o.OpenBudget, o.Mix.Ops = 2, 25, -1, OpMix{Get: 2, Put: 10, Delete: 2, Scan: 1}
 }
 
+// wandering has keys move to the hot shard and back all the time.
+func wandering(o *Options) {
+	o.Shards, o.Registers, o.Counters, o.HotKeys, o.Clients, o.Txns = 3, 4, 1, 0, 8, 15
+	o.MoveEvery, o.Mix.OneShard, o.Mix.MaxOps, o.Mix.Think = 2*time.Millisecond, 0, 4, time.Millisecond
+}
+
+// watchful has readers of all kinds meet keys that move.
+func watchful(o *Options) {
+	watched(o)
+	o.HotKeys, o.MoveEvery = 0, 2*time.Millisecond
+}
+
 // hunts lists the mutants with the seed that catches each.
 var hunts = []hunt{
 	{id: mutant.NoGrantCheck, name: "No grant check", seed: 31, shape: forgetful},
@@ -156,7 +168,7 @@ var hunts = []hunt{
 	}},
 	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 44},
 	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 6},
-	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 2},
+	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 1},
 	{id: mutant.PresumedUnasked, name: "An abort is presumed unasked", seed: 54},
 	{id: mutant.LookUpBlind, name: "A lookup is blind", seed: 1, shape: func(o *Options) {
 		restless(o)
@@ -164,52 +176,67 @@ var hunts = []hunt{
 	}},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 9},
 
-	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 3, readers: true, shape: watched},
-	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 2, readers: true, shape: watched},
-	{id: mutant.HeldIgnored, name: "Held votes count", seed: 3, readers: true, shape: watched},
+	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 1, readers: true, shape: watched},
+	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 1, readers: true, shape: watched},
+	{id: mutant.HeldIgnored, name: "Held votes count", seed: 1, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
-	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 14, readers: true, shape: watched},
-	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 680, readers: true, shape: func(o *Options) {
+	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 27, readers: true, shape: watched},
+	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 1229, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
 		o.Jitter, o.Mix.Ops = 3*time.Millisecond, OpMix{Get: 8, Put: 8}
+		o.HeatEvery, o.Lies, o.PinEvery, o.Mix.Scan, o.Mix.Snapshot, o.Plan = 0, 0, 0, 0, 0, txn.PlanHotLast
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
 	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 7, readers: true, shape: impatient},
-	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 66, readers: true, shape: impatient},
-	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 106, readers: true, shape: impatient},
-	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 2, readers: true, shape: impatient},
-	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 2, readers: true, shape: func(o *Options) {
+	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 20, readers: true, shape: impatient},
+	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 7, readers: true, shape: impatient},
+	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 1, readers: true, shape: impatient},
+	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 1, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
 	}},
-	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 205, readers: true, shape: restarting},
-	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 174, readers: true, shape: restarting},
-	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 12, readers: true, shape: restarting},
+	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 151, readers: true, shape: restarting},
+	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 150, readers: true, shape: restarting},
+	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 7, readers: true, shape: restarting},
 	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 10, readers: true, shape: restarting},
 	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 40, readers: true, shape: shortLived},
-	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 431, readers: true, shape: shortLived},
-	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 9, readers: true, shape: shortLived},
-	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 129, readers: true, shape: func(o *Options) {
+	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 1484, readers: true, shape: shortLived},
+	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 2, readers: true, shape: shortLived},
+	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 21, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 60*time.Millisecond, 20, 20*time.Millisecond
 	}},
 
 	{id: mutant.GarbagePastPin, name: "Garbage past a pin", seed: 1, readers: true, shape: pinned},
-	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 157, readers: true, shape: func(o *Options) {
+	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 3041, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
+		o.HeatEvery, o.Lies, o.Mix.InteractiveRead = 0, 0, 0
 	}},
-	{id: mutant.PinBelowFloor, name: "A pin below the floor", seed: 2, readers: true, shape: func(o *Options) {
+	{id: mutant.PinBelowFloor, name: "A pin below the floor", seed: 1, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.Nodes = 3
 	}},
-	{id: mutant.PinHotFirst, name: "Pin with the hot index first", seed: 2, readers: true, shape: pinned},
+	{id: mutant.PinHotFirst, name: "Pin with the hot index first", seed: 4, readers: true, shape: pinned},
 	{id: mutant.PinUnregistered, name: "Pin without registration", seed: 2, readers: true, shape: pinned},
 	{id: mutant.PinJoinedLate, name: "Pin joined late", seed: 3, readers: true, shape: pinned},
-	{id: mutant.OpenLeftBeforePin, name: "An open reader left before its pin", seed: 3, readers: true, shape: func(o *Options) {
+	{id: mutant.OpenLeftBeforePin, name: "An open reader left before its pin", seed: 4, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
+
+	{id: mutant.MoveLeavesNoMark, name: "A move leaves no mark", seed: 1, shape: wandering},
+	{id: mutant.MoveCopiesTooLittle, name: "A move copies too little", seed: 1, shape: wandering},
+	{id: mutant.MoveUnlocked, name: "A move does not lock the key", seed: 1, shape: wandering},
+	{id: mutant.MarkIgnored, name: "A mark is ignored", seed: 1, shape: wandering},
+	{id: mutant.BlindWritesIgnoreMark, name: "Blind writes ignore a mark", seed: 1, shape: wandering},
+	{id: mutant.GuestsUnchecked, name: "Guests unchecked", seed: 1, shape: wandering},
+	{id: mutant.GuestsForgotten, name: "Guests forgotten", seed: 1, shape: func(o *Options) {
+		wandering(o)
+		o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 20, 0, 10*time.Millisecond, true, FaultMix{Log: 1}
+	}},
+	{id: mutant.RedirectIgnored, name: "A redirect is ignored", seed: 3, shape: func(o *Options) { calm(o); wandering(o) }},
+	{id: mutant.MovesIgnoreReaders, name: "Moves ignore readers", seed: 3, readers: true, shape: watchful},
 }

@@ -71,6 +71,7 @@ func (h *hunt) options(seed int64, m mutant.Set) Options {
 		o = Draw(seed)
 		o.Reads = txn.SnapshotReads
 	}
+	o.MoveEvery = 0 // but for the hunts that are about moves
 	if h.shape != nil {
 		h.shape(&o)
 	}

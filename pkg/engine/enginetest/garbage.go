@@ -104,6 +104,40 @@ func garbageResumes(t *testing.T, open Open) {
 	require.NoError(t, e.Close())
 }
 
+// movedLasts: a mark and a tombstone of a key that has moved stay when nothing
+// newer is there, and nothing below them does. Neither is seen in a range.
+func movedLasts(t *testing.T, open Open) {
+	e := open()
+	put(t, e, 0,
+		set("a", 1, value("old")), set("a", 3, mark()),
+		set("b", 1, value("old")), set("b", 3, movedTombstone()),
+		set("c", 1, value("old")), set("c", 3, tombstone()),
+		set("d", 2, mark()),
+		set("e", 2, movedTombstone()),
+		set("f", 1, mark()), set("f", 3, value("back")), set("f", 9, mark()),
+		set("g", 1, movedTombstone()), set("g", 3, value("new")),
+	)
+	res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: 5})
+	require.NoError(t, res.Err)
+	require.Equal(t, []entry.Garbage{
+		{Key: []byte("a"), Below: 3}, {Key: []byte("b"), Below: 3}, {Key: []byte("c"), Below: 4},
+		{Key: []byte("f"), Below: 3}, {Key: []byte("g"), Below: 3},
+	}, res.Garbage)
+	for _, g := range res.Garbage {
+		put(t, e, 0, below(string(g.Key), g.Below))
+	}
+	require.Equal(t, []string{"f=back", "g=new"}, keys(t, e, 0, everything, 5))
+	require.Equal(t, []string{"g=new"}, keys(t, e, 0, everything, newest))
+	for key, want := range map[string][]byte{"a": mark(), "b": movedTombstone(), "d": mark(), "e": movedTombstone(), "f": mark()} {
+		require.Equal(t, want, readKey(e, 0, key, newest).Rows[0].Value, key)
+	}
+	require.Empty(t, readKey(e, 0, "c", newest).Rows)
+	limited := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, Index: 5, Limit: 2})
+	require.NoError(t, limited.Err)
+	require.Len(t, limited.Rows, 2, "marks do not count")
+	require.NoError(t, e.Close())
+}
+
 func damagedRow(t *testing.T, open Open) {
 	e := open()
 	put(t, e, 0, set("good", 1, value("1")), set("short", 1, []byte("x")), set("unknown", 1, append([]byte{99}, value("1")[1:]...)))

@@ -47,6 +47,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Open) {
 		{"rows below a key are deleted", deleteRowsBelow},
 		{"garbage is what nothing can see", garbage},
 		{"garbage is found piece by piece", garbageResumes},
+		{"what says that a key has moved is no garbage", movedLasts},
 		{"a row that is damaged is named", damagedRow},
 		{"recovery visits tables and keys in order", recoverOrder},
 		{"values as large as allowed", largeValues},
@@ -65,6 +66,16 @@ func value(s string) []byte {
 
 func tombstone() []byte {
 	return entry.Value{Type: entry.TypeDeleted, Version: kv.Version{Shard: 1, Write: 1}}.Encode()
+}
+
+// movedTombstone is one of a key that has been on another shard; mark says that it
+// is.
+func movedTombstone() []byte {
+	return entry.Value{Type: entry.TypeDeleted, Version: kv.Version{Moves: 1, Shard: 1, Write: 1}}.Encode()
+}
+
+func mark() []byte {
+	return entry.Value{Type: entry.TypeMoved, Version: kv.Version{Shard: 1, Write: 1}, Payload: entry.MovedPayload(2)}.Encode()
 }
 
 func set(key string, index kv.Index, v []byte) entry.Entry {

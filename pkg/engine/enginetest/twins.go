@@ -112,8 +112,13 @@ func drawEntry(t *rapid.T) entry.Entry {
 		e.Value = payload
 		if e.Table == entry.TableVersion {
 			v := entry.Value{Version: kv.Version{Write: 1}, Payload: payload}
-			if rapid.IntRange(0, 3).Draw(t, "tombstone") == 0 {
+			switch rapid.IntRange(0, 7).Draw(t, "tombstone") {
+			case 0, 4:
 				v.Type = entry.TypeDeleted
+			case 1:
+				v.Type, v.Version.Moves = entry.TypeDeleted, 1
+			case 2:
+				v.Type, v.Payload = entry.TypeMoved, entry.MovedPayload(2)
 			}
 			e.Value = v.Encode()
 		}
