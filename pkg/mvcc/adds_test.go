@@ -82,3 +82,32 @@ func TestPendingAddsBeyond64Bits(t *testing.T) {
 		it.AddIntent(txn, &x.Effects[0])
 	}
 }
+
+// TestAddsOnTheWay: of a transaction that adds much and takes nearly all of it
+// away again, the much counts, too: if another one that adds as much were decided
+// first, its first add would have been refused. The simulation found this.
+func TestAddsOnTheWay(t *testing.T) {
+	const much = int64(1) << 62
+	for _, first := range []int64{much, -much - 1} {
+		s := NewStore(0)
+		it := s.Pin([]byte("n"))
+		s.Install(it, entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(0)}, 1, false)
+		add := func(time int64, deltas ...int64) *msg.Failure {
+			txn := kv.TxnRef{TxnID: kv.TxnID{Time: time}, Attempt: 1}
+			var ops []msg.Op
+			for _, d := range deltas {
+				ops = append(ops, msg.Op{Kind: msg.OpAdd, Key: it.Key, Delta: d})
+			}
+			x := Exec(itemView{it, txn}, ops, nil)
+			if x.Failure == nil {
+				it.AddIntent(txn, &x.Effects[0])
+			}
+			return x.Failure
+		}
+		require.Nil(t, add(1, first, -first+10))
+		f := add(2, first)
+		require.NotNil(t, f)
+		require.Equal(t, kv.KindOutOfRange, kv.Kind(f.Kind))
+		require.Nil(t, add(3, first/2))
+	}
+}

@@ -308,41 +308,6 @@ func (x *execution) put(op *msg.Op) (msg.Result, *msg.Failure) {
 	return res, nil
 }
 
-// add is blind. It is refused where it might leave 64 bits whichever of the
-// undecided adds commit, so that a visible add never does.
-func (x *execution) add(op *msg.Op) *msg.Failure {
-	p := x.own(op.Key)
-	if p != nil && p.Kind != entry.EffectAdd {
-		_, f := x.addGet(op)
-		return f
-	}
-	v, f := x.value(op.Key)
-	if f == nil {
-		v, f = x.plus(op.Key, v, op.Delta)
-	}
-	if f != nil {
-		return f
-	}
-	low, high := x.view.Pending(op.Key)
-	n, _ := adt.DecodeCounter(v.Payload)
-	if _, ok := adt.Sum(n, high); !ok || high == math.MaxInt64 {
-		return fail(kv.KindOutOfRange, op.Key, "with the increments under way the counter might leave 64 bits")
-	}
-	if _, ok := adt.Sum(n, low); !ok || low == math.MinInt64 {
-		return fail(kv.KindOutOfRange, op.Key, "with the decrements under way the counter might leave 64 bits")
-	}
-	delta := op.Delta
-	if p != nil {
-		sum, ok := adt.Sum(p.Delta, delta)
-		if !ok {
-			return fail(kv.KindOutOfRange, op.Key, "the transaction's own increments leave 64 bits")
-		}
-		delta = sum
-	}
-	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectAdd, Type: uint32(adt.Counter), Delta: delta})
-	return nil
-}
-
 func (x *execution) addGet(op *msg.Op) (msg.Result, *msg.Failure) {
 	v, f := x.value(op.Key)
 	if f == nil {
@@ -443,28 +408,4 @@ func ScanLimit(op *msg.Op) int {
 		return kv.MaxScanLimit
 	}
 	return int(op.Limit)
-}
-
-// PendingAdds sums the undecided adds among intents, leaving out txn's own. The
-// sums stop at the ends of 64 bits.
-func PendingAdds(intents []Intent, txn kv.TxnRef) (low, high int64) {
-	clamp := func(a, b int64) int64 {
-		if s, ok := adt.Sum(a, b); ok {
-			return s
-		}
-		if a < 0 {
-			return math.MinInt64
-		}
-		return math.MaxInt64
-	}
-	for _, i := range intents {
-		switch {
-		case i.Txn == txn || i.Effect.Kind != entry.EffectAdd:
-		case i.Effect.Delta < 0:
-			low = clamp(low, i.Effect.Delta)
-		default:
-			high = clamp(high, i.Effect.Delta)
-		}
-	}
-	return low, high
 }
