@@ -119,6 +119,12 @@ func TestKeysArePinnedAndBanned(t *testing.T) {
 	c.goes("visits")
 	require.Equal(t, int(c.Router().HotShard()), c.where(2, "n"))
 	holds()
+
+	stats, busy := c.Node(c.Router().Node(c.Router().HotShard())).Hot()
+	require.Less(t, busy, 0.5)
+	require.Equal(t, 1, stats.Moved)
+	require.EqualValues(t, 5, stats.Came, "visits three times, n twice")
+	require.EqualValues(t, 4, stats.Went)
 }
 
 // TestDataIsRightWhileKeysArePinned: sums stay what they are while the keys of
