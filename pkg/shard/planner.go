@@ -89,12 +89,22 @@ type RuleRow struct {
 	entry.HotRule
 }
 
-// onSetHot keeps a rule, or the mode. To do so twice is the same.
+// setsKept is how many requests that set something are remembered: a gateway
+// repeats one for as long as it has no answer, and the repeat may come when
+// another request has set something else.
+const setsKept = 256
+
+// onSetHot keeps a rule, or the mode, once for each request.
 func (m *Machine) onSetHot(q *msg.SetHot) {
 	r := &msg.HotReply{Request: q.Request}
 	h := &m.heat
 	if h.planner == nil {
 		r.Failure = failure(msg.ReasonRequest, kv.KindInvalid, "hot keys are not looked for on this server")
+		m.replyHot(q.Gateway, r)
+		return
+	}
+	if slices.Contains(h.set, q.Request) {
+		m.fillHot(r)
 		m.replyHot(q.Gateway, r)
 		return
 	}
@@ -109,6 +119,10 @@ func (m *Machine) onSetHot(q *msg.SetHot) {
 		m.put(entry.TableHotRule, []byte{modeRow}, &entry.HotRule{Mode: q.Mode})
 		h.planner.SetMode(h.mode)
 	}
+	if len(h.set) >= setsKept {
+		h.set = slices.Delete(h.set, 0, setsKept/2)
+	}
+	h.set = append(h.set, q.Request)
 	m.warm()
 	m.fillHot(r)
 	m.replyHot(q.Gateway, r)
