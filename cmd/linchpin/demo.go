@@ -14,7 +14,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/embed"
-	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/pkg/workload/clientstore"
@@ -27,17 +27,18 @@ const prefix = "zeta/"
 type demo struct {
 	cluster      embed.ClusterOptions
 	order, reads string
+	mode         string
 	run          workload.Options
 	stay         bool
-	// hot is how many of the hottest registers, and as many counters, live on
-	// the hot shard.
-	hot      int
+	// hotKeys is how many of the hottest registers, and as many counters, live on
+	// the hot shard from the start.
+	hotKeys  int
 	out, err io.Writer
 }
 
 func demoCommand(s cli.Streams) *cobra.Command {
 	d := &demo{out: s.Out, err: s.Err}
-	d.run = workload.Options{Keys: 10_000, Skew: 1.2, Clients: 64, Duration: 10 * time.Second, Seed: 1,
+	d.run = workload.Options{Keys: 10_000, Skew: 1.2, Clients: 64, Duration: 5 * time.Second, Seed: 1,
 		Prefix: prefix, Mix: workload.Mix{ReadOnly: 50, ReadModifyWrite: 30, Increment: 20}, Ops: 3}
 	c := &cobra.Command{
 		Use:   "demo",
@@ -45,14 +46,20 @@ func demoCommand(s cli.Streams) *cobra.Command {
 		Long: `Run a whole cluster in this process: real nodes with real storage in a temporary
 directory, which is removed at the end. It loads keys, runs transactions whose
 keys follow a zeta law, so that a few get most of the traffic, and prints what
-came of it.
+came of it. With --hot auto the load runs twice, first with the hot shard off and
+then with keys moved there, and the two are shown side by side at the end.
 
 With --stay the cluster goes on serving at the addresses that it prints.`,
 		Example: `  linchpin demo
   linchpin demo --nodes 5 --skew 2 --clients 256
   linchpin demo --stay`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return d.do(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if d.cluster.Hot, err = modeOf(c, d.mode); err != nil {
+				return err
+			}
+			return d.do(c.Context())
+		},
 	}
 	f := c.Flags()
 	f.IntVar(&d.cluster.Nodes, "nodes", 3, "number of nodes")
@@ -62,9 +69,10 @@ With --stay the cluster goes on serving at the addresses that it prints.`,
 	f.Uint64Var(&d.run.Keys, "keys", d.run.Keys, "number of keys")
 	f.Float64Var(&d.run.Skew, "skew", d.run.Skew, "exponent of the zeta law, at least 0 (uniform)")
 	f.IntVar(&d.run.Clients, "clients", d.run.Clients, "number of clients")
-	f.DurationVar(&d.run.Duration, "duration", d.run.Duration, "length of the measured part")
+	f.DurationVar(&d.run.Duration, "duration", d.run.Duration, "length of a measured part")
 	f.Uint64Var(&d.run.Seed, "seed", d.run.Seed, "seed of the workload")
-	f.IntVar(&d.hot, "hot", 10, "how many of the hottest registers and counters live on the hot shard")
+	f.StringVar(&d.mode, "hot", hotshard.ModeAuto.String(), "which keys are moved to the hot shard: off, pinned, or auto, which is compared with off")
+	f.IntVar(&d.hotKeys, "hot-keys", 0, "how many of the hottest registers and counters live on the hot shard from the start")
 	f.BoolVar(&d.stay, "stay", false, "keep serving after the workload, until interrupted")
 	return c
 }
@@ -83,12 +91,16 @@ func (d *demo) do(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	d.cluster.Dir, d.cluster.Listen, d.cluster.Version = dir, true, "demo"
 	d.cluster.CacheBytes = 8 << 20
-	for i := range uint64(min(max(d.hot, 0), int(min(d.run.Keys, 1000)))) {
+	for i := range uint64(min(max(d.hotKeys, 0), int(min(d.run.Keys, 1000)))) {
 		d.cluster.HotKeys = append(d.cluster.HotKeys, workload.RegisterKey(prefix, i), workload.CounterKey(prefix, i))
 	}
 	fmt.Fprintf(d.out, "Starting %d nodes with %d shards and a hot shard, which %d keys live on; storage in %s\n",
 		d.cluster.Nodes, d.cluster.Shards, len(d.cluster.HotKeys), dir)
-	c, err := embed.StartCluster(d.cluster)
+	start := d.cluster
+	if d.compares() {
+		start.Hot = hotshard.ModeOff
+	}
+	c, err := embed.StartCluster(start)
 	if err != nil {
 		return err
 	}
@@ -124,48 +136,65 @@ func (d *demo) work(ctx context.Context, c *embed.Cluster) error {
 	}
 	fmt.Fprintf(d.out, "  took %v\n", time.Since(begin).Round(time.Millisecond))
 	d.run.Progress = func(s workload.Snapshot) { fmt.Fprintln(d.out, "  "+s.String()) }
-	fmt.Fprintf(d.out, "Running %d clients for %v: %d keys a transaction by a zeta law of skew %g\n", d.run.Clients, d.run.Duration, d.run.Ops, d.run.Skew)
+	var off *workload.Result
+	if d.compares() {
+		if off, err = d.load(ctx, store, "with the hot shard off"); err != nil {
+			return err
+		}
+		if _, err := c.Node(1).Gateway().SetHot(ctx, nil, uint32(d.cluster.Hot)+1); err != nil {
+			return err
+		}
+		d.run.Warmup = min(warming, 2*d.run.Duration)
+	}
+	before := d.seen(c)
+	result, err := d.load(ctx, store, fmt.Sprintf("with the hot shard in mode %v", d.cluster.Hot))
+	if result != nil {
+		fmt.Fprintln(d.out)
+		if werr := result.WriteText(d.out); werr != nil {
+			return werr
+		}
+	}
+	if err != nil {
+		return err
+	}
+	// What has been moved goes home when the load ends.
+	hot, err := c.Node(1).Gateway().Hot(ctx)
+	if err != nil {
+		return err
+	}
+	during := d.seen(c)
+	during.less(before)
+	if err := d.report(c, result, during); err != nil {
+		return err
+	}
+	if err := d.readers(ctx, c, result, during); err != nil {
+		return err
+	}
+	return d.compare(off, result, hot)
+}
+
+// load runs the workload.
+func (d *demo) load(ctx context.Context, store workload.Store, how string) (*workload.Result, error) {
+	fmt.Fprintf(d.out, "Running %d clients for %v %s: %d keys a transaction by a zeta law of skew %g\n", d.run.Clients, d.run.Duration, how, d.run.Ops, d.run.Skew)
 	runner, err := workload.New(store, d.run)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	syncs := c.Syncs()
-	result, err := runner.Run(ctx)
-	fmt.Fprintln(d.out)
-	if werr := result.WriteText(d.out); werr != nil {
-		return werr
-	}
-	if err != nil {
-		return err
-	}
-	if err := d.report(c, result, c.Syncs()-syncs); err != nil {
-		return err
-	}
-	return d.readers(ctx, c, result)
+	return runner.Run(ctx)
 }
 
 // report tells what the store itself saw.
-func (d *demo) report(c *embed.Cluster, r *workload.Result, syncs uint64) error {
-	var waits, marks, died uint64
-	var waited time.Duration
-	for i := range d.cluster.Nodes {
-		for _, s := range c.Node(kv.NodeID(i + 1)).Snapshots(0) {
-			waits += s.Locks.Waits
-			waited += time.Duration(s.Locks.WaitNanos)
-			marks += s.Locks.Marks
-			died += s.Locks.Died
-		}
-	}
+func (d *demo) report(c *embed.Cluster, r *workload.Result, n *seen) error {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	fmt.Fprintf(d.out, "\nInside: %d waits for locks, %v in all; %d marks by older transactions; %d fsyncs, %.1f commits each; %d MiB of memory\n",
-		waits, waited.Round(time.Millisecond), marks+died, syncs, float64(r.All.Committed)/float64(max(syncs, 1)), mem.Sys>>20)
+		n.waits, n.waited.Round(time.Millisecond), n.marks, n.syncs, float64(r.All.Committed)/float64(max(n.syncs, 1)), mem.Sys>>20)
 	keys := c.Backend(1).HotKeys(10)
 	if len(keys) == 0 {
 		fmt.Fprintln(d.out, "No key made anybody wait.")
 		return nil
 	}
-	fmt.Fprintln(d.out, "\nThe keys that caused most waiting:")
+	fmt.Fprintln(d.out, "\nThe keys that caused most waiting since the start, and where:")
 	w := tabwriter.NewWriter(d.out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "  KEY\tSHARD\tWAITS\tWAITED")
 	for _, k := range keys {

@@ -14,7 +14,7 @@ import (
 )
 
 // readers tells how readers and writers got along, and looks into the past.
-func (d *demo) readers(ctx context.Context, c *embed.Cluster, r *workload.Result) error {
+func (d *demo) readers(ctx context.Context, c *embed.Cluster, r *workload.Result, n *seen) error {
 	var committed, retries uint64
 	for _, k := range r.Kinds {
 		if k.Kind != "read-only" && k.Kind != "interactive read" {
@@ -23,24 +23,14 @@ func (d *demo) readers(ctx context.Context, c *embed.Cluster, r *workload.Result
 		committed += k.Committed
 		retries += k.Retries
 	}
-	var waits, waited, holds uint64
-	var held int64
-	for i := range d.cluster.Nodes {
-		for _, s := range c.Node(kv.NodeID(i + 1)).Snapshots(0) {
-			waits += s.Stats.ReadWaits
-			waited += s.Stats.ReadWaitNanos
-			holds += s.Queues.Holds
-			held += s.Queues.HeldNanos
-		}
-	}
 	fmt.Fprintf(d.out, "\nReaders beside writers: %d read-only transactions, and %d of their attempts were aborted. They waited %d times for a decision,\n"+
 		"%v each; updates waited %d times for readers, %v each.\n",
-		committed, retries, waits, each(int64(waited), waits), holds, each(held, holds))
+		committed, retries, n.reads, each(n.readsWaited, n.reads), n.holds, each(n.held, n.holds))
 	return d.past(ctx, c)
 }
 
-func each(nanos int64, n uint64) time.Duration {
-	return (time.Duration(nanos) / time.Duration(max(n, 1))).Round(time.Microsecond)
+func each(sum time.Duration, n uint64) time.Duration {
+	return (sum / time.Duration(max(n, 1))).Round(time.Microsecond)
 }
 
 // past reads the hottest register as it was a while ago, and as it is.

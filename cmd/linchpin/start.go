@@ -10,6 +10,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
@@ -17,6 +18,7 @@ import (
 func startCommand(s cli.Streams) *cobra.Command {
 	var opt embed.Options
 	var order, reads, plan string
+	var mode string
 	var hot []string
 	var cacheMB int64
 	var history, every time.Duration
@@ -52,6 +54,9 @@ way end. A second one ends it at once, which loses nothing either.`,
 			if opt.Plan, err = txn.ParsePlan(plan); err != nil {
 				return err
 			}
+			if opt.Hot, err = modeOf(c, mode); err != nil {
+				return err
+			}
 			for _, k := range hot {
 				opt.HotKeys = append(opt.HotKeys, []byte(k))
 			}
@@ -72,7 +77,8 @@ way end. A second one ends it at once, which loses nothing either.`,
 	f.StringVar(&opt.Join, "join", "", "all first members, this one included: `address,address,...`")
 	f.BoolVar(&opt.Insecure, "insecure", false, "allow addresses beyond the loopback, without encryption or authentication")
 	f.IntVar(&opt.Shards, "shards", 8, "number of shards of a new cluster, besides the hot one; fixed from then on")
-	f.StringArrayVar(&hot, "hot-key", nil, "a `key` that lives on the hot shard of a new cluster (repeatable)")
+	f.StringArrayVar(&hot, "hot-key", nil, "a `key` that lives on the hot shard of a new cluster, for ever (repeatable)")
+	f.StringVar(&mode, "hot", hotshard.ModeAuto.String(), "which other keys are moved to the hot shard: off, pinned, or auto; the same for all nodes; \"linchpin hot mode\" goes before it")
 	f.StringVar(&order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
 	f.StringVar(&reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking like updates, for comparison")
 	f.StringVar(&plan, "read-plan", txn.PlanAny.String(), "how one-shots read on several shards: any, at-once, hot-last or pin; any picks")
@@ -86,6 +92,15 @@ way end. A second one ends it at once, which loses nothing either.`,
 	f.SortFlags = false
 	_ = c.MarkFlagRequired("store")
 	return c
+}
+
+// modeOf reads --hot.
+func modeOf(c *cobra.Command, text string) (hotshard.Mode, error) {
+	m, err := hotshard.ParseMode(text)
+	if err != nil {
+		return 0, &cli.UsageError{Text: fmt.Sprintf("--hot is %q, want off, pinned or auto", text), Command: c.CommandPath()}
+	}
+	return m, nil
 }
 
 // historyOf checks the flags of the history. None is a negative one.

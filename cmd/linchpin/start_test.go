@@ -14,7 +14,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-func TestTheHistorysFlagsAreChecked(t *testing.T) {
+func TestFlagsAreChecked(t *testing.T) {
 	for text, args := range map[string][]string{
 		"--history is -1s, want 0 to 24h":               {"--history", "-1s"},
 		"--history is 24h0m0.001s, want 0 to 24h":       {"--history", "24h1ms"},
@@ -23,6 +23,7 @@ func TestTheHistorysFlagsAreChecked(t *testing.T) {
 		"--history-every is -1s, want 10ms to 1h":       {"--history-every", "-1s"},
 		"--history-every is 1h0m0.001s, want 10ms to 1": {"--history-every", "1h1ms"},
 		"long": {"--history", "long"},
+		`--hot is "on", want off, pinned or auto`: {"--hot", "on"},
 	} {
 		var out, errs bytes.Buffer
 		s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}

@@ -63,18 +63,6 @@ func TestShardsAreToldByTheirOwnNodes(t *testing.T) {
 	require.Equal(t, map[string]any{"shard": float64(1), "node": float64(3), "hot": false, "up": false}, got[1])
 }
 
-func TestHotKeysOfAllNodesAreMerged(t *testing.T) {
-	a, z := cluster(t)
-	a.hot = []server.HotKey{{Key: []byte("warm"), Shard: 0, Waited: time.Second, Waits: 3}}
-	z.hot = []server.HotKey{{Key: []byte("hot\x00"), Shard: 2, Waited: time.Minute, Waits: 400}, {Key: []byte("cool"), Shard: 2, Waited: 1500 * time.Microsecond, Waits: 1}}
-	require.Equal(t, "KEY        SHARD  WAITED  WAITS\n\"hot\\x00\"  s2     1m0s    400\nwarm       s0     1s      3\ncool       s2     1.5ms   1\n",
-		a.run(t, "hot").out)
-	got := objects(t, a.run(t, "hot", "-o", "json", "--limit", "2").out)
-	require.Len(t, got, 2)
-	require.Equal(t, map[string]any{"key": "warm", "shard": float64(0), "waited_us": float64(1_000_000), "waits": float64(3)}, got[1])
-	a.run(t, "hot", "--limit", "0").fails(t, 2, "want 1 or more")
-}
-
 func TestEachKindOfFailureHasItsCode(t *testing.T) {
 	n := start(t)
 	for k, want := range map[kv.Kind]int{
@@ -109,7 +97,7 @@ func TestWithoutAServerCommandsFailAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, lis.Close())
 	for _, args := range [][]string{{"get", "k"}, {"put", "k", "v"}, {"del", "k"}, {"scan"}, {"incr", "k"}, {"txn", "get k"},
-		{"outcome", "00000000000000010000000000000002"}, {"status"}, {"shards"}, {"hot"}} {
+		{"outcome", "00000000000000010000000000000002"}, {"status"}, {"shards"}, {"hot"}, {"hot", "--watch"}, {"hot", "pin", "k"}, {"hot", "mode", "off"}} {
 		run(t, "", append(args, "--addr", lis.Addr().String(), "--timeout", "1m")...).fails(t, 4, "no node can be reached")
 	}
 }

@@ -33,6 +33,8 @@ type node struct {
 	status func() server.Status
 	shards []server.ShardStatus
 	hot    []server.HotKey
+	// heat is what is known of hot keys, if set.
+	heat func() *msg.HotReply
 	// how is the way in which the last transaction or scan was to read.
 	how atomic.Pointer[txn.How]
 }
@@ -75,6 +77,13 @@ func (n *node) Shards() []server.ShardStatus {
 }
 
 func (n *node) HotKeys(limit int) []server.HotKey { return n.hot[:min(limit, len(n.hot))] }
+
+func (n *node) Hot(ctx context.Context) (*msg.HotReply, error) {
+	if n.heat != nil {
+		return n.heat(), nil
+	}
+	return n.Store.Hot(ctx)
+}
 
 // start serves a node at a free port.
 func start(t *testing.T) *node {

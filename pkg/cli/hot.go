@@ -1,76 +1,276 @@
 package cli
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 func hotCommand() *cobra.Command {
 	var f flags
 	var limit int
+	var watch bool
+	var length time.Duration
 	cmd := &cobra.Command{
 		Use:   "hot",
-		Short: "Show the keys that cause most waiting",
-		Long: `Show the keys on which transactions have waited longest in total, with the shard
-that has them. All nodes are asked.`,
-		Example: `  linchpin hot --limit 5`,
-		Args:    arguments(0, 0),
+		Short: "Show the hot keys, and say which live on the hot shard",
+		Long: `Show the keys of the cluster that transactions clash over: the shard that each is
+on, the clashes a second, for how long transactions wait for it in a second all
+together, since when it is on the hot shard, what the rules say of it, and why it
+is where it is. Below are the mode, how busy the hot shard is, and the rules.
+
+Keys for which somebody waits are moved to the hot shard, and home again when
+nobody does (mode auto). "pin" and "ban" make a rule for a key, and "mode" says
+what is moved at all; rules and mode outlast restarts.`,
+		Example: `  linchpin hot --limit 5
+  linchpin hot --watch --for 1m
+  linchpin hot pin visits
+  linchpin hot mode pinned`,
+		Args: arguments(0, 0),
 	}
 	f.addTo(cmd, true)
 	cmd.Flags().IntVar(&limit, "limit", 10, "show so many keys")
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
-		if limit < 1 {
+	cmd.Flags().BoolVar(&watch, "watch", false, "show them again every second, until interrupted; --timeout is for each time")
+	cmd.Flags().DurationVar(&length, "for", 0, "with --watch: how long; 0 is without end")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case limit < 1:
 			return usagef(cmd, "--limit is %d, want 1 or more", limit)
+		case length != 0 && !watch:
+			return usagef(cmd, "--for is for --watch, which is missing")
+		case length < 0:
+			return usagef(cmd, "--for is %v, want 0 or more", length)
 		}
-		var keys []pb.HotKey
-		err := s.askEach(ctx, func(ctx context.Context, db *client.DB, _ uint32) error {
-			answer, err := db.HotKeys(ctx, limit)
-			if err == nil {
-				keys = append(keys, answer.Keys...)
+		show := func(ctx context.Context, s *session) error {
+			r, err := s.db.HotKeys(ctx, limit)
+			if err != nil {
+				return err
 			}
-			return err
-		})
+			return s.printHot(r)
+		}
+		if !watch {
+			return connected(&f, func(ctx context.Context, s *session, _ []string) error { return show(ctx, s) })(cmd, args)
+		}
+		each := f.timeout
+		f.timeout = length
+		return connected(&f, func(ctx context.Context, s *session, _ []string) error { return s.watch(ctx, each, show) })(cmd, args)
+	}
+	cmd.AddCommand(hotRule("pin", pb.HotOrder_HOT_PIN, "Keep a key on the hot shard", `Have a key moved to the hot shard, now and whenever it is elsewhere, in any mode but
+off. With --prefix the rule is for all keys with the prefix, and moves those that
+transactions clash over.`),
+		hotRule("unpin", pb.HotOrder_HOT_FREE, "Remove the rule for a key", `Remove the rule for a key or prefix, whether it was pinned or banned. A key on the hot
+shard goes home when nobody has waited for it for some seconds.`),
+		hotRule("ban", pb.HotOrder_HOT_BAN, "Keep a key from the hot shard", `Have a key stay at home, on the shard that it would be on if there were no hot shard.
+If it has been moved it goes home.`), hotMode())
+	return cmd
+}
+
+// watchEvery is how often what is watched is shown.
+const watchEvery = time.Second
+
+// watch shows something again and again until ctx ends.
+func (s *session) watch(ctx context.Context, each time.Duration, show func(context.Context, *session) error) error {
+	t := time.NewTicker(watchEvery)
+	defer t.Stop()
+	for {
+		asked, cancel := ctx, context.CancelFunc(func() {})
+		if each > 0 {
+			asked, cancel = context.WithTimeout(ctx, each)
+		}
+		err := show(asked, s)
+		cancel()
+		if ctx.Err() != nil {
+			return nil // interrupted, or for long enough
+		}
 		if err != nil {
 			return err
 		}
-		slices.SortFunc(keys, func(a, b pb.HotKey) int {
-			return cmp.Or(cmp.Compare(b.WaitedUs, a.WaitedUs), bytes.Compare(a.Key, b.Key))
-		})
-		return s.printHot(keys[:min(limit, len(keys))])
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+		if !s.json {
+			if err := s.printf("\n"); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func hotRule(verb string, order pb.HotOrder, short, long string) *cobra.Command {
+	var f flags
+	var prefix bool
+	cmd := &cobra.Command{
+		Use:     verb + " KEY",
+		Short:   short,
+		Long:    long,
+		Example: "  linchpin hot " + verb + " visits\n  linchpin hot " + verb + " counters/ --prefix",
+		Args:    arguments(1, 1),
+	}
+	f.addTo(cmd, true)
+	cmd.Flags().BoolVar(&prefix, "prefix", false, "KEY is how keys begin")
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		key, err := s.bytes(args[0])
+		if err != nil {
+			return err
+		}
+		r, err := s.db.SetHotRule(ctx, pb.HotRule{Key: key, Prefix: prefix, Order: order})
+		if err != nil {
+			return err
+		}
+		return s.printHot(r)
 	})
 	return cmd
 }
 
-func (s *session) printHot(keys []pb.HotKey) error {
-	if s.json {
-		for i := range keys {
-			k := &keys[i]
-			a := struct {
-				item
-				Shard    uint32 `json:"shard"`
-				WaitedUs uint64 `json:"waited_us"`
-				Waits    uint64 `json:"waits"`
-			}{s.keyItem(k.Key), k.Shard, k.WaitedUs, k.Waits}
-			if err := s.object(a); err != nil {
-				return err
-			}
+// hotModes are the modes as the command line names them.
+var hotModes = map[pb.HotMode]string{pb.HotMode_HOT_MODE_AUTO: "auto", pb.HotMode_HOT_MODE_PINNED: "pinned", pb.HotMode_HOT_MODE_OFF: "off"}
+
+func hotMode() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "mode off|pinned|auto",
+		Short: "Say which keys are moved to the hot shard",
+		Long: `Say which keys are moved to the hot shard: those that transactions wait for and those
+that are pinned (auto), those that are pinned (pinned), or none (off), which
+brings home all that have been moved. The mode holds until it is set again, and
+goes before the --hot with which nodes are started.`,
+		Example: `  linchpin hot mode pinned`,
+		Args:    arguments(1, 1),
+	}
+	f.addTo(cmd, true)
+	set := connected(&f, func(ctx context.Context, s *session, args []string) error {
+		r, err := s.db.SetHotMode(ctx, modeNamed(args[0]))
+		if err != nil {
+			return err
 		}
-		return nil
+		return s.printHot(r)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if modeNamed(args[0]) == pb.HotMode_HOT_MODE_NONE {
+			return usagef(cmd, "the mode is %q, want off, pinned or auto", args[0])
+		}
+		return set(cmd, args)
 	}
-	t := s.table("KEY", "SHARD", "WAITED", "WAITS")
-	for i := range keys {
-		k := &keys[i]
-		waited := time.Duration(k.WaitedUs) * time.Microsecond
-		t.row(s.text(k.Key), fmt.Sprintf("s%d", k.Shard), waited.String(), fmt.Sprint(k.Waits))
+	return cmd
+}
+
+func modeNamed(name string) pb.HotMode {
+	for m, n := range hotModes {
+		if n == name {
+			return m
+		}
 	}
-	return t.flush()
+	return pb.HotMode_HOT_MODE_NONE
+}
+
+var hotOrders = map[pb.HotOrder]string{pb.HotOrder_HOT_PIN: "pinned", pb.HotOrder_HOT_BAN: "banned"}
+
+// hotState is what is to be known of a key besides numbers.
+func hotState(k *pb.HotKey) string {
+	var of []string
+	if o := hotOrders[k.Order]; o != "" {
+		of = append(of, o)
+	}
+	if k.Moving {
+		of = append(of, "moving")
+	}
+	return strings.Join(of, ", ")
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func (s *session) printHot(r *pb.HotKeysResponse) error {
+	if s.json {
+		return s.hotObjects(r)
+	}
+	t := s.table("KEY", "SHARD", "CLASHES/S", "WAIT/S", "SINCE", "STATE", "WHY")
+	for i := range r.Keys {
+		k := &r.Keys[i]
+		since := ""
+		if k.MovedNs != 0 {
+			since = max(time.Since(time.Unix(0, k.MovedNs)), 0).Round(time.Second).String()
+		}
+		waiting := time.Duration(k.WaitingUs) * time.Microsecond
+		t.row(s.text(k.Key), fmt.Sprintf("s%d", k.Shard), fmt.Sprintf("%.1f", k.Clashes), waiting.Round(time.Millisecond).String(),
+			orDash(since), orDash(hotState(k)), orDash(k.Why))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	var rules []string
+	for i := range r.Rules {
+		rules = append(rules, s.ruleText(&r.Rules[i]))
+	}
+	if len(rules) == 0 {
+		rules = []string{"none"}
+	}
+	return s.printf("mode: %s\nhot shard: busy %.0f%% of the time\nrules: %s\n", hotModes[r.Mode], 100*r.Busy, strings.Join(rules, ", "))
+}
+
+func (s *session) ruleText(r *pb.HotRule) string {
+	out := s.text(r.Key) + " " + hotOrders[r.Order]
+	if r.Prefix {
+		out += " (prefix)"
+	}
+	return out
+}
+
+// hotItem is a hot key as JSON.
+type hotItem struct {
+	item
+	Shard       uint32     `json:"shard"`
+	Clashes     float64    `json:"clashes_per_s"`
+	WaitingUs   uint64     `json:"waiting_us_per_s"`
+	WouldWaitUs uint64     `json:"would_wait_us_per_s"`
+	Moved       *time.Time `json:"moved,omitempty"`
+	Order       string     `json:"order,omitempty"`
+	Moving      bool       `json:"moving"`
+	Why         string     `json:"why"`
+	WaitedUs    uint64     `json:"waited_us"`
+	Waits       uint64     `json:"waits"`
+}
+
+// hotRuleItem is a rule as JSON.
+type hotRuleItem struct {
+	item
+	Prefix bool   `json:"prefix"`
+	Order  string `json:"order"`
+}
+
+// hotObjects writes an object for each key, and one for the rest.
+func (s *session) hotObjects(r *pb.HotKeysResponse) error {
+	for i := range r.Keys {
+		k := &r.Keys[i]
+		it := hotItem{item: s.keyItem(k.Key), Shard: k.Shard, Clashes: k.Clashes, WaitingUs: k.WaitingUs, WouldWaitUs: k.WouldWaitUs,
+			Order: hotOrders[k.Order], Moving: k.Moving, Why: k.Why, WaitedUs: k.WaitedUs, Waits: k.Waits}
+		if k.MovedNs != 0 {
+			at := time.Unix(0, k.MovedNs).UTC()
+			it.Moved = &at
+		}
+		if err := s.object(it); err != nil {
+			return err
+		}
+	}
+	rules := make([]hotRuleItem, 0, len(r.Rules))
+	for i := range r.Rules {
+		h := &r.Rules[i]
+		rules = append(rules, hotRuleItem{s.keyItem(h.Key), h.Prefix, hotOrders[h.Order]})
+	}
+	return s.object(struct {
+		Mode  string        `json:"mode"`
+		Busy  float64       `json:"busy"`
+		Rules []hotRuleItem `json:"rules"`
+	}{hotModes[r.Mode], r.Busy, rules})
 }

@@ -21,11 +21,27 @@ func (db *DB) Shards(ctx context.Context) (*pb.ShardsResponse, error) {
 	})
 }
 
-// HotKeys tells which keys caused most waiting on the shards of the connected
-// node, at most limit of them; 0 is 10.
+// HotKeys tells which keys of the cluster are hot, where they live and why, at
+// most limit of them; 0 is 10.
 func (db *DB) HotKeys(ctx context.Context, limit int) (*pb.HotKeysResponse, error) {
 	return administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.HotKeysResponse, error) {
 		return a.HotKeys(ctx, &pb.HotKeysRequest{Limit: uint32(max(limit, 0))})
+	})
+}
+
+// SetHotRule says what is wanted of a key, or of all keys with a prefix, and tells
+// what is known of them.
+func (db *DB) SetHotRule(ctx context.Context, rule pb.HotRule) (*pb.HotKeysResponse, error) {
+	return administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.HotKeysResponse, error) {
+		return a.SetHotRule(ctx, &pb.SetHotRuleRequest{Rule: &rule})
+	})
+}
+
+// SetHotMode says which keys are moved to the hot shard, and tells of those that
+// are there.
+func (db *DB) SetHotMode(ctx context.Context, mode pb.HotMode) (*pb.HotKeysResponse, error) {
+	return administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.HotKeysResponse, error) {
+		return a.SetHotMode(ctx, &pb.SetHotModeRequest{Mode: mode})
 	})
 }
 

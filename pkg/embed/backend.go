@@ -66,6 +66,12 @@ func (b *backend) DropSnapshot(ctx context.Context, at txn.At) (*msg.Pin, error)
 	return b.node.Gateway().DropSnapshot(ctx, at)
 }
 
+func (b *backend) Hot(ctx context.Context) (*msg.HotReply, error) { return b.node.Gateway().Hot(ctx) }
+
+func (b *backend) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotReply, error) {
+	return b.node.Gateway().SetHot(ctx, rule, mode)
+}
+
 func (b *backend) Status() server.Status {
 	st := server.Status{Node: b.id, ClusterID: b.cluster, Version: b.version, Uptime: b.node.Uptime(), Ready: true,
 		Shards: b.router.Shards(), HotShard: b.router.HotShard()}

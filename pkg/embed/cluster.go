@@ -32,6 +32,8 @@ type ClusterOptions struct {
 	Shards int
 	// HotKeys live on the hot shard.
 	HotKeys [][]byte
+	// Hot says which other keys are moved there.
+	Hot hotshard.Mode
 	// Order is the commit order.
 	Order txn.Order
 	// Reads says how read-only transactions read.
@@ -148,7 +150,7 @@ func (c *Cluster) startMember(id kv.NodeID) (*member, error) {
 		return nil, err
 	}
 	m.node, err = node.Start(node.Options{ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: tr,
-		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig()}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads}, Metrics: m.metrics})
+		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot)}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads}, Metrics: m.metrics})
 	if err != nil {
 		return nil, err
 	}

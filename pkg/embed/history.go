@@ -3,6 +3,7 @@ package embed
 import (
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
@@ -23,5 +24,7 @@ func pinConfig(history, every time.Duration) shard.PinConfig {
 	return shard.PinConfig{Every: every, History: history}
 }
 
-// heatConfig says how heat is told of, but for where.
-func heatConfig() shard.HeatConfig { return shard.HeatConfig{Every: kv.DefaultHeatEvery} }
+// heatConfig says how heat is told of, but for where, and what is made of it.
+func heatConfig(mode hotshard.Mode) shard.HeatConfig {
+	return shard.HeatConfig{Every: kv.DefaultHeatEvery, Mode: mode}
+}

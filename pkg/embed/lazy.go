@@ -87,6 +87,20 @@ func (l *lazyBackend) DropSnapshot(ctx context.Context, at txn.At) (*msg.Pin, er
 	return nil, notFormed()
 }
 
+func (l *lazyBackend) Hot(ctx context.Context) (*msg.HotReply, error) {
+	if b := l.ready.Load(); b != nil {
+		return b.Hot(ctx)
+	}
+	return nil, notFormed()
+}
+
+func (l *lazyBackend) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotReply, error) {
+	if b := l.ready.Load(); b != nil {
+		return b.SetHot(ctx, rule, mode)
+	}
+	return nil, notFormed()
+}
+
 func (l *lazyBackend) Status() server.Status {
 	if b := l.ready.Load(); b != nil {
 		return b.Status()

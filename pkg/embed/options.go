@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
@@ -32,6 +33,9 @@ type Options struct {
 	Shards int
 	// HotKeys live on the hot shard of a new cluster.
 	HotKeys [][]byte
+	// Hot says which other keys are moved there, until the operator says
+	// otherwise. It counts on the node of the hot shard.
+	Hot hotshard.Mode
 	// Order is the commit order of this node's gateway.
 	Order txn.Order
 	// Reads says how this node's read-only transactions read, Plan by which

@@ -21,6 +21,10 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 			all, named, age := n.Pins()
 			return metrics.PinStats{History: all - named, Named: named, Oldest: age}
 		})
+		m.WatchHot(func() metrics.HotStats {
+			s, busy := n.Hot()
+			return metrics.HotStats{Moved: s.Moved, Came: s.Came, Went: s.Went, Busy: busy}
+		})
 	}
 	m.WatchStore(func() metrics.StoreStats {
 		st, p := s.Stats(), s.Metrics()

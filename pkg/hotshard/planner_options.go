@@ -34,6 +34,17 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
+// ParseMode reads what String wrote.
+func ParseMode(s string) (Mode, error) {
+	for _, m := range []Mode{ModeAuto, ModePinned, ModeOff} {
+		if s == m.String() {
+			return m, nil
+		}
+	}
+	return 0, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("mode %q of the hot shard, want off, pinned or auto", s),
+		Hint: "auto moves hot keys there, pinned only those that are pinned, off none"}
+}
+
 // Order is what the operator wants of a key.
 type Order uint8
 

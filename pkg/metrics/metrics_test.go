@@ -44,6 +44,7 @@ func used(t testing.TB) *metrics.Node {
 	})
 	m.Read(metrics.ReadHotLast)
 	m.WatchPins(func() metrics.PinStats { return metrics.PinStats{History: 34, Named: 35, Oldest: 36 * time.Second} })
+	m.WatchHot(func() metrics.HotStats { return metrics.HotStats{Moved: 38, Came: 39, Went: 40, Busy: 0.41} })
 	m.WatchPeers(func() []metrics.PeerStats {
 		return []metrics.PeerStats{{Peer: 1, Sent: 9, Received: 10, Dropped: 11, Up: true}}
 	})
@@ -133,6 +134,10 @@ func TestWhatIsMeasuredIsShown(t *testing.T) {
 		"linchpin_pins kind=named":                                             35,
 		"linchpin_oldest_pin_age_seconds":                                      36,
 		"linchpin_gateway_pin_rounds_total":                                    37,
+		"linchpin_hot_moved_keys":                                              38,
+		"linchpin_hot_moves_total direction=in":                                39,
+		"linchpin_hot_moves_total direction=out":                               40,
+		"linchpin_hot_busy_ratio":                                              0.41,
 		"linchpin_peer_messages_sent_total peer=1":                             9,
 		"linchpin_peer_messages_received_total peer=1":                         10,
 		"linchpin_peer_messages_dropped_total peer=1":                          11,

@@ -28,6 +28,16 @@ type PinStats struct {
 	Oldest time.Duration
 }
 
+// HotStats tell of the hot shard, on its node.
+type HotStats struct {
+	// Moved is how many keys that have been moved there are there now.
+	Moved int
+	// Came and Went count the moves there, and home.
+	Came, Went uint64
+	// Busy is the share of its time for which it works, 0 to 1.
+	Busy float64
+}
+
 // StoreStats are what a store counts for itself since it was opened. What it
 // does not know is zero.
 type StoreStats struct {
@@ -58,6 +68,7 @@ type sources struct {
 	gateway func() GatewayStats
 	store   func() StoreStats
 	pins    func() PinStats
+	hot     func() HotStats
 }
 
 // WatchGateway sets where the gateway's numbers come from. f is called by any
@@ -82,6 +93,14 @@ func (m *Node) WatchPins(f func() PinStats) {
 	m.sources.mu.Lock()
 	defer m.sources.mu.Unlock()
 	m.sources.pins = f
+}
+
+// WatchHot sets where the numbers of the hot shard come from, on its node. f is
+// called by any goroutine.
+func (m *Node) WatchHot(f func() HotStats) {
+	m.sources.mu.Lock()
+	defer m.sources.mu.Unlock()
+	m.sources.hot = f
 }
 
 // sourced is one metric that a source gives.
@@ -121,6 +140,16 @@ var pinMetrics = []sourced[PinStats]{
 		prometheus.GaugeValue, func(p *PinStats) float64 { return p.Oldest.Seconds() }, nil},
 }
 
+var hotMoves = prometheus.NewDesc("linchpin_hot_moves_total", "Keys moved to the hot shard (in), and home (out). Shown on its node.", []string{"direction"}, nil)
+
+var hotMetrics = []sourced[HotStats]{
+	{hotMoves, prometheus.CounterValue, func(h *HotStats) float64 { return float64(h.Came) }, []string{"in"}},
+	{hotMoves, prometheus.CounterValue, func(h *HotStats) float64 { return float64(h.Went) }, []string{"out"}},
+	gauge("hot_moved_keys", "Keys that have been moved to the hot shard and are there now.", func(h *HotStats) uint64 { return uint64(h.Moved) }),
+	{prometheus.NewDesc("linchpin_hot_busy_ratio", "The share of its time for which the hot shard works, 0 to 1.", nil, nil),
+		prometheus.GaugeValue, func(h *HotStats) float64 { return h.Busy }, nil},
+}
+
 var storeMetrics = []sourced[StoreStats]{
 	total("log_appends_total", "Batches appended to the log.", func(s *StoreStats) uint64 { return s.Appends }),
 	total("log_entries_total", "Entries appended to the log.", func(s *StoreStats) uint64 { return s.Entries }),
@@ -152,16 +181,20 @@ func (*sources) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range pinMetrics[1:] { // the first two are one
 		to <- m.desc
 	}
+	for _, m := range hotMetrics[1:] { // so are these
+		to <- m.desc
+	}
 }
 
 // Collect implements prometheus.Collector.
 func (s *sources) Collect(to chan<- prometheus.Metric) {
 	s.mu.Lock()
-	gateway, store, pins := s.gateway, s.store, s.pins
+	gateway, store, pins, hot := s.gateway, s.store, s.pins, s.hot
 	s.mu.Unlock()
 	collect(to, gateway, gatewayMetrics)
 	collect(to, store, storeMetrics)
 	collect(to, pins, pinMetrics)
+	collect(to, hot, hotMetrics)
 }
 
 // collect asks a source, if there is one. labels come before those that a

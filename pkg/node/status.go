@@ -81,6 +81,19 @@ func (n *Node) Pins() (all, named int, age time.Duration) {
 	return all, named, age
 }
 
+// Hot tells of the hot shard, if it is here (KeepsPins), and in which share of the
+// time it works.
+func (n *Node) Hot() (s shard.HotStats, busy float64) {
+	l := n.shards[n.opt.Router.HotShard()]
+	if l == nil {
+		return s, 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// A shard that has nothing to do makes no steps that would say so.
+	return l.m.HotStats(), l.busy.at(n.opt.Clock.Now())
+}
+
 // durable tells the metrics of a batch that is durable now.
 func (n *Node) durable(entries int, took time.Duration) {
 	n.opt.Metrics.Stage(metrics.Durable).Observe(took)

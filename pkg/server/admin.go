@@ -6,11 +6,6 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-const (
-	defaultHotKeys = 10
-	maxHotKeys     = 1000
-)
-
 // Status tells about the node.
 func (s *service) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
 	st := s.backend.Status()
@@ -29,19 +24,6 @@ func (s *service) Shards(context.Context, *pb.ShardsRequest) (*pb.ShardsResponse
 		out.Shards = append(out.Shards, pb.ShardStatus{Shard: uint32(sh.Shard), NodeId: uint32(sh.Node), Hot: sh.Hot, Up: sh.Up,
 			Incarnation: uint64(sh.Incarnation), Index: uint64(sh.Index), KeysInMemory: sh.KeysInMemory, Waiting: sh.Waiting,
 			Intents: sh.Intents, Records: sh.Records, Steps: sh.Steps, StepTimeUs: uint64(sh.StepTime.Microseconds())})
-	}
-	return out, nil
-}
-
-// HotKeys tells which keys caused most waiting.
-func (s *service) HotKeys(_ context.Context, in *pb.HotKeysRequest) (*pb.HotKeysResponse, error) {
-	n := int(min(in.Limit, maxHotKeys))
-	if n == 0 {
-		n = defaultHotKeys
-	}
-	out := new(pb.HotKeysResponse)
-	for _, k := range s.backend.HotKeys(n) {
-		out.Keys = append(out.Keys, pb.HotKey{Key: k.Key, Shard: uint32(k.Shard), WaitedUs: uint64(k.Waited.Microseconds()), Waits: k.Waits})
 	}
 	return out, nil
 }

@@ -45,7 +45,13 @@ type Backend interface {
 	Status() Status
 	// Shards tells about the cluster's shards, in the order of their numbers.
 	Shards() []ShardStatus
-	// HotKeys gives at most n keys, those that caused most waiting first.
+	// Hot tells what the hot shard knows of hot keys. SetHot sets a rule, which has
+	// been checked, unless it is nil, and the mode, unless that is 0
+	// (msg.SetHot), and tells what is known after that.
+	Hot(ctx context.Context) (*msg.HotReply, error)
+	SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotReply, error)
+	// HotKeys gives at most n keys of the node's own shards, those that caused
+	// most waiting first.
 	HotKeys(n int) []HotKey
 }
 

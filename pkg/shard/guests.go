@@ -11,7 +11,11 @@ import (
 // lives on exactly one shard: at home if there is no mark, and where the mark
 // says otherwise; and there it is among these. Each has a row in the log, which
 // comes and goes with the move's own effects.
-type guests struct{ keys map[string]entry.Moved }
+type guests struct {
+	keys map[string]entry.Moved
+	// came and went count them in this life.
+	came, went uint64
+}
 
 // MovedRow is a row of TableMoved.
 type MovedRow struct {
@@ -71,10 +75,12 @@ func (m *Machine) settleGuest(e *entry.Effect) {
 		g := entry.Moved{Since: m.wall}
 		m.guests.keys[string(e.Key)] = g
 		m.put(entry.TableMoved, e.Key, &g)
+		m.guests.came++
 		m.planMoved(e.Key, true)
 	case entry.EffectMoveOut:
 		delete(m.guests.keys, string(e.Key))
 		m.del(entry.TableMoved, e.Key)
+		m.guests.went++
 		m.planMoved(e.Key, false)
 	}
 }

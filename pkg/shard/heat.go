@@ -41,6 +41,8 @@ type heating struct {
 	mode  hotshard.Mode
 	moves uint64
 	busy  float64
+	// set names the last requests that have set rules or the mode.
+	set []kv.TxnRef
 	// parked is what it takes from parking to all votes.
 	parked typical
 }

@@ -4,6 +4,7 @@ package shard
 // moved, tells gateways, and keeps the operator's rules.
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -94,7 +95,12 @@ type RuleRow struct {
 	entry.HotRule
 }
 
-// onSetHot keeps a rule, or the mode. To do so twice is the same.
+// setsKept is how many requests that set something are remembered: a gateway
+// repeats one for as long as it has no answer, and the repeat may come when
+// another request has set something else.
+const setsKept = 256
+
+// onSetHot keeps a rule, or the mode, once for each request.
 func (m *Machine) onSetHot(q *msg.SetHot) {
 	r := &msg.HotReply{Request: q.Request}
 	h := &m.heat
@@ -103,34 +109,55 @@ func (m *Machine) onSetHot(q *msg.SetHot) {
 		m.replyHot(q.Gateway, r)
 		return
 	}
+	if slices.Contains(h.set, q.Request) {
+		m.fillHot(r)
+		m.replyHot(q.Gateway, r)
+		return
+	}
+	if q.Rule != nil && !m.setRule(q.Rule) {
+		r.Failure = failure(msg.ReasonRequest, kv.KindExhausted, fmt.Sprintf("there are %d rules for hot keys, which is the limit", maxRules))
+		r.Failure.Hint = "remove one, or make one for a prefix"
+		m.replyHot(q.Gateway, r)
+		return
+	}
 	if q.Mode > 0 {
 		h.mode = hotshard.Mode(q.Mode - 1)
 		m.put(entry.TableHotRule, []byte{modeRow}, &entry.HotRule{Mode: q.Mode})
 		h.planner.SetMode(h.mode)
 	}
-	if q.Rule != nil {
-		m.setRule(q.Rule)
+	if len(h.set) >= setsKept {
+		h.set = slices.Delete(h.set, 0, setsKept/2)
 	}
+	h.set = append(h.set, q.Request)
 	m.warm()
 	m.fillHot(r)
 	m.replyHot(q.Gateway, r)
 }
 
-func (m *Machine) setRule(q *msg.HotRule) {
+// maxRules bounds the operator's rules.
+const maxRules = 1000
+
+// setRule reports whether there was room for the rule.
+func (m *Machine) setRule(q *msg.HotRule) bool {
 	h := &m.heat
 	rule := hotshard.Rule{Key: q.Key, Prefix: q.Prefix, Order: hotshard.Order(q.Order)}
 	row := append([]byte{keyRow}, q.Key...)
 	if q.Prefix {
 		row[0] = prefixRow
 	}
-	h.rules = slices.DeleteFunc(slices.Clone(h.rules), func(o hotshard.Rule) bool { return o.Prefix == rule.Prefix && string(o.Key) == string(rule.Key) })
-	if rule.Order == hotshard.Free {
+	rules := slices.DeleteFunc(slices.Clone(h.rules), func(o hotshard.Rule) bool { return o.Prefix == rule.Prefix && string(o.Key) == string(rule.Key) })
+	switch {
+	case rule.Order == hotshard.Free:
 		m.del(entry.TableHotRule, row)
-	} else {
-		h.rules = append(h.rules, rule)
+	case len(rules) >= maxRules:
+		return false
+	default:
+		rules = append(rules, rule)
 		m.put(entry.TableHotRule, row, &entry.HotRule{Order: q.Order})
 	}
+	h.rules = rules
 	h.planner.SetRules(h.rules)
+	return true
 }
 
 func (m *Machine) onAskHot(q *msg.AskHot) {

@@ -142,3 +142,15 @@ func (m *Machine) Levels() Levels {
 	return Levels{Waiting: m.locks.Waiting(), Prepared: m.queue.Len(), Records: m.recs.Len(), Keys: m.store.Len(),
 		Readers: m.readersKnown(), Held: m.queue.Held(), Marks: c.Marks, ColdReads: m.stats.ColdReads, Full: c.Full}
 }
+
+// HotStats tell of the hot shard: how many keys have been moved there and are
+// there now, and how many moves there and home it has seen in this life.
+type HotStats struct {
+	Moved      int
+	Came, Went uint64
+}
+
+// HotStats gives them.
+func (m *Machine) HotStats() HotStats {
+	return HotStats{Moved: len(m.guests.keys), Came: m.guests.came, Went: m.guests.went}
+}

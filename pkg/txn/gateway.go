@@ -159,7 +159,7 @@ const (
 	phasePaging
 	// phasePinning: a state is being fixed by a round.
 	phasePinning
-	// phaseAsking: the keeper of pins has a question.
+	// phaseAsking: the hot shard has a question.
 	phaseAsking
 )
 
@@ -178,6 +178,8 @@ const (
 	pinning
 	// moving moves a key to another shard.
 	moving
+	// ruling asks about hot keys, or sets the rules for them.
+	ruling
 )
 
 // call is one transaction at its gateway.
@@ -217,9 +219,10 @@ type call struct {
 	round   *round
 	waiting bool
 	// pinAt is when an open reader is to be pinned, 0 for not.
-	pinAt   int64
-	pinAsk  *pinAsk
-	pinAsks uint32
+	pinAt int64
+	// question is the one under way; questions counts them.
+	question  *question
+	questions uint32
 	// What to keep, or that to drop.
 	pinName  string
 	pinTTL   int64
@@ -363,6 +366,8 @@ func (g *Gateway) Deliver(now int64, env *msg.Envelope) {
 		g.Learn(env.Announce.Shard, env.Announce.Incarnation)
 	case env.PinReply != nil:
 		g.onPinReply(env.PinReply)
+	case env.HotReply != nil:
+		g.onHotReply(env.HotReply)
 	case env.PinDue != nil:
 		g.onPinDue()
 	case env.HeatMap != nil:
@@ -477,6 +482,9 @@ func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
 func (g *Gateway) late(c *call) *msg.Failure {
 	if f := g.unreachable(g.shardsOf(c)); f != nil {
 		return f
+	}
+	if c.kind == ruling {
+		return unruled()
 	}
 	return failure(msg.ReasonCancelled, kv.KindDeadline, "the deadline passed first; nothing was applied")
 }

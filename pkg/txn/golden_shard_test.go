@@ -17,11 +17,12 @@ type shardScript struct {
 	store *memstore.Store
 	lease time.Duration
 	pins  shard.PinConfig
+	heat  shard.HeatConfig
 }
 
 // newShard makes a shard, where readers register unless lease is negative.
-func newShard(id kv.ShardID, lease time.Duration, pins shard.PinConfig) (*shardScript, error) {
-	s := &shardScript{id: id, store: memstore.NewAutoSync(), lease: lease, pins: pins}
+func newShard(id kv.ShardID, lease time.Duration, pins shard.PinConfig, heat shard.HeatConfig) (*shardScript, error) {
+	s := &shardScript{id: id, store: memstore.NewAutoSync(), lease: lease, pins: pins, heat: heat}
 	return s, s.restart(0)
 }
 
@@ -31,7 +32,7 @@ func (s *shardScript) restart(now int64) error {
 	if err := s.store.Recover(s.id, rec.Add); err != nil {
 		return err
 	}
-	m, out := shard.New(shard.Config{ID: s.id, Lease: s.lease, Pins: s.pins, Home: router{}.Shard}, rec, now, now)
+	m, out := shard.New(shard.Config{ID: s.id, Lease: s.lease, Pins: s.pins, Heat: s.heat, Home: router{}.Shard}, rec, now, now)
 	s.m = m
 	_, err := s.act(now, out)
 	return err

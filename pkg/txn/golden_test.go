@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
@@ -28,6 +29,8 @@ import (
 //	A outcome                      what became of A?
 //	A scan [a,), A next 2, A close
 //	A move w s0 s2                 w goes from s0 to s2
+//	A hot, A pin w, A ban w..., A free w, A mode off
+//	                               what is known of hot keys, and the rules
 //
 // "within=5ms" gives a call a deadline; else it has a minute. Nothing reaches
 // anybody before
@@ -84,6 +87,7 @@ type script struct {
 func (s *script) start(options map[string]string) error {
 	cfg := txn.Config{Node: 1, Router: router{}, Reads: txn.LockingReads, OpenBudget: -1}
 	var pins shard.PinConfig
+	var heat shard.HeatConfig
 	for k, v := range options {
 		switch k {
 		case "order":
@@ -110,14 +114,17 @@ func (s *script) start(options map[string]string) error {
 				return err
 			}
 			cfg.MaxInFlight = n
-		case "open-budget", "history":
+		case "open-budget", "history", "heat":
 			d, err := time.ParseDuration(v)
 			if err != nil {
 				return err
 			}
-			if k == "history" {
+			switch k {
+			case "history":
 				pins = shard.PinConfig{Every: time.Second, History: d, Hot: 2, Node: 1}
-			} else {
+			case "heat":
+				heat = shard.HeatConfig{Every: d, Hot: 2, Nodes: 1, Node: 1}
+			default:
 				cfg.OpenBudget = d
 			}
 		default:
@@ -130,7 +137,7 @@ func (s *script) start(options map[string]string) error {
 		if cfg.Reads == txn.LockingReads {
 			lease = -1
 		}
-		sh, err := newShard(id, lease, pins)
+		sh, err := newShard(id, lease, pins, heat)
 		if err != nil {
 			return err
 		}
@@ -376,6 +383,18 @@ func (s *script) client(words []string, ops []msg.Op) error {
 		s.g.Snapshots(s.now, token, ref.TxnID, deadline)
 	case "drop":
 		s.g.DropSnapshot(s.now, token, ref.TxnID, txn.At{Name: flag}, deadline)
+	case "hot":
+		s.g.Hot(s.now, token, ref.TxnID, deadline)
+	case "pin", "ban", "free":
+		order := map[string]hotshard.Order{"pin": hotshard.Pin, "ban": hotshard.Ban, "free": hotshard.Free}[words[1]]
+		key, prefix := strings.CutSuffix(flag, "...")
+		s.g.SetHot(s.now, token, ref.TxnID, &msg.HotRule{Key: []byte(key), Prefix: prefix, Order: uint32(order)}, 0, deadline)
+	case "mode":
+		mode, err := hotshard.ParseMode(flag)
+		if err != nil {
+			return err
+		}
+		s.g.SetHot(s.now, token, ref.TxnID, nil, uint32(mode)+1, deadline)
 	default:
 		return fmt.Errorf("no verb %q", words[1])
 	}
@@ -441,6 +460,9 @@ func done(d *txn.Done) string {
 	}
 	for i := range d.Pins {
 		out += ", " + golden.Pin(&d.Pins[i])
+	}
+	if d.Hot != nil {
+		out += ", " + golden.Hot(d.Hot)
 	}
 	if c := d.Clock(); len(c.Entries()) > 0 {
 		out += ", token " + c.String()

@@ -67,47 +67,10 @@ func (g *Gateway) refuse(how How, readOnly bool) *msg.Failure {
 	return nil
 }
 
-// pinAsk is a question to the keeper of pins. request is a name that no other
-// question has.
-type pinAsk struct {
-	request kv.TxnRef
-	env     *msg.Envelope
-	wait    int64
-	next    int64
-}
-
-// askPin asks the keeper, which is on the hot shard, until it answers.
-func (g *Gateway) askPin(c *call, fill func(e *msg.Envelope, request kv.TxnRef)) {
-	c.pinAsks++
-	c.phase = phaseAsking
-	c.pinAsk = &pinAsk{request: kv.TxnRef{TxnID: c.ref.TxnID, Attempt: c.pinAsks}, wait: int64(g.cfg.Repeat)}
-	if f := g.unreachable([]kv.ShardID{g.cfg.Router.HotShard()}); f != nil {
-		g.abort(c, f)
-		return
-	}
-	c.pinAsk.env = g.sendShard(g.cfg.Router.HotShard(), func(e *msg.Envelope) { fill(e, c.pinAsk.request) })
-	c.pinAsk.next = g.now + c.pinAsk.wait
-	g.timed(min(c.pinAsk.next, c.deadline))
-}
-
-func (g *Gateway) repeatPinAsk(c *call) {
-	a := c.pinAsk
-	if g.now >= a.next {
-		a.wait = min(2*a.wait, int64(g.cfg.Liveness))
-		a.next = g.now + a.wait
-		g.out.Send = append(g.out.Send, a.env)
-	}
-	g.timed(a.next)
-}
-
 func (g *Gateway) onPinReply(r *msg.PinReply) {
-	c := g.ids[r.Request.TxnID]
-	if c == nil || c.phase != phaseAsking || c.pinAsk.request != r.Request {
-		return
-	}
-	asked := c.pinAsk.env
-	c.pinAsk = nil
+	c, asked := g.answered(r.Request)
 	switch {
+	case c == nil:
 	case asked.KeepPin != nil && r.Failure != nil && r.Failure.Reason == msg.ReasonIncarnation:
 		c.phase = phasePinning
 		g.joinRound(c)
@@ -127,7 +90,7 @@ func (g *Gateway) onPinReply(r *msg.PinReply) {
 // resolve finds the pin that a transaction is to read at.
 func (g *Gateway) resolve(c *call) {
 	w := c.past.want
-	g.askPin(c, func(e *msg.Envelope, request kv.TxnRef) {
+	g.ask(c, func(e *msg.Envelope, request kv.TxnRef) {
 		e.FindPin = &msg.FindPin{Request: request, Gateway: g.cfg.Node, Name: w.Name, Number: w.Number, AsOf: w.AsOf}
 	})
 }
@@ -180,7 +143,7 @@ func (g *Gateway) startPastScan(c *call) {
 
 // keepPin asks for a round's state to be kept.
 func (g *Gateway) keepPin(c *call, p *round) {
-	g.askPin(c, func(e *msg.Envelope, request kv.TxnRef) {
+	g.ask(c, func(e *msg.Envelope, request kv.TxnRef) {
 		e.KeepPin = &msg.KeepPin{Request: request, Gateway: g.cfg.Node, Incarnation: p.inc, Time: p.wall, Clock: msg.Indexes(&p.at), Name: c.pinName, TtlNanos: c.pinTTL}
 	})
 }
@@ -223,15 +186,7 @@ func (g *Gateway) stamp(c *call, d *Done) {
 
 // newSnapping makes a call that is about snapshots.
 func (g *Gateway) newSnapping(token Token, id kv.TxnID, deadline int64) *call {
-	c := &call{ref: kv.TxnRef{TxnID: id, Attempt: 1}, kind: snapping, token: token, readOnly: true, started: g.now}
-	c.deadline = min(deadline, g.now+int64(g.cfg.MaxAge))
-	if f := g.taken(id); f != nil {
-		g.done(c, Done{Failure: f, Closed: true})
-		return nil
-	}
-	g.enter(c)
-	g.timed(c.deadline)
-	return c
+	return g.newAsking(snapping, token, id, deadline)
 }
 
 // KeepSnapshot fixes the state of the whole store at one instant between now
@@ -248,7 +203,7 @@ func (g *Gateway) KeepSnapshot(now int64, token Token, id kv.TxnID, name string,
 func (g *Gateway) Snapshots(now int64, token Token, id kv.TxnID, deadline int64) {
 	g.now = max(g.now, now)
 	if c := g.newSnapping(token, id, deadline); c != nil {
-		g.askPin(c, func(e *msg.Envelope, request kv.TxnRef) {
+		g.ask(c, func(e *msg.Envelope, request kv.TxnRef) {
 			e.FindPin = &msg.FindPin{Request: request, Gateway: g.cfg.Node, List: true}
 		})
 	}
@@ -259,7 +214,7 @@ func (g *Gateway) DropSnapshot(now int64, token Token, id kv.TxnID, at At, deadl
 	g.now = max(g.now, now)
 	if c := g.newSnapping(token, id, deadline); c != nil {
 		c.dropping = true
-		g.askPin(c, func(e *msg.Envelope, request kv.TxnRef) {
+		g.ask(c, func(e *msg.Envelope, request kv.TxnRef) {
 			e.FindPin = &msg.FindPin{Request: request, Gateway: g.cfg.Node, Name: at.Name, Number: at.Number}
 		})
 	}
@@ -267,7 +222,7 @@ func (g *Gateway) DropSnapshot(now int64, token Token, id kv.TxnID, at At, deadl
 
 func (g *Gateway) dropPin(c *call, p *msg.Pin) {
 	c.pins = []msg.Pin{*p}
-	g.askPin(c, func(e *msg.Envelope, request kv.TxnRef) {
+	g.ask(c, func(e *msg.Envelope, request kv.TxnRef) {
 		e.DropPin = &msg.DropPin{Request: request, Gateway: g.cfg.Node, Number: p.Number}
 	})
 }

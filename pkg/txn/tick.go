@@ -95,7 +95,7 @@ func (g *Gateway) tickCall(c *call) {
 	case phasePaging:
 		g.repeatPages(c)
 	case phaseAsking:
-		g.repeatPinAsk(c)
+		g.repeatQuestion(c)
 	}
 }
 

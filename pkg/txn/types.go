@@ -127,6 +127,8 @@ type Done struct {
 	// Pins are those that were asked for; of a transaction that read in the
 	// past, the one it read at.
 	Pins []msg.Pin
+	// Hot is what is known of hot keys, if that was asked for.
+	Hot *msg.HotReply
 	// Closed: the interactive transaction is over.
 	Closed bool
 }

@@ -424,9 +424,11 @@ var KV_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Admin_Status_FullMethodName  = "/linchpin.v1.Admin/Status"
-	Admin_Shards_FullMethodName  = "/linchpin.v1.Admin/Shards"
-	Admin_HotKeys_FullMethodName = "/linchpin.v1.Admin/HotKeys"
+	Admin_Status_FullMethodName     = "/linchpin.v1.Admin/Status"
+	Admin_Shards_FullMethodName     = "/linchpin.v1.Admin/Shards"
+	Admin_HotKeys_FullMethodName    = "/linchpin.v1.Admin/HotKeys"
+	Admin_SetHotRule_FullMethodName = "/linchpin.v1.Admin/SetHotRule"
+	Admin_SetHotMode_FullMethodName = "/linchpin.v1.Admin/SetHotMode"
 )
 
 // AdminClient is the client API for Admin service.
@@ -439,8 +441,15 @@ type AdminClient interface {
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// Shards tells about the shards that live on the node.
 	Shards(ctx context.Context, in *ShardsRequest, opts ...grpc.CallOption) (*ShardsResponse, error)
-	// HotKeys tells which keys caused most waiting on the node's shards.
+	// HotKeys tells which keys are hot in the whole cluster, where they live, and
+	// why. Any node answers; it asks the hot shard.
 	HotKeys(ctx context.Context, in *HotKeysRequest, opts ...grpc.CallOption) (*HotKeysResponse, error)
+	// SetHotRule says what is wanted of a key, or of all keys with a prefix. The
+	// answer tells of these keys. To set a rule twice is the same as once.
+	SetHotRule(ctx context.Context, in *SetHotRuleRequest, opts ...grpc.CallOption) (*HotKeysResponse, error)
+	// SetHotMode says which keys are moved to the hot shard. The answer tells of
+	// the keys that are there. To set a mode twice is the same as once.
+	SetHotMode(ctx context.Context, in *SetHotModeRequest, opts ...grpc.CallOption) (*HotKeysResponse, error)
 }
 
 type adminClient struct {
@@ -481,6 +490,26 @@ func (c *adminClient) HotKeys(ctx context.Context, in *HotKeysRequest, opts ...g
 	return out, nil
 }
 
+func (c *adminClient) SetHotRule(ctx context.Context, in *SetHotRuleRequest, opts ...grpc.CallOption) (*HotKeysResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HotKeysResponse)
+	err := c.cc.Invoke(ctx, Admin_SetHotRule_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) SetHotMode(ctx context.Context, in *SetHotModeRequest, opts ...grpc.CallOption) (*HotKeysResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HotKeysResponse)
+	err := c.cc.Invoke(ctx, Admin_SetHotMode_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -491,8 +520,15 @@ type AdminServer interface {
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	// Shards tells about the shards that live on the node.
 	Shards(context.Context, *ShardsRequest) (*ShardsResponse, error)
-	// HotKeys tells which keys caused most waiting on the node's shards.
+	// HotKeys tells which keys are hot in the whole cluster, where they live, and
+	// why. Any node answers; it asks the hot shard.
 	HotKeys(context.Context, *HotKeysRequest) (*HotKeysResponse, error)
+	// SetHotRule says what is wanted of a key, or of all keys with a prefix. The
+	// answer tells of these keys. To set a rule twice is the same as once.
+	SetHotRule(context.Context, *SetHotRuleRequest) (*HotKeysResponse, error)
+	// SetHotMode says which keys are moved to the hot shard. The answer tells of
+	// the keys that are there. To set a mode twice is the same as once.
+	SetHotMode(context.Context, *SetHotModeRequest) (*HotKeysResponse, error)
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -511,6 +547,12 @@ func (UnimplementedAdminServer) Shards(context.Context, *ShardsRequest) (*Shards
 }
 func (UnimplementedAdminServer) HotKeys(context.Context, *HotKeysRequest) (*HotKeysResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method HotKeys not implemented")
+}
+func (UnimplementedAdminServer) SetHotRule(context.Context, *SetHotRuleRequest) (*HotKeysResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetHotRule not implemented")
+}
+func (UnimplementedAdminServer) SetHotMode(context.Context, *SetHotModeRequest) (*HotKeysResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetHotMode not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -587,6 +629,42 @@ func _Admin_HotKeys_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_SetHotRule_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetHotRuleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).SetHotRule(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_SetHotRule_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).SetHotRule(ctx, req.(*SetHotRuleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_SetHotMode_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetHotModeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).SetHotMode(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_SetHotMode_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).SetHotMode(ctx, req.(*SetHotModeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -605,6 +683,14 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "HotKeys",
 			Handler:    _Admin_HotKeys_Handler,
+		},
+		{
+			MethodName: "SetHotRule",
+			Handler:    _Admin_SetHotRule_Handler,
+		},
+		{
+			MethodName: "SetHotMode",
+			Handler:    _Admin_SetHotMode_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

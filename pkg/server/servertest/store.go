@@ -37,6 +37,9 @@ type Store struct {
 	outcomes map[kv.TxnID]gateway.Outcome
 	// waits are by key of the transaction that had the store.
 	waits map[string]server.HotKey
+	// hotMode and hotRules are the operator's.
+	hotMode  uint32
+	hotRules []msg.HotRule
 	// holder runs now, and holderKey is the first key it touched.
 	holder    kv.TxnRef
 	holderKey []byte

@@ -1,0 +1,98 @@
+package cli_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/server"
+)
+
+// hotReply tells of a key that has been moved, and of one that is about to be.
+func hotReply() *msg.HotReply {
+	return &msg.HotReply{Mode: 1, Busy: 0.417, Rules: []msg.HotRule{{Key: []byte("visits"), Order: 1}, {Key: []byte("tmp/"), Prefix: true, Order: 2}},
+		Keys: []msg.HotState{
+			{Key: []byte("hot\x00"), Shard: 8, Heat: 12.345, Waited: int64(1500 * time.Millisecond), Would: int64(2 * time.Second),
+				Since: time.Now().Add(-90 * time.Second).UnixNano(), Why: "on the hot shard for 1m30s: it waited"},
+			{Key: []byte("visits"), Shard: 3, Heat: 2, Order: 1, Moving: true, Why: "pinned"},
+			{Key: []byte("tmp/1"), Shard: 1, Heat: 1, Order: 2, Why: "banned"}}}
+}
+
+func TestHotKeysAreShownWithModeAndRules(t *testing.T) {
+	n := start(t)
+	n.heat = hotReply
+	n.hot = []server.HotKey{{Key: []byte("visits"), Shard: 3, Waited: time.Second, Waits: 7}, {Key: []byte("warm"), Shard: 2, Waited: time.Millisecond, Waits: 1}}
+	require.Equal(t, ""+
+		"KEY        SHARD  CLASHES/S  WAIT/S  SINCE  STATE           WHY\n"+
+		"\"hot\\x00\"  s8     12.3       1.5s    1m30s  -               on the hot shard for 1m30s: it waited\n"+
+		"visits     s3     2.0        0s      -      pinned, moving  pinned\n"+
+		"tmp/1      s1     1.0        0s      -      banned          banned\n"+
+		"warm       s2     0.0        0s      -      -               -\n"+
+		"mode: auto\nhot shard: busy 42% of the time\nrules: visits pinned, tmp/ banned (prefix)\n", n.run(t, "hot").ok(t))
+	require.Equal(t, 1+1+3, strings.Count(n.run(t, "hot", "--limit", "1").ok(t), "\n"))
+
+	got := objects(t, n.run(t, "hot", "-o", "json").ok(t))
+	require.Len(t, got, 5)
+	require.Equal(t, map[string]any{"key": "visits", "shard": 3.0, "clashes_per_s": 2.0, "waiting_us_per_s": 0.0, "would_wait_us_per_s": 0.0,
+		"order": "pinned", "moving": true, "why": "pinned", "waited_us": 1_000_000.0, "waits": 7.0}, got[1])
+	require.Equal(t, 1_500_000.0, got[0]["waiting_us_per_s"])
+	require.WithinDuration(t, time.Now().Add(-90*time.Second), timeOf(t, got[0]["moved"]), 5*time.Second)
+	require.Equal(t, map[string]any{"mode": "auto", "busy": 0.417, "rules": []any{map[string]any{"key": "visits", "prefix": false, "order": "pinned"},
+		map[string]any{"key": "tmp/", "prefix": true, "order": "banned"}}}, got[4])
+}
+
+func TestHotKeysAreWatchedUntilTheEnd(t *testing.T) {
+	n := start(t)
+	var asked atomic.Int64
+	n.heat = func() *msg.HotReply { asked.Add(1); return hotReply() }
+	out := n.run(t, "hot", "--watch", "--for", "1500ms", "--timeout", "1s").ok(t)
+	require.EqualValues(t, 2, asked.Load())
+	require.Equal(t, 2, strings.Count(out, "KEY "))
+	require.Equal(t, 2, strings.Count(out, "mode: auto\n"))
+	require.Len(t, objects(t, n.run(t, "hot", "--watch", "--for", "100ms", "-o", "json").ok(t)), 4)
+}
+
+func TestRulesAndTheModeAreSet(t *testing.T) {
+	n := start(t)
+	require.Contains(t, n.run(t, "hot", "pin", "visits").ok(t), "visits  s0     0.0        0s      -      pinned, moving  there is a rule\nmode: auto\n")
+	out := n.run(t, "hot", "ban", "746d702f", "--hex", "--prefix").ok(t)
+	require.NotContains(t, out, "visits  ")
+	require.Contains(t, n.run(t, "hot").ok(t), "rules: visits pinned, tmp/ banned (prefix)\n")
+	n.run(t, "hot", "unpin", "tmp/").ok(t)
+	require.Contains(t, n.run(t, "hot").ok(t), "tmp/ banned (prefix)\n", "that would have been another rule")
+	n.run(t, "hot", "unpin", "tmp/", "--prefix").ok(t)
+	n.run(t, "hot", "unpin", "visits").ok(t)
+	require.Contains(t, n.run(t, "hot", "unpin", "visits").ok(t), "rules: none\n", "to ask again does no harm")
+	for _, m := range []string{"off", "pinned", "auto"} {
+		n.run(t, "hot", "mode", m).ok(t)
+		require.Equal(t, m, objects(t, n.run(t, "hot", "-o", "json").ok(t))[0]["mode"])
+	}
+}
+
+func TestMistakesWithHotKeys(t *testing.T) {
+	n := start(t)
+	for text, args := range map[string][]string{
+		"--limit is 0, want 1 or more":                   {"--limit", "0"},
+		"--for is for --watch, which is missing":         {"--for", "5s"},
+		"--for is -1s, want 0 or more":                   {"--watch", "--for", "-1s"},
+		"hot: 1 arguments are too many":                  {"visits"},
+		"pin: 0 arguments are too few":                   {"pin"},
+		"ban: 2 arguments are too many":                  {"ban", "a", "b"},
+		"the key is empty":                               {"pin", ""},
+		"the prefix is empty, so that the rule would be": {"ban", "", "--prefix"},
+		"the key has 4097 bytes":                         {"pin", strings.Repeat("x", 4097)},
+		`"xyz" is not hexadecimal`:                       {"pin", "--hex", "xyz"},
+		`the mode is "on", want off, pinned or auto`:     {"mode", "on"},
+		"mode: 0 arguments are too few":                  {"mode"},
+		`--output is "yaml"`:                             {"-o", "yaml"},
+	} {
+		r := n.run(t, append([]string{"hot"}, args...)...)
+		r.fails(t, 2, text)
+		require.Contains(t, r.errs, "hint: ", text)
+	}
+	require.Contains(t, n.run(t, "hot").ok(t), "rules: none\n")
+}

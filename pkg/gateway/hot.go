@@ -1,0 +1,37 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// Hot tells what the hot shard knows of hot keys.
+func (g *Gateway) Hot(ctx context.Context) (*msg.HotReply, error) {
+	return g.aboutHot(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
+		m.Hot(now, cb, id, deadline)
+	})
+}
+
+// SetHot sets a rule, unless it is nil, and the mode, unless that is 0
+// (msg.SetHot), and tells what is known after that.
+func (g *Gateway) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotReply, error) {
+	return g.aboutHot(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
+		m.SetHot(now, cb, id, rule, mode, deadline)
+	})
+}
+
+func (g *Gateway) aboutHot(ctx context.Context, f func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64)) (*msg.HotReply, error) {
+	if g.closed.Load() {
+		return nil, errDraining
+	}
+	id := g.NewID()
+	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
+	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { f(m, now, cb, id, deadline) })
+	if err != nil {
+		return nil, err
+	}
+	return d.Hot, doneError(g, d)
+}

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+const (
+	defaultHotKeys = 10
+	maxHotKeys     = 1000
+)
+
+// HotKeys tells which keys are hot.
+func (s *service) HotKeys(ctx context.Context, in *pb.HotKeysRequest) (*pb.HotKeysResponse, error) {
+	n := int(min(in.Limit, maxHotKeys))
+	if n == 0 {
+		n = defaultHotKeys
+	}
+	return s.hot(ctx, n, func(*msg.HotState) bool { return true }, s.backend.Hot)
+}
+
+// SetHotRule sets a rule for a key or a prefix.
+func (s *service) SetHotRule(ctx context.Context, in *pb.SetHotRuleRequest) (*pb.HotKeysResponse, error) {
+	rule, kerr := hotRule(in.Rule)
+	if kerr != nil {
+		return nil, statusOf(kerr, kv.TxnID{})
+	}
+	return s.hot(ctx, maxHotKeys, func(k *msg.HotState) bool {
+		return bytes.Equal(k.Key, rule.Key) || rule.Prefix && bytes.HasPrefix(k.Key, rule.Key)
+	}, func(ctx context.Context) (*msg.HotReply, error) { return s.backend.SetHot(ctx, rule, 0) })
+}
+
+// SetHotMode sets the mode.
+func (s *service) SetHotMode(ctx context.Context, in *pb.SetHotModeRequest) (*pb.HotKeysResponse, error) {
+	if in.Mode < pb.HotMode_HOT_MODE_AUTO || in.Mode > pb.HotMode_HOT_MODE_OFF {
+		return nil, statusOf(invalid(fmt.Sprintf("there is no mode %v", in.Mode), "use HOT_MODE_AUTO, HOT_MODE_PINNED or HOT_MODE_OFF"), kv.TxnID{})
+	}
+	return s.hot(ctx, maxHotKeys, func(k *msg.HotState) bool { return k.Since != 0 },
+		func(ctx context.Context) (*msg.HotReply, error) { return s.backend.SetHot(ctx, nil, uint32(in.Mode)) })
+}
+
+// hotRule checks a rule.
+func hotRule(in *pb.HotRule) (*msg.HotRule, *kv.Error) {
+	switch {
+	case in == nil:
+		return nil, invalid("there is no rule in the request", "say which key to pin, ban or free")
+	case len(in.Key) == 0 && in.Prefix:
+		return nil, invalid("the prefix is empty, so that the rule would be for all keys", "name a prefix, or set the mode for all keys")
+	case in.Order < pb.HotOrder_HOT_FREE || in.Order > pb.HotOrder_HOT_BAN:
+		return nil, invalid(fmt.Sprintf("there is no order %v", in.Order), "use HOT_PIN, HOT_BAN, or HOT_FREE to remove the rule")
+	}
+	if err := kv.CheckKey(in.Key); err != nil {
+		return nil, errorOf(err)
+	}
+	return &msg.HotRule{Key: in.Key, Prefix: in.Prefix, Order: uint32(in.Order)}, nil
+}
+
+// hot asks the hot shard, and tells of at most n keys of those that are wanted.
+func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotState) bool, ask func(context.Context) (*msg.HotReply, error)) (*pb.HotKeysResponse, error) {
+	if ctx.Err() != nil {
+		return nil, statusOf(expired(ctx), kv.TxnID{})
+	}
+	r, err := ask(ctx)
+	if err != nil {
+		return nil, statusOf(err, kv.TxnID{})
+	}
+	out := &pb.HotKeysResponse{Mode: pb.HotMode(r.Mode), Busy: r.Busy}
+	for i := range r.Rules {
+		out.Rules = append(out.Rules, pb.HotRule{Key: r.Rules[i].Key, Prefix: r.Rules[i].Prefix, Order: pb.HotOrder(r.Rules[i].Order)})
+	}
+	own := s.backend.HotKeys(maxHotKeys)
+	known := make(map[string]*HotKey, len(own))
+	for i := range own {
+		known[string(own[i].Key)] = &own[i]
+	}
+	for i := range r.Keys {
+		k := &r.Keys[i]
+		if !wanted(k) {
+			continue
+		}
+		h := pb.HotKey{Key: k.Key, Shard: uint32(k.Shard), Clashes: k.Heat, WaitingUs: micros(k.Waited), WouldWaitUs: micros(k.Would),
+			MovedNs: k.Since, Why: k.Why, Order: pb.HotOrder(k.Order), Moving: k.Moving}
+		if o := known[string(k.Key)]; o != nil {
+			h.WaitedUs, h.Waits = uint64(o.Waited.Microseconds()), o.Waits
+			delete(known, string(k.Key))
+		}
+		out.Keys = append(out.Keys, h)
+	}
+	for i := range own {
+		o := &own[i]
+		if known[string(o.Key)] != nil && wanted(&msg.HotState{Key: o.Key}) {
+			out.Keys = append(out.Keys, pb.HotKey{Key: o.Key, Shard: uint32(o.Shard), WaitedUs: uint64(o.Waited.Microseconds()), Waits: o.Waits})
+		}
+	}
+	out.Keys = out.Keys[:min(n, len(out.Keys))]
+	return out, nil
+}
+
+func micros(nanos int64) uint64 { return uint64(time.Duration(max(nanos, 0)).Microseconds()) }

@@ -1,0 +1,49 @@
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Hot tells of the rules and the mode. Of keys it tells those that have a rule of
+// their own, as moving; no key ever moves.
+func (s *Store) Hot(ctx context.Context) (*msg.HotReply, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hotReply(), nil
+}
+
+// SetHot keeps a rule, or the mode.
+func (s *Store) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotReply, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if mode != 0 {
+		s.hotMode = mode
+	}
+	if rule != nil {
+		s.hotRules = slices.DeleteFunc(s.hotRules, func(r msg.HotRule) bool { return r.Prefix == rule.Prefix && bytes.Equal(r.Key, rule.Key) })
+		if rule.Order != 0 {
+			s.hotRules = append(s.hotRules, *rule)
+		}
+	}
+	return s.hotReply(), nil
+}
+
+func (s *Store) hotReply() *msg.HotReply {
+	r := &msg.HotReply{Mode: max(s.hotMode, 1), Rules: slices.Clone(s.hotRules)}
+	for i := range s.hotRules {
+		if k := &s.hotRules[i]; !k.Prefix {
+			r.Keys = append(r.Keys, msg.HotState{Key: k.Key, Order: k.Order, Why: "there is a rule", Moving: k.Order == 1})
+		}
+	}
+	return r
+}

@@ -1,0 +1,190 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+// hotCluster is a cluster in this process on which commands are run.
+type hotCluster struct {
+	*embed.Cluster
+	t *testing.T
+}
+
+func startHot(t *testing.T, mode hotshard.Mode) *hotCluster {
+	t.Helper()
+	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Listen: true, Hot: mode})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		stop, done := context.WithTimeout(context.Background(), 10*time.Second)
+		defer done()
+		require.NoError(t, c.Stop(stop))
+	})
+	return &hotCluster{c, t}
+}
+
+// hot runs "linchpin hot" through a node.
+func (c *hotCluster) hot(node int, args ...string) string {
+	c.t.Helper()
+	var out, errs bytes.Buffer
+	root := cli.New(cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+	code := cli.Main(context.Background(), root, append(append([]string{"hot"}, args...), "--addr", c.Addrs()[node-1]))
+	require.Zero(c.t, code, errs.String())
+	return out.String()
+}
+
+// where is the shard that a key is said to be on, -1 if it is not said.
+func (c *hotCluster) where(node int, key string) int {
+	c.t.Helper()
+	for line := range strings.Lines(c.hot(node, "-o", "json", "--limit", "1000")) {
+		var o struct {
+			Key   string
+			Shard int
+		}
+		require.NoError(c.t, json.Unmarshal([]byte(line), &o))
+		if o.Key == key {
+			return o.Shard
+		}
+	}
+	return -1
+}
+
+// comes waits for a key to be on the hot shard; goes for it to be elsewhere.
+func (c *hotCluster) comes(key string) {
+	c.t.Helper()
+	hot := int(c.Router().HotShard())
+	require.Eventually(c.t, func() bool { return c.where(1, key) == hot }, 10*time.Second, 50*time.Millisecond, "%s comes", key)
+}
+
+func (c *hotCluster) goes(key string) {
+	c.t.Helper()
+	hot := int(c.Router().HotShard())
+	require.Eventually(c.t, func() bool { return c.where(1, key) != hot }, 10*time.Second, 50*time.Millisecond, "%s goes", key)
+}
+
+// TestKeysArePinnedAndBanned: through any node, within seconds, and what they
+// hold is the same wherever they are.
+func TestKeysArePinnedAndBanned(t *testing.T) {
+	t.Parallel()
+	c := startHot(t, hotshard.ModeAuto)
+	db := proc.Open(t, c.Addrs())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := db.Execute(ctx, client.Put([]byte("visits"), []byte("v")), client.Add([]byte("n"), 1))
+	require.NoError(t, err)
+	holds := func() {
+		t.Helper()
+		out, err := db.Execute(ctx, client.Get([]byte("visits")), client.Get([]byte("n")))
+		require.NoError(t, err)
+		require.Equal(t, "v", string(out.Results[0].Value))
+		require.EqualValues(t, 1, out.Results[1].Number)
+	}
+	require.Contains(t, c.hot(2, "pin", "visits"), "pinned by the operator")
+	c.hot(3, "pin", "n")
+	c.comes("visits")
+	c.comes("n")
+	holds()
+	require.Contains(t, c.hot(3), "rules: visits pinned, n pinned\n")
+	require.Regexp(t, `visits +s8 +\S+ +\S+ +\d+s +pinned +on the hot shard`, c.hot(2))
+
+	c.hot(1, "ban", "visits")
+	c.goes("visits")
+	holds()
+	c.hot(1, "pin", "visits")
+	c.comes("visits")
+
+	c.hot(2, "mode", "off")
+	c.goes("visits")
+	c.goes("n")
+	holds()
+	c.hot(3, "mode", "pinned")
+	c.comes("visits")
+	holds()
+	// What is not pinned any more is not there in this mode.
+	c.hot(1, "unpin", "visits")
+	c.goes("visits")
+	require.Equal(t, int(c.Router().HotShard()), c.where(2, "n"))
+	holds()
+
+	stats, busy := c.Node(c.Router().Node(c.Router().HotShard())).Hot()
+	require.Less(t, busy, 0.5)
+	require.Equal(t, 1, stats.Moved)
+	require.EqualValues(t, 5, stats.Came, "visits three times, n twice")
+	require.EqualValues(t, 4, stats.Went)
+}
+
+// TestDataIsRightWhileKeysArePinned: sums stay what they are while the keys of
+// transfers are pinned, banned and freed.
+func TestDataIsRightWhileKeysArePinned(t *testing.T) {
+	t.Parallel()
+	const accounts, each = 4, 1000
+	c := startHot(t, hotshard.ModeAuto)
+	db := proc.Open(t, c.Addrs())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	key := func(i int) []byte { return fmt.Appendf(nil, "a/%d", i%accounts) }
+	for i := range accounts {
+		_, err := db.Execute(ctx, client.Add(key(i), each))
+		require.NoError(t, err)
+	}
+	stop := make(chan struct{})
+	ended := make(chan error, 8)
+	var counted atomic.Int64
+	for w := range cap(ended) {
+		go func() {
+			for i := w; ; i++ {
+				select {
+				case <-stop:
+					ended <- nil
+					return
+				default:
+				}
+				if _, err := db.Execute(ctx, client.AddGet(key(i), -1), client.AddGet(key(i+1+w%3), 1), client.Add([]byte("total"), 1)); err != nil {
+					ended <- err
+					return
+				}
+				counted.Add(1)
+			}
+		}()
+	}
+	sum := func() (n int64) {
+		t.Helper()
+		out, err := db.Execute(ctx, client.ScanRange([]byte("a/"), []byte("a0"), 0))
+		require.NoError(t, err)
+		require.Len(t, out.Results[0].Pairs, accounts)
+		for _, p := range out.Results[0].Pairs {
+			n += p.Number
+		}
+		return n
+	}
+	for round, verbs := range [][]string{{"pin", "a/0"}, {"pin", "a/1"}, {"ban", "a/0"}, {"pin", "a/", "--prefix"}, {"unpin", "a/0"}, {"mode", "off"}, {"mode", "auto"}} {
+		c.hot(1+round%3, verbs...)
+		for range 4 {
+			require.EqualValues(t, accounts*each, sum())
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	c.comes("a/1")
+	close(stop)
+	for range cap(ended) {
+		require.NoError(t, <-ended)
+	}
+	require.EqualValues(t, accounts*each, sum())
+	out, err := db.Execute(ctx, client.Get([]byte("total")))
+	require.NoError(t, err)
+	require.Equal(t, counted.Load(), out.Results[0].Number)
+}
