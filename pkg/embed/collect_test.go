@@ -14,6 +14,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
@@ -35,6 +36,7 @@ func newCollecting(t *testing.T) *collecting {
 	x := &collecting{t: t, dir: t.TempDir()}
 	var err error
 	x.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: x.dir, HotKeys: [][]byte{[]byte("k000"), []byte("k001")}, NoSync: true,
+		Hot: hotshard.ModePinned, // a deleted key that has been moved leaves a tombstone for good
 		History: 10 * grain, HistoryEvery: grain})
 	require.NoError(t, err)
 	for i := range updated {
@@ -73,7 +75,15 @@ func (x *collecting) awaitNotes(want int, why string) {
 	x.t.Helper()
 	until(x.t, func() string {
 		if n := x.notes(); n != want {
-			return fmt.Sprintf("%s: there are %d replaced versions, want %d", why, n, want)
+			out := fmt.Sprintf("%s: there are %d replaced versions, want %d:", why, n, want)
+			for id := kv.NodeID(1); id <= 3; id++ {
+				for _, s := range x.Node(id).Snapshots(0) {
+					if s.Garbage > 0 {
+						out += fmt.Sprintf(" %v at index %d has %d;", s.Shard, s.Index, s.Garbage)
+					}
+				}
+			}
+			return out
 		}
 		return ""
 	})

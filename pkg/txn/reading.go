@@ -298,8 +298,10 @@ func (g *Gateway) endReading(c *call) {
 	for _, l := range r.leases {
 		tell(l.shard)
 	}
-	if r.last != nil && r.reply(r.lastShard) == nil {
-		tell(r.lastShard) // which otherwise has forgotten it with its answer
+	// The last one has forgotten the reader with its answer. But a late copy of a
+	// request to fix the index would have that kept once more.
+	if r.last != nil && (r.reply(r.lastShard) == nil || c.kind == pinning) {
+		tell(r.lastShard)
 	}
 	for _, a := range r.asks {
 		if r.lease(a.env.Shard) == nil && a.env.Read != r.last {
