@@ -81,7 +81,8 @@ to quit at once.`,
 	fs.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes of each cluster")
 	fs.IntVar(&o.Shards, "shards", o.Shards, "shards of each cluster, besides the hot one")
 	fs.DurationVar(&o.Duration, "duration", o.Duration, "how long each measurement is")
-	fs.DurationVar(&o.Warm, "warm", o.Warm, "how long to run before each; keys are moved meanwhile")
+	fs.DurationVar(&o.Warm, "warm", o.Warm, "how long to run before each")
+	fs.DurationVar(&o.Settle, "settle", o.Settle, "how long mode auto runs before that, to move keys")
 	fs.IntVar(&o.Rounds, "rounds", o.Rounds, "how often each mode is measured at each skew")
 	fs.Uint64Var(&o.Seed, "seed", 0, "determines what is drawn (default: chosen and told)")
 	fs.StringVar(&f.csv, "csv", "", "write the medians as CSV to this `file`")
@@ -169,8 +170,8 @@ func (f *experimentFlags) repeat() string {
 	for _, m := range o.Modes {
 		modes = append(modes, m.String())
 	}
-	text := fmt.Sprintf("zetaload experiment hot-or-not --skews %s --modes %s --keys %d --load %d --clients %d --delay-net %v --nodes %d --shards %d --duration %v --warm %v --rounds %d --seed %d",
-		strings.Join(skews, ","), strings.Join(modes, ","), o.Keys, o.Load, o.Clients, o.Delay, o.Nodes, o.Shards, o.Duration, o.Warm, o.Rounds, o.Seed)
+	text := fmt.Sprintf("zetaload experiment hot-or-not --skews %s --modes %s --keys %d --load %d --clients %d --delay-net %v --nodes %d --shards %d --duration %v --warm %v --settle %v --rounds %d --seed %d",
+		strings.Join(skews, ","), strings.Join(modes, ","), o.Keys, o.Load, o.Clients, o.Delay, o.Nodes, o.Shards, o.Duration, o.Warm, o.Settle, o.Rounds, o.Seed)
 	if o.Fsync {
 		text += " --fsync"
 	}

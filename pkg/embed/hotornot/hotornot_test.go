@@ -24,7 +24,7 @@ func small(t *testing.T) hotornot.Options {
 	o.Dir, o.Keys, o.Load, o.Clients, o.Delay, o.Seed = t.TempDir(), 500, 200, 16, 200*time.Microsecond, 1
 	o.Skews = []float64{0.5, 1.4}
 	o.Modes = []hotornot.Mode{{Reference: true}, {HotKeys: 1}, {Auto: true}}
-	o.Warm, o.Duration, o.Rounds = 50*time.Millisecond, 200*time.Millisecond, 1
+	o.Warm, o.Settle, o.Duration, o.Rounds = 50*time.Millisecond, 0, 200*time.Millisecond, 1
 	return o
 }
 
@@ -160,9 +160,11 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		"mode auto is there twice":                   func(o *hotornot.Options) { o.Modes = []hotornot.Mode{{Auto: true}, {Auto: true}} },
 		"mode 501: there are 500 keys":               func(o *hotornot.Options) { o.Modes = []hotornot.Mode{{HotKeys: 501}} },
 		"a warm-up of -1s":                           func(o *hotornot.Options) { o.Warm = -time.Second },
+		"-1s to settle; want 0 or more":              func(o *hotornot.Options) { o.Settle = -time.Second },
 		"a duration of 0s; want more than 0":         func(o *hotornot.Options) { o.Duration = 0 },
 		"101 rounds; want 1 to 100":                  func(o *hotornot.Options) { o.Rounds = 101 },
 		"take more than 24h0m0s":                     func(o *hotornot.Options) { o.Duration = 5 * time.Hour },
+		"6 measurements take more than 24h0m0s":      func(o *hotornot.Options) { o.Settle = 1<<63 - 1 },
 	} {
 		o := small(t)
 		require.NoError(t, o.Validate())

@@ -91,10 +91,11 @@ type Options struct {
 	// Skews and Modes make up the points.
 	Skews []float64
 	Modes []Mode
-	// Warm goes before the Duration that is measured.
-	Warm, Duration time.Duration
-	Rounds         int
-	Seed           uint64
+	// Warm goes before the Duration that is measured, and before that Settle
+	// in mode auto: keys are moved one after the other, some ten a second.
+	Warm, Settle, Duration time.Duration
+	Rounds                 int
+	Seed                   uint64
 	// Progress gets a line for each measurement.
 	Progress io.Writer
 }
@@ -106,7 +107,7 @@ func Defaults() Options {
 		Nodes: 3, Shards: 8, Delay: time.Millisecond, Keys: 1_000_000, Load: 10_000, Clients: 128,
 		Skews: []float64{0.5, 0.8, 1, 1.1, 1.2, 1.4},
 		Modes: []Mode{{Reference: true}, {}, {HotKeys: 1}, {HotKeys: 10}, {Auto: true}},
-		Warm:  2 * time.Second, Duration: 5 * time.Second, Rounds: 3, Progress: io.Discard,
+		Warm:  2 * time.Second, Settle: 15 * time.Second, Duration: 5 * time.Second, Rounds: 3, Progress: io.Discard,
 	}
 }
 
@@ -142,14 +143,32 @@ func (o Options) Validate() error {
 		bad(slices.Contains(o.Modes[:i], m), "mode %v is there twice", m)
 	}
 	bad(o.Warm < 0, "a warm-up of %v; want 0 or more", o.Warm)
+	bad(o.Settle < 0, "%v to settle; want 0 or more", o.Settle)
 	bad(o.Duration <= 0, "a duration of %v; want more than 0", o.Duration)
 	bad(o.Rounds < 1 || o.Rounds > maxRounds, "%d rounds; want 1 to %d", o.Rounds, maxRounds)
 	if len(all) == 0 {
-		n := time.Duration(o.measurements())
-		each := o.Warm + o.Duration
-		bad(each > maxLength/n, "%d measurements of %v each take more than %v; take fewer, or shorter ones", n, each, maxLength)
+		n, longest := o.measurements(), max(o.Warm, o.Settle, o.Duration)
+		bad(longest > maxLength || o.length() > maxLength, "%d measurements take more than %v; take fewer, or shorter ones", n, maxLength)
 	}
 	return errors.Join(all...)
+}
+
+// warm is how long a cluster of the mode works before it is measured.
+func (o Options) warm(m Mode) time.Duration {
+	if m.Auto {
+		return o.Settle + o.Warm
+	}
+	return o.Warm
+}
+
+// length is how long all measurements take together, but for starting and
+// stopping clusters.
+func (o Options) length() (sum time.Duration) {
+	for _, m := range o.Modes {
+		sum += o.warm(m) + o.Duration
+	}
+	// Too long is all that matters of what would not fit.
+	return min(sum, 2*maxLength) * time.Duration(len(o.Skews)*o.Rounds)
 }
 
 // measurements is how many there are in all.

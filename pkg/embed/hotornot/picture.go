@@ -16,14 +16,16 @@ import (
 // drawing is a picture of one number against the skew, a line for each mode.
 type drawing struct {
 	Title, unit string
-	of          func(m *Measured) float64
+	// falls: it gets less to the right, so the legend stands below.
+	falls bool
+	of    func(m *Measured) float64
 }
 
 // drawings are those of the page; the first is the picture of the paper.
 var drawings = []drawing{
-	{"Median latency against skew", "p50, ms", func(m *Measured) float64 { return m.P50 }},
-	{"The slowest hundredth against skew", "p99, ms", func(m *Measured) float64 { return m.P99 }},
-	{"Throughput against skew", "transactions per second", func(m *Measured) float64 { return m.PerSecond }},
+	{"Median latency against skew", "p50, ms", false, func(m *Measured) float64 { return m.P50 }},
+	{"The slowest hundredth against skew", "p99, ms", false, func(m *Measured) float64 { return m.P99 }},
+	{"Throughput against skew", "transactions per second", true, func(m *Measured) float64 { return m.PerSecond }},
 }
 
 // The size of a picture, and what is drawn with. The colours are told apart
@@ -47,8 +49,20 @@ var (
 // WriteSVG draws the median latency against the skew.
 func (r *Result) WriteSVG(w io.Writer) error { return r.draw(w, drawings[0]) }
 
-// draw draws one of the pictures. What is 0 was not measured and is left out.
 func (r *Result) draw(w io.Writer, d drawing) error {
+	p, err := r.plot(d)
+	if err != nil {
+		return err
+	}
+	c := vgsvg.New(wide, high)
+	p.Draw(draw.New(c))
+	_, err = c.WriteTo(w)
+	return err
+}
+
+// plot lays one of the pictures out. What is 0 was not measured and is left
+// out.
+func (r *Result) plot(d drawing) (*plot.Plot, error) {
 	p := plot.New()
 	sans(p)
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = d.Title, "skew", d.unit
@@ -71,7 +85,7 @@ func (r *Result) draw(w io.Writer, d drawing) error {
 		}
 		l, s, err := plotter.NewLinePoints(line)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		l.Color, l.Width = colours[i%len(colours)], vg.Points(1.5)
 		s.Color, s.Shape, s.Radius = l.Color, marks[i%len(marks)], vg.Points(3)
@@ -83,12 +97,9 @@ func (r *Result) draw(w io.Writer, d drawing) error {
 	}
 	p.Y.Min, p.Y.Max = below(low), above(top)
 	p.X.Min, p.X.Max = r.span()
-	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.Top, p.Legend.Left = !d.falls, true
 	p.Legend.Padding = vg.Points(2)
-	c := vgsvg.New(wide, high)
-	p.Draw(draw.New(c))
-	_, err := c.WriteTo(w)
-	return err
+	return p, nil
 }
 
 // sans sets all texts without serifs.
@@ -101,8 +112,10 @@ func sans(p *plot.Plot) {
 
 // skews are the ticks of the x axis: what was measured, and nothing else.
 func (r *Result) skews() (all []plot.Tick) {
-	for _, p := range r.Points {
-		all = append(all, plot.Tick{Value: p.Skew, Label: strconv.FormatFloat(p.Skew, 'f', -1, 64)})
+	for i, p := range r.Points {
+		if i == 0 || p.Skew != r.Points[i-1].Skew {
+			all = append(all, plot.Tick{Value: p.Skew, Label: strconv.FormatFloat(p.Skew, 'f', -1, 64)})
+		}
 	}
 	return all
 }

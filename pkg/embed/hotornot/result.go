@@ -40,6 +40,7 @@ type Setup struct {
 	Loaded    uint64  `json:"loaded"`
 	Clients   int     `json:"clients"`
 	WarmS     float64 `json:"warm_s"`
+	SettleS   float64 `json:"settle_s"`
 	DurationS float64 `json:"duration_s"`
 	Rounds    int     `json:"rounds"`
 	Seed      uint64  `json:"seed"`
@@ -97,7 +98,7 @@ var columns = []struct {
 func newResult(o *Options) *Result {
 	r := &Result{Format: Format, Started: time.Now().UTC().Truncate(time.Millisecond), Host: workload.ThisHost(),
 		Setup: Setup{Nodes: o.Nodes, Shards: o.Shards, Fsync: o.Fsync, DelayMs: o.Delay.Seconds() * 1000, Keys: o.Keys, Loaded: o.Load, Clients: o.Clients,
-			WarmS: o.Warm.Seconds(), DurationS: o.Duration.Seconds(), Rounds: o.Rounds, Seed: o.Seed}}
+			WarmS: o.Warm.Seconds(), SettleS: o.Settle.Seconds(), DurationS: o.Duration.Seconds(), Rounds: o.Rounds, Seed: o.Seed}}
 	for _, s := range o.Skews {
 		for _, m := range o.Modes {
 			r.Points = append(r.Points, &Point{Mode: m, Skew: s})
@@ -168,8 +169,12 @@ func (r *Result) Summary() string {
 	if s.Fsync {
 		fsync = "with fsync"
 	}
-	text := fmt.Sprintf("%d nodes, %d shards and the hot one, %v ms one way, %s; %d keys, %d clients; medians over %d rounds of %v s",
-		s.Nodes, s.Shards, s.DelayMs, fsync, s.Keys, s.Clients, s.Rounds, s.DurationS)
+	rounds := "one round"
+	if s.Rounds > 1 {
+		rounds = fmt.Sprintf("medians over %d rounds", s.Rounds)
+	}
+	text := fmt.Sprintf("%d nodes, %d shards and the hot one, %v ms one way, %s; %d keys, %d clients; %s of %v s",
+		s.Nodes, s.Shards, s.DelayMs, fsync, s.Keys, s.Clients, rounds, s.DurationS)
 	if r.Interrupted {
 		text += "; interrupted, so some points lack rounds"
 	}

@@ -27,7 +27,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	res := newResult(&o)
 	all, begun := o.measurements(), time.Now()
-	fmt.Fprintf(o.Progress, "%d points in %d rounds: at least %v\n", len(res.Points), o.Rounds, (time.Duration(all) * (o.Warm + o.Duration)).Round(time.Second))
+	fmt.Fprintf(o.Progress, "%d points in %d rounds: at least %v\n", len(res.Points), o.Rounds, o.length().Round(time.Second))
 	done := 0
 	for r := range o.Rounds {
 		for s := range o.Skews {
@@ -69,7 +69,7 @@ func measure(ctx context.Context, o *Options, mode Mode, skew float64, round int
 		return m, err
 	}
 	w.Prefix, w.Keys, w.Skew, w.Clients = prefix, o.Keys, skew, o.Clients
-	w.Warmup, w.Duration, w.Seed = o.Warm, o.Duration, o.Seed+uint64(round)
+	w.Warmup, w.Duration, w.Seed = o.warm(mode), o.Duration, o.Seed+uint64(round)
 	run, err := workload.New(c.store, w)
 	if err != nil {
 		return m, err
