@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/history"
@@ -12,19 +10,15 @@ import (
 // outputs are the files that a run writes. They are made before it begins, so
 // that a path which cannot be written is found out in time.
 type outputs struct {
-	rec *history.Recorder
-	// json is a temporary file beside jsonPath, which takes its place when
-	// the report is whole; an older report stays until then.
-	json     *os.File
-	jsonPath string
+	rec  *history.Recorder
+	json *wholeFile
 }
 
 func (f *runFlags) outputs() (*outputs, error) {
 	o := &outputs{}
 	if f.json != "" && f.json != "-" {
 		var err error
-		o.jsonPath = f.json
-		if o.json, err = os.CreateTemp(filepath.Dir(f.json), filepath.Base(f.json)+".*"); err != nil {
+		if o.json, err = newWholeFile(f.json); err != nil {
 			return nil, usage("--json: %w", err)
 		}
 	}
@@ -47,16 +41,7 @@ func (o *outputs) recorder() workload.Recorder {
 }
 
 // writeJSON puts the report in its place.
-func (o *outputs) writeJSON(r *workload.Result) error {
-	if o.json == nil {
-		return nil
-	}
-	if err := r.WriteJSON(o.json); err != nil {
-		return err
-	}
-	const readable = 0o644
-	return errors.Join(o.json.Chmod(readable), os.Rename(o.json.Name(), o.jsonPath))
-}
+func (o *outputs) writeJSON(r *workload.Result) error { return o.json.write(r.WriteJSON) }
 
 // close ends the files. A history that could not be written whole is an error.
 func (o *outputs) close() error {
@@ -66,12 +51,5 @@ func (o *outputs) close() error {
 			err = failed("--history: %w", e)
 		}
 	}
-	if o.json != nil {
-		err = errors.Join(err, o.json.Close())
-		// Not there any more if it was renamed.
-		if e := os.Remove(o.json.Name()); e != nil && !errors.Is(e, os.ErrNotExist) {
-			err = errors.Join(err, e)
-		}
-	}
-	return err
+	return errors.Join(err, o.json.close())
 }

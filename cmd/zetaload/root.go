@@ -79,6 +79,7 @@ to be judged afterwards for strict serializability.
   zetaload run --skew 1.2 --clients 64 --duration 30s --history h.bin --json r.json
   zetaload check h.bin
   zetaload report r.json other.json
+  zetaload experiment hot-or-not --html page.html
 
 Exit codes: 0 all is well; 1 the store failed (nothing committed, or a violation
 was found); 2 the command line or a file given on it is at fault.`,
@@ -90,7 +91,7 @@ was found); 2 the command line or a file given on it is at fault.`,
 	root.SetOut(env.out)
 	root.SetErr(env.err)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newRun(env), newLoad(env), newCheck(env), newReport(env))
+	root.AddCommand(newRun(env), newLoad(env), newCheck(env), newReport(env), newExperiment(env))
 	return root
 }
 

@@ -84,6 +84,8 @@ type Snapshot struct {
 	Keys, KeyBytes int
 	// Waiting requests, Holders of locks, Prepared participants, Records.
 	Waiting, Holders, Prepared, Records int
+	// Guests are keys that have been moved here.
+	Guests int
 	// Readers are read-only transactions that the shard knows of.
 	// Held are updates that readers, or the start of a new life, hold back.
 	Keeps, Garbage, Readers, Held int
@@ -99,7 +101,7 @@ func (m *Machine) Snapshot(top int) Snapshot {
 	return Snapshot{
 		Shard: m.cfg.ID, Incarnation: m.inc, Index: m.index, Stats: m.stats, Locks: m.locks.Counters(),
 		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.Waiting(), Holders: m.locks.Held(),
-		Prepared: m.queue.Len(), Records: m.recs.Len(), Keeps: len(m.keeps), Garbage: m.garbage.Len(),
+		Prepared: m.queue.Len(), Records: m.recs.Len(), Guests: len(m.guests.keys), Keeps: len(m.keeps), Garbage: m.garbage.Len(),
 		GarbageLost: m.garbage.Lost, Readers: m.readersKnown(), Queues: m.queue.Counters(), Held: m.queue.Held(),
 		Waits: m.waits(top),
 	}

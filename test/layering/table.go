@@ -122,6 +122,7 @@ var Table = []Layer{
 var Homes = map[string][]string{
 	"github.com/cockroachdb/pebble/v2": {"pkg/engine/pebblestore", "tools", "test"},
 	"go.etcd.io/bbolt":                 {"pkg/catalog", "tools", "test"},
+	"gonum.org/v1/plot":                {"pkg/embed/hotornot"},
 }
 
 // TestOnly are modules for tests and for packages that tests are made of.

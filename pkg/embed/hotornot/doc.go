@@ -1,0 +1,23 @@
+// Package hotornot is the experiment of Lam and Helt, Hot or Not, Evaluation,
+// on clusters in this process: how long transactions take as their keys become
+// more skewed, when the hottest keys are on a hot shard and when they are not.
+//
+// A Mode says what a cluster does about hot keys. The reference is what the
+// paper starts from: locks for everybody, all shards decided at once, no key
+// put anywhere. The others are ours: so many of the hottest keys on the hot
+// shard from the beginning, and nothing moved; or none, and the cluster moves
+// what gets hot.
+//
+// Each point, a mode at a skew, is measured once a round, on a new cluster: one
+// that has worked has keys moved and compactions left to do, and one that is
+// idle weighs on the garbage collector. Within a round modes take turns, which
+// begin with another one each time. A Point tells medians over the rounds.
+//
+// In outline:
+//
+//	for each round, skew and mode:
+//	    start three nodes that serve gRPC, with a delay between them
+//	    load the hottest keys; the others are absent until they are written
+//	    run the workload "hot-or-not" of package workload; stop the cluster
+//	take the medians; write them as a table, CSV, JSON, a picture, a page
+package hotornot

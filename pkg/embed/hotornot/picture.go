@@ -1,0 +1,169 @@
+package hotornot
+
+import (
+	"image/color"
+	"io"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// drawing is a picture of one number against the skew, a line for each mode.
+type drawing struct {
+	Title, unit string
+	// falls: it gets less to the right, so the legend stands below.
+	falls bool
+	of    func(m *Measured) float64
+}
+
+// drawings are those of the page; the first is the picture of the paper.
+var drawings = []drawing{
+	{"Median latency against skew", "p50, ms", false, func(m *Measured) float64 { return m.P50 }},
+	{"The slowest hundredth against skew", "p99, ms", false, func(m *Measured) float64 { return m.P99 }},
+	{"Throughput against skew", "transactions per second", true, func(m *Measured) float64 { return m.PerSecond }},
+}
+
+// The size of a picture, and what is drawn with. The colours are told apart
+// by the colour-blind, too (Okabe and Ito), and marks by anybody.
+const (
+	wide = 16 * vg.Centimeter
+	high = 10 * vg.Centimeter
+)
+
+var (
+	colours = []color.Color{
+		color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x99, 0x99, 0x99, 0xff}, color.RGBA{0x56, 0xb4, 0xe9, 0xff},
+		color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}, color.RGBA{0xcc, 0x79, 0xa7, 0xff},
+		color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x00, 0x00, 0x00, 0xff},
+	}
+	marks = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.BoxGlyph{}, draw.RingGlyph{},
+		draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}}
+	faint = color.Gray{0xe0}
+)
+
+// WriteSVG draws the median latency against the skew.
+func (r *Result) WriteSVG(w io.Writer) error { return r.draw(w, drawings[0]) }
+
+func (r *Result) draw(w io.Writer, d drawing) error {
+	p, err := r.plot(d)
+	if err != nil {
+		return err
+	}
+	c := vgsvg.New(wide, high)
+	p.Draw(draw.New(c))
+	_, err = c.WriteTo(w)
+	return err
+}
+
+// plot lays one of the pictures out. What is 0 was not measured and is left
+// out.
+func (r *Result) plot(d drawing) (*plot.Plot, error) {
+	p := plot.New()
+	sans(p)
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = d.Title, "skew", d.unit
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.TickerFunc(ticks)
+	p.X.Tick.Marker = plot.ConstantTicks(r.skews())
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = faint, faint
+	p.Add(grid)
+	low, top := math.Inf(1), 0.0
+	for i, m := range r.Modes() {
+		var line plotter.XYs
+		for _, pt := range r.Measured() {
+			if y := d.of(&pt.Median); pt.Mode == m && y > 0 {
+				line = append(line, plotter.XY{X: pt.Skew, Y: y})
+				low, top = min(low, y), max(top, y)
+			}
+		}
+		if len(line) == 0 {
+			continue
+		}
+		l, s, err := plotter.NewLinePoints(line)
+		if err != nil {
+			return nil, err
+		}
+		l.Color, l.Width = colours[i%len(colours)], vg.Points(1.5)
+		s.Color, s.Shape, s.Radius = l.Color, marks[i%len(marks)], vg.Points(3)
+		p.Add(l, s)
+		p.Legend.Add(m.label(), l, s)
+	}
+	if top == 0 {
+		low, top = 1, 1 // an empty picture
+	}
+	p.Y.Min, p.Y.Max = below(low), above(top)
+	p.X.Min, p.X.Max = r.span()
+	p.Legend.Top, p.Legend.Left = !d.falls, true
+	p.Legend.Padding = vg.Points(2)
+	return p, nil
+}
+
+// sans sets all texts without serifs.
+func sans(p *plot.Plot) {
+	for _, s := range []*draw.TextStyle{&p.Title.TextStyle, &p.Legend.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
+		&p.X.Tick.Label, &p.Y.Tick.Label} {
+		s.Font.Variant = "Sans"
+	}
+}
+
+// skews are the ticks of the x axis: what was measured, and nothing else.
+func (r *Result) skews() (all []plot.Tick) {
+	for i, p := range r.Points {
+		if i == 0 || p.Skew != r.Points[i-1].Skew {
+			all = append(all, plot.Tick{Value: p.Skew, Label: strconv.FormatFloat(p.Skew, 'f', -1, 64)})
+		}
+	}
+	return all
+}
+
+// span is from the least skew to the greatest; a single one gets some room.
+func (r *Result) span() (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, p := range r.Points {
+		low, high = min(low, p.Skew), max(high, p.Skew)
+	}
+	if low == high {
+		return low - 0.5, high + 0.5
+	}
+	return low, high
+}
+
+// steps are what has a label on a logarithmic axis, of each power of ten.
+var steps = []float64{1, 2, 5, 10}
+
+// below is the last step that is not above y, above the first that is above.
+func below(y float64) float64 {
+	unit, s := math.Pow(10, math.Floor(math.Log10(y))), 0
+	for s+1 < len(steps) && steps[s+1]*unit <= y {
+		s++
+	}
+	return steps[s] * unit
+}
+
+func above(y float64) float64 {
+	b := below(y)
+	unit := math.Pow(10, math.Floor(math.Log10(b)+1e-9))
+	for _, s := range steps {
+		if s*unit > y {
+			return s * unit
+		}
+	}
+	return 2 * b
+}
+
+// ticks are the steps from one value to another.
+func ticks(low, high float64) (all []plot.Tick) {
+	const slack = 1e-9
+	for unit := math.Pow(10, math.Floor(math.Log10(low))); unit <= high*(1+slack); unit *= 10 {
+		for _, s := range steps[:3] {
+			if v := s * unit; v >= low*(1-slack) && v <= high*(1+slack) {
+				all = append(all, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 6, 64)})
+			}
+		}
+	}
+	return all
+}
