@@ -180,7 +180,7 @@ var hunts = []hunt{
 	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 1, readers: true, shape: watched},
 	{id: mutant.HeldIgnored, name: "Held votes count", seed: 1, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
-	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 27, readers: true, shape: watched},
+	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 134, readers: true, shape: watched},
 	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 1229, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
@@ -190,39 +190,39 @@ var hunts = []hunt{
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
 	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 7, readers: true, shape: impatient},
 	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 20, readers: true, shape: impatient},
-	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 7, readers: true, shape: impatient},
+	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 42, readers: true, shape: impatient},
 	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 1, readers: true, shape: impatient},
 	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 1, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
 	}},
-	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 151, readers: true, shape: restarting},
-	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 150, readers: true, shape: restarting},
-	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 7, readers: true, shape: restarting},
-	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 10, readers: true, shape: restarting},
+	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 173, readers: true, shape: restarting},
+	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 62, readers: true, shape: restarting},
+	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 2, readers: true, shape: restarting},
+	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 6, readers: true, shape: restarting},
 	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 40, readers: true, shape: shortLived},
 	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 1484, readers: true, shape: shortLived},
-	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 2, readers: true, shape: shortLived},
+	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 9, readers: true, shape: shortLived},
 	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 21, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 60*time.Millisecond, 20, 20*time.Millisecond
 	}},
 
 	{id: mutant.GarbagePastPin, name: "Garbage past a pin", seed: 1, readers: true, shape: pinned},
-	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 3041, readers: true, shape: func(o *Options) {
+	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 892, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.HeatEvery, o.Lies, o.Mix.InteractiveRead = 0, 0, 0
 	}},
-	{id: mutant.PinBelowFloor, name: "A pin below the floor", seed: 1, readers: true, shape: func(o *Options) {
+	{id: mutant.PinBelowFloor, name: "A pin below the floor", seed: 5, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.Nodes = 3
 	}},
 	{id: mutant.PinHotFirst, name: "Pin with the hot index first", seed: 4, readers: true, shape: pinned},
 	{id: mutant.PinUnregistered, name: "Pin without registration", seed: 2, readers: true, shape: pinned},
-	{id: mutant.PinJoinedLate, name: "Pin joined late", seed: 3, readers: true, shape: pinned},
-	{id: mutant.OpenLeftBeforePin, name: "An open reader left before its pin", seed: 4, readers: true, shape: func(o *Options) {
+	{id: mutant.PinJoinedLate, name: "Pin joined late", seed: 2, readers: true, shape: pinned},
+	{id: mutant.OpenLeftBeforePin, name: "An open reader left before its pin", seed: 7, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
