@@ -1,0 +1,98 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// load has so many clients, on all nodes, write the keys that pick names, until
+// the returned function is called.
+func (c *hotCluster) load(clients int, pick func(r *rand.Rand) []string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			r := rand.New(rand.NewPCG(uint64(i), 7))
+			g := c.Node(kv.NodeID(i%3 + 1)).Gateway()
+			for ctx.Err() == nil {
+				var ops []msg.Op
+				for _, k := range pick(r) {
+					ops = append(ops, msg.Op{Kind: msg.OpPut, Key: []byte(k), Value: []byte("v")})
+				}
+				within, done := context.WithTimeout(context.Background(), 10*time.Second)
+				g.Execute(within, gateway.Request{Ops: ops})
+				done()
+			}
+		}()
+	}
+	return func() { cancel(); wg.Wait() }
+}
+
+// onOthers names so many keys that are at home on different shards.
+func (c *hotCluster) onOthers(prefix string, n int) (keys []string) {
+	seen := map[kv.ShardID]bool{}
+	for i := 0; len(keys) < n; i++ {
+		k := fmt.Sprintf("%s%d", prefix, i)
+		if s := c.Router().Shard([]byte(k)); !seen[s] {
+			seen[s] = true
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// moved counts the keys that have been moved to the hot shard.
+func (c *hotCluster) moved() (n int) {
+	reply, err := c.Node(1).Gateway().Hot(c.t.Context())
+	require.NoError(c.t, err)
+	for _, k := range reply.Keys {
+		if k.Since != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAHotSpotThatJumpsIsFollowed: keys that everybody writes together come to
+// the hot shard within seconds, and so do those to which the demand turns.
+func TestAHotSpotThatJumpsIsFollowed(t *testing.T) {
+	c := startHot(t, hotshard.ModeAuto)
+	for _, spot := range []string{"first", "second"} {
+		keys := c.onOthers(spot, 3)
+		stop := c.load(24, func(r *rand.Rand) []string {
+			i := r.IntN(len(keys))
+			return []string{keys[i], keys[(i+1)%len(keys)], fmt.Sprintf("cold%d", r.IntN(10_000))}
+		})
+		begin := time.Now()
+		for _, k := range keys {
+			c.comes(k)
+		}
+		t.Logf("%s: followed after %v", spot, time.Since(begin).Round(10*time.Millisecond))
+		stop()
+	}
+}
+
+// TestUniformLoadMovesNothing: where nobody waits for anybody, no key is moved.
+func TestUniformLoadMovesNothing(t *testing.T) {
+	c := startHot(t, hotshard.ModeAuto)
+	stop := c.load(24, func(r *rand.Rand) []string {
+		return []string{fmt.Sprintf("k%d", r.IntN(100_000)), fmt.Sprintf("k%d", r.IntN(100_000))}
+	})
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		require.Zero(t, c.moved())
+	}
+	stop()
+}
