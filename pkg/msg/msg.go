@@ -112,6 +112,12 @@ func (m *Envelope) pinsBody() proto.Message {
 		return m.AskPins
 	case m.Pins != nil:
 		return m.Pins
+	}
+	return m.hotBody()
+}
+
+func (m *Envelope) hotBody() proto.Message {
+	switch {
 	case m.HeatDigest != nil:
 		return m.HeatDigest
 	case m.HeatMap != nil:

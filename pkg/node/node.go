@@ -156,7 +156,6 @@ func (n *Node) recoverShards() ([]*stepOut, error) {
 	cfg := n.opt.Shard
 	cfg.Pins.Hot = n.opt.Router.HotShard()
 	cfg.Pins.Node = n.opt.Router.Node(cfg.Pins.Hot)
-	cfg.Home = n.opt.Router.Shard
 	cfg.Heat.Hot, cfg.Heat.Nodes, cfg.Heat.Node = cfg.Pins.Hot, n.opt.Router.Nodes(), cfg.Pins.Node
 	cfg.CacheBytes /= max(len(n.ids), 1)
 	for _, id := range n.ids {
@@ -169,7 +168,9 @@ func (n *Node) recoverShards() ([]*stepOut, error) {
 				return nil, err
 			}
 		}
-		cfg.ID = id
+		if cfg.ID, cfg.Home = id, nil; id == cfg.Heat.Hot {
+			cfg.Home = n.opt.Router.Shard
+		}
 		m, out := shard.New(cfg, rec, n.opt.Clock.Now(), n.opt.Clock.Wall())
 		l := newShardLoop(n, m, out.Next)
 		n.shards[id] = l

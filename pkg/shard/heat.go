@@ -143,3 +143,16 @@ func (m *Machine) onHeatDigest(d *msg.HeatDigest) {
 		m.warm()
 	}
 }
+
+func (m *Machine) receiveOfHeat(env *msg.Envelope) {
+	switch {
+	case env.HeatDigest != nil:
+		m.onHeatDigest(env.HeatDigest)
+	case env.PairDigest != nil:
+		m.onPairDigest(env.PairDigest)
+	case env.SetHot != nil:
+		m.onSetHot(env.SetHot)
+	case env.AskHot != nil:
+		m.onAskHot(env.AskHot)
+	}
+}

@@ -48,8 +48,9 @@ type Config struct {
 	// GarbageBatch is how many replaced versions are collected at once.
 	// Default 1024; they are collected once a second at the latest.
 	GarbageBatch int
-	// Home is the shard on which a key lives that has not been moved; nil if none
-	// ever is.
+	// Home is the shard on which a key lives that has not been moved. Only the
+	// shard that keys are moved to needs it; nil where all keys are at home, or
+	// marked as gone.
 	Home func(key []byte) kv.ShardID
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set

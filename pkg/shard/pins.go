@@ -178,13 +178,7 @@ func (m *Machine) receiveOfPins(env *msg.Envelope) {
 		m.onAskPins(env.AskPins)
 	case env.Pins != nil:
 		m.onPins(env.Pins)
-	case env.HeatDigest != nil:
-		m.onHeatDigest(env.HeatDigest)
-	case env.PairDigest != nil:
-		m.onPairDigest(env.PairDigest)
-	case env.SetHot != nil:
-		m.onSetHot(env.SetHot)
-	case env.AskHot != nil:
-		m.onAskHot(env.AskHot)
+	default:
+		m.receiveOfHeat(env)
 	}
 }

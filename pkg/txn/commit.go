@@ -101,6 +101,9 @@ func (p pieces) shards() []kv.ShardID {
 // coldest in the router's order: the decision is not where the contention is, as
 // it is not with a coordinator apart.
 func (g *Gateway) lastAgent(ps pieces) kv.ShardID {
+	if len(ps) == 1 {
+		return ps[0].shard
+	}
 	if g.cfg.Order != Parallel {
 		last, _ := g.hottest(ps)
 		return last

@@ -198,8 +198,11 @@ func (s *shell) config() shard.Config {
 	c := shard.Config{ID: s.id, CacheBytes: o.CacheBytes, Memory: o.Memory, Retention: o.Retention, Repeat: o.Repeat,
 		Liveness: o.Liveness, GarbageBatch: o.GarbageBatch, Mutants: o.Mutants,
 		Lease: o.Lease, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound, DelayFor: o.DelayFor,
-		Pins: s.w.pins(), Heat: s.w.heat(), Home: s.w.router.Shard,
+		Pins: s.w.pins(), Heat: s.w.heat(),
 		Trace: shard.Trace{Committed: s.committed, Shown: s.shown}}
+	if s.id == s.w.router.HotShard() {
+		c.Home = s.w.router.Shard
+	}
 	if o.Reads == txn.LockingReads {
 		c.Lease = -1
 	}

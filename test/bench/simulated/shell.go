@@ -34,7 +34,9 @@ func newShell(n *node, id kv.ShardID) *shell {
 		if !o.Auto {
 			cfg.Heat.Mode = hotshard.ModePinned // without a pin
 		}
-		cfg.Home = n.c.router.Shard
+		if id == n.c.router.HotShard() {
+			cfg.Home = n.c.router.Shard
+		}
 	}
 	if o.Reads == txn.LockingReads {
 		cfg.Lease = -1

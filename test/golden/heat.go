@@ -1,0 +1,84 @@
+package golden
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// ofHeat prints the messages about hot keys.
+func ofHeat(e *msg.Envelope) string {
+	switch {
+	case e.HeatDigest != nil:
+		return fmt.Sprintf("HeatDigest from %v:%s", e.HeatDigest.Shard, heats(e.HeatDigest.Keys))
+	case e.HeatMap != nil:
+		out := "HeatMap:" + heats(e.HeatMap.Keys)
+		if len(e.HeatMap.Moved) > 0 {
+			out += fmt.Sprintf("; moved, as of %d: %s", e.HeatMap.Epoch, bytes.Join(e.HeatMap.Moved, []byte(" ")))
+		}
+		return out
+	case e.PairDigest != nil:
+		out := fmt.Sprintf("PairDigest from %v:", e.PairDigest.Gateway)
+		for _, p := range e.PairDigest.Pairs {
+			out += fmt.Sprintf(" %s with %s %.3g/s", p.A, p.B, p.Rate)
+		}
+		return out
+	case e.MoveKey != nil:
+		return fmt.Sprintf("MoveKey %s: %s from %v to %v", Name(e.MoveKey.Txn), e.MoveKey.Key, e.MoveKey.From, e.MoveKey.To)
+	case e.AskHot != nil:
+		return "AskHot " + readerName(e.AskHot.Request)
+	case e.SetHot != nil:
+		q := e.SetHot
+		out := "SetHot " + readerName(q.Request) + ":"
+		if q.Rule != nil {
+			out += rule(q.Rule)
+		}
+		return out + when(q.Mode > 0, " mode "+hotModes[q.Mode])
+	case e.HotReply != nil:
+		return "HotReply " + readerName(e.HotReply.Request) + ": " + Hot(e.HotReply)
+	}
+	return e.Name()
+}
+
+// Package hotshard, which has these names, has its tests print with this one.
+var (
+	hotModes  = [...]string{"", "auto", "pinned", "off"}
+	hotOrders = [...]string{"free", "pinned", "banned"}
+)
+
+func rule(r *msg.HotRule) string {
+	return fmt.Sprintf(" %s%s %s", r.Key, when(r.Prefix, "..."), hotOrders[r.Order])
+}
+
+// Hot prints what is known of hot keys.
+func Hot(r *msg.HotReply) string {
+	if r.Failure != nil {
+		return Failure(r.Failure)
+	}
+	out := "mode " + hotModes[r.Mode]
+	for i := range r.Rules {
+		out += "," + rule(&r.Rules[i])
+	}
+	for i := range r.Keys {
+		k := &r.Keys[i]
+		out += fmt.Sprintf("; %s on %v%s%s: %s", k.Key, k.Shard, when(k.Moving, ", moving"), when(k.Since != 0, " since "+Time(k.Since)), k.Why)
+	}
+	return out
+}
+
+func heats(keys []msg.KeyHeat) string {
+	if len(keys) == 0 {
+		return " nothing"
+	}
+	out := ""
+	for i := range keys {
+		k := &keys[i]
+		out += fmt.Sprintf(" %s on %v %.3g/s", k.Key, k.Shard, k.Heat)
+		if k.Waited != 0 || k.Would != 0 {
+			out += fmt.Sprintf(" (waited %v, would %v)", time.Duration(k.Waited), time.Duration(k.Would))
+		}
+	}
+	return out
+}
