@@ -200,6 +200,7 @@ type call struct {
 	idleSince int64
 	retryAt   int64
 	aborts    []msg.Reason // of the attempts before this one
+	redirects uint32       // of the attempts before this one, those that only looked in the wrong place
 	receipt   msg.Receipt
 
 	*session        // reads and writes of an attempt that locks before it commits
@@ -240,7 +241,7 @@ func (g *Gateway) done(c *call, d Done) {
 	if c.token == nil {
 		return
 	}
-	d.Token, d.Txn, d.Aborts = c.token, c.ref, c.aborts
+	d.Token, d.Txn, d.Attempts, d.Aborts = c.token, c.ref, c.ref.Attempt-c.redirects, c.aborts
 	if d.Receipt.WaitedNanos == 0 {
 		d.Receipt = c.receipt
 	}
@@ -458,7 +459,9 @@ func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
 		return
 	}
 	g.leave(c)
-	if !c.readOnly || f.Reason != msg.ReasonMoved { // a reader that looks elsewhere loses nothing
+	if c.readOnly && f.Reason == msg.ReasonMoved {
+		c.redirects++ // a reader that looks elsewhere loses nothing
+	} else {
 		c.aborts = append(c.aborts, f.Reason)
 	}
 	c.ref.Attempt++

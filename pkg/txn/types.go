@@ -103,8 +103,11 @@ type Token any
 // Done is the end of a call.
 type Done struct {
 	Token Token
-	// Txn is the attempt that ended; its number tells how many there were.
+	// Txn is the attempt that ended.
 	Txn kv.TxnRef
+	// Attempts is how many there were, this one included, without those of a
+	// reader that only learned where its keys are.
+	Attempts uint32
 	// Committed: of Execute and Commit, it did; of Outcome, it had.
 	Committed bool
 	// Results are in the order of the operations.

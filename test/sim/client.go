@@ -222,7 +222,7 @@ func (w *world) countReader(t *txnRecord, d txn.Done) {
 		return
 	}
 	w.sum.Readers++
-	w.sum.ReaderAborts += len(d.Aborts)
+	w.sum.ReaderAborts += max(len(d.Aborts), int(d.Attempts)-1)
 	if d.Failure != nil && kv.Kind(d.Failure.Kind) == kv.KindAborted {
 		w.sum.ReaderAborts++
 	}

@@ -25,7 +25,7 @@ func TestReadersWithoutLocksAreNotAbortedAndLockingOnesHoldNothing(t *testing.T)
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
 	for _, r := range rows {
-		require.Zero(t, r.Snapshot.ReadAborts)
+		require.Zero(t, r.Snapshot.ReadAborts, "%v", r.Snapshot.Why)
 		require.NotZero(t, r.Locking.ReadAborts)
 		require.Zero(t, r.Locking.HeldPercent)
 		require.Positive(t, r.Snapshot.HeldPercent)

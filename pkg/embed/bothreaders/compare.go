@@ -42,6 +42,8 @@ type Side struct {
 	// ReadAborts counts attempts of read-only transactions that were aborted,
 	// of all rounds together; Failed transactions that did not commit.
 	ReadAborts, Failed uint64
+	// Why those attempts were aborted, by reason.
+	Why map[string]uint64
 	// HeldPercent is the part of the updates' latency for which readers held
 	// them; one that is held on two shards at once counts twice.
 	HeldPercent float64
@@ -180,7 +182,7 @@ func measure(ctx context.Context, c *cluster, o workload.Options, round int) (Si
 		return Side{}, context.Cause(ctx)
 	}
 	reads := res.Kinds[workload.ReadOnly]
-	s := Side{PerSecond: res.All.ThroughputPer, ReadAborts: reads.Retries, Failed: res.All.Failed + res.All.Unknown,
+	s := Side{PerSecond: res.All.ThroughputPer, ReadAborts: reads.Retries, Why: res.ReadAborts, Failed: res.All.Failed + res.All.Unknown,
 		ReadP50: reads.Latency.P50, ReadP99: reads.Latency.P99, UpdateP50: res.Updates.Latency.P50, UpdateP99: res.Updates.Latency.P99}
 	// The warm-up holds updates, too; it is taken to be like the rest.
 	share := res.ElapsedS / (res.ElapsedS + o.Warmup.Seconds())
@@ -199,8 +201,12 @@ func medians(all []Side) (m Side) {
 		}
 		return median(xs)
 	}
+	m.Why = make(map[string]uint64)
 	for _, s := range all {
 		m.ReadAborts += s.ReadAborts
+		for why, n := range s.Why {
+			m.Why[why] += n
+		}
 		m.Failed += s.Failed
 	}
 	m.PerSecond, m.HeldPercent = of(func(s Side) float64 { return s.PerSecond }), of(func(s Side) float64 { return s.HeldPercent })
