@@ -1,0 +1,107 @@
+package txn
+
+import (
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+type phase uint8
+
+const (
+	// phaseIdle: an interactive transaction between two calls.
+	phaseIdle phase = iota
+	// phaseLocking: lock requests are outstanding.
+	phaseLocking
+	// phaseReading: reads without locks are outstanding.
+	phaseReading
+	// phaseCommitting: the commit has been sent; only the last agent can end
+	// it now.
+	phaseCommitting
+	// phaseChecking: a reader checks that its locks were never lost.
+	phaseChecking
+	// phaseBackoff: the next attempt starts at retryAt.
+	phaseBackoff
+	// phasePaging: a scan reads at its kept indexes.
+	phasePaging
+	// phasePinning: a state is being fixed by a round.
+	phasePinning
+	// phaseAsking: the hot shard has a question.
+	phaseAsking
+)
+
+func (p phase) String() string {
+	return [...]string{"idle", "locking", "reading", "committing", "checking", "backoff", "paging", "pinning", "asking"}[p]
+}
+
+type callKind uint8
+
+const (
+	oneShot callKind = iota
+	interactive
+	scanning
+	// snapping is about a pin that is kept; pinning is a round.
+	snapping
+	pinning
+	// moving moves a key to another shard.
+	moving
+	// ruling asks about hot keys, or sets the rules for them.
+	ruling
+)
+
+// call is one transaction at its gateway.
+type call struct {
+	ref      kv.TxnRef
+	kind     callKind
+	phase    phase
+	token    Token
+	readOnly bool
+	started  int64
+	deadline int64
+	// ops are those of a one-shot, or of the Do under way.
+	ops []msg.Op
+
+	marked   bool
+	markedAt int64
+	// idleSince is when the last call of an interactive one ended.
+	idleSince int64
+	retryAt   int64
+	aborts    []msg.Reason // of the attempts before this one
+	redirects uint32       // of the attempts before this one, those that only looked in the wrong place
+	receipt   msg.Receipt
+
+	*session        // reads and writes of an attempt that locks before it commits
+	commit   commit // phaseCommitting
+	oneSend  [1]*msg.Envelope
+	onePiece [1]shardPiece
+	check    checks  // phaseChecking
+	scan     *paging // phasePaging
+	reading  *reading
+	rollback bool // the check under way ends a rollback
+
+	how How
+	// past is the state that is read, if it is not the present.
+	past *past
+	// round is the one that the call waits for, while waiting, or at whose state
+	// it reads.
+	round   *round
+	waiting bool
+	// pinAt is when an open reader is to be pinned, 0 for not.
+	pinAt int64
+	// question is the one under way; questions counts them.
+	question  *question
+	questions uint32
+	// What to keep, or that to drop.
+	pinName  string
+	pinTTL   int64
+	dropping bool
+	pins     []msg.Pin
+	move     *move
+	// places are where keys are that were not where they were looked for.
+	places map[string]kv.ShardID
+}
+
+// cancelAt is when an undecided commit is cancelled, so that its outcome is
+// known by the deadline.
+func (c *call) cancelAt() int64 {
+	return c.deadline - min((c.deadline-c.started)/5, 200_000_000)
+}

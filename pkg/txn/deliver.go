@@ -1,0 +1,172 @@
+package txn
+
+import (
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+// Deliver takes a message for this gateway.
+func (g *Gateway) Deliver(now int64, env *msg.Envelope) {
+	g.now = max(g.now, now)
+	switch {
+	case env.Answer != nil:
+		g.onAnswer(env.Answer)
+	case env.LockReply != nil:
+		g.onLockReply(env.LockReply)
+	case env.CheckReply != nil:
+		g.onCheckReply(env.CheckReply)
+	case env.Mark != nil:
+		g.onMark(env.Mark)
+	case env.Push != nil:
+		g.onPush(env.Push)
+	case env.EnquireReply != nil:
+		g.onEnquireReply(env.EnquireReply)
+	case env.ScanPage != nil:
+		g.onScanPage(env.ScanPage)
+	case env.ReadReply != nil:
+		g.onReadReply(env.ReadReply)
+	case env.RenewReply != nil:
+		g.onRenewReply(env.RenewReply)
+	case env.Announce != nil:
+		g.Learn(env.Announce.Shard, env.Announce.Incarnation)
+	case env.PinReply != nil:
+		g.onPinReply(env.PinReply)
+	case env.HotReply != nil:
+		g.onHotReply(env.HotReply)
+	case env.PinDue != nil:
+		g.onPinDue()
+	case env.HeatMap != nil:
+		g.SetHeat(g.now, NewHeat(env.HeatMap))
+	case env.MoveKey != nil:
+		g.onMoveKey(env.MoveKey)
+	}
+}
+
+// onMark: an older transaction waits for one of ours.
+func (g *Gateway) onMark(mk *msg.Mark) {
+	c := g.find(mk.Txn)
+	if c == nil {
+		return
+	}
+	if !c.marked {
+		c.marked, c.markedAt = true, g.now
+	}
+	switch c.phase {
+	case phaseLocking:
+		g.abort(c, wounded(mk.By))
+	case phaseCommitting:
+		if g.cfg.Mutants.Has(mutant.GatewayDropsMarks) {
+			return
+		}
+		if c.kind == oneShot && g.cfg.Mutants.Has(mutant.RetryWithoutAbort) {
+			g.afterAbort(c, wounded(mk.By))
+			return
+		}
+		c.commit.noWait(g.cfg.Mutants)
+		g.sendShard(c.commit.last, func(e *msg.Envelope) { e.Mark = mk })
+	case phaseIdle:
+		g.timed(c.markedAt + int64(g.cfg.IdleGrace))
+	}
+}
+
+func wounded(by kv.TxnRef) *msg.Failure {
+	return failure(msg.ReasonWounded, kv.KindAborted, "an older transaction, "+by.String()+", needed a lock that this one held")
+}
+
+// onPush: a shard asks whether an attempt still lives. A scan that is past its
+// opening has no use for locks.
+func (g *Gateway) onPush(p *msg.Push) {
+	c := g.find(p.Txn)
+	known := c != nil && c.phase != phasePaging
+	g.sendShard(p.Shard, func(e *msg.Envelope) { e.PushReply = &msg.PushReply{Txn: p.Txn, Known: known} })
+}
+
+// abort ends an attempt that has not sent its commit. A one-shot may go on
+// with the next.
+func (g *Gateway) abort(c *call, f *msg.Failure) {
+	g.release(c)
+	g.afterAbort(c, f)
+}
+
+// release gives up whatever the attempt may hold on any shard.
+func (g *Gateway) release(c *call) {
+	g.endScan(c)
+	g.endReading(c)
+	if c.session == nil {
+		return
+	}
+	for _, s := range c.session.shards() {
+		g.sendShard(s, func(e *msg.Envelope) { e.Release = &msg.Release{Txn: c.ref} })
+	}
+}
+
+// again reports whether another attempt may fare better.
+func again(f *msg.Failure) bool {
+	switch f.Reason {
+	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone, msg.ReasonRefused, msg.ReasonLapsed, msg.ReasonMoved:
+		return true
+	}
+	return false
+}
+
+// afterAbort: the attempt is known to be aborted.
+func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
+	if g.redirected(c, f) && c.kind == moving {
+		g.finish(c, Done{Failure: f}) // it is not where it was said to be
+		return
+	}
+	if c.kind == interactive || !again(f) || g.now >= c.cancelAt() {
+		if f.Reason == msg.ReasonCancelled && g.now >= c.cancelAt() {
+			f = g.late(c)
+		}
+		g.finish(c, Done{Failure: f})
+		return
+	}
+	g.leave(c)
+	if c.readOnly && f.Reason == msg.ReasonMoved {
+		c.redirects++ // a reader that looks elsewhere loses nothing
+	} else {
+		c.aborts = append(c.aborts, f.Reason)
+	}
+	c.ref.Attempt++
+	g.enter(c)
+	c.marked, c.session, c.reading, c.commit, c.check = false, nil, nil, commit{}, checks{}
+	if c.past != nil && c.past.want.IsZero() {
+		c.past = nil
+	}
+	g.leaveRound(c)
+	if n := c.ref.Attempt; n > 4 {
+		c.phase = phaseBackoff
+		c.retryAt = g.now + int64(1_000_000)<<min(n-4, 6)
+		g.timed(c.retryAt)
+		return
+	}
+	g.start(c)
+}
+
+// late is the failure of what did not end before its deadline, and was not
+// applied.
+func (g *Gateway) late(c *call) *msg.Failure {
+	if f := g.unreachable(g.shardsOf(c)); f != nil {
+		return f
+	}
+	if c.kind == ruling {
+		return unruled()
+	}
+	return failure(msg.ReasonCancelled, kv.KindDeadline, "the deadline passed first; nothing was applied")
+}
+
+func (g *Gateway) shardsOf(c *call) []kv.ShardID {
+	if c.session != nil {
+		return c.session.shards()
+	}
+	if c.reading != nil {
+		return g.awaits(c)
+	}
+	out := make([]kv.ShardID, 0, len(c.commit.sends))
+	for _, env := range c.commit.sends {
+		out = append(out, env.Shard)
+	}
+	return out
+}
