@@ -163,5 +163,8 @@ const (
 	// RedirectIgnored: a gateway goes on to look for a key where it was told
 	// that it is not.
 	RedirectIgnored
+	// GatheredTooEarly: where a gateway gathers, the last shard reads before the
+	// others have answered.
+	GatheredTooEarly
 	numMutants
 )

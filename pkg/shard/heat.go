@@ -24,6 +24,8 @@ type HeatConfig struct {
 	Node  kv.NodeID
 	// Mode says which keys are moved, until the operator says otherwise.
 	Mode hotshard.Mode
+	// Blind: nothing is noticed; to measure what noticing costs.
+	Blind bool
 }
 
 // heating is a shard's part in what is known of heat. The hot shard has the
@@ -41,6 +43,8 @@ type heating struct {
 	mode  hotshard.Mode
 	moves uint64
 	busy  float64
+	// spare: readers should spare the shard messages.
+	spare bool
 	// set names the last requests that have set rules or the mode.
 	set []kv.TxnRef
 	// parked is what it takes from parking to all votes.
@@ -59,6 +63,19 @@ func (m *Machine) initHeat(rec Recovered) {
 	}
 }
 
+// A shard that has been busy for more than spareAbove of the time wants to be
+// spared messages, until it is below spareBelow.
+const spareAbove, spareBelow = 0.7, 0.4
+
+func (h *heating) setBusy(share float64) {
+	h.busy = share
+	if h.spare {
+		h.spare = share > spareBelow
+		return
+	}
+	h.spare = share > spareAbove
+}
+
 // hotMeterEntries is how many keys the hot shard ranks: twice as many as are
 // moved there at most.
 const hotMeterEntries = 512
@@ -72,6 +89,9 @@ func (m *Machine) warm() {
 
 // waited: somebody has waited because of a key.
 func (m *Machine) waited(key []byte, cause hotshard.Cause, by kv.TxnRef, nanos int64) {
+	if m.cfg.Heat.Blind {
+		return
+	}
 	m.heat.meter.Waited(m.now, key, cause, nanos, by)
 	m.warm()
 }
@@ -81,6 +101,9 @@ func (m *Machine) waited(key []byte, cause hotshard.Cause, by kv.TxnRef, nanos i
 // have been, so that they are as hot when they are decided where they live as
 // when they are not.
 func (m *Machine) ran(t *task, effects []entry.Effect) {
+	if m.cfg.Heat.Blind {
+		return
+	}
 	hold := m.decisions.nanos
 	if hold == 0 {
 		hold = m.heat.parked.nanos

@@ -256,7 +256,7 @@ func (m *Machine) Index() kv.Index { return m.index }
 func (m *Machine) Step(in Input) Output {
 	m.now, m.wall = max(m.now, in.Now), max(m.wall, in.Wall)
 	m.stats.Steps++
-	m.heat.busy = in.Busy
+	m.heat.setBusy(in.Busy)
 	m.out.Entries, m.out.Send = in.Room.Entries[:0], in.Room.Send[:0]
 	for i := range in.Reads {
 		m.coldResult(&in.Reads[i])

@@ -210,7 +210,7 @@ func (m *Machine) replyRead(t *task) {
 		}
 	}
 	reply.Receipt = t.receipt()
-	reply.Parked = m.queue.Parked(t.entered.Needs) || m.recs.Len() > 0
+	reply.Parked, reply.Busy = m.queue.Parked(t.entered.Needs) || m.recs.Len() > 0, m.heat.spare
 	r.reading, r.replied, r.reply = nil, q, reply
 	m.stats.Reads++
 	m.drop(t)

@@ -24,10 +24,11 @@ type Gateway struct {
 	earlier map[kv.TxnRef]*call
 	// readers finds those that read without locks by the names of their
 	// attempts; lastReader is the number in the newest name. parked: when
-	// a shard was last heard of, updates waited there.
+	// a shard was last heard of, updates waited there; sparing: it was busy.
 	readers    map[kv.TxnRef]*call
 	lastReader int64
 	parked     []bool
+	sparing    []bool
 	// heat says which keys are hot, nil if none is; it is good until heatUntil.
 	heat      *Heat
 	heatUntil int64
@@ -67,7 +68,7 @@ func NewGateway(cfg Config) *Gateway {
 	cfg = cfg.withDefaults()
 	shards := cfg.Router.Shards()
 	return &Gateway{
-		cfg: cfg, incs: make([]kv.Incarnation, shards), parked: slices.Repeat([]bool{true}, shards), moved: map[string]kv.ShardID{}, pairs: hotshard.NewPairs(hotshard.PairOptions{}), down: map[kv.NodeID]bool{},
+		cfg: cfg, incs: make([]kv.Incarnation, shards), parked: slices.Repeat([]bool{true}, shards), sparing: make([]bool, shards), moved: map[string]kv.ShardID{}, pairs: hotshard.NewPairs(hotshard.PairOptions{}), down: map[kv.NodeID]bool{},
 		readers: map[kv.TxnRef]*call{}, pages: map[uint32]*call{},
 		earlier: map[kv.TxnRef]*call{}, ids: map[kv.TxnID]*call{}, enquiries: map[kv.TxnID]*enquiry{}, ended: map[kv.TxnRef]*msg.Failure{}, next: never,
 	}

@@ -18,6 +18,7 @@ type shardScript struct {
 	lease time.Duration
 	pins  shard.PinConfig
 	heat  shard.HeatConfig
+	busy  float64
 }
 
 // newShard makes a shard, where readers register unless lease is negative.
@@ -39,7 +40,7 @@ func (s *shardScript) restart(now int64) error {
 }
 
 func (s *shardScript) step(now int64, in []*msg.Envelope) ([]*msg.Envelope, error) {
-	return s.act(now, s.m.Step(shard.Input{Now: now, Wall: now, Messages: in}))
+	return s.act(now, s.m.Step(shard.Input{Now: now, Wall: now, Messages: in, Busy: s.busy}))
 }
 
 // act appends, answers cold reads at once, and returns what is sent.

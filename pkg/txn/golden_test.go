@@ -45,6 +45,7 @@ import (
 //	mark A by B, push A            straight to the gateway
 //	down n2, up n2
 //	restart s1                     the shard's memory is lost
+//	busy s1 0.9                    in which share of the time it works
 //	moved 3 w x                    the hot shard tells, for the third time, which keys it has
 //
 // What the gateway and the shards send is printed when they do.
@@ -292,6 +293,14 @@ func (s *script) world(words []string) error {
 			env.HeatMap.Moved = append(env.HeatMap.Moved, []byte(w))
 		}
 		s.g.Deliver(s.now, env)
+		return err
+	case "busy":
+		id, err := golden.Shard(words[1])
+		if err != nil {
+			return err
+		}
+		share, err := strconv.ParseFloat(words[2], 64)
+		s.shards[id].busy = share
 		return err
 	case "restart":
 		id, err := golden.Shard(words[1])

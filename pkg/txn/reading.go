@@ -27,6 +27,9 @@ type reading struct {
 	// lastShard the shard that answers it.
 	last      *msg.Read
 	lastShard kv.ShardID
+	// then is the last request while it waits here for the answers of the others,
+	// where the gateway gathers them.
+	then *msg.Read
 	// notifying are the requests whose shards tell the last one. They are
 	// repeated as long as that has not answered: a notice may be lost.
 	notifying []*msg.Envelope
@@ -91,9 +94,18 @@ func (g *Gateway) startReading(c *call, ps pieces) {
 	g.noteTogether(ps)
 	r := g.newReading(c, plan)
 	c.phase = phaseReading
+	gather := g.sparing[last]
 	for _, p := range ps {
 		q := &msg.Read{Ops: p.piece.Ops, LeaseNanos: int64(g.cfg.Lease)}
-		if plan == PlanHotLast {
+		switch {
+		case plan == PlanHotLast && gather && p.shard == last:
+			q.LeaseNanos = 0
+			r.then, r.lastShard = q, last
+			if !g.cfg.Mutants.Has(mutant.GatheredTooEarly) {
+				continue
+			}
+			r.last, r.then = q, nil
+		case plan == PlanHotLast && !gather:
 			g.order(r, q, p.shard, last, ps)
 		}
 		g.askRead(c, p.shard, q)
@@ -196,7 +208,7 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 	a := r.asks[i]
 	r.asks = slices.Delete(r.asks, i, i+1)
 	if c.past == nil {
-		g.parked[s] = p.Parked
+		g.parked[s], g.sparing[s] = p.Parked, p.Busy
 	}
 	c.longest(p.Receipt)
 	if l := r.lease(s); l != nil {
@@ -231,6 +243,11 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 // readAll: every request has its answer.
 func (g *Gateway) readAll(c *call) {
 	r := c.reading
+	if r.then != nil {
+		r.last, r.then = r.then, nil
+		g.askRead(c, r.lastShard, r.last)
+		return
+	}
 	if r.last != nil && !g.reliedRight(r) {
 		again := *r.last
 		g.askRead(c, r.lastShard, &again)

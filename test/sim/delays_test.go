@@ -147,6 +147,35 @@ func TestMessageDelaysOfReaders(t *testing.T) {
 	}
 }
 
+// TestABusyShardIsSparedNotices: it takes one message for a reader on
+// three other shards in place of four, and the reader one delay more.
+func TestABusyShardIsSparedNotices(t *testing.T) {
+	o := steady(txn.HotLast)
+	o.Plan = txn.PlanHotLast
+	w := newWorld(o)
+	k := on(w, 3)
+	ops := []msg.Op{get(k[0]), get(k[1]), get(k[2]), get(k[3])}
+	hot := w.shards[w.shardAt(w.router.HotShard())]
+	read := func() (delays float64, messages int) {
+		w.sum.Txns++
+		before := hot.took
+		id := kv.TxnID{Time: wallBase + w.now, Rand: uint64(w.sum.Txns)}
+		delays = timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Execute(now, tok, id, ops, forever) })
+		return delays, hot.took - before
+	}
+	for _, busy := range []bool{false, true} {
+		hot.alwaysBusy = busy
+		read() // from whose answer the gateway learns it
+		delays, messages := read()
+		want := map[bool]float64{false: 3, true: 4}[busy]
+		require.InDelta(t, want, delays, 0.01)
+		require.Equal(t, map[bool]int{false: 4, true: 1}[busy], messages)
+	}
+	for _, s := range w.shards {
+		require.NoError(t, s.m.Quiet())
+	}
+}
+
 // TestHotLocksAreHeldForNoTime runs contended one-shots: in hot-last order no
 // lock outlives a step of the hot shard, in parallel order locks do.
 func TestHotLocksAreHeldForNoTime(t *testing.T) {

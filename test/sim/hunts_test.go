@@ -227,6 +227,10 @@ var hunts = []hunt{
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
 
+	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 1, readers: true, shape: func(o *Options) {
+		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour
+	}},
+
 	{id: mutant.MoveLeavesNoMark, name: "A move leaves no mark", seed: 1, shape: wandering},
 	{id: mutant.MoveCopiesTooLittle, name: "A move copies too little", seed: 1, shape: wandering},
 	{id: mutant.MoveUnlocked, name: "A move does not lock the key", seed: 1, shape: wandering},

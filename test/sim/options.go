@@ -68,6 +68,9 @@ type Options struct {
 	// HeatEvery is how often shards tell which keys are hot, 0 for never; Lies
 	// the mean time between two untrue maps that gateways are told, 0 for none.
 	HeatEvery, Lies time.Duration
+	// BusyFor is for how long a shard says that it is busy, and then that it is
+	// not; 0 for never.
+	BusyFor time.Duration
 	// MoveEvery is the mean time between two moves of keys, 0 for none.
 	MoveEvery time.Duration
 
@@ -152,6 +155,7 @@ func Draw(seed int64) Options {
 	o.HeatEvery = time.Duration(pick(r, 0, 3, 30)) * time.Millisecond
 	o.Lies = time.Duration(pick(r, 0, 0, 5, 50)) * time.Millisecond
 	o.MoveEvery = time.Duration(pick(r, 0, 0, 2, 20)) * time.Millisecond
+	o.BusyFor = time.Duration(pick(r, 0, 3, 30, 3600_000)) * time.Millisecond
 	return o
 }
 

@@ -24,6 +24,10 @@ type shell struct {
 	next int64
 	// last is the position of the newest entry.
 	last engine.Position
+	// alwaysBusy: it says that it has no time left. took counts the messages of
+	// its steps.
+	alwaysBusy bool
+	took       int
 	// notes are what the machine told of the step under way.
 	notes []*note
 }
@@ -66,10 +70,18 @@ func (s *shell) wake(at int64) {
 	})
 }
 
+// busy has shards say by turns that they have no time left.
+func (s *shell) busy() float64 {
+	if d := int64(s.w.opt.BusyFor); s.alwaysBusy || d > 0 && (s.w.now/d+int64(s.id))%2 == 0 {
+		return 1
+	}
+	return 0
+}
+
 // step gives the machine all that has arrived, or some of it.
 func (s *shell) step() {
 	w := s.w
-	in := shard.Input{Now: s.n.local(w.now), Wall: s.n.wall(), Messages: s.inbox, Reads: s.reads}
+	in := shard.Input{Now: s.n.local(w.now), Wall: s.n.wall(), Messages: s.inbox, Reads: s.reads, Busy: s.busy()}
 	s.inbox, s.reads = nil, nil
 	if n := len(in.Messages); n > 1 && w.rng.IntN(3) == 0 {
 		n = 1 + w.rng.IntN(n)
@@ -79,6 +91,7 @@ func (s *shell) step() {
 	}
 	w.sum.Steps++
 	w.sum.Messages += len(in.Messages)
+	s.took += len(in.Messages)
 	for _, env := range in.Messages {
 		w.traceEnv(s.id, "takes", env)
 	}
