@@ -27,7 +27,8 @@ type sssOptions struct {
 	message           time.Duration
 	parts             []string
 	unseal, reader    time.Duration
-	lanes, auto       bool
+	lanes             bool
+	gather            time.Duration
 	speed             float64
 }
 
@@ -61,7 +62,7 @@ Then on three real nodes in this process, on two cores or what there is.`,
 	f.Float64Var(&s.speed, "speed", 1, "how many times as fast simulated cores are as what was measured")
 	f.DurationVar(&s.unseal, "unseal-after", 0, "time after which simulated readers have updates unsealed (default: the shards' own)")
 	f.DurationVar(&s.reader, "reader-delay", 0, "for how long simulated readers stand back at most (default: the shards' own)")
-	f.BoolVar(&s.auto, "auto", false, "have simulated keys moved to the hot shard as they get hot; it takes seconds of --virtual-warm")
+	f.DurationVar(&s.gather, "gather", time.Second, "virtual time before each measurement where keys move by themselves")
 	f.BoolVar(&s.lanes, "lanes", true, "simulated cores take what ends something before what begins something, as nodes do; false: first come, first served")
 	f.StringSliceVar(&s.parts, "parts", []string{"simulated", "real"}, "what to run")
 	return c
@@ -79,8 +80,9 @@ func (s *sssOptions) run(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// simulatedMixes are the published ones, and one of them again with the
-// hottest keys where keys that everybody wants are to be.
+// simulatedMixes are the published ones; one of them again with the hottest keys
+// where keys that everybody wants are to be; and two with keys that move there
+// by themselves.
 func (s *sssOptions) simulatedMixes() (all []simulatedMix) {
 	for _, m := range workload.SSSMixes(s.nodes) {
 		all = append(all, simulatedMix{NamedOptions: m})
@@ -90,6 +92,10 @@ func (s *sssOptions) simulatedMixes() (all []simulatedMix) {
 				n.Name += fmt.Sprintf(", %d on the hot shard", hot)
 				all = append(all, simulatedMix{NamedOptions: n, hot: hot})
 			}
+		}
+		if m.Skew > 0 && (m.ReadKeys.Max == 16 || m.Mix.ReadOnly == 50) {
+			m.Name += ", keys move"
+			all = append(all, simulatedMix{NamedOptions: m, auto: true})
 		}
 	}
 	return slices.DeleteFunc(all, func(m simulatedMix) bool { return !strings.Contains(m.Name, s.only) })

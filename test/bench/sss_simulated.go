@@ -23,6 +23,8 @@ type simulatedMix struct {
 	workload.NamedOptions
 	// hot is how many of the hottest keys are on the hot shard.
 	hot int
+	// auto: keys are moved there as they get hot.
+	auto bool
 	// both are the kinds of readers, in the order of txn.Reads.
 	both [2]simulatedSide
 }
@@ -68,7 +70,7 @@ func (s *sssOptions) simulate(ctx context.Context, w io.Writer, m *simulatedMix)
 	}
 	for r := range s.rounds {
 		o := simulated.Options{Nodes: s.nodes, HotKeys: m.hot, Workload: m.Options, Delay: s.delay, Fsync: s.fsync, Warm: s.virtualWarm, Measure: s.span,
-			OneLane: !s.lanes, Auto: s.auto, UnsealAfter: s.unseal, DelayFor: s.reader, Seed: uint64(r + 1), Clients: 2, Costs: simulated.Costs{Message: s.message, Other: 2 * time.Microsecond}}
+			OneLane: !s.lanes, Auto: m.auto, UnsealAfter: s.unseal, DelayFor: s.reader, Seed: uint64(r + 1), Clients: 2, Costs: simulated.Costs{Message: s.message, Other: 2 * time.Microsecond}}
 		var err error
 		if o.Costs, err = simulated.Measure(o); err != nil {
 			return err
@@ -76,6 +78,9 @@ func (s *sssOptions) simulate(ctx context.Context, w io.Writer, m *simulatedMix)
 		o.Costs = o.Costs.Faster(s.speed)
 		if m.Skew > 0 { // less happens, and queues take longer to fill
 			o.Warm, o.Measure = 4*o.Warm, 4*o.Measure
+		}
+		if m.auto {
+			o.Warm = s.gather
 		}
 		for i := range m.both {
 			// One begins in this round, the other in the next.
@@ -189,9 +194,13 @@ func printSimulated(w io.Writer, all []*simulatedMix) error {
 				ratio, paperRatio = fmt.Sprintf("%.2f (%.2f to %.2f)", r, lo, hi), fmt.Sprintf("%.2f", p)
 			}
 			of, _, _ := s.ofBound().Ratio("run", "bound")
-			busiest, _, _ := s.ofBound().Ratio("run", "busiest")
+			busiest := ""
+			if !m.auto { // the bound is that of keys which are at home
+				r, _, _ := s.ofBound().Ratio("run", "busiest")
+				busiest = fmt.Sprintf("%.2f", r)
+			}
 			held := func(r *simulated.Result) float64 { return 100 * r.HeldShare }
-			fmt.Fprintf(tw, "%s\t%v\t%d\t%s\t%s\t%.2f\t%.2f\t%s\t%s\t%.1f %%\t%.1f %%\t%d\t%.1f\t%s, %s\t%s, %s\n", name, txn.Reads(i), s.best, rounds.Number(s.perSecond(s.best)), ratio, of, busiest,
+			fmt.Fprintf(tw, "%s\t%v\t%d\t%s\t%s\t%.2f\t%s\t%s\t%s\t%.1f %%\t%.1f %%\t%d\t%.1f\t%s, %s\t%s, %s\n", name, txn.Reads(i), s.best, rounds.Number(s.perSecond(s.best)), ratio, of, busiest,
 				rounds.Number(s.perSecond(asThePaper)), paperRatio, s.of(s.best, held), s.of(asThePaper, held), s.aborts(),
 				s.of(s.best, func(r *simulated.Result) float64 { return r.Messages }),
 				ms(s.of(s.best, func(r *simulated.Result) float64 { return float64(r.Reads.P50) })), ms(s.of(s.best, func(r *simulated.Result) float64 { return float64(r.Reads.P99) })),
