@@ -6,6 +6,7 @@ package shard
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
@@ -39,13 +40,19 @@ func (m *Machine) plan() {
 	h.planner.Busy(m.now, h.busy)
 	for _, mv := range h.planner.Decide(m.now) {
 		h.moves++
-		id := kv.TxnID{Time: m.wall, Rand: uint64(m.inc)<<32 | h.moves}
+		id := kv.TxnID{Time: m.olderBy(min(kv.MaxTxnAge, m.cfg.Retention/4)), Rand: uint64(m.inc)<<32 | h.moves}
 		env := msg.ToGateway(m.cfg.Heat.Node)
 		env.MoveKey = &msg.MoveKey{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Key: mv.Key, From: mv.From, To: mv.To}
 		m.send(env)
 	}
 	m.tellMap()
 }
+
+// olderBy is the age of a transaction that began so much earlier, but not so early
+// that it would be refused. Moves are made older than they are: who is older goes
+// first for a lock, and for the keys that are to be moved so many wait that a
+// move's turn might come too late.
+func (m *Machine) olderBy(d time.Duration) int64 { return max(m.wall-int64(d), m.floor) }
 
 // tellMap tells all gateways what they do not know yet.
 func (m *Machine) tellMap() {

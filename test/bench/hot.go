@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 )
@@ -22,6 +24,7 @@ type hotOptions struct {
 	*options
 	clients    int
 	saturating []int
+	settle     time.Duration
 	delays     []time.Duration
 	fsync      bool
 }
@@ -36,6 +39,10 @@ Clients are goroutines, spread over the gateways. Each transaction is one-shot
 and increments one key that all share, on the hot shard, and one of many on the
 other shards.
 
+Then it finds the saturated throughput at several delays: with the hot key on the
+hot shard from the beginning, with one that moves there by itself, and with
+transactions that increment two such keys.
+
 What is compared are increments that return the sum: they exclude each other, as
 any read-modify-write does. Blind increments commute, so that neither order has
 anything to wait for; they are shown beside.`,
@@ -46,6 +53,7 @@ anything to wait for; they are shown beside.`,
 	f.IntVar(&h.clients, "clients", 64, "clients of the comparison at 1 ms")
 	f.IntSliceVar(&h.saturating, "saturating", []int{256, 512}, "clients per ms of delay, at least this many, to try for saturated throughput")
 	f.DurationSliceVar(&h.delays, "delays", []time.Duration{200 * time.Microsecond, time.Millisecond, 5 * time.Millisecond}, "one-way delays for saturated throughput")
+	f.DurationVar(&h.settle, "settle", 3*time.Second, "how long keys have to move by themselves, besides --warm")
 	f.BoolVar(&h.fsync, "fsync", false, "with fsync; the default leaves the disk out of it")
 	return c
 }
@@ -73,7 +81,13 @@ func hot(ctx context.Context, w io.Writer, h *hotOptions) (err error) {
 	if err := cs.orders(w); err != nil {
 		return err
 	}
-	return cs.saturated(w)
+	if err := cs.saturated(w, "the hot key on the hot shard from the beginning", false, returning); err != nil {
+		return err
+	}
+	if err := cs.saturated(w, "the hot key moves by itself", true, returning); err != nil {
+		return err
+	}
+	return cs.saturated(w, "two hot keys a transaction, which move by themselves", true, returningTwo)
 }
 
 // clusters are made when they are needed, and stay until stop.
@@ -84,9 +98,9 @@ type clusters struct {
 	all []*cluster
 }
 
-func (cs *clusters) get(order txn.Order, delay time.Duration) (*cluster, error) {
+func (cs *clusters) get(kind clusterKind) (*cluster, error) {
 	for _, c := range cs.all {
-		if c.order == order && c.delay == delay {
+		if c.clusterKind == kind {
 			return c, nil
 		}
 	}
@@ -94,9 +108,12 @@ func (cs *clusters) get(order txn.Order, delay time.Duration) (*cluster, error) 
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{order: order, delay: delay, dir: dir}
-	c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, HotKeys: [][]byte{sharedKey}, Order: order, Delay: delay,
-		NoSync: !cs.h.fsync, CacheBytes: 64 << 20})
+	c := &cluster{clusterKind: kind, dir: dir}
+	o := embed.ClusterOptions{Dir: dir, Order: kind.order, Delay: kind.delay, NoSync: !cs.h.fsync, CacheBytes: 64 << 20, Hot: hotshard.ModeAuto}
+	if !kind.auto {
+		o.HotKeys, o.Hot = [][]byte{sharedKey}, hotshard.ModePinned // and no pin: nothing moves
+	}
+	c.Cluster, err = embed.StartCluster(o)
 	if err != nil {
 		return nil, err
 	}
@@ -117,24 +134,28 @@ func (cs *clusters) stop() error {
 }
 
 // run measures one workload on a cluster.
-func (cs *clusters) run(order txn.Order, delay time.Duration, clients int, ops increment) (rounds.Load, error) {
-	c, err := cs.get(order, delay)
+func (cs *clusters) run(kind clusterKind, clients int, ops increment) (rounds.Load, error) {
+	c, err := cs.get(kind)
 	if err != nil {
 		return rounds.Load{}, err
 	}
-	return rounds.Loop{Callers: clients, Warm: cs.h.warm, Measure: cs.h.measure, Latencies: true,
+	warm := cs.h.warm
+	if kind.auto {
+		warm += cs.h.settle
+	}
+	return rounds.Loop{Callers: clients, Warm: warm, Measure: cs.h.measure, Latencies: true,
 		Do: func(ctx context.Context, i int) error { return c.increment(ctx, i, ops) }}.Run(cs.ctx)
 }
 
 // runAlone is run on a new cluster, with no other one in the process: one that
 // is idle still weighs on the garbage collector, and one that has worked has
 // compactions left to do.
-func (cs *clusters) runAlone(order txn.Order, delay time.Duration, clients int, ops increment) (l rounds.Load, err error) {
+func (cs *clusters) runAlone(kind clusterKind, clients int, ops increment) (l rounds.Load, err error) {
 	if err := cs.stop(); err != nil {
 		return l, err
 	}
 	defer func() { err = errors.Join(err, cs.stop()) }()
-	return cs.run(order, delay, clients, ops)
+	return cs.run(kind, clients, ops)
 }
 
 // orders compares the commit orders.
@@ -146,7 +167,7 @@ func (cs *clusters) orders(w io.Writer) error {
 			name := fmt.Sprintf("%v, %s", order, wl.name)
 			names = append(names, name)
 			vs = append(vs, rounds.Variant{Name: name, Run: func() (float64, error) {
-				l, err := cs.run(order, time.Millisecond, cs.h.clients, wl.ops)
+				l, err := cs.run(clusterKind{order: order, delay: time.Millisecond}, cs.h.clients, wl.ops)
 				return l.PerSecond(), err
 			}})
 		}
@@ -170,8 +191,11 @@ func (cs *clusters) orders(w io.Writer) error {
 // saturated compares hot-last's greatest throughput at several delays, each
 // time on a cluster of its own. With too few clients they wait for the delay,
 // with too many the queues cost more than they give; the best number counts.
-func (cs *clusters) saturated(w io.Writer) error {
-	fmt.Fprintf(w, "\nSaturated throughput of hot-last, increments that return:\n")
+func (cs *clusters) saturated(w io.Writer, what string, auto bool, ops increment) error {
+	if !strings.Contains(what, cs.h.only) {
+		return nil
+	}
+	fmt.Fprintf(w, "\nSaturated throughput of hot-last, increments that return, %s:\n", what)
 	var vs []rounds.Variant
 	p50 := rounds.Series{}
 	for _, d := range cs.h.delays {
@@ -179,7 +203,7 @@ func (cs *clusters) saturated(w io.Writer) error {
 			clients := max(per, int(float64(per)*float64(d)/float64(time.Millisecond)))
 			name := saturatedName(d, per)
 			vs = append(vs, rounds.Variant{Name: name, Run: func() (float64, error) {
-				l, err := cs.runAlone(txn.HotLast, d, clients, returning)
+				l, err := cs.runAlone(clusterKind{txn.HotLast, d, auto}, clients, ops)
 				p50[name] = append(p50[name], float64(l.P50)/float64(time.Millisecond))
 				return l.PerSecond(), err
 			}})

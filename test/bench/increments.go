@@ -17,16 +17,24 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// sharedKey is the key that all transactions increment.
-var sharedKey = []byte("shared")
+// sharedKey is the key that all transactions increment; sharedToo is another
+// one, whose home is on another node.
+var sharedKey, sharedToo = []byte("shared"), []byte("also shared")
 
 // cluster is three nodes in this process.
 type cluster struct {
 	*embed.Cluster
+	clusterKind
+	dir  string
+	keys [][]byte
+}
+
+// clusterKind is what clusters differ in. auto: the shared keys move to the hot
+// shard by themselves; else sharedKey is there from the beginning.
+type clusterKind struct {
 	order txn.Order
 	delay time.Duration
-	dir   string
-	keys  [][]byte
+	auto  bool
 }
 
 // increment makes the operations of a transaction on the shared key and
@@ -36,6 +44,11 @@ type increment func(other []byte) []msg.Op
 // returning is increments that return the sum.
 func returning(other []byte) []msg.Op {
 	return []msg.Op{{Kind: msg.OpAddGet, Key: sharedKey, Delta: 1}, {Kind: msg.OpAddGet, Key: other, Delta: 1}}
+}
+
+// returningTwo increments both keys that all share.
+func returningTwo(other []byte) []msg.Op {
+	return append(returning(other), msg.Op{Kind: msg.OpAddGet, Key: sharedToo, Delta: 1})
 }
 
 // blind is increments that return nothing.

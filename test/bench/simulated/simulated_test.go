@@ -139,3 +139,20 @@ func TestMeasureKnowsWhatIsCalled(t *testing.T) {
 		require.Less(t, costs.Calls[kind], time.Millisecond, kind)
 	}
 }
+
+// TestKeysThatManyWaitForAreMovedSoon: six hundred clients want the same two
+// keys, 5 ms away. A move that waited for its turn would come too late.
+func TestKeysThatManyWaitForAreMovedSoon(t *testing.T) {
+	w := workload.Options{Keys: 2, Ops: 2, Distinct: true, Mix: workload.Mix{ReadModifyWrite: 100}}
+	o := simulated.Options{Nodes: 3, Shards: 8, Clients: 200, Workload: w.WithDefaults(), Delay: 5 * time.Millisecond,
+		Warm: 1500 * time.Millisecond, Measure: 500 * time.Millisecond, Costs: simulated.Costs{Message: 10 * time.Microsecond, Other: 10 * time.Microsecond}}
+	at := func(auto bool) float64 {
+		o.Auto = auto
+		r, err := simulated.Run(o)
+		require.NoError(t, err)
+		return r.PerSecond
+	}
+	without, with := at(false), at(true)
+	t.Logf("%.0f a second without moves, %.0f with", without, with)
+	require.Greater(t, with, 20*without)
+}
