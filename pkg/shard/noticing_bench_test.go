@@ -136,7 +136,7 @@ func (d *driven) messages() (out []*msg.Envelope) {
 		env, txn := msg.ToShard(0), kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}
 		d.id++
 		i, _ := slices.BinarySearch(d.zipf, d.rng.Float64()*d.zipf[len(d.zipf)-1])
-		piece := msg.Piece{Ops: []msg.Op{{Kind: msg.OpPut, Key: d.names[i], Value: []byte("value")}}, Incarnation: d.m.Snapshot(0).Incarnation}
+		piece := msg.Piece{Ops: []msg.Op{{Kind: msg.OpPut, Key: d.names[i], Value: []byte("value")}}, Incarnation: d.m.Incarnation()}
 		if d.load.whole {
 			env.Park = &msg.Park{Txn: txn, Gateway: 1, Piece: piece}
 		} else {
