@@ -69,8 +69,8 @@ type reader struct {
 	// lasting: until it leaves; else while there are reads under way.
 	lasting bool
 	// seen marks what WaitingFor has counted already.
-	seen uint64
-	reads   []*Read
+	seen  uint64
+	reads []*Read
 }
 
 // Changes are what has become possible.
