@@ -163,5 +163,8 @@ const (
 	// RedirectIgnored: a gateway goes on to look for a key where it was told
 	// that it is not.
 	RedirectIgnored
+	// CollectedMovesForgotten: a shard forgets with a tombstone how often its
+	// key has moved.
+	CollectedMovesForgotten
 	numMutants
 )
