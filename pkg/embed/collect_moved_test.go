@@ -87,7 +87,9 @@ func TestDeletedKeysThatHaveMovedLeaveNothing(t *testing.T) {
 		require.Nil(t, r.Err, "%v", r.Err)
 		return r.Results[0].Version
 	}
-	put := func(i int, k string) kv.Version { return do(i, msg.Op{Kind: msg.OpPut, Key: []byte(k), Value: []byte("v")}) }
+	put := func(i int, k string) kv.Version {
+		return do(i, msg.Op{Kind: msg.OpPut, Key: []byte(k), Value: []byte("v")})
+	}
 	del := func(i int, k string) kv.Version { return do(i, msg.Op{Kind: msg.OpDelete, Key: []byte(k)}) }
 
 	var all []string

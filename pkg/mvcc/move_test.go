@@ -24,7 +24,7 @@ type place struct {
 	away *kv.ShardID
 	// moves is no less than those of any tombstone that was here.
 	moves uint32
-	rows RangeRows
+	rows  RangeRows
 }
 
 func newPlace(id kv.ShardID) *place {
