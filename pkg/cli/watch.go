@@ -16,7 +16,7 @@ func (s *session) watch(ctx context.Context, each time.Duration, height func() i
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
 	out := s.out
-	draw := func([]byte) error { return nil }
+	var draw func([]byte) error
 	switch {
 	case s.json:
 		draw = func(b []byte) error { _, err := out.Write(b); return err }
