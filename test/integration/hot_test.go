@@ -140,6 +140,23 @@ func (c *hotCluster) keyOf(node int, key string) (found map[string]any) {
 	return found
 }
 
+// keyMetric is a metric of a key on the hot shard's node, -1 if there is none.
+func (c *hotCluster) keyMetric(name, key string) float64 {
+	c.t.Helper()
+	families, err := c.Metrics(c.Router().Node(c.Router().HotShard())).Registry().Gather()
+	require.NoError(c.t, err)
+	for _, f := range families {
+		for _, m := range f.Metric {
+			for _, l := range m.Label {
+				if f.GetName() == name && l.GetName() == "key" && l.GetValue() == key {
+					return m.Gauge.GetValue()
+				}
+			}
+		}
+	}
+	return -1
+}
+
 // TestWhoWaitsForAKeyIsShown: how many do at the moment, and for what, both
 // while the key is at home and while it is on the hot shard.
 func TestWhoWaitsForAKeyIsShown(t *testing.T) {
@@ -184,6 +201,8 @@ func TestWhoWaitsForAKeyIsShown(t *testing.T) {
 					k := c.keyOf(round+2, "visits")
 					return k != nil && k["queue"] == float64(writers) && k["lock_wait_us_per_s"].(float64) > 0
 				}, 10*time.Second, 50*time.Millisecond, "%v", c.hot(1))
+				require.EqualValues(t, writers, c.keyMetric("linchpin_hot_key_queue", "visits"))
+				require.EqualValues(t, round, c.keyMetric("linchpin_hot_key_moved", "visits"))
 			} else {
 				time.Sleep(300 * time.Millisecond) // that is how long they wait
 			}
