@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 )
@@ -19,7 +20,21 @@ func main() {
 	// The first signal ends what is under way, a second one the program.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:]))
+	os.Exit(run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Height: heightOf(os.Stdout)}, os.Args[1:]))
+}
+
+// heightOf is how many lines a terminal has; nil if f is none.
+func heightOf(f *os.File) func() int {
+	if !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return func() int {
+		_, h, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			return 0
+		}
+		return h
+	}
 }
 
 // run runs one command line and returns the exit code.

@@ -1,7 +1,7 @@
 // Package catalog keeps what a node is: its number, its cluster, the members
-// and where they are called, where keys are placed, and a copy of its shards'
-// incarnations. It is one small file, written rarely and read once, when it is
-// opened.
+// and where they are called, where keys are placed, a copy of its shards'
+// incarnations, and which keys were last known to have been moved (HotMap). It is
+// one small file, written rarely and read once, when it is opened.
 //
 // # Why a copy of the incarnations
 //
@@ -55,7 +55,11 @@ type Catalog struct {
 	// identity is nil until Init.
 	identity     *Identity
 	incarnations map[kv.ShardID]kv.Incarnation
-	closed       bool
+	// hotMap is nil if there is none; hotMapErr says why the file's was passed
+	// over.
+	hotMap    *HotMap
+	hotMapErr error
+	closed    bool
 }
 
 // FileName is the catalog's name in its directory.
@@ -97,8 +101,8 @@ const (
 	formatNow = 1
 )
 
-// load takes over the values of the file. All keys are there from the start,
-// so that none can go missing unnoticed.
+// load takes over the values of the file. All keys but the hot map's are there
+// from the start, so that none can go missing unnoticed.
 func (c *Catalog) load(values map[string][]byte) error {
 	var format int
 	if err := unseal(values, keyFormat, &format); err != nil {
@@ -124,6 +128,7 @@ func (c *Catalog) load(values map[string][]byte) error {
 	if err := c.identity.check(); err != nil {
 		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: err.Error(), Hint: hintRestore}
 	}
+	c.loadHotMap(values)
 	return nil
 }
 

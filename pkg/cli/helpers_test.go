@@ -35,6 +35,8 @@ type node struct {
 	hot    []server.HotKey
 	// heat is what is known of hot keys, if set.
 	heat func() *msg.HotReply
+	// height is that of the terminal on which commands are run, if set.
+	height func() int
 	// how is the way in which the last transaction or scan was to read.
 	how atomic.Pointer[txn.How]
 }
@@ -117,13 +119,19 @@ func (n *node) run(t *testing.T, args ...string) ran {
 func (n *node) runWith(t *testing.T, in string, args ...string) ran {
 	t.Helper()
 	// Flags come first, because of the arguments that begin with a minus sign.
-	return run(t, in, append([]string{args[0], "--addr", n.addr}, args[1:]...)...)
+	return runOn(t, n.height, in, append([]string{args[0], "--addr", n.addr}, args[1:]...)...)
 }
 
 func run(t *testing.T, in string, args ...string) ran {
 	t.Helper()
+	return runOn(t, nil, in, args...)
+}
+
+// runOn runs a command on a terminal, if it has a height.
+func runOn(t *testing.T, height func() int, in string, args ...string) ran {
+	t.Helper()
 	var out, errs bytes.Buffer
-	root := cli.New(cli.Streams{In: strings.NewReader(in), Out: &out, Err: &errs})
+	root := cli.New(cli.Streams{In: strings.NewReader(in), Out: &out, Err: &errs, Height: height})
 	code := cli.Main(context.Background(), root, args)
 	return ran{code, out.String(), errs.String()}
 }

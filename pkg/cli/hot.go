@@ -11,7 +11,7 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-func hotCommand() *cobra.Command {
+func hotCommand(height func() int) *cobra.Command {
 	var f flags
 	var limit int
 	var watch bool
@@ -21,8 +21,10 @@ func hotCommand() *cobra.Command {
 		Short: "Show the hot keys, and say which live on the hot shard",
 		Long: `Show the keys of the cluster that transactions clash over: the shard that each is
 on, the clashes a second, for how long transactions wait for it in a second all
-together, since when it is on the hot shard, what the rules say of it, and why it
-is where it is. Below are the mode, how busy the hot shard is, and the rules.
+together and because of what, how many updates a second readers hold, how many
+transactions wait just now, since when the key is on the hot shard, what the rules
+say of it, and why it is where it is. Below are the mode, how busy the hot shard
+is, and the rules.
 
 Keys for which somebody waits are moved to the hot shard, and home again when
 nobody does (mode auto). "pin" and "ban" make a rule for a key, and "mode" says
@@ -35,7 +37,7 @@ what is moved at all; rules and mode outlast restarts.`,
 	}
 	f.addTo(cmd, true)
 	cmd.Flags().IntVar(&limit, "limit", 10, "show so many keys")
-	cmd.Flags().BoolVar(&watch, "watch", false, "show them again every second, until interrupted; --timeout is for each time")
+	cmd.Flags().BoolVar(&watch, "watch", false, "show them again every second, in place on a terminal, until interrupted; --timeout is for each time")
 	cmd.Flags().DurationVar(&length, "for", 0, "with --watch: how long; 0 is without end")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -58,7 +60,7 @@ what is moved at all; rules and mode outlast restarts.`,
 		}
 		each := f.timeout
 		f.timeout = length
-		return connected(&f, func(ctx context.Context, s *session, _ []string) error { return s.watch(ctx, each, show) })(cmd, args)
+		return connected(&f, func(ctx context.Context, s *session, _ []string) error { return s.watch(ctx, each, height, show) })(cmd, args)
 	}
 	cmd.AddCommand(hotRule("pin", pb.HotOrder_HOT_PIN, "Keep a key on the hot shard", `Have a key moved to the hot shard, now and whenever it is elsewhere, in any mode but
 off. With --prefix the rule is for all keys with the prefix, and moves those that
@@ -68,39 +70,6 @@ shard goes home when nobody has waited for it for some seconds.`),
 		hotRule("ban", pb.HotOrder_HOT_BAN, "Keep a key from the hot shard", `Have a key stay at home, on the shard that it would be on if there were no hot shard.
 If it has been moved it goes home.`), hotMode())
 	return cmd
-}
-
-// watchEvery is how often what is watched is shown.
-const watchEvery = time.Second
-
-// watch shows something again and again until ctx ends.
-func (s *session) watch(ctx context.Context, each time.Duration, show func(context.Context, *session) error) error {
-	t := time.NewTicker(watchEvery)
-	defer t.Stop()
-	for {
-		asked, cancel := ctx, context.CancelFunc(func() {})
-		if each > 0 {
-			asked, cancel = context.WithTimeout(ctx, each)
-		}
-		err := show(asked, s)
-		cancel()
-		if ctx.Err() != nil {
-			return nil // interrupted, or for long enough
-		}
-		if err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.C:
-		}
-		if !s.json {
-			if err := s.printf("\n"); err != nil {
-				return err
-			}
-		}
-	}
 }
 
 func hotRule(verb string, order pb.HotOrder, short, long string) *cobra.Command {
@@ -184,6 +153,25 @@ func hotState(k *pb.HotKey) string {
 	return strings.Join(of, ", ")
 }
 
+// inMillis is a time, rounded.
+func inMillis(us uint64) time.Duration {
+	return (time.Duration(us) * time.Microsecond).Round(time.Millisecond)
+}
+
+// hotCauses says what the waiting for a key is made of.
+func hotCauses(k *pb.HotKey) string {
+	var of []string
+	for _, c := range []struct {
+		name string
+		us   uint64
+	}{{"locks", k.LockWaitUs}, {"held", k.HeldUs}, {"reads", k.ReadWaitUs}, {"retries", k.RetryUs}} {
+		if d := inMillis(c.us); d > 0 {
+			of = append(of, c.name+" "+d.String())
+		}
+	}
+	return strings.Join(of, ", ")
+}
+
 func orDash(s string) string {
 	if s == "" {
 		return "-"
@@ -195,16 +183,15 @@ func (s *session) printHot(r *pb.HotKeysResponse) error {
 	if s.json {
 		return s.hotObjects(r)
 	}
-	t := s.table("KEY", "SHARD", "CLASHES/S", "WAIT/S", "SINCE", "STATE", "WHY")
+	t := s.table("KEY", "SHARD", "CLASHES/S", "WAIT/S", "OF WHICH", "HOLDS/S", "QUEUE", "SINCE", "STATE", "WHY")
 	for i := range r.Keys {
 		k := &r.Keys[i]
 		since := ""
 		if k.MovedNs != 0 {
 			since = max(time.Since(time.Unix(0, k.MovedNs)), 0).Round(time.Second).String()
 		}
-		waiting := time.Duration(k.WaitingUs) * time.Microsecond
-		t.row(s.text(k.Key), fmt.Sprintf("s%d", k.Shard), fmt.Sprintf("%.1f", k.Clashes), waiting.Round(time.Millisecond).String(),
-			orDash(since), orDash(hotState(k)), orDash(k.Why))
+		t.row(s.text(k.Key), fmt.Sprintf("s%d", k.Shard), fmt.Sprintf("%.1f", k.Clashes), inMillis(k.WaitingUs).String(), orDash(hotCauses(k)),
+			fmt.Sprintf("%.1f", k.Holds), fmt.Sprint(k.Queue), orDash(since), orDash(hotState(k)), orDash(k.Why))
 	}
 	if err := t.flush(); err != nil {
 		return err
@@ -234,6 +221,12 @@ type hotItem struct {
 	Clashes     float64    `json:"clashes_per_s"`
 	WaitingUs   uint64     `json:"waiting_us_per_s"`
 	WouldWaitUs uint64     `json:"would_wait_us_per_s"`
+	LockWaitUs  uint64     `json:"lock_wait_us_per_s"`
+	HeldUs      uint64     `json:"held_us_per_s"`
+	ReadWaitUs  uint64     `json:"read_wait_us_per_s"`
+	RetryUs     uint64     `json:"retry_us_per_s"`
+	Holds       float64    `json:"holds_per_s"`
+	Queue       uint32     `json:"queue"`
 	Moved       *time.Time `json:"moved,omitempty"`
 	Order       string     `json:"order,omitempty"`
 	Moving      bool       `json:"moving"`
@@ -254,6 +247,7 @@ func (s *session) hotObjects(r *pb.HotKeysResponse) error {
 	for i := range r.Keys {
 		k := &r.Keys[i]
 		it := hotItem{item: s.keyItem(k.Key), Shard: k.Shard, Clashes: k.Clashes, WaitingUs: k.WaitingUs, WouldWaitUs: k.WouldWaitUs,
+			LockWaitUs: k.LockWaitUs, HeldUs: k.HeldUs, ReadWaitUs: k.ReadWaitUs, RetryUs: k.RetryUs, Holds: k.Holds, Queue: k.Queue,
 			Order: hotOrders[k.Order], Moving: k.Moving, Why: k.Why, WaitedUs: k.WaitedUs, Waits: k.Waits}
 		if k.MovedNs != 0 {
 			at := time.Unix(0, k.MovedNs).UTC()

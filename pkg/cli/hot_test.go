@@ -17,6 +17,7 @@ func hotReply() *msg.HotReply {
 	return &msg.HotReply{Mode: 1, Busy: 0.417, Rules: []msg.HotRule{{Key: []byte("visits"), Order: 1}, {Key: []byte("tmp/"), Prefix: true, Order: 2}},
 		Keys: []msg.HotState{
 			{Key: []byte("hot\x00"), Shard: 8, Heat: 12.345, Waited: int64(1500 * time.Millisecond), Would: int64(2 * time.Second),
+				Waits: msg.KeyWaits{Lock: int64(1200 * time.Millisecond), Held: int64(290 * time.Millisecond), Retry: int64(10 * time.Millisecond), Read: 1000, Holds: 3.21, Queue: 17},
 				Since: time.Now().Add(-90 * time.Second).UnixNano(), Why: "on the hot shard for 1m30s: it waited"},
 			{Key: []byte("visits"), Shard: 3, Heat: 2, Order: 1, Moving: true, Why: "pinned"},
 			{Key: []byte("tmp/1"), Shard: 1, Heat: 1, Order: 2, Why: "banned"}}}
@@ -27,19 +28,23 @@ func TestHotKeysAreShownWithModeAndRules(t *testing.T) {
 	n.heat = hotReply
 	n.hot = []server.HotKey{{Key: []byte("visits"), Shard: 3, Waited: time.Second, Waits: 7}, {Key: []byte("warm"), Shard: 2, Waited: time.Millisecond, Waits: 1}}
 	require.Equal(t, ""+
-		"KEY        SHARD  CLASHES/S  WAIT/S  SINCE  STATE           WHY\n"+
-		"\"hot\\x00\"  s8     12.3       1.5s    1m30s  -               on the hot shard for 1m30s: it waited\n"+
-		"visits     s3     2.0        0s      -      pinned, moving  pinned\n"+
-		"tmp/1      s1     1.0        0s      -      banned          banned\n"+
-		"warm       s2     0.0        0s      -      -               -\n"+
+		"KEY        SHARD  CLASHES/S  WAIT/S  OF WHICH                              HOLDS/S  QUEUE  SINCE  STATE           WHY\n"+
+		"\"hot\\x00\"  s8     12.3       1.5s    locks 1.2s, held 290ms, retries 10ms  3.2      17     1m30s  -               on the hot shard for 1m30s: it waited\n"+
+		"visits     s3     2.0        0s      -                                     0.0      0      -      pinned, moving  pinned\n"+
+		"tmp/1      s1     1.0        0s      -                                     0.0      0      -      banned          banned\n"+
+		"warm       s2     0.0        0s      -                                     0.0      0      -      -               -\n"+
 		"mode: auto\nhot shard: busy 42% of the time\nrules: visits pinned, tmp/ banned (prefix)\n", n.run(t, "hot").ok(t))
 	require.Equal(t, 1+1+3, strings.Count(n.run(t, "hot", "--limit", "1").ok(t), "\n"))
 
 	got := objects(t, n.run(t, "hot", "-o", "json").ok(t))
 	require.Len(t, got, 5)
 	require.Equal(t, map[string]any{"key": "visits", "shard": 3.0, "clashes_per_s": 2.0, "waiting_us_per_s": 0.0, "would_wait_us_per_s": 0.0,
+		"lock_wait_us_per_s": 0.0, "held_us_per_s": 0.0, "read_wait_us_per_s": 0.0, "retry_us_per_s": 0.0, "holds_per_s": 0.0, "queue": 0.0,
 		"order": "pinned", "moving": true, "why": "pinned", "waited_us": 1_000_000.0, "waits": 7.0}, got[1])
-	require.Equal(t, 1_500_000.0, got[0]["waiting_us_per_s"])
+	for field, want := range map[string]float64{"waiting_us_per_s": 1_500_000, "lock_wait_us_per_s": 1_200_000, "held_us_per_s": 290_000, "retry_us_per_s": 10_000,
+		"read_wait_us_per_s": 1, "holds_per_s": 3.21, "queue": 17} {
+		require.Equal(t, want, got[0][field], field)
+	}
 	require.WithinDuration(t, time.Now().Add(-90*time.Second), timeOf(t, got[0]["moved"]), 5*time.Second)
 	require.Equal(t, map[string]any{"mode": "auto", "busy": 0.417, "rules": []any{map[string]any{"key": "visits", "prefix": false, "order": "pinned"},
 		map[string]any{"key": "tmp/", "prefix": true, "order": "banned"}}}, got[4])
@@ -56,9 +61,34 @@ func TestHotKeysAreWatchedUntilTheEnd(t *testing.T) {
 	require.Len(t, objects(t, n.run(t, "hot", "--watch", "--for", "100ms", "-o", "json").ok(t)), 4)
 }
 
+// TestOnATerminalWhatIsWatchedIsDrawnInPlace: cleared once, then written over from
+// the upper left corner, and never more lines than there are.
+func TestOnATerminalWhatIsWatchedIsDrawnInPlace(t *testing.T) {
+	n := start(t)
+	n.heat = hotReply
+	height := 4
+	n.height = func() int { return height }
+	out := n.run(t, "hot", "--watch", "--for", "1500ms").ok(t)
+	require.Equal(t, 1, strings.Count(out, "\x1b[2J"))
+	require.True(t, strings.HasPrefix(out, "\x1b[2J\x1b[H"))
+	frames := strings.Split(out, "\x1b[H")
+	require.Len(t, frames, 1+2)
+	for _, f := range frames[1:] {
+		require.Equal(t, height-1, strings.Count(f, "\x1b[K\n"))
+		require.Equal(t, height-1, strings.Count(f, "\n"))
+		require.True(t, strings.HasPrefix(f, "\x1b[?7lKEY "), f)
+		require.True(t, strings.HasSuffix(f, "\x1b[J\x1b[?7h"), f)
+	}
+	height = 100
+	require.Contains(t, n.run(t, "hot", "--watch", "--for", "100ms").ok(t), "rules: visits pinned")
+	for _, args := range [][]string{{"hot"}, {"hot", "--watch", "--for", "100ms", "-o", "json"}, {"hot", "pin", "visits"}} {
+		require.NotContains(t, n.run(t, args...).ok(t), "\x1b", "%v", args)
+	}
+}
+
 func TestRulesAndTheModeAreSet(t *testing.T) {
 	n := start(t)
-	require.Contains(t, n.run(t, "hot", "pin", "visits").ok(t), "visits  s0     0.0        0s      -      pinned, moving  there is a rule\nmode: auto\n")
+	require.Contains(t, n.run(t, "hot", "pin", "visits").ok(t), "visits  s0     0.0        0s      -         0.0      0      -      pinned, moving  there is a rule\nmode: auto\n")
 	out := n.run(t, "hot", "ban", "746d702f", "--hex", "--prefix").ok(t)
 	require.NotContains(t, out, "visits  ")
 	require.Contains(t, n.run(t, "hot").ok(t), "rules: visits pinned, tmp/ banned (prefix)\n")

@@ -18,6 +18,8 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	// Height is how many lines there are, if Out is a terminal; else it is nil.
+	Height func() int
 }
 
 // New makes the root command with all commands that talk to a cluster.
@@ -58,7 +60,7 @@ Each command has more to say with --help.`,
 		return &UsageError{Text: err.Error(), Command: cmd.CommandPath()}
 	})
 	root.AddCommand(getCommand(), putCommand(), delCommand(), scanCommand(), incrCommand(), txnCommand(),
-		outcomeCommand(), statusCommand(), shardsCommand(), hotCommand(), snapshotCommand(), versionCommand())
+		outcomeCommand(), statusCommand(), shardsCommand(), hotCommand(s.Height), snapshotCommand(), versionCommand())
 	return root
 }
 

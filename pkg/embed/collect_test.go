@@ -36,7 +36,7 @@ func newCollecting(t *testing.T) *collecting {
 	x := &collecting{t: t, dir: t.TempDir()}
 	var err error
 	x.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: x.dir, HotKeys: [][]byte{[]byte("k000"), []byte("k001")}, NoSync: true,
-		Hot:     hotshard.ModePinned, // a deleted key that has been moved leaves a tombstone for good
+		Hot:     hotshard.ModePinned, // a key that has been moved has a mark at home besides
 		History: 10 * grain, HistoryEvery: grain})
 	require.NoError(t, err)
 	for i := range updated {

@@ -30,6 +30,7 @@ import (
 type Instance struct {
 	opt     Options
 	catalog *catalogStore
+	hotMaps *hotMaps
 	store   *pebblestore.Store
 	lis     net.Listener
 	web     *web
@@ -166,8 +167,9 @@ func (i *Instance) serve(saved membership.Saved) error {
 	if err := i.transport.Start(tgrpc.Identity{Cluster: saved.Cluster, Node: saved.Node}, saved.Addresses()); err != nil {
 		return err
 	}
+	i.hotMaps = rememberHotMaps(i.catalog.Catalog, i.opt.Log)
 	i.node, err = node.Start(node.Options{ID: saved.Node, Router: router, Engine: i.store, Clock: clk, Transport: i.transport,
-		Incarnations: i.catalog, Shard: shard.Config{CacheBytes: int(i.opt.CacheBytes), Pins: pinConfig(i.opt.History, i.opt.HistoryEvery), Heat: heatConfig(i.opt.Hot)}, Gateway: txn.Config{Order: i.opt.Order, Reads: i.opt.Reads, Plan: i.opt.Plan},
+		Incarnations: i.catalog, HotMaps: i.hotMaps, Shard: shard.Config{CacheBytes: int(i.opt.CacheBytes), Pins: pinConfig(i.opt.History, i.opt.HistoryEvery), Heat: heatConfig(i.opt.Hot)}, Gateway: txn.Config{Order: i.opt.Order, Reads: i.opt.Reads, Plan: i.opt.Plan},
 		Metrics: m, Log: i.opt.Log, OnFatal: i.fatal})
 	if err != nil {
 		return err
@@ -267,6 +269,9 @@ func (i *Instance) release() error {
 	}
 	if i.store != nil {
 		errs = append(errs, i.store.Close())
+	}
+	if i.hotMaps != nil {
+		i.hotMaps.close()
 	}
 	if i.catalog != nil {
 		errs = append(errs, i.catalog.Close())

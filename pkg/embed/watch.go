@@ -3,6 +3,7 @@ package embed
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/metrics"
@@ -23,7 +24,7 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 		})
 		m.WatchHot(func() metrics.HotStats {
 			s, busy := n.Hot()
-			return metrics.HotStats{Moved: s.Moved, Came: s.Came, Went: s.Went, Busy: busy}
+			return metrics.HotStats{Moved: s.Moved, Came: s.Came, Went: s.Went, Busy: busy, Keys: hotKeys(n)}
 		})
 	}
 	m.WatchStore(func() metrics.StoreStats {
@@ -36,6 +37,15 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 			CompactionDebtBytes: p.CompactionDebt, FlushedBytes: p.WALBytesWritten, CompactedBytes: 0,
 		}
 	})
+}
+
+// hotKeys are those that the metrics tell of.
+func hotKeys(n *node.Node) (out []metrics.HotKey) {
+	for _, k := range n.HotTop(metrics.MaxHotKeys) {
+		out = append(out, metrics.HotKey{Key: k.Key, Clashes: k.Heat, LockWait: time.Duration(k.Waits.Lock), Held: time.Duration(k.Waits.Held),
+			ReadWait: time.Duration(k.Waits.Read), Retry: time.Duration(k.Waits.Retry), Holds: k.Waits.Holds, Queue: k.Waits.Queue, Moved: k.Moved})
+	}
+	return out
 }
 
 // watchPeers has the metrics ask the transport for its numbers.

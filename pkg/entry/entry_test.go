@@ -35,7 +35,6 @@ func TestValuesReadBack(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, v, back)
 		require.Equal(t, v.Type == TypeDeleted, IsTombstone(b))
-		require.Equal(t, v.Type != TypeDeleted || v.Version.Moves > 0, Lasts(b))
 		require.Equal(t, v.Type != TypeDeleted && v.Type != TypeMoved && v.Version != kv.Version{}, v.Exists())
 	})
 }
@@ -135,7 +134,6 @@ func FuzzValue(f *testing.F) {
 		}
 		require.Equal(t, b, v.Encode())
 		require.Equal(t, v.Type == TypeDeleted, IsTombstone(b))
-		require.Equal(t, v.Type != TypeDeleted || v.Version.Moves > 0, Lasts(b))
 	})
 }
 

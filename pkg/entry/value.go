@@ -83,16 +83,9 @@ func DecodeValue(b []byte) (Value, error) {
 	return v, nil
 }
 
-// Lasts reports whether an encoded value is to be kept when nothing newer is
-// visible of its key: a tombstone is not, since nothing says the same, but for
-// one of a key that has been moved. That has the number of moves, by which later
-// versions are known to be later.
-func Lasts(b []byte) bool {
-	return !IsTombstone(b) || len(b) >= 6 && binary.BigEndian.Uint32(b[2:]) > 0
-}
-
 // IsMark reports whether an encoded value says that the key lives elsewhere.
 func IsMark(b []byte) bool { return len(b) >= 2 && Type(b[1]) == TypeMoved }
 
-// IsTombstone reports whether an encoded value is a tombstone.
+// IsTombstone reports whether an encoded value is a tombstone. One of which nothing
+// older is left says what nothing says: it need not be kept.
 func IsTombstone(b []byte) bool { return len(b) >= 2 && Type(b[1]) == TypeDeleted }

@@ -29,8 +29,21 @@ type Options struct {
 	Stripes int
 	// TickEvery is the grain of repeats and deadlines. Default 5 ms.
 	TickEvery time.Duration
-	// OnRetry hears of every attempt that another one follows. Default none.
+	// Observer hears of transactions that end. Default none.
 	Observer Observer
+	// HotMaps remembers which keys have been moved. Default none.
+	HotMaps HotMaps
+}
+
+// HotMaps remembers over restarts which keys have been moved to the hot shard, so
+// that a gateway need not find each of them by a redirect. It is a cache: it may
+// forget, and what it says may be out of date. Of two epochs the greater is newer.
+type HotMaps interface {
+	// HotMap is what is remembered; epoch 0 if that is nothing.
+	HotMap() (epoch uint64, keys [][]byte)
+	// Moved hears what the hot shard tells, often more than once. It must not
+	// block, nor change the keys, which it may keep.
+	Moved(epoch uint64, keys [][]byte)
 }
 
 // Observer hears of transactions that end. Its methods must not block.
@@ -97,6 +110,12 @@ func New(opt Options) *Gateway {
 	for i := range opt.Stripes {
 		per.Stripe = i
 		g.stripes = append(g.stripes, &stripe{m: txn.NewGateway(per)})
+	}
+	if opt.HotMaps != nil {
+		epoch, keys := opt.HotMaps.HotMap()
+		for _, s := range g.stripes {
+			s.m.LearnMoved(epoch, keys)
+		}
 	}
 	go g.tick()
 	return g
@@ -188,6 +207,9 @@ func (g *Gateway) Deliver(envs []*msg.Envelope) {
 		}
 		if m := env.HeatMap; m != nil {
 			g.setHeat(txn.NewHeat(m))
+			if g.opt.HotMaps != nil {
+				g.opt.HotMaps.Moved(m.Epoch, m.Moved)
+			}
 		}
 	}
 	if len(envs) == 1 {

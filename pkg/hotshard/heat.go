@@ -52,9 +52,11 @@ type KeyHeat struct {
 	// decay and without WouldWait.
 	Nanos int64
 	Count uint64
-	// Causes are the nanoseconds by cause since the key was entered, without
-	// decay.
-	Causes [NumCauses]int64
+	// Causes are Heat and Would by cause; what the entry had before it became
+	// this key's is in none. Holds are the updates per second that readers held
+	// back, of which what is older counts less.
+	Causes [NumCauses]float64
+	Holds  float64
 	// Holder is the transaction that was last waited for, if one was told.
 	Holder kv.TxnRef
 	// Since is when the key was entered, Last when it was last charged.

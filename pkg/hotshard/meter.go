@@ -143,10 +143,11 @@ func (m *Meter) charge(e *entry, hash uint64, key []byte, cause Cause, nanos int
 		e.since = m.now
 	}
 	e.last = m.now
-	e.causes[cause] += nanos
-	if cause == WouldWait {
-		e.would += float64(nanos) * scale
-	} else {
+	e.causes[cause] += float64(nanos) * scale
+	if cause == Held {
+		e.holds += scale
+	}
+	if cause != WouldWait {
 		e.heat += float64(nanos) * scale
 		e.nanos += nanos
 		e.count++
@@ -173,7 +174,7 @@ func (m *Meter) Top(now int64, n int, least float64) []KeyHeat {
 	}
 	list := make([]ranked, 0, m.Len())
 	for _, e := range m.byWeight {
-		if total := e.heat*rate + e.would*rate; total >= least {
+		if total := e.heat*rate + e.causes[WouldWait]*rate; total >= least {
 			list = append(list, ranked{e, total})
 		}
 	}

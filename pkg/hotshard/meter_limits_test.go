@@ -18,7 +18,7 @@ func TestTimesMayBeAsFarApartAsTheyCan(t *testing.T) {
 		m.Ran(math.MinInt64, []byte("k"), 1, false)
 	}
 	m.Ran(math.MaxInt64, []byte("k"), math.MaxInt64, false)
-	require.EqualValues(t, 1, m.Top(math.MaxInt64, 1, 0)[0].Causes[WouldWait])
+	require.Zero(t, m.Top(math.MaxInt64, 1, 0)[0].Heat)
 	m.Ran(math.MaxInt64, []byte("k"), math.MaxInt64, false)
 	top := m.Top(math.MaxInt64, 1, 0)
 	require.InEpsilon(t, steady(math.MaxInt64)*1e9, top[0].Would, 1e-9)

@@ -49,8 +49,12 @@ func TestAnEntryTellsWhatHappened(t *testing.T) {
 	require.Len(t, top, 1)
 	require.InDelta(t, steady(1000), top[0].Heat, 1e-3)
 	require.InDelta(t, steady(50), top[0].Would, 1e-3)
-	top[0].Heat, top[0].Would = 0, 0
-	require.Equal(t, KeyHeat{Key: []byte("k"), Nanos: 1000, Count: 4, Causes: [NumCauses]int64{100, 200, 300, 400, 50},
+	for i, nanos := range []float64{100, 200, 300, 400, 50} {
+		require.InDelta(t, steady(nanos), top[0].Causes[i], 1e-3)
+	}
+	require.InDelta(t, steady(1e9)/1e9, top[0].Holds, 1e-3)
+	top[0].Heat, top[0].Would, top[0].Causes, top[0].Holds = 0, 0, [NumCauses]float64{}, 0
+	require.Equal(t, KeyHeat{Key: []byte("k"), Nanos: 1000, Count: 4,
 		Holder: txn(4), Since: -5, Last: 4}, top[0])
 
 	top[0].Key[0] = 'y'
@@ -60,6 +64,31 @@ func TestAnEntryTellsWhatHappened(t *testing.T) {
 func TestCausesHaveNames(t *testing.T) {
 	require.Equal(t, "lock wait held read wait retry would wait Cause(5)",
 		fmt.Sprint(LockWait, " ", Held, " ", ReadWait, " ", Retry, " ", WouldWait, " ", NumCauses))
+}
+
+// TestCausesDecayAsTheirSumDoes: whatever happens, also over a move of the origin.
+func TestCausesDecayAsTheirSumDoes(t *testing.T) {
+	m := NewMeter(MeterOptions{})
+	now := int64(0)
+	for i := range 2000 {
+		now += int64(i%7) * sec / 3
+		if i%500 == 0 {
+			now += 20 * sec
+		}
+		m.Waited(now, []byte("k"), Cause(i%int(NumCauses)), int64(i%11)*ms, txn(1))
+		m.Waited(now, []byte("held"), Held, ms, txn(1))
+		for _, k := range m.Top(now+sec/5, all, 0) {
+			sum := 0.0
+			for c := range WouldWait {
+				sum += k.Causes[c]
+			}
+			require.InEpsilon(t, k.Heat+1, sum+1, 1e-9)
+			require.Equal(t, k.Would, k.Causes[WouldWait])
+			if string(k.Key) == "held" {
+				require.InEpsilon(t, k.Causes[Held]/float64(ms), k.Holds, 1e-9, "a millisecond each")
+			}
+		}
+	}
 }
 
 func TestWaitingDecays(t *testing.T) {
@@ -133,8 +162,8 @@ func TestWritesThatWouldHaveWaited(t *testing.T) {
 					require.Empty(t, top)
 					continue
 				}
-				require.Equal(t, test.would, top[0].Causes[WouldWait])
 				require.InDelta(t, steady(float64(test.would)), top[0].Would, 1e-3)
+				require.Equal(t, top[0].Would, top[0].Causes[WouldWait])
 				require.Equal(t, ranked, top[0].Nanos == 1 && top[0].Count == 1, "nobody waited in truth")
 			}
 		})
@@ -155,7 +184,7 @@ func TestRankedKeysKeepTheirTimes(t *testing.T) {
 	m.Ran(10, a, 100, false)
 	m.Ran(11, b, 100, false)
 	m.Ran(12, a, 100, false)
-	require.EqualValues(t, 98, m.Top(12, 1, 0)[0].Causes[WouldWait])
+	require.InDelta(t, steady(98), m.Top(12, 1, 0)[0].Would, 1e-3)
 	require.Equal(t, 1, m.Len())
 
 	m = NewMeter(MeterOptions{Slots: 1})
@@ -163,7 +192,7 @@ func TestRankedKeysKeepTheirTimes(t *testing.T) {
 	m.Ran(0, a, 100, false) // this ranks it
 	m.Ran(0, b, 100, false)
 	m.Ran(10, a, 100, false)
-	require.EqualValues(t, 190, m.Top(10, 1, 0)[0].Causes[WouldWait])
+	require.InDelta(t, steady(190), m.Top(10, 1, 0)[0].Would, 1e-3)
 }
 
 // TestAPlacedKeyStaysHot: a key that is waited for half of the time is moved
@@ -191,8 +220,10 @@ func TestTheLeastEntryIsTakenOver(t *testing.T) {
 	require.Equal(t, []string{"a", "c"}, keysOf(top))
 	require.InDelta(t, steady(12), top[1].Heat, 1e-9, "half of what b had, and its own")
 	require.InDelta(t, steady(5), top[1].Error, 1e-9)
-	top[1].Heat, top[1].Error = 0, 0
-	require.Equal(t, KeyHeat{Key: []byte("c"), Nanos: 7, Count: 1, Causes: [NumCauses]int64{Held: 7}, Since: sec, Last: sec}, top[1])
+	require.InDelta(t, steady(7), top[1].Causes[Held], 1e-9, "its own alone")
+	require.Zero(t, top[1].Causes[LockWait])
+	top[1].Heat, top[1].Error, top[1].Causes, top[1].Holds = 0, 0, [NumCauses]float64{}, 0
+	require.Equal(t, KeyHeat{Key: []byte("c"), Nanos: 7, Count: 1, Since: sec, Last: sec}, top[1])
 }
 
 func TestTopIsCutAndSorted(t *testing.T) {
@@ -276,7 +307,7 @@ func TestClashes(t *testing.T) {
 	require.Equal(t, 1.0, clashes(), "waiting is not clashing")
 	m.Ran(900, k, 100, true)
 	require.Equal(t, 2.0, clashes(), "long after, but it has waited")
-	require.EqualValues(t, 50, m.Top(900, 1, 0)[0].Causes[WouldWait], "and was not spared anything")
+	require.InEpsilon(t, 50e9*math.Ln2/float64(day), m.Top(900, 1, 0)[0].Would, 1e-3, "and was not spared anything")
 
 	m = NewMeter(MeterOptions{HalfLife: day})
 	m.Ran(0, k, 100, true)

@@ -66,8 +66,9 @@ type Planner struct {
 	epoch, told, movedAt uint64
 	moved                [][]byte
 
-	// begun are when the last moves began, the oldest first.
-	begun []int64
+	// spent is when all of the budget will be there again, and a share of it is
+	// for each second before (a token bucket).
+	spent int64
 	// shed is when keys were last sent home because of Busy.
 	shed int64
 	// active: there is something to decide, as far as is known.
@@ -92,7 +93,7 @@ type Move struct {
 // NewPlanner makes a planner that knows nothing.
 func NewPlanner(opt PlannerOptions) *Planner {
 	opt = opt.withDefaults()
-	return &Planner{opt: opt, survey: NewSurvey(opt.Every), rules: newRules(nil), keys: map[string]*plannedKey{}, shed: math.MinInt64,
+	return &Planner{opt: opt, survey: NewSurvey(opt.Every), rules: newRules(nil), keys: map[string]*plannedKey{}, shed: math.MinInt64, spent: math.MinInt64,
 		pairs: map[kv.NodeID]pairDigest{}, owned: map[string]*plannedKey{}, epoch: opt.Epoch, told: opt.Epoch, movedAt: opt.Epoch}
 }
 

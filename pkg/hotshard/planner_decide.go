@@ -39,9 +39,12 @@ func (p *Planner) expire() {
 			p.giveUp(k)
 		}
 	}
-	second := p.ago(time.Second)
-	p.begun = slices.DeleteFunc(p.begun, func(at int64) bool { return at <= second })
+	// What is not used is saved up, but no more than Burst.
+	p.spent = max(p.spent, p.now-int64(p.opt.Burst)*p.cost())
 }
+
+// cost is for how long a move uses the budget.
+func (p *Planner) cost() int64 { return int64(time.Second) / int64(p.opt.Moves) }
 
 // round is one decision.
 type round struct {
@@ -77,11 +80,11 @@ func (p *Planner) fits(l load, keys ...*plannedKey) bool {
 }
 
 // budget is how many moves may begin.
-func (r *round) budget() int { return r.opt.Moves - len(r.begun) }
+func (r *round) budget() int { return int((r.now - r.spent) / r.cost()) }
 
 // start begins a move.
 func (r *round) start(k *plannedKey, hot bool, reason string) {
-	r.begun = append(r.begun, r.now)
+	r.spent += r.cost()
 	k.move = &underway{hot, r.now, reason}
 	m := Move{Key: []byte(k.key), From: k.home, To: r.opt.Hot, Reason: reason}
 	if hot {

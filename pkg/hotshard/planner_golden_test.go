@@ -59,7 +59,9 @@ func (s *plannerScript) start(options map[string]string) error {
 		case "keys":
 			opt.MaxKeys = n
 		case "moves":
-			opt.Moves = n
+			opt.Moves, opt.Burst = n, max(opt.Burst, n)
+		case "burst":
+			opt.Burst = n
 		default:
 			return fmt.Errorf("no option %q", k)
 		}

@@ -19,6 +19,7 @@ type plannedKey struct {
 	// the shard that has the key; zero if they are not told any more.
 	heat          float64
 	waited, would int64
+	waits         msg.KeyWaits
 	at            int64
 	telling       uint64
 	// streak counts the tellings in a row with waiting of Up. The last that
@@ -84,7 +85,7 @@ func (p *Planner) place(k *plannedKey) kv.ShardID {
 
 // hear takes what is told of a key.
 func (p *Planner) hear(k *plannedKey, told *msg.KeyHeat) {
-	k.heat, k.waited, k.would = told.Heat, told.Waited, told.Would
+	k.heat, k.waited, k.would, k.waits = told.Heat, told.Waited, told.Would, told.Waits
 	k.at, k.telling = p.now, p.tellings
 	// What comes sooner was told twice.
 	if !k.heard || k.counted <= p.ago(p.opt.Every/2) {
@@ -113,7 +114,7 @@ func (p *Planner) fresh(k *plannedKey) float64 {
 
 // cool forgets what was told of a key.
 func (k *plannedKey) cool() {
-	k.heat, k.waited, k.would, k.streak, k.heard, k.before = 0, 0, 0, 0, false, 0
+	k.heat, k.waited, k.would, k.streak, k.heard, k.before, k.waits = 0, 0, 0, 0, false, 0, msg.KeyWaits{}
 }
 
 // unheard keeps the keys on the hot shard warm of which a full digest may have

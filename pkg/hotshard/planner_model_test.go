@@ -214,3 +214,31 @@ func TestZipfComesToRest(t *testing.T) {
 	require.Less(t, after, before/5)
 	require.Less(t, len(d.moves)-moves, 10)
 }
+
+// TestALargeHotSpotIsGatheredAtOnce: fifty keys of which every two are written
+// together. They are gathered within seconds, not at the rate at which keys may
+// be moved for ever.
+func TestALargeHotSpotIsGatheredAtOnce(t *testing.T) {
+	const keys, within = 50, 2 * sec
+	for _, burst := range []int{0, 10} {
+		d := newDemand(60, func(rng *rand.Rand, _ int64) []string {
+			p := rng.Perm(keys)
+			return []string{fmt.Sprintf("%c%d", 'a'+p[0]%3, p[0]), fmt.Sprintf("%c%d", 'a'+p[1]%3, p[1])}
+		})
+		if burst > 0 {
+			opt := d.p.opt
+			opt.Burst = burst
+			d.p = NewPlanner(opt)
+		}
+		d.run(within)
+		t.Logf("burst %d: %d keys within %v, %v waited for each transaction", d.p.opt.Burst, len(d.owned), time.Duration(within), time.Duration(d.waited/int64(d.done)))
+		if burst > 0 { // as it was
+			require.Less(t, len(d.owned), keys*2/3)
+			continue
+		}
+		require.Greater(t, len(d.owned), keys*9/10)
+		for i := range d.moves {
+			require.Equal(t, kv.ShardID(9), d.moves[i].To)
+		}
+	}
+}

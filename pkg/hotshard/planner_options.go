@@ -148,9 +148,11 @@ type PlannerOptions struct {
 	// elsewhere. Defaults 20 ms, 10 s, 5 s.
 	Down        time.Duration
 	Stay, Quiet time.Duration
-	// Moves bounds the moves that begin within any second, MaxKeys the keys
-	// that have been moved to the hot shard. Defaults 10 and 256.
-	Moves, MaxKeys int
+	// Moves is how many moves may begin in a second, in the long run, and Burst how
+	// many may at once when there have been few: after a start, or when the
+	// demand turns elsewhere; Moves at the least. MaxKeys bounds the keys that have
+	// been moved to the hot shard. Defaults 10, five times that, and 256.
+	Moves, Burst, MaxKeys int
 	// Timeout is how long a move is given. After that it is tried again in
 	// Pause, twice that, and so on. Defaults 10 s and 1 s.
 	Timeout, Pause time.Duration
@@ -169,6 +171,8 @@ func (o PlannerOptions) withDefaults() PlannerOptions {
 	orElse(&o.Stay, 10*time.Second)
 	orElse(&o.Quiet, 5*time.Second)
 	orElse(&o.Moves, 10)
+	orElse(&o.Burst, 5*o.Moves)
+	o.Burst = max(o.Burst, o.Moves) // or a group might never go
 	orElse(&o.MaxKeys, 256)
 	orElse(&o.Timeout, 10*time.Second)
 	orElse(&o.Pause, time.Second)

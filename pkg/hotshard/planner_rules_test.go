@@ -39,6 +39,7 @@ var planned = []string{"a", "b", "c", "d", "e", "f", "g", "za", "zb"}
 
 func newPlannerWorld(t *rapid.T) *plannerWorld {
 	opt := PlannerOptions{Hot: 9, Home: homeOf, MaxKeys: rapid.IntRange(1, 5).Draw(t, "keys"), Moves: rapid.IntRange(1, 4).Draw(t, "moves")}
+	opt.Burst = opt.Moves * rapid.IntRange(1, 3).Draw(t, "burst")
 	return &plannerWorld{t: t, p: NewPlanner(opt), twin: NewPlanner(opt), opt: opt.withDefaults(), rules: newRules(nil),
 		owned: map[string]int64{}, underway: map[string]Move{}, since: map[string]int64{}}
 }
@@ -111,8 +112,10 @@ func (w *plannerWorld) decide() {
 		w.begun = append(w.begun, w.now)
 		w.underway[string(m.Key)], w.since[string(m.Key)] = m, w.now
 	}
-	w.begun = slices.DeleteFunc(w.begun, func(at int64) bool { return at <= w.now-sec })
-	require.LessOrEqual(w.t, len(w.begun), w.opt.Moves, "the budget of any second")
+	for i, at := range w.begun {
+		in := w.now - at
+		require.LessOrEqual(w.t, int64(len(w.begun)-i), int64(w.opt.Burst)+in*int64(w.opt.Moves)/sec+1, "the budget of the last %v", time.Duration(in))
+	}
 }
 
 func (w *plannerWorld) check(m Move) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
 // KeyState is what the planner knows of a key, for the operator.
@@ -17,6 +18,8 @@ type KeyState struct {
 	// Heat is in clashes a second, Waited and Would are as in msg.KeyHeat.
 	Heat          float64
 	Waited, Would int64
+	// Waits is as in msg.KeyHeat.
+	Waits msg.KeyWaits
 	// Moved: it has been moved to the hot shard, at Since. Moving: it is about
 	// to be moved there, or home.
 	Moved, Moving bool
@@ -30,13 +33,32 @@ type KeyState struct {
 // for which there is a rule, those first that cause most waiting.
 func (p *Planner) Keys(now int64) []KeyState {
 	p.advance(now)
+	out := p.list(func(k *plannedKey) bool { return k.hot() || k.owned || k.move != nil || k.rule.Order != Free })
+	for i := range out {
+		out[i].Why = p.Why(out[i].Key)
+	}
+	return out
+}
+
+// Top lists at most n keys of which shards tell, in the same order. It does not
+// say why they are where they are.
+func (p *Planner) Top(now int64, n int) []KeyState {
+	p.advance(now)
+	out := p.list((*plannedKey).hot)
+	return out[:min(n, len(out))]
+}
+
+// hot reports whether the key's shard tells of it.
+func (k *plannedKey) hot() bool { return k.heat != 0 || k.waited != 0 }
+
+func (p *Planner) list(wanted func(*plannedKey) bool) []KeyState {
 	out := make([]KeyState, 0, len(p.keys))
 	for _, k := range p.keys {
-		if k.heat == 0 && k.waited == 0 && !k.owned && k.move == nil && k.rule.Order == Free {
+		if !wanted(k) {
 			continue
 		}
-		s := KeyState{Key: []byte(k.key), Shard: p.place(k), Heat: k.heat, Waited: k.waited, Would: k.would,
-			Moved: k.owned, Moving: k.move != nil, Order: k.rule.Order, Why: p.Why([]byte(k.key))}
+		s := KeyState{Key: []byte(k.key), Shard: p.place(k), Heat: k.heat, Waited: k.waited, Would: k.would, Waits: k.waits,
+			Moved: k.owned, Moving: k.move != nil, Order: k.rule.Order}
 		if k.owned {
 			s.Since = k.since
 		}

@@ -18,11 +18,12 @@ type entry struct {
 	next  *entry
 	place int
 
-	heat, would, inherited, clashes float64
+	heat, inherited, clashes, holds float64
+	// causes has all of heat but what was inherited, and what would have been.
+	causes [NumCauses]float64
 
 	nanos       int64
 	count       uint64
-	causes      [NumCauses]int64
 	holder      kv.TxnRef
 	since, last int64
 	// ran is when the key was last written, if hasRun.
@@ -30,12 +31,16 @@ type entry struct {
 	hasRun bool
 }
 
-func (e *entry) weight() float64 { return e.heat + e.would }
+func (e *entry) weight() float64 { return e.heat + e.causes[WouldWait] }
 
 // tell copies what is known of a key.
 func (e *entry) tell(rate float64) KeyHeat {
-	return KeyHeat{Key: bytes.Clone(e.key), Heat: e.heat * rate, Would: e.would * rate, Error: e.inherited * rate, Clashes: e.clashes * rate,
-		Nanos: e.nanos, Count: e.count, Causes: e.causes, Holder: e.holder, Since: e.since, Last: e.last}
+	k := KeyHeat{Key: bytes.Clone(e.key), Heat: e.heat * rate, Would: e.causes[WouldWait] * rate, Error: e.inherited * rate, Clashes: e.clashes * rate,
+		Holds: e.holds * rate, Nanos: e.nanos, Count: e.count, Holder: e.holder, Since: e.since, Last: e.last}
+	for i := range k.Causes {
+		k.Causes[i] = e.causes[i] * rate
+	}
+	return k
 }
 
 // ranking is a bounded set of entries: a heap with the least weight on top,
@@ -187,8 +192,12 @@ func (r *ranking) fade(now int64, faint float64) {
 // except among those that go under.
 func (r *ranking) rescale(exponent int) {
 	for _, e := range r.byWeight {
-		e.heat, e.would = math.Ldexp(e.heat, exponent), math.Ldexp(e.would, exponent)
-		e.inherited, e.clashes = math.Ldexp(e.inherited, exponent), math.Ldexp(e.clashes, exponent)
+		for _, x := range []*float64{&e.heat, &e.inherited, &e.clashes, &e.holds} {
+			*x = math.Ldexp(*x, exponent)
+		}
+		for i := range e.causes {
+			e.causes[i] = math.Ldexp(e.causes[i], exponent)
+		}
 	}
 }
 

@@ -90,6 +90,9 @@ func (s *Survey) Map(now int64) *msg.HeatMap {
 	if len(all) == 0 && !s.told {
 		return nil
 	}
+	for i := range all {
+		all[i].Waits = msg.KeyWaits{}
+	}
 	s.told = len(all) > 0
 	return &msg.HeatMap{Keys: all}
 }

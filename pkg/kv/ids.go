@@ -115,7 +115,8 @@ func (r TxnRef) String() string { return r.TxnID.String() + "/" + strconv.Itoa(i
 // equal means the same write, and of two versions of one key the greater is
 // the newer. The zero Version is that of a key which was never written.
 type Version struct {
-	// Moves counts the key's moves between shards before the write.
+	// Moves is no less than the number of the key's moves between shards before the
+	// write.
 	Moves uint32
 	// Shard is where the write was made.
 	Shard ShardID

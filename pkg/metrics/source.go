@@ -36,6 +36,8 @@ type HotStats struct {
 	Came, Went uint64
 	// Busy is the share of its time for which it works, 0 to 1.
 	Busy float64
+	// Keys are the hottest keys of the cluster, of which MaxHotKeys are shown.
+	Keys []HotKey
 }
 
 // StoreStats are what a store counts for itself since it was opened. What it
@@ -184,6 +186,9 @@ func (*sources) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range hotMetrics[1:] { // so are these
 		to <- m.desc
 	}
+	for _, m := range hotKeyMetrics[numHotCauses-1:] { // and these
+		to <- m.desc
+	}
 }
 
 // Collect implements prometheus.Collector.
@@ -194,7 +199,11 @@ func (s *sources) Collect(to chan<- prometheus.Metric) {
 	collect(to, gateway, gatewayMetrics)
 	collect(to, store, storeMetrics)
 	collect(to, pins, pinMetrics)
-	collect(to, hot, hotMetrics)
+	if hot != nil {
+		now := hot()
+		collect(to, func() HotStats { return now }, hotMetrics)
+		collectHotKeys(to, now.Keys)
+	}
 }
 
 // collect asks a source, if there is one. labels come before those that a

@@ -166,5 +166,8 @@ const (
 	// GatheredTooEarly: where a gateway gathers, the last shard reads before the
 	// others have answered.
 	GatheredTooEarly
+	// CollectedMovesForgotten: a shard forgets with a tombstone how often its
+	// key has moved.
+	CollectedMovesForgotten
 	numMutants
 )

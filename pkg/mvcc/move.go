@@ -6,18 +6,19 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// moveOut gives a key away, and tells what it held: a value, a tombstone, or
-// nothing. What it leaves is a mark, which says where the key is now, or a
-// tombstone.
+// moveOut gives a key away, and tells what it held: a value or a tombstone. What
+// it leaves is a mark, which says where the key is now, or a tombstone. Of a key
+// that never was, or whose tombstone has been collected, it tells as if it had
+// been deleted just now, so that later versions are later on the other shard too.
 func (x *execution) moveOut(op *msg.Op) (msg.Result, *msg.Failure) {
 	v, f := x.value(op.Key)
 	if f != nil {
 		return msg.Result{}, f
 	}
-	if v.Version.IsZero() {
-		v.Type = entry.TypeDeleted
-	}
 	e := entry.Effect{Key: op.Key, Kind: entry.EffectMoveOut, Type: op.Type, Version: x.next(op.Key)}
+	if v.Version.IsZero() {
+		v.Type, v.Version = entry.TypeDeleted, e.Version
+	}
 	if entry.Type(e.Type) == entry.TypeMoved {
 		e.Value = entry.MovedPayload(op.To)
 	}
@@ -37,7 +38,6 @@ func (x *execution) moveIn(op *msg.Op) (msg.Result, *msg.Failure) {
 	e := entry.Effect{Key: op.Key, Kind: entry.EffectMoveIn, Type: op.Type, Value: op.Value, Version: op.Version}
 	if entry.Type(op.Type) == entry.TypeDeleted {
 		e.Version = x.version(op.Version)
-		e.Version.Moves = max(e.Version.Moves, 1)
 	}
 	x.write(e)
 	return msg.Result{}, nil

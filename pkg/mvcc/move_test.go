@@ -22,7 +22,9 @@ type place struct {
 	writes uint64
 	// away is where the key is if it is not here.
 	away *kv.ShardID
-	rows RangeRows
+	// moves is no less than those of any tombstone that was here.
+	moves uint32
+	rows  RangeRows
 }
 
 func newPlace(id kv.ShardID) *place {
@@ -45,6 +47,9 @@ func (p *place) Rows(uint32) RangeRows            { return p.rows }
 func (p *place) next(before kv.Version) kv.Version {
 	p.writes++
 	v := kv.Version{Moves: before.Moves, Shard: p.id, Write: p.writes}
+	if before.IsZero() {
+		v.Moves = p.moves
+	}
 	if !before.IsZero() && before.Shard != p.id {
 		v.Moves++
 	}
@@ -73,6 +78,9 @@ func (p *place) run(t require.TestingT, ops ...msg.Op) ([]msg.Result, *msg.Failu
 		p.index++
 		_, err := p.store.Show(p.it, e, p.index, v)
 		require.NoError(t, err)
+		if p.it.Value.Type == entry.TypeDeleted {
+			p.moves = max(p.moves, p.it.Value.Version.Moves)
+		}
 		switch e.Kind {
 		case entry.EffectMoveOut:
 			to := ops[len(ops)-1].To
@@ -82,6 +90,13 @@ func (p *place) run(t require.TestingT, ops ...msg.Op) ([]msg.Result, *msg.Failu
 		}
 	}
 	return x.Results, nil
+}
+
+// collect forgets a tombstone.
+func (p *place) collect() {
+	if p.it.Value.Type == entry.TypeDeleted {
+		p.it.Value = entry.Value{}
+	}
 }
 
 // move is what a gateway does: it takes what the one place says to the other.
@@ -95,8 +110,9 @@ func move(t require.TestingT, from, to *place, leave entry.Type) {
 
 // TestVersionsRiseOverMoves: a key is written, deleted, added to and moved at random
 // between its home, where many other keys are written too, and the hot shard. Each
-// write has a later version than all before it; moving changes neither what the key
-// holds nor, if it holds something, the version.
+// write has a later version than all before it, also if tombstones have been
+// collected; moving changes neither what the key holds nor, if it holds something, the
+// version.
 func TestVersionsRiseOverMoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		home, hot := newPlace(1), newPlace(2)
@@ -108,7 +124,10 @@ func TestVersionsRiseOverMoves(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
 			home.writes += rapid.Uint64Range(0, 5).Draw(t, "other writes")
 			before := here.it.Value
-			switch rapid.SampledFrom([]string{"write", "move", "delete", "move"}).Draw(t, "what") {
+			switch rapid.SampledFrom([]string{"write", "move", "delete", "move", "collect"}).Draw(t, "what") {
+			case "collect":
+				rapid.SampledFrom([]*place{home, hot}).Draw(t, "where").collect()
+				continue
 			case "move":
 				leave := entry.TypeMoved
 				if here == hot {

@@ -37,6 +37,8 @@ type Options struct {
 	Clock  clock.Clock
 	// Incarnations may be nil.
 	Incarnations Incarnations
+	// HotMaps may be nil.
+	HotMaps gateway.HotMaps
 	// Transport leads to the other nodes; nil for a node that is alone. What
 	// it receives is to be passed to Receive. Stop closes it.
 	Transport transport.Transport
@@ -110,7 +112,7 @@ func Start(opt Options) (*Node, error) {
 	if opt.Metrics != nil {
 		obs = &observer{opt.Metrics}
 	}
-	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: opt.Clock, Send: n.route, SendAlone: n.sendAlone, Stripes: opt.Stripes, Observer: obs})
+	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: opt.Clock, Send: n.route, SendAlone: n.sendAlone, Stripes: opt.Stripes, Observer: obs, HotMaps: opt.HotMaps})
 	if err := n.openIncarnations(outs); err != nil {
 		n.gateway.Close()
 		return nil, err

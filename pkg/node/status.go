@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/shard"
@@ -92,6 +93,18 @@ func (n *Node) Hot() (s shard.HotStats, busy float64) {
 	defer l.mu.Unlock()
 	// A shard that has nothing to do makes no steps that would say so.
 	return l.m.HotStats(), l.busy.at(n.opt.Clock.Now())
+}
+
+// HotTop lists at most n of the cluster's keys for which most is waited, if the hot
+// shard is here (KeepsPins).
+func (n *Node) HotTop(most int) []hotshard.KeyState {
+	l := n.shards[n.opt.Router.HotShard()]
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.m.HotTop(most)
 }
 
 // durable tells the metrics of a batch that is durable now.

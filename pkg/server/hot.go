@@ -85,7 +85,9 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotState) boo
 			continue
 		}
 		h := pb.HotKey{Key: k.Key, Shard: uint32(k.Shard), Clashes: k.Heat, WaitingUs: micros(k.Waited), WouldWaitUs: micros(k.Would),
-			MovedNs: k.Since, Why: k.Why, Order: pb.HotOrder(k.Order), Moving: k.Moving}
+			MovedNs: k.Since, Why: k.Why, Order: pb.HotOrder(k.Order), Moving: k.Moving,
+			LockWaitUs: micros(k.Waits.Lock), HeldUs: micros(k.Waits.Held), ReadWaitUs: micros(k.Waits.Read), RetryUs: micros(k.Waits.Retry),
+			Holds: k.Waits.Holds, Queue: k.Waits.Queue}
 		if o := known[string(k.Key)]; o != nil {
 			h.WaitedUs, h.Waits = uint64(o.Waited.Microseconds()), o.Waits
 			delete(known, string(k.Key))

@@ -79,7 +79,11 @@ func (s *service) snapshotNamed(name string) (at txn.At, err *kv.Error) {
 	if i < 0 || bad != nil || n == 0 {
 		return at, invalid(fmt.Sprintf("%q is not the id of a snapshot", name), "ids look like @3f9a01c2-17; answers and the list of snapshots tell them")
 	}
-	if own := clusterPart(s.backend.Status().ClusterID); id[:i] != own {
+	own := clusterPart(s.backend.Status().ClusterID)
+	if own == "" { // it has just started; others may know
+		return at, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not found its cluster again yet", Hint: "try again in a moment, or ask another node"}
+	}
+	if id[:i] != own {
 		return at, invalid(fmt.Sprintf("snapshot %s is of another cluster: this one's begin with @%s", name, own), "ask the cluster that it is of")
 	}
 	return txn.At{Number: n}, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/server/servertest"
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
@@ -101,4 +102,19 @@ func TestSnapshotsKeepTheCallersDeadline(t *testing.T) {
 	_, err = e.kv.DropSnapshot(ctx, &pb.DropSnapshotRequest{Snapshot: "s"})
 	require.Equal(t, codes.DeadlineExceeded, status.Code(err))
 	holds.rollback()
+}
+
+// young is a node that has just started.
+type young struct{ *servertest.Store }
+
+func (young) Status() server.Status { return server.Status{} }
+
+// TestANodeThatHasJustStartedDoesNotRefuseSnapshots: it cannot tell yet whether an
+// id is of its cluster, and the client is to ask again.
+func TestANodeThatHasJustStartedDoesNotRefuseSnapshots(t *testing.T) {
+	e := serve(t, young{servertest.New()}, server.Options{})
+	_, err := e.kv.Execute(t.Context(), &pb.ExecuteRequest{At: snapshotAt("@3f9a01c2-17"), Ops: []pb.Op{get("k")}})
+	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
+	_, err = e.kv.DropSnapshot(t.Context(), &pb.DropSnapshotRequest{Snapshot: "@3f9a01c2-17"})
+	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
 }

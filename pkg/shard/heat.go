@@ -135,7 +135,7 @@ func (m *Machine) tickHeat() {
 		d := &msg.HeatDigest{Shard: m.cfg.ID}
 		for i := range top {
 			k := &top[i]
-			d.Keys = append(d.Keys, msg.KeyHeat{Key: k.Key, Shard: m.cfg.ID, Heat: k.Clashes, Waited: int64(k.Heat), Would: int64(k.Would)})
+			d.Keys = append(d.Keys, msg.KeyHeat{Key: k.Key, Shard: m.cfg.ID, Heat: k.Clashes, Waited: int64(k.Heat), Would: int64(k.Would), Waits: m.waitsFor(k)})
 		}
 		m.tellHeat(d)
 	}
@@ -148,6 +148,18 @@ func (m *Machine) tickHeat() {
 	if h.meter.Len() > 0 || h.told || h.planner != nil && h.planner.Active() {
 		m.warm()
 	}
+}
+
+// waitsFor tells the operator who waits because of a key.
+func (m *Machine) waitsFor(k *hotshard.KeyHeat) msg.KeyWaits {
+	of := func(c hotshard.Cause) int64 { return int64(k.Causes[c]) }
+	return msg.KeyWaits{Lock: of(hotshard.LockWait), Held: of(hotshard.Held), Read: of(hotshard.ReadWait), Retry: of(hotshard.Retry),
+		Holds: k.Holds, Queue: m.queueOf(k.Key)}
+}
+
+// queueOf is how many wait because of a key at the moment.
+func (m *Machine) queueOf(key []byte) uint32 {
+	return uint32(m.locks.WaitingFor(key) + m.queue.WaitingFor(key))
 }
 
 func (m *Machine) tellHeat(d *msg.HeatDigest) {

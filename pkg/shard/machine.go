@@ -133,6 +133,8 @@ type Machine struct {
 	index  kv.Index
 	writes uint64
 	floor  int64
+	// moves is no less than those of any tombstone that was here.
+	moves uint32
 	// reserved is the state row: its index and write number are ahead of ours,
 	// so that it need not be written with every commit. dirty: it has to be
 	// written although they are.
@@ -206,7 +208,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	inc := rec.State.Incarnation + 1
 	m := &Machine{
 		cfg: cfg, inc: inc, now: now, wall: wall,
-		index: rec.State.Index, writes: rec.State.Writes, floor: rec.State.Floor, dirty: true,
+		index: rec.State.Index, writes: rec.State.Writes, floor: rec.State.Floor, moves: rec.State.Moves, dirty: true,
 		store:    mvcc.NewStore(cfg.CacheBytes),
 		garbage:  mvcc.NewGarbage(64*cfg.GarbageBatch, rec.State.Index > 0),
 		locks:    lock.New(cfg.Lock),
@@ -360,7 +362,7 @@ func (m *Machine) finishStep() Output {
 	m.outcomes = m.outcomes[:0]
 	if m.dirty || m.index > m.reserved.Index || m.writes > m.reserved.Writes {
 		m.dirty = false
-		m.reserved = entry.State{Incarnation: m.inc, Index: m.index + reserve, Writes: m.writes + reserve, Floor: m.floor}
+		m.reserved = entry.State{Incarnation: m.inc, Index: m.index + reserve, Writes: m.writes + reserve, Floor: m.floor, Moves: m.moves}
 		m.put(entry.TableState, nil, &m.reserved)
 	}
 	out := m.out
@@ -374,10 +376,14 @@ func (m *Machine) send(env *msg.Envelope)   { m.out.Send = append(m.out.Send, en
 func (m *Machine) urgent(env *msg.Envelope) { m.out.Urgent = append(m.out.Urgent, env) }
 
 // nextVersion names a write of this shard. Where the one before it was made on another shard
-// the key has moved since.
+// the key has moved since. Of a key that is not known the tombstone may have been
+// collected: then its moves were no more than any tombstone's here.
 func (m *Machine) nextVersion(before kv.Version) kv.Version {
 	m.writes++
 	v := kv.Version{Moves: before.Moves, Shard: m.cfg.ID, Write: m.writes}
+	if before.IsZero() && !m.cfg.Mutants.Has(mutant.CollectedMovesForgotten) {
+		v.Moves = m.moves
+	}
 	if !before.IsZero() && before.Shard != m.cfg.ID {
 		v.Moves++
 	}

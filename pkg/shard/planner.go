@@ -182,7 +182,10 @@ func (m *Machine) fillHot(r *msg.HotReply) {
 	h := &m.heat
 	r.Mode, r.Busy = uint32(h.mode)+1, h.busy
 	for _, k := range h.planner.Keys(m.now) {
-		s := msg.HotState{Key: k.Key, Shard: k.Shard, Heat: k.Heat, Waited: k.Waited, Would: k.Would, Why: k.Why, Order: uint32(k.Order), Moving: k.Moving}
+		s := msg.HotState{Key: k.Key, Shard: k.Shard, Heat: k.Heat, Waited: k.Waited, Would: k.Would, Why: k.Why, Order: uint32(k.Order), Moving: k.Moving, Waits: k.Waits}
+		if k.Shard == m.cfg.ID {
+			s.Waits.Queue = m.queueOf(k.Key) // what was told is a moment old
+		}
 		if g, is := m.guests.keys[string(k.Key)]; is {
 			s.Since = g.Since
 		}

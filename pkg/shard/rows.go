@@ -67,6 +67,9 @@ func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, v entry.Val
 	v.EncodeTo(b)
 	e := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: m.index, Value: b}
 	deleted, unread := v.Type == entry.TypeDeleted, old > m.newestRead()
+	if deleted && v.Version.Moves > m.moves {
+		m.moves, m.dirty = v.Version.Moves, true // in the same batch
+	}
 	over := unread && old != 0 && live && !deleted
 	if over {
 		e.Index = old
@@ -80,7 +83,7 @@ func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, v entry.Val
 		it.Step, it.Place = m.stats.Steps, len(m.out.Entries)-1
 	}
 	if !over {
-		m.garbage.Replaced(it.Key, old, m.index, deleted && v.Version.Moves == 0)
+		m.garbage.Replaced(it.Key, old, m.index, deleted)
 	}
 }
 

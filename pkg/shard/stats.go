@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
@@ -150,6 +151,21 @@ func (m *Machine) Levels() Levels {
 type HotStats struct {
 	Moved      int
 	Came, Went uint64
+}
+
+// HotTop lists at most n of the cluster's keys for which most is waited, as the
+// hot shard has heard of them. Other shards know of none.
+func (m *Machine) HotTop(n int) []hotshard.KeyState {
+	if m.heat.planner == nil {
+		return nil
+	}
+	top := m.heat.planner.Top(m.now, n)
+	for i := range top {
+		if top[i].Shard == m.cfg.ID {
+			top[i].Waits.Queue = m.queueOf(top[i].Key)
+		}
+	}
+	return top
 }
 
 // HotStats gives them.

@@ -309,6 +309,9 @@ func (m *Machine) doom(t *task) {
 	}
 	t.req.NoWait = true
 	if m.locks.Doom(&t.req) {
+		if lost, key, holder := t.req.Stood(m.now); key != nil {
+			m.waited(key, hotshard.Retry, holder, lost)
+		}
 		m.refuse(t, wounded(&t.req))
 	}
 }

@@ -128,6 +128,7 @@ func (b *both) compare() {
 	b.compareChanges()
 	b.compareUpdates()
 	b.compareReaders()
+	b.compareWaiting()
 	needs := drawNeeds(b.t, readerModes)
 	clashes := func(u *twinUpdate) bool { return clash(u.needs, needs) }
 	require.Equal(b.t, slices.ContainsFunc(b.twin.updates, clashes), b.q.Parked(needs), "%v is parked", needs)
@@ -163,6 +164,25 @@ func (b *both) compareReaders() {
 	for _, r := range w.open {
 		require.Equal(b.t, r.state, r.Read.state, "a read of %v", r.Reader)
 		require.Equal(b.t, r.since, r.Since())
+	}
+}
+
+// compareWaiting counts who waits for each key.
+func (b *both) compareWaiting() {
+	for _, key := range []string{"a", "b", "c", "d", "nowhere"} {
+		is := func(n Need) bool { return n.Span.IsPoint() && string(n.Span.Start) == key }
+		want := 0
+		for _, u := range b.twin.updates {
+			if u.state == Held && slices.ContainsFunc(u.needs, is) {
+				want++
+			}
+		}
+		for _, r := range b.twin.open {
+			if r.state == readWaiting && slices.ContainsFunc(r.Needs, is) {
+				want++
+			}
+		}
+		require.Equal(b.t, want, b.q.WaitingFor([]byte(key)), "those who wait for %s", key)
 	}
 }
 

@@ -68,7 +68,9 @@ type reader struct {
 	until int64
 	// lasting: until it leaves; else while there are reads under way.
 	lasting bool
-	reads   []*Read
+	// seen marks what WaitingFor has counted already.
+	seen  uint64
+	reads []*Read
 }
 
 // Changes are what has become possible.
@@ -106,6 +108,39 @@ func (q *Queue) Len() int { return len(q.updates) }
 
 // Held is the number of updates and pieces that are held back.
 func (q *Queue) Held() int { return q.held }
+
+// WaitingFor is the number of updates that change a key and are held, and of
+// reads of it that wait for updates to be decided, ranges apart.
+func (q *Queue) WaitingFor(key []byte) (n int) {
+	p := q.points[string(key)]
+	if p == nil {
+		return 0
+	}
+	q.lists++
+	for _, u := range p.updates { // one that needs the key in two modes is there twice
+		if u.state == Held && u.seen != q.lists {
+			u.seen = q.lists
+			n++
+		}
+	}
+	for _, rd := range p.readers { // and so is a reader
+		if rd.seen == q.lists {
+			continue
+		}
+		rd.seen = q.lists
+		for _, r := range rd.reads {
+			if r.state == readWaiting && r.reads(key) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// reads reports whether a read is of a key itself.
+func (r *Read) reads(key []byte) bool {
+	return slices.ContainsFunc(r.Needs, func(n Need) bool { return n.Span.IsPoint() && string(n.Span.Start) == string(key) })
+}
 
 // turn changes where an update stands.
 func (q *Queue) turn(u *update, to State) {

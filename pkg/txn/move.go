@@ -77,6 +77,10 @@ func (g *Gateway) learnPlace(key []byte, to kv.ShardID, home bool) {
 	g.moved[string(key)] = to
 }
 
+// LearnMoved takes which keys the hot shard has taken in, as of an epoch, from
+// wherever it is remembered; what is told of a later one goes before it.
+func (g *Gateway) LearnMoved(epoch uint64, keys [][]byte) { g.setMoved(epoch, keys) }
+
 // setMoved takes what the hot shard says of the keys that it has taken in, if it
 // is news.
 func (g *Gateway) setMoved(epoch uint64, keys [][]byte) {

@@ -91,7 +91,8 @@ func row(e *entry.Entry) (string, error) {
 	case entry.TableState:
 		var s entry.State
 		err := s.Unmarshal(e.Value)
-		return fmt.Sprintf(" life %d, index %d, %d writes", s.Incarnation, s.Index, s.Writes) + when(s.Floor > 0, ", floor "+Time(s.Floor)), err
+		return fmt.Sprintf(" life %d, index %d, %d writes", s.Incarnation, s.Index, s.Writes) + when(s.Floor > 0, ", floor "+Time(s.Floor)) +
+			when(s.Moves > 0, fmt.Sprintf(", %d moves", s.Moves)), err
 	}
 	return "", nil
 }

@@ -99,7 +99,7 @@ func TestKeysArePinnedAndBanned(t *testing.T) {
 	c.comes("n")
 	holds()
 	require.Contains(t, c.hot(3), "rules: visits pinned, n pinned\n")
-	require.Regexp(t, `visits +s8 +\S+ +\S+ +\d+s +pinned +on the hot shard`, c.hot(2))
+	require.Regexp(t, `visits +s8 +\S+ +\S+ +\S+ +\S+ +0 +\d+s +pinned +on the hot shard`, c.hot(2))
 
 	c.hot(1, "ban", "visits")
 	c.goes("visits")
@@ -125,6 +125,98 @@ func TestKeysArePinnedAndBanned(t *testing.T) {
 	require.Equal(t, 1, stats.Moved)
 	require.EqualValues(t, 5, stats.Came, "visits three times, n twice")
 	require.EqualValues(t, 4, stats.Went)
+}
+
+// keyOf is what is said of a key.
+func (c *hotCluster) keyOf(node int, key string) (found map[string]any) {
+	c.t.Helper()
+	for line := range strings.Lines(c.hot(node, "-o", "json", "--limit", "1000")) {
+		var o map[string]any
+		require.NoError(c.t, json.Unmarshal([]byte(line), &o))
+		if o["key"] == key {
+			found = o
+		}
+	}
+	return found
+}
+
+// keyMetric is a metric of a key on the hot shard's node, -1 if there is none.
+func (c *hotCluster) keyMetric(name, key string) float64 {
+	c.t.Helper()
+	families, err := c.Metrics(c.Router().Node(c.Router().HotShard())).Registry().Gather()
+	require.NoError(c.t, err)
+	for _, f := range families {
+		for _, m := range f.Metric {
+			for _, l := range m.Label {
+				if f.GetName() == name && l.GetName() == "key" && l.GetValue() == key {
+					return m.Gauge.GetValue()
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// TestWhoWaitsForAKeyIsShown: how many do at the moment, and for what, both
+// while the key is at home and while it is on the hot shard.
+func TestWhoWaitsForAKeyIsShown(t *testing.T) {
+	t.Parallel()
+	const writers = 7
+	c := startHot(t, hotshard.ModePinned)
+	db := proc.Open(t, c.Addrs())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	key := []byte("visits")
+	_, err := db.Execute(ctx, client.Put(key, []byte("v")))
+	require.NoError(t, err)
+	for round := range 2 {
+		if round == 1 {
+			c.hot(1, "pin", "visits")
+			c.comes("visits")
+		}
+		// It is older than those that wait for it, so that it keeps the lock. It
+		// lets go of it for a moment before: no wait that is over is told
+		// of as long as all stand.
+		for over := range 2 {
+			locked, release, held := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			go func() {
+				err := db.Update(ctx, func(tx *client.Tx) error {
+					_, err := tx.GetForUpdate(key)
+					close(locked)
+					<-release
+					return err
+				})
+				held <- err
+			}()
+			<-locked
+			ended := make(chan error, writers)
+			for range writers {
+				go func() {
+					_, err := db.Execute(ctx, client.Put(key, []byte("x")))
+					ended <- err
+				}()
+			}
+			if over == 1 {
+				require.Eventually(t, func() bool {
+					k := c.keyOf(round+2, "visits")
+					return k != nil && k["queue"] == float64(writers) && k["lock_wait_us_per_s"].(float64) > 0
+				}, 10*time.Second, 50*time.Millisecond, "%v", c.hot(1))
+				require.EqualValues(t, writers, c.keyMetric("linchpin_hot_key_queue", "visits"))
+				require.EqualValues(t, round, c.keyMetric("linchpin_hot_key_moved", "visits"))
+			} else {
+				time.Sleep(300 * time.Millisecond) // that is how long they wait
+			}
+			close(release)
+			require.NoError(t, <-held)
+			for range writers {
+				require.NoError(t, <-ended)
+			}
+		}
+		require.Eventually(t, func() bool {
+			k := c.keyOf(1, "visits")
+			return k == nil || k["queue"] == 0.0
+		}, 10*time.Second, 50*time.Millisecond)
+	}
 }
 
 // TestDataIsRightWhileKeysArePinned: sums stay what they are while the keys of

@@ -241,6 +241,7 @@ var hunts = []hunt{
 		wandering(o)
 		o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 20, 0, 10*time.Millisecond, true, FaultMix{Log: 1}
 	}},
+	{id: mutant.CollectedMovesForgotten, name: "The moves of what was collected are forgotten", seed: 6, shape: wandering},
 	{id: mutant.RedirectIgnored, name: "A redirect is ignored", seed: 3, shape: func(o *Options) { calm(o); wandering(o) }},
 	{id: mutant.MovesIgnoreReaders, name: "Moves ignore readers", seed: 3, readers: true, shape: watchful},
 }

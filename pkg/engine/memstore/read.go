@@ -129,7 +129,7 @@ func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
 		for _, v := range slices.Backward(c.vs[visible-looked : visible]) {
 			versions = append(versions, v.index)
 		}
-		if g, ok := engine.Garbage([]byte(key), versions, entry.Lasts(top.value), r.Kept); ok {
+		if g, ok := engine.Garbage([]byte(key), versions, !entry.IsTombstone(top.value), r.Kept); ok {
 			res.Garbage = append(res.Garbage, g)
 		}
 		return true

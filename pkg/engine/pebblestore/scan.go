@@ -177,7 +177,7 @@ func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResu
 			_ = c.close()
 			return err
 		}
-		lasts := entry.Lasts(value) // before the iterator moves on
+		lasts := !entry.IsTombstone(value) // before the iterator moves on
 		versions = append(versions[:0], c.index)
 		for c.older() {
 			cost++

@@ -47,6 +47,14 @@ func (t *Table) Counters() Counters { return t.counters }
 // Waiting is the number of waiting requests.
 func (t *Table) Waiting() int { return len(t.waiters) }
 
+// WaitingFor is the number of waiting requests that need a key, ranges apart.
+func (t *Table) WaitingFor(key []byte) int {
+	if e := t.keys[string(key)]; e != nil {
+		return len(e.waiters)
+	}
+	return 0
+}
+
 // Held is the number of transactions that hold a lock.
 func (t *Table) Held() int { return len(t.owners) }
 

@@ -275,6 +275,15 @@ func (b *both) settle() {
 		require.True(b.t, b.table.Holds(h.txn, Grant{h.span, h.mode, h.number}))
 	}
 	require.Equal(b.t, len(b.twin.queue), b.table.Waiting())
+	for _, key := range []string{"a", "b", "c", "d", "nowhere"} {
+		n := 0
+		for _, r := range b.twin.queue {
+			if slices.ContainsFunc(r.Needs, func(n Need) bool { return n.Span.IsPoint() && string(n.Span.Start) == key }) {
+				n++
+			}
+		}
+		require.Equal(b.t, n, b.table.WaitingFor([]byte(key)), "those who wait for %s", key)
+	}
 }
 
 func TestNextTickIsInTheFuture(t *testing.T) {

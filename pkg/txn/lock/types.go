@@ -133,6 +133,12 @@ func (r *Request) Waited() (nanos int64, key []byte, holder kv.TxnRef) {
 	return r.waited, r.cause, r.causeTxn
 }
 
+// Stood is for how long the request has been under way, in nanoseconds, for
+// which key and behind whom, if it has had to wait.
+func (r *Request) Stood(now int64) (nanos int64, key []byte, holder kv.TxnRef) {
+	return now - r.since, r.cause, r.causeTxn
+}
+
 // Grant is a lock that was given.
 type Grant struct {
 	Span   kv.Span

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"time"
+)
+
+// watchEvery is how often what is watched is shown.
+const watchEvery = time.Second
+
+// watch shows something again and again until ctx ends: on a terminal in the
+// place of what it showed before, else below it.
+func (s *session) watch(ctx context.Context, each time.Duration, height func() int, show func(context.Context, *session) error) error {
+	t := time.NewTicker(watchEvery)
+	defer t.Stop()
+	out := s.out
+	var draw func([]byte) error
+	switch {
+	case s.json:
+		draw = func(b []byte) error { _, err := out.Write(b); return err }
+	case height != nil:
+		draw = (&screen{out: out, height: height}).draw
+	default:
+		first := true
+		draw = func(b []byte) error {
+			if !first {
+				b = append([]byte("\n"), b...)
+			}
+			first = false
+			_, err := out.Write(b)
+			return err
+		}
+	}
+	for {
+		asked, cancel := ctx, context.CancelFunc(func() {})
+		if each > 0 {
+			asked, cancel = context.WithTimeout(ctx, each)
+		}
+		var b bytes.Buffer
+		s.out = &b
+		err := show(asked, s)
+		s.out = out
+		cancel()
+		if ctx.Err() != nil {
+			return nil // interrupted, or for long enough
+		}
+		if err != nil {
+			return err
+		}
+		if err := draw(b.Bytes()); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+	}
+}
+
+// The control sequences (ECMA-48) that every terminal knows: they clear the
+// screen, go to its upper left corner, clear the rest of a line and all below,
+// and have lines cut at the margin, or wrapped.
+const (
+	clearScreen = "\x1b[2J"
+	goHome      = "\x1b[H"
+	clearLine   = "\x1b[K"
+	clearBelow  = "\x1b[J"
+	cutLines    = "\x1b[?7l"
+	wrapLines   = "\x1b[?7h"
+)
+
+// screen draws on a terminal. It writes over what is there, instead of clearing
+// it first, so that nothing flickers.
+type screen struct {
+	out    io.Writer
+	height func() int
+	begun  bool
+}
+
+// draw shows lines, as many as there is room for: what scrolls could not be
+// written over.
+func (s *screen) draw(text []byte) error {
+	var b bytes.Buffer
+	if !s.begun {
+		b.WriteString(clearScreen)
+		s.begun = true
+	}
+	b.WriteString(goHome + cutLines)
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	lines = lines[:len(lines)-1] // the text ends with a line
+	if h := s.height(); h > 1 {
+		lines = lines[:min(len(lines), h-1)]
+	}
+	for _, line := range lines {
+		b.Write(bytes.TrimSuffix(line, []byte("\n")))
+		b.WriteString(clearLine + "\n")
+	}
+	b.WriteString(clearBelow + wrapLines)
+	_, err := s.out.Write(b.Bytes())
+	return err
+}

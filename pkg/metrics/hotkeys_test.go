@@ -1,0 +1,80 @@
+package metrics
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+)
+
+// TestTheHottestKeysHaveMetricsOfTheirOwn: so many of them, and only as long as
+// they are among the hottest.
+func TestTheHottestKeysHaveMetricsOfTheirOwn(t *testing.T) {
+	m, err := New(Options{Node: 1, NoRuntime: true})
+	require.NoError(t, err)
+	var keys []HotKey
+	m.WatchHot(func() HotStats { return HotStats{Keys: keys} })
+	keys = []HotKey{{Key: []byte("visits"), Clashes: 1, LockWait: 2 * time.Second, Held: 3 * time.Millisecond, ReadWait: 4 * time.Second, Retry: 5 * time.Second, Holds: 6, Queue: 7, Moved: true},
+		{Key: []byte("a\"\n\xff\\b"), Queue: 8}}
+	want := map[string]float64{`linchpin_hot_key_clashes key=visits`: 1, `linchpin_hot_key_holds key=visits`: 6, `linchpin_hot_key_queue key=visits`: 7, `linchpin_hot_key_moved key=visits`: 1,
+		`linchpin_hot_key_waiting cause=lock key=visits`: 2, `linchpin_hot_key_waiting cause=held key=visits`: 0.003, `linchpin_hot_key_waiting cause=read key=visits`: 4,
+		`linchpin_hot_key_waiting cause=retry key=visits`: 5, `linchpin_hot_key_queue key=a\"\n\xff\\b`: 8, `linchpin_hot_key_moved key=a\"\n\xff\\b`: 0}
+	got := hotKeySeries(t, m)
+	require.Len(t, got, 2*len(hotKeyMetrics))
+	for name, v := range want {
+		require.Equal(t, v, got[name], "%s of %v", name, got)
+	}
+
+	keys = nil
+	for i := range 3 * MaxHotKeys {
+		keys = append(keys, HotKey{Key: bytes.Repeat([]byte{byte(i)}, 4096)})
+	}
+	require.Len(t, hotKeySeries(t, m), MaxHotKeys*len(hotKeyMetrics))
+	keys = keys[:1]
+	require.Len(t, hotKeySeries(t, m), len(hotKeyMetrics))
+	keys = nil
+	require.Empty(t, hotKeySeries(t, m))
+	problems, err := testutil.GatherAndLint(m.registry)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+}
+
+// hotKeySeries gathers all metrics of keys.
+func hotKeySeries(t *testing.T, m *Node) map[string]float64 {
+	t.Helper()
+	families, err := m.registry.Gather()
+	require.NoError(t, err)
+	out := map[string]float64{}
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), "linchpin_hot_key_") {
+			continue
+		}
+		for _, s := range f.Metric {
+			name := f.GetName()
+			for _, l := range s.Label {
+				if l.GetName() == "key" || l.GetName() == "cause" {
+					name += fmt.Sprintf(" %s=%s", l.GetName(), l.GetValue())
+				}
+			}
+			out[name] = s.Gauge.GetValue()
+		}
+	}
+	return out
+}
+
+func TestLabelsOfKeysAreShortAndDiffer(t *testing.T) {
+	seen := map[string]string{}
+	for _, k := range []string{"", "a", "a\x00", `a\x00`, `"`, `\"`, "\xff", `\xff`, "é", "\u00e9x", strings.Repeat("x", 64), strings.Repeat("x", 65), strings.Repeat("x", 66),
+		strings.Repeat("é", 32), strings.Repeat("é", 33), "x" + strings.Repeat("é", 32), strings.Repeat("\xff", 16), strings.Repeat("\xff", 17), strings.Repeat("\xff", 4096)} {
+		l := keyLabel([]byte(k))
+		require.True(t, utf8.ValidString(l), "%q", k)
+		require.LessOrEqual(t, len(l), maxKeyLabel+len("...")+16, "%q", k)
+		require.NotContains(t, seen, l, "%q", k)
+		seen[l] = k
+	}
+}
