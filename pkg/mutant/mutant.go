@@ -163,5 +163,16 @@ const (
 	// RedirectIgnored: a gateway goes on to look for a key where it was told
 	// that it is not.
 	RedirectIgnored
+	// PlaceKept: a transaction that ends does not give its place back.
+	PlaceKept
+	// CollisionRefuses: a gateway refuses by the count of a slot, in which other
+	// keys are as well.
+	CollisionRefuses
+	// KeysUnlimited: a gateway takes as many transactions of one key as there
+	// are places.
+	KeysUnlimited
+	// AdmittedRefused: a shard refuses a transaction that others have voted for,
+	// because too many want its key.
+	AdmittedRefused
 	numMutants
 )
