@@ -45,6 +45,7 @@ import (
 //	mark A by B, push A            straight to the gateway
 //	down n2, up n2
 //	restart s1                     the shard's memory is lost
+//	quiet                          nothing is under way, and no place taken
 //	moved 3 w x                    the hot shard tells, for the third time, which keys it has
 //
 // What the gateway and the shards send is printed when they do.
@@ -114,6 +115,12 @@ func (s *script) start(options map[string]string) error {
 				return err
 			}
 			cfg.MaxInFlight = n
+		case "per-key", "always", "open":
+			n, err := strconv.Atoi(v)
+			if err != nil {
+				return err
+			}
+			*map[string]*int{"per-key": &cfg.Admission.PerKey, "always": &cfg.Admission.Always, "open": &cfg.Admission.Open}[k] = n
 		case "open-budget", "history", "heat":
 			d, err := time.ParseDuration(v)
 			if err != nil {
@@ -293,6 +300,8 @@ func (s *script) world(words []string) error {
 		}
 		s.g.Deliver(s.now, env)
 		return err
+	case "quiet":
+		return s.g.Quiet()
 	case "restart":
 		id, err := golden.Shard(words[1])
 		if err != nil {

@@ -49,6 +49,15 @@ func (l *line) retry(now int64) time.Duration {
 	return max(time.Duration(l.turn-now), MinRetry)
 }
 
+// enter counts one more. What was measured before everything was idle counts
+// for less than what is to come.
+func (l *line) enter(now int64) {
+	if l.n == 0 {
+		l.since, l.ends = now, 0
+	}
+	l.n++
+}
+
 // leave counts one that has ended. What is measured over an idle time counts
 // for nothing.
 func (l *line) leave(now int64) {

@@ -48,6 +48,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// Split are the bounds of each of n gateways that have these together. What is
+// left to the default stays so.
+func (o Options) Split(n int) Options {
+	for _, p := range []*int{&o.Places, &o.PerShard, &o.PerKey, &o.Open, &o.Always} {
+		*p = (*p + n - 1) / n
+	}
+	return o
+}
+
 // Cause is why a transaction was refused.
 type Cause uint8
 
@@ -313,22 +322,22 @@ func (p *Places) refuse(r *Refusal) *Refusal {
 // Take gives a transaction its place, and has it counted with its keys. It may
 // be called for any, also for one that Check would refuse.
 func (p *Places) Take(now int64, t *Ticket, open bool, c Claim) {
-	p.node.n++
+	p.node.enter(now)
 	if open {
-		p.open.n++
+		p.open.enter(now)
 	}
 	p.TakeKeys(now, c)
 	t.held, t.open = true, open
 }
 
 // TakeShard has a transaction counted with a shard, once.
-func (p *Places) TakeShard(t *Ticket, s kv.ShardID) {
+func (p *Places) TakeShard(now int64, t *Ticket, s kv.ShardID) {
 	if t.has(s) {
 		return
 	}
 	t.add(s)
 	l := &p.shards[s]
-	if l.n++; l.n == p.opt.PerShard+1 {
+	if l.enter(now); l.n == p.opt.PerShard+1 {
 		p.over++
 	}
 }

@@ -218,15 +218,15 @@ func TestPlacesAgainstATwin(t *testing.T) {
 				}
 				c.shards[s] = true
 				p.Take(now, &c.ticket, c.open, c.claim())
-				p.TakeShard(&c.ticket, s)
-				p.TakeShard(&c.ticket, s)
+				p.TakeShard(now, &c.ticket, s)
+				p.TakeShard(now, &c.ticket, s)
 				w.live = append(w.live, c)
 			case do < 7: // an interactive one goes on, wherever that leads
 				for _, c := range w.live {
 					k, s := key.Draw(t, "more"), kv.ShardID(rapid.IntRange(0, 1).Draw(t, "there"))
 					if c.open && !c.wants(k) {
 						p.TakeKeys(now, Claim{Keys: [][]byte{k}})
-						p.TakeShard(&c.ticket, s)
+						p.TakeShard(now, &c.ticket, s)
 						c.keys, c.shards[s] = append(c.keys, k), true
 						break
 					}
@@ -285,7 +285,7 @@ func (l *lot) begin(key string, s kv.ShardID) *Refusal {
 	}
 	if r == nil {
 		l.Take(0, &c.ticket, false, c.claim())
-		l.TakeShard(&c.ticket, s)
+		l.TakeShard(0, &c.ticket, s)
 		l.held = append(l.held, c)
 	}
 	return r
@@ -416,7 +416,7 @@ func BenchmarkOneKey(b *testing.B) {
 				sink = p.CheckShard(1, 0)
 				sink = p.CheckNode(1, false)
 				p.Take(1, &x, false, c)
-				p.TakeShard(&x, 0)
+				p.TakeShard(1, &x, 0)
 				p.Give(1, &x, c)
 			}
 		})

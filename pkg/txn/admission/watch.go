@@ -59,14 +59,14 @@ func (p *Places) count(now int64, c Claim) {
 func (p *Places) countKey(now int64, at uint32, key []byte) {
 	k := p.keys[string(key)]
 	if k == nil {
-		k = &watchedKey{line: line{since: now}, slot: at}
+		k = &watchedKey{slot: at}
 		p.keys[string(key)] = k
 	}
 	if k.stamp == p.stamp {
 		return
 	}
 	k.stamp = p.stamp
-	if k.n++; k.n == p.opt.PerKey+1 {
+	if k.enter(now); k.n == p.opt.PerKey+1 {
 		p.over++
 	}
 }
