@@ -61,6 +61,8 @@ type task struct {
 	missing int
 	rows    map[uint32]mvcc.RangeRows
 	ranges  bool
+	// admitted: it must not be refused for what others do (crowd.go).
+	admitted bool
 	// noWait: the transaction was marked before the task began.
 	noWait bool
 	// round tells reads of ranges from those of an earlier try.
@@ -114,6 +116,10 @@ func (m *Machine) needsOf(room []lock.Need, ops []msg.Op, seen []msg.Seen) (need
 
 // begin pins what the task works on and asks for what is not in memory.
 func (m *Machine) begin(t *task) {
+	if f := m.crowded(t); f != nil {
+		m.refuse(t, f)
+		return
+	}
 	needs, ranges := m.needsOf(t.oneNeed[:], t.ops, t.seen)
 	t.ranges = ranges
 	t.req = lock.Request{Txn: t.txn, Needs: needs, Tag: t, NoWait: t.noWait, Instant: t.kind == taskPark && !ranges}
@@ -182,6 +188,7 @@ func (m *Machine) acquire(t *task) {
 	if m.cfg.Mutants.Has(mutant.RangeLocksPresentOnly) {
 		t.req.Absent = m.absent
 	}
+	t.req.Admitted = t.admitted && !m.cfg.Mutants.Has(mutant.AdmittedRefused)
 	switch m.locks.Acquire(m.now, &t.req) {
 	case lock.Granted:
 		m.granted(t)
@@ -189,8 +196,10 @@ func (m *Machine) acquire(t *task) {
 	case lock.Died:
 		m.refuse(t, wounded(&t.req))
 	case lock.Full:
-		m.refuse(t, &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindExhausted),
-			Text: "too many transactions wait for locks on one shard"})
+		m.refuse(t, m.queueFull(nil))
+	case lock.Crowded:
+		_, key, _ := t.req.Waited()
+		m.refuse(t, m.queueFull(key))
 	}
 }
 
@@ -299,6 +308,7 @@ func (m *Machine) drop(t *task) {
 	for _, it := range t.pins {
 		m.store.Unpin(it)
 	}
+	m.eased(t.pins)
 	t.pins = nil
 }
 

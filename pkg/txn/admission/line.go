@@ -2,9 +2,9 @@ package admission
 
 import "time"
 
-// line is those who want one thing, and how fast they are served.
-type line struct {
-	n int
+// Pace is how fast those who want one thing are served, and whose turn it is.
+// The zero value knows nothing.
+type Pace struct {
 	// ends is how many have ended since since.
 	ends  int
 	since int64
@@ -29,44 +29,55 @@ const (
 	firstRetry = 10 * time.Millisecond
 )
 
-// gap is the time between two ends.
-func (l *line) gap(now int64) int64 {
-	passed := now - l.since
-	switch {
-	case l.ends == 0 && l.interval == 0:
-		return max(passed, int64(firstRetry))
-	case l.ends == 0:
-		return max(passed, l.interval)
-	case l.interval == 0, passed >= rateOver/2:
-		return passed / int64(l.ends)
+// Begin begins to measure, after a time in which there was nobody.
+func (p *Pace) Begin(now int64) { p.since, p.ends = now, 0 }
+
+// End counts one that has ended. What is measured over a long time counts for
+// nothing.
+func (p *Pace) End(now int64) {
+	p.ends++
+	if passed := now - p.since; passed >= rateOver {
+		if p.interval = passed / int64(p.ends); passed >= 10*rateOver {
+			p.interval = 0
+		}
+		p.Begin(now)
 	}
-	return l.interval
 }
 
-// retry gives the next turn to one who is refused: how long to stay away.
-func (l *line) retry(now int64) time.Duration {
-	l.turn = min(max(l.turn, now)+l.gap(now), now+int64(MaxRetry))
-	return max(time.Duration(l.turn-now), MinRetry)
+// gap is the time between two ends.
+func (p *Pace) gap(now int64) int64 {
+	passed := now - p.since
+	switch {
+	case p.ends == 0 && p.interval == 0:
+		return max(passed, int64(firstRetry))
+	case p.ends == 0:
+		return max(passed, p.interval)
+	case p.interval == 0, passed >= rateOver/2:
+		return passed / int64(p.ends)
+	}
+	return p.interval
 }
 
-// enter counts one more. What was measured before everything was idle counts
-// for less than what is to come.
+// Retry gives the next turn to one who is refused: how long to stay away.
+func (p *Pace) Retry(now int64) time.Duration {
+	p.turn = min(max(p.turn, now)+p.gap(now), now+int64(MaxRetry))
+	return max(time.Duration(p.turn-now), MinRetry)
+}
+
+// line is those who have one thing.
+type line struct {
+	Pace
+	n int
+}
+
 func (l *line) enter(now int64) {
 	if l.n == 0 {
-		l.since, l.ends = now, 0
+		l.Begin(now)
 	}
 	l.n++
 }
 
-// leave counts one that has ended. What is measured over an idle time counts
-// for nothing.
 func (l *line) leave(now int64) {
 	l.n--
-	l.ends++
-	if passed := now - l.since; passed >= rateOver {
-		if l.interval = passed / int64(l.ends); passed >= 10*rateOver {
-			l.interval = 0
-		}
-		l.since, l.ends = now, 0
-	}
+	l.End(now)
 }

@@ -284,7 +284,7 @@ func (p *Places) CheckKeys(now int64, s kv.ShardID, ops []msg.Op) *Refusal {
 			continue
 		}
 		if k := p.keys[string(ops[i].Key)]; k != nil && k.n >= limit {
-			return p.refuse(&Refusal{Cause: ByKey, Key: ops[i].Key, Shard: s, Under: k.n, Share: limit, Retry: k.retry(now)})
+			return p.refuse(&Refusal{Cause: ByKey, Key: ops[i].Key, Shard: s, Under: k.n, Share: limit, Retry: k.Retry(now)})
 		}
 	}
 	return nil
@@ -294,7 +294,7 @@ func (p *Places) CheckKeys(now int64, s kv.ShardID, ops []msg.Op) *Refusal {
 func (p *Places) CheckShard(now int64, s kv.ShardID) *Refusal {
 	l := &p.shards[s]
 	if limit := max(p.opt.Always, p.shardLimit()); l.n >= limit {
-		return p.refuse(&Refusal{Cause: ByShard, Shard: s, Under: l.n, Share: limit, Retry: l.retry(now)})
+		return p.refuse(&Refusal{Cause: ByShard, Shard: s, Under: l.n, Share: limit, Retry: l.Retry(now)})
 	}
 	return nil
 }
@@ -304,9 +304,9 @@ func (p *Places) CheckShard(now int64, s kv.ShardID) *Refusal {
 func (p *Places) CheckNode(now int64, open bool) *Refusal {
 	switch {
 	case p.node.n >= p.opt.Places:
-		return p.refuse(&Refusal{Cause: ByNode, Under: p.node.n, Share: p.opt.Places, Retry: p.node.retry(now)})
+		return p.refuse(&Refusal{Cause: ByNode, Under: p.node.n, Share: p.opt.Places, Retry: p.node.Retry(now)})
 	case open && p.open.n >= p.opt.Open:
-		return p.refuse(&Refusal{Cause: ByOpen, Under: p.open.n, Share: p.opt.Open, Retry: p.open.retry(now)})
+		return p.refuse(&Refusal{Cause: ByOpen, Under: p.open.n, Share: p.opt.Open, Retry: p.open.Retry(now)})
 	}
 	return nil
 }

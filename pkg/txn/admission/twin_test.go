@@ -352,22 +352,22 @@ func TestStuckShardsLeavePlaces(t *testing.T) {
 // after MaxRetry.
 func TestRetriesFollowTheRate(t *testing.T) {
 	l := line{n: 1000}
-	require.Equal(t, firstRetry, l.retry(0), "nothing is known")
+	require.Equal(t, firstRetry, l.Retry(0), "nothing is known")
 	now := int64(time.Hour)
 	for range 200 { // one in 2 ms
 		now += int64(2 * time.Millisecond)
 		l.leave(now)
 	}
 	for i := range 5 {
-		require.InDelta(t, float64(i+1)*2, float64(l.retry(now))/1e6, 0.2)
+		require.InDelta(t, float64(i+1)*2, float64(l.Retry(now))/1e6, 0.2)
 	}
 	now += int64(20 * time.Millisecond)
-	require.InDelta(t, 2, float64(l.retry(now))/1e6, 0.5, "their turns have passed")
+	require.InDelta(t, 2, float64(l.Retry(now))/1e6, 0.5, "their turns have passed")
 	for range 5000 {
-		require.LessOrEqual(t, l.retry(now), MaxRetry)
+		require.LessOrEqual(t, l.Retry(now), MaxRetry)
 	}
 	stuck := now + int64(10*time.Second)
-	require.Greater(t, l.retry(stuck), 100*time.Millisecond, "hardly anything has ended for long")
+	require.Greater(t, l.Retry(stuck), 100*time.Millisecond, "hardly anything has ended for long")
 }
 
 // TestManyOperationsAreWalkedOnce: a transaction with keys in all slots does not
