@@ -171,8 +171,5 @@ const (
 	// KeysUnlimited: a gateway takes as many transactions of one key as there
 	// are places.
 	KeysUnlimited
-	// AdmittedRefused: a shard refuses a transaction that others have voted for,
-	// because too many want its key.
-	AdmittedRefused
 	numMutants
 )

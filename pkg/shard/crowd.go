@@ -6,7 +6,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
 )
@@ -35,7 +34,7 @@ func (m *Machine) crowded(t *task) *msg.Failure {
 	if m.recs.Len()+len(m.attempts) < m.cfg.MaxKeyPins/2 || t.kind != taskPark && t.kind != taskPrepare && t.kind != taskLock {
 		return nil
 	}
-	if t.admitted && !m.cfg.Mutants.Has(mutant.AdmittedRefused) || t.rec != nil && t.rec.Park.Snapshot {
+	if t.admitted || t.rec != nil && t.rec.Park.Snapshot {
 		return nil
 	}
 	for i := range t.ops {

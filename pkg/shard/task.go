@@ -188,7 +188,7 @@ func (m *Machine) acquire(t *task) {
 	if m.cfg.Mutants.Has(mutant.RangeLocksPresentOnly) {
 		t.req.Absent = m.absent
 	}
-	t.req.Admitted = t.admitted && !m.cfg.Mutants.Has(mutant.AdmittedRefused)
+	t.req.Admitted = t.admitted
 	switch m.locks.Acquire(m.now, &t.req) {
 	case lock.Granted:
 		m.granted(t)

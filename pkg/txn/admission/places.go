@@ -45,6 +45,7 @@ func (o Options) withDefaults() Options {
 	def(&o.PerKey, o.Places/8)
 	def(&o.Open, o.Places/2)
 	def(&o.Always, o.Places/64)
+	o.Always = min(o.Always, o.PerKey)
 	return o
 }
 

@@ -177,6 +177,7 @@ func TestPlacesAgainstATwin(t *testing.T) {
 				yield(c.claim())
 			}
 		})
+		w.opt = p.opt
 		now, displaced := int64(0), uint64(0)
 		refused := func(r *Refusal) bool {
 			if r == nil {
