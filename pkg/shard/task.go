@@ -63,6 +63,8 @@ type task struct {
 	ranges  bool
 	// admitted: it must not be refused for what others do (crowd.go).
 	admitted bool
+	// refused: it was too much itself, so that its end is no sign of progress.
+	refused bool
 	// noWait: the transaction was marked before the task began.
 	noWait bool
 	// round tells reads of ranges from those of an earlier try.
@@ -117,6 +119,7 @@ func (m *Machine) needsOf(room []lock.Need, ops []msg.Op, seen []msg.Seen) (need
 // begin pins what the task works on and asks for what is not in memory.
 func (m *Machine) begin(t *task) {
 	if f := m.crowded(t); f != nil {
+		t.refused = true
 		m.refuse(t, f)
 		return
 	}
@@ -196,9 +199,11 @@ func (m *Machine) acquire(t *task) {
 	case lock.Died:
 		m.refuse(t, wounded(&t.req))
 	case lock.Full:
+		t.refused = true
 		m.refuse(t, m.queueFull(nil))
 	case lock.Crowded:
 		_, key, _ := t.req.Waited()
+		t.refused = true
 		m.refuse(t, m.queueFull(key))
 	}
 }
@@ -308,7 +313,9 @@ func (m *Machine) drop(t *task) {
 	for _, it := range t.pins {
 		m.store.Unpin(it)
 	}
-	m.eased(t.pins)
+	if !t.refused {
+		m.eased(t.pins)
+	}
 	t.pins = nil
 }
 

@@ -80,6 +80,18 @@ func (g *Gateway) admit(c *call, ps pieces) *msg.Failure {
 	return g.unreachable(ps.shards())
 }
 
+// giveBack gives a call's place back.
+func (g *Gateway) giveBack(c *call, f *msg.Failure) {
+	if !c.ticket.Held() {
+		return
+	}
+	bounced := f != nil && f.Reason == msg.ReasonExhausted && kv.Kind(f.Kind) == kv.KindExhausted
+	g.places.Give(g.now, &c.ticket, c.claim(), bounced)
+	if bounced && len(f.Key) > 0 {
+		g.places.Bounced(g.now, f.Key)
+	}
+}
+
 // admitScan gives a scan its place, or says why not.
 func (g *Gateway) admitScan(c *call) *msg.Failure {
 	all := g.everyShard()

@@ -198,7 +198,7 @@ func (g *Gateway) taken(id kv.TxnID) *msg.Failure {
 // finish ends a call for good.
 func (g *Gateway) finish(c *call, d Done) {
 	g.leave(c)
-	g.places.Give(g.now, &c.ticket, c.claim())
+	g.giveBack(c, d.Failure)
 	g.endReading(c)
 	if c.kind == pinning {
 		g.endRound(c, d.Failure)

@@ -57,7 +57,7 @@ printed are medians.`,
 	f := c.Flags()
 	f.IntVar(&s.nodes, "nodes", 4, "simulated nodes")
 	f.IntVar(&s.cold, "cold", 16, "cold clients on each node")
-	f.IntSliceVar(&s.hot, "hot", []int{500, 5000, 50_000}, "hot clients on each node")
+	f.IntSliceVar(&s.hot, "hot", []int{200, 2000, 20_000}, "hot clients on each node")
 	f.Uint64Var(&s.keys, "cold-keys", 20_000, "keys of the cold clients")
 	f.DurationVar(&s.delay, "delay", 200*time.Microsecond, "time of a message between nodes")
 	f.DurationVar(&s.virtualWarm, "virtual-warm", 1500*time.Millisecond, "virtual time before each measurement, in which those who come for the first time have spread out")

@@ -33,6 +33,10 @@
 //	Take     slots + 1; watched keys + 1
 //	Give     slots - 1; watched keys - 1, and the rate at which they end
 //
+// A key that is wanted at other gateways too may have too much for its shard, which
+// then refuses. The gateway takes that as the key's share from then on, and
+// raises it slowly while the key is served.
+//
 // A key that occurs several times in a transaction counts once.
 //
 // # When to come back

@@ -77,7 +77,9 @@ func (l *line) enter(now int64) {
 	l.n++
 }
 
-func (l *line) leave(now int64) {
+func (l *line) leave(now int64, unserved bool) {
 	l.n--
-	l.End(now)
+	if !unserved {
+		l.End(now)
+	}
 }

@@ -19,16 +19,17 @@ type Options struct {
 	Places int
 	// PerShard bounds those that concern one shard. Default half of Places.
 	PerShard int
-	// PerKey bounds those that want one key. Default an eighth of Places:
-	// far more than keep a key busy, and over all machines of a node half of
-	// what one client's stream may have unanswered.
+	// PerKey bounds those that want one key. Default a 32nd of Places, which on a
+	// node is 512: more than keep a key busy, an eighth of what one client's
+	// stream may have unanswered, and so few that what is cold does not wait
+	// for long behind them.
 	PerKey int
 	// Open bounds the interactive ones, whose keys are not known when they
 	// begin and which stay as long as their client likes. Default half of
 	// Places.
 	Open int
 	// Always is how many transactions a key, or a shard, may have whatever the
-	// others have. Default Places/64, at least 1.
+	// others have. Default Places/128, at least 1.
 	Always int
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
@@ -42,9 +43,9 @@ func (o Options) withDefaults() Options {
 	}
 	def(&o.Places, kv.DefaultMaxInFlight)
 	def(&o.PerShard, o.Places/2)
-	def(&o.PerKey, o.Places/8)
+	def(&o.PerKey, o.Places/32)
 	def(&o.Open, o.Places/2)
-	def(&o.Always, o.Places/64)
+	def(&o.Always, o.Places/128)
 	o.Always = min(o.Always, o.PerKey)
 	return o
 }
@@ -186,6 +187,9 @@ type watchedKey struct {
 	slot uint32
 	// stamp is the last claim that was counted here.
 	stamp uint64
+	// most is how many may be under way since the key's shard has refused one, 0
+	// for any number; served is how many have been since it was raised.
+	most, served int
 }
 
 // Places are those of one gateway. The zero value is not usable; see New.
@@ -264,11 +268,11 @@ func (p *Places) CheckKeys(now int64, s kv.ShardID, ops []msg.Op) *Refusal {
 		}
 		at := slotOf(ops[i].Key)
 		sl := &p.slots[at]
-		if int(sl.n) < limit {
+		if int(sl.n) < limit && sl.watched == 0 {
 			continue
 		}
 		crowded = true
-		if p.opt.Mutants.Has(mutant.CollisionRefuses) {
+		if p.opt.Mutants.Has(mutant.CollisionRefuses) && int(sl.n) >= limit {
 			return p.refuse(&Refusal{Cause: ByKey, Key: ops[i].Key, Shard: s, Under: int(sl.n), Share: limit, Retry: MinRetry})
 		}
 		if p.opt.Mutants.Has(mutant.KeysUnlimited) {
@@ -284,8 +288,12 @@ func (p *Places) CheckKeys(now int64, s kv.ShardID, ops []msg.Op) *Refusal {
 		if ops[i].IsRange() {
 			continue
 		}
-		if k := p.keys[string(ops[i].Key)]; k != nil && k.n >= limit {
-			return p.refuse(&Refusal{Cause: ByKey, Key: ops[i].Key, Shard: s, Under: k.n, Share: limit, Retry: k.Retry(now)})
+		k := p.keys[string(ops[i].Key)]
+		if k == nil {
+			continue
+		}
+		if share := k.share(limit); k.n >= share {
+			return p.refuse(&Refusal{Cause: ByKey, Key: ops[i].Key, Shard: s, Under: k.n, Share: share, Retry: k.Retry(now)})
 		}
 	}
 	return nil
@@ -310,6 +318,30 @@ func (p *Places) CheckNode(now int64, open bool) *Refusal {
 		return p.refuse(&Refusal{Cause: ByOpen, Under: p.open.n, Share: p.opt.Open, Retry: p.open.Retry(now)})
 	}
 	return nil
+}
+
+// Bounced says that a key's shard has refused a transaction that was admitted
+// here, because too many want the key, of other gateways too. From now on no
+// more are admitted than the shard has taken; as they are served it is tried
+// with more. Otherwise each that ends would have another sent out in vain.
+func (p *Places) Bounced(now int64, key []byte) {
+	at := slotOf(key)
+	p.watch(at)
+	p.walk(now)
+	k := p.keys[string(key)]
+	if k == nil {
+		return
+	}
+	k.most, k.served = max(k.n, p.opt.Always), 0
+	p.slots[at].watched = min(p.slots[at].watched, uint32(k.most))
+}
+
+// share is how many there may be, if otherwise that is limit.
+func (k *watchedKey) share(limit int) int {
+	if k.most > 0 {
+		return min(k.most, limit)
+	}
+	return limit
 }
 
 func (p *Places) refuse(r *Refusal) *Refusal {
@@ -364,21 +396,22 @@ func (p *Places) TakeKeys(now int64, c Claim) {
 }
 
 // Give takes back all that a transaction has taken; c is the whole of its
-// claim.
-func (p *Places) Give(now int64, t *Ticket, c Claim) {
+// claim. Unserved: it was refused elsewhere, which is no sign that others will be
+// served soon.
+func (p *Places) Give(now int64, t *Ticket, c Claim, unserved bool) {
 	if !t.held || p.opt.Mutants.Has(mutant.PlaceKept) {
 		return
 	}
-	p.node.leave(now)
+	p.node.leave(now, unserved)
 	if t.open {
-		p.open.leave(now)
+		p.open.leave(now, unserved)
 	}
 	for i := range int(t.count) {
 		l := &p.shards[t.shard(i)]
-		if l.leave(now); l.n == p.opt.PerShard {
+		if l.leave(now, unserved); l.n == p.opt.PerShard {
 			p.over--
 		}
 	}
-	p.uncount(now, c)
+	p.uncount(now, c, unserved)
 	*t = Ticket{}
 }

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,15 +84,19 @@ func (w *twin) opened() (n int) {
 	return n
 }
 
-func (w *twin) keyLimit(s kv.ShardID) int {
+func (w *twin) keyLimit(s kv.ShardID, most int) int {
 	shard := min(w.opt.PerShard, w.opt.Places-len(w.live))
-	return max(w.opt.Always, min(w.opt.PerKey, shard-w.shard(s)))
+	limit := max(w.opt.Always, min(w.opt.PerKey, shard-w.shard(s)))
+	if most > 0 {
+		return min(limit, most)
+	}
+	return limit
 }
 
 // refuses says why, in the order in which it is looked for.
-func (w *twin) refuses(s kv.ShardID, ops []msg.Op, open bool) (by Cause, key string, refused bool) {
+func (w *twin) refuses(p *Places, s kv.ShardID, ops []msg.Op, open bool) (by Cause, key string, refused bool) {
 	for _, op := range ops {
-		if !op.IsRange() && w.key(op.Key) >= w.keyLimit(s) {
+		if !op.IsRange() && w.key(op.Key) >= w.keyLimit(s, p.most(op.Key)) {
 			return ByKey, string(op.Key), true
 		}
 	}
@@ -155,10 +160,11 @@ func (w *twin) check(t require.TestingT, p *Places) {
 		counted[k] = x.n
 	}
 	require.Equal(t, keys, counted)
+	have, fresh := make([]uint32, numSlots), false
 	for i := range slots {
-		require.Equal(t, slots[i], p.slots[i].n, "slot %d", i)
-		require.False(t, p.slots[i].fresh)
+		have[i], fresh = p.slots[i].n, fresh || p.slots[i].fresh
 	}
+	require.True(t, slices.Equal(slots, have) && !fresh, "slots")
 	require.Equal(t, over, p.over)
 	require.Equal(t, len(w.live), p.Taken())
 	require.Equal(t, w.opened(), p.open.n)
@@ -203,7 +209,7 @@ func TestPlacesAgainstATwin(t *testing.T) {
 					c.ops = append(c.ops, op)
 				}
 				s := kv.ShardID(rapid.IntRange(0, 1).Draw(t, "shard"))
-				by, which, want := w.refuses(s, c.ops, c.open)
+				by, which, want := w.refuses(p, s, c.ops, c.open)
 				r := p.CheckKeys(now, s, c.ops)
 				if r == nil {
 					r = p.CheckShard(now, s)
@@ -236,19 +242,69 @@ func TestPlacesAgainstATwin(t *testing.T) {
 				i := rapid.IntRange(0, len(w.live)-1).Draw(t, "which")
 				c := w.live[i]
 				w.live = append(w.live[:i:i], w.live[i+1:]...)
-				p.Give(now, &c.ticket, c.claim())
+				bounced := rapid.IntRange(0, 4).Draw(t, "bounced") == 0
+				p.Give(now, &c.ticket, c.claim(), bounced)
+				if k := c.ops[0].Key; bounced && !c.ops[0].IsRange() {
+					p.Bounced(now, k)
+					require.Equal(t, w.key(k) > 0, p.most(k) > 0)
+				}
 				require.False(t, c.ticket.Held())
-				p.Give(now, &c.ticket, c.claim()) // what is given back twice counts once
+				p.Give(now, &c.ticket, c.claim(), false) // what is given back twice counts once
 			}
 			w.check(t, p)
 			require.Equal(t, displaced, p.Counters().Displaced)
 		}
 		for _, c := range w.live {
-			p.Give(now, &c.ticket, c.claim())
+			p.Give(now, &c.ticket, c.claim(), false)
 		}
 		require.NoError(t, p.Quiet())
 		require.Zero(t, p.Watched())
 	})
+}
+
+// most is to how many a key's shard has brought it down, 0 if it has not.
+func (p *Places) most(key []byte) int {
+	if k := p.keys[string(key)]; k != nil {
+		return k.most
+	}
+	return 0
+}
+
+// TestAShardBringsAKeyDown: when its shard refuses one of a key, a gateway sends
+// no more than that has taken; as they are served it tries one more at a time.
+func TestAShardBringsAKeyDown(t *testing.T) {
+	l := newLot(9)
+	for l.begin("wanted", 0) == nil {
+	}
+	require.Len(t, l.held, 64)
+	end := func(bounced bool) {
+		c := l.held[0]
+		l.held = l.held[1:]
+		l.Give(0, &c.ticket, c.claim(), bounced)
+		if bounced {
+			l.Bounced(0, []byte("wanted"))
+		}
+	}
+	for range 24 {
+		end(true)
+	}
+	require.Equal(t, 40, l.begin("wanted", 0).Share)
+	for i := range 80 {
+		end(false)
+		require.Nil(t, l.begin("wanted", 0))
+		if i == 39 {
+			require.Nil(t, l.begin("wanted", 0), "40 were served, so there may be 41")
+		}
+		require.Equal(t, ByKey, l.begin("wanted", 0).Cause)
+	}
+	require.Len(t, l.held, 41)
+	for len(l.held) > 0 {
+		end(false)
+	}
+	require.NoError(t, l.Quiet())
+	for range 64 {
+		require.Nil(t, l.begin("wanted", 0), "all is forgotten when nobody wants the key")
+	}
 }
 
 func puts(keys ...string) (ops []msg.Op) {
@@ -296,7 +352,7 @@ func (l *lot) begin(key string, s kv.ShardID) *Refusal {
 func (l *lot) end() {
 	c := l.held[0]
 	l.held = l.held[1:]
-	l.Give(0, &c.ticket, c.claim())
+	l.Give(0, &c.ticket, c.claim(), false)
 }
 
 // TestHotKeysLeavePlaces: however many keys are saturated, cold ones get in,
@@ -357,7 +413,7 @@ func TestRetriesFollowTheRate(t *testing.T) {
 	now := int64(time.Hour)
 	for range 200 { // one in 2 ms
 		now += int64(2 * time.Millisecond)
-		l.leave(now)
+		l.leave(now, false)
 	}
 	for i := range 5 {
 		require.InDelta(t, float64(i+1)*2, float64(l.Retry(now))/1e6, 0.2)
@@ -418,7 +474,7 @@ func BenchmarkOneKey(b *testing.B) {
 				sink = p.CheckNode(1, false)
 				p.Take(1, &x, false, c)
 				p.TakeShard(1, &x, 0)
-				p.Give(1, &x, c)
+				p.Give(1, &x, c, false)
 			}
 		})
 	}

@@ -71,8 +71,18 @@ func (p *Places) countKey(now int64, at uint32, key []byte) {
 	}
 }
 
+// gone tries it with one more when as many have been served as there may be.
+func (k *watchedKey) gone(unserved bool) {
+	if k.most == 0 || unserved {
+		return
+	}
+	if k.served++; k.served >= k.most {
+		k.most, k.served = k.most+1, 0
+	}
+}
+
 // uncount undoes TakeKeys for a whole claim.
-func (p *Places) uncount(now int64, c Claim) {
+func (p *Places) uncount(now int64, c Claim, unserved bool) {
 	p.stamp++
 	for i := range c.len() {
 		key := c.key(i)
@@ -87,7 +97,8 @@ func (p *Places) uncount(now int64, c Claim) {
 		}
 		if k := p.keys[string(key)]; k != nil && k.stamp != p.stamp {
 			k.stamp = p.stamp
-			if k.leave(now); k.n == p.opt.PerKey {
+			k.gone(unserved)
+			if k.leave(now, unserved); k.n == p.opt.PerKey {
 				p.over--
 			}
 			if k.n == 0 {

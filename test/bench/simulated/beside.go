@@ -45,10 +45,11 @@ const partners = 64
 
 func partnerKey(i int) []byte { return fmt.Appendf(nil, "beside/%02d", i%partners) }
 
-// wantedKey is a key that all want: it lives on the first shard.
+// wantedKey is a key that all want: it does not live on the hot shard's node, so
+// that the decision is a message away.
 func wantedKey(r *hotshard.Router) []byte {
 	for i := 0; ; i++ {
-		if k := fmt.Appendf(nil, "wanted/%d", i); r.Shard(k) == 0 {
+		if k := fmt.Appendf(nil, "wanted/%d", i); r.Node(r.Shard(k)) != r.Node(r.HotShard()) {
 			return k
 		}
 	}
