@@ -57,14 +57,14 @@ printed are medians.`,
 	f := c.Flags()
 	f.IntVar(&s.nodes, "nodes", 4, "simulated nodes")
 	f.IntVar(&s.cold, "cold", 16, "cold clients on each node")
-	f.IntSliceVar(&s.hot, "hot", []int{200, 2000, 20_000}, "hot clients on each node")
+	f.IntSliceVar(&s.hot, "hot", []int{500, 5000}, "hot clients on each node")
 	f.Uint64Var(&s.keys, "cold-keys", 20_000, "keys of the cold clients")
 	f.DurationVar(&s.delay, "delay", 200*time.Microsecond, "time of a message between nodes")
-	f.DurationVar(&s.virtualWarm, "virtual-warm", 1500*time.Millisecond, "virtual time before each measurement, in which those who come for the first time have spread out")
-	f.DurationVar(&s.span, "span", 500*time.Millisecond, "virtual time of each measurement")
+	f.DurationVar(&s.virtualWarm, "virtual-warm", 600*time.Millisecond, "virtual time before each measurement")
+	f.DurationVar(&s.span, "span", 200*time.Millisecond, "virtual time of each measurement")
 	f.DurationVar(&s.message, "message", 3*time.Microsecond, "processor time of a message between nodes at either end")
 	f.IntVar(&s.maxInFlight, "max-in-flight", 0, "places of a gateway (default: a node's own)")
-	f.BoolVar(&s.bound, "one-bound", true, "also run without shares: whoever comes first has the places")
+	f.BoolVar(&s.bound, "one-bound", false, "also run without shares: whoever comes first has the places; it takes long")
 	return c
 }
 

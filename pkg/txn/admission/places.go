@@ -19,10 +19,9 @@ type Options struct {
 	Places int
 	// PerShard bounds those that concern one shard. Default half of Places.
 	PerShard int
-	// PerKey bounds those that want one key. Default a 32nd of Places, which on a
-	// node is 512: more than keep a key busy, an eighth of what one client's
-	// stream may have unanswered, and so few that what is cold does not wait
-	// for long behind them.
+	// PerKey bounds those that want one key. Default a 16th of Places, which on a
+	// node is 1024: more than keep a key busy even if messages take 5 ms, and a
+	// quarter of what one client's stream may have unanswered.
 	PerKey int
 	// Open bounds the interactive ones, whose keys are not known when they
 	// begin and which stay as long as their client likes. Default half of
@@ -43,7 +42,7 @@ func (o Options) withDefaults() Options {
 	}
 	def(&o.Places, kv.DefaultMaxInFlight)
 	def(&o.PerShard, o.Places/2)
-	def(&o.PerKey, o.Places/32)
+	def(&o.PerKey, o.Places/16)
 	def(&o.Open, o.Places/2)
 	def(&o.Always, o.Places/128)
 	o.Always = min(o.Always, o.PerKey)

@@ -276,7 +276,7 @@ func TestAShardBringsAKeyDown(t *testing.T) {
 	l := newLot(9)
 	for l.begin("wanted", 0) == nil {
 	}
-	require.Len(t, l.held, 64)
+	require.Len(t, l.held, 128)
 	end := func(bounced bool) {
 		c := l.held[0]
 		l.held = l.held[1:]
@@ -285,7 +285,7 @@ func TestAShardBringsAKeyDown(t *testing.T) {
 			l.Bounced(0, []byte("wanted"))
 		}
 	}
-	for range 24 {
+	for range 88 {
 		end(true)
 	}
 	require.Equal(t, 40, l.begin("wanted", 0).Share)
@@ -302,7 +302,7 @@ func TestAShardBringsAKeyDown(t *testing.T) {
 		end(false)
 	}
 	require.NoError(t, l.Quiet())
-	for range 64 {
+	for range 128 {
 		require.Nil(t, l.begin("wanted", 0), "all is forgotten when nobody wants the key")
 	}
 }
