@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -27,6 +28,9 @@ type Error struct {
 	Op int
 	// Hint says what to do; it may be empty.
 	Hint string
+	// RetryAfter is how long the server asks to wait before another try, which
+	// is what the client does itself if retries are on; 0 if it does not say.
+	RetryAfter time.Duration
 	// ID is that of the transaction; zero when there was none.
 	ID kv.TxnID
 	// Attempts is how often it was tried.
@@ -49,7 +53,7 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) plain() *kv.Error {
-	return &kv.Error{Kind: e.Kind, Text: e.Text, Key: e.Key, Op: e.Op, Hint: e.Hint}
+	return &kv.Error{Kind: e.Kind, Text: e.Text, Key: e.Key, Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter}
 }
 
 // Unwrap gives the error in kv's words, and the cause.
@@ -70,7 +74,7 @@ func asError(err error) *Error {
 		return e
 	}
 	if e, ok := errors.AsType[*kv.Error](err); ok {
-		return &Error{Kind: e.Kind, Text: e.Text, Key: e.Key, Op: e.Op, Hint: e.Hint}
+		return &Error{Kind: e.Kind, Text: e.Text, Key: e.Key, Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter}
 	}
 	return errorf(kv.KindInternal, err, "%v", err)
 }

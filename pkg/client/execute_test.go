@@ -147,6 +147,34 @@ func TestAttemptsAreMadeAgainWithTheSameAge(t *testing.T) {
 	}
 }
 
+// TestTheServerSaysWhenToComeBack: a refusal that does is followed by a pause of that
+// length, and without retries the caller is told.
+func TestTheServerSaysWhenToComeBack(t *testing.T) {
+	const pause = 300 * time.Millisecond // far above the client's own first pause
+	f := newFaulty()
+	var times []time.Time
+	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
+		if times = append(times, time.Now()); len(times) == 1 {
+			r := refuse(req, kv.KindExhausted)
+			r.Err.RetryAfter = pause
+			done(r)
+			return
+		}
+		f.Store.Submit(req, done)
+	})
+	node := startNode(t, f, "", server.Options{}).addr
+	_, err := open(t, []string{node}).Execute(within(t, 10*time.Second), client.Add(b("n"), 1))
+	require.NoError(t, err)
+	require.Len(t, times, 2)
+	require.GreaterOrEqual(t, times[1].Sub(times[0]), pause)
+
+	times = nil
+	_, err = open(t, []string{node}, client.WithRetries(false)).Execute(within(t, 10*time.Second), client.Add(b("n"), 1))
+	var e *client.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, pause, e.RetryAfter)
+}
+
 func TestOtherKindsAreNotTriedAgain(t *testing.T) {
 	for _, k := range kv.Kinds() {
 		if k == kv.KindOK || k == kv.KindUnknown || k.Retryable() {

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"math/rand/v2"
+	"time"
 
 	"github.com/cenkalti/backoff/v5"
 )
@@ -67,13 +69,19 @@ func (r *retrier) again(err *Error) bool {
 	if !r.db.opts.retries || !err.Kind.Retryable() {
 		return false
 	}
-	if r.rest() {
+	if err.RetryAfter > 0 && r.restFor(err.RetryAfter) || err.RetryAfter == 0 && r.rest() {
 		return true
 	}
 	if err.Cause == nil {
 		err.Cause = context.Cause(r.bounded())
 	}
 	return false
+}
+
+// restFor pauses for as long as the server has asked for, and up to a tenth
+// more, lest clients of several servers come all at once.
+func (r *retrier) restFor(d time.Duration) bool {
+	return sleep(r.bounded(), d+rand.N(d/10+1))
 }
 
 // rest pauses before the next attempt. It reports false if there is no time

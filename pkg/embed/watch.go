@@ -15,7 +15,8 @@ import (
 func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 	m.WatchGateway(func() metrics.GatewayStats {
 		g := n.Gateway()
-		return metrics.GatewayStats{InFlight: g.InFlight() - g.Open(), Open: g.Open(), Refused: g.Refused(), Rounds: g.Rounds()}
+		a := g.Admission()
+		return metrics.GatewayStats{InFlight: g.InFlight() - g.Open(), Open: g.Open(), Refused: g.Refused(), RefusedBy: a.Refused, Displaced: a.Displaced, Rounds: g.Rounds()}
 	})
 	if n.KeepsPins() {
 		m.WatchPins(func() metrics.PinStats {

@@ -11,6 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/pkg/txn/admission"
 )
 
 // Options are what a gateway is made with.
@@ -107,6 +108,7 @@ func New(opt Options) *Gateway {
 	g := &Gateway{opt: opt, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	per := opt.Machine
 	per.MaxInFlight = (opt.Machine.MaxInFlight + opt.Stripes - 1) / opt.Stripes
+	per.Admission = per.Admission.Split(opt.Stripes)
 	for i := range opt.Stripes {
 		per.Stripe = i
 		g.stripes = append(g.stripes, &stripe{m: txn.NewGateway(per)})
@@ -323,6 +325,16 @@ func (g *Gateway) Open() int { return int(g.open.Load()) }
 
 // Refused counts the requests that were refused for want of room.
 func (g *Gateway) Refused() uint64 { return g.refused.Load() }
+
+// Admission counts what was refused, and why.
+func (g *Gateway) Admission() (n admission.Counters) {
+	for _, s := range g.stripes {
+		s.mu.Lock()
+		n.Add(s.m.Admission())
+		s.mu.Unlock()
+	}
+	return n
+}
 
 // Rounds counts the rounds that were begun to fix a state of the whole store.
 func (g *Gateway) Rounds() (n uint64) {

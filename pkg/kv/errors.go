@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Kind is the closed list of ways in which a request can fail. Whether to try
@@ -90,6 +91,9 @@ type Error struct {
 	Op int
 	// Hint says what to do about it; it may be empty.
 	Hint string
+	// RetryAfter is how long to wait before trying again, for KindExhausted; 0
+	// if nobody knows.
+	RetryAfter time.Duration
 }
 
 func (e *Error) Error() string {

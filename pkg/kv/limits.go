@@ -61,8 +61,11 @@ const (
 	DefaultMoveTime = 5 * time.Second
 	// DefaultPinEvery is how often a state is fixed while there are writes, and
 	// DefaultHistory how long it is kept for reads as of a time.
-	DefaultPinEvery    = time.Second
-	DefaultHistory     = 10 * time.Minute
-	DefaultMaxWaiters  = 4096
+	DefaultPinEvery   = time.Second
+	DefaultHistory    = 10 * time.Minute
+	DefaultMaxWaiters = 4096
+	// DefaultMaxKeyPins is how many transactions may hold one key in a shard's
+	// memory: what four gateways admit of one key.
+	DefaultMaxKeyPins  = 8192
 	DefaultMaxInFlight = 16384
 )

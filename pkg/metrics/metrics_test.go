@@ -37,7 +37,7 @@ func used(t testing.TB) *metrics.Node {
 	s.Waited(2, 500*time.Millisecond)
 	s.Wounded(6)
 	s.ColdRead(7)
-	s.Refused(8)
+	s.Refused(8, 3)
 	s.Watch(func() metrics.ShardStats {
 		return metrics.ShardStats{ReadWaits: 23, ReadWait: 24 * time.Second, PastReads: 25, Holds: 26, Held: 27 * time.Second,
 			UnsealsAsked: 28, Unseals: 29, Lapses: 30, GarbageNotes: 31, GarbageLost: 32, Swept: 33}
@@ -49,7 +49,7 @@ func used(t testing.TB) *metrics.Node {
 		return []metrics.PeerStats{{Peer: 1, Sent: 9, Received: 10, Dropped: 11, Up: true}}
 	})
 	m.WatchGateway(func() metrics.GatewayStats {
-		return metrics.GatewayStats{InFlight: 12, Open: 13, Refused: 14, Rounds: 37}
+		return metrics.GatewayStats{InFlight: 12, Open: 13, Refused: 14, RefusedBy: [4]uint64{42, 43, 44, 45}, Displaced: 46, Rounds: 37}
 	})
 	m.WatchStore(func() metrics.StoreStats {
 		return metrics.StoreStats{Appends: 15, Entries: 16, Fsyncs: 17, DiskBytes: 18, CacheHits: 19, CacheMisses: 20}
@@ -144,6 +144,12 @@ func TestWhatIsMeasuredIsShown(t *testing.T) {
 		"linchpin_peer_up peer=1":                                              1,
 		"linchpin_gateway_inflight_transactions":                               12,
 		"linchpin_gateway_open_transactions":                                   13,
+		"linchpin_gateway_admission_refusals_total cause=key":                  42,
+		"linchpin_gateway_admission_refusals_total cause=shard":                43,
+		"linchpin_gateway_admission_refusals_total cause=open":                 44,
+		"linchpin_gateway_admission_refusals_total cause=node":                 45,
+		"linchpin_gateway_displaced_total":                                     46,
+		"linchpin_shard_key_refusals_total shard=3":                            3,
 		"linchpin_gateway_refusals_total":                                      14,
 		"linchpin_log_appends_total":                                           15,
 		"linchpin_log_entries_total":                                           16,

@@ -20,7 +20,7 @@ type Shard struct {
 
 	steps, stepNanos, inputs, entries atomic.Uint64
 	waits, waitNanos, wounds          atomic.Uint64
-	coldReads, refused                atomic.Uint64
+	coldReads, refused, crowded       atomic.Uint64
 
 	queue, waiting, intents, records, keys, readers, held level
 
@@ -79,8 +79,12 @@ func (s *Shard) Wounded(n int) { s.wounds.Add(uint64(n)) }
 // ColdRead counts reads that went to the disk.
 func (s *Shard) ColdRead(n int) { s.coldReads.Add(uint64(n)) }
 
-// Refused counts requests that were refused because a queue was full.
-func (s *Shard) Refused(n int) { s.refused.Add(uint64(n)) }
+// Refused counts requests that were refused because a queue was full, and those
+// of them for which that was one of a single key.
+func (s *Shard) Refused(n, byKey int) {
+	s.refused.Add(uint64(n))
+	s.crowded.Add(uint64(byKey))
+}
 
 // Steps gives the number of steps and the time spent in them.
 func (s *Shard) Steps() (n uint64, spent time.Duration) {
@@ -122,6 +126,7 @@ var shardMetrics = []shardMetric{
 	shardTotal("wounds_total", "Transactions that an older one marked.", func(s *Shard) *atomic.Uint64 { return &s.wounds }),
 	shardTotal("cold_reads_total", "Reads that went to the disk.", func(s *Shard) *atomic.Uint64 { return &s.coldReads }),
 	shardTotal("refusals_total", "Requests refused because a queue was full.", func(s *Shard) *atomic.Uint64 { return &s.refused }),
+	shardTotal("key_refusals_total", "Those of them that were refused because too many others wanted one of their keys.", func(s *Shard) *atomic.Uint64 { return &s.crowded }),
 	shardLevel("queue_length", "Messages that wait for the next step.", func(s *Shard) *level { return &s.queue }),
 	shardLevel("waiting_requests", "Requests that wait for a lock now.", func(s *Shard) *level { return &s.waiting }),
 	shardLevel("intents", "Transactions that are prepared and undecided.", func(s *Shard) *level { return &s.intents }),

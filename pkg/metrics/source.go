@@ -16,6 +16,11 @@ type GatewayStats struct {
 	Open int
 	// Refused counts requests refused because too much was under way.
 	Refused uint64
+	// RefusedBy counts new transactions that were refused: by key, by shard, of
+	// interactive ones, by node. Displaced are those of them that were while
+	// somebody had more than a share.
+	RefusedBy [4]uint64
+	Displaced uint64
 	// Rounds counts those begun to fix a state of the whole store.
 	Rounds uint64
 }
@@ -126,10 +131,20 @@ func gauge[T any](name, help string, v func(*T) uint64) sourced[T] {
 	return sourced[T]{desc: prometheus.NewDesc("linchpin_"+name, help, nil, nil), kind: prometheus.GaugeValue, value: number(v)}
 }
 
+var admissionRefusals = prometheus.NewDesc("linchpin_gateway_admission_refusals_total",
+	"New transactions refused, by what had its share of places: a key, a shard, the interactive ones, or the node.", []string{"cause"}, nil)
+
+// refusals is the metric of one cause.
+func refusals(i int, cause string) sourced[GatewayStats] {
+	return sourced[GatewayStats]{admissionRefusals, prometheus.CounterValue, func(g *GatewayStats) float64 { return float64(g.RefusedBy[i]) }, []string{cause}}
+}
+
 var gatewayMetrics = []sourced[GatewayStats]{
 	gauge("gateway_inflight_transactions", "One-shot transactions under way.", func(g *GatewayStats) uint64 { return uint64(g.InFlight) }),
 	gauge("gateway_open_transactions", "Interactive transactions that are open.", func(g *GatewayStats) uint64 { return uint64(g.Open) }),
 	total("gateway_refusals_total", "Requests refused because too much was under way.", func(g *GatewayStats) uint64 { return g.Refused }),
+	refusals(0, "key"), refusals(1, "shard"), refusals(2, "open"), refusals(3, "node"),
+	total("gateway_displaced_total", "Requests refused while some other key or shard had more places than its share. It should stay 0.", func(g *GatewayStats) uint64 { return g.Displaced }),
 	total("gateway_pin_rounds_total", "Rounds begun to fix a state of the whole store.", func(g *GatewayStats) uint64 { return g.Rounds }),
 }
 
@@ -174,8 +189,11 @@ var storeMetrics = []sourced[StoreStats]{
 
 // Describe implements prometheus.Collector.
 func (*sources) Describe(to chan<- *prometheus.Desc) {
+	to <- admissionRefusals
 	for _, m := range gatewayMetrics {
-		to <- m.desc
+		if m.labels == nil {
+			to <- m.desc
+		}
 	}
 	for _, m := range storeMetrics {
 		to <- m.desc

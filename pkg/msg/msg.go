@@ -14,6 +14,7 @@ package msg
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gogo/protobuf/proto"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -206,7 +207,7 @@ func (f *Failure) Error() *kv.Error {
 	if f == nil {
 		return nil
 	}
-	e := &kv.Error{Kind: kv.Kind(f.Kind), Text: f.Text, Key: f.Key, Op: -1, Hint: f.Hint}
+	e := &kv.Error{Kind: kv.Kind(f.Kind), Text: f.Text, Key: f.Key, Op: -1, Hint: f.Hint, RetryAfter: time.Duration(f.RetryAfterNanos)}
 	if f.HasSeq {
 		e.Op = int(f.Seq)
 	}

@@ -169,5 +169,13 @@ const (
 	// CollectedMovesForgotten: a shard forgets with a tombstone how often its
 	// key has moved.
 	CollectedMovesForgotten
+	// PlaceKept: a transaction that ends does not give its place back.
+	PlaceKept
+	// CollisionRefuses: a gateway refuses by the count of a slot, in which other
+	// keys are as well.
+	CollisionRefuses
+	// KeysUnlimited: a gateway takes as many transactions of one key as there
+	// are places.
+	KeysUnlimited
 	numMutants
 )

@@ -40,6 +40,9 @@ type Item struct {
 	newer, older *Item
 }
 
+// Pins is how many keep the item in memory.
+func (it *Item) Pins() int { return it.pins }
+
 // overhead approximates the bytes of an item beyond key and value.
 const overhead = 200
 

@@ -59,7 +59,7 @@ func (b *busyShare) at(now int64) float64 {
 }
 
 // counted is what has been told to the metrics.
-type counted struct{ marks, cold, full uint64 }
+type counted struct{ marks, cold, full, crowded uint64 }
 
 // stepOut is the output of a step on its way to the log.
 type stepOut struct {
@@ -221,10 +221,10 @@ func (l *shardLoop) measure(inputs, entries int, took time.Duration) {
 		}
 		l.metrics.Waited(len(t.LockWait), time.Duration(sum))
 	}
-	now := counted{marks: lv.Marks, cold: lv.ColdReads, full: lv.Full}
+	now := counted{marks: lv.Marks, cold: lv.ColdReads, full: lv.Full + lv.Crowded, crowded: lv.Crowded}
 	l.metrics.Wounded(int(now.marks - l.last.marks))
 	l.metrics.ColdRead(int(now.cold - l.last.cold))
-	l.metrics.Refused(int(now.full - l.last.full))
+	l.metrics.Refused(int(now.full-l.last.full), int(now.crowded-l.last.crowded))
 	l.last = now
 }
 

@@ -88,6 +88,10 @@ func (s *script) start(options map[string]string) error {
 			s.cfg.Memory = n
 		case k == "max-waiters":
 			s.cfg.Lock.MaxWaiters = n
+		case k == "max-key-waiters":
+			s.cfg.Lock.MaxKeyWaiters = n
+		case k == "max-key-pins":
+			s.cfg.MaxKeyPins = n
 		case k == "lease-ms":
 			s.cfg.Lease = time.Duration(n) * time.Millisecond
 		case k == "pins-ms":

@@ -110,6 +110,7 @@ func (m *Machine) abortPark(p *msg.Park, f *msg.Failure) {
 func (m *Machine) park(p *msg.Park) {
 	x := m.newParked()
 	rec := m.recs.Get(p.Txn)
+	x.task.admitted = rec != nil // others have voted
 	if rec == nil {
 		rec = &x.rec
 		rec.Txn, rec.Gateway, rec.Since = p.Txn, p.Gateway, m.now
@@ -192,6 +193,7 @@ func (m *Machine) tryDecide(rec *record.Record) {
 		m.enterSnapshot(t)
 		return
 	}
+	t.admitted = t.admitted || len(rec.Park.Participants) > 0 // and have voted
 	t.req.NoWait = rec.NoWait && !m.cfg.Mutants.Has(mutant.ParkWithoutMark)
 	m.acquire(t)
 }

@@ -52,6 +52,10 @@ type Config struct {
 	// shard that keys are moved to needs it; nil where all keys are at home, or
 	// marked as gone.
 	Home func(key []byte) kv.ShardID
+	// MaxKeyPins bounds how many hold one key in memory: those who wait for it,
+	// are parked with it, or have prepared it. One more that is new here is
+	// refused. Default kv.DefaultMaxKeyPins.
+	MaxKeyPins int
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
 	// Trace hears of decisions and of what becomes visible, in tests.
@@ -88,6 +92,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.GarbageBatch == 0 {
 		c.GarbageBatch = 1024
+	}
+	if c.MaxKeyPins == 0 {
+		c.MaxKeyPins = kv.DefaultMaxKeyPins
 	}
 	c.Lock.Repeat, c.Lock.Liveness, c.Lock.Mutants = c.Repeat, c.Liveness, c.Mutants
 	return c
@@ -147,6 +154,7 @@ type Machine struct {
 	queue   *snapshotqueue.Queue
 	recs    *record.Table
 	memory  *record.Memory
+	crowds  crowds
 
 	// attempts are those that hold, wait or have prepared here.
 	attempts map[kv.TxnRef]*attempt

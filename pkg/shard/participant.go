@@ -89,7 +89,7 @@ func (m *Machine) prepare(p *msg.Prepare) {
 		return
 	}
 	a := m.attemptOf(p.Txn, p.Gateway)
-	a.preparing = &task{kind: taskPrepare, txn: p.Txn, gateway: p.Gateway, ops: p.Piece.Ops, seen: p.Piece.Seen, prepare: p, noWait: p.NoWait}
+	a.preparing = &task{kind: taskPrepare, txn: p.Txn, gateway: p.Gateway, ops: p.Piece.Ops, seen: p.Piece.Seen, prepare: p, noWait: p.NoWait, admitted: len(p.Piece.Grants) > 0}
 	m.begin(a.preparing)
 }
 
@@ -225,6 +225,7 @@ func (m *Machine) settle(a *attempt, commit bool) {
 		}
 		m.store.Unpin(it)
 	}
+	m.eased(pr.items)
 	m.del(entry.TablePrepared, m.refKey(a.txn))
 	if state, _ := m.queue.State(a.txn); commit && state == snapshotqueue.Sealed {
 		m.decisions.note(m.now - pr.sealed)

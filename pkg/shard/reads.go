@@ -93,7 +93,7 @@ func (m *Machine) onLock(l *msg.Lock) {
 	if a.preparing != nil || a.prepared != nil {
 		return // a late duplicate: the transaction has asked to commit
 	}
-	t := &task{kind: taskLock, txn: l.Txn, gateway: l.Gateway, ops: l.Ops, lock: l, noWait: l.NoWait}
+	t := &task{kind: taskLock, txn: l.Txn, gateway: l.Gateway, ops: l.Ops, lock: l, noWait: l.NoWait, admitted: len(a.reads)+len(a.replies) > 0}
 	if a.reads == nil {
 		a.reads = map[uint32]*task{}
 	}

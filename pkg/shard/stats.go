@@ -52,6 +52,9 @@ type Stats struct {
 	UnsealsAsked uint64
 	// Swept counts the keys of which a sweep has removed versions.
 	Swept uint64
+	// Crowded counts requests that were refused because too many others held
+	// their key.
+	Crowded uint64
 	// LockWait is the time that requests waited for locks. ParkToReady is the time that parked pieces waited for votes and rows;
 	// VoteToDecide that of participants for the decision.
 	LockWait, ParkToReady, VoteToDecide Duration
@@ -137,13 +140,15 @@ type Levels struct {
 	// Readers and Held are those of Snapshot.
 	Readers, Held          int
 	Marks, ColdReads, Full uint64
+	// Crowded counts what was refused because of one key, Full the rest.
+	Crowded uint64
 }
 
 // Levels tells them.
 func (m *Machine) Levels() Levels {
 	c := m.locks.Counters()
 	return Levels{Waiting: m.locks.Waiting(), Prepared: m.queue.Len(), Records: m.recs.Len(), Keys: m.store.Len(),
-		Readers: m.readersKnown(), Held: m.queue.Held(), Marks: c.Marks, ColdReads: m.stats.ColdReads, Full: c.Full}
+		Readers: m.readersKnown(), Held: m.queue.Held(), Marks: c.Marks, ColdReads: m.stats.ColdReads, Full: c.Full, Crowded: c.Crowded + m.stats.Crowded}
 }
 
 // HotStats tell of the hot shard: how many keys have been moved there and are

@@ -61,6 +61,10 @@ type task struct {
 	missing int
 	rows    map[uint32]mvcc.RangeRows
 	ranges  bool
+	// admitted: it must not be refused for what others do (crowd.go).
+	admitted bool
+	// refused: it was too much itself, so that its end is no sign of progress.
+	refused bool
 	// noWait: the transaction was marked before the task began.
 	noWait bool
 	// round tells reads of ranges from those of an earlier try.
@@ -114,6 +118,11 @@ func (m *Machine) needsOf(room []lock.Need, ops []msg.Op, seen []msg.Seen) (need
 
 // begin pins what the task works on and asks for what is not in memory.
 func (m *Machine) begin(t *task) {
+	if f := m.crowded(t); f != nil {
+		t.refused = true
+		m.refuse(t, f)
+		return
+	}
 	needs, ranges := m.needsOf(t.oneNeed[:], t.ops, t.seen)
 	t.ranges = ranges
 	t.req = lock.Request{Txn: t.txn, Needs: needs, Tag: t, NoWait: t.noWait, Instant: t.kind == taskPark && !ranges}
@@ -182,6 +191,7 @@ func (m *Machine) acquire(t *task) {
 	if m.cfg.Mutants.Has(mutant.RangeLocksPresentOnly) {
 		t.req.Absent = m.absent
 	}
+	t.req.Admitted = t.admitted
 	switch m.locks.Acquire(m.now, &t.req) {
 	case lock.Granted:
 		m.granted(t)
@@ -189,8 +199,12 @@ func (m *Machine) acquire(t *task) {
 	case lock.Died:
 		m.refuse(t, wounded(&t.req))
 	case lock.Full:
-		m.refuse(t, &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindExhausted),
-			Text: "too many transactions wait for locks on one shard"})
+		t.refused = true
+		m.refuse(t, m.queueFull(nil))
+	case lock.Crowded:
+		_, key, _ := t.req.Waited()
+		t.refused = true
+		m.refuse(t, m.queueFull(key))
 	}
 }
 
@@ -298,6 +312,9 @@ func (m *Machine) drop(t *task) {
 	}
 	for _, it := range t.pins {
 		m.store.Unpin(it)
+	}
+	if !t.refused {
+		m.eased(t.pins)
 	}
 	t.pins = nil
 }

@@ -3,6 +3,7 @@ package txn
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn/admission"
 )
 
 type phase uint8
@@ -59,6 +60,13 @@ type call struct {
 	deadline int64
 	// ops are those of a one-shot, or of the Do under way.
 	ops []msg.Op
+
+	// ticket is the place that the call has taken. Of an interactive one
+	// claimed are the keys with which it is counted, and wants finds them; it is
+	// nil before the first call.
+	ticket  admission.Ticket
+	claimed [][]byte
+	wants   map[string]bool
 
 	marked   bool
 	markedAt int64

@@ -7,16 +7,19 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn/admission"
 )
 
 // Gateway is the machine of one gateway: all the transactions of its clients.
 // Its methods are not for concurrent use; each takes the time in nanoseconds,
 // and what it wants done is collected by Flush.
 type Gateway struct {
-	cfg  Config
-	now  int64
-	incs []kv.Incarnation
-	down map[kv.NodeID]bool
+	cfg Config
+	now int64
+	// places are what transactions take as long as they are under way.
+	places *admission.Places
+	incs   []kv.Incarnation
+	down   map[kv.NodeID]bool
 
 	// ids finds the attempt of a transaction that is under way, the newest if
 	// there are several; the others are in earlier.
@@ -67,11 +70,13 @@ type Gateway struct {
 func NewGateway(cfg Config) *Gateway {
 	cfg = cfg.withDefaults()
 	shards := cfg.Router.Shards()
-	return &Gateway{
+	g := &Gateway{
 		cfg: cfg, incs: make([]kv.Incarnation, shards), parked: slices.Repeat([]bool{true}, shards), sparing: make([]bool, shards), moved: map[string]kv.ShardID{}, pairs: hotshard.NewPairs(hotshard.PairOptions{}), down: map[kv.NodeID]bool{},
 		readers: map[kv.TxnRef]*call{}, pages: map[uint32]*call{},
 		earlier: map[kv.TxnRef]*call{}, ids: map[kv.TxnID]*call{}, enquiries: map[kv.TxnID]*enquiry{}, ended: map[kv.TxnRef]*msg.Failure{}, next: never,
 	}
+	g.places = g.newPlaces()
+	return g
 }
 
 // InFlight is the number of transactions, scans and enquiries under way.
@@ -83,6 +88,9 @@ func (g *Gateway) Quiet() error {
 	if n := g.InFlight(); n+len(g.readers)+len(g.pages)+len(g.nextRound) > 0 || g.round != nil {
 		return fmt.Errorf("gateway %v: not quiet: %d under way, %d readers, %d pages asked for, %d wait for a pin, a round is under way: %v",
 			g.cfg.Node, n, len(g.readers), len(g.pages), len(g.nextRound), g.round != nil)
+	}
+	if err := g.places.Quiet(); err != nil {
+		return fmt.Errorf("gateway %v: %w", g.cfg.Node, err)
 	}
 	return nil
 }
@@ -191,6 +199,7 @@ func (g *Gateway) taken(id kv.TxnID) *msg.Failure {
 // finish ends a call for good.
 func (g *Gateway) finish(c *call, d Done) {
 	g.leave(c)
+	g.giveBack(c, d.Failure)
 	g.endReading(c)
 	if c.kind == pinning {
 		g.endRound(c, d.Failure)
@@ -224,14 +233,6 @@ func (g *Gateway) sendShard(s kv.ShardID, fill func(*msg.Envelope)) *msg.Envelop
 	fill(env)
 	g.out.Send = append(g.out.Send, env)
 	return env
-}
-
-// admit refuses what is too much or cannot be reached.
-func (g *Gateway) admit(c *call, shards []kv.ShardID) *msg.Failure {
-	if c.ref.Attempt == 1 && len(g.ids)+len(g.earlier) > g.cfg.MaxInFlight {
-		return failure(msg.ReasonExhausted, kv.KindExhausted, "the node has too many transactions under way; try again in a moment")
-	}
-	return g.unreachable(shards)
 }
 
 func (g *Gateway) unreachable(shards []kv.ShardID) *msg.Failure {

@@ -46,6 +46,7 @@ import (
 //	down n2, up n2
 //	restart s1                     the shard's memory is lost
 //	busy s1 0.9                    in which share of the time it works
+//	quiet                          nothing is under way, and no place taken
 //	moved 3 w x                    the hot shard tells, for the third time, which keys it has
 //
 // What the gateway and the shards send is printed when they do.
@@ -115,6 +116,12 @@ func (s *script) start(options map[string]string) error {
 				return err
 			}
 			cfg.MaxInFlight = n
+		case "per-key", "always", "open":
+			n, err := strconv.Atoi(v)
+			if err != nil {
+				return err
+			}
+			*map[string]*int{"per-key": &cfg.Admission.PerKey, "always": &cfg.Admission.Always, "open": &cfg.Admission.Open}[k] = n
 		case "open-budget", "history", "heat":
 			d, err := time.ParseDuration(v)
 			if err != nil {
@@ -302,6 +309,8 @@ func (s *script) world(words []string) error {
 		share, err := strconv.ParseFloat(words[2], 64)
 		s.shards[id].busy = share
 		return err
+	case "quiet":
+		return s.g.Quiet()
 	case "restart":
 		id, err := golden.Shard(words[1])
 		if err != nil {

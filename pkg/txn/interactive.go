@@ -30,7 +30,7 @@ func (g *Gateway) BeginAs(now int64, ref kv.TxnRef, readOnly bool, how How) *msg
 	c := &call{how: how, ref: ref, kind: interactive, readOnly: readOnly, started: g.now, idleSince: g.now, session: newSession()}
 	c.deadline = g.now + int64(g.cfg.MaxAge)
 	c.session.optimistic = ref.Attempt == 1 && !readOnly && !g.cfg.NoOptimistic
-	if f := g.admit(c, nil); f != nil {
+	if f := g.admitOpen(c); f != nil {
 		return f
 	}
 	if !how.At.IsZero() {
@@ -79,6 +79,10 @@ func (g *Gateway) Do(now int64, token Token, ref kv.TxnRef, ops []msg.Op) {
 				Seq: uint32(i), HasSeq: true, Text: "the transaction is read-only"})
 			return
 		}
+	}
+	if f := g.admitCall(c, ops); f != nil {
+		g.finish(c, Done{Failure: f})
+		return
 	}
 	c.ops = ops
 	g.fetch(c, ops)

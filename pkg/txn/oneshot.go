@@ -66,11 +66,7 @@ func (g *Gateway) start(c *call) {
 	} else {
 		g.cut(c, &ps, c.ops)
 	}
-	var shards []kv.ShardID
-	if len(g.down) > 0 {
-		shards = ps.shards()
-	}
-	if f := g.admit(c, shards); f != nil {
+	if f := g.admit(c, ps); f != nil {
 		g.finish(c, Done{Failure: f})
 		return
 	}

@@ -69,7 +69,7 @@ func (g *Gateway) ScanAs(now int64, token Token, id kv.TxnID, span kv.Span, dead
 }
 
 func (g *Gateway) startScan(c *call) {
-	if f := g.admit(c, g.everyShard()); f != nil {
+	if f := g.admitScan(c); f != nil {
 		g.finish(c, Done{Failure: f})
 		return
 	}

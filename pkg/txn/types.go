@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/txn/admission"
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
@@ -75,6 +76,9 @@ type Config struct {
 	// MaxInFlight bounds the transactions; one more is refused. Default
 	// kv.DefaultMaxInFlight.
 	MaxInFlight int
+	// Admission says which part of them a key, a shard, and interactive ones may
+	// be. What it says of places and shards is not used.
+	Admission admission.Options
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
 }

@@ -4,6 +4,7 @@
 //	go run ./test/bench sync       what durability costs
 //	go run ./test/bench hot        one hot key, hot-last against parallel
 //	go run ./test/bench sss        readers without locks against locking ones
+//	go run ./test/bench isolation  cold traffic beside one saturated key
 //	go run ./test/bench footprint  idle cost, memory, size, time to start
 //
 // What is compared runs in turn in one run, for several rounds; what is

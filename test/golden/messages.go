@@ -3,6 +3,7 @@ package golden
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -129,6 +130,12 @@ func Failure(f *msg.Failure) string {
 	}
 	if f.Reason == msg.ReasonMoved {
 		return fmt.Sprintf("Moved%s: %s lives on %v", at, Key(f.Key), f.MovedTo)
+	}
+	if f.RetryAfterNanos > 0 {
+		at += fmt.Sprintf(", again in %v", time.Duration(f.RetryAfterNanos).Round(100*time.Microsecond))
+		if len(f.Key) > 0 {
+			at += ", of " + Key(f.Key)
+		}
 	}
 	return Names(fmt.Sprintf("%s/%v%s: %s", strings.TrimPrefix(f.Reason.String(), "Reason"), kv.Kind(f.Kind), at, f.Text))
 }

@@ -37,7 +37,7 @@ var Table = []Layer{
 	},
 	{
 		Name: "parts",
-		Packages: []string{"pkg/adt", "pkg/txn", "pkg/txn/lock", "pkg/txn/record", "pkg/snapshotqueue", "pkg/pins",
+		Packages: []string{"pkg/adt", "pkg/txn", "pkg/txn/admission", "pkg/txn/lock", "pkg/txn/record", "pkg/snapshotqueue", "pkg/pins",
 			"pkg/hotshard", "pkg/mvcc"},
 		Imports: []string{"words", "messages", "parts"},
 		Pure:    true, Outside: []string{"github.com/cespare/xxhash"},

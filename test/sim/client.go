@@ -26,6 +26,8 @@ type openCall struct {
 	n    *node
 	then func(d txn.Done, lost bool)
 	done bool
+	// ops are those of a one-shot.
+	ops []msg.Op
 }
 
 // end answers a call, once.
@@ -48,7 +50,12 @@ func (w *world) startClients() {
 
 // call makes a call to a node's gateway. A node that is down breaks it.
 func (w *world) call(n *node, f func(now int64, tok txn.Token), then func(d txn.Done, lost bool)) {
-	oc := &openCall{n: n, then: then}
+	w.callWith(n, nil, f, then)
+}
+
+// callWith is call for a one-shot.
+func (w *world) callWith(n *node, ops []msg.Op, f func(now int64, tok txn.Token), then func(d txn.Done, lost bool)) {
+	oc := &openCall{n: n, then: then, ops: ops}
 	if !n.gwUp {
 		w.after(time.Millisecond, func() { oc.end(txn.Done{}, true) })
 		return
@@ -73,6 +80,7 @@ func (n *node) answer(d txn.Done) {
 			break
 		}
 	}
+	n.judge(oc, &d)
 	n.w.after(0, func() { oc.end(d, false) })
 }
 
@@ -168,7 +176,7 @@ func (c *client) oneShotAs(readOnly bool, how txn.How) {
 	t.reader = t.readOnly
 	w.trace("client %d: %s one-shot at %v: %s", c.n, name(t.ref), n.id, describe(call.ops))
 	ops := cloneOps(call.ops)
-	w.call(n, func(now int64, tok txn.Token) { n.gw.ExecuteAs(now, tok, t.ref.TxnID, ops, c.deadline(n), how) },
+	w.callWith(n, call.ops, func(now int64, tok txn.Token) { n.gw.ExecuteAs(now, tok, t.ref.TxnID, ops, c.deadline(n), how) },
 		func(d txn.Done, lost bool) {
 			if d.Committed {
 				call.results, t.resLost = d.Results, d.ResultsLost

@@ -22,6 +22,14 @@ func crowded(o *Options) {
 	o.Mix.MaxOps, o.Mix.Think = 4, 0
 }
 
+// refused has gateways with few places, and one-shots that name keys twice.
+func refused(o *Options) {
+	calm(o)
+	crowded(o)
+	o.Nodes, o.Mix.Interactive, o.Mix.InteractiveRead, o.Mix.Snapshot = 1, 0, 0, 0
+	o.Places, o.KeyPlaces = 6, 2
+}
+
 // restless repeats, delays and reorders nearly everything.
 func restless(o *Options) {
 	o.Straggle, o.StraggleMax, o.Dup = 0.2, 60*time.Millisecond, 0.3
@@ -243,5 +251,8 @@ var hunts = []hunt{
 	}},
 	{id: mutant.CollectedMovesForgotten, name: "The moves of what was collected are forgotten", seed: 6, shape: wandering},
 	{id: mutant.RedirectIgnored, name: "A redirect is ignored", seed: 3, shape: func(o *Options) { calm(o); wandering(o) }},
+	{id: mutant.PlaceKept, name: "A place is kept", seed: 1, shape: refused},
+	{id: mutant.CollisionRefuses, name: "A collision refuses", seed: 1, shape: refused},
+	{id: mutant.KeysUnlimited, name: "Keys have no share", seed: 1, shape: refused},
 	{id: mutant.MovesIgnoreReaders, name: "Moves ignore readers", seed: 3, readers: true, shape: watchful},
 }

@@ -72,6 +72,7 @@ func (h *hunt) options(seed int64, m mutant.Set) Options {
 		o.Reads = txn.SnapshotReads
 	}
 	o.MoveEvery = 0 // but for the hunts that are about moves
+	o.Places, o.KeyPlaces, o.KeyPins, o.KeyWaiters = 0, 0, 0, 0
 	if h.shape != nil {
 		h.shape(&o)
 	}

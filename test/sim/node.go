@@ -59,7 +59,7 @@ func (n *node) startGateway() {
 	n.life++
 	n.gwUp, n.gwNext, n.torn = true, math.MaxInt64, false
 	n.gw = txn.NewGateway(txn.Config{Node: n.id, Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic, Reads: o.Reads, Plan: o.Plan, Lease: o.Lease, OpenBudget: o.OpenBudget,
-		Repeat: o.Repeat, Liveness: o.Liveness, IdleGrace: o.IdleGrace, MaxAge: o.MaxAge, Mutants: o.Mutants})
+		Repeat: o.Repeat, Liveness: o.Liveness, IdleGrace: o.IdleGrace, MaxAge: o.MaxAge, MaxInFlight: o.Places, Admission: o.admission(), Mutants: o.Mutants})
 	n.learn()
 }
 
@@ -207,5 +207,6 @@ func (s *shell) config() shard.Config {
 		c.Lease = -1
 	}
 	c.Lock.MaxWaiters, c.Lock.MaxPhaseCount = o.MaxWaiters, o.PhaseCount
+	c.Lock.MaxKeyWaiters, c.MaxKeyPins = o.KeyWaiters, o.KeyPins
 	return c
 }

@@ -55,6 +55,10 @@ type Options struct {
 	// LogPerShard: a crash can hit one shard alone.
 	LogPerShard bool
 
+	// Places are those of a gateway, and KeyPlaces how many a key may have;
+	// KeyPins and KeyWaiters are the bounds of a shard's keys. Zero is their
+	// default, which is never met.
+	Places, KeyPlaces, KeyPins, KeyWaiters int
 	// Bounds of the machines; zero is their default.
 	Memory, CacheBytes, GarbageBatch, MaxWaiters, PhaseCount int
 	Retention, Repeat, Liveness, IdleGrace, MaxAge           time.Duration
@@ -156,6 +160,13 @@ func Draw(seed int64) Options {
 	o.Lies = time.Duration(pick(r, 0, 0, 5, 50)) * time.Millisecond
 	o.MoveEvery = time.Duration(pick(r, 0, 0, 2, 20)) * time.Millisecond
 	o.BusyFor = time.Duration(pick(r, 0, 3, 30, 3600_000)) * time.Millisecond
+	if r.IntN(3) == 0 {
+		o.Places, o.KeyPlaces = pick(r, 2, 4, 8), pick(r, 1, 2, 3)
+		o.KeyPins, o.KeyWaiters = pick(r, 0, 2, 4), pick(r, 0, 1, 2)
+		if r.IntN(2) == 0 { // so that refusals can be judged
+			o.Mix.Interactive, o.Mix.InteractiveRead, o.Mix.Snapshot = 0, 0, 0
+		}
+	}
 	return o
 }
 

@@ -61,6 +61,8 @@ type Summary struct {
 	// Moves counts those of keys that were tried at random, Moved those of them
 	// that took place; Planned are those that the planner began.
 	Moves, Moved, Planned int
+	// Refused counts what gateways did not admit.
+	Refused int
 	// Virtual is how long the run took on its own clock.
 	Virtual time.Duration
 }
@@ -81,6 +83,7 @@ func (s *Summary) add(o Summary) {
 	s.Moves += o.Moves
 	s.Moved += o.Moved
 	s.Planned += o.Planned
+	s.Refused += o.Refused
 	s.Virtual += o.Virtual
 }
 

@@ -10,17 +10,22 @@ package detail
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 const (
-	typeURL = "type.googleapis.com/linchpin.v1.ErrorDetail"
+	typeURL      = "type.googleapis.com/linchpin.v1.ErrorDetail"
+	retryInfoURL = "type.googleapis.com/google.rpc.RetryInfo"
 	// maxStatusValue bounds the current value in a status. A status travels
 	// in HTTP/2 headers, of which some clients take no more than 8 KiB.
 	maxStatusValue = 1 << 10
@@ -40,7 +45,7 @@ var kinds = func() map[string]kv.Kind {
 
 // Of gives the detail of an error. The code is left to the caller.
 func Of(e *kv.Error) *pb.ErrorDetail {
-	d := &pb.ErrorDetail{Kind: e.Kind.String(), Text: e.Text, Key: e.Key, Hint: e.Hint, Retryable: e.Kind.Retryable()}
+	d := &pb.ErrorDetail{Kind: e.Kind.String(), Text: e.Text, Key: e.Key, Hint: e.Hint, Retryable: e.Kind.Retryable(), RetryAfterMs: millis(e.RetryAfter)}
 	if e.Op >= 0 {
 		d.Op = uint32(e.Op) + 1
 	}
@@ -51,7 +56,7 @@ func Of(e *kv.Error) *pb.ErrorDetail {
 // not know, because the server is newer, becomes KindInternal.
 func Error(d *pb.ErrorDetail) *kv.Error {
 	k, ok := kinds[d.Kind]
-	e := &kv.Error{Kind: k, Text: d.Text, Key: d.Key, Hint: d.Hint, Op: int(d.Op) - 1}
+	e := &kv.Error{Kind: k, Text: d.Text, Key: d.Key, Hint: d.Hint, Op: int(d.Op) - 1, RetryAfter: time.Duration(d.RetryAfterMs) * time.Millisecond}
 	if !ok || k == kv.KindOK {
 		e.Kind, e.Text = kv.KindInternal, fmt.Sprintf("%s (kind %q of a newer server)", d.Text, d.Kind)
 	}
@@ -73,7 +78,26 @@ func Status(d *pb.ErrorDetail) error {
 	}
 	p := s.Proto()
 	p.Details = []*anypb.Any{{TypeUrl: typeURL, Value: raw}}
+	if d.RetryAfterMs > 0 {
+		p.Details = append(p.Details, retryInfo(time.Duration(d.RetryAfterMs)*time.Millisecond))
+	}
 	return status.ErrorProto(p)
+}
+
+// millis rounds up: who is told to wait is not told to come at once.
+func millis(d time.Duration) uint32 {
+	return uint32((max(d, 0) + time.Millisecond - 1) / time.Millisecond)
+}
+
+// retryInfo is a google.rpc.RetryInfo, which clients know that know nothing of
+// linchpin. It has one field, a google.protobuf.Duration with the number 1.
+func retryInfo(d time.Duration) *anypb.Any {
+	delay, err := proto.Marshal(durationpb.New(d))
+	if err != nil {
+		return &anypb.Any{TypeUrl: retryInfoURL}
+	}
+	value := protowire.AppendTag(nil, 1, protowire.BytesType)
+	return &anypb.Any{TypeUrl: retryInfoURL, Value: protowire.AppendBytes(value, delay)}
 }
 
 // message is the error as people read it.

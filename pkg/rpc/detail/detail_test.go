@@ -6,10 +6,14 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
@@ -27,6 +31,29 @@ func TestEveryKindComesBackAsItWas(t *testing.T) {
 			require.Equal(t, e, detail.Error(detail.From(err)))
 		}
 	}
+}
+
+// TestWhenToRetryIsTold: to whoever knows the detail, and to whoever knows only
+// gRPC's own.
+func TestWhenToRetryIsTold(t *testing.T) {
+	d := detail.Of(&kv.Error{Kind: kv.KindExhausted, Text: "too much", Op: -1, RetryAfter: 1500*time.Millisecond + 1})
+	require.Equal(t, uint32(1501), d.RetryAfterMs, "rounded up")
+	d.Code = uint32(codes.ResourceExhausted)
+	err := detail.Status(d)
+	require.Equal(t, 1501*time.Millisecond, detail.Error(detail.From(err)).RetryAfter)
+	all := status.Convert(err).Proto().Details
+	require.Len(t, all, 2)
+	require.Equal(t, "type.googleapis.com/google.rpc.RetryInfo", all[1].TypeUrl)
+	// The first field is a message: 1.501 s as a google.protobuf.Duration.
+	field, kind, n := protowire.ConsumeTag(all[1].Value)
+	require.Equal(t, protowire.Number(1), field)
+	require.Equal(t, protowire.BytesType, kind)
+	value, _ := protowire.ConsumeBytes(all[1].Value[n:])
+	var delay durationpb.Duration
+	require.NoError(t, proto.Unmarshal(value, &delay))
+	require.Equal(t, 1501*time.Millisecond, delay.AsDuration())
+	d.RetryAfterMs = 0
+	require.Len(t, status.Convert(detail.Status(d)).Proto().Details, 1)
 }
 
 func TestTheStatusReadsWell(t *testing.T) {

@@ -51,6 +51,8 @@ func (s *script) start(options map[string]string) error {
 		switch k {
 		case "phase-count":
 			opt.MaxPhaseCount, err = strconv.Atoi(v)
+		case "max-key-waiters":
+			opt.MaxKeyWaiters, err = strconv.Atoi(v)
 		case "max-waiters":
 			opt.MaxWaiters, err = strconv.Atoi(v)
 		case "phase-time":
@@ -170,6 +172,9 @@ func (s *script) acquire(txn kv.TxnRef, name string, args []string) (string, err
 	case Waiting, Died:
 		_, key, by := r.Waited()
 		return fmt.Sprintf("%s %s: for %s, behind %s", name, d, golden.Key(key), golden.Name(by)), nil
+	case Crowded:
+		_, key, _ := r.Waited()
+		return fmt.Sprintf("%s is refused: too many wait for %s", name, golden.Key(key)), nil
 	default:
 		return fmt.Sprintf("%s is refused: the queue is %s", name, d), nil
 	}

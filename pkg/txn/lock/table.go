@@ -71,13 +71,33 @@ func (t *Table) Acquire(now int64, r *Request) Decision {
 		t.counters.Died++
 		return Died
 	}
-	if len(t.waiters) >= t.opt.MaxWaiters {
-		t.counters.Full++
-		return Full
+	if d := t.bounded(r); d != Waiting {
+		return d
 	}
 	t.counters.Waits++
 	t.enqueue(r)
 	t.markBlockers(now, r)
+	return Waiting
+}
+
+// bounded refuses a request that is too much: the first of a transaction, which
+// has nothing to lose yet.
+func (t *Table) bounded(r *Request) Decision {
+	if r.Admitted || t.owners[r.Txn] != nil {
+		return Waiting
+	}
+	most := min(t.opt.MaxKeyWaiters, max(t.opt.MaxWaiters-len(t.waiters), fewWaiters))
+	for i := range r.Needs {
+		if n := &r.Needs[i]; n.Span.IsPoint() && t.WaitingFor(n.Span.Start) >= most {
+			r.cause, r.causeTxn = n.Span.Start, kv.TxnRef{}
+			t.counters.Crowded++
+			return Crowded
+		}
+	}
+	if len(t.waiters) >= t.opt.MaxWaiters {
+		t.counters.Full++
+		return Full
+	}
 	return Waiting
 }
 

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -182,7 +183,7 @@ func TestMain(m *testing.M) {
 // TestTwin does the same random things to the table and to its dumb twin.
 func TestTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		opt := Options{MaxPhaseCount: rapid.IntRange(1, 4).Draw(t, "phase"), MaxPhaseTime: 3, Grace: 4, Repeat: 20, Liveness: 30, MaxWaiters: 12}
+		opt := Options{MaxPhaseCount: rapid.IntRange(1, 4).Draw(t, "phase"), MaxPhaseTime: 3, Grace: 4, Repeat: 20, Liveness: 30, MaxWaiters: 12, MaxKeyWaiters: rapid.IntRange(2, 12).Draw(t, "for a key")}
 		b := &both{t, New(opt), newTwin(opt)}
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			b.twin.now += int64(rapid.IntRange(0, 2).Draw(t, "time"))
@@ -225,12 +226,16 @@ func (b *both) step() {
 func (b *both) acquire(txn kv.TxnRef) {
 	r := &Request{Txn: txn, Needs: drawNeeds(b.t), NoWait: rapid.IntRange(0, 5).Draw(b.t, "nowait") == 0}
 	r.Instant = onlyPoints(r) && rapid.IntRange(0, 3).Draw(b.t, "instant") == 0
+	r.Admitted = rapid.IntRange(0, 7).Draw(b.t, "admitted") == 0
 	want := Waiting
 	switch {
 	case b.twin.grantable(r):
 		want = Granted
 	case r.NoWait:
 		want = Died
+	case r.Admitted, slices.ContainsFunc(b.twin.held, func(h twinHold) bool { return h.txn == txn }):
+	case b.twin.crowded(r):
+		want = Crowded
 	case len(b.twin.queue) >= b.twin.opt.MaxWaiters:
 		want = Full
 	}
@@ -242,6 +247,20 @@ func (b *both) acquire(txn kv.TxnRef) {
 	case Waiting:
 		b.twin.queue = append(b.twin.queue, r)
 	}
+}
+
+// crowded reports whether one of the keys has too many who wait for it.
+func (w *twin) crowded(r *Request) bool {
+	most := min(w.opt.MaxKeyWaiters, max(w.opt.MaxWaiters-len(w.queue), fewWaiters))
+	return slices.ContainsFunc(r.Needs, func(n Need) bool {
+		waiting := 0
+		for _, q := range w.queue {
+			if slices.ContainsFunc(q.Needs, func(x Need) bool { return x.Span.IsPoint() && bytes.Equal(x.Span.Start, n.Span.Start) }) {
+				waiting++
+			}
+		}
+		return n.Span.IsPoint() && waiting >= most
+	})
 }
 
 func (b *both) granted(r *Request) {

@@ -30,6 +30,10 @@ type Options struct {
 	// MaxWaiters bounds the waiting requests; one more is refused. Default
 	// kv.DefaultMaxWaiters.
 	MaxWaiters int
+	// MaxKeyWaiters bounds those that wait for one key: at most so many, and no
+	// more than could still come for others, except for a few. Default a
+	// quarter of MaxWaiters.
+	MaxKeyWaiters int
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
 }
@@ -46,12 +50,19 @@ func (o Options) withDefaults() Options {
 	if o.MaxWaiters == 0 {
 		o.MaxWaiters = kv.DefaultMaxWaiters
 	}
+	if o.MaxKeyWaiters == 0 {
+		o.MaxKeyWaiters = max(o.MaxWaiters/4, fewWaiters)
+	}
 	def(&o.MaxPhaseTime, kv.DefaultPhaseTime)
 	def(&o.Repeat, kv.DefaultRepeat)
 	def(&o.Grace, kv.DefaultMarkGrace)
 	def(&o.Liveness, kv.DefaultLiveness)
 	return o
 }
+
+// fewWaiters may wait for a key whatever others do. Somewhat arbitrary: a key with
+// so few is not the one that is hot.
+const fewWaiters = 16
 
 // Need is a mode on a span.
 type Need struct {
@@ -100,6 +111,9 @@ type Request struct {
 	Instant bool
 	// NoWait: the transaction is marked and dies rather than wait.
 	NoWait bool
+	// Admitted: it is not refused, however many wait. Nor is one whose
+	// transaction holds something here.
+	Admitted bool
 	// Tag is the caller's, to find its own again.
 	Tag any
 	// Absent tells whether a key does not exist; it is asked only for the
@@ -158,9 +172,14 @@ const (
 	Died
 	// Full: the queue has MaxWaiters requests.
 	Full
+	// Crowded: so many of them wait for one of its keys, which Waited tells, that
+	// the others need the room.
+	Crowded
 )
 
-func (d Decision) String() string { return [...]string{"granted", "waiting", "died", "full"}[d] }
+func (d Decision) String() string {
+	return [...]string{"granted", "waiting", "died", "full", "crowded"}[d]
+}
 
 // Mark says that Holder stands in the way of By, which is older.
 type Mark struct {
@@ -171,7 +190,7 @@ type Mark struct {
 
 // Counters count what the table did; they only rise.
 type Counters struct {
-	Granted, Waits, Marks, Died, Full uint64
+	Granted, Waits, Marks, Died, Full, Crowded uint64
 	// WaitNanos is the time that granted requests had waited.
 	WaitNanos int64
 }

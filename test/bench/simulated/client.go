@@ -57,7 +57,7 @@ func (cl *client) begin() {
 	begun := c.now
 	c.tally.begun++
 	ca.then = func(e ended) {
-		c.tally.ended(&t, &e, e.at-begun)
+		c.tally.ended(c, &t, &e, e.at-begun)
 		if c.opt.Ended != nil {
 			c.opt.Ended(t, e.Done)
 		}

@@ -30,6 +30,7 @@ type cluster struct {
 	ending bool
 	busy   int
 	tally  tally
+	beside besideTally
 	kinds  kinds
 }
 
@@ -53,11 +54,13 @@ func Run(o Options) (Result, error) {
 			c.startClient(n)
 		}
 	}
+	c.startBeside()
 	begin := c.now + int64(c.opt.Warm)
 	c.run(begin)
 	c.tally.begin(c)
 	c.run(begin + int64(c.opt.Measure))
 	r := c.tally.end(c)
+	r.Beside = c.beside.end(c)
 	if c.opt.Drain {
 		err = c.drain()
 	}
@@ -67,7 +70,7 @@ func Run(o Options) (Result, error) {
 func newCluster(o Options) (*cluster, error) {
 	c := &cluster{opt: o, now: base, kinds: kinds{}}
 	var err error
-	if c.router, err = hotshard.NewRouter(o.Shards, o.Nodes, hotKeys(o.Workload.WithDefaults().Prefix, o.HotKeys)); err != nil {
+	if c.router, err = hotshard.NewRouter(o.Shards, o.Nodes, append(hotKeys(o.Workload.WithDefaults().Prefix, o.HotKeys), o.Beside.keys()...)); err != nil {
 		return nil, err
 	}
 	c.opt.Workload.Homes = homes{c.router}

@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/pkg/txn/admission"
 )
 
 // node is one core with a queue, a gateway and shards.
@@ -34,13 +35,20 @@ type job struct {
 	// shard has a timer or what was read for it.
 	shard *shell
 	reads []entry.ReadResult
+	// filler is how long to be busy with something else, in a lane.
+	filler time.Duration
+	lane   int
 	// far: the message came from another node.
 	far bool
 }
 
 func newNode(c *cluster, id kv.NodeID) *node {
 	n := &node{c: c, id: id, gwNext: never}
-	n.gw = txn.NewGateway(txn.Config{Node: id, Router: c.router, Reads: c.opt.Reads})
+	cfg := txn.Config{Node: id, Router: c.router, Reads: c.opt.Reads, MaxInFlight: c.opt.MaxInFlight}
+	if n := c.opt.MaxInFlight; c.opt.OneBound {
+		cfg.Admission = admission.Options{PerShard: n, PerKey: n, Always: n}
+	}
+	n.gw = txn.NewGateway(cfg)
 	n.disk = newDisk(n)
 	return n
 }
@@ -57,7 +65,7 @@ func (n *node) share() float64 {
 
 // queue gives the core something to do.
 func (n *node) queue(j job) {
-	if j.env != nil && j.env.Ends() && !n.c.opt.OneLane {
+	if (j.env != nil && j.env.Ends() || j.filler > 0 && j.lane == laneEnds) && !n.c.opt.OneLane {
 		n.ends.push(j)
 	} else {
 		n.begins.push(j)
@@ -77,6 +85,11 @@ func (n *node) work() {
 		n.busy = false
 		return
 	}
+	if j.filler > 0 {
+		n.worked += int64(j.filler)
+		n.c.at(n.c.now+int64(j.filler), n.work)
+		return
+	}
 	kind, took, out := n.do(&j)
 	cost := int64(0)
 	if c := n.c; !c.free {
@@ -88,6 +101,7 @@ func (n *node) work() {
 			cost += int64(c.opt.Costs.Message)
 		}
 		n.worked += cost
+		c.beside.charge(n, &j, cost)
 	}
 	n.c.at(n.c.now+cost, func() {
 		out.leave(n)

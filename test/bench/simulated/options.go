@@ -3,6 +3,7 @@ package simulated
 import (
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/pkg/workload"
 )
@@ -41,6 +42,13 @@ type Options struct {
 	NoHeat bool
 	// Costs are what is charged.
 	Costs Costs
+	// Beside is what runs beside the workload; nil for nothing.
+	Beside *Beside
+	// OneBound has gateways and shards do without shares: whoever comes first has
+	// the places. It is a baseline.
+	OneBound bool
+	// MaxInFlight bounds the transactions of a gateway. Default 16,384.
+	MaxInFlight int
 	// Seed determines what the clients draw.
 	Seed uint64
 	// Ended, if set, hears of each transaction that has ended.
@@ -65,6 +73,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Measure == 0 {
 		o.Measure = 100 * time.Millisecond
+	}
+	if o.MaxInFlight == 0 {
+		o.MaxInFlight = kv.DefaultMaxInFlight
 	}
 	o.Workload.Seed, o.Workload.Clients = o.Seed, o.Clients*o.Nodes
 	return o

@@ -16,6 +16,8 @@ type Result struct {
 	Begun, Ended int
 	// Reads and Updates are what committed.
 	Reads, Updates Kind
+	// All is both together.
+	All Kind
 	// ReadAborts counts attempts of read-only transactions that were aborted.
 	ReadAborts int
 	// PerSecond is what committed.
@@ -30,6 +32,8 @@ type Result struct {
 	// Busy is the part of the time for which cores worked: of all, and of the
 	// one that worked most.
 	Busy, Busiest float64
+	// Beside is of what ran beside the workload.
+	Beside BesideResult
 	// Counts are of all shards together.
 	Counts Counts
 }
@@ -101,11 +105,12 @@ func (t *tally) begin(c *cluster) {
 }
 
 // ended counts a transaction that has ended.
-func (t *tally) ended(w *workload.Txn, e *ended, took int64) {
+func (t *tally) ended(c *cluster, w *workload.Txn, e *ended, took int64) {
 	t.over++
 	if !t.measuring {
 		return
 	}
+	c.beside.refusedCold(&e.Done)
 	k := &t.writes
 	if w.Kind.Reads() {
 		k = &t.reads
@@ -126,7 +131,8 @@ func (t *tally) ended(w *workload.Txn, e *ended, took int64) {
 
 func (t *tally) end(c *cluster) Result {
 	t.measuring = false
-	r := Result{Options: c.opt, Begun: t.begun, Ended: t.over, Reads: t.reads.summed(), Updates: t.writes.summed(), ReadAborts: t.readAborts}
+	all := Kind{Committed: t.reads.Committed + t.writes.Committed, total: t.reads.total + t.writes.total, latencies: slices.Concat(t.reads.latencies, t.writes.latencies)}
+	r := Result{Options: c.opt, Begun: t.begun, Ended: t.over, Reads: t.reads.summed(), Updates: t.writes.summed(), ReadAborts: t.readAborts, All: all.summed()}
 	r.Counts = c.counts().minus(t.before.counts)
 	committed := float64(max(t.reads.Committed+t.writes.Committed, 1))
 	r.PerSecond = committed / c.opt.Measure.Seconds()

@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"math"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/engine"
@@ -28,6 +29,9 @@ func newShell(n *node, id kv.ShardID) *shell {
 	o := &n.c.opt
 	s := &shell{n: n, id: id, next: never}
 	cfg := shard.Config{ID: id, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound, DelayFor: o.DelayFor}
+	if o.OneBound {
+		cfg.Lock.MaxKeyWaiters, cfg.MaxKeyPins = kv.DefaultMaxWaiters, math.MaxInt
+	}
 	if !o.NoHeat {
 		cfg.Heat = shard.HeatConfig{Every: kv.DefaultHeatEvery / 10, Hot: n.c.router.HotShard(), Nodes: len(n.c.nodes),
 			Node: n.c.router.Node(n.c.router.HotShard())}

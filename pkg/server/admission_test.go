@@ -1,0 +1,32 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn/admission"
+)
+
+// TestAStreamOutlastsAKey: a gateway refuses the clients of one key long before
+// they have filled a stream, so that there is room for other calls of the same
+// client.
+func TestAStreamOutlastsAKey(t *testing.T) {
+	ops := []msg.Op{{Kind: msg.OpPut, Key: []byte("wanted")}}
+	taken := 0
+	p := admission.New(admission.Options{Shards: 9, Places: kv.DefaultMaxInFlight}, func(yield func(admission.Claim)) {
+		for range taken {
+			yield(admission.Claim{Ops: ops})
+		}
+	})
+	for p.CheckKeys(0, 0, ops) == nil {
+		var ticket admission.Ticket
+		p.Take(0, &ticket, false, admission.Claim{Ops: ops})
+		p.TakeShard(0, &ticket, 0)
+		taken++
+	}
+	require.LessOrEqual(t, taken, Options{}.withDefaults().MaxInFlight/4)
+	require.GreaterOrEqual(t, taken, 512)
+}
