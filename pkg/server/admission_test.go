@@ -7,7 +7,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/txn/admission"
+	places "github.com/linchpindb/linchpin/pkg/txn/admission"
 )
 
 // TestAStreamOutlastsAKey: a gateway refuses the clients of one key long before
@@ -16,14 +16,14 @@ import (
 func TestAStreamOutlastsAKey(t *testing.T) {
 	ops := []msg.Op{{Kind: msg.OpPut, Key: []byte("wanted")}}
 	taken := 0
-	p := admission.New(admission.Options{Shards: 9, Places: kv.DefaultMaxInFlight}, func(yield func(admission.Claim)) {
+	p := places.New(places.Options{Shards: 9, Places: kv.DefaultMaxInFlight}, func(yield func(places.Claim)) {
 		for range taken {
-			yield(admission.Claim{Ops: ops})
+			yield(places.Claim{Ops: ops})
 		}
 	})
 	for p.CheckKeys(0, 0, ops) == nil {
-		var ticket admission.Ticket
-		p.Take(0, &ticket, false, admission.Claim{Ops: ops})
+		var ticket places.Ticket
+		p.Take(0, &ticket, false, places.Claim{Ops: ops})
 		p.TakeShard(0, &ticket, 0)
 		taken++
 	}
