@@ -192,7 +192,7 @@ func (h *historian) gets(ctx context.Context, at string) (map[string]string, err
 // and the hot shard agree, with the version that was seen last.
 func TestMovesUnderKillsAndCuts(t *testing.T) {
 	t.Parallel()
-	lasts := 12 * time.Second
+	lasts := 10 * time.Second
 	if testing.Short() {
 		lasts = 5 * time.Second
 	}
