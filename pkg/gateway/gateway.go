@@ -241,6 +241,8 @@ func idOf(env *msg.Envelope) kv.TxnID {
 		return env.MoveKey.Txn.TxnID
 	case env.HotReply != nil:
 		return env.HotReply.Request.TxnID
+	case env.Waits != nil:
+		return env.Waits.Txn.TxnID
 	}
 	// An Announce or a HeatMap is for all stripes, and Deliver has seen to it.
 	return kv.TxnID{}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
@@ -54,7 +55,7 @@ func (t *Table) Held() int { return len(t.owners) }
 // Waiting belongs to the table until Next returns it or Cancel or Release
 // removes it.
 func (t *Table) Acquire(now int64, r *Request) Decision {
-	r.since, r.waited, r.cause, r.grants = now, 0, nil, nil
+	r.since, r.wait, r.grants = now, msg.Receipt{}, nil
 	if t.grantable(now, r, r) {
 		t.grant(now, r)
 		return Granted
@@ -105,8 +106,8 @@ func (t *Table) nextOf(now int64, queue []*Request) *Request {
 	for _, r := range queue {
 		if t.grantable(now, r, nil) {
 			t.unqueue(r)
-			r.waited = now - r.since
-			t.counters.WaitNanos += r.waited
+			r.wait.WaitedNanos = now - r.since
+			t.counters.WaitNanos += r.wait.WaitedNanos
 			t.grant(now, r)
 			return r
 		}
