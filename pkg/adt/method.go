@@ -52,8 +52,10 @@ type declaration struct {
 	op *msg.Op
 	// mode is the method's if there is no such operation.
 	mode Mode
-	// stands says in place of what it would do.
+	// stands says in place of what it would do, merit why nobody minds it if its
+	// mode is none.
 	stands []stand
+	merit  string
 }
 
 // stand is a set of methods that another one can do the work of. All that a
@@ -97,10 +99,10 @@ var methods = [numMethods]declaration{
 	MethodScanForUpdate: {name: "scan-for-update", noun: "scan for update", op: &msg.Op{Kind: msg.OpScan, ForUpdate: true}},
 	MethodDeleteRange:   {name: "delete-range", noun: "delete of a range", op: &msg.Op{Kind: msg.OpDeleteRange}},
 	MethodMove:          {name: "move", noun: "move of the key to another shard", op: &msg.Op{Kind: msg.OpMoveOut}},
-	MethodView: {name: "view", noun: "read-only transaction", mode: ModeNone,
+	MethodView: {name: "view", noun: "read-only transaction (View)", mode: ModeNone, merit: "it takes no locks",
 		stands: []stand{{reads, reads, "the transaction writes nothing"}}},
 	MethodOpenView: {name: "open-view", noun: "read-only transaction", mode: ModeRead},
-	MethodPast: {name: "past", noun: "read in the past", mode: ModeNone,
+	MethodPast: {name: "past", noun: "read in the past", mode: ModeNone, merit: "what is past stays as it is, whoever writes",
 		stands: []stand{{set(MethodOpenView), set(MethodOpenView), "it may see what was the case a moment ago"}}},
 }
 
@@ -121,6 +123,20 @@ func (m Method) Mode() Mode {
 		return ModeOf(methods[m].op)
 	}
 	return methods[m].mode
+}
+
+// Together says why two methods go together whose modes do.
+func Together(a, b Methods) string {
+	for _, m := range append(a.Each(), b.Each()...) {
+		if m < numMethods && methods[m].merit != "" {
+			return methods[m].merit
+		}
+	}
+	x, y := Methods(0).Noun(a.Mode()), Methods(0).Noun(b.Mode())
+	if x == y {
+		return x + "s do not conflict with each other"
+	}
+	return x + "s do not conflict with " + y + "s"
 }
 
 // MethodOf is what an operation is.

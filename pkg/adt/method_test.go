@@ -27,6 +27,7 @@ func TestMethodsHaveWords(t *testing.T) {
 	for m := range numMethods {
 		require.NotEmpty(t, methods[m].name)
 		require.NotEmpty(t, methods[m].noun)
+		require.Equal(t, m.Mode() == ModeNone, methods[m].merit != "", "it is said of %v why nobody minds it", m)
 		require.False(t, seen[m.String()], "two methods are called %v", m)
 		seen[m.String()] = true
 	}

@@ -349,7 +349,7 @@ func (g *Gateway) deadline(now int64, t time.Time) int64 {
 
 // response turns the end of a call into what callers get.
 func (g *Gateway) response(d *txn.Done) Response {
-	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Attempts), Results: d.Results, Receipt: d.Receipt, ResultsLost: d.ResultsLost, Aborts: d.Aborts,
+	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Attempts), Results: d.Results, Receipt: d.Receipt, Ended: d.Ended, ResultsLost: d.ResultsLost, Aborts: d.Aborts,
 		Plan: d.Plan, Index: d.Index, At: d.At}
 	if len(d.Pins) == 1 {
 		r.Pin = &d.Pins[0]
