@@ -56,7 +56,7 @@ func waited(r *pb.Receipt) string {
 	case pb.Cause_CAUSE_QUEUE:
 		return fmt.Sprintf("%s for %s: the %s %s until %s, which is older and came first in the queue, was through with %s%s.", head, key, mine, had, other, theirs, more)
 	case pb.Cause_CAUSE_READERS:
-		return fmt.Sprintf("%s for %s: the %s %s for read-only transactions that had read it and were still open.", head, key, mine, had)
+		return fmt.Sprintf("%s for %s: the %s %s for its readers, which are read-only transactions that are open, or scans and snapshots that begin.", head, key, mine, had)
 	case pb.Cause_CAUSE_UPDATE:
 		return fmt.Sprintf("%s for %s: the %s %s for %s, which was about to commit %s%s.", head, key, mine, had, other, theirs, more)
 	case pb.Cause_CAUSE_FORGOTTEN:

@@ -70,7 +70,7 @@ func TestSentence(t *testing.T) {
 			`Was still waiting after 300 ms for key "k": the delete has to wait until ` + x + `, which is older and came first in the queue, was through with a put. ` +
 				`Nothing that does the same would have commuted: a delete and a put exclude each other, so the shorter the transactions, the shorter the wait.`},
 		{"readers in the way of an update", &pb.Receipt{WaitedUs: 31_999, Wait: with(lock(put, pb.Operation_OP_OPEN_VIEW), func(c *pb.Conflict) { c.Cause, c.Holder = pb.Cause_CAUSE_READERS, kv.TxnID{} })},
-			`Waited 31 ms for key "k": the put had to wait for read-only transactions that had read it and were still open. ` +
+			`Waited 31 ms for key "k": the put had to wait for its readers, which are read-only transactions that are open, or scans and snapshots that begin. ` +
 				`With a read in the past in the place of the other one's read-only transaction there would have been no conflict, if it may see what was the case a moment ago: what is past stays as it is, whoever writes.`},
 		{"readers that are forgotten", &pb.Receipt{WaitedUs: 2_000_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_FORGOTTEN, Operations: []pb.Operation{put}}},
 			`Waited 2000 ms: a shard had restarted, and lets nobody write until the read-only transactions that may have been open before have ended.`},
