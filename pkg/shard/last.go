@@ -265,7 +265,7 @@ func (m *Machine) commit(t *task, x mvcc.Execution) {
 		m.logCommit(t, x.Effects, results)
 	}
 	env, answer := msg.AnswerTo(rec.Gateway)
-	*answer = msg.Answer{Txn: t.txn, Shard: m.cfg.ID, Incarnation: m.inc, Committed: true, Results: results, Receipt: receipt, Seen: seen, Index: m.index}
+	*answer = msg.Answer{Txn: t.txn, Shard: m.cfg.ID, Incarnation: m.inc, Committed: true, Results: results, Receipt: receipt.Told(), Seen: seen, Index: m.index}
 	m.send(env)
 	m.stats.Committed++
 	m.drop(t)
@@ -351,7 +351,7 @@ func (m *Machine) abort(rec *record.Record, f *msg.Failure) {
 	m.stats.abort(f)
 	m.releaseOwn(rec.Txn)
 	env, answer := msg.AnswerTo(rec.Gateway)
-	*answer = msg.Answer{Txn: rec.Txn, Shard: m.cfg.ID, Incarnation: m.inc, Failure: f, Receipt: receipt, Seen: seen}
+	*answer = msg.Answer{Txn: rec.Txn, Shard: m.cfg.ID, Incarnation: m.inc, Failure: f, Receipt: receipt.Told(), Seen: seen}
 	m.send(env)
 	m.tellAll(rec.Txn, told, false)
 }

@@ -198,7 +198,7 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 	if c.past == nil {
 		g.parked[s] = p.Parked
 	}
-	c.heard(s, p.Receipt)
+	c.heard(s, &p.Receipt)
 	if l := r.lease(s); l != nil {
 		if l.inc == 0 {
 			l.inc = p.Reading.Incarnation

@@ -44,22 +44,24 @@ func (g *Gateway) onWaits(w *msg.Waits) {
 	}
 }
 
-// heard: a shard has answered, with a receipt. What it waited for is over.
-func (c *call) heard(s kv.ShardID, r msg.Receipt) {
+// heard: a shard has answered, with a receipt if it is not nil. What it waited for is over.
+func (c *call) heard(s kv.ShardID, r *msg.Receipt) {
 	if c.open != nil && c.open.shard == s {
 		c.open = nil
 	}
-	c.longest(r)
+	if r != nil {
+		c.longest(r)
+	}
 }
 
 // longest keeps a receipt if it is of the longest wait so far. What was open
 // when an attempt ended is over with it.
-func (c *call) longest(r msg.Receipt) {
+func (c *call) longest(r *msg.Receipt) {
 	if r.WaitedNanos > c.receipt.WaitedNanos {
-		c.receipt = r
+		c.receipt = *r
 	}
 	if c.session != nil && r.WaitedNanos > c.session.waited.WaitedNanos {
-		c.session.waited = r
+		c.session.waited = *r
 	}
 }
 

@@ -258,7 +258,7 @@ func (g *Gateway) onLockReply(r *msg.LockReply) {
 	if i < 0 {
 		return
 	}
-	c.heard(r.Shard, r.Receipt)
+	c.heard(r.Shard, &r.Receipt)
 	if r.Failure != nil {
 		g.abort(c, r.Failure)
 		return

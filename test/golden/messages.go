@@ -57,9 +57,9 @@ func decision(e *msg.Envelope) string {
 	case e.Answer != nil:
 		a := e.Answer
 		if !a.Committed {
-			return fmt.Sprintf("Answer %s: aborted, %s%s", Name(a.Txn), Failure(a.Failure), waited(&a.Receipt))
+			return fmt.Sprintf("Answer %s: aborted, %s%s", Name(a.Txn), Failure(a.Failure), waited(a.Receipt))
 		}
-		return fmt.Sprintf("Answer %s: committed%s%s%s", Name(a.Txn), results(a.Results), when(a.ResultsLost, " (results lost)"), waited(&a.Receipt))
+		return fmt.Sprintf("Answer %s: committed%s%s%s", Name(a.Txn), results(a.Results), when(a.ResultsLost, " (results lost)"), waited(a.Receipt))
 	case e.Mark != nil:
 		return fmt.Sprintf("Mark %s for the sake of %s", Name(e.Mark.Txn), Name(e.Mark.By)) + when(e.Mark.Conflict != nil, ": "+conflict(e.Mark.Conflict))
 	case e.Cancel != nil:
@@ -106,7 +106,12 @@ func when(is bool, text string) string {
 
 func results(rs []msg.Result) string { return when(len(rs) > 0, " ["+Results(rs)+"]") }
 
-func waited(r *msg.Receipt) string { return when(r.WaitedNanos > 0, "; "+Waited(r)) }
+func waited(r *msg.Receipt) string {
+	if r == nil || r.WaitedNanos == 0 {
+		return ""
+	}
+	return "; " + Waited(r)
+}
 
 // Waited is a receipt in words. One that names no holder is of an update that
 // waited for readers.
