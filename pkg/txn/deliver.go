@@ -73,9 +73,7 @@ func (g *Gateway) onMark(mk *msg.Mark) {
 }
 
 func wounded(mk *msg.Mark) *msg.Failure {
-	f := failure(msg.ReasonWounded, kv.KindAborted, "an older transaction, "+mk.By.String()+", needed a lock that this one held")
-	f.Conflict = mk.Conflict
-	return f
+	return failure(msg.ReasonWounded, kv.KindAborted, "an older transaction, "+mk.By.String()+", needed a lock that this one held")
 }
 
 // blamed is a failure with what it was for, if the gateway knows better than
