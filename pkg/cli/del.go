@@ -42,11 +42,15 @@ func (s *session) printDeleted(keys [][]byte, out *client.Outcome) error {
 	if out.ResultsLost {
 		return s.resultsLost(out, "which keys were there is")
 	}
+	s.tellWait(&out.Receipt)
 	t := s.table()
 	for i, r := range out.Results {
 		if s.json {
 			it := s.keyItem(keys[i])
 			it.Found = &r.Found
+			if i == 0 { // the transaction's, told once
+				it.receiptAnswer = s.receiptObject(&out.Receipt)
+			}
 			if err := s.object(it); err != nil {
 				return err
 			}

@@ -45,18 +45,21 @@ If the key does not exist, nothing is printed and the exit code is 1.`,
 			return p.told(err)
 		}
 		s.tellPast(&out)
-		return s.printGot(key, &out.Results[0], raw)
+		s.tellWait(&out.Receipt)
+		return s.printGot(key, &out, raw)
 	})
 	return cmd
 }
 
-func (s *session) printGot(key []byte, r *client.Result, raw bool) error {
+func (s *session) printGot(key []byte, out *client.Outcome, raw bool) error {
+	r := &out.Results[0]
 	missing := &kv.Error{Kind: kv.KindNotFound, Text: "the key does not exist", Key: key, Op: -1}
 	if s.json {
 		it := s.keyItem(key)
 		if it.Found = &r.Found; r.Found {
 			it = it.holding(s.printer, r.Type, r.Value, r.Number, r.Version)
 		}
+		it.receiptAnswer = s.receiptObject(&out.Receipt)
 		if err := s.object(it); err != nil || r.Found {
 			return err
 		}

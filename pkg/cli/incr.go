@@ -47,6 +47,7 @@ each other, so that any number of clients can count on the same key at once.`,
 		if err != nil {
 			return err
 		}
+		s.tellWait(&out.Receipt)
 		return s.printSum(key, out, blind)
 	})
 	return cmd
@@ -57,13 +58,17 @@ func (s *session) printSum(key []byte, out *client.Outcome, blind bool) error {
 	case out.ResultsLost:
 		return s.resultsLost(out, "the sum is")
 	case s.json && blind:
-		return s.object(s.keyItem(key))
+		it := s.keyItem(key)
+		it.receiptAnswer = s.receiptObject(&out.Receipt)
+		return s.object(it)
 	case blind:
 		return nil
 	}
 	r := &out.Results[0]
 	if s.json {
-		return s.object(s.keyItem(key).holding(s.printer, client.Counter, nil, r.Number, r.Version))
+		it := s.keyItem(key).holding(s.printer, client.Counter, nil, r.Number, r.Version)
+		it.receiptAnswer = s.receiptObject(&out.Receipt)
+		return s.object(it)
 	}
 	return s.printf("%d\n", r.Number)
 }

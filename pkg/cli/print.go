@@ -96,6 +96,8 @@ type item struct {
 	ValueHex *string `json:"value_hex,omitempty"`
 	Number   *int64  `json:"number,omitempty"`
 	Version  string  `json:"version,omitempty"`
+	// Of an answer that is one item, what it waited for.
+	receiptAnswer
 }
 
 // jsonBytes gives b for one of two fields.

@@ -113,7 +113,12 @@ func (s *session) printWritten(out *client.Outcome) error {
 	}
 	v := out.Results[0].Version.String()
 	if s.json {
-		return s.object(map[string]any{"version": v, "txn_id": out.ID.String()})
+		return s.object(struct {
+			Version string `json:"version"`
+			TxnID   string `json:"txn_id"`
+			receiptAnswer
+		}{v, out.ID.String(), s.receiptObject(&out.Receipt)})
 	}
+	s.tellWait(&out.Receipt)
 	return s.printf("version %s\n", v)
 }

@@ -86,13 +86,26 @@ func tell(w io.Writer, err error, asJSON bool) {
 		return
 	}
 	text, hint := describe(err)
+	failed, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		failed = &client.Error{}
+	}
 	if asJSON {
 		o := map[string]any{"error": text, "kind": kindOf(err), "exit_code": ExitCode(err)}
 		if hint != "" {
 			o["hint"] = hint
 		}
-		if e, ok := errors.AsType[*client.Error](err); ok && !e.ID.IsZero() {
-			o["txn_id"] = e.ID.String()
+		if !failed.ID.IsZero() {
+			o["txn_id"] = failed.ID.String()
+		}
+		if r := (&printer{}).receiptObject(&failed.Receipt); r.Why != "" {
+			o["why"] = r.Why
+			if r.Waited != nil {
+				o["waited"] = r.Waited
+			}
+			if r.Aborted != nil {
+				o["aborted"] = r.Aborted
+			}
 		}
 		_ = json.NewEncoder(w).Encode(o) // there is nowhere to tell of a failure
 		return
@@ -101,6 +114,9 @@ func tell(w io.Writer, err error, asJSON bool) {
 	if hint != "" {
 		fmt.Fprintln(w, "hint:", hint)
 	}
+	if why := failed.Receipt.String(); why != "" {
+		fmt.Fprintln(w, "why:", why)
+	}
 }
 
 // describe parts an error into what happened and what to do.
@@ -108,13 +124,15 @@ func describe(err error) (text, hint string) {
 	if u, ok := errors.AsType[*UsageError](err); ok {
 		return u.Text, fmt.Sprintf("see: %s --help", u.Command)
 	}
+	text = err.Error()
 	if e, ok := errors.AsType[*client.Error](err); ok {
 		hint = e.Hint
+		text = strings.TrimSuffix(text, ". "+e.Receipt.String())
 	} else if e, ok := errors.AsType[*kv.Error](err); ok {
 		hint = e.Hint
 	}
-	// Errors end in their hint; here it gets a line of its own.
-	return strings.TrimSuffix(err.Error(), "; "+hint), hint
+	// Errors end in their hint and their receipt; here each gets a line of its own.
+	return strings.TrimSuffix(text, "; "+hint), hint
 }
 
 func kindOf(err error) string {

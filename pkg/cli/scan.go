@@ -57,6 +57,7 @@ Keys and values are shown as "linchpin get" shows them.`,
 		}
 		err = s.printScan(s.db.With(how...).Scan(ctx, start, end, client.ScanOptions{Limit: limit}), keysOnly)
 		s.tellPast(&out)
+		s.tellWait(&out.Receipt)
 		return p.told(err)
 	})
 	return cmd

@@ -6,8 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
 func TestTxnShowsAResultPerOperation(t *testing.T) {
@@ -92,15 +94,66 @@ func TestATxnThatWaitedSaysForWhom(t *testing.T) {
 	n := start(t)
 	slow := func(req gateway.Request, done func(gateway.Response)) {
 		n.Store.Submit(req, func(r gateway.Response) {
-			r.Receipt.WaitedNanos, r.Receipt.Key, r.Receipt.Holder.TxnID = 7_000_000, []byte("k"), kv.TxnID{Time: 1, Rand: 2}
+			r.Receipt = waitedFor(7_000_000, msg.CauseLock, adt.MethodAdd)
 			done(r)
 		})
 	}
 	n.submit.Store(&slow)
-	require.Contains(t, n.run(t, "txn", "put k v").ok(t),
-		"waited 7ms for the key \"k\", held by transaction 00000000000000010000000000000002\n")
-	got := objects(t, n.run(t, "txn", "-o", "json", "put k v").ok(t))
-	require.Equal(t, map[string]any{"us": float64(7000), "key": "k", "holder": "00000000000000010000000000000002"}, got[0]["waited"])
+	const why = `Waited 7000 us for key "k": the put had to wait for transaction 00000000000000010000000000000002, which had locked it for an add. ` +
+		`With an add in the place of the put there would have been no conflict, if all that is done with the key is to count: adds do not conflict with each other.`
+	require.Contains(t, n.run(t, "txn", "put k v").ok(t), why+"\n")
+	waited := map[string]any{"us": float64(7000), "cause": "lock", "key": "k", "operations": []any{"put"}, "mode": "write", "holder": "00000000000000010000000000000002",
+		"holder_operations": []any{"add"}, "holder_mode": "add", "others": float64(2), "commutes": []any{map[string]any{"instead": "add"}}}
+	why2 := strings.Replace(why, "for an add.", "for an add, and for 2 more.", 1)
+	slow = func(req gateway.Request, done func(gateway.Response)) {
+		n.Store.Submit(req, func(r gateway.Response) {
+			r.Receipt = waitedFor(7_000_000, msg.CauseLock, adt.MethodAdd)
+			r.Receipt.Others = 2
+			done(r)
+		})
+	}
+	for _, args := range [][]string{{"txn", "put k v"}, {"put", "k", "v"}, {"get", "k"}, {"incr", "n"}, {"incr", "n", "--blind"}, {"del", "k"}} {
+		got := objects(t, n.run(t, append(args, "-o", "json")...).ok(t))
+		require.Equal(t, waited, got[0]["waited"], "%v", args)
+		require.Equal(t, why2, got[0]["why"])
+		if args[0] == "del" {
+			n.run(t, "put", "k", "v")
+		}
+		if args[0] != "txn" {
+			require.Contains(t, n.run(t, args...).errs, why2, "what a command prints besides its answer")
+		}
+	}
+}
+
+// waitedFor is a receipt of a put of k.
+func waitedFor(nanos int64, cause msg.Cause, theirs adt.Method) msg.Receipt {
+	r := msg.Receipt{WaitedNanos: nanos, Key: []byte("k"), Cause: cause, Mode: uint32(adt.ModeWrite), Methods: uint32(adt.MethodPut.Set()),
+		HolderMode: uint32(theirs.Mode()), HolderMethods: uint32(theirs.Set())}
+	r.Holder.TxnID = kv.TxnID{Time: 1, Rand: 2}
+	return r
+}
+
+// TestAFailureSaysWhy: on a line of its own, and in JSON with all that is known.
+func TestAFailureSaysWhy(t *testing.T) {
+	n := start(t)
+	late := func(req gateway.Request, done func(gateway.Response)) {
+		r := gateway.Response{ID: req.ID, Attempts: 2, Err: &kv.Error{Kind: kv.KindDeadline, Text: "the deadline passed first", Op: -1, Hint: "allow more time"}}
+		r.Receipt = waitedFor(300_000_000, msg.CauseLock, adt.MethodDelete)
+		r.Receipt.Open = true
+		by := waitedFor(0, msg.CauseWound, adt.MethodDelete)
+		r.Ended.Count, r.Ended.Reason, r.Ended.By = 1, msg.ReasonWounded, &by
+		done(r)
+	}
+	n.submit.Store(&late)
+	r := n.run(t, "put", "k", "v")
+	require.Equal(t, "linchpin: DeadlineExceeded: the deadline passed first\nhint: allow more time\n"+
+		`why: Was still waiting after 300 ms for key "k": the put has to wait for transaction 00000000000000010000000000000002, which had locked it for a delete. `+
+		`1 attempt was given up because transaction 00000000000000010000000000000002, which is older and so goes first, needed key "k" for a delete, and this one had it locked for a put. `+
+		"Nothing that does the same would have commuted: a put and a delete exclude each other, so the shorter the transactions, the shorter the wait.\n", r.errs)
+	got := objects(t, n.run(t, "put", "k", "v", "-o", "json").errs)[0]
+	require.Equal(t, true, got["waited"].(map[string]any)["waiting"])
+	aborted := got["aborted"].(map[string]any)
+	require.Equal(t, []any{float64(1), "wounded", "wound", "k"}, []any{aborted["attempts"], aborted["reason"], aborted["cause"], aborted["key"]})
 }
 
 func TestResultsThatAreLostAreSaidToBe(t *testing.T) {

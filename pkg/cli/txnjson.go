@@ -14,7 +14,7 @@ type txnAnswer struct {
 	Attempts    int            `json:"attempts,omitempty"`
 	Results     []resultAnswer `json:"results,omitempty"`
 	ResultsLost bool           `json:"results_lost,omitempty"`
-	Waited      *waitAnswer    `json:"waited,omitempty"`
+	receiptAnswer
 	// Plan is how a read-only transaction read, Snapshot the state of the past
 	// that it did, Token what it saw or made, as --after takes it.
 	Plan     string `json:"plan,omitempty"`
@@ -33,14 +33,6 @@ type resultAnswer struct {
 	Removed   *uint64 `json:"removed,omitempty"`
 }
 
-// waitAnswer is a contention receipt.
-type waitAnswer struct {
-	Us     int64   `json:"us"`
-	Key    *string `json:"key,omitempty"`
-	KeyHex *string `json:"key_hex,omitempty"`
-	Holder string  `json:"holder,omitempty"`
-}
-
 func (s *session) txnObject(out *client.Outcome, statements []txnlang.Statement) *txnAnswer {
 	a := &txnAnswer{TxnID: out.ID.String(), Attempts: out.Attempts, ResultsLost: out.ResultsLost, Token: out.Token, Plan: planName(out.Plan)}
 	if out.Snapshot != nil {
@@ -49,13 +41,7 @@ func (s *session) txnObject(out *client.Outcome, statements []txnlang.Statement)
 	for i := range out.Results {
 		a.Results = append(a.Results, s.resultObject(statements[i].Verb, &out.Results[i]))
 	}
-	if w := out.Receipt; w.Waited > 0 {
-		a.Waited = &waitAnswer{Us: w.Waited.Microseconds()}
-		a.Waited.Key, a.Waited.KeyHex = s.jsonBytes(w.Key)
-		if !w.Holder.IsZero() {
-			a.Waited.Holder = w.Holder.String()
-		}
-	}
+	a.receiptAnswer = s.receiptObject(&out.Receipt)
 	return a
 }
 

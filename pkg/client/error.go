@@ -38,7 +38,8 @@ type Error struct {
 	// Current is what the key holds, when a condition failed and the server
 	// knew it.
 	Current *Result
-	// Receipt tells where the transaction waited longest; zero if nowhere.
+	// Receipt tells what the transaction waited for when it failed, or where it
+	// waited longest before, and which attempts were given up; zero if none.
 	Receipt Receipt
 	// Cause is the error behind this one, if there is one.
 	Cause error
@@ -49,7 +50,11 @@ func (e *Error) Error() string {
 	if e.Current != nil {
 		p.Text += "; " + e.Current.describe()
 	}
-	return p.Error()
+	s := p.Error()
+	if told := e.Receipt.String(); told != "" {
+		s += ". " + told
+	}
+	return s
 }
 
 func (e *Error) plain() *kv.Error {

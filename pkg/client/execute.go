@@ -23,13 +23,17 @@ func (db *DB) executeAs(ctx context.Context, h *how, ops []Op) (*Outcome, error)
 	r := newRetrier(db, ctx)
 	defer r.stop()
 	id := db.newID()
+	var before Receipt
 	for attempts := 0; ; {
 		out, err := db.executeOnce(&r, id, ops, h)
 		if err == nil {
 			out.Attempts += attempts
+			out.Receipt.after(before)
 			return out, nil
 		}
 		attempts += max(err.Attempts, 1)
+		err.Receipt.after(before)
+		before = err.Receipt
 		err.Attempts, err.ID = attempts, id
 		if !r.again(err) {
 			return nil, err

@@ -8,9 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
@@ -242,18 +245,28 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 	holder := kv.TxnID{Time: 1, Rand: 2}
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
 		f.Store.Submit(req, func(r gateway.Response) {
-			r.Receipt.Key, r.Receipt.WaitedNanos, r.Receipt.Holder.TxnID = b("k"), 3_000_000, holder
+			r.Receipt = msg.Receipt{Key: b("k"), WaitedNanos: 3_000_000, Cause: msg.CauseLock, Others: 1,
+				Mode: uint32(adt.ModeWrite), Methods: uint32(adt.MethodPut.Set()), HolderMode: uint32(adt.ModeAdd), HolderMethods: uint32(adt.MethodAdd.Set())}
+			r.Receipt.Holder.TxnID = holder
+			by := msg.Receipt{Cause: msg.CauseChanged, Key: b("j")}
+			r.Ended.Count, r.Ended.Reason, r.Ended.By = 2, msg.ReasonStaleRead, &by
 			done(r)
 		})
 	})
 	db := open(t, []string{startNode(t, f, "", server.Options{}).addr})
 	out, err := db.Execute(within(t, 10*time.Second), client.Get(b("k")))
 	require.NoError(t, err)
-	require.Equal(t, client.Receipt{Waited: 3 * time.Millisecond, Key: b("k"), Holder: holder}, out.Receipt)
-	require.Equal(t, `waited 3ms for the key "k", held by transaction 00000000000000010000000000000002`, out.Receipt.String())
+	want := client.Receipt{Waited: 3 * time.Millisecond, Key: b("k"), Holder: holder, Aborted: 2, Reason: "stale-read",
+		Wait: &client.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: b("k"), Holder: holder, Others: 1, Mode: pb.LockMode_LOCK_WRITE, HolderMode: pb.LockMode_LOCK_ADD,
+			Operations: []pb.Operation{pb.Operation_OP_PUT}, HolderOperations: []pb.Operation{pb.Operation_OP_ADD}, Commutes: []pb.Advice{{Instead: pb.Operation_OP_ADD}}},
+		Abort: &client.Conflict{Cause: pb.Cause_CAUSE_CHANGED, Key: b("j")}}
+	require.Equal(t, want, out.Receipt)
+	require.Equal(t, `Waited 3000 us for key "k": the put had to wait for transaction 00000000000000010000000000000002, which had locked it for an add, and for 1 more. `+
+		`2 attempts were given up, the last one because another transaction changed key "j" after this one had read it. `+
+		`With an add in the place of the put there would have been no conflict, if all that is done with the key is to count: adds do not conflict with each other.`, out.Receipt.String())
 	require.Empty(t, client.Receipt{}.String())
-	require.Equal(t, `waited 3ms for readers of the key "k" to finish`, client.Receipt{Waited: 3 * time.Millisecond, Key: b("k")}.String())
-	require.Equal(t, `waited 2s for readers to finish`, client.Receipt{Waited: 2 * time.Second}.String())
+	failed := &client.Error{Kind: kv.KindDeadline, Text: "too late", Op: -1, Hint: "allow more time", Receipt: want}
+	require.Equal(t, "DeadlineExceeded: too late; allow more time. "+want.String(), failed.Error())
 }
 
 // TestAPastDeadlineSendsNothing: however quick the sender is.

@@ -19,6 +19,8 @@ type interaction struct {
 	ref      kv.TxnRef
 	readOnly bool
 	how      *how // nil is the usual way
+	// before is what the attempts before this one have told.
+	before Receipt
 
 	// stream is nil until something has to be sent; stop ends the watch that
 	// breaks it when the context ends.
@@ -104,7 +106,7 @@ func (t *interaction) commit() *Error {
 	if !t.begun && len(t.kept) == 0 {
 		return nil
 	}
-	answer, err := t.exchange(t.kept, &pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{}}})
+	answer, err := t.exchange(t.kept, &pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{TimeoutMs: t.timeoutMs()}}})
 	if err == nil && answer.GetCommitted() == nil {
 		t.broken = true
 		err = errorf(kv.KindInternal, nil, "the server answered a commit with %T", answer.Answer)
@@ -112,6 +114,7 @@ func (t *interaction) commit() *Error {
 	if err == nil && t.how != nil && t.how.into != nil {
 		*t.how.into = *outcomeOf(answer.GetCommitted())
 		t.how.into.ID = t.ref.TxnID
+		t.how.into.Receipt.after(t.before)
 	}
 	return err
 }
@@ -141,7 +144,7 @@ func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.Transact
 		t.begun, t.open = true, true
 	}
 	if len(ops) > 0 {
-		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Do{Do: &pb.DoStep{Ops: wireOps(ops)}}})
+		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Do{Do: &pb.DoStep{Ops: wireOps(ops), TimeoutMs: t.timeoutMs()}}})
 	}
 	t.kept, t.keptBytes = t.kept[:0], 0
 	if last != nil {
@@ -173,6 +176,11 @@ func (t *interaction) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactR
 		}
 	}
 	panic("client: nothing was sent")
+}
+
+// timeoutMs is what the server is to take at most for a step, 0 for any time.
+func (t *interaction) timeoutMs() uint32 {
+	return timeoutMs(margin(t.r.ctx))
 }
 
 func (t *interaction) streamError(err error) *Error {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -39,7 +38,8 @@ type Outcome struct {
 	Aborts []string
 	// Results has one element per operation, in order.
 	Results []Result
-	// Receipt tells where the transaction waited longest; zero if nowhere.
+	// Receipt tells where the transaction waited longest, and which attempts were
+	// given up; zero if it went through at once.
 	Receipt Receipt
 	// Token is the state of the store that the transaction saw or made (After).
 	Token []byte
@@ -90,37 +90,6 @@ type Value struct {
 	Number int64
 	// Version names the write that was read; CompareVersionAndSet takes it.
 	Version kv.Version
-}
-
-// Receipt is a contention receipt: where a transaction waited longest.
-type Receipt struct {
-	Waited time.Duration
-	Key    []byte
-	// Holder is the transaction that had the key, or for which a reader waited.
-	// It is zero if readers of the key had to finish first, or, without a key,
-	// those that a restarted shard has forgotten.
-	Holder kv.TxnID
-}
-
-// String says it in words; it is empty if there was no wait.
-func (r Receipt) String() string {
-	if r.Waited == 0 {
-		return ""
-	}
-	switch {
-	case !r.Holder.IsZero():
-		return fmt.Sprintf("waited %v for the key %q, held by transaction %v", r.Waited, r.Key, r.Holder)
-	case len(r.Key) == 0:
-		return fmt.Sprintf("waited %v for readers to finish", r.Waited)
-	}
-	return fmt.Sprintf("waited %v for readers of the key %q to finish", r.Waited, r.Key)
-}
-
-func receiptOf(r *pb.Receipt) Receipt {
-	if r == nil {
-		return Receipt{}
-	}
-	return Receipt{Waited: time.Duration(r.WaitedUs) * time.Microsecond, Key: r.Key, Holder: r.Holder}
 }
 
 func (r *Result) from(p *pb.Result) {

@@ -75,7 +75,7 @@ func (db *DB) scanOnce(r *retrier, req *pb.ScanRequest, h *how, yield func(Pair,
 			return begun, fromStatus(err)
 		}
 		if h.into != nil && page.Token != nil {
-			*h.into = Outcome{Attempts: 1, Token: page.Token, Snapshot: snapshotOf(page.Snapshot), Plan: pb.ReadPlan_PLAN_PIN}
+			*h.into = Outcome{Attempts: 1, Token: page.Token, Snapshot: snapshotOf(page.Snapshot), Plan: pb.ReadPlan_PLAN_PIN, Receipt: receiptOf(page.Receipt)}
 		}
 		for i := range page.Pairs {
 			begun = true

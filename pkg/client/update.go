@@ -46,10 +46,13 @@ func (db *DB) interact(ctx context.Context, readOnly bool, h *how, fn func(*inte
 	r := newRetrier(db, ctx)
 	defer r.stop()
 	id, attempt := db.newID(), uint32(1)
+	var before Receipt
 	for runs := 1; ; runs++ {
-		v := db.runOnce(&r, kv.TxnRef{TxnID: id, Attempt: attempt}, readOnly, h, fn)
+		v := db.runOnce(&r, kv.TxnRef{TxnID: id, Attempt: attempt}, readOnly, h, before, fn)
 		if v.fault != nil {
 			v.fault.Attempts, v.fault.ID = runs, id
+			v.fault.Receipt.after(before)
+			before = v.fault.Receipt
 		}
 		if v.fault == nil || !r.again(v.fault) {
 			return v.err
@@ -62,13 +65,13 @@ func (db *DB) interact(ctx context.Context, readOnly bool, h *how, fn func(*inte
 }
 
 // runOnce runs fn in one attempt, and commits or rolls back.
-func (db *DB) runOnce(r *retrier, ref kv.TxnRef, readOnly bool, h *how, fn func(*interaction) error) verdict {
+func (db *DB) runOnce(r *retrier, ref kv.TxnRef, readOnly bool, h *how, before Receipt, fn func(*interaction) error) verdict {
 	s, failed := r.use()
 	if failed != nil {
 		return verdict{err: failed}
 	}
 	defer s.unuse()
-	t := &interaction{r: r, session: s, ref: ref, readOnly: readOnly, how: h}
+	t := &interaction{r: r, session: s, ref: ref, readOnly: readOnly, how: h, before: before}
 	defer t.leave()
 	own := fn(t)
 	t.over = true

@@ -33,8 +33,11 @@ type Response struct {
 	Attempts int
 	// Results has one element per operation, in order, when Err is nil.
 	Results []msg.Result
-	// Receipt tells where the transaction waited longest; zero if nowhere.
+	// Receipt tells where the transaction waited longest, zero if nowhere; or,
+	// if it failed while it waited, there. Ended tells of the attempts that
+	// others ended.
 	Receipt msg.Receipt
+	Ended   txn.Ended
 	// ResultsLost: it committed, but the results are no longer known.
 	ResultsLost bool
 	// Aborts are the reasons for which the attempts before the last one were
@@ -66,6 +69,26 @@ func (r *Response) Token() []byte {
 	c := msg.Clock(r.At)
 	c.Raise(r.Index.Shard, r.Index.Index)
 	return c.Encode()
+}
+
+// Failed is the error of a call that did not do what it should, with what others
+// had to do with that.
+type Failed struct {
+	Err     *kv.Error
+	Receipt msg.Receipt
+	Ended   txn.Ended
+}
+
+func (f *Failed) Error() string { return f.Err.Error() }
+
+func (f *Failed) Unwrap() error { return f.Err }
+
+// failed is the response's error; nil if it has none.
+func (r *Response) failed() error {
+	if r.Err == nil {
+		return nil
+	}
+	return &Failed{Err: r.Err, Receipt: r.Receipt, Ended: r.Ended}
 }
 
 // Outcome is what an enquiry by id found.
@@ -106,4 +129,7 @@ type Opened struct {
 	At []msg.ShardIndex
 	// Pin is nil if it is the present.
 	Pin *msg.Pin
+	// Receipt and Ended tell of the waiting until then.
+	Receipt msg.Receipt
+	Ended   txn.Ended
 }

@@ -168,7 +168,7 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 		ref, plan = d.Txn, d.Plan
 		err = doneError(g, d)
 		if err == nil && o.Opened != nil {
-			op := Opened{At: d.At}
+			op := Opened{At: d.At, Receipt: d.Receipt, Ended: d.Ended}
 			if len(d.Pins) == 1 {
 				op.Pin = &d.Pins[0]
 			}
@@ -207,8 +207,6 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 }
 
 func doneError(g *Gateway, d *txn.Done) error {
-	if r := g.response(d); r.Err != nil {
-		return r.Err
-	}
-	return nil
+	r := g.response(d)
+	return r.failed()
 }

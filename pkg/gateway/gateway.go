@@ -265,6 +265,8 @@ func idOf(env *msg.Envelope) kv.TxnID {
 		return env.MoveKey.Txn.TxnID
 	case env.HotReply != nil:
 		return env.HotReply.Request.TxnID
+	case env.Waits != nil:
+		return env.Waits.Txn.TxnID
 	}
 	// An Announce or a HeatMap is for all stripes, and Deliver has seen to it.
 	return kv.TxnID{}
@@ -381,7 +383,7 @@ func (g *Gateway) deadline(now int64, t time.Time) int64 {
 
 // response turns the end of a call into what callers get.
 func (g *Gateway) response(d *txn.Done) Response {
-	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Attempts), Results: d.Results, Receipt: d.Receipt, ResultsLost: d.ResultsLost, Aborts: d.Aborts,
+	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Attempts), Results: d.Results, Receipt: d.Receipt, Ended: d.Ended, ResultsLost: d.ResultsLost, Aborts: d.Aborts,
 		Plan: d.Plan, Index: d.Index, At: d.At}
 	if len(d.Pins) == 1 {
 		r.Pin = &d.Pins[0]

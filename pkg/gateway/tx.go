@@ -15,6 +15,8 @@ type Tx struct {
 	kind  Kind
 	start int64
 	over  bool
+	// receipt is where the last Do waited.
+	receipt msg.Receipt
 }
 
 // Begin opens an interactive transaction.
@@ -58,8 +60,16 @@ func (t *Tx) end(r *Response) {
 // Do runs operations: reads return, writes are buffered. It owns ops. A
 // failure that leaves the transaction open, such as a condition that does not
 // hold, is for the caller to judge.
+//
+// If ctx has a deadline the transaction is given up a little before it, so that
+// the error, a *Failed, tells what was waited for.
 func (t *Tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
-	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { m.Do(now, cb, t.ref, ops) })
+	deadline := int64(0)
+	if at, ok := ctx.Deadline(); ok {
+		deadline = t.g.deadline(t.g.opt.Clock.Now(), at)
+	}
+	t.receipt = msg.Receipt{}
+	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { m.DoBy(now, cb, t.ref, ops, deadline) })
 	if err != nil {
 		t.Rollback()
 		return nil, err
@@ -69,10 +79,14 @@ func (t *Tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
 		if d.Closed {
 			t.end(&r)
 		}
-		return nil, r.Err
+		return nil, r.failed()
 	}
+	t.receipt = d.Receipt
 	return d.Results, nil
 }
+
+// Waited is where the last Do waited longest; zero if nowhere.
+func (t *Tx) Waited() msg.Receipt { return t.receipt }
 
 // Commit ends the transaction. When ctx ends before the answer, the outcome
 // is unknown.
@@ -102,15 +116,12 @@ func (t *Tx) RollbackChecked(ctx context.Context) error {
 		return err
 	}
 	r := t.g.response(d)
-	failed := r.Err
+	failed := r.failed()
 	if failed == nil {
 		r.Err = kv.Errorf(kv.KindCancelled, "rolled back")
 	}
 	t.end(&r)
-	if failed != nil {
-		return failed
-	}
-	return nil
+	return failed
 }
 
 // Rollback gives the transaction up. After the end it does nothing.

@@ -5,7 +5,7 @@
 //	gateway -> shard    Lock, Check, Release, Prepare, Park, Cancel, Enquire, ScanAt, PushReply, Mark; Read, Renew, Leave;
 //	                    KeepPin, FindPin, DropPin; PairDigest, SetHot, AskHot
 //	shard -> gateway    LockReply, CheckReply, Answer, EnquireReply, ScanPage, Push, Mark, Announce; ReadReply, RenewReply;
-//	                    PinReply, PinDue; HeatMap, MoveKey, HotReply
+//	                    PinReply, PinDue; HeatMap, MoveKey, HotReply; Waits
 //	shard -> shard      Vote, AskVote, Decide, DecideAck, Mark; Notice, Unseal, Unsealed; AskPins, Pins; HeatDigest
 //
 // Every message may be lost, delayed, duplicated and reordered.
@@ -133,6 +133,8 @@ func (m *Envelope) hotBody() proto.Message {
 		return m.AskHot
 	case m.HotReply != nil:
 		return m.HotReply
+	case m.Waits != nil:
+		return m.Waits
 	}
 	return nil
 }

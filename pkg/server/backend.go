@@ -14,7 +14,7 @@ import (
 // goroutines. What they are given has been checked: limits, ranges and
 // conditions are in order, ids and deadlines are set.
 //
-// Errors are *kv.Error, perhaps wrapped; any other is taken for KindInternal.
+// Errors are *kv.Error, perhaps wrapped, in a *gateway.Failed for instance; any other is taken for KindInternal.
 type Backend interface {
 	// Now is the backend's time, for Request.Arrived.
 	Now() int64
@@ -63,6 +63,8 @@ type Tx interface {
 	// Do runs operations and gives a result for each. The transaction owns
 	// ops from now on.
 	Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error)
+	// Waited is where the last Do waited longest; zero if nowhere.
+	Waited() msg.Receipt
 	// Commit ends the transaction; Err tells whether it committed.
 	Commit(ctx context.Context) gateway.Response
 	// Rollback gives the transaction up. After the end it does nothing.

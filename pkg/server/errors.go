@@ -70,7 +70,7 @@ func failure(e *kv.Error, id kv.TxnID, attempts int) *pb.ErrorDetail {
 // waiting there was and, when a condition failed, with what the key holds.
 func failedResponse(r *gateway.Response) *pb.ErrorDetail {
 	d := failure(r.Err, r.ID, r.Attempts)
-	d.Receipt = receipt(&r.Receipt)
+	d.Receipt = receipt(&r.Receipt, &r.Ended)
 	if c := r.Current; r.Err.Kind == kv.KindCondition && c != nil {
 		d.Current = new(pb.Result)
 		found := entry.Type(c.Type) != entry.TypeDeleted
@@ -82,9 +82,19 @@ func failedResponse(r *gateway.Response) *pb.ErrorDetail {
 	return d
 }
 
+// failedCall gives the detail of an error, with the waiting there was if the
+// error knows of it.
+func failedCall(err error, id kv.TxnID, attempts int) *pb.ErrorDetail {
+	d := failure(errorOf(err), id, attempts)
+	if f, ok := errors.AsType[*gateway.Failed](err); ok {
+		d.Receipt = worded(receipt(&f.Receipt, &f.Ended))
+	}
+	return d
+}
+
 // statusOf makes a gRPC error of err.
 func statusOf(err error, id kv.TxnID) error {
-	return detail.Status(failure(errorOf(err), id, 0))
+	return detail.Status(failedCall(err, id, 0))
 }
 
 // expired tells why a call whose context has ended was not begun.

@@ -168,7 +168,7 @@ func TestWaitingIsToldInAReceipt(t *testing.T) {
 	require.Equal(t, []byte("hot"), r.Receipt.Key)
 	require.Equal(t, kv.TxnID{Time: 1, Rand: 2}, r.Receipt.Holder)
 	require.NotZero(t, r.Receipt.WaitedUs)
-	require.Contains(t, r.Receipt.Sentence, `for key "hot", held by transaction 0000`)
+	require.Contains(t, r.Receipt.Sentence, `for key "hot": the write had to wait for transaction 0000`)
 
 	hot, err := e.admin.HotKeys(t.Context(), &pb.HotKeysRequest{})
 	require.NoError(t, err)

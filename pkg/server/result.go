@@ -6,7 +6,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -47,7 +46,7 @@ const headroom = 16 << 10
 func (s *service) response(out *pb.ExecuteResponse, r *gateway.Response) {
 	out.Token, out.Plan, out.Snapshot = r.Token(), planOf(r.Plan), s.snapshot(r.Pin)
 	out.TxnId, out.Attempts, out.ResultsLost = r.ID, uint32(r.Attempts), r.ResultsLost
-	out.Receipt = receipt(&r.Receipt)
+	out.Receipt = receipt(&r.Receipt, &r.Ended)
 	out.Results = results(out.Results[:0], r.Results)
 	out.Aborts = nil
 	for _, a := range r.Aborts {
@@ -94,19 +93,4 @@ func payload(t entry.Type, raw []byte) (pb.DataType, []byte, int64) {
 		return pb.DataType_REGISTER, nil, 0
 	}
 	return pb.DataType(t), raw, 0
-}
-
-// receipt gives nil when there was no waiting to tell of.
-func receipt(r *msg.Receipt) *pb.Receipt {
-	if r.WaitedNanos < 1000 {
-		return nil
-	}
-	return &pb.Receipt{WaitedUs: uint64(r.WaitedNanos) / 1000, Key: r.Key, Holder: r.Holder.TxnID}
-}
-
-// worded adds the sentence to a receipt.
-func worded(r *pb.Receipt) {
-	if r != nil {
-		r.Sentence = detail.Sentence(r)
-	}
 }

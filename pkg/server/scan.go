@@ -44,6 +44,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	limit := int(min(in.Limit, math.MaxInt))
 	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: kv.Range(in.Start, in.End), Limit: limit, How: how, Opened: func(o gateway.Opened) error {
 		p.page.Token, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Pin)
+		p.page.Receipt = worded(receipt(&o.Receipt, &o.Ended))
 		return nil
 	}}, p.add)
 	if p.broken != nil {
@@ -83,7 +84,7 @@ func (p *pager) flush() error {
 		return nil
 	}
 	p.broken = p.stream.Send(&p.page)
-	p.page.Token, p.page.Snapshot = nil, nil
+	p.page.Token, p.page.Snapshot, p.page.Receipt = nil, nil, nil
 	clear(p.page.Pairs)
 	p.page.Pairs, p.bytes = p.page.Pairs[:0], 0
 	return p.broken

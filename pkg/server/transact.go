@@ -11,6 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // transact is one Transact stream: at most one transaction is open on it.
@@ -88,6 +89,8 @@ func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.Transac
 	case *pb.TransactRequest_Do:
 		return t.do(ctx, s.Do)
 	case *pb.TransactRequest_Commit:
+		ctx, cancel := within(ctx, s.Commit.TimeoutMs)
+		defer cancel()
 		return t.commit(ctx)
 	case *pb.TransactRequest_Rollback:
 		if t.tx == nil {
@@ -96,7 +99,7 @@ func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.Transac
 		tx := t.tx
 		t.tx = nil
 		if err := tx.RollbackChecked(ctx); err != nil {
-			return t.failed(errorOf(err))
+			return t.failed(err)
 		}
 		return &pb.TransactResponse{Answer: &pb.TransactResponse_RolledBack{RolledBack: &pb.RolledBack{}}}
 	}
@@ -121,7 +124,7 @@ func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResp
 	}
 	tx, err := t.service.backend.Begin(ctx, gateway.TxOptions{ID: t.id, Attempt: t.attempt, ReadOnly: t.readOnly, How: how})
 	if err != nil {
-		return t.failed(errorOf(err))
+		return t.failed(err)
 	}
 	t.tx = tx
 	return &pb.TransactResponse{Answer: &pb.TransactResponse_Begun{Begun: &pb.Begun{TxnId: t.id, Attempt: t.attempt}}}
@@ -138,14 +141,25 @@ func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
 	if t.readOnly && t.used.writes {
 		return t.failed(invalid("the transaction is read-only and the step writes", "begin it without read_only"))
 	}
+	ctx, cancel := within(ctx, in.TimeoutMs)
+	defer cancel()
 	rs, err := t.tx.Do(ctx, ops)
 	if err != nil {
-		return t.failed(errorOf(err))
+		return t.failed(err)
 	}
+	waited := t.tx.Waited()
 	if err := tooLarge(rs); err != nil {
 		return t.failed(err)
 	}
-	return &pb.TransactResponse{Answer: &pb.TransactResponse_Done{Done: &pb.Done{Results: results(nil, rs)}}}
+	return &pb.TransactResponse{Answer: &pb.TransactResponse_Done{Done: &pb.Done{Results: results(nil, rs), Receipt: worded(receipt(&waited, &txn.Ended{}))}}}
+}
+
+// within bounds what a step may take; 0 is no bound.
+func within(ctx context.Context, timeoutMs uint32) (context.Context, context.CancelFunc) {
+	if timeoutMs == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Duration(timeoutMs)*time.Millisecond)
 }
 
 func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
@@ -170,9 +184,9 @@ func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 }
 
 // failed rolls back what is open: after a failure a transaction is over.
-func (t *transact) failed(e *kv.Error) *pb.TransactResponse {
+func (t *transact) failed(err error) *pb.TransactResponse {
 	t.rollback()
-	return &pb.TransactResponse{Answer: &pb.TransactResponse_Failed{Failed: failure(e, t.id, int(t.attempt))}}
+	return &pb.TransactResponse{Answer: &pb.TransactResponse_Failed{Failed: failedCall(err, t.id, int(t.attempt))}}
 }
 
 func (t *transact) rollback() {

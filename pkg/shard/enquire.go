@@ -107,5 +107,7 @@ func (m *Machine) onMark(mk *msg.Mark) {
 	if rec == nil || rec.State == record.Committed {
 		return
 	}
-	m.abort(rec, failure(msg.ReasonWounded, kv.KindAborted, "an older transaction, "+mk.By.String()+", needed a lock that this one held"))
+	f := failure(msg.ReasonWounded, kv.KindAborted, "an older transaction, "+mk.By.String()+", needed a lock that this one held")
+	f.Conflict = mk.Conflict
+	m.abort(rec, f)
 }

@@ -17,7 +17,9 @@ func (m *Machine) onPark(p *msg.Park) {
 	if p.Snapshot {
 		if rec == nil { // to read twice does no harm, in whichever life
 			m.park(p)
+			return
 		}
+		m.tellWait(taskOf(rec))
 		return
 	}
 	if rec != nil && rec.State != record.Heard {
@@ -27,6 +29,8 @@ func (m *Machine) onPark(p *msg.Park) {
 		case p.NoWait && !rec.NoWait:
 			rec.NoWait = true
 			m.doom(taskOf(rec))
+		default:
+			m.tellWait(taskOf(rec))
 		}
 		return
 	}
@@ -200,24 +204,24 @@ func (m *Machine) tryDecide(rec *record.Record) {
 
 // seenHolds validates optimistic reads; they are read-locked, or it is the
 // instant of the decision.
-func (m *Machine) seenHolds(t *task) bool {
+func (m *Machine) seenHolds(t *task) *msg.Failure {
 	if m.cfg.Mutants.Has(mutant.SeenUnchecked) {
-		return true
+		return nil
 	}
 	for i := range t.seen {
 		it := m.store.Get(t.seen[i].Key)
 		now := kv.Version{}
 		if _, here := m.elsewhere(t.seen[i].Key, it); !here {
-			return false
+			return changed(t.seen[i].Key)
 		}
 		if it != nil && it.Value.Exists() {
 			now = it.Value.Version
 		}
 		if now != t.seen[i].Version {
-			return false
+			return changed(t.seen[i].Key)
 		}
 	}
-	return true
+	return nil
 }
 
 // decideNow is F(T): in one step the piece is executed, checked, committed,
@@ -225,8 +229,8 @@ func (m *Machine) seenHolds(t *task) bool {
 func (m *Machine) decideNow(t *task) {
 	rec := t.rec
 	x := m.exec(t)
-	if x.Failure == nil && !m.seenHolds(t) {
-		x.Failure = failure(msg.ReasonStaleRead, kv.KindAborted, "a value that was read has changed")
+	if x.Failure == nil {
+		x.Failure = m.seenHolds(t)
 	}
 	if x.Failure == nil && !m.stillHeld(t.txn, m.inc, rec.Park.Piece.Grants) {
 		x.Failure = failure(msg.ReasonStaleGrant, kv.KindAborted, "a lock that the transaction read under was lost")
@@ -253,9 +257,8 @@ func (m *Machine) commit(t *task, x mvcc.Execution) {
 	} else {
 		results = append(results, x.Results...)
 	}
-	if own := t.receipt(); own.WaitedNanos > receipt.WaitedNanos {
-		receipt = own
-	}
+	receipt = msg.Worst(receipt, m.receipt(t))
+	receipt.Open = false
 	participants := rec.Park.Participants
 	if len(participants) > 0 {
 		m.ran(t, x.Effects)
@@ -264,7 +267,7 @@ func (m *Machine) commit(t *task, x mvcc.Execution) {
 		m.logCommit(t, x.Effects, results)
 	}
 	env, answer := msg.AnswerTo(rec.Gateway)
-	*answer = msg.Answer{Txn: t.txn, Shard: m.cfg.ID, Incarnation: m.inc, Committed: true, Results: results, Receipt: receipt, Seen: seen, Index: m.index}
+	*answer = msg.Answer{Txn: t.txn, Shard: m.cfg.ID, Incarnation: m.inc, Committed: true, Results: results, Receipt: receipt.Told(), Seen: seen, Index: m.index}
 	m.send(env)
 	m.stats.Committed++
 	m.drop(t)
@@ -340,9 +343,7 @@ func (m *Machine) abort(rec *record.Record, f *msg.Failure) {
 	_, receipt, seen := rec.Gathered()
 	receipt = m.orHeld(receipt, rec.Txn)
 	if t := taskOf(rec); t != nil {
-		if own := t.receipt(); own.WaitedNanos > receipt.WaitedNanos {
-			receipt = own
-		}
+		receipt = msg.Worst(receipt, m.receipt(t))
 	}
 	rec.State = record.Aborted
 	m.queue.Withdraw(m.now, rec.Txn)
@@ -352,7 +353,7 @@ func (m *Machine) abort(rec *record.Record, f *msg.Failure) {
 	m.stats.abort(f)
 	m.releaseOwn(rec.Txn)
 	env, answer := msg.AnswerTo(rec.Gateway)
-	*answer = msg.Answer{Txn: rec.Txn, Shard: m.cfg.ID, Incarnation: m.inc, Failure: f, Receipt: receipt, Seen: seen}
+	*answer = msg.Answer{Txn: rec.Txn, Shard: m.cfg.ID, Incarnation: m.inc, Failure: f, Receipt: receipt.Told(), Seen: seen}
 	m.send(env)
 	m.tellAll(rec.Txn, told, false)
 }

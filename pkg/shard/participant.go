@@ -47,6 +47,7 @@ func (m *Machine) onPrepare(p *msg.Prepare) {
 			if p.NoWait {
 				m.doom(a.preparing)
 			}
+			m.tellWait(a.preparing)
 			return
 		}
 	}
@@ -97,15 +98,15 @@ func (m *Machine) prepare(p *msg.Prepare) {
 func (m *Machine) prepareNow(t *task) {
 	a, p := m.attempts[t.txn], t.prepare
 	x := m.exec(t)
-	if x.Failure == nil && !m.seenHolds(t) {
-		x.Failure = failure(msg.ReasonStaleRead, kv.KindAborted, "a value that was read has changed")
+	if x.Failure == nil {
+		x.Failure = m.seenHolds(t)
 	}
 	if x.Failure != nil {
 		m.voteNo(t, x.Failure)
 		return
 	}
 	m.shrinkScans(t, x.Results)
-	pr := &prepared{receipt: t.receipt(), at: m.now, wait: int64(m.cfg.Repeat)}
+	pr := &prepared{receipt: m.receipt(t), at: m.now, wait: int64(m.cfg.Repeat)}
 	pr.row = entry.Prepared{Txn: t.txn, Gateway: t.gateway, Last: p.Last, LastIncarnation: p.LastIncarnation, Effects: x.Effects, Results: x.Results}
 	for i := range pr.row.Effects {
 		e := &pr.row.Effects[i]
@@ -157,9 +158,10 @@ func (m *Machine) vote(a *attempt, repeated bool) {
 
 // voteNo ends a task that cannot prepare.
 func (m *Machine) voteNo(t *task, f *msg.Failure) {
+	receipt := m.receipt(t)
 	m.end(m.attempts[t.txn])
 	m.drop(t)
-	m.refusePrepareWith(t.prepare, f, t.receipt())
+	m.refusePrepareWith(t.prepare, f, receipt)
 }
 
 func (m *Machine) refusePrepare(p *msg.Prepare, f *msg.Failure) {

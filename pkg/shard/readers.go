@@ -53,7 +53,10 @@ func (m *Machine) onRead(q *msg.Read) {
 	}
 	r := m.readerOf(q.Reader)
 	switch {
-	case q.Number < r.number, q.Number == r.number && r.reading != nil:
+	case q.Number < r.number:
+		return
+	case q.Number == r.number && r.reading != nil:
+		m.tellWait(r.reading)
 		return
 	case r.reading != nil && r.reading.stage != stageLoading && r.reading.stage != stageLoaded:
 		return // one after the other; it will be repeated
@@ -165,7 +168,7 @@ func readNeeds(t *task) []snapshotqueue.Need {
 	}
 	out := make([]snapshotqueue.Need, len(t.req.Needs))
 	for i, n := range t.req.Needs {
-		out[i] = snapshotqueue.Need{Span: n.Span, Mode: n.Mode}
+		out[i] = snapshotqueue.Need{Span: n.Span, Mode: n.Mode, Methods: n.Methods}
 	}
 	return out
 }
@@ -209,7 +212,7 @@ func (m *Machine) replyRead(t *task) {
 			reply.Relied = append(reply.Relied, on)
 		}
 	}
-	reply.Receipt = t.receipt()
+	reply.Receipt = m.receipt(t)
 	reply.Parked, reply.Busy = m.queue.Parked(t.entered.Needs) || m.recs.Len() > 0, m.heat.spare
 	r.reading, r.replied, r.reply = nil, q, reply
 	m.stats.Reads++
@@ -282,11 +285,8 @@ func (m *Machine) changesOf(effects []entry.Effect) []snapshotqueue.Need {
 	}
 	out := make([]snapshotqueue.Need, len(effects))
 	for i := range effects {
-		mode := adt.ModeWrite
-		if effects[i].Kind == entry.EffectAdd {
-			mode = adt.ModeAdd
-		}
-		out[i] = snapshotqueue.Need{Span: kv.Point(effects[i].Key), Mode: mode}
+		mode, method := adt.ChangeOf(&effects[i])
+		out[i] = snapshotqueue.Need{Span: kv.Point(effects[i].Key), Mode: mode, Methods: method.Set()}
 	}
 	return out
 }

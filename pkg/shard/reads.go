@@ -88,6 +88,7 @@ func (m *Machine) onLock(l *msg.Lock) {
 		if l.NoWait {
 			m.doom(t)
 		}
+		m.tellWait(t)
 		return
 	}
 	if a.preparing != nil || a.prepared != nil {
@@ -115,7 +116,7 @@ func (m *Machine) replyLock(t *task) {
 		m.refuseLock(t, x.Failure)
 		return
 	}
-	reply := &msg.LockReply{Results: x.Results, Receipt: t.receipt(), Index: m.index}
+	reply := &msg.LockReply{Results: x.Results, Receipt: m.receipt(t), Index: m.index}
 	if t.kind == taskLock {
 		m.shrinkScans(t, x.Results)
 		for _, g := range t.req.Grants() {
@@ -179,13 +180,14 @@ func grantOf(g *msg.Grant) lock.Grant {
 // refuseLock answers with a failure. The attempt keeps what it holds from
 // earlier requests until its gateway releases it.
 func (m *Machine) refuseLock(t *task, f *msg.Failure) {
+	receipt := m.receipt(t)
 	m.drop(t)
 	if a := m.attempts[t.txn]; a != nil && t.kind == taskLock {
 		delete(a.reads, t.lock.Number)
 		m.releaseGrants(t)
 		m.forgetIfIdle(a)
 	}
-	m.send(m.lockReply(t.lock, &msg.LockReply{Failure: f, Receipt: t.receipt()}))
+	m.send(m.lockReply(t.lock, &msg.LockReply{Failure: f, Receipt: receipt}))
 }
 
 // releaseGrants gives up everything that the attempt holds, if this was its

@@ -108,10 +108,10 @@ func (m *Machine) needsOf(room []lock.Need, ops []msg.Op, seen []msg.Seen) (need
 		if ops[i].Kind == msg.OpRequire && m.cfg.Mutants.Has(mutant.ConditionUnlocked) {
 			continue
 		}
-		needs = append(needs, lock.Need{Span: span, Mode: adt.ModeOf(&ops[i])})
+		needs = append(needs, lock.Need{Span: span, Mode: adt.ModeOf(&ops[i]), Methods: adt.MethodOf(&ops[i]).Set()})
 	}
 	for i := range seen {
-		needs = append(needs, lock.Need{Span: kv.Point(seen[i].Key), Mode: adt.ModeRead})
+		needs = append(needs, lock.Need{Span: kv.Point(seen[i].Key), Mode: adt.ModeRead, Methods: adt.MethodGet.Set()})
 	}
 	return lock.Normalize(needs), ranges
 }
@@ -325,22 +325,12 @@ func (m *Machine) doom(t *task) {
 		return
 	}
 	t.req.NoWait = true
-	if m.locks.Doom(&t.req) {
-		if lost, key, holder := t.req.Stood(m.now); key != nil {
+	if m.locks.Doom(m.now, &t.req) {
+		if lost, key, holder := t.req.Waited(); key != nil {
 			m.waited(key, hotshard.Retry, holder, lost)
 		}
 		m.refuse(t, wounded(&t.req))
 	}
-}
-
-func wounded(r *lock.Request) *msg.Failure {
-	_, key, holder := r.Waited()
-	f := &msg.Failure{Reason: msg.ReasonWounded, Kind: uint32(kv.KindAborted), Key: key,
-		Text: "an older transaction needed a lock that this one held"}
-	if !holder.IsZero() {
-		f.Text += ", and this one would have had to wait for " + holder.String()
-	}
-	return f
 }
 
 func failureOf(err error) *msg.Failure {
@@ -353,31 +343,6 @@ func failureOf(err error) *msg.Failure {
 
 func failure(r msg.Reason, k kv.Kind, text string) *msg.Failure {
 	return &msg.Failure{Reason: r, Kind: uint32(k), Text: text}
-}
-
-// receipt tells of the task's longest wait: for locks, for the updates that a
-// reader waited for, or for readers, of which no name is told.
-func (t *task) receipt() msg.Receipt {
-	waited, key, holder := t.req.Waited()
-	if w, k, h := t.entered.Waited(); w > waited {
-		waited, key, holder = w, k, h
-	}
-	if t.held != nil && t.held.Nanos > waited {
-		waited, key, holder = t.held.Nanos, t.held.Key, kv.TxnRef{}
-	}
-	if waited == 0 {
-		return msg.Receipt{}
-	}
-	return msg.Receipt{WaitedNanos: waited, Key: key, Holder: holder}
-}
-
-// orHeld is a receipt, or one that tells for how long readers have held the
-// transaction here, if that was longer.
-func (m *Machine) orHeld(r msg.Receipt, txn kv.TxnRef) msg.Receipt {
-	if nanos, key := m.queue.HeldFor(m.now, txn); nanos > r.WaitedNanos {
-		return msg.Receipt{WaitedNanos: nanos, Key: key}
-	}
-	return r
 }
 
 // view is what a task's operations see (mvcc.View).

@@ -181,7 +181,7 @@ func (m *Machine) sendMark(mk lock.Mark) {
 	if a.prepared != nil {
 		env = msg.ToShard(a.prepared.row.Last)
 	}
-	env.Mark = &msg.Mark{Txn: mk.Holder, By: mk.By}
+	env.Mark = &msg.Mark{Txn: mk.Holder, By: mk.By, Conflict: &mk.Conflict}
 	m.urgent(env)
 }
 

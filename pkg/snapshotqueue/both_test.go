@@ -103,7 +103,7 @@ func drawNeeds(t *rapid.T, modes []adt.Mode) (out []Need) {
 		case 7:
 			span = kv.Range(span.Start, nil)
 		}
-		out = append(out, Need{span, rapid.SampledFrom(modes).Draw(t, "mode")})
+		out = append(out, Need{Span: span, Mode: rapid.SampledFrom(modes).Draw(t, "mode")})
 	}
 	return out
 }

@@ -16,7 +16,7 @@ func named(t *testing.T, name string) kv.TxnRef {
 	return txn
 }
 
-func need(key string, mode adt.Mode) []Need { return []Need{{kv.Point([]byte(key)), mode}} }
+func need(key string, mode adt.Mode) []Need { return []Need{{Span: kv.Point([]byte(key)), Mode: mode}} }
 
 // TestCheckNoticesWhatIsBroken breaks sound queues in one place each. In them A
 // and B are sealed, R waits for A, and C is held by S.

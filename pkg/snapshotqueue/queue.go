@@ -336,7 +336,7 @@ func (q *Queue) retry(u *update) {
 	}
 	q.freed(u)
 	q.remove(u)
-	q.changes.Free = append(q.changes.Free, Freed{u.txn, u.held, u.heldKey})
+	q.changes.Free = append(q.changes.Free, Freed{u.txn, u.held, u.heldKey, u.receipt(u.held)})
 }
 
 // seal gives an update an epoch of its own.

@@ -5,13 +5,16 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Need is what a reader sees, or an update changes, as others see it.
+// Need is what a reader sees, or an update changes, as others see it. Methods
+// say for what, to those who have to wait; no decision depends on them.
 type Need struct {
-	Span kv.Span
-	Mode adt.Mode
+	Span    kv.Span
+	Mode    adt.Mode
+	Methods adt.Methods
 }
 
 // commutes reports whether what one does and the other sees are independent.
@@ -126,6 +129,32 @@ func (r *Read) Waited() (nanos int64, key []byte, holder kv.TxnRef) {
 		}
 	}
 	return r.waited, nil, r.by.txn
+}
+
+// Receipt is the same with what the update does, also while the read waits.
+func (r *Read) Receipt(now int64) msg.Receipt {
+	nanos, by := r.waited, r.by
+	open := r.state == readDelayed || r.state == readWaiting
+	if open {
+		nanos = now - r.since
+		if len(r.waits) > 0 {
+			by = r.waits[0]
+		}
+	}
+	if nanos <= 0 || by == nil {
+		return msg.Receipt{}
+	}
+	out := msg.Receipt{WaitedNanos: nanos, Open: open, Cause: msg.CauseUpdate, Holder: by.txn, Mode: uint32(adt.ModeRead), Methods: uint32(adt.MethodOpenView.Set())}
+	if open && len(r.waits) > 1 {
+		out.Others = uint32(len(r.waits) - 1)
+	}
+	for i := range by.needs {
+		if n := &by.needs[i]; !commute(r.Needs, by.needs[i:i+1]) {
+			out.Key, out.HolderMode, out.HolderMethods = n.Span.Start, uint32(n.Mode), uint32(n.Methods)
+			break
+		}
+	}
+	return out
 }
 
 type readState uint8

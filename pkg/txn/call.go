@@ -76,6 +76,14 @@ type call struct {
 	aborts    []msg.Reason // of the attempts before this one
 	redirects uint32       // of the attempts before this one, those that only looked in the wrong place
 	receipt   msg.Receipt
+	// open is the wait that lasts, as far as was heard of it, and ended tells of
+	// the attempts that others ended. conflict is what the mark is for.
+	open     *waits
+	ended    Ended
+	conflict *msg.Receipt
+	// doFrom and doBy are when an interactive call began and its deadline, 0 for
+	// none.
+	doFrom, doBy int64
 
 	*session        // reads and writes of an attempt that locks before it commits
 	commit   commit // phaseCommitting
@@ -110,6 +118,29 @@ type call struct {
 
 // cancelAt is when an undecided commit is cancelled, so that its outcome is
 // known by the deadline.
-func (c *call) cancelAt() int64 {
-	return c.deadline - min((c.deadline-c.started)/5, 200_000_000)
+func (c *call) cancelAt() int64 { return giveUpAt(c.started, c.deadline) }
+
+// lastRepeat is when what has no answer is repeated once more before that.
+func (c *call) lastRepeat() int64 { return lastRepeat(c.started, c.deadline) }
+
+// endAt is when a call that has not asked to commit is given up, and lastAsk
+// when it asks once more before that.
+func (c *call) endAt() int64 {
+	switch {
+	case c.doBy != 0:
+		return min(giveUpAt(c.doFrom, c.doBy), c.deadline)
+	case c.kind == oneShot, c.kind == scanning && !c.scan.opened:
+		return c.cancelAt()
+	}
+	return c.deadline
+}
+
+func (c *call) lastAsk() int64 {
+	switch {
+	case c.doBy != 0:
+		return lastRepeat(c.doFrom, c.doBy)
+	case c.kind == oneShot, c.kind == scanning:
+		return c.lastRepeat()
+	}
+	return 0
 }

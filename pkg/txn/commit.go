@@ -154,7 +154,7 @@ func (g *Gateway) sendCommit(c *call, ps pieces) {
 		c.commit.noWait(g.cfg.Mutants)
 	}
 	g.out.Send = append(g.out.Send, c.commit.sends...)
-	c.commit.next = g.now + c.commit.wait
+	c.commit.next = nextRepeat(g.now, c.commit.wait, c.lastRepeat())
 	g.timed(min(c.commit.next, c.cancelAt()))
 }
 
@@ -185,7 +185,7 @@ func (g *Gateway) tickCommit(c *call) {
 	}
 	if g.now >= c.commit.next {
 		c.commit.wait = min(2*c.commit.wait, int64(g.cfg.Liveness))
-		c.commit.next = g.now + c.commit.wait
+		c.commit.next = nextRepeat(g.now, c.commit.wait, c.lastRepeat())
 		if c.commit.cancelling {
 			g.sendShard(c.commit.last, func(e *msg.Envelope) {
 				e.Cancel = &msg.Cancel{Txn: c.ref, Gateway: g.cfg.Node, Incarnation: c.commit.inc}
@@ -210,7 +210,7 @@ func (g *Gateway) onAnswer(a *msg.Answer) {
 	if c == nil || c.phase != phaseCommitting || a.Shard != c.commit.last {
 		return
 	}
-	c.longest(a.Receipt)
+	c.heard(a.Shard, a.Receipt)
 	switch {
 	case !a.Committed:
 		if c.commit.validating || c.session != nil {
@@ -229,12 +229,6 @@ func (g *Gateway) onAnswer(a *msg.Answer) {
 			d.Results = assemble(c.ops, a.Results)
 		}
 		g.finish(c, d)
-	}
-}
-
-func (c *call) longest(r msg.Receipt) {
-	if r.WaitedNanos > c.receipt.WaitedNanos {
-		c.receipt = r
 	}
 }
 

@@ -40,6 +40,8 @@ func (g *Gateway) Deliver(now int64, env *msg.Envelope) {
 		g.SetHeat(g.now, NewHeat(env.HeatMap))
 	case env.MoveKey != nil:
 		g.onMoveKey(env.MoveKey)
+	case env.Waits != nil:
+		g.onWaits(env.Waits)
 	}
 }
 
@@ -50,17 +52,17 @@ func (g *Gateway) onMark(mk *msg.Mark) {
 		return
 	}
 	if !c.marked {
-		c.marked, c.markedAt = true, g.now
+		c.marked, c.markedAt, c.conflict = true, g.now, mk.Conflict
 	}
 	switch c.phase {
 	case phaseLocking:
-		g.abort(c, wounded(mk.By))
+		g.abort(c, wounded(mk))
 	case phaseCommitting:
 		if g.cfg.Mutants.Has(mutant.GatewayDropsMarks) {
 			return
 		}
 		if c.kind == oneShot && g.cfg.Mutants.Has(mutant.RetryWithoutAbort) {
-			g.afterAbort(c, wounded(mk.By))
+			g.afterAbort(c, wounded(mk))
 			return
 		}
 		c.commit.noWait(g.cfg.Mutants)
@@ -70,8 +72,19 @@ func (g *Gateway) onMark(mk *msg.Mark) {
 	}
 }
 
-func wounded(by kv.TxnRef) *msg.Failure {
-	return failure(msg.ReasonWounded, kv.KindAborted, "an older transaction, "+by.String()+", needed a lock that this one held")
+func wounded(mk *msg.Mark) *msg.Failure {
+	return failure(msg.ReasonWounded, kv.KindAborted, "an older transaction, "+mk.By.String()+", needed a lock that this one held")
+}
+
+// blamed is a failure with what it was for, if the gateway knows better than
+// who has failed.
+func (c *call) blamed(f *msg.Failure) *msg.Failure {
+	if f.Reason != msg.ReasonWounded || f.Conflict != nil || c.conflict == nil {
+		return f
+	}
+	known := *f
+	known.Conflict = c.conflict
+	return &known
 }
 
 // onPush: a shard asks whether an attempt still lives. A scan that is past its
@@ -112,6 +125,8 @@ func again(f *msg.Failure) bool {
 
 // afterAbort: the attempt is known to be aborted.
 func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
+	f = c.blamed(f)
+	c.ended.note(f)
 	if g.redirected(c, f) && c.kind == moving {
 		g.finish(c, Done{Failure: f}) // it is not where it was said to be
 		return
@@ -132,6 +147,7 @@ func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
 	c.ref.Attempt++
 	g.enter(c)
 	c.marked, c.session, c.reading, c.commit, c.check = false, nil, nil, commit{}, checks{}
+	c.conflict, c.open = nil, nil
 	if c.past != nil && c.past.want.IsZero() {
 		c.past = nil
 	}

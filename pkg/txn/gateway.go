@@ -155,9 +155,7 @@ func (g *Gateway) done(c *call, d Done) {
 		return
 	}
 	d.Token, d.Txn, d.Attempts, d.Aborts = c.token, c.ref, c.ref.Attempt-c.redirects, c.aborts
-	if d.Receipt.WaitedNanos == 0 {
-		d.Receipt = c.receipt
-	}
+	d.Receipt, d.Ended = g.told(c, d.Failure), c.ended
 	c.token = nil
 	g.out.Done = append(g.out.Done, d)
 }

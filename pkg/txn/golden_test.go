@@ -369,7 +369,10 @@ func (s *script) client(words []string, ops []msg.Op) error {
 			s.say("  refused: %s", golden.Failure(f))
 		}
 	case "do":
-		s.g.Do(s.now, token, ref, ops)
+		if deadline == s.now+int64(time.Minute) {
+			deadline = 0
+		}
+		s.g.DoBy(s.now, token, ref, ops, deadline)
 	case "commit":
 		s.g.Commit(s.now, token, ref, deadline)
 	case "rollback":
@@ -493,6 +496,9 @@ func done(d *txn.Done) string {
 	}
 	if d.Receipt.WaitedNanos > 0 {
 		out += ", " + golden.Waited(&d.Receipt)
+	}
+	if e := d.Ended; e.Count > 0 {
+		out += fmt.Sprintf(", %d ended by others: %s%s", e.Count, e.Reason.Word(), golden.Conflict(e.By))
 	}
 	if d.Closed {
 		out += "; closed"

@@ -57,7 +57,9 @@ func (g *Gateway) open(token Token, ref kv.TxnRef) *call {
 		c.token = token
 		return c
 	}
-	g.out.Done = append(g.out.Done, Done{Token: token, Txn: ref, Failure: f, Closed: c == nil})
+	d := Done{Token: token, Txn: ref, Failure: f, Closed: c == nil}
+	d.Ended.note(f)
+	g.out.Done = append(g.out.Done, d)
 	return nil
 }
 
@@ -65,12 +67,22 @@ func (g *Gateway) open(token Token, ref kv.TxnRef) *call {
 // writes are buffered. A failed condition fails the call, not the
 // transaction.
 func (g *Gateway) Do(now int64, token Token, ref kv.TxnRef, ops []msg.Op) {
+	g.DoBy(now, token, ref, ops, 0)
+}
+
+// DoBy is Do with a deadline, 0 for none: a little before it the transaction is
+// given up if the call has not ended.
+func (g *Gateway) DoBy(now int64, token Token, ref kv.TxnRef, ops []msg.Op, deadline int64) {
 	g.now = max(g.now, now)
 	c := g.open(token, ref)
 	if c == nil {
 		return
 	}
 	s := c.session
+	c.doFrom, c.doBy, s.waited = g.now, deadline, msg.Receipt{}
+	if deadline != 0 {
+		g.timed(c.endAt())
+	}
 	for i := range ops {
 		ops[i].Seq = s.seq
 		s.seq++
@@ -103,7 +115,7 @@ func (g *Gateway) failedCall(c *call, f *msg.Failure) {
 }
 
 func (g *Gateway) idle(c *call) {
-	c.phase, c.idleSince = phaseIdle, g.now
+	c.phase, c.idleSince, c.doBy, c.open = phaseIdle, g.now, 0, nil
 	if c.reading != nil && c.past == nil && !c.waiting && c.pinAt == 0 && g.cfg.OpenBudget > 0 {
 		c.pinAt = c.reading.asked + int64(g.cfg.OpenBudget)
 		g.timed(c.pinAt)

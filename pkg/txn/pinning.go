@@ -112,6 +112,7 @@ func (g *Gateway) fixed(c *call) {
 	g.finish(c, Done{Committed: true})
 	for _, w := range waiters {
 		if w.waiting && w.round == p {
+			w.longest(&c.receipt)
 			w.waiting = false
 			g.pinned(w)
 		}

@@ -162,13 +162,13 @@ func (g *Gateway) askRead(c *call, s kv.ShardID, q *msg.Read) {
 	q.Reader, q.Gateway, q.Number = r.id, g.cfg.Node, r.number
 	a := &readAsk{env: msg.ToShard(s), sent: g.now, wait: int64(g.cfg.Repeat)}
 	a.env.Read = q
-	a.next = g.now + a.wait
+	a.next = nextRepeat(g.now, a.wait, c.lastAsk())
 	r.asks = append(r.asks, a)
 	if q.Notify {
 		r.notifying = append(r.notifying, a.env)
 	}
 	g.out.Send = append(g.out.Send, a.env)
-	g.timed(min(a.next, c.deadline))
+	g.timed(min(a.next, c.endAt()))
 	if q.LeaseNanos > 0 && r.lease(s) == nil {
 		l := &lease{shard: s, until: g.now + g.granted(), renew: g.now + int64(g.cfg.Lease)/3}
 		r.leases = append(r.leases, l)
@@ -210,7 +210,7 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 	if c.past == nil {
 		g.parked[s], g.sparing[s] = p.Parked, p.Busy
 	}
-	c.longest(p.Receipt)
+	c.heard(s, &p.Receipt)
 	if l := r.lease(s); l != nil {
 		if l.inc == 0 {
 			l.inc = p.Reading.Incarnation
@@ -335,7 +335,7 @@ func (g *Gateway) tickReading(c *call) bool {
 	for _, a := range r.asks {
 		if g.now >= a.next {
 			a.wait = min(2*a.wait, int64(g.cfg.Liveness))
-			a.next = g.now + a.wait
+			a.next = nextRepeat(g.now, a.wait, c.lastAsk())
 			g.out.Send = append(g.out.Send, a.env)
 			if len(a.env.Read.Await) > 0 {
 				g.notifyAgain(r)

@@ -30,6 +30,8 @@ type session struct {
 	results []msg.Result
 	// rounds counts lock requests ever sent.
 	rounds int
+	// waited is the longest wait in the call under way.
+	waited msg.Receipt
 }
 
 // touched is one shard's part in a session.
@@ -222,16 +224,16 @@ func (g *Gateway) askLock(c *call, sh kv.ShardID, ops []msg.Op, optimistic bool)
 		e.Lock = &msg.Lock{Txn: c.ref, Gateway: g.cfg.Node, Number: s.number, Ops: ops, NoWait: c.marked, Optimistic: optimistic}
 	})
 	a := &ask{env: env, wait: int64(g.cfg.Repeat)}
-	a.next = g.now + a.wait
+	a.next = nextRepeat(g.now, a.wait, c.lastAsk())
 	s.asks = append(s.asks, a)
-	g.timed(min(a.next, c.deadline))
+	g.timed(min(a.next, c.endAt()))
 }
 
 func (g *Gateway) repeatLocks(c *call) {
 	for _, a := range c.session.asks {
 		if g.now >= a.next {
 			a.wait = min(2*a.wait, int64(g.cfg.Liveness))
-			a.next = g.now + a.wait
+			a.next = nextRepeat(g.now, a.wait, c.lastAsk())
 			g.out.Send = append(g.out.Send, a.env)
 		}
 		g.timed(a.next)
@@ -256,7 +258,7 @@ func (g *Gateway) onLockReply(r *msg.LockReply) {
 	if i < 0 {
 		return
 	}
-	c.longest(r.Receipt)
+	c.heard(r.Shard, &r.Receipt)
 	if r.Failure != nil {
 		g.abort(c, r.Failure)
 		return

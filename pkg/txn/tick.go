@@ -74,9 +74,13 @@ func (g *Gateway) tickCall(c *call) {
 		}
 		g.timed(c.retryAt)
 	}
-	if g.now >= c.deadline {
+	if g.now >= c.endAt() {
+		f := failure(msg.ReasonCancelled, kv.KindAborted, "")
+		if c.doBy != 0 && g.now < c.deadline {
+			f = g.late(c)
+		}
 		g.endScan(c)
-		g.abort(c, failure(msg.ReasonCancelled, kv.KindAborted, ""))
+		g.abort(c, f)
 		return
 	}
 	if f := g.unreachable(g.awaits(c)); f != nil {
@@ -84,7 +88,7 @@ func (g *Gateway) tickCall(c *call) {
 		g.abort(c, f)
 		return
 	}
-	g.timed(c.deadline)
+	g.timed(c.endAt())
 	switch c.phase {
 	case phaseLocking:
 		g.repeatLocks(c)
@@ -102,7 +106,7 @@ func (g *Gateway) tickCall(c *call) {
 func (g *Gateway) tickIdle(c *call) {
 	switch {
 	case c.marked && !g.cfg.Mutants.Has(mutant.NoIdleGrace) && g.now >= max(c.markedAt, c.idleSince)+int64(g.cfg.IdleGrace):
-		g.abort(c, failure(msg.ReasonWounded, kv.KindAborted, "an older transaction waited for this one, which did nothing"))
+		g.abort(c, c.blamed(failure(msg.ReasonWounded, kv.KindAborted, "an older transaction waited for this one, which did nothing")))
 		return
 	case g.now >= c.deadline:
 		g.abort(c, failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was open for too long"))

@@ -117,7 +117,12 @@ type Done struct {
 	// Results are in the order of the operations.
 	Results     []msg.Result
 	ResultsLost bool
-	Receipt     msg.Receipt
+	// Receipt tells where the transaction waited longest or, of an interactive
+	// call that did what it should, where that call did. If it failed while it
+	// waited, Receipt is of that wait.
+	Receipt msg.Receipt
+	// Ended tells of the attempts that others ended, this one included.
+	Ended Ended
 	// Failure is nil when the call did what it should.
 	Failure *msg.Failure
 	// Pairs and More are the page of a scan.

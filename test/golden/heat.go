@@ -38,6 +38,8 @@ func ofHeat(e *msg.Envelope) string {
 		return out + when(q.Mode > 0, " mode "+hotModes[q.Mode])
 	case e.HotReply != nil:
 		return "HotReply " + readerName(e.HotReply.Request) + ": " + Hot(e.HotReply)
+	case e.Waits != nil:
+		return fmt.Sprintf("Waits %s on %v: %s", readerName(e.Waits.Txn), e.Waits.Shard, Waited(&e.Waits.Receipt))
 	}
 	return e.Name()
 }

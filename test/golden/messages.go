@@ -58,11 +58,11 @@ func decision(e *msg.Envelope) string {
 	case e.Answer != nil:
 		a := e.Answer
 		if !a.Committed {
-			return fmt.Sprintf("Answer %s: aborted, %s%s", Name(a.Txn), Failure(a.Failure), waited(&a.Receipt))
+			return fmt.Sprintf("Answer %s: aborted, %s%s", Name(a.Txn), Failure(a.Failure), waited(a.Receipt))
 		}
-		return fmt.Sprintf("Answer %s: committed%s%s%s", Name(a.Txn), results(a.Results), when(a.ResultsLost, " (results lost)"), waited(&a.Receipt))
+		return fmt.Sprintf("Answer %s: committed%s%s%s", Name(a.Txn), results(a.Results), when(a.ResultsLost, " (results lost)"), waited(a.Receipt))
 	case e.Mark != nil:
-		return fmt.Sprintf("Mark %s for the sake of %s", Name(e.Mark.Txn), Name(e.Mark.By))
+		return fmt.Sprintf("Mark %s for the sake of %s", Name(e.Mark.Txn), Name(e.Mark.By)) + when(e.Mark.Conflict != nil, ": "+conflict(e.Mark.Conflict))
 	case e.Cancel != nil:
 		return "Cancel " + Name(e.Cancel.Txn)
 	case e.Push != nil:
@@ -107,16 +107,46 @@ func when(is bool, text string) string {
 
 func results(rs []msg.Result) string { return when(len(rs) > 0, " ["+Results(rs)+"]") }
 
-func waited(r *msg.Receipt) string { return when(r.WaitedNanos > 0, "; "+Waited(r)) }
+func waited(r *msg.Receipt) string {
+	if r == nil || r.WaitedNanos == 0 {
+		return ""
+	}
+	return "; " + Waited(r)
+}
 
 // Waited is a receipt in words. One that names no holder is of an update that
 // waited for readers.
 func Waited(r *msg.Receipt) string {
-	text := "waited " + Time(r.WaitedNanos) + when(len(r.Key) > 0, " for "+Key(r.Key))
-	if r.Holder.IsZero() {
+	text := when(r.Open, "has ") + "waited " + Time(r.WaitedNanos) + when(len(r.Key) > 0, " for "+Key(r.Key)) + methods(r.Methods)
+	switch {
+	case r.Cause == msg.CauseNone:
+		return text + ", nobody knows for what"
+	case r.Holder.IsZero():
 		return text + ", behind readers"
 	}
-	return text + ", behind " + Name(r.Holder)
+	return text + ", behind " + Name(r.Holder) + methods(r.HolderMethods) + when(r.Cause == msg.CauseQueue, " in the queue") + when(r.Cause == msg.CauseRange, " with a range") +
+		when(r.Others > 0, fmt.Sprintf(" and %d more", r.Others))
+}
+
+// methods says what somebody does with a key.
+func methods(ms uint32) string {
+	return when(ms != 0, "("+adt.Methods(ms).Noun(adt.ModeNone)+")")
+}
+
+// conflict says what one had and another one needs.
+func conflict(r *msg.Receipt) string {
+	if r == nil {
+		return ""
+	}
+	return "it has " + Key(r.Key) + methods(r.Methods) + when(r.HolderMethods != 0, ", which the other needs"+methods(r.HolderMethods))
+}
+
+// Conflict says what ended an attempt.
+func Conflict(r *msg.Receipt) string {
+	if r == nil {
+		return ""
+	}
+	return ", by " + Name(r.Holder) + ": " + conflict(r)
 }
 
 // Failure prints why something ended.
@@ -137,7 +167,8 @@ func Failure(f *msg.Failure) string {
 			at += ", of " + Key(f.Key)
 		}
 	}
-	return Names(fmt.Sprintf("%s/%v%s: %s", strings.TrimPrefix(f.Reason.String(), "Reason"), kv.Kind(f.Kind), at, f.Text))
+	return Names(fmt.Sprintf("%s/%v%s: %s", strings.TrimPrefix(f.Reason.String(), "Reason"), kv.Kind(f.Kind), at, f.Text)) +
+		when(f.Conflict != nil, " ("+conflict(f.Conflict)+")")
 }
 
 func lockReply(r *msg.LockReply) string {

@@ -36,22 +36,30 @@ var Table = []Layer{
 		Pure:     true, Outside: []string{"github.com/gogo/protobuf"},
 	},
 	{
+		// What operations are and which of them commute: the machines lock by it,
+		// and receipts are put into words by it, at the client as well.
+		Name:     "types",
+		Packages: []string{"pkg/adt"},
+		Imports:  []string{"words", "messages"},
+		Pure:     true, Outside: []string{},
+	},
+	{
 		Name: "parts",
-		Packages: []string{"pkg/adt", "pkg/txn", "pkg/txn/admission", "pkg/txn/lock", "pkg/txn/record", "pkg/snapshotqueue", "pkg/pins",
+		Packages: []string{"pkg/txn", "pkg/txn/admission", "pkg/txn/lock", "pkg/txn/record", "pkg/snapshotqueue", "pkg/pins",
 			"pkg/hotshard", "pkg/mvcc"},
-		Imports: []string{"words", "messages", "parts"},
+		Imports: []string{"words", "messages", "types", "parts"},
 		Pure:    true, Outside: []string{"github.com/cespare/xxhash"},
 	},
 	{
 		Name:     "whole",
 		Packages: []string{"pkg/shard"},
-		Imports:  []string{"words", "messages", "parts"},
+		Imports:  []string{"words", "messages", "types", "parts"},
 		Pure:     true, Outside: []string{},
 	},
 	{
 		Name:     "wire",
 		Packages: []string{"pkg/rpc/..."},
-		Imports:  []string{"words", "messages", "wire"},
+		Imports:  []string{"words", "messages", "types", "wire"},
 	},
 	{
 		Name: "world",
@@ -70,7 +78,7 @@ var Table = []Layer{
 	{
 		Name:     "shells",
 		Packages: []string{"pkg/node/...", "pkg/gateway/..."},
-		Imports: []string{"words", "messages", "parts", "whole", "wire", "world", "instruments",
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "instruments",
 			"shells"},
 	},
 	{
@@ -83,14 +91,14 @@ var Table = []Layer{
 	{
 		Name:     "edges",
 		Packages: []string{"pkg/server/...", "pkg/workload/...", "pkg/cli/..."},
-		Imports: []string{"words", "messages", "parts", "whole", "wire", "world", "instruments", "shells",
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "instruments", "shells",
 			"client", "edges"},
 	},
 	{
 		// A whole node, or a whole cluster, inside a program.
 		Name:     "assembly",
 		Packages: []string{"pkg/embed/..."},
-		Imports: []string{"words", "messages", "parts", "whole", "wire", "world", "instruments", "shells",
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "instruments", "shells",
 			"client", "edges", "assembly"},
 	},
 	{
@@ -102,13 +110,13 @@ var Table = []Layer{
 	{
 		Name:     "wiring",
 		Packages: []string{"cmd/..."},
-		Imports: []string{"words", "messages", "parts", "whole", "wire", "world", "instruments", "shells",
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "instruments", "shells",
 			"client", "edges", "assembly", "judges", "wiring"},
 	},
 	{
 		Name:     "tests",
 		Packages: []string{"test/..."},
-		Imports: []string{"words", "messages", "parts", "whole", "wire", "world", "instruments", "shells",
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "instruments", "shells",
 			"client", "edges", "assembly", "judges", "wiring", "tests"},
 	},
 	{

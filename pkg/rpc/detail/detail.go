@@ -133,31 +133,3 @@ func From(err error) *pb.ErrorDetail {
 	}
 	return nil
 }
-
-// Sentence says in words where a transaction waited; empty for nil. A receipt
-// that names no holder is of a transaction that readers held back, those of an
-// earlier life of the shard if it names no key either.
-func Sentence(r *pb.Receipt) string {
-	if r == nil || r.WaitedUs == 0 {
-		return ""
-	}
-	key := r.Key
-	more := ""
-	if len(key) > maxShownKey {
-		key, more = key[:maxShownKey], "..."
-	}
-	switch {
-	case !r.Holder.IsZero():
-		return fmt.Sprintf("waited %s for key %q%s, held by transaction %v", wait(r.WaitedUs), key, more, r.Holder)
-	case len(key) == 0:
-		return fmt.Sprintf("waited %s for readers to finish", wait(r.WaitedUs))
-	}
-	return fmt.Sprintf("waited %s for readers of key %q%s to finish", wait(r.WaitedUs), key, more)
-}
-
-func wait(us uint64) string {
-	if us < 10_000 {
-		return fmt.Sprintf("%d us", us)
-	}
-	return fmt.Sprintf("%d ms", us/1000)
-}

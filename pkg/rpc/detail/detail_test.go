@@ -92,15 +92,6 @@ func TestAKindOfANewerServerIsInternal(t *testing.T) {
 	require.Equal(t, kv.KindInternal, detail.Error(&pb.ErrorDetail{Kind: "OK"}).Kind)
 }
 
-func TestSentence(t *testing.T) {
-	require.Empty(t, detail.Sentence(nil))
-	require.Empty(t, detail.Sentence(&pb.Receipt{Key: []byte("k")}))
-	require.Equal(t, `waited 1500 us for key "k", held by transaction 00000000000000070000000000000009`,
-		detail.Sentence(&pb.Receipt{WaitedUs: 1500, Key: []byte("k"), Holder: kv.TxnID{Time: 7, Rand: 9}}))
-	require.Equal(t, `waited 31 ms for readers of key "k" to finish`, detail.Sentence(&pb.Receipt{WaitedUs: 31_999, Key: []byte("k")}))
-	require.Equal(t, `waited 2000 ms for readers to finish`, detail.Sentence(&pb.Receipt{WaitedUs: 2_000_000}))
-}
-
 func FuzzFrom(f *testing.F) {
 	d := detail.Of(&kv.Error{Kind: kv.KindAborted, Text: "t", Op: 1})
 	raw, err := d.Marshal()

@@ -47,6 +47,8 @@ func (t *tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
 	return t.results, nil
 }
 
+func (t *tx) Waited() msg.Receipt { return msg.Receipt{} }
+
 func (t *tx) Commit(context.Context) gateway.Response {
 	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results, Receipt: t.receipt, Pin: t.pin}
 	if t.over {

@@ -122,7 +122,7 @@ func toGateway(e *msg.Envelope, r *Repeat) bool {
 
 // ofPins names what is said of states that are kept, and of heat. What a shard
 // asks and is told of all pins is complete each time; so is what is told of
-// heat.
+// heat, and of waits.
 func ofPins(e *msg.Envelope, r *Repeat) bool {
 	switch {
 	case e.PinDue != nil:
@@ -153,6 +153,8 @@ func ofPins(e *msg.Envelope, r *Repeat) bool {
 		r.kind, r.txn = 42, e.AskHot.Request
 	case e.HotReply != nil:
 		r.kind, r.txn = 43, e.HotReply.Request
+	case e.Waits != nil:
+		r.kind, r.txn, r.from = 44, e.Waits.Txn, e.Waits.Shard
 	default:
 		return false
 	}

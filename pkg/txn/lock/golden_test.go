@@ -11,6 +11,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
@@ -18,13 +19,15 @@ import (
 // transaction and a verb:
 //
 //	A acquire a:write [c,f):read   all of it or nothing; "instant", "nowait",
-//	                               and as=x to name one of several requests
+//	                               and as=x to name one of several requests;
+//	                               a:write(put) says for what
 //	A release | release-reads      everything | the read locks
 //	A prepared                     from now on marks are for its last agent
 //	A force a:write                a lock recovered from the log
 //	A holds a:write#1              is this grant still held?
 //	A shrink x [a,f) c             gives up what request x did not see; - if unnamed
 //	A cancel [x] | doom [x]        of a waiting request
+//	A asked [x]                    what it waits for now
 //	at 5ms                         time goes on
 //	tick                           marks and pushes that are due
 //
@@ -120,10 +123,13 @@ func (s *script) verb(txn kv.TxnRef, name, verb string, args []string) (string, 
 		span, err := golden.Span(args[1])
 		s.t.Shrink(s.reqs[name], span, []byte(args[2]))
 		return "", err
+	case "asked":
+		w := s.t.Receipt(s.now, s.reqs[strings.Join(append([]string{name}, args...), ".")])
+		return fmt.Sprintf("%s has waited %s, open: %t, for %s", name, golden.Time(w.WaitedNanos), w.Open, receipt(w)), nil
 	case "cancel", "doom":
 		r := s.reqs[strings.Join(append([]string{name}, args...), ".")]
 		if verb == "doom" {
-			return fmt.Sprintf("%s doomed while it waits: %v", name, s.t.Doom(r)), nil
+			return fmt.Sprintf("%s doomed while it waits: %v", name, s.t.Doom(s.now, r)), nil
 		}
 		s.t.Cancel(r)
 		return "", nil
@@ -131,7 +137,9 @@ func (s *script) verb(txn kv.TxnRef, name, verb string, args []string) (string, 
 	return "", fmt.Errorf("no verb %q", verb)
 }
 
+// need reads "k:write", or "k:write(put)".
 func need(s string) (Need, error) {
+	s, method, named := strings.Cut(s, "(")
 	at := strings.LastIndex(s, ":")
 	span, err := golden.Span(s[:at])
 	if err != nil {
@@ -139,10 +147,41 @@ func need(s string) (Need, error) {
 	}
 	for _, m := range []adt.Mode{adt.ModeRead, adt.ModeAdd, adt.ModeWrite} {
 		if m.String() == s[at+1:] {
-			return Need{span, m}, nil
+			return Need{span, m, methodNamed(strings.TrimSuffix(method, ")"), named).Set()}, nil
 		}
 	}
 	return Need{}, fmt.Errorf("no mode %q", s[at+1:])
+}
+
+func methodNamed(name string, named bool) adt.Method {
+	for m := adt.MethodNone + 1; named && m < 32; m++ {
+		if m.String() == name {
+			return m
+		}
+	}
+	return adt.MethodNone
+}
+
+// receipt prints what a request waits for, or has waited for.
+func receipt(r msg.Receipt) string {
+	out := golden.Key(r.Key) + methodsOf(r.Methods) + ", behind " + golden.Name(r.Holder) + methodsOf(r.HolderMethods)
+	switch r.Cause {
+	case msg.CauseQueue:
+		out += " in the queue"
+	case msg.CauseRange:
+		out += " with a range"
+	}
+	if r.Others > 0 {
+		out += fmt.Sprintf(" and %d more", r.Others)
+	}
+	return out
+}
+
+func methodsOf(ms uint32) string {
+	if ms == 0 {
+		return ""
+	}
+	return "(" + adt.Methods(ms).Noun(adt.ModeNone) + ")"
 }
 
 func (s *script) acquire(txn kv.TxnRef, name string, args []string) (string, error) {
@@ -170,8 +209,7 @@ func (s *script) acquire(txn kv.TxnRef, name string, args []string) (string, err
 	case Granted:
 		return granted(r), nil
 	case Waiting, Died:
-		_, key, by := r.Waited()
-		return fmt.Sprintf("%s %s: for %s, behind %s", name, d, golden.Key(key), golden.Name(by)), nil
+		return fmt.Sprintf("%s %s: for %s", name, d, receipt(r.Receipt())), nil
 	case Crowded:
 		_, key, _ := r.Waited()
 		return fmt.Sprintf("%s is refused: too many wait for %s", name, golden.Key(key)), nil
@@ -188,8 +226,8 @@ func granted(r *Request) string {
 	if r.Instant {
 		out += ", holding nothing"
 	}
-	if waited, key, by := r.Waited(); waited > 0 {
-		out += fmt.Sprintf(" after %s for %s, behind %s", golden.Time(waited), golden.Key(key), golden.Name(by))
+	if w := r.Receipt(); w.WaitedNanos > 0 {
+		out += fmt.Sprintf(" after %s for %s", golden.Time(w.WaitedNanos), receipt(w))
 	}
 	return out
 }
@@ -204,7 +242,9 @@ func (s *script) after() (string, error) {
 		if m.Prepared {
 			to = ", at its last agent"
 		}
-		out = append(out, fmt.Sprintf("mark %s for the sake of %s%s", golden.Name(m.Holder), golden.Name(m.By), to))
+		c := m.Conflict
+		out = append(out, fmt.Sprintf("mark %s for the sake of %s%s: it has %s%s, which the other needs%s", golden.Name(m.Holder), golden.Name(m.By), to,
+			golden.Key(c.Key), methodsOf(c.Methods), methodsOf(c.HolderMethods)))
 	}
 	if err := s.t.Check(); err != nil {
 		return "", err

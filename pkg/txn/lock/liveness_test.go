@@ -145,7 +145,7 @@ func (c *crowd) mark(m Mark) {
 		return
 	}
 	cl.marked = true
-	if cl.wait != nil && c.table.Doom(cl.wait) || m.Prepared {
+	if cl.wait != nil && c.table.Doom(c.now, cl.wait) || m.Prepared {
 		c.die(cl)
 	}
 }

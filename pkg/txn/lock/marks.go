@@ -56,13 +56,15 @@ func (t *Table) markBlockers(now int64, r *Request) {
 	if r.nextMark = now + int64(t.opt.Repeat); once {
 		r.nextMark = math.MaxInt64
 	}
+	inTheWay := t.conflicts(r)
 	if first {
 		r.nextPush = now + int64(t.opt.Liveness)
+		r.wait.Others = others(&r.wait, inTheWay)
 	}
 	if t.opt.Mutants.Has(mutant.NoWound) {
 		return
 	}
-	for _, o := range t.conflicts(r) {
+	for _, o := range inTheWay {
 		if !t.older(r.Txn, o.txn) || once && !first && !slices.Contains(r.spared, o) {
 			continue
 		}
@@ -73,17 +75,17 @@ func (t *Table) markBlockers(now int64, r *Request) {
 			}
 			continue
 		}
-		t.mark(now, o, r.Txn)
+		t.mark(now, o, r)
 	}
 	t.due = min(t.due, r.nextMark, r.nextPush)
 }
 
-func (t *Table) mark(_ int64, o *owner, by kv.TxnRef) {
+func (t *Table) mark(_ int64, o *owner, by *Request) {
 	if t.opt.Mutants.Has(mutant.NoWound) || o.prepared && t.opt.Mutants.Has(mutant.PreparedIsSafe) {
 		return
 	}
 	t.counters.Marks++
-	t.marks = append(t.marks, Mark{Holder: o.txn, By: by, Prepared: o.prepared})
+	t.marks = append(t.marks, Mark{Holder: o.txn, By: by.Txn, Prepared: o.prepared, Conflict: t.wound(o, by)})
 }
 
 // Tick repeats the marks that are due and returns the transactions that hold
@@ -129,11 +131,13 @@ func (t *Table) NextTick() int64 {
 
 // Doom tells a waiting request that its transaction has been marked: it dies
 // if it still has to wait, which it does. It reports whether r was waiting.
-func (t *Table) Doom(r *Request) bool {
+func (t *Table) Doom(now int64, r *Request) bool {
 	if !r.waiting {
 		return false
 	}
 	t.counters.Died++
+	r.wait = t.Receipt(now, r)
+	r.wait.Open = false
 	t.Cancel(r)
 	return true
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
@@ -28,8 +29,8 @@ func (t *Table) grantable(now int64, r, note *Request) bool {
 		if ok {
 			continue
 		}
-		if note != nil && note.cause == nil {
-			note.cause, note.causeTxn = n.Span.Start, by
+		if note != nil && note.wait.Cause == msg.CauseNone {
+			by.fill(&note.wait, n)
 		}
 		return false
 	}
@@ -37,12 +38,12 @@ func (t *Table) grantable(now int64, r, note *Request) bool {
 }
 
 // blocker names one transaction that stands in the way of one need.
-func (t *Table) blocker(now int64, r *Request, o *owner, n *Need) (by kv.TxnRef, free bool) {
+func (t *Table) blocker(now int64, r *Request, o *owner, n *Need) (by blocker, free bool) {
 	if !n.Span.IsPoint() {
 		return t.rangeBlocker(r, o, n)
 	}
 	if h := t.rangeConflict(o, n); h != nil && !t.slipsPast(r, n) {
-		return h.owner.txn, false
+		return h.blocks(msg.CauseRange), false
 	}
 	upgrade := false
 	if e := t.keys[string(n.Span.Start)]; e != nil {
@@ -51,24 +52,24 @@ func (t *Table) blocker(now int64, r *Request, o *owner, n *Need) (by kv.TxnRef,
 			if h.owner == o {
 				upgrade = true
 			} else if !adt.Compatible(h.mode, n.Mode) {
-				return h.owner.txn, false
+				return h.blocks(msg.CauseLock), false
 			}
 		}
 		if r.Instant || upgrade {
 			return by, true
 		}
 		if w := t.olderWaiter(e.waiters, r, n); w != nil && !t.mayJoin(now, e) {
-			return w.Txn, false
+			return w.blocks(n), false
 		}
 		if t.opt.Mutants.Has(mutant.CapStopsOlder) && len(e.waiters) > 0 && len(e.holders) > 0 && !t.mayJoin(now, e) {
-			return e.waiters[0].Txn, false
+			return e.waiters[0].blocks(n), false
 		}
 	}
 	if r.Instant || upgrade {
 		return by, true
 	}
 	if w := t.olderWaiter(t.rangeWaiters, r, n); w != nil {
-		return w.Txn, false
+		return w.blocks(n), false
 	}
 	return by, true
 }
@@ -114,14 +115,17 @@ func (t *Table) slipsPast(r *Request, n *Need) bool {
 	return t.opt.Mutants.Has(mutant.RangeLocksPresentOnly) && r.Absent != nil && r.Absent(n.Span.Start)
 }
 
-func (t *Table) rangeBlocker(r *Request, o *owner, n *Need) (by kv.TxnRef, free bool) {
+func (t *Table) rangeBlocker(r *Request, o *owner, n *Need) (by blocker, free bool) {
 	if h := t.rangeConflict(o, n); h != nil {
-		return h.owner.txn, false
+		return h.blocks(msg.CauseRange), false
 	}
 	free = true
-	note := func(txn kv.TxnRef) {
-		if free || by.Older(txn) { // the youngest, so that the choice is no accident of map order
-			by, free = txn, false
+	note := func(b blocker, e *entry) {
+		// The youngest and its first key, so that the choice is no accident of map
+		// order.
+		if free || by.txn.Older(b.txn) || by.txn == b.txn && e.key < by.key {
+			by, free = b, false
+			by.key = e.key
 		}
 	}
 	for _, e := range t.keys {
@@ -130,15 +134,15 @@ func (t *Table) rangeBlocker(r *Request, o *owner, n *Need) (by kv.TxnRef, free 
 		}
 		for i := range e.holders {
 			if h := &e.holders[i]; h.owner != o && !adt.Compatible(h.mode, n.Mode) {
-				note(h.owner.txn)
+				note(h.blocks(msg.CauseLock), e)
 			}
 		}
 		if w := t.olderWaiter(e.waiters, r, n); w != nil && !r.Instant {
-			note(w.Txn)
+			note(w.blocks(n), e)
 		}
 	}
 	if w := t.olderWaiter(t.rangeWaiters, r, n); free && w != nil && !r.Instant {
-		return w.Txn, false
+		return w.blocks(n), false
 	}
 	return by, free
 }
@@ -182,7 +186,7 @@ func (t *Table) grant(now int64, r *Request) {
 		return
 	}
 	if w := t.passed(r); w != nil {
-		t.mark(now, o, w.Txn)
+		t.mark(now, o, w)
 	}
 }
 
@@ -215,9 +219,11 @@ func (t *Table) passed(r *Request) *Request {
 func (t *Table) existing(o *owner, n Need) Grant {
 	g := Grant{Span: n.Span, Mode: n.Mode}
 	if n.Span.IsPoint() {
-		for _, h := range t.keys[string(n.Span.Start)].holders {
-			if h.owner == o && adt.Covers(h.mode, n.Mode) {
+		holders := t.keys[string(n.Span.Start)].holders
+		for i := range holders {
+			if h := &holders[i]; h.owner == o && adt.Covers(h.mode, n.Mode) {
 				g.Number = h.number
+				h.methods |= n.Methods
 			}
 		}
 		return g
@@ -225,6 +231,7 @@ func (t *Table) existing(o *owner, n Need) Grant {
 	for _, rh := range o.ranges {
 		if adt.Covers(rh.mode, n.Mode) && sameRange(rh.span, n.Span) {
 			g.Number = rh.number
+			rh.methods |= n.Methods
 			rh.uses++
 			break
 		}
@@ -234,7 +241,7 @@ func (t *Table) existing(o *owner, n Need) Grant {
 
 func (t *Table) addGrant(now int64, o *owner, n Need) Grant {
 	t.number++
-	h := holder{owner: o, mode: n.Mode, number: t.number}
+	h := holder{owner: o, mode: n.Mode, methods: n.Methods, number: t.number}
 	if !n.Span.IsPoint() {
 		rh := &rangeHold{span: n.Span, holder: h, uses: 1}
 		t.ranges = append(t.ranges, rh)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
@@ -62,7 +63,7 @@ func (t *Table) Held() int { return len(t.owners) }
 // Waiting belongs to the table until Next returns it or Cancel or Release
 // removes it.
 func (t *Table) Acquire(now int64, r *Request) Decision {
-	r.since, r.waited, r.cause, r.grants = now, 0, nil, nil
+	r.since, r.wait, r.grants = now, msg.Receipt{}, nil
 	if t.grantable(now, r, r) {
 		t.grant(now, r)
 		return Granted
@@ -89,7 +90,7 @@ func (t *Table) bounded(r *Request) Decision {
 	most := min(t.opt.MaxKeyWaiters, max(t.opt.MaxWaiters-len(t.waiters), fewWaiters))
 	for i := range r.Needs {
 		if n := &r.Needs[i]; n.Span.IsPoint() && t.WaitingFor(n.Span.Start) >= most {
-			r.cause, r.causeTxn = n.Span.Start, kv.TxnRef{}
+			r.wait = msg.Receipt{Key: n.Span.Start}
 			t.counters.Crowded++
 			return Crowded
 		}
@@ -133,8 +134,8 @@ func (t *Table) nextOf(now int64, queue []*Request) *Request {
 	for _, r := range queue {
 		if t.grantable(now, r, nil) {
 			t.unqueue(r)
-			r.waited = now - r.since
-			t.counters.WaitNanos += r.waited
+			r.wait.WaitedNanos = now - r.since
+			t.counters.WaitNanos += r.wait.WaitedNanos
 			t.grant(now, r)
 			return r
 		}

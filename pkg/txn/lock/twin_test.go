@@ -131,7 +131,7 @@ func (w *twin) check() error {
 		for _, h := range w.held {
 			at, prepared := w.prepared[h.txn]
 			inGrace := prepared && w.now < at+int64(w.opt.Grace)
-			if h.txn != q.Txn && q.Txn.Older(h.txn) && !inGrace && !w.marked[h.txn] && conflicts(q, Need{h.span, h.mode}) {
+			if h.txn != q.Txn && q.Txn.Older(h.txn) && !inGrace && !w.marked[h.txn] && conflicts(q, Need{Span: h.span, Mode: h.mode}) {
 				return fmt.Errorf("%v waits for the younger %v, which holds %v %v and is not marked", q.Txn, h.txn, h.span, h.mode)
 			}
 		}
@@ -152,7 +152,7 @@ func drawNeeds(t *rapid.T) []Need {
 		case 1:
 			span = kv.Range(span.Start, nil)
 		}
-		out = append(out, Need{span, rapid.SampledFrom(modes).Draw(t, "mode")})
+		out = append(out, Need{Span: span, Mode: rapid.SampledFrom(modes).Draw(t, "mode")})
 	}
 	return Normalize(out)
 }
@@ -309,7 +309,7 @@ func TestNextTickIsInTheFuture(t *testing.T) {
 	table := New(Options{Repeat: 50 * time.Millisecond, Liveness: time.Second})
 	a := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}
 	b := kv.TxnRef{TxnID: kv.TxnID{Time: 2}, Attempt: 1}
-	needs := []Need{{kv.Point([]byte("k")), adt.ModeWrite}}
+	needs := []Need{{Span: kv.Point([]byte("k")), Mode: adt.ModeWrite}}
 	require.Equal(t, Granted, table.Acquire(0, &Request{Txn: b, Needs: needs}))
 	require.Equal(t, Waiting, table.Acquire(0, &Request{Txn: a, Needs: needs}))
 	for now := table.NextTick(); now < int64(5*time.Second); now = table.NextTick() {

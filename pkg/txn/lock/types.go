@@ -8,6 +8,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
@@ -64,10 +65,12 @@ func (o Options) withDefaults() Options {
 // so few is not the one that is hot.
 const fewWaiters = 16
 
-// Need is a mode on a span.
+// Need is a mode on a span. Methods say for what, to those who have to wait; no
+// decision depends on them.
 type Need struct {
-	Span kv.Span
-	Mode adt.Mode
+	Span    kv.Span
+	Mode    adt.Mode
+	Methods adt.Methods
 }
 
 // Normalize sorts needs and joins those of one span.
@@ -88,7 +91,7 @@ func Normalize(needs []Need) []Need {
 	for _, n := range needs[1:] {
 		last := &out[len(out)-1]
 		if last.Span.IsPoint() == n.Span.IsPoint() && bytes.Equal(last.Span.Start, n.Span.Start) && bytes.Equal(last.Span.End, n.Span.End) {
-			last.Mode = adt.Join(last.Mode, n.Mode)
+			last.Mode, last.Methods = adt.Join(last.Mode, n.Mode), last.Methods|n.Methods
 			continue
 		}
 		out = append(out, n)
@@ -127,11 +130,9 @@ type Request struct {
 	nextMark int64
 	nextPush int64
 	waiting  bool
-	// cause is what stood in the way first.
-	cause    []byte
-	causeTxn kv.TxnRef
+	// wait is what stood in the way first and, when that is over, for how long.
+	wait     msg.Receipt
 	grants   []Grant
-	waited   int64
 	sequence uint64
 }
 
@@ -142,16 +143,15 @@ func (r *Request) Grants() []Grant { return r.grants }
 func (r *Request) Waiting() bool { return r.waiting }
 
 // Waited is how long the request waited, in nanoseconds, for which key and
-// behind whom; zero if it did not wait.
+// behind whom; zero if it did not wait, or still does.
 func (r *Request) Waited() (nanos int64, key []byte, holder kv.TxnRef) {
-	return r.waited, r.cause, r.causeTxn
+	return r.wait.WaitedNanos, r.wait.Key, r.wait.Holder
 }
 
-// Stood is for how long the request has been under way, in nanoseconds, for
-// which key and behind whom, if it has had to wait.
-func (r *Request) Stood(now int64) (nanos int64, key []byte, holder kv.TxnRef) {
-	return now - r.since, r.cause, r.causeTxn
-}
+// Receipt is what stood in the way when the request came, and for how long it
+// waited: 0 if it did not, or died at once. Of a request that waits, see
+// Table.Receipt.
+func (r *Request) Receipt() msg.Receipt { return r.wait }
 
 // Grant is a lock that was given.
 type Grant struct {
@@ -186,6 +186,8 @@ type Mark struct {
 	Holder, By kv.TxnRef
 	// Prepared: the mark is for the holder's last agent.
 	Prepared bool
+	// Conflict is the holder's: its lock, and what By needs.
+	Conflict msg.Receipt
 }
 
 // Counters count what the table did; they only rise.
@@ -197,9 +199,10 @@ type Counters struct {
 
 // holder is one grant as it stands in an entry.
 type holder struct {
-	owner  *owner
-	mode   adt.Mode
-	number uint64
+	owner   *owner
+	mode    adt.Mode
+	methods adt.Methods
+	number  uint64
 }
 
 // owner is a transaction with grants in the table.

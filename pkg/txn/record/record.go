@@ -169,9 +169,7 @@ func (r *Record) Gathered() (results []msg.Result, receipt msg.Receipt, seen []m
 		v := r.votes[s]
 		results = append(results, v.Results...)
 		seen = append(seen, msg.Incarnated{Shard: s, Incarnation: v.Incarnation})
-		if v.Receipt.WaitedNanos > receipt.WaitedNanos {
-			receipt = v.Receipt
-		}
+		receipt = msg.Worst(receipt, v.Receipt)
 	}
 	return results, receipt, seen
 }

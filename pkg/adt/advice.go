@@ -1,0 +1,70 @@
+package adt
+
+// Advice is what would have commuted: with Mine in the place of what the one
+// did with a key, and Theirs in the place of what the other did, neither would
+// have waited for the other's lock. MethodNone leaves a side as it was.
+type Advice struct {
+	Mine, Theirs Method
+	// IfMine and IfTheirs say when the methods can stand there, after an "if".
+	IfMine, IfTheirs string
+}
+
+// Advise finds what would have commuted where the methods mine had to wait for
+// theirs: something in the place of the one side alone, or of the other alone,
+// and only where there is neither, in the place of both. There is nothing in the
+// list if nothing that does the work goes together.
+func Advise(mine, theirs Methods) (out []Advice) {
+	if mine == 0 || theirs == 0 {
+		return nil
+	}
+	if m, provided, ok := standIn(mine, theirs.Mode()); ok {
+		out = append(out, Advice{Mine: m, IfMine: provided})
+	}
+	if m, provided, ok := standIn(theirs, mine.Mode()); ok {
+		out = append(out, Advice{Theirs: m, IfTheirs: provided})
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for a := range numMethods {
+		ifMine, ok := a.standsFor(mine)
+		if !ok {
+			continue
+		}
+		if b, ifTheirs, ok := standIn(theirs, a.Mode()); ok {
+			return []Advice{{Mine: a, Theirs: b, IfMine: ifMine, IfTheirs: ifTheirs}}
+		}
+	}
+	return nil
+}
+
+// Of gives what the two sides do when the advice is followed.
+func (a *Advice) Of(mine, theirs Methods) (Methods, Methods) {
+	if a.Mine != MethodNone {
+		mine = a.Mine.Set()
+	}
+	if a.Theirs != MethodNone {
+		theirs = a.Theirs.Set()
+	}
+	return mine, theirs
+}
+
+// standIn finds a method in the place of some that goes together with a mode.
+func standIn(of Methods, with Mode) (Method, string, bool) {
+	for m := range numMethods {
+		if provided, ok := m.standsFor(of); ok && Compatible(m.Mode(), with) {
+			return m, provided, true
+		}
+	}
+	return MethodNone, "", false
+}
+
+// standsFor reports whether a method can do what others do, and provided what.
+func (m Method) standsFor(of Methods) (provided string, ok bool) {
+	for _, s := range methods[m].stands {
+		if of&^s.of == 0 && of&s.needs != 0 {
+			return s.provided, true
+		}
+	}
+	return "", false
+}

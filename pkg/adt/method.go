@@ -1,0 +1,243 @@
+package adt
+
+import (
+	"math/bits"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Method is an operation as people know it, for contention receipts: what a
+// transaction wanted to do with a key. The mode alone does not tell a put from a
+// get for update. Methods travel in messages and to clients: numbers are never
+// used again.
+type Method uint8
+
+const (
+	// MethodNone is nothing that is known.
+	MethodNone Method = iota
+	MethodGet
+	MethodGetForUpdate
+	MethodRequire
+	MethodPut
+	MethodDelete
+	MethodAdd
+	MethodAddGet
+	MethodScan
+	MethodScanForUpdate
+	MethodDeleteRange
+	// MethodMove takes a key to another shard.
+	MethodMove
+	// MethodView reads in a read-only transaction, which takes no locks.
+	MethodView
+	// MethodOpenView is a read-only transaction that is registered, as those
+	// meet it who are about to change what it has read.
+	MethodOpenView
+	// MethodPast reads in the past.
+	MethodPast
+	numMethods
+)
+
+// Methods is a set of them: what one transaction does with one key.
+type Methods uint32
+
+// declaration is what a method is, in words, and in whose place it can stand.
+// All that receipts say about what would have commuted follows from these and
+// from the relation between modes.
+type declaration struct {
+	// name is short, and noun follows an "a" or "the".
+	name, noun string
+	// op is the least operation of the kind, whose mode is the method's.
+	op *msg.Op
+	// mode is the method's if there is no such operation.
+	mode Mode
+	// stands says in place of what it would do, merit why nobody minds it if its
+	// mode is none.
+	stands []stand
+	merit  string
+}
+
+// stand is a set of methods that another one can do the work of. All that a
+// transaction does with the key must be of the set, and one at least be needed.
+type stand struct {
+	of, needs Methods
+	// provided is the condition, after an "if".
+	provided string
+}
+
+func set(ms ...Method) (out Methods) {
+	for _, m := range ms {
+		out |= 1 << m
+	}
+	return out
+}
+
+var (
+	reads   = set(MethodGet, MethodGetForUpdate, MethodRequire, MethodScan, MethodScanForUpdate)
+	adding  = set(MethodAdd, MethodAddGet)
+	counted = adding | set(MethodGet, MethodGetForUpdate, MethodPut)
+)
+
+// methods are all there are, and the order in which they are suggested.
+var methods = [numMethods]declaration{
+	MethodNone: {name: "none", noun: "operation", mode: ModeWrite},
+	MethodGet: {name: "get", noun: "get", op: &msg.Op{Kind: msg.OpGet},
+		stands: []stand{{set(MethodGet, MethodGetForUpdate), set(MethodGetForUpdate), "the key is not written afterwards"}}},
+	MethodGetForUpdate: {name: "get-for-update", noun: "get for update", op: &msg.Op{Kind: msg.OpGet, ForUpdate: true}},
+	MethodRequire:      {name: "require", noun: "require", op: &msg.Op{Kind: msg.OpRequire, Expect: msg.ExpectExists}},
+	MethodPut:          {name: "put", noun: "put", op: &msg.Op{Kind: msg.OpPut}},
+	MethodDelete:       {name: "delete", noun: "delete", op: &msg.Op{Kind: msg.OpDelete}},
+	MethodAdd: {name: "add", noun: "add", op: &msg.Op{Kind: msg.OpAdd},
+		stands: []stand{
+			{adding, set(MethodAddGet), "nobody needs the sum at once"},
+			{counted, set(MethodGetForUpdate, MethodPut), "all that is done with the key is to count"},
+		}},
+	MethodAddGet: {name: "add-get", noun: "add that returns the sum", op: &msg.Op{Kind: msg.OpAddGet}},
+	MethodScan: {name: "scan", noun: "scan", op: &msg.Op{Kind: msg.OpScan},
+		stands: []stand{{set(MethodScan, MethodScanForUpdate), set(MethodScanForUpdate), "the range is not written afterwards"}}},
+	MethodScanForUpdate: {name: "scan-for-update", noun: "scan for update", op: &msg.Op{Kind: msg.OpScan, ForUpdate: true}},
+	MethodDeleteRange:   {name: "delete-range", noun: "delete of a range", op: &msg.Op{Kind: msg.OpDeleteRange}},
+	MethodMove:          {name: "move", noun: "move of the key to another shard", op: &msg.Op{Kind: msg.OpMoveOut}},
+	MethodView: {name: "view", noun: "read-only transaction (View)", mode: ModeNone, merit: "it takes no locks",
+		stands: []stand{{reads, reads, "the transaction writes nothing"}}},
+	MethodOpenView: {name: "open-view", noun: "read-only transaction", mode: ModeRead},
+	MethodPast: {name: "past", noun: "read in the past", mode: ModeNone, merit: "what is past stays as it is, whoever writes",
+		stands: []stand{{set(MethodOpenView), set(MethodOpenView), "it may see what was the case a moment ago"}}},
+}
+
+// String is the method's short name.
+func (m Method) String() string {
+	if m < numMethods {
+		return methods[m].name
+	}
+	return "newer"
+}
+
+// Mode is what the method needs of its key or range.
+func (m Method) Mode() Mode {
+	switch {
+	case m >= numMethods:
+		return ModeWrite
+	case methods[m].op != nil:
+		return ModeOf(methods[m].op)
+	}
+	return methods[m].mode
+}
+
+// Together says why two methods go together whose modes do.
+func Together(a, b Methods) string {
+	for _, m := range append(a.Each(), b.Each()...) {
+		if m < numMethods && methods[m].merit != "" {
+			return methods[m].merit
+		}
+	}
+	x, y := Methods(0).Noun(a.Mode()), Methods(0).Noun(b.Mode())
+	if x == y {
+		return x + "s do not conflict with each other"
+	}
+	return x + "s do not conflict with " + y + "s"
+}
+
+// MethodOf is what an operation is.
+func MethodOf(op *msg.Op) Method {
+	switch op.Kind {
+	case msg.OpRequire:
+		if op.ForUpdate {
+			return MethodGetForUpdate
+		}
+		return MethodRequire
+	case msg.OpGet:
+		if op.ForUpdate {
+			return MethodGetForUpdate
+		}
+		return MethodGet
+	case msg.OpScan, msg.OpLockRange:
+		if op.ForUpdate {
+			return MethodScanForUpdate
+		}
+		return MethodScan
+	}
+	if int(op.Kind) < len(ofKind) {
+		return ofKind[op.Kind]
+	}
+	return MethodNone
+}
+
+// ofKind are the methods of the kinds that are one method each.
+var ofKind = [...]Method{msg.OpPut: MethodPut, msg.OpDelete: MethodDelete, msg.OpAdd: MethodAdd,
+	msg.OpAddGet: MethodAddGet, msg.OpDeleteRange: MethodDeleteRange, msg.OpMoveOut: MethodMove, msg.OpMoveIn: MethodMove}
+
+// Set is the set with one element.
+func (m Method) Set() Methods {
+	if m == MethodNone {
+		return 0
+	}
+	return 1 << m
+}
+
+// Each lists the elements in order.
+func (s Methods) Each() []Method {
+	out := make([]Method, 0, bits.OnesCount32(uint32(s)))
+	for m := MethodNone + 1; m < 32; m++ {
+		if s&(1<<m) != 0 {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Mode is what a transaction needs that does all of it.
+func (s Methods) Mode() Mode {
+	mode := ModeNone
+	for _, m := range s.Each() {
+		mode = Join(mode, m.Mode())
+	}
+	return mode
+}
+
+// Noun says what the methods are, after a "the": "get and put". Of what is not
+// known, mode tells at least something.
+func (s Methods) Noun(mode Mode) string { return s.words(mode, "") }
+
+// Phrase says it with an article: "a get and an add".
+func (s Methods) Phrase(mode Mode) string { return s.words(mode, "a ") }
+
+func (s Methods) words(mode Mode, article string) string {
+	var nouns []string
+	for _, m := range s.Each() {
+		if m < numMethods {
+			nouns = append(nouns, article+methods[m].noun)
+		}
+	}
+	if len(nouns) == 0 {
+		nouns = []string{article + unknown[min(mode, numModes)]}
+	}
+	if article != "" {
+		for i, n := range nouns {
+			if strings.ContainsRune("aeio", rune(n[2])) {
+				nouns[i] = "an " + n[2:]
+			}
+		}
+	}
+	if n := len(nouns) - 1; n > 0 {
+		return strings.Join(nouns[:n], ", ") + " and " + nouns[n]
+	}
+	return nouns[0]
+}
+
+// unknown are the words for a lock of which only the mode is known.
+var unknown = [numModes + 1]string{"operation", "read", "add", "write", "operation"}
+
+// ChangeOf is what an effect does to its key, as others see it.
+func ChangeOf(e *entry.Effect) (Mode, Method) {
+	switch e.Kind {
+	case entry.EffectAdd:
+		return ModeAdd, MethodAdd
+	case entry.EffectDelete:
+		return ModeWrite, MethodDelete
+	case entry.EffectMoveOut, entry.EffectMoveIn:
+		return ModeWrite, MethodMove
+	}
+	return ModeWrite, MethodPut
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// receiptAnswer is a contention receipt as JSON: Why says it in words.
+type receiptAnswer struct {
+	Waited  *waitAnswer  `json:"waited,omitempty"`
+	Aborted *abortAnswer `json:"aborted,omitempty"`
+	Why     string       `json:"why,omitempty"`
+}
+
+// waitAnswer is the longest wait, or the one that lasted.
+type waitAnswer struct {
+	Us int64 `json:"us"`
+	conflictAnswer
+	Waiting bool `json:"waiting,omitempty"`
+}
+
+// abortAnswer tells of the attempts that others ended.
+type abortAnswer struct {
+	Attempts int    `json:"attempts"`
+	Reason   string `json:"reason,omitempty"`
+	conflictAnswer
+}
+
+// conflictAnswer is what was in the way, in the words of the API.
+type conflictAnswer struct {
+	Cause            string         `json:"cause,omitempty"`
+	Key              *string        `json:"key,omitempty"`
+	KeyHex           *string        `json:"key_hex,omitempty"`
+	Operations       []string       `json:"operations,omitempty"`
+	Mode             string         `json:"mode,omitempty"`
+	Holder           string         `json:"holder,omitempty"`
+	HolderOperations []string       `json:"holder_operations,omitempty"`
+	HolderMode       string         `json:"holder_mode,omitempty"`
+	Others           int            `json:"others,omitempty"`
+	Commutes         []adviceAnswer `json:"commutes,omitempty"`
+}
+
+// adviceAnswer is what would have commuted in the place of what was done.
+type adviceAnswer struct {
+	Instead       string `json:"instead,omitempty"`
+	HolderInstead string `json:"holder_instead,omitempty"`
+}
+
+func (p *printer) receiptObject(r *client.Receipt) receiptAnswer {
+	a := receiptAnswer{Why: r.String()}
+	if r.Waited > 0 {
+		w := r.Wait
+		if w == nil {
+			w = &client.Conflict{Key: r.Key, Holder: r.Holder}
+		}
+		a.Waited = &waitAnswer{Us: r.Waited.Microseconds(), Waiting: r.Waiting, conflictAnswer: p.conflictObject(w)}
+	}
+	if r.Aborted > 0 {
+		a.Aborted = &abortAnswer{Attempts: r.Aborted, Reason: r.Reason}
+		if r.Abort != nil {
+			a.Aborted.conflictAnswer = p.conflictObject(r.Abort)
+		}
+	}
+	return a
+}
+
+func (p *printer) conflictObject(c *client.Conflict) conflictAnswer {
+	a := conflictAnswer{Cause: word(c.Cause.String(), "CAUSE_"), Operations: operationWords(c.Operations), Mode: word(c.Mode.String(), "LOCK_"),
+		HolderOperations: operationWords(c.HolderOperations), HolderMode: word(c.HolderMode.String(), "LOCK_"), Others: c.Others}
+	a.Key, a.KeyHex = p.jsonBytes(c.Key)
+	if !c.Holder.IsZero() {
+		a.Holder = c.Holder.String()
+	}
+	for _, x := range c.Commutes {
+		a.Commutes = append(a.Commutes, adviceAnswer{Instead: operationWord(x.Instead), HolderInstead: operationWord(x.HolderInstead)})
+	}
+	return a
+}
+
+func operationWords(ops []pb.Operation) (out []string) {
+	for _, op := range ops {
+		out = append(out, operationWord(op))
+	}
+	return out
+}
+
+func operationWord(op pb.Operation) string { return word(op.String(), "OP_") }
+
+// word is a name of the API as people write it, nothing for none.
+func word(name, prefix string) string {
+	w := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "_", "-"))
+	if w == "none" {
+		return ""
+	}
+	return w
+}
+
+// tellWait says on standard error what a command waited for, so that the answer
+// can be piped.
+func (s *session) tellWait(r *client.Receipt) {
+	if why := r.String(); why != "" && !s.json {
+		s.cmd.PrintErrln(why)
+	}
+}

@@ -1,0 +1,148 @@
+package detail_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// TestNumbersAreShared: what shards and clients call the same has the same
+// number.
+func TestNumbersAreShared(t *testing.T) {
+	for n, name := range pb.Operation_name {
+		want := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "OP_"), "_", "-"))
+		require.Equal(t, want, adt.Method(n).String())
+	}
+	require.Equal(t, "newer", adt.Method(len(pb.Operation_name)).String(), "every method has an operation")
+	for n, name := range pb.LockMode_name {
+		require.Equal(t, strings.ToLower(strings.TrimPrefix(name, "LOCK_")), adt.Mode(n).String())
+	}
+	require.False(t, adt.Mode(len(pb.LockMode_name)).Valid(), "every mode has a lock mode")
+	require.Len(t, pb.Cause_name, len(msg.Cause_name))
+	for n, name := range pb.Cause_name {
+		require.Equal(t, strings.ToLower(strings.TrimPrefix(name, "CAUSE_")), strings.ToLower(strings.TrimPrefix(msg.Cause(n).String(), "Cause")))
+	}
+}
+
+var holder = kv.TxnID{Time: 7, Rand: 9}
+
+func lock(mine, theirs pb.Operation) *pb.Conflict {
+	c := &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []pb.Operation{mine}, HolderOperations: []pb.Operation{theirs}}
+	c.Mode, c.HolderMode = pb.LockMode(adt.Method(mine).Mode()), pb.LockMode(adt.Method(theirs).Mode())
+	return c
+}
+
+func TestSentence(t *testing.T) {
+	const x = "transaction 00000000000000070000000000000009"
+	put, add, get := pb.Operation_OP_PUT, pb.Operation_OP_ADD, pb.Operation_OP_GET
+	with := func(c *pb.Conflict, change func(c *pb.Conflict)) *pb.Conflict {
+		change(c)
+		return c
+	}
+	for _, test := range []struct {
+		name    string
+		receipt *pb.Receipt
+		want    string
+	}{
+		{"nothing", nil, ""},
+		{"no wait", &pb.Receipt{Key: []byte("k")}, ""},
+		{"a put behind an add", &pb.Receipt{WaitedUs: 1500, Wait: lock(put, add)},
+			`Waited 1500 us for key "k": the put had to wait for ` + x + `, which had locked it for an add. ` +
+				`With an add in the place of the put there would have been no conflict, if all that is done with the key is to count: adds do not conflict with each other.`},
+		{"a put behind a put, and others", &pb.Receipt{WaitedUs: 31_999, Wait: with(lock(put, put), func(c *pb.Conflict) { c.Others = 3 })},
+			`Waited 31 ms for key "k": the put had to wait for ` + x + `, which had locked it for a put, and for 3 more. ` +
+				`With an add in the place of both there would have been no conflict, if all that is done with the key is to count: adds do not conflict with each other.`},
+		{"a read of an update behind a put", &pb.Receipt{WaitedUs: 10_000, Wait: lock(get, put)},
+			`Waited 10 ms for key "k": the get had to wait for ` + x + `, which had locked it for a put. ` +
+				`With a read-only transaction (View) in the place of the get there would have been no conflict, if the transaction writes nothing: it takes no locks.`},
+		{"a delete behind a put", &pb.Receipt{WaitedUs: 10_000, Wait: lock(pb.Operation_OP_DELETE, put)},
+			`Waited 10 ms for key "k": the delete had to wait for ` + x + `, which had locked it for a put. ` +
+				`Nothing that does the same would have commuted: a delete and a put exclude each other, so the shorter the transactions, the shorter the wait.`},
+		{"a wait that lasts, in the queue", &pb.Receipt{WaitedUs: 300_000, Waiting: true, Wait: with(lock(pb.Operation_OP_DELETE, put), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_QUEUE })},
+			`Was still waiting after 300 ms for key "k": the delete has to wait until ` + x + `, which is older and came first in the queue, was through with a put. ` +
+				`Nothing that does the same would have commuted: a delete and a put exclude each other, so the shorter the transactions, the shorter the wait.`},
+		{"readers in the way of an update", &pb.Receipt{WaitedUs: 31_999, Wait: with(lock(put, pb.Operation_OP_OPEN_VIEW), func(c *pb.Conflict) { c.Cause, c.Holder = pb.Cause_CAUSE_READERS, kv.TxnID{} })},
+			`Waited 31 ms for key "k": the put had to wait for its readers, which are read-only transactions that are open, or scans and snapshots that begin. ` +
+				`With a read in the past in the place of the other one's read-only transaction there would have been no conflict, if it may see what was the case a moment ago: what is past stays as it is, whoever writes.`},
+		{"readers that are forgotten", &pb.Receipt{WaitedUs: 2_000_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_FORGOTTEN, Operations: []pb.Operation{put}}},
+			`Waited 2000 ms: a shard had restarted, and lets nobody write until the read-only transactions that may have been open before have ended.`},
+		{"nobody knows", &pb.Receipt{WaitedUs: 400_000, Waiting: true, Wait: &pb.Conflict{}},
+			`The time was over after 400 ms; no shard has told what the transaction waited for.`},
+		{"who had to give way", &pb.Receipt{Aborted: 1, Reason: "wounded", Abort: with(lock(put, pb.Operation_OP_DELETE), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_WOUND })},
+			`1 attempt was given up because ` + x + `, which is older and so goes first, needed key "k" for a delete, and this one had it locked for a put. ` +
+				`Nothing that does the same would have commuted: a put and a delete exclude each other, so the shorter the transactions, the shorter the wait.`},
+		{"who read what has changed", &pb.Receipt{Aborted: 3, Reason: "stale-read", Abort: &pb.Conflict{Cause: pb.Cause_CAUSE_CHANGED, Key: []byte("k"), Operations: []pb.Operation{get}}},
+			`3 attempts were given up, the last one because another transaction changed key "k" after this one had read it.`},
+		{"an older server", &pb.Receipt{WaitedUs: 12_000, Key: []byte("k"), Holder: holder}, `Waited 12 ms for key "k", behind ` + x + `.`},
+		{"a lock of which the mode is known alone", &pb.Receipt{WaitedUs: 12_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []pb.Operation{put}, HolderMode: pb.LockMode_LOCK_READ}},
+			`Waited 12 ms for key "k": the put had to wait for ` + x + `, which had locked it for a read.`},
+	} {
+		require.Equal(t, test.want, detail.Sentence(test.receipt), test.name)
+	}
+}
+
+// jargon are words that a newcomer cannot know.
+var jargon = []string{"wound", "seal", "epoch", "intent", "last agent", "prepare", "mark", "incarnation", "park", "grant", "tombstone", "mode", "%!", "MISSING", "  ", ".."}
+
+// TestSentencesOfAllPairs: of whatever two kinds of operations meet, in whatever
+// way, there is something to say, and everything that is advised is said.
+func TestSentencesOfAllPairs(t *testing.T) {
+	n := 0
+	for mine := range pb.Operation_name {
+		for theirs := range pb.Operation_name {
+			for cause := range pb.Cause_name {
+				c := lock(pb.Operation(mine), pb.Operation(theirs))
+				c.Cause = pb.Cause(cause)
+				for _, r := range []*pb.Receipt{{WaitedUs: 1000, Wait: c}, {WaitedUs: 1000, Waiting: true, Wait: c}, {Aborted: 2, Reason: "wounded", Abort: c}} {
+					s := detail.Sentence(r)
+					at := fmt.Sprintf("%v and %v, %v: %s", pb.Operation(mine), pb.Operation(theirs), c.Cause, s)
+					require.True(t, strings.HasSuffix(s, "."), at)
+					for _, word := range jargon {
+						require.NotContains(t, strings.ToLower(s), strings.ToLower(word), at)
+					}
+					checkAdvice(t, s, c, at)
+					n++
+				}
+			}
+		}
+	}
+	require.Greater(t, n, 1000)
+}
+
+// checkAdvice holds what a sentence claims against the relation between modes:
+// each "with" names methods that go together with what they would meet.
+func checkAdvice(t *testing.T, s string, c *pb.Conflict, at string) {
+	mine, theirs := adt.Method(c.Operations[0]).Set(), adt.Method(c.HolderOperations[0]).Set()
+	if mine == 0 || theirs == 0 {
+		require.NotContains(t, s, "there would have been no conflict", at)
+		return
+	}
+	advice := adt.Advise(mine, theirs)
+	require.Equal(t, len(advice), strings.Count(s, "With "), at)
+	require.Equal(t, len(advice) == 0, strings.Contains(s, "Nothing that does the same would have commuted"), at)
+	for _, a := range advice {
+		m, h := a.Of(mine, theirs)
+		require.True(t, adt.Compatible(m.Mode(), h.Mode()), at)
+		for _, x := range []adt.Method{a.Mine, a.Theirs} {
+			if x != adt.MethodNone {
+				require.Contains(t, s, "ith "+x.Set().Phrase(adt.ModeNone), at)
+			}
+		}
+		require.Contains(t, s, a.IfMine, at)
+		require.Contains(t, s, a.IfTheirs, at)
+	}
+}
+
+func TestALongKeyIsCut(t *testing.T) {
+	c := lock(pb.Operation_OP_PUT, pb.Operation_OP_PUT)
+	c.Key = []byte(strings.Repeat("x", 5000))
+	require.Less(t, len(detail.Sentence(&pb.Receipt{WaitedUs: 5, Wait: c})), 500)
+}

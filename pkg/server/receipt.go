@@ -1,0 +1,55 @@
+package server
+
+import (
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// receipt gives nil when there was no waiting to tell of, and no attempt that
+// others ended.
+func receipt(r *msg.Receipt, e *txn.Ended) *pb.Receipt {
+	if r.WaitedNanos < 1000 && e.Count == 0 {
+		return nil
+	}
+	out := new(pb.Receipt)
+	if r.WaitedNanos >= 1000 {
+		out.WaitedUs, out.Key, out.Holder, out.Waiting = uint64(r.WaitedNanos)/1000, r.Key, r.Holder.TxnID, r.Open
+		out.Wait = conflict(r)
+	}
+	if e.Count > 0 {
+		out.Aborted, out.Reason, out.Abort = e.Count, e.Reason.Word(), conflict(e.By)
+	}
+	return out
+}
+
+// conflict gives nil for nil. Causes, modes and methods have the numbers that
+// clients know.
+func conflict(r *msg.Receipt) *pb.Conflict {
+	if r == nil {
+		return nil
+	}
+	out := &pb.Conflict{Cause: pb.Cause(r.Cause), Key: r.Key, Mode: pb.LockMode(r.Mode), Holder: r.Holder.TxnID, HolderMode: pb.LockMode(r.HolderMode), Others: r.Others,
+		Operations: operationsOf(adt.Methods(r.Methods)), HolderOperations: operationsOf(adt.Methods(r.HolderMethods))}
+	for _, a := range adt.Advise(adt.Methods(r.Methods), adt.Methods(r.HolderMethods)) {
+		out.Commutes = append(out.Commutes, pb.Advice{Instead: pb.Operation(a.Mine), HolderInstead: pb.Operation(a.Theirs)})
+	}
+	return out
+}
+
+func operationsOf(ms adt.Methods) (out []pb.Operation) {
+	for _, m := range ms.Each() {
+		out = append(out, pb.Operation(m))
+	}
+	return out
+}
+
+// worded adds the sentence to a receipt.
+func worded(r *pb.Receipt) *pb.Receipt {
+	if r != nil {
+		r.Sentence = detail.Sentence(r)
+	}
+	return r
+}
