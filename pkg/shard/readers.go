@@ -51,6 +51,9 @@ func (m *Machine) onRead(q *msg.Read) {
 		m.onReadPast(q)
 		return
 	}
+	if m.fixedAlready(q) {
+		return
+	}
 	r := m.readerOf(q.Reader)
 	switch {
 	case q.Number < r.number:
@@ -200,6 +203,7 @@ func (m *Machine) replyRead(t *task) {
 		reply.Failure = failureOf(t.err)
 	case q.KeepNanos > 0:
 		m.keep(q.Reader, m.index, q.KeepNanos)
+		m.keeps[keepName{q.Reader}].reply = reply
 		m.pins.fixed = max(m.pins.fixed, m.index)
 		reply.Wall = m.wall
 	default:

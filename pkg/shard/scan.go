@@ -10,10 +10,28 @@ import (
 // keepName names an index that is kept for a scan.
 type keepName struct{ txn kv.TxnRef }
 
-// keep is an index whose versions garbage collection spares for a while.
+// keep is an index whose versions garbage collection spares for a while. reply
+// is how it was told, to a reader that had it fixed.
 type keep struct {
 	index   kv.Index
 	expires int64
+	reply   *msg.ReadReply
+}
+
+// fixedAlready deals with a copy of a request that has fixed an index, or of an
+// older one. Who reads last is not registered, and forgotten with the answer: the
+// copy would fix another index for him, and give up the one that he was told of.
+func (m *Machine) fixedAlready(q *msg.Read) bool {
+	k := m.keeps[keepName{q.Reader}]
+	if q.KeepNanos == 0 || q.LeaseNanos > 0 || k == nil || k.reply == nil || q.Number > k.reply.Number {
+		return false
+	}
+	if q.Number == k.reply.Number {
+		env := msg.ToGateway(q.Gateway)
+		env.ReadReply = k.reply
+		m.send(env)
+	}
+	return true
 }
 
 func (m *Machine) keep(txn kv.TxnRef, index kv.Index, nanos int64) {
@@ -22,7 +40,12 @@ func (m *Machine) keep(txn kv.TxnRef, index kv.Index, nanos int64) {
 		m.keepTop = 0
 	}
 	m.keepTop = max(m.keepTop, index)
-	m.keeps[keepName{txn}] = &keep{index: index, expires: m.now + nanos}
+	k := m.keeps[keepName{txn}]
+	if k == nil {
+		k = &keep{}
+		m.keeps[keepName{txn}] = k
+	}
+	k.index, k.expires = index, m.now+nanos
 	m.timers.at(m.now + nanos)
 }
 
