@@ -48,23 +48,22 @@ const scanBytes = 4 << 20
 
 // task executes the operations that a transaction sent to this shard.
 type task struct {
-	kind    taskKind
-	stage   stage
-	txn     kv.TxnRef
-	gateway kv.NodeID
-	ops     []msg.Op
-	seen    []msg.Seen
-	req     lock.Request
+	kind  taskKind
+	stage stage
+	// admitted: it must not be refused for what others do (crowd.go). refused: it
+	// was too much itself, so that its end is no sign of progress.
+	admitted, refused bool
+	txn               kv.TxnRef
+	gateway           kv.NodeID
+	ops               []msg.Op
+	seen              []msg.Seen
+	req               lock.Request
 	// pins are the items of the point operations and of seen.
 	pins []*mvcc.Item
 	// missing counts the cold reads that are under way for it.
 	missing int
 	rows    map[uint32]mvcc.RangeRows
 	ranges  bool
-	// admitted: it must not be refused for what others do (crowd.go).
-	admitted bool
-	// refused: it was too much itself, so that its end is no sign of progress.
-	refused bool
 	// noWait: the transaction was marked before the task began.
 	noWait bool
 	// round tells reads of ranges from those of an earlier try.

@@ -50,6 +50,9 @@ func (c *call) claim() admission.Claim {
 	if c.kind == oneShot {
 		return admission.Claim{Ops: c.ops}
 	}
+	if c.interest == nil {
+		return admission.Claim{}
+	}
 	return admission.Claim{Keys: c.claimed}
 }
 
@@ -126,13 +129,13 @@ func (g *Gateway) admitOpen(c *call) *msg.Failure {
 // admitCall has an interactive transaction counted with what a call names. It
 // refuses the first one.
 func (g *Gateway) admitCall(c *call, ops []msg.Op) *msg.Failure {
-	if c.wants == nil {
+	if c.interest == nil {
 		for i := range ops {
 			if f := g.admitOp(c, &ops[i]); f != nil {
 				return f
 			}
 		}
-		c.wants = map[string]bool{}
+		c.interest = &interest{wants: map[string]bool{}}
 	}
 	from := len(c.claimed)
 	claimed := c.claimed

@@ -61,12 +61,10 @@ type call struct {
 	// ops are those of a one-shot, or of the Do under way.
 	ops []msg.Op
 
-	// ticket is the place that the call has taken. Of an interactive one
-	// claimed are the keys with which it is counted, and wants finds them; it is
-	// nil before the first call.
-	ticket  admission.Ticket
-	claimed [][]byte
-	wants   map[string]bool
+	// ticket is the place that the call has taken, interest what it is counted
+	// with, if it is interactive; nil before the first call.
+	ticket admission.Ticket
+	*interest
 
 	marked   bool
 	markedAt int64
@@ -114,6 +112,13 @@ type call struct {
 	move     *move
 	// places are where keys are that were not where they were looked for.
 	places map[string]kv.ShardID
+}
+
+// interest is the keys that an interactive transaction has named so far: claimed
+// in their order, wants to find them.
+type interest struct {
+	claimed [][]byte
+	wants   map[string]bool
 }
 
 // cancelAt is when an undecided commit is cancelled, so that its outcome is

@@ -135,7 +135,7 @@ type Ticket struct {
 	held, open bool
 	count      uint16
 	few        [3]kv.ShardID
-	more       []kv.ShardID
+	more       *[]kv.ShardID
 }
 
 // Held reports whether it is of a transaction that was admitted.
@@ -145,7 +145,7 @@ func (t *Ticket) shard(i int) kv.ShardID {
 	if i < len(t.few) {
 		return t.few[i]
 	}
-	return t.more[i-len(t.few)]
+	return (*t.more)[i-len(t.few)]
 }
 
 func (t *Ticket) has(s kv.ShardID) bool {
@@ -161,7 +161,10 @@ func (t *Ticket) add(s kv.ShardID) {
 	if int(t.count) < len(t.few) {
 		t.few[t.count] = s
 	} else {
-		t.more = append(t.more, s)
+		if t.more == nil {
+			t.more = new([]kv.ShardID)
+		}
+		*t.more = append(*t.more, s)
 	}
 	t.count++
 }
