@@ -27,6 +27,12 @@ type crowds map[string]*admission.Pace
 // sooner, because a read of the disk was the last to hold their key.
 const maxCrowds = 64
 
+// mayNotBeRefused: it is not new, or moves a key, which helps all who wait for
+// that. There are few of those.
+func (t *task) mayNotBeRefused() bool {
+	return t.admitted || len(t.ops) > 0 && (t.ops[0].Kind == msg.OpMoveOut || t.ops[0].Kind == msg.OpMoveIn)
+}
+
 // crowded refuses a new task with a key that too many others hold.
 func (m *Machine) crowded(t *task) *msg.Failure {
 	// Nobody can hold a key more often than there is something that holds keys,
@@ -34,7 +40,7 @@ func (m *Machine) crowded(t *task) *msg.Failure {
 	if m.recs.Len()+len(m.attempts) < m.cfg.MaxKeyPins/2 || t.kind != taskPark && t.kind != taskPrepare && t.kind != taskLock {
 		return nil
 	}
-	if t.admitted || t.rec != nil && t.rec.Park.Snapshot {
+	if t.mayNotBeRefused() || t.rec != nil && t.rec.Park.Snapshot {
 		return nil
 	}
 	for i := range t.ops {

@@ -190,7 +190,7 @@ func (m *Machine) acquire(t *task) {
 	if m.cfg.Mutants.Has(mutant.RangeLocksPresentOnly) {
 		t.req.Absent = m.absent
 	}
-	t.req.Admitted = t.admitted
+	t.req.Admitted = t.mayNotBeRefused()
 	switch m.locks.Acquire(m.now, &t.req) {
 	case lock.Granted:
 		m.granted(t)

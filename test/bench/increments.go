@@ -15,6 +15,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/pkg/workload"
 )
 
 // sharedKey is the key that all transactions increment; sharedToo is another
@@ -95,8 +96,14 @@ func (c *cluster) increment(ctx context.Context, client int, ops increment) erro
 
 func (c *cluster) execute(ctx context.Context, client int, ops []msg.Op) error {
 	n := c.Node(kv.NodeID(1 + client%3))
-	if r := n.Gateway().Execute(ctx, gateway.Request{Ops: ops}); r.Err != nil {
-		return r.Err
+	for {
+		r := n.Gateway().Execute(ctx, gateway.Request{Ops: ops})
+		if r.Err == nil {
+			return nil
+		}
+		// As the Go client does where too many want the same key.
+		if r.Err.Kind != kv.KindExhausted || r.Err.RetryAfter == 0 || !workload.Sleep(ctx, r.Err.RetryAfter) {
+			return r.Err
+		}
 	}
-	return nil
 }
