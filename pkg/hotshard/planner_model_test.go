@@ -221,7 +221,7 @@ func TestZipfComesToRest(t *testing.T) {
 func TestALargeHotSpotIsGatheredAtOnce(t *testing.T) {
 	const keys, within = 50, 2 * sec
 	for _, burst := range []int{0, 10} {
-		d := newDemand(60, func(rng *rand.Rand, _ int64) []string {
+		d := newDemand(100, func(rng *rand.Rand, _ int64) []string {
 			p := rng.Perm(keys)
 			return []string{fmt.Sprintf("%c%d", 'a'+p[0]%3, p[0]), fmt.Sprintf("%c%d", 'a'+p[1]%3, p[1])}
 		})

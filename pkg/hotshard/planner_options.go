@@ -137,7 +137,7 @@ type PlannerOptions struct {
 	// HalfLife is that of the shards' meters. Default 1 s, as theirs.
 	HalfLife time.Duration
 	// A key is worth moving when it has caused waiting of Up a second in
-	// Surveys tellings of its shard in a row. Defaults 100 ms and 2.
+	// Surveys tellings of its shard in a row. Defaults 250 ms and 2.
 	Up      time.Duration
 	Surveys int
 	// Together is in which share of a key's clashes another must be written with
@@ -145,7 +145,7 @@ type PlannerOptions struct {
 	Together float64
 	// A key goes home when it has been on the hot shard for Stay, and when for
 	// Quiet it has caused less waiting than Down a second, and would have
-	// elsewhere. Defaults 20 ms, 10 s, 5 s.
+	// elsewhere. Defaults 50 ms, 10 s, 5 s.
 	Down        time.Duration
 	Stay, Quiet time.Duration
 	// Moves is how many moves may begin in a second, in the long run, and Burst how
@@ -164,10 +164,10 @@ type PlannerOptions struct {
 func (o PlannerOptions) withDefaults() PlannerOptions {
 	orElse(&o.Every, kv.DefaultHeatEvery)
 	orElse(&o.HalfLife, time.Second)
-	orElse(&o.Up, 100*time.Millisecond)
+	orElse(&o.Up, 250*time.Millisecond)
 	orElse(&o.Surveys, 2)
 	orElse(&o.Together, 0.2)
-	orElse(&o.Down, 20*time.Millisecond)
+	orElse(&o.Down, 50*time.Millisecond)
 	orElse(&o.Stay, 10*time.Second)
 	orElse(&o.Quiet, 5*time.Second)
 	orElse(&o.Moves, 10)
