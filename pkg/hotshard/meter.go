@@ -66,6 +66,8 @@ type Meter struct {
 	opt MeterOptions
 	ranking
 	slots []slot
+	// recent is an entry that was asked for, nil if it may be gone.
+	recent *entry
 }
 
 // slot remembers when a key was last written. Keys that share a slot forget
@@ -88,8 +90,8 @@ func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.Tx
 		return
 	}
 	m.advance(now)
-	hash := xxhash.Sum64(key)
-	e := m.charge(m.find(hash, key), hash, key, cause, nanos)
+	hash, e := m.lookup(key)
+	e = m.charge(e, hash, key, cause, nanos)
 	if !by.IsZero() {
 		e.holder = by
 	}
@@ -109,14 +111,13 @@ func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.Tx
 // they are decided.
 func (m *Meter) Ran(now int64, key []byte, hold int64, waited bool) {
 	now = m.advance(now)
-	hash := xxhash.Sum64(key)
+	hash, e := m.lookup(key)
 	if m.slots == nil {
 		m.slots = make([]slot, m.opt.Slots)
 	}
 	s, tag := &m.slots[hash&uint64(len(m.slots)-1)], hash|1
 	before, known := s.at, s.tag == tag
 	*s = slot{tag, now}
-	e := m.find(hash, key)
 	if e != nil {
 		if e.hasRun {
 			before, known = e.ran, true
@@ -133,6 +134,20 @@ func (m *Meter) Ran(now int64, key []byte, hold int64, waited bool) {
 		e.clashes += m.scale
 		e.ran, e.hasRun = now, true
 	}
+}
+
+// lookup hashes a key and finds its entry. Mostly somebody waits for a key and
+// then writes it, so that it is the one of the last time.
+func (m *Meter) lookup(key []byte) (uint64, *entry) {
+	if e := m.recent; e != nil && bytes.Equal(e.key, key) {
+		return e.hash, e
+	}
+	hash := xxhash.Sum64(key)
+	e := m.find(hash, key)
+	if e != nil {
+		m.recent = e
+	}
+	return hash, e
 }
 
 // charge adds to the waiting of a key, whose entry is e, if it has one.
@@ -162,7 +177,10 @@ const faint = 1
 // Fade forgets the keys of which hardly a nanosecond is left; a second of
 // waiting takes 30 half-lives. This is the only way to underestimate a key: by
 // less than a nanosecond for every call.
-func (m *Meter) Fade(now int64) { m.fade(now, faint) }
+func (m *Meter) Fade(now int64) {
+	m.recent = nil
+	m.fade(now, faint)
+}
 
 // Top lists the keys that cause most waiting, most first: at most n, those
 // with a Heat and Would of at least least. It changes nothing.

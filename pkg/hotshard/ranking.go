@@ -205,7 +205,7 @@ func (r *ranking) rescale(exponent int) {
 const (
 	entryBytes   = 192 // 192 is a size class
 	slotBytes    = 16
-	meterBytes   = 144
+	meterBytes   = 152
 	pointerBytes = 8
 )
 
