@@ -36,6 +36,11 @@ const (
 	MethodOpenView
 	// MethodPast reads in the past.
 	MethodPast
+	// MethodAsk, MethodChange and MethodChangeAsk call a method of a data type;
+	// which, the lock's mode tells.
+	MethodAsk
+	MethodChange
+	MethodChangeAsk
 	numMethods
 )
 
@@ -74,7 +79,7 @@ func set(ms ...Method) (out Methods) {
 }
 
 var (
-	reads   = set(MethodGet, MethodGetForUpdate, MethodRequire, MethodScan, MethodScanForUpdate)
+	reads   = set(MethodGet, MethodGetForUpdate, MethodRequire, MethodScan, MethodScanForUpdate, MethodAsk)
 	adding  = set(MethodAdd, MethodAddGet)
 	counted = adding | set(MethodGet, MethodGetForUpdate, MethodPut)
 )
@@ -104,6 +109,9 @@ var methods = [numMethods]declaration{
 	MethodOpenView: {name: "open-view", noun: "read-only transaction", mode: ModeRead},
 	MethodPast: {name: "past", noun: "read in the past", mode: ModeNone, merit: "what is past stays as it is, whoever writes",
 		stands: []stand{{set(MethodOpenView), set(MethodOpenView), "it may see what was the case a moment ago"}}},
+	MethodAsk:       {name: "ask", noun: "question to a data type", op: &msg.Op{Kind: msg.OpAsk}},
+	MethodChange:    {name: "change", noun: "change of a data type", op: &msg.Op{Kind: msg.OpChange}},
+	MethodChangeAsk: {name: "change-ask", noun: "change of a data type that returns something", op: &msg.Op{Kind: msg.OpChangeAsk}},
 }
 
 // String is the method's short name.
@@ -166,7 +174,8 @@ func MethodOf(op *msg.Op) Method {
 
 // ofKind are the methods of the kinds that are one method each.
 var ofKind = [...]Method{msg.OpPut: MethodPut, msg.OpDelete: MethodDelete, msg.OpAdd: MethodAdd,
-	msg.OpAddGet: MethodAddGet, msg.OpDeleteRange: MethodDeleteRange, msg.OpMoveOut: MethodMove, msg.OpMoveIn: MethodMove}
+	msg.OpAddGet: MethodAddGet, msg.OpDeleteRange: MethodDeleteRange, msg.OpMoveOut: MethodMove, msg.OpMoveIn: MethodMove,
+	msg.OpAsk: MethodAsk, msg.OpChange: MethodChange, msg.OpChangeAsk: MethodChangeAsk}
 
 // Set is the set with one element.
 func (m Method) Set() Methods {
@@ -191,7 +200,7 @@ func (s Methods) Each() []Method {
 func (s Methods) Mode() Mode {
 	mode := ModeNone
 	for _, m := range s.Each() {
-		mode = Join(mode, m.Mode())
+		mode, _ = Join(mode, m.Mode())
 	}
 	return mode
 }
@@ -207,7 +216,7 @@ func (s Methods) words(mode Mode, article string) string {
 	var nouns []string
 	for _, m := range s.Each() {
 		if m < numMethods {
-			nouns = append(nouns, article+methods[m].noun)
+			nouns = append(nouns, article+m.noun(mode))
 		}
 	}
 	if len(nouns) == 0 {
@@ -226,18 +235,29 @@ func (s Methods) words(mode Mode, article string) string {
 	return nouns[0]
 }
 
+// noun is what the method is. Of a data type's, the mode tells more.
+func (m Method) noun(mode Mode) string {
+	if t, typed := mode.Type(); typed && m >= MethodAsk && Lookup(t) != nil && mode.Valid() {
+		return Lookup(t).Kinds[mode.Kind()-1].Name + " on a " + Lookup(t).Name
+	}
+	return methods[m].noun
+}
+
 // unknown are the words for a lock of which only the mode is known.
 var unknown = [numModes + 1]string{"operation", "read", "add", "write", "operation"}
 
-// ChangeOf is what an effect does to its key, as others see it.
-func ChangeOf(e *entry.Effect) (Mode, Method) {
+// ChangeOf is what an effect does to its key, as others see it: the modes are
+// appended to room.
+func ChangeOf(room []Mode, e *entry.Effect) ([]Mode, Method) {
 	switch e.Kind {
 	case entry.EffectAdd:
-		return ModeAdd, MethodAdd
+		return append(room, ModeAdd), MethodAdd
 	case entry.EffectDelete:
-		return ModeWrite, MethodDelete
+		return append(room, ModeWrite), MethodDelete
 	case entry.EffectMoveOut, entry.EffectMoveIn:
-		return ModeWrite, MethodMove
+		return append(room, ModeWrite), MethodMove
+	case entry.EffectChange:
+		return ChangeModes(room, entry.Type(e.Type), e.Calls), MethodChange
 	}
-	return ModeWrite, MethodPut
+	return append(room, ModeWrite), MethodPut
 }

@@ -25,6 +25,9 @@ func TypeName(t entry.Type) string {
 	case entry.TypeDeleted:
 		return "deleted"
 	}
+	if d := Lookup(t); d != nil {
+		return d.Name
+	}
 	return fmt.Sprintf("type %d", t)
 }
 

@@ -127,8 +127,8 @@ func TestATxnThatWaitedSaysForWhom(t *testing.T) {
 
 // waitedFor is a receipt of a put of k.
 func waitedFor(nanos int64, cause msg.Cause, theirs adt.Method) msg.Receipt {
-	r := msg.Receipt{WaitedNanos: nanos, Key: []byte("k"), Cause: cause, Mode: uint32(adt.ModeWrite), Methods: uint32(adt.MethodPut.Set()),
-		HolderMode: uint32(theirs.Mode()), HolderMethods: uint32(theirs.Set())}
+	r := msg.Receipt{WaitedNanos: nanos, Key: []byte("k"), Cause: cause, Mode: uint64(adt.ModeWrite), Methods: uint32(adt.MethodPut.Set()),
+		HolderMode: uint64(theirs.Mode()), HolderMethods: uint32(theirs.Set())}
 	r.Holder.TxnID = kv.TxnID{Time: 1, Rand: 2}
 	return r
 }

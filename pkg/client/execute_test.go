@@ -246,7 +246,7 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
 		f.Store.Submit(req, func(r gateway.Response) {
 			r.Receipt = msg.Receipt{Key: b("k"), WaitedNanos: 3_000_000, Cause: msg.CauseLock, Others: 1,
-				Mode: uint32(adt.ModeWrite), Methods: uint32(adt.MethodPut.Set()), HolderMode: uint32(adt.ModeAdd), HolderMethods: uint32(adt.MethodAdd.Set())}
+				Mode: uint64(adt.ModeWrite), Methods: uint32(adt.MethodPut.Set()), HolderMode: uint64(adt.ModeAdd), HolderMethods: uint32(adt.MethodAdd.Set())}
 			r.Receipt.Holder.TxnID = holder
 			by := msg.Receipt{Cause: msg.CauseChanged, Key: b("j")}
 			r.Ended.Count, r.Ended.Reason, r.Ended.By = 2, msg.ReasonStaleRead, &by

@@ -21,8 +21,12 @@ const (
 type Value struct {
 	Type    Type
 	Version kv.Version
-	// Payload is in the data type's own encoding.
+	// Payload is in the data type's own encoding. It may be nil where State is
+	// not: adt.Payload makes it.
 	Payload []byte
+	// State is the payload decoded, nil if nobody has needed it yet. It is never
+	// changed, only replaced.
+	State any
 }
 
 // Exists reports whether v is a value rather than a tombstone, a mark or

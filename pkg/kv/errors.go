@@ -118,6 +118,16 @@ func Errorf(k Kind, format string, args ...any) *Error {
 	return &Error{Kind: k, Text: fmt.Sprintf(format, args...), Op: -1}
 }
 
+// TextOf gives what an error made here says, without its kind, however deeply
+// wrapped, and all that any other says.
+func TextOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Text
+	}
+	return err.Error()
+}
+
 // KindOf gives the kind of an error made here, however deeply wrapped, OK for
 // nil, and Internal for any other.
 func KindOf(err error) Kind {

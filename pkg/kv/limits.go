@@ -9,6 +9,10 @@ const (
 	MaxKeyBytes = 4 << 10
 	// MaxValueBytes bounds a value; it may be empty.
 	MaxValueBytes = 1 << 20
+	// MaxStateBytes bounds what a key of a data type other than register and
+	// counter holds, in its stored form. Changes that are under way at the same
+	// time may come out a little above.
+	MaxStateBytes = 8 << 20
 	// MaxTxnBytes bounds the keys and values of one transaction together.
 	MaxTxnBytes = 16 << 20
 	// MaxTxnOps bounds the operations of one transaction, and the keys that

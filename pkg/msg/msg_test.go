@@ -131,7 +131,8 @@ func TestSpansOfOperationsAndGrants(t *testing.T) {
 }
 
 func TestWhichOperationsWrite(t *testing.T) {
-	writes := map[OpKind]bool{OpPut: true, OpDelete: true, OpAdd: true, OpAddGet: true, OpDeleteRange: true, OpMoveOut: true, OpMoveIn: true}
+	writes := map[OpKind]bool{OpPut: true, OpDelete: true, OpAdd: true, OpAddGet: true, OpDeleteRange: true, OpMoveOut: true, OpMoveIn: true,
+		OpChange: true, OpChangeAsk: true}
 	for kind := range OpKind_name {
 		op := Op{Kind: OpKind(kind)}
 		require.Equal(t, writes[op.Kind], op.Writes(), "%v", op.Kind)

@@ -23,6 +23,9 @@ type View interface {
 	Pending(key []byte) (low, high int64)
 	// Rows is the answer to the cold read of a range operation, by Op.Seq.
 	Rows(seq uint32) RangeRows
+	// Calls is what calls of data types see beyond the value; nil where they are
+	// not made but only buffered.
+	Calls() *Calls
 }
 
 // Elsewhere is the error of a View that does not have a key: it lives on
@@ -57,6 +60,9 @@ type Execution struct {
 	Results []msg.Result
 	// Failure ends the whole transaction; then the rest is nothing.
 	Failure *msg.Failure
+	// Missing are locks without which what the piece did need not be true. If
+	// there are any, nothing else counts: it is to be executed again under them.
+	Missing []Missing
 }
 
 // fewWrites is up to how many writes of a piece are found by looking at each.
@@ -71,6 +77,9 @@ type execution struct {
 	out Execution
 	// place finds a key's effect, once there are more than a few.
 	place map[string]int
+	// states are what the piece has made of keys of data types.
+	states map[string]entry.Value
+	modes  []adt.Mode
 }
 
 // Versions gives a write its identity; before is that of the key's value, or
@@ -90,6 +99,9 @@ func ExecInto(room []entry.Effect, view View, ops []msg.Op, version Versions) Ex
 	x.out.Results = make([]msg.Result, 0, len(ops))
 	for i := range ops {
 		res, fail := x.op(&ops[i])
+		if fail != nil && len(x.out.Missing) > 0 {
+			break // it may not be true
+		}
 		if fail != nil {
 			fail.Seq, fail.HasSeq = ops[i].Seq, true
 			return Execution{Failure: fail}
@@ -124,7 +136,7 @@ func fail(kind kv.Kind, key []byte, format string, args ...any) *msg.Failure {
 // value is a key as this piece sees it: its own writes over the visible one.
 func (x *execution) value(key []byte) (entry.Value, *msg.Failure) {
 	p := x.own(key)
-	if p != nil && p.Kind != entry.EffectAdd {
+	if p != nil && p.Kind != entry.EffectAdd && p.Kind != entry.EffectChange {
 		return x.over(p, entry.Value{})
 	}
 	v, f := x.visibleValue(key)
@@ -228,6 +240,8 @@ func (x *execution) op(op *msg.Op) (msg.Result, *msg.Failure) {
 		return x.moveOut(op)
 	case msg.OpMoveIn:
 		return x.moveIn(op)
+	case msg.OpAsk, msg.OpChange, msg.OpChangeAsk:
+		return x.call(op)
 	}
 	return msg.Result{}, fail(kv.KindInvalid, op.Key, "operation %d does not exist", op.Kind)
 }
@@ -237,10 +251,10 @@ func (x *execution) get(op *msg.Op) (msg.Result, *msg.Failure) {
 	if f != nil || !v.Exists() {
 		return msg.Result{}, f
 	}
-	if p := x.own(op.Key); p != nil && p.Kind == entry.EffectAdd {
+	if v.Version == unborn {
 		v.Version = kv.Version{} // the sum with its own add has no identity yet
 	}
-	return msg.Result{Found: true, Type: uint32(v.Type), Value: v.Payload, Version: v.Version}, nil
+	return msg.Result{Found: true, Type: uint32(v.Type), Value: Shown(&v), Version: v.Version}, nil
 }
 
 // standing is what a key is at the moment, in words.
@@ -270,7 +284,7 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 			f = fail(kv.KindCondition, op.Key, "the key is required to be absent and is %s", standing(v))
 		}
 	case msg.ExpectValue:
-		if !v.Exists() || !bytes.Equal(v.Payload, op.ExpectValue) {
+		if !v.Exists() || !bytes.Equal(adt.Payload(&v), op.ExpectValue) {
 			f = fail(kv.KindCondition, op.Key, "the key does not have the expected value; it is %s", standing(v))
 		}
 	case msg.ExpectVersion:
@@ -279,7 +293,7 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 		}
 	}
 	if f != nil && v.Exists() {
-		f.Current = &msg.Pair{Key: op.Key, Value: v.Payload, Type: uint32(v.Type), Version: v.Version}
+		f.Current = &msg.Pair{Key: op.Key, Value: Shown(&v), Type: uint32(v.Type), Version: v.Version}
 		if v.Version == unborn {
 			f.Current.Version = kv.Version{} // as in get
 		}
@@ -359,6 +373,8 @@ func (x *execution) over(p *entry.Effect, v entry.Value) (entry.Value, *msg.Fail
 		return entry.Value{Type: entry.Type(p.Type), Version: p.Version, Payload: p.Value}, nil
 	case entry.EffectDelete:
 		return entry.Value{Type: entry.TypeDeleted, Version: p.Version}, nil
+	case entry.EffectChange:
+		return x.after(p, v)
 	}
 	return x.plus(p.Key, v, p.Delta)
 }
@@ -374,8 +390,8 @@ func (x *execution) scan(op *msg.Op) (msg.Result, *msg.Failure) {
 	}
 	res := msg.Result{Found: len(rows) > 0, Resume: resume, Pairs: make([]msg.Pair, len(rows))}
 	for i, r := range rows {
-		res.Pairs[i] = msg.Pair{Key: r.Key, Value: r.Value.Payload, Type: uint32(r.Value.Type), Version: r.Value.Version}
-		if p := x.own(r.Key); p != nil && p.Kind == entry.EffectAdd {
+		res.Pairs[i] = msg.Pair{Key: r.Key, Value: Shown(&r.Value), Type: uint32(r.Value.Type), Version: r.Value.Version}
+		if r.Value.Version == unborn {
 			res.Pairs[i].Version = kv.Version{} // as in get
 		}
 	}

@@ -70,6 +70,7 @@ func (w *world) Value(key []byte) (entry.Value, error) {
 	return entry.Value{Type: c.typ, Version: c.ver, Payload: []byte(c.payload())}, nil
 }
 
+func (w *world) Calls() *Calls                        { return nil }
 func (w *world) Pending(key []byte) (low, high int64) { return w.low[string(key)], w.high[string(key)] }
 
 // Rows reads a range as a shard does: a scan may lose rows to the piece's own

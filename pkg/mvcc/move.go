@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -23,7 +24,7 @@ func (x *execution) moveOut(op *msg.Op) (msg.Result, *msg.Failure) {
 		e.Value = entry.MovedPayload(op.To)
 	}
 	x.write(e)
-	return msg.Result{Found: true, Type: uint32(v.Type), Value: v.Payload, Version: v.Version}, nil
+	return msg.Result{Found: true, Type: uint32(v.Type), Value: adt.Payload(&v), Version: v.Version}, nil
 }
 
 // moveIn takes what moveOut told. A value keeps its identity. That there is none

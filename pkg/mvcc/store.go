@@ -35,6 +35,8 @@ type Item struct {
 	Waiting []any
 
 	pins int
+	// size is what it counts for in the cache.
+	size int
 	// newer and older are the neighbours in the cache's order, itself when
 	// alone; nil while pinned.
 	newer, older *Item
@@ -46,7 +48,7 @@ func (it *Item) Pins() int { return it.pins }
 // overhead approximates the bytes of an item beyond key and value.
 const overhead = 200
 
-func (it *Item) bytes() int { return overhead + 2*len(it.Key) + len(it.Value.Payload) }
+func (it *Item) bytes() int { return overhead + 2*len(it.Key) + adt.Size(&it.Value) }
 
 // Store is the memory of a shard's keys.
 type Store struct {
@@ -71,7 +73,8 @@ func (s *Store) cache(it *Item) {
 	it.newer, it.older = &s.order, s.order.older
 	it.newer.older, it.older.newer = it, it
 	s.unpinned++
-	s.bytes += it.bytes()
+	it.size = it.bytes()
+	s.bytes += it.size
 }
 
 // uncache takes it out again.
@@ -79,7 +82,7 @@ func (s *Store) uncache(it *Item) {
 	it.newer.older, it.older.newer = it.older, it.newer
 	it.newer, it.older = nil, nil
 	s.unpinned--
-	s.bytes -= it.bytes()
+	s.bytes -= it.size
 }
 
 // Len is the number of items.
@@ -132,7 +135,7 @@ func (s *Store) Install(it *Item, v entry.Value, at kv.Index, stale bool) []any 
 }
 
 // Show makes an effect visible at an index and returns the value it made.
-// The item is pinned by the caller and, for an add, loaded.
+// The item is pinned by the caller and, for an add or a change, loaded.
 func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version) (entry.Value, error) {
 	v := entry.Value{Type: entry.Type(e.Type), Version: e.Version, Payload: e.Value}
 	switch e.Kind {
@@ -156,6 +159,13 @@ func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version)
 			return v, fmt.Errorf("mvcc: counter %q: %d + %d leaves 64 bits though it was checked", it.Key, base, e.Delta)
 		}
 		v = entry.Value{Type: adt.Counter, Version: version, Payload: adt.EncodeCounter(sum)}
+	case entry.EffectChange:
+		after, err := adt.Apply(v.Type, &it.Value, e.Calls)
+		if err != nil {
+			return v, fmt.Errorf("mvcc: %q: a change that was checked fails: %w", it.Key, err)
+		}
+		after.Version = version
+		v = after
 	}
 	it.Value, it.Index, it.Loaded = v, at, true
 	return v, nil
@@ -185,7 +195,7 @@ func (s *Store) Check() error {
 			return fmt.Errorf("mvcc: unpinned item %q has %d intents, loaded=%v", it.Key, len(it.Intents), it.Loaded)
 		}
 		if it.pins == 0 {
-			bytes += it.bytes()
+			bytes += it.size
 		}
 	}
 	if bytes != s.bytes {

@@ -138,7 +138,7 @@ func TestCheckNoticesWhatIsBroken(t *testing.T) {
 		"1 pins and":        func(s *Store) { s.items["b"].pins = 1 },
 		"has 1 intents":     func(s *Store) { s.items["b"].AddIntent(kv.TxnRef{}, &entry.Effect{}) },
 		"0 intents, loaded": func(s *Store) { s.items["b"].Loaded = false },
-		"cache counts":      func(s *Store) { s.items["b"].Value.Payload = make([]byte, 500) },
+		"cache counts":      func(s *Store) { s.items["b"].size += 500 },
 	} {
 		s := NewStore(1 << 10)
 		s.Pin([]byte("a"))

@@ -229,6 +229,9 @@ func (m *Machine) seenHolds(t *task) *msg.Failure {
 func (m *Machine) decideNow(t *task) {
 	rec := t.rec
 	x := m.exec(t)
+	if m.lacks(t, &x) {
+		return
+	}
 	if x.Failure == nil {
 		x.Failure = m.seenHolds(t)
 	}

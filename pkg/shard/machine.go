@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -202,6 +203,8 @@ type Machine struct {
 	// effects is room for those of a decision, version nextVersion.
 	effects []entry.Effect
 	version mvcc.Versions
+	// modes is room for those of one operation.
+	modes []adt.Mode
 	// outcome is the one being written; spare and over are for newParked.
 	outcome     entry.Outcome
 	spare, over []*parked

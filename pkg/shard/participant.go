@@ -98,6 +98,9 @@ func (m *Machine) prepare(p *msg.Prepare) {
 func (m *Machine) prepareNow(t *task) {
 	a, p := m.attempts[t.txn], t.prepare
 	x := m.exec(t)
+	if m.lacks(t, &x) {
+		return
+	}
 	if x.Failure == nil {
 		x.Failure = m.seenHolds(t)
 	}
@@ -137,7 +140,7 @@ func (m *Machine) logLocks(pr *prepared) {
 		if g.Mode == adt.ModeRead && m.cfg.Mutants.Has(mutant.ReadLocksLost) {
 			continue
 		}
-		pr.row.Locks = append(pr.row.Locks, entry.HeldLock{Start: g.Span.Start, End: g.Span.End, IsRange: !g.Span.IsPoint(), Mode: uint32(g.Mode)})
+		pr.row.Locks = append(pr.row.Locks, entry.HeldLock{Start: g.Span.Start, End: g.Span.End, IsRange: !g.Span.IsPoint(), Mode: uint64(g.Mode)})
 	}
 }
 
@@ -260,7 +263,7 @@ func (m *Machine) noteApplied(pr *prepared) {
 // show makes an effect visible at the current index. The item is pinned.
 func (m *Machine) show(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
 	var version kv.Version
-	if e.Kind == entry.EffectAdd {
+	if e.Kind == entry.EffectAdd || e.Kind == entry.EffectChange {
 		version = m.nextVersion(it.Value.Version)
 	}
 	old, live := it.Index, it.Value.Exists()

@@ -172,4 +172,7 @@ func (p *pastRead) marked(key []byte) bool {
 // Pending: nothing is undecided in the past.
 func (p *pastRead) Pending([]byte) (low, high int64) { return 0, 0 }
 
+// Calls see the value alone.
+func (p *pastRead) Calls() *mvcc.Calls { return &mvcc.Calls{Txn: p.q.Reader} }
+
 func (p *pastRead) Rows(seq uint32) mvcc.RangeRows { return p.rows[seq] }

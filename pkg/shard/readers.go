@@ -287,10 +287,13 @@ func (m *Machine) changesOf(effects []entry.Effect) []snapshotqueue.Need {
 	if m.cfg.Mutants.Has(mutant.MovesIgnoreReaders) && len(effects) > 0 && isMove(&effects[0]) {
 		return nil
 	}
-	out := make([]snapshotqueue.Need, len(effects))
+	out := make([]snapshotqueue.Need, 0, len(effects))
 	for i := range effects {
-		mode, method := adt.ChangeOf(&effects[i])
-		out[i] = snapshotqueue.Need{Span: kv.Point(effects[i].Key), Mode: mode, Methods: method.Set()}
+		modes, method := adt.ChangeOf(m.modes[:0], &effects[i])
+		m.modes = modes
+		for _, mode := range modes {
+			out = append(out, snapshotqueue.Need{Span: kv.Point(effects[i].Key), Mode: mode, Methods: method.Set()})
+		}
 	}
 	return out
 }

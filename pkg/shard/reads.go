@@ -112,6 +112,9 @@ func (m *Machine) lockReply(l *msg.Lock, r *msg.LockReply) *msg.Envelope {
 // replyLock reads and answers.
 func (m *Machine) replyLock(t *task) {
 	x := m.exec(t)
+	if m.lacks(t, &x) {
+		return
+	}
 	if x.Failure != nil {
 		m.refuseLock(t, x.Failure)
 		return
@@ -170,7 +173,7 @@ func (m *Machine) shrunk(t *task, g lock.Grant) lock.Grant {
 }
 
 func grantMsg(g lock.Grant) msg.Grant {
-	return msg.Grant{Start: g.Span.Start, End: g.Span.End, IsRange: !g.Span.IsPoint(), Mode: uint32(g.Mode), Number: g.Number}
+	return msg.Grant{Start: g.Span.Start, End: g.Span.End, IsRange: !g.Span.IsPoint(), Mode: uint64(g.Mode), Number: g.Number}
 }
 
 func grantOf(g *msg.Grant) lock.Grant {

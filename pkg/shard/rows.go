@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
@@ -63,6 +64,7 @@ func (m *Machine) del(t entry.Table, key []byte) {
 // costs nothing more, while a version of its own has to be deleted later. Of
 // several versions in one step only the last is written then.
 func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, v entry.Value) {
+	v.Payload = adt.Payload(&v)
 	b := m.rows.take(v.EncodedSize())
 	v.EncodeTo(b)
 	e := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: m.index, Value: b}

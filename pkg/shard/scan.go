@@ -81,7 +81,7 @@ func (m *Machine) pageRead(s *msg.ScanAt, r *entry.ReadResult) {
 	}
 	page := &msg.ScanPage{Resume: rows.Resume, Pairs: make([]msg.Pair, len(rows.Rows))}
 	for i, row := range rows.Rows {
-		page.Pairs[i] = msg.Pair{Key: row.Key, Value: row.Value.Payload, Type: uint32(row.Value.Type), Version: row.Value.Version}
+		page.Pairs[i] = msg.Pair{Key: row.Key, Value: mvcc.Shown(&row.Value), Type: uint32(row.Value.Type), Version: row.Value.Version}
 	}
 	m.replyPage(s, page)
 }

@@ -52,6 +52,9 @@ type Stats struct {
 	UnsealsAsked uint64
 	// Swept counts the keys of which a sweep has removed versions.
 	Swept uint64
+	// Replanned counts pieces that turned out to need other locks than they had
+	// been given, by what their keys held.
+	Replanned uint64
 	// Crowded counts requests that were refused because too many others held
 	// their key.
 	Crowded uint64

@@ -84,6 +84,8 @@ type task struct {
 
 	// oneNeed and onePin are room for the usual case.
 	oneNeed [1]lock.Need
+	// more are locks that executing it showed it to need.
+	more []lock.Need
 	// parked is what a parked piece's task is a part of.
 	parked *parked
 	onePin [1]*mvcc.Item
@@ -105,6 +107,10 @@ func (m *Machine) needsOf(room []lock.Need, ops []msg.Op, seen []msg.Seen) (need
 			}
 		}
 		if ops[i].Kind == msg.OpRequire && m.cfg.Mutants.Has(mutant.ConditionUnlocked) {
+			continue
+		}
+		if ops[i].IsCall() {
+			needs = m.callNeeds(needs, &ops[i])
 			continue
 		}
 		needs = append(needs, lock.Need{Span: span, Mode: adt.ModeOf(&ops[i]), Methods: adt.MethodOf(&ops[i]).Set()})
@@ -191,6 +197,7 @@ func (m *Machine) acquire(t *task) {
 		t.req.Absent = m.absent
 	}
 	t.req.Admitted = t.mayNotBeRefused()
+	m.replan(t)
 	switch m.locks.Acquire(m.now, &t.req) {
 	case lock.Granted:
 		m.granted(t)
@@ -398,6 +405,8 @@ func (v *view) Pending(key []byte) (low, high int64) {
 	}
 	return 0, 0
 }
+
+func (v *view) Calls() *mvcc.Calls { return (*task)(v).calls() }
 
 func (v *view) Rows(seq uint32) mvcc.RangeRows { return v.rows[seq] }
 

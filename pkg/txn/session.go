@@ -2,6 +2,7 @@ package txn
 
 import (
 	"bytes"
+	"math"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -19,6 +20,8 @@ type session struct {
 	base map[string]entry.Value
 	// rows are the answers to range operations, by Op.Seq.
 	rows map[uint32]*mvcc.RangeRows
+	// answers are those of calls of data types, by Op.Seq.
+	answers map[uint32]msg.Result
 	// buffer are the writes so far, in order; byKey finds those of a key.
 	buffer  []msg.Op
 	byKey   map[string][]int
@@ -51,7 +54,7 @@ type ask struct {
 }
 
 func newSession() *session {
-	return &session{base: map[string]entry.Value{}, rows: map[uint32]*mvcc.RangeRows{}, byKey: map[string][]int{}}
+	return &session{base: map[string]entry.Value{}, rows: map[uint32]*mvcc.RangeRows{}, answers: map[uint32]msg.Result{}, byKey: map[string][]int{}}
 }
 
 func (s *session) shards() []kv.ShardID {
@@ -165,6 +168,12 @@ func (g *Gateway) fetch(c *call, ops []msg.Op) {
 			}
 			continue
 		}
+		if op.IsCall() {
+			if sh := g.place(c, op.Key); op.Kind != msg.OpChange {
+				wanted[sh] = append(wanted[sh], s.callAsk(ops[:i], op)...)
+			}
+			continue
+		}
 		needs, forUpdate := sees(op)
 		_, known := s.base[string(op.Key)]
 		if !needs || known || asked[string(op.Key)] || s.determined(op.Key) {
@@ -210,6 +219,35 @@ func (s *session) rangeAsk(op *msg.Op) msg.Op {
 		}
 	}
 	return out
+}
+
+// pretended is the number of operations whose results nobody needs.
+const pretended = math.MaxUint32
+
+// callAsk is what a shard is asked for a call of a data type that answers: the
+// call, after all that the transaction has done to its key before, in this call
+// of the gateway too. Only the shard can tell what the one makes of the other.
+func (s *session) callAsk(before []msg.Op, op *msg.Op) (out []msg.Op) {
+	pretend := func(w *msg.Op) {
+		p := *w
+		p.Expect, p.ExpectValue, p.ExpectVersion = msg.ExpectNothing, nil, kv.Version{}
+		if w.Kind == msg.OpDeleteRange {
+			p = msg.Op{Kind: msg.OpDelete, Key: op.Key}
+		}
+		p.Seq = pretended
+		out = append(out, p)
+	}
+	for i := range s.buffer {
+		if s.buffer[i].Span().Contains(op.Key) {
+			pretend(&s.buffer[i])
+		}
+	}
+	for i := range before {
+		if before[i].Writes() && before[i].Span().Contains(op.Key) {
+			pretend(&before[i])
+		}
+	}
+	return append(out, *op)
 }
 
 func (g *Gateway) askLock(c *call, sh kv.ShardID, ops []msg.Op, optimistic bool) {
@@ -287,6 +325,13 @@ func (g *Gateway) onLockReply(r *msg.LockReply) {
 func (s *session) learn(t *touched, ops []msg.Op, optimistic bool, results []msg.Result) {
 	for i := range results {
 		op, r := &ops[i], &results[i]
+		if op.Seq == pretended {
+			continue
+		}
+		if op.IsCall() {
+			s.answers[op.Seq] = *r
+			continue
+		}
 		if !op.IsRange() {
 			v := entry.Value{Type: entry.TypeDeleted}
 			if r.Found {
@@ -335,6 +380,10 @@ func (g *Gateway) evaluateIfRead(c *call) {
 	}
 	results := x.Results[len(before):]
 	for i := range results {
+		if a, ok := s.answers[c.ops[i].Seq]; ok && c.ops[i].IsCall() {
+			results[i] = a
+			delete(s.answers, c.ops[i].Seq)
+		}
 		if results[i].Version.Moves == provisional {
 			results[i].Version = kv.Version{}
 		}
@@ -368,6 +417,9 @@ func (v sessionView) Value(key []byte) (entry.Value, error) {
 }
 
 func (v sessionView) Pending([]byte) (low, high int64) { return 0, 0 }
+
+// Calls: values of data types are not here, so that calls are only buffered.
+func (v sessionView) Calls() *mvcc.Calls { return nil }
 
 func (v sessionView) Rows(seq uint32) mvcc.RangeRows {
 	if r := v.s.rows[seq]; r != nil {

@@ -94,7 +94,7 @@ func (s *Store) acquire(ctx context.Context) (msg.Receipt, error) {
 	default:
 	}
 	s.mu.Lock()
-	r := msg.Receipt{Key: s.holderKey, Holder: s.holder, Cause: msg.CauseLock, Mode: uint32(adt.ModeWrite), HolderMode: uint32(adt.ModeWrite)}
+	r := msg.Receipt{Key: s.holderKey, Holder: s.holder, Cause: msg.CauseLock, Mode: uint64(adt.ModeWrite), HolderMode: uint64(adt.ModeWrite)}
 	s.waiting++
 	s.mu.Unlock()
 	start := time.Now()

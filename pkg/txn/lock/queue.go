@@ -323,8 +323,11 @@ func (t *Table) enqueue(r *Request) {
 	r.sequence, r.waiting = t.sequence, true
 	t.waiters = append(t.waiters, r)
 	hasRange := false
-	for _, n := range r.Needs {
+	for i, n := range r.Needs {
 		if n.Span.IsPoint() {
+			if r.again(i) {
+				continue
+			}
 			e := t.entryOf(n.Span.Start)
 			e.waiters = insertByAge(e.waiters, r)
 		} else {
@@ -336,11 +339,19 @@ func (t *Table) enqueue(r *Request) {
 	}
 }
 
+// again reports whether a need is another mode on the key of the one before.
+func (r *Request) again(i int) bool {
+	return i > 0 && r.Needs[i-1].Span.IsPoint() && string(r.Needs[i-1].Span.Start) == string(r.Needs[i].Span.Start)
+}
+
 func (t *Table) unqueue(r *Request) {
 	r.waiting = false
 	t.waiters = remove(t.waiters, r)
-	for _, n := range r.Needs {
+	for i, n := range r.Needs {
 		if n.Span.IsPoint() {
+			if r.again(i) {
+				continue
+			}
 			if e := t.keys[string(n.Span.Start)]; e != nil {
 				e.waiters = remove(e.waiters, r)
 				t.touch(e)

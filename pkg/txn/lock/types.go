@@ -90,13 +90,38 @@ func Normalize(needs []Need) []Need {
 	out := needs[:1]
 	for _, n := range needs[1:] {
 		last := &out[len(out)-1]
-		if last.Span.IsPoint() == n.Span.IsPoint() && bytes.Equal(last.Span.Start, n.Span.Start) && bytes.Equal(last.Span.End, n.Span.End) {
-			last.Mode, last.Methods = adt.Join(last.Mode, n.Mode), last.Methods|n.Methods
-			continue
+		if isSame(last.Span, n.Span) {
+			if mode, ok := adt.Join(last.Mode, n.Mode); ok {
+				last.Mode, last.Methods = mode, last.Methods|n.Methods
+				continue
+			}
+			if joined(out, &n) {
+				continue
+			}
 		}
 		out = append(out, n)
 	}
 	return out
+}
+
+// joined adds a need to one of those of the same span at the end of out, where a
+// data type needs several.
+func joined(out []Need, n *Need) bool {
+	for i := len(out) - 1; i >= 0; i-- {
+		o := &out[i]
+		if !isSame(o.Span, n.Span) {
+			return false
+		}
+		if mode, ok := adt.Join(o.Mode, n.Mode); ok {
+			o.Mode, o.Methods = mode, o.Methods|n.Methods
+			return true
+		}
+	}
+	return false
+}
+
+func isSame(a, b kv.Span) bool {
+	return a.IsPoint() == b.IsPoint() && bytes.Equal(a.Start, b.Start) && bytes.Equal(a.End, b.End)
 }
 
 func boolInt(b bool) int {

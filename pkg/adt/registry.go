@@ -1,0 +1,330 @@
+package adt
+
+import (
+	"bytes"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"regexp"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Type is a declared data type, without the Go type of its values: a value is
+// an any that only the type itself looks into.
+type Type struct {
+	ID      entry.Type
+	Name    string
+	Doc     string
+	Kinds   []KindSpec
+	Methods []*TypeMethod
+	zero    func() any
+	encode  func(any) []byte
+	decode  func([]byte) (any, error)
+	empty   func(any) bool
+	size    func(any) int
+	// relation is by kinds; parts decide where it says OtherPart.
+	relation [][]When
+}
+
+// TypeMethod is a method of a Type.
+type TypeMethod struct {
+	Type *Type
+	// Number is what calls it, from 1.
+	Number  uint32
+	Name    string
+	Doc     string
+	Params  []Param
+	Kind    Kind
+	Changes bool
+	Answers bool
+	part    func(Args) [][]byte
+	apply   func(any, Args) (any, error)
+	plan    func(*View[any], Args) Plan
+	combine func(first, then Args) (Args, bool)
+	draw    func(func(int) int) Args
+}
+
+// types are all that are declared, by number.
+var types [256]*Type
+
+// Lookup finds a type by its number, nil if there is none.
+func Lookup(id entry.Type) *Type { return types[id] }
+
+// ByName finds a type by its name, nil if there is none.
+func ByName(name string) *Type {
+	for _, t := range types {
+		if t != nil && t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// Types lists all types that are declared, by number.
+func Types() (out []*Type) {
+	for _, t := range types {
+		if t != nil {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Install declares a type to the program. It is called before anything else,
+// from an init function or the beginning of main. It panics if the declaration is
+// wrong, or its number or name is taken. Whether operations commute as it claims
+// is tried by Check, which a server does when it starts.
+func Install[S any](s Spec[S]) *Type {
+	t, err := Declare(s)
+	if err != nil {
+		panic(err)
+	}
+	if types[t.ID] != nil || ByName(t.Name) != nil {
+		panic(fmt.Sprintf("adt: the number %d or the name %q of a data type is taken", t.ID, t.Name))
+	}
+	types[t.ID] = t
+	return t
+}
+
+var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
+// Declare makes a type without installing it, or tells what is wrong with the
+// declaration.
+func Declare[S any](s Spec[S]) (*Type, error) {
+	t := &Type{ID: s.ID, Name: s.Name, Doc: s.Doc, Kinds: s.Kinds}
+	wrong := func(format string, args ...any) (*Type, error) {
+		return nil, fmt.Errorf("adt: data type %q: %s", s.Name, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case s.ID < 2 || s.ID > 239:
+		return wrong("its number is %d; 2 to 127 are linchpin's, 128 to 239 are free", s.ID)
+	case !nameForm.MatchString(s.Name):
+		return wrong("a name is of small letters, digits and dashes")
+	case s.Zero == nil || s.Encode == nil || s.Decode == nil:
+		return wrong("it needs Zero, Encode and Decode")
+	case len(s.Kinds) == 0 || len(s.Kinds) > 254 || len(s.Methods) == 0:
+		return wrong("it needs kinds of lock, at most 254, and methods")
+	}
+	erase(t, &s)
+	t.relation = make([][]When, len(s.Kinds))
+	for i := range t.relation {
+		t.relation[i] = make([]When, len(s.Kinds))
+	}
+	for _, c := range s.Commute {
+		if !t.has(c.A) || !t.has(c.B) || c.When < Always || c.When > OtherPart {
+			return wrong("kinds %d and %d commute when %d: there is no such thing", c.A, c.B, c.When)
+		}
+		t.relation[c.A-1][c.B-1], t.relation[c.B-1][c.A-1] = c.When, c.When
+	}
+	for i := range s.Methods {
+		if err := t.declare(uint32(i+1), eraseMethod(&s.Methods[i], uint32(i+1), s.Kinds)); err != nil {
+			return wrong("%v", err)
+		}
+	}
+	return t, nil
+}
+
+func (t *Type) has(k Kind) bool { return k > 0 && int(k) <= len(t.Kinds) }
+
+func (t *Type) declare(number uint32, m *TypeMethod) error {
+	m.Type, m.Number = t, number
+	switch {
+	case !nameForm.MatchString(m.Name), t.MethodByName(m.Name) != nil:
+		return fmt.Errorf("method %q: a name is of small letters, digits and dashes, and no two are the same", m.Name)
+	case !t.has(m.Kind):
+		return fmt.Errorf("method %q needs the kind of lock %d, which is not declared", m.Name, m.Kind)
+	case !m.Changes && !m.Answers:
+		return fmt.Errorf("method %q neither changes nor answers anything", m.Name)
+	case m.Changes && !t.Kinds[m.Kind-1].Changes:
+		return fmt.Errorf("method %q changes the value under %q, a kind of lock that does not", m.Name, t.Kinds[m.Kind-1].Name)
+	case len(m.Params) > 16:
+		return fmt.Errorf("method %q has %d parameters, which is more than 16", m.Name, len(m.Params))
+	}
+	t.Methods = append(t.Methods, m)
+	return nil
+}
+
+// erase takes the Go type of the values away.
+func erase[S any](t *Type, s *Spec[S]) {
+	t.zero = func() any { return s.Zero() }
+	t.encode = func(v any) []byte { return s.Encode(v.(S)) }
+	t.decode = func(b []byte) (any, error) { return s.Decode(b) }
+	t.empty = func(v any) bool { return s.Empty != nil && s.Empty(v.(S)) }
+	t.size = func(v any) int {
+		if s.Size != nil {
+			return s.Size(v.(S))
+		}
+		return len(s.Encode(v.(S)))
+	}
+}
+
+func eraseMethod[S any](m *MethodSpec[S], number uint32, kinds []KindSpec) *TypeMethod {
+	out := &TypeMethod{Name: m.Name, Doc: m.Doc, Params: m.Params, Kind: m.Kind, Answers: m.Answers || m.Answer != nil,
+		Changes: m.Apply != nil || m.Plan != nil && int(m.Kind) <= len(kinds) && m.Kind > 0 && kinds[m.Kind-1].Changes,
+		part:    m.Part, combine: m.Combine, draw: m.Draw}
+	if m.Apply != nil {
+		out.apply = func(v any, a Args) (any, error) { return m.Apply(v.(S), a) }
+	}
+	if m.Plan != nil {
+		out.plan = func(v *View[any], a Args) Plan {
+			return m.Plan(&View[S]{State: v.State.(S), Exists: v.Exists, Others: v.Others, Ahead: v.Ahead, Unique: v.Unique}, a)
+		}
+		return out
+	}
+	out.plan = func(v *View[any], a Args) (p Plan) {
+		p.Need = m.Kind
+		if m.Answer != nil {
+			p.Answer, p.Err = m.Answer(v.State.(S), a)
+		}
+		if m.Apply != nil {
+			p.Calls = []msg.Call{{Method: number, Args: a}}
+		}
+		return p
+	}
+	return out
+}
+
+// Method finds a method by its number, nil if there is none.
+func (t *Type) Method(number uint32) *TypeMethod {
+	if number == 0 || int(number) > len(t.Methods) {
+		return nil
+	}
+	return t.Methods[number-1]
+}
+
+// MethodByName finds a method by its name, nil if there is none.
+func (t *Type) MethodByName(name string) *TypeMethod {
+	i := slices.IndexFunc(t.Methods, func(m *TypeMethod) bool { return m.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return t.Methods[i]
+}
+
+// together looks two modes of the type up in its relation.
+func (t *Type) together(a, b Mode) bool {
+	if t == nil || !t.has(a.Kind()) || !t.has(b.Kind()) {
+		return false
+	}
+	switch t.relation[a.Kind()-1][b.Kind()-1] {
+	case Always:
+		return true
+	case OtherPart:
+		return a.part() != 0 && b.part() != 0 && a.part() != b.part()
+	}
+	return false
+}
+
+// Relation tells when two kinds of lock go together, 0 for never.
+func (t *Type) Relation(a, b Kind) When {
+	if !t.Kinds[a-1].Changes && !t.Kinds[b-1].Changes {
+		return Always
+	}
+	return t.relation[a-1][b-1]
+}
+
+// fewParts is up to how many parts of a value one call locks one by one. With
+// more it locks all. Somewhat arbitrary: each costs a look at every holder.
+const fewParts = 16
+
+// modes lists what a call needs under a kind of lock.
+func (t *Type) modes(room []Mode, m *TypeMethod, k Kind, a Args) []Mode {
+	if m.part != nil {
+		if parts := m.part(a); len(parts) > 0 && len(parts) <= fewParts {
+			for _, p := range parts {
+				room = append(room, modeOf(t.ID, k, hash(p)))
+			}
+			return room
+		}
+	}
+	return append(room, modeOf(t.ID, k, 0))
+}
+
+// hash is of 48 bits and never 0.
+func hash(part []byte) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(part)
+	return max(h.Sum64()>>16, 1)
+}
+
+// fits tells what is wrong with arguments.
+func (m *TypeMethod) fits(a Args) error {
+	bad := func(format string, args ...any) error {
+		return kv.Errorf(kv.KindInvalid, "%s of a %s: %s", m.Name, m.Type.Name, fmt.Sprintf(format, args...))
+	}
+	i := 0
+	for p := 0; p < len(m.Params); p++ {
+		param := &m.Params[p]
+		if param.Many {
+			group := m.Params[p:]
+			if rest := len(a) - i; rest%len(group) != 0 || rest == 0 && !param.Optional {
+				return bad("want %s", m.Usage())
+			}
+			for ; i < len(a); i++ {
+				if err := checkArg(&group[(i-p)%len(group)], &a[i]); err != nil {
+					return bad("%v", err)
+				}
+			}
+			return nil
+		}
+		if i == len(a) {
+			if !param.Optional {
+				return bad("the argument %s is missing; want %s", param.Name, m.Usage())
+			}
+			return nil
+		}
+		if err := checkArg(param, &a[i]); err != nil {
+			return bad("%v", err)
+		}
+		i++
+	}
+	if i < len(a) {
+		return bad("%d arguments are too many; want %s", len(a), m.Usage())
+	}
+	return nil
+}
+
+func checkArg(p *Param, d *msg.Datum) error {
+	switch {
+	case d.Kind != p.Kind:
+		return fmt.Errorf("%s is to be %s", p.Name, KindName(p.Kind))
+	case d.Kind == msg.DatumFloat && (math.IsNaN(d.Float) || math.IsInf(d.Float, 0)):
+		return fmt.Errorf("%s is not a finite number", p.Name)
+	case d.Kind == msg.DatumBytes && len(d.Bytes) > kv.MaxValueBytes:
+		return fmt.Errorf("%s has %d bytes, at most %d are allowed", p.Name, len(d.Bytes), kv.MaxValueBytes)
+	}
+	return nil
+}
+
+// KindName says in words what kind of datum it is.
+func KindName(k msg.DatumKind) string {
+	names := [...]string{"nothing", "bytes", "a whole number", "a number", "a truth value"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("datum %d", k)
+}
+
+// Usage is the method with its parameters, as on the command line.
+func (m *TypeMethod) Usage() string {
+	var b bytes.Buffer
+	b.WriteString(m.Name)
+	closing := ""
+	for i := range m.Params {
+		p := &m.Params[i]
+		b.WriteByte(' ')
+		if p.Optional {
+			b.WriteByte('[')
+			closing = "]" + closing
+		}
+		b.WriteString(p.Name)
+		if p.Many {
+			closing = " ..." + closing
+		}
+	}
+	return b.String() + closing
+}

@@ -1,0 +1,168 @@
+package mvcc
+
+import (
+	"encoding/binary"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Calls is what the calls of data types see beyond the value of their key.
+type Calls struct {
+	// Txn makes what is unique.
+	Txn kv.TxnRef
+	// Ahead: see adt.View.
+	Ahead bool
+	// Held reports whether the transaction holds a lock; nil: it needs none, since
+	// nothing of what it sees can change.
+	Held func(key []byte, mode adt.Mode) bool
+	// Intents are the undecided writes of a key; nil where there are none.
+	Intents func(key []byte) []Intent
+}
+
+// Missing is a lock that a call turned out to need.
+type Missing struct {
+	Key  []byte
+	Mode adt.Mode
+}
+
+// Shown is a value as it is told to those who do not call methods of its type.
+// What only the type understands is not told.
+func Shown(v *entry.Value) []byte {
+	if v.Type == adt.Register || v.Type == adt.Counter {
+		return v.Payload
+	}
+	return nil
+}
+
+// call plans a call of a data type, and notes what it changes.
+func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
+	method, err := adt.Find(op)
+	if err != nil {
+		return msg.Result{}, fail(kv.KindOf(err), op.Key, "%v", err)
+	}
+	c := x.view.Calls()
+	if c == nil {
+		return x.buffered(op, method)
+	}
+	v, f := x.value(op.Key)
+	if f != nil {
+		return msg.Result{}, f
+	}
+	if v.Exists() && v.Type != method.Type.ID {
+		return msg.Result{}, wrongType(op.Key, v, method.Name, method.Type.ID)
+	}
+	r := adt.Request{Method: method, Args: op.Args, Value: &v, Ahead: c.Ahead, Unique: unique(c.Txn, op.Seq),
+		Others: func(visit func(uint32, adt.Args)) { c.others(op.Key, visit) }}
+	plan, modes := r.Plan(x.modes[:0])
+	x.modes = modes
+	if plan.Err != nil {
+		return msg.Result{}, failed(op.Key, method, plan.Err)
+	}
+	if c.Held != nil {
+		for _, m := range modes {
+			if !c.Held(op.Key, m) {
+				x.out.Missing = append(x.out.Missing, Missing{op.Key, m})
+			}
+		}
+	}
+	if len(plan.Calls) > 0 {
+		if f := x.change(op.Key, method, &v, plan.Calls); f != nil {
+			return msg.Result{}, f
+		}
+	}
+	res := msg.Result{Found: v.Exists(), Type: uint32(method.Type.ID), Answer: plan.Answer, Version: v.Version}
+	if v.Version == unborn {
+		res.Version = kv.Version{} // as in get
+	}
+	return res, nil
+}
+
+// failed is the failure of a call; its error names the type and the method.
+func failed(key []byte, m *adt.TypeMethod, err error) *msg.Failure {
+	return fail(kv.KindOf(err), key, "%s of a %s: %s", m.Name, m.Type.Name, kv.TextOf(err))
+}
+
+// change notes calls as the piece's effect on a key that holds v.
+func (x *execution) change(key []byte, m *adt.TypeMethod, v *entry.Value, calls []msg.Call) *msg.Failure {
+	after, err := adt.Apply(m.Type.ID, v, calls)
+	if err != nil {
+		return failed(key, m, err)
+	}
+	if n := adt.Size(&after); n > kv.MaxStateBytes {
+		return failed(key, m, kv.Errorf(kv.KindOutOfRange, "the value would have %d bytes, and at most %d are allowed", n, kv.MaxStateBytes))
+	}
+	after.Version = unborn
+	p := x.own(key)
+	switch {
+	case p == nil || p.Kind == entry.EffectChange:
+		e := entry.Effect{Key: key, Kind: entry.EffectChange, Type: uint32(m.Type.ID)}
+		if p != nil {
+			e.Calls = p.Calls
+		}
+		e.Calls = adt.Merge(m.Type.ID, e.Calls, calls)
+		x.write(e)
+	case after.Exists(): // in the place of what the piece has deleted or put
+		after.Version = x.next(key)
+		x.write(entry.Effect{Key: key, Kind: entry.EffectPut, Type: uint32(after.Type), Value: adt.Payload(&after), Version: after.Version})
+	default:
+		x.write(entry.Effect{Key: key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: x.next(key)})
+	}
+	if x.states == nil {
+		x.states = map[string]entry.Value{}
+	}
+	x.states[string(key)] = after
+	return nil
+}
+
+// after is a key with the calls that the piece has made.
+func (x *execution) after(p *entry.Effect, v entry.Value) (entry.Value, *msg.Failure) {
+	if s, ok := x.states[string(p.Key)]; ok {
+		return s, nil
+	}
+	if x.view.Calls() == nil { // only buffered here: that it exists is all that is known
+		return entry.Value{Type: entry.Type(p.Type), Version: unborn}, nil
+	}
+	after, err := adt.Apply(entry.Type(p.Type), &v, p.Calls)
+	if err != nil {
+		return v, fail(kv.KindOf(err), p.Key, "%v", err)
+	}
+	after.Version = unborn
+	return after, nil
+}
+
+// buffered notes a change without making it, where the value is not known. What
+// a call answers has been asked where it is.
+func (x *execution) buffered(op *msg.Op, m *adt.TypeMethod) (msg.Result, *msg.Failure) {
+	if m.Changes {
+		if p := x.own(op.Key); p == nil || p.Kind == entry.EffectChange {
+			x.write(entry.Effect{Key: op.Key, Kind: entry.EffectChange, Type: op.Type})
+		}
+	}
+	return msg.Result{}, nil
+}
+
+// others visits the calls that other transactions have prepared.
+func (c *Calls) others(key []byte, visit func(uint32, adt.Args)) {
+	if c.Intents == nil {
+		return
+	}
+	for _, i := range c.Intents(key) {
+		if i.Txn == c.Txn {
+			continue
+		}
+		for j := range i.Effect.Calls {
+			visit(i.Effect.Calls[j].Method, i.Effect.Calls[j].Args)
+		}
+	}
+}
+
+// unique names one operation of one transaction. Attempts are not told apart: at
+// most one of them commits.
+func unique(txn kv.TxnRef, seq uint32) (out [24]byte) {
+	_, _ = txn.TxnID.MarshalTo(out[:]) // fails only for want of room
+	binary.BigEndian.PutUint32(out[20:], seq)
+	return out
+}

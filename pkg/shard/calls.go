@@ -1,0 +1,125 @@
+package shard
+
+import (
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/txn/lock"
+)
+
+// callNeeds lists the locks of a call of a data type that it needs whatever its
+// key holds.
+func (m *Machine) callNeeds(needs []lock.Need, op *msg.Op) []lock.Need {
+	m.modes = adt.Modes(m.modes[:0], op)
+	return m.asNeeds(needs, op, m.modes)
+}
+
+func (m *Machine) asNeeds(needs []lock.Need, op *msg.Op, modes []adt.Mode) []lock.Need {
+	for _, mode := range modes {
+		needs = append(needs, lock.Need{Span: kv.Point(op.Key), Mode: mode, Methods: adt.MethodOf(op).Set()})
+	}
+	return needs
+}
+
+// replan lists the locks of a task anew if it calls methods of data types: by
+// what their keys hold now they may need less, or something else, and what
+// executing it has shown to be missing comes with it. While it waits for them
+// the values may change. So they are only what it will probably need: executing
+// it tells whether they were enough (docs/protocol.md, section 3).
+func (m *Machine) replan(t *task) {
+	if !t.callsMethods() {
+		return
+	}
+	var plain []msg.Op
+	needs := append([]lock.Need(nil), t.more...)
+	for i := range t.ops {
+		op := &t.ops[i]
+		if !op.IsCall() {
+			plain = append(plain, *op)
+			continue
+		}
+		needs = m.likelyNeeds(needs, t, op)
+	}
+	rest, _ := m.needsOf(nil, plain, t.seen)
+	t.req.Needs = lock.Normalize(append(needs, rest...))
+}
+
+func (t *task) callsMethods() bool {
+	for i := range t.ops {
+		if t.ops[i].IsCall() {
+			return true
+		}
+	}
+	return false
+}
+
+// likelyNeeds are those of one call, as far as the visible value of its key
+// tells.
+func (m *Machine) likelyNeeds(needs []lock.Need, t *task, op *msg.Op) []lock.Need {
+	method, err := adt.Find(op)
+	it := m.store.Get(op.Key)
+	if err != nil || it == nil || !it.Loaded || it.Value.Exists() && it.Value.Type != method.Type.ID {
+		return m.callNeeds(needs, op)
+	}
+	r := adt.Request{Method: method, Args: op.Args, Value: &it.Value, Ahead: t.kind == taskLock}
+	r.Others = func(visit func(uint32, adt.Args)) { t.othersOf(it, visit) }
+	plan, modes := r.Plan(m.modes[:0])
+	m.modes = modes
+	if plan.Err != nil {
+		return m.callNeeds(needs, op)
+	}
+	return m.asNeeds(needs, op, modes)
+}
+
+func (t *task) othersOf(it *mvcc.Item, visit func(uint32, adt.Args)) {
+	for _, i := range it.Intents {
+		for j := range i.Effect.Calls {
+			if i.Txn != t.txn {
+				visit(i.Effect.Calls[j].Method, i.Effect.Calls[j].Args)
+			}
+		}
+	}
+}
+
+// calls is what the task's calls see beyond values. Those of readers need no
+// locks: who would change what they see waits for them.
+func (t *task) calls() *mvcc.Calls {
+	c := &mvcc.Calls{Txn: t.txn, Ahead: t.kind == taskLock}
+	if t.kind == taskRead || t.kind == taskOptimistic || t.kind == taskPark && t.rec.Park.Snapshot {
+		return c
+	}
+	c.Held = t.holds
+	c.Intents = func(key []byte) []mvcc.Intent {
+		if it := t.m.store.Get(key); it != nil {
+			return it.Intents
+		}
+		return nil
+	}
+	return c
+}
+
+// holds reports whether the task runs under a lock.
+func (t *task) holds(key []byte, mode adt.Mode) bool {
+	for i := range t.req.Needs {
+		if n := &t.req.Needs[i]; n.Span.Contains(key) && adt.Covers(n.Mode, mode) {
+			return true
+		}
+	}
+	return t.m.locks.Covered(t.txn, lock.Need{Span: kv.Point(key), Mode: mode})
+}
+
+// lacks has a task wait for the locks that executing it has shown to be missing,
+// and be executed again under them. It reports whether there are any.
+func (m *Machine) lacks(t *task, x *mvcc.Execution) bool {
+	if len(x.Missing) == 0 {
+		return false
+	}
+	m.stats.Replanned++
+	for _, n := range x.Missing {
+		t.more = append(t.more, lock.Need{Span: kv.Point(n.Key), Mode: n.Mode, Methods: adt.MethodChangeAsk.Set()})
+	}
+	t.round++
+	m.acquire(t)
+	return true
+}
