@@ -208,7 +208,7 @@ func Result(r *msg.Result) string {
 		out = append(out, "answers"+data(r.Answer)+versionText(r.Version))
 	case r.Count > 0:
 		out = append(out, fmt.Sprintf("%d removed", r.Count))
-	case r.Value == nil && r.Found && entry.Type(r.Type) > adt.Counter:
+	case r.Value == nil && r.Found && adt.Lookup(entry.Type(r.Type)) != nil:
 		out = append(out, "a "+adt.TypeName(entry.Type(r.Type))+versionText(r.Version))
 	case r.Value != nil || r.Found && r.Type != 0:
 		out = append(out, Value(entry.Type(r.Type), r.Value)+versionText(r.Version))
