@@ -37,7 +37,9 @@ func Shown(v *entry.Value) []byte {
 	return nil
 }
 
-// call plans a call of a data type, and notes what it changes.
+// call plans a call of a data type, and notes what it changes. It tells no more
+// than the method answers: whether the key exists, and at which version, others
+// may be changing.
 func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 	method, err := adt.Find(op)
 	if err != nil {
@@ -73,11 +75,7 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 			return msg.Result{}, f
 		}
 	}
-	res := msg.Result{Found: v.Exists(), Type: uint32(method.Type.ID), Answer: plan.Answer, Version: v.Version}
-	if v.Version == unborn {
-		res.Version = kv.Version{} // as in get
-	}
-	return res, nil
+	return msg.Result{Type: uint32(method.Type.ID), Answer: plan.Answer}, nil
 }
 
 // failed is the failure of a call; its error names the type and the method.
