@@ -179,7 +179,7 @@ func Draw(seed int64) Options {
 	if o.Batch = time.Duration(pick(t, 0, 0, 50, 1000)) * time.Microsecond; o.Places > 0 {
 		o.Batch = 0 // what is refused is judged by what was under way when it was asked for
 	}
-	if t.IntN(2) == 0 && thingsKnown() {
+	if t.IntN(2) == 0 {
 		o.Things = 1 + t.IntN(2)
 		o.Sharing.Locks = pick(t, shard.AbstractLocks, shard.AbstractLocks, shard.AbstractLocks, shard.RWLocks)
 		o.Sharing.Phasing, o.Sharing.Combining = t.IntN(4) == 0, t.IntN(4) == 0

@@ -226,6 +226,9 @@ func (r *replay) apply(t *txnRecord, ref kv.TxnRef, x *trial) {
 	delete(r.shown, ref)
 	for key, o := range x.own {
 		e := shown[key]
+		if e == nil && o.called && fmt.Sprint(o.thing) == fmt.Sprint(r.m.cells[key].thing) {
+			continue // a call that changes nothing may leave nothing
+		}
 		if e == nil {
 			w.fail("%s (%s): its effect on %q was never applied", name(ref), t.outcomeText(), key)
 			return

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -179,8 +180,9 @@ func (s scoredThing) call(method string, args []msg.Datum) (out []msg.Datum, _ k
 
 type listThing struct{ values []string }
 
-func (l *listThing) clone() thing { return &listThing{slices.Clone(l.values)} }
-func (l *listThing) empty() bool  { return len(l.values) == 0 }
+func (l *listThing) String() string { return fmt.Sprint(l.values) }
+func (l *listThing) clone() thing   { return &listThing{slices.Clone(l.values)} }
+func (l *listThing) empty() bool    { return len(l.values) == 0 }
 
 func (l *listThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
 	switch method {
@@ -221,8 +223,9 @@ type boundedThing struct {
 	n, floor, ceiling int64
 }
 
-func (b *boundedThing) clone() thing { c := *b; return &c }
-func (b *boundedThing) empty() bool  { return !b.made }
+func (b *boundedThing) String() string { return fmt.Sprintf("%+v", *b) }
+func (b *boundedThing) clone() thing   { c := *b; return &c }
+func (b *boundedThing) empty() bool    { return !b.made }
 
 func (b *boundedThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
 	switch {
@@ -260,8 +263,9 @@ func (b *boundedThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Ki
 
 type bagThing struct{ numbers []float64 }
 
-func (b *bagThing) clone() thing { return &bagThing{slices.Clone(b.numbers)} }
-func (b *bagThing) empty() bool  { return len(b.numbers) == 0 }
+func (b *bagThing) String() string { return fmt.Sprint(b.numbers) }
+func (b *bagThing) clone() thing   { return &bagThing{slices.Clone(b.numbers)} }
+func (b *bagThing) empty() bool    { return len(b.numbers) == 0 }
 
 func (b *bagThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
 	sum := 0.0

@@ -14,16 +14,6 @@ import (
 // things.
 func thingKey(n, i int) []byte { return fmt.Appendf(nil, "t%d.%d", n, i) }
 
-// thingsKnown reports whether the store has the data types of the model.
-func thingsKnown() bool {
-	for _, x := range things {
-		if adt.ByName(x.name) == nil {
-			return false
-		}
-	}
-	return true
-}
-
 func makeThing(id entry.Type) thing {
 	for _, x := range things {
 		if x.name == adt.TypeName(id) {
@@ -37,6 +27,9 @@ func makeThing(id entry.Type) thing {
 func (c *client) someCall(readOnly bool) msg.Op {
 	r := c.w.rng
 	n := r.IntN(len(things))
+	for adt.ByName(things[n].name) == nil {
+		n = r.IntN(len(things))
+	}
 	key := thingKey(n, r.IntN(c.w.opt.Things))
 	if r.IntN(30) == 0 {
 		key = c.anyKey()
