@@ -105,10 +105,7 @@ func (w *twinned) calls(t *rapid.T) {
 }
 
 // world is a store of one key, where nobody else is.
-type world struct {
-	oneKey
-	keep bool
-}
+type world struct{ oneKey }
 
 func (w *world) Calls() *mvcc.Calls { return &mvcc.Calls{} }
 
@@ -206,7 +203,7 @@ func (w *twinned) locks(v entry.Value, op msg.Op) string {
 	return adt.Lookup(w.id).Kinds[modes[0].Kind()-1].Name
 }
 
-var collections = []*twinned{&sets}
+var collections = []*twinned{&sets, &dicts}
 
 // drawText is a member, a field or a value: mostly one of few, so that calls meet.
 func drawText(t *rapid.T, label string) msg.Datum {
