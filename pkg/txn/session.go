@@ -157,11 +157,13 @@ func (g *Gateway) fetch(c *call, ops []msg.Op) {
 	wanted := map[kv.ShardID][]msg.Op{}
 	hasty := map[kv.ShardID][]msg.Op{}
 	asked := map[string]bool{}
+	a := asking{s, ops, map[string]int{}}
 	for i := range ops {
 		op := &ops[i]
-		for _, key := range s.called(ops[:i], op) {
+		called := s.called(ops[:i], op)
+		for _, key := range called {
 			sh := g.place(c, key)
-			wanted[sh] = append(wanted[sh], s.askAfter(ops[:i], &msg.Op{Kind: msg.OpGet, Seq: op.Seq, Key: key})...)
+			wanted[sh] = append(wanted[sh], a.finds(i, key)...)
 		}
 		if op.IsRange() {
 			s.rows[op.Seq] = &mvcc.RangeRows{}
@@ -175,13 +177,13 @@ func (g *Gateway) fetch(c *call, ops []msg.Op) {
 		}
 		if op.IsCall() {
 			if sh := g.place(c, op.Key); op.Kind != msg.OpChange {
-				wanted[sh] = append(wanted[sh], s.askAfter(ops[:i], op)...)
+				wanted[sh] = append(wanted[sh], a.after(i, op)...)
 			}
 			continue
 		}
 		needs, forUpdate := sees(op)
 		_, known := s.base[string(op.Key)]
-		if !needs || known || asked[string(op.Key)] || s.determined(op.Key) {
+		if !needs || known || len(called) > 0 || asked[string(op.Key)] || s.determined(op.Key) {
 			continue
 		}
 		asked[string(op.Key)] = true
@@ -308,8 +310,7 @@ func (s *session) learn(t *touched, ops []msg.Op, optimistic bool, results []msg
 			s.answers[op.Seq] = *r
 			continue
 		}
-		if i > 0 && ops[i-1].Seq == pretended {
-			s.found(op, r)
+		if s.found(op, r) {
 			continue
 		}
 		if !op.IsRange() {
