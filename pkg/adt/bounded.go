@@ -97,7 +97,9 @@ func boundedSpec() Spec[bounded] {
 	}
 }
 
-func errNotCreated() error { return Errorf(kv.KindCondition, "there is no such counter; create it first") }
+func errNotCreated() error {
+	return Errorf(kv.KindCondition, "there is no such counter; create it first")
+}
 
 func planBoundedCreate(v *View[bounded], a Args) Plan {
 	made, err := boundedOf(a)
