@@ -101,14 +101,14 @@ func incrementField(s dictState, a Args) (dictState, error) {
 	return s.Put(string(a[0].Bytes), strconv.FormatInt(sum, 10)), nil
 }
 
-// planIncrement is refused where the sum might leave 64 bits whichever of the
-// undecided increments come to be, as of counters.
+// planIncrement makes sure that the sum stays within 64 bits whichever of the
+// undecided increments come to be. Where that cannot be known, it waits for them
+// under a lock that excludes them.
 func planIncrement(v *View[dictState], a Args) Plan {
 	if err := fitMembers(a, 2, 0, "field"); err != nil {
 		return refused(err)
 	}
-	sum, there, err := incremented(v.State, a)
-	if err != nil {
+	if _, _, err := fieldNumber(v.State, a[0].Bytes); err != nil {
 		return refused(err)
 	}
 	var others reach
@@ -117,13 +117,18 @@ func planIncrement(v *View[dictState], a Args) Plan {
 			others.add(theirs[1].Int)
 		}
 	})
-	if !others.holds(sum) {
-		return refused(Errorf(kv.KindOutOfRange, "with the increments under way the field might leave 64 bits"))
-	}
+	sum, there, err := incremented(v.State, a)
+	shared, alone := dictIncrements, dictSets
 	if there {
-		return As(dictBumps, dictIncrementMethod, a)
+		shared, alone = dictBumps, dictOverwrites
 	}
-	return As(dictIncrements, dictIncrementMethod, a)
+	switch {
+	case others != reach{} && (err != nil || !others.holds(sum)):
+		return nothing(alone)
+	case err != nil:
+		return refused(err)
+	}
+	return As(shared, dictIncrementMethod, a)
 }
 
 func planIncrementGet(v *View[dictState], a Args) Plan {
