@@ -1,7 +1,6 @@
 package adt
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -123,7 +122,7 @@ func planIncrement(v *View[dictState], a Args) Plan {
 		shared, alone = dictBumps, dictOverwrites
 	}
 	switch {
-	case others != reach{} && (err != nil || !others.holds(sum)):
+	case others.decide(sum, err):
 		return nothing(alone)
 	case err != nil:
 		return refused(err)
@@ -155,29 +154,4 @@ func incrementsInARow(first, then Args) (Args, bool) {
 		return nil, false
 	}
 	return Args{first[0], Int(sum)}, true
-}
-
-// reach is how far undecided increments may take a number of 64 bits down and up,
-// whichever of them come to be, and in whatever order. It stops at the ends of 64
-// bits, which stand for all beyond.
-type reach struct{ low, high int64 }
-
-func (r *reach) add(delta int64) {
-	var ok bool
-	if delta < 0 {
-		if r.low, ok = Sum(r.low, delta); !ok {
-			r.low = math.MinInt64
-		}
-		return
-	}
-	if r.high, ok = Sum(r.high, delta); !ok {
-		r.high = math.MaxInt64
-	}
-}
-
-// holds reports whether a number stays within 64 bits.
-func (r *reach) holds(n int64) bool {
-	_, up := Sum(n, r.high)
-	_, down := Sum(n, r.low)
-	return up && down && r.high < math.MaxInt64 && r.low > math.MinInt64
 }
