@@ -86,7 +86,7 @@ func (m *Machine) likelyNeeds(needs []lock.Need, t *task, op *msg.Op, own map[st
 	r.Others = func(visit func(uint32, adt.Args)) { t.othersOf(it, visit) }
 	plan, modes := r.Plan(m.modes[:0])
 	m.modes = modes
-	if plan.Err != nil {
+	if plan.Err != nil && len(modes) == 0 {
 		return m.callNeeds(needs, op)
 	}
 	if own != nil && len(plan.Calls) > 0 {
