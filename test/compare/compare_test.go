@@ -105,11 +105,11 @@ func TestACounterHoldsWhatWasAcknowledged(t *testing.T) {
 	boom := errors.New("boom")
 	holds, next := int64(0), error(nil)
 	m := &meter{way: stores.Way{
-		Increment: func(context.Context) error { return next },
+		Increment: func(context.Context, int) error { return next },
 		Value:     func(context.Context) (int64, error) { return holds, nil },
 	}}
 	require.NoError(t, m.verify(t.Context()))
-	require.NoError(t, m.increment(t.Context()))
+	require.NoError(t, m.increment(t.Context(), 0))
 	require.ErrorContains(t, m.verify(t.Context()), "holds 0 after 1")
 	holds = 1
 	require.NoError(t, m.verify(t.Context()))
@@ -117,15 +117,15 @@ func TestACounterHoldsWhatWasAcknowledged(t *testing.T) {
 	require.ErrorContains(t, m.verify(t.Context()), "holds 2 after 1")
 
 	next = errors.Join(stores.ErrUnknown, boom)
-	require.NoError(t, m.increment(t.Context()), "counted apart")
+	require.NoError(t, m.increment(t.Context(), 0), "counted apart")
 	require.Equal(t, []int64{1, 1}, []int64{m.acknowledged.Load(), m.unknown.Load()})
 	require.NoError(t, m.verify(t.Context()), "it may have been done")
 	holds = 1
 	require.NoError(t, m.verify(t.Context()), "or not")
 	m.unknown.Store(mostUnknown)
-	require.ErrorIs(t, m.increment(t.Context()), boom)
+	require.ErrorIs(t, m.increment(t.Context(), 0), boom)
 	next = boom
-	require.Equal(t, boom, m.increment(t.Context()), "one that was not done ends the run")
+	require.Equal(t, boom, m.increment(t.Context(), 0), "one that was not done ends the run")
 }
 
 // TestAWholeRun compares linchpin with whichever stores are here, for a moment.

@@ -36,8 +36,7 @@ func (m *meter) measure(ctx context.Context) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.o.warm+m.o.measure+grace)
 	defer cancel()
 	before, server, client := m.acknowledged.Load(), m.server.CPU(), child.OwnCPU()
-	load, err := rounds.Loop{Callers: m.o.clients, Warm: m.o.warm, Measure: m.o.measure, Latencies: true,
-		Do: func(ctx context.Context, _ int) error { return m.increment(ctx) }}.Run(ctx)
+	load, err := rounds.Loop{Callers: m.o.clients, Warm: m.o.warm, Measure: m.o.measure, Latencies: true, Do: m.increment}.Run(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -48,9 +47,9 @@ func (m *meter) measure(ctx context.Context) (float64, error) {
 	return load.PerSecond(), m.verify(ctx)
 }
 
-// increment increments once and counts what came of it.
-func (m *meter) increment(ctx context.Context) error {
-	err := m.way.Increment(ctx)
+// increment increments once for client number i and counts what came of it.
+func (m *meter) increment(ctx context.Context, i int) error {
+	err := m.way.Increment(ctx, i)
 	switch {
 	case err == nil:
 		m.acknowledged.Add(1)

@@ -2,6 +2,7 @@ package stores
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strconv"
 
@@ -49,7 +50,11 @@ func startEtcd(ctx context.Context, p Place, s *Server) error {
 	})
 	s.Durable = "an answer comes after the fsync of its log, which is the default; one member"
 	s.Client = "clientv3, one for all clients of the run: one gRPC connection"
-	s.Ways = []Way{etcdCompare(db), etcdSTM(db), etcdVersion(db)}
+	if err != nil {
+		return err
+	}
+	locked, err := etcdLock(ctx, db, p.Clients)
+	s.Ways = []Way{etcdCompare(db), etcdSTM(db), locked, etcdVersion(db)}
 	return err
 }
 
@@ -58,7 +63,7 @@ func etcdCompare(db *clientv3.Client) Way {
 	const key = "compared"
 	return Way{
 		Name: "etcd, get and compare", What: "a get, and a transaction that puts if the key has the same revision; again until it does", AtLeast: 20,
-		Increment: func(ctx context.Context) error {
+		Increment: func(ctx context.Context, _ int) error {
 			for {
 				n, revision, err := etcdGet(ctx, db, key)
 				if err != nil {
@@ -109,7 +114,7 @@ func etcdSTM(db *clientv3.Client) Way {
 	}
 	return Way{
 		Name: "etcd, its STM", What: "the loop of its package concurrency, which gets the value again with a transaction that fails", AtLeast: 20,
-		Increment: func(ctx context.Context) error {
+		Increment: func(ctx context.Context, _ int) error {
 			if _, err := concurrency.NewSTM(db, add, concurrency.WithAbortContext(ctx)); err != nil {
 				return unknown(err)
 			}
@@ -122,13 +127,55 @@ func etcdSTM(db *clientv3.Client) Way {
 	}
 }
 
+// etcdLock has clients queue for etcd's own lock, each with a lease of its own.
+// Nobody tries in vain, and what the lock costs is more messages.
+func etcdLock(ctx context.Context, db *clientv3.Client, clients int) (Way, error) {
+	const key = "locked"
+	locks := make([]*concurrency.Mutex, clients)
+	for i := range locks {
+		// It is kept alive until the client is closed, and ends with the server.
+		session, err := concurrency.NewSession(db, concurrency.WithContext(ctx))
+		if err != nil {
+			return Way{}, err
+		}
+		locks[i] = concurrency.NewMutex(session, "lock")
+	}
+	put := func(ctx context.Context, lock *concurrency.Mutex) error {
+		n, _, err := etcdGet(ctx, db, key)
+		if err != nil {
+			return err
+		}
+		out, err := db.Txn(ctx).If(lock.IsOwner()).Then(clientv3.OpPut(key, strconv.FormatInt(n+1, 10))).Commit()
+		if err == nil && !out.Succeeded {
+			return errors.New("the lock was lost")
+		}
+		return err
+	}
+	return Way{
+		Name: "etcd, its lock", What: "the lock of its package concurrency, a get, a transaction that puts if the lock is held, and the unlock", AtLeast: 20,
+		Increment: func(ctx context.Context, i int) error {
+			if err := locks[i].Lock(ctx); err != nil {
+				return err
+			}
+			if err := errors.Join(put(ctx, locks[i]), locks[i].Unlock(ctx)); err != nil {
+				return unknown(err)
+			}
+			return nil
+		},
+		Value: func(ctx context.Context) (int64, error) {
+			n, _, err := etcdGet(ctx, db, key)
+			return n, err
+		},
+	}, nil
+}
+
 // etcdVersion counts puts: etcd keeps for each key how often it was put since it
 // was made. No loop is needed, and nothing but ones can be added.
 func etcdVersion(db *clientv3.Client) Way {
 	const key = "version"
 	return Way{
 		Name: "etcd, put", What: "a put of a key whose version is the counter: it can add ones, and nothing else", AtLeast: 20,
-		Increment: func(ctx context.Context) error {
+		Increment: func(ctx context.Context, _ int) error {
 			if _, err := db.Put(ctx, key, ""); err != nil {
 				return unknown(err)
 			}

@@ -115,7 +115,7 @@ func (l linchpinWay) on(db *client.DB) Way {
 	op := l.op(key, 1)
 	return Way{
 		Name: l.name, What: l.what,
-		Increment: func(ctx context.Context) error {
+		Increment: func(ctx context.Context, _ int) error {
 			_, err := db.Execute(ctx, op)
 			if kv.KindOf(err) == kv.KindUnknown {
 				return unknown(err)

@@ -119,7 +119,7 @@ func tellPostgres(ctx context.Context, s *Server, pool *pgxpool.Pool) error {
 func postgresWay(pool *pgxpool.Pool) Way {
 	return Way{
 		Name: "PostgreSQL", What: increment + ", a transaction of its own", AtLeast: 20,
-		Increment: func(ctx context.Context) error {
+		Increment: func(ctx context.Context, _ int) error {
 			tag, err := pool.Exec(ctx, increment)
 			var refused *pgconn.PgError
 			switch {

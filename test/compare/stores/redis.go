@@ -77,7 +77,7 @@ func tellRedis(ctx context.Context, s *Server, db *redis.Client) error {
 func redisWay(name, what, key string, db redis.Cmdable) Way {
 	return Way{
 		Name: name, What: what, AtLeast: 0.5,
-		Increment: func(ctx context.Context) error {
+		Increment: func(ctx context.Context, _ int) error {
 			err := db.Incr(ctx, key).Err()
 			var refused redis.Error
 			if err == nil || errors.As(err, &refused) {

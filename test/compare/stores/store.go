@@ -27,9 +27,10 @@ type Way struct {
 	Name string
 	// What an increment is, in words.
 	What string
-	// Increment adds one to the counter, durably, and returns once that is
-	// acknowledged. An error wraps ErrUnknown, or the counter is as it was.
-	Increment func(context.Context) error
+	// Increment adds one to the counter for client number i, from 0, durably, and
+	// returns once that is acknowledged. An error wraps ErrUnknown, or the counter
+	// is as it was.
+	Increment func(ctx context.Context, i int) error
 	// Value reads the counter.
 	Value func(context.Context) (int64, error)
 	// AtLeast is how many times as many increments linchpin is to do; 0 for
