@@ -25,8 +25,9 @@ func postgresKind() Kind {
 	}}
 }
 
-// increment is the transaction, which is committed by itself.
-const increment = "UPDATE counters SET n = n + 1 WHERE id = 1"
+// fewConnections is how many share the work where a row is fought for: whoever
+// queues does so in the client, which costs the server nothing.
+const fewConnections = 2
 
 // startPostgres makes a cluster with the settings of initdb, and starts it. It
 // runs as somebody else if we are root, whom it refuses to run as.
@@ -78,24 +79,40 @@ func connectPostgres(ctx context.Context, s *Server, process *child.Process, cli
 	if err != nil {
 		return err
 	}
-	config.MinConns, config.MaxConns = int32(clients), int32(clients)
-	pool, err := pgxpool.NewWithConfig(ctx, config)
+	many, err := postgresPool(ctx, s, config, clients)
 	if err != nil {
 		return err
 	}
-	s.disconnect = append(s.disconnect, func() error { pool.Close(); return nil })
-	if err := process.Ready(ctx, pool.Ping); err != nil {
+	if err := process.Ready(ctx, many.Ping); err != nil {
 		return err
 	}
-	if _, err := pool.Exec(ctx, "CREATE TABLE counters (id int PRIMARY KEY, n bigint NOT NULL)"); err != nil {
+	few, err := postgresPool(ctx, s, config, fewConnections)
+	if err != nil {
 		return err
 	}
-	if _, err := pool.Exec(ctx, "INSERT INTO counters VALUES (1, 0)"); err != nil {
+	if _, err := many.Exec(ctx, "CREATE TABLE counters (id int PRIMARY KEY, n bigint NOT NULL)"); err != nil {
 		return err
 	}
-	s.Client = fmt.Sprintf("pgx, a pool of %d connections, one for each client; prepared statements, its default", clients)
-	s.Ways = []Way{postgresWay(pool)}
-	return tellPostgres(ctx, s, pool)
+	if _, err := many.Exec(ctx, "INSERT INTO counters VALUES (1, 0), (2, 0)"); err != nil {
+		return err
+	}
+	s.Client = fmt.Sprintf("pgx, a pool of %d connections, one for each client, or of %d for all; prepared statements, its default", clients, fewConnections)
+	s.Ways = []Way{
+		postgresWay(many, "PostgreSQL", ", a transaction of its own", 1),
+		postgresWay(few, "PostgreSQL, few connections", fmt.Sprintf(", the same over %d connections for which clients queue", fewConnections), 2),
+	}
+	return tellPostgres(ctx, s, many)
+}
+
+// postgresPool makes a pool of so many connections.
+func postgresPool(ctx context.Context, s *Server, config *pgxpool.Config, size int) (*pgxpool.Pool, error) {
+	config = config.Copy()
+	config.MinConns, config.MaxConns = int32(size), int32(size)
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err == nil {
+		s.disconnect = append(s.disconnect, func() error { pool.Close(); return nil })
+	}
+	return pool, err
 }
 
 // tellPostgres asks the server how it is set.
@@ -116,9 +133,11 @@ func tellPostgres(ctx context.Context, s *Server, pool *pgxpool.Pool) error {
 	return err
 }
 
-func postgresWay(pool *pgxpool.Pool) Way {
+// postgresWay counts in the row with an id. The statement is a transaction.
+func postgresWay(pool *pgxpool.Pool, name, how string, id int) Way {
+	increment := fmt.Sprintf("UPDATE counters SET n = n + 1 WHERE id = %d", id)
 	return Way{
-		Name: "PostgreSQL", What: increment + ", a transaction of its own", AtLeast: 20,
+		Name: name, What: increment + how, AtLeast: 20,
 		Increment: func(ctx context.Context, _ int) error {
 			tag, err := pool.Exec(ctx, increment)
 			var refused *pgconn.PgError
@@ -131,7 +150,7 @@ func postgresWay(pool *pgxpool.Pool) Way {
 			return unknown(err)
 		},
 		Value: func(ctx context.Context) (n int64, err error) {
-			err = pool.QueryRow(ctx, "SELECT n FROM counters WHERE id = 1").Scan(&n)
+			err = pool.QueryRow(ctx, "SELECT n FROM counters WHERE id = $1", id).Scan(&n)
 			return n, err
 		},
 	}
