@@ -55,7 +55,8 @@ func (p Program) Advice() string {
 const installing = 5 * time.Minute
 
 // Install installs packages, with the packages that they need and no others,
-// and tells on w what it does. Their services are not started.
+// and tells on w what it does. Their services are not started. One that cannot
+// be had keeps nobody from installing the others.
 func Install(ctx context.Context, w io.Writer, packages []string) (err error) {
 	apt, err := exec.LookPath("apt-get")
 	if err != nil {
@@ -70,17 +71,26 @@ func Install(ctx context.Context, w io.Writer, packages []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, restore()) }()
 	fmt.Fprintf(w, "Installing %v with apt-get; their services are not started now, but may be when the machine starts.\n", packages)
-	args := append([]string{"install", "--yes", "--no-install-recommends"}, packages...)
-	if first := aptGet(ctx, apt, args...); first == nil {
-		return nil
-	} else if ctx.Err() != nil {
-		return first
+	return installAll(packages, func(args ...string) error { return aptGet(ctx, apt, args...) })
+}
+
+// installAll installs packages one by one. The lists of what there is may be
+// missing or old: they are brought up to date once something was not found.
+func installAll(packages []string, apt func(...string) error) error {
+	var errs []error
+	updated := false
+	for _, p := range packages {
+		install := func() error { return apt("install", "--yes", "--no-install-recommends", p) }
+		err := install()
+		if err != nil && !updated {
+			updated = true
+			if err = apt("update"); err == nil {
+				err = install()
+			}
+		}
+		errs = append(errs, err)
 	}
-	// The lists of packages may be missing, or old.
-	if err := aptGet(ctx, apt, "update"); err != nil {
-		return err
-	}
-	return aptGet(ctx, apt, args...)
+	return errors.Join(errs...)
 }
 
 func aptGet(ctx context.Context, apt string, args ...string) error {

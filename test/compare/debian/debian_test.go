@@ -1,6 +1,7 @@
 package debian
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,4 +84,29 @@ func TestTheHighestVersionIsFoundBeforePath(t *testing.T) {
 	require.False(t, strings.HasPrefix(path, dir))
 	_, ok = Program{Name: "no-such-program-anywhere"}.Find()
 	require.False(t, ok)
+}
+
+func TestOnePackageThatCannotBeHadDoesNotKeepTheOthers(t *testing.T) {
+	var calls []string
+	known := false
+	err := installAll([]string{"gone", "late", "there"}, func(args ...string) error {
+		what := args[len(args)-1]
+		calls = append(calls, what)
+		if known = known || what == "update"; what == "gone" || what == "late" && !known {
+			return errors.New("no package " + what)
+		}
+		return nil
+	})
+	require.EqualError(t, err, "no package gone")
+	require.Equal(t, []string{"gone", "update", "gone", "late", "there"}, calls)
+
+	calls = nil
+	require.NoError(t, installAll([]string{"there", "late"}, func(args ...string) error {
+		calls = append(calls, args[len(args)-1])
+		if len(calls) == 2 {
+			return errors.New("no package late")
+		}
+		return nil
+	}))
+	require.Equal(t, []string{"there", "late", "update", "late"}, calls)
 }
