@@ -13,6 +13,8 @@ DURATION ?= 10m
 # BENCH selects benchmarks, BENCHTIME is how long each runs.
 BENCH     ?= .
 BENCHTIME ?= 1s
+# COMPARE are more flags of `make compare`: COMPARE='--rounds 9'.
+COMPARE ?=
 # PKGS are the packages that build, test and bench look at.
 PKGS ?= ./...
 # RACE_PKGS are run with the race detector: machines, shells and edges. The
@@ -24,7 +26,7 @@ SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario
 
 SOURCES = cmd pkg test tools
 
-.PHONY: help build test race lint fuzz sim bench proto check test-all test-race test-mutants
+.PHONY: help build test race lint fuzz sim bench compare proto check test-all test-race test-mutants test-compare
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +34,7 @@ help: ## list the verbs
 build: ## build the programs into bin/
 	$(GO) build -trimpath -o bin/ ./cmd/...
 
-test: lint test-all test-race test-mutants ## everything that must pass before a change lands
+test: lint test-all test-race test-mutants test-compare ## everything that must pass before a change lands
 
 lint: ## go vet, gofmt, staticcheck, stale generated code, layering
 	@unformatted=$$(gofmt -l $(SOURCES)); if [ -n "$$unformatted" ]; then \
@@ -52,6 +54,12 @@ test-race:
 test-mutants:
 	$(GO) test -tags mutants -timeout 10m $(SIM_PKGS)
 
+# The comparison is a module of its own. What needs a store that is not
+# installed is skipped.
+test-compare:
+	cd test/compare && $(GO) vet ./... && $(GO) tool -modfile=../../go.mod staticcheck ./...
+	cd test/compare && $(GO) test -timeout 10m ./...
+
 race: ## all tests with the race detector
 	$(GO) test -race -timeout 20m $(PKGS)
 
@@ -63,6 +71,9 @@ sim: ## simulate clusters for long: SEEDS seeds, at most DURATION
 
 bench: ## Go benchmarks that match BENCH
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PKGS)
+
+compare: ## one counter, beside PostgreSQL, etcd and Redis: more flags in COMPARE
+	cd test/compare && $(GO) run . --install $(COMPARE)
 
 proto: ## generate the code of all .proto files anew
 	$(GO) run ./tools/protogen
