@@ -42,6 +42,7 @@ lint: ## go vet, gofmt, staticcheck, stale generated code, layering
 	$(GO) vet $(PKGS)
 	$(GO) vet -tags mutants $(SIM_PKGS)
 	$(GO) run ./tools/protogen -check
+	$(GO) run ./tools/typesdoc -check
 	$(GO) test ./test/layering
 	$(GO) tool staticcheck $(PKGS)
 
@@ -68,6 +69,9 @@ bench: ## Go benchmarks that match BENCH
 
 adt-check: ## try for long to refute what data types declare: ROUNDS of each
 	$(GO) run ./cmd/linchpin check-types --rounds $(ROUNDS)
+
+generate: proto ## generate what is generated: protocol code, and docs/types.md
+	$(GO) run ./tools/typesdoc
 
 proto: ## generate the code of all .proto files anew
 	$(GO) run ./tools/protogen
