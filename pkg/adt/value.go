@@ -41,6 +41,15 @@ func Payload(v *entry.Value) []byte {
 	return v.Payload
 }
 
+// Memory approximates the bytes that a value takes in memory. Decoded, small
+// elements take a multiple of what they do stored.
+func Memory(v *entry.Value) int {
+	if v.State != nil {
+		return 8 * Size(v)
+	}
+	return len(v.Payload)
+}
+
 // Size approximates the length of Payload.
 func Size(v *entry.Value) int {
 	if v.Payload == nil && v.State != nil {
@@ -110,13 +119,14 @@ func (t *Type) apply(v *entry.Value, calls []msg.Call) (entry.Value, error) {
 }
 
 // Merge adds calls to those that a transaction has made already on a key, and
-// makes one of neighbours where the type can. It keeps neither argument.
+// makes one of neighbours where the type can. It may change calls, as append does,
+// and keeps more's arguments.
 func Merge(id entry.Type, calls, more []msg.Call) []msg.Call {
 	return Lookup(id).merge(calls, more)
 }
 
 func (t *Type) merge(calls, more []msg.Call) []msg.Call {
-	out := append(make([]msg.Call, 0, len(calls)+len(more)), calls...)
+	out := calls
 	for _, c := range more {
 		if n := len(out); n > 0 && t != nil && out[n-1].Method == c.Method {
 			if m := t.Method(c.Method); m != nil && m.combine != nil {

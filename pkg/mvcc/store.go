@@ -48,7 +48,7 @@ func (it *Item) Pins() int { return it.pins }
 // overhead approximates the bytes of an item beyond key and value.
 const overhead = 200
 
-func (it *Item) bytes() int { return overhead + 2*len(it.Key) + adt.Size(&it.Value) }
+func (it *Item) bytes() int { return overhead + 2*len(it.Key) + adt.Memory(&it.Value) }
 
 // Store is the memory of a shard's keys.
 type Store struct {
