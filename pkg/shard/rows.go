@@ -77,7 +77,7 @@ func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, v entry.Val
 		e.Index = old
 	}
 	it.Index = e.Index
-	if unread && old != 0 && it.Step == m.stats.Steps {
+	if unread && old != 0 && it.Step == m.stats.Steps && !bool(m.cfg.Sharing.Combining) {
 		m.out.Entries[it.Place] = e
 		old = 0
 	} else {

@@ -101,6 +101,8 @@ func effect(e *entry.Effect) string {
 	switch e.Kind {
 	case entry.EffectAdd:
 		return fmt.Sprintf("(%s%+d)", Key(e.Key), e.Delta)
+	case entry.EffectChange:
+		return changes(e)
 	case entry.EffectDelete:
 		return fmt.Sprintf("(%s deleted)", Key(e.Key))
 	case entry.EffectMoveOut, entry.EffectMoveIn:
