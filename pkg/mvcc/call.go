@@ -80,6 +80,30 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 	return res, nil
 }
 
+// named gets a register or a counter for a call by its name, which is only for
+// the one of them.
+func (x *execution) named(op *msg.Op, v *entry.Value) (res msg.Result, _ *msg.Failure) {
+	if want := entry.Type(op.Type); v.Exists() && v.Type != want {
+		return res, wrongType(op.Key, *v, "get", want)
+	}
+	if v.Exists() {
+		res = got(v)
+		res.Value = nil // the answer has it
+	}
+	return res, answered(&res, op, v)
+}
+
+// answered puts into a result what a call of a register or a counter by its name
+// answers.
+func answered(res *msg.Result, op *msg.Op, v *entry.Value) *msg.Failure {
+	answer, err := adt.PlainAnswer(op, v)
+	if err != nil {
+		return fail(kv.KindOf(err), op.Key, "%v", err)
+	}
+	res.Answer = answer
+	return nil
+}
+
 // failed is the failure of a call; its error names the type and the method.
 func failed(key []byte, m *adt.TypeMethod, err error) *msg.Failure {
 	return fail(kv.KindOf(err), key, "%s of a %s: %s", m.Name, m.Type.Name, kv.TextOf(err))

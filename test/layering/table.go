@@ -39,8 +39,8 @@ var Table = []Layer{
 		// What operations are and which of them commute: the machines lock by it,
 		// and receipts are put into words by it, at the client as well.
 		Name:     "types",
-		Packages: []string{"pkg/adt"},
-		Imports:  []string{"words", "messages"},
+		Packages: []string{"pkg/adt", "pkg/adt/tree"},
+		Imports:  []string{"words", "messages", "types"},
 		Pure:     true, Outside: []string{},
 	},
 	{
@@ -86,7 +86,7 @@ var Table = []Layer{
 		// imports it does not get a server with it.
 		Name:     "client",
 		Packages: []string{"pkg/client/..."},
-		Imports:  []string{"words", "messages", "wire", "client"},
+		Imports:  []string{"words", "messages", "types", "wire", "client"},
 	},
 	{
 		Name:     "edges",
