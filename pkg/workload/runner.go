@@ -20,7 +20,8 @@ type Runner struct {
 }
 
 // New makes a runner of o, whose defaults are filled in. Its error lists
-// everything that is wrong with o.
+// everything that is wrong with o. An application has a store of its own, and
+// store may be nil.
 func New(store Store, o Options) (*Runner, error) {
 	o = o.WithDefaults()
 	if err := o.Validate(); err != nil {
