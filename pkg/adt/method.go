@@ -261,8 +261,25 @@ func (m Mode) Words() string {
 	return KindWords(Lookup(t).Name, Lookup(t).Kinds[m.Kind()-1].Name)
 }
 
-// KindWords is a kind of lock of a data type in words.
-func KindWords(typeName, kind string) string { return kind + " on a " + typeName }
+// KindWords is a kind of lock of a data type in words: the methods that need it
+// whatever the value is, or if there are none, since what they need depends on
+// that, the kind's name.
+func KindWords(typeName, kind string) string {
+	t := Named(typeName)
+	if t == nil {
+		return kind + " on a " + typeName
+	}
+	var names []string
+	for _, m := range t.Methods {
+		if t.Kinds[m.Kind-1].Name == kind {
+			names = append(names, m.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "look at a " + typeName + " (" + kind + ")"
+	}
+	return strings.Join(names, " or ") + " on a " + typeName
+}
 
 // KindName is the type and the kind of lock of a mode of a data type: "set.add".
 func (m Mode) KindName() string {

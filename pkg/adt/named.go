@@ -95,16 +95,24 @@ func Call(key []byte, typeName, method string, args Args) (msg.Op, error) {
 	return op, nil
 }
 
+// FindType finds a type by its name. The error says what there is.
+func FindType(name string) (*Type, error) {
+	if t := Named(name); t != nil {
+		return t, nil
+	}
+	var names []string
+	for _, t := range All() {
+		names = append(names, t.Name)
+	}
+	return nil, kv.Errorf(kv.KindInvalid, "there is no data type %.40q; there are %s", name, strings.Join(names, ", "))
+}
+
 // FindNamed finds a method of a type, both by name. The error says what there
 // is.
 func FindNamed(typeName, method string) (*TypeMethod, error) {
-	t := Named(typeName)
-	if t == nil {
-		var names []string
-		for _, t := range All() {
-			names = append(names, t.Name)
-		}
-		return nil, kv.Errorf(kv.KindInvalid, "there is no data type %.40q; there are %s", typeName, strings.Join(names, ", "))
+	t, err := FindType(typeName)
+	if err != nil {
+		return nil, err
 	}
 	m := t.MethodByName(method)
 	if m == nil {

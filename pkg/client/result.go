@@ -12,10 +12,10 @@ import (
 type Type uint8
 
 const (
-	// Register holds bytes, set by Put.
-	Register = Type(pb.DataType_REGISTER)
-	// Counter holds an int64, changed by Add and AddGet.
-	Counter = Type(pb.DataType_COUNTER)
+	// TypeRegister holds bytes, set by Put.
+	TypeRegister = Type(pb.DataType_REGISTER)
+	// TypeCounter holds an int64, changed by Add and AddGet.
+	TypeCounter = Type(pb.DataType_COUNTER)
 	// TypeSet and the following have handles: see Set and the others.
 	TypeSet            = Type(pb.DataType_SET)
 	TypeDict           = Type(pb.DataType_DICT)
@@ -145,9 +145,9 @@ func (r *Result) describe() string {
 	switch {
 	case !r.Found:
 		return "the key does not exist"
-	case r.Type == Counter:
+	case r.Type == TypeCounter:
 		return fmt.Sprintf("the key holds the counter %d, version %v", r.Number, r.Version)
-	case r.Type != Register:
+	case r.Type != TypeRegister:
 		return fmt.Sprintf("the key holds a %s, version %v", r.TypeName, r.Version)
 	case len(r.Value) > shown:
 		return fmt.Sprintf("the key holds %d bytes that begin with %q, version %v", len(r.Value), r.Value[:shown], r.Version)

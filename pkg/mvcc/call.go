@@ -58,15 +58,15 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 		Others: func(visit func(uint32, adt.Args)) { c.others(op.Key, visit) }}
 	plan, modes := r.Plan(x.modes[:0])
 	x.modes = modes
-	if plan.Err != nil {
-		return msg.Result{}, failed(op.Key, method, plan.Err)
-	}
 	if c.Held != nil {
 		for _, m := range modes {
 			if !c.Held(op.Key, m) {
 				x.out.Missing = append(x.out.Missing, Missing{op.Key, m})
 			}
 		}
+	}
+	if plan.Err != nil {
+		return msg.Result{}, failed(op.Key, method, plan.Err)
 	}
 	if len(plan.Calls) > 0 {
 		if f := x.change(op.Key, method, &v, plan.Calls); f != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -25,12 +26,22 @@ const (
 // callOperation is a call by the names of type and method.
 func callOperation(in *pb.CallOp, out *msg.Op) *kv.Error {
 	out.Key = in.Key
+	if len(in.Args) > maxArgs {
+		return tooManyArgs()
+	}
 	op, err := adt.Call(in.Key, in.Type, in.Method, pb.InsideAll(in.Args))
 	if err != nil {
 		return hinted(err)
 	}
 	*out = op
 	return pointOperation(out)
+}
+
+// maxArgs is how many arguments take up all that a transaction may have.
+const maxArgs = kv.MaxTxnBytes / datumFrame
+
+func tooManyArgs() *kv.Error {
+	return invalid(fmt.Sprintf("the call has more than %d arguments", maxArgs), "split it")
 }
 
 func hinted(err error) *kv.Error {
@@ -74,7 +85,7 @@ func readTyped(num protowire.Number, body []byte, out *msg.Op) (*kv.Error, error
 		switch {
 		case raw == nil || num == 0:
 		case num == 1:
-			out.Key = append([]byte{}, raw...)
+			out.Key = append([]byte(nil), raw...)
 		case t.Method(uint32(num-1)) != nil:
 			m, call = t.Method(uint32(num-1)), raw
 		}
@@ -87,7 +98,9 @@ func readTyped(num protowire.Number, body []byte, out *msg.Op) (*kv.Error, error
 		return invalid(fmt.Sprintf("the call of a %s names no method", t.Name), "it has "+t.MethodNames()), nil
 	}
 	args, err := readArgs(m, call)
-	if err != nil {
+	if kerr := (*kv.Error)(nil); errors.As(err, &kerr) {
+		return kerr, nil
+	} else if err != nil {
 		return nil, err
 	}
 	*out = m.Op(out.Key, args...)
@@ -133,9 +146,11 @@ func readArgs(m *adt.TypeMethod, b []byte) (adt.Args, error) {
 
 // readRow reads a message that has a field for each parameter: a datum for each
 // of them, and what more gives for other fields after that. given is up to which
-// one there was something.
+// one there was something other than 0 or empty bytes.
 func readRow(params []adt.Param, b []byte, more func(protowire.Number, protowire.Type, []byte) ([]msg.Datum, error)) (out adt.Args, given int, err error) {
-	out = make(adt.Args, len(params))
+	if len(params) > 0 {
+		out = make(adt.Args, len(params))
+	}
 	for i := range params {
 		out[i].Kind = params[i].Kind
 	}
@@ -151,15 +166,24 @@ func readRow(params []adt.Param, b []byte, more func(protowire.Number, protowire
 		value := b[n : n+size]
 		b = b[n+size:]
 		if i := int(num) - 1; i < len(params) {
-			if d, ok := readDatum(params[i].Kind, typ, value); ok {
-				out[i], given = d, max(given, i+1)
+			d, ok := readDatum(params[i].Kind, typ, value)
+			if !ok {
+				continue
+			}
+			if d.Float == 0 {
+				d.Float = 0 // which has no sign in protobuf
+			}
+			if out[i] = d; d.Int != 0 || d.Float != 0 || len(d.Bytes) > 0 {
+				given = max(given, i+1)
 			}
 		} else if more != nil {
 			data, err := more(num, typ, value)
 			if err != nil {
 				return out, 0, err
 			}
-			out = append(out, data...)
+			if out = append(out, data...); len(out) > maxArgs {
+				return nil, 0, tooManyArgs()
+			}
 		}
 	}
 	return out, given, nil
@@ -172,7 +196,7 @@ func readDatum(k msg.DatumKind, typ protowire.Type, b []byte) (d msg.Datum, ok b
 	switch {
 	case k == msg.DatumBytes && typ == protowire.BytesType:
 		raw, _ := protowire.ConsumeBytes(b)
-		d.Bytes = append([]byte{}, raw...)
+		d.Bytes = append([]byte(nil), raw...)
 	case k == msg.DatumInt && typ == protowire.VarintType:
 		n, _ := protowire.ConsumeVarint(b)
 		d.Int = protowire.DecodeZigZag(n)

@@ -69,7 +69,7 @@ func (m *Machine) likelyNeeds(needs []lock.Need, t *task, op *msg.Op) []lock.Nee
 	r.Others = func(visit func(uint32, adt.Args)) { t.othersOf(it, visit) }
 	plan, modes := r.Plan(m.modes[:0])
 	m.modes = modes
-	if plan.Err != nil {
+	if plan.Err != nil && len(modes) == 0 {
 		return m.callNeeds(needs, op)
 	}
 	return m.asNeeds(needs, op, modes)

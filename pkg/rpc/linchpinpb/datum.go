@@ -7,9 +7,9 @@ import "github.com/linchpindb/linchpin/pkg/msg"
 func (d *Datum) Inside() msg.Datum {
 	switch x := d.Datum.(type) {
 	case *Datum_Bytes:
-		return msg.Datum{Kind: msg.DatumBytes, Bytes: x.Bytes}
+		return bytesDatum(x.Bytes)
 	case *Datum_Text:
-		return msg.Datum{Kind: msg.DatumBytes, Bytes: []byte(x.Text)}
+		return bytesDatum([]byte(x.Text))
 	case *Datum_Int:
 		return msg.Datum{Kind: msg.DatumInt, Int: x.Int}
 	case *Datum_Float:
@@ -22,6 +22,14 @@ func (d *Datum) Inside() msg.Datum {
 		return out
 	}
 	return msg.Datum{}
+}
+
+// bytesDatum has nil for no bytes, so that there is one form of them.
+func bytesDatum(b []byte) msg.Datum {
+	if len(b) == 0 {
+		b = nil
+	}
+	return msg.Datum{Kind: msg.DatumBytes, Bytes: b}
 }
 
 // DatumOf is a datum of the store for clients.
