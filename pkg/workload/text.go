@@ -10,7 +10,9 @@ import (
 )
 
 // WriteText writes r for people. The layout is always the same: every kind has
-// its line, and every section is there, with nothing in it or something.
+// its line, and every section is there, with nothing in it or something. That of
+// an application has its own sections in the place of those about scans and
+// locality.
 func (r *Result) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	line := func(name, format string, args ...any) {
@@ -28,10 +30,11 @@ func (r *Result) WriteText(w io.Writer) error {
 		ratio(r.All.Retries, r.All.Committed), r.readRetries())
 	line("start lag", "p50 %.3f ms, p99 %.3f ms, max %.3f ms", r.Lag.P50, r.Lag.P99, r.Lag.Max)
 	line("backlog", "%d transactions due and not started", r.Backlog)
-	line("scans", "%s", r.Scans)
-	line("locality", "%s", r.locality())
-	if r.Workload.App != nil {
-		line("loaded", "%s", r.Workload.App.Loaded)
+	if app := r.Workload.App; app != nil {
+		line("loaded", "%s", app.Loaded)
+	} else {
+		line("scans", "%s", r.Scans)
+		line("locality", "%s", r.locality())
 	}
 	b.WriteString("\n")
 	fmt.Fprintf(&b, "%-18s %10s %8s %8s %9s %11s %10s %10s %10s %10s %10s %10s\n", "kind", "committed", "failed", "unknown",
@@ -44,7 +47,9 @@ func (r *Result) WriteText(w io.Writer) error {
 	writeCounts(&b, "aborted attempts by reason", r.Aborts)
 	writeCounts(&b, "aborted attempts of read-only transactions by reason", r.ReadAborts)
 	writeCounts(&b, "errors by kind", r.Errors)
-	writeCounts(&b, "failed scans by kind of error", r.Scans.Errors)
+	if r.Workload.App == nil {
+		writeCounts(&b, "failed scans by kind of error", r.Scans.Errors)
+	}
 	r.writeInvariants(&b)
 	fmt.Fprintf(&b, "\n%-12s %d\n", "seed", r.Workload.Seed)
 	if r.Command != "" {

@@ -33,7 +33,7 @@ var applications = []application{
 	{"tickets", []string{"bounded-counter", "dict"}, func(e Env) (App, error) {
 		return NewTickets(e, Tickets{Venues: 3, Events: 12, Tickets: 80, Skew: 1})
 	}, []plant{{"event", "subtract"}, {"venue", "add"}, {"order", "put"}}},
-	{"bank", []string{"bounded-counter"}, func(e Env) (App, error) { return NewBank(e, Bank{Accounts: 10, Start: 100, Skew: 1}) },
+	{"bank", []string{"bounded-counter"}, func(e Env) (App, error) { return NewBank(e, Bank{Accounts: 10, Start: 300, Skew: 1}) },
 		[]plant{{"account", "subtract"}, {"account", "add"}}},
 	{"likes as sets", []string{"set"}, func(e Env) (App, error) { return NewLikes(e, Likes{Posts: 30, Users: 20, Skew: 1}) },
 		[]plant{{"likers", "add"}, {"likers", "remove"}}},
