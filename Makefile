@@ -10,6 +10,8 @@ FUZZTIME ?= 5s
 # tries, and for how long at most.
 SEEDS    ?= 20000
 DURATION ?= 10m
+# ROUNDS is how often `make adt-check` tries to refute each data type.
+ROUNDS   ?= 20000
 # BENCH selects benchmarks, BENCHTIME is how long each runs.
 BENCH     ?= .
 BENCHTIME ?= 1s
@@ -22,9 +24,9 @@ RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v /pkg/engine)
 # purpose (package mutant), each of which must be caught.
 SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario
 
-SOURCES = cmd pkg test tools
+SOURCES = cmd examples pkg test tools
 
-.PHONY: help build test race lint fuzz sim bench proto check test-all test-race test-mutants
+.PHONY: help build test race lint fuzz sim bench proto generate adt-check check test-all test-race test-mutants
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +34,7 @@ help: ## list the verbs
 build: ## build the programs into bin/
 	$(GO) build -trimpath -o bin/ ./cmd/...
 
-test: lint test-all test-race test-mutants ## everything that must pass before a change lands
+test: lint adt-check test-all test-race test-mutants ## everything that must pass before a change lands
 
 lint: ## go vet, gofmt, staticcheck, stale generated code, layering
 	@unformatted=$$(gofmt -l $(SOURCES)); if [ -n "$$unformatted" ]; then \
@@ -40,6 +42,7 @@ lint: ## go vet, gofmt, staticcheck, stale generated code, layering
 	$(GO) vet $(PKGS)
 	$(GO) vet -tags mutants $(SIM_PKGS)
 	$(GO) run ./tools/protogen -check
+	$(GO) run ./tools/typesdoc -check
 	$(GO) test ./test/layering
 	$(GO) tool staticcheck $(PKGS)
 
@@ -63,6 +66,12 @@ sim: ## simulate clusters for long: SEEDS seeds, at most DURATION
 
 bench: ## Go benchmarks that match BENCH
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PKGS)
+
+adt-check: ## try for long to refute what data types declare: ROUNDS of each
+	$(GO) run ./cmd/linchpin check-types --rounds $(ROUNDS)
+
+generate: proto ## generate what is generated: protocol code, and docs/types.md
+	$(GO) run ./tools/typesdoc
 
 proto: ## generate the code of all .proto files anew
 	$(GO) run ./tools/protogen

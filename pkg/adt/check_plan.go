@@ -86,7 +86,7 @@ func (c *checker) admissible(v *entry.Value, s *step, p *Plan) {
 		return
 	}
 	need := &c.t.Kinds[p.Need-1]
-	c.needed[p.Need] = true
+	c.needed[[2]uint32{m.Number, uint32(p.Need)}] = true
 	if len(p.Calls) > 0 && !need.Changes {
 		c.wrong("The call %s changes the value under the lock %q, which is declared not to.", s, need.Name)
 	}

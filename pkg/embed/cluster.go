@@ -94,6 +94,9 @@ type member struct {
 // StartCluster makes a cluster and returns when it serves.
 func StartCluster(opt ClusterOptions) (*Cluster, error) {
 	opt = opt.withDefaults()
+	if err := checkTypes(); err != nil {
+		return nil, err
+	}
 	router, err := hotshard.NewRouter(opt.Shards, opt.Nodes, opt.HotKeys)
 	if err != nil {
 		return nil, err
