@@ -15,6 +15,8 @@ ROUNDS   ?= 20000
 # BENCH selects benchmarks, BENCHTIME is how long each runs.
 BENCH     ?= .
 BENCHTIME ?= 1s
+# COMPARE are more flags of `make compare`: COMPARE='--rounds 9'.
+COMPARE ?=
 # PKGS are the packages that build, test and bench look at.
 PKGS ?= ./...
 # RACE_PKGS are run with the race detector: machines, shells and edges. The
@@ -26,7 +28,7 @@ SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario
 
 SOURCES = cmd examples pkg test tools
 
-.PHONY: help build test race lint fuzz sim bench proto generate adt-check check test-all test-race test-mutants
+.PHONY: help build test race lint fuzz sim bench compare proto generate adt-check check test-all test-race test-mutants test-compare
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +57,12 @@ test-race:
 test-mutants:
 	$(GO) test -tags mutants -timeout 10m $(SIM_PKGS)
 
+# The comparison is a module of its own. What needs a store that is not
+# installed is skipped.
+test-compare:
+	cd test/compare && $(GO) vet ./... && $(GO) tool -modfile=../../go.mod staticcheck ./...
+	cd test/compare && $(GO) test -timeout 10m ./...
+
 race: ## all tests with the race detector
 	$(GO) test -race -timeout 20m $(PKGS)
 
@@ -66,6 +74,9 @@ sim: ## simulate clusters for long: SEEDS seeds, at most DURATION
 
 bench: ## Go benchmarks that match BENCH
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PKGS)
+
+compare: ## one counter, beside PostgreSQL, etcd and Redis: more flags in COMPARE
+	cd test/compare && $(GO) run . --install $(COMPARE)
 
 adt-check: ## try for long to refute what data types declare: ROUNDS of each
 	$(GO) run ./cmd/linchpin check-types --rounds $(ROUNDS)

@@ -155,7 +155,7 @@ func (c *Cluster) startMember(id kv.NodeID) (*member, error) {
 		return nil, err
 	}
 	m.node, err = node.Start(node.Options{ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: tr,
-		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot), Sharing: c.opt.Sharing}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads}, Metrics: m.metrics})
+		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot), Sharing: c.opt.Sharing}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads, NoSharing: bool(c.opt.Sharing.Combining)}, Metrics: m.metrics})
 	if err != nil {
 		return nil, err
 	}

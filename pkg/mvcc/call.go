@@ -22,6 +22,13 @@ type Calls struct {
 	Intents func(key []byte) []Intent
 }
 
+// Buffer is a View where calls are not made but only buffered.
+type Buffer interface {
+	// After is what the operation number seq finds at a key on which methods have
+	// been called before it.
+	After(seq uint32, key []byte) entry.Value
+}
+
 // Missing is a lock that a call turned out to need.
 type Missing struct {
 	Key  []byte
@@ -37,7 +44,9 @@ func Shown(v *entry.Value) []byte {
 	return nil
 }
 
-// call plans a call of a data type, and notes what it changes.
+// call plans a call of a data type, and notes what it changes. It tells no more
+// than the method answers: whether the key exists, and at which version, others
+// may be changing.
 func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 	method, err := adt.Find(op)
 	if err != nil {
@@ -73,11 +82,7 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 			return msg.Result{}, f
 		}
 	}
-	res := msg.Result{Found: v.Exists(), Type: uint32(method.Type.ID), Answer: plan.Answer, Version: v.Version}
-	if v.Version == unborn {
-		res.Version = kv.Version{} // as in get
-	}
-	return res, nil
+	return msg.Result{Type: uint32(method.Type.ID), Answer: plan.Answer}, nil
 }
 
 // named gets a register or a counter for a call by its name, which is only for
@@ -146,8 +151,10 @@ func (x *execution) after(p *entry.Effect, v entry.Value) (entry.Value, *msg.Fai
 	if s, ok := x.states[string(p.Key)]; ok {
 		return s, nil
 	}
-	if x.view.Calls() == nil { // only buffered here: that it exists is all that is known
-		return entry.Value{Type: entry.Type(p.Type), Version: unborn}, nil
+	if x.view.Calls() == nil {
+		after := x.view.(Buffer).After(x.seq, p.Key)
+		after.Version = unborn
+		return after, nil
 	}
 	after, err := adt.Apply(entry.Type(p.Type), &v, p.Calls)
 	if err != nil {
@@ -161,9 +168,7 @@ func (x *execution) after(p *entry.Effect, v entry.Value) (entry.Value, *msg.Fai
 // a call answers has been asked where it is.
 func (x *execution) buffered(op *msg.Op, m *adt.TypeMethod) (msg.Result, *msg.Failure) {
 	if m.Changes {
-		if p := x.own(op.Key); p == nil || p.Kind == entry.EffectChange {
-			x.write(entry.Effect{Key: op.Key, Kind: entry.EffectChange, Type: op.Type})
-		}
+		x.write(entry.Effect{Key: op.Key, Kind: entry.EffectChange, Type: op.Type})
 	}
 	return msg.Result{}, nil
 }

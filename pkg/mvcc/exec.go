@@ -80,6 +80,7 @@ type execution struct {
 	// states are what the piece has made of keys of data types.
 	states map[string]entry.Value
 	modes  []adt.Mode
+	seq    uint32 // of the operation under way
 }
 
 // Versions gives a write its identity; before is that of the key's value, or
@@ -98,6 +99,7 @@ func ExecInto(room []entry.Effect, view View, ops []msg.Op, version Versions) Ex
 	x.out.Effects = room[:0]
 	x.out.Results = make([]msg.Result, 0, len(ops))
 	for i := range ops {
+		x.seq = ops[i].Seq
 		res, fail := x.op(&ops[i])
 		if fail != nil && len(x.out.Missing) > 0 {
 			break // it may not be true

@@ -1,12 +1,18 @@
 package shard
 
 import (
+	"math"
+
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/txn/lock"
 )
+
+// unborn stands for the version of what has none yet.
+var unborn = kv.Version{Moves: math.MaxUint32}
 
 // callNeeds lists the locks of a call of a data type that it needs whatever its
 // key holds.
@@ -35,6 +41,10 @@ func (m *Machine) replan(t *task) {
 		return
 	}
 	var plain []msg.Op
+	var own map[string]entry.Value // what its calls so far make of keys
+	if len(t.ops) > 1 {
+		own = map[string]entry.Value{}
+	}
 	needs := append([]lock.Need(nil), t.more...)
 	for i := range t.ops {
 		op := &t.ops[i]
@@ -42,7 +52,7 @@ func (m *Machine) replan(t *task) {
 			plain = append(plain, *op)
 			continue
 		}
-		needs = m.likelyNeeds(needs, t, op)
+		needs = m.likelyNeeds(needs, t, op, own)
 	}
 	rest, _ := m.needsOf(nil, plain, t.seen)
 	t.req.Needs = lock.Normalize(append(needs, rest...))
@@ -58,19 +68,32 @@ func (t *task) callsMethods() bool {
 }
 
 // likelyNeeds are those of one call, as far as the visible value of its key
-// tells.
-func (m *Machine) likelyNeeds(needs []lock.Need, t *task, op *msg.Op) []lock.Need {
+// tells, and what the task has made of it.
+func (m *Machine) likelyNeeds(needs []lock.Need, t *task, op *msg.Op, own map[string]entry.Value) []lock.Need {
 	method, err := adt.Find(op)
 	it := m.store.Get(op.Key)
-	if err != nil || it == nil || !it.Loaded || it.Value.Exists() && it.Value.Type != method.Type.ID {
+	if err != nil || it == nil || !it.Loaded {
 		return m.callNeeds(needs, op)
 	}
-	r := adt.Request{Method: method, Args: op.Args, Value: &it.Value, Ahead: t.kind == taskLock}
+	v := &it.Value
+	if mine, ok := own[string(op.Key)]; ok {
+		v = &mine
+	}
+	if v.Exists() && v.Type != method.Type.ID {
+		return m.callNeeds(needs, op)
+	}
+	r := adt.Request{Method: method, Args: op.Args, Value: v, Ahead: t.kind == taskLock}
 	r.Others = func(visit func(uint32, adt.Args)) { t.othersOf(it, visit) }
 	plan, modes := r.Plan(m.modes[:0])
 	m.modes = modes
 	if plan.Err != nil && len(modes) == 0 {
 		return m.callNeeds(needs, op)
+	}
+	if own != nil && len(plan.Calls) > 0 {
+		if after, err := adt.Apply(method.Type.ID, v, plan.Calls); err == nil {
+			after.Version = unborn
+			own[string(op.Key)] = after
+		}
 	}
 	return m.asNeeds(needs, op, modes)
 }

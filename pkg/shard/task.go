@@ -262,7 +262,7 @@ func (m *Machine) ownDeletes(t *task, scan *msg.Op) int {
 	n := 0
 	for i := range t.ops {
 		switch op := &t.ops[i]; {
-		case op.Kind == msg.OpDelete && scan.Span().Contains(op.Key):
+		case (op.Kind == msg.OpDelete || op.IsCall() && op.Writes()) && scan.Span().Contains(op.Key):
 			n++
 		case op.Kind == msg.OpDeleteRange && scan.Span().Overlaps(op.Span()):
 			n += kv.MaxTxnOps

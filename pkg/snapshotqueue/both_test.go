@@ -88,9 +88,22 @@ func (b *both) tick() {
 }
 
 var (
-	updateModes = []adt.Mode{adt.ModeWrite, adt.ModeAdd}
-	readerModes = []adt.Mode{adt.ModeRead, adt.ModeRead, adt.ModeRead, adt.ModeAdd, adt.ModeWrite}
+	addX, addY, removeX        = ofSet("add", "x"), ofSet("add", "y"), ofSet("remove", "x")
+	containsX, containsY, size = ofSet("contains", "x"), ofSet("contains", "y"), ofSet("size")
+
+	updateModes = []adt.Mode{adt.ModeWrite, adt.ModeAdd, addX, addY, removeX}
+	readerModes = []adt.Mode{adt.ModeRead, adt.ModeRead, adt.ModeRead, adt.ModeAdd, adt.ModeWrite, containsX, containsY, size}
 )
+
+// ofSet is the mode of a call on a set.
+func ofSet(method string, members ...string) adt.Mode {
+	var args adt.Args
+	for _, m := range members {
+		args = append(args, adt.Bytes([]byte(m)))
+	}
+	op := adt.Lookup(adt.Set).MethodByName(method).Op([]byte("k"), args...)
+	return adt.Modes(nil, &op)[0]
+}
 
 // drawNeeds draws a few needs, one in four a range.
 func drawNeeds(t *rapid.T, modes []adt.Mode) (out []Need) {

@@ -88,11 +88,29 @@ func clash(a, b []Need) bool {
 		for _, n := range a {
 			for _, m := range b {
 				both := covers(n.Span, k) && covers(m.Span, k)
-				if both && (n.Mode != m.Mode || n.Mode == adt.ModeWrite) {
+				if both && !together(n.Mode, m.Mode) {
 					return true
 				}
 			}
 		}
+	}
+	return false
+}
+
+// together is the relation of the modes that are drawn, told anew.
+func together(a, b adt.Mode) bool {
+	for range 2 {
+		switch {
+		case a == b && a != adt.ModeWrite: // reads, adds, and what concerns one member in the same way
+			return true
+		case a == adt.ModeRead && (b == size || b == containsX || b == containsY),
+			a == size && (b == containsX || b == containsY),
+			a == containsX && (b == containsY || b == addY),
+			a == containsY && (b == addX || b == removeX),
+			a == addY && (b == addX || b == removeX):
+			return true
+		}
+		a, b = b, a
 	}
 	return false
 }

@@ -28,10 +28,12 @@ const (
 	phasePinning
 	// phaseAsking: the hot shard has a question.
 	phaseAsking
+	// phaseSharing: the same read of another transaction answers this one too.
+	phaseSharing
 )
 
 func (p phase) String() string {
-	return [...]string{"idle", "locking", "reading", "committing", "checking", "backoff", "paging", "pinning", "asking"}[p]
+	return [...]string{"idle", "locking", "reading", "committing", "checking", "backoff", "paging", "pinning", "asking", "sharing"}[p]
 }
 
 type callKind uint8
@@ -110,6 +112,7 @@ type call struct {
 	dropping bool
 	pins     []msg.Pin
 	move     *move
+	sharing
 	// places are where keys are that were not where they were looked for.
 	places map[string]kv.ShardID
 }

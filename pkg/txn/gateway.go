@@ -62,6 +62,11 @@ type Gateway struct {
 	// with the next Flush, when nobody refers to them any more.
 	spare, over []*call
 
+	// unsent are the one-shot reads that began since the last Flush; shared counts
+	// those that were answered by another's.
+	unsent []*call
+	shared uint64
+
 	next int64
 	out  Output
 }
@@ -108,6 +113,7 @@ func (g *Gateway) FlushInto(out *Output) {
 	g.out.Send, out.Send = out.Send[:0], g.out.Send
 	g.out.Done, out.Done = out.Done[:0], g.out.Done
 	out.Next = g.next
+	g.unsent = g.unsent[:0]
 	for _, c := range g.over {
 		if *c = (call{}); len(g.spare) < maxSpare {
 			g.spare = append(g.spare, c)
@@ -205,6 +211,7 @@ func (g *Gateway) finish(c *call, d Done) {
 	}
 	g.stamp(c, &d)
 	g.leaveRound(c)
+	g.endSharing(c, &d)
 	d.Closed = true
 	if c.token == nil && c.kind == interactive && d.Failure != nil {
 		g.remember(c.ref, d.Failure)

@@ -74,6 +74,9 @@ func (g *Gateway) start(c *call) {
 		g.startPast(c, ps)
 		return
 	}
+	if c.readOnly && g.share(c) {
+		return
+	}
 	if c.readOnly && g.cfg.Reads == SnapshotReads {
 		g.startReading(c, ps)
 		return

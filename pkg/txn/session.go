@@ -2,7 +2,6 @@ package txn
 
 import (
 	"bytes"
-	"math"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -20,8 +19,10 @@ type session struct {
 	base map[string]entry.Value
 	// rows are the answers to range operations, by Op.Seq.
 	rows map[uint32]*mvcc.RangeRows
-	// answers are those of calls of data types, by Op.Seq.
+	// answers are those of calls of data types, by Op.Seq; after is what an
+	// operation finds that comes after such calls on its key.
 	answers map[uint32]msg.Result
+	after   map[finding]entry.Value
 	// buffer are the writes so far, in order; byKey finds those of a key.
 	buffer  []msg.Op
 	byKey   map[string][]int
@@ -54,7 +55,7 @@ type ask struct {
 }
 
 func newSession() *session {
-	return &session{base: map[string]entry.Value{}, rows: map[uint32]*mvcc.RangeRows{}, answers: map[uint32]msg.Result{}, byKey: map[string][]int{}}
+	return &session{base: map[string]entry.Value{}, rows: map[uint32]*mvcc.RangeRows{}, answers: map[uint32]msg.Result{}, after: map[finding]entry.Value{}, byKey: map[string][]int{}}
 }
 
 func (s *session) shards() []kv.ShardID {
@@ -156,8 +157,14 @@ func (g *Gateway) fetch(c *call, ops []msg.Op) {
 	wanted := map[kv.ShardID][]msg.Op{}
 	hasty := map[kv.ShardID][]msg.Op{}
 	asked := map[string]bool{}
+	a := asking{s, ops, map[string]int{}}
 	for i := range ops {
 		op := &ops[i]
+		called := s.called(ops[:i], op)
+		for _, key := range called {
+			sh := g.place(c, key)
+			wanted[sh] = append(wanted[sh], a.finds(i, key)...)
+		}
 		if op.IsRange() {
 			s.rows[op.Seq] = &mvcc.RangeRows{}
 			if op.Span().IsEmpty() {
@@ -170,13 +177,13 @@ func (g *Gateway) fetch(c *call, ops []msg.Op) {
 		}
 		if op.IsCall() {
 			if sh := g.place(c, op.Key); op.Kind != msg.OpChange {
-				wanted[sh] = append(wanted[sh], s.callAsk(ops[:i], op)...)
+				wanted[sh] = append(wanted[sh], a.after(i, op)...)
 			}
 			continue
 		}
 		needs, forUpdate := sees(op)
 		_, known := s.base[string(op.Key)]
-		if !needs || known || asked[string(op.Key)] || s.determined(op.Key) {
+		if !needs || known || len(called) > 0 || asked[string(op.Key)] || s.determined(op.Key) {
 			continue
 		}
 		asked[string(op.Key)] = true
@@ -212,42 +219,13 @@ func (s *session) rangeAsk(op *msg.Op) msg.Op {
 	out.Limit = uint32(scanLimit(op))
 	for i := range s.buffer {
 		switch w := &s.buffer[i]; {
-		case w.Kind == msg.OpDelete && op.Span().Contains(w.Key):
+		case (w.Kind == msg.OpDelete || w.IsCall()) && op.Span().Contains(w.Key): // a call may leave an empty value
 			out.Limit++
 		case w.Kind == msg.OpDeleteRange && op.Span().Overlaps(w.Span()):
 			out.Limit += kv.MaxTxnOps
 		}
 	}
 	return out
-}
-
-// pretended is the number of operations whose results nobody needs.
-const pretended = math.MaxUint32
-
-// callAsk is what a shard is asked for a call of a data type that answers: the
-// call, after all that the transaction has done to its key before, in this call
-// of the gateway too. Only the shard can tell what the one makes of the other.
-func (s *session) callAsk(before []msg.Op, op *msg.Op) (out []msg.Op) {
-	pretend := func(w *msg.Op) {
-		p := *w
-		p.Expect, p.ExpectValue, p.ExpectVersion = msg.ExpectNothing, nil, kv.Version{}
-		if w.Kind == msg.OpDeleteRange {
-			p = msg.Op{Kind: msg.OpDelete, Key: op.Key}
-		}
-		p.Seq = pretended
-		out = append(out, p)
-	}
-	for i := range s.buffer {
-		if s.buffer[i].Span().Contains(op.Key) {
-			pretend(&s.buffer[i])
-		}
-	}
-	for i := range before {
-		if before[i].Writes() && before[i].Span().Contains(op.Key) {
-			pretend(&before[i])
-		}
-	}
-	return append(out, *op)
 }
 
 func (g *Gateway) askLock(c *call, sh kv.ShardID, ops []msg.Op, optimistic bool) {
@@ -330,6 +308,9 @@ func (s *session) learn(t *touched, ops []msg.Op, optimistic bool, results []msg
 		}
 		if op.IsCall() {
 			s.answers[op.Seq] = *r
+			continue
+		}
+		if s.found(op, r) {
 			continue
 		}
 		if !op.IsRange() {
@@ -420,6 +401,11 @@ func (v sessionView) Pending([]byte) (low, high int64) { return 0, 0 }
 
 // Calls: values of data types are not here, so that calls are only buffered.
 func (v sessionView) Calls() *mvcc.Calls { return nil }
+
+// After is what the shard says that the operation number seq finds.
+func (v sessionView) After(seq uint32, key []byte) entry.Value {
+	return v.s.after[finding{seq, string(key)}]
+}
 
 func (v sessionView) Rows(seq uint32) mvcc.RangeRows {
 	if r := v.s.rows[seq]; r != nil {

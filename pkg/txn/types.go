@@ -61,6 +61,9 @@ type Config struct {
 	// updates. Then it is pinned. Default kv.DefaultOpenBudget; negative for
 	// never.
 	OpenBudget time.Duration
+	// NoSharing has each one-shot read ask for itself, though another that is the
+	// same has not been sent yet.
+	NoSharing bool
 	// NoOptimistic has reads on the hot shard lock at once.
 	NoOptimistic bool
 	// Repeat is the first time between two sendings of what has no answer.

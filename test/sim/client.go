@@ -67,7 +67,7 @@ func (w *world) callWith(n *node, ops []msg.Op, f func(now int64, tok txn.Token)
 		}
 	})
 	f(n.local(w.now), oc)
-	n.flush()
+	n.flushSoon()
 }
 
 // answer ends the call that a Done belongs to. The client hears of it as an
@@ -171,6 +171,12 @@ func (c *client) oneShotAs(readOnly bool, how txn.How) {
 	w, n := c.w, c.anyNode()
 	t := c.begin(oneShot, kv.TxnRef{TxnID: c.newID(n)})
 	call := &callRecord{ops: c.someOps(1+w.rng.IntN(w.opt.Mix.MaxOps), readOnly, w.chance(w.opt.Mix.OneShard))}
+	if w.opt.Batch > 0 && readOnly && how == (txn.How{}) {
+		if n.lastRead != nil && w.rng.IntN(2) == 0 {
+			call.ops = n.lastRead
+		}
+		n.lastRead = call.ops
+	}
 	t.calls = []*callRecord{call}
 	t.readOnly = !t.writes()
 	t.reader = t.readOnly

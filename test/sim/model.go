@@ -19,6 +19,8 @@ type cell struct {
 	counter bool
 	text    string // a register's bytes
 	n       int64  // a counter's number
+	typ     entry.Type
+	thing   thing // another data type's value
 	version kv.Version
 	index   kv.Index // at which the version became visible
 }
@@ -33,6 +35,8 @@ type own struct {
 	// added: nothing but increments, of this sum, over what was there.
 	added bool
 	delta int64
+	// called: nothing but calls of methods, over what was there.
+	called bool
 }
 
 // trial executes one transaction on a model without changing it.
@@ -98,6 +102,8 @@ func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 		return kv.KindOK, t.compare(c, mine, res)
 	case msg.OpAdd, msg.OpAddGet:
 		return t.add(op, res)
+	case msg.OpAsk, msg.OpChange, msg.OpChangeAsk:
+		return t.invoke(op, res)
 	}
 	if !holds(op, c) {
 		return kv.KindCondition, nil
@@ -105,7 +111,7 @@ func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	if op.Kind == msg.OpRequire {
 		return kv.KindOK, nil
 	}
-	if op.Kind == msg.OpPut && c.exists && c.counter {
+	if op.Kind == msg.OpPut && c.exists && (c.counter || c.thing != nil) {
 		return kv.KindWrongType, nil
 	}
 	if res != nil && !t.blur && res.Found != c.exists {
@@ -125,7 +131,7 @@ func holds(op *msg.Op, c cell) bool {
 	case msg.ExpectAbsent:
 		return !c.exists
 	case msg.ExpectValue:
-		return c.exists && c.payload() == string(op.ExpectValue)
+		return c.exists && c.thing == nil && c.payload() == string(op.ExpectValue)
 	case msg.ExpectVersion:
 		return c.exists && c.version == op.ExpectVersion
 	}
@@ -142,7 +148,7 @@ func (c cell) payload() string {
 func (t *trial) add(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	key := string(op.Key)
 	c, mine := t.get(key)
-	if c.exists && !c.counter {
+	if c.exists && !c.counter { // or another thing
 		return kv.KindWrongType, nil
 	}
 	sum, ok := adt.Sum(c.n, op.Delta)
@@ -179,6 +185,8 @@ func sameValue(c cell, mine, found bool, value []byte, typ entry.Type, v kv.Vers
 		return fmt.Errorf("found %v, the model %v (%v)", found, c.exists, c)
 	case !found:
 		return nil
+	case c.thing != nil && (value != nil || typ != c.typ):
+		return fmt.Errorf("read a %s as %q, the model has a %s", adt.TypeName(typ), value, adt.TypeName(c.typ))
 	case string(value) != c.payload() || (typ == adt.Counter) != c.counter:
 		return fmt.Errorf("read %q, the model %q at %v", value, c.payload(), c.version)
 	case !mine && v != c.version:

@@ -34,6 +34,9 @@ func (w *world) moveSome() {
 	if w.rng.IntN(3) == 0 {
 		key = counterKey(w.rng.IntN(w.opt.Counters))
 	}
+	if w.opt.Things > 0 && w.rng.IntN(2) == 0 {
+		key = thingKey(w.rng.IntN(len(things)), w.rng.IntN(w.opt.Things))
+	}
 	from, to := w.router.Shard(key), w.router.HotShard()
 	if from == to {
 		return

@@ -30,6 +30,8 @@ type node struct {
 	calls []*openCall
 	// torn: the gateway dies in the middle of its next flush.
 	torn bool
+	// lastRead are the operations of the last one-shot read, for others to repeat.
+	lastRead []msg.Op
 
 	shards []*shell
 	disks  []*disk
@@ -58,7 +60,7 @@ func (n *node) startGateway() {
 	o := &n.w.opt
 	n.life++
 	n.gwUp, n.gwNext, n.torn = true, math.MaxInt64, false
-	n.gw = txn.NewGateway(txn.Config{Node: n.id, Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic, Reads: o.Reads, Plan: o.Plan, Lease: o.Lease, OpenBudget: o.OpenBudget,
+	n.gw = txn.NewGateway(txn.Config{Node: n.id, Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic, Reads: o.Reads, NoSharing: bool(o.Sharing.Combining), Plan: o.Plan, Lease: o.Lease, OpenBudget: o.OpenBudget,
 		Repeat: o.Repeat, Liveness: o.Liveness, IdleGrace: o.IdleGrace, MaxAge: o.MaxAge, MaxInFlight: o.Places, Admission: o.admission(), Mutants: o.Mutants})
 	n.learn()
 }
@@ -94,6 +96,20 @@ func (n *node) deliver(env *msg.Envelope) {
 }
 
 // flush does what the gateway wants done.
+// flushSoon flushes after all that a shell gathers.
+func (n *node) flushSoon() {
+	if n.w.opt.Batch == 0 {
+		n.flush()
+		return
+	}
+	life := n.life
+	n.w.after(n.w.upTo(n.w.opt.Batch), func() {
+		if n.gwUp && n.life == life {
+			n.flush()
+		}
+	})
+}
+
 func (n *node) flush() {
 	w := n.w
 	out := n.gw.Flush()
@@ -195,7 +211,7 @@ func (n *node) repair() {
 // newShard is a shard's configuration.
 func (s *shell) config() shard.Config {
 	o := &s.w.opt
-	c := shard.Config{ID: s.id, CacheBytes: o.CacheBytes, Memory: o.Memory, Retention: o.Retention, Repeat: o.Repeat,
+	c := shard.Config{ID: s.id, Sharing: o.Sharing, CacheBytes: o.CacheBytes, Memory: o.Memory, Retention: o.Retention, Repeat: o.Repeat,
 		Liveness: o.Liveness, GarbageBatch: o.GarbageBatch, Mutants: o.Mutants,
 		Lease: o.Lease, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound, DelayFor: o.DelayFor,
 		Pins: s.w.pins(), Heat: s.w.heat(),

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
@@ -35,6 +36,9 @@ func (c *client) someOps(n int, readOnly, oneShard bool) []msg.Op {
 
 func (c *client) someOp(readOnly bool) msg.Op {
 	w, m := c.w, c.w.opt.Mix.Ops
+	if w.opt.Things > 0 && w.rng.IntN(3) > 0 {
+		return c.someCall(readOnly)
+	}
 	weights := []int{m.Get, m.Require, m.Scan, m.Put, m.Delete, m.Condition, m.Add, m.AddGet, m.DeleteRange}
 	if readOnly {
 		weights = weights[:3]
@@ -136,6 +140,9 @@ func (c *client) counter() []byte {
 }
 
 func (c *client) anyKey() []byte {
+	if n := c.w.opt.Things; n > 0 && c.w.rng.IntN(4) == 0 {
+		return thingKey(c.w.rng.IntN(len(things)), c.w.rng.IntN(n))
+	}
 	if i := c.w.rng.IntN(c.w.opt.Registers + c.w.opt.Counters); i < c.w.opt.Counters {
 		return counterKey(i)
 	}
@@ -170,6 +177,10 @@ func describe(ops []msg.Op) string {
 	var b strings.Builder
 	for i := range ops {
 		op := &ops[i]
+		if m, err := adt.Find(op); op.IsCall() && err == nil {
+			fmt.Fprintf(&b, "%s.%s(%s%v) ", m.Type.Name, m.Name, op.Key, op.Args)
+			continue
+		}
 		fmt.Fprintf(&b, "%v(%v", op.Kind, op.Span())
 		switch {
 		case op.Kind == msg.OpPut:

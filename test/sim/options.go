@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -17,7 +18,14 @@ type Options struct {
 	// Registers and Counters are the keys, HotKeys how many of each are on
 	// the hot shard.
 	Registers, Counters, HotKeys int
-	Order                        txn.Order
+	// Things is how many keys there are for each of the other data types.
+	Things int
+	// Batch is the longest time that a gateway gathers calls before it sends, 0
+	// for none.
+	Batch time.Duration
+	// Sharing says what is made of it that operations commute.
+	Sharing shard.Sharing
+	Order   txn.Order
 	// Reads says how read-only transactions read, Plan by which plan.
 	Reads        txn.Reads
 	Plan         txn.Plan
@@ -166,6 +174,15 @@ func Draw(seed int64) Options {
 		if r.IntN(2) == 0 { // so that refusals can be judged
 			o.Mix.Interactive, o.Mix.InteractiveRead, o.Mix.Snapshot = 0, 0, 0
 		}
+	}
+	t := rand.New(rand.NewPCG(uint64(seed), 0xadd))
+	if o.Batch = time.Duration(pick(t, 0, 0, 50, 1000)) * time.Microsecond; o.Places > 0 {
+		o.Batch = 0 // what is refused is judged by what was under way when it was asked for
+	}
+	if t.IntN(2) == 0 {
+		o.Things = 1 + t.IntN(2)
+		o.Sharing.Locks = pick(t, shard.AbstractLocks, shard.AbstractLocks, shard.AbstractLocks, shard.RWLocks)
+		o.Sharing.Phasing, o.Sharing.Combining = t.IntN(4) == 0, t.IntN(4) == 0
 	}
 	return o
 }

@@ -131,6 +131,13 @@ func (w *world) checkStored(m *model) {
 		switch {
 		case err != nil:
 			w.fail("%q cannot be read: %v", key, err)
+		case v.Exists() && c.exists && c.thing != nil && v.Type == c.typ:
+			if err := sameThing(c, &v); err != nil {
+				w.fail("%q at %v, in the log of %v: %v", key, v.Version, s.id, err)
+			}
+			if v.Version != c.version {
+				w.fail("%q ends at %v in the log of %v, the model has %v", key, v.Version, s.id, c.version)
+			}
 		case v.Exists() != c.exists, v.Exists() && (string(v.Payload) != c.payload() || v.Version != c.version):
 			w.fail("%q ends as %q at %v in the log of %v, the model has %q at %v", key, v.Payload, v.Version, s.id, c.payload(), c.version)
 		}
@@ -173,7 +180,7 @@ func (w *world) judgeGraph() {
 		t := w.log.find(e.txn)
 		x := &h.Txns[at[t.ref]]
 		x.Writes = append(x.Writes, history.MadeVersion{Key: e.key, Version: e.value.Version, Order: int64(e.value.Version.Moves)<<40 | int64(e.index),
-			Deleted: !e.value.Exists(), Commutes: e.kind == entry.EffectAdd && !t.toldSum(e.key)})
+			Deleted: !e.value.Exists(), Commutes: e.kind == entry.EffectAdd && !t.toldSum(e.key) || e.kind == entry.EffectChange})
 		if old := newest[e.key]; old == nil || later(e.value.Version, e.index, old.value.Version, old.index) {
 			newest[e.key] = e
 		}

@@ -92,6 +92,11 @@ func newWorld(o Options) *world {
 	var hot [][]byte
 	for i := range o.HotKeys {
 		hot = append(hot, regKey(i), counterKey(i))
+		for n := range things {
+			if i < o.Things {
+				hot = append(hot, thingKey(n, i))
+			}
+		}
 	}
 	router, err := hotshard.NewRouter(o.Shards, o.Nodes, hot)
 	if err != nil {

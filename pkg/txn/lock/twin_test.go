@@ -139,9 +139,22 @@ func (w *twin) check() error {
 	return nil
 }
 
+// setModes are those of calls on a set: of the same member, of others, of all.
+var setModes = func() (out []adt.Mode) {
+	set := adt.Lookup(adt.Set)
+	for _, name := range []string{"add", "contains", "remove"} {
+		for _, member := range []string{"x", "y"} {
+			op := set.MethodByName(name).Op([]byte("k"), adt.Bytes([]byte(member)))
+			out = adt.Modes(out, &op)
+		}
+	}
+	op := set.MethodByName("size").Op([]byte("k"))
+	return adt.Modes(out, &op)
+}()
+
 // drawNeeds draws a few needs on the keys a to d, one in six a range.
 func drawNeeds(t *rapid.T) []Need {
-	modes := []adt.Mode{adt.ModeWrite, adt.ModeRead, adt.ModeAdd}
+	modes := append([]adt.Mode{adt.ModeWrite, adt.ModeRead, adt.ModeAdd}, setModes...)
 	var out []Need
 	for range rapid.IntRange(1, 3).Draw(t, "needs") {
 		k := rapid.SampledFrom([]int{0, 1, 2, 3}).Draw(t, "key")

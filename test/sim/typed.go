@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// thingKey is a key that mostly holds a value of the data type number n in
+// things.
+func thingKey(n, i int) []byte { return fmt.Appendf(nil, "t%d.%d", n, i) }
+
+func makeThing(id entry.Type) thing {
+	for _, x := range things {
+		if x.name == adt.TypeName(id) {
+			return x.make()
+		}
+	}
+	return nil
+}
+
+// someCall calls a method of a data type, mostly one of the key's own.
+func (c *client) someCall(readOnly bool) msg.Op {
+	r := c.w.rng
+	n := r.IntN(len(things))
+	for adt.ByName(things[n].name) == nil {
+		n = r.IntN(len(things))
+	}
+	key := thingKey(n, r.IntN(c.w.opt.Things))
+	if r.IntN(30) == 0 {
+		key = c.anyKey()
+	}
+	t := adt.ByName(things[n].name)
+	for {
+		m := t.Methods[r.IntN(len(t.Methods))]
+		if op, ok := drawCall(r, m, key); ok && (!readOnly || !m.Changes) {
+			return op
+		}
+	}
+}
+
+// drawCall makes up arguments. Those of one kind are few, so that they clash.
+func drawCall(r *rand.Rand, m *adt.TypeMethod, key []byte) (op msg.Op, ok bool) {
+	name := func() msg.Datum { return datum(string(rune('a' + r.IntN(4)))) }
+	num := func(n int) msg.Datum { return adt.Int(int64(r.IntN(n))) }
+	score := func() msg.Datum { return adt.Float(float64(r.IntN(9) - 3)) }
+	var args []msg.Datum
+	switch m.Type.Name + "." + m.Name {
+	case "set.size", "set.members", "dict.size", "dict.all", "scored-set.size", "list.length", "bounded-counter.get",
+		"bag.count", "bag.sum", "bag.min", "bag.max":
+	case "set.add", "set.remove", "set.add-count", "set.remove-count", "dict.delete", "scored-set.remove", "list.append", "list.append-length":
+		for range 1 + r.IntN(2) {
+			args = append(args, name())
+		}
+	case "set.contains", "dict.get", "dict.has", "scored-set.score", "scored-set.rank":
+		args = append(args, name())
+	case "dict.set":
+		for range 1 + r.IntN(2) {
+			args = append(args, name(), datum(fmt.Sprint(r.IntN(5))))
+		}
+		if r.IntN(20) == 0 {
+			args[1] = datum("no number")
+		}
+	case "dict.set-new":
+		args = append(args, name(), datum(fmt.Sprint(r.IntN(5))))
+	case "dict.increment", "dict.increment-get":
+		args = append(args, name(), num(9))
+	case "scored-set.add":
+		args = append(args, score(), name())
+	case "scored-set.increment", "scored-set.increment-get":
+		args = append(args, name(), score())
+	case "scored-set.by-rank", "list.range", "list.trim":
+		args = append(args, num(3), num(6))
+	case "list.index":
+		args = append(args, num(4))
+	case "bounded-counter.create":
+		args = append(args, adt.Int(0), adt.Int(8), num(9))
+	case "bounded-counter.add", "bounded-counter.subtract", "bounded-counter.try-add", "bounded-counter.try-subtract":
+		args = append(args, adt.Int(1+int64(r.IntN(4))))
+	case "bag.add":
+		args = append(args, score())
+	default:
+		return op, false
+	}
+	return m.Op(key, args...), true
+}
+
+// invoke executes a call in the model.
+func (t *trial) invoke(op *msg.Op, res *msg.Result) (kv.Kind, error) {
+	key := string(op.Key)
+	c, mine := t.get(key)
+	m, err := adt.Find(op)
+	if err != nil {
+		return kv.KindInvalid, nil
+	}
+	if c.exists && (c.thing == nil || c.typ != m.Type.ID) {
+		return kv.KindWrongType, nil
+	}
+	x := makeThing(m.Type.ID)
+	if c.exists {
+		x = c.thing.clone()
+	}
+	answer, kind := x.call(m.Name, op.Args)
+	if kind != kv.KindOK {
+		return kind, nil
+	}
+	if res != nil && m.Answers && fmt.Sprint(answer) != fmt.Sprint(res.Answer) {
+		return kv.KindOK, fmt.Errorf("answered %v, the model %v of %v", res.Answer, answer, c.thing)
+	}
+	if !m.Changes {
+		return kv.KindOK, nil
+	}
+	o := own{cell: cell{typ: m.Type.ID, thing: x, exists: !x.empty()}, called: !mine || t.own[key].called}
+	if o.typ = m.Type.ID; !o.exists {
+		o.thing = nil
+	}
+	t.own[key] = o
+	return kv.KindOK, nil
+}
+
+// sameThing compares a stored value with the model's, by what its methods show.
+func sameThing(c cell, v *entry.Value) error {
+	for _, x := range things {
+		t := adt.Lookup(v.Type)
+		if t == nil || x.name != t.Name {
+			continue
+		}
+		for _, name := range x.show {
+			m := t.MethodByName(name)
+			plan, _ := (&adt.Request{Method: m, Value: v}).Plan(nil)
+			want, _ := c.thing.call(name, nil)
+			if fmt.Sprint(plan.Answer) != fmt.Sprint(want) {
+				return fmt.Errorf("%s shows %v, the model %v", name, plan.Answer, want)
+			}
+		}
+	}
+	return nil
+}
