@@ -107,7 +107,7 @@ func TestABrokenInvariantIsTheExitCode(t *testing.T) {
 
 // What ends a report repeats the run.
 func TestTheCommandOfAReportRepeatsAnApplication(t *testing.T) {
-	r, _, _ := runApp(t, "bank", "--locks", "rw")
+	r, _, _ := runApp(t, "retwis", "--locks", "rw", "--count", "100")
 	require.Contains(t, r.Command, "--locks=rw")
 	var out, errs output
 	args := strings.Fields(strings.TrimPrefix(r.Command, "zetaload "))
