@@ -54,6 +54,9 @@ func rowName(t entry.Table, key []byte) string {
 func row(e *entry.Entry) (string, error) {
 	switch e.Table {
 	case entry.TableVersion:
+		if entry.IsDelta(e.Value) {
+			return delta(e)
+		}
 		v, err := entry.DecodeValue(e.Value)
 		return fmt.Sprintf("@%d = %s (%v)", e.Index, Value(v.Type, v.Payload), v.Version), err
 	case entry.TablePrepared:
@@ -97,8 +100,50 @@ func row(e *entry.Entry) (string, error) {
 	return "", nil
 }
 
+func delta(e *entry.Entry) (string, error) {
+	v, calls, err := entry.DecodeDelta(e.Value)
+	return fmt.Sprintf("@%d += %s (%v)", e.Index, Calls(uint32(v.Type), calls), v.Version), err
+}
+
+// Calls prints the changes of a value of a data type.
+func Calls(typ uint32, calls []msg.Call) string {
+	var out []string
+	for _, c := range calls {
+		out = append(out, method(typ, c.Method)+data(c.Args))
+	}
+	return strings.Join(out, ", ")
+}
+
+// method is a method's name, or its number if the type is not known.
+func method(typ, number uint32) string {
+	if t := adt.Lookup(entry.Type(typ)); t != nil && t.Method(number) != nil {
+		return t.Method(number).Name
+	}
+	return fmt.Sprintf("method %d", number)
+}
+
+func data(args []msg.Datum) (out string) {
+	for i := range args {
+		switch a := &args[i]; a.Kind {
+		case msg.DatumBytes:
+			out += " " + Key(a.Bytes)
+		case msg.DatumInt:
+			out += fmt.Sprintf(" %d", a.Int)
+		case msg.DatumFloat:
+			out += fmt.Sprintf(" %g", a.Float)
+		case msg.DatumBool:
+			out += fmt.Sprintf(" %v", a.Int != 0)
+		default:
+			out += " nil"
+		}
+	}
+	return out
+}
+
 func effect(e *entry.Effect) string {
 	switch e.Kind {
+	case entry.EffectChange:
+		return fmt.Sprintf("(%s %s)", Key(e.Key), Calls(e.Type, e.Calls))
 	case entry.EffectAdd:
 		return fmt.Sprintf("(%s%+d)", Key(e.Key), e.Delta)
 	case entry.EffectDelete:
