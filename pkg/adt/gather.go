@@ -13,7 +13,10 @@ const gatherArgs = 64
 // came before, and makes one of neighbours where the type can. It writes over
 // calls, but not over their arguments.
 func Gather(id entry.Type, calls, more []msg.Call) []msg.Call {
-	t := Lookup(id)
+	return Lookup(id).gather(calls, more)
+}
+
+func (t *Type) gather(calls, more []msg.Call) []msg.Call {
 	for _, c := range more {
 		if n := len(calls); n > 0 && t != nil {
 			if both, ok := t.combine(&calls[n-1], &c); ok {

@@ -100,6 +100,10 @@ func Apply(id entry.Type, v *entry.Value, calls []msg.Call) (entry.Value, error)
 	if t == nil {
 		return entry.Value{}, kv.Errorf(kv.KindInvalid, "data type %d is not known here", id)
 	}
+	return t.apply(v, calls)
+}
+
+func (t *Type) apply(v *entry.Value, calls []msg.Call) (entry.Value, error) {
 	s, err := t.state(v)
 	if err != nil {
 		return entry.Value{}, err
@@ -119,7 +123,11 @@ func Apply(id entry.Type, v *entry.Value, calls []msg.Call) (entry.Value, error)
 // Merge adds calls to those that a transaction has made already on a key, and
 // makes one of neighbours where the type can. It keeps neither argument.
 func Merge(id entry.Type, calls, more []msg.Call) []msg.Call {
-	return Gather(id, append(make([]msg.Call, 0, len(calls)+len(more)), calls...), more)
+	return Lookup(id).merge(calls, more)
+}
+
+func (t *Type) merge(calls, more []msg.Call) []msg.Call {
+	return t.gather(append(make([]msg.Call, 0, len(calls)+len(more)), calls...), more)
 }
 
 // ChangeModes lists what a change does to its key, as others see it, appended to
@@ -129,6 +137,10 @@ func ChangeModes(room []Mode, id entry.Type, calls []msg.Call) []Mode {
 	if t == nil {
 		return append(room, ModeWrite)
 	}
+	return t.changeModes(room, calls)
+}
+
+func (t *Type) changeModes(room []Mode, calls []msg.Call) []Mode {
 	for i := range calls {
 		m := t.Method(calls[i].Method)
 		if m == nil {

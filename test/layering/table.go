@@ -39,8 +39,8 @@ var Table = []Layer{
 		// What operations are and which of them commute: the machines lock by it,
 		// and receipts are put into words by it, at the client as well.
 		Name:     "types",
-		Packages: []string{"pkg/adt"},
-		Imports:  []string{"words", "messages"},
+		Packages: []string{"pkg/adt", "pkg/adt/tree"},
+		Imports:  []string{"words", "messages", "types"},
 		Pure:     true, Outside: []string{},
 	},
 	{

@@ -1,0 +1,183 @@
+package adt
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+)
+
+// Check tries to refute a declaration: it makes up values and transactions on
+// them, has them planned beside each other as a shard would, and compares what
+// comes of them in every order and for every outcome. The error is a
+// counterexample in words, made as small as could be. It finds the same for the
+// same seed. That it finds none proves nothing, but there are few ways left to be
+// wrong.
+//
+// What is compared: transactions whose locks go together make the same value in
+// every order, whichever of them commit; each is told what it would have been told
+// had it been alone in its place of the order; a change that was planned never
+// fails; what a reader was told is not altered by changes that its locks go
+// together with; a failure is one however the undecided end; Combine and the stored
+// form lose nothing; Apply changes nothing that it was given.
+func Check(t *Type, seed uint64, rounds int) error {
+	_, err := Examine(t, seed, rounds)
+	return err
+}
+
+// Report is what was looked at to find nothing wrong.
+type Report struct {
+	// Pairs is how often transactions ran beside each other.
+	Pairs int
+	// Waits is how often locks kept one of them out.
+	Waits int
+	// Strict lists, in words, what the declaration may forbid without need: locks
+	// that do not go together although nothing was found to go wrong if they did,
+	// and locks for changes where nothing changed. It is no error: two that rarely
+	// clash, on values that are rarely drawn, look the same.
+	Strict []string
+}
+
+// Examine is Check with a report.
+func Examine(t *Type, seed uint64, rounds int) (Report, error) {
+	c := &checker{t: t, lots: lots(seed), seen: map[[2]Kind]*clashes{}}
+	for range rounds {
+		tr := c.draw()
+		if r := c.refute(tr); r != nil {
+			c.report = nil
+			return Report{}, fmt.Errorf("%s", c.shrink(tr, r))
+		}
+		c.clash(tr)
+	}
+	out := Report{Pairs: c.pairs, Waits: c.waits, Strict: c.strict()}
+	return out, nil
+}
+
+// CheckAll checks every type that is declared, each with so many rounds.
+func CheckAll(seed uint64, rounds int) error {
+	for _, t := range Types() {
+		if err := Check(t, seed, rounds); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checker is one run of Check.
+type checker struct {
+	t    *Type
+	lots lots
+	// seen are the pairs of kinds that do not go together, the lesser first.
+	seen         map[[2]Kind]*clashes
+	idle         []string
+	needed       [256]bool
+	pairs, waits int
+	// kept are values with their stored form when they were made: nothing may
+	// have changed them since.
+	kept   []kept
+	report *refutation
+}
+
+type kept struct {
+	state any
+	form  string
+	from  string
+}
+
+// clashes is what was found of two kinds that do not go together.
+type clashes struct {
+	tried, clashed             int
+	triedOthers, clashedOthers int
+}
+
+// wrong notes what is wrong, the first time.
+func (c *checker) wrong(format string, args ...any) {
+	if c.report == nil {
+		c.report = &refutation{says: fmt.Sprintf(format, args...)}
+	}
+}
+
+// form is a value as it is compared: its existence and stored form.
+func (c *checker) form(v *entry.Value) string {
+	if !v.Exists() {
+		return "absent"
+	}
+	s, err := c.t.state(v)
+	if err != nil {
+		c.wrong("A stored value cannot be read back: %v.", err)
+		return "unreadable"
+	}
+	return "=" + string(c.t.encode(s))
+}
+
+// keep remembers a value, to find out who changes it.
+func (c *checker) keep(v *entry.Value, from string) {
+	if v.State != nil {
+		c.kept = append(c.kept, kept{v.State, string(c.t.encode(v.State)), from})
+	}
+}
+
+// untouched reports who changes values in place.
+func (c *checker) untouched() {
+	for _, k := range c.kept {
+		if string(c.t.encode(k.state)) != k.form {
+			c.wrong("The value %s was altered afterwards: Apply, or a Plan or an Answer, changes in place what it was given, or shares with it what is changed later.", k.from)
+			return
+		}
+	}
+}
+
+// roundTrip looks at the stored form of a value, and gives a copy by way of it.
+func (c *checker) roundTrip(v *entry.Value, from string) entry.Value {
+	if !v.Exists() {
+		return entry.Value{}
+	}
+	s, err := c.t.state(v)
+	if err != nil {
+		c.wrong("The value %s cannot be read: %v.", from, err)
+		return *v
+	}
+	form := c.t.encode(s)
+	back, err := c.t.decode(slices.Clone(form))
+	if err != nil {
+		c.wrong("The value %s is stored as %q, and Decode cannot read that: %v.", from, form, err)
+		return *v
+	}
+	if again := c.t.encode(back); string(again) != string(form) {
+		c.wrong("The value %s is stored as %q, and as %q after it was read back.", from, form, again)
+	}
+	return entry.Value{Type: c.t.ID, Version: v.Version, Payload: form}
+}
+
+// strict lists what the declaration may forbid without need.
+func (c *checker) strict() (out []string) {
+	name := func(k Kind) string { return c.t.Kinds[k-1].Name }
+	for a := Kind(1); int(a) <= len(c.t.Kinds); a++ {
+		if !c.needed[a] {
+			out = append(out, fmt.Sprintf("no call needed the lock %q", name(a)))
+		}
+		for b := a; int(b) <= len(c.t.Kinds); b++ {
+			s := c.seen[[2]Kind{a, b}]
+			switch {
+			case s == nil:
+			case s.tried >= enough && s.clashed == 0:
+				out = append(out, fmt.Sprintf("%q and %q%s do not go together, and nothing was found that would go wrong, in %d tries",
+					name(a), name(b), c.samePart(a, b), s.tried))
+			case c.t.Relation(a, b) == 0 && s.triedOthers >= enough && s.clashedOthers == 0:
+				out = append(out, fmt.Sprintf("%q and %q do not go together on different parts, and nothing was found that would go wrong, in %d tries",
+					name(a), name(b), s.triedOthers))
+			}
+		}
+	}
+	return append(out, c.idle...)
+}
+
+// enough tries without a clash are worth a word. Somewhat arbitrary.
+const enough = 100
+
+func (c *checker) samePart(a, b Kind) string {
+	if c.t.Relation(a, b) == OtherPart {
+		return " on the same part"
+	}
+	return ""
+}

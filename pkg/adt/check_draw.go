@@ -1,0 +1,154 @@
+package adt
+
+import (
+	"math"
+
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// lots draws numbers, the same ones for the same seed (SplitMix64: Steele, Lea
+// and Flood 2014). Package math/rand draws from the world as well, which is
+// nothing for a pure package.
+type lots uint64
+
+// n is a number from 0 up to m, without it.
+func (l *lots) n(m int) int {
+	*l += 0x9e3779b97f4a7c15
+	z := uint64(*l)
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return int((z ^ z>>31) >> 1 % uint64(max(m, 1)))
+}
+
+// once reports true every m times or so.
+func (l *lots) once(m int) bool { return l.n(m) == 0 }
+
+// draw makes up a trial: a value, and up to three transactions on it.
+func (c *checker) draw() *trial {
+	l := &c.lots
+	tr := &trial{}
+	steps := l.n(7)
+	switch {
+	case l.once(8):
+		steps = l.n(30)
+	case l.once(100):
+		steps = 150
+	}
+	for range steps {
+		if s := c.drawStep(); s.method.Changes {
+			tr.setup = append(tr.setup, s)
+		}
+	}
+	// Most calls are of two methods, so that all pairs get their turns.
+	some := []*TypeMethod{c.t.Methods[l.n(len(c.t.Methods))], c.t.Methods[l.n(len(c.t.Methods))]}
+	txns := 2
+	if l.once(3) {
+		txns = 3
+	}
+	for i := range txns {
+		a := actor{ahead: l.once(4), fates: make([]fate, i)}
+		for j := range a.fates {
+			if l.once(5) {
+				a.fates[j] = fate(1 + l.n(2))
+			}
+		}
+		calls := 1
+		if l.once(3) {
+			calls += 1 + l.n(2)
+		}
+		for k := range calls {
+			s := c.drawCall(some[(i+k)%2])
+			if l.once(4) {
+				s = c.drawStep()
+			}
+			if k > 0 && l.once(2) { // for Combine
+				s = c.drawCall(a.calls[k-1].method)
+			}
+			a.calls = append(a.calls, s)
+		}
+		tr.txns = append(tr.txns, a)
+	}
+	for range 4 {
+		if s := c.drawStep(); !s.method.Changes {
+			tr.reader = &s
+			break
+		}
+	}
+	return tr
+}
+
+func (c *checker) drawStep() step { return c.drawCall(c.t.Methods[c.lots.n(len(c.t.Methods))]) }
+
+func (c *checker) drawCall(m *TypeMethod) step {
+	if m.draw != nil {
+		s := step{m, m.draw(c.lots.n)}
+		if err := m.fits(s.args); err != nil {
+			c.wrong("Draw makes up arguments for %s that it cannot have: %v.", s, err)
+		}
+		return s
+	}
+	return step{m, c.drawArgs(m)}
+}
+
+func (c *checker) drawArgs(m *TypeMethod) (out Args) {
+	l := &c.lots
+	for i := range m.Params {
+		p := &m.Params[i]
+		if p.Many {
+			groups := max(1, l.n(4))
+			switch {
+			case l.once(40):
+				groups = fewParts + 1
+			case p.Optional && l.once(3):
+				groups = 0
+			}
+			for range groups {
+				for j := range m.Params[i:] {
+					out = append(out, l.datum(m.Params[i+j].Kind))
+				}
+			}
+			return out
+		}
+		if p.Optional && l.once(2) {
+			return out
+		}
+		out = append(out, l.datum(p.Kind))
+	}
+	return out
+}
+
+// The edges are drawn now and then, the small values mostly, so that parts of
+// values meet.
+var (
+	smallFloats = []float64{0, 1, 2, 3, -1, 0.5, 1.25, 10}
+	edgeFloats  = []float64{-2.5, 0.1, 0.000001, 1e6, -1e9, 1e12, -1e12, 9e12, 1e300, -1e-300, math.MaxFloat64, 0.1234567}
+	edgeInts    = []int64{math.MaxInt64, math.MinInt64, math.MaxInt64 - 1, math.MinInt64 + 1, 1 << 40, -1 << 40, 100}
+)
+
+func (l *lots) datum(k msg.DatumKind) msg.Datum {
+	switch k {
+	case msg.DatumBytes:
+		switch {
+		case l.once(16):
+			return Bytes([]byte{})
+		case l.once(8): // a number, for those who count in text
+			return Bytes([]byte{byte('0' + l.n(10))})
+		case l.once(8):
+			return Bytes([]byte{'a' + byte(l.n(26)), 'a' + byte(l.n(26))})
+		}
+		return Bytes([]byte{'a' + byte(l.n(4))})
+	case msg.DatumInt:
+		if l.once(10) {
+			return Int(edgeInts[l.n(len(edgeInts))])
+		}
+		return Int(int64(l.n(12) - 3))
+	case msg.DatumFloat:
+		if l.once(8) {
+			return Float(edgeFloats[l.n(len(edgeFloats))])
+		}
+		return Float(smallFloats[l.n(len(smallFloats))])
+	case msg.DatumBool:
+		return Bool(l.once(2))
+	}
+	return Nil()
+}

@@ -1,0 +1,196 @@
+package adt
+
+import (
+	"github.com/linchpindb/linchpin/pkg/adt/tree"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Dict is the number of the type "dict": fields with values, in the order of the
+// fields' bytes (Holt 2016, table 4.1).
+//
+// A field has up to MaxMemberBytes, a value up to kv.MaxValueBytes, and all
+// together, as stored, up to kv.MaxStateBytes. A dict without fields is a key that
+// is not there. A value that is incremented is a whole number of 64 bits in
+// decimal text, without leading zeros or a plus sign, as in Redis.
+//
+// Two calls commute if they are about different fields. What commutes on one
+// field, and with those that see the whole dict, depends on which fields are
+// there: a set of a field that is there cannot alter how many there are, nor
+// whether it is.
+//
+//	                                set  overwrite  increment  bump  delete
+//	set        some field is new     y       y          y       y      y
+//	overwrite  all fields are there  y       y          y       y      y
+//	increment  the field is new      y       y          x       x      y
+//	bump       the field is there    y       y          x       x      y
+//	delete     some are there        y       y          y       y      x
+//	get        the value             y       y          y       y      y
+//	present    the field is there    x       x          x       x      y
+//	absent     it is not             y       x          y       x      x
+//	size       how many fields       .       x          .       x      .
+//	all        all, scan             .       .          .       .      .
+//
+// x is always, y with other fields only, and . never; the lower five change
+// nothing and go together. An increment that returns the sum is a set, or an
+// overwrite, and a set of what a field holds already is a get. The blind
+// increments that are undecided are counted with: what is planned never leaves 64
+// bits, however they end.
+const Dict entry.Type = 3
+
+type dictState = tree.Map[string, string]
+
+// Kinds of lock of a dict, as stored.
+const (
+	dictSets Kind = iota + 1
+	dictOverwrites
+	dictIncrements
+	dictBumps
+	dictDeletes
+	dictGets
+	dictPresent
+	dictAbsent
+	dictSize
+	dictAll
+)
+
+// Methods of a dict that plans name.
+const (
+	dictSetMethod          = 1
+	dictDeleteMethod       = 2
+	dictIncrementMethod    = 5
+	dictIncrementGetMethod = 6
+)
+
+var dictOrder = byText(func(f, v string) int { return textBytes(f) + textBytes(v) })
+
+func init() { Install(dictSpec()) }
+
+func dictSpec() Spec[dictState] {
+	return Spec[dictState]{
+		ID: Dict, Name: "dict", Doc: "Fields with values, in the order of the fields' bytes; a field has at most 64 KiB.",
+		Zero: func() dictState { return tree.New(dictOrder) }, Empty: func(s dictState) bool { return s.Len() == 0 },
+		Encode: encodeDict, Decode: decodeDict, Size: func(s dictState) int { return 1 + lengthBytes(s.Len()) + s.Bytes() },
+		Kinds: []KindSpec{{"set", true}, {"overwrite", true}, {"increment", true}, {"bump", true}, {"delete", true},
+			{"get", false}, {"present", false}, {"absent", false}, {"size", false}, {"all", false}},
+		Commute: dictCommute(), Methods: dictMethods(),
+	}
+}
+
+func dictCommute() (out []Commutes) {
+	// As in the table of Dict.
+	when := [...][5]When{
+		dictSets:       {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
+		dictOverwrites: {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
+		dictIncrements: {OtherPart, OtherPart, Always, Always, OtherPart},
+		dictBumps:      {OtherPart, OtherPart, Always, Always, OtherPart},
+		dictDeletes:    {OtherPart, OtherPart, OtherPart, OtherPart, Always},
+		dictGets:       {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
+		dictPresent:    {Always, Always, Always, Always, OtherPart},
+		dictAbsent:     {OtherPart, Always, OtherPart, Always, Always},
+		dictSize:       {0, Always, 0, Always, 0},
+	}
+	for a, row := range when {
+		for i, w := range row {
+			if w != 0 {
+				out = append(out, Commutes{Kind(a), dictSets + Kind(i), w})
+			}
+		}
+	}
+	return out
+}
+
+func dictMethods() []MethodSpec[dictState] {
+	field, value := Param{Name: "field", Kind: msg.DatumBytes}, Param{Name: "value", Kind: msg.DatumBytes}
+	fields := []Param{{Name: "field", Kind: msg.DatumBytes, Many: true}}
+	delta := []Param{field, {Name: "delta", Kind: msg.DatumInt}}
+	return []MethodSpec[dictState]{
+		{Name: "set", Doc: "Sets fields to values.", Params: []Param{fields[0], value}, Kind: dictSets, Part: eachPart(2, 0),
+			Apply: setFields, Plan: planSetFields, Combine: inARow(2)},
+		{Name: "delete", Doc: "Deletes fields; those that are not there stay away.", Params: fields, Kind: dictDeletes, Part: eachPart(1, 0),
+			Apply: deleteFields, Plan: planDeleteFields, Combine: inARow(1)},
+		{Name: "get", Doc: "Answers a field's value, or nothing.", Params: []Param{field}, Kind: dictGets, Part: firstPart,
+			Answers: true, Plan: planGetFields},
+		{Name: "get-many", Doc: "Answers the value of each field, or nothing.", Params: fields, Kind: dictGets, Part: eachPart(1, 0),
+			Answers: true, Plan: planGetFields},
+		{Name: "increment", Doc: "Adds to the whole number of a field; one that is not there counts as 0.", Params: delta, Kind: dictIncrements,
+			Part: firstPart, Apply: incrementField, Plan: planIncrement, Combine: incrementsInARow},
+		{Name: "increment-get", Doc: "Adds to the whole number of a field, and answers the sum.", Params: delta, Kind: dictSets,
+			Part: firstPart, Apply: incrementField, Answers: true, Plan: planIncrementGet, Combine: incrementsInARow},
+		{Name: "size", Doc: "Answers how many fields there are.", Kind: dictSize,
+			Answer: func(s dictState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.Len()))}, nil }},
+		{Name: "all", Doc: "Answers all fields, in order, each with its value.", Kind: dictAll,
+			Answer: func(s dictState, _ Args) ([]msg.Datum, error) { return pairsFrom(s, "", int64(s.Len())), nil }},
+		{Name: "scan", Doc: "Answers up to so many fields from one on, in order, each with its value.", Kind: dictAll,
+			Params: []Param{{Name: "from", Kind: msg.DatumBytes}, {Name: "limit", Kind: msg.DatumInt}}, Answer: scanFields},
+		{Name: "has", Doc: "Answers whether a field is there.", Params: []Param{field}, Kind: dictGets, Part: firstPart,
+			Answers: true, Plan: planHas},
+		{Name: "set-new", Doc: "Sets a field that is not there yet, and answers whether it did.", Params: []Param{field, value}, Kind: dictSets,
+			Part: firstPart, Answers: true, Plan: planSetNew},
+	}
+}
+
+func setFields(s dictState, a Args) (dictState, error) {
+	for i := 0; i+1 < len(a); i += 2 {
+		s = s.Put(string(a[i].Bytes), string(a[i+1].Bytes))
+	}
+	return s, nil
+}
+
+func deleteFields(s dictState, a Args) (dictState, error) {
+	for _, d := range a {
+		if f := string(d.Bytes); s.Has(f) {
+			s = s.Delete(f)
+		}
+	}
+	return s, nil
+}
+
+func pairsFrom(s dictState, from string, limit int64) []msg.Datum {
+	out := make([]msg.Datum, 0, 2*min(limit, int64(s.Len())))
+	for f, v := range s.Ascend(from) {
+		if limit--; limit < 0 {
+			break
+		}
+		out = append(out, Bytes([]byte(f)), Bytes([]byte(v)))
+	}
+	return out
+}
+
+func scanFields(s dictState, a Args) ([]msg.Datum, error) {
+	if a[1].Int < 1 {
+		return nil, Errorf(kv.KindInvalid, "the limit is %d; ask for 1 field at least", a[1].Int)
+	}
+	return pairsFrom(s, string(a[0].Bytes), a[1].Int), nil
+}
+
+// encodeDict writes the version, the number of fields, and each with its value,
+// all behind their lengths, in order.
+func encodeDict(s dictState) []byte {
+	b := append(make([]byte, 0, 1+lengthBytes(s.Len())+s.Bytes()), collectionForm)
+	b = appendLength(b, s.Len())
+	for f, v := range s.All() {
+		b = appendText(appendText(b, f), v)
+	}
+	return b
+}
+
+func decodeDict(payload []byte) (dictState, error) {
+	r, n, err := openStored(payload, 2)
+	if err != nil {
+		return dictState{}, err
+	}
+	s, err := tree.Build(dictOrder, n, func() (string, string, error) {
+		f, err := r.text()
+		if err != nil {
+			return "", "", err
+		}
+		v, err := r.text()
+		return f, v, err
+	})
+	if err == nil {
+		err = r.end()
+	}
+	return s, err
+}

@@ -1,0 +1,178 @@
+package adt
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+func planSetFields(v *View[dictState], a Args) Plan {
+	if err := fitMembers(a, 2, 0, "field"); err != nil {
+		return refused(err)
+	}
+	need := dictGets // it holds all of that already
+	for i := 0; i+1 < len(a); i += 2 {
+		switch old, there := v.State.Get(string(a[i].Bytes)); {
+		case !there:
+			return As(dictSets, dictSetMethod, a)
+		case old != string(a[i+1].Bytes):
+			need = dictOverwrites
+		}
+	}
+	if need == dictGets {
+		return nothing(need)
+	}
+	return As(need, dictSetMethod, a)
+}
+
+func planDeleteFields(v *View[dictState], a Args) Plan {
+	var there Args
+	for _, d := range a {
+		if v.State.Has(string(d.Bytes)) {
+			there = append(there, d)
+		}
+	}
+	if len(there) == 0 {
+		return nothing(dictAbsent)
+	}
+	return As(dictDeletes, dictDeleteMethod, there)
+}
+
+func planGetFields(v *View[dictState], a Args) Plan {
+	p := nothing(dictAbsent, make([]msg.Datum, len(a))...)
+	for i, d := range a {
+		if value, there := v.State.Get(string(d.Bytes)); there {
+			p.Need, p.Answer[i] = dictGets, Bytes([]byte(value))
+		}
+	}
+	return p
+}
+
+func planHas(v *View[dictState], a Args) Plan {
+	if v.State.Has(string(a[0].Bytes)) {
+		return nothing(dictPresent, Bool(true))
+	}
+	return nothing(dictAbsent, Bool(false))
+}
+
+func planSetNew(v *View[dictState], a Args) Plan {
+	if err := fitMembers(a, 2, 0, "field"); err != nil {
+		return refused(err)
+	}
+	if v.State.Has(string(a[0].Bytes)) {
+		return nothing(dictPresent, Bool(false))
+	}
+	return As(dictSets, dictSetMethod, a, Bool(true))
+}
+
+// fieldNumber is the whole number that a field holds, 0 if it is not there.
+func fieldNumber(s dictState, field []byte) (n int64, there bool, err error) {
+	text, there := s.Get(string(field))
+	if !there {
+		return 0, false, nil
+	}
+	n, err = strconv.ParseInt(text, 10, 64)
+	if err != nil || strconv.FormatInt(n, 10) != text {
+		return 0, true, Errorf(kv.KindCondition, "the field holds no whole number of 64 bits in decimal; set it to one first")
+	}
+	return n, true, nil
+}
+
+// incremented is what a field holds after an increment.
+func incremented(s dictState, a Args) (sum int64, there bool, err error) {
+	n, there, err := fieldNumber(s, a[0].Bytes)
+	if err != nil {
+		return 0, there, err
+	}
+	sum, ok := Sum(n, a[1].Int)
+	if !ok {
+		return 0, there, Errorf(kv.KindOutOfRange, "the field stands at %d; adding %d would leave 64 bits", n, a[1].Int)
+	}
+	return sum, there, nil
+}
+
+func incrementField(s dictState, a Args) (dictState, error) {
+	sum, _, err := incremented(s, a)
+	if err != nil {
+		return s, err
+	}
+	return s.Put(string(a[0].Bytes), strconv.FormatInt(sum, 10)), nil
+}
+
+// planIncrement is refused where the sum might leave 64 bits whichever of the
+// undecided increments come to be, as of counters.
+func planIncrement(v *View[dictState], a Args) Plan {
+	if err := fitMembers(a, 2, 0, "field"); err != nil {
+		return refused(err)
+	}
+	sum, there, err := incremented(v.State, a)
+	if err != nil {
+		return refused(err)
+	}
+	var others reach
+	v.Others(func(method uint32, theirs Args) {
+		if (method == dictIncrementMethod || method == dictIncrementGetMethod) && string(theirs[0].Bytes) == string(a[0].Bytes) {
+			others.add(theirs[1].Int)
+		}
+	})
+	if !others.holds(sum) {
+		return refused(Errorf(kv.KindOutOfRange, "with the increments under way the field might leave 64 bits"))
+	}
+	if there {
+		return As(dictBumps, dictIncrementMethod, a)
+	}
+	return As(dictIncrements, dictIncrementMethod, a)
+}
+
+func planIncrementGet(v *View[dictState], a Args) Plan {
+	if err := fitMembers(a, 2, 0, "field"); err != nil {
+		return refused(err)
+	}
+	sum, there, err := incremented(v.State, a)
+	switch {
+	case err != nil:
+		return refused(err)
+	case there:
+		return As(dictOverwrites, dictIncrementGetMethod, a, Int(sum))
+	}
+	return As(dictSets, dictIncrementGetMethod, a, Int(sum))
+}
+
+// incrementsInARow makes one increment of two of the same member by whole
+// numbers. Only of those that go the same way: each must be able to come after
+// others' increments, and of one that is the sum of both it would not be seen how
+// far they go between.
+func incrementsInARow(first, then Args) (Args, bool) {
+	sum, ok := Sum(first[1].Int, then[1].Int)
+	if !ok || string(first[0].Bytes) != string(then[0].Bytes) || first[1].Int < 0 != (then[1].Int < 0) {
+		return nil, false
+	}
+	return Args{first[0], Int(sum)}, true
+}
+
+// reach is how far undecided increments may take a number of 64 bits down and up,
+// whichever of them come to be, and in whatever order. It stops at the ends of 64
+// bits, which stand for all beyond.
+type reach struct{ low, high int64 }
+
+func (r *reach) add(delta int64) {
+	var ok bool
+	if delta < 0 {
+		if r.low, ok = Sum(r.low, delta); !ok {
+			r.low = math.MinInt64
+		}
+		return
+	}
+	if r.high, ok = Sum(r.high, delta); !ok {
+		r.high = math.MaxInt64
+	}
+}
+
+// holds reports whether a number stays within 64 bits.
+func (r *reach) holds(n int64) bool {
+	_, up := Sum(n, r.high)
+	_, down := Sum(n, r.low)
+	return up && down && r.high < math.MaxInt64 && r.low > math.MinInt64
+}

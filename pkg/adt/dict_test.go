@@ -1,0 +1,232 @@
+package adt_test
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+var dicts = twinned{id: adt.Dict, twin: func() twin { return dictTwin{} }, draw: drawDictCall, whole: "all"}
+
+type dictTwin map[string]string
+
+func (s dictTwin) clone() twin { return maps.Clone(s) }
+
+func (s dictTwin) get(field []byte) msg.Datum {
+	if v, ok := s[string(field)]; ok {
+		return adt.Bytes([]byte(v))
+	}
+	return adt.Nil()
+}
+
+func (s dictTwin) from(field string, limit int64) (out []msg.Datum) {
+	for _, f := range slices.Sorted(maps.Keys(s)) {
+		if f >= field && int64(len(out)) < 2*limit {
+			out = append(out, adt.Bytes([]byte(f)), adt.Bytes([]byte(s[f])))
+		}
+	}
+	return out
+}
+
+func (s dictTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv.Kind) {
+	switch method {
+	case "set":
+		for i := 0; i < len(a); i += 2 {
+			s[string(a[i].Bytes)] = string(a[i+1].Bytes)
+		}
+	case "delete":
+		for _, d := range a {
+			delete(s, string(d.Bytes))
+		}
+	case "get", "get-many":
+		for _, d := range a {
+			answer = append(answer, s.get(d.Bytes))
+		}
+	case "increment", "increment-get":
+		return s.increment(method, a)
+	case "size":
+		return data(len(s)), kv.KindOK
+	case "all":
+		return s.from("", math.MaxInt32), kv.KindOK
+	case "scan":
+		if a[1].Int < 1 {
+			return nil, kv.KindInvalid
+		}
+		return s.from(string(a[0].Bytes), a[1].Int), kv.KindOK
+	case "has":
+		return []msg.Datum{adt.Bool(s.get(a[0].Bytes).Kind != msg.DatumNil)}, kv.KindOK
+	case "set-new":
+		_, there := s[string(a[0].Bytes)]
+		if !there {
+			s[string(a[0].Bytes)] = string(a[1].Bytes)
+		}
+		return []msg.Datum{adt.Bool(!there)}, kv.KindOK
+	}
+	return answer, kv.KindOK
+}
+
+func (s dictTwin) increment(method string, a adt.Args) ([]msg.Datum, kv.Kind) {
+	text, there := s[string(a[0].Bytes)]
+	if !there {
+		text = "0"
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || text != strconv.FormatInt(n, 10) {
+		return nil, kv.KindCondition
+	}
+	sum, ok := adt.Sum(n, a[1].Int)
+	if !ok {
+		return nil, kv.KindOutOfRange
+	}
+	s[string(a[0].Bytes)] = strconv.FormatInt(sum, 10)
+	if method == "increment" {
+		return nil, kv.KindOK
+	}
+	return data(int(sum)), kv.KindOK
+}
+
+func drawDictCall(t *rapid.T) (method string, a adt.Args) {
+	method = rapid.SampledFrom([]string{"set", "delete", "get", "get-many", "increment", "increment", "increment-get", "size", "all", "scan", "has", "set-new"}).Draw(t, "method")
+	value := func() msg.Datum {
+		if rapid.Bool().Draw(t, "a number") {
+			return data(rapid.SampledFrom([]string{"0", "5", "-7", "9223372036854775807", "-9223372036854775808", "007", "+1", "9223372036854775808"}).Draw(t, "value"))[0]
+		}
+		return drawText(t, "value")
+	}
+	switch method {
+	case "size", "all":
+		return method, nil
+	case "get", "has":
+		return method, adt.Args{drawText(t, "field")}
+	case "set-new":
+		return method, adt.Args{drawText(t, "field"), value()}
+	case "scan":
+		return method, adt.Args{drawText(t, "from"), adt.Int(rapid.Int64Range(-1, 6).Draw(t, "limit"))}
+	case "increment", "increment-get":
+		return method, adt.Args{drawText(t, "field"), adt.Int(rapid.OneOf(rapid.Int64Range(-5, 5), rapid.Int64()).Draw(t, "delta"))}
+	}
+	for range rapid.OneOf(rapid.IntRange(1, 3), rapid.IntRange(1, 20)).Draw(t, "fields") {
+		a = append(a, drawText(t, "field"))
+		if method == "set" {
+			a = append(a, value())
+		}
+	}
+	return method, a
+}
+
+// TestLocksOfDicts: what a call needs depends on which fields there are.
+func TestLocksOfDicts(t *testing.T) {
+	v := dicts.value(t, dicts.op("set", "x", "1", "y", "2"))
+	for _, row := range []struct {
+		op   msg.Op
+		want string
+	}{
+		{dicts.op("set", "z", "1"), "set"},
+		{dicts.op("set", "x", "5"), "overwrite"},
+		{dicts.op("set", "x", "1"), "get"},
+		{dicts.op("set", "x", "5", "z", "1"), "set"},
+		{dicts.op("delete", "x"), "delete"},
+		{dicts.op("delete", "z"), "absent"},
+		{dicts.op("get", "x"), "get"},
+		{dicts.op("get", "z"), "absent"},
+		{dicts.op("get-many", "z", "zz"), "absent"},
+		{dicts.op("get-many", "z", "x"), "get"},
+		{dicts.op("increment", "x", 1), "bump"},
+		{dicts.op("increment", "z", 1), "increment"},
+		{dicts.op("increment-get", "x", 1), "overwrite"},
+		{dicts.op("increment-get", "z", 1), "set"},
+		{dicts.op("size"), "size"},
+		{dicts.op("scan", "", 1), "all"},
+		{dicts.op("has", "x"), "present"},
+		{dicts.op("has", "z"), "absent"},
+		{dicts.op("set-new", "x", "5"), "present"},
+		{dicts.op("set-new", "z", "5"), "set"},
+	} {
+		require.Equal(t, row.want, dicts.locks(v, row.op), "%v", row.op)
+	}
+}
+
+func TestLimitsOfDicts(t *testing.T) {
+	long := strings.Repeat("f", adt.MaxMemberBytes)
+	for _, name := range []string{"set", "set-new"} {
+		require.Nil(t, failure(entry.Value{}, dicts.op(name, long, "")))
+		requireFailure(t, kv.KindInvalid, "a field has 65537 bytes", failure(entry.Value{}, dicts.op(name, long+"f", "")))
+	}
+	for _, name := range []string{"increment", "increment-get"} {
+		requireFailure(t, kv.KindInvalid, "a field has 65537 bytes", failure(entry.Value{}, dicts.op(name, long+"f", 1)))
+		requireFailure(t, kv.KindCondition, name+" of a dict: the field holds no whole number", failure(entry.Value{}, dicts.op("set", "a", "x"), dicts.op(name, "a", 1)))
+		requireFailure(t, kv.KindOutOfRange, "the field stands at 7", failure(entry.Value{}, dicts.op("set", "a", "7"), dicts.op(name, "a", math.MaxInt64)))
+	}
+	requireFailure(t, kv.KindInvalid, "value has 1048577 bytes", failure(entry.Value{}, dicts.op("set", "f", strings.Repeat("v", kv.MaxValueBytes+1))))
+	requireFailure(t, kv.KindInvalid, "want set field value ...", failure(entry.Value{}, dicts.op("set", "f")))
+	requireFailure(t, kv.KindInvalid, "the limit is 0; ask for 1 field at least", failure(entry.Value{}, dicts.op("scan", "", 0)))
+	requireFailure(t, kv.KindOutOfRange, "at most 8388608 are allowed", failure(entry.Value{}, manyFields()...))
+}
+
+func manyFields() (ops []msg.Op) {
+	for i := range 9 {
+		ops = append(ops, dicts.op("set", strconv.Itoa(i), strings.Repeat("v", kv.MaxValueBytes)))
+	}
+	return ops
+}
+
+// TestUndecidedIncrementsOfDicts: whatever of the others' comes to be, no sum
+// leaves 64 bits.
+func TestUndecidedIncrementsOfDicts(t *testing.T) {
+	v := dicts.value(t, dicts.op("set", "f", strconv.Itoa(math.MaxInt64-10)))
+	plan := func(delta int, others ...msg.Op) error {
+		op := dicts.op("increment", "f", delta)
+		r := adt.Request{Method: dicts.method("increment"), Args: op.Args, Value: &v, Others: func(visit func(uint32, adt.Args)) {
+			for _, o := range others {
+				visit(o.Method, o.Args)
+			}
+		}}
+		p, _ := r.Plan(nil)
+		return p.Err
+	}
+	require.NoError(t, plan(4, dicts.op("increment", "f", 6)))
+	require.Equal(t, kv.KindOutOfRange, kv.KindOf(plan(4, dicts.op("increment", "f", 7))))
+	require.Equal(t, kv.KindOutOfRange, kv.KindOf(plan(4, dicts.op("increment", "f", 7), dicts.op("increment", "f", -7))), "only the 7 may come to be")
+	require.NoError(t, plan(4, dicts.op("increment", "g", 7), dicts.op("set", "h", "7")))
+	require.Equal(t, kv.KindOutOfRange, kv.KindOf(plan(-10, dicts.op("increment", "f", math.MaxInt64), dicts.op("increment", "f", math.MaxInt64))))
+	require.Equal(t, kv.KindOutOfRange, kv.KindOf(plan(0, dicts.op("increment", "f", math.MinInt64), dicts.op("increment", "f", -1))))
+}
+
+// TestIncrementsInARow: one call is made of those that go the same way.
+func TestIncrementsInARow(t *testing.T) {
+	merge := func(ops ...msg.Op) (out []int64) {
+		var calls []msg.Call
+		for _, op := range ops {
+			calls = adt.Merge(adt.Dict, calls, []msg.Call{{Method: op.Method, Args: op.Args}})
+		}
+		for _, c := range calls {
+			out = append(out, c.Args[1].Int)
+		}
+		return out
+	}
+	require.Equal(t, []int64{5}, merge(dicts.op("increment", "f", 2), dicts.op("increment", "f", 3)))
+	require.Equal(t, []int64{5, -2}, merge(dicts.op("increment", "f", 2), dicts.op("increment", "f", 3), dicts.op("increment", "f", -2)))
+	require.Equal(t, []int64{2, 3}, merge(dicts.op("increment", "f", 2), dicts.op("increment", "g", 3)))
+	require.Equal(t, []int64{math.MaxInt64, 1}, merge(dicts.op("increment", "f", math.MaxInt64), dicts.op("increment", "f", 1)))
+}
+
+// TestStoredDicts: must never change.
+func TestStoredDicts(t *testing.T) {
+	v := dicts.value(t, dicts.op("set", "b", "2", "a", ""), dicts.op("increment", "n", -12))
+	require.Equal(t, "\x01\x03\x01a\x00\x01b\x012\x01n\x03-12", string(adt.Payload(&v)))
+	for _, bad := range []string{"", "\x02\x01\x01a\x00", "\x01\x00", "\x01\x01\x01a", "\x01\x02\x01b\x00\x01a\x00", "\x01\x01\x01a\x00!"} {
+		_, err := adt.Apply(adt.Dict, &entry.Value{Type: adt.Dict, Version: kv.Version{Write: 1}, Payload: []byte(bad)}, nil)
+		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%q", bad)
+	}
+}

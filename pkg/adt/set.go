@@ -1,0 +1,185 @@
+package adt
+
+import (
+	"github.com/linchpindb/linchpin/pkg/adt/tree"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Set is the number of the type "set": members, in the order of their bytes.
+//
+// Members have up to MaxMemberBytes, and all together, as stored, up to
+// kv.MaxStateBytes. A set without members is a key that is not there.
+//
+// What commutes is Holt 2016, table 4.2, and depends on what the set holds. A
+// call is planned by the present members: one that adds what is there, or removes
+// what is not, changes nothing, and only needs that it stay so.
+//
+//	                         add  remove  insert  take  present  absent  member  all
+//	add     some are new      x     y       y      y      x        y       y      .
+//	remove  some are there    y     x       y      y      y        x       y      .
+//	insert  add-count, new    y     y       y      y      x        y       y      .
+//	take    remove-count      y     y       y      y      y        x       y      .
+//	present all are there     x     y       x      y      x        x       x      x
+//	absent  none is there     y     x       y      x      x        x       x      x
+//	member  there or not      y     y       y      y      x        x       x      x
+//	all     size, members     .     .       .      .      x        x       x      x
+//
+// x is always, y with other members only, and . never. Each member of a call has
+// its own lock; above 16 members the set has one for all.
+const Set entry.Type = 2
+
+// setState is the members.
+type setState = tree.Map[string, struct{}]
+
+// Kinds of lock of a set, as stored.
+const (
+	setAdds Kind = iota + 1
+	setRemoves
+	setInserts
+	setTakes
+	setPresent
+	setAbsent
+	setMember
+	setAll
+)
+
+var setOrder = byText(func(m string, _ struct{}) int { return textBytes(m) })
+
+func init() { Install(setSpec()) }
+
+func setSpec() Spec[setState] {
+	return Spec[setState]{
+		ID: Set, Name: "set", Doc: "Members, each once, in the order of their bytes; a member has at most 64 KiB.",
+		Zero: func() setState { return tree.New(setOrder) }, Empty: func(s setState) bool { return s.Len() == 0 },
+		Encode: encodeSet, Decode: decodeSet, Size: func(s setState) int { return 1 + lengthBytes(s.Len()) + s.Bytes() },
+		Kinds: []KindSpec{{"add", true}, {"remove", true}, {"insert", true}, {"take", true}, {"present", false}, {"absent", false},
+			{"member", false}, {"all", false}},
+		Commute: []Commutes{
+			{setAdds, setAdds, Always}, {setAdds, setRemoves, OtherPart}, {setAdds, setInserts, OtherPart}, {setAdds, setTakes, OtherPart},
+			{setRemoves, setRemoves, Always}, {setRemoves, setInserts, OtherPart}, {setRemoves, setTakes, OtherPart},
+			{setInserts, setInserts, OtherPart}, {setInserts, setTakes, OtherPart}, {setTakes, setTakes, OtherPart},
+			{setPresent, setAdds, Always}, {setPresent, setInserts, Always}, {setPresent, setRemoves, OtherPart}, {setPresent, setTakes, OtherPart},
+			{setAbsent, setRemoves, Always}, {setAbsent, setTakes, Always}, {setAbsent, setAdds, OtherPart}, {setAbsent, setInserts, OtherPart},
+			{setMember, setAdds, OtherPart}, {setMember, setRemoves, OtherPart}, {setMember, setInserts, OtherPart}, {setMember, setTakes, OtherPart},
+		},
+		Methods: setMethods(),
+	}
+}
+
+func setMethods() []MethodSpec[setState] {
+	one := []Param{{Name: "member", Kind: msg.DatumBytes}}
+	many := []Param{{Name: "member", Kind: msg.DatumBytes, Many: true}}
+	parts, combine := eachPart(1, 0), inARow(1)
+	return []MethodSpec[setState]{
+		{Name: "add", Doc: "Adds members; those that are there stay.", Params: many, Kind: setAdds, Part: parts,
+			Apply: addToSet, Plan: setPlan(1, false, setAdds, setPresent), Combine: combine},
+		{Name: "remove", Doc: "Removes members; those that are not there stay away.", Params: many, Kind: setRemoves, Part: parts,
+			Apply: removeFromSet, Plan: setPlan(2, true, setRemoves, setAbsent), Combine: combine},
+		{Name: "contains", Doc: "Answers whether a member is there.", Params: one, Kind: setMember, Part: parts,
+			Answers: true, Plan: planContains},
+		{Name: "size", Doc: "Answers how many members there are.", Kind: setAll,
+			Answer: func(s setState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.Len()))}, nil }},
+		{Name: "members", Doc: "Answers all members, in the order of their bytes.", Kind: setAll,
+			Answer: func(s setState, _ Args) ([]msg.Datum, error) { return setMembers(s), nil }},
+		{Name: "add-count", Doc: "Adds members, and answers how many of them were new.", Params: many, Kind: setInserts, Part: parts,
+			Apply: addToSet, Answers: true, Plan: counting(setPlan(6, false, setInserts, setPresent)), Combine: combine},
+		{Name: "remove-count", Doc: "Removes members, and answers how many of them were there.", Params: many, Kind: setTakes, Part: parts,
+			Apply: removeFromSet, Answers: true, Plan: counting(setPlan(7, true, setTakes, setAbsent)), Combine: combine},
+	}
+}
+
+// setPlan plans a method that changes the membership of those who are there, or
+// of those who are not: the others need no change. It needs one lock if there is
+// something to change, and the other if there is not.
+func setPlan(method uint32, there bool, changing, idle Kind) func(*View[setState], Args) Plan {
+	return func(v *View[setState], a Args) Plan {
+		if err := fitMembers(a, 1, 0, "member"); err != nil {
+			return refused(err)
+		}
+		var change Args
+		seen := make(map[string]bool, len(a))
+		for _, d := range a {
+			if m := string(d.Bytes); v.State.Has(m) == there && !seen[m] {
+				seen[m] = true
+				change = append(change, d)
+			}
+		}
+		if len(change) == 0 {
+			return nothing(idle)
+		}
+		return As(changing, method, change)
+	}
+}
+
+// counting has a plan answer how many members it changes.
+func counting(plan func(*View[setState], Args) Plan) func(*View[setState], Args) Plan {
+	return func(v *View[setState], a Args) Plan {
+		p := plan(v, a)
+		n := 0
+		for i := range p.Calls {
+			n += len(p.Calls[i].Args)
+		}
+		p.Answer = []msg.Datum{Int(int64(n))}
+		return p
+	}
+}
+
+func planContains(v *View[setState], a Args) Plan {
+	if v.State.Has(string(a[0].Bytes)) {
+		return nothing(setPresent, Bool(true))
+	}
+	return nothing(setAbsent, Bool(false))
+}
+
+func addToSet(s setState, a Args) (setState, error) {
+	for _, d := range a {
+		if m := string(d.Bytes); !s.Has(m) {
+			s = s.Put(m, struct{}{})
+		}
+	}
+	return s, nil
+}
+
+func removeFromSet(s setState, a Args) (setState, error) {
+	for _, d := range a {
+		if m := string(d.Bytes); s.Has(m) {
+			s = s.Delete(m)
+		}
+	}
+	return s, nil
+}
+
+func setMembers(s setState) []msg.Datum {
+	out := make([]msg.Datum, 0, s.Len())
+	for m := range s.All() {
+		out = append(out, Bytes([]byte(m)))
+	}
+	return out
+}
+
+// encodeSet writes the version, the number of members, and each behind its
+// length, in order.
+func encodeSet(s setState) []byte {
+	b := append(make([]byte, 0, 1+lengthBytes(s.Len())+s.Bytes()), collectionForm)
+	b = appendLength(b, s.Len())
+	for m := range s.All() {
+		b = appendText(b, m)
+	}
+	return b
+}
+
+func decodeSet(payload []byte) (setState, error) {
+	r, n, err := openStored(payload, 1)
+	if err != nil {
+		return setState{}, err
+	}
+	s, err := tree.Build(setOrder, n, func() (string, struct{}, error) {
+		m, err := r.text()
+		return m, struct{}{}, err
+	})
+	if err == nil {
+		err = r.end()
+	}
+	return s, err
+}

@@ -1,0 +1,105 @@
+package adt_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+var sets = twinned{id: adt.Set, twin: func() twin { return setTwin{} }, draw: drawSetCall, whole: "members"}
+
+type setTwin map[string]bool
+
+func (s setTwin) clone() twin { return maps.Clone(s) }
+
+func (s setTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv.Kind) {
+	n := len(s)
+	for _, d := range a {
+		switch method {
+		case "add", "add-count":
+			s[string(d.Bytes)] = true
+		case "remove", "remove-count":
+			delete(s, string(d.Bytes))
+		case "contains":
+			return []msg.Datum{adt.Bool(s[string(d.Bytes)])}, kv.KindOK
+		}
+	}
+	switch method {
+	case "add-count":
+		return data(len(s) - n), kv.KindOK
+	case "remove-count":
+		return data(n - len(s)), kv.KindOK
+	case "size":
+		return data(n), kv.KindOK
+	case "members":
+		for _, m := range slices.Sorted(maps.Keys(s)) {
+			answer = append(answer, adt.Bytes([]byte(m)))
+		}
+	}
+	return answer, kv.KindOK
+}
+
+func drawSetCall(t *rapid.T) (method string, a adt.Args) {
+	method = rapid.SampledFrom([]string{"add", "remove", "contains", "size", "members", "add-count", "remove-count"}).Draw(t, "method")
+	switch method {
+	case "contains":
+		return method, adt.Args{drawText(t, "member")}
+	case "size", "members":
+		return method, nil
+	}
+	for range rapid.OneOf(rapid.IntRange(1, 3), rapid.IntRange(1, 20)).Draw(t, "members") {
+		a = append(a, drawText(t, "member"))
+	}
+	return method, a
+}
+
+// TestLocksOfSets: what a call needs depends on what the set holds.
+func TestLocksOfSets(t *testing.T) {
+	v := sets.value(t, sets.op("add", "x", "y"))
+	for _, row := range []struct {
+		op   msg.Op
+		want string
+	}{
+		{sets.op("add", "z"), "add"},
+		{sets.op("add", "x"), "present"},
+		{sets.op("add", "x", "z"), "add"},
+		{sets.op("remove", "x"), "remove"},
+		{sets.op("remove", "z"), "absent"},
+		{sets.op("contains", "x"), "present"},
+		{sets.op("contains", "z"), "absent"},
+		{sets.op("add-count", "x"), "present"},
+		{sets.op("add-count", "x", "z"), "insert"},
+		{sets.op("remove-count", "z"), "absent"},
+		{sets.op("remove-count", "y", "z"), "take"},
+		{sets.op("size"), "all"},
+	} {
+		require.Equal(t, row.want, sets.locks(v, row.op), "%v", row.op)
+	}
+}
+
+func TestLimitsOfSets(t *testing.T) {
+	long := strings.Repeat("m", adt.MaxMemberBytes)
+	require.Nil(t, failure(entry.Value{}, sets.op("add", long)))
+	requireFailure(t, kv.KindInvalid, "add of a set: a member has 65537 bytes", failure(entry.Value{}, sets.op("add", "a", long+"m")))
+	requireFailure(t, kv.KindInvalid, "want add member ...", failure(entry.Value{}, sets.op("add")))
+	requireFailure(t, kv.KindInvalid, "member is to be bytes", failure(entry.Value{}, sets.op("contains", 7)))
+}
+
+// TestStoredSets: must never change.
+func TestStoredSets(t *testing.T) {
+	v := sets.value(t, sets.op("add", "b", "a", "ccc"))
+	require.Equal(t, "\x01\x03\x01a\x01b\x03ccc", string(adt.Payload(&v)))
+	for _, bad := range []string{"", "\x02\x01\x01a", "\x01", "\x01\x00", "\x01\x02\x01a", "\x01\x02\x01b\x01a", "\x01\x02\x01a\x01a", "\x01\x01\x01a!", "\x01\x81\x00\x01a", "\x01\x01\x05a"} {
+		_, err := adt.Apply(adt.Set, &entry.Value{Type: adt.Set, Version: kv.Version{Write: 1}, Payload: []byte(bad)}, nil)
+		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%q", bad)
+	}
+}
