@@ -65,6 +65,7 @@ With --stay the cluster goes on serving at the addresses that it prints.`,
 	f.IntVar(&d.cluster.Nodes, "nodes", 3, "number of nodes")
 	f.IntVar(&d.cluster.Shards, "shards", 8, "number of shards, besides the hot one")
 	f.StringVar(&d.order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
+	sharingFlags(f, &d.cluster.Sharing)
 	f.StringVar(&d.reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking like updates, for comparison")
 	f.Uint64Var(&d.run.Keys, "keys", d.run.Keys, "number of keys")
 	f.Float64Var(&d.run.Skew, "skew", d.run.Skew, "exponent of the zeta law, at least 0 (uniform)")

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -80,6 +82,7 @@ way end. A second one ends it at once, which loses nothing either.`,
 	f.StringArrayVar(&hot, "hot-key", nil, "a `key` that lives on the hot shard of a new cluster, for ever (repeatable)")
 	f.StringVar(&mode, "hot", hotshard.ModeAuto.String(), "which other keys are moved to the hot shard: off, pinned, or auto; the same for all nodes; \"linchpin hot mode\" goes before it")
 	f.StringVar(&order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
+	sharingFlags(f, &opt.Sharing)
 	f.StringVar(&reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking like updates, for comparison")
 	f.StringVar(&plan, "read-plan", txn.PlanAny.String(), "how one-shots read on several shards: any, at-once, hot-last or pin; any picks")
 	f.DurationVar(&history, "history", kv.DefaultHistory, "how far back --as-of can read; the same for all nodes; 0 keeps no history")
@@ -92,6 +95,14 @@ way end. A second one ends it at once, which loses nothing either.`,
 	f.SortFlags = false
 	_ = c.MarkFlagRequired("store")
 	return c
+}
+
+// sharingFlags are those that switch off what is made of it that operations
+// commute.
+func sharingFlags(f *pflag.FlagSet, s *shard.Sharing) {
+	f.Var(&s.Locks, "locks", "what locks go by: abstract, which operations commute, or rw, which of them write, for comparison")
+	f.Var(&s.Phasing, "phasing", "whether operations join those that hold a lock now, past older ones that wait; off for comparison")
+	f.Var(&s.Combining, "combining", "whether changes of a key in one step are written as one; off for comparison")
 }
 
 // modeOf reads --hot.

@@ -101,5 +101,5 @@ func TestCountersReadBack(t *testing.T) {
 
 func TestTypeNames(t *testing.T) {
 	require.Equal(t, []entry.Type{0, 1}, []entry.Type{Register, Counter}, "stored: must never change")
-	require.Equal(t, "register counter deleted type 7", TypeName(Register)+" "+TypeName(Counter)+" "+TypeName(entry.TypeDeleted)+" "+TypeName(7))
+	require.Equal(t, "register counter deleted type 99", TypeName(Register)+" "+TypeName(Counter)+" "+TypeName(entry.TypeDeleted)+" "+TypeName(99))
 }

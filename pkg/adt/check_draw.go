@@ -27,7 +27,7 @@ func (l *lots) once(m int) bool { return l.n(m) == 0 }
 func (c *checker) draw() *trial {
 	l := &c.lots
 	tr := &trial{}
-	steps := l.n(7)
+	steps := l.n(9)
 	switch {
 	case l.once(8):
 		steps = l.n(30)
@@ -46,7 +46,7 @@ func (c *checker) draw() *trial {
 		txns = 3
 	}
 	for i := range txns {
-		a := actor{ahead: l.once(4), fates: make([]fate, i)}
+		a := actor{ahead: l.once(4), fates: make([]fate, i), late: fate(l.n(3))}
 		for j := range a.fates {
 			if l.once(5) {
 				a.fates[j] = fate(1 + l.n(2))

@@ -21,9 +21,9 @@ type outcome struct {
 	// answers are by calls, up to one that failed.
 	answers [][]msg.Datum
 	err     error
-	// modes are all that it needs; static those that its methods need whatever
-	// the value is.
-	modes, static []Mode
+	// modes are all that it needs; for a failure that names none, those of its
+	// method.
+	modes []Mode
 	// logged are its changes as others see them; plain before any were combined.
 	logged, plain []msg.Call
 }
@@ -36,10 +36,12 @@ func (c *checker) perform(v entry.Value, calls []step, who int, ahead bool, othe
 	var o outcome
 	for i := range calls {
 		s := &calls[i]
-		o.static = c.t.modes(o.static, s.method, s.method.Kind, s.args)
 		p, modes := c.plan(&v, s, who<<8|i, ahead, others)
 		o.modes = append(o.modes, modes...)
 		if p.Err != nil {
+			if len(modes) == 0 {
+				o.modes = append(o.modes, c.t.modes(nil, s.method, s.method.Kind, s.args)...)
+			}
 			o.err = p.Err
 			return o, v
 		}

@@ -216,7 +216,7 @@ func TestPlantedErrorsAreFound(t *testing.T) {
 				}
 				return adt.As(kindStamp, 5, a, adt.Int(v.State.stamp))
 			}
-		}, []string{"answered ahead of its commit", "When it was prepared"}},
+		}, []string{"ahead of its commit", "When it was prepared"}},
 		{"a refusal that the undecided may belie", func(s *adt.Spec[names]) {
 			s.Methods[0].Plan = func(v *adt.View[names], a adt.Args) adt.Plan {
 				undecided := 0

@@ -24,6 +24,9 @@ type actor struct {
 	ahead bool
 	// fates are what has become of those before it when it comes.
 	fates []fate
+	// late is what becomes of those that are in its way when it was answered ahead
+	// and is to be prepared.
+	late fate
 }
 
 // fate is what becomes of a transaction.
@@ -104,7 +107,7 @@ func (c *checker) beside(tr *trial, base entry.Value) *refutation {
 	}
 	for _, s := range all {
 		if s.ahead && !s.left {
-			if r := c.prepareLate(s, all, visible); r != nil {
+			if r := c.prepareLate(s, all, &visible); r != nil {
 				return r
 			}
 		}
@@ -124,19 +127,15 @@ func (c *checker) beside(tr *trial, base entry.Value) *refutation {
 // they are decided.
 func (c *checker) arrive(s *standing, others []*standing, visible entry.Value, ahead bool) *refutation {
 	s.outcome, _ = c.perform(visible, s.calls, s.number, ahead, c.undecidedCalls(others, s))
-	modes := s.modes
-	if s.err != nil {
-		s.left = true
-		modes = append(s.static, modes...)
-	}
+	s.left = s.err != nil
 	for _, o := range others {
-		if o != s && !o.left && o.fate == undecided && !c.together(modes, o.modes) {
+		if o != s && !o.left && o.fate == undecided && !c.together(s.modes, o.modes) {
 			s.left = true
 			c.waits++
 			return nil
 		}
 	}
-	if s.err != nil && !ahead {
+	if s.err != nil {
 		return c.failsAnyway(s, others, visible)
 	}
 	return nil
@@ -155,24 +154,43 @@ func (c *checker) undecidedCalls(all []*standing, but *standing) visitor {
 	}
 }
 
-// prepareLate plans once more what was answered ahead: its locks have kept it
-// true, or it waits for others that it turns out to need.
-func (c *checker) prepareLate(s *standing, all []*standing, visible entry.Value) *refutation {
+// prepareLate plans once more what was answered ahead: its locks have kept that
+// true. It may have to wait for others first.
+func (c *checker) prepareLate(s *standing, all []*standing, visible *entry.Value) *refutation {
 	ahead := s.outcome
-	s.outcome, _ = c.perform(visible, s.calls, s.number, false, c.undecidedCalls(all, s))
+	s.outcome, _ = c.perform(*visible, s.calls, s.number, false, c.undecidedCalls(all, s))
 	for _, o := range all {
-		if o != s && !o.left && o.fate == undecided && !c.together(s.modes, o.modes) {
+		if o == s || o.left || o.fate != undecided || c.together(s.modes, o.modes) {
+			continue
+		}
+		if r := c.decide(o, s.late, visible); r != nil {
+			return r
+		}
+		if o.fate == undecided {
+			s.left = true
+			return nil
+		}
+	}
+	s.outcome, _ = c.perform(*visible, s.calls, s.number, false, c.undecidedCalls(all, s))
+	for _, o := range all {
+		switch {
+		case o == s || o.left || c.together(s.modes, o.modes):
+		case o.fate == committed:
+			s.after = append(s.after, o.number)
+		case o.fate == undecided:
 			s.left = true
 			return nil
 		}
 	}
 	if s.err != nil { // what it was answered does not count
 		s.left = true
-		return c.failsAnyway(s, all, visible)
+		return c.failsAnyway(s, all, *visible)
 	}
 	if !s.same(&ahead) {
-		return &refutation{all: all, says: fmt.Sprintf("%s was answered ahead of its commit: %s. When it was prepared, under its locks, it was %s.",
-			s.name(), ahead.words(), s.outcome.words())}
+		now := s.outcome.words()
+		s.outcome = ahead
+		return &refutation{all: all, says: fmt.Sprintf("%s was %s ahead of its commit. When it was prepared, still under its locks, it was %s.",
+			s.name(), ahead.words(), now)}
 	}
 	s.modes = append(s.modes, ahead.modes...)
 	s.prepared = true

@@ -1,7 +1,9 @@
 package adt
 
 import (
+	"encoding/binary"
 	"errors"
+	"math"
 	"math/bits"
 	"strings"
 
@@ -74,22 +76,22 @@ func span(first, last int64, n int) (i, j int) {
 	return int(first), int(last) + 1
 }
 
-// lengthBytes is the length of an unsigned number as it is stored.
-func lengthBytes(n int) int { return (bits.Len64(uint64(n)|1) + 6) / 7 }
+// unsignedBytes is the length of an unsigned number as it is stored.
+func unsignedBytes(u uint64) int { return (bits.Len64(u|1) + 6) / 7 }
+
+func lengthBytes(n int) int { return unsignedBytes(uint64(n)) }
 
 // textBytes is the length of bytes as they are stored, behind their length.
 func textBytes(s string) int { return lengthBytes(len(s)) + len(s) }
 
+// zigzag has small numbers of both signs be small unsigned ones.
+func zigzag(n int64) uint64 { return uint64(n)<<1 ^ uint64(n>>63) }
+
 func appendText(b []byte, s string) []byte { return append(appendLength(b, len(s)), s...) }
 
-func appendLength(b []byte, n int) []byte {
-	u := uint64(n)
-	for u >= 0x80 {
-		b = append(b, byte(u)|0x80)
-		u >>= 7
-	}
-	return append(b, byte(u))
-}
+func appendNumber(b []byte, n int64) []byte { return binary.AppendUvarint(b, zigzag(n)) }
+
+func appendLength(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
 
 var (
 	errShort  = errors.New("it ends too early")
@@ -124,9 +126,27 @@ func openStored(payload []byte, least int) (stored, int, error) {
 
 // length reads what appendLength wrote, and nothing else.
 func (s *stored) length() (int, error) {
-	u := uint64(0)
-	for i := range min(len(s.rest), 9) {
+	u, err := s.unsigned()
+	if err == nil && u > math.MaxInt {
+		err = errCount
+	}
+	return int(u), err
+}
+
+// number reads what appendNumber wrote.
+func (s *stored) number() (int64, error) {
+	u, err := s.unsigned()
+	return int64(u>>1) ^ -int64(u&1), err
+}
+
+// unsigned reads a number of 7 bits a byte, the least first, in as few bytes as
+// there can be.
+func (s *stored) unsigned() (u uint64, err error) {
+	for i := range min(len(s.rest), 10) {
 		c := s.rest[i]
+		if i == 9 && c > 1 {
+			return 0, errNumber
+		}
 		u |= uint64(c&0x7f) << (7 * i)
 		if c >= 0x80 {
 			continue
@@ -135,12 +155,9 @@ func (s *stored) length() (int, error) {
 			return 0, errNumber
 		}
 		s.rest = s.rest[i+1:]
-		return int(u), nil
+		return u, nil
 	}
-	if len(s.rest) < 9 {
-		return 0, errShort
-	}
-	return 0, errNumber
+	return 0, errShort
 }
 
 // text reads what appendText wrote.

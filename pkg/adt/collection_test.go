@@ -203,7 +203,7 @@ func (w *twinned) locks(v entry.Value, op msg.Op) string {
 	return adt.Lookup(w.id).Kinds[modes[0].Kind()-1].Name
 }
 
-var collections = []*twinned{&sets, &dicts}
+var collections = []*twinned{&sets, &dicts, &scoredSets}
 
 // drawText is a member, a field or a value: mostly one of few, so that calls meet.
 func drawText(t *rapid.T, label string) msg.Datum {

@@ -34,9 +34,9 @@ import (
 //
 // x is always, y with other fields only, and . never; the lower five change
 // nothing and go together. An increment that returns the sum is a set, or an
-// overwrite, and a set of what a field holds already is a get. The blind
-// increments that are undecided are counted with: what is planned never leaves 64
-// bits, however they end.
+// overwrite, and a set of what a field holds already is a get. So is a blind
+// increment an overwrite where the field might leave 64 bits, depending on how the
+// increments that are undecided end: it waits for them.
 const Dict entry.Type = 3
 
 type dictState = tree.Map[string, string]
@@ -114,7 +114,7 @@ func dictMethods() []MethodSpec[dictState] {
 			Answers: true, Plan: planGetFields},
 		{Name: "get-many", Doc: "Answers the value of each field, or nothing.", Params: fields, Kind: dictGets, Part: eachPart(1, 0),
 			Answers: true, Plan: planGetFields},
-		{Name: "increment", Doc: "Adds to the whole number of a field; one that is not there counts as 0.", Params: delta, Kind: dictIncrements,
+		{Name: "increment", Doc: "Adds to the whole number of a field; one that is not there counts as 0.", Params: delta, Kind: dictSets,
 			Part: firstPart, Apply: incrementField, Plan: planIncrement, Combine: incrementsInARow},
 		{Name: "increment-get", Doc: "Adds to the whole number of a field, and answers the sum.", Params: delta, Kind: dictSets,
 			Part: firstPart, Apply: incrementField, Answers: true, Plan: planIncrementGet, Combine: incrementsInARow},

@@ -1,7 +1,6 @@
 package adt
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -101,14 +100,14 @@ func incrementField(s dictState, a Args) (dictState, error) {
 	return s.Put(string(a[0].Bytes), strconv.FormatInt(sum, 10)), nil
 }
 
-// planIncrement is refused where the sum might leave 64 bits whichever of the
-// undecided increments come to be, as of counters.
+// planIncrement makes sure that the sum stays within 64 bits whichever of the
+// undecided increments come to be. Where that cannot be known, it waits for them
+// under a lock that excludes them.
 func planIncrement(v *View[dictState], a Args) Plan {
 	if err := fitMembers(a, 2, 0, "field"); err != nil {
 		return refused(err)
 	}
-	sum, there, err := incremented(v.State, a)
-	if err != nil {
+	if _, _, err := fieldNumber(v.State, a[0].Bytes); err != nil {
 		return refused(err)
 	}
 	var others reach
@@ -117,13 +116,18 @@ func planIncrement(v *View[dictState], a Args) Plan {
 			others.add(theirs[1].Int)
 		}
 	})
-	if !others.holds(sum) {
-		return refused(Errorf(kv.KindOutOfRange, "with the increments under way the field might leave 64 bits"))
-	}
+	sum, there, err := incremented(v.State, a)
+	shared, alone := dictIncrements, dictSets
 	if there {
-		return As(dictBumps, dictIncrementMethod, a)
+		shared, alone = dictBumps, dictOverwrites
 	}
-	return As(dictIncrements, dictIncrementMethod, a)
+	switch {
+	case others.decide(sum, err):
+		return nothing(alone)
+	case err != nil:
+		return refused(err)
+	}
+	return As(shared, dictIncrementMethod, a)
 }
 
 func planIncrementGet(v *View[dictState], a Args) Plan {
@@ -150,29 +154,4 @@ func incrementsInARow(first, then Args) (Args, bool) {
 		return nil, false
 	}
 	return Args{first[0], Int(sum)}, true
-}
-
-// reach is how far undecided increments may take a number of 64 bits down and up,
-// whichever of them come to be, and in whatever order. It stops at the ends of 64
-// bits, which stand for all beyond.
-type reach struct{ low, high int64 }
-
-func (r *reach) add(delta int64) {
-	var ok bool
-	if delta < 0 {
-		if r.low, ok = Sum(r.low, delta); !ok {
-			r.low = math.MinInt64
-		}
-		return
-	}
-	if r.high, ok = Sum(r.high, delta); !ok {
-		r.high = math.MaxInt64
-	}
-}
-
-// holds reports whether a number stays within 64 bits.
-func (r *reach) holds(n int64) bool {
-	_, up := Sum(n, r.high)
-	_, down := Sum(n, r.low)
-	return up && down && r.high < math.MaxInt64 && r.low > math.MinInt64
 }

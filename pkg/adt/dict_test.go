@@ -181,26 +181,33 @@ func manyFields() (ops []msg.Op) {
 	return ops
 }
 
-// TestUndecidedIncrementsOfDicts: whatever of the others' comes to be, no sum
-// leaves 64 bits.
+// TestUndecidedIncrementsOfDicts: where the sum might leave 64 bits, depending
+// on which of the others' come to be, it waits for them under a lock of its own.
 func TestUndecidedIncrementsOfDicts(t *testing.T) {
 	v := dicts.value(t, dicts.op("set", "f", strconv.Itoa(math.MaxInt64-10)))
-	plan := func(delta int, others ...msg.Op) error {
-		op := dicts.op("increment", "f", delta)
+	lock := func(field string, delta int, others ...msg.Op) string {
+		op := dicts.op("increment", field, delta)
 		r := adt.Request{Method: dicts.method("increment"), Args: op.Args, Value: &v, Others: func(visit func(uint32, adt.Args)) {
 			for _, o := range others {
 				visit(o.Method, o.Args)
 			}
 		}}
-		p, _ := r.Plan(nil)
-		return p.Err
+		p, modes := r.Plan(nil)
+		if p.Err != nil {
+			return kv.KindOf(p.Err).String()
+		}
+		return adt.Lookup(adt.Dict).Kinds[modes[0].Kind()-1].Name
 	}
-	require.NoError(t, plan(4, dicts.op("increment", "f", 6)))
-	require.Equal(t, kv.KindOutOfRange, kv.KindOf(plan(4, dicts.op("increment", "f", 7))))
-	require.Equal(t, kv.KindOutOfRange, kv.KindOf(plan(4, dicts.op("increment", "f", 7), dicts.op("increment", "f", -7))), "only the 7 may come to be")
-	require.NoError(t, plan(4, dicts.op("increment", "g", 7), dicts.op("set", "h", "7")))
-	require.Equal(t, kv.KindOutOfRange, kv.KindOf(plan(-10, dicts.op("increment", "f", math.MaxInt64), dicts.op("increment", "f", math.MaxInt64))))
-	require.Equal(t, kv.KindOutOfRange, kv.KindOf(plan(0, dicts.op("increment", "f", math.MinInt64), dicts.op("increment", "f", -1))))
+	require.Equal(t, "bump", lock("f", 4, dicts.op("increment", "f", 6)))
+	require.Equal(t, "overwrite", lock("f", 4, dicts.op("increment", "f", 7)))
+	require.Equal(t, "overwrite", lock("f", 4, dicts.op("increment", "f", 7), dicts.op("increment", "f", -7)), "only the 7 may come to be")
+	require.Equal(t, "bump", lock("f", 4, dicts.op("increment", "g", 7), dicts.op("set", "h", "7")))
+	require.Equal(t, "overwrite", lock("f", -10, dicts.op("increment", "f", math.MaxInt64), dicts.op("increment", "f", math.MaxInt64)))
+	require.Equal(t, "overwrite", lock("f", 0, dicts.op("increment", "f", math.MinInt64), dicts.op("increment", "f", -1)))
+	require.Equal(t, "overwrite", lock("f", 11, dicts.op("increment", "f", -1)), "it fails unless the other comes to be")
+	require.Equal(t, kv.KindOutOfRange.String(), lock("f", 11))
+	require.Equal(t, "set", lock("g", math.MaxInt64, dicts.op("increment", "g", 1)))
+	require.Equal(t, "increment", lock("g", math.MaxInt64, dicts.op("increment", "g", -1)))
 }
 
 // TestIncrementsInARow: one call is made of those that go the same way.

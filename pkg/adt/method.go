@@ -2,6 +2,7 @@ package adt
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -207,19 +208,34 @@ func (s Methods) Mode() Mode {
 
 // Noun says what the methods are, after a "the": "get and put". Of what is not
 // known, mode tells at least something.
-func (s Methods) Noun(mode Mode) string { return s.words(mode, "") }
+func (s Methods) Noun(mode Mode) string { return s.words(mode, mode.Words(), "") }
 
 // Phrase says it with an article: "a get and an add".
-func (s Methods) Phrase(mode Mode) string { return s.words(mode, "a ") }
+func (s Methods) Phrase(mode Mode) string { return s.words(mode, mode.Words(), "a ") }
 
-func (s Methods) words(mode Mode, article string) string {
+// NounOf and PhraseOf are Noun and Phrase where the kind of lock is known in
+// words only, "add on a set", since the type is another program's.
+func (s Methods) NounOf(typed string) string { return s.words(ModeNone, typed, "") }
+
+// PhraseOf: see NounOf.
+func (s Methods) PhraseOf(typed string) string { return s.words(ModeNone, typed, "a ") }
+
+func (s Methods) words(mode Mode, typed, article string) string {
 	var nouns []string
 	for _, m := range s.Each() {
-		if m < numMethods {
-			nouns = append(nouns, article+m.noun(mode))
+		switch {
+		case m >= MethodAsk && m < numMethods && typed != "":
+			if !slices.Contains(nouns, article+typed) {
+				nouns = append(nouns, article+typed)
+			}
+		case m < numMethods:
+			nouns = append(nouns, article+methods[m].noun)
 		}
 	}
-	if len(nouns) == 0 {
+	switch {
+	case len(nouns) == 0 && typed != "":
+		nouns = []string{article + typed}
+	case len(nouns) == 0:
 		nouns = []string{article + unknown[min(mode, numModes)]}
 	}
 	if article != "" {
@@ -235,12 +251,43 @@ func (s Methods) words(mode Mode, article string) string {
 	return nouns[0]
 }
 
-// noun is what the method is. Of a data type's, the mode tells more.
-func (m Method) noun(mode Mode) string {
-	if t, typed := mode.Type(); typed && m >= MethodAsk && Lookup(t) != nil && mode.Valid() {
-		return Lookup(t).Kinds[mode.Kind()-1].Name + " on a " + Lookup(t).Name
+// Words is a mode of a data type in words, after an "a" or "the": "add on a set".
+// It is empty for other modes.
+func (m Mode) Words() string {
+	t, typed := m.Type()
+	if !typed || !m.Valid() {
+		return ""
 	}
-	return methods[m].noun
+	return KindWords(Lookup(t).Name, Lookup(t).Kinds[m.Kind()-1].Name)
+}
+
+// KindWords is a kind of lock of a data type in words: the methods that need it
+// whatever the value is, or if there are none, since what they need depends on
+// that, the kind's name.
+func KindWords(typeName, kind string) string {
+	t := Named(typeName)
+	if t == nil {
+		return kind + " on a " + typeName
+	}
+	var names []string
+	for _, m := range t.Methods {
+		if t.Kinds[m.Kind-1].Name == kind {
+			names = append(names, m.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "look at a " + typeName + " (" + kind + ")"
+	}
+	return strings.Join(names, " or ") + " on a " + typeName
+}
+
+// KindName is the type and the kind of lock of a mode of a data type: "set.add".
+func (m Mode) KindName() string {
+	t, typed := m.Type()
+	if !typed || !m.Valid() {
+		return ""
+	}
+	return Lookup(t).Name + "." + Lookup(t).Kinds[m.Kind()-1].Name
 }
 
 // unknown are the words for a lock of which only the mode is known.

@@ -83,7 +83,7 @@ func Install[S any](s Spec[S]) *Type {
 	if err != nil {
 		panic(err)
 	}
-	if types[t.ID] != nil || ByName(t.Name) != nil {
+	if types[t.ID] != nil || Named(t.Name) != nil {
 		panic(fmt.Sprintf("adt: the number %d or the name %q of a data type is taken", t.ID, t.Name))
 	}
 	types[t.ID] = t

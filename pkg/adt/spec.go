@@ -143,7 +143,8 @@ type Plan struct {
 	Calls []msg.Call
 	// Answer is what the call returns.
 	Answer []msg.Datum
-	// Err fails the whole transaction.
+	// Err fails the whole transaction. With a Need, it does so only under that
+	// lock, or else under the method's Kind at least where that was asked for.
 	Err error
 }
 

@@ -75,7 +75,7 @@ type Request struct {
 }
 
 // Plan plans a call: what it needs, as modes in room, what it changes and
-// answers. A failure is in the plan.
+// answers. A failure is in the plan; without a Need it is true whatever happens.
 func (r *Request) Plan(room []Mode) (Plan, []Mode) {
 	t := r.Method.Type
 	s, err := t.state(r.Value)
@@ -87,7 +87,7 @@ func (r *Request) Plan(room []Mode) (Plan, []Mode) {
 		others = func(func(uint32, Args)) {}
 	}
 	p := r.Method.plan(&View[any]{State: s, Exists: r.Value.Exists(), Others: others, Ahead: r.Ahead, Unique: r.Unique}, r.Args)
-	if p.Err == nil && p.Need != 0 {
+	if p.Need != 0 {
 		room = t.modes(room, r.Method, p.Need, r.Args)
 	}
 	return p, room

@@ -68,7 +68,7 @@ func (s *session) printGot(key []byte, out *client.Outcome, raw bool) error {
 	switch {
 	case !r.Found:
 		return missing
-	case raw && r.Type == client.Register:
+	case raw && r.Type == client.TypeRegister:
 		_, err := s.out.Write(r.Value)
 		return err
 	}

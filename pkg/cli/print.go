@@ -50,7 +50,7 @@ func printable(s string) bool {
 
 // value shows what a key holds.
 func (p *printer) value(t client.Type, value []byte, number int64) string {
-	if t == client.Counter {
+	if t == client.TypeCounter {
 		return strconv.FormatInt(number, 10)
 	}
 	return p.text(value)
@@ -118,7 +118,7 @@ func (p *printer) keyItem(key []byte) (it item) {
 // holding adds what the key holds.
 func (it item) holding(p *printer, t client.Type, value []byte, number int64, v kv.Version) item {
 	it.Type = t.String()
-	if t == client.Counter {
+	if t == client.TypeCounter {
 		it.Number = &number
 	} else {
 		it.Value, it.ValueHex = p.jsonBytes(value)

@@ -66,7 +66,7 @@ func (s *session) resultObject(verb string, r *client.Result) resultAnswer {
 	case verb == "incr", (verb == "get" || verb == "") && r.Found:
 		t := r.Type
 		if verb == "incr" {
-			t = client.Counter
+			t = client.TypeCounter
 		}
 		a.item = a.item.holding(s.printer, t, r.Value, r.Number, r.Version)
 	default:

@@ -45,6 +45,18 @@ func (db *DB) SetHotMode(ctx context.Context, mode pb.HotMode) (*pb.HotKeysRespo
 	})
 }
 
+// Types tells which data types the connected node knows, with their methods and
+// what commutes: the one with this name, or all if it is empty.
+func (db *DB) Types(ctx context.Context, name string) ([]pb.TypeInfo, error) {
+	r, err := administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.TypesResponse, error) {
+		return a.Types(ctx, &pb.TypesRequest{Type: name})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.Types, nil
+}
+
 // administer asks until there is an answer or no point in asking again.
 func administer[A any](db *DB, ctx context.Context, ask func(context.Context, pb.AdminClient) (A, error)) (A, error) {
 	return asking(db, ctx, func(ctx context.Context, s *session) (A, error) { return ask(ctx, s.admin) })

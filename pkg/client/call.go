@@ -69,7 +69,7 @@ func newCall(id kv.TxnID, ops []Op, timeout time.Duration, h *how) *call {
 	c.wire.Request.TxnId = id
 	c.wire.Request.Ops = c.wire.Request.Ops[:0]
 	for i := range ops {
-		c.wire.Request.Ops = append(c.wire.Request.Ops, c.scratch[i].wire(&ops[i].op))
+		c.wire.Request.Ops = append(c.wire.Request.Ops, c.scratch[i].wire(&ops[i]))
 	}
 	c.wire.TimeoutMs = timeoutMs(timeout)
 	if h != nil {

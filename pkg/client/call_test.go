@@ -15,7 +15,7 @@ import (
 // anyOp draws operations as the constructors make them.
 func anyOp(t *rapid.T) Op {
 	bytes := rapid.SliceOfN(rapid.Byte(), 0, 40)
-	o := Op{msg.Op{Kind: rapid.SampledFrom([]msg.OpKind{msg.OpGet, msg.OpPut, msg.OpDelete, msg.OpRequire, msg.OpAdd,
+	o := Op{op: msg.Op{Kind: rapid.SampledFrom([]msg.OpKind{msg.OpGet, msg.OpPut, msg.OpDelete, msg.OpRequire, msg.OpAdd,
 		msg.OpAddGet, msg.OpScan, msg.OpDeleteRange}).Draw(t, "kind"), Key: bytes.Draw(t, "key")}}
 	switch o.op.Kind {
 	case msg.OpGet:

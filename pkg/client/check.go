@@ -22,7 +22,7 @@ func checkOps(ops []Op) error {
 	}
 	total := 0
 	for i := range ops {
-		if err := checkOp(&ops[i].op); err != nil {
+		if err := ops[i].check(); err != nil {
 			err.Op = i
 			return err
 		}
@@ -37,7 +37,22 @@ func checkOps(ops []Op) error {
 }
 
 func opBytes(o *msg.Op) int {
-	return len(o.Key) + len(o.End) + len(o.Value) + len(o.ExpectValue)
+	n := len(o.Key) + len(o.End) + len(o.Value) + len(o.ExpectValue)
+	for i := range o.Args {
+		n += datumFrame + len(o.Args[i].Bytes)
+	}
+	return n
+}
+
+// datumFrame is what an argument counts beside its bytes.
+const datumFrame = 16
+
+func (o *Op) check() *kv.Error {
+	if o.wrong != nil {
+		again := *o.wrong
+		return &again
+	}
+	return checkOp(&o.op)
 }
 
 func checkOp(o *msg.Op) *kv.Error {

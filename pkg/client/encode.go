@@ -20,8 +20,11 @@ type opScratch struct {
 }
 
 // wire gives o on the wire. It refers to o's bytes and to s.
-func (s *opScratch) wire(o *msg.Op) pb.Op {
+func (s *opScratch) wire(op *Op) pb.Op {
+	o := &op.op
 	switch o.Kind {
+	case msg.OpAsk, msg.OpChangeAsk:
+		return pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: o.Key, Type: op.typ, Method: op.method, Args: pb.DataOf(o.Args)}}}
 	case msg.OpGet:
 		s.get = pb.GetOp{Key: o.Key, ForUpdate: o.ForUpdate}
 		s.opGet.Get = &s.get
@@ -113,7 +116,7 @@ func wireOps(ops []Op) []pb.Op {
 	out := make([]pb.Op, len(ops))
 	scratch := make([]opScratch, len(ops))
 	for i := range ops {
-		out[i] = scratch[i].wire(&ops[i].op)
+		out[i] = scratch[i].wire(&ops[i])
 	}
 	return out
 }

@@ -47,7 +47,7 @@ func TestEveryOperationDoesWhatItSays(t *testing.T) {
 	require.Equal(t, "1", string(rs[2].Value))
 	require.Equal(t, rs[1].Version, rs[2].Version)
 	require.Equal(t, int64(42), rs[9].Number)
-	require.Equal(t, client.Counter, rs[10].Type)
+	require.Equal(t, client.TypeCounter, rs[10].Type)
 	require.Equal(t, int64(42), rs[10].Number)
 	require.Len(t, rs[11].Pairs, 2)
 	require.Equal(t, "b", string(rs[11].Pairs[1].Key))

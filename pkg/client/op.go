@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,22 +15,26 @@ import (
 // is passed to has returned; they must not change before that.
 type Op struct {
 	op msg.Op
+	// typ and method are the names of what a Call calls.
+	typ, method string
+	// wrong is what is wrong with how it was made.
+	wrong *kv.Error
 }
 
 // Get reads a key.
-func Get(key []byte) Op { return Op{msg.Op{Kind: msg.OpGet, Key: key}} }
+func Get(key []byte) Op { return Op{op: msg.Op{Kind: msg.OpGet, Key: key}} }
 
 // GetForUpdate reads a key and takes the lock that writing it needs, so that
 // no other transaction can come between the read and a later write.
 func GetForUpdate(key []byte) Op {
-	return Op{msg.Op{Kind: msg.OpGet, Key: key, ForUpdate: true}}
+	return Op{op: msg.Op{Kind: msg.OpGet, Key: key, ForUpdate: true}}
 }
 
 // Put sets a key to a value. On a counter it fails with kv.KindWrongType.
-func Put(key, value []byte) Op { return Op{msg.Op{Kind: msg.OpPut, Key: key, Value: value}} }
+func Put(key, value []byte) Op { return Op{op: msg.Op{Kind: msg.OpPut, Key: key, Value: value}} }
 
 // Delete removes a key; its Result says whether there was one.
-func Delete(key []byte) Op { return Op{msg.Op{Kind: msg.OpDelete, Key: key}} }
+func Delete(key []byte) Op { return Op{op: msg.Op{Kind: msg.OpDelete, Key: key}} }
 
 // PutIfAbsent sets a key that does not exist. If it does, the whole
 // transaction fails with kv.KindCondition.
@@ -67,13 +72,13 @@ func RequireVersion(key []byte, version kv.Version) Op { return requiring(key).I
 // becomes a counter; a key that holds anything else is kv.KindWrongType, and a
 // sum outside the range of int64 is kv.KindOutOfRange.
 func Add(key []byte, delta int64) Op {
-	return Op{msg.Op{Kind: msg.OpAdd, Key: key, Delta: delta}}
+	return Op{op: msg.Op{Kind: msg.OpAdd, Key: key, Delta: delta}}
 }
 
 // AddGet is Add which returns the sum in Result.Number. Knowing the sum has a
 // price: transactions that do this to one counter go one after the other.
 func AddGet(key []byte, delta int64) Op {
-	return Op{msg.Op{Kind: msg.OpAddGet, Key: key, Delta: delta}}
+	return Op{op: msg.Op{Kind: msg.OpAddGet, Key: key, Delta: delta}}
 }
 
 // ScanRange reads the keys from start up to but without end, in order, at most
@@ -84,7 +89,7 @@ func ScanRange(start, end []byte, limit int) Op {
 	if limit < 0 || limit > kv.MaxScanLimit {
 		limit = kv.MaxScanLimit + 1 // refused as such by check
 	}
-	return Op{msg.Op{Kind: msg.OpScan, Key: start, End: end, Limit: uint32(limit)}}
+	return Op{op: msg.Op{Kind: msg.OpScan, Key: start, End: end, Limit: uint32(limit)}}
 }
 
 // DeleteRange removes the keys from start up to but without end; an empty end
@@ -92,10 +97,10 @@ func ScanRange(start, end []byte, limit int) Op {
 // many keys there were; more than kv.MaxTxnOps are refused with
 // kv.KindInvalid.
 func DeleteRange(start, end []byte) Op {
-	return Op{msg.Op{Kind: msg.OpDeleteRange, Key: start, End: end}}
+	return Op{op: msg.Op{Kind: msg.OpDeleteRange, Key: start, End: end}}
 }
 
-func requiring(key []byte) Op { return Op{msg.Op{Kind: msg.OpRequire, Key: key}} }
+func requiring(key []byte) Op { return Op{op: msg.Op{Kind: msg.OpRequire, Key: key}} }
 
 // IfExists makes a Put or Delete conditional: unless the key exists, the whole
 // transaction fails with kv.KindCondition. A later If… replaces an earlier.
@@ -156,6 +161,9 @@ func (o Op) String() string {
 		}
 	case msg.OpDeleteRange:
 		words("delrange", key, end)
+	case msg.OpAsk, msg.OpChangeAsk:
+		words("call", key, o.typ+"."+o.method)
+		words(argumentTexts(o.op.Args)...)
 	}
 	if o.op.Expect != msg.ExpectNothing && o.op.Kind != msg.OpRequire {
 		words("if")
@@ -177,5 +185,9 @@ func (o Op) String() string {
 func (o Op) clone() Op {
 	o.op.Key, o.op.End = bytes.Clone(o.op.Key), bytes.Clone(o.op.End)
 	o.op.Value, o.op.ExpectValue = bytes.Clone(o.op.Value), bytes.Clone(o.op.ExpectValue)
+	o.op.Args = slices.Clone(o.op.Args)
+	for i := range o.op.Args {
+		o.op.Args[i].Bytes = bytes.Clone(o.op.Args[i].Bytes)
+	}
 	return o
 }

@@ -45,6 +45,9 @@ type Conflict struct {
 	Holder           kv.TxnID
 	HolderOperations []pb.Operation
 	HolderMode       pb.LockMode
+	// Lock and HolderLock are the kinds of lock of a data type, as "set.add",
+	// where the mode is LOCK_TYPED.
+	Lock, HolderLock string
 	// Others counts the transactions that were in the way besides.
 	Others int
 	// Commutes says what would have commuted; it is empty if nothing does, or
@@ -64,7 +67,7 @@ func (c *Conflict) wire() *pb.Conflict {
 		return nil
 	}
 	return &pb.Conflict{Cause: c.Cause, Key: c.Key, Operations: c.Operations, Mode: c.Mode, Holder: c.Holder,
-		HolderOperations: c.HolderOperations, HolderMode: c.HolderMode, Others: uint32(c.Others), Commutes: c.Commutes}
+		HolderOperations: c.HolderOperations, HolderMode: c.HolderMode, Others: uint32(c.Others), Commutes: c.Commutes, Lock: c.Lock, HolderLock: c.HolderLock}
 }
 
 func conflictOf(c *pb.Conflict) *Conflict {
@@ -72,7 +75,7 @@ func conflictOf(c *pb.Conflict) *Conflict {
 		return nil
 	}
 	return &Conflict{Cause: c.Cause, Key: c.Key, Operations: c.Operations, Mode: c.Mode, Holder: c.Holder,
-		HolderOperations: c.HolderOperations, HolderMode: c.HolderMode, Others: int(c.Others), Commutes: c.Commutes}
+		HolderOperations: c.HolderOperations, HolderMode: c.HolderMode, Others: int(c.Others), Commutes: c.Commutes, Lock: c.Lock, HolderLock: c.HolderLock}
 }
 
 func receiptOf(r *pb.Receipt) Receipt {

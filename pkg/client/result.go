@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -11,18 +12,26 @@ import (
 type Type uint8
 
 const (
-	// Register holds bytes, set by Put.
-	Register = Type(pb.DataType_REGISTER)
-	// Counter holds an int64, changed by Add and AddGet.
-	Counter = Type(pb.DataType_COUNTER)
+	// TypeRegister holds bytes, set by Put.
+	TypeRegister = Type(pb.DataType_REGISTER)
+	// TypeCounter holds an int64, changed by Add and AddGet.
+	TypeCounter = Type(pb.DataType_COUNTER)
+	// TypeSet and the following have handles: see Set and the others.
+	TypeSet            = Type(pb.DataType_SET)
+	TypeDict           = Type(pb.DataType_DICT)
+	TypeScoredSet      = Type(pb.DataType_SCORED_SET)
+	TypeTopK           = Type(pb.DataType_TOP_K)
+	TypeBag            = Type(pb.DataType_BAG)
+	TypeBoundedCounter = Type(pb.DataType_BOUNDED_COUNTER)
+	TypeIDs            = Type(pb.DataType_IDS)
+	TypeList           = Type(pb.DataType_LIST)
 )
 
+// String is the type's name. Of types of users' own, the server tells it:
+// Result.TypeName.
 func (t Type) String() string {
-	switch t {
-	case Register:
-		return "register"
-	case Counter:
-		return "counter"
+	if name, known := pb.DataType_name[int32(t)]; known {
+		return strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 	}
 	return fmt.Sprintf("type(%d)", uint8(t))
 }
@@ -69,6 +78,10 @@ type Result struct {
 	Resume []byte
 	// Count is how many keys a DeleteRange removed.
 	Count uint64
+	// Answer is what a method of a data type returned (Call).
+	Answer []Datum
+	// TypeName is the name of Type.
+	TypeName string
 }
 
 // Pair is a key with what it holds.
@@ -78,6 +91,8 @@ type Pair struct {
 	Value   []byte
 	Number  int64
 	Version kv.Version
+	// TypeName is the name of Type.
+	TypeName string
 }
 
 // Value is what a key holds, or the knowledge that it does not exist.
@@ -90,11 +105,20 @@ type Value struct {
 	Number int64
 	// Version names the write that was read; CompareVersionAndSet takes it.
 	Version kv.Version
+	// TypeName is the name of Type.
+	TypeName string
 }
 
 func (r *Result) from(p *pb.Result) {
 	r.Found, r.Type, r.Value, r.Number = p.Found, Type(p.Type), p.Value, p.Number
 	r.Version, r.Resume, r.Count = p.Version, p.Resume, p.Count
+	r.TypeName = typeName(p.Type, p.TypeName)
+	if len(p.Answer) > 0 {
+		r.Answer = make([]Datum, len(p.Answer))
+		for i := range p.Answer {
+			r.Answer[i] = Datum{p.Answer[i].Inside()}
+		}
+	}
 	if len(p.Pairs) > 0 {
 		r.Pairs = make([]Pair, len(p.Pairs))
 		for i := range p.Pairs {
@@ -103,14 +127,28 @@ func (r *Result) from(p *pb.Result) {
 	}
 }
 
+func typeName(t pb.DataType, told string) string {
+	switch {
+	case told != "":
+		return told
+	case t == pb.DataType_REGISTER:
+		return "register"
+	case t == pb.DataType_COUNTER:
+		return "counter"
+	}
+	return Type(t).String()
+}
+
 // describe says in words what a key holds.
 func (r *Result) describe() string {
 	const shown = 64
 	switch {
 	case !r.Found:
 		return "the key does not exist"
-	case r.Type == Counter:
+	case r.Type == TypeCounter:
 		return fmt.Sprintf("the key holds the counter %d, version %v", r.Number, r.Version)
+	case r.Type != TypeRegister:
+		return fmt.Sprintf("the key holds a %s, version %v", r.TypeName, r.Version)
 	case len(r.Value) > shown:
 		return fmt.Sprintf("the key holds %d bytes that begin with %q, version %v", len(r.Value), r.Value[:shown], r.Version)
 	}
@@ -118,11 +156,11 @@ func (r *Result) describe() string {
 }
 
 func (r *Result) value() Value {
-	return Value{Found: r.Found, Type: r.Type, Bytes: r.Value, Number: r.Number, Version: r.Version}
+	return Value{Found: r.Found, Type: r.Type, Bytes: r.Value, Number: r.Number, Version: r.Version, TypeName: r.TypeName}
 }
 
 func pairOf(p *pb.Pair) Pair {
-	return Pair{Key: p.Key, Type: Type(p.Type), Value: p.Value, Number: p.Number, Version: p.Version}
+	return Pair{Key: p.Key, Type: Type(p.Type), Value: p.Value, Number: p.Number, Version: p.Version, TypeName: typeName(p.Type, p.TypeName)}
 }
 
 func resultsOf(ps []pb.Result) []Result {

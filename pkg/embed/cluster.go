@@ -36,6 +36,8 @@ type ClusterOptions struct {
 	Hot hotshard.Mode
 	// Order is the commit order.
 	Order txn.Order
+	// Sharing says what is made of it that operations commute.
+	Sharing shard.Sharing
 	// Reads says how read-only transactions read.
 	Reads txn.Reads
 	// History is how far reads as of a time reach back; 0 is
@@ -150,7 +152,7 @@ func (c *Cluster) startMember(id kv.NodeID) (*member, error) {
 		return nil, err
 	}
 	m.node, err = node.Start(node.Options{ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: tr,
-		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot)}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads}, Metrics: m.metrics})
+		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot), Sharing: c.opt.Sharing}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads}, Metrics: m.metrics})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -38,6 +39,8 @@ type Options struct {
 	Hot hotshard.Mode
 	// Order is the commit order of this node's gateway.
 	Order txn.Order
+	// Sharing says what is made of it that operations commute.
+	Sharing shard.Sharing
 	// Reads says how this node's read-only transactions read, Plan by which
 	// plan when there is a choice.
 	Reads txn.Reads

@@ -58,15 +58,15 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 		Others: func(visit func(uint32, adt.Args)) { c.others(op.Key, visit) }}
 	plan, modes := r.Plan(x.modes[:0])
 	x.modes = modes
-	if plan.Err != nil {
-		return msg.Result{}, failed(op.Key, method, plan.Err)
-	}
 	if c.Held != nil {
 		for _, m := range modes {
 			if !c.Held(op.Key, m) {
 				x.out.Missing = append(x.out.Missing, Missing{op.Key, m})
 			}
 		}
+	}
+	if plan.Err != nil {
+		return msg.Result{}, failed(op.Key, method, plan.Err)
 	}
 	if len(plan.Calls) > 0 {
 		if f := x.change(op.Key, method, &v, plan.Calls); f != nil {
@@ -78,6 +78,30 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 		res.Version = kv.Version{} // as in get
 	}
 	return res, nil
+}
+
+// named gets a register or a counter for a call by its name, which is only for
+// the one of them.
+func (x *execution) named(op *msg.Op, v *entry.Value) (res msg.Result, _ *msg.Failure) {
+	if want := entry.Type(op.Type); v.Exists() && v.Type != want {
+		return res, wrongType(op.Key, *v, "get", want)
+	}
+	if v.Exists() {
+		res = got(v)
+		res.Value = nil // the answer has it
+	}
+	return res, answered(&res, op, v)
+}
+
+// answered puts into a result what a call of a register or a counter by its name
+// answers.
+func answered(res *msg.Result, op *msg.Op, v *entry.Value) *msg.Failure {
+	answer, err := adt.PlainAnswer(op, v)
+	if err != nil {
+		return fail(kv.KindOf(err), op.Key, "%v", err)
+	}
+	res.Answer = answer
+	return nil
 }
 
 // failed is the failure of a call; its error names the type and the method.

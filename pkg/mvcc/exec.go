@@ -251,13 +251,21 @@ func (x *execution) op(op *msg.Op) (msg.Result, *msg.Failure) {
 
 func (x *execution) get(op *msg.Op) (msg.Result, *msg.Failure) {
 	v, f := x.value(op.Key)
+	if f == nil && op.Method != 0 {
+		return x.named(op, &v)
+	}
 	if f != nil || !v.Exists() {
 		return msg.Result{}, f
 	}
-	if v.Version == unborn {
-		v.Version = kv.Version{} // the sum with its own add has no identity yet
+	return got(&v), nil
+}
+
+func got(v *entry.Value) msg.Result {
+	version := v.Version
+	if version == unborn {
+		version = kv.Version{} // the sum with its own add has no identity yet
 	}
-	return msg.Result{Found: true, Type: uint32(v.Type), Value: Shown(&v), Version: v.Version}, nil
+	return msg.Result{Found: true, Type: uint32(v.Type), Value: Shown(v), Version: version}
 }
 
 // standing is what a key is at the moment, in words.
@@ -335,7 +343,8 @@ func (x *execution) addGet(op *msg.Op) (msg.Result, *msg.Failure) {
 	}
 	e := entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: uint32(adt.Counter), Value: v.Payload, Version: x.next(op.Key)}
 	x.write(e)
-	return msg.Result{Found: true, Type: e.Type, Value: e.Value, Version: e.Version}, nil
+	res := msg.Result{Found: true, Type: e.Type, Value: e.Value, Version: e.Version}
+	return res, answered(&res, op, &v)
 }
 
 // visible is the range as this piece sees it, in order. What the piece has

@@ -50,6 +50,7 @@ type decoder struct {
 	add     pb.AddOp
 	scan    pb.ScanOp
 	delSpan pb.DeleteRangeOp
+	named   pb.CallOp
 }
 
 // fields passes each field of a message: its number, and its value if it is
@@ -176,7 +177,7 @@ func (d *decoder) operation(b []byte, out *msg.Op) (*kv.Error, error) {
 	var kind protowire.Number
 	var body []byte
 	err := fields(b, func(num protowire.Number, raw []byte, _ uint64) error {
-		if raw != nil && num >= 1 && num <= 7 {
+		if raw != nil && num >= 1 && num <= lastField && num != typedField-1 {
 			kind, body = num, raw
 		}
 		return nil
@@ -206,8 +207,13 @@ func (d *decoder) operation(b []byte, out *msg.Op) (*kv.Error, error) {
 	case 7:
 		d.delSpan = pb.DeleteRangeOp{}
 		return readOp(&d.delSpan, body, deleteRangeOperation, out)
+	case callField:
+		d.named = pb.CallOp{}
+		return readOp(&d.named, body, callOperation, out)
+	case 0:
+		return unknownOperation(), nil
 	}
-	return unknownOperation(), nil
+	return readTyped(kind, body, out)
 }
 
 // readOp decodes an operation with its generated method and converts it.

@@ -54,7 +54,7 @@ func (b *budget) spend(o *msg.Op, i int, err *kv.Error) *kv.Error {
 	}
 	o.Seq = uint32(i)
 	b.writes = b.writes || o.Writes()
-	b.bytes += len(o.Key) + len(o.End) + len(o.Value) + len(o.ExpectValue)
+	b.bytes += len(o.Key) + len(o.End) + len(o.Value) + len(o.ExpectValue) + argBytes(o.Args)
 	if b.bytes > kv.MaxTxnBytes {
 		return invalid(fmt.Sprintf("the keys and values of the transaction have %d bytes or more", b.bytes),
 			fmt.Sprintf("a transaction has at most %d bytes; split it", kv.MaxTxnBytes))
@@ -92,13 +92,17 @@ func operation(in *pb.Op, out *msg.Op) *kv.Error {
 		return scanOperation(o.Scan, out)
 	case *pb.Op_DeleteRange:
 		return deleteRangeOperation(o.DeleteRange, out)
+	case *pb.Op_Call:
+		return callOperation(o.Call, out)
+	case nil:
+		return unknownOperation()
 	}
-	return unknownOperation()
+	return typedOperation(in, out)
 }
 
 func unknownOperation() *kv.Error {
 	return invalid("the operation is of no kind that this server knows",
-		"use one of get, put, delete, require, add, scan, delete_range; or the server is older than the client")
+		"use one of get, put, delete, require, add, scan, delete_range, call; or the server is older than the client")
 }
 
 func getOperation(in *pb.GetOp, out *msg.Op) *kv.Error {

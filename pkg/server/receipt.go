@@ -31,12 +31,27 @@ func conflict(r *msg.Receipt) *pb.Conflict {
 	if r == nil {
 		return nil
 	}
-	out := &pb.Conflict{Cause: pb.Cause(r.Cause), Key: r.Key, Mode: pb.LockMode(r.Mode), Holder: r.Holder.TxnID, HolderMode: pb.LockMode(r.HolderMode), Others: r.Others,
+	mine, theirs := adt.Mode(r.Mode), adt.Mode(r.HolderMode)
+	out := &pb.Conflict{Cause: pb.Cause(r.Cause), Key: r.Key, Mode: lockMode(mine), Holder: r.Holder.TxnID, HolderMode: lockMode(theirs), Others: r.Others,
+		Lock: mine.KindName(), HolderLock: theirs.KindName(),
 		Operations: operationsOf(adt.Methods(r.Methods)), HolderOperations: operationsOf(adt.Methods(r.HolderMethods))}
 	for _, a := range adt.Advise(adt.Methods(r.Methods), adt.Methods(r.HolderMethods)) {
 		out.Commutes = append(out.Commutes, pb.Advice{Instead: pb.Operation(a.Mine), HolderInstead: pb.Operation(a.Theirs)})
 	}
+	for _, a := range adt.AdviseTyped(mine, theirs) {
+		out.Commutes = append(out.Commutes, pb.Advice{Instead: pb.Operation(a.Mine.Called()), HolderInstead: pb.Operation(a.Theirs.Called()),
+			Method: a.Mine.FullName(), HolderMethod: a.Theirs.FullName(), Apart: a.Apart})
+	}
 	return out
+}
+
+// lockMode is a mode as clients know it. Those of data types are one to them,
+// and the kind is told by its name.
+func lockMode(m adt.Mode) pb.LockMode {
+	if _, typed := m.Type(); typed {
+		return pb.LockMode_LOCK_TYPED
+	}
+	return pb.LockMode(m)
 }
 
 func operationsOf(ms adt.Methods) (out []pb.Operation) {

@@ -16,7 +16,7 @@ const frame = 64
 func resultBytes(rs []msg.Result) int {
 	n := 0
 	for i := range rs {
-		n += frame + len(rs[i].Value) + len(rs[i].Resume) + pairBytes(rs[i].Pairs)
+		n += frame + len(rs[i].Value) + len(rs[i].Resume) + pairBytes(rs[i].Pairs) + argBytes(rs[i].Answer)
 	}
 	return n
 }
@@ -70,6 +70,7 @@ func results(out []pb.Result, rs []msg.Result) []pb.Result {
 func result(out *pb.Result, r *msg.Result) {
 	*out = pb.Result{Found: r.Found, Version: r.Version, Resume: r.Resume, Count: r.Count, Pairs: pairs(out.Pairs[:0], r.Pairs)}
 	out.Type, out.Value, out.Number = payload(entry.Type(r.Type), r.Value)
+	out.TypeName, out.Answer = ownName(r.Type), pb.DataOf(r.Answer)
 }
 
 // pairs appends ps to out.
@@ -77,10 +78,23 @@ func pairs(out []pb.Pair, ps []msg.Pair) []pb.Pair {
 	for i := range ps {
 		p := pb.Pair{Key: ps[i].Key, Version: ps[i].Version}
 		p.Type, p.Value, p.Number = payload(entry.Type(ps[i].Type), ps[i].Value)
+		p.TypeName = ownName(ps[i].Type)
 		out = append(out, p)
 	}
 	return out
 }
+
+// ownName is the name of a type that is not linchpin's own, for which the API
+// has no number.
+func ownName(t uint32) string {
+	if t < firstOwn || entry.Type(t) == entry.TypeDeleted {
+		return ""
+	}
+	return adt.TypeName(entry.Type(t))
+}
+
+// firstOwn is the first number of a type of users' own.
+const firstOwn = 128
 
 // payload gives a value in the form clients see.
 func payload(t entry.Type, raw []byte) (pb.DataType, []byte, int64) {

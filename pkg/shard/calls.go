@@ -11,6 +11,9 @@ import (
 // callNeeds lists the locks of a call of a data type that it needs whatever its
 // key holds.
 func (m *Machine) callNeeds(needs []lock.Need, op *msg.Op) []lock.Need {
+	if m.cfg.Sharing.Locks == RWLocks {
+		return append(needs, lock.Need{Span: kv.Point(op.Key), Mode: m.modeOf(op), Methods: adt.MethodOf(op).Set()})
+	}
 	m.modes = adt.Modes(m.modes[:0], op)
 	return m.asNeeds(needs, op, m.modes)
 }
@@ -28,7 +31,7 @@ func (m *Machine) asNeeds(needs []lock.Need, op *msg.Op, modes []adt.Mode) []loc
 // the values may change. So they are only what it will probably need: executing
 // it tells whether they were enough (docs/protocol.md, section 3).
 func (m *Machine) replan(t *task) {
-	if !t.callsMethods() {
+	if !t.callsMethods() || m.cfg.Sharing.Locks == RWLocks {
 		return
 	}
 	var plain []msg.Op
@@ -66,7 +69,7 @@ func (m *Machine) likelyNeeds(needs []lock.Need, t *task, op *msg.Op) []lock.Nee
 	r.Others = func(visit func(uint32, adt.Args)) { t.othersOf(it, visit) }
 	plan, modes := r.Plan(m.modes[:0])
 	m.modes = modes
-	if plan.Err != nil {
+	if plan.Err != nil && len(modes) == 0 {
 		return m.callNeeds(needs, op)
 	}
 	return m.asNeeds(needs, op, modes)

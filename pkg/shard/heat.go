@@ -5,8 +5,10 @@ package shard
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -110,14 +112,27 @@ func (m *Machine) ran(t *task, effects []entry.Effect) {
 	}
 	waited, on, _ := t.req.Waited()
 	for i := range effects {
-		// Adds do not wait for each other.
-		if e := &effects[i]; e.Kind != entry.EffectAdd {
+		if e := &effects[i]; m.excludesItself(e) {
 			m.heat.meter.Ran(m.now, e.Key, hold, waited > 0 && bytes.Equal(on, e.Key))
 		}
 	}
 	if m.heat.meter.Len() > 0 {
 		m.warm()
 	}
+}
+
+// excludesItself reports whether two of an effect wait for each other, as two adds
+// do not. Two that do if they are about the same part of a value are not counted:
+// mostly they are not, and when they wait that is counted.
+func (m *Machine) excludesItself(e *entry.Effect) bool {
+	if e.Kind == entry.EffectAdd {
+		return m.cfg.Sharing.Locks == RWLocks
+	}
+	if e.Kind != entry.EffectChange {
+		return true
+	}
+	modes, _ := m.changeModes(e)
+	return slices.ContainsFunc(modes, adt.Mode.ExcludesItself)
 }
 
 // tickHeat tells of heat, when it is time to.

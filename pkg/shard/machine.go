@@ -57,6 +57,8 @@ type Config struct {
 	// are parked with it, or have prepared it. One more that is new here is
 	// refused. Default kv.DefaultMaxKeyPins.
 	MaxKeyPins int
+	// Sharing says what is made of it that operations commute.
+	Sharing Sharing
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
 	// Trace hears of decisions and of what becomes visible, in tests.
@@ -224,7 +226,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		index: rec.State.Index, writes: rec.State.Writes, floor: rec.State.Floor, moves: rec.State.Moves, dirty: true,
 		store:    mvcc.NewStore(cfg.CacheBytes),
 		garbage:  mvcc.NewGarbage(64*cfg.GarbageBatch, rec.State.Index > 0),
-		locks:    lock.New(cfg.Lock),
+		locks:    lock.New(cfg.lockOptions()),
 		queue:    snapshotqueue.New(queueOptions(cfg, inc, now, rec.State.Rested)),
 		readers:  map[kv.TxnRef]*reader{},
 		recs:     record.NewTable(),

@@ -289,8 +289,7 @@ func (m *Machine) changesOf(effects []entry.Effect) []snapshotqueue.Need {
 	}
 	out := make([]snapshotqueue.Need, 0, len(effects))
 	for i := range effects {
-		modes, method := adt.ChangeOf(m.modes[:0], &effects[i])
-		m.modes = modes
+		modes, method := m.changeModes(&effects[i])
 		for _, mode := range modes {
 			out = append(out, snapshotqueue.Need{Span: kv.Point(effects[i].Key), Mode: mode, Methods: method.Set()})
 		}

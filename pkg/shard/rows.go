@@ -101,11 +101,14 @@ func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, e *entry.Ef
 	}
 }
 
+// combining reports whether transactions share rows.
+func (m *Machine) combining() bool { return !bool(m.cfg.Sharing.Combining) }
+
 // place puts a row of a key among the step's entries: in the place of the one
 // that the step has written already, if over says that nobody can see that, and
 // then it reports so.
 func (m *Machine) place(it *mvcc.Item, row entry.Entry, over bool) bool {
-	if over && it.Step == m.stats.Steps {
+	if over && it.Step == m.stats.Steps && m.combining() {
 		m.out.Entries[it.Place] = row
 		return true
 	}
@@ -119,7 +122,7 @@ func (m *Machine) place(it *mvcc.Item, row entry.Entry, over bool) bool {
 // where nobody can read in between.
 func (m *Machine) logDelta(it *mvcc.Item, old kv.Index, unread bool, calls []msg.Call) bool {
 	same := it.Step == m.stats.Steps
-	calls, over := it.Extend(calls, mvcc.Step{Old: old, Unread: unread, Same: same})
+	calls, over := it.Extend(calls, mvcc.Step{Old: old, Unread: unread && m.combining(), Same: same})
 	if calls == nil {
 		return false
 	}

@@ -113,7 +113,7 @@ func (m *Machine) needsOf(room []lock.Need, ops []msg.Op, seen []msg.Seen) (need
 			needs = m.callNeeds(needs, &ops[i])
 			continue
 		}
-		needs = append(needs, lock.Need{Span: span, Mode: adt.ModeOf(&ops[i]), Methods: adt.MethodOf(&ops[i]).Set()})
+		needs = append(needs, lock.Need{Span: span, Mode: m.modeOf(&ops[i]), Methods: adt.MethodOf(&ops[i]).Set()})
 	}
 	for i := range seen {
 		needs = append(needs, lock.Need{Span: kv.Point(seen[i].Key), Mode: adt.ModeRead, Methods: adt.MethodGet.Set()})

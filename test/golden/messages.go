@@ -117,20 +117,20 @@ func waited(r *msg.Receipt) string {
 // Waited is a receipt in words. One that names no holder is of an update that
 // waited for readers.
 func Waited(r *msg.Receipt) string {
-	text := when(r.Open, "has ") + "waited " + Time(r.WaitedNanos) + when(len(r.Key) > 0, " for "+Key(r.Key)) + methods(r.Methods)
+	text := when(r.Open, "has ") + "waited " + Time(r.WaitedNanos) + when(len(r.Key) > 0, " for "+Key(r.Key)) + methods(r.Methods, r.Mode)
 	switch {
 	case r.Cause == msg.CauseNone:
 		return text + ", nobody knows for what"
 	case r.Holder.IsZero():
 		return text + ", behind readers"
 	}
-	return text + ", behind " + Name(r.Holder) + methods(r.HolderMethods) + when(r.Cause == msg.CauseQueue, " in the queue") + when(r.Cause == msg.CauseRange, " with a range") +
+	return text + ", behind " + Name(r.Holder) + methods(r.HolderMethods, r.HolderMode) + when(r.Cause == msg.CauseQueue, " in the queue") + when(r.Cause == msg.CauseRange, " with a range") +
 		when(r.Others > 0, fmt.Sprintf(" and %d more", r.Others))
 }
 
 // methods says what somebody does with a key.
-func methods(ms uint32) string {
-	return when(ms != 0, "("+adt.Methods(ms).Noun(adt.ModeNone)+")")
+func methods(ms uint32, mode uint64) string {
+	return when(ms != 0, "("+adt.Methods(ms).Noun(adt.Mode(mode))+")")
 }
 
 // conflict says what one had and another one needs.
@@ -138,7 +138,7 @@ func conflict(r *msg.Receipt) string {
 	if r == nil {
 		return ""
 	}
-	return "it has " + Key(r.Key) + methods(r.Methods) + when(r.HolderMethods != 0, ", which the other needs"+methods(r.HolderMethods))
+	return "it has " + Key(r.Key) + methods(r.Methods, r.Mode) + when(r.HolderMethods != 0, ", which the other needs"+methods(r.HolderMethods, r.HolderMode))
 }
 
 // Conflict says what ended an attempt.

@@ -21,6 +21,7 @@ import (
 //	moveout a to s2 [tombstone]     what stays is a mark, or a tombstone
 //	movein a x@0.0.1                or deleted, or deleted@0.0.1
 //	get a marked                    in the past: its home says that it was here
+//	set.add a x y                   calls a method of a data type
 func Ops(text string) ([]msg.Op, error) {
 	var ops []msg.Op
 	for i, part := range strings.Split(text, ";") {
@@ -45,6 +46,9 @@ var opNames = map[string]msg.OpKind{
 }
 
 func operation(words []string) (op msg.Op, err error) {
+	if strings.Contains(words[0], ".") {
+		return callOf(words)
+	}
 	name, forUpdate := strings.CutSuffix(words[0], "!")
 	kind, ok := opNames[name]
 	if !ok {
@@ -128,6 +132,9 @@ func condition(op *msg.Op, words []string) (err error) {
 
 // OpText is an operation as Ops reads it.
 func OpText(op *msg.Op) string {
+	if op.IsCall() {
+		return callText(op)
+	}
 	out := ""
 	for name, kind := range opNames {
 		if kind == op.Kind {
@@ -197,8 +204,12 @@ func Result(r *msg.Result) string {
 		if len(r.Resume) > 0 {
 			out = append(out, "more from "+Key(r.Resume))
 		}
+	case len(r.Answer) > 0:
+		out = append(out, "answers"+data(r.Answer)+versionText(r.Version))
 	case r.Count > 0:
 		out = append(out, fmt.Sprintf("%d removed", r.Count))
+	case r.Value == nil && r.Found && adt.Lookup(entry.Type(r.Type)) != nil:
+		out = append(out, "a "+adt.TypeName(entry.Type(r.Type))+versionText(r.Version))
 	case r.Value != nil || r.Found && r.Type != 0:
 		out = append(out, Value(entry.Type(r.Type), r.Value)+versionText(r.Version))
 	case !r.Version.IsZero():

@@ -102,50 +102,15 @@ func row(e *entry.Entry) (string, error) {
 
 func delta(e *entry.Entry) (string, error) {
 	v, calls, err := entry.DecodeDelta(e.Value)
-	return fmt.Sprintf("@%d += %s (%v)", e.Index, Calls(uint32(v.Type), calls), v.Version), err
-}
-
-// Calls prints the changes of a value of a data type.
-func Calls(typ uint32, calls []msg.Call) string {
-	var out []string
-	for _, c := range calls {
-		out = append(out, method(typ, c.Method)+data(c.Args))
-	}
-	return strings.Join(out, ", ")
-}
-
-// method is a method's name, or its number if the type is not known.
-func method(typ, number uint32) string {
-	if t := adt.Lookup(entry.Type(typ)); t != nil && t.Method(number) != nil {
-		return t.Method(number).Name
-	}
-	return fmt.Sprintf("method %d", number)
-}
-
-func data(args []msg.Datum) (out string) {
-	for i := range args {
-		switch a := &args[i]; a.Kind {
-		case msg.DatumBytes:
-			out += " " + Key(a.Bytes)
-		case msg.DatumInt:
-			out += fmt.Sprintf(" %d", a.Int)
-		case msg.DatumFloat:
-			out += fmt.Sprintf(" %g", a.Float)
-		case msg.DatumBool:
-			out += fmt.Sprintf(" %v", a.Int != 0)
-		default:
-			out += " nil"
-		}
-	}
-	return out
+	return fmt.Sprintf("@%d += %s (%v)", e.Index, callsText(v.Type, calls), v.Version), err
 }
 
 func effect(e *entry.Effect) string {
 	switch e.Kind {
-	case entry.EffectChange:
-		return fmt.Sprintf("(%s %s)", Key(e.Key), Calls(e.Type, e.Calls))
 	case entry.EffectAdd:
 		return fmt.Sprintf("(%s%+d)", Key(e.Key), e.Delta)
+	case entry.EffectChange:
+		return changes(e)
 	case entry.EffectDelete:
 		return fmt.Sprintf("(%s deleted)", Key(e.Key))
 	case entry.EffectMoveOut, entry.EffectMoveIn:

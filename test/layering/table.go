@@ -86,7 +86,7 @@ var Table = []Layer{
 		// imports it does not get a server with it.
 		Name:     "client",
 		Packages: []string{"pkg/client/..."},
-		Imports:  []string{"words", "messages", "wire", "client"},
+		Imports:  []string{"words", "messages", "types", "wire", "client"},
 	},
 	{
 		Name:     "edges",

@@ -42,7 +42,7 @@ func waited(r *pb.Receipt) string {
 	if r.Waiting {
 		head, had = "Was still waiting after "+long, "has to wait"
 	}
-	mine, theirs := set(c.Operations).Noun(adt.Mode(c.Mode)), set(c.HolderOperations).Phrase(adt.Mode(c.HolderMode))
+	mine, theirs := noun(c.Operations, c.Mode, c.Lock), phrase(c.HolderOperations, c.HolderMode, c.HolderLock)
 	other := "transaction " + c.Holder.String()
 	more := ""
 	if c.Others > 0 {
@@ -81,7 +81,7 @@ func givenUp(r *pb.Receipt) string {
 	if c == nil {
 		c = &pb.Conflict{}
 	}
-	mine, theirs := set(c.Operations).Phrase(adt.Mode(c.Mode)), set(c.HolderOperations).Phrase(adt.Mode(c.HolderMode))
+	mine, theirs := phrase(c.Operations, c.Mode, c.Lock), phrase(c.HolderOperations, c.HolderMode, c.HolderLock)
 	switch {
 	case c.Cause == pb.Cause_CAUSE_WOUND && len(c.Key) > 0:
 		return fmt.Sprintf("%s because transaction %v, which is older and so goes first, needed %s for %s, and this one had it locked for %s.", head, c.Holder, named(c.Key), theirs, mine)
@@ -111,30 +111,99 @@ func commuted(c *pb.Conflict) (says []string) {
 	if mine == 0 || theirs == 0 {
 		return nil
 	}
+	for i := range c.Commutes {
+		if s := typed(c, &c.Commutes[i]); s != "" {
+			says = append(says, s)
+		}
+	}
 	for _, a := range adt.Advise(mine, theirs) {
-		says = append(says, advice(&a, mine, theirs))
+		says = append(says, advice(c, &a))
 	}
 	if len(says) == 0 {
 		says = append(says, fmt.Sprintf("Nothing that does the same would have commuted: %s and %s exclude each other, so the shorter the transactions, the shorter the wait.",
-			mine.Phrase(adt.ModeNone), theirs.Phrase(adt.ModeNone)))
+			mine.PhraseOf(words(c.Lock)), theirs.PhraseOf(words(c.HolderLock))))
 	}
 	return says
 }
 
-func advice(a *adt.Advice, mine, theirs adt.Methods) string {
+// typed says what would have commuted of a data type's methods; it is empty if
+// the advice is about other operations. The server has told all of it, since the
+// type may be one that only servers know.
+func typed(c *pb.Conflict, a *pb.Advice) string {
+	kind, holderKind := words(c.Lock), words(c.HolderLock)
+	typ, _, _ := strings.Cut(c.Lock, ".")
+	apart := ""
+	if a.Apart {
+		apart = " and about another part of the " + typ
+	}
+	switch {
+	case a.Method != "":
+		return fmt.Sprintf("With %s in the place of the %s there would have been no conflict, if that is enough%s.", methodName(a.Method), kind, apart)
+	case a.HolderMethod != "":
+		return fmt.Sprintf("With %s in the place of the other one's %s there would have been no conflict, if that is enough%s.", methodName(a.HolderMethod), holderKind, apart)
+	case a.Apart:
+		return fmt.Sprintf("They would have commuted if they had been about different parts of the %s.", typ)
+	}
+	return ""
+}
+
+// methodName is the method of a type's full name of it: "contains".
+func methodName(full string) string {
+	_, name, _ := strings.Cut(full, ".")
+	return name
+}
+
+// words says what a kind of lock is, as an operation: "add on a set" of
+// "set.add". It is empty if there is none.
+func words(lock string) string {
+	typ, kind, ok := strings.Cut(lock, ".")
+	if !ok {
+		return ""
+	}
+	return adt.KindWords(typ, kind)
+}
+
+// noun says what operations are, after a "the". Of what is not known, the mode
+// tells at least something.
+func noun(ops []pb.Operation, mode pb.LockMode, lock string) string {
+	if lock != "" || len(ops) > 0 {
+		return set(ops).NounOf(words(lock))
+	}
+	return set(ops).Noun(known(mode))
+}
+
+// phrase is noun with an article.
+func phrase(ops []pb.Operation, mode pb.LockMode, lock string) string {
+	if lock != "" || len(ops) > 0 {
+		return set(ops).PhraseOf(words(lock))
+	}
+	return set(ops).Phrase(known(mode))
+}
+
+// known is the mode for any key that a lock mode is; those of data types have
+// their names.
+func known(m pb.LockMode) adt.Mode {
+	if m < 0 || m >= pb.LockMode_LOCK_TYPED {
+		return adt.ModeNone
+	}
+	return adt.Mode(m)
+}
+
+func advice(c *pb.Conflict, a *adt.Advice) string {
+	mine, theirs := set(c.Operations), set(c.HolderOperations)
 	m, h := a.Of(mine, theirs)
+	here, there := mine.NounOf(words(c.Lock)), theirs.NounOf(words(c.HolderLock))
 	with, provided := "", a.IfMine
 	switch {
 	case a.Theirs == adt.MethodNone:
-		with = fmt.Sprintf("%s in the place of the %s", m.Phrase(adt.ModeNone), mine.Noun(adt.ModeNone))
+		with = fmt.Sprintf("%s in the place of the %s", m.Phrase(adt.ModeNone), here)
 	case a.Mine == adt.MethodNone:
-		with = fmt.Sprintf("%s in the place of the other one's %s", h.Phrase(adt.ModeNone), theirs.Noun(adt.ModeNone))
+		with = fmt.Sprintf("%s in the place of the other one's %s", h.Phrase(adt.ModeNone), there)
 		provided = a.IfTheirs
 	case a.Mine == a.Theirs:
 		with = m.Phrase(adt.ModeNone) + " in the place of both"
 	default:
-		with = fmt.Sprintf("%s in the place of the %s, and %s in the place of the other one's %s", m.Phrase(adt.ModeNone), mine.Noun(adt.ModeNone),
-			h.Phrase(adt.ModeNone), theirs.Noun(adt.ModeNone))
+		with = fmt.Sprintf("%s in the place of the %s, and %s in the place of the other one's %s", m.Phrase(adt.ModeNone), here, h.Phrase(adt.ModeNone), there)
 	}
 	if a.Mine != adt.MethodNone && a.Theirs != adt.MethodNone && a.IfTheirs != a.IfMine {
 		provided += " and, on the other side, " + a.IfTheirs

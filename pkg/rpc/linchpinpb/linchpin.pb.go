@@ -25,24 +25,49 @@ var _ = math.Inf
 // proto package needs to be updated.
 const _ = proto.GoGoProtoPackageIsVersion3 // please upgrade the proto package
 
-// DataType is what a key holds.
+// DataType is what a key holds. Numbers from 128 are types of users' own, whose
+// names stand beside them.
 type DataType int32
 
 const (
 	// REGISTER holds bytes.
 	DataType_REGISTER DataType = 0
 	// COUNTER holds a signed number of 64 bits.
-	DataType_COUNTER DataType = 1
+	DataType_COUNTER         DataType = 1
+	DataType_SET             DataType = 2
+	DataType_DICT            DataType = 3
+	DataType_SCORED_SET      DataType = 4
+	DataType_TOP_K           DataType = 5
+	DataType_BAG             DataType = 6
+	DataType_BOUNDED_COUNTER DataType = 7
+	DataType_IDS             DataType = 8
+	DataType_LIST            DataType = 9
 )
 
 var DataType_name = map[int32]string{
 	0: "REGISTER",
 	1: "COUNTER",
+	2: "SET",
+	3: "DICT",
+	4: "SCORED_SET",
+	5: "TOP_K",
+	6: "BAG",
+	7: "BOUNDED_COUNTER",
+	8: "IDS",
+	9: "LIST",
 }
 
 var DataType_value = map[string]int32{
-	"REGISTER": 0,
-	"COUNTER":  1,
+	"REGISTER":        0,
+	"COUNTER":         1,
+	"SET":             2,
+	"DICT":            3,
+	"SCORED_SET":      4,
+	"TOP_K":           5,
+	"BAG":             6,
+	"BOUNDED_COUNTER": 7,
+	"IDS":             8,
+	"LIST":            9,
 }
 
 func (x DataType) String() string {
@@ -200,6 +225,9 @@ const (
 	LockMode_LOCK_READ  LockMode = 1
 	LockMode_LOCK_ADD   LockMode = 2
 	LockMode_LOCK_WRITE LockMode = 3
+	// LOCK_TYPED is a kind of lock of a data type: its name stands beside it, and
+	// Types tells with which others of the type it goes.
+	LockMode_LOCK_TYPED LockMode = 4
 )
 
 var LockMode_name = map[int32]string{
@@ -207,6 +235,7 @@ var LockMode_name = map[int32]string{
 	1: "LOCK_READ",
 	2: "LOCK_ADD",
 	3: "LOCK_WRITE",
+	4: "LOCK_TYPED",
 }
 
 var LockMode_value = map[string]int32{
@@ -214,6 +243,7 @@ var LockMode_value = map[string]int32{
 	"LOCK_READ":  1,
 	"LOCK_ADD":   2,
 	"LOCK_WRITE": 3,
+	"LOCK_TYPED": 4,
 }
 
 func (x LockMode) String() string {
@@ -298,6 +328,41 @@ func (Decision) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_cd31401e557f99f0, []int{5}
 }
 
+// DatumKind is what a Datum can be.
+type DatumKind int32
+
+const (
+	DatumKind_DATUM_NIL   DatumKind = 0
+	DatumKind_DATUM_BYTES DatumKind = 1
+	DatumKind_DATUM_INT   DatumKind = 2
+	DatumKind_DATUM_FLOAT DatumKind = 3
+	DatumKind_DATUM_BOOL  DatumKind = 4
+)
+
+var DatumKind_name = map[int32]string{
+	0: "DATUM_NIL",
+	1: "DATUM_BYTES",
+	2: "DATUM_INT",
+	3: "DATUM_FLOAT",
+	4: "DATUM_BOOL",
+}
+
+var DatumKind_value = map[string]int32{
+	"DATUM_NIL":   0,
+	"DATUM_BYTES": 1,
+	"DATUM_INT":   2,
+	"DATUM_FLOAT": 3,
+	"DATUM_BOOL":  4,
+}
+
+func (x DatumKind) String() string {
+	return proto.EnumName(DatumKind_name, int32(x))
+}
+
+func (DatumKind) EnumDescriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{6}
+}
+
 // HotOrder is what is wanted of a key.
 type HotOrder int32
 
@@ -327,7 +392,7 @@ func (x HotOrder) String() string {
 }
 
 func (HotOrder) EnumDescriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{6}
+	return fileDescriptor_cd31401e557f99f0, []int{7}
 }
 
 // HotMode says which keys are moved to the hot shard.
@@ -363,7 +428,7 @@ func (x HotMode) String() string {
 }
 
 func (HotMode) EnumDescriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{7}
+	return fileDescriptor_cd31401e557f99f0, []int{8}
 }
 
 // Op is one operation of a transaction.
@@ -377,6 +442,15 @@ type Op struct {
 	//	*Op_Add
 	//	*Op_Scan
 	//	*Op_DeleteRange
+	//	*Op_Call
+	//	*Op_Set
+	//	*Op_Dict
+	//	*Op_ScoredSet
+	//	*Op_TopK
+	//	*Op_Bag
+	//	*Op_BoundedCounter
+	//	*Op_Ids
+	//	*Op_List
 	Op isOp_Op `protobuf_oneof:"op"`
 }
 
@@ -440,14 +514,50 @@ type Op_Scan struct {
 type Op_DeleteRange struct {
 	DeleteRange *DeleteRangeOp `protobuf:"bytes,7,opt,name=delete_range,json=deleteRange,proto3,oneof" json:"delete_range,omitempty"`
 }
+type Op_Call struct {
+	Call *CallOp `protobuf:"bytes,8,opt,name=call,proto3,oneof" json:"call,omitempty"`
+}
+type Op_Set struct {
+	Set *SetOp `protobuf:"bytes,10,opt,name=set,proto3,oneof" json:"set,omitempty"`
+}
+type Op_Dict struct {
+	Dict *DictOp `protobuf:"bytes,11,opt,name=dict,proto3,oneof" json:"dict,omitempty"`
+}
+type Op_ScoredSet struct {
+	ScoredSet *ScoredSetOp `protobuf:"bytes,12,opt,name=scored_set,json=scoredSet,proto3,oneof" json:"scored_set,omitempty"`
+}
+type Op_TopK struct {
+	TopK *TopKOp `protobuf:"bytes,13,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
+}
+type Op_Bag struct {
+	Bag *BagOp `protobuf:"bytes,14,opt,name=bag,proto3,oneof" json:"bag,omitempty"`
+}
+type Op_BoundedCounter struct {
+	BoundedCounter *BoundedCounterOp `protobuf:"bytes,15,opt,name=bounded_counter,json=boundedCounter,proto3,oneof" json:"bounded_counter,omitempty"`
+}
+type Op_Ids struct {
+	Ids *IdsOp `protobuf:"bytes,16,opt,name=ids,proto3,oneof" json:"ids,omitempty"`
+}
+type Op_List struct {
+	List *ListOp `protobuf:"bytes,17,opt,name=list,proto3,oneof" json:"list,omitempty"`
+}
 
-func (*Op_Get) isOp_Op()         {}
-func (*Op_Put) isOp_Op()         {}
-func (*Op_Delete) isOp_Op()      {}
-func (*Op_Require) isOp_Op()     {}
-func (*Op_Add) isOp_Op()         {}
-func (*Op_Scan) isOp_Op()        {}
-func (*Op_DeleteRange) isOp_Op() {}
+func (*Op_Get) isOp_Op()            {}
+func (*Op_Put) isOp_Op()            {}
+func (*Op_Delete) isOp_Op()         {}
+func (*Op_Require) isOp_Op()        {}
+func (*Op_Add) isOp_Op()            {}
+func (*Op_Scan) isOp_Op()           {}
+func (*Op_DeleteRange) isOp_Op()    {}
+func (*Op_Call) isOp_Op()           {}
+func (*Op_Set) isOp_Op()            {}
+func (*Op_Dict) isOp_Op()           {}
+func (*Op_ScoredSet) isOp_Op()      {}
+func (*Op_TopK) isOp_Op()           {}
+func (*Op_Bag) isOp_Op()            {}
+func (*Op_BoundedCounter) isOp_Op() {}
+func (*Op_Ids) isOp_Op()            {}
+func (*Op_List) isOp_Op()           {}
 
 func (m *Op) GetOp() isOp_Op {
 	if m != nil {
@@ -505,6 +615,69 @@ func (m *Op) GetDeleteRange() *DeleteRangeOp {
 	return nil
 }
 
+func (m *Op) GetCall() *CallOp {
+	if x, ok := m.GetOp().(*Op_Call); ok {
+		return x.Call
+	}
+	return nil
+}
+
+func (m *Op) GetSet() *SetOp {
+	if x, ok := m.GetOp().(*Op_Set); ok {
+		return x.Set
+	}
+	return nil
+}
+
+func (m *Op) GetDict() *DictOp {
+	if x, ok := m.GetOp().(*Op_Dict); ok {
+		return x.Dict
+	}
+	return nil
+}
+
+func (m *Op) GetScoredSet() *ScoredSetOp {
+	if x, ok := m.GetOp().(*Op_ScoredSet); ok {
+		return x.ScoredSet
+	}
+	return nil
+}
+
+func (m *Op) GetTopK() *TopKOp {
+	if x, ok := m.GetOp().(*Op_TopK); ok {
+		return x.TopK
+	}
+	return nil
+}
+
+func (m *Op) GetBag() *BagOp {
+	if x, ok := m.GetOp().(*Op_Bag); ok {
+		return x.Bag
+	}
+	return nil
+}
+
+func (m *Op) GetBoundedCounter() *BoundedCounterOp {
+	if x, ok := m.GetOp().(*Op_BoundedCounter); ok {
+		return x.BoundedCounter
+	}
+	return nil
+}
+
+func (m *Op) GetIds() *IdsOp {
+	if x, ok := m.GetOp().(*Op_Ids); ok {
+		return x.Ids
+	}
+	return nil
+}
+
+func (m *Op) GetList() *ListOp {
+	if x, ok := m.GetOp().(*Op_List); ok {
+		return x.List
+	}
+	return nil
+}
+
 // XXX_OneofWrappers is for the internal use of the proto package.
 func (*Op) XXX_OneofWrappers() []interface{} {
 	return []interface{}{
@@ -515,6 +688,15 @@ func (*Op) XXX_OneofWrappers() []interface{} {
 		(*Op_Add)(nil),
 		(*Op_Scan)(nil),
 		(*Op_DeleteRange)(nil),
+		(*Op_Call)(nil),
+		(*Op_Set)(nil),
+		(*Op_Dict)(nil),
+		(*Op_ScoredSet)(nil),
+		(*Op_TopK)(nil),
+		(*Op_Bag)(nil),
+		(*Op_BoundedCounter)(nil),
+		(*Op_Ids)(nil),
+		(*Op_List)(nil),
 	}
 }
 
@@ -1013,21 +1195,2120 @@ func (m *DeleteRangeOp) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_DeleteRangeOp proto.InternalMessageInfo
 
+// CallOp calls a method of a data type. Types tells which there are.
+type CallOp struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// type is the type's name, as in "set". A register and a counter can be called
+	// by this form, too.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// method is the method's name, as in "add".
+	Method string  `protobuf:"bytes,3,opt,name=method,proto3" json:"method,omitempty"`
+	Args   []Datum `protobuf:"bytes,4,rep,name=args,proto3" json:"args"`
+}
+
+func (m *CallOp) Reset()         { *m = CallOp{} }
+func (m *CallOp) String() string { return proto.CompactTextString(m) }
+func (*CallOp) ProtoMessage()    {}
+func (*CallOp) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{8}
+}
+func (m *CallOp) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *CallOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_CallOp.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *CallOp) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_CallOp.Merge(m, src)
+}
+func (m *CallOp) XXX_Size() int {
+	return m.Size()
+}
+func (m *CallOp) XXX_DiscardUnknown() {
+	xxx_messageInfo_CallOp.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_CallOp proto.InternalMessageInfo
+
+// Datum is an argument of a method, or a part of its answer.
+type Datum struct {
+	// Types that are valid to be assigned to Datum:
+	//
+	//	*Datum_Bytes
+	//	*Datum_Int
+	//	*Datum_Float
+	//	*Datum_Bool
+	//	*Datum_Nil
+	//	*Datum_Text
+	Datum isDatum_Datum `protobuf_oneof:"datum"`
+}
+
+func (m *Datum) Reset()         { *m = Datum{} }
+func (m *Datum) String() string { return proto.CompactTextString(m) }
+func (*Datum) ProtoMessage()    {}
+func (*Datum) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{9}
+}
+func (m *Datum) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Datum) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Datum.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Datum) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Datum.Merge(m, src)
+}
+func (m *Datum) XXX_Size() int {
+	return m.Size()
+}
+func (m *Datum) XXX_DiscardUnknown() {
+	xxx_messageInfo_Datum.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Datum proto.InternalMessageInfo
+
+type isDatum_Datum interface {
+	isDatum_Datum()
+	MarshalTo([]byte) (int, error)
+	Size() int
+}
+
+type Datum_Bytes struct {
+	Bytes []byte `protobuf:"bytes,1,opt,name=bytes,proto3,oneof" json:"bytes,omitempty"`
+}
+type Datum_Int struct {
+	Int int64 `protobuf:"zigzag64,2,opt,name=int,proto3,oneof" json:"int,omitempty"`
+}
+type Datum_Float struct {
+	Float float64 `protobuf:"fixed64,3,opt,name=float,proto3,oneof" json:"float,omitempty"`
+}
+type Datum_Bool struct {
+	Bool bool `protobuf:"varint,4,opt,name=bool,proto3,oneof" json:"bool,omitempty"`
+}
+type Datum_Nil struct {
+	Nil bool `protobuf:"varint,5,opt,name=nil,proto3,oneof" json:"nil,omitempty"`
+}
+type Datum_Text struct {
+	Text string `protobuf:"bytes,6,opt,name=text,proto3,oneof" json:"text,omitempty"`
+}
+
+func (*Datum_Bytes) isDatum_Datum() {}
+func (*Datum_Int) isDatum_Datum()   {}
+func (*Datum_Float) isDatum_Datum() {}
+func (*Datum_Bool) isDatum_Datum()  {}
+func (*Datum_Nil) isDatum_Datum()   {}
+func (*Datum_Text) isDatum_Datum()  {}
+
+func (m *Datum) GetDatum() isDatum_Datum {
+	if m != nil {
+		return m.Datum
+	}
+	return nil
+}
+
+func (m *Datum) GetBytes() []byte {
+	if x, ok := m.GetDatum().(*Datum_Bytes); ok {
+		return x.Bytes
+	}
+	return nil
+}
+
+func (m *Datum) GetInt() int64 {
+	if x, ok := m.GetDatum().(*Datum_Int); ok {
+		return x.Int
+	}
+	return 0
+}
+
+func (m *Datum) GetFloat() float64 {
+	if x, ok := m.GetDatum().(*Datum_Float); ok {
+		return x.Float
+	}
+	return 0
+}
+
+func (m *Datum) GetBool() bool {
+	if x, ok := m.GetDatum().(*Datum_Bool); ok {
+		return x.Bool
+	}
+	return false
+}
+
+func (m *Datum) GetNil() bool {
+	if x, ok := m.GetDatum().(*Datum_Nil); ok {
+		return x.Nil
+	}
+	return false
+}
+
+func (m *Datum) GetText() string {
+	if x, ok := m.GetDatum().(*Datum_Text); ok {
+		return x.Text
+	}
+	return ""
+}
+
+// XXX_OneofWrappers is for the internal use of the proto package.
+func (*Datum) XXX_OneofWrappers() []interface{} {
+	return []interface{}{
+		(*Datum_Bytes)(nil),
+		(*Datum_Int)(nil),
+		(*Datum_Float)(nil),
+		(*Datum_Bool)(nil),
+		(*Datum_Nil)(nil),
+		(*Datum_Text)(nil),
+	}
+}
+
+// SetOp calls a method of a set.
+type SetOp struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Types that are valid to be assigned to Method:
+	//
+	//	*SetOp_Add
+	//	*SetOp_Remove
+	//	*SetOp_Contains
+	//	*SetOp_Size_
+	//	*SetOp_Members
+	//	*SetOp_AddCount
+	//	*SetOp_RemoveCount
+	Method isSetOp_Method `protobuf_oneof:"method"`
+}
+
+func (m *SetOp) Reset()         { *m = SetOp{} }
+func (m *SetOp) String() string { return proto.CompactTextString(m) }
+func (*SetOp) ProtoMessage()    {}
+func (*SetOp) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{10}
+}
+func (m *SetOp) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *SetOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_SetOp.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *SetOp) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_SetOp.Merge(m, src)
+}
+func (m *SetOp) XXX_Size() int {
+	return m.Size()
+}
+func (m *SetOp) XXX_DiscardUnknown() {
+	xxx_messageInfo_SetOp.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_SetOp proto.InternalMessageInfo
+
+type isSetOp_Method interface {
+	isSetOp_Method()
+	MarshalTo([]byte) (int, error)
+	Size() int
+}
+
+type SetOp_Add struct {
+	Add *Members `protobuf:"bytes,2,opt,name=add,proto3,oneof" json:"add,omitempty"`
+}
+type SetOp_Remove struct {
+	Remove *Members `protobuf:"bytes,3,opt,name=remove,proto3,oneof" json:"remove,omitempty"`
+}
+type SetOp_Contains struct {
+	Contains *OneMember `protobuf:"bytes,4,opt,name=contains,proto3,oneof" json:"contains,omitempty"`
+}
+type SetOp_Size_ struct {
+	Size_ *NoArguments `protobuf:"bytes,5,opt,name=size,proto3,oneof" json:"size,omitempty"`
+}
+type SetOp_Members struct {
+	Members *NoArguments `protobuf:"bytes,6,opt,name=members,proto3,oneof" json:"members,omitempty"`
+}
+type SetOp_AddCount struct {
+	AddCount *Members `protobuf:"bytes,7,opt,name=add_count,json=addCount,proto3,oneof" json:"add_count,omitempty"`
+}
+type SetOp_RemoveCount struct {
+	RemoveCount *Members `protobuf:"bytes,8,opt,name=remove_count,json=removeCount,proto3,oneof" json:"remove_count,omitempty"`
+}
+
+func (*SetOp_Add) isSetOp_Method()         {}
+func (*SetOp_Remove) isSetOp_Method()      {}
+func (*SetOp_Contains) isSetOp_Method()    {}
+func (*SetOp_Size_) isSetOp_Method()       {}
+func (*SetOp_Members) isSetOp_Method()     {}
+func (*SetOp_AddCount) isSetOp_Method()    {}
+func (*SetOp_RemoveCount) isSetOp_Method() {}
+
+func (m *SetOp) GetMethod() isSetOp_Method {
+	if m != nil {
+		return m.Method
+	}
+	return nil
+}
+
+func (m *SetOp) GetAdd() *Members {
+	if x, ok := m.GetMethod().(*SetOp_Add); ok {
+		return x.Add
+	}
+	return nil
+}
+
+func (m *SetOp) GetRemove() *Members {
+	if x, ok := m.GetMethod().(*SetOp_Remove); ok {
+		return x.Remove
+	}
+	return nil
+}
+
+func (m *SetOp) GetContains() *OneMember {
+	if x, ok := m.GetMethod().(*SetOp_Contains); ok {
+		return x.Contains
+	}
+	return nil
+}
+
+func (m *SetOp) GetSize_() *NoArguments {
+	if x, ok := m.GetMethod().(*SetOp_Size_); ok {
+		return x.Size_
+	}
+	return nil
+}
+
+func (m *SetOp) GetMembers() *NoArguments {
+	if x, ok := m.GetMethod().(*SetOp_Members); ok {
+		return x.Members
+	}
+	return nil
+}
+
+func (m *SetOp) GetAddCount() *Members {
+	if x, ok := m.GetMethod().(*SetOp_AddCount); ok {
+		return x.AddCount
+	}
+	return nil
+}
+
+func (m *SetOp) GetRemoveCount() *Members {
+	if x, ok := m.GetMethod().(*SetOp_RemoveCount); ok {
+		return x.RemoveCount
+	}
+	return nil
+}
+
+// XXX_OneofWrappers is for the internal use of the proto package.
+func (*SetOp) XXX_OneofWrappers() []interface{} {
+	return []interface{}{
+		(*SetOp_Add)(nil),
+		(*SetOp_Remove)(nil),
+		(*SetOp_Contains)(nil),
+		(*SetOp_Size_)(nil),
+		(*SetOp_Members)(nil),
+		(*SetOp_AddCount)(nil),
+		(*SetOp_RemoveCount)(nil),
+	}
+}
+
+// DictOp calls a method of a dict.
+type DictOp struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Types that are valid to be assigned to Method:
+	//
+	//	*DictOp_Set
+	//	*DictOp_Delete
+	//	*DictOp_Get
+	//	*DictOp_GetMany
+	//	*DictOp_Increment
+	//	*DictOp_IncrementGet
+	//	*DictOp_Size_
+	//	*DictOp_All
+	//	*DictOp_Scan
+	//	*DictOp_Has
+	//	*DictOp_SetNew
+	Method isDictOp_Method `protobuf_oneof:"method"`
+}
+
+func (m *DictOp) Reset()         { *m = DictOp{} }
+func (m *DictOp) String() string { return proto.CompactTextString(m) }
+func (*DictOp) ProtoMessage()    {}
+func (*DictOp) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{11}
+}
+func (m *DictOp) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *DictOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_DictOp.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *DictOp) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_DictOp.Merge(m, src)
+}
+func (m *DictOp) XXX_Size() int {
+	return m.Size()
+}
+func (m *DictOp) XXX_DiscardUnknown() {
+	xxx_messageInfo_DictOp.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_DictOp proto.InternalMessageInfo
+
+type isDictOp_Method interface {
+	isDictOp_Method()
+	MarshalTo([]byte) (int, error)
+	Size() int
+}
+
+type DictOp_Set struct {
+	Set *FieldValues `protobuf:"bytes,2,opt,name=set,proto3,oneof" json:"set,omitempty"`
+}
+type DictOp_Delete struct {
+	Delete *Fields `protobuf:"bytes,3,opt,name=delete,proto3,oneof" json:"delete,omitempty"`
+}
+type DictOp_Get struct {
+	Get *OneField `protobuf:"bytes,4,opt,name=get,proto3,oneof" json:"get,omitempty"`
+}
+type DictOp_GetMany struct {
+	GetMany *Fields `protobuf:"bytes,5,opt,name=get_many,json=getMany,proto3,oneof" json:"get_many,omitempty"`
+}
+type DictOp_Increment struct {
+	Increment *FieldDelta `protobuf:"bytes,6,opt,name=increment,proto3,oneof" json:"increment,omitempty"`
+}
+type DictOp_IncrementGet struct {
+	IncrementGet *FieldDelta `protobuf:"bytes,7,opt,name=increment_get,json=incrementGet,proto3,oneof" json:"increment_get,omitempty"`
+}
+type DictOp_Size_ struct {
+	Size_ *NoArguments `protobuf:"bytes,8,opt,name=size,proto3,oneof" json:"size,omitempty"`
+}
+type DictOp_All struct {
+	All *NoArguments `protobuf:"bytes,9,opt,name=all,proto3,oneof" json:"all,omitempty"`
+}
+type DictOp_Scan struct {
+	Scan *FieldRange `protobuf:"bytes,10,opt,name=scan,proto3,oneof" json:"scan,omitempty"`
+}
+type DictOp_Has struct {
+	Has *OneField `protobuf:"bytes,11,opt,name=has,proto3,oneof" json:"has,omitempty"`
+}
+type DictOp_SetNew struct {
+	SetNew *FieldValue `protobuf:"bytes,12,opt,name=set_new,json=setNew,proto3,oneof" json:"set_new,omitempty"`
+}
+
+func (*DictOp_Set) isDictOp_Method()          {}
+func (*DictOp_Delete) isDictOp_Method()       {}
+func (*DictOp_Get) isDictOp_Method()          {}
+func (*DictOp_GetMany) isDictOp_Method()      {}
+func (*DictOp_Increment) isDictOp_Method()    {}
+func (*DictOp_IncrementGet) isDictOp_Method() {}
+func (*DictOp_Size_) isDictOp_Method()        {}
+func (*DictOp_All) isDictOp_Method()          {}
+func (*DictOp_Scan) isDictOp_Method()         {}
+func (*DictOp_Has) isDictOp_Method()          {}
+func (*DictOp_SetNew) isDictOp_Method()       {}
+
+func (m *DictOp) GetMethod() isDictOp_Method {
+	if m != nil {
+		return m.Method
+	}
+	return nil
+}
+
+func (m *DictOp) GetSet() *FieldValues {
+	if x, ok := m.GetMethod().(*DictOp_Set); ok {
+		return x.Set
+	}
+	return nil
+}
+
+func (m *DictOp) GetDelete() *Fields {
+	if x, ok := m.GetMethod().(*DictOp_Delete); ok {
+		return x.Delete
+	}
+	return nil
+}
+
+func (m *DictOp) GetGet() *OneField {
+	if x, ok := m.GetMethod().(*DictOp_Get); ok {
+		return x.Get
+	}
+	return nil
+}
+
+func (m *DictOp) GetGetMany() *Fields {
+	if x, ok := m.GetMethod().(*DictOp_GetMany); ok {
+		return x.GetMany
+	}
+	return nil
+}
+
+func (m *DictOp) GetIncrement() *FieldDelta {
+	if x, ok := m.GetMethod().(*DictOp_Increment); ok {
+		return x.Increment
+	}
+	return nil
+}
+
+func (m *DictOp) GetIncrementGet() *FieldDelta {
+	if x, ok := m.GetMethod().(*DictOp_IncrementGet); ok {
+		return x.IncrementGet
+	}
+	return nil
+}
+
+func (m *DictOp) GetSize_() *NoArguments {
+	if x, ok := m.GetMethod().(*DictOp_Size_); ok {
+		return x.Size_
+	}
+	return nil
+}
+
+func (m *DictOp) GetAll() *NoArguments {
+	if x, ok := m.GetMethod().(*DictOp_All); ok {
+		return x.All
+	}
+	return nil
+}
+
+func (m *DictOp) GetScan() *FieldRange {
+	if x, ok := m.GetMethod().(*DictOp_Scan); ok {
+		return x.Scan
+	}
+	return nil
+}
+
+func (m *DictOp) GetHas() *OneField {
+	if x, ok := m.GetMethod().(*DictOp_Has); ok {
+		return x.Has
+	}
+	return nil
+}
+
+func (m *DictOp) GetSetNew() *FieldValue {
+	if x, ok := m.GetMethod().(*DictOp_SetNew); ok {
+		return x.SetNew
+	}
+	return nil
+}
+
+// XXX_OneofWrappers is for the internal use of the proto package.
+func (*DictOp) XXX_OneofWrappers() []interface{} {
+	return []interface{}{
+		(*DictOp_Set)(nil),
+		(*DictOp_Delete)(nil),
+		(*DictOp_Get)(nil),
+		(*DictOp_GetMany)(nil),
+		(*DictOp_Increment)(nil),
+		(*DictOp_IncrementGet)(nil),
+		(*DictOp_Size_)(nil),
+		(*DictOp_All)(nil),
+		(*DictOp_Scan)(nil),
+		(*DictOp_Has)(nil),
+		(*DictOp_SetNew)(nil),
+	}
+}
+
+// ScoredSetOp calls a method of a scored set.
+type ScoredSetOp struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Types that are valid to be assigned to Method:
+	//
+	//	*ScoredSetOp_Add
+	//	*ScoredSetOp_Increment
+	//	*ScoredSetOp_Remove
+	//	*ScoredSetOp_Score
+	//	*ScoredSetOp_Rank
+	//	*ScoredSetOp_ByRank
+	//	*ScoredSetOp_ByScore
+	//	*ScoredSetOp_Size_
+	//	*ScoredSetOp_IncrementGet
+	//	*ScoredSetOp_RevRank
+	//	*ScoredSetOp_ByRankDesc
+	Method isScoredSetOp_Method `protobuf_oneof:"method"`
+}
+
+func (m *ScoredSetOp) Reset()         { *m = ScoredSetOp{} }
+func (m *ScoredSetOp) String() string { return proto.CompactTextString(m) }
+func (*ScoredSetOp) ProtoMessage()    {}
+func (*ScoredSetOp) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{12}
+}
+func (m *ScoredSetOp) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ScoredSetOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ScoredSetOp.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ScoredSetOp) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ScoredSetOp.Merge(m, src)
+}
+func (m *ScoredSetOp) XXX_Size() int {
+	return m.Size()
+}
+func (m *ScoredSetOp) XXX_DiscardUnknown() {
+	xxx_messageInfo_ScoredSetOp.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ScoredSetOp proto.InternalMessageInfo
+
+type isScoredSetOp_Method interface {
+	isScoredSetOp_Method()
+	MarshalTo([]byte) (int, error)
+	Size() int
+}
+
+type ScoredSetOp_Add struct {
+	Add *ScoredMembers `protobuf:"bytes,2,opt,name=add,proto3,oneof" json:"add,omitempty"`
+}
+type ScoredSetOp_Increment struct {
+	Increment *MemberDelta `protobuf:"bytes,3,opt,name=increment,proto3,oneof" json:"increment,omitempty"`
+}
+type ScoredSetOp_Remove struct {
+	Remove *Members `protobuf:"bytes,4,opt,name=remove,proto3,oneof" json:"remove,omitempty"`
+}
+type ScoredSetOp_Score struct {
+	Score *OneMember `protobuf:"bytes,5,opt,name=score,proto3,oneof" json:"score,omitempty"`
+}
+type ScoredSetOp_Rank struct {
+	Rank *OneMember `protobuf:"bytes,6,opt,name=rank,proto3,oneof" json:"rank,omitempty"`
+}
+type ScoredSetOp_ByRank struct {
+	ByRank *Places `protobuf:"bytes,7,opt,name=by_rank,json=byRank,proto3,oneof" json:"by_rank,omitempty"`
+}
+type ScoredSetOp_ByScore struct {
+	ByScore *ScoreRange `protobuf:"bytes,8,opt,name=by_score,json=byScore,proto3,oneof" json:"by_score,omitempty"`
+}
+type ScoredSetOp_Size_ struct {
+	Size_ *NoArguments `protobuf:"bytes,9,opt,name=size,proto3,oneof" json:"size,omitempty"`
+}
+type ScoredSetOp_IncrementGet struct {
+	IncrementGet *MemberDelta `protobuf:"bytes,10,opt,name=increment_get,json=incrementGet,proto3,oneof" json:"increment_get,omitempty"`
+}
+type ScoredSetOp_RevRank struct {
+	RevRank *OneMember `protobuf:"bytes,11,opt,name=rev_rank,json=revRank,proto3,oneof" json:"rev_rank,omitempty"`
+}
+type ScoredSetOp_ByRankDesc struct {
+	ByRankDesc *Places `protobuf:"bytes,12,opt,name=by_rank_desc,json=byRankDesc,proto3,oneof" json:"by_rank_desc,omitempty"`
+}
+
+func (*ScoredSetOp_Add) isScoredSetOp_Method()          {}
+func (*ScoredSetOp_Increment) isScoredSetOp_Method()    {}
+func (*ScoredSetOp_Remove) isScoredSetOp_Method()       {}
+func (*ScoredSetOp_Score) isScoredSetOp_Method()        {}
+func (*ScoredSetOp_Rank) isScoredSetOp_Method()         {}
+func (*ScoredSetOp_ByRank) isScoredSetOp_Method()       {}
+func (*ScoredSetOp_ByScore) isScoredSetOp_Method()      {}
+func (*ScoredSetOp_Size_) isScoredSetOp_Method()        {}
+func (*ScoredSetOp_IncrementGet) isScoredSetOp_Method() {}
+func (*ScoredSetOp_RevRank) isScoredSetOp_Method()      {}
+func (*ScoredSetOp_ByRankDesc) isScoredSetOp_Method()   {}
+
+func (m *ScoredSetOp) GetMethod() isScoredSetOp_Method {
+	if m != nil {
+		return m.Method
+	}
+	return nil
+}
+
+func (m *ScoredSetOp) GetAdd() *ScoredMembers {
+	if x, ok := m.GetMethod().(*ScoredSetOp_Add); ok {
+		return x.Add
+	}
+	return nil
+}
+
+func (m *ScoredSetOp) GetIncrement() *MemberDelta {
+	if x, ok := m.GetMethod().(*ScoredSetOp_Increment); ok {
+		return x.Increment
+	}
+	return nil
+}
+
+func (m *ScoredSetOp) GetRemove() *Members {
+	if x, ok := m.GetMethod().(*ScoredSetOp_Remove); ok {
+		return x.Remove
+	}
+	return nil
+}
+
+func (m *ScoredSetOp) GetScore() *OneMember {
+	if x, ok := m.GetMethod().(*ScoredSetOp_Score); ok {
+		return x.Score
+	}
+	return nil
+}
+
+func (m *ScoredSetOp) GetRank() *OneMember {
+	if x, ok := m.GetMethod().(*ScoredSetOp_Rank); ok {
+		return x.Rank
+	}
+	return nil
+}
+
+func (m *ScoredSetOp) GetByRank() *Places {
+	if x, ok := m.GetMethod().(*ScoredSetOp_ByRank); ok {
+		return x.ByRank
+	}
+	return nil
+}
+
+func (m *ScoredSetOp) GetByScore() *ScoreRange {
+	if x, ok := m.GetMethod().(*ScoredSetOp_ByScore); ok {
+		return x.ByScore
+	}
+	return nil
+}
+
+func (m *ScoredSetOp) GetSize_() *NoArguments {
+	if x, ok := m.GetMethod().(*ScoredSetOp_Size_); ok {
+		return x.Size_
+	}
+	return nil
+}
+
+func (m *ScoredSetOp) GetIncrementGet() *MemberDelta {
+	if x, ok := m.GetMethod().(*ScoredSetOp_IncrementGet); ok {
+		return x.IncrementGet
+	}
+	return nil
+}
+
+func (m *ScoredSetOp) GetRevRank() *OneMember {
+	if x, ok := m.GetMethod().(*ScoredSetOp_RevRank); ok {
+		return x.RevRank
+	}
+	return nil
+}
+
+func (m *ScoredSetOp) GetByRankDesc() *Places {
+	if x, ok := m.GetMethod().(*ScoredSetOp_ByRankDesc); ok {
+		return x.ByRankDesc
+	}
+	return nil
+}
+
+// XXX_OneofWrappers is for the internal use of the proto package.
+func (*ScoredSetOp) XXX_OneofWrappers() []interface{} {
+	return []interface{}{
+		(*ScoredSetOp_Add)(nil),
+		(*ScoredSetOp_Increment)(nil),
+		(*ScoredSetOp_Remove)(nil),
+		(*ScoredSetOp_Score)(nil),
+		(*ScoredSetOp_Rank)(nil),
+		(*ScoredSetOp_ByRank)(nil),
+		(*ScoredSetOp_ByScore)(nil),
+		(*ScoredSetOp_Size_)(nil),
+		(*ScoredSetOp_IncrementGet)(nil),
+		(*ScoredSetOp_RevRank)(nil),
+		(*ScoredSetOp_ByRankDesc)(nil),
+	}
+}
+
+// TopKOp calls a method of a top-k.
+type TopKOp struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Types that are valid to be assigned to Method:
+	//
+	//	*TopKOp_Add
+	//	*TopKOp_Top
+	//	*TopKOp_Max
+	Method isTopKOp_Method `protobuf_oneof:"method"`
+}
+
+func (m *TopKOp) Reset()         { *m = TopKOp{} }
+func (m *TopKOp) String() string { return proto.CompactTextString(m) }
+func (*TopKOp) ProtoMessage()    {}
+func (*TopKOp) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{13}
+}
+func (m *TopKOp) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *TopKOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_TopKOp.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *TopKOp) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_TopKOp.Merge(m, src)
+}
+func (m *TopKOp) XXX_Size() int {
+	return m.Size()
+}
+func (m *TopKOp) XXX_DiscardUnknown() {
+	xxx_messageInfo_TopKOp.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_TopKOp proto.InternalMessageInfo
+
+type isTopKOp_Method interface {
+	isTopKOp_Method()
+	MarshalTo([]byte) (int, error)
+	Size() int
+}
+
+type TopKOp_Add struct {
+	Add *ScoredMember `protobuf:"bytes,2,opt,name=add,proto3,oneof" json:"add,omitempty"`
+}
+type TopKOp_Top struct {
+	Top *Amount `protobuf:"bytes,3,opt,name=top,proto3,oneof" json:"top,omitempty"`
+}
+type TopKOp_Max struct {
+	Max *NoArguments `protobuf:"bytes,4,opt,name=max,proto3,oneof" json:"max,omitempty"`
+}
+
+func (*TopKOp_Add) isTopKOp_Method() {}
+func (*TopKOp_Top) isTopKOp_Method() {}
+func (*TopKOp_Max) isTopKOp_Method() {}
+
+func (m *TopKOp) GetMethod() isTopKOp_Method {
+	if m != nil {
+		return m.Method
+	}
+	return nil
+}
+
+func (m *TopKOp) GetAdd() *ScoredMember {
+	if x, ok := m.GetMethod().(*TopKOp_Add); ok {
+		return x.Add
+	}
+	return nil
+}
+
+func (m *TopKOp) GetTop() *Amount {
+	if x, ok := m.GetMethod().(*TopKOp_Top); ok {
+		return x.Top
+	}
+	return nil
+}
+
+func (m *TopKOp) GetMax() *NoArguments {
+	if x, ok := m.GetMethod().(*TopKOp_Max); ok {
+		return x.Max
+	}
+	return nil
+}
+
+// XXX_OneofWrappers is for the internal use of the proto package.
+func (*TopKOp) XXX_OneofWrappers() []interface{} {
+	return []interface{}{
+		(*TopKOp_Add)(nil),
+		(*TopKOp_Top)(nil),
+		(*TopKOp_Max)(nil),
+	}
+}
+
+// BagOp calls a method of a bag.
+type BagOp struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Types that are valid to be assigned to Method:
+	//
+	//	*BagOp_Add
+	//	*BagOp_Count
+	//	*BagOp_Sum
+	//	*BagOp_Mean
+	//	*BagOp_Min
+	//	*BagOp_Max
+	//	*BagOp_Variance
+	//	*BagOp_Summary
+	Method isBagOp_Method `protobuf_oneof:"method"`
+}
+
+func (m *BagOp) Reset()         { *m = BagOp{} }
+func (m *BagOp) String() string { return proto.CompactTextString(m) }
+func (*BagOp) ProtoMessage()    {}
+func (*BagOp) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{14}
+}
+func (m *BagOp) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *BagOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_BagOp.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *BagOp) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_BagOp.Merge(m, src)
+}
+func (m *BagOp) XXX_Size() int {
+	return m.Size()
+}
+func (m *BagOp) XXX_DiscardUnknown() {
+	xxx_messageInfo_BagOp.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_BagOp proto.InternalMessageInfo
+
+type isBagOp_Method interface {
+	isBagOp_Method()
+	MarshalTo([]byte) (int, error)
+	Size() int
+}
+
+type BagOp_Add struct {
+	Add *Numbers `protobuf:"bytes,2,opt,name=add,proto3,oneof" json:"add,omitempty"`
+}
+type BagOp_Count struct {
+	Count *NoArguments `protobuf:"bytes,3,opt,name=count,proto3,oneof" json:"count,omitempty"`
+}
+type BagOp_Sum struct {
+	Sum *NoArguments `protobuf:"bytes,4,opt,name=sum,proto3,oneof" json:"sum,omitempty"`
+}
+type BagOp_Mean struct {
+	Mean *NoArguments `protobuf:"bytes,5,opt,name=mean,proto3,oneof" json:"mean,omitempty"`
+}
+type BagOp_Min struct {
+	Min *NoArguments `protobuf:"bytes,6,opt,name=min,proto3,oneof" json:"min,omitempty"`
+}
+type BagOp_Max struct {
+	Max *NoArguments `protobuf:"bytes,7,opt,name=max,proto3,oneof" json:"max,omitempty"`
+}
+type BagOp_Variance struct {
+	Variance *NoArguments `protobuf:"bytes,8,opt,name=variance,proto3,oneof" json:"variance,omitempty"`
+}
+type BagOp_Summary struct {
+	Summary *NoArguments `protobuf:"bytes,9,opt,name=summary,proto3,oneof" json:"summary,omitempty"`
+}
+
+func (*BagOp_Add) isBagOp_Method()      {}
+func (*BagOp_Count) isBagOp_Method()    {}
+func (*BagOp_Sum) isBagOp_Method()      {}
+func (*BagOp_Mean) isBagOp_Method()     {}
+func (*BagOp_Min) isBagOp_Method()      {}
+func (*BagOp_Max) isBagOp_Method()      {}
+func (*BagOp_Variance) isBagOp_Method() {}
+func (*BagOp_Summary) isBagOp_Method()  {}
+
+func (m *BagOp) GetMethod() isBagOp_Method {
+	if m != nil {
+		return m.Method
+	}
+	return nil
+}
+
+func (m *BagOp) GetAdd() *Numbers {
+	if x, ok := m.GetMethod().(*BagOp_Add); ok {
+		return x.Add
+	}
+	return nil
+}
+
+func (m *BagOp) GetCount() *NoArguments {
+	if x, ok := m.GetMethod().(*BagOp_Count); ok {
+		return x.Count
+	}
+	return nil
+}
+
+func (m *BagOp) GetSum() *NoArguments {
+	if x, ok := m.GetMethod().(*BagOp_Sum); ok {
+		return x.Sum
+	}
+	return nil
+}
+
+func (m *BagOp) GetMean() *NoArguments {
+	if x, ok := m.GetMethod().(*BagOp_Mean); ok {
+		return x.Mean
+	}
+	return nil
+}
+
+func (m *BagOp) GetMin() *NoArguments {
+	if x, ok := m.GetMethod().(*BagOp_Min); ok {
+		return x.Min
+	}
+	return nil
+}
+
+func (m *BagOp) GetMax() *NoArguments {
+	if x, ok := m.GetMethod().(*BagOp_Max); ok {
+		return x.Max
+	}
+	return nil
+}
+
+func (m *BagOp) GetVariance() *NoArguments {
+	if x, ok := m.GetMethod().(*BagOp_Variance); ok {
+		return x.Variance
+	}
+	return nil
+}
+
+func (m *BagOp) GetSummary() *NoArguments {
+	if x, ok := m.GetMethod().(*BagOp_Summary); ok {
+		return x.Summary
+	}
+	return nil
+}
+
+// XXX_OneofWrappers is for the internal use of the proto package.
+func (*BagOp) XXX_OneofWrappers() []interface{} {
+	return []interface{}{
+		(*BagOp_Add)(nil),
+		(*BagOp_Count)(nil),
+		(*BagOp_Sum)(nil),
+		(*BagOp_Mean)(nil),
+		(*BagOp_Min)(nil),
+		(*BagOp_Max)(nil),
+		(*BagOp_Variance)(nil),
+		(*BagOp_Summary)(nil),
+	}
+}
+
+// BoundedCounterOp calls a method of a bounded counter.
+type BoundedCounterOp struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Types that are valid to be assigned to Method:
+	//
+	//	*BoundedCounterOp_Create
+	//	*BoundedCounterOp_Add
+	//	*BoundedCounterOp_Subtract
+	//	*BoundedCounterOp_TryAdd
+	//	*BoundedCounterOp_TrySubtract
+	//	*BoundedCounterOp_Get
+	//	*BoundedCounterOp_Bounds
+	Method isBoundedCounterOp_Method `protobuf_oneof:"method"`
+}
+
+func (m *BoundedCounterOp) Reset()         { *m = BoundedCounterOp{} }
+func (m *BoundedCounterOp) String() string { return proto.CompactTextString(m) }
+func (*BoundedCounterOp) ProtoMessage()    {}
+func (*BoundedCounterOp) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{15}
+}
+func (m *BoundedCounterOp) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *BoundedCounterOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_BoundedCounterOp.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *BoundedCounterOp) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_BoundedCounterOp.Merge(m, src)
+}
+func (m *BoundedCounterOp) XXX_Size() int {
+	return m.Size()
+}
+func (m *BoundedCounterOp) XXX_DiscardUnknown() {
+	xxx_messageInfo_BoundedCounterOp.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_BoundedCounterOp proto.InternalMessageInfo
+
+type isBoundedCounterOp_Method interface {
+	isBoundedCounterOp_Method()
+	MarshalTo([]byte) (int, error)
+	Size() int
+}
+
+type BoundedCounterOp_Create struct {
+	Create *Bounds `protobuf:"bytes,2,opt,name=create,proto3,oneof" json:"create,omitempty"`
+}
+type BoundedCounterOp_Add struct {
+	Add *Amount `protobuf:"bytes,3,opt,name=add,proto3,oneof" json:"add,omitempty"`
+}
+type BoundedCounterOp_Subtract struct {
+	Subtract *Amount `protobuf:"bytes,4,opt,name=subtract,proto3,oneof" json:"subtract,omitempty"`
+}
+type BoundedCounterOp_TryAdd struct {
+	TryAdd *Amount `protobuf:"bytes,5,opt,name=try_add,json=tryAdd,proto3,oneof" json:"try_add,omitempty"`
+}
+type BoundedCounterOp_TrySubtract struct {
+	TrySubtract *Amount `protobuf:"bytes,6,opt,name=try_subtract,json=trySubtract,proto3,oneof" json:"try_subtract,omitempty"`
+}
+type BoundedCounterOp_Get struct {
+	Get *NoArguments `protobuf:"bytes,7,opt,name=get,proto3,oneof" json:"get,omitempty"`
+}
+type BoundedCounterOp_Bounds struct {
+	Bounds *NoArguments `protobuf:"bytes,8,opt,name=bounds,proto3,oneof" json:"bounds,omitempty"`
+}
+
+func (*BoundedCounterOp_Create) isBoundedCounterOp_Method()      {}
+func (*BoundedCounterOp_Add) isBoundedCounterOp_Method()         {}
+func (*BoundedCounterOp_Subtract) isBoundedCounterOp_Method()    {}
+func (*BoundedCounterOp_TryAdd) isBoundedCounterOp_Method()      {}
+func (*BoundedCounterOp_TrySubtract) isBoundedCounterOp_Method() {}
+func (*BoundedCounterOp_Get) isBoundedCounterOp_Method()         {}
+func (*BoundedCounterOp_Bounds) isBoundedCounterOp_Method()      {}
+
+func (m *BoundedCounterOp) GetMethod() isBoundedCounterOp_Method {
+	if m != nil {
+		return m.Method
+	}
+	return nil
+}
+
+func (m *BoundedCounterOp) GetCreate() *Bounds {
+	if x, ok := m.GetMethod().(*BoundedCounterOp_Create); ok {
+		return x.Create
+	}
+	return nil
+}
+
+func (m *BoundedCounterOp) GetAdd() *Amount {
+	if x, ok := m.GetMethod().(*BoundedCounterOp_Add); ok {
+		return x.Add
+	}
+	return nil
+}
+
+func (m *BoundedCounterOp) GetSubtract() *Amount {
+	if x, ok := m.GetMethod().(*BoundedCounterOp_Subtract); ok {
+		return x.Subtract
+	}
+	return nil
+}
+
+func (m *BoundedCounterOp) GetTryAdd() *Amount {
+	if x, ok := m.GetMethod().(*BoundedCounterOp_TryAdd); ok {
+		return x.TryAdd
+	}
+	return nil
+}
+
+func (m *BoundedCounterOp) GetTrySubtract() *Amount {
+	if x, ok := m.GetMethod().(*BoundedCounterOp_TrySubtract); ok {
+		return x.TrySubtract
+	}
+	return nil
+}
+
+func (m *BoundedCounterOp) GetGet() *NoArguments {
+	if x, ok := m.GetMethod().(*BoundedCounterOp_Get); ok {
+		return x.Get
+	}
+	return nil
+}
+
+func (m *BoundedCounterOp) GetBounds() *NoArguments {
+	if x, ok := m.GetMethod().(*BoundedCounterOp_Bounds); ok {
+		return x.Bounds
+	}
+	return nil
+}
+
+// XXX_OneofWrappers is for the internal use of the proto package.
+func (*BoundedCounterOp) XXX_OneofWrappers() []interface{} {
+	return []interface{}{
+		(*BoundedCounterOp_Create)(nil),
+		(*BoundedCounterOp_Add)(nil),
+		(*BoundedCounterOp_Subtract)(nil),
+		(*BoundedCounterOp_TryAdd)(nil),
+		(*BoundedCounterOp_TrySubtract)(nil),
+		(*BoundedCounterOp_Get)(nil),
+		(*BoundedCounterOp_Bounds)(nil),
+	}
+}
+
+// IdsOp calls a method of a generator of unique ids.
+type IdsOp struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Types that are valid to be assigned to Method:
+	//
+	//	*IdsOp_Next
+	Method isIdsOp_Method `protobuf_oneof:"method"`
+}
+
+func (m *IdsOp) Reset()         { *m = IdsOp{} }
+func (m *IdsOp) String() string { return proto.CompactTextString(m) }
+func (*IdsOp) ProtoMessage()    {}
+func (*IdsOp) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{16}
+}
+func (m *IdsOp) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *IdsOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_IdsOp.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *IdsOp) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_IdsOp.Merge(m, src)
+}
+func (m *IdsOp) XXX_Size() int {
+	return m.Size()
+}
+func (m *IdsOp) XXX_DiscardUnknown() {
+	xxx_messageInfo_IdsOp.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_IdsOp proto.InternalMessageInfo
+
+type isIdsOp_Method interface {
+	isIdsOp_Method()
+	MarshalTo([]byte) (int, error)
+	Size() int
+}
+
+type IdsOp_Next struct {
+	Next *Amount `protobuf:"bytes,2,opt,name=next,proto3,oneof" json:"next,omitempty"`
+}
+
+func (*IdsOp_Next) isIdsOp_Method() {}
+
+func (m *IdsOp) GetMethod() isIdsOp_Method {
+	if m != nil {
+		return m.Method
+	}
+	return nil
+}
+
+func (m *IdsOp) GetNext() *Amount {
+	if x, ok := m.GetMethod().(*IdsOp_Next); ok {
+		return x.Next
+	}
+	return nil
+}
+
+// XXX_OneofWrappers is for the internal use of the proto package.
+func (*IdsOp) XXX_OneofWrappers() []interface{} {
+	return []interface{}{
+		(*IdsOp_Next)(nil),
+	}
+}
+
+// ListOp calls a method of a list.
+type ListOp struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Types that are valid to be assigned to Method:
+	//
+	//	*ListOp_Append
+	//	*ListOp_Range
+	//	*ListOp_Length
+	//	*ListOp_Trim
+	//	*ListOp_AppendLength
+	//	*ListOp_Get
+	Method isListOp_Method `protobuf_oneof:"method"`
+}
+
+func (m *ListOp) Reset()         { *m = ListOp{} }
+func (m *ListOp) String() string { return proto.CompactTextString(m) }
+func (*ListOp) ProtoMessage()    {}
+func (*ListOp) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{17}
+}
+func (m *ListOp) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ListOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ListOp.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ListOp) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ListOp.Merge(m, src)
+}
+func (m *ListOp) XXX_Size() int {
+	return m.Size()
+}
+func (m *ListOp) XXX_DiscardUnknown() {
+	xxx_messageInfo_ListOp.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ListOp proto.InternalMessageInfo
+
+type isListOp_Method interface {
+	isListOp_Method()
+	MarshalTo([]byte) (int, error)
+	Size() int
+}
+
+type ListOp_Append struct {
+	Append *Values `protobuf:"bytes,2,opt,name=append,proto3,oneof" json:"append,omitempty"`
+}
+type ListOp_Range struct {
+	Range *Places `protobuf:"bytes,3,opt,name=range,proto3,oneof" json:"range,omitempty"`
+}
+type ListOp_Length struct {
+	Length *NoArguments `protobuf:"bytes,4,opt,name=length,proto3,oneof" json:"length,omitempty"`
+}
+type ListOp_Trim struct {
+	Trim *Places `protobuf:"bytes,5,opt,name=trim,proto3,oneof" json:"trim,omitempty"`
+}
+type ListOp_AppendLength struct {
+	AppendLength *Values `protobuf:"bytes,6,opt,name=append_length,json=appendLength,proto3,oneof" json:"append_length,omitempty"`
+}
+type ListOp_Get struct {
+	Get *Place `protobuf:"bytes,7,opt,name=get,proto3,oneof" json:"get,omitempty"`
+}
+
+func (*ListOp_Append) isListOp_Method()       {}
+func (*ListOp_Range) isListOp_Method()        {}
+func (*ListOp_Length) isListOp_Method()       {}
+func (*ListOp_Trim) isListOp_Method()         {}
+func (*ListOp_AppendLength) isListOp_Method() {}
+func (*ListOp_Get) isListOp_Method()          {}
+
+func (m *ListOp) GetMethod() isListOp_Method {
+	if m != nil {
+		return m.Method
+	}
+	return nil
+}
+
+func (m *ListOp) GetAppend() *Values {
+	if x, ok := m.GetMethod().(*ListOp_Append); ok {
+		return x.Append
+	}
+	return nil
+}
+
+func (m *ListOp) GetRange() *Places {
+	if x, ok := m.GetMethod().(*ListOp_Range); ok {
+		return x.Range
+	}
+	return nil
+}
+
+func (m *ListOp) GetLength() *NoArguments {
+	if x, ok := m.GetMethod().(*ListOp_Length); ok {
+		return x.Length
+	}
+	return nil
+}
+
+func (m *ListOp) GetTrim() *Places {
+	if x, ok := m.GetMethod().(*ListOp_Trim); ok {
+		return x.Trim
+	}
+	return nil
+}
+
+func (m *ListOp) GetAppendLength() *Values {
+	if x, ok := m.GetMethod().(*ListOp_AppendLength); ok {
+		return x.AppendLength
+	}
+	return nil
+}
+
+func (m *ListOp) GetGet() *Place {
+	if x, ok := m.GetMethod().(*ListOp_Get); ok {
+		return x.Get
+	}
+	return nil
+}
+
+// XXX_OneofWrappers is for the internal use of the proto package.
+func (*ListOp) XXX_OneofWrappers() []interface{} {
+	return []interface{}{
+		(*ListOp_Append)(nil),
+		(*ListOp_Range)(nil),
+		(*ListOp_Length)(nil),
+		(*ListOp_Trim)(nil),
+		(*ListOp_AppendLength)(nil),
+		(*ListOp_Get)(nil),
+	}
+}
+
+type NoArguments struct {
+}
+
+func (m *NoArguments) Reset()         { *m = NoArguments{} }
+func (m *NoArguments) String() string { return proto.CompactTextString(m) }
+func (*NoArguments) ProtoMessage()    {}
+func (*NoArguments) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{18}
+}
+func (m *NoArguments) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *NoArguments) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_NoArguments.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *NoArguments) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_NoArguments.Merge(m, src)
+}
+func (m *NoArguments) XXX_Size() int {
+	return m.Size()
+}
+func (m *NoArguments) XXX_DiscardUnknown() {
+	xxx_messageInfo_NoArguments.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_NoArguments proto.InternalMessageInfo
+
+type OneMember struct {
+	Member []byte `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+}
+
+func (m *OneMember) Reset()         { *m = OneMember{} }
+func (m *OneMember) String() string { return proto.CompactTextString(m) }
+func (*OneMember) ProtoMessage()    {}
+func (*OneMember) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{19}
+}
+func (m *OneMember) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *OneMember) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_OneMember.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *OneMember) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_OneMember.Merge(m, src)
+}
+func (m *OneMember) XXX_Size() int {
+	return m.Size()
+}
+func (m *OneMember) XXX_DiscardUnknown() {
+	xxx_messageInfo_OneMember.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_OneMember proto.InternalMessageInfo
+
+type Members struct {
+	Members [][]byte `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
+}
+
+func (m *Members) Reset()         { *m = Members{} }
+func (m *Members) String() string { return proto.CompactTextString(m) }
+func (*Members) ProtoMessage()    {}
+func (*Members) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{20}
+}
+func (m *Members) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Members) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Members.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Members) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Members.Merge(m, src)
+}
+func (m *Members) XXX_Size() int {
+	return m.Size()
+}
+func (m *Members) XXX_DiscardUnknown() {
+	xxx_messageInfo_Members.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Members proto.InternalMessageInfo
+
+type OneField struct {
+	Field []byte `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
+}
+
+func (m *OneField) Reset()         { *m = OneField{} }
+func (m *OneField) String() string { return proto.CompactTextString(m) }
+func (*OneField) ProtoMessage()    {}
+func (*OneField) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{21}
+}
+func (m *OneField) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *OneField) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_OneField.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *OneField) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_OneField.Merge(m, src)
+}
+func (m *OneField) XXX_Size() int {
+	return m.Size()
+}
+func (m *OneField) XXX_DiscardUnknown() {
+	xxx_messageInfo_OneField.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_OneField proto.InternalMessageInfo
+
+type Fields struct {
+	Fields [][]byte `protobuf:"bytes,1,rep,name=fields,proto3" json:"fields,omitempty"`
+}
+
+func (m *Fields) Reset()         { *m = Fields{} }
+func (m *Fields) String() string { return proto.CompactTextString(m) }
+func (*Fields) ProtoMessage()    {}
+func (*Fields) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{22}
+}
+func (m *Fields) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Fields) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Fields.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Fields) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Fields.Merge(m, src)
+}
+func (m *Fields) XXX_Size() int {
+	return m.Size()
+}
+func (m *Fields) XXX_DiscardUnknown() {
+	xxx_messageInfo_Fields.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Fields proto.InternalMessageInfo
+
+type FieldValue struct {
+	Field []byte `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
+	Value []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+}
+
+func (m *FieldValue) Reset()         { *m = FieldValue{} }
+func (m *FieldValue) String() string { return proto.CompactTextString(m) }
+func (*FieldValue) ProtoMessage()    {}
+func (*FieldValue) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{23}
+}
+func (m *FieldValue) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *FieldValue) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_FieldValue.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *FieldValue) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_FieldValue.Merge(m, src)
+}
+func (m *FieldValue) XXX_Size() int {
+	return m.Size()
+}
+func (m *FieldValue) XXX_DiscardUnknown() {
+	xxx_messageInfo_FieldValue.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_FieldValue proto.InternalMessageInfo
+
+type FieldValues struct {
+	Pairs []FieldValue `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs"`
+}
+
+func (m *FieldValues) Reset()         { *m = FieldValues{} }
+func (m *FieldValues) String() string { return proto.CompactTextString(m) }
+func (*FieldValues) ProtoMessage()    {}
+func (*FieldValues) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{24}
+}
+func (m *FieldValues) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *FieldValues) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_FieldValues.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *FieldValues) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_FieldValues.Merge(m, src)
+}
+func (m *FieldValues) XXX_Size() int {
+	return m.Size()
+}
+func (m *FieldValues) XXX_DiscardUnknown() {
+	xxx_messageInfo_FieldValues.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_FieldValues proto.InternalMessageInfo
+
+type FieldDelta struct {
+	Field []byte `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
+	Delta int64  `protobuf:"zigzag64,2,opt,name=delta,proto3" json:"delta,omitempty"`
+}
+
+func (m *FieldDelta) Reset()         { *m = FieldDelta{} }
+func (m *FieldDelta) String() string { return proto.CompactTextString(m) }
+func (*FieldDelta) ProtoMessage()    {}
+func (*FieldDelta) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{25}
+}
+func (m *FieldDelta) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *FieldDelta) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_FieldDelta.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *FieldDelta) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_FieldDelta.Merge(m, src)
+}
+func (m *FieldDelta) XXX_Size() int {
+	return m.Size()
+}
+func (m *FieldDelta) XXX_DiscardUnknown() {
+	xxx_messageInfo_FieldDelta.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_FieldDelta proto.InternalMessageInfo
+
+// FieldRange is the fields from from on, at most limit of them.
+type FieldRange struct {
+	From  []byte `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	Limit int64  `protobuf:"zigzag64,2,opt,name=limit,proto3" json:"limit,omitempty"`
+}
+
+func (m *FieldRange) Reset()         { *m = FieldRange{} }
+func (m *FieldRange) String() string { return proto.CompactTextString(m) }
+func (*FieldRange) ProtoMessage()    {}
+func (*FieldRange) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{26}
+}
+func (m *FieldRange) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *FieldRange) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_FieldRange.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *FieldRange) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_FieldRange.Merge(m, src)
+}
+func (m *FieldRange) XXX_Size() int {
+	return m.Size()
+}
+func (m *FieldRange) XXX_DiscardUnknown() {
+	xxx_messageInfo_FieldRange.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_FieldRange proto.InternalMessageInfo
+
+type ScoredMember struct {
+	Score  float64 `protobuf:"fixed64,1,opt,name=score,proto3" json:"score,omitempty"`
+	Member []byte  `protobuf:"bytes,2,opt,name=member,proto3" json:"member,omitempty"`
+}
+
+func (m *ScoredMember) Reset()         { *m = ScoredMember{} }
+func (m *ScoredMember) String() string { return proto.CompactTextString(m) }
+func (*ScoredMember) ProtoMessage()    {}
+func (*ScoredMember) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{27}
+}
+func (m *ScoredMember) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ScoredMember) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ScoredMember.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ScoredMember) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ScoredMember.Merge(m, src)
+}
+func (m *ScoredMember) XXX_Size() int {
+	return m.Size()
+}
+func (m *ScoredMember) XXX_DiscardUnknown() {
+	xxx_messageInfo_ScoredMember.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ScoredMember proto.InternalMessageInfo
+
+type ScoredMembers struct {
+	Pairs []ScoredMember `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs"`
+}
+
+func (m *ScoredMembers) Reset()         { *m = ScoredMembers{} }
+func (m *ScoredMembers) String() string { return proto.CompactTextString(m) }
+func (*ScoredMembers) ProtoMessage()    {}
+func (*ScoredMembers) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{28}
+}
+func (m *ScoredMembers) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ScoredMembers) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ScoredMembers.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ScoredMembers) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ScoredMembers.Merge(m, src)
+}
+func (m *ScoredMembers) XXX_Size() int {
+	return m.Size()
+}
+func (m *ScoredMembers) XXX_DiscardUnknown() {
+	xxx_messageInfo_ScoredMembers.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ScoredMembers proto.InternalMessageInfo
+
+type MemberDelta struct {
+	Member []byte  `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Delta  float64 `protobuf:"fixed64,2,opt,name=delta,proto3" json:"delta,omitempty"`
+}
+
+func (m *MemberDelta) Reset()         { *m = MemberDelta{} }
+func (m *MemberDelta) String() string { return proto.CompactTextString(m) }
+func (*MemberDelta) ProtoMessage()    {}
+func (*MemberDelta) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{29}
+}
+func (m *MemberDelta) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MemberDelta) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MemberDelta.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MemberDelta) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MemberDelta.Merge(m, src)
+}
+func (m *MemberDelta) XXX_Size() int {
+	return m.Size()
+}
+func (m *MemberDelta) XXX_DiscardUnknown() {
+	xxx_messageInfo_MemberDelta.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MemberDelta proto.InternalMessageInfo
+
+type ScoreRange struct {
+	Min   float64 `protobuf:"fixed64,1,opt,name=min,proto3" json:"min,omitempty"`
+	Max   float64 `protobuf:"fixed64,2,opt,name=max,proto3" json:"max,omitempty"`
+	Limit int64   `protobuf:"zigzag64,3,opt,name=limit,proto3" json:"limit,omitempty"`
+}
+
+func (m *ScoreRange) Reset()         { *m = ScoreRange{} }
+func (m *ScoreRange) String() string { return proto.CompactTextString(m) }
+func (*ScoreRange) ProtoMessage()    {}
+func (*ScoreRange) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{30}
+}
+func (m *ScoreRange) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ScoreRange) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ScoreRange.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ScoreRange) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ScoreRange.Merge(m, src)
+}
+func (m *ScoreRange) XXX_Size() int {
+	return m.Size()
+}
+func (m *ScoreRange) XXX_DiscardUnknown() {
+	xxx_messageInfo_ScoreRange.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ScoreRange proto.InternalMessageInfo
+
+// Places are the elements from first to last, both included. The first element
+// has the number 0, and the last one has -1.
+type Places struct {
+	First int64 `protobuf:"zigzag64,1,opt,name=first,proto3" json:"first,omitempty"`
+	Last  int64 `protobuf:"zigzag64,2,opt,name=last,proto3" json:"last,omitempty"`
+}
+
+func (m *Places) Reset()         { *m = Places{} }
+func (m *Places) String() string { return proto.CompactTextString(m) }
+func (*Places) ProtoMessage()    {}
+func (*Places) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{31}
+}
+func (m *Places) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Places) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Places.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Places) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Places.Merge(m, src)
+}
+func (m *Places) XXX_Size() int {
+	return m.Size()
+}
+func (m *Places) XXX_DiscardUnknown() {
+	xxx_messageInfo_Places.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Places proto.InternalMessageInfo
+
+type Place struct {
+	Index int64 `protobuf:"zigzag64,1,opt,name=index,proto3" json:"index,omitempty"`
+}
+
+func (m *Place) Reset()         { *m = Place{} }
+func (m *Place) String() string { return proto.CompactTextString(m) }
+func (*Place) ProtoMessage()    {}
+func (*Place) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{32}
+}
+func (m *Place) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Place) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Place.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Place) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Place.Merge(m, src)
+}
+func (m *Place) XXX_Size() int {
+	return m.Size()
+}
+func (m *Place) XXX_DiscardUnknown() {
+	xxx_messageInfo_Place.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Place proto.InternalMessageInfo
+
+type Amount struct {
+	N int64 `protobuf:"zigzag64,1,opt,name=n,proto3" json:"n,omitempty"`
+}
+
+func (m *Amount) Reset()         { *m = Amount{} }
+func (m *Amount) String() string { return proto.CompactTextString(m) }
+func (*Amount) ProtoMessage()    {}
+func (*Amount) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{33}
+}
+func (m *Amount) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Amount) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Amount.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Amount) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Amount.Merge(m, src)
+}
+func (m *Amount) XXX_Size() int {
+	return m.Size()
+}
+func (m *Amount) XXX_DiscardUnknown() {
+	xxx_messageInfo_Amount.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Amount proto.InternalMessageInfo
+
+type Bounds struct {
+	Floor   int64 `protobuf:"zigzag64,1,opt,name=floor,proto3" json:"floor,omitempty"`
+	Ceiling int64 `protobuf:"zigzag64,2,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
+	Start   int64 `protobuf:"zigzag64,3,opt,name=start,proto3" json:"start,omitempty"`
+}
+
+func (m *Bounds) Reset()         { *m = Bounds{} }
+func (m *Bounds) String() string { return proto.CompactTextString(m) }
+func (*Bounds) ProtoMessage()    {}
+func (*Bounds) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{34}
+}
+func (m *Bounds) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Bounds) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Bounds.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Bounds) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Bounds.Merge(m, src)
+}
+func (m *Bounds) XXX_Size() int {
+	return m.Size()
+}
+func (m *Bounds) XXX_DiscardUnknown() {
+	xxx_messageInfo_Bounds.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Bounds proto.InternalMessageInfo
+
+type Numbers struct {
+	Numbers []float64 `protobuf:"fixed64,1,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
+}
+
+func (m *Numbers) Reset()         { *m = Numbers{} }
+func (m *Numbers) String() string { return proto.CompactTextString(m) }
+func (*Numbers) ProtoMessage()    {}
+func (*Numbers) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{35}
+}
+func (m *Numbers) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Numbers) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Numbers.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Numbers) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Numbers.Merge(m, src)
+}
+func (m *Numbers) XXX_Size() int {
+	return m.Size()
+}
+func (m *Numbers) XXX_DiscardUnknown() {
+	xxx_messageInfo_Numbers.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Numbers proto.InternalMessageInfo
+
+type Values struct {
+	Values [][]byte `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+}
+
+func (m *Values) Reset()         { *m = Values{} }
+func (m *Values) String() string { return proto.CompactTextString(m) }
+func (*Values) ProtoMessage()    {}
+func (*Values) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{36}
+}
+func (m *Values) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Values) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Values.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Values) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Values.Merge(m, src)
+}
+func (m *Values) XXX_Size() int {
+	return m.Size()
+}
+func (m *Values) XXX_DiscardUnknown() {
+	xxx_messageInfo_Values.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Values proto.InternalMessageInfo
+
 // Pair is a key with what it holds.
 type Pair struct {
 	Key   []byte   `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Value []byte   `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
 	Type  DataType `protobuf:"varint,3,opt,name=type,proto3,enum=linchpin.v1.DataType" json:"type,omitempty"`
-	// number is what a counter holds; value is empty then.
+	// number is what a counter holds; value is empty then. Of other data types
+	// only the type is told: their methods tell more.
 	Number  int64                                         `protobuf:"zigzag64,4,opt,name=number,proto3" json:"number,omitempty"`
 	Version github_com_linchpindb_linchpin_pkg_kv.Version `protobuf:"bytes,5,opt,name=version,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Version" json:"version"`
+	// type_name is the type's name if DataType has none.
+	TypeName string `protobuf:"bytes,6,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
 }
 
 func (m *Pair) Reset()         { *m = Pair{} }
 func (m *Pair) String() string { return proto.CompactTextString(m) }
 func (*Pair) ProtoMessage()    {}
 func (*Pair) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{8}
+	return fileDescriptor_cd31401e557f99f0, []int{37}
 }
 func (m *Pair) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1074,13 +3355,18 @@ type Result struct {
 	Resume []byte `protobuf:"bytes,7,opt,name=resume,proto3" json:"resume,omitempty"`
 	// count is the number of keys that a delete-range removed.
 	Count uint64 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
+	// answer is what a method of a data type returned, called by its name or by a
+	// message of the type.
+	Answer []Datum `protobuf:"bytes,9,rep,name=answer,proto3" json:"answer"`
+	// type_name is the type's name if DataType has none.
+	TypeName string `protobuf:"bytes,10,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
 }
 
 func (m *Result) Reset()         { *m = Result{} }
 func (m *Result) String() string { return proto.CompactTextString(m) }
 func (*Result) ProtoMessage()    {}
 func (*Result) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{9}
+	return fileDescriptor_cd31401e557f99f0, []int{38}
 }
 func (m *Result) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1127,13 +3413,17 @@ type Conflict struct {
 	Others uint32 `protobuf:"varint,8,opt,name=others,proto3" json:"others,omitempty"`
 	// commutes says what would have commuted. It is empty if nothing does.
 	Commutes []Advice `protobuf:"bytes,9,rep,name=commutes,proto3" json:"commutes"`
+	// lock and holder_lock are the kinds of lock that LOCK_TYPED stands for, as
+	// type and kind: "set.add".
+	Lock       string `protobuf:"bytes,10,opt,name=lock,proto3" json:"lock,omitempty"`
+	HolderLock string `protobuf:"bytes,11,opt,name=holder_lock,json=holderLock,proto3" json:"holder_lock,omitempty"`
 }
 
 func (m *Conflict) Reset()         { *m = Conflict{} }
 func (m *Conflict) String() string { return proto.CompactTextString(m) }
 func (*Conflict) ProtoMessage()    {}
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{10}
+	return fileDescriptor_cd31401e557f99f0, []int{39}
 }
 func (m *Conflict) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1169,13 +3459,22 @@ type Advice struct {
 	// is no change.
 	Instead       Operation `protobuf:"varint,1,opt,name=instead,proto3,enum=linchpin.v1.Operation" json:"instead,omitempty"`
 	HolderInstead Operation `protobuf:"varint,2,opt,name=holder_instead,json=holderInstead,proto3,enum=linchpin.v1.Operation" json:"holder_instead,omitempty"`
+	// method and holder_method are those of a data type that would stand there, as
+	// "set.contains"; instead or holder_instead is OP_ASK, OP_CHANGE or
+	// OP_CHANGE_ASK then.
+	Method       string `protobuf:"bytes,3,opt,name=method,proto3" json:"method,omitempty"`
+	HolderMethod string `protobuf:"bytes,4,opt,name=holder_method,json=holderMethod,proto3" json:"holder_method,omitempty"`
+	// apart: it only commutes about different parts of the value, such as two
+	// members of a set. If nothing stands instead of anything, what the two did
+	// would have commuted about different parts.
+	Apart bool `protobuf:"varint,5,opt,name=apart,proto3" json:"apart,omitempty"`
 }
 
 func (m *Advice) Reset()         { *m = Advice{} }
 func (m *Advice) String() string { return proto.CompactTextString(m) }
 func (*Advice) ProtoMessage()    {}
 func (*Advice) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{11}
+	return fileDescriptor_cd31401e557f99f0, []int{40}
 }
 func (m *Advice) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1229,7 +3528,7 @@ func (m *Receipt) Reset()         { *m = Receipt{} }
 func (m *Receipt) String() string { return proto.CompactTextString(m) }
 func (*Receipt) ProtoMessage()    {}
 func (*Receipt) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{12}
+	return fileDescriptor_cd31401e557f99f0, []int{41}
 }
 func (m *Receipt) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1289,7 +3588,7 @@ func (m *ErrorDetail) Reset()         { *m = ErrorDetail{} }
 func (m *ErrorDetail) String() string { return proto.CompactTextString(m) }
 func (*ErrorDetail) ProtoMessage()    {}
 func (*ErrorDetail) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{13}
+	return fileDescriptor_cd31401e557f99f0, []int{42}
 }
 func (m *ErrorDetail) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1338,7 +3637,7 @@ func (m *Snapshot) Reset()         { *m = Snapshot{} }
 func (m *Snapshot) String() string { return proto.CompactTextString(m) }
 func (*Snapshot) ProtoMessage()    {}
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{14}
+	return fileDescriptor_cd31401e557f99f0, []int{43}
 }
 func (m *Snapshot) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1380,7 +3679,7 @@ func (m *At) Reset()         { *m = At{} }
 func (m *At) String() string { return proto.CompactTextString(m) }
 func (*At) ProtoMessage()    {}
 func (*At) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{15}
+	return fileDescriptor_cd31401e557f99f0, []int{44}
 }
 func (m *At) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1467,7 +3766,7 @@ func (m *CreateSnapshotRequest) Reset()         { *m = CreateSnapshotRequest{} }
 func (m *CreateSnapshotRequest) String() string { return proto.CompactTextString(m) }
 func (*CreateSnapshotRequest) ProtoMessage()    {}
 func (*CreateSnapshotRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{16}
+	return fileDescriptor_cd31401e557f99f0, []int{45}
 }
 func (m *CreateSnapshotRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1503,7 +3802,7 @@ func (m *ListSnapshotsRequest) Reset()         { *m = ListSnapshotsRequest{} }
 func (m *ListSnapshotsRequest) String() string { return proto.CompactTextString(m) }
 func (*ListSnapshotsRequest) ProtoMessage()    {}
 func (*ListSnapshotsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{17}
+	return fileDescriptor_cd31401e557f99f0, []int{46}
 }
 func (m *ListSnapshotsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1540,7 +3839,7 @@ func (m *ListSnapshotsResponse) Reset()         { *m = ListSnapshotsResponse{} }
 func (m *ListSnapshotsResponse) String() string { return proto.CompactTextString(m) }
 func (*ListSnapshotsResponse) ProtoMessage()    {}
 func (*ListSnapshotsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{18}
+	return fileDescriptor_cd31401e557f99f0, []int{47}
 }
 func (m *ListSnapshotsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1579,7 +3878,7 @@ func (m *DropSnapshotRequest) Reset()         { *m = DropSnapshotRequest{} }
 func (m *DropSnapshotRequest) String() string { return proto.CompactTextString(m) }
 func (*DropSnapshotRequest) ProtoMessage()    {}
 func (*DropSnapshotRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{19}
+	return fileDescriptor_cd31401e557f99f0, []int{48}
 }
 func (m *DropSnapshotRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1629,7 +3928,7 @@ func (m *ExecuteRequest) Reset()         { *m = ExecuteRequest{} }
 func (m *ExecuteRequest) String() string { return proto.CompactTextString(m) }
 func (*ExecuteRequest) ProtoMessage()    {}
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{20}
+	return fileDescriptor_cd31401e557f99f0, []int{49}
 }
 func (m *ExecuteRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1682,7 +3981,7 @@ func (m *ExecuteResponse) Reset()         { *m = ExecuteResponse{} }
 func (m *ExecuteResponse) String() string { return proto.CompactTextString(m) }
 func (*ExecuteResponse) ProtoMessage()    {}
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{21}
+	return fileDescriptor_cd31401e557f99f0, []int{50}
 }
 func (m *ExecuteResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1720,7 +4019,7 @@ func (m *PipelineRequest) Reset()         { *m = PipelineRequest{} }
 func (m *PipelineRequest) String() string { return proto.CompactTextString(m) }
 func (*PipelineRequest) ProtoMessage()    {}
 func (*PipelineRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{22}
+	return fileDescriptor_cd31401e557f99f0, []int{51}
 }
 func (m *PipelineRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1763,7 +4062,7 @@ func (m *Call) Reset()         { *m = Call{} }
 func (m *Call) String() string { return proto.CompactTextString(m) }
 func (*Call) ProtoMessage()    {}
 func (*Call) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{23}
+	return fileDescriptor_cd31401e557f99f0, []int{52}
 }
 func (m *Call) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1803,7 +4102,7 @@ func (m *PipelineResponse) Reset()         { *m = PipelineResponse{} }
 func (m *PipelineResponse) String() string { return proto.CompactTextString(m) }
 func (*PipelineResponse) ProtoMessage()    {}
 func (*PipelineResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{24}
+	return fileDescriptor_cd31401e557f99f0, []int{53}
 }
 func (m *PipelineResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1847,7 +4146,7 @@ func (m *Welcome) Reset()         { *m = Welcome{} }
 func (m *Welcome) String() string { return proto.CompactTextString(m) }
 func (*Welcome) ProtoMessage()    {}
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{25}
+	return fileDescriptor_cd31401e557f99f0, []int{54}
 }
 func (m *Welcome) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1887,7 +4186,7 @@ func (m *CallAnswer) Reset()         { *m = CallAnswer{} }
 func (m *CallAnswer) String() string { return proto.CompactTextString(m) }
 func (*CallAnswer) ProtoMessage()    {}
 func (*CallAnswer) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{26}
+	return fileDescriptor_cd31401e557f99f0, []int{55}
 }
 func (m *CallAnswer) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1931,7 +4230,7 @@ func (m *TransactRequest) Reset()         { *m = TransactRequest{} }
 func (m *TransactRequest) String() string { return proto.CompactTextString(m) }
 func (*TransactRequest) ProtoMessage()    {}
 func (*TransactRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{27}
+	return fileDescriptor_cd31401e557f99f0, []int{56}
 }
 func (m *TransactRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2051,7 +4350,7 @@ func (m *BeginStep) Reset()         { *m = BeginStep{} }
 func (m *BeginStep) String() string { return proto.CompactTextString(m) }
 func (*BeginStep) ProtoMessage()    {}
 func (*BeginStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{28}
+	return fileDescriptor_cd31401e557f99f0, []int{57}
 }
 func (m *BeginStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2092,7 +4391,7 @@ func (m *DoStep) Reset()         { *m = DoStep{} }
 func (m *DoStep) String() string { return proto.CompactTextString(m) }
 func (*DoStep) ProtoMessage()    {}
 func (*DoStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{29}
+	return fileDescriptor_cd31401e557f99f0, []int{58}
 }
 func (m *DoStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2131,7 +4430,7 @@ func (m *CommitStep) Reset()         { *m = CommitStep{} }
 func (m *CommitStep) String() string { return proto.CompactTextString(m) }
 func (*CommitStep) ProtoMessage()    {}
 func (*CommitStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{30}
+	return fileDescriptor_cd31401e557f99f0, []int{59}
 }
 func (m *CommitStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2168,7 +4467,7 @@ func (m *RollbackStep) Reset()         { *m = RollbackStep{} }
 func (m *RollbackStep) String() string { return proto.CompactTextString(m) }
 func (*RollbackStep) ProtoMessage()    {}
 func (*RollbackStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{31}
+	return fileDescriptor_cd31401e557f99f0, []int{60}
 }
 func (m *RollbackStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2214,7 +4513,7 @@ func (m *TransactResponse) Reset()         { *m = TransactResponse{} }
 func (m *TransactResponse) String() string { return proto.CompactTextString(m) }
 func (*TransactResponse) ProtoMessage()    {}
 func (*TransactResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{32}
+	return fileDescriptor_cd31401e557f99f0, []int{61}
 }
 func (m *TransactResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2334,7 +4633,7 @@ func (m *Begun) Reset()         { *m = Begun{} }
 func (m *Begun) String() string { return proto.CompactTextString(m) }
 func (*Begun) ProtoMessage()    {}
 func (*Begun) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{33}
+	return fileDescriptor_cd31401e557f99f0, []int{62}
 }
 func (m *Begun) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2374,7 +4673,7 @@ func (m *Done) Reset()         { *m = Done{} }
 func (m *Done) String() string { return proto.CompactTextString(m) }
 func (*Done) ProtoMessage()    {}
 func (*Done) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{34}
+	return fileDescriptor_cd31401e557f99f0, []int{63}
 }
 func (m *Done) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2411,7 +4710,7 @@ func (m *RolledBack) Reset()         { *m = RolledBack{} }
 func (m *RolledBack) String() string { return proto.CompactTextString(m) }
 func (*RolledBack) ProtoMessage()    {}
 func (*RolledBack) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{35}
+	return fileDescriptor_cd31401e557f99f0, []int{64}
 }
 func (m *RolledBack) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2462,7 +4761,7 @@ func (m *ScanRequest) Reset()         { *m = ScanRequest{} }
 func (m *ScanRequest) String() string { return proto.CompactTextString(m) }
 func (*ScanRequest) ProtoMessage()    {}
 func (*ScanRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{36}
+	return fileDescriptor_cd31401e557f99f0, []int{65}
 }
 func (m *ScanRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2506,7 +4805,7 @@ func (m *ScanResponse) Reset()         { *m = ScanResponse{} }
 func (m *ScanResponse) String() string { return proto.CompactTextString(m) }
 func (*ScanResponse) ProtoMessage()    {}
 func (*ScanResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{37}
+	return fileDescriptor_cd31401e557f99f0, []int{66}
 }
 func (m *ScanResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2544,7 +4843,7 @@ func (m *OutcomeRequest) Reset()         { *m = OutcomeRequest{} }
 func (m *OutcomeRequest) String() string { return proto.CompactTextString(m) }
 func (*OutcomeRequest) ProtoMessage()    {}
 func (*OutcomeRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{38}
+	return fileDescriptor_cd31401e557f99f0, []int{67}
 }
 func (m *OutcomeRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2587,7 +4886,7 @@ func (m *OutcomeResponse) Reset()         { *m = OutcomeResponse{} }
 func (m *OutcomeResponse) String() string { return proto.CompactTextString(m) }
 func (*OutcomeResponse) ProtoMessage()    {}
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{39}
+	return fileDescriptor_cd31401e557f99f0, []int{68}
 }
 func (m *OutcomeResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2623,7 +4922,7 @@ func (m *StatusRequest) Reset()         { *m = StatusRequest{} }
 func (m *StatusRequest) String() string { return proto.CompactTextString(m) }
 func (*StatusRequest) ProtoMessage()    {}
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{40}
+	return fileDescriptor_cd31401e557f99f0, []int{69}
 }
 func (m *StatusRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2672,7 +4971,7 @@ func (m *StatusResponse) Reset()         { *m = StatusResponse{} }
 func (m *StatusResponse) String() string { return proto.CompactTextString(m) }
 func (*StatusResponse) ProtoMessage()    {}
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{41}
+	return fileDescriptor_cd31401e557f99f0, []int{70}
 }
 func (m *StatusResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2714,7 +5013,7 @@ func (m *Member) Reset()         { *m = Member{} }
 func (m *Member) String() string { return proto.CompactTextString(m) }
 func (*Member) ProtoMessage()    {}
 func (*Member) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{42}
+	return fileDescriptor_cd31401e557f99f0, []int{71}
 }
 func (m *Member) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2750,7 +5049,7 @@ func (m *ShardsRequest) Reset()         { *m = ShardsRequest{} }
 func (m *ShardsRequest) String() string { return proto.CompactTextString(m) }
 func (*ShardsRequest) ProtoMessage()    {}
 func (*ShardsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{43}
+	return fileDescriptor_cd31401e557f99f0, []int{72}
 }
 func (m *ShardsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2787,7 +5086,7 @@ func (m *ShardsResponse) Reset()         { *m = ShardsResponse{} }
 func (m *ShardsResponse) String() string { return proto.CompactTextString(m) }
 func (*ShardsResponse) ProtoMessage()    {}
 func (*ShardsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{44}
+	return fileDescriptor_cd31401e557f99f0, []int{73}
 }
 func (m *ShardsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2843,7 +5142,7 @@ func (m *ShardStatus) Reset()         { *m = ShardStatus{} }
 func (m *ShardStatus) String() string { return proto.CompactTextString(m) }
 func (*ShardStatus) ProtoMessage()    {}
 func (*ShardStatus) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{45}
+	return fileDescriptor_cd31401e557f99f0, []int{74}
 }
 func (m *ShardStatus) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2872,6 +5171,263 @@ func (m *ShardStatus) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ShardStatus proto.InternalMessageInfo
 
+// TypesRequest asks for one type by its name, or for all.
+type TypesRequest struct {
+	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+}
+
+func (m *TypesRequest) Reset()         { *m = TypesRequest{} }
+func (m *TypesRequest) String() string { return proto.CompactTextString(m) }
+func (*TypesRequest) ProtoMessage()    {}
+func (*TypesRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{75}
+}
+func (m *TypesRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *TypesRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_TypesRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *TypesRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_TypesRequest.Merge(m, src)
+}
+func (m *TypesRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *TypesRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_TypesRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_TypesRequest proto.InternalMessageInfo
+
+type TypesResponse struct {
+	// types are in the order of their numbers.
+	Types []TypeInfo `protobuf:"bytes,1,rep,name=types,proto3" json:"types"`
+}
+
+func (m *TypesResponse) Reset()         { *m = TypesResponse{} }
+func (m *TypesResponse) String() string { return proto.CompactTextString(m) }
+func (*TypesResponse) ProtoMessage()    {}
+func (*TypesResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{76}
+}
+func (m *TypesResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *TypesResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_TypesResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *TypesResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_TypesResponse.Merge(m, src)
+}
+func (m *TypesResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *TypesResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_TypesResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_TypesResponse proto.InternalMessageInfo
+
+// TypeInfo is a data type, as it was declared.
+type TypeInfo struct {
+	// number is that of DataType; from 128 on it is a type of users' own.
+	Number uint32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Name   string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// doc says what a value is.
+	Doc     string       `protobuf:"bytes,3,opt,name=doc,proto3" json:"doc,omitempty"`
+	Methods []MethodInfo `protobuf:"bytes,4,rep,name=methods,proto3" json:"methods"`
+	// locks are the kinds of lock that methods need.
+	Locks []LockInfo `protobuf:"bytes,5,rep,name=locks,proto3" json:"locks"`
+}
+
+func (m *TypeInfo) Reset()         { *m = TypeInfo{} }
+func (m *TypeInfo) String() string { return proto.CompactTextString(m) }
+func (*TypeInfo) ProtoMessage()    {}
+func (*TypeInfo) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{77}
+}
+func (m *TypeInfo) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *TypeInfo) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_TypeInfo.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *TypeInfo) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_TypeInfo.Merge(m, src)
+}
+func (m *TypeInfo) XXX_Size() int {
+	return m.Size()
+}
+func (m *TypeInfo) XXX_DiscardUnknown() {
+	xxx_messageInfo_TypeInfo.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_TypeInfo proto.InternalMessageInfo
+
+// MethodInfo is a method of a data type.
+type MethodInfo struct {
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// doc says what it does and what it answers.
+	Doc    string      `protobuf:"bytes,2,opt,name=doc,proto3" json:"doc,omitempty"`
+	Params []ParamInfo `protobuf:"bytes,3,rep,name=params,proto3" json:"params"`
+	// usage is the method with its parameters, as in "add member ...".
+	Usage string `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
+	// changes: it may change the value. answers: it returns something.
+	Changes bool `protobuf:"varint,5,opt,name=changes,proto3" json:"changes,omitempty"`
+	Answers bool `protobuf:"varint,6,opt,name=answers,proto3" json:"answers,omitempty"`
+	// lock is the kind of lock that it needs if nothing is known of the value.
+	Lock string `protobuf:"bytes,7,opt,name=lock,proto3" json:"lock,omitempty"`
+}
+
+func (m *MethodInfo) Reset()         { *m = MethodInfo{} }
+func (m *MethodInfo) String() string { return proto.CompactTextString(m) }
+func (*MethodInfo) ProtoMessage()    {}
+func (*MethodInfo) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{78}
+}
+func (m *MethodInfo) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MethodInfo) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MethodInfo.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MethodInfo) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MethodInfo.Merge(m, src)
+}
+func (m *MethodInfo) XXX_Size() int {
+	return m.Size()
+}
+func (m *MethodInfo) XXX_DiscardUnknown() {
+	xxx_messageInfo_MethodInfo.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MethodInfo proto.InternalMessageInfo
+
+// ParamInfo is a parameter of a method.
+type ParamInfo struct {
+	Name string    `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Kind DatumKind `protobuf:"varint,2,opt,name=kind,proto3,enum=linchpin.v1.DatumKind" json:"kind,omitempty"`
+	// optional: it and those after it may be left out.
+	Optional bool `protobuf:"varint,3,opt,name=optional,proto3" json:"optional,omitempty"`
+	// many: it, with those after it, may come again and again.
+	Many bool `protobuf:"varint,4,opt,name=many,proto3" json:"many,omitempty"`
+}
+
+func (m *ParamInfo) Reset()         { *m = ParamInfo{} }
+func (m *ParamInfo) String() string { return proto.CompactTextString(m) }
+func (*ParamInfo) ProtoMessage()    {}
+func (*ParamInfo) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{79}
+}
+func (m *ParamInfo) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ParamInfo) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ParamInfo.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ParamInfo) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ParamInfo.Merge(m, src)
+}
+func (m *ParamInfo) XXX_Size() int {
+	return m.Size()
+}
+func (m *ParamInfo) XXX_DiscardUnknown() {
+	xxx_messageInfo_ParamInfo.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ParamInfo proto.InternalMessageInfo
+
+// LockInfo is a kind of lock of a data type.
+type LockInfo struct {
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// changes: what is done under it may change the value.
+	Changes bool `protobuf:"varint,2,opt,name=changes,proto3" json:"changes,omitempty"`
+	// commutes are the kinds that it goes together with, whoever holds them, and
+	// commutes_apart those that it goes together with if they are about different
+	// parts of the value, such as two members.
+	Commutes      []string `protobuf:"bytes,3,rep,name=commutes,proto3" json:"commutes,omitempty"`
+	CommutesApart []string `protobuf:"bytes,4,rep,name=commutes_apart,json=commutesApart,proto3" json:"commutes_apart,omitempty"`
+}
+
+func (m *LockInfo) Reset()         { *m = LockInfo{} }
+func (m *LockInfo) String() string { return proto.CompactTextString(m) }
+func (*LockInfo) ProtoMessage()    {}
+func (*LockInfo) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{80}
+}
+func (m *LockInfo) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *LockInfo) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_LockInfo.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *LockInfo) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_LockInfo.Merge(m, src)
+}
+func (m *LockInfo) XXX_Size() int {
+	return m.Size()
+}
+func (m *LockInfo) XXX_DiscardUnknown() {
+	xxx_messageInfo_LockInfo.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_LockInfo proto.InternalMessageInfo
+
 type HotKeysRequest struct {
 	// limit bounds the keys; 0 is 10.
 	Limit uint32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -2881,7 +5437,7 @@ func (m *HotKeysRequest) Reset()         { *m = HotKeysRequest{} }
 func (m *HotKeysRequest) String() string { return proto.CompactTextString(m) }
 func (*HotKeysRequest) ProtoMessage()    {}
 func (*HotKeysRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{46}
+	return fileDescriptor_cd31401e557f99f0, []int{81}
 }
 func (m *HotKeysRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2923,7 +5479,7 @@ func (m *HotRule) Reset()         { *m = HotRule{} }
 func (m *HotRule) String() string { return proto.CompactTextString(m) }
 func (*HotRule) ProtoMessage()    {}
 func (*HotRule) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{47}
+	return fileDescriptor_cd31401e557f99f0, []int{82}
 }
 func (m *HotRule) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2963,7 +5519,7 @@ func (m *SetHotRuleRequest) Reset()         { *m = SetHotRuleRequest{} }
 func (m *SetHotRuleRequest) String() string { return proto.CompactTextString(m) }
 func (*SetHotRuleRequest) ProtoMessage()    {}
 func (*SetHotRuleRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{48}
+	return fileDescriptor_cd31401e557f99f0, []int{83}
 }
 func (m *SetHotRuleRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3000,7 +5556,7 @@ func (m *SetHotModeRequest) Reset()         { *m = SetHotModeRequest{} }
 func (m *SetHotModeRequest) String() string { return proto.CompactTextString(m) }
 func (*SetHotModeRequest) ProtoMessage()    {}
 func (*SetHotModeRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{49}
+	return fileDescriptor_cd31401e557f99f0, []int{84}
 }
 func (m *SetHotModeRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3043,7 +5599,7 @@ func (m *HotKeysResponse) Reset()         { *m = HotKeysResponse{} }
 func (m *HotKeysResponse) String() string { return proto.CompactTextString(m) }
 func (*HotKeysResponse) ProtoMessage()    {}
 func (*HotKeysResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{50}
+	return fileDescriptor_cd31401e557f99f0, []int{85}
 }
 func (m *HotKeysResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3114,7 +5670,7 @@ func (m *HotKey) Reset()         { *m = HotKey{} }
 func (m *HotKey) String() string { return proto.CompactTextString(m) }
 func (*HotKey) ProtoMessage()    {}
 func (*HotKey) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{51}
+	return fileDescriptor_cd31401e557f99f0, []int{86}
 }
 func (m *HotKey) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3150,6 +5706,7 @@ func init() {
 	proto.RegisterEnum("linchpin.v1.LockMode", LockMode_name, LockMode_value)
 	proto.RegisterEnum("linchpin.v1.ReadPlan", ReadPlan_name, ReadPlan_value)
 	proto.RegisterEnum("linchpin.v1.Decision", Decision_name, Decision_value)
+	proto.RegisterEnum("linchpin.v1.DatumKind", DatumKind_name, DatumKind_value)
 	proto.RegisterEnum("linchpin.v1.HotOrder", HotOrder_name, HotOrder_value)
 	proto.RegisterEnum("linchpin.v1.HotMode", HotMode_name, HotMode_value)
 	proto.RegisterType((*Op)(nil), "linchpin.v1.Op")
@@ -3160,6 +5717,35 @@ func init() {
 	proto.RegisterType((*AddOp)(nil), "linchpin.v1.AddOp")
 	proto.RegisterType((*ScanOp)(nil), "linchpin.v1.ScanOp")
 	proto.RegisterType((*DeleteRangeOp)(nil), "linchpin.v1.DeleteRangeOp")
+	proto.RegisterType((*CallOp)(nil), "linchpin.v1.CallOp")
+	proto.RegisterType((*Datum)(nil), "linchpin.v1.Datum")
+	proto.RegisterType((*SetOp)(nil), "linchpin.v1.SetOp")
+	proto.RegisterType((*DictOp)(nil), "linchpin.v1.DictOp")
+	proto.RegisterType((*ScoredSetOp)(nil), "linchpin.v1.ScoredSetOp")
+	proto.RegisterType((*TopKOp)(nil), "linchpin.v1.TopKOp")
+	proto.RegisterType((*BagOp)(nil), "linchpin.v1.BagOp")
+	proto.RegisterType((*BoundedCounterOp)(nil), "linchpin.v1.BoundedCounterOp")
+	proto.RegisterType((*IdsOp)(nil), "linchpin.v1.IdsOp")
+	proto.RegisterType((*ListOp)(nil), "linchpin.v1.ListOp")
+	proto.RegisterType((*NoArguments)(nil), "linchpin.v1.NoArguments")
+	proto.RegisterType((*OneMember)(nil), "linchpin.v1.OneMember")
+	proto.RegisterType((*Members)(nil), "linchpin.v1.Members")
+	proto.RegisterType((*OneField)(nil), "linchpin.v1.OneField")
+	proto.RegisterType((*Fields)(nil), "linchpin.v1.Fields")
+	proto.RegisterType((*FieldValue)(nil), "linchpin.v1.FieldValue")
+	proto.RegisterType((*FieldValues)(nil), "linchpin.v1.FieldValues")
+	proto.RegisterType((*FieldDelta)(nil), "linchpin.v1.FieldDelta")
+	proto.RegisterType((*FieldRange)(nil), "linchpin.v1.FieldRange")
+	proto.RegisterType((*ScoredMember)(nil), "linchpin.v1.ScoredMember")
+	proto.RegisterType((*ScoredMembers)(nil), "linchpin.v1.ScoredMembers")
+	proto.RegisterType((*MemberDelta)(nil), "linchpin.v1.MemberDelta")
+	proto.RegisterType((*ScoreRange)(nil), "linchpin.v1.ScoreRange")
+	proto.RegisterType((*Places)(nil), "linchpin.v1.Places")
+	proto.RegisterType((*Place)(nil), "linchpin.v1.Place")
+	proto.RegisterType((*Amount)(nil), "linchpin.v1.Amount")
+	proto.RegisterType((*Bounds)(nil), "linchpin.v1.Bounds")
+	proto.RegisterType((*Numbers)(nil), "linchpin.v1.Numbers")
+	proto.RegisterType((*Values)(nil), "linchpin.v1.Values")
 	proto.RegisterType((*Pair)(nil), "linchpin.v1.Pair")
 	proto.RegisterType((*Result)(nil), "linchpin.v1.Result")
 	proto.RegisterType((*Conflict)(nil), "linchpin.v1.Conflict")
@@ -3198,6 +5784,12 @@ func init() {
 	proto.RegisterType((*ShardsRequest)(nil), "linchpin.v1.ShardsRequest")
 	proto.RegisterType((*ShardsResponse)(nil), "linchpin.v1.ShardsResponse")
 	proto.RegisterType((*ShardStatus)(nil), "linchpin.v1.ShardStatus")
+	proto.RegisterType((*TypesRequest)(nil), "linchpin.v1.TypesRequest")
+	proto.RegisterType((*TypesResponse)(nil), "linchpin.v1.TypesResponse")
+	proto.RegisterType((*TypeInfo)(nil), "linchpin.v1.TypeInfo")
+	proto.RegisterType((*MethodInfo)(nil), "linchpin.v1.MethodInfo")
+	proto.RegisterType((*ParamInfo)(nil), "linchpin.v1.ParamInfo")
+	proto.RegisterType((*LockInfo)(nil), "linchpin.v1.LockInfo")
 	proto.RegisterType((*HotKeysRequest)(nil), "linchpin.v1.HotKeysRequest")
 	proto.RegisterType((*HotRule)(nil), "linchpin.v1.HotRule")
 	proto.RegisterType((*SetHotRuleRequest)(nil), "linchpin.v1.SetHotRuleRequest")
@@ -3209,230 +5801,343 @@ func init() {
 func init() { proto.RegisterFile("pkg/rpc/linchpinpb/linchpin.proto", fileDescriptor_cd31401e557f99f0) }
 
 var fileDescriptor_cd31401e557f99f0 = []byte{
-	// 3563 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xbc, 0x3a, 0x4d, 0x6f, 0x23, 0x47,
-	0x76, 0xea, 0xe6, 0x57, 0xf3, 0x91, 0x92, 0x5a, 0xe5, 0x99, 0x31, 0x2d, 0xdb, 0xe3, 0x71, 0x23,
-	0xbb, 0x3b, 0x2b, 0xc3, 0xf3, 0x65, 0xd8, 0xce, 0x97, 0x93, 0x50, 0x22, 0x67, 0xa4, 0x9d, 0x11,
-	0xc9, 0x2d, 0x49, 0x33, 0x48, 0x10, 0x80, 0x69, 0xb1, 0x4b, 0x52, 0x43, 0xcd, 0xee, 0x76, 0x77,
-	0xf5, 0x8c, 0xe4, 0xe4, 0x9c, 0x43, 0x80, 0x00, 0x39, 0xec, 0x7d, 0x0f, 0xc1, 0x22, 0xd7, 0x9c,
-	0x82, 0x9c, 0x0d, 0x04, 0xf0, 0x71, 0x81, 0x00, 0x49, 0x10, 0x04, 0x8b, 0xc4, 0x3e, 0xe4, 0x90,
-	0x4b, 0x7e, 0x41, 0x12, 0xbc, 0xfa, 0x68, 0x36, 0x7b, 0xa8, 0x0f, 0x78, 0x1d, 0x9f, 0x58, 0xef,
-	0xd5, 0xab, 0x57, 0xef, 0xbb, 0x5e, 0x55, 0x13, 0xde, 0x8f, 0x4f, 0x8f, 0xef, 0x27, 0xf1, 0xe4,
-	0x7e, 0xe0, 0x87, 0x93, 0x93, 0xd8, 0x0f, 0xe3, 0xc3, 0x7c, 0x78, 0x2f, 0x4e, 0x22, 0x1e, 0x91,
-	0x56, 0x0e, 0xbf, 0x7c, 0xb8, 0x7e, 0xe3, 0x38, 0x3a, 0x8e, 0x04, 0xfe, 0x3e, 0x8e, 0x24, 0x89,
-	0xf3, 0x8f, 0x26, 0x98, 0xc3, 0x98, 0xfc, 0x10, 0x2a, 0xc7, 0x8c, 0x77, 0x8c, 0x3b, 0xc6, 0xdd,
-	0xd6, 0x23, 0x72, 0xaf, 0xb0, 0xee, 0xde, 0x13, 0xc6, 0x87, 0xf1, 0xf6, 0x12, 0x45, 0x02, 0xa4,
-	0x8b, 0x33, 0xde, 0x31, 0x17, 0xd0, 0x8d, 0x32, 0x45, 0x17, 0x67, 0x9c, 0xdc, 0x87, 0xba, 0xc7,
-	0x02, 0xc6, 0x59, 0xa7, 0x22, 0x48, 0x6f, 0xce, 0x91, 0xf6, 0xc4, 0x94, 0xa0, 0x56, 0x64, 0xe4,
-	0x11, 0x34, 0x12, 0xf6, 0x79, 0xe6, 0x27, 0xac, 0x53, 0x15, 0x2b, 0x6e, 0xcd, 0xad, 0xa0, 0x72,
-	0x4e, 0x2c, 0xd1, 0x84, 0x28, 0x8c, 0xeb, 0x79, 0x9d, 0xda, 0x02, 0x61, 0xba, 0x9e, 0x27, 0x85,
-	0x71, 0x3d, 0x8f, 0xfc, 0x18, 0xaa, 0xe9, 0xc4, 0x0d, 0x3b, 0x75, 0x41, 0xf8, 0xc6, 0x1c, 0xe1,
-	0xde, 0xc4, 0x0d, 0x05, 0xa5, 0x20, 0x21, 0xbf, 0x0f, 0x6d, 0x29, 0xd0, 0x38, 0x71, 0xc3, 0x63,
-	0xd6, 0x69, 0x88, 0x25, 0xeb, 0x0b, 0xa4, 0xa7, 0x38, 0x2f, 0x56, 0xb6, 0xbc, 0x19, 0x62, 0xb3,
-	0x0a, 0x66, 0x14, 0x3b, 0xbf, 0x09, 0x35, 0x61, 0x36, 0x62, 0x43, 0xe5, 0x94, 0x9d, 0x0b, 0xbb,
-	0xb6, 0x29, 0x0e, 0xc9, 0xbb, 0x00, 0x47, 0x51, 0x32, 0xce, 0x62, 0xcf, 0xe5, 0x4c, 0x18, 0xd2,
-	0xa2, 0xcd, 0xa3, 0x28, 0x39, 0x10, 0x08, 0xe7, 0xef, 0x0d, 0xa8, 0x09, 0x4b, 0x2e, 0x58, 0x7a,
-	0x03, 0x6a, 0x2f, 0xdd, 0x20, 0x93, 0xab, 0xda, 0x54, 0x02, 0xe4, 0x5d, 0x68, 0xfa, 0x47, 0x63,
-	0xf7, 0x30, 0x65, 0x21, 0x17, 0xd6, 0xb6, 0xb6, 0x97, 0xa8, 0xe5, 0x1f, 0x75, 0x05, 0x46, 0x4d,
-	0xb3, 0x33, 0x3f, 0xe5, 0xa9, 0x30, 0xad, 0x9a, 0xee, 0x0b, 0x0c, 0x79, 0x1b, 0x2c, 0xff, 0x68,
-	0x2c, 0xd9, 0xa2, 0x21, 0xdb, 0x68, 0x60, 0xff, 0xe8, 0xb9, 0x60, 0xfd, 0x1e, 0x00, 0x4e, 0xb2,
-	0x24, 0xf5, 0x23, 0x69, 0x3e, 0x9c, 0x6e, 0xfa, 0x47, 0xcf, 0x25, 0x6a, 0xb3, 0x05, 0xcd, 0x49,
-	0x14, 0x7a, 0x3e, 0xf7, 0xa3, 0xd0, 0xf9, 0x73, 0x03, 0x2c, 0xed, 0xd9, 0x85, 0x8a, 0x17, 0x04,
-	0x31, 0x2f, 0x15, 0xa4, 0x72, 0xb9, 0x20, 0xd5, 0x2b, 0x04, 0xf9, 0x99, 0x01, 0xcd, 0x3c, 0x60,
-	0x16, 0x48, 0xd2, 0x81, 0x7a, 0x49, 0x0c, 0x05, 0xe3, 0x4c, 0xc9, 0x90, 0x0a, 0x16, 0x6b, 0x3e,
-	0xcf, 0xdc, 0x20, 0xcd, 0x77, 0x57, 0x30, 0x59, 0x87, 0x86, 0x16, 0x2c, 0x37, 0xe0, 0xcb, 0x45,
-	0x62, 0x51, 0xa8, 0x89, 0xb0, 0x5c, 0xec, 0x59, 0x8f, 0x05, 0xdc, 0x15, 0x02, 0x11, 0x2a, 0x01,
-	0xf2, 0x3e, 0xb4, 0x13, 0xc6, 0xb3, 0x24, 0x2c, 0x98, 0xc5, 0xa2, 0x2d, 0x89, 0x13, 0x86, 0x71,
-	0x1e, 0x43, 0x5d, 0x46, 0x30, 0xb2, 0x48, 0xb9, 0x9b, 0x70, 0xc5, 0x56, 0x02, 0xb8, 0x15, 0x0b,
-	0x3d, 0x15, 0x30, 0x38, 0x44, 0xba, 0xc0, 0x9f, 0xfa, 0x52, 0xc3, 0x65, 0x2a, 0x01, 0xe7, 0x53,
-	0x58, 0x9e, 0x0b, 0xeb, 0xeb, 0xb2, 0x73, 0xbe, 0x34, 0xa0, 0x3a, 0x72, 0xfd, 0xe4, 0xda, 0xe1,
-	0xfa, 0x63, 0xa8, 0xf2, 0xf3, 0x58, 0x2a, 0xb3, 0x52, 0xae, 0x0b, 0x2e, 0x77, 0xf7, 0xcf, 0x63,
-	0x46, 0x05, 0x09, 0xb9, 0x05, 0xf5, 0x30, 0x9b, 0x1e, 0xb2, 0x44, 0xd8, 0x9c, 0x50, 0x05, 0x91,
-	0x61, 0xc9, 0xe2, 0x9b, 0x1f, 0x7f, 0xf5, 0xab, 0xf7, 0x96, 0xfe, 0xf5, 0x57, 0xef, 0x7d, 0x78,
-	0xec, 0xf3, 0x93, 0xec, 0xf0, 0xde, 0x24, 0x9a, 0xe6, 0xa5, 0xd0, 0x9b, 0x55, 0xc5, 0xfb, 0x58,
-	0x31, 0x4f, 0x5f, 0xde, 0x53, 0x41, 0x93, 0xbb, 0xc9, 0xf9, 0x85, 0x09, 0x75, 0xca, 0xd2, 0x2c,
-	0xe0, 0x28, 0xf4, 0x51, 0x94, 0x85, 0x9e, 0x50, 0xc4, 0xa2, 0x12, 0xc8, 0x85, 0x36, 0xaf, 0x16,
-	0x3a, 0xd7, 0xba, 0x52, 0xd4, 0xfa, 0xfb, 0x52, 0x85, 0x7c, 0x08, 0xb5, 0xd8, 0xf5, 0x93, 0xb4,
-	0x53, 0xbf, 0x53, 0xb9, 0xdb, 0x7a, 0xb4, 0x36, 0x5f, 0xa2, 0x5d, 0x3f, 0xd9, 0xac, 0xe2, 0x0e,
-	0x54, 0x52, 0xa1, 0x5c, 0x09, 0x4b, 0xb3, 0xa9, 0xac, 0x74, 0x6d, 0xaa, 0x20, 0xd4, 0x62, 0x12,
-	0x65, 0x21, 0xef, 0x58, 0x77, 0x8c, 0xbb, 0x55, 0x2a, 0x01, 0xe7, 0xcb, 0x0a, 0x58, 0x5b, 0x51,
-	0x78, 0x14, 0xf8, 0x13, 0x4e, 0xee, 0x42, 0x6d, 0xe2, 0x66, 0x29, 0x13, 0x96, 0x5a, 0x29, 0xd5,
-	0xdf, 0x2d, 0x9c, 0xa1, 0x92, 0x40, 0x87, 0x86, 0x39, 0x0b, 0x8d, 0x4f, 0x00, 0xa2, 0x98, 0x25,
-	0x2e, 0xe6, 0x45, 0xda, 0xa9, 0xdc, 0xa9, 0xdc, 0x5d, 0x29, 0x15, 0xfc, 0xa1, 0x9e, 0xa6, 0x05,
-	0x4a, 0xf4, 0xc3, 0x34, 0xf2, 0xe4, 0x11, 0x51, 0xf6, 0xc3, 0xb3, 0x68, 0x72, 0xba, 0x1b, 0x79,
-	0x8c, 0x0a, 0x12, 0xf2, 0x14, 0xea, 0x27, 0x51, 0xe0, 0xb1, 0x44, 0x19, 0xf6, 0x23, 0x65, 0xd8,
-	0x0f, 0xae, 0x67, 0xd8, 0xfd, 0xb3, 0x70, 0xa7, 0x47, 0x15, 0x0b, 0xb2, 0x05, 0x6b, 0x72, 0x34,
-	0x2e, 0x88, 0x5d, 0xbf, 0x54, 0x6c, 0x5b, 0x2e, 0x18, 0xce, 0x84, 0xff, 0x04, 0x5a, 0x8a, 0x89,
-	0xd0, 0xa1, 0x71, 0x99, 0x0e, 0x20, 0x29, 0x71, 0x8c, 0x3e, 0x8a, 0xf8, 0x09, 0x4b, 0x52, 0xe1,
-	0x8c, 0x65, 0xaa, 0x20, 0xf2, 0x31, 0x58, 0x93, 0x68, 0x3a, 0xcd, 0x38, 0x4b, 0x3b, 0x4d, 0xe1,
-	0xed, 0x37, 0x4a, 0x67, 0xe0, 0x4b, 0x7f, 0xc2, 0x94, 0xbf, 0x73, 0x52, 0xe7, 0x1c, 0xea, 0x72,
-	0x86, 0x3c, 0x80, 0x86, 0x1f, 0xa6, 0x9c, 0xb9, 0x9e, 0xf2, 0xe1, 0x45, 0xba, 0x68, 0x32, 0xf2,
-	0x19, 0xac, 0x28, 0x15, 0xf4, 0x42, 0xf3, 0xd2, 0x85, 0xcb, 0x92, 0x7a, 0x47, 0x12, 0x3b, 0xff,
-	0x60, 0x42, 0x83, 0xb2, 0x09, 0xf3, 0x63, 0x4e, 0xde, 0x86, 0xe6, 0x2b, 0xd7, 0xe7, 0xcc, 0x1b,
-	0x67, 0xa9, 0xd8, 0xbe, 0x4a, 0x2d, 0x89, 0x38, 0x48, 0x17, 0x44, 0xcc, 0xcc, 0x9d, 0x95, 0x5f,
-	0xdf, 0x9d, 0xeb, 0x60, 0x61, 0x51, 0x67, 0xe1, 0x44, 0x86, 0x52, 0x93, 0xe6, 0x30, 0x86, 0x18,
-	0x8a, 0xa1, 0xba, 0x8a, 0x79, 0xf7, 0xe8, 0xd8, 0xa7, 0x82, 0x84, 0x74, 0xa0, 0x81, 0xbf, 0x7e,
-	0x78, 0x2c, 0xce, 0x46, 0x8b, 0x6a, 0x10, 0x67, 0xdc, 0xc3, 0x28, 0xe1, 0xcc, 0x13, 0x6e, 0x5e,
-	0xa6, 0x1a, 0x94, 0x09, 0xe7, 0xa6, 0x51, 0x28, 0x9c, 0xd9, 0xa4, 0x0a, 0x22, 0x1f, 0x40, 0x4d,
-	0x90, 0x74, 0x9a, 0x97, 0xed, 0x2b, 0x69, 0x9c, 0xbf, 0xa8, 0x40, 0xab, 0x9f, 0x24, 0x51, 0xd2,
-	0x63, 0xdc, 0xf5, 0x03, 0x42, 0xa0, 0x7a, 0xea, 0xab, 0x9a, 0xd5, 0xa4, 0x62, 0x8c, 0x38, 0xce,
-	0xce, 0x64, 0xab, 0xd6, 0xa4, 0x62, 0xac, 0xcd, 0x5a, 0x99, 0x99, 0x75, 0x05, 0xdb, 0x15, 0x61,
-	0x83, 0x65, 0x6a, 0x46, 0x31, 0xae, 0x3a, 0xf1, 0x43, 0xa9, 0x7d, 0x93, 0x8a, 0x31, 0xf9, 0x09,
-	0xd4, 0xf9, 0x59, 0x38, 0xf6, 0x3d, 0xd9, 0x01, 0x7c, 0x3b, 0xd3, 0xd7, 0xf8, 0x59, 0xb8, 0xe3,
-	0xa1, 0xe5, 0x5d, 0xce, 0xd9, 0x34, 0xe6, 0xa9, 0xb2, 0x4c, 0x0e, 0x93, 0x77, 0xa0, 0x99, 0x30,
-	0x9e, 0x9c, 0xbb, 0x87, 0x01, 0x13, 0xd6, 0xb1, 0xe8, 0x0c, 0x41, 0x3e, 0x84, 0xc6, 0x24, 0x4b,
-	0x12, 0x3c, 0x9b, 0x9b, 0x0b, 0xfa, 0x38, 0x59, 0xbe, 0xa9, 0xa6, 0x41, 0x45, 0x26, 0x98, 0x65,
-	0x20, 0x36, 0x11, 0x63, 0x72, 0x0f, 0x7b, 0x4c, 0x11, 0x7d, 0x9d, 0x96, 0x60, 0x71, 0xa3, 0xc4,
-	0x42, 0xcc, 0x51, 0x4d, 0x44, 0x7e, 0x03, 0x56, 0xc4, 0xfe, 0x63, 0xf7, 0x88, 0x63, 0xd6, 0xa6,
-	0x9d, 0xb6, 0xe0, 0xd6, 0x16, 0xd8, 0x2e, 0x22, 0x77, 0x53, 0xe7, 0xcf, 0xc0, 0xda, 0x0b, 0xdd,
-	0x38, 0x3d, 0x89, 0x38, 0x9a, 0xd3, 0xd7, 0x6e, 0x30, 0x7d, 0xe1, 0x84, 0xd0, 0x9d, 0x32, 0xed,
-	0x04, 0x1c, 0x93, 0x37, 0xa1, 0xc1, 0xfd, 0x29, 0x1b, 0x8b, 0xc2, 0x67, 0xdc, 0xad, 0xd0, 0x3a,
-	0x82, 0x83, 0x14, 0x3b, 0x43, 0x76, 0x16, 0xfb, 0x09, 0x4b, 0x71, 0xae, 0x2a, 0xe6, 0x9a, 0x0a,
-	0x33, 0x48, 0xb1, 0x24, 0xf3, 0xe8, 0x94, 0xa9, 0x83, 0x82, 0x4a, 0xc0, 0xe9, 0x81, 0xd9, 0xe5,
-	0xe4, 0x1d, 0xb0, 0x52, 0x25, 0x83, 0xdc, 0x1d, 0x5b, 0x2b, 0x8d, 0x11, 0x46, 0x4f, 0xc7, 0xd1,
-	0x11, 0xb2, 0x45, 0x49, 0x2a, 0xa2, 0xaf, 0x49, 0x87, 0x47, 0x83, 0x14, 0xfb, 0x55, 0x97, 0x3b,
-	0x9b, 0x70, 0x73, 0x2b, 0x61, 0x2e, 0x67, 0x5a, 0x13, 0x6c, 0x9f, 0x58, 0xca, 0x73, 0x05, 0x8c,
-	0x82, 0x02, 0x37, 0xa1, 0xce, 0x79, 0x80, 0xe6, 0x30, 0xe5, 0xe1, 0xc0, 0x79, 0xb0, 0x9b, 0x3a,
-	0xb7, 0xe0, 0xc6, 0x33, 0x3f, 0xe5, 0x9a, 0x43, 0xaa, 0x58, 0x38, 0x14, 0x6e, 0x96, 0xf0, 0x69,
-	0x1c, 0x85, 0x29, 0x23, 0xbf, 0x05, 0x4d, 0x2d, 0x22, 0x56, 0x80, 0xca, 0x6b, 0x61, 0xaf, 0x97,
-	0xa8, 0x12, 0x36, 0xa3, 0x76, 0x1e, 0xc2, 0x1b, 0xbd, 0x24, 0x8a, 0xcb, 0xd2, 0xae, 0x97, 0xcd,
-	0x30, 0x33, 0x82, 0xf3, 0x9f, 0x06, 0xac, 0xf4, 0xcf, 0xd8, 0x24, 0xe3, 0x4c, 0x93, 0xff, 0x08,
-	0x2a, 0x51, 0xac, 0xb7, 0x5e, 0x2d, 0x95, 0x30, 0xb5, 0x29, 0x52, 0x14, 0x32, 0xc0, 0xfc, 0xb5,
-	0x33, 0x20, 0x77, 0x63, 0xa5, 0xe0, 0x46, 0xf2, 0x1e, 0xba, 0x41, 0xdd, 0x7c, 0xe6, 0x25, 0xe9,
-	0x72, 0x6a, 0xba, 0x1c, 0xcb, 0x52, 0x1c, 0xb8, 0xd2, 0xf9, 0xe5, 0x53, 0x83, 0x32, 0xd7, 0x1b,
-	0x05, 0x6e, 0x48, 0x05, 0x89, 0xf3, 0x97, 0x15, 0x58, 0xcd, 0x35, 0x55, 0xb6, 0x9e, 0x69, 0x60,
-	0x7c, 0xa7, 0x39, 0x6c, 0x96, 0x72, 0xf8, 0x23, 0x4c, 0x31, 0xcc, 0x44, 0x79, 0xaa, 0x2f, 0xce,
-	0x52, 0x65, 0x5a, 0x4d, 0x39, 0x33, 0x49, 0xb5, 0x68, 0x92, 0x42, 0xb6, 0xd6, 0xae, 0x93, 0xad,
-	0xa2, 0x5b, 0x16, 0x0c, 0xc7, 0x41, 0x94, 0x72, 0x55, 0x92, 0x5b, 0x0a, 0xf7, 0x2c, 0x4a, 0x39,
-	0x16, 0x5f, 0x51, 0x40, 0xb1, 0xf6, 0x54, 0xb0, 0xf8, 0x4a, 0x28, 0x37, 0xae, 0x75, 0xa5, 0x71,
-	0xc9, 0xc3, 0x42, 0x88, 0x2d, 0x2a, 0xd5, 0x79, 0x48, 0xce, 0x22, 0xef, 0x0f, 0x60, 0x75, 0xe4,
-	0xc7, 0x2c, 0xf0, 0xc3, 0x3c, 0xf2, 0x3e, 0xc4, 0xde, 0x29, 0x08, 0x74, 0xec, 0xad, 0x95, 0x7a,
-	0xa7, 0x20, 0xd0, 0x5d, 0x9a, 0xa0, 0x72, 0xbe, 0x80, 0x2a, 0x22, 0x0b, 0x5d, 0xa4, 0x3c, 0x30,
-	0x75, 0x17, 0xf9, 0x2e, 0x00, 0xd6, 0x90, 0x28, 0xe3, 0x3a, 0x2b, 0x97, 0x69, 0x53, 0x61, 0x76,
-	0x53, 0xf2, 0x3b, 0xf2, 0x6e, 0xcd, 0x52, 0xae, 0x6e, 0xe3, 0x6f, 0xcf, 0xed, 0x37, 0x9f, 0x15,
-	0x33, 0xe7, 0xc8, 0xf4, 0xfd, 0x53, 0xb0, 0x67, 0xd2, 0xab, 0x68, 0xba, 0x07, 0x8d, 0x57, 0x2c,
-	0x98, 0x44, 0xaa, 0x30, 0x94, 0x5d, 0xf3, 0x42, 0xce, 0x51, 0x4d, 0x44, 0x3e, 0x85, 0x86, 0x1b,
-	0xa6, 0xaf, 0xb0, 0x85, 0x31, 0x85, 0xc2, 0x6f, 0xbe, 0xa6, 0x70, 0x57, 0xcc, 0xeb, 0xcd, 0x15,
-	0xb5, 0xf3, 0x0b, 0x03, 0x1a, 0x8a, 0x1b, 0x56, 0xe3, 0x94, 0x25, 0x2f, 0x59, 0x32, 0xd6, 0xe5,
-	0xd3, 0x10, 0x25, 0xb2, 0x2d, 0xb1, 0xfb, 0x79, 0x11, 0x9d, 0x04, 0x59, 0x8a, 0xf5, 0x5a, 0xa5,
-	0x6b, 0x93, 0x36, 0x15, 0x66, 0xc7, 0xc3, 0xe2, 0x1b, 0x46, 0x1e, 0xc3, 0x39, 0x79, 0xff, 0xa9,
-	0x23, 0xb8, 0xe3, 0x11, 0x07, 0x96, 0xa7, 0xee, 0xd9, 0xd8, 0x0f, 0xc7, 0x47, 0x81, 0x7f, 0x7c,
-	0xc2, 0xd5, 0x99, 0xd8, 0x9a, 0xba, 0x67, 0x3b, 0xe1, 0x63, 0x81, 0xc2, 0x53, 0xbd, 0xd8, 0xac,
-	0x37, 0x67, 0x17, 0x88, 0x9f, 0x19, 0x00, 0x33, 0x2d, 0x2e, 0xf4, 0xd3, 0xef, 0x81, 0x95, 0x28,
-	0x1b, 0xaa, 0x27, 0x94, 0x77, 0x16, 0x7b, 0x42, 0xd2, 0xe8, 0xd6, 0x2d, 0x99, 0xd9, 0xbd, 0xc6,
-	0xf0, 0xd8, 0x57, 0x6e, 0xec, 0xcc, 0x2f, 0x9e, 0x35, 0x04, 0x54, 0x92, 0x39, 0xff, 0x66, 0xc0,
-	0xea, 0x7e, 0xe2, 0x86, 0xa9, 0x3b, 0xc9, 0x6b, 0xe4, 0x3d, 0xa8, 0x1d, 0xb2, 0x63, 0x3f, 0x54,
-	0x9e, 0x9b, 0xef, 0xdc, 0x36, 0x71, 0x66, 0x8f, 0xb3, 0x78, 0x7b, 0x89, 0x4a, 0x32, 0xf2, 0x03,
-	0x30, 0xbd, 0x48, 0x49, 0x3b, 0x9f, 0xcc, 0xbd, 0x48, 0x51, 0x9a, 0x5e, 0x44, 0x1e, 0x42, 0x1d,
-	0x3b, 0x4c, 0x5f, 0x87, 0x58, 0xc9, 0xc3, 0x62, 0x4a, 0x91, 0x2b, 0x42, 0xf2, 0x29, 0x58, 0x49,
-	0x14, 0x04, 0x87, 0xee, 0xe4, 0x54, 0x55, 0xbe, 0xb7, 0xe6, 0x33, 0x4f, 0x4d, 0xaa, 0x65, 0x39,
-	0xf1, 0x66, 0x1d, 0xaa, 0x29, 0x67, 0xb1, 0xf3, 0xdf, 0x06, 0x34, 0x73, 0x89, 0xbf, 0xd3, 0x12,
-	0x87, 0xfd, 0x9b, 0x2c, 0x69, 0x2a, 0x9b, 0x34, 0x88, 0x6d, 0x6b, 0xc2, 0x5c, 0x6f, 0x1c, 0x85,
-	0xc1, 0xb9, 0xba, 0x90, 0x5b, 0x88, 0x18, 0x86, 0xc1, 0xf9, 0x05, 0x85, 0x4c, 0xd6, 0xf6, 0xda,
-	0xd5, 0xb5, 0xbd, 0x7e, 0x75, 0x6d, 0x1f, 0x41, 0x5d, 0x9a, 0xfd, 0xfa, 0x87, 0xd7, 0xe5, 0xc5,
-	0xc1, 0xf9, 0x00, 0x60, 0xe6, 0x9d, 0x12, 0xb1, 0x51, 0x26, 0x5e, 0x81, 0x76, 0xd1, 0x2b, 0xce,
-	0xcf, 0x4d, 0xb0, 0x67, 0x01, 0xa6, 0xa2, 0x74, 0x43, 0x44, 0x58, 0x16, 0x2e, 0x7c, 0x4d, 0xdc,
-	0xc4, 0x19, 0x15, 0x5d, 0x59, 0x48, 0x7e, 0x04, 0x55, 0x2f, 0x0a, 0x75, 0x36, 0xac, 0x95, 0xe2,
-	0x2b, 0x64, 0xdb, 0x4b, 0x54, 0x10, 0x90, 0xdf, 0x85, 0xa6, 0x0c, 0x1b, 0xec, 0xa9, 0x2b, 0x57,
-	0xe7, 0xce, 0xf6, 0x12, 0x9d, 0x2d, 0x20, 0xbf, 0x0d, 0x2d, 0x8c, 0x1e, 0xe6, 0x8d, 0x0b, 0xd1,
-	0xf6, 0xe6, 0x6b, 0xd1, 0xc6, 0xbc, 0x4d, 0x77, 0x72, 0xba, 0xbd, 0x44, 0x21, 0xc9, 0x21, 0xf2,
-	0x08, 0xea, 0x47, 0xae, 0x1f, 0x30, 0xfd, 0xd0, 0x78, 0x61, 0xd6, 0x61, 0x68, 0x4b, 0xca, 0x4d,
-	0x0b, 0xea, 0xb2, 0x84, 0x39, 0x53, 0xa8, 0x09, 0x95, 0xbf, 0x9f, 0xf0, 0x74, 0x4e, 0xa1, 0x8a,
-	0x66, 0x2b, 0x9e, 0xc3, 0xc6, 0xb5, 0xcf, 0xe1, 0xc2, 0x89, 0x6b, 0x5e, 0xe3, 0xc4, 0x75, 0xda,
-	0x00, 0x33, 0xab, 0x39, 0x3f, 0x37, 0xa0, 0xb5, 0x37, 0x71, 0x43, 0x5d, 0x68, 0xbe, 0xd5, 0x83,
-	0x54, 0x55, 0x3d, 0x48, 0x61, 0x9e, 0xc5, 0xee, 0x31, 0x1b, 0xa7, 0xfe, 0x17, 0x4c, 0xd5, 0x62,
-	0x0b, 0x11, 0x7b, 0xfe, 0x17, 0x6c, 0x71, 0x2b, 0xac, 0xf2, 0xac, 0x7e, 0x61, 0x9e, 0x39, 0x7f,
-	0x67, 0x40, 0x5b, 0x4a, 0xa8, 0x22, 0x35, 0x7f, 0x2c, 0x31, 0xae, 0xf5, 0x58, 0x92, 0x6f, 0x6b,
-	0x16, 0xb7, 0x2d, 0x76, 0x04, 0x95, 0x6b, 0x75, 0x04, 0x45, 0x43, 0x57, 0xaf, 0x63, 0xe8, 0x3f,
-	0x86, 0x95, 0x61, 0xc6, 0xc5, 0x99, 0xaa, 0x8c, 0xfb, 0x1d, 0x46, 0x93, 0xf3, 0x3f, 0x06, 0xac,
-	0xe6, 0xec, 0xff, 0x1f, 0xfa, 0xc5, 0x87, 0x60, 0x79, 0x6c, 0xe2, 0x8b, 0x73, 0x73, 0xe1, 0x03,
-	0x9a, 0x9a, 0xa4, 0x39, 0xd9, 0xb7, 0x6b, 0x23, 0xcb, 0x0d, 0x60, 0xf5, 0xf5, 0x06, 0x70, 0xf1,
-	0x1d, 0x6a, 0x15, 0x96, 0xf7, 0xb8, 0xcb, 0xb3, 0xfc, 0xca, 0xf2, 0xbf, 0x06, 0xac, 0x68, 0x8c,
-	0x32, 0x48, 0xa1, 0x71, 0x30, 0xe6, 0x1a, 0x87, 0x2b, 0x1a, 0x8e, 0x42, 0xcf, 0x50, 0x99, 0xeb,
-	0x19, 0x30, 0xc2, 0xb3, 0x58, 0xb4, 0x32, 0x53, 0x79, 0xdb, 0xab, 0x52, 0x4b, 0x22, 0x76, 0x45,
-	0xa8, 0xe1, 0xa9, 0x72, 0x2e, 0x04, 0xb5, 0xa8, 0x04, 0xd0, 0x2c, 0x53, 0x86, 0x9d, 0x84, 0x7e,
-	0xde, 0x9b, 0x37, 0xcb, 0xae, 0x98, 0xd3, 0x66, 0x51, 0x94, 0xd8, 0x8c, 0xa4, 0x27, 0x6e, 0xe2,
-	0xe9, 0x0b, 0xb7, 0x82, 0x70, 0xff, 0x93, 0x88, 0x8f, 0x05, 0xa4, 0x5e, 0x96, 0xac, 0x93, 0x88,
-	0xef, 0x21, 0xec, 0x8c, 0xa1, 0x2e, 0xb9, 0x5d, 0xac, 0x38, 0x16, 0x21, 0xcf, 0x4b, 0x58, 0x9a,
-	0x2a, 0xad, 0x35, 0x88, 0xb7, 0xe0, 0x2c, 0x56, 0x87, 0xa3, 0x99, 0x89, 0x47, 0x85, 0x94, 0x05,
-	0x47, 0xca, 0x21, 0x62, 0x2c, 0x6c, 0x2e, 0xe4, 0xd0, 0x36, 0xdf, 0x86, 0x15, 0x8d, 0x50, 0x26,
-	0xff, 0x24, 0x17, 0x5c, 0xa6, 0xe7, 0x7c, 0xe1, 0x15, 0xc4, 0xd2, 0x49, 0x4a, 0x63, 0x45, 0xed,
-	0x7c, 0x69, 0x42, 0xab, 0x30, 0x2b, 0x0a, 0x91, 0x50, 0x52, 0xca, 0x2f, 0x81, 0xa2, 0x5e, 0xe6,
-	0x9c, 0x5e, 0x36, 0x54, 0x74, 0x2a, 0x5b, 0xb4, 0xa2, 0x6e, 0xf5, 0x59, 0xac, 0xa4, 0x47, 0x7d,
-	0xee, 0x40, 0xcb, 0x0f, 0x27, 0x6e, 0x12, 0x8a, 0x47, 0x2e, 0xe1, 0xa2, 0x2a, 0x2d, 0xa2, 0x70,
-	0x4b, 0x3f, 0xf4, 0xd8, 0x99, 0xa8, 0x46, 0x55, 0x2a, 0x01, 0xec, 0x60, 0x4f, 0xd9, 0x79, 0x8a,
-	0x4d, 0xe6, 0x94, 0x4d, 0xa3, 0xe4, 0x5c, 0x78, 0xa4, 0x4a, 0xdb, 0x88, 0xdd, 0x09, 0x77, 0x05,
-	0xae, 0xf8, 0xaa, 0x24, 0x1f, 0x5f, 0x8b, 0xaf, 0x4a, 0x7e, 0xc8, 0x59, 0xc8, 0x53, 0x71, 0xf5,
-	0xa8, 0x52, 0x0d, 0xe2, 0x4c, 0xc2, 0x26, 0x11, 0xda, 0x0a, 0xe4, 0x8c, 0x02, 0x65, 0x15, 0x66,
-	0x71, 0x2a, 0x5e, 0x3c, 0xaa, 0x54, 0x02, 0xe4, 0x0e, 0xb4, 0x71, 0x20, 0x3b, 0xe9, 0x4c, 0xbe,
-	0x6b, 0x54, 0x29, 0x20, 0x0e, 0xfb, 0xe8, 0x83, 0xd4, 0xf9, 0x21, 0xac, 0x6c, 0x47, 0xfc, 0x29,
-	0x3b, 0x4f, 0x0b, 0xf5, 0x5c, 0xd6, 0x69, 0xa3, 0xf8, 0xe1, 0xe0, 0x4f, 0xa0, 0xb1, 0x1d, 0x71,
-	0x9a, 0x05, 0x6c, 0xc1, 0x17, 0x80, 0x5b, 0x50, 0x8f, 0x13, 0x76, 0xe4, 0x9f, 0xa9, 0xef, 0x5c,
-	0x0a, 0x22, 0x1f, 0x40, 0x2d, 0x4a, 0xf4, 0x5b, 0x5e, 0xb9, 0x1c, 0x6c, 0x47, 0x7c, 0x88, 0x93,
-	0x54, 0xd2, 0x38, 0x9f, 0xc1, 0xda, 0x1e, 0xe3, 0x6a, 0x13, 0x2d, 0xcc, 0x5d, 0xa8, 0x26, 0x59,
-	0xb0, 0xf8, 0xfa, 0xa1, 0x49, 0x05, 0xc5, 0x6c, 0xb9, 0x78, 0x57, 0x9d, 0x2d, 0x17, 0x6f, 0xb0,
-	0xf2, 0xd9, 0xf3, 0xb5, 0xe5, 0xb3, 0x67, 0x64, 0xe7, 0x6f, 0x0d, 0x58, 0xcd, 0x0d, 0x91, 0x1f,
-	0x1b, 0x55, 0xf4, 0xd8, 0xc2, 0x93, 0x55, 0xd2, 0xaa, 0x88, 0x14, 0x64, 0xf9, 0x66, 0xe6, 0x55,
-	0x9b, 0x61, 0xa2, 0x1c, 0x66, 0xa9, 0xec, 0x2b, 0x0d, 0x2a, 0xc6, 0xe4, 0x01, 0xd4, 0x50, 0x0f,
-	0x2c, 0x11, 0x95, 0x8b, 0x54, 0xd5, 0xc7, 0x94, 0x20, 0x74, 0xfe, 0xa9, 0x02, 0x75, 0x29, 0xc6,
-	0xe2, 0x8f, 0x32, 0x32, 0x19, 0xcc, 0x62, 0x32, 0xcc, 0x3d, 0xc6, 0x56, 0x4a, 0x8f, 0xb1, 0x37,
-	0xa0, 0x86, 0x63, 0x5d, 0xa4, 0x24, 0x80, 0x21, 0x37, 0x09, 0xdc, 0xf4, 0x84, 0xa5, 0x22, 0x01,
-	0x0c, 0xaa, 0x41, 0xac, 0x88, 0x2a, 0x62, 0x91, 0x9b, 0xcc, 0x80, 0xa6, 0xc2, 0x1c, 0xa4, 0x78,
-	0xd3, 0x7a, 0x15, 0x65, 0x81, 0x37, 0x46, 0x14, 0x52, 0xc8, 0x24, 0x68, 0x09, 0xe4, 0x0b, 0xd7,
-	0xe7, 0x07, 0x29, 0x79, 0x0b, 0xac, 0x69, 0xf4, 0x92, 0x79, 0x78, 0xcb, 0xb3, 0xc4, 0x2d, 0xaf,
-	0x21, 0xe0, 0x81, 0x78, 0x1a, 0x7e, 0x75, 0x72, 0x2e, 0x12, 0xa0, 0x49, 0x71, 0x38, 0x8b, 0x26,
-	0xb8, 0x3a, 0x9a, 0x30, 0x24, 0xa7, 0xd1, 0x4b, 0x4c, 0xae, 0x96, 0x0c, 0x49, 0x09, 0x61, 0x46,
-	0x04, 0xd1, 0xe4, 0x34, 0x17, 0x4a, 0x65, 0x04, 0xe2, 0x94, 0x4c, 0x6f, 0x42, 0xe3, 0x84, 0x05,
-	0xc2, 0x42, 0xcb, 0xf2, 0x56, 0x87, 0xe0, 0x81, 0x48, 0x26, 0x71, 0x25, 0xd0, 0x4b, 0x57, 0xe4,
-	0x52, 0xc4, 0xcd, 0xd4, 0x91, 0x0f, 0x89, 0x59, 0xda, 0x59, 0xd5, 0xf9, 0xc9, 0x93, 0x73, 0x69,
-	0xdc, 0x93, 0x28, 0xf0, 0xd2, 0x8e, 0x2d, 0x8c, 0x28, 0x01, 0xc4, 0x7e, 0x9e, 0xb1, 0x8c, 0x75,
-	0xd6, 0xa4, 0x97, 0x04, 0xb0, 0xf1, 0x03, 0xb0, 0xf4, 0xc7, 0x26, 0xd2, 0x06, 0x8b, 0xf6, 0x9f,
-	0xec, 0xec, 0xed, 0xf7, 0xa9, 0xbd, 0x44, 0x5a, 0xd0, 0xd8, 0x1a, 0x1e, 0x0c, 0x10, 0x30, 0x36,
-	0xfe, 0xc6, 0x80, 0x9a, 0xf8, 0xfe, 0x42, 0x56, 0x00, 0xb6, 0xba, 0x07, 0x7b, 0xfd, 0xf1, 0x60,
-	0x38, 0xe8, 0xdb, 0x4b, 0x33, 0xf8, 0xd9, 0x70, 0xeb, 0xa9, 0x6d, 0x90, 0x55, 0x68, 0x49, 0x98,
-	0x76, 0x07, 0x4f, 0xfa, 0xb6, 0x39, 0x43, 0xfc, 0xf4, 0xa0, 0x7f, 0xd0, 0xb7, 0x2b, 0x64, 0x0d,
-	0x96, 0x15, 0x45, 0xbf, 0xdb, 0xeb, 0xd3, 0x3d, 0xbb, 0x4a, 0x6c, 0x68, 0x4b, 0xd4, 0xc1, 0xa8,
-	0xd7, 0xdd, 0xef, 0xdb, 0x35, 0xf2, 0x06, 0xac, 0x4a, 0xcc, 0xe3, 0x21, 0x7d, 0x32, 0xdc, 0xdf,
-	0xef, 0x0f, 0xec, 0xfa, 0x8c, 0xd5, 0x8b, 0xe1, 0xc1, 0xa0, 0x67, 0x37, 0x66, 0xac, 0xb6, 0xb6,
-	0x71, 0xb7, 0x9e, 0x6d, 0x6d, 0xfc, 0xb5, 0x09, 0xcd, 0xfc, 0x63, 0x01, 0x2a, 0x31, 0x1c, 0x69,
-	0x51, 0x01, 0xea, 0xc3, 0xd1, 0xf8, 0x49, 0x7f, 0xdf, 0x36, 0xc8, 0x4d, 0x58, 0x93, 0x63, 0xdc,
-	0x40, 0x6f, 0x6b, 0xa2, 0x36, 0xc3, 0xd1, 0x98, 0xf6, 0x7f, 0x7a, 0xb0, 0x43, 0x51, 0x56, 0xb9,
-	0x64, 0x74, 0xb0, 0x6f, 0x57, 0xc9, 0x32, 0x34, 0x87, 0xa3, 0x71, 0xaf, 0xff, 0xac, 0x2f, 0x24,
-	0x94, 0x53, 0xdd, 0x5e, 0xcf, 0xae, 0xab, 0x65, 0xdd, 0x5e, 0x4f, 0x70, 0x6f, 0xa8, 0x6d, 0xf7,
-	0xb6, 0xba, 0x03, 0xdb, 0x22, 0xb7, 0x80, 0x28, 0xa0, 0xb8, 0x57, 0x13, 0x55, 0xcc, 0xf9, 0x29,
-	0x6b, 0x81, 0x5a, 0xb9, 0x3b, 0x7c, 0xde, 0xb7, 0x5b, 0x0a, 0x78, 0xbe, 0xd3, 0x7f, 0x61, 0xb7,
-	0xd1, 0x46, 0xc3, 0xd1, 0x78, 0x38, 0xea, 0x0f, 0x24, 0x66, 0x59, 0x4d, 0x8f, 0xba, 0x7b, 0xfb,
-	0xf6, 0x8a, 0x16, 0x67, 0xef, 0xa9, 0xbd, 0xaa, 0x24, 0x95, 0x36, 0xb1, 0x6d, 0xb4, 0x52, 0x0e,
-	0x0a, 0x8a, 0xb5, 0x8d, 0xc7, 0x60, 0xe9, 0xef, 0x42, 0x48, 0x8d, 0xbe, 0xd3, 0x56, 0xd2, 0x20,
-	0x7a, 0xc7, 0x36, 0x30, 0x28, 0x04, 0x88, 0x8a, 0x0a, 0xfb, 0x08, 0xe8, 0x05, 0xdd, 0xd9, 0xef,
-	0xdb, 0x95, 0x8d, 0x13, 0xb0, 0xf4, 0x6d, 0x12, 0x29, 0x47, 0xcf, 0xba, 0x83, 0x71, 0x77, 0xf0,
-	0x87, 0xf6, 0x52, 0x0e, 0x21, 0x53, 0x03, 0x85, 0x97, 0x73, 0xfb, 0xe3, 0xe1, 0x60, 0x0b, 0x2d,
-	0xbd, 0x06, 0xcb, 0x02, 0xb3, 0x3d, 0xdc, 0x1f, 0x3f, 0x43, 0x15, 0x2a, 0xb8, 0xb3, 0x5c, 0x32,
-	0xea, 0x0f, 0xec, 0x6a, 0xce, 0x61, 0xb4, 0x33, 0xb0, 0x6b, 0x1b, 0x1f, 0x83, 0xa5, 0x9b, 0x3a,
-	0x24, 0x3c, 0x18, 0xf4, 0xfa, 0x5b, 0x3b, 0xbd, 0x7e, 0x4f, 0x4a, 0xbc, 0x35, 0xdc, 0xdd, 0xdd,
-	0xd9, 0xdf, 0xef, 0xa3, 0xc4, 0x2d, 0x68, 0x74, 0x37, 0x87, 0x14, 0x01, 0x73, 0xe3, 0x11, 0x58,
-	0x3a, 0x5d, 0x91, 0x21, 0xee, 0xf6, 0x98, 0xf6, 0xfb, 0x32, 0xbe, 0x11, 0x42, 0xee, 0x86, 0x06,
-	0x36, 0xbb, 0x03, 0xdb, 0xdc, 0x78, 0x2e, 0xce, 0x1f, 0x61, 0x9b, 0x35, 0x58, 0x46, 0xfc, 0xee,
-	0xb0, 0x97, 0x07, 0x7c, 0x11, 0xd5, 0x3d, 0xd8, 0x1f, 0xda, 0x06, 0x7a, 0x32, 0x47, 0x8d, 0x76,
-	0x06, 0x03, 0xdc, 0x19, 0x55, 0xce, 0x91, 0xc3, 0xc7, 0x8f, 0xed, 0xca, 0xa3, 0x7f, 0xae, 0x82,
-	0xf9, 0xf4, 0x39, 0xe9, 0x41, 0x43, 0x5d, 0x2c, 0xc9, 0x65, 0x8f, 0x66, 0xeb, 0x97, 0xde, 0x45,
-	0xc9, 0x53, 0xb0, 0xf4, 0x1b, 0x1a, 0x99, 0xa7, 0x2c, 0x3d, 0x0c, 0xae, 0xbf, 0x7b, 0xc1, 0xac,
-	0x64, 0x74, 0xd7, 0x78, 0x60, 0x20, 0x33, 0x7d, 0xe5, 0x2e, 0x31, 0x2b, 0x3d, 0xf5, 0x94, 0x98,
-	0x95, 0xef, 0xe9, 0x82, 0xd9, 0x67, 0x50, 0xc5, 0x1b, 0x11, 0xe9, 0xbc, 0xf6, 0xa7, 0x18, 0xcd,
-	0xe4, 0xad, 0x05, 0x33, 0x92, 0xc1, 0x03, 0x03, 0xcd, 0xa3, 0x6e, 0x0e, 0x25, 0xf3, 0xcc, 0x5f,
-	0x57, 0x4a, 0xe6, 0x29, 0x5f, 0x36, 0x9e, 0xc2, 0xca, 0xfc, 0xd7, 0x07, 0xe2, 0xcc, 0xbf, 0x1e,
-	0x2d, 0xfa, 0x34, 0xb1, 0xbe, 0xf8, 0x96, 0x45, 0x9e, 0xc3, 0xf2, 0xdc, 0xe7, 0x06, 0xf2, 0xfe,
-	0xfc, 0x17, 0xd6, 0x05, 0x9f, 0x28, 0xd6, 0x9d, 0xcb, 0x48, 0x94, 0x90, 0x4f, 0xa0, 0x5d, 0xfc,
-	0xe4, 0x40, 0xee, 0xcc, 0xdf, 0x61, 0x5e, 0xff, 0x1a, 0x71, 0x81, 0x80, 0x8f, 0xfe, 0xcb, 0x84,
-	0x5a, 0xd7, 0x9b, 0xfa, 0x21, 0xe9, 0x42, 0x5d, 0xb5, 0xa8, 0xf3, 0x7f, 0x30, 0x9a, 0xbb, 0x8c,
-	0xac, 0xbf, 0xbd, 0x70, 0x4e, 0x49, 0x85, 0x2c, 0x64, 0x3b, 0xbf, 0xfe, 0x7a, 0x77, 0x7c, 0x11,
-	0x8b, 0xf9, 0x36, 0xbb, 0x27, 0x32, 0x08, 0x1b, 0x9c, 0x92, 0x0f, 0xe7, 0xfb, 0xbf, 0x92, 0x0f,
-	0xcb, 0x3d, 0xd1, 0x4f, 0x00, 0x66, 0x5d, 0x1a, 0xb9, 0x3d, 0xbf, 0x61, 0xb9, 0x7d, 0xbb, 0x2e,
-	0x2f, 0x91, 0xd6, 0x8b, 0x78, 0x15, 0x7a, 0xb9, 0xcb, 0x79, 0x6d, 0x0e, 0xbf, 0xfa, 0x8f, 0xdb,
-	0x4b, 0x5f, 0x7d, 0x7d, 0xdb, 0xf8, 0xe5, 0xd7, 0xb7, 0x8d, 0x7f, 0xff, 0xfa, 0xb6, 0xf1, 0x57,
-	0xdf, 0xdc, 0x5e, 0xfa, 0xe5, 0x37, 0xb7, 0x97, 0xfe, 0xe5, 0x9b, 0xdb, 0x4b, 0x7f, 0xf4, 0xf0,
-	0x1a, 0xd7, 0xd9, 0xf9, 0xbf, 0xd8, 0x1d, 0xd6, 0xc5, 0xff, 0xe6, 0x3e, 0xfa, 0xbf, 0x00, 0x00,
-	0x00, 0xff, 0xff, 0xe4, 0x98, 0x26, 0xfc, 0x7f, 0x27, 0x00, 0x00,
+	// 5366 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xbc, 0x3b, 0x4b, 0x6c, 0x24, 0x49,
+	0x56, 0xce, 0xfa, 0x64, 0x65, 0xbd, 0xaa, 0xb2, 0xab, 0x63, 0x7a, 0xba, 0x3d, 0x9e, 0xed, 0x9e,
+	0xde, 0x5c, 0x76, 0xb7, 0xc7, 0x33, 0xed, 0xfe, 0xed, 0xcc, 0xec, 0x7f, 0x29, 0xbb, 0xaa, 0xdb,
+	0xde, 0xb6, 0xab, 0xbc, 0xe9, 0x72, 0x8f, 0x16, 0x90, 0x92, 0x74, 0x65, 0xd8, 0x4e, 0x39, 0x2b,
+	0xb3, 0x26, 0x33, 0xca, 0x6d, 0xcf, 0x72, 0x04, 0x24, 0x90, 0x90, 0x38, 0xec, 0x7d, 0x0f, 0x08,
+	0xad, 0x04, 0x17, 0x0e, 0x08, 0x71, 0x06, 0x81, 0xf6, 0xc0, 0x61, 0x4f, 0x80, 0x10, 0x5a, 0x60,
+	0x57, 0x82, 0x2b, 0x07, 0x24, 0x4e, 0x7c, 0xf4, 0xe2, 0x93, 0x99, 0x95, 0xce, 0xb2, 0xcd, 0xec,
+	0xb0, 0x27, 0xe7, 0x8b, 0x78, 0x11, 0xf1, 0xfe, 0xef, 0xc5, 0x8b, 0x32, 0x7c, 0x76, 0x72, 0x72,
+	0xf4, 0x30, 0x9a, 0x8c, 0x1e, 0xfa, 0x5e, 0x30, 0x3a, 0x9e, 0x78, 0xc1, 0xe4, 0x20, 0xf9, 0x5c,
+	0x9b, 0x44, 0x21, 0x0b, 0x49, 0x23, 0x81, 0x4f, 0x1f, 0xaf, 0xdc, 0x3c, 0x0a, 0x8f, 0x42, 0x3e,
+	0xfe, 0x10, 0xbf, 0x04, 0x8a, 0xf9, 0x5f, 0x55, 0x28, 0x0d, 0x26, 0xe4, 0x0b, 0x50, 0x3e, 0xa2,
+	0x6c, 0x59, 0xbb, 0xa7, 0xdd, 0x6f, 0x3c, 0x21, 0x6b, 0x99, 0x75, 0x6b, 0xcf, 0x29, 0x1b, 0x4c,
+	0x36, 0x17, 0x2c, 0x44, 0x40, 0xbc, 0xc9, 0x94, 0x2d, 0x97, 0x0a, 0xf0, 0x76, 0xa7, 0x12, 0x6f,
+	0x32, 0x65, 0xe4, 0x21, 0xe8, 0x2e, 0xf5, 0x29, 0xa3, 0xcb, 0x65, 0x8e, 0xfa, 0xfa, 0x0c, 0x6a,
+	0x97, 0x4f, 0x71, 0x6c, 0x89, 0x46, 0x9e, 0x40, 0x2d, 0xa2, 0x1f, 0x4d, 0xbd, 0x88, 0x2e, 0x57,
+	0xf8, 0x8a, 0x5b, 0x33, 0x2b, 0x2c, 0x31, 0xc7, 0x97, 0x28, 0x44, 0x24, 0xc6, 0x71, 0xdd, 0xe5,
+	0x6a, 0x01, 0x31, 0x1d, 0xd7, 0x15, 0xc4, 0x38, 0xae, 0x4b, 0xde, 0x86, 0x4a, 0x3c, 0x72, 0x82,
+	0x65, 0x9d, 0x23, 0xbe, 0x36, 0x83, 0xb8, 0x37, 0x72, 0x02, 0x8e, 0xc9, 0x51, 0xc8, 0xb7, 0xa0,
+	0x29, 0x08, 0xb2, 0x23, 0x27, 0x38, 0xa2, 0xcb, 0x35, 0xbe, 0x64, 0xa5, 0x80, 0x7a, 0x0b, 0xe7,
+	0xf9, 0xca, 0x86, 0x9b, 0x0e, 0xe0, 0x59, 0x23, 0xc7, 0xf7, 0x97, 0x8d, 0x82, 0xb3, 0x36, 0x1c,
+	0xdf, 0x17, 0x67, 0x21, 0x0a, 0x92, 0x1f, 0x53, 0xb6, 0x0c, 0x05, 0xe4, 0xef, 0x29, 0x99, 0xc7,
+	0x94, 0xe1, 0x96, 0xae, 0x37, 0x62, 0xcb, 0x8d, 0x82, 0x2d, 0xbb, 0xde, 0x48, 0x60, 0x72, 0x14,
+	0xf2, 0x15, 0x80, 0x78, 0x14, 0x46, 0xd4, 0xb5, 0x71, 0xe7, 0x26, 0x5f, 0xb0, 0x9c, 0xe3, 0x17,
+	0xa7, 0xd5, 0xfe, 0xf5, 0x58, 0x81, 0x64, 0x15, 0xaa, 0x2c, 0x9c, 0xd8, 0x27, 0xcb, 0xad, 0x82,
+	0x63, 0x86, 0xe1, 0xe4, 0x85, 0x38, 0x86, 0x85, 0x93, 0x17, 0x48, 0xf9, 0x81, 0x73, 0xb4, 0xbc,
+	0x58, 0x40, 0xf9, 0xba, 0x73, 0x24, 0x28, 0x3f, 0x70, 0x8e, 0xc8, 0x26, 0x2c, 0x1d, 0x84, 0xd3,
+	0xc0, 0xa5, 0xae, 0x3d, 0x0a, 0xa7, 0x01, 0xa3, 0xd1, 0xf2, 0x12, 0x5f, 0x73, 0x67, 0x76, 0x8d,
+	0xc0, 0xd9, 0x10, 0x28, 0x7c, 0xf9, 0xe2, 0xc1, 0xcc, 0x18, 0x9e, 0xe8, 0xb9, 0xf1, 0x72, 0xbb,
+	0xe0, 0xc4, 0x2d, 0x37, 0x16, 0x27, 0x7a, 0x6e, 0x8c, 0xb2, 0xf2, 0xbd, 0x98, 0x2d, 0xdf, 0x28,
+	0x60, 0x62, 0xdb, 0x8b, 0xa5, 0xac, 0x10, 0x65, 0xbd, 0x02, 0xa5, 0x70, 0x62, 0x7e, 0x19, 0xaa,
+	0xdc, 0xc0, 0x49, 0x1b, 0xca, 0x27, 0xf4, 0x9c, 0x7b, 0x40, 0xd3, 0xc2, 0x4f, 0x72, 0x07, 0xe0,
+	0x30, 0x8c, 0xec, 0xe9, 0xc4, 0x75, 0x18, 0xe5, 0x26, 0x6f, 0x58, 0xf5, 0xc3, 0x30, 0xda, 0xe7,
+	0x03, 0xe6, 0x9f, 0x6b, 0x50, 0xe5, 0x36, 0x5f, 0xb0, 0xf4, 0x26, 0x54, 0x4f, 0x1d, 0x7f, 0x2a,
+	0x56, 0x35, 0x2d, 0x01, 0x90, 0x3b, 0x50, 0xf7, 0x0e, 0x6d, 0xe7, 0x20, 0xa6, 0x01, 0xe3, 0x7e,
+	0x61, 0x6c, 0x2e, 0x58, 0x86, 0x77, 0xd8, 0xe1, 0x23, 0x72, 0x9a, 0x9e, 0x79, 0x31, 0x8b, 0xb9,
+	0x13, 0xc8, 0xe9, 0x1e, 0x1f, 0x21, 0x6f, 0x82, 0xe1, 0x1d, 0xda, 0x62, 0x5b, 0x34, 0xf9, 0x26,
+	0xba, 0x82, 0x77, 0xf8, 0x92, 0x6f, 0xfd, 0x16, 0x00, 0x4e, 0xd2, 0x28, 0xf6, 0x42, 0x61, 0xe8,
+	0x38, 0x5d, 0xf7, 0x0e, 0x5f, 0x8a, 0xa1, 0xf5, 0x06, 0xd4, 0x47, 0x61, 0xe0, 0x7a, 0xcc, 0x0b,
+	0x03, 0xf3, 0xb7, 0x35, 0x30, 0x94, 0x0f, 0x16, 0x32, 0x9e, 0x21, 0xa4, 0x74, 0x29, 0x21, 0xe5,
+	0xcb, 0x09, 0xa9, 0x5c, 0x41, 0xc8, 0xf7, 0x35, 0xa8, 0x27, 0xae, 0x5d, 0x40, 0xc9, 0x32, 0xe8,
+	0x39, 0x32, 0x24, 0x8c, 0x33, 0x39, 0x41, 0x4a, 0x98, 0xaf, 0xf9, 0x68, 0xea, 0xf8, 0x71, 0x72,
+	0xba, 0x84, 0xc9, 0x0a, 0xd4, 0x14, 0x61, 0x89, 0x00, 0x4f, 0x8b, 0xc8, 0xb2, 0xa0, 0xca, 0x03,
+	0x48, 0xb1, 0x66, 0x5d, 0xea, 0x33, 0x87, 0x13, 0x44, 0x2c, 0x01, 0x90, 0xcf, 0x42, 0x33, 0xa2,
+	0x6c, 0x1a, 0x05, 0x19, 0xb1, 0x18, 0x56, 0x43, 0x8c, 0x71, 0xc1, 0x98, 0xcf, 0x40, 0x17, 0xb1,
+	0x06, 0xb7, 0x88, 0x99, 0x13, 0x31, 0xb9, 0xad, 0x00, 0xf0, 0x28, 0x1a, 0xb8, 0xd2, 0x60, 0xf0,
+	0x13, 0xf1, 0x7c, 0x6f, 0xec, 0x09, 0x0e, 0x5b, 0x96, 0x00, 0xcc, 0x0f, 0xa0, 0x35, 0x13, 0x80,
+	0xae, 0xbb, 0x9d, 0xc9, 0x40, 0x17, 0x01, 0xa8, 0x80, 0x2b, 0x02, 0x15, 0x76, 0x3e, 0x11, 0xe6,
+	0x5a, 0xb7, 0xf8, 0x37, 0xb9, 0x05, 0xfa, 0x98, 0xb2, 0xe3, 0xd0, 0xe5, 0xe7, 0xd7, 0x2d, 0x09,
+	0x91, 0x77, 0xa1, 0xe2, 0x44, 0x47, 0x28, 0xdd, 0xf2, 0x05, 0x5f, 0xec, 0x3a, 0x6c, 0x3a, 0x5e,
+	0xaf, 0xfc, 0xe8, 0x27, 0x6f, 0x2d, 0x58, 0x1c, 0x0b, 0x35, 0x5c, 0xe5, 0xa3, 0xe4, 0x16, 0x54,
+	0x0f, 0xce, 0x19, 0x8d, 0xc5, 0xb9, 0x9b, 0x0b, 0x96, 0x00, 0x09, 0x81, 0xb2, 0x17, 0x88, 0x94,
+	0x42, 0xb8, 0x1b, 0x07, 0x0c, 0x71, 0x0f, 0xfd, 0xd0, 0x11, 0xac, 0x6b, 0x88, 0xcb, 0x41, 0x72,
+	0x13, 0x2a, 0x07, 0x61, 0xe8, 0x27, 0xde, 0xc1, 0x21, 0xdc, 0x21, 0xf0, 0x7c, 0xae, 0x53, 0x1c,
+	0x44, 0x00, 0x31, 0x19, 0x3d, 0x63, 0xdc, 0x15, 0xea, 0x3c, 0x70, 0xd1, 0x33, 0xb6, 0x5e, 0x83,
+	0xaa, 0x8b, 0xc4, 0x98, 0xbf, 0x53, 0x86, 0xea, 0xde, 0x1c, 0xbf, 0xbf, 0x2f, 0xd2, 0x8a, 0xc8,
+	0x71, 0x37, 0x67, 0xf8, 0xdb, 0xa1, 0xe3, 0x03, 0x1a, 0xc5, 0x2a, 0xb1, 0xac, 0x81, 0x1e, 0xd1,
+	0x71, 0x78, 0xaa, 0xb2, 0xdc, 0x3c, 0x64, 0x89, 0x45, 0xbe, 0x04, 0xc6, 0x28, 0x0c, 0x98, 0xe3,
+	0x05, 0x71, 0x61, 0x96, 0x1b, 0x04, 0x54, 0x2c, 0x42, 0x7f, 0x53, 0x98, 0x64, 0x0d, 0x2a, 0xb1,
+	0xf7, 0x31, 0x95, 0x79, 0x6e, 0x36, 0x9c, 0xf7, 0xc3, 0x4e, 0x74, 0x34, 0x1d, 0xd3, 0x80, 0xc5,
+	0x3c, 0x87, 0x79, 0x1f, 0xe3, 0x29, 0xb5, 0xb1, 0x38, 0x5a, 0x66, 0xbc, 0xcb, 0x96, 0x28, 0x54,
+	0xf2, 0x14, 0xea, 0x8e, 0x2b, 0xe3, 0xb4, 0x4c, 0x7b, 0xf3, 0xd8, 0x31, 0x1c, 0x57, 0x04, 0x66,
+	0xf2, 0x15, 0xb4, 0x7b, 0x64, 0x4d, 0xae, 0x33, 0x2e, 0x5d, 0xd7, 0x10, 0xb8, 0x7c, 0xe9, 0xba,
+	0xa1, 0xcc, 0xcb, 0xfc, 0xcb, 0x0a, 0xe8, 0x22, 0x8f, 0x15, 0x28, 0xe3, 0x5d, 0x91, 0x24, 0x4b,
+	0x05, 0x8c, 0x3c, 0xf3, 0xa8, 0xef, 0x72, 0xe7, 0x8a, 0x55, 0xaa, 0x7c, 0x90, 0x2b, 0x3b, 0x5e,
+	0xbb, 0xb8, 0x20, 0xce, 0x14, 0x1d, 0x6f, 0x8b, 0xaa, 0xa7, 0x52, 0x50, 0xa2, 0x0c, 0x02, 0xca,
+	0xd1, 0x55, 0xe1, 0xf3, 0x08, 0x8c, 0x23, 0xca, 0xec, 0xb1, 0x13, 0x9c, 0x4b, 0x45, 0xcc, 0xd9,
+	0xbb, 0x76, 0x44, 0xd9, 0x8e, 0x13, 0x9c, 0x93, 0x0f, 0xa0, 0xee, 0x05, 0xa3, 0x88, 0xa2, 0xa4,
+	0xa5, 0x22, 0x6e, 0x5f, 0x5c, 0xd2, 0xc5, 0xf8, 0xc1, 0x23, 0xa4, 0xc2, 0x25, 0xdf, 0x84, 0x56,
+	0x02, 0xd8, 0x48, 0x5f, 0xed, 0xaa, 0xc5, 0xcd, 0x04, 0xff, 0x39, 0x65, 0x89, 0xbd, 0x18, 0xd7,
+	0xb4, 0x97, 0x77, 0xa1, 0x8c, 0x15, 0x4b, 0xfd, 0x4a, 0x74, 0x44, 0x23, 0x0f, 0x64, 0x31, 0x05,
+	0xf3, 0x88, 0xe2, 0x71, 0x29, 0x29, 0xa8, 0xde, 0x86, 0xf2, 0xb1, 0x13, 0xcb, 0xda, 0x65, 0xbe,
+	0x88, 0x8f, 0x9d, 0x18, 0x4b, 0xc0, 0x98, 0x32, 0x3b, 0xa0, 0xaf, 0x64, 0xe5, 0x72, 0x7b, 0x8e,
+	0xba, 0x51, 0x83, 0x31, 0x65, 0x7d, 0xfa, 0x2a, 0x63, 0x45, 0xff, 0x5a, 0x81, 0x46, 0xa6, 0xb8,
+	0x29, 0x30, 0xa5, 0xb5, 0xac, 0x5f, 0xaf, 0x14, 0x54, 0x45, 0x39, 0xef, 0xfe, 0x72, 0x56, 0x81,
+	0xe5, 0x02, 0xe9, 0x08, 0xfc, 0x02, 0x0d, 0xa6, 0x71, 0xa1, 0x72, 0xad, 0xb8, 0xb0, 0x06, 0x55,
+	0x5e, 0x88, 0x49, 0xcb, 0x9a, 0x1f, 0x14, 0x04, 0x1a, 0x86, 0xe0, 0xc8, 0x09, 0x4e, 0xa4, 0x55,
+	0xcd, 0x47, 0xe7, 0x58, 0x64, 0x0d, 0x6a, 0x07, 0xe7, 0x36, 0x5f, 0x50, 0x2b, 0xb0, 0xdc, 0x5d,
+	0xdf, 0x19, 0x71, 0x0f, 0xd2, 0x0f, 0xce, 0x2d, 0xc4, 0xff, 0x12, 0x18, 0x07, 0xe7, 0xb6, 0x20,
+	0xc8, 0x28, 0x50, 0x04, 0x17, 0x96, 0xd2, 0x72, 0xed, 0xe0, 0x9c, 0xc3, 0x89, 0xd5, 0xd5, 0xaf,
+	0x69, 0x75, 0xdf, 0xca, 0x5b, 0x39, 0x5c, 0x29, 0xe1, 0x59, 0x33, 0x7f, 0x0a, 0x46, 0x44, 0x4f,
+	0x05, 0x5f, 0x8d, 0x2b, 0x04, 0x51, 0x8b, 0xe8, 0x29, 0xe7, 0xed, 0x03, 0x68, 0x4a, 0x59, 0xd8,
+	0x2e, 0x8d, 0x47, 0xd2, 0xd0, 0xe6, 0x08, 0x04, 0x84, 0x40, 0xba, 0x34, 0x1e, 0x65, 0x0c, 0xed,
+	0x8f, 0x34, 0xd0, 0x45, 0x3d, 0x5c, 0x60, 0x63, 0x0f, 0xb2, 0x36, 0xf6, 0xc6, 0x5c, 0x1b, 0x53,
+	0x26, 0xf6, 0x45, 0x28, 0xb3, 0x70, 0x52, 0x18, 0xac, 0x3a, 0x63, 0x0c, 0x93, 0x88, 0xc8, 0xc2,
+	0x09, 0xfa, 0xe8, 0xd8, 0x39, 0x93, 0xe6, 0x74, 0xa9, 0x8f, 0x8e, 0x9d, 0xb3, 0x0c, 0xb1, 0x3f,
+	0x2c, 0x43, 0x95, 0x97, 0xe4, 0xff, 0xb7, 0x3c, 0xd7, 0x9f, 0xce, 0x78, 0xc2, 0x23, 0xa8, 0x8a,
+	0xf8, 0x5e, 0xbe, 0xf2, 0x7c, 0x81, 0xc8, 0xc3, 0xf6, 0x74, 0x7c, 0x1d, 0x7a, 0xe3, 0xe9, 0x18,
+	0x6d, 0x67, 0x4c, 0x9d, 0xe0, 0x3a, 0x19, 0x0e, 0xf1, 0xb8, 0x34, 0xbc, 0xe0, 0x1a, 0xd9, 0x0d,
+	0xd1, 0x94, 0xec, 0x6a, 0xd7, 0x92, 0x1d, 0x79, 0x1f, 0x8c, 0x53, 0x27, 0xf2, 0x9c, 0x60, 0x74,
+	0x9d, 0x08, 0x9a, 0xe0, 0x62, 0xd6, 0x8d, 0xa7, 0xe3, 0xb1, 0x13, 0x9d, 0x5f, 0xc3, 0x05, 0x14,
+	0x6a, 0x46, 0x53, 0xbf, 0x55, 0x86, 0x76, 0xfe, 0x22, 0x54, 0x68, 0x60, 0xfa, 0x28, 0xa2, 0xea,
+	0x42, 0x92, 0x37, 0x1a, 0xbe, 0x01, 0xf7, 0x65, 0x81, 0x84, 0x06, 0x86, 0x3a, 0xbe, 0xdc, 0xc0,
+	0x50, 0xc5, 0x8f, 0xc1, 0x88, 0xa7, 0x07, 0x2c, 0x72, 0x46, 0x2a, 0x1f, 0xce, 0xc1, 0x4e, 0xd0,
+	0x30, 0xae, 0xb0, 0xe8, 0xdc, 0x4e, 0xaf, 0xe0, 0x73, 0x56, 0xe8, 0x2c, 0x3a, 0xef, 0xf0, 0x78,
+	0xda, 0x44, 0xfc, 0xe4, 0x18, 0xfd, 0xb2, 0x45, 0x0d, 0x16, 0x9d, 0xef, 0xa9, 0x93, 0xde, 0x15,
+	0x79, 0xfa, 0x1a, 0x1a, 0xc4, 0x54, 0xfd, 0x04, 0x74, 0x7e, 0x7b, 0x8c, 0xaf, 0xa1, 0x3f, 0x89,
+	0x99, 0xd1, 0x43, 0x1f, 0xaa, 0xfc, 0x46, 0x59, 0x20, 0xfb, 0xb7, 0xa1, 0x12, 0x60, 0x4d, 0x59,
+	0xba, 0x8c, 0x70, 0x8e, 0x92, 0xad, 0x6e, 0x4a, 0xa0, 0x8b, 0x9b, 0x67, 0xb1, 0x36, 0x9d, 0xc9,
+	0x44, 0x15, 0xea, 0xf9, 0x3d, 0x93, 0xda, 0x46, 0x22, 0x91, 0x77, 0xa0, 0x2a, 0xda, 0x12, 0xe5,
+	0xcb, 0xc2, 0x96, 0xc0, 0x41, 0x31, 0xf8, 0x34, 0x38, 0x62, 0xc7, 0xd7, 0xf0, 0x42, 0x89, 0x89,
+	0x1c, 0xb2, 0xc8, 0x1b, 0x17, 0xea, 0x33, 0xd9, 0x9f, 0xa3, 0x90, 0xaf, 0x42, 0x4b, 0x50, 0x65,
+	0xcb, 0x53, 0xf4, 0xcb, 0x38, 0x68, 0x0a, 0xdc, 0x6d, 0x71, 0xcc, 0x17, 0xb2, 0xfa, 0x24, 0x17,
+	0x4f, 0x91, 0x9a, 0xcc, 0x48, 0xb1, 0x05, 0x8d, 0x0c, 0xc5, 0xe6, 0xe7, 0xa0, 0x9e, 0x84, 0x77,
+	0x71, 0x51, 0xc1, 0x2f, 0x29, 0x59, 0x09, 0x99, 0x9f, 0x83, 0x9a, 0x4c, 0xb5, 0x64, 0x39, 0x2d,
+	0x89, 0xb5, 0x7b, 0xe5, 0xfb, 0xcd, 0xa4, 0xec, 0x35, 0xef, 0x81, 0xa1, 0xea, 0x10, 0xbc, 0x49,
+	0x1d, 0xe2, 0x87, 0xba, 0x49, 0x71, 0xc0, 0xbc, 0x07, 0xba, 0x28, 0xee, 0xf0, 0x20, 0x3e, 0xa4,
+	0x36, 0x91, 0x90, 0xf9, 0x65, 0x80, 0xb4, 0x38, 0x29, 0xde, 0xa5, 0xb8, 0x23, 0x60, 0xae, 0x43,
+	0x23, 0x53, 0xc5, 0x92, 0xa7, 0x50, 0x9d, 0x38, 0x9e, 0x24, 0x72, 0x7e, 0xfd, 0x23, 0x2f, 0x58,
+	0x02, 0x37, 0x39, 0x9d, 0x67, 0xc9, 0xf9, 0xa7, 0x5f, 0xbc, 0xb5, 0x9a, 0xef, 0xcb, 0x95, 0xa2,
+	0x73, 0x45, 0xa0, 0x72, 0x18, 0x85, 0x63, 0xb9, 0x90, 0x7f, 0xa7, 0x57, 0x50, 0xb9, 0x4e, 0x5c,
+	0x41, 0xbf, 0x0e, 0xcd, 0x6c, 0x32, 0xe3, 0x37, 0x50, 0x5e, 0x2d, 0xe0, 0x52, 0x4d, 0x15, 0x29,
+	0xa9, 0x5a, 0x4a, 0x33, 0x6a, 0x79, 0x06, 0xad, 0x99, 0x72, 0x8b, 0xbc, 0x37, 0xcb, 0xf5, 0xfc,
+	0xac, 0x39, 0xcb, 0xf7, 0xd7, 0xa0, 0x91, 0x29, 0x0f, 0xe6, 0x59, 0xc1, 0x2c, 0xeb, 0x9a, 0x62,
+	0xfd, 0x19, 0x40, 0x5a, 0xc6, 0xa0, 0x63, 0x62, 0x3e, 0x11, 0xe4, 0xf3, 0x9c, 0xd1, 0x16, 0x39,
+	0xa3, 0x24, 0x47, 0x9c, 0xb3, 0xd9, 0xdb, 0x78, 0x22, 0x8a, 0x27, 0xa0, 0x0b, 0xbf, 0x10, 0x82,
+	0x8f, 0x62, 0x71, 0x0d, 0x27, 0x96, 0x00, 0x50, 0xa8, 0xbe, 0x13, 0x2b, 0xf9, 0xf1, 0x6f, 0xf3,
+	0x0e, 0x54, 0xf9, 0x1a, 0x5c, 0xe2, 0x05, 0x2e, 0x3d, 0x53, 0x4b, 0x38, 0x60, 0xde, 0x02, 0x5d,
+	0x04, 0x13, 0xd2, 0x04, 0x2d, 0x90, 0x73, 0x5a, 0x60, 0xf6, 0x41, 0x17, 0xe1, 0x9d, 0x1f, 0xe5,
+	0x87, 0x61, 0x94, 0x1c, 0x85, 0x00, 0xda, 0xf8, 0x88, 0x7a, 0xbe, 0x17, 0x1c, 0xc9, 0xd3, 0x14,
+	0x98, 0x76, 0x08, 0x24, 0xe9, 0x1c, 0x40, 0xf7, 0x90, 0x69, 0x1e, 0x97, 0x06, 0xd3, 0xd4, 0x3d,
+	0x34, 0x4b, 0x81, 0x68, 0xfc, 0xd2, 0x36, 0x6f, 0x81, 0xce, 0x6d, 0x36, 0x31, 0x7e, 0x01, 0x99,
+	0xff, 0xa4, 0x41, 0x65, 0xd7, 0xf1, 0xa2, 0x6b, 0x77, 0xc1, 0xde, 0x96, 0xbd, 0x06, 0x24, 0x66,
+	0x31, 0xdf, 0x18, 0x76, 0x98, 0x33, 0x3c, 0x9f, 0xd0, 0xb4, 0x05, 0x21, 0x08, 0xe1, 0x21, 0x8c,
+	0x58, 0x12, 0x22, 0x83, 0x5c, 0x23, 0x67, 0xfd, 0x3d, 0x34, 0x8c, 0x7f, 0xf8, 0xc9, 0x5b, 0x0f,
+	0x8e, 0x3c, 0x76, 0x3c, 0x3d, 0x58, 0x1b, 0x85, 0xe3, 0xa4, 0x17, 0xee, 0xa6, 0x6d, 0xf1, 0x87,
+	0x93, 0x93, 0xa3, 0x87, 0x27, 0xa7, 0x6b, 0xb2, 0x17, 0x95, 0x74, 0x7f, 0xc8, 0x9b, 0x50, 0xc7,
+	0x03, 0xed, 0xc0, 0x19, 0x53, 0xd1, 0x32, 0xb0, 0x0c, 0x1c, 0xe8, 0x3b, 0x63, 0x6a, 0xfe, 0x47,
+	0x09, 0x74, 0x8b, 0xc6, 0x53, 0x9f, 0x71, 0xc9, 0xa3, 0x0e, 0x38, 0x97, 0x86, 0x25, 0x80, 0x84,
+	0xa3, 0xd2, 0xd5, 0x1c, 0x25, 0x22, 0x29, 0x67, 0x45, 0xf2, 0x0b, 0xe3, 0xf3, 0x81, 0x72, 0x35,
+	0x9d, 0xbb, 0xda, 0x8d, 0xd9, 0xd0, 0xeb, 0x78, 0xb3, 0x2e, 0x86, 0x74, 0x45, 0x34, 0x9e, 0x8e,
+	0x45, 0x1f, 0xbc, 0x69, 0x49, 0x08, 0xb9, 0x48, 0xef, 0xfb, 0x15, 0x55, 0xf3, 0x3d, 0x02, 0xdd,
+	0x09, 0xe2, 0x57, 0x34, 0x5a, 0xae, 0x5f, 0xd1, 0x1a, 0x92, 0x78, 0xb3, 0x62, 0x87, 0x9c, 0xd8,
+	0xff, 0xb3, 0x0c, 0xc6, 0x46, 0x18, 0x1c, 0xfa, 0xde, 0x88, 0x91, 0xfb, 0x50, 0x1d, 0x39, 0xd3,
+	0x58, 0x84, 0x98, 0xc5, 0xdc, 0xd6, 0x1b, 0x38, 0x63, 0x09, 0x04, 0x65, 0x86, 0xa5, 0xd4, 0x0c,
+	0xdf, 0x07, 0x08, 0x27, 0x34, 0x72, 0x98, 0x17, 0x06, 0xf1, 0x72, 0xf9, 0x5e, 0xf9, 0xfe, 0x62,
+	0xfe, 0xaa, 0xa0, 0xa6, 0xad, 0x0c, 0x26, 0xaa, 0x75, 0x1c, 0xba, 0xe2, 0x0e, 0x97, 0x57, 0xeb,
+	0x76, 0x38, 0x3a, 0xd9, 0x09, 0x5d, 0x6a, 0x71, 0x14, 0xf2, 0x02, 0xf4, 0xe3, 0xd0, 0x77, 0x69,
+	0x24, 0xf5, 0xf4, 0x54, 0xea, 0xe9, 0x9d, 0xeb, 0xe9, 0x69, 0x78, 0x16, 0x6c, 0x75, 0x2d, 0xb9,
+	0x05, 0xd9, 0x80, 0x1b, 0xe2, 0xcb, 0xce, 0x90, 0xad, 0x5f, 0x4a, 0x76, 0x5b, 0x2c, 0x18, 0xa4,
+	0xc4, 0xbf, 0x0f, 0x0d, 0xb9, 0x09, 0xe7, 0xa1, 0x76, 0x19, 0x0f, 0x20, 0x30, 0xf1, 0x1b, 0x55,
+	0x1e, 0xb2, 0x63, 0x8c, 0x04, 0x06, 0xef, 0x3a, 0x4a, 0x88, 0xbc, 0x07, 0xc6, 0x28, 0x1c, 0x8f,
+	0xa7, 0x8c, 0xc6, 0x52, 0xbd, 0xb9, 0xfa, 0xc7, 0x3d, 0xf5, 0x46, 0x2a, 0x33, 0x25, 0xa8, 0x3c,
+	0xfe, 0x85, 0xa3, 0x13, 0xa9, 0x5c, 0xfe, 0x4d, 0xde, 0x4a, 0x48, 0xe3, 0x53, 0x0d, 0x3e, 0x25,
+	0x69, 0x40, 0x9a, 0xcc, 0xbf, 0xd1, 0x40, 0x17, 0xfb, 0x91, 0x47, 0x50, 0xf3, 0x82, 0x98, 0x51,
+	0xc7, 0x95, 0x9a, 0x9f, 0x27, 0x01, 0x85, 0x46, 0xbe, 0x01, 0x8b, 0x72, 0x77, 0xb5, 0xb0, 0x74,
+	0xe9, 0xc2, 0x96, 0xc0, 0xde, 0x92, 0xcb, 0xe7, 0x75, 0x3d, 0x3f, 0x07, 0x2d, 0x25, 0x4f, 0x31,
+	0x5d, 0xe1, 0xd3, 0x4d, 0x29, 0x3a, 0x81, 0x74, 0x13, 0xaa, 0xce, 0x04, 0x03, 0x6d, 0x55, 0x84,
+	0x07, 0x0e, 0x98, 0x7f, 0x55, 0x82, 0x9a, 0x45, 0x47, 0xd4, 0x9b, 0x30, 0xb4, 0xf8, 0x57, 0x8e,
+	0xc7, 0xa8, 0x6b, 0x4f, 0x45, 0x23, 0xb4, 0x62, 0x19, 0x62, 0x60, 0x3f, 0x2e, 0x30, 0xdd, 0xd4,
+	0xae, 0xca, 0x3f, 0xbf, 0x5d, 0xad, 0x80, 0x11, 0xd3, 0x80, 0x51, 0xbc, 0xd9, 0x08, 0xea, 0x13,
+	0x18, 0x6d, 0x1d, 0xc9, 0x90, 0x85, 0xdf, 0xac, 0x9d, 0x28, 0x27, 0xb4, 0x38, 0x0a, 0x26, 0x0b,
+	0xfc, 0x8b, 0x79, 0x46, 0xe7, 0x6c, 0x2a, 0x10, 0x67, 0x9c, 0x83, 0x30, 0x62, 0xd4, 0xe5, 0xf6,
+	0xd6, 0xb2, 0x14, 0x28, 0x02, 0x89, 0x13, 0x87, 0x01, 0xb7, 0xaa, 0xba, 0x25, 0x21, 0x2c, 0x68,
+	0x39, 0x8a, 0xbc, 0x32, 0xcd, 0x39, 0x57, 0xe0, 0x98, 0xbf, 0x5b, 0x86, 0x46, 0x2f, 0x8a, 0xc2,
+	0xa8, 0x4b, 0x99, 0xe3, 0xf9, 0x68, 0x5b, 0x27, 0x9e, 0x8c, 0xc5, 0x75, 0x8b, 0x7f, 0xf3, 0x46,
+	0xb6, 0x2a, 0xd1, 0xeb, 0xa2, 0xe9, 0xab, 0xc4, 0x5a, 0x4e, 0xc5, 0xba, 0x08, 0xa5, 0x70, 0xc2,
+	0x65, 0xd0, 0xb2, 0x4a, 0xe1, 0x04, 0x57, 0x1d, 0x7b, 0x81, 0xe0, 0xbe, 0x6e, 0xf1, 0x6f, 0xf2,
+	0x6d, 0xd0, 0xd9, 0x59, 0x60, 0x7b, 0xae, 0x78, 0x4d, 0xf9, 0x64, 0xa2, 0xaf, 0xb2, 0xb3, 0x60,
+	0xcb, 0x45, 0xc9, 0x3b, 0x8c, 0xd1, 0xf1, 0x84, 0xc5, 0x52, 0x32, 0x09, 0x4c, 0x3e, 0x03, 0xf5,
+	0x88, 0xb2, 0xe8, 0xdc, 0x39, 0xf0, 0xc5, 0x85, 0xd3, 0xb0, 0xd2, 0x01, 0xf2, 0x00, 0x6a, 0xa3,
+	0x69, 0x14, 0xd1, 0x40, 0x89, 0xe8, 0xb5, 0xdc, 0xb3, 0x28, 0xa6, 0x25, 0x4b, 0xe1, 0x20, 0x23,
+	0x23, 0x74, 0x77, 0xe0, 0x87, 0xf0, 0x6f, 0xbc, 0xa6, 0x45, 0xc2, 0xfa, 0x64, 0x9b, 0xe4, 0x66,
+	0x6e, 0x0b, 0x3e, 0x67, 0x29, 0x24, 0xf2, 0x4b, 0xb0, 0xc8, 0xcf, 0xb7, 0x9d, 0x43, 0x86, 0xe6,
+	0x1e, 0xf3, 0x26, 0x49, 0xcb, 0x6a, 0xf2, 0xd1, 0x0e, 0x0e, 0xee, 0xc4, 0xe6, 0x6f, 0x80, 0xb1,
+	0x17, 0x38, 0x93, 0xf8, 0x38, 0x64, 0x28, 0x4e, 0x4f, 0xa9, 0xa1, 0xe4, 0x71, 0x25, 0xf0, 0x88,
+	0x2e, 0x95, 0x80, 0xdf, 0xe4, 0x36, 0xd4, 0x98, 0x37, 0xa6, 0x36, 0x8f, 0xc0, 0xda, 0xfd, 0xb2,
+	0xa5, 0x23, 0xd8, 0x8f, 0xc9, 0x1d, 0x00, 0x7a, 0x36, 0xf1, 0x22, 0x1a, 0xdb, 0xb2, 0x2b, 0x5e,
+	0xb6, 0xea, 0x72, 0xa4, 0xcf, 0x6b, 0x1d, 0x16, 0x9e, 0x50, 0x99, 0x00, 0x2d, 0x01, 0x98, 0x5d,
+	0x28, 0x75, 0x18, 0xf9, 0x0c, 0x18, 0xb1, 0xa4, 0x41, 0x9c, 0xce, 0xaf, 0xa7, 0x8a, 0x2a, 0x14,
+	0x7a, 0x6c, 0x87, 0x87, 0xb8, 0x2d, 0x52, 0x52, 0xe6, 0x17, 0xa9, 0x78, 0x70, 0xd8, 0x8f, 0xd7,
+	0x2b, 0x50, 0x72, 0x98, 0xb9, 0x0e, 0xaf, 0x6f, 0xf0, 0x6b, 0xb2, 0xe2, 0xc4, 0xa2, 0x1f, 0x4d,
+	0xa9, 0xa8, 0xda, 0x38, 0x03, 0x5a, 0x86, 0x81, 0xd7, 0x41, 0x67, 0xcc, 0x47, 0x71, 0x94, 0x44,
+	0xd2, 0x63, 0xcc, 0xdf, 0x89, 0xcd, 0x5b, 0x70, 0x13, 0x6f, 0x77, 0x6a, 0x87, 0x58, 0x6e, 0x61,
+	0x5a, 0xf0, 0x7a, 0x6e, 0x3c, 0x9e, 0x84, 0x41, 0x4c, 0xc9, 0x57, 0xa0, 0xae, 0x48, 0x54, 0x15,
+	0xef, 0xac, 0xd9, 0xab, 0x25, 0x32, 0x96, 0xa6, 0xd8, 0xe6, 0x63, 0x78, 0xad, 0x1b, 0x85, 0x93,
+	0x3c, 0xb5, 0x2b, 0x79, 0x31, 0xa4, 0x42, 0x30, 0xff, 0x4d, 0x83, 0xc5, 0xde, 0x19, 0x1d, 0x4d,
+	0x19, 0x55, 0xe8, 0x5f, 0x84, 0x72, 0x38, 0x51, 0x47, 0x2f, 0xe5, 0xa2, 0xa2, 0x3c, 0x14, 0x31,
+	0x32, 0x1e, 0x50, 0xfa, 0xb9, 0x3d, 0x20, 0x51, 0x63, 0x39, 0xa3, 0x46, 0xf2, 0x16, 0xaa, 0x41,
+	0x5e, 0x4f, 0x67, 0x29, 0xe9, 0x30, 0xab, 0xe4, 0xf0, 0xa7, 0xef, 0x89, 0x2f, 0x1b, 0x43, 0xf9,
+	0xf4, 0x65, 0x51, 0xc7, 0xdd, 0xf5, 0x9d, 0xc0, 0xe2, 0x28, 0xe6, 0xef, 0x95, 0x61, 0x29, 0xe1,
+	0x54, 0xca, 0x3a, 0xe5, 0x40, 0xfb, 0x54, 0x7d, 0xb8, 0x94, 0xf3, 0xe1, 0xa7, 0xe8, 0x62, 0xe8,
+	0x89, 0xa2, 0xbc, 0x28, 0xf6, 0x52, 0x29, 0x5a, 0x85, 0x99, 0x8a, 0xa4, 0x92, 0x15, 0x49, 0xc6,
+	0x5b, 0xab, 0xd7, 0xf1, 0x56, 0xfe, 0xf2, 0xc8, 0x37, 0xb4, 0xfd, 0x30, 0x66, 0x32, 0x24, 0x37,
+	0xe4, 0xd8, 0x76, 0x18, 0x33, 0x0c, 0xbe, 0x3c, 0x80, 0x62, 0xec, 0x29, 0x63, 0xf0, 0x15, 0x50,
+	0x22, 0x5c, 0xe3, 0x4a, 0xe1, 0xf2, 0xee, 0x90, 0x32, 0xb1, 0xa2, 0x50, 0x9d, 0x98, 0x64, 0x6a,
+	0x79, 0xbf, 0x0c, 0x4b, 0xbb, 0xde, 0x84, 0xfa, 0x5e, 0x90, 0x58, 0xde, 0x03, 0x2c, 0xe2, 0x7c,
+	0x5f, 0xd9, 0xde, 0x8d, 0x0b, 0x3f, 0x8e, 0x50, 0xd5, 0x27, 0xc7, 0x32, 0x3f, 0x86, 0x0a, 0x0e,
+	0x66, 0xaa, 0x63, 0x91, 0x30, 0x55, 0x75, 0x7c, 0x07, 0x00, 0x63, 0x48, 0x38, 0x65, 0xca, 0x2b,
+	0x5b, 0x56, 0x5d, 0x8e, 0xec, 0xc4, 0xe4, 0x6b, 0xe2, 0x17, 0x25, 0x34, 0x56, 0x6d, 0xcb, 0x37,
+	0x67, 0xce, 0x9b, 0xf5, 0x8a, 0x54, 0x39, 0xc2, 0x7d, 0xbf, 0x07, 0xed, 0x94, 0x7a, 0x69, 0x4d,
+	0x6b, 0x50, 0x7b, 0x45, 0xfd, 0x51, 0x28, 0x03, 0x43, 0x5e, 0x35, 0x1f, 0x8a, 0x39, 0x4b, 0x21,
+	0x91, 0x0f, 0xa0, 0x26, 0xea, 0x5c, 0x24, 0xee, 0xe2, 0x7d, 0x1e, 0x79, 0xeb, 0xf0, 0x79, 0x75,
+	0xb8, 0xc4, 0x36, 0xff, 0x50, 0x83, 0x9a, 0xdc, 0x0d, 0xa3, 0x71, 0x4c, 0xa3, 0x53, 0x1a, 0xd9,
+	0x2a, 0x7c, 0x6a, 0x3c, 0x44, 0x36, 0xc5, 0xe8, 0x30, 0x09, 0xa2, 0x23, 0x7f, 0x1a, 0x63, 0xbc,
+	0x96, 0xee, 0x5a, 0xb7, 0xea, 0x72, 0x64, 0xcb, 0xc5, 0xe0, 0x1b, 0x84, 0x2e, 0xc5, 0x39, 0xf1,
+	0x96, 0xac, 0x23, 0xb8, 0xe5, 0x12, 0x13, 0x5a, 0x63, 0xe7, 0xcc, 0xf6, 0x02, 0xfb, 0xd0, 0xf7,
+	0x8e, 0x8e, 0x99, 0xcc, 0x89, 0x8d, 0xb1, 0x73, 0xb6, 0x15, 0x3c, 0xe3, 0x43, 0x98, 0xd5, 0xb3,
+	0x97, 0x90, 0x7a, 0x72, 0x9b, 0x30, 0xbf, 0xaf, 0x01, 0xa4, 0x5c, 0xcc, 0xd5, 0xd3, 0x37, 0xc1,
+	0x88, 0xa4, 0x0c, 0x65, 0x9b, 0xeb, 0x33, 0xc5, 0x9a, 0x10, 0x38, 0xaa, 0x86, 0x8c, 0x52, 0xb9,
+	0x57, 0x29, 0xa6, 0xfd, 0xc2, 0xee, 0x73, 0xa6, 0x20, 0xb0, 0x04, 0x9a, 0xf9, 0x8f, 0x1a, 0x2c,
+	0x0d, 0x23, 0x27, 0x88, 0x9d, 0x51, 0x12, 0x23, 0xd7, 0xa0, 0x7a, 0x40, 0x8f, 0xe4, 0x1d, 0x3f,
+	0xff, 0x52, 0xb0, 0x8e, 0x33, 0x7b, 0x8c, 0x4e, 0xf8, 0xa3, 0x34, 0x02, 0xe4, 0xf3, 0x50, 0x72,
+	0xc3, 0xc2, 0xa6, 0x5c, 0x37, 0x94, 0x98, 0x25, 0x37, 0x24, 0x8f, 0x41, 0xc7, 0x52, 0xd7, 0x53,
+	0x26, 0x96, 0xd3, 0x30, 0x9f, 0x92, 0xe8, 0x12, 0x91, 0x7c, 0x00, 0x46, 0x14, 0xfa, 0xfe, 0x81,
+	0x33, 0x3a, 0x91, 0x91, 0x6f, 0xb6, 0xe1, 0x61, 0xc9, 0x49, 0xb9, 0x2c, 0x41, 0x5e, 0xd7, 0xa1,
+	0x12, 0x33, 0x3a, 0x31, 0xff, 0x5d, 0x83, 0x7a, 0x42, 0xf1, 0xa7, 0x1a, 0xe2, 0xb0, 0x7e, 0x13,
+	0x21, 0x4d, 0x7a, 0x93, 0x02, 0xb1, 0x6c, 0x8d, 0xa8, 0xe3, 0xda, 0x61, 0xe0, 0x9f, 0xcb, 0x1f,
+	0x37, 0x18, 0x38, 0x30, 0x08, 0xfc, 0xf3, 0x39, 0x81, 0x4c, 0xc4, 0xf6, 0xea, 0xd5, 0xb1, 0x5d,
+	0xbf, 0x3a, 0xb6, 0xef, 0x82, 0x2e, 0xc4, 0x7e, 0xfd, 0xe4, 0x75, 0x79, 0x70, 0x30, 0xdf, 0x01,
+	0x48, 0xb5, 0x93, 0x43, 0xd6, 0xf2, 0xc8, 0x8b, 0xd0, 0xcc, 0x6a, 0xc5, 0xfc, 0x41, 0x09, 0xda,
+	0xa9, 0x81, 0x49, 0x2b, 0x5d, 0xe5, 0x16, 0x36, 0x0d, 0x0a, 0x7f, 0x43, 0xb7, 0x8e, 0x33, 0xd2,
+	0xba, 0xa6, 0x01, 0xf9, 0x22, 0x54, 0xdc, 0x30, 0x50, 0xde, 0x70, 0x23, 0x67, 0x5f, 0x01, 0x7f,
+	0x3d, 0x45, 0x04, 0xf2, 0x75, 0xa8, 0x0b, 0xb3, 0xc1, 0x9a, 0xba, 0x7c, 0xb5, 0xef, 0x6c, 0x2e,
+	0x58, 0xe9, 0x02, 0xf2, 0x55, 0x68, 0xa0, 0xf5, 0x50, 0xd7, 0xce, 0x58, 0xdb, 0xed, 0x0b, 0xd6,
+	0x46, 0xdd, 0x75, 0x67, 0x74, 0xb2, 0xb9, 0x60, 0x41, 0x94, 0x40, 0xe4, 0x09, 0xe8, 0x87, 0x8e,
+	0xe7, 0x53, 0xb7, 0xf0, 0x51, 0x26, 0xe3, 0x75, 0x68, 0xda, 0x02, 0x73, 0xdd, 0x50, 0x0d, 0x00,
+	0x73, 0x0c, 0x55, 0xce, 0xf2, 0x2f, 0xc6, 0x3c, 0xcd, 0x13, 0xa8, 0xa0, 0xd8, 0xb2, 0x79, 0x58,
+	0xbb, 0x76, 0x1e, 0xce, 0x64, 0xdc, 0xd2, 0x35, 0x32, 0xae, 0xd9, 0x04, 0x48, 0xa5, 0x66, 0xfe,
+	0x40, 0x83, 0xc6, 0xde, 0xc8, 0x09, 0x54, 0xa0, 0xf9, 0x44, 0x3f, 0xee, 0xa9, 0xc8, 0x76, 0x22,
+	0xfa, 0xd9, 0xc4, 0x39, 0xa2, 0x36, 0x7f, 0x49, 0x15, 0xb1, 0xd8, 0xc0, 0x81, 0x3d, 0xef, 0x63,
+	0x5a, 0x5c, 0x0a, 0x4b, 0x3f, 0xd3, 0xe7, 0xfa, 0x99, 0xf9, 0x67, 0x1a, 0x34, 0x05, 0x85, 0xd2,
+	0x52, 0x1f, 0xcc, 0xf6, 0x5b, 0xaf, 0x6a, 0x02, 0x25, 0xc7, 0x96, 0xb2, 0xc7, 0x66, 0x2b, 0x82,
+	0xf2, 0xb5, 0x2a, 0x82, 0xac, 0xa0, 0x2b, 0xd7, 0x11, 0xf4, 0xaf, 0xc1, 0xe2, 0x60, 0xca, 0x78,
+	0x4e, 0x95, 0xc2, 0xfd, 0x14, 0xad, 0xc9, 0xfc, 0x6f, 0x0d, 0x96, 0x92, 0xed, 0xff, 0x1f, 0xea,
+	0xc5, 0xc7, 0x60, 0xb8, 0x74, 0xe4, 0xf1, 0xbc, 0x59, 0xd8, 0x18, 0x94, 0x93, 0x56, 0x82, 0xf6,
+	0xc9, 0xca, 0xc8, 0x7c, 0x01, 0x58, 0xb9, 0x58, 0x00, 0x16, 0xdf, 0xa1, 0x96, 0xa0, 0xb5, 0xc7,
+	0x1c, 0x36, 0x4d, 0xae, 0x2c, 0xff, 0xa3, 0xc1, 0xa2, 0x1a, 0x91, 0x02, 0xc9, 0x14, 0x0e, 0xda,
+	0x4c, 0xe1, 0x70, 0x45, 0xc1, 0x91, 0xa9, 0x19, 0xca, 0x33, 0x35, 0x03, 0x5a, 0xf8, 0x74, 0xc2,
+	0x4b, 0x99, 0xb1, 0xb8, 0xed, 0x55, 0x2c, 0x43, 0x0c, 0xec, 0x70, 0x53, 0xc3, 0xac, 0x72, 0xae,
+	0xfa, 0x27, 0x1c, 0x40, 0xb1, 0xa4, 0xbf, 0x67, 0xba, 0x28, 0x96, 0x99, 0xb7, 0x81, 0xe4, 0xe7,
+	0x4c, 0xb7, 0x40, 0x8f, 0x8f, 0x9d, 0xc8, 0x55, 0x17, 0x6e, 0x09, 0xe1, 0xf9, 0xc7, 0x21, 0xb3,
+	0x39, 0x24, 0x5b, 0x5c, 0xc6, 0x71, 0xc8, 0xf6, 0x10, 0x36, 0x6d, 0xd0, 0xe5, 0x93, 0xc6, 0x5c,
+	0xc6, 0x31, 0x08, 0xb9, 0x6e, 0x44, 0xe3, 0x58, 0x72, 0xad, 0x40, 0xbc, 0x05, 0x4f, 0x27, 0x32,
+	0x39, 0x96, 0xa6, 0xbc, 0xa9, 0x10, 0x53, 0xff, 0x50, 0x2a, 0x84, 0x7f, 0x73, 0x99, 0x73, 0x3a,
+	0x94, 0xcc, 0x37, 0x61, 0x51, 0x0d, 0x48, 0x91, 0xbf, 0x9f, 0x10, 0x2e, 0xdc, 0x33, 0xf7, 0xf3,
+	0x5d, 0x9c, 0x12, 0x4a, 0x52, 0xbd, 0x54, 0x81, 0x6d, 0xfe, 0x45, 0x09, 0x1a, 0x99, 0x59, 0x1e,
+	0x88, 0x38, 0x93, 0x82, 0x7e, 0x01, 0x64, 0xf9, 0x2a, 0xcd, 0xf0, 0xd5, 0x86, 0xb2, 0x72, 0x65,
+	0xc3, 0x2a, 0xcb, 0x5b, 0xfd, 0x74, 0x22, 0xa9, 0x47, 0x7e, 0xee, 0x41, 0xc3, 0x0b, 0x46, 0x4e,
+	0x14, 0xf0, 0xbe, 0x19, 0x57, 0x51, 0xc5, 0xca, 0x0e, 0xa5, 0xef, 0x19, 0xba, 0x88, 0x69, 0x1c,
+	0xc0, 0x0a, 0xf6, 0x84, 0x9e, 0xc7, 0x58, 0x64, 0x8e, 0xe9, 0x38, 0x8c, 0xce, 0xb9, 0x46, 0x2a,
+	0x56, 0x13, 0x47, 0xb7, 0x82, 0x1d, 0x3e, 0x96, 0xed, 0x2a, 0x89, 0xa6, 0x72, 0xb6, 0xab, 0xe4,
+	0x05, 0x8c, 0x06, 0x2c, 0xe6, 0x57, 0x8f, 0x8a, 0xa5, 0x40, 0x9c, 0x89, 0xe8, 0x28, 0x44, 0x59,
+	0x81, 0x98, 0x91, 0xa0, 0x88, 0xc2, 0x74, 0x22, 0x7e, 0x77, 0x54, 0xb1, 0x04, 0x40, 0xee, 0x41,
+	0x13, 0x3f, 0x44, 0x25, 0x3d, 0x15, 0x7d, 0x8d, 0x8a, 0x05, 0x38, 0x86, 0x75, 0xf4, 0x7e, 0x6c,
+	0x9a, 0xd0, 0x1c, 0x9e, 0x4f, 0x68, 0x9c, 0x69, 0x04, 0xf0, 0xce, 0xbe, 0x96, 0xfe, 0x2e, 0xd2,
+	0x5c, 0x87, 0x96, 0xc4, 0x91, 0x1a, 0x7b, 0x0c, 0x55, 0x9c, 0x28, 0xbe, 0xcd, 0x23, 0xea, 0x56,
+	0x70, 0x18, 0xaa, 0x98, 0xca, 0x31, 0xcd, 0x3f, 0xd5, 0xc0, 0x50, 0x33, 0xb9, 0xba, 0xb9, 0x95,
+	0xd4, 0xcd, 0x45, 0x6d, 0x94, 0x36, 0x94, 0xdd, 0x70, 0x24, 0x9d, 0x0a, 0x3f, 0xf1, 0x96, 0x21,
+	0x3a, 0x92, 0xea, 0x17, 0x99, 0xb7, 0x73, 0xde, 0x81, 0x73, 0x19, 0x0a, 0x14, 0x36, 0x92, 0xed,
+	0x87, 0xa3, 0x93, 0x78, 0xb9, 0x5a, 0x40, 0xf6, 0x76, 0x38, 0x3a, 0xc9, 0x92, 0xcd, 0x31, 0xcd,
+	0xbf, 0xd6, 0x00, 0xd2, 0x0d, 0x0b, 0xdb, 0x24, 0x92, 0xc0, 0x52, 0x4a, 0xe0, 0x97, 0x40, 0x9f,
+	0x38, 0x91, 0x33, 0x56, 0x41, 0xed, 0x56, 0x2e, 0xdf, 0x44, 0xce, 0x38, 0x73, 0x92, 0xc4, 0x45,
+	0x0d, 0x4e, 0x63, 0xe7, 0x48, 0x75, 0x2a, 0x05, 0xc0, 0xdf, 0xb8, 0x8e, 0x9d, 0xe0, 0x88, 0xc6,
+	0x32, 0x44, 0x28, 0x90, 0xfb, 0xa5, 0xbc, 0x6c, 0xc9, 0xae, 0xa4, 0x04, 0x93, 0x16, 0x74, 0x2d,
+	0x6d, 0x41, 0x9b, 0xdf, 0x83, 0x7a, 0x72, 0x70, 0x21, 0x1b, 0xab, 0xb2, 0xb7, 0x58, 0xd4, 0x3b,
+	0xe6, 0x2f, 0x19, 0x2f, 0xbc, 0xc0, 0x95, 0x3d, 0xc7, 0x15, 0x30, 0xc2, 0x09, 0x3a, 0x80, 0xe3,
+	0xab, 0xda, 0x58, 0xc1, 0xb8, 0x37, 0xff, 0xc9, 0xa0, 0x0c, 0x02, 0xf8, 0x6d, 0x7e, 0x0f, 0x0c,
+	0x25, 0xde, 0xc2, 0xb3, 0x33, 0x4c, 0x96, 0x66, 0x99, 0x5c, 0xc9, 0x34, 0xe1, 0xcb, 0xfc, 0x2e,
+	0x9f, 0x76, 0xda, 0x3f, 0x0f, 0x8b, 0xea, 0xdb, 0x16, 0x4d, 0xe8, 0x0a, 0xc7, 0x68, 0xa9, 0xd1,
+	0x0e, 0x6f, 0x46, 0x7f, 0x01, 0x16, 0x37, 0x43, 0xf6, 0x82, 0x9e, 0xc7, 0x99, 0x8a, 0x45, 0x54,
+	0x22, 0x5a, 0xf6, 0x67, 0xc6, 0xbf, 0x0e, 0xb5, 0xcd, 0x90, 0x59, 0x53, 0x9f, 0x16, 0x3c, 0xec,
+	0xdd, 0x02, 0x7d, 0x12, 0xd1, 0x43, 0xef, 0x4c, 0x12, 0x28, 0x21, 0xf2, 0x0e, 0x54, 0xc3, 0x48,
+	0x75, 0xab, 0xf3, 0x09, 0x6f, 0x33, 0x64, 0x03, 0x9c, 0xb4, 0x04, 0x8e, 0xf9, 0x0d, 0xb8, 0xb1,
+	0x47, 0x99, 0x3c, 0x44, 0x11, 0x73, 0x1f, 0x2a, 0xd1, 0xd4, 0x2f, 0xbe, 0x60, 0x2b, 0x54, 0x8e,
+	0x91, 0x2e, 0xe7, 0x4f, 0x18, 0xe9, 0x72, 0xfe, 0xdc, 0x21, 0xde, 0x0a, 0x2e, 0x2c, 0x4f, 0x5f,
+	0x6c, 0xcc, 0x3f, 0xd1, 0x60, 0x29, 0x11, 0x44, 0x52, 0x18, 0x55, 0x30, 0x26, 0x15, 0xd6, 0x8e,
+	0x02, 0x57, 0xfd, 0xb4, 0x19, 0xd1, 0x92, 0xc3, 0x4a, 0x57, 0x1d, 0x86, 0x5a, 0x3e, 0x98, 0xc6,
+	0xe2, 0xe6, 0xa4, 0x59, 0xfc, 0x9b, 0x3c, 0x82, 0x2a, 0xf2, 0xa1, 0xbc, 0xb6, 0x90, 0x55, 0xe5,
+	0x7d, 0x1c, 0xd1, 0xfc, 0xdb, 0x32, 0xe8, 0x82, 0x8c, 0xe2, 0xb7, 0x56, 0x11, 0xee, 0x4b, 0xd9,
+	0x70, 0x3f, 0xf3, 0xdc, 0x50, 0xce, 0x3d, 0x37, 0xdc, 0x84, 0x2a, 0x7e, 0xab, 0x34, 0x2c, 0x00,
+	0x6e, 0x7d, 0xbe, 0x13, 0x1f, 0x4b, 0x17, 0xd3, 0x2c, 0x05, 0x62, 0xce, 0x97, 0x31, 0x19, 0x77,
+	0x13, 0x31, 0xbe, 0x2e, 0x47, 0xf6, 0x63, 0x62, 0x42, 0xeb, 0x55, 0x38, 0xf5, 0x5d, 0x1b, 0x87,
+	0x10, 0x43, 0x84, 0xf9, 0x06, 0x1f, 0xfc, 0xd0, 0xf1, 0xd8, 0x7e, 0x4c, 0xde, 0x00, 0x63, 0x1c,
+	0x9e, 0x52, 0xd7, 0x0e, 0xc4, 0xfb, 0x52, 0xd9, 0xaa, 0x71, 0xb8, 0xcf, 0x1f, 0x3f, 0x5e, 0x1d,
+	0x8b, 0xdf, 0x4e, 0xd5, 0x2d, 0xfc, 0x4c, 0xad, 0x09, 0xae, 0xb6, 0x26, 0xfe, 0x6e, 0x13, 0x9e,
+	0x62, 0xfa, 0x68, 0x08, 0x93, 0x14, 0x10, 0xc6, 0x7c, 0xf4, 0xf8, 0x84, 0x28, 0x19, 0xf3, 0x71,
+	0x4c, 0xd2, 0x74, 0x1b, 0x6a, 0xc7, 0xd4, 0xe7, 0x12, 0x6a, 0x89, 0xbe, 0x05, 0x82, 0xfb, 0x3c,
+	0x5d, 0xf0, 0x4b, 0xaf, 0x5a, 0xba, 0x28, 0x96, 0xe2, 0x58, 0xca, 0x8e, 0x68, 0x95, 0x4f, 0x63,
+	0xfe, 0x8f, 0x2d, 0x3c, 0x03, 0xb1, 0xe8, 0x5c, 0x08, 0xf7, 0x38, 0xf4, 0xe5, 0xbf, 0xac, 0x68,
+	0x96, 0x00, 0x70, 0xf4, 0xa3, 0x29, 0x9d, 0x52, 0xfe, 0xff, 0x29, 0x2d, 0x4b, 0x00, 0xab, 0xbf,
+	0xa9, 0x81, 0xa1, 0xde, 0x89, 0x49, 0x13, 0x0c, 0xab, 0xf7, 0x7c, 0x6b, 0x6f, 0xd8, 0xb3, 0xda,
+	0x0b, 0xa4, 0x01, 0xb5, 0x8d, 0xc1, 0x7e, 0x1f, 0x01, 0x8d, 0xd4, 0xa0, 0xbc, 0xd7, 0x1b, 0xb6,
+	0x4b, 0xc4, 0x80, 0x4a, 0x77, 0x6b, 0x63, 0xd8, 0x2e, 0x93, 0x45, 0x80, 0xbd, 0x8d, 0x81, 0xd5,
+	0xeb, 0xda, 0x38, 0x53, 0x21, 0x75, 0xa8, 0x0e, 0x07, 0xbb, 0xf6, 0x8b, 0x76, 0x15, 0xb1, 0xd7,
+	0x3b, 0xcf, 0xdb, 0x3a, 0x79, 0x0d, 0x96, 0xd6, 0x07, 0xfb, 0xfd, 0x6e, 0xaf, 0x6b, 0xab, 0xbd,
+	0x6a, 0x38, 0xbb, 0xd5, 0xdd, 0x6b, 0x1b, 0xb8, 0xd7, 0xf6, 0xd6, 0xde, 0xb0, 0x5d, 0x5f, 0xfd,
+	0xa1, 0x06, 0x55, 0xfe, 0x94, 0x8a, 0xbb, 0x6e, 0x74, 0xf6, 0xf7, 0x7a, 0x76, 0x7f, 0xd0, 0xef,
+	0xb5, 0x17, 0x52, 0x78, 0x7b, 0xb0, 0xf1, 0xa2, 0xad, 0x91, 0x25, 0x68, 0x08, 0xd8, 0xea, 0xf4,
+	0x9f, 0xf7, 0xda, 0xa5, 0x74, 0xe0, 0x3b, 0xfb, 0xbd, 0xfd, 0x5e, 0xbb, 0x4c, 0x6e, 0x40, 0x4b,
+	0x62, 0xf4, 0x3a, 0xdd, 0x9e, 0xb5, 0xd7, 0xae, 0x90, 0x36, 0x34, 0xc5, 0xd0, 0xfe, 0x6e, 0xb7,
+	0x33, 0xec, 0xb5, 0xab, 0x48, 0x98, 0x18, 0x79, 0x36, 0xb0, 0x9e, 0x0f, 0x86, 0xc3, 0x5e, 0xbf,
+	0xad, 0xa7, 0x5b, 0x7d, 0x88, 0x34, 0xb7, 0x6b, 0xe9, 0x56, 0x1b, 0x9b, 0x78, 0x5a, 0xb7, 0x6d,
+	0xac, 0xfe, 0x41, 0x09, 0xea, 0xc9, 0x0b, 0x1e, 0xca, 0x68, 0xb0, 0xab, 0x48, 0x05, 0xd0, 0x07,
+	0xbb, 0xf6, 0xf3, 0xde, 0xb0, 0xad, 0x91, 0xd7, 0xe1, 0x86, 0xf8, 0xc6, 0x03, 0xd4, 0xb1, 0x25,
+	0xe4, 0x66, 0xb0, 0x6b, 0x5b, 0xbd, 0xef, 0xec, 0x6f, 0x59, 0x48, 0xab, 0x58, 0xb2, 0xbb, 0x8f,
+	0xf2, 0x6b, 0x41, 0x7d, 0xb0, 0x6b, 0x77, 0x7b, 0xdb, 0x3d, 0x4e, 0xa1, 0x98, 0xea, 0x74, 0xbb,
+	0x6d, 0x5d, 0x2e, 0xeb, 0x74, 0xbb, 0x7c, 0xf7, 0x9a, 0x3c, 0x76, 0x6f, 0xa3, 0xd3, 0x6f, 0x1b,
+	0xe4, 0x16, 0x10, 0x09, 0x64, 0xcf, 0xaa, 0x23, 0x8b, 0xc9, 0x7e, 0x52, 0x5a, 0x20, 0x57, 0xee,
+	0x0c, 0x5e, 0xf6, 0xda, 0x0d, 0x09, 0xbc, 0xdc, 0xea, 0x7d, 0xd8, 0x6e, 0xa2, 0x8c, 0x06, 0xbb,
+	0xf6, 0x60, 0xb7, 0xd7, 0x17, 0x23, 0x2d, 0x39, 0xbd, 0xdb, 0xd9, 0x1b, 0xb6, 0x17, 0x15, 0x39,
+	0x7b, 0x2f, 0xda, 0x4b, 0x92, 0x52, 0x21, 0x93, 0x76, 0x1b, 0xa5, 0x94, 0x80, 0x1c, 0xe3, 0xc6,
+	0xea, 0x4b, 0x91, 0x67, 0xf8, 0xb3, 0x6e, 0x0b, 0xea, 0xa8, 0x3b, 0x25, 0x25, 0x05, 0xa2, 0x76,
+	0xda, 0x1a, 0xda, 0x1c, 0x07, 0x91, 0x51, 0x2e, 0x1f, 0x0e, 0x7d, 0x68, 0x6d, 0x0d, 0x7b, 0xc2,
+	0xc6, 0x38, 0x3c, 0xfc, 0xee, 0x6e, 0xaf, 0xdb, 0xae, 0xac, 0x1e, 0x83, 0xa1, 0xfa, 0x33, 0xb8,
+	0x72, 0x77, 0xbb, 0xd3, 0xb7, 0x3b, 0xfd, 0xef, 0xb6, 0x17, 0x12, 0x08, 0x0f, 0xd1, 0x90, 0x19,
+	0x31, 0x37, 0xb4, 0x07, 0xfd, 0x0d, 0x94, 0xfc, 0x0d, 0x68, 0xf1, 0x91, 0xcd, 0xc1, 0xd0, 0xde,
+	0x46, 0x96, 0xca, 0x48, 0x89, 0x58, 0xb2, 0xdb, 0xeb, 0xb7, 0x2b, 0xc9, 0x0e, 0xbb, 0x5b, 0xfd,
+	0x76, 0x75, 0xf5, 0x3d, 0x30, 0xd4, 0x35, 0x09, 0x11, 0xd1, 0x86, 0x37, 0xb6, 0xba, 0xbd, 0xae,
+	0xe0, 0x60, 0x63, 0xb0, 0xb3, 0xb3, 0x35, 0x1c, 0xf6, 0x90, 0x83, 0x06, 0xd4, 0x3a, 0xeb, 0x03,
+	0x0b, 0x81, 0xd2, 0xea, 0xaf, 0x42, 0x3d, 0xc9, 0xd1, 0x88, 0xd8, 0xed, 0x0c, 0xf7, 0x77, 0xec,
+	0xfe, 0xd6, 0x76, 0x7b, 0x01, 0xcd, 0x4b, 0x80, 0xeb, 0xdf, 0x1d, 0xf6, 0xf6, 0xda, 0x5a, 0x3a,
+	0xbf, 0xd5, 0x1f, 0x0a, 0x4b, 0x16, 0xe0, 0xb3, 0xed, 0x41, 0x47, 0x7a, 0x98, 0x5c, 0x30, 0x18,
+	0x6c, 0xb7, 0x2b, 0xab, 0x4f, 0xc0, 0x50, 0xb1, 0x07, 0xa9, 0x45, 0x56, 0x9e, 0x59, 0xbd, 0x9e,
+	0xf0, 0x55, 0x84, 0x90, 0x74, 0x4d, 0x01, 0xeb, 0x9d, 0x7e, 0xbb, 0xb4, 0xfa, 0x92, 0x27, 0x53,
+	0xae, 0x88, 0x1b, 0xd0, 0xc2, 0xf1, 0x9d, 0x41, 0x37, 0xf1, 0xae, 0xec, 0x50, 0x67, 0x7f, 0x38,
+	0x68, 0x6b, 0x68, 0x36, 0xc9, 0xd0, 0xee, 0x56, 0xbf, 0x8f, 0x6c, 0xa1, 0x3c, 0x93, 0xc1, 0xc1,
+	0xb3, 0x67, 0xed, 0xf2, 0x93, 0xbf, 0xab, 0x40, 0xe9, 0xc5, 0x4b, 0xd2, 0x85, 0x9a, 0xec, 0x03,
+	0x91, 0xcb, 0x7a, 0xdc, 0x2b, 0x97, 0xb6, 0x8e, 0xc8, 0x0b, 0x30, 0x54, 0xcb, 0x9b, 0xcc, 0x62,
+	0xe6, 0xfa, 0xf8, 0x2b, 0x77, 0xe6, 0xcc, 0x8a, 0x8d, 0xee, 0x6b, 0x8f, 0x34, 0xdc, 0x4c, 0x75,
+	0xc8, 0x72, 0x9b, 0xe5, 0x3a, 0xb3, 0xb9, 0xcd, 0xf2, 0x6d, 0x35, 0xbe, 0xd9, 0x37, 0xa0, 0xb2,
+	0x37, 0x72, 0x02, 0xb2, 0x7c, 0xe1, 0x3f, 0x37, 0xd5, 0x26, 0x6f, 0x14, 0xcc, 0x88, 0x0d, 0x1e,
+	0x69, 0x28, 0x1e, 0x79, 0xd1, 0xcf, 0x89, 0x67, 0xb6, 0xbb, 0x90, 0x13, 0x4f, 0xbe, 0x37, 0xf0,
+	0x02, 0x16, 0x67, 0x1f, 0x0b, 0x89, 0x39, 0xdb, 0xec, 0x2d, 0x7a, 0x49, 0x5c, 0x29, 0x6e, 0x8a,
+	0x90, 0x97, 0xd0, 0x9a, 0x79, 0x1d, 0x24, 0x9f, 0xbd, 0xf0, 0x9f, 0x8a, 0xf9, 0x17, 0xc5, 0x15,
+	0xf3, 0x32, 0x14, 0x49, 0xe4, 0x73, 0x68, 0x66, 0x5f, 0x08, 0xc9, 0xbd, 0xd9, 0xc2, 0xf5, 0xe2,
+	0xe3, 0xe1, 0x1c, 0x02, 0x9f, 0xfc, 0x71, 0x19, 0xaa, 0x1d, 0x77, 0xec, 0x05, 0xa4, 0x03, 0xba,
+	0xbc, 0x51, 0xe6, 0xfe, 0x65, 0x22, 0xdb, 0x3b, 0x58, 0x79, 0xb3, 0x70, 0x4e, 0x52, 0x85, 0x5b,
+	0x88, 0xdb, 0xf7, 0xca, 0xc5, 0xcb, 0xec, 0xbc, 0x2d, 0x66, 0x6f, 0xc5, 0x5d, 0xee, 0x41, 0x58,
+	0xad, 0xe5, 0x74, 0x38, 0x5b, 0xcc, 0xe6, 0x74, 0x98, 0x2f, 0xf0, 0xbe, 0x0d, 0x90, 0x96, 0x9c,
+	0xe4, 0x6e, 0xfe, 0x5f, 0x6e, 0x67, 0x6b, 0xd1, 0xeb, 0xee, 0xc5, 0xdd, 0xba, 0x68, 0xaf, 0x4c,
+	0x61, 0x7a, 0xc5, 0x5e, 0xdf, 0x84, 0x2a, 0xbf, 0x52, 0x92, 0x37, 0x2e, 0xdc, 0x1d, 0x13, 0xce,
+	0x56, 0x8a, 0xa6, 0xe4, 0x8b, 0xc9, 0xe0, 0x47, 0xff, 0x72, 0x77, 0xe1, 0x47, 0x3f, 0xbd, 0xab,
+	0xfd, 0xf8, 0xa7, 0x77, 0xb5, 0x7f, 0xfe, 0xe9, 0x5d, 0xed, 0xf7, 0x7f, 0x76, 0x77, 0xe1, 0xc7,
+	0x3f, 0xbb, 0xbb, 0xf0, 0xf7, 0x3f, 0xbb, 0xbb, 0xf0, 0x2b, 0x8f, 0xaf, 0xd1, 0xbd, 0x9a, 0xfd,
+	0x3f, 0xf2, 0x03, 0x9d, 0xff, 0x73, 0xf8, 0xd3, 0xff, 0x0d, 0x00, 0x00, 0xff, 0xff, 0xee, 0xff,
+	0xe1, 0x86, 0x64, 0x3e, 0x00, 0x00,
 }
 
 func (m *Op) Marshal() (dAtA []byte, err error) {
@@ -3611,6 +6316,199 @@ func (m *Op_DeleteRange) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		}
 		i--
 		dAtA[i] = 0x3a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *Op_Call) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Op_Call) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Call != nil {
+		{
+			size, err := m.Call.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x42
+	}
+	return len(dAtA) - i, nil
+}
+func (m *Op_Set) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Op_Set) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Set != nil {
+		{
+			size, err := m.Set.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x52
+	}
+	return len(dAtA) - i, nil
+}
+func (m *Op_Dict) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Op_Dict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Dict != nil {
+		{
+			size, err := m.Dict.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x5a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *Op_ScoredSet) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Op_ScoredSet) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.ScoredSet != nil {
+		{
+			size, err := m.ScoredSet.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x62
+	}
+	return len(dAtA) - i, nil
+}
+func (m *Op_TopK) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Op_TopK) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.TopK != nil {
+		{
+			size, err := m.TopK.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x6a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *Op_Bag) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Op_Bag) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Bag != nil {
+		{
+			size, err := m.Bag.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x72
+	}
+	return len(dAtA) - i, nil
+}
+func (m *Op_BoundedCounter) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Op_BoundedCounter) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.BoundedCounter != nil {
+		{
+			size, err := m.BoundedCounter.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x7a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *Op_Ids) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Op_Ids) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Ids != nil {
+		{
+			size, err := m.Ids.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x82
+	}
+	return len(dAtA) - i, nil
+}
+func (m *Op_List) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Op_List) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.List != nil {
+		{
+			size, err := m.List.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x8a
 	}
 	return len(dAtA) - i, nil
 }
@@ -4083,6 +6981,2263 @@ func (m *DeleteRangeOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *CallOp) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *CallOp) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *CallOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Args) > 0 {
+		for iNdEx := len(m.Args) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Args[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x22
+		}
+	}
+	if len(m.Method) > 0 {
+		i -= len(m.Method)
+		copy(dAtA[i:], m.Method)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Method)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if len(m.Type) > 0 {
+		i -= len(m.Type)
+		copy(dAtA[i:], m.Type)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Type)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Datum) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Datum) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Datum) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Datum != nil {
+		{
+			size := m.Datum.Size()
+			i -= size
+			if _, err := m.Datum.MarshalTo(dAtA[i:]); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Datum_Bytes) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Datum_Bytes) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Bytes != nil {
+		i -= len(m.Bytes)
+		copy(dAtA[i:], m.Bytes)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Bytes)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+func (m *Datum_Int) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Datum_Int) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Int)<<1)^uint64((m.Int>>63))))
+	i--
+	dAtA[i] = 0x10
+	return len(dAtA) - i, nil
+}
+func (m *Datum_Float) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Datum_Float) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	i -= 8
+	encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Float))))
+	i--
+	dAtA[i] = 0x19
+	return len(dAtA) - i, nil
+}
+func (m *Datum_Bool) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Datum_Bool) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	i--
+	if m.Bool {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x20
+	return len(dAtA) - i, nil
+}
+func (m *Datum_Nil) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Datum_Nil) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	i--
+	if m.Nil {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x28
+	return len(dAtA) - i, nil
+}
+func (m *Datum_Text) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Datum_Text) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	i -= len(m.Text)
+	copy(dAtA[i:], m.Text)
+	i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Text)))
+	i--
+	dAtA[i] = 0x32
+	return len(dAtA) - i, nil
+}
+func (m *SetOp) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *SetOp) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *SetOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Method != nil {
+		{
+			size := m.Method.Size()
+			i -= size
+			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *SetOp_Add) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *SetOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Add != nil {
+		{
+			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	return len(dAtA) - i, nil
+}
+func (m *SetOp_Remove) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *SetOp_Remove) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Remove != nil {
+		{
+			size, err := m.Remove.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *SetOp_Contains) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *SetOp_Contains) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Contains != nil {
+		{
+			size, err := m.Contains.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x22
+	}
+	return len(dAtA) - i, nil
+}
+func (m *SetOp_Size_) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *SetOp_Size_) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Size_ != nil {
+		{
+			size, err := m.Size_.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *SetOp_Members) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *SetOp_Members) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Members != nil {
+		{
+			size, err := m.Members.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x32
+	}
+	return len(dAtA) - i, nil
+}
+func (m *SetOp_AddCount) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *SetOp_AddCount) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.AddCount != nil {
+		{
+			size, err := m.AddCount.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x3a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *SetOp_RemoveCount) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *SetOp_RemoveCount) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.RemoveCount != nil {
+		{
+			size, err := m.RemoveCount.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x42
+	}
+	return len(dAtA) - i, nil
+}
+func (m *DictOp) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *DictOp) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DictOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Method != nil {
+		{
+			size := m.Method.Size()
+			i -= size
+			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *DictOp_Set) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DictOp_Set) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Set != nil {
+		{
+			size, err := m.Set.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	return len(dAtA) - i, nil
+}
+func (m *DictOp_Delete) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DictOp_Delete) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Delete != nil {
+		{
+			size, err := m.Delete.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *DictOp_Get) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DictOp_Get) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Get != nil {
+		{
+			size, err := m.Get.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x22
+	}
+	return len(dAtA) - i, nil
+}
+func (m *DictOp_GetMany) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DictOp_GetMany) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.GetMany != nil {
+		{
+			size, err := m.GetMany.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *DictOp_Increment) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DictOp_Increment) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Increment != nil {
+		{
+			size, err := m.Increment.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x32
+	}
+	return len(dAtA) - i, nil
+}
+func (m *DictOp_IncrementGet) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DictOp_IncrementGet) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.IncrementGet != nil {
+		{
+			size, err := m.IncrementGet.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x3a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *DictOp_Size_) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DictOp_Size_) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Size_ != nil {
+		{
+			size, err := m.Size_.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x42
+	}
+	return len(dAtA) - i, nil
+}
+func (m *DictOp_All) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DictOp_All) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.All != nil {
+		{
+			size, err := m.All.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x4a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *DictOp_Scan) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DictOp_Scan) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Scan != nil {
+		{
+			size, err := m.Scan.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x52
+	}
+	return len(dAtA) - i, nil
+}
+func (m *DictOp_Has) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DictOp_Has) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Has != nil {
+		{
+			size, err := m.Has.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x5a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *DictOp_SetNew) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DictOp_SetNew) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.SetNew != nil {
+		{
+			size, err := m.SetNew.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x62
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ScoredSetOp) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ScoredSetOp) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredSetOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Method != nil {
+		{
+			size := m.Method.Size()
+			i -= size
+			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ScoredSetOp_Add) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredSetOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Add != nil {
+		{
+			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ScoredSetOp_Increment) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredSetOp_Increment) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Increment != nil {
+		{
+			size, err := m.Increment.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ScoredSetOp_Remove) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredSetOp_Remove) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Remove != nil {
+		{
+			size, err := m.Remove.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x22
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ScoredSetOp_Score) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredSetOp_Score) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Score != nil {
+		{
+			size, err := m.Score.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ScoredSetOp_Rank) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredSetOp_Rank) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Rank != nil {
+		{
+			size, err := m.Rank.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x32
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ScoredSetOp_ByRank) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredSetOp_ByRank) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.ByRank != nil {
+		{
+			size, err := m.ByRank.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x3a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ScoredSetOp_ByScore) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredSetOp_ByScore) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.ByScore != nil {
+		{
+			size, err := m.ByScore.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x42
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ScoredSetOp_Size_) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredSetOp_Size_) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Size_ != nil {
+		{
+			size, err := m.Size_.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x4a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ScoredSetOp_IncrementGet) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredSetOp_IncrementGet) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.IncrementGet != nil {
+		{
+			size, err := m.IncrementGet.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x52
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ScoredSetOp_RevRank) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredSetOp_RevRank) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.RevRank != nil {
+		{
+			size, err := m.RevRank.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x5a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ScoredSetOp_ByRankDesc) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredSetOp_ByRankDesc) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.ByRankDesc != nil {
+		{
+			size, err := m.ByRankDesc.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x62
+	}
+	return len(dAtA) - i, nil
+}
+func (m *TopKOp) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *TopKOp) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *TopKOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Method != nil {
+		{
+			size := m.Method.Size()
+			i -= size
+			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *TopKOp_Add) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *TopKOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Add != nil {
+		{
+			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	return len(dAtA) - i, nil
+}
+func (m *TopKOp_Top) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *TopKOp_Top) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Top != nil {
+		{
+			size, err := m.Top.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *TopKOp_Max) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *TopKOp_Max) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Max != nil {
+		{
+			size, err := m.Max.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x22
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BagOp) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *BagOp) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BagOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Method != nil {
+		{
+			size := m.Method.Size()
+			i -= size
+			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *BagOp_Add) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BagOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Add != nil {
+		{
+			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BagOp_Count) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BagOp_Count) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Count != nil {
+		{
+			size, err := m.Count.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BagOp_Sum) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BagOp_Sum) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Sum != nil {
+		{
+			size, err := m.Sum.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x22
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BagOp_Mean) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BagOp_Mean) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Mean != nil {
+		{
+			size, err := m.Mean.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BagOp_Min) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BagOp_Min) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Min != nil {
+		{
+			size, err := m.Min.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x32
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BagOp_Max) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BagOp_Max) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Max != nil {
+		{
+			size, err := m.Max.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x3a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BagOp_Variance) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BagOp_Variance) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Variance != nil {
+		{
+			size, err := m.Variance.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x42
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BagOp_Summary) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BagOp_Summary) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Summary != nil {
+		{
+			size, err := m.Summary.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x4a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BoundedCounterOp) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *BoundedCounterOp) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BoundedCounterOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Method != nil {
+		{
+			size := m.Method.Size()
+			i -= size
+			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *BoundedCounterOp_Create) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BoundedCounterOp_Create) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Create != nil {
+		{
+			size, err := m.Create.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BoundedCounterOp_Add) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BoundedCounterOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Add != nil {
+		{
+			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BoundedCounterOp_Subtract) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BoundedCounterOp_Subtract) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Subtract != nil {
+		{
+			size, err := m.Subtract.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x22
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BoundedCounterOp_TryAdd) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BoundedCounterOp_TryAdd) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.TryAdd != nil {
+		{
+			size, err := m.TryAdd.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BoundedCounterOp_TrySubtract) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BoundedCounterOp_TrySubtract) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.TrySubtract != nil {
+		{
+			size, err := m.TrySubtract.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x32
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BoundedCounterOp_Get) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BoundedCounterOp_Get) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Get != nil {
+		{
+			size, err := m.Get.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x3a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *BoundedCounterOp_Bounds) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *BoundedCounterOp_Bounds) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Bounds != nil {
+		{
+			size, err := m.Bounds.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x42
+	}
+	return len(dAtA) - i, nil
+}
+func (m *IdsOp) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *IdsOp) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *IdsOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Method != nil {
+		{
+			size := m.Method.Size()
+			i -= size
+			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *IdsOp_Next) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *IdsOp_Next) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Next != nil {
+		{
+			size, err := m.Next.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ListOp) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ListOp) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ListOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Method != nil {
+		{
+			size := m.Method.Size()
+			i -= size
+			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ListOp_Append) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ListOp_Append) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Append != nil {
+		{
+			size, err := m.Append.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ListOp_Range) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ListOp_Range) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Range != nil {
+		{
+			size, err := m.Range.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ListOp_Length) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ListOp_Length) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Length != nil {
+		{
+			size, err := m.Length.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x22
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ListOp_Trim) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ListOp_Trim) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Trim != nil {
+		{
+			size, err := m.Trim.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ListOp_AppendLength) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ListOp_AppendLength) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.AppendLength != nil {
+		{
+			size, err := m.AppendLength.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x32
+	}
+	return len(dAtA) - i, nil
+}
+func (m *ListOp_Get) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ListOp_Get) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Get != nil {
+		{
+			size, err := m.Get.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x3a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *NoArguments) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *NoArguments) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *NoArguments) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *OneMember) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *OneMember) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *OneMember) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Member) > 0 {
+		i -= len(m.Member)
+		copy(dAtA[i:], m.Member)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Member)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Members) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Members) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Members) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Members) > 0 {
+		for iNdEx := len(m.Members) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Members[iNdEx])
+			copy(dAtA[i:], m.Members[iNdEx])
+			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Members[iNdEx])))
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *OneField) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *OneField) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *OneField) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Field) > 0 {
+		i -= len(m.Field)
+		copy(dAtA[i:], m.Field)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Field)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Fields) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Fields) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Fields) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Fields) > 0 {
+		for iNdEx := len(m.Fields) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Fields[iNdEx])
+			copy(dAtA[i:], m.Fields[iNdEx])
+			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Fields[iNdEx])))
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *FieldValue) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *FieldValue) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *FieldValue) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Value) > 0 {
+		i -= len(m.Value)
+		copy(dAtA[i:], m.Value)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Value)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Field) > 0 {
+		i -= len(m.Field)
+		copy(dAtA[i:], m.Field)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Field)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *FieldValues) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *FieldValues) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *FieldValues) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Pairs) > 0 {
+		for iNdEx := len(m.Pairs) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Pairs[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *FieldDelta) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *FieldDelta) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *FieldDelta) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Delta != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Delta)<<1)^uint64((m.Delta>>63))))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Field) > 0 {
+		i -= len(m.Field)
+		copy(dAtA[i:], m.Field)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Field)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *FieldRange) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *FieldRange) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *FieldRange) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Limit != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Limit)<<1)^uint64((m.Limit>>63))))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.From) > 0 {
+		i -= len(m.From)
+		copy(dAtA[i:], m.From)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.From)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ScoredMember) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ScoredMember) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredMember) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Member) > 0 {
+		i -= len(m.Member)
+		copy(dAtA[i:], m.Member)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Member)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if m.Score != 0 {
+		i -= 8
+		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Score))))
+		i--
+		dAtA[i] = 0x9
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ScoredMembers) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ScoredMembers) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoredMembers) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Pairs) > 0 {
+		for iNdEx := len(m.Pairs) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Pairs[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MemberDelta) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MemberDelta) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MemberDelta) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Delta != 0 {
+		i -= 8
+		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Delta))))
+		i--
+		dAtA[i] = 0x11
+	}
+	if len(m.Member) > 0 {
+		i -= len(m.Member)
+		copy(dAtA[i:], m.Member)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Member)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ScoreRange) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ScoreRange) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ScoreRange) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Limit != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Limit)<<1)^uint64((m.Limit>>63))))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Max != 0 {
+		i -= 8
+		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Max))))
+		i--
+		dAtA[i] = 0x11
+	}
+	if m.Min != 0 {
+		i -= 8
+		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Min))))
+		i--
+		dAtA[i] = 0x9
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Places) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Places) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Places) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Last != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Last)<<1)^uint64((m.Last>>63))))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.First != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.First)<<1)^uint64((m.First>>63))))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Place) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Place) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Place) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Index != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Index)<<1)^uint64((m.Index>>63))))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Amount) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Amount) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Amount) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.N != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.N)<<1)^uint64((m.N>>63))))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Bounds) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Bounds) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Bounds) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Start != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Start)<<1)^uint64((m.Start>>63))))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Ceiling != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Ceiling)<<1)^uint64((m.Ceiling>>63))))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Floor != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Floor)<<1)^uint64((m.Floor>>63))))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Numbers) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Numbers) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Numbers) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Numbers) > 0 {
+		for iNdEx := len(m.Numbers) - 1; iNdEx >= 0; iNdEx-- {
+			f71 := math.Float64bits(float64(m.Numbers[iNdEx]))
+			i -= 8
+			encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(f71))
+		}
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Numbers)*8))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Values) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Values) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Values) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Values) > 0 {
+		for iNdEx := len(m.Values) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Values[iNdEx])
+			copy(dAtA[i:], m.Values[iNdEx])
+			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Values[iNdEx])))
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
 func (m *Pair) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
@@ -4103,6 +9258,13 @@ func (m *Pair) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.TypeName) > 0 {
+		i -= len(m.TypeName)
+		copy(dAtA[i:], m.TypeName)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.TypeName)))
+		i--
+		dAtA[i] = 0x32
+	}
 	{
 		size := m.Version.Size()
 		i -= size
@@ -4160,6 +9322,27 @@ func (m *Result) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.TypeName) > 0 {
+		i -= len(m.TypeName)
+		copy(dAtA[i:], m.TypeName)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.TypeName)))
+		i--
+		dAtA[i] = 0x52
+	}
+	if len(m.Answer) > 0 {
+		for iNdEx := len(m.Answer) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Answer[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x4a
+		}
+	}
 	if m.Count != 0 {
 		i = encodeVarintLinchpin(dAtA, i, uint64(m.Count))
 		i--
@@ -4246,6 +9429,20 @@ func (m *Conflict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.HolderLock) > 0 {
+		i -= len(m.HolderLock)
+		copy(dAtA[i:], m.HolderLock)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.HolderLock)))
+		i--
+		dAtA[i] = 0x5a
+	}
+	if len(m.Lock) > 0 {
+		i -= len(m.Lock)
+		copy(dAtA[i:], m.Lock)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Lock)))
+		i--
+		dAtA[i] = 0x52
+	}
 	if len(m.Commutes) > 0 {
 		for iNdEx := len(m.Commutes) - 1; iNdEx >= 0; iNdEx-- {
 			{
@@ -4271,20 +9468,20 @@ func (m *Conflict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		dAtA[i] = 0x38
 	}
 	if len(m.HolderOperations) > 0 {
-		dAtA9 := make([]byte, len(m.HolderOperations)*10)
-		var j8 int
+		dAtA73 := make([]byte, len(m.HolderOperations)*10)
+		var j72 int
 		for _, num := range m.HolderOperations {
 			for num >= 1<<7 {
-				dAtA9[j8] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA73[j72] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j8++
+				j72++
 			}
-			dAtA9[j8] = uint8(num)
-			j8++
+			dAtA73[j72] = uint8(num)
+			j72++
 		}
-		i -= j8
-		copy(dAtA[i:], dAtA9[:j8])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j8))
+		i -= j72
+		copy(dAtA[i:], dAtA73[:j72])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j72))
 		i--
 		dAtA[i] = 0x32
 	}
@@ -4304,20 +9501,20 @@ func (m *Conflict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		dAtA[i] = 0x20
 	}
 	if len(m.Operations) > 0 {
-		dAtA11 := make([]byte, len(m.Operations)*10)
-		var j10 int
+		dAtA75 := make([]byte, len(m.Operations)*10)
+		var j74 int
 		for _, num := range m.Operations {
 			for num >= 1<<7 {
-				dAtA11[j10] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA75[j74] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j10++
+				j74++
 			}
-			dAtA11[j10] = uint8(num)
-			j10++
+			dAtA75[j74] = uint8(num)
+			j74++
 		}
-		i -= j10
-		copy(dAtA[i:], dAtA11[:j10])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j10))
+		i -= j74
+		copy(dAtA[i:], dAtA75[:j74])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j74))
 		i--
 		dAtA[i] = 0x1a
 	}
@@ -4356,6 +9553,30 @@ func (m *Advice) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.Apart {
+		i--
+		if m.Apart {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x28
+	}
+	if len(m.HolderMethod) > 0 {
+		i -= len(m.HolderMethod)
+		copy(dAtA[i:], m.HolderMethod)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.HolderMethod)))
+		i--
+		dAtA[i] = 0x22
+	}
+	if len(m.Method) > 0 {
+		i -= len(m.Method)
+		copy(dAtA[i:], m.Method)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Method)))
+		i--
+		dAtA[i] = 0x1a
+	}
 	if m.HolderInstead != 0 {
 		i = encodeVarintLinchpin(dAtA, i, uint64(m.HolderInstead))
 		i--
@@ -6304,6 +11525,341 @@ func (m *ShardStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *TypesRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *TypesRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *TypesRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Type) > 0 {
+		i -= len(m.Type)
+		copy(dAtA[i:], m.Type)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Type)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *TypesResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *TypesResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *TypesResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Types) > 0 {
+		for iNdEx := len(m.Types) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Types[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *TypeInfo) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *TypeInfo) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *TypeInfo) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Locks) > 0 {
+		for iNdEx := len(m.Locks) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Locks[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x2a
+		}
+	}
+	if len(m.Methods) > 0 {
+		for iNdEx := len(m.Methods) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Methods[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x22
+		}
+	}
+	if len(m.Doc) > 0 {
+		i -= len(m.Doc)
+		copy(dAtA[i:], m.Doc)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Doc)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if len(m.Name) > 0 {
+		i -= len(m.Name)
+		copy(dAtA[i:], m.Name)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Name)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if m.Number != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Number))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MethodInfo) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MethodInfo) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MethodInfo) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Lock) > 0 {
+		i -= len(m.Lock)
+		copy(dAtA[i:], m.Lock)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Lock)))
+		i--
+		dAtA[i] = 0x3a
+	}
+	if m.Answers {
+		i--
+		if m.Answers {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.Changes {
+		i--
+		if m.Changes {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x28
+	}
+	if len(m.Usage) > 0 {
+		i -= len(m.Usage)
+		copy(dAtA[i:], m.Usage)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Usage)))
+		i--
+		dAtA[i] = 0x22
+	}
+	if len(m.Params) > 0 {
+		for iNdEx := len(m.Params) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Params[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x1a
+		}
+	}
+	if len(m.Doc) > 0 {
+		i -= len(m.Doc)
+		copy(dAtA[i:], m.Doc)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Doc)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Name) > 0 {
+		i -= len(m.Name)
+		copy(dAtA[i:], m.Name)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Name)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ParamInfo) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ParamInfo) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ParamInfo) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Many {
+		i--
+		if m.Many {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Optional {
+		i--
+		if m.Optional {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Kind != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Kind))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Name) > 0 {
+		i -= len(m.Name)
+		copy(dAtA[i:], m.Name)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Name)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *LockInfo) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *LockInfo) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *LockInfo) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.CommutesApart) > 0 {
+		for iNdEx := len(m.CommutesApart) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.CommutesApart[iNdEx])
+			copy(dAtA[i:], m.CommutesApart[iNdEx])
+			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.CommutesApart[iNdEx])))
+			i--
+			dAtA[i] = 0x22
+		}
+	}
+	if len(m.Commutes) > 0 {
+		for iNdEx := len(m.Commutes) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Commutes[iNdEx])
+			copy(dAtA[i:], m.Commutes[iNdEx])
+			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Commutes[iNdEx])))
+			i--
+			dAtA[i] = 0x1a
+		}
+	}
+	if m.Changes {
+		i--
+		if m.Changes {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Name) > 0 {
+		i -= len(m.Name)
+		copy(dAtA[i:], m.Name)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Name)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
 func (m *HotKeysRequest) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
@@ -6732,6 +12288,114 @@ func (m *Op_DeleteRange) Size() (n int) {
 	}
 	return n
 }
+func (m *Op_Call) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Call != nil {
+		l = m.Call.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *Op_Set) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Set != nil {
+		l = m.Set.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *Op_Dict) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Dict != nil {
+		l = m.Dict.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *Op_ScoredSet) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.ScoredSet != nil {
+		l = m.ScoredSet.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *Op_TopK) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.TopK != nil {
+		l = m.TopK.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *Op_Bag) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Bag != nil {
+		l = m.Bag.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *Op_BoundedCounter) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.BoundedCounter != nil {
+		l = m.BoundedCounter.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *Op_Ids) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Ids != nil {
+		l = m.Ids.Size()
+		n += 2 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *Op_List) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.List != nil {
+		l = m.List.Size()
+		n += 2 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
 func (m *GetOp) Size() (n int) {
 	if m == nil {
 		return 0
@@ -6973,6 +12637,1157 @@ func (m *DeleteRangeOp) Size() (n int) {
 	return n
 }
 
+func (m *CallOp) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.Type)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.Method)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if len(m.Args) > 0 {
+		for _, e := range m.Args {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *Datum) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Datum != nil {
+		n += m.Datum.Size()
+	}
+	return n
+}
+
+func (m *Datum_Bytes) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Bytes != nil {
+		l = len(m.Bytes)
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *Datum_Int) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	n += 1 + sozLinchpin(uint64(m.Int))
+	return n
+}
+func (m *Datum_Float) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	n += 9
+	return n
+}
+func (m *Datum_Bool) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	n += 2
+	return n
+}
+func (m *Datum_Nil) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	n += 2
+	return n
+}
+func (m *Datum_Text) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Text)
+	n += 1 + l + sovLinchpin(uint64(l))
+	return n
+}
+func (m *SetOp) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Method != nil {
+		n += m.Method.Size()
+	}
+	return n
+}
+
+func (m *SetOp_Add) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Add != nil {
+		l = m.Add.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *SetOp_Remove) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Remove != nil {
+		l = m.Remove.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *SetOp_Contains) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Contains != nil {
+		l = m.Contains.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *SetOp_Size_) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Size_ != nil {
+		l = m.Size_.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *SetOp_Members) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Members != nil {
+		l = m.Members.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *SetOp_AddCount) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.AddCount != nil {
+		l = m.AddCount.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *SetOp_RemoveCount) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.RemoveCount != nil {
+		l = m.RemoveCount.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *DictOp) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Method != nil {
+		n += m.Method.Size()
+	}
+	return n
+}
+
+func (m *DictOp_Set) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Set != nil {
+		l = m.Set.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *DictOp_Delete) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Delete != nil {
+		l = m.Delete.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *DictOp_Get) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Get != nil {
+		l = m.Get.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *DictOp_GetMany) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.GetMany != nil {
+		l = m.GetMany.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *DictOp_Increment) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Increment != nil {
+		l = m.Increment.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *DictOp_IncrementGet) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.IncrementGet != nil {
+		l = m.IncrementGet.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *DictOp_Size_) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Size_ != nil {
+		l = m.Size_.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *DictOp_All) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.All != nil {
+		l = m.All.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *DictOp_Scan) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Scan != nil {
+		l = m.Scan.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *DictOp_Has) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Has != nil {
+		l = m.Has.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *DictOp_SetNew) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.SetNew != nil {
+		l = m.SetNew.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ScoredSetOp) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Method != nil {
+		n += m.Method.Size()
+	}
+	return n
+}
+
+func (m *ScoredSetOp_Add) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Add != nil {
+		l = m.Add.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ScoredSetOp_Increment) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Increment != nil {
+		l = m.Increment.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ScoredSetOp_Remove) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Remove != nil {
+		l = m.Remove.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ScoredSetOp_Score) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Score != nil {
+		l = m.Score.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ScoredSetOp_Rank) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Rank != nil {
+		l = m.Rank.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ScoredSetOp_ByRank) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.ByRank != nil {
+		l = m.ByRank.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ScoredSetOp_ByScore) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.ByScore != nil {
+		l = m.ByScore.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ScoredSetOp_Size_) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Size_ != nil {
+		l = m.Size_.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ScoredSetOp_IncrementGet) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.IncrementGet != nil {
+		l = m.IncrementGet.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ScoredSetOp_RevRank) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.RevRank != nil {
+		l = m.RevRank.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ScoredSetOp_ByRankDesc) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.ByRankDesc != nil {
+		l = m.ByRankDesc.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *TopKOp) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Method != nil {
+		n += m.Method.Size()
+	}
+	return n
+}
+
+func (m *TopKOp_Add) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Add != nil {
+		l = m.Add.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *TopKOp_Top) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Top != nil {
+		l = m.Top.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *TopKOp_Max) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Max != nil {
+		l = m.Max.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BagOp) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Method != nil {
+		n += m.Method.Size()
+	}
+	return n
+}
+
+func (m *BagOp_Add) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Add != nil {
+		l = m.Add.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BagOp_Count) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Count != nil {
+		l = m.Count.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BagOp_Sum) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Sum != nil {
+		l = m.Sum.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BagOp_Mean) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Mean != nil {
+		l = m.Mean.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BagOp_Min) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Min != nil {
+		l = m.Min.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BagOp_Max) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Max != nil {
+		l = m.Max.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BagOp_Variance) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Variance != nil {
+		l = m.Variance.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BagOp_Summary) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Summary != nil {
+		l = m.Summary.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BoundedCounterOp) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Method != nil {
+		n += m.Method.Size()
+	}
+	return n
+}
+
+func (m *BoundedCounterOp_Create) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Create != nil {
+		l = m.Create.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BoundedCounterOp_Add) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Add != nil {
+		l = m.Add.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BoundedCounterOp_Subtract) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Subtract != nil {
+		l = m.Subtract.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BoundedCounterOp_TryAdd) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.TryAdd != nil {
+		l = m.TryAdd.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BoundedCounterOp_TrySubtract) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.TrySubtract != nil {
+		l = m.TrySubtract.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BoundedCounterOp_Get) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Get != nil {
+		l = m.Get.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *BoundedCounterOp_Bounds) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Bounds != nil {
+		l = m.Bounds.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *IdsOp) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Method != nil {
+		n += m.Method.Size()
+	}
+	return n
+}
+
+func (m *IdsOp_Next) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Next != nil {
+		l = m.Next.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ListOp) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Method != nil {
+		n += m.Method.Size()
+	}
+	return n
+}
+
+func (m *ListOp_Append) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Append != nil {
+		l = m.Append.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ListOp_Range) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Range != nil {
+		l = m.Range.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ListOp_Length) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Length != nil {
+		l = m.Length.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ListOp_Trim) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Trim != nil {
+		l = m.Trim.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ListOp_AppendLength) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.AppendLength != nil {
+		l = m.AppendLength.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *ListOp_Get) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Get != nil {
+		l = m.Get.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *NoArguments) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *OneMember) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Member)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *Members) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Members) > 0 {
+		for _, b := range m.Members {
+			l = len(b)
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *OneField) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Field)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *Fields) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Fields) > 0 {
+		for _, b := range m.Fields {
+			l = len(b)
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *FieldValue) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Field)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.Value)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *FieldValues) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Pairs) > 0 {
+		for _, e := range m.Pairs {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *FieldDelta) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Field)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Delta != 0 {
+		n += 1 + sozLinchpin(uint64(m.Delta))
+	}
+	return n
+}
+
+func (m *FieldRange) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.From)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Limit != 0 {
+		n += 1 + sozLinchpin(uint64(m.Limit))
+	}
+	return n
+}
+
+func (m *ScoredMember) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Score != 0 {
+		n += 9
+	}
+	l = len(m.Member)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *ScoredMembers) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Pairs) > 0 {
+		for _, e := range m.Pairs {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *MemberDelta) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Member)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Delta != 0 {
+		n += 9
+	}
+	return n
+}
+
+func (m *ScoreRange) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Min != 0 {
+		n += 9
+	}
+	if m.Max != 0 {
+		n += 9
+	}
+	if m.Limit != 0 {
+		n += 1 + sozLinchpin(uint64(m.Limit))
+	}
+	return n
+}
+
+func (m *Places) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.First != 0 {
+		n += 1 + sozLinchpin(uint64(m.First))
+	}
+	if m.Last != 0 {
+		n += 1 + sozLinchpin(uint64(m.Last))
+	}
+	return n
+}
+
+func (m *Place) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Index != 0 {
+		n += 1 + sozLinchpin(uint64(m.Index))
+	}
+	return n
+}
+
+func (m *Amount) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.N != 0 {
+		n += 1 + sozLinchpin(uint64(m.N))
+	}
+	return n
+}
+
+func (m *Bounds) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Floor != 0 {
+		n += 1 + sozLinchpin(uint64(m.Floor))
+	}
+	if m.Ceiling != 0 {
+		n += 1 + sozLinchpin(uint64(m.Ceiling))
+	}
+	if m.Start != 0 {
+		n += 1 + sozLinchpin(uint64(m.Start))
+	}
+	return n
+}
+
+func (m *Numbers) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Numbers) > 0 {
+		n += 1 + sovLinchpin(uint64(len(m.Numbers)*8)) + len(m.Numbers)*8
+	}
+	return n
+}
+
+func (m *Values) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Values) > 0 {
+		for _, b := range m.Values {
+			l = len(b)
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
 func (m *Pair) Size() (n int) {
 	if m == nil {
 		return 0
@@ -6995,6 +13810,10 @@ func (m *Pair) Size() (n int) {
 	}
 	l = m.Version.Size()
 	n += 1 + l + sovLinchpin(uint64(l))
+	l = len(m.TypeName)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
 	return n
 }
 
@@ -7031,6 +13850,16 @@ func (m *Result) Size() (n int) {
 	}
 	if m.Count != 0 {
 		n += 1 + sovLinchpin(uint64(m.Count))
+	}
+	if len(m.Answer) > 0 {
+		for _, e := range m.Answer {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	l = len(m.TypeName)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
@@ -7079,6 +13908,14 @@ func (m *Conflict) Size() (n int) {
 			n += 1 + l + sovLinchpin(uint64(l))
 		}
 	}
+	l = len(m.Lock)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.HolderLock)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
 	return n
 }
 
@@ -7093,6 +13930,17 @@ func (m *Advice) Size() (n int) {
 	}
 	if m.HolderInstead != 0 {
 		n += 1 + sovLinchpin(uint64(m.HolderInstead))
+	}
+	l = len(m.Method)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.HolderMethod)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Apart {
+		n += 2
 	}
 	return n
 }
@@ -7940,6 +14788,153 @@ func (m *ShardStatus) Size() (n int) {
 	return n
 }
 
+func (m *TypesRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Type)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *TypesResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Types) > 0 {
+		for _, e := range m.Types {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *TypeInfo) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Number != 0 {
+		n += 1 + sovLinchpin(uint64(m.Number))
+	}
+	l = len(m.Name)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.Doc)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if len(m.Methods) > 0 {
+		for _, e := range m.Methods {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	if len(m.Locks) > 0 {
+		for _, e := range m.Locks {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *MethodInfo) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Name)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.Doc)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if len(m.Params) > 0 {
+		for _, e := range m.Params {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	l = len(m.Usage)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Changes {
+		n += 2
+	}
+	if m.Answers {
+		n += 2
+	}
+	l = len(m.Lock)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *ParamInfo) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Name)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Kind != 0 {
+		n += 1 + sovLinchpin(uint64(m.Kind))
+	}
+	if m.Optional {
+		n += 2
+	}
+	if m.Many {
+		n += 2
+	}
+	return n
+}
+
+func (m *LockInfo) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Name)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Changes {
+		n += 2
+	}
+	if len(m.Commutes) > 0 {
+		for _, s := range m.Commutes {
+			l = len(s)
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	if len(m.CommutesApart) > 0 {
+		for _, s := range m.CommutesApart {
+			l = len(s)
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
 func (m *HotKeysRequest) Size() (n int) {
 	if m == nil {
 		return 0
@@ -8364,6 +15359,321 @@ func (m *Op) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			m.Op = &Op_DeleteRange{v}
+			iNdEx = postIndex
+		case 8:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Call", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &CallOp{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Op = &Op_Call{v}
+			iNdEx = postIndex
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Set", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &SetOp{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Op = &Op_Set{v}
+			iNdEx = postIndex
+		case 11:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Dict", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &DictOp{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Op = &Op_Dict{v}
+			iNdEx = postIndex
+		case 12:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ScoredSet", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &ScoredSetOp{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Op = &Op_ScoredSet{v}
+			iNdEx = postIndex
+		case 13:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TopK", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &TopKOp{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Op = &Op_TopK{v}
+			iNdEx = postIndex
+		case 14:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Bag", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &BagOp{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Op = &Op_Bag{v}
+			iNdEx = postIndex
+		case 15:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field BoundedCounter", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &BoundedCounterOp{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Op = &Op_BoundedCounter{v}
+			iNdEx = postIndex
+		case 16:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ids", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &IdsOp{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Op = &Op_Ids{v}
+			iNdEx = postIndex
+		case 17:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field List", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &ListOp{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Op = &Op_List{v}
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -9459,6 +16769,4633 @@ func (m *DeleteRangeOp) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
+func (m *CallOp) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: CallOp: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: CallOp: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Type", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Type = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Method", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Method = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Args", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Args = append(m.Args, Datum{})
+			if err := m.Args[len(m.Args)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Datum) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Datum: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Datum: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Bytes", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := make([]byte, postIndex-iNdEx)
+			copy(v, dAtA[iNdEx:postIndex])
+			m.Datum = &Datum_Bytes{v}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Int", wireType)
+			}
+			var v uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
+			m.Datum = &Datum_Int{int64(v)}
+		case 3:
+			if wireType != 1 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Float", wireType)
+			}
+			var v uint64
+			if (iNdEx + 8) > l {
+				return io.ErrUnexpectedEOF
+			}
+			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
+			iNdEx += 8
+			m.Datum = &Datum_Float{float64(math.Float64frombits(v))}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Bool", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			b := bool(v != 0)
+			m.Datum = &Datum_Bool{b}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Nil", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			b := bool(v != 0)
+			m.Datum = &Datum_Nil{b}
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Text", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Datum = &Datum_Text{string(dAtA[iNdEx:postIndex])}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *SetOp) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: SetOp: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: SetOp: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Members{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &SetOp_Add{v}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Remove", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Members{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &SetOp_Remove{v}
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Contains", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &OneMember{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &SetOp_Contains{v}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Size_", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &SetOp_Size_{v}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Members", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &SetOp_Members{v}
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field AddCount", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Members{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &SetOp_AddCount{v}
+			iNdEx = postIndex
+		case 8:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field RemoveCount", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Members{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &SetOp_RemoveCount{v}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *DictOp) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: DictOp: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: DictOp: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Set", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &FieldValues{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &DictOp_Set{v}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Delete", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Fields{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &DictOp_Delete{v}
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Get", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &OneField{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &DictOp_Get{v}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field GetMany", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Fields{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &DictOp_GetMany{v}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Increment", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &FieldDelta{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &DictOp_Increment{v}
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field IncrementGet", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &FieldDelta{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &DictOp_IncrementGet{v}
+			iNdEx = postIndex
+		case 8:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Size_", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &DictOp_Size_{v}
+			iNdEx = postIndex
+		case 9:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field All", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &DictOp_All{v}
+			iNdEx = postIndex
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Scan", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &FieldRange{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &DictOp_Scan{v}
+			iNdEx = postIndex
+		case 11:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Has", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &OneField{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &DictOp_Has{v}
+			iNdEx = postIndex
+		case 12:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SetNew", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &FieldValue{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &DictOp_SetNew{v}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ScoredSetOp) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ScoredSetOp: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ScoredSetOp: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &ScoredMembers{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ScoredSetOp_Add{v}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Increment", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &MemberDelta{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ScoredSetOp_Increment{v}
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Remove", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Members{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ScoredSetOp_Remove{v}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Score", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &OneMember{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ScoredSetOp_Score{v}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Rank", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &OneMember{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ScoredSetOp_Rank{v}
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ByRank", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Places{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ScoredSetOp_ByRank{v}
+			iNdEx = postIndex
+		case 8:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ByScore", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &ScoreRange{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ScoredSetOp_ByScore{v}
+			iNdEx = postIndex
+		case 9:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Size_", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ScoredSetOp_Size_{v}
+			iNdEx = postIndex
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field IncrementGet", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &MemberDelta{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ScoredSetOp_IncrementGet{v}
+			iNdEx = postIndex
+		case 11:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field RevRank", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &OneMember{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ScoredSetOp_RevRank{v}
+			iNdEx = postIndex
+		case 12:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ByRankDesc", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Places{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ScoredSetOp_ByRankDesc{v}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *TopKOp) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: TopKOp: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: TopKOp: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &ScoredMember{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &TopKOp_Add{v}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Top", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Amount{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &TopKOp_Top{v}
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Max", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &TopKOp_Max{v}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *BagOp) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: BagOp: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: BagOp: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Numbers{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BagOp_Add{v}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Count", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BagOp_Count{v}
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sum", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BagOp_Sum{v}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Mean", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BagOp_Mean{v}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Min", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BagOp_Min{v}
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Max", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BagOp_Max{v}
+			iNdEx = postIndex
+		case 8:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Variance", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BagOp_Variance{v}
+			iNdEx = postIndex
+		case 9:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Summary", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BagOp_Summary{v}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *BoundedCounterOp) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: BoundedCounterOp: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: BoundedCounterOp: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Create", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Bounds{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BoundedCounterOp_Create{v}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Amount{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BoundedCounterOp_Add{v}
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Subtract", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Amount{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BoundedCounterOp_Subtract{v}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TryAdd", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Amount{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BoundedCounterOp_TryAdd{v}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TrySubtract", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Amount{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BoundedCounterOp_TrySubtract{v}
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Get", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BoundedCounterOp_Get{v}
+			iNdEx = postIndex
+		case 8:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Bounds", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &BoundedCounterOp_Bounds{v}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *IdsOp) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: IdsOp: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: IdsOp: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Next", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Amount{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &IdsOp_Next{v}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ListOp) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ListOp: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ListOp: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Append", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Values{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ListOp_Append{v}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Range", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Places{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ListOp_Range{v}
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Length", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &NoArguments{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ListOp_Length{v}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Trim", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Places{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ListOp_Trim{v}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field AppendLength", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Values{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ListOp_AppendLength{v}
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Get", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &Place{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Method = &ListOp_Get{v}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *NoArguments) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: NoArguments: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: NoArguments: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *OneMember) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: OneMember: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: OneMember: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Member", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Member = append(m.Member[:0], dAtA[iNdEx:postIndex]...)
+			if m.Member == nil {
+				m.Member = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Members) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Members: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Members: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Members", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Members = append(m.Members, make([]byte, postIndex-iNdEx))
+			copy(m.Members[len(m.Members)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *OneField) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: OneField: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: OneField: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Field", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Field = append(m.Field[:0], dAtA[iNdEx:postIndex]...)
+			if m.Field == nil {
+				m.Field = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Fields) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Fields: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Fields: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Fields", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Fields = append(m.Fields, make([]byte, postIndex-iNdEx))
+			copy(m.Fields[len(m.Fields)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *FieldValue) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: FieldValue: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: FieldValue: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Field", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Field = append(m.Field[:0], dAtA[iNdEx:postIndex]...)
+			if m.Field == nil {
+				m.Field = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Value", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Value = append(m.Value[:0], dAtA[iNdEx:postIndex]...)
+			if m.Value == nil {
+				m.Value = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *FieldValues) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: FieldValues: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: FieldValues: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Pairs", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Pairs = append(m.Pairs, FieldValue{})
+			if err := m.Pairs[len(m.Pairs)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *FieldDelta) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: FieldDelta: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: FieldDelta: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Field", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Field = append(m.Field[:0], dAtA[iNdEx:postIndex]...)
+			if m.Field == nil {
+				m.Field = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Delta", wireType)
+			}
+			var v uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
+			m.Delta = int64(v)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *FieldRange) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: FieldRange: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: FieldRange: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field From", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.From = append(m.From[:0], dAtA[iNdEx:postIndex]...)
+			if m.From == nil {
+				m.From = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Limit", wireType)
+			}
+			var v uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
+			m.Limit = int64(v)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ScoredMember) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ScoredMember: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ScoredMember: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 1 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Score", wireType)
+			}
+			var v uint64
+			if (iNdEx + 8) > l {
+				return io.ErrUnexpectedEOF
+			}
+			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
+			iNdEx += 8
+			m.Score = float64(math.Float64frombits(v))
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Member", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Member = append(m.Member[:0], dAtA[iNdEx:postIndex]...)
+			if m.Member == nil {
+				m.Member = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ScoredMembers) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ScoredMembers: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ScoredMembers: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Pairs", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Pairs = append(m.Pairs, ScoredMember{})
+			if err := m.Pairs[len(m.Pairs)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MemberDelta) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MemberDelta: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MemberDelta: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Member", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Member = append(m.Member[:0], dAtA[iNdEx:postIndex]...)
+			if m.Member == nil {
+				m.Member = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 1 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Delta", wireType)
+			}
+			var v uint64
+			if (iNdEx + 8) > l {
+				return io.ErrUnexpectedEOF
+			}
+			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
+			iNdEx += 8
+			m.Delta = float64(math.Float64frombits(v))
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ScoreRange) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ScoreRange: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ScoreRange: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 1 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Min", wireType)
+			}
+			var v uint64
+			if (iNdEx + 8) > l {
+				return io.ErrUnexpectedEOF
+			}
+			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
+			iNdEx += 8
+			m.Min = float64(math.Float64frombits(v))
+		case 2:
+			if wireType != 1 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Max", wireType)
+			}
+			var v uint64
+			if (iNdEx + 8) > l {
+				return io.ErrUnexpectedEOF
+			}
+			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
+			iNdEx += 8
+			m.Max = float64(math.Float64frombits(v))
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Limit", wireType)
+			}
+			var v uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
+			m.Limit = int64(v)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Places) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Places: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Places: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field First", wireType)
+			}
+			var v uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
+			m.First = int64(v)
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Last", wireType)
+			}
+			var v uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
+			m.Last = int64(v)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Place) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Place: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Place: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Index", wireType)
+			}
+			var v uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
+			m.Index = int64(v)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Amount) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Amount: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Amount: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field N", wireType)
+			}
+			var v uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
+			m.N = int64(v)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Bounds) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Bounds: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Bounds: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Floor", wireType)
+			}
+			var v uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
+			m.Floor = int64(v)
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ceiling", wireType)
+			}
+			var v uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
+			m.Ceiling = int64(v)
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Start", wireType)
+			}
+			var v uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
+			m.Start = int64(v)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Numbers) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Numbers: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Numbers: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType == 1 {
+				var v uint64
+				if (iNdEx + 8) > l {
+					return io.ErrUnexpectedEOF
+				}
+				v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
+				iNdEx += 8
+				v2 := float64(math.Float64frombits(v))
+				m.Numbers = append(m.Numbers, v2)
+			} else if wireType == 2 {
+				var packedLen int
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return ErrIntOverflowLinchpin
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					packedLen |= int(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				if packedLen < 0 {
+					return ErrInvalidLengthLinchpin
+				}
+				postIndex := iNdEx + packedLen
+				if postIndex < 0 {
+					return ErrInvalidLengthLinchpin
+				}
+				if postIndex > l {
+					return io.ErrUnexpectedEOF
+				}
+				var elementCount int
+				elementCount = packedLen / 8
+				if elementCount != 0 && len(m.Numbers) == 0 {
+					m.Numbers = make([]float64, 0, elementCount)
+				}
+				for iNdEx < postIndex {
+					var v uint64
+					if (iNdEx + 8) > l {
+						return io.ErrUnexpectedEOF
+					}
+					v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
+					iNdEx += 8
+					v2 := float64(math.Float64frombits(v))
+					m.Numbers = append(m.Numbers, v2)
+				}
+			} else {
+				return fmt.Errorf("proto: wrong wireType = %d for field Numbers", wireType)
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Values) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Values: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Values: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Values", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Values = append(m.Values, make([]byte, postIndex-iNdEx))
+			copy(m.Values[len(m.Values)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
 func (m *Pair) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
@@ -9628,6 +21565,38 @@ func (m *Pair) Unmarshal(dAtA []byte) error {
 			if err := m.Version.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TypeName", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.TypeName = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -9893,6 +21862,72 @@ func (m *Result) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		case 9:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Answer", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Answer = append(m.Answer, Datum{})
+			if err := m.Answer[len(m.Answer)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TypeName", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.TypeName = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -10258,6 +22293,70 @@ func (m *Conflict) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Lock", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Lock = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 11:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field HolderLock", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.HolderLock = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -10346,6 +22445,90 @@ func (m *Advice) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Method", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Method = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field HolderMethod", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.HolderMethod = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Apart", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Apart = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -15454,6 +27637,932 @@ func (m *ShardStatus) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *TypesRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: TypesRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: TypesRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Type", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Type = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *TypesResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: TypesResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: TypesResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Types", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Types = append(m.Types, TypeInfo{})
+			if err := m.Types[len(m.Types)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *TypeInfo) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: TypeInfo: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: TypeInfo: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Number", wireType)
+			}
+			m.Number = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Number |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Name", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Name = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Doc", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Doc = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Methods", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Methods = append(m.Methods, MethodInfo{})
+			if err := m.Methods[len(m.Methods)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Locks", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Locks = append(m.Locks, LockInfo{})
+			if err := m.Locks[len(m.Locks)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MethodInfo) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MethodInfo: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MethodInfo: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Name", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Name = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Doc", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Doc = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Params", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Params = append(m.Params, ParamInfo{})
+			if err := m.Params[len(m.Params)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Usage", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Usage = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Changes", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Changes = bool(v != 0)
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Answers", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Answers = bool(v != 0)
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Lock", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Lock = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ParamInfo) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ParamInfo: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ParamInfo: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Name", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Name = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Kind", wireType)
+			}
+			m.Kind = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Kind |= DatumKind(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Optional", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Optional = bool(v != 0)
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Many", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Many = bool(v != 0)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *LockInfo) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: LockInfo: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: LockInfo: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Name", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Name = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Changes", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Changes = bool(v != 0)
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Commutes", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Commutes = append(m.Commutes, string(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CommutesApart", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.CommutesApart = append(m.CommutesApart, string(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])

@@ -429,6 +429,7 @@ const (
 	Admin_HotKeys_FullMethodName    = "/linchpin.v1.Admin/HotKeys"
 	Admin_SetHotRule_FullMethodName = "/linchpin.v1.Admin/SetHotRule"
 	Admin_SetHotMode_FullMethodName = "/linchpin.v1.Admin/SetHotMode"
+	Admin_Types_FullMethodName      = "/linchpin.v1.Admin/Types"
 )
 
 // AdminClient is the client API for Admin service.
@@ -450,6 +451,9 @@ type AdminClient interface {
 	// SetHotMode says which keys are moved to the hot shard. The answer tells of
 	// the keys that are there. To set a mode twice is the same as once.
 	SetHotMode(ctx context.Context, in *SetHotModeRequest, opts ...grpc.CallOption) (*HotKeysResponse, error)
+	// Types tells which data types there are, the node's own ones included: their
+	// methods, and which of them commute.
+	Types(ctx context.Context, in *TypesRequest, opts ...grpc.CallOption) (*TypesResponse, error)
 }
 
 type adminClient struct {
@@ -510,6 +514,16 @@ func (c *adminClient) SetHotMode(ctx context.Context, in *SetHotModeRequest, opt
 	return out, nil
 }
 
+func (c *adminClient) Types(ctx context.Context, in *TypesRequest, opts ...grpc.CallOption) (*TypesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TypesResponse)
+	err := c.cc.Invoke(ctx, Admin_Types_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -529,6 +543,9 @@ type AdminServer interface {
 	// SetHotMode says which keys are moved to the hot shard. The answer tells of
 	// the keys that are there. To set a mode twice is the same as once.
 	SetHotMode(context.Context, *SetHotModeRequest) (*HotKeysResponse, error)
+	// Types tells which data types there are, the node's own ones included: their
+	// methods, and which of them commute.
+	Types(context.Context, *TypesRequest) (*TypesResponse, error)
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -553,6 +570,9 @@ func (UnimplementedAdminServer) SetHotRule(context.Context, *SetHotRuleRequest) 
 }
 func (UnimplementedAdminServer) SetHotMode(context.Context, *SetHotModeRequest) (*HotKeysResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetHotMode not implemented")
+}
+func (UnimplementedAdminServer) Types(context.Context, *TypesRequest) (*TypesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Types not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -665,6 +685,24 @@ func _Admin_SetHotMode_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_Types_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TypesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).Types(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_Types_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).Types(ctx, req.(*TypesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -691,6 +729,10 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetHotMode",
 			Handler:    _Admin_SetHotMode_Handler,
+		},
+		{
+			MethodName: "Types",
+			Handler:    _Admin_Types_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

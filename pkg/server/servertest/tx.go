@@ -13,6 +13,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
 // tx has the store to itself until it ends.
@@ -105,7 +106,7 @@ func (t *tx) read(key []byte) msg.Result {
 	if !v.Exists() {
 		return msg.Result{}
 	}
-	return msg.Result{Found: true, Type: uint32(v.Type), Value: v.Payload, Version: v.Version}
+	return msg.Result{Found: true, Type: uint32(v.Type), Value: mvcc.Shown(&v), Version: v.Version}
 }
 
 func (t *tx) write(key []byte, typ entry.Type, payload []byte) kv.Version {
@@ -124,7 +125,7 @@ func (t *tx) span(s kv.Span, limit int) []msg.Pair {
 	for _, k := range slices.Compact(keys) {
 		key := []byte(k)
 		if v := t.get(key); s.Contains(key) && v.Exists() && (limit == 0 || len(ps) < limit) {
-			ps = append(ps, msg.Pair{Key: key, Value: v.Payload, Type: uint32(v.Type), Version: v.Version})
+			ps = append(ps, msg.Pair{Key: key, Value: mvcc.Shown(&v), Type: uint32(v.Type), Version: v.Version})
 		}
 	}
 	return ps
@@ -147,10 +148,14 @@ func (t *tx) op(o *msg.Op) *kv.Error {
 	r := msg.Result{Found: before.Found}
 	switch o.Kind {
 	case msg.OpGet, msg.OpRequire:
-		r = before
+		if r = before; o.Method != 0 {
+			return t.named(o)
+		}
+	case msg.OpAsk, msg.OpChange, msg.OpChangeAsk:
+		return t.call(o)
 	case msg.OpPut:
 		if before.Found && entry.Type(before.Type) != adt.Register {
-			return t.fail(o, kv.KindWrongType, "the key holds a counter")
+			return t.fail(o, kv.KindWrongType, "the key holds a "+adt.TypeName(entry.Type(before.Type)))
 		}
 		r.Version = t.write(o.Key, adt.Register, o.Value)
 	case msg.OpDelete:
@@ -186,7 +191,7 @@ func (t *tx) add(o *msg.Op, before msg.Result) *kv.Error {
 	n := int64(0)
 	if before.Found {
 		if entry.Type(before.Type) != adt.Counter {
-			return t.fail(o, kv.KindWrongType, "the key holds a register")
+			return t.fail(o, kv.KindWrongType, "the key holds a "+adt.TypeName(entry.Type(before.Type)))
 		}
 		var err error
 		if n, err = adt.DecodeCounter(before.Value); err != nil {
@@ -200,6 +205,8 @@ func (t *tx) add(o *msg.Op, before msg.Result) *kv.Error {
 	r := msg.Result{Seq: o.Seq, Version: t.write(o.Key, adt.Counter, sum)}
 	if o.Kind == msg.OpAddGet {
 		r.Found, r.Type, r.Value = before.Found, uint32(adt.Counter), sum
+		v := t.get(o.Key)
+		r.Answer, _ = adt.PlainAnswer(o, &v) // it has just been encoded
 	}
 	t.results = append(t.results, r)
 	return nil

@@ -77,7 +77,7 @@ func (t *Table) blocker(now int64, r *Request, o *owner, n *Need) (by blocker, f
 // mayJoin reports whether a running phase still takes operations that are
 // younger than its oldest waiter.
 func (t *Table) mayJoin(now int64, e *entry) bool {
-	return len(e.holders) > 0 && e.phaseCount < t.opt.MaxPhaseCount &&
+	return len(e.holders) > 0 && !t.opt.NoPhasing && e.phaseCount < t.opt.MaxPhaseCount &&
 		now-e.phaseSince < int64(t.opt.MaxPhaseTime)
 }
 

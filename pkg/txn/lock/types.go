@@ -19,6 +19,9 @@ type Options struct {
 	MaxPhaseCount int
 	// MaxPhaseTime bounds its length. Default kv.DefaultPhaseTime.
 	MaxPhaseTime time.Duration
+	// NoPhasing has the younger wait behind an older request even if they go
+	// together with the running phase.
+	NoPhasing bool
 	// Repeat is the time between two marks for one wait. Default
 	// kv.DefaultRepeat.
 	Repeat time.Duration

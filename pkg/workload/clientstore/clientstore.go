@@ -82,7 +82,7 @@ func (s *Store) Execute(ctx context.Context, ops []workload.Op) (workload.Reply,
 	reply.Results = make([]workload.Seen, len(ops))
 	for i, r := range out.Results {
 		if ops[i].IsRead() {
-			reply.Results[i] = workload.Seen{Found: r.Found, IsNumber: r.Type == client.Counter, Number: r.Number, Value: r.Value}
+			reply.Results[i] = workload.Seen{Found: r.Found, IsNumber: r.Type == client.TypeCounter, Number: r.Number, Value: r.Value}
 		}
 	}
 	return reply, nil
@@ -135,7 +135,7 @@ func (s *Store) Scan(ctx context.Context, r workload.Range, each func(workload.P
 		if err != nil {
 			return err
 		}
-		if !each(workload.Pair{Key: p.Key, Seen: workload.Seen{Found: true, IsNumber: p.Type == client.Counter, Number: p.Number, Value: p.Value}}) {
+		if !each(workload.Pair{Key: p.Key, Seen: workload.Seen{Found: true, IsNumber: p.Type == client.TypeCounter, Number: p.Number, Value: p.Value}}) {
 			return nil
 		}
 	}
@@ -181,7 +181,7 @@ func (t *attempts) run(ctx context.Context, id kv.TxnID, ops []workload.Op, do f
 			return t.last
 		}
 		t.reply.Results = append(t.reply.Results,
-			workload.Seen{Found: v.Found, IsNumber: v.Type == client.Counter, Number: v.Number, Value: v.Bytes})
+			workload.Seen{Found: v.Found, IsNumber: v.Type == client.TypeCounter, Number: v.Number, Value: v.Bytes})
 	}
 	return nil
 }

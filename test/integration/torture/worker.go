@@ -69,7 +69,7 @@ func observe(op client.Op, k []byte) step {
 		case r == nil:
 		case !r.Found:
 			p.ReadAbsent(k)
-		case r.Type == client.Counter:
+		case r.Type == client.TypeCounter:
 			p.ReadNumber(k, r.Number)
 		default:
 			p.Read(k, r.Value)
@@ -119,7 +119,7 @@ func scanRange(start, end []byte, limit int) step {
 func pairs(in []client.Pair) (out []history.Pair) {
 	for _, p := range in {
 		hp := history.Pair{Key: string(p.Key), Saw: history.SawValue, Value: string(p.Value)}
-		if p.Type == client.Counter {
+		if p.Type == client.TypeCounter {
 			hp.Saw, hp.Value, hp.Number = history.SawNumber, "", p.Number
 		}
 		out = append(out, hp)
@@ -186,7 +186,7 @@ func (r *Run) readAll(t testing.TB) map[string]int64 {
 			t.Fatalf("reading everything: %v (kind %v)", err, kv.KindOf(err))
 		}
 		all = append(all, pair)
-		if pair.Type == client.Counter {
+		if pair.Type == client.TypeCounter {
 			counters[string(pair.Key)] = pair.Number
 		}
 	}

@@ -1,0 +1,247 @@
+package adt
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/big"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Bag is the number of the type "bag": a summary of numbers that were thrown into
+// it, as the SummaryBag of Holt 2016, table 4.1. What is kept does not grow with
+// them.
+//
+// The numbers have up to 6 decimal places and go up to 9.2e12 either way. Sums are
+// exact, of the numbers and of their squares, so that additions commute to the last
+// bit; an answer is the nearest floating-point number.
+//
+//	                          add  inside  extremes  summary
+//	add       a number         x     x        .         .
+//	inside    neither less than the least nor greater than the greatest
+//	                           x     x        x         .
+//	extremes  min, max         .     x        x         x
+//	summary   all else         .     .        x         x
+//
+// Since nothing is ever taken out, what lies between the extremes once does so
+// forever.
+const Bag entry.Type = 6
+
+// Kinds of lock of a bag, as stored.
+const (
+	bagAdd Kind = iota + 1
+	bagInside
+	bagExtremes
+	bagSummary
+)
+
+// bagState is in millionths, and millionths of millionths.
+type bagState struct {
+	count        uint64
+	least, most  int64
+	sum, squares *big.Int // never changed
+}
+
+// bagForm is the first byte of the stored form.
+const bagForm = 1
+
+func init() { Install(bagSpec()) }
+
+func bagSpec() Spec[bagState] {
+	ask := func(name, doc string, kind Kind, answer func(bagState) []msg.Datum) MethodSpec[bagState] {
+		return MethodSpec[bagState]{Name: name, Doc: doc, Kind: kind,
+			Answer: func(s bagState, _ Args) ([]msg.Datum, error) { return answer(s), nil }}
+	}
+	one := func(d func(*bagState) msg.Datum) func(bagState) []msg.Datum {
+		return func(s bagState) []msg.Datum {
+			if s.count == 0 {
+				return []msg.Datum{Nil()}
+			}
+			return []msg.Datum{d(&s)}
+		}
+	}
+	return Spec[bagState]{
+		ID: Bag, Name: "bag",
+		Doc:  "A summary of numbers with up to 6 decimal places, up to 9.2e12 either way: count, sum, mean, least, greatest, variance.",
+		Zero: func() bagState { return bagState{} }, Empty: func(s bagState) bool { return s.count == 0 },
+		Encode: encodeBag, Decode: decodeBag, Size: func(bagState) int { return 64 },
+		Kinds: []KindSpec{{"add", true}, {"inside", true}, {"extremes", false}, {"summary", false}},
+		Commute: []Commutes{{bagAdd, bagAdd, Always}, {bagAdd, bagInside, Always}, {bagInside, bagInside, Always},
+			{bagInside, bagExtremes, Always}},
+		Methods: []MethodSpec[bagState]{
+			{Name: "add", Doc: "Adds numbers.", Params: []Param{{Name: "x", Kind: msg.DatumFloat, Many: true}}, Kind: bagAdd,
+				Apply: addToBag, Plan: planBagAdd, Combine: fewInARow},
+			ask("count", "Answers how many numbers there are.", bagSummary, func(s bagState) []msg.Datum { return []msg.Datum{Int(int64(s.count))} }),
+			ask("sum", "Answers their sum, 0 of none.", bagSummary, func(s bagState) []msg.Datum { return []msg.Datum{s.total()} }),
+			ask("mean", "Answers their mean, nothing of none.", bagSummary, one((*bagState).mean)),
+			ask("min", "Answers the least, nothing of none.", bagExtremes, one(func(s *bagState) msg.Datum { return Float(inexact(s.least)) })),
+			ask("max", "Answers the greatest, nothing of none.", bagExtremes, one(func(s *bagState) msg.Datum { return Float(inexact(s.most)) })),
+			ask("variance", "Answers the variance, of the numbers as a whole population, nothing of none.", bagSummary, one((*bagState).variance)),
+			ask("summary", "Answers count, sum, mean, min, max and variance.", bagSummary, func(s bagState) []msg.Datum {
+				if s.count == 0 {
+					return []msg.Datum{Int(0), Float(0), Nil(), Nil(), Nil(), Nil()}
+				}
+				return []msg.Datum{Int(int64(s.count)), s.total(), s.mean(), Float(inexact(s.least)), Float(inexact(s.most)), s.variance()}
+			}),
+		},
+	}
+}
+
+// fewInARow makes one call of two that do something for each of their arguments.
+// The bound keeps the work of a long transaction linear.
+func fewInARow(first, then Args) (Args, bool) {
+	if len(first)+len(then) > 256 {
+		return nil, false
+	}
+	return append(append(make(Args, 0, len(first)+len(then)), first...), then...), true
+}
+
+func planBagAdd(v *View[bagState], a Args) Plan {
+	s, need := v.State, bagInside
+	for i := range a {
+		n, err := exactOf(a[i].Float)
+		if err != nil {
+			return Plan{Err: err}
+		}
+		if s.count == 0 || n < s.least || n > s.most {
+			need = bagAdd
+		}
+	}
+	return As(need, 1, a)
+}
+
+func addToBag(s bagState, a Args) (bagState, error) {
+	sum, squares := new(big.Int), new(big.Int)
+	if s.count > 0 {
+		sum.Set(s.sum)
+		squares.Set(s.squares)
+	}
+	var x, square big.Int
+	for i := range a {
+		n, err := exactOf(a[i].Float)
+		if err != nil {
+			return s, err
+		}
+		if s.count == 0 {
+			s.least, s.most = n, n
+		}
+		s.count++
+		s.least, s.most = min(s.least, n), max(s.most, n)
+		sum.Add(sum, x.SetInt64(n))
+		squares.Add(squares, square.Mul(&x, &x))
+	}
+	s.sum, s.squares = sum, squares
+	return s, nil
+}
+
+// million is how many millionths are one.
+var million = big.NewInt(1e6)
+
+// ratio is a quotient, rounded once.
+func ratio(a, b *big.Int) msg.Datum {
+	f, _ := new(big.Rat).SetFrac(a, b).Float64()
+	return Float(f)
+}
+
+func (s *bagState) total() msg.Datum {
+	if s.count == 0 {
+		return Float(0)
+	}
+	return ratio(s.sum, million)
+}
+
+func (s *bagState) mean() msg.Datum {
+	n := new(big.Int).SetUint64(s.count)
+	return ratio(s.sum, n.Mul(n, million))
+}
+
+// variance is the mean of the squares without the square of the mean: exact, and
+// so never negative.
+func (s *bagState) variance() msg.Datum {
+	n := new(big.Int).SetUint64(s.count)
+	above := new(big.Int).Mul(n, s.squares)
+	above.Sub(above, new(big.Int).Mul(s.sum, s.sum))
+	below := new(big.Int).Mul(n, million)
+	return ratio(above, below.Mul(below, below))
+}
+
+// encodeBag writes the version, the count, the extremes, whether the sum is
+// negative, and the sum and the squares, each behind its length.
+func encodeBag(s bagState) []byte {
+	b := binary.AppendUvarint([]byte{bagForm}, s.count)
+	if s.count == 0 {
+		return b
+	}
+	b = binary.AppendVarint(binary.AppendVarint(b, s.least), s.most)
+	sign := byte(0)
+	if s.sum.Sign() < 0 {
+		sign = 1
+	}
+	b = append(b, sign)
+	for _, n := range []*big.Int{s.sum, s.squares} {
+		of := n.Bytes()
+		b = append(binary.AppendUvarint(b, uint64(len(of))), of...)
+	}
+	return b
+}
+
+func decodeBag(b []byte) (s bagState, err error) {
+	if len(b) == 0 || b[0] != bagForm {
+		return s, errors.New("its version is not known; it may have been written by a newer linchpin")
+	}
+	r := varints{rest: b[1:]}
+	if s.count = r.unsigned(); s.count == 0 {
+		return s, r.err
+	}
+	s.least, s.most = r.signed(), r.signed()
+	sign := r.bytes(1)
+	sum := r.bytes(r.unsigned())
+	squares := r.bytes(r.unsigned())
+	if r.err != nil || len(r.rest) > 0 {
+		return s, errCut
+	}
+	s.sum, s.squares = new(big.Int).SetBytes(sum), new(big.Int).SetBytes(squares)
+	if sign[0] != 0 {
+		s.sum.Neg(s.sum)
+	}
+	return s, nil
+}
+
+// varints reads numbers and bytes; err is set once they are not as they should be.
+type varints struct {
+	rest []byte
+	err  error
+}
+
+var errCut = errors.New("it is cut off, or not of this type")
+
+func (r *varints) took(n int) {
+	if n <= 0 {
+		r.rest, r.err = nil, errCut
+		return
+	}
+	r.rest = r.rest[n:]
+}
+
+func (r *varints) unsigned() uint64 {
+	u, n := binary.Uvarint(r.rest)
+	r.took(n)
+	return u
+}
+
+func (r *varints) signed() int64 {
+	i, n := binary.Varint(r.rest)
+	r.took(n)
+	return i
+}
+
+func (r *varints) bytes(n uint64) []byte {
+	if n > uint64(len(r.rest)) {
+		r.rest, r.err = nil, errCut
+		return nil
+	}
+	out := r.rest[:n]
+	r.rest = r.rest[n:]
+	return out
+}

@@ -1,0 +1,302 @@
+package adt
+
+import (
+	"encoding/binary"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// BoundedCounter is the number of the type "bounded-counter": a number that never
+// leaves its bounds, such as stock or a balance.
+//
+// It is what O'Neil 1986 calls escrow. A change is granted if the bounds hold
+// whatever becomes of the undecided changes of others, that is, even if all of
+// them commit that go the same way and none of the others. It is refused if it
+// would leave the bounds whatever becomes of them. In between nobody knows: then it
+// waits until it is alone, and is planned again. So as long as there is enough, all
+// changes go together, and once there is none, so do all refusals; only where it is
+// getting scarce do they wait.
+//
+// What is granted is reserved by being prepared. An answer that is given before
+// that (View.Ahead) is reserved by the lock "alone".
+//
+//	                             add  subtract  get  no-room  none-left  alone  create  bounds
+//	add        a granted one      x      x       .      x         .        .       .       x
+//	subtract   a granted one      x      x       .      .         x        .       .       x
+//	get                           .      .       x      x         x        .       .       x
+//	no-room    an add refused     x      .       x      x         x        .       .       x
+//	none-left  a subtract refused .      x       x      x         x        .       .       x
+//	alone      where it is scarce .      .       .      .         .        .       .       x
+//	create                        .      .       .      .         .        .       .       .
+//	bounds     as created         x      x       x      x         x        x       .       x
+//
+// The bounds are those of 64 bits at most, and do not change as long as the key is
+// there.
+const BoundedCounter entry.Type = 7
+
+// Kinds of lock of a bounded counter, as stored.
+const (
+	boundedAdd Kind = iota + 1
+	boundedSubtract
+	boundedGet
+	boundedNoRoom
+	boundedNoneLeft
+	boundedAlone
+	boundedCreate
+	boundedBounds
+)
+
+// Methods of a bounded counter that are logged.
+const (
+	boundedCreates   = 1
+	boundedAdds      = 2
+	boundedSubtracts = 3
+)
+
+// bounded is a bounded counter; the zero of it is none.
+type bounded struct {
+	made                  bool
+	floor, ceiling, value int64
+}
+
+// boundedForm is the first byte of the stored form.
+const boundedForm = 1
+
+func init() { Install(boundedSpec()) }
+
+func boundedSpec() Spec[bounded] {
+	n := []Param{{Name: "n", Kind: msg.DatumInt}}
+	return Spec[bounded]{
+		ID: BoundedCounter, Name: "bounded-counter",
+		Doc:  "A whole number of 64 bits between a floor and a ceiling, which it never leaves.",
+		Zero: func() bounded { return bounded{} }, Empty: func(b bounded) bool { return !b.made },
+		Encode: encodeBounded, Decode: decodeBounded, Size: func(bounded) int { return 25 },
+		Kinds: []KindSpec{{"add", true}, {"subtract", true}, {"get", false}, {"no-room", false}, {"none-left", false}, {"alone", true},
+			{"create", true}, {"bounds", false}},
+		Commute: []Commutes{{boundedAdd, boundedAdd, Always}, {boundedAdd, boundedSubtract, Always}, {boundedSubtract, boundedSubtract, Always},
+			{boundedNoRoom, boundedAdd, Always}, {boundedNoneLeft, boundedSubtract, Always},
+			{boundedBounds, boundedAdd, Always}, {boundedBounds, boundedSubtract, Always}, {boundedBounds, boundedAlone, Always}},
+		Methods: []MethodSpec[bounded]{
+			{Name: "create", Kind: boundedCreate, Plan: planBoundedCreate, Apply: createBounded, Draw: drawBounds,
+				Doc: "Makes a counter with a value, its floor if start is left out. Where there is one with the same bounds nothing happens, " +
+					"whatever start says; one with others fails the transaction.",
+				Params: []Param{{Name: "floor", Kind: msg.DatumInt}, {Name: "ceiling", Kind: msg.DatumInt}, {Name: "start", Kind: msg.DatumInt, Optional: true}}},
+			{Name: "add", Doc: "Adds n, 1 at least; fails the transaction where that would pass the ceiling.", Params: n, Kind: boundedAlone,
+				Plan: planBounded(boundedAdds, false), Apply: moveBounded(boundedAdds), Draw: drawMove, Combine: sumOfTwo},
+			{Name: "subtract", Doc: "Subtracts n, 1 at least; fails the transaction where that would pass the floor.", Params: n, Kind: boundedAlone,
+				Plan: planBounded(boundedSubtracts, false), Apply: moveBounded(boundedSubtracts), Draw: drawMove, Combine: sumOfTwo},
+			{Name: "try-add", Doc: "Adds n, 1 at least, unless that would pass the ceiling; answers whether it did.", Params: n, Kind: boundedAlone,
+				Plan: planBounded(boundedAdds, true), Draw: drawMove, Answers: true},
+			{Name: "try-subtract", Doc: "Subtracts n, 1 at least, unless that would pass the floor; answers whether it did.", Params: n, Kind: boundedAlone,
+				Plan: planBounded(boundedSubtracts, true), Draw: drawMove, Answers: true},
+			{Name: "get", Doc: "Answers the value, nothing where there is no counter.", Kind: boundedGet, Answer: getBounded},
+			{Name: "bounds", Doc: "Answers floor and ceiling.", Kind: boundedBounds, Answer: boundsOf},
+		},
+	}
+}
+
+func errNotCreated() error {
+	return Errorf(kv.KindCondition, "there is no such counter; create it first")
+}
+
+func planBoundedCreate(v *View[bounded], a Args) Plan {
+	made, err := boundedOf(a)
+	switch s := &v.State; {
+	case err != nil:
+		return Plan{Err: err}
+	case !s.made:
+		return As(boundedCreate, boundedCreates, a)
+	case s.floor != made.floor || s.ceiling != made.ceiling:
+		return Plan{Need: boundedBounds, Err: Errorf(kv.KindCondition, "there is one from %d to %d; delete it first", s.floor, s.ceiling)}
+	}
+	return Plan{Need: boundedBounds}
+}
+
+func boundedOf(a Args) (bounded, error) {
+	b := bounded{true, a[0].Int, a[1].Int, a[0].Int}
+	if len(a) > 2 {
+		b.value = a[2].Int
+	}
+	switch {
+	case b.floor > b.ceiling:
+		return b, Errorf(kv.KindInvalid, "the floor %d is above the ceiling %d", b.floor, b.ceiling)
+	case b.value < b.floor || b.value > b.ceiling:
+		return b, Errorf(kv.KindInvalid, "the start %d is not between %d and %d", b.value, b.floor, b.ceiling)
+	}
+	return b, nil
+}
+
+func createBounded(s bounded, a Args) (bounded, error) {
+	if s.made {
+		return s, Errorf(kv.KindCondition, "there is one already")
+	}
+	return boundedOf(a)
+}
+
+// planBounded grants a move, refuses it, or has it wait.
+func planBounded(method uint32, tries bool) func(*View[bounded], Args) Plan {
+	return func(v *View[bounded], a Args) Plan {
+		n, s := a[0].Int, &v.State
+		switch {
+		case n < 1:
+			return Plan{Err: Errorf(kv.KindInvalid, "n is %d, and must be 1 at least", n)}
+		case !s.made:
+			return Plan{Need: boundedBounds, Err: errNotCreated()}
+		}
+		same, against := pendingMoves(v, method)
+		room, granted, refused := s.room(method), boundedAdd, boundedNoRoom
+		if method == boundedSubtracts {
+			granted, refused = boundedSubtract, boundedNoneLeft
+		}
+		var answer []msg.Datum
+		say := func(yes bool) []msg.Datum {
+			if tries {
+				answer = []msg.Datum{Bool(yes)}
+			}
+			return answer
+		}
+		switch {
+		case add(same, uint64(n)) > room && uint64(n) <= add(room, against), v.Ahead && uint64(n) <= room:
+			granted = boundedAlone
+		case uint64(n) > room && tries:
+			return Plan{Need: refused, Answer: say(false)}
+		case uint64(n) > room:
+			return Plan{Need: refused, Err: s.leaves(method, n)}
+		}
+		return As(granted, method, a, say(true)...)
+	}
+}
+
+// pendingMoves sums the undecided moves of others: those of the method's
+// direction, and those against it. Together they bound what the counter may be
+// anywhere in the middle of any of them.
+func pendingMoves(v *View[bounded], method uint32) (same, against uint64) {
+	v.Others(func(m uint32, a Args) {
+		switch {
+		case m == method:
+			same = add(same, uint64(a[0].Int))
+		case m == boundedAdds || m == boundedSubtracts:
+			against = add(against, uint64(a[0].Int))
+		}
+	})
+	return same, against
+}
+
+// add stops at the end of 64 bits.
+func add(a, b uint64) uint64 {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return ^uint64(0)
+}
+
+// room is how far the counter is from the bound that a move goes to. It needs all
+// of 64 bits, without a sign.
+func (s *bounded) room(method uint32) uint64 {
+	if method == boundedAdds {
+		return uint64(s.ceiling) - uint64(s.value)
+	}
+	return uint64(s.value) - uint64(s.floor)
+}
+
+func (s *bounded) leaves(method uint32, n int64) error {
+	if method == boundedAdds {
+		return Errorf(kv.KindCondition, "%d more would pass the ceiling %d", n, s.ceiling)
+	}
+	return Errorf(kv.KindCondition, "%d less would pass the floor %d", n, s.floor)
+}
+
+func moveBounded(method uint32) func(bounded, Args) (bounded, error) {
+	return func(s bounded, a Args) (bounded, error) {
+		n := a[0].Int
+		switch {
+		case !s.made:
+			return s, errNotCreated()
+		case n < 1 || uint64(n) > s.room(method):
+			return s, s.leaves(method, n)
+		case method == boundedAdds:
+			s.value += n
+		default:
+			s.value -= n
+		}
+		return s, nil
+	}
+}
+
+func sumOfTwo(first, then Args) (Args, bool) {
+	sum, ok := Sum(first[0].Int, then[0].Int)
+	return Args{Int(sum)}, ok
+}
+
+func getBounded(s bounded, _ Args) ([]msg.Datum, error) {
+	if !s.made {
+		return []msg.Datum{Nil()}, nil
+	}
+	return []msg.Datum{Int(s.value)}, nil
+}
+
+func boundsOf(s bounded, _ Args) ([]msg.Datum, error) {
+	if !s.made {
+		return nil, errNotCreated()
+	}
+	return []msg.Datum{Int(s.floor), Int(s.ceiling)}, nil
+}
+
+// drawBounds draws narrow bounds mostly.
+func drawBounds(n func(int) int) Args {
+	floor := int64(n(4) - 2)
+	a := Args{Int(floor), Int(floor + int64(n(16)))}
+	switch n(8) {
+	case 0:
+		a = Args{Int(-1 << 63), Int(1<<63 - 1)}
+	case 1:
+		a = Args{Int(-1 << 63), Int(int64(n(3) - 1))}
+	case 2:
+		a = Args{Int(1), Int(0)} // there is no such thing
+	}
+	switch n(4) {
+	case 0:
+	case 1:
+		a = append(a, a[1])
+	default:
+		a = append(a, Int(a[0].Int+int64(n(8))))
+	}
+	return a
+}
+
+// drawMove draws small moves mostly.
+func drawMove(n func(int) int) Args {
+	switch n(16) {
+	case 0:
+		return Args{Int(int64(n(3) - 2))}
+	case 1:
+		return Args{Int(1<<63 - 1)}
+	}
+	return Args{Int(int64(1 + n(6)))}
+}
+
+func encodeBounded(s bounded) []byte {
+	b := make([]byte, 0, 25)
+	if !s.made {
+		return b
+	}
+	b = append(b, boundedForm)
+	for _, n := range []int64{s.floor, s.ceiling, s.value} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	return b
+}
+
+func decodeBounded(b []byte) (s bounded, err error) {
+	if len(b) != 25 || b[0] != boundedForm {
+		return s, kv.Errorf(kv.KindCorrupt, "%d bytes, or of a version that is not known", len(b))
+	}
+	at := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[1+8*i:])) }
+	s = bounded{true, at(0), at(1), at(2)}
+	if s.value < s.floor || s.value > s.ceiling {
+		return s, kv.Errorf(kv.KindCorrupt, "%d is not between %d and %d", s.value, s.floor, s.ceiling)
+	}
+	return s, nil
+}

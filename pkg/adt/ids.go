@@ -1,0 +1,64 @@
+package adt
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// IDs is the number of the type "ids": unique identifiers, the UIdGenerator of
+// Holt 2016, table 4.1. They are made of what the call that asks for them is, and
+// of nothing that is stored: nobody waits for anybody, as those must who take the
+// next number of a counter. So they are in no order either.
+//
+// An identifier is a UUID of version 8 (RFC 9562, section 5.8) with 122 bits of a
+// hash: of a million millions there are two alike once in ten millions of millions.
+// A transaction that is repeated under its name gets the same ones again.
+//
+//	      next
+//	next   x
+//
+// Only deleting the key conflicts with it, of which there is seldom need: the key
+// need not be there.
+const IDs entry.Type = 8
+
+// MaxIDs is how many identifiers one call makes.
+const MaxIDs = 1000
+
+const idsNext Kind = 1
+
+type noState struct{}
+
+func init() { Install(idsSpec()) }
+
+func idsSpec() Spec[noState] {
+	return Spec[noState]{
+		ID: IDs, Name: "ids", Doc: "A source of unique identifiers, which are in no order; its key need not be there.",
+		Zero: func() noState { return noState{} }, Empty: func(noState) bool { return true },
+		Encode: func(noState) []byte { return nil }, Decode: func([]byte) (noState, error) { return noState{}, nil },
+		Kinds: []KindSpec{{Name: "next"}},
+		Methods: []MethodSpec[noState]{{Name: "next", Doc: "Answers n identifiers of 16 bytes, 1 if n is left out.",
+			Params: []Param{{Name: "n", Kind: msg.DatumInt, Optional: true}}, Kind: idsNext, Answers: true, Plan: planIDs}},
+	}
+}
+
+func planIDs(v *View[noState], a Args) Plan {
+	n := int64(1)
+	if len(a) > 0 {
+		n = a[0].Int
+	}
+	if n < 1 || n > MaxIDs {
+		return Plan{Err: Errorf(kv.KindInvalid, "%d identifiers were asked for; ask for 1 to %d at a time", n, MaxIDs)}
+	}
+	p := Plan{Need: idsNext, Answer: make([]msg.Datum, n)}
+	for i := range p.Answer {
+		from := binary.BigEndian.AppendUint32(append([]byte("linchpin ids "), v.Unique[:]...), uint32(i))
+		id := sha256.Sum256(from)
+		id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // version and variant
+		p.Answer[i] = Bytes(append([]byte(nil), id[:16]...))
+	}
+	return p
+}

@@ -1,0 +1,212 @@
+package adt
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// The methods of registers and counters, by which operations that call them by
+// name are told from others: msg.Op.Method of OpGet and the like.
+const (
+	registerPut uint32 = iota + 1
+	registerGet
+)
+
+const (
+	counterAdd uint32 = iota + 1
+	counterGet
+	counterAddGet
+)
+
+// plain are registers and counters as if they had been declared, for those who
+// call methods by name. The store has operations of its own for them.
+var plain = []*Type{
+	plainType(Register, "register", "Bytes, which are read and written as a whole.",
+		[]KindSpec{{Name: "read"}, {Name: "write", Changes: true}}, nil,
+		&TypeMethod{Name: "put", Doc: "Sets the value.", Kind: 2, Changes: true, Params: []Param{{Name: "value", Kind: msg.DatumBytes}}},
+		&TypeMethod{Name: "get", Doc: "Answers the value, nothing if there is none.", Kind: 1, Answers: true}),
+	plainType(Counter, "counter", "A whole number of 64 bits with its sign; where there is none, it is 0.",
+		[]KindSpec{{Name: "read"}, {Name: "add", Changes: true}, {Name: "write", Changes: true}}, []Commutes{{2, 2, Always}},
+		&TypeMethod{Name: "add", Doc: "Adds n.", Kind: 2, Changes: true, Params: []Param{{Name: "n", Kind: msg.DatumInt}}},
+		&TypeMethod{Name: "get", Doc: "Answers the number.", Kind: 1, Answers: true},
+		&TypeMethod{Name: "add-get", Doc: "Adds n and answers the sum, which takes a lock that nothing goes with.", Kind: 3, Changes: true,
+			Answers: true, Params: []Param{{Name: "n", Kind: msg.DatumInt}}}),
+}
+
+func plainType(id entry.Type, name, doc string, kinds []KindSpec, commute []Commutes, methods ...*TypeMethod) *Type {
+	t := &Type{ID: id, Name: name, Doc: doc, Kinds: kinds, Methods: methods}
+	for i, m := range methods {
+		m.Type, m.Number = t, uint32(i+1)
+	}
+	t.relation = make([][]When, len(kinds))
+	for i := range t.relation {
+		t.relation[i] = make([]When, len(kinds))
+	}
+	for _, c := range commute {
+		t.relation[c.A-1][c.B-1], t.relation[c.B-1][c.A-1] = c.When, c.When
+	}
+	return t
+}
+
+// Named finds a type by its name, registers and counters too; nil if there is
+// none.
+func Named(name string) *Type {
+	for _, t := range plain {
+		if t.Name == name {
+			return t
+		}
+	}
+	return ByName(name)
+}
+
+// All lists all types by number, registers and counters too.
+func All() []*Type { return append(slices.Clip(plain), Types()...) }
+
+// Call is the operation that calls a method by its name. Where a number is
+// wanted, a whole number or its text will do. The error says what there is.
+func Call(key []byte, typeName, method string, args Args) (msg.Op, error) {
+	m, err := FindNamed(typeName, method)
+	if err != nil {
+		return msg.Op{}, err
+	}
+	args = m.suited(args)
+	if err := m.fits(args); err != nil {
+		return msg.Op{}, err
+	}
+	if m.Type.ID > Counter {
+		return m.Op(key, args...), nil
+	}
+	op := msg.Op{Key: key, Type: uint32(m.Type.ID), Method: m.Number}
+	switch {
+	case m.Type.ID == Register && m.Number == registerPut:
+		op.Kind, op.Value = msg.OpPut, args[0].Bytes
+	case m.Number == counterAdd:
+		op.Kind, op.Delta = msg.OpAdd, args[0].Int
+	case m.Type.ID == Counter && m.Number == counterAddGet:
+		op.Kind, op.Delta = msg.OpAddGet, args[0].Int
+	default:
+		op.Kind = msg.OpGet
+	}
+	return op, nil
+}
+
+// FindType finds a type by its name. The error says what there is.
+func FindType(name string) (*Type, error) {
+	if t := Named(name); t != nil {
+		return t, nil
+	}
+	var names []string
+	for _, t := range All() {
+		names = append(names, t.Name)
+	}
+	return nil, kv.Errorf(kv.KindInvalid, "there is no data type %.40q; there are %s", name, strings.Join(names, ", "))
+}
+
+// FindNamed finds a method of a type, both by name. The error says what there
+// is.
+func FindNamed(typeName, method string) (*TypeMethod, error) {
+	t, err := FindType(typeName)
+	if err != nil {
+		return nil, err
+	}
+	m := t.MethodByName(method)
+	if m == nil {
+		return nil, kv.Errorf(kv.KindInvalid, "the type %s has no method %.40q; it has %s", t.Name, method, t.MethodNames())
+	}
+	return m, nil
+}
+
+// MethodNames lists the methods for people.
+func (t *Type) MethodNames() string {
+	names := make([]string, len(t.Methods))
+	for i, m := range t.Methods {
+		names[i] = m.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// Param is the parameter that an argument is for, nil if there is none.
+func (m *TypeMethod) Param(argument int) *Param {
+	for i := range m.Params {
+		if p := &m.Params[i]; p.Many {
+			group := m.Params[i:]
+			return &group[(argument-i)%len(group)]
+		} else if i == argument {
+			return p
+		}
+	}
+	return nil
+}
+
+// suited makes of arguments what is wanted where there is no doubt: a number of a
+// whole number, and a number or a truth value of its text, which is how a command
+// line has it.
+func (m *TypeMethod) suited(args Args) Args {
+	owned := false
+	for i := range args {
+		p := m.Param(i)
+		if p == nil || p.Kind == args[i].Kind {
+			continue
+		}
+		d, ok := suit(args[i], p.Kind)
+		if !ok {
+			continue
+		}
+		if !owned {
+			args, owned = slices.Clone(args), true
+		}
+		args[i] = d
+	}
+	return args
+}
+
+func suit(d msg.Datum, want msg.DatumKind) (msg.Datum, bool) {
+	switch {
+	case d.Kind == msg.DatumInt && want == msg.DatumFloat:
+		return Float(float64(d.Int)), true
+	case d.Kind == msg.DatumBytes:
+		return ParseDatum(string(d.Bytes), want)
+	}
+	return d, false
+}
+
+// ParseDatum reads a datum of a kind from its text; ok is false if it is not
+// that of such a one.
+func ParseDatum(text string, kind msg.DatumKind) (d msg.Datum, ok bool) {
+	switch kind {
+	case msg.DatumBytes:
+		return Bytes([]byte(text)), true
+	case msg.DatumInt:
+		n, err := strconv.ParseInt(text, 10, 64)
+		return Int(n), err == nil
+	case msg.DatumFloat:
+		f, err := strconv.ParseFloat(text, 64)
+		return Float(f), err == nil
+	case msg.DatumBool:
+		return Bool(text == "true"), text == "true" || text == "false"
+	}
+	return d, false
+}
+
+// PlainAnswer is what a register or a counter answers to an operation that
+// called it by name, of its value; it is nothing for other operations. The value
+// is one of the operation's type, or does not exist.
+func PlainAnswer(op *msg.Op, v *entry.Value) ([]msg.Datum, error) {
+	switch {
+	case op.Method == 0 || op.Kind != msg.OpGet && op.Kind != msg.OpAddGet:
+		return nil, nil
+	case entry.Type(op.Type) == Register && !v.Exists():
+		return []msg.Datum{Nil()}, nil
+	case entry.Type(op.Type) == Register:
+		return []msg.Datum{Bytes(v.Payload)}, nil
+	case !v.Exists():
+		return []msg.Datum{Int(0)}, nil
+	}
+	n, err := DecodeCounter(v.Payload)
+	return []msg.Datum{Int(n)}, err
+}

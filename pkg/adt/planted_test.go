@@ -1,0 +1,114 @@
+package adt
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// TestPlantedErrorsInTypesAreFound: copies of linchpin's own types with an error
+// each are refuted, with few rounds, as when a server starts.
+func TestPlantedErrorsInTypesAreFound(t *testing.T) {
+	planted(t, boundedSpec, map[string]func(*Spec[bounded]){
+		"adds and refusals for want of stock": commuting[bounded](boundedNoneLeft, boundedAdd),
+		"a get beside subtractions":           commuting[bounded](boundedGet, boundedSubtract),
+		"a get beside who waits to be alone":  commuting[bounded](boundedGet, boundedAlone),
+		"alone, and not quite":                commuting[bounded](boundedAlone, boundedSubtract),
+		"bounds that are about to be made":    commuting[bounded](boundedBounds, boundedCreate),
+		"grants without regard to others":     blindfold(3, func(v *View[bounded]) { v.Others = func(func(uint32, Args)) {} }),
+		"the same when it answers":            blindfold(5, func(v *View[bounded]) { v.Others = func(func(uint32, Args)) {} }),
+		"answers ahead that are not reserved": blindfold(5, func(v *View[bounded]) { v.Ahead = false }),
+		"a stored form without the ceiling": func(s *Spec[bounded]) {
+			encode := s.Encode
+			s.Encode = func(b bounded) []byte { b.ceiling = max(b.value, 1<<20); return encode(b) }
+		},
+		"two adds become the second": func(s *Spec[bounded]) {
+			s.Methods[1].Combine = func(_, then Args) (Args, bool) { return then, true }
+		},
+	})
+	planted(t, bagSpec, map[string]func(*Spec[bagState]){
+		"the extremes beside any add": commuting[bagState](bagExtremes, bagAdd),
+		"a sum beside adds inside":    commuting[bagState](bagSummary, bagInside),
+		"sums that round": func(s *Spec[bagState]) {
+			s.Methods[0].Apply = func(b bagState, a Args) (bagState, error) {
+				b, err := addToBag(b, a)
+				if err == nil && b.sum.BitLen() > 40 {
+					b.sum = b.sum.Lsh(b.sum.Rsh(b.sum, 30), 30)
+				}
+				return b, err
+			}
+		},
+		"a sum that is changed in place": func(s *Spec[bagState]) {
+			s.Methods[0].Apply = func(b bagState, a Args) (bagState, error) {
+				after, err := addToBag(b, a)
+				if err == nil && b.count > 0 {
+					b.sum.Set(after.sum)
+				}
+				return after, err
+			}
+		},
+	})
+	planted(t, topSpec, map[string]func(*Spec[topState]){
+		"the very best beside any add": commuting[topState](topMax, topAdd),
+		"the best beside lesser ones":  commuting[topState](topRead, topLower),
+		"the last score counts": func(s *Spec[topState]) {
+			s.Methods[0].Plan = func(_ *View[topState], a Args) Plan { return As(topAdd, 1, a) }
+			s.Methods[0].Apply = func(b topState, a Args) (topState, error) {
+				var out topState
+				for _, e := range b {
+					if e.member != string(a[1].Bytes) {
+						out = append(out, e)
+					}
+				}
+				return addToTop(out, a)
+			}
+		},
+		"the first member of a score is the better": func(s *Spec[topState]) {
+			s.Methods[2].Answer = func(b topState, _ Args) ([]msg.Datum, error) { return b.first(int64(min(len(b), 2))), nil }
+		},
+	})
+}
+
+// planted checks copies of a type.
+func planted[S any](t *testing.T, spec func() Spec[S], errors map[string]func(*Spec[S])) {
+	for name, plant := range errors {
+		t.Run(spec().Name+"/"+name, func(t *testing.T) {
+			s := spec()
+			plant(&s)
+			made, err := Declare(s)
+			require.NoError(t, err)
+			err = Check(made, 1, 4000)
+			require.Error(t, err)
+			t.Log(err)
+		})
+	}
+}
+
+func commuting[S any](a, b Kind) func(*Spec[S]) {
+	return func(s *Spec[S]) { s.Commute = append(s.Commute, Commutes{a, b, Always}) }
+}
+
+// blindfold has a method plan with a part of its view hidden.
+func blindfold(method int, hide func(*View[bounded])) func(*Spec[bounded]) {
+	return func(s *Spec[bounded]) {
+		plan := s.Methods[method-1].Plan
+		s.Methods[method-1].Plan = func(v *View[bounded], a Args) Plan {
+			w := *v
+			hide(&w)
+			return plan(&w, a)
+		}
+	}
+}
+
+func TestTypesAreWhatTheySay(t *testing.T) {
+	for _, made := range Types() {
+		t.Run(made.Name, func(t *testing.T) {
+			report, err := Examine(made, 7, 5000)
+			require.NoError(t, err)
+			require.Empty(t, report.Strict)
+			require.Greater(t, report.Pairs, 500)
+		})
+	}
+}

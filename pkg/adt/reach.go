@@ -1,0 +1,34 @@
+package adt
+
+import "math"
+
+// reach is how far undecided increments may take a number of 64 bits down and up,
+// whichever of them come to be, and in whatever order. It stops at the ends of 64
+// bits, which stand for all beyond.
+type reach struct{ low, high int64 }
+
+func (r *reach) add(delta int64) {
+	var ok bool
+	if delta < 0 {
+		if r.low, ok = Sum(r.low, delta); !ok {
+			r.low = math.MinInt64
+		}
+		return
+	}
+	if r.high, ok = Sum(r.high, delta); !ok {
+		r.high = math.MaxInt64
+	}
+}
+
+// decide reports whether it depends on the undecided increments if one more can
+// be made, which by itself comes to a sum, or to an error.
+func (r *reach) decide(sum int64, err error) bool {
+	return *r != reach{} && (err != nil || !r.holds(sum))
+}
+
+// holds reports whether a number stays within 64 bits.
+func (r *reach) holds(n int64) bool {
+	_, up := Sum(n, r.high)
+	_, down := Sum(n, r.low)
+	return up && down && r.high < math.MaxInt64 && r.low > math.MinInt64
+}

@@ -1,0 +1,207 @@
+package adt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/adt/tree"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// ScoredSet is the number of the type "scored-set": members with scores, in the
+// order of the scores, and of the members' bytes where scores are equal (Holt
+// 2016, table 4.1; Redis' sorted set).
+//
+// Scores are exact decimals of at most 6 places, up to 9.2e12 and down to -9.2e12,
+// so that increments come to the same in every order, which sums of binary
+// fractions do not. They are answered as the nearest double: up to 9e9 that is the
+// decimal itself, above it may lack its last places, which the set still has. A
+// member has up to MaxMemberBytes, and all together, as stored, have up to
+// kv.MaxStateBytes. A set without members is a key that is not there.
+//
+// Two calls commute if they are about different members. What commutes on one
+// member, and with those that see the whole set, depends on which members are
+// there: a change of a member's score cannot alter how many there are.
+//
+//	                                  add  rescore  increment  shift  remove
+//	add        some member is new      y      y         y        y      y
+//	rescore    all members are there   y      y         y        y      y
+//	increment  the member is new       y      y         x        x      y
+//	shift      the member is there     y      y         x        x      y
+//	remove     some are there          y      y         y        y      x
+//	score      of a member, or none    y      y         y        y      y
+//	absent     it is not there         y      x         y        x      x
+//	size       how many members        .      x         .        x      .
+//	order      ranks and ranges        .      .         .        .      .
+//
+// x is always, y with other members only, and . never; the lower four change
+// nothing and go together. An increment that returns the sum is an add, or a
+// rescore, and an add of what is there already only sees the score. So is a blind
+// increment a rescore where the score might become too large, depending on how the
+// increments that are undecided end: it waits for them.
+const ScoredSet entry.Type = 4
+
+// scoredState is the members with their scores in millionths, and the same by
+// score.
+type scoredState struct {
+	scores tree.Map[string, int64]
+	ranks  tree.Map[scored, struct{}]
+}
+
+// scored is a member in the order of the scores.
+type scored struct {
+	score  int64
+	member string
+}
+
+// Kinds of lock of a scored set, as stored.
+const (
+	scoredAdds Kind = iota + 1
+	scoredRescores
+	scoredIncrements
+	scoredShifts
+	scoredRemoves
+	scoredScore
+	scoredAbsent
+	scoredSize
+	scoredOrder
+)
+
+// Methods of a scored set that plans name.
+const (
+	scoredAddMethod          = 1
+	scoredIncrementMethod    = 2
+	scoredRemoveMethod       = 3
+	scoredIncrementGetMethod = 9
+)
+
+var (
+	scoresOrder = byText(func(m string, score int64) int { return textBytes(m) + unsignedBytes(zigzag(score)) })
+	ranksOrder  = &tree.Order[scored, struct{}]{Compare: compareScored}
+)
+
+func compareScored(a, b scored) int {
+	return cmp.Or(cmp.Compare(a.score, b.score), strings.Compare(a.member, b.member))
+}
+
+func init() { Install(scoredSpec()) }
+
+func scoredSpec() Spec[scoredState] {
+	return Spec[scoredState]{
+		ID: ScoredSet, Name: "scored-set",
+		Doc:   "Members in the order of their scores, exact decimals of 6 places; a member has at most 64 KiB.",
+		Zero:  func() scoredState { return scoredState{tree.New(scoresOrder), tree.New(ranksOrder)} },
+		Empty: func(s scoredState) bool { return s.scores.Len() == 0 }, Encode: encodeScored, Decode: decodeScored,
+		Size: func(s scoredState) int { return 1 + lengthBytes(s.scores.Len()) + s.scores.Bytes() },
+		Kinds: []KindSpec{{"add", true}, {"rescore", true}, {"increment", true}, {"shift", true}, {"remove", true},
+			{"score", false}, {"absent", false}, {"size", false}, {"order", false}},
+		Commute: scoredCommute(), Methods: scoredMethods(),
+	}
+}
+
+func scoredCommute() (out []Commutes) {
+	// As in the table of ScoredSet.
+	when := [...][5]When{
+		scoredAdds:       {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
+		scoredRescores:   {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
+		scoredIncrements: {OtherPart, OtherPart, Always, Always, OtherPart},
+		scoredShifts:     {OtherPart, OtherPart, Always, Always, OtherPart},
+		scoredRemoves:    {OtherPart, OtherPart, OtherPart, OtherPart, Always},
+		scoredScore:      {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
+		scoredAbsent:     {OtherPart, Always, OtherPart, Always, Always},
+		scoredSize:       {0, Always, 0, Always, 0},
+	}
+	for a, row := range when {
+		for i, w := range row {
+			if w != 0 {
+				out = append(out, Commutes{Kind(a), scoredAdds + Kind(i), w})
+			}
+		}
+	}
+	return out
+}
+
+func scoredMethods() []MethodSpec[scoredState] {
+	member := Param{Name: "member", Kind: msg.DatumBytes}
+	delta := []Param{member, {Name: "delta", Kind: msg.DatumFloat}}
+	ranks := []Param{{Name: "first", Kind: msg.DatumInt}, {Name: "last", Kind: msg.DatumInt}}
+	one := []Param{member}
+	return []MethodSpec[scoredState]{
+		{Name: "add", Doc: "Gives members a score, in the place of an old one.", Kind: scoredAdds, Part: eachPart(2, 1),
+			Params: []Param{{Name: "score", Kind: msg.DatumFloat, Many: true}, member}, Apply: addScored, Plan: planAddScored, Combine: inARow(2)},
+		{Name: "increment", Doc: "Adds to a member's score; one that is not there counts as 0.", Params: delta, Kind: scoredAdds,
+			Part: firstPart, Apply: incrementScored, Plan: planIncrementScored, Combine: decimalsInARow},
+		{Name: "remove", Doc: "Removes members; those that are not there stay away.", Kind: scoredRemoves, Part: eachPart(1, 0),
+			Params: []Param{{Name: "member", Kind: msg.DatumBytes, Many: true}}, Apply: removeScored, Plan: planRemoveScored, Combine: inARow(1)},
+		{Name: "score", Doc: "Answers a member's score, or nothing.", Params: one, Kind: scoredScore, Part: firstPart,
+			Answers: true, Plan: planScore},
+		{Name: "rank", Doc: "Answers how many members have a lower score than a member, or the same and come before it, or nothing.", Params: one,
+			Kind: scoredOrder, Part: firstPart, Answers: true, Plan: planRank(false)},
+		{Name: "by-rank", Doc: "Answers the members from rank first to last, lowest score first, each with its score; negative ranks count from the end.",
+			Params: ranks, Kind: scoredOrder, Answer: membersByRank},
+		{Name: "by-score", Doc: "Answers the members whose scores are from min to max, lowest first, each with its score; up to limit, if there is one.",
+			Params: []Param{{Name: "min", Kind: msg.DatumFloat}, {Name: "max", Kind: msg.DatumFloat}, {Name: "limit", Kind: msg.DatumInt, Optional: true}},
+			Kind:   scoredOrder, Answer: membersByScore},
+		{Name: "size", Doc: "Answers how many members there are.", Kind: scoredSize,
+			Answer: func(s scoredState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.scores.Len()))}, nil }},
+		{Name: "increment-get", Doc: "Adds to a member's score, and answers the sum.", Params: delta, Kind: scoredAdds,
+			Part: firstPart, Apply: incrementScored, Answers: true, Plan: planIncrementGetScored, Combine: decimalsInARow},
+		{Name: "rev-rank", Doc: "Answers how many members come after a member in the order of rank, or nothing.", Params: one,
+			Kind: scoredOrder, Part: firstPart, Answers: true, Plan: planRank(true)},
+		{Name: "by-rank-desc", Doc: "Answers the members from rev-rank first to last, highest score first, each with its score; negative ranks count from the end.",
+			Params: ranks, Kind: scoredOrder, Answer: membersByRankDown},
+	}
+}
+
+// put gives a member a score.
+func (s scoredState) put(member string, score int64) scoredState {
+	if old, there := s.scores.Get(member); there {
+		if old == score {
+			return s
+		}
+		s.ranks = s.ranks.Delete(scored{old, member})
+	}
+	return scoredState{s.scores.Put(member, score), s.ranks.Put(scored{score, member}, struct{}{})}
+}
+
+// encodeScored writes the version, the number of members, and each behind its
+// length with its score, in the order of the members.
+func encodeScored(s scoredState) []byte {
+	b := append(make([]byte, 0, 1+lengthBytes(s.scores.Len())+s.scores.Bytes()), collectionForm)
+	b = appendLength(b, s.scores.Len())
+	for m, score := range s.scores.All() {
+		b = appendNumber(appendText(b, m), score)
+	}
+	return b
+}
+
+func decodeScored(payload []byte) (s scoredState, err error) {
+	r, n, err := openStored(payload, 2)
+	if err != nil {
+		return s, err
+	}
+	var all []scored
+	s.scores, err = tree.Build(scoresOrder, n, func() (string, int64, error) {
+		m, err := r.text()
+		if err != nil {
+			return "", 0, err
+		}
+		score, err := r.number()
+		all = append(all, scored{score, m})
+		return m, score, err
+	})
+	if err == nil {
+		err = r.end()
+	}
+	if err != nil {
+		return s, err
+	}
+	slices.SortFunc(all, compareScored)
+	s.ranks, err = tree.Build(ranksOrder, n, func() (k scored, none struct{}, err error) {
+		k, all = all[0], all[1:]
+		return k, none, nil
+	})
+	return s, err
+}

@@ -1,0 +1,207 @@
+package adt
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// TopK is the number of the type "top-k": the TopKeeps best of all members that
+// were added with a score, each with the greatest it had (Holt 2016, table 4.1).
+// Members of one score are in the order of their bytes.
+//
+// Members have up to TopMemberBytes. All that was once pushed out by better ones
+// stays out, whatever comes, so that additions commute.
+//
+//	                                   add  lower  pass  top  max
+//	add    a score                      x     x      x    .    .
+//	lower  one that is not the best     x     x      x    .    x
+//	pass   one that is not kept         x     x      x    x    x
+//	top    the best                     .     .      x    x    x
+//	max    the very best                .     x      x    x    x
+//
+// The scores that are kept only ever rise: what is lower stays lower, and what is
+// not kept is not kept later.
+const TopK entry.Type = 5
+
+const (
+	// TopKeeps is how many members a top-k keeps.
+	TopKeeps = 100
+	// TopMemberBytes bounds a member of a top-k, so that all of them fit into a
+	// value.
+	TopMemberBytes = 64 << 10
+)
+
+// Kinds of lock of a top-k, as stored.
+const (
+	topAdd Kind = iota + 1
+	topLower
+	topPass
+	topRead
+	topMax
+)
+
+type topEntry struct {
+	member string
+	score  float64
+}
+
+// topState is the best, in order, never changed.
+type topState []topEntry
+
+// topForm is the first byte of the stored form.
+const topForm = 1
+
+func init() { Install(topSpec()) }
+
+func topSpec() Spec[topState] {
+	return Spec[topState]{
+		ID: TopK, Name: "top-k",
+		Doc:  "The 100 members with the greatest scores, each with the greatest it had; a member has at most 64 KiB.",
+		Zero: func() topState { return nil }, Empty: func(s topState) bool { return len(s) == 0 },
+		Encode: encodeTop, Decode: decodeTop, Size: topState.size,
+		Kinds: []KindSpec{{"add", true}, {"lower", true}, {"pass", false}, {"top", false}, {"max", false}},
+		Commute: []Commutes{{topAdd, topAdd, Always}, {topAdd, topLower, Always}, {topLower, topLower, Always},
+			{topPass, topAdd, Always}, {topPass, topLower, Always}, {topMax, topLower, Always}},
+		Methods: []MethodSpec[topState]{
+			{Name: "add", Doc: "Adds a member with a score, or raises its score; a lesser score changes nothing.",
+				Params: []Param{{Name: "score", Kind: msg.DatumFloat}, {Name: "member", Kind: msg.DatumBytes}}, Kind: topAdd,
+				Apply: addToTop, Plan: planTopAdd, Combine: greaterOfTwo},
+			{Name: "top", Doc: "Answers the n best members with their scores, the best first.",
+				Params: []Param{{Name: "n", Kind: msg.DatumInt}}, Kind: topRead, Answer: topOf},
+			{Name: "max", Doc: "Answers the best member with its score, or nothing.", Kind: topMax,
+				Answer: func(s topState, _ Args) ([]msg.Datum, error) { return s.first(1), nil }},
+		},
+	}
+}
+
+func byScore(a, b topEntry) int {
+	if c := cmp.Compare(b.score, a.score); c != 0 {
+		return c
+	}
+	return strings.Compare(a.member, b.member)
+}
+
+// entryOf is what an add is about. There is one zero.
+func entryOf(a Args) topEntry { return topEntry{string(a[1].Bytes), a[0].Float + 0} }
+
+func planTopAdd(v *View[topState], a Args) Plan {
+	if n := len(a[1].Bytes); n > TopMemberBytes {
+		return Plan{Err: Errorf(kv.KindInvalid, "the member has %d bytes, and at most %d are allowed", n, TopMemberBytes)}
+	}
+	after := v.State.with(entryOf(a))
+	switch {
+	case after == nil:
+		return Plan{Need: topPass}
+	case len(v.State) > 0 && after[0] == v.State[0]:
+		return As(topLower, 1, a)
+	}
+	return As(topAdd, 1, a)
+}
+
+func addToTop(s topState, a Args) (topState, error) {
+	if after := s.with(entryOf(a)); after != nil {
+		return after, nil
+	}
+	return s, nil
+}
+
+// with is a top-k with one more, nil if that changes nothing.
+func (s topState) with(e topEntry) topState {
+	at, _ := slices.BinarySearchFunc(s, e, byScore)
+	if at == TopKeeps {
+		return nil
+	}
+	for i := range s[:at] {
+		if s[i].member == e.member {
+			return nil // it has a greater score
+		}
+	}
+	out := make(topState, 0, len(s)+1)
+	out = append(append(out, s[:at]...), e)
+	for _, o := range s[at:] {
+		if o == e {
+			return nil
+		}
+		if o.member != e.member {
+			out = append(out, o)
+		}
+	}
+	return out[:min(len(out), TopKeeps):min(len(out), TopKeeps)]
+}
+
+// greaterOfTwo makes one add of two of the same member.
+func greaterOfTwo(first, then Args) (Args, bool) {
+	switch {
+	case string(first[1].Bytes) != string(then[1].Bytes):
+		return nil, false
+	case first[0].Float > then[0].Float:
+		return first, true
+	}
+	return then, true
+}
+
+func topOf(s topState, a Args) ([]msg.Datum, error) {
+	if a[0].Int < 1 {
+		return nil, Errorf(kv.KindInvalid, "the best %d were asked for; ask for 1 at least", a[0].Int)
+	}
+	return s.first(a[0].Int), nil
+}
+
+func (s topState) first(n int64) []msg.Datum {
+	var out []msg.Datum
+	for _, e := range s[:min(n, int64(len(s)))] {
+		out = append(out, Bytes([]byte(e.member)), Float(e.score))
+	}
+	return out
+}
+
+func (s topState) size() int {
+	n := 2
+	for i := range s {
+		n += 8 + 3 + len(s[i].member)
+	}
+	return n
+}
+
+// encodeTop writes the version, the number of members, and of each its score, and
+// its bytes behind their length, in order.
+func encodeTop(s topState) []byte {
+	b := binary.AppendUvarint(append(make([]byte, 0, s.size()), topForm), uint64(len(s)))
+	for _, e := range s {
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(e.score))
+		b = append(binary.AppendUvarint(b, uint64(len(e.member))), e.member...)
+	}
+	return b
+}
+
+func decodeTop(b []byte) (topState, error) {
+	if len(b) == 0 || b[0] != topForm {
+		return nil, errors.New("its version is not known; it may have been written by a newer linchpin")
+	}
+	r := varints{rest: b[1:]}
+	n := r.unsigned()
+	if n > TopKeeps {
+		return nil, errCut
+	}
+	s := make(topState, 0, n)
+	for range n {
+		score := r.bytes(8)
+		member := r.bytes(r.unsigned())
+		if r.err != nil {
+			return nil, r.err
+		}
+		s = append(s, topEntry{string(member), math.Float64frombits(binary.BigEndian.Uint64(score))})
+	}
+	if len(r.rest) > 0 || !slices.IsSortedFunc(s, byScore) {
+		return nil, errCut
+	}
+	return s, r.err
+}
