@@ -10,8 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// typedSteps use every method of every handle; alone says whether each is a
-// transaction of its own.
+// typedSteps and the following use every method of every handle.
 func typedSteps(t *testing.T, d client.Doer, prefix string) {
 	ok := func(err error) { t.Helper(); require.NoError(t, err) }
 	is := func(want any) func(any, error) {
@@ -71,6 +70,29 @@ func typedSteps(t *testing.T, d client.Doer, prefix string) {
 	is(false)(yes, err)
 	v, err = h.Size(d)
 	is(int64(1))(v, err)
+}
+
+func listSteps(t *testing.T, d client.Doer, prefix string) {
+	ok := func(err error) { t.Helper(); require.NoError(t, err) }
+	l := client.NewList(prefix+"list", client.Strings)
+	ok(l.Append(d, "a", "b"))
+	n, err := l.AppendLength(d, "c")
+	ok(err)
+	require.EqualValues(t, 3, n)
+	ok(l.Trim(d, 1, -1))
+	all, err := l.Range(d, 0, -1)
+	ok(err)
+	require.Equal(t, []string{"b", "c"}, all)
+	last, found, err := l.Get(d, -1)
+	ok(err)
+	require.True(t, found)
+	require.Equal(t, "c", last)
+	_, found, err = l.Get(d, 2)
+	ok(err)
+	require.False(t, found)
+	n, err = l.Length(d)
+	ok(err)
+	require.EqualValues(t, 2, n)
 }
 
 func scoredSteps(t *testing.T, d client.Doer, prefix string) {
@@ -182,7 +204,7 @@ func TestHandlesWorkAloneAndInTransactions(t *testing.T) {
 	db, err := client.Open(t.Context(), c.Addrs()[1:2])
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	for name, steps := range map[string]func(*testing.T, client.Doer, string){"collections": typedSteps, "scores": scoredSteps, "numbers": numberSteps} {
+	for name, steps := range map[string]func(*testing.T, client.Doer, string){"collections": typedSteps, "scores": scoredSteps, "lists": listSteps, "numbers": numberSteps} {
 		t.Run(name, func(t *testing.T) {
 			steps(t, db.OneShot(soon(t)), "one/")
 			require.NoError(t, db.Update(soon(t), func(tx *client.Tx) error {
