@@ -73,6 +73,9 @@ type checker struct {
 	idle         []string
 	needed       map[[2]uint32]bool // by method and kind
 	pairs, waits int
+	// drawn are the bytes of a trial so far: half of them come again, so that parts
+	// of values meet.
+	drawn [][]byte
 	// kept are values with their stored form when they were made: nothing may
 	// have changed them since.
 	kept   []kept

@@ -50,9 +50,12 @@ func (c *checker) perform(v entry.Value, calls []step, who int, ahead bool, othe
 		if len(p.Calls) == 0 {
 			continue
 		}
-		if v, o.err = c.apply(&v, p.Calls); o.err != nil {
-			return o, v
+		after, err := c.apply(&v, p.Calls)
+		if err != nil {
+			o.err = err
+			return o, v // as it was
 		}
+		v = after
 		o.plain = append(o.plain, p.Calls...)
 		o.logged = c.t.merge(slices.Clone(o.logged), p.Calls)
 	}

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/client"
@@ -52,7 +51,7 @@ func callingCommand(use, short, long, example string, least, most int, canBeBlin
 	}
 	cmd.RunE = func(cmd *cobra.Command, raw []string) error {
 		args, err := parseNumbersToo(cmd, raw)
-		if errors.Is(err, pflag.ErrHelp) {
+		if errors.Is(err, errHelp) {
 			return cmd.Help()
 		} else if err != nil {
 			return usagef(cmd, "%v", err)
@@ -70,6 +69,9 @@ func callingCommand(use, short, long, example string, least, most int, canBeBlin
 	}
 	return cmd
 }
+
+// errHelp asks for the command's help.
+var errHelp = errors.New("help is asked for")
 
 var negative = regexp.MustCompile(`^-\.?[0-9]`)
 
@@ -90,7 +92,7 @@ func parseNumbersToo(cmd *cobra.Command, raw []string) ([]string, error) {
 		return nil, err
 	}
 	if help, err := cmd.Flags().GetBool("help"); err == nil && help {
-		return nil, pflag.ErrHelp
+		return nil, errHelp
 	}
 	args := cmd.Flags().Args()
 	for i := range args {

@@ -1,11 +1,13 @@
 package cli_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
 
@@ -114,4 +116,18 @@ func TestATransactionCallsMethods(t *testing.T) {
 	out = n.run(t, "txn", "-o", "json", `call s set.contains a; call n counter.add-get 5`).ok(t)
 	require.Contains(t, out, `"type":"set","version":"0.0.1","answer":[true]}`)
 	require.Contains(t, out, `"answer":[5]`)
+}
+
+// TestThePageHasAllCommands: docs/cli.md names each of them, by its type.
+func TestThePageHasAllCommands(t *testing.T) {
+	page, err := os.ReadFile("../../docs/cli.md")
+	require.NoError(t, err)
+	root := cli.New(cli.Streams{})
+	for _, cmd := range root.Commands() {
+		if cmd.GroupID != "types" {
+			continue
+		}
+		typ, _, _ := strings.Cut(cmd.Long[strings.Index(cmd.Long, "This calls ")+len("This calls "):], ".")
+		require.Regexp(t, "(?m)^\\| "+typ+" \\|.*`"+cmd.Name()+"`", string(page))
+	}
 }
