@@ -54,7 +54,7 @@ func (c *checker) perform(v entry.Value, calls []step, who int, ahead bool, othe
 			return o, v
 		}
 		o.plain = append(o.plain, p.Calls...)
-		o.logged = c.t.merge(o.logged, p.Calls)
+		o.logged = c.t.merge(slices.Clone(o.logged), p.Calls)
 	}
 	return o, v
 }
