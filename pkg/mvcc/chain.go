@@ -16,7 +16,8 @@ type Chain struct {
 	// the newest row is whole itself. Whoever adds to it makes sure that nobody
 	// else has it.
 	Below []kv.Index
-	// Weight is what the deltas count for together; see Weight.
+	// Weight is what the deltas count for together: their bytes and keys, and
+	// rowWeight for each.
 	Weight int
 	// Calls are those of the newest row, if it is a delta and they are known.
 	Calls []msg.Call
@@ -39,12 +40,7 @@ const (
 	againBytes = 1 << 10
 )
 
-// Weight is what a row of calls counts for in a chain.
-func Weight(key []byte, calls []msg.Call) int {
-	return rowWeight + len(key) + entry.DeltaSize(calls)
-}
-
-// callWeight is Weight of calls alone.
+// callWeight is what calls count for in a row.
 func callWeight(calls []msg.Call) (n int) {
 	for i := range calls {
 		n += calls[i].Size() + 3 // tag, and a length of mostly one or two bytes

@@ -49,6 +49,32 @@ func chains(t *testing.T, open Open) {
 	require.NoError(t, e.Close())
 }
 
+// chainWrittenOver: a store may have many states of a row to pass over.
+func chainWrittenOver(t *testing.T, open Open) {
+	e := open()
+	put(t, e, 0, set("k", 2, value("2")), set("j", 1, value("neighbour")), set("l", 1, value("neighbour")))
+	for i := kv.Index(3); i < 20; i++ {
+		for n := range uint64(100) {
+			put(t, e, 0, set("k", i, delta(n+1)))
+		}
+	}
+	for at := kv.Index(1); at < 22; at++ {
+		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: at})
+		require.NoError(t, res.Err)
+		var want []kv.Index
+		for i := min(at, 19); i > 1; i-- {
+			want = append(want, i)
+		}
+		require.Equal(t, want, indexes(res.Rows), "at %d", at)
+		for _, r := range res.Rows[:max(len(res.Rows)-1, 0)] {
+			require.Equal(t, delta(100), r.Value)
+		}
+	}
+	put(t, e, 0, entry.Entry{Action: entry.Delete, Table: entry.TableVersion, Key: []byte("k"), Index: 2})
+	require.Equal(t, kv.KindCorrupt, kv.KindOf(readKey(e, 0, "k", newest).Err), "its beginning is gone")
+	require.NoError(t, e.Close())
+}
+
 func chainGarbage(t *testing.T, open Open) {
 	e := chained(t, open)
 	for _, c := range []struct {

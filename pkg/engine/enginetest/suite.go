@@ -50,6 +50,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Open) {
 		{"garbage is found piece by piece", garbageResumes},
 		{"what says that a key has moved is no garbage", movedLasts},
 		{"a value that is stored as deltas is a chain of rows", chains},
+		{"a chain whose rows were written over is read all the same", chainWrittenOver},
 		{"what a chain consists of is garbage together", chainGarbage},
 		{"a chain that has lost its beginning is named", brokenChain},
 		{"a row that is damaged is named", damagedRow},

@@ -90,10 +90,35 @@ func (s *Store) readKey(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) 
 		if !entry.IsDelta(row.Value) {
 			return nil
 		}
-		if !it.Next() {
-			return errors.Join(it.Error(), engine.NoBase(r.Key))
+		if !below(it, row.Index, &seek) {
+			if err := it.Error(); err != nil {
+				return err
+			}
+			return engine.NoBase(r.Key)
 		}
 	}
+}
+
+// fewStale is over how many forgotten states of rows a step to the next row may
+// lead before it is worth a seek. Somewhat arbitrary.
+const fewStale = 32
+
+// below goes to the row below the one at an index, of the same key. Of a row
+// that was written over again and again there are as many states as long as
+// they are in memory: a step passes over each of them, and a seek over all.
+func below(it *pebble.Iterator, at kv.Index, seek *[]byte) bool {
+	if at == 0 {
+		return false
+	}
+	steps := func() int {
+		stats := it.Stats()
+		return stats.ForwardStepCount[pebble.InternalIterCall] - stats.ForwardStepCount[pebble.InterfaceCall]
+	}
+	if n := it.Stats().ForwardStepCount[pebble.InterfaceCall]; n > 0 && steps() > fewStale*n {
+		*seek = enginekey.AppendIndex((*seek)[:enginekey.Split(*seek)], at-1)
+		return it.SeekPrefixGE(*seek)
+	}
+	return it.Next()
 }
 
 // current copies the version that it stands on, whose user key is known.
