@@ -86,6 +86,8 @@ type task struct {
 	oneNeed [1]lock.Need
 	// more are locks that executing it showed it to need.
 	more []lock.Need
+	// first is what it found at its keys when it looked first, for a mutant.
+	first map[string]entry.Value
 	// parked is what a parked piece's task is a part of.
 	parked *parked
 	onePin [1]*mvcc.Item
@@ -374,6 +376,9 @@ func (v *view) Value(key []byte) (entry.Value, error) {
 	if it := v.item(key); it != nil && it.Loaded {
 		if to, here := v.m.elsewhere(key, it); !here && !v.mistaken(key) {
 			return it.Value, mvcc.Elsewhere{Shard: to}
+		}
+		if first, ok := v.first[string(key)]; ok && v.m.cfg.Mutants.Has(mutant.FirstPlanKept) {
+			return first, nil
 		}
 		return it.Value, nil
 	}

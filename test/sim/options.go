@@ -20,6 +20,8 @@ type Options struct {
 	Registers, Counters, HotKeys int
 	// Things is how many keys there are for each of the other data types.
 	Things int
+	// Types are the names of those whose methods are called, all if it is empty.
+	Types []string
 	// Batch is the longest time that a gateway gathers calls before it sends, 0
 	// for none.
 	Batch time.Duration

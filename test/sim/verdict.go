@@ -23,6 +23,7 @@ func (w *world) judge() {
 		return
 	}
 	w.checkSeen()
+	w.checkUnique()
 	w.checkStored(m)
 	if w.err == nil {
 		w.judgeGraph()
