@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -30,6 +31,8 @@ type hunt struct {
 	shape func(*Options)
 	// readers: read-only transactions take no locks.
 	readers bool
+	// typed: methods of data types are called.
+	typed bool
 	// with are broken too: they would heal the damage.
 	with []mutant.ID
 }
@@ -40,7 +43,7 @@ type hunt struct {
 // so that only what clients see, or wait for, counts.
 func TestMutants(t *testing.T) {
 	listed := map[mutant.ID]bool{}
-	for _, h := range hunts {
+	for _, h := range append(hunts, typedHunts...) {
 		listed[h.id] = true
 		t.Run(h.name, func(t *testing.T) {
 			if *soundFlag {
@@ -59,7 +62,8 @@ func TestMutants(t *testing.T) {
 		})
 	}
 	for _, id := range mutant.All() {
-		if !listed[id] {
+		if !listed[id] && id != mutant.OthersTwice { // which only has others wait (test/scenario)
+
 			t.Errorf("mutant %d is not hunted", id)
 		}
 	}
@@ -72,6 +76,10 @@ func (h *hunt) options(seed int64, m mutant.Set) Options {
 		o.Reads = txn.SnapshotReads
 	}
 	o.MoveEvery = 0 // but for the hunts that are about moves
+	o.Things, o.Batch, o.Sharing = 0, 0, shard.Sharing{}
+	if h.typed {
+		o.Things = 1
+	}
 	o.Places, o.KeyPlaces, o.KeyPins, o.KeyWaiters = 0, 0, 0, 0
 	if h.shape != nil {
 		h.shape(&o)
@@ -115,11 +123,12 @@ func TestOneMutant(t *testing.T) {
 	if *mutantFlag == "" {
 		t.Skip("no -mutant is named")
 	}
-	at := slices.IndexFunc(hunts, func(h hunt) bool { return h.name == *mutantFlag })
+	all := append(hunts, typedHunts...)
+	at := slices.IndexFunc(all, func(h hunt) bool { return h.name == *mutantFlag })
 	if at < 0 {
 		t.Fatalf("there is no mutant %q", *mutantFlag)
 	}
-	h := &hunts[at]
+	h := &all[at]
 	broken := h.with
 	if !*soundFlag {
 		broken = append([]mutant.ID{h.id}, broken...)
