@@ -74,12 +74,12 @@ var typedHunts = []hunt{
 		readTyped("set", "dict")(o)
 		o.Mix.MaxOps = 8
 	}},
-	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 10, typed: true, readers: true, shape: gathering},
+	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 10, model: true, typed: true, readers: true, shape: gathering},
 	{id: mutant.SharedUnlike, name: "A read joins one that is not the same", seed: 192, typed: true, readers: true, shape: func(o *Options) {
 		gathering(o)
 		o.Types = []string{"set", "dict"}
 	}},
-	{id: mutant.UniqueShared, name: "Identifiers are shared", seed: 1, typed: true, readers: true, shape: func(o *Options) {
+	{id: mutant.UniqueShared, name: "Identifiers are shared", seed: 1, model: true, typed: true, readers: true, shape: func(o *Options) {
 		gathering(o)
 		o.Types = []string{"ids"}
 	}},
@@ -95,8 +95,8 @@ var typedHunts = []hunt{
 	}},
 	{id: mutant.SealedIgnored, name: "Sealed calls not waited for", seed: 1, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 1, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 8, typed: true, shape: restartsTyped},
-	{id: mutant.CallLocksLost, name: "Locks of questions lost at a restart", seed: 418, typed: true, shape: func(o *Options) {
+	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 8, model: true, typed: true, shape: restartsTyped},
+	{id: mutant.CallLocksLost, name: "Locks of questions lost at a restart", seed: 418, model: true, typed: true, shape: func(o *Options) {
 		of("set", "bounded-counter")(o)
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Order = txn.HotLast

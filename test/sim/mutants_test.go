@@ -19,6 +19,7 @@ var (
 	triesFlag  = flag.Int("tries", 2000, "how many seeds to try")
 	mutantFlag = flag.String("mutant", "", "the mutant of TestOneMutant")
 	soundFlag  = flag.Bool("sound", false, "leave the mutant out, and expect nothing to be noticed")
+	graphFlag  = flag.Bool("graph", false, "leave the model to itself, so that the graph judge has to notice")
 	freshFlag  = flag.Bool("fresh", false, "do not begin with the seeds that are known")
 )
 
@@ -33,6 +34,8 @@ type hunt struct {
 	readers bool
 	// typed: methods of data types are called.
 	typed bool
+	// model: the graph judge alone does not notice, or seldom.
+	model bool
 	// with are broken too: they would heal the damage.
 	with []mutant.ID
 }
@@ -69,6 +72,25 @@ func TestMutants(t *testing.T) {
 	}
 }
 
+// TestTheGraphJudgeAloneNotices leaves the model out, which goes by the order of
+// the decisions. The graph of dependencies has to show what is wrong.
+func TestTheGraphJudgeAloneNotices(t *testing.T) {
+	*graphFlag = true
+	defer func() { *graphFlag = false }()
+	for _, h := range typedHunts {
+		if h.model {
+			continue
+		}
+		t.Run(h.name, func(t *testing.T) {
+			seed, tries, err := h.catch()
+			if err == nil {
+				t.Fatalf("not caught in %d histories", tries)
+			}
+			t.Logf("seed %d, the %d. tried: %v", seed, tries, err)
+		})
+	}
+}
+
 func (h *hunt) options(seed int64, m mutant.Set) Options {
 	o := drawUpdates(seed)
 	if o.Reads = txn.LockingReads; h.readers {
@@ -84,7 +106,7 @@ func (h *hunt) options(seed int64, m mutant.Set) Options {
 	if h.shape != nil {
 		h.shape(&o)
 	}
-	o.Mutants, o.Unchecked = m, true
+	o.Mutants, o.Unchecked, o.GraphOnly = m, true, *graphFlag
 	return o
 }
 

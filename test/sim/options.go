@@ -95,6 +95,8 @@ type Options struct {
 	// Unchecked leaves the machines' own invariants to themselves, so that a
 	// broken rule has to show in what clients see.
 	Unchecked bool
+	// GraphOnly leaves the model out: the graph judge has to notice.
+	GraphOnly bool
 	// Trace gets a line for everything that happens, unless nil.
 	Trace func(format string, args ...any)
 }

@@ -29,11 +29,11 @@ var things = []struct {
 }{
 	{"set", func() thing { return setThing{} }, []shows{{"members", nil}, {"size", nil}}},
 	{"dict", func() thing { return dictThing{} }, []shows{{"all", nil}, {"size", nil}}},
-	{"scored-set", func() thing { return scoredThing{} }, []shows{{"by-rank", upTo(0, 99)}, {"size", nil}}},
-	{"list", func() thing { return &listThing{} }, []shows{{"range", upTo(0, 99)}, {"length", nil}}},
+	{"scored-set", func() thing { return scoredThing{} }, []shows{{"by-rank", numbers(0, 99)}, {"size", nil}}},
+	{"list", func() thing { return &listThing{} }, []shows{{"range", numbers(0, 99)}, {"length", nil}}},
 	{"bounded-counter", func() thing { return &boundedThing{} }, []shows{{"get", nil}}},
 	{"bag", func() thing { return &bagThing{} }, []shows{{"count", nil}, {"sum", nil}, {"min", nil}, {"max", nil}}},
-	{"top-k", func() thing { return topThing{} }, []shows{{"top", upTo(99)}, {"max", nil}}},
+	{"top-k", func() thing { return topThing{} }, []shows{{"top", numbers(99)}, {"max", nil}}},
 	{"ids", func() thing { return idsThing{} }, nil},
 }
 
@@ -43,8 +43,8 @@ type shows struct {
 	args   []msg.Datum
 }
 
-func upTo(numbers ...int64) (out []msg.Datum) {
-	for _, n := range numbers {
+func numbers(ns ...int64) (out []msg.Datum) {
+	for _, n := range ns {
 		out = append(out, adt.Int(n))
 	}
 	return out
