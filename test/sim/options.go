@@ -22,6 +22,12 @@ type Options struct {
 	Things int
 	// Types are the names of those whose methods are called, all if it is empty.
 	Types []string
+	// Methods are the names of those that are called, as often as they are listed,
+	// all if it is empty.
+	Methods []string
+	// Stock is at what bounded counters begin, which is their ceiling too; 0 is for
+	// anything.
+	Stock int64
 	// Batch is the longest time that a gateway gathers calls before it sends, 0
 	// for none.
 	Batch time.Duration

@@ -38,6 +38,15 @@ func (c *client) someCall(readOnly bool) msg.Op {
 	t := adt.ByName(things[n].name)
 	for {
 		m := t.Methods[r.IntN(len(t.Methods))]
+		if ms := c.w.opt.Methods; len(ms) > 0 {
+			m = t.MethodByName(pick(r, ms...))
+		}
+		if m.Name == "create" && c.w.opt.Stock > 0 {
+			if !readOnly {
+				return m.Op(key, numbers(0, c.w.opt.Stock, c.w.opt.Stock)...)
+			}
+			continue
+		}
 		if op, ok := drawCall(r, m, key); ok && (!readOnly || !m.Changes) {
 			return op
 		}
