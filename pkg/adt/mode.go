@@ -47,6 +47,9 @@ func (m Mode) Kind() Kind { return Kind(m) }
 
 func (m Mode) part() uint64 { return uint64(m >> 16) }
 
+// OfPart reports whether the mode is about a part of a value only.
+func (m Mode) OfPart() bool { return m >= numModes && m.part() != 0 }
+
 func (m Mode) String() string {
 	if m < numModes {
 		return [...]string{"none", "read", "add", "write"}[m]

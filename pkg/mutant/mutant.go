@@ -177,5 +177,47 @@ const (
 	// KeysUnlimited: a gateway takes as many transactions of one key as there
 	// are places.
 	KeysUnlimited
+	// SizeWithAdd: a question about all of a set goes with adding members.
+	SizeWithAdd
+	// ContainsWithRemove: relying on a member goes with removing it.
+	ContainsWithRemove
+	// PartsIgnored: what commutes for other parts of a value always does.
+	PartsIgnored
+	// TypedPastRange: a range lock does not stop calls of data types.
+	TypedPastRange
+	// PlanUnlocked: nobody checks that the locks are held which a call turned out
+	// to need.
+	PlanUnlocked
+	// FirstPlanKept: a call that has waited goes by what its key held before.
+	FirstPlanKept
+	// OthersIgnored: a call goes by the value alone, as if nobody had prepared
+	// changes of it.
+	OthersIgnored
+	// OthersTwice: prepared changes of others count twice.
+	OthersTwice
+	// RefusalUnlocked: a bounded counter that refuses locks nothing.
+	RefusalUnlocked
+	// AheadIgnored: an answer that is given before the change is prepared is
+	// planned as if it came with it.
+	AheadIgnored
+	// OwnCallsUnseen: a transaction does not see its own calls.
+	OwnCallsUnseen
+	// PartUnregistered: a reader of a part of a value is not registered for it.
+	PartUnregistered
+	// WholeUnregistered: a reader of all of a value is not registered for it.
+	WholeUnregistered
+	// ChangeUnshown: readers do not meet changes of data types.
+	ChangeUnshown
+	// ChangeShownByFirst: readers meet only the first call of a change.
+	ChangeShownByFirst
+	// CallLocksLost: locks of calls that change nothing are not logged with the
+	// prepare.
+	CallLocksLost
+	// SharedAfterSent: a read is answered by one that had been sent before.
+	SharedAfterSent
+	// SharedUnlike: a read is answered by one with other arguments.
+	SharedUnlike
+	// UniqueShared: reads that are to differ are answered by one.
+	UniqueShared
 	numMutants
 )

@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // Calls is what the calls of data types see beyond the value of their key.
@@ -20,6 +21,8 @@ type Calls struct {
 	Held func(key []byte, mode adt.Mode) bool
 	// Intents are the undecided writes of a key; nil where there are none.
 	Intents func(key []byte) []Intent
+	// Mutants are the rules to break, in tests.
+	Mutants mutant.Set
 }
 
 // Buffer is a View where calls are not made but only buffered.
@@ -57,6 +60,9 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 		return x.buffered(op, method)
 	}
 	v, f := x.value(op.Key)
+	if f == nil && c.Mutants.Has(mutant.OwnCallsUnseen) {
+		v, f = x.visibleValue(op.Key)
+	}
 	if f != nil {
 		return msg.Result{}, f
 	}
@@ -175,11 +181,15 @@ func (x *execution) buffered(op *msg.Op, m *adt.TypeMethod) (msg.Result, *msg.Fa
 
 // others visits the calls that other transactions have prepared.
 func (c *Calls) others(key []byte, visit func(uint32, adt.Args)) {
-	if c.Intents == nil {
-		return
+	if c.Intents != nil {
+		Others(c.Intents(key), c.Txn, visit)
 	}
-	for _, i := range c.Intents(key) {
-		if i.Txn == c.Txn {
+}
+
+// Others visits the calls among undecided writes that are not of a transaction.
+func Others(intents []Intent, than kv.TxnRef, visit func(uint32, adt.Args)) {
+	for _, i := range intents {
+		if i.Txn == than {
 			continue
 		}
 		for j := range i.Effect.Calls {

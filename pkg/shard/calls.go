@@ -2,11 +2,13 @@ package shard
 
 import (
 	"math"
+	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/txn/lock"
 )
@@ -75,6 +77,9 @@ func (m *Machine) likelyNeeds(needs []lock.Need, t *task, op *msg.Op, own map[st
 	if err != nil || it == nil || !it.Loaded {
 		return m.callNeeds(needs, op)
 	}
+	if m.cfg.Mutants.Has(mutant.FirstPlanKept) {
+		t.looked(it)
+	}
 	v := &it.Value
 	if mine, ok := own[string(op.Key)]; ok {
 		v = &mine
@@ -82,8 +87,8 @@ func (m *Machine) likelyNeeds(needs []lock.Need, t *task, op *msg.Op, own map[st
 	if v.Exists() && v.Type != method.Type.ID {
 		return m.callNeeds(needs, op)
 	}
-	r := adt.Request{Method: method, Args: op.Args, Value: v, Ahead: t.kind == taskLock}
-	r.Others = func(visit func(uint32, adt.Args)) { t.othersOf(it, visit) }
+	r := adt.Request{Method: method, Args: op.Args, Value: v, Ahead: t.ahead(m)}
+	r.Others = func(visit func(uint32, adt.Args)) { mvcc.Others(m.intentsOf(it), t.txn, visit) }
 	plan, modes := r.Plan(m.modes[:0])
 	m.modes = modes
 	if plan.Err != nil && len(modes) == 0 {
@@ -95,30 +100,58 @@ func (m *Machine) likelyNeeds(needs []lock.Need, t *task, op *msg.Op, own map[st
 			own[string(op.Key)] = after
 		}
 	}
+	if m.cfg.Mutants.Has(mutant.RefusalUnlocked) {
+		modes = slices.DeleteFunc(modes, refuses)
+	}
 	return m.asNeeds(needs, op, modes)
 }
 
-func (t *task) othersOf(it *mvcc.Item, visit func(uint32, adt.Args)) {
-	for _, i := range it.Intents {
-		for j := range i.Effect.Calls {
-			if i.Txn != t.txn {
-				visit(i.Effect.Calls[j].Method, i.Effect.Calls[j].Args)
-			}
+// ahead reports whether the task's answers are given before what it changes is
+// prepared.
+func (t *task) ahead(m *Machine) bool {
+	return t.kind == taskLock && !m.cfg.Mutants.Has(mutant.AheadIgnored)
+}
+
+// intentsOf are the undecided writes of a key, as calls see them.
+func (m *Machine) intentsOf(it *mvcc.Item) []mvcc.Intent {
+	switch {
+	case m.cfg.Mutants.Has(mutant.OthersIgnored):
+		return nil
+	case m.cfg.Mutants.Has(mutant.OthersTwice):
+		return append(slices.Clone(it.Intents), it.Intents...)
+	}
+	return it.Intents
+}
+
+// refuses reports whether a mode is that of a refusal of a bounded counter, for a
+// mutant.
+func refuses(mode adt.Mode) bool {
+	return mode.KindName() == "bounded-counter.none-left" || mode.KindName() == "bounded-counter.no-room"
+}
+
+// looked keeps what a task found first at a key, for a mutant.
+func (t *task) looked(it *mvcc.Item) {
+	if _, ok := t.first[string(it.Key)]; !ok {
+		if t.first == nil {
+			t.first = map[string]entry.Value{}
 		}
+		t.first[string(it.Key)] = it.Value
 	}
 }
 
 // calls is what the task's calls see beyond values. Those of readers need no
 // locks: who would change what they see waits for them.
 func (t *task) calls() *mvcc.Calls {
-	c := &mvcc.Calls{Txn: t.txn, Ahead: t.kind == taskLock}
+	c := &mvcc.Calls{Txn: t.txn, Ahead: t.ahead(t.m), Mutants: t.m.cfg.Mutants}
 	if t.kind == taskRead || t.kind == taskOptimistic || t.kind == taskPark && t.rec.Park.Snapshot {
 		return c
 	}
-	c.Held = t.holds
+	if c.Held = t.holds; t.m.cfg.Mutants.Has(mutant.PlanUnlocked) {
+		c.Held = nil
+	}
 	c.Intents = func(key []byte) []mvcc.Intent {
 		if it := t.m.store.Get(key); it != nil {
-			return it.Intents
+			return t.m.intentsOf(it)
 		}
 		return nil
 	}
@@ -127,6 +160,9 @@ func (t *task) calls() *mvcc.Calls {
 
 // holds reports whether the task runs under a lock.
 func (t *task) holds(key []byte, mode adt.Mode) bool {
+	if t.m.cfg.Mutants.Has(mutant.RefusalUnlocked) && refuses(mode) {
+		return true
+	}
 	for i := range t.req.Needs {
 		if n := &t.req.Needs[i]; n.Span.Contains(key) && adt.Covers(n.Mode, mode) {
 			return true

@@ -140,6 +140,9 @@ func (m *Machine) logLocks(pr *prepared) {
 		if g.Mode == adt.ModeRead && m.cfg.Mutants.Has(mutant.ReadLocksLost) {
 			continue
 		}
+		if m.cfg.Mutants.Has(mutant.CallLocksLost) && g.Mode != adt.ModeRead && adt.Covers(adt.ModeRead, g.Mode) {
+			continue
+		}
 		pr.row.Locks = append(pr.row.Locks, entry.HeldLock{Start: g.Span.Start, End: g.Span.End, IsRange: !g.Span.IsPoint(), Mode: uint64(g.Mode)})
 	}
 }

@@ -138,7 +138,7 @@ func (m *Machine) enterRead(t *task) {
 		}
 	}
 	lease := t.read.LeaseNanos
-	t.entered = snapshotqueue.Read{Reader: t.txn, Needs: readNeeds(t), Lasting: lease > 0, Stays: t.ranges,
+	t.entered = snapshotqueue.Read{Reader: t.txn, Needs: m.readNeeds(t), Lasting: lease > 0, Stays: t.ranges,
 		Until: m.now + max(lease, int64(m.cfg.Lease)), Patience: m.patience(), Tag: t}
 	if lease > 0 {
 		t.entered.Until = m.now + lease
@@ -156,7 +156,7 @@ func (m *Machine) enterSnapshot(t *task) {
 		m.run(t)
 		return
 	}
-	t.entered = snapshotqueue.Read{Reader: t.txn, Needs: readNeeds(t), Stays: t.ranges, Until: m.now + int64(m.cfg.Lease), Patience: m.patience(), Tag: t}
+	t.entered = snapshotqueue.Read{Reader: t.txn, Needs: m.readNeeds(t), Stays: t.ranges, Until: m.now + int64(m.cfg.Lease), Patience: m.patience(), Tag: t}
 	if m.queue.Enter(m.now, &t.entered) {
 		m.readReady(t)
 	}
@@ -165,15 +165,24 @@ func (m *Machine) enterSnapshot(t *task) {
 // everything is what a reader sees that fixes the shard's index.
 var everything = []snapshotqueue.Need{{Span: kv.Range(nil, nil), Mode: adt.ModeRead}}
 
-func readNeeds(t *task) []snapshotqueue.Need {
+func (m *Machine) readNeeds(t *task) []snapshotqueue.Need {
 	if t.read != nil && t.read.KeepNanos > 0 {
 		return everything
 	}
-	out := make([]snapshotqueue.Need, len(t.req.Needs))
-	for i, n := range t.req.Needs {
-		out[i] = snapshotqueue.Need{Span: n.Span, Mode: n.Mode, Methods: n.Methods}
+	out := make([]snapshotqueue.Need, 0, len(t.req.Needs))
+	for _, n := range t.req.Needs {
+		if !m.overlooks(n.Mode) {
+			out = append(out, snapshotqueue.Need{Span: n.Span, Mode: n.Mode, Methods: n.Methods})
+		}
 	}
 	return out
+}
+
+// overlooks reports whether a mutant does not register readers for a mode.
+func (m *Machine) overlooks(mode adt.Mode) bool {
+	_, typed := mode.Type()
+	return typed && mode.OfPart() && m.cfg.Mutants.Has(mutant.PartUnregistered) ||
+		typed && !mode.OfPart() && m.cfg.Mutants.Has(mutant.WholeUnregistered)
 }
 
 // readReady: the newest visible values are the reader's.

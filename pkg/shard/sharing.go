@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/lock"
 )
 
@@ -90,6 +91,12 @@ func (m *Machine) modeOf(op *msg.Op) adt.Mode {
 
 // changeModes lists what an effect does to its key, as readers see it.
 func (m *Machine) changeModes(e *entry.Effect) ([]adt.Mode, adt.Method) {
+	if e.Kind == entry.EffectChange && m.cfg.Mutants.Has(mutant.ChangeUnshown) {
+		return nil, adt.MethodChange
+	}
+	if len(e.Calls) > 1 && m.cfg.Mutants.Has(mutant.ChangeShownByFirst) {
+		return adt.ChangeOf(m.modes[:0], &entry.Effect{Key: e.Key, Kind: e.Kind, Type: e.Type, Calls: e.Calls[:1]})
+	}
 	modes, method := adt.ChangeOf(m.modes[:0], e)
 	m.modes = modes
 	if m.cfg.Sharing.Locks == RWLocks {

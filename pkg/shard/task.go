@@ -86,6 +86,8 @@ type task struct {
 	oneNeed [1]lock.Need
 	// more are locks that executing it showed it to need.
 	more []lock.Need
+	// first is what it found at its keys when it looked first, for a mutant.
+	first map[string]entry.Value
 	// parked is what a parked piece's task is a part of.
 	parked *parked
 	onePin [1]*mvcc.Item
@@ -376,6 +378,9 @@ func (v *view) Value(key []byte) (entry.Value, error) {
 			return it.Value, mvcc.Elsewhere{Shard: to}
 		}
 		adt.Remember(&it.Value)
+		if first, ok := v.first[string(key)]; ok && v.m.cfg.Mutants.Has(mutant.FirstPlanKept) {
+			return first, nil
+		}
 		return it.Value, nil
 	}
 	return entry.Value{}, kv.Errorf(kv.KindInternal, "key %q is not in memory", key)

@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
 )
 
@@ -113,7 +114,9 @@ func (g *Gateway) FlushInto(out *Output) {
 	g.out.Send, out.Send = out.Send[:0], g.out.Send
 	g.out.Done, out.Done = out.Done[:0], g.out.Done
 	out.Next = g.next
-	g.unsent = g.unsent[:0]
+	if !g.cfg.Mutants.Has(mutant.SharedAfterSent) {
+		g.unsent = g.unsent[:0]
+	}
 	for _, c := range g.over {
 		if *c = (call{}); len(g.spare) < maxSpare {
 			g.spare = append(g.spare, c)

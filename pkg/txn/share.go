@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // sharing is what connects reads that are answered by one (combining at the
@@ -26,10 +27,10 @@ const mostUnsent = 16
 // else, if that has not been sent yet: then it is of a state that is current
 // after both have begun.
 func (g *Gateway) share(c *call) bool {
-	if g.cfg.NoSharing || c.kind != oneShot || c.ref.Attempt > 1 || c.how != (How{}) || slices.ContainsFunc(c.ops, distinct) {
+	if g.cfg.NoSharing || c.kind != oneShot || c.ref.Attempt > 1 || c.how != (How{}) || g.areUnique(c.ops) {
 		return false
 	}
-	i := slices.IndexFunc(g.unsent, func(o *call) bool { return sameReads(o.ops, c.ops) })
+	i := slices.IndexFunc(g.unsent, func(o *call) bool { return g.sameReads(o.ops, c.ops) })
 	if i < 0 {
 		if len(g.unsent) < mostUnsent {
 			g.unsent = append(g.unsent, c)
@@ -46,20 +47,20 @@ func (g *Gateway) share(c *call) bool {
 // Shared counts the reads that were answered by another's.
 func (g *Gateway) Shared() uint64 { return g.shared }
 
-// distinct reports whether the answer to an operation is for its caller alone.
-func distinct(op msg.Op) bool {
-	if !op.IsCall() {
-		return false
-	}
-	m, err := adt.Find(&op)
-	return err != nil || m.Distinct
+// areUnique reports whether some of the answers are to be nobody else's.
+func (g *Gateway) areUnique(ops []msg.Op) bool {
+	return !g.cfg.Mutants.Has(mutant.UniqueShared) && slices.ContainsFunc(ops, func(op msg.Op) bool {
+		m, err := adt.Find(&op)
+		return op.IsCall() && err == nil && m.Unique
+	})
 }
 
-func sameReads(a, b []msg.Op) bool {
+func (g *Gateway) sameReads(a, b []msg.Op) bool {
 	return slices.EqualFunc(a, b, func(x, y msg.Op) bool {
 		return x.Kind == y.Kind && bytes.Equal(x.Key, y.Key) && bytes.Equal(x.End, y.End) && x.Limit == y.Limit &&
 			x.Expect == y.Expect && bytes.Equal(x.ExpectValue, y.ExpectValue) && x.ExpectVersion == y.ExpectVersion &&
-			x.Type == y.Type && x.Method == y.Method && slices.EqualFunc(x.Args, y.Args, sameDatum)
+			x.Type == y.Type && x.Method == y.Method &&
+			(g.cfg.Mutants.Has(mutant.SharedUnlike) || slices.EqualFunc(x.Args, y.Args, sameDatum))
 	})
 }
 

@@ -31,9 +31,10 @@ type ExactTxn struct {
 	Outcome    Outcome
 	// Reads and Scans are what it saw. Where it saw its own write, that says
 	// nothing about the others; nor does the absence of a key that it deletes.
-	Reads  []SeenVersion
-	Scans  []SeenRange
-	Writes []MadeVersion
+	Reads   []SeenVersion
+	Scans   []SeenRange
+	Answers []SeenAnswer
+	Writes  []MadeVersion
 }
 
 // SeenVersion is what a read saw.
@@ -53,6 +54,22 @@ type SeenRange struct {
 	Seen       []SeenVersion
 }
 
+// SeenAnswer is what a question about a part of a value saw. It does not say at
+// which version that was, but that it was at one of some places.
+type SeenAnswer struct {
+	Key    string
+	Places []Place
+}
+
+// Place is a run of versions of a key that give one answer.
+type Place struct {
+	// After are the versions up to the first of the run with each of which the
+	// answer became another. Who was answered comes after all of them.
+	After []kv.Version
+	// Before is the one behind the run; zero if the run goes on to the end.
+	Before kv.Version
+}
+
 // MadeVersion is one write. Of several writes by one transaction to one key,
 // only the last gets an Order.
 type MadeVersion struct {
@@ -67,6 +84,9 @@ type MadeVersion struct {
 	// neighbouring increments is no dependency. An increment that returned
 	// its sum is a read of the version before and a plain write.
 	Commutes bool
+	// Behind are some earlier versions of the key with which this one does not
+	// commute, although it Commutes with others of its run.
+	Behind []kv.Version
 }
 
 // ExactJudge decides strict serializability where nothing has to be guessed.
@@ -74,10 +94,12 @@ type MadeVersion struct {
 // order (ww), the readers after the version they saw (wr) and before the next
 // (rw), with absence from a range being a read like any other; and looks for
 // cycles and for paths against real time. A run of commuting increments is
-// unordered within, after the write before it and before the write behind it.
+// unordered within, but for those of which it is said that they do not commute,
+// after the write before it and before the write behind it. An answer is a read of
+// the versions that it depends on.
 //
-// The one thing that may be left open is which of several tombstones an
-// absent key was seen at; that is inferred, or searched within a budget.
+// What may be left open is which of several tombstones an absent key was seen
+// at, and at which of several places an answer was given; that is inferred, or searched within a budget.
 // Without that, Exact is always true of an accepted history.
 func ExactJudge(h ExactHistory) Verdict {
 	x := &exact{h: h, keys: map[string]int32{}, versions: map[versionKey]int32{}}
@@ -111,7 +133,10 @@ type exactRead struct {
 	txn, key int32
 	rank     int // of the version seen; 0 is before the first
 	ranged   bool
-	gaps     []int // for an absence: the ranks that fit, when not yet one
+	// gaps, for an absence, are the ranks that fit, when not yet one; for an
+	// answer the numbers of the places that do.
+	gaps   []int
+	places []Place // for an answer
 }
 
 type exact struct {

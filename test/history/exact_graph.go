@@ -3,6 +3,8 @@ package history
 import (
 	"fmt"
 	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 // searchGaps bounds the search for places of absences that inference left
@@ -44,7 +46,7 @@ func (x *exact) decide() {
 		x.verdict.Exact = true
 	case budget > 0:
 		r := open[0]
-		x.verdict.add(ImpossibleAbsence, fmt.Sprintf("%s found no %q, and with the other absences no order of the deletions allows it.", x.who(r.txn), x.names[r.key]))
+		x.verdict.add(ImpossibleAbsence, x.found(r)+", and with what others found no order of the writes allows it.")
 	}
 }
 
@@ -58,6 +60,11 @@ func (x *exact) orderChain(k int32) {
 		if plain >= 0 {
 			x.edge(x.writes[chain[plain]].txn, w.txn, k, depWW, -1, false)
 		}
+		for _, v := range w.Behind {
+			if from, ok := x.visibleTxn(k, v); ok {
+				x.edge(from, w.txn, k, depWW, -1, false)
+			}
+		}
 		if w.Commutes {
 			continue
 		}
@@ -70,6 +77,10 @@ func (x *exact) orderChain(k int32) {
 
 // link adds the edges of a read that saw its key at a rank.
 func (x *exact) link(r *exactRead, rank int) {
+	if r.places != nil {
+		x.linkPlace(r, &r.places[rank])
+		return
+	}
 	chain := x.chains[r.key]
 	why := int32(-1)
 	for j := rank - 1; j >= 0; j-- { // what it saw: a run, and the write below
@@ -91,6 +102,29 @@ func (x *exact) link(r *exactRead, rank int) {
 	}
 }
 
+// linkPlace adds the edges of an answer that was given at a place.
+func (x *exact) linkPlace(r *exactRead, p *Place) {
+	why := int32(-1)
+	for _, v := range p.After {
+		if from, ok := x.visibleTxn(r.key, v); ok {
+			x.edge(from, r.txn, r.key, depWR, -1, false)
+			why = from
+		}
+	}
+	if to, ok := x.visibleTxn(r.key, p.Before); ok {
+		x.edge(r.txn, to, r.key, depRW, why, false)
+	}
+}
+
+// visibleTxn is whose version of a key it is, if it became visible.
+func (x *exact) visibleTxn(k int32, v kv.Version) (int32, bool) {
+	at, ok := x.versions[versionKey{k, v}]
+	if !ok || x.writes[at].rank == 0 {
+		return 0, false
+	}
+	return x.writes[at].txn, true
+}
+
 func (x *exact) edge(from, to, key int32, kind depKind, why int32, ranged bool) {
 	if from != to {
 		x.g.edges = append(x.g.edges, edge{from: from, to: to, key: key, kind: kind, why: why, ranged: ranged})
@@ -103,6 +137,9 @@ func (x *exact) narrow(r *exactRead) bool {
 	chain := x.chains[r.key]
 	after, before := newNearby(x.g, true).reach(r.txn), newNearby(x.g, false).reach(r.txn)
 	r.gaps = slices.DeleteFunc(r.gaps, func(rank int) bool {
+		if r.places != nil {
+			return x.ruledOut(r, &r.places[rank], after, before)
+		}
 		if rank > 0 {
 			if after.has(x.writes[chain[rank-1]].txn) {
 				return true
@@ -112,12 +149,32 @@ func (x *exact) narrow(r *exactRead) bool {
 	})
 	switch len(r.gaps) {
 	case 0:
-		x.verdict.add(ImpossibleAbsence, fmt.Sprintf("%s found no %q, but by all orders it existed then.", x.who(r.txn), x.names[r.key]))
+		x.verdict.add(ImpossibleAbsence, x.found(r)+", but by all orders it was otherwise then.")
 	case 1:
 		x.link(r, r.gaps[0])
 		return true
 	}
 	return false
+}
+
+// ruledOut reports whether an answer cannot have been given at a place, by what
+// comes after who was answered and before.
+func (x *exact) ruledOut(r *exactRead, p *Place, after, before *nearby) bool {
+	for _, v := range p.After {
+		if from, ok := x.visibleTxn(r.key, v); ok && from != r.txn && after.has(from) {
+			return true
+		}
+	}
+	to, ok := x.visibleTxn(r.key, p.Before)
+	return ok && to != r.txn && before.has(to)
+}
+
+// found says what a read of which the place is open has found.
+func (x *exact) found(r *exactRead) string {
+	if r.places != nil {
+		return fmt.Sprintf("%s was answered what was so of %q only at some times", x.who(r.txn), x.names[r.key])
+	}
+	return fmt.Sprintf("%s found no %q", x.who(r.txn), x.names[r.key])
 }
 
 // place tries the remaining places of open absences, one after another.

@@ -19,6 +19,9 @@ func (x *exact) bindReads() {
 		for _, s := range t.Scans {
 			x.bindScan(int32(i), s)
 		}
+		for _, a := range t.Answers {
+			x.bindAnswer(int32(i), a)
+		}
 	}
 	for i, t := range x.h.Txns {
 		if t.Outcome == Unknown && !x.live[i] {
@@ -113,6 +116,22 @@ func (x *exact) bindAbsence(read exactRead) {
 	}
 	if len(read.gaps) == 1 {
 		read.gaps = nil
+	}
+	x.reads = append(x.reads, read)
+}
+
+// bindAnswer ties an answer to the places where it was so.
+func (x *exact) bindAnswer(txn int32, a SeenAnswer) {
+	read := exactRead{txn: txn, key: x.keys[a.Key], places: a.Places}
+	switch len(a.Places) {
+	case 0:
+		x.verdict.add(GarbageRead, fmt.Sprintf("%s was answered what was never so of %q.", x.who(txn), a.Key))
+		return
+	case 1:
+	default:
+		for i := range a.Places {
+			read.gaps = append(read.gaps, i)
+		}
 	}
 	x.reads = append(x.reads, read)
 }

@@ -28,6 +28,9 @@ func (x *exact) intern() {
 				x.key(r.Key)
 			}
 		}
+		for _, a := range t.Answers {
+			x.key(a.Key)
+		}
 		for _, w := range t.Writes {
 			x.addWrite(int32(i), w)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -18,6 +19,7 @@ var (
 	triesFlag  = flag.Int("tries", 2000, "how many seeds to try")
 	mutantFlag = flag.String("mutant", "", "the mutant of TestOneMutant")
 	soundFlag  = flag.Bool("sound", false, "leave the mutant out, and expect nothing to be noticed")
+	graphFlag  = flag.Bool("graph", false, "leave the model to itself, so that the graph judge has to notice")
 	freshFlag  = flag.Bool("fresh", false, "do not begin with the seeds that are known")
 )
 
@@ -30,6 +32,10 @@ type hunt struct {
 	shape func(*Options)
 	// readers: read-only transactions take no locks.
 	readers bool
+	// typed: methods of data types are called.
+	typed bool
+	// model: the graph judge alone does not notice, or seldom.
+	model bool
 	// with are broken too: they would heal the damage.
 	with []mutant.ID
 }
@@ -40,7 +46,7 @@ type hunt struct {
 // so that only what clients see, or wait for, counts.
 func TestMutants(t *testing.T) {
 	listed := map[mutant.ID]bool{}
-	for _, h := range hunts {
+	for _, h := range append(hunts, typedHunts...) {
 		listed[h.id] = true
 		t.Run(h.name, func(t *testing.T) {
 			if *soundFlag {
@@ -59,9 +65,29 @@ func TestMutants(t *testing.T) {
 		})
 	}
 	for _, id := range mutant.All() {
-		if !listed[id] {
+		if !listed[id] && id != mutant.OthersTwice { // which only has others wait (test/scenario)
+
 			t.Errorf("mutant %d is not hunted", id)
 		}
+	}
+}
+
+// TestTheGraphJudgeAloneNotices leaves the model out, which goes by the order of
+// the decisions. The graph of dependencies has to show what is wrong.
+func TestTheGraphJudgeAloneNotices(t *testing.T) {
+	*graphFlag = true
+	defer func() { *graphFlag = false }()
+	for _, h := range typedHunts {
+		if h.model {
+			continue
+		}
+		t.Run(h.name, func(t *testing.T) {
+			seed, tries, err := h.catch()
+			if err == nil {
+				t.Fatalf("not caught in %d histories", tries)
+			}
+			t.Logf("seed %d, the %d. tried: %v", seed, tries, err)
+		})
 	}
 }
 
@@ -72,11 +98,15 @@ func (h *hunt) options(seed int64, m mutant.Set) Options {
 		o.Reads = txn.SnapshotReads
 	}
 	o.MoveEvery = 0 // but for the hunts that are about moves
+	o.Things, o.Batch, o.Sharing = 0, 0, shard.Sharing{}
+	if h.typed {
+		o.Things = 1
+	}
 	o.Places, o.KeyPlaces, o.KeyPins, o.KeyWaiters = 0, 0, 0, 0
 	if h.shape != nil {
 		h.shape(&o)
 	}
-	o.Mutants, o.Unchecked = m, true
+	o.Mutants, o.Unchecked, o.GraphOnly = m, true, *graphFlag
 	return o
 }
 
@@ -115,11 +145,12 @@ func TestOneMutant(t *testing.T) {
 	if *mutantFlag == "" {
 		t.Skip("no -mutant is named")
 	}
-	at := slices.IndexFunc(hunts, func(h hunt) bool { return h.name == *mutantFlag })
+	all := append(hunts, typedHunts...)
+	at := slices.IndexFunc(all, func(h hunt) bool { return h.name == *mutantFlag })
 	if at < 0 {
 		t.Fatalf("there is no mutant %q", *mutantFlag)
 	}
-	h := &hunts[at]
+	h := &all[at]
 	broken := h.with
 	if !*soundFlag {
 		broken = append([]mutant.ID{h.id}, broken...)

@@ -20,6 +20,14 @@ type Options struct {
 	Registers, Counters, HotKeys int
 	// Things is how many keys there are for each of the other data types.
 	Things int
+	// Types are the names of those whose methods are called, all if it is empty.
+	Types []string
+	// Methods are the names of those that are called, as often as they are listed,
+	// all if it is empty.
+	Methods []string
+	// Stock is at what bounded counters begin, which is their ceiling too; 0 is for
+	// anything.
+	Stock int64
 	// Batch is the longest time that a gateway gathers calls before it sends, 0
 	// for none.
 	Batch time.Duration
@@ -93,6 +101,8 @@ type Options struct {
 	// Unchecked leaves the machines' own invariants to themselves, so that a
 	// broken rule has to show in what clients see.
 	Unchecked bool
+	// GraphOnly leaves the model out: the graph judge has to notice.
+	GraphOnly bool
 	// Trace gets a line for everything that happens, unless nil.
 	Trace func(format string, args ...any)
 }

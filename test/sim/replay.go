@@ -167,9 +167,10 @@ func (x *trial) history(t *txnRecord) error {
 			return nil // blind writes find that out at the commit
 		case c.failure == nil && kind != kv.KindOK:
 			return fmt.Errorf("%s succeeded, and in the model ends with %v", describe(c.ops[seq:seq+1]), kind)
-		case c.failure != nil && t.kind == interactive && (kind == kv.KindWrongType || kind == kv.KindOutOfRange || c.failure.Kind == uint32(kv.KindOutOfRange)):
-			// the call failed for another reason before that was found out;
-			// and sums of blind increments are guessed on the safe side
+		case c.failure != nil && t.kind == interactive && (kind == kv.KindWrongType || kind == kv.KindOutOfRange || c.failure.Kind == uint32(kv.KindOutOfRange) ||
+			kind != kv.KindOK && c.ops[seq].Kind == msg.OpChange):
+			// the call failed for another reason before that was found out, as
+			// blind changes find it out at the commit; and sums of blind increments are guessed on the safe side
 			x.own = before
 		case c.failure != nil && kind != kv.Kind(c.failure.Kind):
 			return fmt.Errorf("%s ended with %v, and in the model with %v", describe(c.ops), kv.Kind(c.failure.Kind), kind)

@@ -25,14 +25,29 @@ type thing interface {
 var things = []struct {
 	name string
 	make func() thing
-	show []string
+	show []shows
 }{
-	{"set", func() thing { return setThing{} }, []string{"members", "size"}},
-	{"dict", func() thing { return dictThing{} }, []string{"all", "size"}},
-	{"scored-set", func() thing { return scoredThing{} }, []string{"size"}},
-	{"list", func() thing { return &listThing{} }, []string{"length"}},
-	{"bounded-counter", func() thing { return &boundedThing{} }, []string{"get"}},
-	{"bag", func() thing { return &bagThing{} }, []string{"count", "sum", "min", "max"}},
+	{"set", func() thing { return setThing{} }, []shows{{"members", nil}, {"size", nil}}},
+	{"dict", func() thing { return dictThing{} }, []shows{{"all", nil}, {"size", nil}}},
+	{"scored-set", func() thing { return scoredThing{} }, []shows{{"by-rank", numbers(0, 99)}, {"size", nil}}},
+	{"list", func() thing { return &listThing{} }, []shows{{"range", numbers(0, 99)}, {"length", nil}}},
+	{"bounded-counter", func() thing { return &boundedThing{} }, []shows{{"get", nil}}},
+	{"bag", func() thing { return &bagThing{} }, []shows{{"count", nil}, {"sum", nil}, {"min", nil}, {"max", nil}}},
+	{"top-k", func() thing { return topThing{} }, []shows{{"top", numbers(99)}, {"max", nil}}},
+	{"ids", func() thing { return idsThing{} }, nil},
+}
+
+// shows is a call whose answer shows all of a value, or a part of it.
+type shows struct {
+	method string
+	args   []msg.Datum
+}
+
+func numbers(ns ...int64) (out []msg.Datum) {
+	for _, n := range ns {
+		out = append(out, adt.Int(n))
+	}
+	return out
 }
 
 func text(d msg.Datum) string  { return string(d.Bytes) }
@@ -216,76 +231,4 @@ func (l *listThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv
 		l.values = kept
 	}
 	return out, kv.KindOK
-}
-
-type boundedThing struct {
-	made              bool
-	n, floor, ceiling int64
-}
-
-func (b *boundedThing) String() string { return fmt.Sprintf("%+v", *b) }
-func (b *boundedThing) clone() thing   { c := *b; return &c }
-func (b *boundedThing) empty() bool    { return !b.made }
-
-func (b *boundedThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
-	switch {
-	case method == "get" && !b.made:
-		return []msg.Datum{adt.Nil()}, kv.KindOK
-	case method == "get":
-		return []msg.Datum{adt.Int(b.n)}, kv.KindOK
-	case method == "create" && b.made:
-		if b.floor != args[0].Int || b.ceiling != args[1].Int {
-			return nil, kv.KindCondition
-		}
-		return nil, kv.KindOK
-	case method == "create":
-		*b = boundedThing{made: true, floor: args[0].Int, ceiling: args[1].Int, n: args[2].Int}
-		return nil, kv.KindOK
-	case !b.made:
-		return nil, kv.KindCondition
-	}
-	n := args[0].Int
-	if method == "subtract" || method == "try-subtract" {
-		n = -n
-	}
-	fits := b.n+n >= b.floor && b.n+n <= b.ceiling
-	if fits {
-		b.n += n
-	}
-	switch {
-	case method == "try-add" || method == "try-subtract":
-		return []msg.Datum{adt.Bool(fits)}, kv.KindOK
-	case !fits:
-		return nil, kv.KindCondition
-	}
-	return nil, kv.KindOK
-}
-
-type bagThing struct{ numbers []float64 }
-
-func (b *bagThing) String() string { return fmt.Sprint(b.numbers) }
-func (b *bagThing) clone() thing   { return &bagThing{slices.Clone(b.numbers)} }
-func (b *bagThing) empty() bool    { return len(b.numbers) == 0 }
-
-func (b *bagThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
-	sum := 0.0
-	for _, x := range b.numbers {
-		sum += x
-	}
-	switch {
-	case method == "add":
-		for _, a := range args {
-			b.numbers = append(b.numbers, a.Float)
-		}
-		return nil, kv.KindOK
-	case method == "count":
-		return []msg.Datum{adt.Int(int64(len(b.numbers)))}, kv.KindOK
-	case method == "sum":
-		return []msg.Datum{adt.Float(sum)}, kv.KindOK
-	case len(b.numbers) == 0:
-		return []msg.Datum{adt.Nil()}, kv.KindOK
-	case method == "min":
-		return []msg.Datum{adt.Float(slices.Min(b.numbers))}, kv.KindOK
-	}
-	return []msg.Datum{adt.Float(slices.Max(b.numbers))}, kv.KindOK
 }

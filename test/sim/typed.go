@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -27,7 +28,7 @@ func makeThing(id entry.Type) thing {
 func (c *client) someCall(readOnly bool) msg.Op {
 	r := c.w.rng
 	n := r.IntN(len(things))
-	for adt.ByName(things[n].name) == nil {
+	for !c.w.opt.calls(things[n].name) {
 		n = r.IntN(len(things))
 	}
 	key := thingKey(n, r.IntN(c.w.opt.Things))
@@ -37,10 +38,24 @@ func (c *client) someCall(readOnly bool) msg.Op {
 	t := adt.ByName(things[n].name)
 	for {
 		m := t.Methods[r.IntN(len(t.Methods))]
+		if ms := c.w.opt.Methods; len(ms) > 0 {
+			m = t.MethodByName(pick(r, ms...))
+		}
+		if m.Name == "create" && c.w.opt.Stock > 0 {
+			if !readOnly {
+				return m.Op(key, numbers(0, c.w.opt.Stock, c.w.opt.Stock)...)
+			}
+			continue
+		}
 		if op, ok := drawCall(r, m, key); ok && (!readOnly || !m.Changes) {
 			return op
 		}
 	}
+}
+
+// calls reports whether methods of a data type are called.
+func (o *Options) calls(name string) bool {
+	return adt.ByName(name) != nil && (len(o.Types) == 0 || slices.Contains(o.Types, name))
 }
 
 // drawCall makes up arguments. Those of one kind are few, so that they clash.
@@ -51,7 +66,7 @@ func drawCall(r *rand.Rand, m *adt.TypeMethod, key []byte) (op msg.Op, ok bool) 
 	var args []msg.Datum
 	switch m.Type.Name + "." + m.Name {
 	case "set.size", "set.members", "dict.size", "dict.all", "scored-set.size", "list.length", "bounded-counter.get",
-		"bag.count", "bag.sum", "bag.min", "bag.max":
+		"bag.count", "bag.sum", "bag.min", "bag.max", "top-k.max":
 	case "set.add", "set.remove", "set.add-count", "set.remove-count", "dict.delete", "scored-set.remove", "list.append", "list.append-length":
 		for range 1 + r.IntN(2) {
 			args = append(args, name())
@@ -83,6 +98,14 @@ func drawCall(r *rand.Rand, m *adt.TypeMethod, key []byte) (op msg.Op, ok bool) 
 		args = append(args, adt.Int(1+int64(r.IntN(4))))
 	case "bag.add":
 		args = append(args, score())
+	case "top-k.add":
+		args = append(args, score(), name())
+	case "top-k.top":
+		args = append(args, adt.Int(1+int64(r.IntN(4))))
+	case "ids.next":
+		if r.IntN(2) == 0 {
+			args = append(args, adt.Int(1+int64(r.IntN(3))))
+		}
 	default:
 		return op, false
 	}
@@ -108,6 +131,12 @@ func (t *trial) invoke(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	if kind != kv.KindOK {
 		return kind, nil
 	}
+	if m.Unique { // what it answers is compared with all others (checkUnique)
+		if res != nil {
+			return kv.KindOK, rightCount(op.Args, res.Answer)
+		}
+		return kv.KindOK, nil
+	}
 	if res != nil && m.Answers && fmt.Sprint(answer) != fmt.Sprint(res.Answer) {
 		return kv.KindOK, fmt.Errorf("answered %v, the model %v of %v", res.Answer, answer, c.thing)
 	}
@@ -129,12 +158,12 @@ func sameThing(c cell, v *entry.Value) error {
 		if t == nil || x.name != t.Name {
 			continue
 		}
-		for _, name := range x.show {
-			m := t.MethodByName(name)
-			plan, _ := (&adt.Request{Method: m, Value: v}).Plan(nil)
-			want, _ := c.thing.call(name, nil)
+		for _, s := range x.show {
+			m := t.MethodByName(s.method)
+			plan, _ := (&adt.Request{Method: m, Args: s.args, Value: v}).Plan(nil)
+			want, _ := c.thing.call(s.method, s.args)
 			if fmt.Sprint(plan.Answer) != fmt.Sprint(want) {
-				return fmt.Errorf("%s shows %v, the model %v", name, plan.Answer, want)
+				return fmt.Errorf("%s shows %v, the model %v", s.method, plan.Answer, want)
 			}
 		}
 	}

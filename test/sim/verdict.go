@@ -20,11 +20,16 @@ func (w *world) judge() {
 	if w.err != nil {
 		return
 	}
+	if w.opt.GraphOnly {
+		w.judgeGraph()
+		return
+	}
 	m := w.replay()
 	if w.err != nil {
 		return
 	}
 	w.checkSeen()
+	w.checkUnique()
 	w.checkStored(m)
 	if w.err == nil {
 		w.judgeGraph()
@@ -161,6 +166,13 @@ func (s *shell) stored(key string) (v entry.Value, err error) {
 func (w *world) judgeGraph() {
 	h := history.ExactHistory{Final: map[string]kv.Version{}}
 	at := map[kv.TxnRef]int{}
+	chains := w.chainsOf()
+	for _, key := range slices.Sorted(maps.Keys(chains)) {
+		if err := chains[key].follow(); err != nil {
+			w.fail("the judge: %v", err)
+			return
+		}
+	}
 	for _, t := range w.log.txns {
 		x := history.ExactTxn{Label: name(t.ref), Client: t.client, Start: t.start, End: t.end}
 		switch {
@@ -172,6 +184,7 @@ func (w *world) judgeGraph() {
 			x.Outcome, x.End = history.Unknown, history.Never
 		}
 		x.Reads = seenVersions(t)
+		x.Answers = answersOf(t, chains)
 		at[t.ref] = len(h.Txns)
 		h.Txns = append(h.Txns, x)
 	}
@@ -184,7 +197,7 @@ func (w *world) judgeGraph() {
 		t := w.log.find(e.txn)
 		x := &h.Txns[at[t.ref]]
 		x.Writes = append(x.Writes, history.MadeVersion{Key: e.key, Version: e.value.Version, Order: int64(e.value.Version.Moves)<<40 | int64(e.index),
-			Deleted: !e.value.Exists(), Commutes: e.kind == entry.EffectAdd && !t.toldSum(e.key) || e.kind == entry.EffectChange})
+			Deleted: !e.value.Exists(), Commutes: e.kind == entry.EffectAdd && !t.toldSum(e.key) || e.kind == entry.EffectChange, Behind: chains[e.key].behindOf(e)})
 		if old := newest[e.key]; old == nil || later(e.value.Version, e.index, old.value.Version, old.index) {
 			newest[e.key] = e
 		}

@@ -18,7 +18,7 @@ func (t *Table) conflicts(r *Request) []*owner {
 	var out []*owner
 	self := t.owners[r.Txn]
 	note := func(h *holder, mode adt.Mode) {
-		if h.owner != self && !adt.Compatible(h.mode, mode) && !slices.Contains(out, h.owner) {
+		if h.owner != self && !t.compatible(h.mode, mode) && !slices.Contains(out, h.owner) {
 			out = append(out, h.owner)
 		}
 	}

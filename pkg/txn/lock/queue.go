@@ -51,7 +51,7 @@ func (t *Table) blocker(now int64, r *Request, o *owner, n *Need) (by blocker, f
 			h := &e.holders[i]
 			if h.owner == o {
 				upgrade = true
-			} else if !adt.Compatible(h.mode, n.Mode) {
+			} else if !t.compatible(h.mode, n.Mode) {
 				return h.blocks(msg.CauseLock), false
 			}
 		}
@@ -92,7 +92,7 @@ func (t *Table) olderWaiter(queue []*Request, r *Request, n *Need) *Request {
 			continue
 		}
 		for i := range w.Needs {
-			if !adt.Compatible(w.Needs[i].Mode, n.Mode) && w.Needs[i].Span.Overlaps(n.Span) {
+			if !t.compatible(w.Needs[i].Mode, n.Mode) && w.Needs[i].Span.Overlaps(n.Span) {
 				return w
 			}
 		}
@@ -103,16 +103,11 @@ func (t *Table) olderWaiter(queue []*Request, r *Request, n *Need) *Request {
 // rangeConflict finds a held range that excludes the need.
 func (t *Table) rangeConflict(o *owner, n *Need) *holder {
 	for _, rh := range t.ranges {
-		if rh.owner != o && !adt.Compatible(rh.mode, n.Mode) && rh.span.Overlaps(n.Span) {
+		if rh.owner != o && !t.compatible(rh.mode, n.Mode) && rh.span.Overlaps(n.Span) {
 			return &rh.holder
 		}
 	}
 	return nil
-}
-
-// slipsPast is for a mutant: a range lock protects only keys that exist.
-func (t *Table) slipsPast(r *Request, n *Need) bool {
-	return t.opt.Mutants.Has(mutant.RangeLocksPresentOnly) && r.Absent != nil && r.Absent(n.Span.Start)
 }
 
 func (t *Table) rangeBlocker(r *Request, o *owner, n *Need) (by blocker, free bool) {
@@ -133,7 +128,7 @@ func (t *Table) rangeBlocker(r *Request, o *owner, n *Need) (by blocker, free bo
 			continue
 		}
 		for i := range e.holders {
-			if h := &e.holders[i]; h.owner != o && !adt.Compatible(h.mode, n.Mode) {
+			if h := &e.holders[i]; h.owner != o && !t.compatible(h.mode, n.Mode) {
 				note(h.blocks(msg.CauseLock), e)
 			}
 		}
@@ -207,7 +202,7 @@ func (t *Table) passed(r *Request) *Request {
 		}
 		for _, w := range t.waiters {
 			if w.Txn != r.Txn && t.older(w.Txn, r.Txn) && slices.ContainsFunc(w.Needs, func(m Need) bool {
-				return !adt.Compatible(m.Mode, n.Mode) && m.Span.Overlaps(n.Span)
+				return !t.compatible(m.Mode, n.Mode) && m.Span.Overlaps(n.Span)
 			}) {
 				return w
 			}

@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+type boundedThing struct {
+	made              bool
+	n, floor, ceiling int64
+}
+
+func (b *boundedThing) String() string { return fmt.Sprintf("%+v", *b) }
+func (b *boundedThing) clone() thing   { c := *b; return &c }
+func (b *boundedThing) empty() bool    { return !b.made }
+
+func (b *boundedThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
+	switch {
+	case method == "get" && !b.made:
+		return []msg.Datum{adt.Nil()}, kv.KindOK
+	case method == "get":
+		return []msg.Datum{adt.Int(b.n)}, kv.KindOK
+	case method == "create" && b.made:
+		if b.floor != args[0].Int || b.ceiling != args[1].Int {
+			return nil, kv.KindCondition
+		}
+		return nil, kv.KindOK
+	case method == "create":
+		*b = boundedThing{made: true, floor: args[0].Int, ceiling: args[1].Int, n: args[2].Int}
+		return nil, kv.KindOK
+	case !b.made:
+		return nil, kv.KindCondition
+	}
+	n := args[0].Int
+	if method == "subtract" || method == "try-subtract" {
+		n = -n
+	}
+	fits := b.n+n >= b.floor && b.n+n <= b.ceiling
+	if fits {
+		b.n += n
+	}
+	switch {
+	case method == "try-add" || method == "try-subtract":
+		return []msg.Datum{adt.Bool(fits)}, kv.KindOK
+	case !fits:
+		return nil, kv.KindCondition
+	}
+	return nil, kv.KindOK
+}
+
+type bagThing struct{ numbers []float64 }
+
+func (b *bagThing) String() string { return fmt.Sprint(b.numbers) }
+func (b *bagThing) clone() thing   { return &bagThing{slices.Clone(b.numbers)} }
+func (b *bagThing) empty() bool    { return len(b.numbers) == 0 }
+
+func (b *bagThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
+	sum := 0.0
+	for _, x := range b.numbers {
+		sum += x
+	}
+	switch {
+	case method == "add":
+		for _, a := range args {
+			b.numbers = append(b.numbers, a.Float)
+		}
+		return nil, kv.KindOK
+	case method == "count":
+		return []msg.Datum{adt.Int(int64(len(b.numbers)))}, kv.KindOK
+	case method == "sum":
+		return []msg.Datum{adt.Float(sum)}, kv.KindOK
+	case len(b.numbers) == 0:
+		return []msg.Datum{adt.Nil()}, kv.KindOK
+	case method == "min":
+		return []msg.Datum{adt.Float(slices.Min(b.numbers))}, kv.KindOK
+	}
+	return []msg.Datum{adt.Float(slices.Max(b.numbers))}, kv.KindOK
+}
+
+// topThing has each member's greatest score. It never has so many members that
+// some are not kept.
+type topThing map[string]float64
+
+func (t topThing) clone() thing { return maps.Clone(t) }
+func (t topThing) empty() bool  { return len(t) == 0 }
+
+func (t topThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
+	most := 1
+	switch method {
+	case "add":
+		if old, ok := t[text(args[1])]; !ok || args[0].Float > old {
+			t[text(args[1])] = args[0].Float
+		}
+		return nil, kv.KindOK
+	case "top":
+		most = int(args[0].Int)
+	}
+	order := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
+		if t[a] > t[b] || t[a] == t[b] && a < b {
+			return -1
+		}
+		return 1
+	})
+	for _, m := range order[:min(most, len(order))] {
+		out = append(out, datum(m), adt.Float(t[m]))
+	}
+	return out, kv.KindOK
+}
+
+// idsThing holds nothing.
+type idsThing struct{}
+
+func (idsThing) clone() thing { return idsThing{} }
+func (idsThing) empty() bool  { return true }
+
+func (idsThing) call(string, []msg.Datum) ([]msg.Datum, kv.Kind) { return nil, kv.KindOK }

@@ -1,0 +1,62 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// checkUnique: what is to be unique was given to one operation of one transaction,
+// whatever became of that. Another attempt of it may be given the same.
+func (w *world) checkUnique() {
+	owners := map[string]kv.TxnID{}
+	for _, t := range w.log.txns {
+		own := map[string]bool{}
+		for _, c := range t.calls {
+			if c.failure != nil {
+				continue
+			}
+			for _, id := range uniqueOf(c) {
+				if old, taken := owners[id]; taken && old != t.ref.TxnID {
+					w.fail("%s and t%d were both given the identifier %x", name(t.ref), old.Rand, id)
+				}
+				if own[id] {
+					w.fail("%s was given the identifier %x twice", name(t.ref), id)
+				}
+				owners[id], own[id] = t.ref.TxnID, true
+			}
+		}
+	}
+}
+
+// uniqueOf lists what a call returned that is to be unique.
+func uniqueOf(c *callRecord) (out []string) {
+	for i := range c.results {
+		at := i
+		if c.raw {
+			at = int(c.results[i].Seq)
+		}
+		if m, err := adt.Find(&c.ops[at]); !c.ops[at].IsCall() || err != nil || !m.Unique {
+			continue
+		}
+		for _, d := range c.results[i].Answer {
+			out = append(out, text(d))
+		}
+	}
+	return out
+}
+
+// rightCount tells what is wrong with the number of identifiers that were
+// returned.
+func rightCount(args, answer []msg.Datum) error {
+	want := 1
+	if len(args) > 0 {
+		want = int(args[0].Int)
+	}
+	if len(answer) != want {
+		return fmt.Errorf("returned %d identifiers and not %d", len(answer), want)
+	}
+	return nil
+}
