@@ -213,6 +213,8 @@ const (
 	// CallLocksLost: locks of calls that change nothing are not logged with the
 	// prepare.
 	CallLocksLost
+	// NoPhaseCap: a phase may go on for ever, whoever waits for its end.
+	NoPhaseCap
 	// SharedAfterSent: a read is answered by one that had been sent before.
 	SharedAfterSent
 	// SharedUnlike: a read is answered by one with other arguments.
