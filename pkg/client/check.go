@@ -48,8 +48,8 @@ func opBytes(o *msg.Op) int {
 const datumFrame = 16
 
 func (o *Op) check() *kv.Error {
-	if o.wrong != nil {
-		again := *o.wrong
+	if o.called != nil && o.called.wrong != nil {
+		again := *o.called.wrong
 		return &again
 	}
 	return checkOp(&o.op)

@@ -24,7 +24,7 @@ func (s *opScratch) wire(op *Op) pb.Op {
 	o := &op.op
 	switch o.Kind {
 	case msg.OpAsk, msg.OpChangeAsk:
-		return pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: o.Key, Type: op.typ, Method: op.method, Args: pb.DataOf(o.Args)}}}
+		return pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: o.Key, Type: op.called.typ, Method: op.called.method, Args: pb.DataOf(o.Args)}}}
 	case msg.OpGet:
 		s.get = pb.GetOp{Key: o.Key, ForUpdate: o.ForUpdate}
 		s.opGet.Get = &s.get

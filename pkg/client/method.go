@@ -18,14 +18,14 @@ import (
 // see Set, Dict and the others. Call is for what has none, such as types of your
 // own.
 func Call(key []byte, typ, method string, args ...any) Op {
-	o := Op{op: msg.Op{Kind: msg.OpChangeAsk, Key: key, Args: make([]msg.Datum, len(args))}, typ: typ, method: method}
+	o := Op{op: msg.Op{Kind: msg.OpChangeAsk, Key: key, Args: make([]msg.Datum, len(args))}, called: &called{typ: typ, method: method}}
 	if m, err := adt.FindNamed(typ, method); err == nil && !m.Changes {
 		o.op.Kind = msg.OpAsk
 	}
 	for i, arg := range args {
 		d, ok := datumOf(arg)
 		if !ok {
-			o.wrong = &kv.Error{Kind: kv.KindInvalid, Key: key, Text: fmt.Sprintf("argument %d of %s of a %s is a %T", i+1, method, typ, arg),
+			o.called.wrong = &kv.Error{Kind: kv.KindInvalid, Key: key, Text: fmt.Sprintf("argument %d of %s of a %s is a %T", i+1, method, typ, arg),
 				Hint: "give a []byte, a string, an int, an int64, a float64 or a bool"}
 		}
 		o.op.Args[i] = d

@@ -15,10 +15,15 @@ import (
 // is passed to has returned; they must not change before that.
 type Op struct {
 	op msg.Op
-	// typ and method are the names of what a Call calls.
+	// called is there for a Call.
+	called *called
+}
+
+// called is what a Call calls, by its names, and what is wrong with how it was
+// made. It stands apart since most operations have none.
+type called struct {
 	typ, method string
-	// wrong is what is wrong with how it was made.
-	wrong *kv.Error
+	wrong       *kv.Error
 }
 
 // Get reads a key.
@@ -162,7 +167,7 @@ func (o Op) String() string {
 	case msg.OpDeleteRange:
 		words("delrange", key, end)
 	case msg.OpAsk, msg.OpChangeAsk:
-		words("call", key, o.typ+"."+o.method)
+		words("call", key, o.called.typ+"."+o.called.method)
 		words(argumentTexts(o.op.Args)...)
 	}
 	if o.op.Expect != msg.ExpectNothing && o.op.Kind != msg.OpRequire {

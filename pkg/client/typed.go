@@ -63,7 +63,7 @@ func ask(d Doer, op Op, least int) ([]Datum, error) {
 		return nil, err
 	}
 	if len(rs) != 1 || len(rs[0].Answer) < least {
-		return nil, errorf(kv.KindInternal, nil, "the server answered %s of a %s with less than is to be told", op.method, op.typ)
+		return nil, errorf(kv.KindInternal, nil, "the server answered %s of a %s with less than is to be told", op.called.method, op.called.typ)
 	}
 	return rs[0].Answer, nil
 }

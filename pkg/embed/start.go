@@ -48,12 +48,16 @@ type Instance struct {
 // and the node's shards are recovered, or with the reason why that cannot be.
 // It gives up when ctx ends.
 //
+//	try to refute the declarations of the data types, for a moment
 //	open the catalog and the store; listen
 //	answer Meet, call the other members, until the cluster is formed
 //	recover the shards, connect to the peers, serve clients
 func Start(ctx context.Context, opt Options) (*Instance, error) {
 	opt = opt.withDefaults()
 	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	if err := checkTypes(); err != nil {
 		return nil, err
 	}
 	i := &Instance{opt: opt, lazy: &lazyBackend{}}
@@ -177,7 +181,12 @@ func (i *Instance) serve(saved membership.Saved) error {
 	i.handler.Store(i.node)
 	watch(m, i.node, i.store)
 	watchPeers(m, i.transport)
-	i.lazy.ready.Store(&backend{node: i.node, router: router, id: saved.Node, cluster: saved.Cluster, version: i.opt.Version,
+	counted, err := countOperations(m)
+	if err != nil {
+		return err
+	}
+	i.lazy.ready.Store(&backend{operations: counted,
+		node: i.node, router: router, id: saved.Node, cluster: saved.Cluster, version: i.opt.Version,
 		addresses: func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }, metrics: m})
 	if i.web != nil {
 		i.web.serve(m)

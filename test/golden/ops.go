@@ -190,6 +190,9 @@ func Value(typ entry.Type, payload []byte) string {
 	if n, err := adt.DecodeCounter(payload); typ == adt.Counter && err == nil {
 		return strconv.FormatInt(n, 10)
 	}
+	if t := adt.Lookup(typ); t != nil {
+		return fmt.Sprintf("a %s of %d bytes", t.Name, len(payload))
+	}
 	return string(payload)
 }
 

@@ -131,7 +131,7 @@ func (t *trial) invoke(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	if kind != kv.KindOK {
 		return kind, nil
 	}
-	if m.Unique { // what it answers is compared with all others (checkUnique)
+	if m.Distinct { // what it answers is compared with all others (checkUnique)
 		if res != nil {
 			return kv.KindOK, rightCount(op.Args, res.Answer)
 		}

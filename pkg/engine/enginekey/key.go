@@ -18,7 +18,7 @@
 //     store finds the end of any key's prefix from its last byte alone.
 //
 // The sub-key is empty today. It is the place for rows that belong to a key
-// beside its versions, as deltas will; it must not begin with 00.
+// beside its versions; it must not begin with 00. (Deltas are versions.)
 //
 // The layout is part of what is on disk. A change takes a new name of the
 // comparer (pebblestore) and a new format of the store.

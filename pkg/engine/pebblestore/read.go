@@ -78,15 +78,47 @@ func (s *Store) readKey(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) 
 	if !it.SeekPrefixGE(seek) {
 		return it.Error()
 	}
-	row, err := current(it, r.Key)
-	if err != nil {
-		return err
+	for {
+		row, err := current(it, r.Key)
+		if err != nil {
+			return err
+		}
+		if _, err := engine.Live(r.Key, row.Value); err != nil {
+			return err
+		}
+		res.Rows = append(res.Rows, row)
+		if !entry.IsDelta(row.Value) {
+			return nil
+		}
+		if !below(it, row.Index, &seek) {
+			if err := it.Error(); err != nil {
+				return err
+			}
+			return engine.NoBase(r.Key)
+		}
 	}
-	if _, err := engine.Live(r.Key, row.Value); err != nil {
-		return err
+}
+
+// fewStale is over how many forgotten states of rows a step to the next row may
+// lead before it is worth a seek. Somewhat arbitrary.
+const fewStale = 32
+
+// below goes to the row below the one at an index, of the same key. Of a row
+// that was written over again and again there are as many states as long as
+// they are in memory: a step passes over each of them, and a seek over all.
+func below(it *pebble.Iterator, at kv.Index, seek *[]byte) bool {
+	if at == 0 {
+		return false
 	}
-	res.Rows = []entry.Row{row}
-	return nil
+	steps := func() int {
+		stats := it.Stats()
+		return stats.ForwardStepCount[pebble.InternalIterCall] - stats.ForwardStepCount[pebble.InterfaceCall]
+	}
+	if n := it.Stats().ForwardStepCount[pebble.InterfaceCall]; n > 0 && steps() > fewStale*n {
+		*seek = enginekey.AppendIndex((*seek)[:enginekey.Split(*seek)], at-1)
+		return it.SeekPrefixGE(*seek)
+	}
+	return it.Next()
 }
 
 // current copies the version that it stands on, whose user key is known.

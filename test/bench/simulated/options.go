@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/pkg/workload"
 )
@@ -18,6 +19,8 @@ type Options struct {
 	Clients int
 	// Reads says how read-only transactions read.
 	Reads txn.Reads
+	// Sharing is what shards make of it that operations commute.
+	Sharing shard.Sharing
 	// Workload is what the clients run. Its clients, its rate and its times
 	// are not used.
 	Workload workload.Options

@@ -1,0 +1,174 @@
+package shard_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// call is an operation by the method's name.
+func call(key, method string, args ...msg.Datum) msg.Op {
+	name := "set"
+	if key[0] == 'd' {
+		name = "dict"
+	}
+	return adt.ByName(name).MethodByName(method).Op([]byte(key), args...)
+}
+
+func everythingOf(keys []string) (ops []msg.Op) {
+	for i, k := range keys {
+		method := "members"
+		if k[0] == 'd' {
+			method = "all"
+		}
+		op := call(k, method)
+		op.Seq = uint32(i)
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+// drawOps are the changes of one transaction.
+func (w *chainWorld) drawOps() (ops []msg.Op) {
+	for range 1 + w.pick(3, "operations") {
+		k := chainKeys[w.pick(len(chainKeys), "key")]
+		what := w.pick(40, "what")
+		var op msg.Op
+		switch {
+		case what == 0:
+			op = msg.Op{Kind: msg.OpDelete, Key: []byte(k)}
+		case what == 1 && len(ops) == 0:
+			return []msg.Op{{Kind: msg.OpDeleteRange, Key: []byte("a"), End: []byte("z")}}
+		case what < 12 && k[0] == 'd':
+			op = call(k, "increment", adt.Bytes([]byte("n")), adt.Int(int64(what)))
+		default:
+			method := []string{"more", "more", "more", "less"}[w.pick(4, "method")]
+			op = w.drawCall(k, method, []int{1, 1, 2, 20}[w.pick(4, "members")])
+		}
+		op.Seq = uint32(len(ops))
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+func (w *chainWorld) drawCall(k, method string, n int) msg.Op {
+	names := map[string]string{"smore": "add", "sless": "remove", "dmore": "set", "dless": "delete"}
+	var args []msg.Datum
+	for range n {
+		i := w.pick(51, "member")
+		args = append(args, adt.Bytes(fmt.Appendf(nil, "%02d-a member of some length or a field", i)))
+		if k[0] == 'd' && method == "more" {
+			args = append(args, adt.Bytes(fmt.Appendf(nil, "%d", w.ids)))
+		}
+	}
+	return call(k, names[k[:1]+method], args...)
+}
+
+// transact sends some transactions in one step.
+func (w *chainWorld) transact() {
+	var messages []*msg.Envelope
+	for range 1 + w.pick(5, "transactions") {
+		env, txn, ops := msg.ToShard(0), w.txn(), w.drawOps()
+		w.pending[txn] = ops
+		piece := msg.Piece{Ops: ops, Incarnation: w.m.Incarnation()}
+		if w.pick(4, "two phases") == 0 {
+			env.Prepare = &msg.Prepare{Txn: txn, Gateway: 1, Last: 9, LastIncarnation: 1, Piece: piece}
+		} else {
+			env.Park = &msg.Park{Txn: txn, Gateway: 1, Piece: piece}
+		}
+		messages = append(messages, env)
+	}
+	w.step(messages, nil)
+}
+
+// decide commits a transaction that has prepared. After a restart its keys may
+// have to be read first.
+func (w *chainWorld) decide() {
+	if len(w.voted) == 0 {
+		return
+	}
+	txn := w.voted[0]
+	env := msg.ToShard(0)
+	env.Decide = &msg.Decide{Txn: txn, Last: 9, Commit: w.pick(5, "abort") > 0}
+	for !env.Decide.Commit || len(w.asked) > 0 {
+		if !env.Decide.Commit {
+			delete(w.pending, txn)
+			break
+		}
+		w.answer(len(w.asked))
+	}
+	w.voted = slices.Delete(w.voted, 0, 1)
+	before := w.m.Index()
+	out := w.m.Step(shard.Input{Now: w.now, Wall: w.now, Messages: []*msg.Envelope{env}})
+	if env.Decide.Commit { // it is decided before whatever it makes way for
+		w.apply(txn, before+1)
+	}
+	w.act(out)
+}
+
+func (w *chainWorld) read(q *msg.Read, keys []string) {
+	q.Reader, q.Gateway, q.Number = w.txn(), 1, 1
+	w.readers[q.Reader] = keys
+	env := msg.ToShard(0)
+	env.Read = q
+	w.step([]*msg.Envelope{env}, nil)
+}
+
+// fix has the shard fix its index for a pin, and gives up what spares it but for
+// that.
+func (w *chainWorld) fix() {
+	for range 2 { // a pin's round begins when the one before has ended
+		w.settle()
+	}
+	w.read(&msg.Read{KeepNanos: int64(kv.DefaultScanKeep)}, nil)
+	env := msg.ToShard(0)
+	env.ScanAt = &msg.ScanAt{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: w.ids}, Attempt: 1}, Gateway: 1, Done: true}
+	w.step([]*msg.Envelope{env}, nil)
+}
+
+// tell has the keeper tell the shard what is kept.
+func (w *chainWorld) tell() {
+	w.told++
+	env := msg.ToShard(0)
+	env.Pins = &msg.Pins{Incarnation: 1, Change: w.told, Floor: w.floor, Next: w.numbers + 1, Asker: w.m.Incarnation()}
+	for _, p := range w.pins {
+		env.Pins.Numbers, env.Pins.Indexes = append(env.Pins.Numbers, p.number), append(env.Pins.Indexes, uint64(p.index))
+	}
+	w.step([]*msg.Envelope{env}, nil)
+}
+
+func (w *chainWorld) random() {
+	switch what := w.pick(33, "verb"); {
+	case what < 12:
+		w.transact()
+	case what < 15:
+		w.decide()
+	case what < 18:
+		w.answer(w.pick(4, "answers"))
+	case what < 20:
+		w.settle()
+	case what < 22:
+		w.read(&msg.Read{Ops: everythingOf(chainKeys)}, chainKeys)
+	case what < 24:
+		w.fix()
+	case what < 26 && len(w.pins) > 0:
+		p := w.pins[w.pick(len(w.pins), "pin")]
+		w.read(&msg.Read{Pin: p.number, Index: p.index, Ops: everythingOf(chainKeys)}, chainKeys)
+	case what < 28:
+		w.tell()
+	case what == 28 && len(w.pins) > 0:
+		i := w.pick(len(w.pins), "dropped")
+		w.settle() // nobody reads at it any more
+		w.pins = slices.Delete(w.pins, i, i+1)
+	case what == 29 && w.pick(3, "restart") == 0:
+		w.restart()
+	default:
+		w.now += int64([]time.Duration{time.Millisecond, 10 * time.Millisecond, time.Second}[w.pick(3, "time")])
+		w.step(nil, nil)
+	}
+}
