@@ -92,7 +92,7 @@ func boundedSpec() Spec[bounded] {
 			{Name: "try-subtract", Doc: "Subtracts n, 1 at least, unless that would pass the floor; answers whether it did.", Params: n, Kind: boundedAlone,
 				Plan: planBounded(boundedSubtracts, true), Draw: drawMove, Answers: true},
 			{Name: "get", Doc: "Answers the value, nothing where there is no counter.", Kind: boundedGet, Answer: getBounded},
-			{Name: "bounds", Doc: "Answers floor and ceiling.", Kind: boundedBounds, Answer: boundsOf},
+			{Name: "bounds", Doc: "Answers floor and ceiling, nothing twice where there is no counter.", Kind: boundedBounds, Answer: boundsOf},
 		},
 	}
 }
@@ -239,7 +239,7 @@ func getBounded(s bounded, _ Args) ([]msg.Datum, error) {
 
 func boundsOf(s bounded, _ Args) ([]msg.Datum, error) {
 	if !s.made {
-		return nil, errNotCreated()
+		return []msg.Datum{Nil(), Nil()}, nil
 	}
 	return []msg.Datum{Int(s.floor), Int(s.ceiling)}, nil
 }

@@ -41,13 +41,13 @@ type TypeMethod struct {
 	Kind    Kind
 	Changes bool
 	Answers bool
-	// Unique: no two calls of it may be answered by one.
-	Unique  bool
-	part    func(Args) [][]byte
-	apply   func(any, Args) (any, error)
-	plan    func(*View[any], Args) Plan
-	combine func(first, then Args) (Args, bool)
-	draw    func(func(int) int) Args
+	// Distinct: no two calls are answered the same.
+	Distinct bool
+	part     func(Args) [][]byte
+	apply    func(any, Args) (any, error)
+	plan     func(*View[any], Args) Plan
+	combine  func(first, then Args) (Args, bool)
+	draw     func(func(int) int) Args
 }
 
 // types are all that are declared, by number.
@@ -165,16 +165,16 @@ func erase[S any](t *Type, s *Spec[S]) {
 }
 
 func eraseMethod[S any](m *MethodSpec[S], number uint32, kinds []KindSpec) *TypeMethod {
-	out := &TypeMethod{Name: m.Name, Doc: m.Doc, Params: m.Params, Kind: m.Kind, Answers: m.Answers || m.Answer != nil,
+	out := &TypeMethod{Name: m.Name, Doc: m.Doc, Params: m.Params, Kind: m.Kind, Answers: m.Answers || m.Answer != nil, Distinct: m.Distinct,
 		Changes: m.Apply != nil || m.Plan != nil && int(m.Kind) <= len(kinds) && m.Kind > 0 && kinds[m.Kind-1].Changes,
-		Unique:  m.Unique, part: m.Part, combine: m.Combine, draw: m.Draw}
+		part:    m.Part, combine: m.Combine, draw: m.Draw}
 	if m.Apply != nil {
 		out.apply = func(v any, a Args) (any, error) { return m.Apply(v.(S), a) }
 	}
 	if m.Plan != nil {
 		out.plan = func(v *View[any], a Args) Plan {
 			view := View[S]{State: v.State.(S), Exists: v.Exists, Others: v.Others, Ahead: v.Ahead}
-			if m.Unique {
+			if m.Distinct {
 				view.Unique = v.Unique
 			}
 			return m.Plan(&view, a)

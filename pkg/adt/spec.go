@@ -108,13 +108,13 @@ type MethodSpec[S any] struct {
 	Answer func(S, Args) ([]msg.Datum, error)
 	// Answers: the method returns something although Answer is nil, from its Plan.
 	Answers bool
+	// Distinct: no two calls are answered the same, so that none shares another's
+	// answer. The Plan finds View.Unique, which is zero otherwise.
+	Distinct bool
 	// Plan, if there is one, decides what a call needs and does, in the place of
 	// Kind, Apply and Answer, as far as that depends on more than its arguments.
 	// Kind is what it needs when the value is not known.
 	Plan func(*View[S], Args) Plan
-	// Unique: the Plan uses View.Unique, which is zero otherwise. So no two calls
-	// may be answered by one.
-	Unique bool
 	// Combine, if there is one, makes one call of two that follow each other in a
 	// transaction; ok is false if they cannot be one.
 	Combine func(first, then Args) (both Args, ok bool)
@@ -136,8 +136,8 @@ type View[S any] struct {
 	// Ahead: the answer is given now and the change made with the commit, so that
 	// only a lock can keep it true until then.
 	Ahead bool
-	// Unique differs from that of every other call of any transaction, if the
-	// method declares that it needs that.
+	// Unique differs from that of every other call of any transaction, for a
+	// method that is Distinct.
 	Unique [24]byte
 }
 

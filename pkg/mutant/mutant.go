@@ -213,6 +213,16 @@ const (
 	// CallLocksLost: locks of calls that change nothing are not logged with the
 	// prepare.
 	CallLocksLost
+	// NoPhaseCap: a phase may go on for ever, whoever waits for its end.
+	NoPhaseCap
+	// FoldPastPin: a value that is written whole, or changed again, takes the row of
+	// the change before it although a kept state sees that.
+	FoldPastPin
+	// DeltaTwice: the newest change of a value that is stored as changes is made
+	// twice when it is read.
+	DeltaTwice
+	// DeltaMissed: the oldest one is not made.
+	DeltaMissed
 	// SharedAfterSent: a read is answered by one that had been sent before.
 	SharedAfterSent
 	// SharedUnlike: a read is answered by one with other arguments.

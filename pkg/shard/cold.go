@@ -65,7 +65,7 @@ func (m *Machine) coldResult(r *entry.ReadResult) {
 }
 
 func (m *Machine) itemRead(it *mvcc.Item, r *entry.ReadResult) {
-	f, err := found(r)
+	f, err := m.found(r)
 	var waiting []any
 	if err != nil && !it.Loaded {
 		it.Loading, waiting, it.Waiting = 0, it.Waiting, nil
@@ -101,11 +101,18 @@ func (m *Machine) tell(waiting []any) {
 }
 
 // found decodes the answer about one key.
-func found(r *entry.ReadResult) (mvcc.Found, error) {
+func (m *Machine) found(r *entry.ReadResult) (mvcc.Found, error) {
 	if r.Err != nil {
 		return mvcc.Found{}, r.Err
 	}
-	return mvcc.Fold(r.Rows)
+	rows := r.Rows
+	switch n := len(rows); {
+	case n > 1 && m.cfg.Mutants.Has(mutant.DeltaTwice):
+		rows = append([]entry.Row{rows[0]}, rows...)
+	case n > 2 && m.cfg.Mutants.Has(mutant.DeltaMissed):
+		rows = append(append([]entry.Row(nil), rows[:n-2]...), rows[n-1])
+	}
+	return mvcc.Fold(rows)
 }
 
 func (m *Machine) rangeRead(c *coldRead, r *entry.ReadResult) {

@@ -110,7 +110,7 @@ func (m *Machine) askPast(p *pastRead, op *msg.Op) {
 	p.missing++
 	m.askAt(entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: op.Key, Index: p.q.Index},
 		&coldRead{then: func(r *entry.ReadResult) {
-			f, err := found(r)
+			f, err := m.found(r)
 			p.values[string(op.Key)] = f.Value
 			m.pastArrived(p, err)
 		}})

@@ -5,6 +5,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
@@ -65,7 +66,7 @@ func (m *Machine) del(t entry.Table, key []byte) {
 // costs nothing more, while a version of its own has to be deleted later. Of
 // several versions in one step only the last is written then.
 func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, e *entry.Effect, v entry.Value) {
-	unread := old > m.newestRead()
+	unread := old > m.newestRead() || len(it.Below) > 0 && m.cfg.Mutants.Has(mutant.FoldPastPin)
 	if e.Kind == entry.EffectChange && live && m.logDelta(it, old, unread, e.Calls) {
 		return
 	}

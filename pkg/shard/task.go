@@ -377,10 +377,10 @@ func (v *view) Value(key []byte) (entry.Value, error) {
 		if to, here := v.m.elsewhere(key, it); !here && !v.mistaken(key) {
 			return it.Value, mvcc.Elsewhere{Shard: to}
 		}
-		adt.Remember(&it.Value)
 		if first, ok := v.first[string(key)]; ok && v.m.cfg.Mutants.Has(mutant.FirstPlanKept) {
 			return first, nil
 		}
+		adt.Remember(&it.Value)
 		return it.Value, nil
 	}
 	return entry.Value{}, kv.Errorf(kv.KindInternal, "key %q is not in memory", key)

@@ -97,10 +97,9 @@ func (a *asking) finds(i int, key []byte) []msg.Op {
 	return a.after(i, &msg.Op{Kind: msg.OpGet, Seq: seq, Key: key})
 }
 
-// found takes what an operation finds, if that was the question. An operation on
-// a range that begins at such a key has the same number and key, and is asked too.
+// found takes what an operation finds, if that was the question.
 func (s *session) found(op *msg.Op, r *msg.Result) bool {
-	if _, ok := s.after[finding{op.Seq, string(op.Key)}]; !ok || op.IsRange() {
+	if _, ok := s.after[finding{op.Seq, string(op.Key)}]; !ok || op.Kind != msg.OpGet {
 		return false
 	}
 	v := entry.Value{Type: entry.TypeDeleted}

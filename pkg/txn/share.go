@@ -27,7 +27,7 @@ const mostUnsent = 16
 // else, if that has not been sent yet: then it is of a state that is current
 // after both have begun.
 func (g *Gateway) share(c *call) bool {
-	if g.cfg.NoSharing || c.kind != oneShot || c.ref.Attempt > 1 || c.how != (How{}) || g.areUnique(c.ops) {
+	if g.cfg.NoSharing || c.kind != oneShot || c.ref.Attempt > 1 || c.how != (How{}) || !g.cfg.Mutants.Has(mutant.UniqueShared) && slices.ContainsFunc(c.ops, distinct) {
 		return false
 	}
 	i := slices.IndexFunc(g.unsent, func(o *call) bool { return g.sameReads(o.ops, c.ops) })
@@ -47,12 +47,13 @@ func (g *Gateway) share(c *call) bool {
 // Shared counts the reads that were answered by another's.
 func (g *Gateway) Shared() uint64 { return g.shared }
 
-// areUnique reports whether some of the answers are to be nobody else's.
-func (g *Gateway) areUnique(ops []msg.Op) bool {
-	return !g.cfg.Mutants.Has(mutant.UniqueShared) && slices.ContainsFunc(ops, func(op msg.Op) bool {
-		m, err := adt.Find(&op)
-		return op.IsCall() && err == nil && m.Unique
-	})
+// distinct reports whether the answer to an operation is for its caller alone.
+func distinct(op msg.Op) bool {
+	if !op.IsCall() {
+		return false
+	}
+	m, err := adt.Find(&op)
+	return err != nil || m.Distinct
 }
 
 func (g *Gateway) sameReads(a, b []msg.Op) bool {

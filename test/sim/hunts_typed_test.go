@@ -44,6 +44,15 @@ func gathering(o *Options) {
 	o.Batch, o.Mix.OneShotRead, o.Nodes, o.Mix.InteractiveRead = time.Millisecond, 20, 1, 0
 }
 
+// large has values that are stored as changes, and shards that forget them.
+func large(types ...string) func(*Options) {
+	return func(o *Options) {
+		of(types...)(o)
+		o.Padding, o.CacheBytes, o.Mix.Ops = 400, 1, OpMix{Get: 1}
+		o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 5, 0, 20*time.Millisecond, true, FaultMix{Log: 1}
+	}
+}
+
 // restartsTyped has logs fail under calls, and much sent twice.
 func restartsTyped(o *Options) {
 	of("bag", "set", "list")(o)
@@ -61,20 +70,20 @@ var typedHunts = []hunt{
 		of("set", "bag")(o)
 		o.Mix.Ops = OpMix{Scan: 5, Put: 2, DeleteRange: 1}
 	}},
-	{id: mutant.PlanUnlocked, name: "A plan without its lock", seed: 1, typed: true, shape: of("set", "dict", "scored-set", "bounded-counter")},
+	{id: mutant.PlanUnlocked, name: "A plan without its lock", seed: 9, typed: true, shape: of("set", "dict", "scored-set", "bounded-counter")},
 	{id: mutant.FirstPlanKept, name: "The first plan is kept", seed: 1, typed: true, shape: of("set", "dict", "list")},
 	{id: mutant.OthersIgnored, name: "Undecided calls ignored", seed: 1, typed: true, shape: of("bounded-counter")},
 	{id: mutant.RefusalUnlocked, name: "A refusal without its lock", seed: 2, typed: true, shape: of("bounded-counter")},
-	{id: mutant.AheadIgnored, name: "Answers ahead are not alone", seed: 2, typed: true, shape: of("bounded-counter", "dict", "scored-set")},
+	{id: mutant.AheadIgnored, name: "Answers ahead are not alone", seed: 1, typed: true, shape: of("bounded-counter", "dict", "scored-set")},
 	{id: mutant.OwnCallsUnseen, name: "Own calls unseen", seed: 1, typed: true, shape: talkative()},
 	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 11, typed: true, readers: true, shape: readTyped("set", "dict", "scored-set")},
-	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 2, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.ChangeUnshown, name: "Changes not shown to readers", seed: 2, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 1, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.ChangeUnshown, name: "Changes not shown to readers", seed: 3, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.ChangeShownByFirst, name: "Changes shown by their first call", seed: 9, typed: true, readers: true, shape: func(o *Options) {
 		readTyped("set", "dict")(o)
 		o.Mix.MaxOps = 8
 	}},
-	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 10, model: true, typed: true, readers: true, shape: gathering},
+	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 3, model: true, typed: true, readers: true, shape: gathering},
 	{id: mutant.SharedUnlike, name: "A read joins one that is not the same", seed: 192, typed: true, readers: true, shape: func(o *Options) {
 		gathering(o)
 		o.Types = []string{"set", "dict"}
@@ -83,7 +92,7 @@ var typedHunts = []hunt{
 		gathering(o)
 		o.Types = []string{"ids"}
 	}},
-	{id: mutant.AppliedForgotten, name: "Applied calls forgotten", seed: 11, typed: true, shape: restartsTyped},
+	{id: mutant.AppliedForgotten, name: "Applied calls forgotten", seed: 6, typed: true, shape: restartsTyped},
 	{id: mutant.MoveUnlocked, name: "A move does not lock a key that is called", seed: 1, typed: true, shape: func(o *Options) {
 		of()(o)
 		wandering(o)
@@ -94,8 +103,14 @@ var typedHunts = []hunt{
 		wandering(o)
 	}},
 	{id: mutant.SealedIgnored, name: "Sealed calls not waited for", seed: 1, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 1, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 8, model: true, typed: true, shape: restartsTyped},
+	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 3, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 9, model: true, typed: true, shape: restartsTyped},
+	{id: mutant.FoldPastPin, name: "A change is written over past a pin", seed: 2, typed: true, readers: true, shape: func(o *Options) {
+		large("list", "set", "dict")(o)
+		o.PinEvery, o.History, o.Lease, o.Mix.Snapshot, o.OpenBudget = 5*time.Millisecond, 20*time.Millisecond, 150*time.Millisecond, 25, -1
+	}},
+	{id: mutant.DeltaTwice, name: "A stored change is made twice", seed: 1, typed: true, shape: large("list", "scored-set", "dict")},
+	{id: mutant.DeltaMissed, name: "A stored change is not made", seed: 1, typed: true, shape: large("list", "set", "dict")},
 	{id: mutant.CallLocksLost, name: "Locks of questions lost at a restart", seed: 418, model: true, typed: true, shape: func(o *Options) {
 		of("set", "bounded-counter")(o)
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}

@@ -20,6 +20,9 @@ type Options struct {
 	Registers, Counters, HotKeys int
 	// Things is how many keys there are for each of the other data types.
 	Things int
+	// Padding is by how many bytes the names in them are longer than one letter, so
+	// that shards write changes rather than values.
+	Padding int
 	// Types are the names of those whose methods are called, all if it is empty.
 	Types []string
 	// Methods are the names of those that are called, as often as they are listed,
@@ -193,6 +196,7 @@ func Draw(seed int64) Options {
 		o.Things = 1 + t.IntN(2)
 		o.Sharing.Locks = pick(t, shard.AbstractLocks, shard.AbstractLocks, shard.AbstractLocks, shard.RWLocks)
 		o.Sharing.Phasing, o.Sharing.Combining = t.IntN(4) == 0, t.IntN(4) == 0
+		o.Padding = pick(t, 0, 0, 250, 600)
 	}
 	return o
 }

@@ -2,8 +2,8 @@ package sim
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -47,7 +47,7 @@ func (c *client) someCall(readOnly bool) msg.Op {
 			}
 			continue
 		}
-		if op, ok := drawCall(r, m, key); ok && (!readOnly || !m.Changes) {
+		if op, ok := c.drawCall(m, key); ok && (!readOnly || !m.Changes) {
 			return op
 		}
 	}
@@ -59,8 +59,9 @@ func (o *Options) calls(name string) bool {
 }
 
 // drawCall makes up arguments. Those of one kind are few, so that they clash.
-func drawCall(r *rand.Rand, m *adt.TypeMethod, key []byte) (op msg.Op, ok bool) {
-	name := func() msg.Datum { return datum(string(rune('a' + r.IntN(4)))) }
+func (c *client) drawCall(m *adt.TypeMethod, key []byte) (op msg.Op, ok bool) {
+	r, padding := c.w.rng, strings.Repeat(".", c.w.opt.Padding)
+	name := func() msg.Datum { return datum(string(rune('a'+r.IntN(4))) + padding) }
 	num := func(n int) msg.Datum { return adt.Int(int64(r.IntN(n))) }
 	score := func() msg.Datum { return adt.Float(float64(r.IntN(9) - 3)) }
 	var args []msg.Datum
@@ -131,7 +132,7 @@ func (t *trial) invoke(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	if kind != kv.KindOK {
 		return kind, nil
 	}
-	if m.Unique { // what it answers is compared with all others (checkUnique)
+	if m.Distinct { // what it answers is compared with all others (checkUnique)
 		if res != nil {
 			return kv.KindOK, rightCount(op.Args, res.Answer)
 		}

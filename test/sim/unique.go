@@ -38,7 +38,7 @@ func uniqueOf(c *callRecord) (out []string) {
 		if c.raw {
 			at = int(c.results[i].Seq)
 		}
-		if m, err := adt.Find(&c.ops[at]); !c.ops[at].IsCall() || err != nil || !m.Unique {
+		if m, err := adt.Find(&c.ops[at]); !c.ops[at].IsCall() || err != nil || !m.Distinct {
 			continue
 		}
 		for _, d := range c.results[i].Answer {

@@ -77,8 +77,8 @@ func (t *Table) blocker(now int64, r *Request, o *owner, n *Need) (by blocker, f
 // mayJoin reports whether a running phase still takes operations that are
 // younger than its oldest waiter.
 func (t *Table) mayJoin(now int64, e *entry) bool {
-	return len(e.holders) > 0 && !t.opt.NoPhasing && e.phaseCount < t.opt.MaxPhaseCount &&
-		now-e.phaseSince < int64(t.opt.MaxPhaseTime)
+	return len(e.holders) > 0 && !t.opt.NoPhasing && (t.opt.Mutants.Has(mutant.NoPhaseCap) ||
+		e.phaseCount < t.opt.MaxPhaseCount && now-e.phaseSince < int64(t.opt.MaxPhaseTime))
 }
 
 // olderWaiter finds a request in a queue that waits for something
