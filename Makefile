@@ -25,7 +25,7 @@ PKGS ?= ./...
 RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v -e /pkg/engine -e '/pkg/adt$$')
 # The simulations and scenarios. They run once more with rules broken on
 # purpose (package mutant), each of which must be caught.
-SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario
+SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/txn/lock
 
 SOURCES = cmd examples pkg test tools
 
