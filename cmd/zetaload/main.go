@@ -31,7 +31,7 @@ func run() int {
 // execute runs one command line and gives the exit code.
 func execute(ctx context.Context, env environment, args []string) int {
 	root := newRoot(env)
-	root.SetArgs(args)
+	root.SetArgs(asApplication(args))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK

@@ -79,10 +79,11 @@ to be judged afterwards for strict serializability.
   zetaload run --skew 1.2 --clients 64 --duration 30s --history h.bin --json r.json
   zetaload check h.bin
   zetaload report r.json other.json
+  zetaload app tickets --own-cluster
   zetaload experiment hot-or-not --html page.html
 
-Exit codes: 0 all is well; 1 the store failed (nothing committed, or a violation
-was found); 2 the command line or a file given on it is at fault.`,
+Exit codes: 0 all is well; 1 the store failed (nothing committed, a violation was
+found, or an invariant of an application does not hold); 2 the command line or a file given on it is at fault.`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -91,7 +92,7 @@ was found); 2 the command line or a file given on it is at fault.`,
 	root.SetOut(env.out)
 	root.SetErr(env.err)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newRun(env), newLoad(env), newCheck(env), newReport(env), newExperiment(env))
+	root.AddCommand(newRun(env), newLoad(env), newCheck(env), newReport(env), newApp(env), newExperiment(env))
 	return root
 }
 

@@ -41,6 +41,9 @@ type Report struct {
 // Examine is Check with a report.
 func Examine(t *Type, seed uint64, rounds int) (Report, error) {
 	c := &checker{t: t, lots: lots(seed), seen: map[[2]Kind]*clashes{}}
+	for _, m := range t.Methods {
+		c.needed[m.Kind] = true // or it stands where the value is not known
+	}
 	for range rounds {
 		tr := c.draw()
 		if r := c.refute(tr); r != nil {

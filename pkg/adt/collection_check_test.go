@@ -12,7 +12,7 @@ import (
 func TestCollectionsCommuteAsDeclared(t *testing.T) {
 	for _, w := range collections {
 		t.Run(adt.TypeName(w.id), func(t *testing.T) {
-			report, err := adt.Examine(adt.Lookup(w.id), 1, 20_000)
+			report, err := adt.Examine(adt.Lookup(w.id), 1, 5_000)
 			require.NoError(t, err)
 			require.Positive(t, report.Pairs)
 			for _, s := range report.Strict {

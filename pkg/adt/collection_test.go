@@ -109,8 +109,8 @@ type world struct{ oneKey }
 
 func (w *world) Calls() *mvcc.Calls { return &mvcc.Calls{} }
 
-// transactions makes calls in transactions that see their own changes; a failure
-// takes all of one back.
+// transactions makes calls in transactions that see their own changes, and
+// sometimes delete the key between them; a failure takes all of one back.
 func (w *twinned) transactions(t *rapid.T) {
 	tw, k := w.twin(), &world{oneKey: oneKey{writes: 100}}
 	for range rapid.IntRange(1, 8).Draw(t, "transactions") {
@@ -119,6 +119,10 @@ func (w *twinned) transactions(t *rapid.T) {
 		var wants []string
 		failed := kv.KindOK
 		for range rapid.IntRange(1, 6).Draw(t, "calls") {
+			if rapid.IntRange(0, 7).Draw(t, "delete") == 7 {
+				mine, ops, wants = w.twin(), append(ops, msg.Op{Kind: msg.OpDelete, Key: []byte("k")}), append(wants, "")
+				continue
+			}
 			name, a := w.draw(t)
 			op := w.method(name).Op([]byte("k"), a...)
 			want, kind := mine.call(name, a)
@@ -203,7 +207,7 @@ func (w *twinned) locks(v entry.Value, op msg.Op) string {
 	return adt.Lookup(w.id).Kinds[modes[0].Kind()-1].Name
 }
 
-var collections = []*twinned{&sets, &dicts, &scoredSets}
+var collections = []*twinned{&sets, &dicts, &scoredSets, &lists}
 
 // drawText is a member, a field or a value: mostly one of few, so that calls meet.
 func drawText(t *rapid.T, label string) msg.Datum {
@@ -231,6 +235,29 @@ func TestCollectionsAreOfOneType(t *testing.T) {
 		}
 		form := adt.Lookup(w.id)
 		requireFailure(t, kv.KindInvalid, form.Name, failure(entry.Value{}, msg.Op{Kind: msg.OpChange, Key: []byte("k"), Type: uint32(w.id), Method: 99}))
+	}
+}
+
+// TestNumbersOfCollections: stored, and must never change.
+func TestNumbersOfCollections(t *testing.T) {
+	for id, want := range map[entry.Type]string{
+		2: "set: add remove contains size members add-count remove-count / add remove insert take present absent member all",
+		3: "dict: set delete get get-many increment increment-get size all scan has set-new / " +
+			"set overwrite increment bump delete get present absent size all",
+		4: "scored-set: add increment remove score rank by-rank by-score size increment-get rev-rank by-rank-desc / " +
+			"add rescore increment shift remove score absent size order",
+		9: "list: append range length trim append-length get / append trim prefix all",
+	} {
+		typ := adt.Lookup(id)
+		got := typ.Name + ":"
+		for _, m := range typ.Methods {
+			got += " " + m.Name
+		}
+		got += " /"
+		for _, k := range typ.Kinds {
+			got += " " + k.Name
+		}
+		require.Equal(t, want, got)
 	}
 }
 

@@ -83,7 +83,10 @@ var (
 )
 
 func compareScored(a, b scored) int {
-	return cmp.Or(cmp.Compare(a.score, b.score), strings.Compare(a.member, b.member))
+	if a.score != b.score {
+		return cmp.Compare(a.score, b.score)
+	}
+	return strings.Compare(a.member, b.member)
 }
 
 func init() { Install(scoredSpec()) }
@@ -182,7 +185,7 @@ func decodeScored(payload []byte) (s scoredState, err error) {
 	if err != nil {
 		return s, err
 	}
-	var all []scored
+	all := make([]scored, 0, n)
 	s.scores, err = tree.Build(scoresOrder, n, func() (string, int64, error) {
 		m, err := r.text()
 		if err != nil {

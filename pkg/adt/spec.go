@@ -50,6 +50,9 @@ type Param struct {
 	Many bool
 }
 
+// FirstOwn is the first of the numbers that are free for types of users.
+const FirstOwn entry.Type = 128
+
 // Spec declares a data type whose values are S. Everything that linchpin does
 // with the type follows from it: locks, phases, combining, storage, the generic
 // call in the API, the command line and metrics.

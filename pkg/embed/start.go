@@ -48,12 +48,16 @@ type Instance struct {
 // and the node's shards are recovered, or with the reason why that cannot be.
 // It gives up when ctx ends.
 //
+//	try to refute the declarations of the data types, for a moment
 //	open the catalog and the store; listen
 //	answer Meet, call the other members, until the cluster is formed
 //	recover the shards, connect to the peers, serve clients
 func Start(ctx context.Context, opt Options) (*Instance, error) {
 	opt = opt.withDefaults()
 	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	if err := checkTypes(); err != nil {
 		return nil, err
 	}
 	i := &Instance{opt: opt, lazy: &lazyBackend{}}

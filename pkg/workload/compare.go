@@ -23,7 +23,7 @@ func WriteComparison(w io.Writer, results []NamedResult) error {
 		width = max(width, len(r.Name))
 	}
 	for _, r := range results {
-		fmt.Fprintf(&b, "%-*s  %s; %s; %s%s\n", width, r.Name, r.Workload, r.Workload.Mix, r.Workload.load(), r.remark())
+		fmt.Fprintf(&b, "%-*s  %s; %s; %s%s\n", width, r.Name, r.Workload, r.Workload.mix(), r.Workload.load(), r.remark())
 	}
 	for _, name := range append(kindsOf(results), "updates") {
 		used := false

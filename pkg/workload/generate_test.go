@@ -101,7 +101,7 @@ func TestReadsLookAtCountersInProportionToIncrements(t *testing.T) {
 
 func TestValuesAreUniqueOverClientsAndRuns(t *testing.T) {
 	seen := map[string]bool{}
-	for _, run := range []string{newRunTag(), newRunTag()} {
+	for _, run := range []string{NewRunTag(), NewRunTag()} {
 		require.Len(t, run, 6)
 		p := testPlan(t, Options{Keys: 2, Mix: Mix{WriteOnly: 1, ReadModifyWrite: 1}, ValueBytes: MinValueBytes, Seed: 9}, run)
 		for client := range 3 {

@@ -16,6 +16,7 @@ import (
 // than processors would only cost memory.
 type meter struct {
 	window
+	kinds []AppKind
 	parts []*part
 }
 
@@ -26,7 +27,9 @@ type part struct {
 
 // totals are the numbers of a run, or of a part of it.
 type totals struct {
-	kinds [kinds]kindTotals
+	// kinds are by Kind; spec says which they are.
+	kinds []kindTotals
+	spec  []AppKind
 	// lag is how much later than intended transactions were sent.
 	lag *hdrhistogram.Histogram
 	// answered counts the commits answered inside the window, by whatever
@@ -41,8 +44,8 @@ type totals struct {
 	errors             map[kv.Kind]uint64
 }
 
-func newTotals() totals {
-	return totals{aborts: map[string]uint64{}, readAborts: map[string]uint64{}, errors: map[kv.Kind]uint64{}}
+func newTotals(spec []AppKind) totals {
+	return totals{kinds: make([]kindTotals, len(spec)), spec: spec, aborts: map[string]uint64{}, readAborts: map[string]uint64{}, errors: map[kv.Kind]uint64{}}
 }
 
 type kindTotals struct {
@@ -68,11 +71,13 @@ func newHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, MaxTimeout.Microseconds(), 3)
 }
 
-func newMeter(w window, clients int) *meter {
-	m := &meter{window: w}
+func newMeter(w window, clients int) *meter { return newMeterOf(w, clients, ownKinds()) }
+
+func newMeterOf(w window, clients int, spec []AppKind) *meter {
+	m := &meter{window: w, kinds: spec}
 	const most = 8
 	for range min(clients, most, runtime.GOMAXPROCS(0)) {
-		m.parts = append(m.parts, &part{totals: newTotals()})
+		m.parts = append(m.parts, &part{totals: newTotals(spec)})
 	}
 	return m
 }
@@ -124,7 +129,7 @@ func (m *meter) add(client int, s sample) {
 	if retries := max(s.reply.Attempts, 1) - 1; retries > 0 {
 		k.retries += uint64(retries)
 		addAborts(p.aborts, s.reply.Aborts, retries)
-		if s.kind.Reads() {
+		if p.spec[s.kind].Reads {
 			addAborts(p.readAborts, s.reply.Aborts, retries)
 		}
 	}
@@ -159,7 +164,7 @@ func record(h **hdrhistogram.Histogram, d time.Duration) {
 
 // sum adds up the parts.
 func (m *meter) sum() *totals {
-	all := newTotals()
+	all := newTotals(m.kinds)
 	for _, p := range m.parts {
 		p.mu.Lock()
 		all.merge(&p.totals)
@@ -209,15 +214,15 @@ func mergeInto(h **hdrhistogram.Histogram, o *hdrhistogram.Histogram) {
 }
 
 // all is the sum over the kinds.
-func (t *totals) all() *kindTotals { return t.of(func(Kind) bool { return true }) }
+func (t *totals) all() *kindTotals { return t.of(func(AppKind) bool { return true }) }
 
 // updates is the sum over the kinds that change something.
-func (t *totals) updates() *kindTotals { return t.of(func(k Kind) bool { return !k.Reads() }) }
+func (t *totals) updates() *kindTotals { return t.of(func(k AppKind) bool { return !k.Reads }) }
 
-func (t *totals) of(wanted func(Kind) bool) *kindTotals {
+func (t *totals) of(wanted func(AppKind) bool) *kindTotals {
 	var sum kindTotals
 	for k := range t.kinds {
-		if wanted(Kind(k)) {
+		if wanted(t.spec[k]) {
 			sum.merge(&t.kinds[k])
 		}
 	}

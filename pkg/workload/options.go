@@ -62,6 +62,10 @@ type Options struct {
 	// a read and the next read. Together its pauses are shorter than Timeout.
 	ThinkTime time.Duration
 
+	// App, if set, is run in the place of all that is said above, and without
+	// scans and a Recorder.
+	App App
+
 	// Clients is how many transactions are in flight at most, 1 to
 	// MaxClients. Default 16.
 	Clients int
@@ -171,6 +175,8 @@ func (o Options) Validate() error {
 	bad(o.Warmup < 0, "a warm-up of %v; want 0 or more", o.Warmup)
 	bad(o.Duration < 0, "a duration of %v; want 0 or more", o.Duration)
 	bad(o.Timeout < 0 || o.Timeout > MaxTimeout, "a timeout of %v; want up to %v", o.Timeout, MaxTimeout)
+	bad(o.App != nil && o.Scanners > 0, "%d scanners beside an application; want none", o.Scanners)
+	bad(o.App != nil && o.Recorder != nil, "an application's transactions are no histories of reads and writes; do without a history")
 	bad(o.ProgressEvery < 0, "progress every %v; want more than 0", o.ProgressEvery)
 	return errors.Join(all...)
 }

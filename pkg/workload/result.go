@@ -50,10 +50,15 @@ type Result struct {
 	ReadAborts map[string]uint64 `json:"aborts_read_only"`
 	// Errors counts transactions that did not commit, by kind of error.
 	Errors map[string]uint64 `json:"errors"`
+	// Invariants are those of an application, as they were found in the end.
+	Invariants []Invariant `json:"invariants,omitempty"`
 }
 
 // Workload says what was run.
 type Workload struct {
+	// App is set for an application; what is said of keys, transactions and
+	// scans is then 0.
+	App *About `json:"app,omitempty"`
 	// Name is empty for one that has none.
 	Name          string  `json:"name"`
 	Keys          uint64  `json:"keys"`
@@ -160,12 +165,17 @@ func (s *run) result(now time.Time, interrupted bool) *Result {
 		Errors:      kindCounts(t.errors),
 	}
 	for k := range t.kinds {
-		r.Kinds = append(r.Kinds, t.kinds[k].result(Kind(k).String(), elapsed))
+		r.Kinds = append(r.Kinds, t.kinds[k].result(t.spec[k].Name, elapsed))
 	}
 	return r
 }
 
 func describe(o Options) Workload {
+	if o.App != nil {
+		about := o.App.About()
+		return Workload{App: &about, Name: about.Name, Clients: o.Clients, RatePerS: o.Rate, WarmupS: seconds(o.Warmup),
+			DurationS: seconds(o.Duration), Count: o.Count, TimeoutS: seconds(o.Timeout), Seed: o.Seed}
+	}
 	return Workload{
 		Name: o.Name, Keys: o.Keys, Skew: o.Skew, Shuffle: o.Shuffle, MoveHotEveryS: seconds(o.MoveHotEvery),
 		Mix: o.Mix, Ops: o.Ops, ValueBytes: o.ValueBytes, ReadKeysMin: o.readKeys().Min, ReadKeysMax: o.readKeys().Max,

@@ -20,7 +20,8 @@ type Runner struct {
 }
 
 // New makes a runner of o, whose defaults are filled in. Its error lists
-// everything that is wrong with o.
+// everything that is wrong with o. An application has a store of its own, and
+// store may be nil.
 func New(store Store, o Options) (*Runner, error) {
 	o = o.WithDefaults()
 	if err := o.Validate(); err != nil {
@@ -29,7 +30,7 @@ func New(store Store, o Options) (*Runner, error) {
 	if o.Locality > 0 && o.Homes == nil {
 		return nil, errors.New("locality is asked for, and it is not known where keys live")
 	}
-	tag := newRunTag()
+	tag := NewRunTag()
 	if o.FreshKeys {
 		o.Prefix += tag + "/"
 	}
@@ -40,9 +41,9 @@ func New(store Store, o Options) (*Runner, error) {
 	return &Runner{store: store, plan: p}, nil
 }
 
-// newRunTag names a run in the values it writes: six characters, not from the
+// NewRunTag names a run in what it writes: six characters, not from the
 // seed, so that a run which is repeated on the same store writes new values.
-func newRunTag() string {
+func NewRunTag() string {
 	const sixDigits = 36 * 36 * 36 * 36 * 36 * 36
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails; it ends the program instead
@@ -113,7 +114,7 @@ func newRun(r *Runner, begun time.Time) *run {
 	} else {
 		s.schedule = newClosedLoop(s.window, r.plan.Clients, r.plan.Count)
 	}
-	s.meter = newMeter(s.window, r.plan.Clients)
+	s.meter = newMeterOf(s.window, r.plan.Clients, r.plan.kindsOfRun())
 	return s
 }
 
@@ -155,6 +156,9 @@ func backoff(failures int) time.Duration {
 
 // once draws and runs one transaction and reports whether it committed.
 func (s *run) once(ctx context.Context, store Store, g *generator, intended time.Time, measured bool) bool {
+	if s.plan.App != nil {
+		return s.use(ctx, g.client, intended, measured)
+	}
 	txn := g.next(s.moves(intended))
 	// What has begun is ended properly even if the run is interrupted: a
 	// transaction that was cut off would have no known outcome.
@@ -179,6 +183,21 @@ func (s *run) once(ctx context.Context, store Store, g *generator, intended time
 		recorded(sm.reply, sm.outcome)
 	}
 	s.meter.add(g.client, sm)
+	return sm.outcome == Committed
+}
+
+// use has a client of the application do something.
+func (s *run) use(ctx context.Context, client int, intended time.Time, measured bool) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.plan.Timeout)
+	defer cancel()
+	sm := sample{measured: measured, intended: intended, sent: time.Now()}
+	done := s.plan.App.Do(ctx, client)
+	sm.ended = time.Now()
+	sm.kind, sm.reply, sm.err, sm.outcome = done.Kind, done.Reply, done.Err, OutcomeOf(done.Err)
+	if sm.outcome == Unknown && s.meter.kinds[sm.kind].Reads {
+		sm.outcome = Failed
+	}
+	s.meter.add(client, sm)
 	return sm.outcome == Committed
 }
 

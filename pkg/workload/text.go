@@ -10,7 +10,9 @@ import (
 )
 
 // WriteText writes r for people. The layout is always the same: every kind has
-// its line, and every section is there, with nothing in it or something.
+// its line, and every section is there, with nothing in it or something. That of
+// an application has its own sections in the place of those about scans and
+// locality.
 func (r *Result) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	line := func(name, format string, args ...any) {
@@ -18,18 +20,22 @@ func (r *Result) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, format+"\n", args...)
 	}
 	line("workload", "%s", r.Workload)
-	line("mix", "%s", r.Workload.Mix)
+	line("mix", "%s", r.Workload.mix())
 	line("load", "%s", r.Workload.load())
 	line("host", "%d CPUs (%d used), %s/%s, %s", r.Host.CPUs, r.Host.GoMaxProcs, r.Host.OS, r.Host.Arch, r.Host.Go)
 	line("started", "%s", r.Started.Format("2006-01-02 15:04:05 MST"))
 	line("measured", "%.3f s after %.3f s of warm-up%s", r.ElapsedS, r.Workload.WarmupS, r.remark())
 	line("throughput", "%.1f transactions/s", r.All.ThroughputPer)
 	line("retries", "%d (%.3f per committed transaction), %d of them by read-only transactions", r.All.Retries,
-		ratio(r.All.Retries, r.All.Committed), r.kind(ReadOnly.String()).Retries+r.kind(InteractiveRead.String()).Retries)
+		ratio(r.All.Retries, r.All.Committed), r.readRetries())
 	line("start lag", "p50 %.3f ms, p99 %.3f ms, max %.3f ms", r.Lag.P50, r.Lag.P99, r.Lag.Max)
 	line("backlog", "%d transactions due and not started", r.Backlog)
-	line("scans", "%s", r.Scans)
-	line("locality", "%s", r.locality())
+	if app := r.Workload.App; app != nil {
+		line("loaded", "%s", app.Loaded)
+	} else {
+		line("scans", "%s", r.Scans)
+		line("locality", "%s", r.locality())
+	}
 	b.WriteString("\n")
 	fmt.Fprintf(&b, "%-18s %10s %8s %8s %9s %11s %10s %10s %10s %10s %10s %10s\n", "kind", "committed", "failed", "unknown",
 		"retries", "tx/s", "mean ms", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms")
@@ -41,13 +47,46 @@ func (r *Result) WriteText(w io.Writer) error {
 	writeCounts(&b, "aborted attempts by reason", r.Aborts)
 	writeCounts(&b, "aborted attempts of read-only transactions by reason", r.ReadAborts)
 	writeCounts(&b, "errors by kind", r.Errors)
-	writeCounts(&b, "failed scans by kind of error", r.Scans.Errors)
+	if r.Workload.App == nil {
+		writeCounts(&b, "failed scans by kind of error", r.Scans.Errors)
+	}
+	r.writeInvariants(&b)
 	fmt.Fprintf(&b, "\n%-12s %d\n", "seed", r.Workload.Seed)
 	if r.Command != "" {
 		line("repeat with", "%s", r.Command)
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// writeInvariants writes what an application promises and whether it was kept.
+func (r *Result) writeInvariants(b *bytes.Buffer) {
+	if r.Workload.App == nil {
+		return
+	}
+	b.WriteString("\ninvariants\n")
+	for _, i := range r.Invariants {
+		fmt.Fprintf(b, "  %-12s  %s: %s\n", strings.ToUpper(string(i.Verdict)), i.Name, i.Text)
+	}
+	if len(r.Invariants) == 0 {
+		b.WriteString("  none was checked\n")
+	}
+}
+
+// mix says which kinds of transactions come how often.
+func (w Workload) mix() string {
+	if w.App != nil {
+		return w.App.Mix
+	}
+	return w.Mix.String()
+}
+
+// readRetries counts the retries of transactions that change nothing.
+func (r *Result) readRetries() uint64 {
+	if r.Workload.App != nil {
+		return r.All.Retries - r.Updates.Retries
+	}
+	return r.kind(ReadOnly.String()).Retries + r.kind(InteractiveRead.String()).Retries
 }
 
 // remark says what is special about the end of the run.
@@ -78,6 +117,9 @@ func writeCounts(b *bytes.Buffer, title string, counts map[string]uint64) {
 
 // String says which keys are used and how.
 func (w Workload) String() string {
+	if w.App != nil {
+		return w.App.String()
+	}
 	s := fmt.Sprintf("%d keys, skew %v, %s", w.Keys, w.Skew, w.order())
 	if w.Name != "" {
 		s = w.Name + ": " + s

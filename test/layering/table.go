@@ -108,8 +108,10 @@ var Table = []Layer{
 		Imports:  []string{"words", "messages", "judges"},
 	},
 	{
+		// The programs, and package program: what theirs is made of who have data
+		// types of their own, as the examples do.
 		Name:     "wiring",
-		Packages: []string{"cmd/..."},
+		Packages: []string{"cmd/...", "pkg/program", "examples/..."},
 		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "instruments", "shells",
 			"client", "edges", "assembly", "judges", "wiring"},
 	},

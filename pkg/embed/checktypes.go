@@ -1,0 +1,43 @@
+package embed
+
+import (
+	"sync"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// checkBudget is how long a server that starts may look at its data types, but
+// for the chunk of rounds that every type gets. Somewhat arbitrary: nobody waits
+// for it, and most wrong declarations are refuted in less.
+const (
+	checkBudget = 50 * time.Millisecond
+	checkChunk  = 10
+)
+
+// checkTypes tries to refute the declarations of the data types, once in a
+// process: a server whose types do not commute as they claim would give wrong
+// answers. Linchpin's own were checked at length when it was built, and get a
+// chunk each; the rest of the time is for others.
+var checkTypes = sync.OnceValue(func() error {
+	begin := time.Now()
+	all := adt.Types()
+	for seed := uint64(1); len(all) > 0; seed++ {
+		var own []*adt.Type
+		for _, t := range all {
+			if err := adt.Check(t, seed, checkChunk); err != nil {
+				return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: err.Error(),
+					Hint: "correct the declaration; \"check-types\" looks at it without starting a server"}
+			}
+			if t.ID >= adt.FirstOwn {
+				own = append(own, t)
+			}
+			if seed > 1 && time.Since(begin) > checkBudget {
+				return nil
+			}
+		}
+		all = own
+	}
+	return nil
+})

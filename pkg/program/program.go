@@ -1,0 +1,62 @@
+// Package program is the linchpin program: its command line, with the commands
+// that run servers. It is a package, and not only cmd/linchpin, so that a program
+// with data types of its own is one as well:
+//
+//	package main
+//
+//	import (
+//		"github.com/linchpindb/linchpin/pkg/program"
+//
+//		_ "example.org/votes/tally" // declares its type when it is initialized
+//	)
+//
+//	func main() { program.Main() }
+//
+// docs/own-types.md tells how a type is declared.
+package program
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/linchpindb/linchpin/pkg/cli"
+)
+
+// Main runs the program's command line, and exits.
+func Main() {
+	// The first signal ends what is under way, a second one the program.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Height: heightOf(os.Stdout)}, os.Args[1:]))
+}
+
+// heightOf is how many lines a terminal has; nil if f is none.
+func heightOf(f *os.File) func() int {
+	if !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return func() int {
+		_, h, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			return 0
+		}
+		return h
+	}
+}
+
+// run runs one command line and returns the exit code.
+func run(ctx context.Context, s cli.Streams, args []string) int {
+	root := cli.New(s)
+	root.AddCommand(servers(s)...)
+	return cli.Main(ctx, root, args)
+}
+
+// servers are the commands that run nodes.
+func servers(s cli.Streams) []*cobra.Command {
+	return []*cobra.Command{startCommand(s), demoCommand(s), checkTypesCommand(s)}
+}

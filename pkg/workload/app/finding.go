@@ -1,0 +1,49 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/workload"
+)
+
+// maxExamples is how many mistakes are told one by one.
+const maxExamples = 3
+
+// finding gathers what there is to say about an invariant.
+type finding struct {
+	name     string
+	compared int
+	wrong    int
+	examples []string
+}
+
+// expect counts one comparison, and a mistake if it is not ok.
+func (f *finding) expect(ok bool, format string, args ...any) {
+	f.compared++
+	if ok {
+		return
+	}
+	f.wrong++
+	if len(f.examples) < maxExamples {
+		f.examples = append(f.examples, fmt.Sprintf(format, args...))
+	}
+}
+
+// verdict tells it; unit is what was compared, as in "sets".
+func (f *finding) verdict(unit string) workload.Invariant {
+	i := workload.Invariant{Name: f.name, Verdict: workload.Holds, Text: fmt.Sprintf("%d %s compared", f.compared, unit)}
+	if f.wrong > 0 {
+		i.Verdict = workload.Broken
+		i.Text = fmt.Sprintf("%d of %d %s are wrong: %s", f.wrong, f.compared, unit, strings.Join(f.examples, "; "))
+		if f.wrong > len(f.examples) {
+			i.Text += "; ..."
+		}
+	}
+	return i
+}
+
+// notPromised is the verdict where operations are no transactions.
+func notPromised(name string) workload.Invariant {
+	return workload.Invariant{Name: name, Verdict: workload.NotPromised, Text: "it takes transactions of several operations; not checked"}
+}
