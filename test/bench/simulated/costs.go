@@ -1,11 +1,9 @@
 package simulated
 
 import (
-	"reflect"
 	"slices"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -47,22 +45,6 @@ const (
 	kindSnapshot = "Park to read"
 )
 
-// kinds knows the names of messages; finding them out takes long.
-type kinds map[reflect.Type]string
-
-func (names kinds) of(env *msg.Envelope) string {
-	if p := env.Park; p != nil && p.Snapshot {
-		return kindSnapshot
-	}
-	t := reflect.TypeOf(env.Body())
-	name, ok := names[t]
-	if !ok {
-		name = env.Name()
-		names[t] = name
-	}
-	return name
-}
-
 // meter takes down what calls take.
 type meter struct{ took map[string][]time.Duration }
 
@@ -91,6 +73,7 @@ func Measure(o Options) (Costs, error) {
 		slices.Sort(all)
 		out.Calls[kind] = max(all[len(all)/2]-clockCost(), time.Nanosecond)
 	}
+	out.fill()
 	return out, nil
 }
 
