@@ -81,6 +81,8 @@ type driven struct {
 	room    shard.Output
 	spent   time.Duration
 	steps   int
+	// piece draws the operations of a transaction.
+	piece func() []msg.Op
 }
 
 const (
@@ -101,6 +103,10 @@ func newDriven(load noticed, blind bool) *driven {
 	}
 	d.m, d.room = shard.New(shard.Config{Lease: -1, CacheBytes: 1 << 30,
 		Heat: shard.HeatConfig{Every: kv.DefaultHeatEvery, Hot: 9, Nodes: 3, Blind: blind}}, shard.Recovered{}, d.now, 0)
+	d.piece = func() []msg.Op {
+		i, _ := slices.BinarySearch(d.zipf, d.rng.Float64()*d.zipf[len(d.zipf)-1])
+		return []msg.Op{{Kind: msg.OpPut, Key: d.names[i], Value: []byte("value")}}
+	}
 	return d
 }
 
@@ -135,8 +141,7 @@ func (d *driven) messages() (out []*msg.Envelope) {
 		}
 		env, txn := msg.ToShard(0), kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}
 		d.id++
-		i, _ := slices.BinarySearch(d.zipf, d.rng.Float64()*d.zipf[len(d.zipf)-1])
-		piece := msg.Piece{Ops: []msg.Op{{Kind: msg.OpPut, Key: d.names[i], Value: []byte("value")}}, Incarnation: d.m.Incarnation()}
+		piece := msg.Piece{Ops: d.piece(), Incarnation: d.m.Incarnation()}
 		if d.load.whole {
 			env.Park = &msg.Park{Txn: txn, Gateway: 1, Piece: piece}
 		} else {

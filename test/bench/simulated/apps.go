@@ -34,7 +34,11 @@ func (c *cluster) startApp() error {
 	// end at the same instant in each run; what follows does begin at one.
 	c.run((c.now/int64(time.Minute) + 1) * int64(time.Minute))
 	c.free = false
-	for i := range c.opt.Clients * c.opt.Nodes {
+	clients := c.opt.Clients * c.opt.Nodes
+	if c.opt.OnlyClient {
+		clients = 1
+	}
+	for i := range clients {
 		cl := &appClient{n: c.nodes[i%c.opt.Nodes], number: i}
 		cl.next, cl.stop = iter.Pull(cl.wishes)
 		c.apps = append(c.apps, cl)
@@ -89,8 +93,12 @@ type clientKey struct{}
 func (cl *appClient) wishes(yield func(wish) bool) {
 	cl.yield = yield
 	ctx := context.WithValue(context.Background(), clientKey{}, cl)
-	for !cl.stopped {
-		done := cl.n.c.app.Do(ctx, cl.number)
+	for c := cl.n.c; !cl.stopped; {
+		if c.opt.OnlyClient { // of every node in turn
+			cl.number = (cl.number + 1) % (c.opt.Clients * c.opt.Nodes)
+			cl.n = c.nodes[cl.number%c.opt.Nodes]
+		}
+		done := c.app.Do(ctx, cl.number)
 		cl.ask(wish{ended: &done})
 	}
 }

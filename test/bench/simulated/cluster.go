@@ -3,6 +3,7 @@ package simulated
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/hotshard"
@@ -84,7 +85,7 @@ func (c *cluster) start() error {
 }
 
 func newCluster(o Options) (*cluster, error) {
-	c := &cluster{opt: o, now: base, kinds: newKinds(o.App != nil)}
+	c := &cluster{opt: o, now: base, kinds: kinds{map[reflect.Type]string{}, o.App != nil}}
 	var err error
 	if c.router, err = hotshard.NewRouter(o.Shards, o.Nodes, append(hotKeys(o.Workload.WithDefaults().Prefix, o.HotKeys), o.Beside.keys()...)); err != nil {
 		return nil, err

@@ -30,8 +30,7 @@
 //
 // Clients may run an application of package app instead of drawn transactions
 // (Options.App). Its code is a coroutine that costs nothing. What its calls cost
-// depends on their size, in powers of two of operations, rows and parts of
-// answers. Options.Batches has cores do all that waits for one machine at once,
+// is a line over their size, which is operations, rows and parts of answers. Options.Batches has cores do all that waits for one machine at once,
 // as nodes do; it is charged one by one all the same.
 //
 // With the same options and costs a run is the same, event by event.

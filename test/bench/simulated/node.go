@@ -101,11 +101,11 @@ func (n *node) work() {
 	cost := int64(0)
 	if c := n.c; !c.free {
 		for i := range jobs {
-			kind := c.kinds.sized(&jobs[i], &out, len(jobs))
-			if c.opt.meter != nil && len(jobs) == 1 {
-				c.opt.meter.note(kind, took)
+			kind, units := c.kinds.job(&jobs[i]), c.kinds.size(&jobs[i], &out, len(jobs))
+			if c.opt.meter != nil {
+				c.opt.meter.note(kind, units, took)
 			}
-			cost += int64(c.opt.Costs.Call(kind))
+			cost += int64(c.opt.Costs.call(kind, units))
 			if jobs[i].far {
 				cost += int64(c.opt.Costs.Message)
 			}

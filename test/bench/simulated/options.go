@@ -29,6 +29,9 @@ type Options struct {
 	// its own.
 	App      func(app.Env) (app.App, error)
 	OneByOne bool
+	// OnlyClient has the application used by one client at a time, though it knows
+	// of as many as there would be.
+	OnlyClient bool
 	// Batches has cores do all that waits for the same machine at once, as nodes
 	// do: one step, or one flush. It costs what it costs one by one.
 	Batches bool

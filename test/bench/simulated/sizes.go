@@ -1,58 +1,36 @@
 package simulated
 
 import (
-	"fmt"
-	"math/bits"
+	"cmp"
 	"reflect"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// kinds knows the names of messages, and of sizes of work; finding them out takes
-// long.
+// kinds knows the names of messages; finding them out takes long.
 type kinds struct {
 	names map[reflect.Type]string
-	sizes map[string][sizeClasses]string
-	// bySize tells calls of different sizes apart. Where all transactions have a
+	// bySize: what calls cost depends on their size. Where all transactions have a
 	// few operations the median is enough.
 	bySize bool
 }
 
-func newKinds(bySize bool) kinds {
-	return kinds{map[reflect.Type]string{}, map[string][sizeClasses]string{}, bySize}
-}
-
-// sizeClasses are those of work: class i is up to 1<<i operations, rows and the
-// like.
-const sizeClasses = 16
-
-// sized is what a job is charged as, one of several that were done at once.
-func (k *kinds) sized(j *job, out *output, jobs int) string {
-	name := k.job(j)
+// size is how much work a job is, one of several that were done at once, which
+// share what is logged and answered: operations, results and rows.
+func (k *kinds) size(j *job, out *output, jobs int) float64 {
 	if !k.bySize {
-		return name
+		return 0
 	}
-	names, known := k.sizes[name]
-	if !known {
-		for i := range names {
-			names[i] = fmt.Sprintf("%s/%d", name, 1<<i)
-		}
-		k.sizes[name] = names
-	}
-	n := 1
+	n := 0
 	switch {
 	case j.env != nil:
 		n = weight(j.env)
 	case j.call != nil:
 		n = len(j.call.ops)
 	}
-	if n += (out.rows + out.data()) / jobs; n <= 1 {
-		return names[0]
-	}
-	return names[min(bits.Len(uint(n-1)), sizeClasses-1)]
+	return float64(n) + float64(out.rows+out.data())/float64(jobs)
 }
 
 func (k *kinds) job(j *job) string {
@@ -130,42 +108,57 @@ func (o *output) data() (n int) {
 	return n
 }
 
-// fill gives the sizes that were not measured costs: that of the next smaller one
-// in proportion, or else of the next larger one.
-func (c *Costs) fill() {
-	known := map[string]*[sizeClasses]time.Duration{}
-	for kind, d := range c.Calls {
-		name, size, sized := strings.Cut(kind, "/")
-		n, err := strconv.Atoi(size)
-		if !sized || err != nil {
-			continue
-		}
-		if known[name] == nil {
-			known[name] = new([sizeClasses]time.Duration)
-		}
-		known[name][bits.Len(uint(n-1))] = d
-	}
-	for name, costs := range known {
-		for i := sizeClasses - 2; i >= 0; i-- { // those below the least
-			if costs[i] == 0 && costs[i+1] != 0 && !anyOf(costs[:i]) {
-				costs[i] = costs[i+1]
-			}
-		}
-		for i := 1; i < sizeClasses; i++ {
-			if costs[i] == 0 {
-				costs[i] = 2 * costs[i-1]
-			}
-			c.Calls[fmt.Sprintf("%s/%d", name, 1<<i)] = costs[i]
-		}
-		c.Calls[name+"/1"] = costs[0]
-	}
+// Line is what calls of a kind cost: so much each, and so much for each
+// operation, result and row.
+type Line struct{ Each, PerUnit time.Duration }
+
+func (l Line) at(units float64) time.Duration {
+	return l.Each + time.Duration(units*float64(l.PerUnit))
 }
 
-func anyOf(ds []time.Duration) bool {
-	for _, d := range ds {
-		if d != 0 {
-			return true
+// sample is what a call of some size took.
+type sample struct {
+	units float64
+	took  time.Duration
+}
+
+// lineOf fits a line to the medians of samples of like size, each with the weight
+// of their number.
+func lineOf(all []sample) Line {
+	slices.SortFunc(all, func(x, y sample) int { return cmp.Compare(x.units, y.units) })
+	var n, x, y, xx, xy float64
+	for len(all) > 0 {
+		limit := max(2*all[0].units, 1)
+		end := slices.IndexFunc(all, func(s sample) bool { return s.units > limit })
+		if s := all[0]; s.units < limit/2 || s.units <= 4 { // the small ones by themselves
+			end = slices.IndexFunc(all, func(o sample) bool { return o.units > s.units })
 		}
+		if end < 0 {
+			end = len(all)
+		}
+		if w := float64(end); end >= minSamples/4 || n == 0 && end == len(all) {
+			units := all[end/2].units
+			took := float64(medianOf(all[:end]))
+			n, x, y, xx, xy = n+w, x+w*units, y+w*took, xx+w*units*units, xy+w*units*took
+		}
+		all = all[end:]
 	}
-	return false
+	per := 0.0
+	if d := n*xx - x*x; d > 1e-6*n*n {
+		per = max((n*xy-x*y)/d, 0)
+	}
+	each := (y - per*x) / n
+	if each < 0 { // then it goes through nothing
+		each, per = 0, y/x
+	}
+	return Line{time.Duration(each), time.Duration(per)}
+}
+
+func medianOf(all []sample) time.Duration {
+	took := make([]time.Duration, len(all))
+	for i := range all {
+		took[i] = all[i].took
+	}
+	slices.Sort(took)
+	return max(took[len(took)/2]-clockCost(), time.Nanosecond)
 }
