@@ -273,8 +273,8 @@ func repeatFlags(c *cobra.Command) string {
 	c.Flags().VisitAll(func(fl *pflag.Flag) {
 		v := fl.Value.String()
 		switch {
-		case slices.Contains([]string{"json", "progress", "help"}, fl.Name), v == "" || v == "0s":
-			return
+		case slices.Contains([]string{"json", "progress", "help"}, fl.Name), v == "" || v == "0s" || v == "0" && !fl.Changed:
+			return // 0 that was not given is for a default
 		case slices.Contains([]string{"addr", "connections"}, fl.Name) && own, slices.Contains(ownFlags, fl.Name) && !own:
 			return
 		}

@@ -37,7 +37,7 @@ func (f *runFlags) compareReaders(c *cobra.Command, env environment) (err error)
 		return failed("%w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	o := bothreaders.Options{Dir: dir, Nodes: ownNodes, Rounds: f.rounds, Progress: env.err, Mixes: f.mixes(changed)}
+	o := bothreaders.Options{Dir: dir, Nodes: ownNodes, Rounds: f.rounds, Sharing: f.sharing, Progress: env.err, Mixes: f.mixes(changed)}
 	for i := range o.Mixes {
 		m := &o.Mixes[i]
 		if m.Seed = f.options.Seed; !changed("warmup") {

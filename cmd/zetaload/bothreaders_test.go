@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/workload/memstore"
 )
 
 func TestBothReadersAreComparedByOneCommand(t *testing.T) {
@@ -23,6 +25,12 @@ func TestBothReadersHaveClustersOfTheirOwn(t *testing.T) {
 		require.Equal(t, exitUsage, execute(t.Context(), env, []string{"run", "--both-readers", flag, "x"}))
 		require.Contains(t, errs.String(), flag)
 	}
+}
+
+func TestWhatIsSharedIsForClustersInThisProcess(t *testing.T) {
+	p := newProgram(t, &memstore.Store{})
+	require.Equal(t, exitUsage, p.run("run", "--locks", "rw"))
+	require.Contains(t, p.err.String(), "--both-readers")
 }
 
 func TestSSSAloneStandsForAllItsMixes(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -31,12 +32,21 @@ func (o *ownCluster) add(fs *pflag.FlagSet) {
 	fs.IntVar(&c.Shards, "shards", 8, "number of shards, besides the hot one")
 	fs.BoolVar(&o.fsync, "fsync", false, "with fsync; the default leaves the disk out of it")
 	fs.DurationVar(&c.Delay, "delay-net", 0, "what a message between two nodes takes, one way, beyond what it takes anyway")
-	fs.Var(&c.Sharing.Locks, "locks", "what locks go by: abstract, which operations commute, or rw, which of them write, for comparison")
-	fs.Var(&c.Sharing.Phasing, "phasing", "whether operations join those that hold a lock now, past older ones that wait; off for comparison")
-	fs.Var(&c.Sharing.Combining, "combining", "whether changes of a key in one step are written as one; off for comparison")
+	addSharing(fs, &c.Sharing)
 	fs.StringVar(&o.hot, "hot", hotshard.ModeAuto.String(), "which keys are moved to the hot shard: off, pinned, or auto")
 	fs.StringVar(&o.order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
 	fs.StringVar(&o.reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking like updates, for comparison")
+}
+
+// sharingFlags are those that addSharing adds.
+var sharingFlags = []string{"locks", "phasing", "combining"}
+
+// addSharing adds the flags that switch off, on clusters in this process, what is
+// made of it that operations commute.
+func addSharing(fs *pflag.FlagSet, s *shard.Sharing) {
+	fs.Var(&s.Locks, "locks", "what locks go by: abstract, which operations commute, or rw, which of them write, for comparison")
+	fs.Var(&s.Phasing, "phasing", "whether operations join those that hold a lock now, past older ones that wait; off for comparison")
+	fs.Var(&s.Combining, "combining", "whether changes of a key in one step are written as one; off for comparison")
 }
 
 // complete reads the flags.

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/workload"
 )
 
@@ -24,6 +26,7 @@ type runFlags struct {
 	// rounds.
 	bothReaders bool
 	rounds      int
+	sharing     shard.Sharing
 }
 
 func newRun(env environment) *cobra.Command {
@@ -69,6 +72,9 @@ again to quit at once.`,
 			if err := f.complete(c); err != nil {
 				return err
 			}
+			if i := slices.IndexFunc(sharingFlags, c.Flags().Changed); i >= 0 && !f.bothReaders {
+				return usage("--%s is of clusters in this process; add --both-readers, or give it to the servers", sharingFlags[i])
+			}
 			if f.bothReaders {
 				return f.compareReaders(c, env)
 			}
@@ -83,6 +89,7 @@ again to quit at once.`,
 	c.Flags().BoolVar(&f.progress, "progress", false, "show progress once a second, also when the error output is no terminal")
 	c.Flags().BoolVar(&f.bothReaders, "both-readers", false, "compare readers without locks with locking ones, on clusters in this process")
 	c.Flags().IntVar(&f.rounds, "rounds", 3, "how often each runs with --both-readers")
+	addSharing(c.Flags(), &f.sharing)
 	c.Flags().SortFlags = false
 	return c
 }

@@ -31,6 +31,8 @@ type Report struct {
 	Pairs int
 	// Waits is how often locks kept one of them out.
 	Waits int
+	// Needs lists, by methods in their order, the locks that they were seen to need.
+	Needs [][]Kind
 	// Strict lists, in words, what the declaration may forbid without need: locks
 	// that do not go together although nothing was found to go wrong if they did,
 	// and locks for changes where nothing changed. It is no error: two that rarely
@@ -40,10 +42,7 @@ type Report struct {
 
 // Examine is Check with a report.
 func Examine(t *Type, seed uint64, rounds int) (Report, error) {
-	c := &checker{t: t, lots: lots(seed), seen: map[[2]Kind]*clashes{}}
-	for _, m := range t.Methods {
-		c.needed[m.Kind] = true // or it stands where the value is not known
-	}
+	c := &checker{t: t, lots: lots(seed), seen: map[[2]Kind]*clashes{}, needed: map[[2]uint32]bool{}}
 	for range rounds {
 		tr := c.draw()
 		if r := c.refute(tr); r != nil {
@@ -52,8 +51,7 @@ func Examine(t *Type, seed uint64, rounds int) (Report, error) {
 		}
 		c.clash(tr)
 	}
-	out := Report{Pairs: c.pairs, Waits: c.waits, Strict: c.strict()}
-	return out, nil
+	return Report{Pairs: c.pairs, Waits: c.waits, Needs: c.needs(), Strict: c.strict()}, nil
 }
 
 // CheckAll checks every type that is declared, each with so many rounds.
@@ -73,8 +71,11 @@ type checker struct {
 	// seen are the pairs of kinds that do not go together, the lesser first.
 	seen         map[[2]Kind]*clashes
 	idle         []string
-	needed       [256]bool
+	needed       map[[2]uint32]bool // by method and kind
 	pairs, waits int
+	// drawn are the bytes of a trial so far: half of them come again, so that parts
+	// of values meet.
+	drawn [][]byte
 	// kept are values with their stored form when they were made: nothing may
 	// have changed them since.
 	kept   []kept
@@ -156,7 +157,7 @@ func (c *checker) roundTrip(v *entry.Value, from string) entry.Value {
 func (c *checker) strict() (out []string) {
 	name := func(k Kind) string { return c.t.Kinds[k-1].Name }
 	for a := Kind(1); int(a) <= len(c.t.Kinds); a++ {
-		if !c.needed[a] {
+		if !c.isNeeded(a) {
 			out = append(out, fmt.Sprintf("no call needed the lock %q", name(a)))
 		}
 		for b := a; int(b) <= len(c.t.Kinds); b++ {
@@ -173,6 +174,29 @@ func (c *checker) strict() (out []string) {
 		}
 	}
 	return append(out, c.idle...)
+}
+
+// isNeeded reports whether a call needed a lock, or it stands where the value is not
+// known.
+func (c *checker) isNeeded(k Kind) bool {
+	for _, m := range c.t.Methods {
+		if m.Kind == k || c.needed[[2]uint32{m.Number, uint32(k)}] {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) needs() [][]Kind {
+	out := make([][]Kind, len(c.t.Methods))
+	for i, m := range c.t.Methods {
+		for k := Kind(1); int(k) <= len(c.t.Kinds); k++ {
+			if c.needed[[2]uint32{m.Number, uint32(k)}] {
+				out[i] = append(out[i], k)
+			}
+		}
+	}
+	return out
 }
 
 // enough tries without a clash are worth a word. Somewhat arbitrary.

@@ -2,6 +2,7 @@ package adt
 
 import (
 	"math"
+	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
@@ -27,6 +28,7 @@ func (l *lots) once(m int) bool { return l.n(m) == 0 }
 func (c *checker) draw() *trial {
 	l := &c.lots
 	tr := &trial{}
+	c.drawn = c.drawn[:0]
 	steps := l.n(9)
 	switch {
 	case l.once(8):
@@ -104,7 +106,7 @@ func (c *checker) drawArgs(m *TypeMethod) (out Args) {
 			}
 			for range groups {
 				for j := range m.Params[i:] {
-					out = append(out, l.datum(m.Params[i+j].Kind))
+					out = append(out, c.datum(m.Params[i+j].Kind))
 				}
 			}
 			return out
@@ -112,7 +114,7 @@ func (c *checker) drawArgs(m *TypeMethod) (out Args) {
 		if p.Optional && l.once(2) {
 			return out
 		}
-		out = append(out, l.datum(p.Kind))
+		out = append(out, c.datum(p.Kind))
 	}
 	return out
 }
@@ -125,18 +127,16 @@ var (
 	edgeInts    = []int64{math.MaxInt64, math.MinInt64, math.MaxInt64 - 1, math.MinInt64 + 1, 1 << 40, -1 << 40, 100}
 )
 
-func (l *lots) datum(k msg.DatumKind) msg.Datum {
+func (c *checker) datum(k msg.DatumKind) msg.Datum {
+	l := &c.lots
 	switch k {
 	case msg.DatumBytes:
-		switch {
-		case l.once(16):
-			return Bytes([]byte{})
-		case l.once(8): // a number, for those who count in text
-			return Bytes([]byte{byte('0' + l.n(10))})
-		case l.once(8):
-			return Bytes([]byte{'a' + byte(l.n(26)), 'a' + byte(l.n(26))})
+		if len(c.drawn) > 0 && l.once(2) {
+			return Bytes(slices.Clone(c.drawn[l.n(len(c.drawn))]))
 		}
-		return Bytes([]byte{'a' + byte(l.n(4))})
+		d := l.bytes()
+		c.drawn = append(c.drawn, d)
+		return Bytes(slices.Clone(d))
 	case msg.DatumInt:
 		if l.once(10) {
 			return Int(edgeInts[l.n(len(edgeInts))])
@@ -151,4 +151,17 @@ func (l *lots) datum(k msg.DatumKind) msg.Datum {
 		return Bool(l.once(2))
 	}
 	return Nil()
+}
+
+// bytes are a letter mostly.
+func (l *lots) bytes() []byte {
+	switch {
+	case l.once(16):
+		return []byte{}
+	case l.once(8): // a number, for those who count in text
+		return []byte{byte('0' + l.n(10))}
+	case l.once(8):
+		return []byte{'a' + byte(l.n(26)), 'a' + byte(l.n(26))}
+	}
+	return []byte{'a' + byte(l.n(4))}
 }

@@ -50,11 +50,14 @@ func (c *checker) perform(v entry.Value, calls []step, who int, ahead bool, othe
 		if len(p.Calls) == 0 {
 			continue
 		}
-		if v, o.err = c.apply(&v, p.Calls); o.err != nil {
-			return o, v
+		after, err := c.apply(&v, p.Calls)
+		if err != nil {
+			o.err = err
+			return o, v // as it was
 		}
+		v = after
 		o.plain = append(o.plain, p.Calls...)
-		o.logged = c.t.merge(o.logged, p.Calls)
+		o.logged = c.t.merge(slices.Clone(o.logged), p.Calls)
 	}
 	return o, v
 }
@@ -86,7 +89,7 @@ func (c *checker) admissible(v *entry.Value, s *step, p *Plan) {
 		return
 	}
 	need := &c.t.Kinds[p.Need-1]
-	c.needed[p.Need] = true
+	c.needed[[2]uint32{m.Number, uint32(p.Need)}] = true
 	if len(p.Calls) > 0 && !need.Changes {
 		c.wrong("The call %s changes the value under the lock %q, which is declared not to.", s, need.Name)
 	}

@@ -34,7 +34,10 @@ func loosened[S any](t *testing.T, spec Spec[S]) {
 				wrong.Commute = append(slices.Clone(spec.Commute), Commutes{a, b, Always})
 				declared, err := Declare(wrong)
 				require.NoError(t, err)
-				require.Error(t, Check(declared, 7, 30_000), "nothing was found to go wrong if they always went together")
+				for seed := uint64(7); seed < 17 && err == nil; seed++ {
+					err = Check(declared, seed, 20_000)
+				}
+				require.Error(t, err, "nothing was found to go wrong if they always went together")
 			})
 		}
 	}

@@ -41,7 +41,7 @@ func idsSpec() Spec[noState] {
 		Encode: func(noState) []byte { return nil }, Decode: func([]byte) (noState, error) { return noState{}, nil },
 		Kinds: []KindSpec{{Name: "next"}},
 		Methods: []MethodSpec[noState]{{Name: "next", Doc: "Answers n identifiers of 16 bytes, 1 if n is left out.",
-			Params: []Param{{Name: "n", Kind: msg.DatumInt, Optional: true}}, Kind: idsNext, Answers: true, Plan: planIDs}},
+			Params: []Param{{Name: "n", Kind: msg.DatumInt, Optional: true}}, Kind: idsNext, Answers: true, Distinct: true, Plan: planIDs}},
 	}
 }
 

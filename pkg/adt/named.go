@@ -1,6 +1,7 @@
 package adt
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -186,7 +187,7 @@ func ParseDatum(text string, kind msg.DatumKind) (d msg.Datum, ok bool) {
 		return Int(n), err == nil
 	case msg.DatumFloat:
 		f, err := strconv.ParseFloat(text, 64)
-		return Float(f), err == nil
+		return Float(f), err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 	case msg.DatumBool:
 		return Bool(text == "true"), text == "true" || text == "false"
 	}

@@ -41,11 +41,13 @@ type TypeMethod struct {
 	Kind    Kind
 	Changes bool
 	Answers bool
-	part    func(Args) [][]byte
-	apply   func(any, Args) (any, error)
-	plan    func(*View[any], Args) Plan
-	combine func(first, then Args) (Args, bool)
-	draw    func(func(int) int) Args
+	// Distinct: no two calls are answered the same.
+	Distinct bool
+	part     func(Args) [][]byte
+	apply    func(any, Args) (any, error)
+	plan     func(*View[any], Args) Plan
+	combine  func(first, then Args) (Args, bool)
+	draw     func(func(int) int) Args
 }
 
 // types are all that are declared, by number.
@@ -163,7 +165,7 @@ func erase[S any](t *Type, s *Spec[S]) {
 }
 
 func eraseMethod[S any](m *MethodSpec[S], number uint32, kinds []KindSpec) *TypeMethod {
-	out := &TypeMethod{Name: m.Name, Doc: m.Doc, Params: m.Params, Kind: m.Kind, Answers: m.Answers || m.Answer != nil,
+	out := &TypeMethod{Name: m.Name, Doc: m.Doc, Params: m.Params, Kind: m.Kind, Answers: m.Answers || m.Answer != nil, Distinct: m.Distinct,
 		Changes: m.Apply != nil || m.Plan != nil && int(m.Kind) <= len(kinds) && m.Kind > 0 && kinds[m.Kind-1].Changes,
 		part:    m.Part, combine: m.Combine, draw: m.Draw}
 	if m.Apply != nil {

@@ -108,6 +108,9 @@ type MethodSpec[S any] struct {
 	Answer func(S, Args) ([]msg.Datum, error)
 	// Answers: the method returns something although Answer is nil, from its Plan.
 	Answers bool
+	// Distinct: no two calls are answered the same, so that none shares another's
+	// answer.
+	Distinct bool
 	// Plan, if there is one, decides what a call needs and does, in the place of
 	// Kind, Apply and Answer, as far as that depends on more than its arguments.
 	// Kind is what it needs when the value is not known.

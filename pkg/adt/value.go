@@ -22,6 +22,17 @@ func (t *Type) state(v *entry.Value) (any, error) {
 	return s, nil
 }
 
+// Remember decodes a value, unless it is a register or a counter or nothing, so
+// that it need not be done again for each of its copies. What cannot be read is
+// left as it is: whoever calls a method of it is told.
+func Remember(v *entry.Value) {
+	if v.State == nil && v.Type > Counter && v.Exists() {
+		if t := Lookup(v.Type); t != nil {
+			_, _ = t.state(v)
+		}
+	}
+}
+
 // Changed is a value after a change: of the type, or a tombstone if there is
 // nothing left.
 func (t *Type) changed(s any) entry.Value {
@@ -39,6 +50,15 @@ func Payload(v *entry.Value) []byte {
 		}
 	}
 	return v.Payload
+}
+
+// Memory approximates the bytes that a value takes in memory. Decoded, small
+// elements take a multiple of what they do stored.
+func Memory(v *entry.Value) int {
+	if v.State != nil {
+		return 8 * Size(v)
+	}
+	return len(v.Payload)
 }
 
 // Size approximates the length of Payload.
@@ -110,25 +130,14 @@ func (t *Type) apply(v *entry.Value, calls []msg.Call) (entry.Value, error) {
 }
 
 // Merge adds calls to those that a transaction has made already on a key, and
-// makes one of neighbours where the type can. It keeps neither argument.
+// makes one of neighbours where the type can. It may change calls, as append does,
+// and keeps more's arguments.
 func Merge(id entry.Type, calls, more []msg.Call) []msg.Call {
 	return Lookup(id).merge(calls, more)
 }
 
 func (t *Type) merge(calls, more []msg.Call) []msg.Call {
-	out := append(make([]msg.Call, 0, len(calls)+len(more)), calls...)
-	for _, c := range more {
-		if n := len(out); n > 0 && t != nil && out[n-1].Method == c.Method {
-			if m := t.Method(c.Method); m != nil && m.combine != nil {
-				if both, ok := m.combine(out[n-1].Args, c.Args); ok {
-					out[n-1] = msg.Call{Method: c.Method, Args: both}
-					continue
-				}
-			}
-		}
-		out = append(out, c)
-	}
-	return out
+	return t.gather(calls, more)
 }
 
 // ChangeModes lists what a change does to its key, as others see it, appended to

@@ -57,7 +57,7 @@ func (s *session) printGot(key []byte, out *client.Outcome, raw bool) error {
 	if s.json {
 		it := s.keyItem(key)
 		if it.Found = &r.Found; r.Found {
-			it = it.holding(s.printer, r.Type, r.Value, r.Number, r.Version)
+			it = it.holding(s.printer, r.Type, r.TypeName, r.Value, r.Number, r.Version)
 		}
 		it.receiptAnswer = s.receiptObject(&out.Receipt)
 		if err := s.object(it); err != nil || r.Found {
@@ -72,5 +72,5 @@ func (s *session) printGot(key []byte, out *client.Outcome, raw bool) error {
 		_, err := s.out.Write(r.Value)
 		return err
 	}
-	return s.printf("%s\n", s.value(r.Type, r.Value, r.Number))
+	return s.printf("%s\n", s.value(r.Type, r.TypeName, r.Value, r.Number))
 }

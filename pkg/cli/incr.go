@@ -66,7 +66,7 @@ func (s *session) printSum(key []byte, out *client.Outcome, blind bool) error {
 	}
 	r := &out.Results[0]
 	if s.json {
-		it := s.keyItem(key).holding(s.printer, client.TypeCounter, nil, r.Number, r.Version)
+		it := s.keyItem(key).holding(s.printer, client.TypeCounter, "counter", nil, r.Number, r.Version)
 		it.receiptAnswer = s.receiptObject(&out.Receipt)
 		return s.object(it)
 	}

@@ -75,7 +75,7 @@ func (s *session) outcomeText(committed bool, results []client.Result) error {
 		r := &results[i]
 		value := ""
 		if r.Type == client.TypeCounter || len(r.Value) > 0 {
-			value = s.value(r.Type, r.Value, r.Number)
+			value = s.value(r.Type, r.TypeName, r.Value, r.Number)
 		}
 		t.row(fmt.Sprint(i+1), fmt.Sprint(r.Found), value, shownVersion(r.Version))
 	}

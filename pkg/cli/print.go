@@ -48,12 +48,16 @@ func printable(s string) bool {
 	return true
 }
 
-// value shows what a key holds.
-func (p *printer) value(t client.Type, value []byte, number int64) string {
-	if t == client.TypeCounter {
+// value shows what a key holds. Of data types that have methods it is the name
+// alone.
+func (p *printer) value(t client.Type, name string, value []byte, number int64) string {
+	switch t {
+	case client.TypeCounter:
 		return strconv.FormatInt(number, 10)
+	case client.TypeRegister:
+		return p.text(value)
 	}
-	return p.text(value)
+	return "(" + name + ")"
 }
 
 func (p *printer) printf(format string, args ...any) error {
@@ -116,11 +120,11 @@ func (p *printer) keyItem(key []byte) (it item) {
 }
 
 // holding adds what the key holds.
-func (it item) holding(p *printer, t client.Type, value []byte, number int64, v kv.Version) item {
-	it.Type = t.String()
-	if t == client.TypeCounter {
+func (it item) holding(p *printer, t client.Type, name string, value []byte, number int64, v kv.Version) item {
+	switch it.Type = name; t {
+	case client.TypeCounter:
 		it.Number = &number
-	} else {
+	case client.TypeRegister:
 		it.Value, it.ValueHex = p.jsonBytes(value)
 	}
 	it.Version = shownVersion(v)
@@ -137,5 +141,5 @@ func shownVersion(v kv.Version) string {
 }
 
 func (p *printer) pairItem(pr *client.Pair) item {
-	return p.keyItem(pr.Key).holding(p, pr.Type, pr.Value, pr.Number, pr.Version)
+	return p.keyItem(pr.Key).holding(p, pr.Type, pr.TypeName, pr.Value, pr.Number, pr.Version)
 }

@@ -40,12 +40,17 @@ type conflictAnswer struct {
 	HolderMode       string         `json:"holder_mode,omitempty"`
 	Others           int            `json:"others,omitempty"`
 	Commutes         []adviceAnswer `json:"commutes,omitempty"`
+	Lock             string         `json:"lock,omitempty"`
+	HolderLock       string         `json:"holder_lock,omitempty"`
 }
 
 // adviceAnswer is what would have commuted in the place of what was done.
 type adviceAnswer struct {
 	Instead       string `json:"instead,omitempty"`
 	HolderInstead string `json:"holder_instead,omitempty"`
+	Method        string `json:"method,omitempty"`
+	HolderMethod  string `json:"holder_method,omitempty"`
+	Apart         bool   `json:"apart,omitempty"`
 }
 
 func (p *printer) receiptObject(r *client.Receipt) receiptAnswer {
@@ -68,13 +73,15 @@ func (p *printer) receiptObject(r *client.Receipt) receiptAnswer {
 
 func (p *printer) conflictObject(c *client.Conflict) conflictAnswer {
 	a := conflictAnswer{Cause: word(c.Cause.String(), "CAUSE_"), Operations: operationWords(c.Operations), Mode: word(c.Mode.String(), "LOCK_"),
-		HolderOperations: operationWords(c.HolderOperations), HolderMode: word(c.HolderMode.String(), "LOCK_"), Others: c.Others}
+		HolderOperations: operationWords(c.HolderOperations), HolderMode: word(c.HolderMode.String(), "LOCK_"), Others: c.Others,
+		Lock: c.Lock, HolderLock: c.HolderLock}
 	a.Key, a.KeyHex = p.jsonBytes(c.Key)
 	if !c.Holder.IsZero() {
 		a.Holder = c.Holder.String()
 	}
 	for _, x := range c.Commutes {
-		a.Commutes = append(a.Commutes, adviceAnswer{Instead: operationWord(x.Instead), HolderInstead: operationWord(x.HolderInstead)})
+		a.Commutes = append(a.Commutes, adviceAnswer{Instead: operationWord(x.Instead), HolderInstead: operationWord(x.HolderInstead),
+			Method: x.Method, HolderMethod: x.HolderMethod, Apart: x.Apart})
 	}
 	return a
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,7 +46,7 @@ Each command has more to say with --help.`,
 				return nil
 			}
 			text := fmt.Sprintf("there is no command %q", args[0])
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			if near := likeliest(args[0], cmd.SuggestionsFor(args[0])); len(near) > 0 {
 				text += "; did you mean " + strings.Join(near, " or ") + "?"
 			}
 			return &UsageError{Text: text, Command: cmd.CommandPath()}
@@ -60,13 +61,43 @@ Each command has more to say with --help.`,
 		return &UsageError{Text: err.Error(), Command: cmd.CommandPath()}
 	})
 	root.AddCommand(getCommand(), putCommand(), delCommand(), scanCommand(), incrCommand(), txnCommand(),
-		outcomeCommand(), statusCommand(), shardsCommand(), hotCommand(s.Height), snapshotCommand(), versionCommand())
+		outcomeCommand(), statusCommand(), shardsCommand(), hotCommand(s.Height), snapshotCommand(), versionCommand(),
+		callCommand(), typeCommand(), typesCommand())
+	root.AddGroup(&cobra.Group{ID: groupAll, Title: "Available Commands:"}, &cobra.Group{ID: groupTypes, Title: "Commands of data types:"})
+	root.SetHelpCommandGroupID(groupAll)
+	root.SetCompletionCommandGroupID(groupAll)
+	for i := range shortcuts {
+		cmd := shortcuts[i].command()
+		cmd.GroupID = groupTypes
+		root.AddCommand(cmd)
+	}
 	return root
 }
+
+// likeliest are the suggestions that begin as what was typed does, if there are
+// such.
+func likeliest(typed string, near []string) []string {
+	same := slices.DeleteFunc(slices.Clone(near), func(s string) bool { return s[0] != typed[0] })
+	if len(same) > 0 {
+		return same
+	}
+	return near
+}
+
+// The groups of commands in the root's help.
+const (
+	groupAll   = "all"
+	groupTypes = "types"
+)
 
 // Main runs a command line and returns the exit code. Errors are told on the
 // root's standard error.
 func Main(ctx context.Context, root *cobra.Command, args []string) int {
+	for _, cmd := range root.Commands() { // those that others have added, too
+		if cmd.GroupID == "" {
+			cmd.GroupID = groupAll
+		}
+	}
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {

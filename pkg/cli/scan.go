@@ -119,7 +119,7 @@ func (s *session) printScan(pairs iter.Seq2[client.Pair, error], keysOnly bool) 
 		if keysOnly {
 			t.row(s.text(p.Key))
 		} else {
-			t.row(s.text(p.Key), p.Type.String(), s.value(p.Type, p.Value, p.Number), p.Version.String())
+			t.row(s.text(p.Key), p.TypeName, s.value(p.Type, p.TypeName, p.Value, p.Number), p.Version.String())
 		}
 		if n%tableRows == 0 {
 			if err := t.flush(); err != nil {

@@ -37,6 +37,7 @@ single minus sign, the lines are read from standard input.
   add KEY N                          add N to a counter; do not tell the sum
   scan START END [limit N]           read the keys from START to before END
   delrange START END                 remove the keys from START to before END
+  call KEY TYPE.METHOD [ARGUMENT...] call a method of a data type ("linchpin types")
 
 A CONDITION is one of: exists, absent, value V (or: = V), version V. If one does
 not hold, nothing is applied and the exit code is 3. An END of "" is after the
@@ -133,7 +134,7 @@ func (s *session) printTxn(out *client.Outcome, statements []txnlang.Statement) 
 		t.row(fmt.Sprint(i+1), shorten(statements[i].Op.String()), s.resultText(statements[i].Verb, r), shownVersion(r.Version))
 		for j := range r.Pairs {
 			p := &r.Pairs[j]
-			t.row("", "  "+s.text(p.Key), s.value(p.Type, p.Value, p.Number), p.Version.String())
+			t.row("", "  "+s.text(p.Key), s.value(p.Type, p.TypeName, p.Value, p.Number), p.Version.String())
 		}
 	}
 	if err := t.flush(); err != nil {
@@ -154,7 +155,7 @@ func (s *session) resultText(verb string, r *client.Result) string {
 		if !r.Found {
 			return "(absent)"
 		}
-		return s.value(r.Type, r.Value, r.Number)
+		return s.value(r.Type, r.TypeName, r.Value, r.Number)
 	case "incr":
 		return fmt.Sprint(r.Number)
 	case "del":
@@ -164,6 +165,8 @@ func (s *session) resultText(verb string, r *client.Result) string {
 		return "removed"
 	case "require":
 		return "holds"
+	case "call":
+		return s.answerText(r)
 	case "scan":
 		more := ""
 		if len(r.Resume) > 0 {
@@ -174,6 +177,18 @@ func (s *session) resultText(verb string, r *client.Result) string {
 		return "removed " + keys(r.Count)
 	}
 	return "done"
+}
+
+// answerText is what a method answered, in a line.
+func (s *session) answerText(r *client.Result) string {
+	if len(r.Answer) == 0 {
+		return "done"
+	}
+	words := make([]string, len(r.Answer))
+	for i, d := range r.Answer {
+		words[i] = s.datum(d)
+	}
+	return shorten(strings.Join(words, " "))
 }
 
 func keys(n uint64) string {

@@ -31,6 +31,7 @@ type resultAnswer struct {
 	Resume    *string `json:"resume,omitempty"`
 	ResumeHex *string `json:"resume_hex,omitempty"`
 	Removed   *uint64 `json:"removed,omitempty"`
+	Answer    []any   `json:"answer,omitempty"`
 }
 
 func (s *session) txnObject(out *client.Outcome, statements []txnlang.Statement) *txnAnswer {
@@ -64,11 +65,11 @@ func (s *session) resultObject(verb string, r *client.Result) resultAnswer {
 	}
 	switch {
 	case verb == "incr", (verb == "get" || verb == "") && r.Found:
-		t := r.Type
+		t, name := r.Type, r.TypeName
 		if verb == "incr" {
-			t = client.TypeCounter
+			t, name = client.TypeCounter, "counter"
 		}
-		a.item = a.item.holding(s.printer, t, r.Value, r.Number, r.Version)
+		a.item = a.item.holding(s.printer, t, name, r.Value, r.Number, r.Version)
 	default:
 		a.Version = shownVersion(r.Version)
 	}
@@ -77,6 +78,9 @@ func (s *session) resultObject(verb string, r *client.Result) resultAnswer {
 	}
 	if len(r.Resume) > 0 {
 		a.Resume, a.ResumeHex = s.jsonBytes(r.Resume)
+	}
+	if len(r.Answer) > 0 {
+		a.Type, a.Answer = r.TypeName, s.jsonAnswer(r.Answer)
 	}
 	if verb == "" && r.Count > 0 {
 		a.Removed = &r.Count

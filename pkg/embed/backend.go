@@ -27,6 +27,8 @@ type backend struct {
 	addresses func() map[kv.NodeID]string
 	// metrics may be nil.
 	metrics *metrics.Node
+	// operations is nil if metrics is.
+	operations *operations
 	// peers are the other nodes of this process, by id, for numbers of all
 	// shards; nil in a server.
 	peers func() []*node.Node
@@ -35,6 +37,7 @@ type backend struct {
 func (b *backend) Now() int64 { return b.node.Gateway().Now() }
 
 func (b *backend) Submit(req gateway.Request, done func(gateway.Response)) {
+	b.operations.count(req.Ops)
 	b.node.Gateway().Submit(req, done)
 }
 
@@ -43,7 +46,10 @@ func (b *backend) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, er
 	if err != nil {
 		return nil, err
 	}
-	return t, nil
+	if b.operations == nil {
+		return t, nil
+	}
+	return &countedTx{t, b.operations}, nil
 }
 
 func (b *backend) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error {

@@ -86,6 +86,30 @@ func TestMethodsAreCalledByNameWhereverThereIsATransaction(t *testing.T) {
 	}))
 }
 
+// TestOperationsAreCounted, by type and method, whichever way they come.
+func TestOperationsAreCounted(t *testing.T) {
+	c := start(t, embed.ClusterOptions{Listen: true})
+	db, err := client.Open(t.Context(), c.Addrs()[:1])
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	set := client.NewSet("s", client.Strings)
+	require.NoError(t, set.Add(db.OneShot(soon(t)), "a"))
+	require.NoError(t, db.Update(soon(t), func(tx *client.Tx) error { return set.Add(tx, "b") }))
+	_, err = db.Execute(soon(t), client.Add(b("n"), 1), client.Call(b("n"), "counter", "get"), client.Call(b("s"), "set", "size"))
+	require.NoError(t, err)
+	families, err := c.Metrics(1).Registry().Gather()
+	require.NoError(t, err)
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "linchpin_operations_total" && m.GetCounter().GetValue() > 0 {
+				got[m.GetLabel()[1].GetValue()+"."+m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	require.Equal(t, map[string]float64{"set.add": 2, "set.size": 1, "counter.add": 1, "any.get": 1}, got)
+}
+
 // TestWhatIsWrongWithACallIsTold: the type, the method, and what to do.
 func TestWhatIsWrongWithACallIsTold(t *testing.T) {
 	servertest.Tags()

@@ -8,12 +8,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// checkBudget is how long a server that starts may look at its data types, but
-// for the chunk of rounds that every type gets. Somewhat arbitrary: nobody waits
-// for it, and most wrong declarations are refuted in less.
+// checkBudget is how long a server that starts may look at its data types, but for
+// a chunk of rounds of each, and checkLeast chunks of those that are not
+// linchpin's. Somewhat arbitrary: nobody notices, and most wrong declarations are
+// refuted in less.
 const (
 	checkBudget = 50 * time.Millisecond
 	checkChunk  = 10
+	checkLeast  = 5
 )
 
 // checkTypes tries to refute the declarations of the data types, once in a
@@ -33,7 +35,7 @@ var checkTypes = sync.OnceValue(func() error {
 			if t.ID >= adt.FirstOwn {
 				own = append(own, t)
 			}
-			if seed > 1 && time.Since(begin) > checkBudget {
+			if seed > checkLeast && time.Since(begin) > checkBudget {
 				return nil
 			}
 		}

@@ -86,14 +86,19 @@ type member struct {
 	store   *pebblestore.Store
 	node    *node.Node
 	metrics *metrics.Node
-	server  *server.Server
-	addr    string
-	served  chan error
+	// operations count what clients do.
+	operations *operations
+	server     *server.Server
+	addr       string
+	served     chan error
 }
 
 // StartCluster makes a cluster and returns when it serves.
 func StartCluster(opt ClusterOptions) (*Cluster, error) {
 	opt = opt.withDefaults()
+	if err := checkTypes(); err != nil {
+		return nil, err
+	}
 	router, err := hotshard.NewRouter(opt.Shards, opt.Nodes, opt.HotKeys)
 	if err != nil {
 		return nil, err
@@ -138,6 +143,9 @@ func (c *Cluster) startMember(id kv.NodeID) (*member, error) {
 	if m.metrics, err = metrics.New(metrics.Options{Node: id, Cluster: "demo", Version: c.opt.Version, NoRuntime: id != 1}); err != nil {
 		return nil, err
 	}
+	if m.operations, err = countOperations(m.metrics); err != nil {
+		return nil, err
+	}
 	var ready atomic.Pointer[node.Node]
 	tr, err := c.net.Join(id, func(envs []*msg.Envelope) {
 		if n := ready.Load(); n != nil {
@@ -180,7 +188,7 @@ func (c *Cluster) listen(m *member) error {
 
 func (c *Cluster) backendOf(m *member) *backend {
 	return &backend{node: m.node, router: c.router, id: m.id, cluster: "demo", version: c.opt.Version, addresses: c.addresses,
-		metrics: m.metrics, peers: c.nodes}
+		metrics: m.metrics, operations: m.operations, peers: c.nodes}
 }
 
 func (c *Cluster) nodes() []*node.Node {

@@ -181,7 +181,12 @@ func (i *Instance) serve(saved membership.Saved) error {
 	i.handler.Store(i.node)
 	watch(m, i.node, i.store)
 	watchPeers(m, i.transport)
-	i.lazy.ready.Store(&backend{node: i.node, router: router, id: saved.Node, cluster: saved.Cluster, version: i.opt.Version,
+	counted, err := countOperations(m)
+	if err != nil {
+		return err
+	}
+	i.lazy.ready.Store(&backend{operations: counted,
+		node: i.node, router: router, id: saved.Node, cluster: saved.Cluster, version: i.opt.Version,
 		addresses: func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }, metrics: m})
 	if i.web != nil {
 		i.web.serve(m)

@@ -38,12 +38,22 @@ func CheckRead(r *entry.Read) error {
 	return kv.Errorf(kv.KindInternal, "a read has the unknown kind %d", r.Kind)
 }
 
-// Live reports whether a stored version holds a value rather than a
-// tombstone. One that is neither is KindCorrupt and names the key.
+// Live reports whether a stored version holds a value, or a change of one, rather
+// than a tombstone. One that is neither is KindCorrupt and names the key.
 func Live(key, value []byte) (bool, error) {
-	if _, err := entry.DecodeValue(value); err != nil {
-		return false, &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: append([]byte(nil), key...), Text: err.Error(),
-			Hint: "restore the store from a backup, or write the key anew"}
+	if _, _, err := entry.DecodeHead(value); err != nil {
+		return false, damaged(key, err.Error())
 	}
 	return !entry.IsTombstone(value), nil
+}
+
+// NoBase is the error of a key whose oldest version is a delta: what it changes
+// is missing.
+func NoBase(key []byte) error {
+	return damaged(key, "changes of a value are stored, but not the value that they change")
+}
+
+func damaged(key []byte, text string) error {
+	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: append([]byte(nil), key...), Text: text,
+		Hint: "restore the store from a backup, or write the key anew"}
 }

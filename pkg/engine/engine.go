@@ -24,10 +24,14 @@
 // that brings keys and values together to LimitBytes; that row is returned.
 // Resume is then kv.Next of the last key returned if another live row of the
 // span follows, and nil if none does. ReadGarbage finishes the key it is at:
-// a key costs as many versions as it looked at (one or two, unless indexes are
-// kept), and Resume is kv.Next of the last key looked at if any key follows. A limit of zero is no
-// bound. Calling again with Span.Start = Resume therefore visits everything
-// once and always ends.
+// a key costs as many versions as it looked at (those of the visible chain and
+// one more, or all if indexes are kept), and Resume is kv.Next of the last key
+// looked at if any key follows. A limit of zero is no bound. Calling again with
+// Span.Start = Resume therefore visits everything once and always ends.
+//
+// ReadKey has no limit: who writes deltas sees to it that a chain is not much
+// larger than the value (docs/decisions/0016-deltas.md). One that begins with a
+// delta is KindCorrupt.
 package engine
 
 import (

@@ -12,60 +12,96 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// seen is the newest version at or below an index that is left, 0 if there is
-// none or if it is a tombstone.
-func seen(versions []kv.Index, dead map[kv.Index]bool, at kv.Index) kv.Index {
-	for _, v := range versions { // newest first
-		if v <= at {
-			if dead[v] {
-				return 0
-			}
-			return v
-		}
-	}
-	return 0
+// stored is a version as drawn.
+type stored struct {
+	engine.Version
+	tombstone bool
 }
 
-func remove(versions []kv.Index, g entry.Garbage) []kv.Index {
-	return slices.DeleteFunc(slices.Clone(versions), func(v kv.Index) bool { return v < g.Below || slices.Contains(g.Versions, v) })
+// seen is what a read at an index takes: the newest version at or below it that
+// is left, and those that it changes; nothing if it is a tombstone.
+func seen(versions []stored, at kv.Index) (out []kv.Index) {
+	for _, v := range versions { // newest first
+		if v.Index > at {
+			continue
+		}
+		if v.tombstone {
+			return nil
+		}
+		if out = append(out, v.Index); !v.Delta {
+			return out
+		}
+	}
+	return out
+}
+
+func remove(versions []stored, g entry.Garbage) []stored {
+	return slices.DeleteFunc(slices.Clone(versions), func(v stored) bool { return v.Index < g.Below || slices.Contains(g.Versions, v.Index) })
+}
+
+// drawStored makes up a key's history, newest first: deltas only on values.
+func drawStored(t *rapid.T) (versions []stored) {
+	for i := kv.Index(1); i <= 12; i++ {
+		if !rapid.Bool().Draw(t, "version") {
+			continue
+		}
+		v := stored{Version: engine.Version{Index: i}}
+		if len(versions) > 0 && !versions[len(versions)-1].tombstone {
+			v.Delta = rapid.Bool().Draw(t, "delta")
+		}
+		v.tombstone = !v.Delta && rapid.IntRange(0, 2).Draw(t, "tombstone") == 0
+		versions = append(versions, v)
+	}
+	slices.Reverse(versions)
+	return versions
+}
+
+func garbage(versions []stored, kept []kv.Index) (entry.Garbage, bool) {
+	list := make([]engine.Version, len(versions))
+	for i, v := range versions {
+		list[i] = v.Version
+	}
+	return engine.Garbage([]byte("k"), list, !versions[0].tombstone, kept)
 }
 
 // TestGarbageChangesNothingThatIsRead: neither at a kept index nor from the
 // visible version on; and what is left is seen by somebody, or hides something.
 func TestGarbageChangesNothingThatIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var versions, kept []kv.Index
-		dead := map[kv.Index]bool{}
-		for i := kv.Index(12); i > 0; i-- {
-			if rapid.Bool().Draw(t, "version") {
-				versions = append(versions, i)
-				dead[i] = rapid.IntRange(0, 2).Draw(t, "tombstone") == 0
-			}
-		}
+		versions := drawStored(t)
 		if len(versions) == 0 {
 			return
 		}
+		var kept []kv.Index
 		for i := kv.Index(0); i < 12; i++ {
 			if rapid.IntRange(0, 3).Draw(t, "kept") == 0 {
 				kept = append(kept, i)
 			}
 		}
-		g, ok := engine.Garbage([]byte("k"), versions, !dead[versions[0]], kept)
 		left := versions
-		if ok {
+		if g, ok := garbage(versions, kept); ok {
 			left = remove(versions, g)
 		}
-		for _, at := range append(slices.Clone(kept), versions[0], 100) {
-			if at >= versions[0] || slices.Contains(kept, at) {
-				require.Equal(t, seen(versions, dead, at), seen(left, dead, at), "at %d: %v became %v, kept %v", at, versions, left, kept)
+		visible := versions[0].Index
+		reads := append(slices.Clone(kept), visible, 100)
+		needed := map[kv.Index]bool{}
+		for _, at := range reads {
+			require.Equal(t, seen(versions, at), seen(left, at), "at %d: %v became %v, kept %v", at, versions, left, kept)
+			for _, i := range seen(versions, at) {
+				needed[i] = true
 			}
 		}
 		if len(left) > 0 {
-			again, more := engine.Garbage([]byte("k"), left, !dead[left[0]], kept)
+			again, more := garbage(left, kept)
 			require.False(t, more, "%v left %v, and then %v more", versions, left, again)
 		}
-		for i := 1; i < len(left); i++ {
-			require.True(t, slices.ContainsFunc(kept, func(k kv.Index) bool { return k >= left[i] && k < left[i-1] }), "nobody sees %d of %v, kept %v", left[i], left, kept)
+		for _, v := range left {
+			require.True(t, v.tombstone || needed[v.Index], "nobody sees %d of %v, kept %v", v.Index, left, kept)
 		}
 	})
+}
+
+func TestGarbageOfAChainWithoutABeginning(t *testing.T) {
+	_, ok := engine.Garbage([]byte("k"), []engine.Version{{Index: 5, Delta: true}, {Index: 3, Delta: true}}, true, nil)
+	require.False(t, ok, "it is damaged, and whoever mends it will want all of it")
 }

@@ -5,7 +5,8 @@
 // entries, which become durable together or not at all. Rows live in tables:
 //
 //	version   user key, index  -> Value      what was visible from that index on, or
-//	                                         from a later one if nobody asks for those between
+//	                                         from a later one if nobody asks for those between;
+//	                                         or Delta, the calls that made it of the one before
 //	prepared  attempt          -> Prepared   a participant's intents and locks
 //	record    attempt          -> Record     a commit that is not acknowledged by all
 //	outcome   id               -> Outcome    committed or applied; dropped below the floor
@@ -99,17 +100,21 @@ type Group struct {
 type ReadKind byte
 
 const (
-	// ReadKey is the newest version of Key at or below Index.
+	// ReadKey is the newest version of Key at or below Index: a whole value, or
+	// the deltas that made it, newest first, with the whole value that they begin
+	// with at the end.
 	ReadKey ReadKind = iota
 	// ReadRange is the newest versions at or below Index of the keys in Span,
-	// in order, without tombstones, at most Limit of them.
+	// in order, without tombstones, at most Limit of them. Of a value that is
+	// stored as deltas it is only the newest of these.
 	ReadRange
 	// ReadRow is a row of a table other than version.
 	ReadRow
 	// ReadGarbage walks at most Limit versions of the keys in Span, in
 	// order, and tells which keys have versions that nothing can see any
-	// more: those below the newest one at or below Index, and that one too
-	// when it is a tombstone; but not what is seen at one of Kept.
+	// more: those below the newest whole one at or below Index, and that one too
+	// when it is a tombstone; but not what is seen at one of Kept. A version is
+	// seen up to the next whole one.
 	ReadGarbage
 )
 
@@ -151,8 +156,8 @@ type Garbage struct {
 type ReadResult struct {
 	ID   uint64
 	Kind ReadKind
-	// Rows has at most one element for ReadKey and ReadRow. A tombstone is
-	// returned as a row for ReadKey.
+	// Rows has at most one element for ReadRow. A tombstone is returned as a row
+	// for ReadKey.
 	Rows    []Row
 	Garbage []Garbage
 	// Resume is where to go on when a limit was met, nil when all was seen.

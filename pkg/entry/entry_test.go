@@ -60,7 +60,7 @@ func TestDamagedValuesAreNamed(t *testing.T) {
 	for name, test := range map[string]struct{ bytes, says string }{
 		"nothing":        {"", "0 bytes is too short"},
 		"half a header":  {"0100000000", "5 bytes is too short"},
-		"a later format": {"0200" + "0000000100020000000000000003", "unknown format 2"},
+		"a later format": {"0300" + "0000000100020000000000000003", "unknown format 3"},
 	} {
 		_, err := DecodeValue(unhex(t, test.bytes))
 		require.ErrorContains(t, err, test.says, name)

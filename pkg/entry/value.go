@@ -46,7 +46,12 @@ func MovedPayload(to kv.ShardID) []byte { return binary.BigEndian.AppendUint16(n
 
 // valueFormat is the first byte of every stored value; a later layout takes
 // another number.
-const valueFormat = 1
+const (
+	valueFormat = 1
+	// deltaFormat is that of a change: of the row before it, and with the header
+	// of the value that it makes. Readers that do not know it refuse it.
+	deltaFormat = 2
+)
 
 const valueHeader = 2 + 14
 
@@ -69,22 +74,40 @@ func (v Value) EncodeTo(b []byte) {
 	copy(b[valueHeader:], v.Payload)
 }
 
-// DecodeValue reads what Encode wrote. The payload aliases b.
+// DecodeValue reads what Encode wrote. The payload aliases b. A delta is no
+// value: whoever may meet one calls DecodeHead.
 func DecodeValue(b []byte) (Value, error) {
-	var v Value
+	v, delta, err := DecodeHead(b)
+	if delta {
+		return Value{}, corrupt("", "a stored row is a change, where the whole value should be")
+	}
+	return v, err
+}
+
+// DecodeHead reads the type and the identity that a row of the version table
+// has, and the payload if it is a whole value, which aliases b. If it is a
+// delta, what the value holds is not known from it alone.
+func DecodeHead(b []byte) (v Value, delta bool, err error) {
 	if len(b) < valueHeader {
-		return v, &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: fmt.Sprintf("a stored value of %d bytes is too short", len(b))}
+		return v, false, corrupt("", "a stored value of %d bytes is too short", len(b))
 	}
-	if b[0] != valueFormat {
-		return v, &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: fmt.Sprintf("a stored value has the unknown format %d", b[0]),
-			Hint: "it may have been written by a newer linchpin"}
+	if b[0] != valueFormat && b[0] != deltaFormat {
+		return v, false, corrupt("it may have been written by a newer linchpin", "a stored value has the unknown format %d", b[0])
 	}
-	v.Type = Type(b[1])
+	v.Type, delta = Type(b[1]), IsDelta(b)
 	if err := v.Version.Unmarshal(b[2:valueHeader]); err != nil {
-		return v, err
+		return v, delta, err
 	}
-	v.Payload = b[valueHeader:]
-	return v, nil
+	if !delta {
+		v.Payload = b[valueHeader:]
+	} else if !v.Exists() {
+		return Value{}, false, corrupt("", "a stored change has the type %d, which has no changes, or no identity", v.Type)
+	}
+	return v, delta, nil
+}
+
+func corrupt(hint, format string, args ...any) error {
+	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // IsMark reports whether an encoded value says that the key lives elsewhere.

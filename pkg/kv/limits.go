@@ -13,6 +13,8 @@ const (
 	// counter holds, in its stored form. Changes that are under way at the same
 	// time may come out a little above.
 	MaxStateBytes = 8 << 20
+	// MaxMovedBytes bounds what a key may hold that is moved to the hot shard.
+	MaxMovedBytes = 1 << 20
 	// MaxTxnBytes bounds the keys and values of one transaction together.
 	MaxTxnBytes = 16 << 20
 	// MaxTxnOps bounds the operations of one transaction, and the keys that

@@ -40,9 +40,12 @@ func used(t testing.TB) *metrics.Node {
 	s.Refused(8, 3)
 	s.Watch(func() metrics.ShardStats {
 		return metrics.ShardStats{ReadWaits: 23, ReadWait: 24 * time.Second, PastReads: 25, Holds: 26, Held: 27 * time.Second,
-			UnsealsAsked: 28, Unseals: 29, Lapses: 30, GarbageNotes: 31, GarbageLost: 32, Swept: 33}
+			UnsealsAsked: 28, Unseals: 29, Lapses: 30, GarbageNotes: 31, GarbageLost: 32, Swept: 33, Replanned: 47}
 	})
 	m.Read(metrics.ReadHotLast)
+	ops, err := m.Operations([]metrics.Operation{{Type: "any", Method: "get"}, {Type: "set", Method: "add"}})
+	require.NoError(t, err)
+	ops[1].Add(48)
 	m.WatchPins(func() metrics.PinStats { return metrics.PinStats{History: 34, Named: 35, Oldest: 36 * time.Second} })
 	m.WatchHot(func() metrics.HotStats { return metrics.HotStats{Moved: 38, Came: 39, Went: 40, Busy: 0.41} })
 	m.WatchPeers(func() []metrics.PeerStats {
@@ -127,6 +130,8 @@ func TestWhatIsMeasuredIsShown(t *testing.T) {
 		"linchpin_shard_lapses_total shard=3":                                  30,
 		"linchpin_shard_garbage_notes shard=3":                                 31,
 		"linchpin_shard_garbage_notes_lost_total shard=3":                      32,
+		"linchpin_operations_total method=add type=set":                        48,
+		"linchpin_shard_replanned_total shard=3":                               47,
 		"linchpin_shard_swept_keys_total shard=3":                              33,
 		"linchpin_reads_total plan=hot-last":                                   1,
 		"linchpin_reads_total plan=locked":                                     0,

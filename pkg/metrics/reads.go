@@ -29,6 +29,9 @@ type ShardStats struct {
 	// Swept the keys of which a sweep has removed versions instead.
 	GarbageNotes       int
 	GarbageLost, Swept uint64
+	// Replanned counts pieces of transactions that turned out to need other locks
+	// than they had been given, by what their keys held.
+	Replanned uint64
 }
 
 // Watch sets where the shard's own numbers come from. f is called by any
@@ -60,4 +63,5 @@ var shardSourced = []sourced[ShardStats]{
 	shardStat("garbage_notes", "Versions noted to be removed when nobody sees them any more.", leveled, func(s *ShardStats) uint64 { return uint64(s.GarbageNotes) }),
 	shardStat("garbage_notes_lost_total", "Notes of garbage that were forgotten; sweeps find what they named.", counted, func(s *ShardStats) uint64 { return s.GarbageLost }),
 	shardStat("swept_keys_total", "Keys of which a sweep removed versions.", counted, func(s *ShardStats) uint64 { return s.Swept }),
+	shardStat("replanned_total", "Calls of data types that turned out to need other locks, by what their keys held.", counted, func(s *ShardStats) uint64 { return s.Replanned }),
 }

@@ -34,7 +34,7 @@ func TestCheckedAddsNeverLeave64Bits(t *testing.T) {
 		s := NewStore(0)
 		it := s.Pin([]byte("n"))
 		start := rapid.SampledFrom([]int64{0, math.MaxInt64 - 2, math.MinInt64 + 2}).Draw(t, "start")
-		s.Install(it, entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(start)}, 1, false)
+		s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(start)}, Index: 1}, false)
 		for i := range rapid.IntRange(1, 25).Draw(t, "steps") {
 			if len(it.Intents) > 0 && rapid.Bool().Draw(t, "decide") {
 				in := rapid.SampledFrom(it.Intents).Draw(t, "whom")
@@ -70,7 +70,7 @@ func TestCheckedAddsNeverLeave64Bits(t *testing.T) {
 func TestPendingAddsBeyond64Bits(t *testing.T) {
 	s := NewStore(0)
 	it := s.Pin([]byte("n"))
-	s.Install(it, entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(math.MinInt64 + 2)}, 1, false)
+	s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(math.MinInt64 + 2)}, Index: 1}, false)
 	for i, delta := range []int64{1, math.MaxInt64, math.MaxInt64 - 1} {
 		txn := kv.TxnRef{TxnID: kv.TxnID{Time: int64(i + 1)}, Attempt: 1}
 		x := Exec(itemView{it, txn}, []msg.Op{{Kind: msg.OpAdd, Key: it.Key, Delta: delta}}, nil)
@@ -92,7 +92,7 @@ func TestAddsOnTheWay(t *testing.T) {
 	for _, first := range []int64{much, -much - 1} {
 		s := NewStore(0)
 		it := s.Pin([]byte("n"))
-		s.Install(it, entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(0)}, 1, false)
+		s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(0)}, Index: 1}, false)
 		add := func(time int64, deltas ...int64) *msg.Failure {
 			txn := kv.TxnRef{TxnID: kv.TxnID{Time: time}, Attempt: 1}
 			var ops []msg.Op

@@ -52,6 +52,9 @@ type RangeRow struct {
 	Value entry.Value
 	// Index is when Value became visible.
 	Index kv.Index
+	// Partial: the row is a delta, so that of Value only type and identity are
+	// known.
+	Partial bool
 }
 
 // Execution is what a piece did.

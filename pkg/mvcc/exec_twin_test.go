@@ -330,7 +330,7 @@ func (w *world) show(t *rapid.T, effects []entry.Effect, twin *world) {
 		s := NewStore(0)
 		it := s.Pin(e.Key)
 		v, _ := w.Value(e.Key)
-		s.Install(it, v, 1, false)
+		s.Install(it, Found{Value: v, Index: 1}, false)
 		v, err := s.Show(it, e, 2, kv.Version{Write: 77})
 		require.NoError(t, err)
 		require.Equal(t, it.Value, v)

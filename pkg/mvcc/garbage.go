@@ -8,13 +8,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// note says that the version of key at old was replaced at index at.
+// note says that the version of key at old was replaced at index at: by a whole
+// value, or a tombstone.
 type note struct {
 	key     []byte
 	old, at kv.Index
+	// below are older rows, in order, that were replaced with it: the chain that
+	// it is the end of. Each is seen from its own index up to at.
+	below []kv.Index
 	// tombstone: what became visible at at is a tombstone, which can go too.
 	tombstone bool
 }
+
+// rows counts what a note stands for.
+func (n *note) rows() int { return 1 + len(n.below) }
 
 // Garbage remembers which versions have been replaced, in the order in which
 // that happened, until they can be removed. It is bounded: past the bound it
@@ -24,14 +31,14 @@ type Garbage struct {
 	fresh []note
 	// blocked are those that a kept index sees, by the newest such one.
 	blocked map[kv.Index][]note
-	n       int // of both
+	n       int // rows of both
 	limit   int
 	// Lost counts the notes that were forgotten: only a sweep finds what they
 	// named. An earlier life of the shard may have left some as well.
 	Lost uint64
 }
 
-// NewGarbage makes a list of at most limit notes. lost: a restart has forgotten
+// NewGarbage makes a list of notes of at most limit versions. lost: a restart has forgotten
 // all earlier ones.
 func NewGarbage(limit int, lost bool) *Garbage {
 	g := &Garbage{limit: limit, blocked: map[kv.Index][]note{}}
@@ -42,30 +49,36 @@ func NewGarbage(limit int, lost bool) *Garbage {
 }
 
 // Replaced notes that the version of key that became visible at old was
-// replaced at index at. It keeps key, which must not change.
-func (g *Garbage) Replaced(key []byte, old, at kv.Index, tombstone bool) {
-	if old == 0 && !tombstone {
+// replaced at index at, and with it those of below, on which it rests; old is 0
+// if only they were. It keeps key and below, which must not change.
+func (g *Garbage) Replaced(key []byte, below []kv.Index, old, at kv.Index, tombstone bool) {
+	if old == 0 && len(below) == 0 && !tombstone {
 		return
 	}
+	x := note{key: key, old: old, at: at, below: below, tombstone: tombstone}
 	if g.n >= g.limit {
 		g.forget()
 	}
-	g.n++
-	g.fresh = append(g.fresh, note{key, old, at, tombstone})
+	g.n += x.rows()
+	g.fresh = append(g.fresh, x)
 }
 
 // forget drops notes: first those that cannot be worked off soon.
 func (g *Garbage) forget() {
-	before := g.n
+	before, drop := g.n, 0
 	clear(g.blocked)
-	if len(g.fresh) > g.limit/2 {
-		g.fresh = append(g.fresh[:0], g.fresh[len(g.fresh)/2:]...)
+	g.n = 0
+	for i := range g.fresh {
+		g.n += g.fresh[i].rows()
 	}
-	g.n = len(g.fresh)
+	for ; g.n > g.limit/2; drop++ {
+		g.n -= g.fresh[drop].rows()
+	}
+	g.fresh = append(g.fresh[:0], g.fresh[drop:]...)
 	g.Lost += uint64(before - g.n)
 }
 
-// Len is the number of notes.
+// Len is the number of versions that are noted.
 func (g *Garbage) Len() int { return g.n }
 
 // Fresh is the number of notes that nobody has looked at: at the last Collect
@@ -119,19 +132,28 @@ func (g *Garbage) unblock(ready []note, kept []kv.Index) []note {
 }
 
 // look judges a note: it is ready, or files it under the newest kept index
-// that sees what it names. A tombstone is seen by whoever could otherwise see
-// a version below it, so that it stays for any kept index below itself.
+// that sees what it names. What that does not see is ready. A tombstone is seen
+// by whoever could otherwise see a version below it, so that it stays for any
+// kept index below itself.
 func (g *Garbage) look(ready []note, x note, kept []kv.Index) []note {
 	i, _ := slices.BinarySearch(kept, x.at)
-	if i == 0 || kept[i-1] < x.old && !x.tombstone {
-		g.n--
+	g.n -= x.rows()
+	if i == 0 {
 		return append(ready, x)
 	}
 	newest := kept[i-1]
-	if x.tombstone && newest < x.old { // nobody sees what it replaced
-		ready = append(ready, note{key: x.key, old: x.old, at: x.at})
-		x.old = 0
+	seen, _ := slices.BinarySearch(x.below, newest+1)
+	free := note{key: x.key, at: x.at, below: x.below[seen:]}
+	if x.old > newest {
+		free.old, x.old = x.old, 0
 	}
+	if free.old > 0 || len(free.below) > 0 {
+		ready = append(ready, free)
+	}
+	if x.below = x.below[:seen]; x.old == 0 && seen == 0 && !x.tombstone {
+		return ready
+	}
+	g.n += x.rows()
 	g.blocked[newest] = append(g.blocked[newest], x)
 	return ready
 }
@@ -144,14 +166,15 @@ const fewVersions = 8
 // tombstone goes together with everything below it, named or not: else a
 // version that was forgotten would be seen again.
 func removal(out []entry.Entry, notes []note, kept []kv.Index) []entry.Entry {
-	below, gone, last := kv.Index(0), kv.Index(0), kv.Index(0)
-	for _, n := range notes {
-		below, last = max(below, n.old+1), max(last, n.at)
+	below, gone, last, rows := kv.Index(0), kv.Index(0), kv.Index(0), 0
+	for i := range notes {
+		n := &notes[i]
+		below, last, rows = max(below, n.newest()+1), max(last, n.at), rows+n.rows()
 		if n.tombstone {
 			gone = max(gone, n.at+1)
 		}
 	}
-	if len(notes) > fewVersions && (len(kept) == 0 || kept[0] >= last) {
+	if rows > fewVersions && (len(kept) == 0 || kept[0] >= last) {
 		gone = max(gone, below)
 	}
 	e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: notes[0].key, Index: gone}
@@ -159,10 +182,24 @@ func removal(out []entry.Entry, notes []note, kept []kv.Index) []entry.Entry {
 		out = append(out, e)
 	}
 	e.Action = entry.Delete
-	for _, n := range notes {
-		if e.Index = n.old; n.old >= gone && n.old > 0 {
+	remove := func(i kv.Index) {
+		if e.Index = i; i >= gone && i > 0 {
 			out = append(out, e)
 		}
 	}
+	for i := range notes {
+		for _, b := range notes[i].below {
+			remove(b)
+		}
+		remove(notes[i].old)
+	}
 	return out
+}
+
+// newest is the newest row that a note names, 0 if it names none.
+func (n *note) newest() kv.Index {
+	if n.old == 0 && len(n.below) > 0 {
+		return n.below[len(n.below)-1]
+	}
+	return n.old
 }

@@ -30,7 +30,7 @@ type place struct {
 func newPlace(id kv.ShardID) *place {
 	p := &place{id: id, store: NewStore(0)}
 	p.it = p.store.Pin([]byte("k"))
-	p.store.Install(p.it, entry.Value{}, 0, false)
+	p.store.Install(p.it, Found{}, false)
 	return p
 }
 

@@ -28,9 +28,12 @@ type Item struct {
 	Loading uint64
 	Intents []Intent
 	// Step and Place say where the shard has last written the value: the
-	// step's number, and which of its entries it is.
-	Step  uint64
-	Place int
+	// step's number, and which of its entries it is. Late is which of those
+	// that are encoded at the step's end, if it is one.
+	Step        uint64
+	Place, Late int
+	// Chain is what is known of the row that holds Value if it is a delta.
+	Chain
 	// Waiting are the callers to be told when it is loaded.
 	Waiting []any
 
@@ -48,7 +51,7 @@ func (it *Item) Pins() int { return it.pins }
 // overhead approximates the bytes of an item beyond key and value.
 const overhead = 200
 
-func (it *Item) bytes() int { return overhead + 2*len(it.Key) + adt.Size(&it.Value) }
+func (it *Item) bytes() int { return overhead + 2*len(it.Key) + adt.Memory(&it.Value) }
 
 // Store is the memory of a shard's keys.
 type Store struct {
@@ -124,10 +127,10 @@ func (s *Store) Unpin(it *Item) {
 
 // Install takes the answer to a read, unless a newer value has become visible
 // since it was asked for. It returns who waits for it.
-func (s *Store) Install(it *Item, v entry.Value, at kv.Index, stale bool) []any {
+func (s *Store) Install(it *Item, f Found, stale bool) []any {
 	it.Loading = 0
 	if !it.Loaded || stale {
-		it.Value, it.Index, it.Loaded = v, at, true
+		it.Value, it.Index, it.Chain, it.Loaded = f.Value, f.Index, f.Chain, true
 	}
 	w := it.Waiting
 	it.Waiting = nil

@@ -20,7 +20,7 @@ func register(text string, write uint64) entry.Value {
 // cached puts a loaded key into the cache.
 func cached(s *Store, key, text string) {
 	it := s.Pin([]byte(key))
-	s.Install(it, register(text, 1), 1, false)
+	s.Install(it, Found{Value: register(text, 1), Index: 1}, false)
 	s.Unpin(it)
 }
 
@@ -42,7 +42,7 @@ func TestStoreAgainstAList(t *testing.T) {
 				pins[k]++
 				recent = slices.DeleteFunc(recent, func(x string) bool { return x == k })
 				if rapid.Bool().Draw(t, "load") && !it.Loaded {
-					s.Install(it, register("v", 1), 1, false)
+					s.Install(it, Found{Value: register("v", 1), Index: 1}, false)
 					loaded[k] = true
 				}
 			case pins[k] > 0:
@@ -93,12 +93,12 @@ func TestAnAnswerIsVoidWhenAWriteWasQuicker(t *testing.T) {
 	it.Waiting = []any{"A", "B"}
 	_, err := s.Show(it, &entry.Effect{Key: it.Key, Kind: entry.EffectPut, Value: []byte("new"), Version: kv.Version{Write: 5}}, 9, kv.Version{})
 	require.NoError(t, err)
-	require.Equal(t, []any{"A", "B"}, s.Install(it, register("old", 1), 3, false), "who waits is told, once")
+	require.Equal(t, []any{"A", "B"}, s.Install(it, Found{Value: register("old", 1), Index: 3}, false), "who waits is told, once")
 	require.Equal(t, "new", string(it.Value.Payload))
 	require.EqualValues(t, 9, it.Index)
 	require.Zero(t, it.Loading)
-	require.Empty(t, s.Install(it, register("old", 1), 3, false))
-	s.Install(it, register("old", 1), 3, true)
+	require.Empty(t, s.Install(it, Found{Value: register("old", 1), Index: 3}, false))
+	s.Install(it, Found{Value: register("old", 1), Index: 3}, true)
 	require.Equal(t, "old", string(it.Value.Payload), "the mutant takes a stale answer")
 }
 
@@ -106,7 +106,7 @@ func TestShowOfAnAddThatCannotBe(t *testing.T) {
 	s := NewStore(1 << 10)
 	it := s.Pin([]byte("n"))
 	add := &entry.Effect{Key: it.Key, Kind: entry.EffectAdd, Delta: 1}
-	s.Install(it, entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(1<<63 - 1)}, 1, false)
+	s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(1<<63 - 1)}, Index: 1}, false)
 	_, err := s.Show(it, add, 2, kv.Version{Write: 2})
 	require.ErrorContains(t, err, "leaves 64 bits though it was checked")
 	it.Value = register("short", 1)
@@ -214,7 +214,7 @@ func TestGarbageIsWhatNobodySees(t *testing.T) {
 					log[k] = map[kv.Index]entry.Value{}
 				}
 				log[k][index] = v
-				g.Replaced([]byte(k), newest[k], index, v.Type == entry.TypeDeleted)
+				g.Replaced([]byte(k), nil, newest[k], index, v.Type == entry.TypeDeleted)
 				newest[k] = index
 			}
 			if rapid.IntRange(0, 3).Draw(t, "collect") != 0 {
@@ -257,7 +257,7 @@ func TestGarbageBetweenPins(t *testing.T) {
 	g, log := NewGarbage(1000, false), versions{"a": {}}
 	for i := kv.Index(1); i <= 100; i++ {
 		log["a"][i] = register(fmt.Sprint(i), uint64(i))
-		g.Replaced([]byte("a"), i-1, i, false)
+		g.Replaced([]byte("a"), nil, i-1, i, false)
 	}
 	apply := func(floor kv.Index, kept ...kv.Index) int {
 		for _, e := range g.Collect(floor, kept) {
@@ -285,13 +285,13 @@ func live(v versions, index kv.Index) func(func(string) bool) {
 func TestGarbageIsBounded(t *testing.T) {
 	g := NewGarbage(4, false)
 	for i := range 4 {
-		g.Replaced([]byte("k"), kv.Index(i+1), kv.Index(i+2), false)
+		g.Replaced([]byte("k"), nil, kv.Index(i+1), kv.Index(i+2), false)
 	}
 	require.Zero(t, g.Lost)
-	g.Replaced([]byte("k"), 5, 6, false)
+	g.Replaced([]byte("k"), nil, 5, 6, false)
 	require.EqualValues(t, 2, g.Lost, "past the bound notes are forgotten, and that is known")
 	require.Equal(t, 3, g.Len())
 	require.EqualValues(t, 1, NewGarbage(4, true).Lost)
-	g.Replaced([]byte("new"), 0, 7, false)
+	g.Replaced([]byte("new"), nil, 0, 7, false)
 	require.Equal(t, 3, g.Len(), "a key's first version replaces nothing")
 }

@@ -59,7 +59,7 @@ func (l *shardLoop) stats() metrics.ShardStats {
 	return metrics.ShardStats{
 		ReadWaits: s.Stats.ReadWaits, ReadWait: time.Duration(s.Stats.ReadWaitNanos), PastReads: s.Stats.PastReads,
 		Holds: s.Queues.Holds, Held: time.Duration(s.Queues.HeldNanos), UnsealsAsked: s.Stats.UnsealsAsked, Unseals: s.Queues.Unseals,
-		Lapses: s.Queues.Lapses, GarbageNotes: s.Garbage, GarbageLost: s.GarbageLost, Swept: s.Stats.Swept,
+		Lapses: s.Queues.Lapses, GarbageNotes: s.Garbage, GarbageLost: s.GarbageLost, Swept: s.Stats.Swept, Replanned: s.Stats.Replanned,
 	}
 }
 

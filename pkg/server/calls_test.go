@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -172,4 +175,26 @@ func TestArgumentsCountOfATransactionsBytes(t *testing.T) {
 	}
 	_, err = operations([]pb.Op{{Op: &pb.Op_Call{Call: &words}}}, new(budget))
 	require.ErrorContains(t, err, "at most", "empty arguments take room, too")
+}
+
+// TestCallsReadInJSON: what docs/api.md gives to grpcurl is what it says.
+func TestCallsReadInJSON(t *testing.T) {
+	const request = `{"ops":[
+      {"call": {"key":"dGVhbQ==","type":"set","method":"add","args":[{"text":"ann"},{"text":"bob"}]}},
+      {"call": {"key":"cG9pbnRz","type":"scored-set","method":"increment-get","args":[{"text":"ann"},{"float":2.5}]}},
+      {"set": {"key":"dGVhbQ==","contains":{"member":"YW5u"}}}]}`
+	m := dynamicpb.NewMessage(descriptor(t, "ExecuteRequest"))
+	require.NoError(t, protojson.Unmarshal([]byte(request), m))
+	raw, err := proto.Marshal(m)
+	require.NoError(t, err)
+	var in pb.ExecuteRequest
+	require.NoError(t, in.Unmarshal(raw))
+	ops, kerr := operations(in.Ops, new(budget))
+	require.Nil(t, kerr)
+	ann := adt.Bytes([]byte("ann"))
+	require.Equal(t, []msg.Op{
+		{Kind: msg.OpChange, Key: []byte("team"), Type: 2, Method: 1, Args: []msg.Datum{ann, adt.Bytes([]byte("bob"))}},
+		{Kind: msg.OpChangeAsk, Seq: 1, Key: []byte("points"), Type: 4, Method: 9, Args: []msg.Datum{ann, adt.Float(2.5)}},
+		{Kind: msg.OpAsk, Seq: 2, Key: []byte("team"), Type: 2, Method: 3, Args: []msg.Datum{ann}},
+	}, ops)
 }

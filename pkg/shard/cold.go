@@ -65,7 +65,7 @@ func (m *Machine) coldResult(r *entry.ReadResult) {
 }
 
 func (m *Machine) itemRead(it *mvcc.Item, r *entry.ReadResult) {
-	v, at, err := valueOf(r)
+	f, err := found(r)
 	var waiting []any
 	if err != nil && !it.Loaded {
 		it.Loading, waiting, it.Waiting = 0, it.Waiting, nil
@@ -78,7 +78,7 @@ func (m *Machine) itemRead(it *mvcc.Item, r *entry.ReadResult) {
 			}
 		}
 	} else {
-		waiting = m.store.Install(it, v, at, m.cfg.Mutants.Has(mutant.ColdReadStale))
+		waiting = m.store.Install(it, f, m.cfg.Mutants.Has(mutant.ColdReadStale))
 	}
 	m.store.Unpin(it)
 	m.tell(waiting)
@@ -100,13 +100,12 @@ func (m *Machine) tell(waiting []any) {
 	}
 }
 
-// valueOf decodes the answer about one key.
-func valueOf(r *entry.ReadResult) (v entry.Value, at kv.Index, err error) {
-	if r.Err != nil || len(r.Rows) == 0 {
-		return v, 0, r.Err
+// found decodes the answer about one key.
+func found(r *entry.ReadResult) (mvcc.Found, error) {
+	if r.Err != nil {
+		return mvcc.Found{}, r.Err
 	}
-	v, err = entry.DecodeValue(r.Rows[0].Value)
-	return v, r.Rows[0].Index, err
+	return mvcc.Fold(r.Rows)
 }
 
 func (m *Machine) rangeRead(c *coldRead, r *entry.ReadResult) {
@@ -131,11 +130,11 @@ func decodeRows(r *entry.ReadResult) (out mvcc.RangeRows, err error) {
 	out.Resume = r.Resume
 	out.Rows = make([]mvcc.RangeRow, len(r.Rows))
 	for i, row := range r.Rows {
-		v, err := entry.DecodeValue(row.Value)
+		v, partial, err := entry.DecodeHead(row.Value)
 		if err != nil {
 			return out, err
 		}
-		out.Rows[i] = mvcc.RangeRow{Key: row.Key, Value: v, Index: row.Index}
+		out.Rows[i] = mvcc.RangeRow{Key: row.Key, Value: v, Index: row.Index, Partial: partial}
 	}
 	return out, nil
 }

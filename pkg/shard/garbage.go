@@ -116,9 +116,11 @@ func (m *Machine) swept(r *entry.ReadResult) {
 	m.stats.Swept += uint64(len(r.Garbage))
 	s.from = slices.Clone(r.Resume)
 	if r.Resume == nil {
-		// What is kept from before the loss sees some of it, perhaps.
+		// What is kept from before the loss sees some of it, perhaps, and what was
+		// above the floor was not looked at.
 		kept := m.keptIndexes()
-		s.active, s.ended, s.pending = false, m.now, s.pending || len(kept) > 0 && kept[0] < s.upTo
+		s.active, s.ended = false, m.now
+		s.pending = s.pending || s.floor < s.upTo || len(kept) > 0 && kept[0] < s.upTo
 		return
 	}
 	if s.left > 0 {

@@ -304,7 +304,7 @@ func (m *Machine) logCommit(t *task, effects []entry.Effect, results []msg.Resul
 		m.index++
 	}
 	for i := range effects {
-		it := m.hold(t, &effects[i])
+		it := m.hold(t, &effects[i], nil)
 		m.show(t.txn, it, &effects[i])
 		m.store.Unpin(it)
 		m.settleGuest(&effects[i])

@@ -202,6 +202,8 @@ type Machine struct {
 	// in the store, and are cheaper to insert one after the other.
 	outcomes []entry.Entry
 	rows     rows
+	// late are the step's rows that are encoded at its end.
+	late []lateRow
 	// effects is room for those of a decision, version nextVersion.
 	effects []entry.Effect
 	version mvcc.Versions
@@ -369,6 +371,7 @@ func (m *Machine) Rest() []entry.Entry {
 }
 
 func (m *Machine) finishStep() Output {
+	m.encodeLate()
 	for _, e := range m.outcomes {
 		m.write(e)
 	}

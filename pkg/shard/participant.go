@@ -113,7 +113,7 @@ func (m *Machine) prepareNow(t *task) {
 	pr.row = entry.Prepared{Txn: t.txn, Gateway: t.gateway, Last: p.Last, LastIncarnation: p.LastIncarnation, Effects: x.Effects, Results: x.Results}
 	for i := range pr.row.Effects {
 		e := &pr.row.Effects[i]
-		it := m.hold(t, e)
+		it := m.hold(t, e, pr)
 		it.AddIntent(t.txn, e)
 		pr.items = append(pr.items, it)
 	}
@@ -271,7 +271,7 @@ func (m *Machine) show(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
 	if err != nil {
 		panic(err) // the add was checked against every outcome when it was executed
 	}
-	m.logVersion(it, old, live, v)
+	m.logVersion(it, old, live, e, v)
 	if m.cfg.Trace.Shown != nil {
 		m.cfg.Trace.Shown(txn, e, v, m.index)
 	}

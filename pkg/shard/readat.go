@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -101,6 +102,7 @@ func (m *Machine) askPast(p *pastRead, op *msg.Op) {
 		return
 	}
 	if it := m.store.Get(op.Key); it != nil && it.Loaded && it.Index <= p.q.Index {
+		adt.Remember(&it.Value)
 		p.values[string(op.Key)] = it.Value
 		return
 	}
@@ -108,8 +110,8 @@ func (m *Machine) askPast(p *pastRead, op *msg.Op) {
 	p.missing++
 	m.askAt(entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: op.Key, Index: p.q.Index},
 		&coldRead{then: func(r *entry.ReadResult) {
-			v, _, err := valueOf(r)
-			p.values[string(op.Key)] = v
+			f, err := found(r)
+			p.values[string(op.Key)] = f.Value
 			m.pastArrived(p, err)
 		}})
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
@@ -55,38 +56,130 @@ func (m *Machine) del(t entry.Table, key []byte) {
 	m.write(entry.Entry{Action: entry.Delete, Table: t, Key: key})
 }
 
-// logVersion writes what is visible of a key from now on. The row before it is
-// at old, 0 if there is none; live says whether it is a value.
+// logVersion writes what an effect has made visible of a key from now on. The
+// row before it is at old, 0 if there is none; live says whether it is a value.
 //
 // Where nobody can read at an index since, a value takes the row of the value
 // before it,
 // and what was visible in between is forgotten: a row that is written over
 // costs nothing more, while a version of its own has to be deleted later. Of
 // several versions in one step only the last is written then.
-func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, v entry.Value) {
-	v.Payload = adt.Payload(&v)
-	b := m.rows.take(v.EncodedSize())
-	v.EncodeTo(b)
-	e := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: m.index, Value: b}
-	deleted, unread := v.Type == entry.TypeDeleted, old > m.newestRead()
+func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, e *entry.Effect, v entry.Value) {
+	unread := old > m.newestRead()
+	if e.Kind == entry.EffectChange && live && m.logDelta(it, old, unread, e.Calls) {
+		return
+	}
+	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: m.index}
+	deleted := v.Type == entry.TypeDeleted
 	if deleted && v.Version.Moves > m.moves {
 		m.moves, m.dirty = v.Version.Moves, true // in the same batch
 	}
 	over := unread && old != 0 && live && !deleted
 	if over {
-		e.Index = old
+		row.Index = old
 	}
-	it.Index = e.Index
-	if unread && old != 0 && it.Step == m.stats.Steps && !bool(m.cfg.Sharing.Combining) {
-		m.out.Entries[it.Place] = e
+	late := v.Payload == nil && v.State != nil
+	if !late {
+		row.Value = m.rows.take(v.EncodedSize())
+		v.EncodeTo(row.Value)
+	}
+	it.Index = row.Index
+	if m.place(it, row, unread && old != 0) {
 		old = 0
-	} else {
-		m.write(e)
-		it.Step, it.Place = m.stats.Steps, len(m.out.Entries)-1
+	}
+	if late {
+		m.encodeLater(it, nil)
+	}
+	below := it.Below
+	if len(below) > 0 {
+		it.Chain = mvcc.Chain{}
 	}
 	if !over {
-		m.garbage.Replaced(it.Key, old, m.index, deleted)
+		m.garbage.Replaced(it.Key, below, old, m.index, deleted)
+	} else if len(below) > 0 {
+		m.garbage.Replaced(it.Key, below, 0, m.index, false)
 	}
+}
+
+// combining reports whether transactions share rows.
+func (m *Machine) combining() bool { return !bool(m.cfg.Sharing.Combining) }
+
+// place puts a row of a key among the step's entries: in the place of the one
+// that the step has written already, if over says that nobody can see that, and
+// then it reports so.
+func (m *Machine) place(it *mvcc.Item, row entry.Entry, over bool) bool {
+	if over && it.Step == m.stats.Steps && m.combining() {
+		m.out.Entries[it.Place] = row
+		return true
+	}
+	m.write(row)
+	it.Step, it.Place = m.stats.Steps, len(m.out.Entries)-1
+	return false
+}
+
+// logDelta writes the calls that have made the value of a key, if that will do
+// (mvcc.Item.Extend). Those of several transactions in one step are one row
+// where nobody can read in between.
+func (m *Machine) logDelta(it *mvcc.Item, old kv.Index, unread bool, calls []msg.Call) bool {
+	same := it.Step == m.stats.Steps
+	calls, over := it.Extend(calls, mvcc.Step{Old: old, Unread: unread && m.combining(), Same: same})
+	if calls == nil {
+		return false
+	}
+	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: m.index}
+	if over {
+		row.Index = old
+	}
+	it.Index = row.Index
+	m.place(it, row, over)
+	m.encodeLater(it, calls)
+	return true
+}
+
+// lateRow is a row of the step that is encoded at its end, since it may still
+// be written over: a whole value, or calls.
+type lateRow struct {
+	item  *mvcc.Item
+	place int
+	value entry.Value
+	calls []msg.Call
+}
+
+// encodeLater has the entry at the item's place filled in when the step ends.
+func (m *Machine) encodeLater(it *mvcc.Item, calls []msg.Call) {
+	l := lateRow{it, it.Place, it.Value, calls}
+	if i := it.Late; i < len(m.late) && m.late[i].item == it && m.late[i].place == it.Place {
+		m.late[i] = l
+		return
+	}
+	it.Late = len(m.late)
+	m.late = append(m.late, l)
+}
+
+// encodeLate fills in the rows that are still empty. Others have been written
+// over meanwhile.
+func (m *Machine) encodeLate() {
+	for i := range m.late {
+		l := &m.late[i]
+		if e := &m.out.Entries[l.place]; e.Value == nil {
+			e.Value = m.encodeRow(l)
+		}
+		l.item.Settle()
+	}
+	clear(m.late)
+	m.late = m.late[:0]
+}
+
+func (m *Machine) encodeRow(l *lateRow) []byte {
+	if l.calls != nil {
+		b := m.rows.take(entry.DeltaSize(l.calls))
+		entry.EncodeDelta(b, &l.value, l.calls)
+		return b
+	}
+	l.value.Payload = adt.Payload(&l.value)
+	b := m.rows.take(l.value.EncodedSize())
+	l.value.EncodeTo(b)
+	return b
 }
 
 func (m *Machine) refKey(r kv.TxnRef) []byte {

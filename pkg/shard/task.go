@@ -375,6 +375,7 @@ func (v *view) Value(key []byte) (entry.Value, error) {
 		if to, here := v.m.elsewhere(key, it); !here && !v.mistaken(key) {
 			return it.Value, mvcc.Elsewhere{Shard: to}
 		}
+		adt.Remember(&it.Value)
 		return it.Value, nil
 	}
 	return entry.Value{}, kv.Errorf(kv.KindInternal, "key %q is not in memory", key)
@@ -423,19 +424,28 @@ func (m *Machine) exec(t *task) mvcc.Execution {
 	return mvcc.Exec((*view)(t), t.ops, m.version)
 }
 
-// hold pins the item of an effect and makes sure its value is known: a key
-// that came out of a range read may not be in memory yet.
-func (m *Machine) hold(t *task, e *entry.Effect) *mvcc.Item {
+// hold pins the item of an effect and makes sure that what the effect needs of
+// it is known: a key that came out of a range read may not be in memory yet.
+// The range tells of some only that they exist, which is enough to delete them
+// at once; a promise to do so waits for the rest, when it is decided.
+func (m *Machine) hold(t *task, e *entry.Effect, promise *prepared) *mvcc.Item {
 	it := m.store.Pin(e.Key)
 	if it.Loaded {
 		return it
 	}
 	for i := range t.ops {
 		for _, row := range t.rows[t.ops[i].Seq].Rows {
-			if string(row.Key) == string(e.Key) {
-				m.tell(m.store.Install(it, row.Value, row.Index, false))
-				return it
+			switch {
+			case string(row.Key) != string(e.Key):
+				continue
+			case !row.Partial:
+				m.tell(m.store.Install(it, mvcc.Found{Value: row.Value, Index: row.Index}, false))
+			case promise != nil:
+				m.await(it, promise)
+			default:
+				it.Value, it.Index = row.Value, row.Index // until it is shown
 			}
+			return it
 		}
 	}
 	panic("shard: an effect on a key that was neither loaded nor read")

@@ -99,7 +99,7 @@ func (a *asking) finds(i int, key []byte) []msg.Op {
 
 // found takes what an operation finds, if that was the question.
 func (s *session) found(op *msg.Op, r *msg.Result) bool {
-	if _, ok := s.after[finding{op.Seq, string(op.Key)}]; !ok {
+	if _, ok := s.after[finding{op.Seq, string(op.Key)}]; !ok || op.Kind != msg.OpGet {
 		return false
 	}
 	v := entry.Value{Type: entry.TypeDeleted}

@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -202,6 +203,12 @@ func (c *call) moveOut() msg.Op {
 // moveLocked: the key is locked, and this is what it holds.
 func (g *Gateway) moveLocked(c *call, held *msg.Result) {
 	mv := c.move
+	if len(held.Value) > kv.MaxMovedBytes && g.cfg.Router.Shard(mv.key) == mv.from {
+		g.release(c)
+		g.finish(c, Done{Failure: failure(msg.ReasonRequest, kv.KindOutOfRange,
+			fmt.Sprintf("the key holds %d bytes; what has more than %d stays at home", len(held.Value), kv.MaxMovedBytes))})
+		return
+	}
 	out := c.moveOut()
 	if g.cfg.Router.Shard(mv.key) != mv.from || g.cfg.Mutants.Has(mutant.MoveLeavesNoMark) {
 		out.Type = uint32(entry.TypeDeleted)

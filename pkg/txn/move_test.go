@@ -114,3 +114,32 @@ func TestKnownPlacesAreBounded(t *testing.T) {
 	g.SetHeat(0, NewHeat(m))
 	require.Len(t, g.moved, maxMoved)
 }
+
+// TestWhatIsLargeStaysAtHome: the move ends, what it had locked is released, and
+// nothing is sent to the hot shard. What is there already may go home.
+func TestWhatIsLargeStaysAtHome(t *testing.T) {
+	for _, test := range []struct {
+		from, to kv.ShardID
+		bytes    int
+		moves    bool
+	}{{0, 2, kv.MaxMovedBytes, true}, {0, 2, kv.MaxMovedBytes + 1, false}, {2, 0, kv.MaxMovedBytes + 1, true}} {
+		g := NewGateway(Config{Node: 1, Router: oneHome{}})
+		g.Move(0, "token", kv.TxnID{Time: 1}, []byte("k"), test.from, test.to, 1e9)
+		ask := g.Flush().Send[0].Lock
+		g.onLockReply(&msg.LockReply{Txn: ask.Txn, Number: ask.Number, Shard: test.from, Incarnation: 1,
+			Grants: []msg.Grant{{Start: ask.Ops[0].Key, Number: 1}}, Results: []msg.Result{{Found: true, Type: 2, Value: make([]byte, test.bytes)}}})
+		out := g.Flush()
+		sent := ""
+		for _, env := range out.Send {
+			sent += env.Name() + " "
+		}
+		if test.moves {
+			require.Contains(t, sent, "Park")
+			continue
+		}
+		require.Equal(t, "Release ", sent)
+		require.Len(t, out.Done, 1)
+		require.ErrorContains(t, out.Done[0].Failure.Error(), "more than 1048576 stays at home")
+		require.NoError(t, g.Quiet())
+	}
+}

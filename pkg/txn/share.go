@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
@@ -25,7 +26,7 @@ const mostUnsent = 16
 // else, if that has not been sent yet: then it is of a state that is current
 // after both have begun.
 func (g *Gateway) share(c *call) bool {
-	if g.cfg.NoSharing || c.kind != oneShot || c.ref.Attempt > 1 || c.how != (How{}) {
+	if g.cfg.NoSharing || c.kind != oneShot || c.ref.Attempt > 1 || c.how != (How{}) || slices.ContainsFunc(c.ops, distinct) {
 		return false
 	}
 	i := slices.IndexFunc(g.unsent, func(o *call) bool { return sameReads(o.ops, c.ops) })
@@ -44,6 +45,15 @@ func (g *Gateway) share(c *call) bool {
 
 // Shared counts the reads that were answered by another's.
 func (g *Gateway) Shared() uint64 { return g.shared }
+
+// distinct reports whether the answer to an operation is for its caller alone.
+func distinct(op msg.Op) bool {
+	if !op.IsCall() {
+		return false
+	}
+	m, err := adt.Find(&op)
+	return err != nil || m.Distinct
+}
 
 func sameReads(a, b []msg.Op) bool {
 	return slices.EqualFunc(a, b, func(x, y msg.Op) bool {

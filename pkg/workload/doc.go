@@ -51,6 +51,13 @@
 // Published gives the options of the workloads that the papers measure, by
 // name, as a start for changes.
 //
+// # Applications
+//
+// With Options.App clients use an application in the place of the mix: it
+// draws and runs transactions of its own kinds, and reports tell its settings
+// and whether its invariants hold. Schedule, meter and report are the same.
+// Package app has some.
+//
 // # Repeatable
 //
 // From one seed, client i draws one sequence of transactions. With a Count and

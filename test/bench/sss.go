@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/embed/bothreaders"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 )
@@ -30,6 +31,8 @@ type sssOptions struct {
 	lanes             bool
 	gather            time.Duration
 	speed             float64
+	// sharing is what simulated shards make of it that operations commute.
+	sharing shard.Sharing
 }
 
 // asThePaper is how many clients a node has there.
@@ -64,6 +67,9 @@ Then on three real nodes in this process, on two cores or what there is.`,
 	f.DurationVar(&s.reader, "reader-delay", 0, "for how long simulated readers stand back at most (default: the shards' own)")
 	f.DurationVar(&s.gather, "gather", time.Second, "virtual time before each measurement where keys move by themselves")
 	f.BoolVar(&s.lanes, "lanes", true, "simulated cores take what ends something before what begins something, as nodes do; false: first come, first served")
+	f.Var(&s.sharing.Locks, "locks", "what simulated locks go by: abstract, which operations commute, or rw, which of them write")
+	f.Var(&s.sharing.Phasing, "phasing", "whether simulated operations join those that hold a lock now, past older ones that wait: on or off")
+	f.Var(&s.sharing.Combining, "combining", "whether simulated changes of a key in one step are written as one: on or off")
 	f.StringSliceVar(&s.parts, "parts", []string{"simulated", "real"}, "what to run")
 	return c
 }

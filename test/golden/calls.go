@@ -102,9 +102,13 @@ func datumText(d *msg.Datum) string {
 
 // changes prints the calls of an effect.
 func changes(e *entry.Effect) string {
-	out := make([]string, len(e.Calls))
-	for i := range e.Calls {
-		out[i] = method(entry.Type(e.Type), e.Calls[i].Method) + data(e.Calls[i].Args)
+	return fmt.Sprintf("(%s: %s)", Key(e.Key), callsText(entry.Type(e.Type), e.Calls))
+}
+
+func callsText(id entry.Type, calls []msg.Call) string {
+	out := make([]string, len(calls))
+	for i := range calls {
+		out[i] = method(id, calls[i].Method) + data(calls[i].Args)
 	}
-	return fmt.Sprintf("(%s: %s)", Key(e.Key), strings.Join(out, ", "))
+	return strings.Join(out, ", ")
 }

@@ -54,6 +54,9 @@ func rowName(t entry.Table, key []byte) string {
 func row(e *entry.Entry) (string, error) {
 	switch e.Table {
 	case entry.TableVersion:
+		if entry.IsDelta(e.Value) {
+			return delta(e)
+		}
 		v, err := entry.DecodeValue(e.Value)
 		return fmt.Sprintf("@%d = %s (%v)", e.Index, Value(v.Type, v.Payload), v.Version), err
 	case entry.TablePrepared:
@@ -95,6 +98,11 @@ func row(e *entry.Entry) (string, error) {
 			when(s.Moves > 0, fmt.Sprintf(", %d moves", s.Moves)), err
 	}
 	return "", nil
+}
+
+func delta(e *entry.Entry) (string, error) {
+	v, calls, err := entry.DecodeDelta(e.Value)
+	return fmt.Sprintf("@%d += %s (%v)", e.Index, callsText(v.Type, calls), v.Version), err
 }
 
 func effect(e *entry.Effect) string {

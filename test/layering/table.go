@@ -124,7 +124,7 @@ var Table = []Layer{
 	{
 		Name:     "tools",
 		Packages: []string{"tools/..."},
-		Imports:  []string{"words", "tools"},
+		Imports:  []string{"words", "types", "tools"},
 	},
 }
 

@@ -48,7 +48,9 @@ type Package struct {
 type Tree struct {
 	Root     string
 	Packages []*Package
-	fset     *token.FileSet
+	// Nested are the directories of other modules within, relative to Root.
+	Nested []string
+	fset   *token.FileSet
 }
 
 // Load reads the module at root. Directories that belong to another module,
@@ -91,6 +93,11 @@ func (t *Tree) enter(p, name string) error {
 		return fs.SkipDir
 	}
 	if _, err := os.Stat(filepath.Join(p, "go.mod")); err == nil {
+		rel, err := filepath.Rel(t.Root, p)
+		if err != nil {
+			return err
+		}
+		t.Nested = append(t.Nested, filepath.ToSlash(rel))
 		return fs.SkipDir
 	}
 	return nil

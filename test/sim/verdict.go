@@ -6,9 +6,11 @@ import (
 	"math"
 	"slices"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/test/history"
 )
 
@@ -150,7 +152,9 @@ func (s *shell) stored(key string) (v entry.Value, err error) {
 	if len(res.Rows) == 0 || res.Err != nil {
 		return v, res.Err
 	}
-	return entry.DecodeValue(res.Rows[0].Value)
+	f, err := mvcc.Fold(res.Rows)
+	f.Value.Payload = adt.Payload(&f.Value)
+	return f.Value, err
 }
 
 // judgeGraph has the exact judge look at the same versions, without F.

@@ -14,10 +14,14 @@
 //	          | "add" key number               no result
 //	          | "scan" start end [ "limit" number ]
 //	          | "delrange" start end
+//	          | "call" key type "." method { argument }
 //	condition = "exists" | "absent" | ( "value" | "=" ) value | "version" version
 //
 // An end of "" is after the last key, a start of "" before the first. A
 // version is what results show, as in 0.3.1742.
+//
+// The type, the dot and the method are one bare word. Arguments that are numbers
+// or truth values are bare as well.
 //
 // A word is written bare or quoted. A bare word ends at a space, a semicolon
 // or the end of the line, and has no double quote in it. A quoted word is a

@@ -4,8 +4,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
 // Statement is one operation of a script.
@@ -44,7 +46,7 @@ type parser struct {
 	err error
 }
 
-const verbs = `"get", "put", "del", "require", "incr", "add", "scan" or "delrange"`
+const verbs = `"get", "put", "del", "require", "incr", "add", "scan", "delrange" or "call"`
 
 // parseStatement reads up to the end of an operation; nil is an empty one.
 func parseStatement(lex *lexer) (*Statement, error) {
@@ -116,6 +118,54 @@ var grammar = map[string]func(*parser) client.Op{
 		start := p.word("a key to start from")
 		return client.DeleteRange(start, p.word("a key to stop at"))
 	},
+	"call": func(p *parser) client.Op {
+		key := p.word("a key")
+		typ, method := p.method()
+		return client.Call(key, typ, method, p.arguments(typ, method)...)
+	},
+}
+
+// method reads a type and a method with a dot in between.
+func (p *parser) method() (typ, method string) {
+	typ, method, ok := strings.Cut(p.tok.text, ".")
+	if p.tok.end || p.tok.quoted || !ok || typ == "" || method == "" {
+		p.expected("a type and a method, as in set.add")
+		return "", ""
+	}
+	p.step()
+	return typ, method
+}
+
+// arguments reads those of a method up to the end of the operation. Of types that
+// are not linchpin's own the kinds are not known: then all are words, of which the
+// server makes numbers where it wants them.
+func (p *parser) arguments(typ, method string) (out []any) {
+	m, _ := adt.FindNamed(typ, method)
+	for i := 0; p.err == nil && !p.tok.end; i++ {
+		var param *adt.Param
+		if m != nil {
+			param = m.Param(i)
+		}
+		if param == nil || param.Kind == msg.DatumBytes {
+			out = append(out, p.word("an argument"))
+			continue
+		}
+		d, ok := adt.ParseDatum(p.tok.text, param.Kind)
+		if p.tok.quoted || !ok {
+			p.expected(adt.KindName(param.Kind) + " for " + param.Name)
+			return nil
+		}
+		switch param.Kind {
+		case msg.DatumInt:
+			out = append(out, d.Int)
+		case msg.DatumFloat:
+			out = append(out, d.Float)
+		default:
+			out = append(out, d.Int != 0)
+		}
+		p.step()
+	}
+	return out
 }
 
 // condition reads a condition and puts it on op.

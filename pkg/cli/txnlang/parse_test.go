@@ -42,6 +42,11 @@ func TestEveryVerbReadsAsItsOperation(t *testing.T) {
 		`get user#1 # the first of them`: client.Get(b("user#1")),
 		`; ;get k;;`:                     client.Get(b("k")),
 		`get ключ`:                       client.Get(b("ключ")),
+		`call k set.add a "b c" 7`:       client.Call(b("k"), "set", "add", "a", "b c", "7"),
+		`call k dict.increment f -7`:     client.Call(b("k"), "dict", "increment", "f", -7),
+		`call k scored-set.add 2.5 a`:    client.Call(b("k"), "scored-set", "add", 2.5, "a"),
+		`call k counter.get`:             client.Call(b("k"), "counter", "get"),
+		`call k own.method 1 true`:       client.Call(b("k"), "own", "method", "1", "true"),
 	} {
 		got, err := Parse(script)
 		require.NoError(t, err, script)
@@ -64,8 +69,8 @@ func TestOperationsComeInOrderWithTheirLines(t *testing.T) {
 
 func TestMistakesNameTheirPlaceAndWhatWasExpected(t *testing.T) {
 	for script, want := range map[string]string{
-		"fetch k":             `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan" or "delrange", found "fetch"`,
-		`"get" k`:             `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan" or "delrange", found the quoted word "get"`,
+		"fetch k":             `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan", "delrange" or "call", found "fetch"`,
+		`"get" k`:             `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan", "delrange" or "call", found the quoted word "get"`,
 		"get":                 `line 1, column 4: expected a key, found the end of the operation`,
 		"get a b":             `line 1, column 7: expected the end of the operation, found "b"`,
 		"get a for b":         `line 1, column 11: expected "update" after "for", found "b"`,
@@ -84,7 +89,12 @@ func TestMistakesNameTheirPlaceAndWhatWasExpected(t *testing.T) {
 		`put k "a"b`:          `line 1, column 10: expected a space or a semicolon after the closing quote`,
 		`put k "ab`: `line 1, column 7: the quoted word that starts here has no closing quote or an unknown escape; ` +
 			`escapes are those of Go: \" \\ \n \t \xff \u00e9`,
-		"get a\x01": `line 1, column 6: '\x01' cannot stand in a bare word; put the word in double quotes and write it as an escape`,
+		"call k":             `line 1, column 7: expected a type and a method, as in set.add, found the end of the operation`,
+		"call k set":         `line 1, column 8: expected a type and a method, as in set.add, found "set"`,
+		`call k bag.add 1 x`: `line 1, column 18: expected a number for x, found "x"`,
+		`call k bag.add NaN`: `line 1, column 16: expected a number for x, found "NaN"`,
+		`call k bag.add "1"`: `line 1, column 16: expected a number for x, found the quoted word "1"`,
+		"get a\x01":          `line 1, column 6: '\x01' cannot stand in a bare word; put the word in double quotes and write it as an escape`,
 	} {
 		_, err := Parse(script)
 		var e *Error
@@ -99,6 +109,7 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"get k; put k v if absent\ndel k # gone", `put "\xff" "" if = "a\"b"`, "scan a b limit 3",
 		"require k version 1.2.3", "incr k -9223372036854775808", "delrange \"\" \"\"", "get \"", "add k 99999999999999999999",
+		"call k set.add a \"b\" 7", "call k bag.add 1e300 -0", "call k own.x true nil",
 	} {
 		f.Add(s)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/pkg/workload/clientstore"
@@ -25,6 +26,8 @@ type Options struct {
 	Nodes int
 	// Fsync: what is acknowledged is on disk.
 	Fsync bool
+	// Sharing is what both clusters make of it that operations commute.
+	Sharing shard.Sharing
 	// Delay is what messages between nodes take, one way, beyond what they
 	// take anyway.
 	Delay time.Duration
@@ -93,7 +96,7 @@ func start(ctx context.Context, o *Options, reads txn.Reads) (*cluster, error) {
 	c := &cluster{reads: reads}
 	var err error
 	// To fix a state of the history holds updates, whatever readers do.
-	if c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, Nodes: o.Nodes, Reads: reads, NoSync: !o.Fsync, Delay: o.Delay, Listen: true,
+	if c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, Nodes: o.Nodes, Reads: reads, NoSync: !o.Fsync, Delay: o.Delay, Sharing: o.Sharing, Listen: true,
 		CacheBytes: 32 << 20, HistoryEvery: -1}); err != nil {
 		return nil, err
 	}

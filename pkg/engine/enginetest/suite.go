@@ -11,6 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
 // TB is what the suite needs of a test.
@@ -48,6 +49,9 @@ func Run(t *testing.T, fresh func(t *testing.T) Open) {
 		{"garbage is what nothing can see", garbage},
 		{"garbage is found piece by piece", garbageResumes},
 		{"what says that a key has moved is no garbage", movedLasts},
+		{"a value that is stored as deltas is a chain of rows", chains},
+		{"what a chain consists of is garbage together", chainGarbage},
+		{"a chain that has lost its beginning is named", brokenChain},
 		{"a row that is damaged is named", damagedRow},
 		{"recovery visits tables and keys in order", recoverOrder},
 		{"values as large as allowed", largeValues},
@@ -66,6 +70,15 @@ func value(s string) []byte {
 
 func tombstone() []byte {
 	return entry.Value{Type: entry.TypeDeleted, Version: kv.Version{Shard: 1, Write: 1}}.Encode()
+}
+
+// delta is a change of the value before it.
+func delta(write uint64) []byte {
+	v := entry.Value{Type: 2, Version: kv.Version{Shard: 1, Write: write}}
+	calls := []msg.Call{{Method: 1, Args: []msg.Datum{{Kind: msg.DatumInt, Int: int64(write)}}}}
+	b := make([]byte, entry.DeltaSize(calls))
+	entry.EncodeDelta(b, &v, calls)
+	return b
 }
 
 // movedTombstone is one of a key that has been on another shard; mark says that it

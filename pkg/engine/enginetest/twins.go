@@ -112,7 +112,12 @@ func drawEntry(t *rapid.T) entry.Entry {
 		e.Value = payload
 		if e.Table == entry.TableVersion {
 			v := entry.Value{Version: kv.Version{Write: 1}, Payload: payload}
-			switch rapid.IntRange(0, 7).Draw(t, "tombstone") {
+			what := rapid.IntRange(0, 9).Draw(t, "tombstone")
+			if what > 7 {
+				e.Value = delta(uint64(what))
+				return e
+			}
+			switch what {
 			case 0, 4:
 				v.Type = entry.TypeDeleted
 			case 1:
@@ -134,6 +139,10 @@ func drawRead(t *rapid.T) entry.Read {
 		Key:   drawKey(t, "key"),
 		Index: drawIndex(t),
 		Limit: rapid.IntRange(0, 6).Draw(t, "limit"),
+	}
+	for i := kv.Index(0); i < r.Index && rapid.Bool().Draw(t, "more kept"); {
+		i += kv.Index(rapid.IntRange(1, 9).Draw(t, "kept"))
+		r.Kept = append(r.Kept, i)
 	}
 	r.Span = rapid.SampledFrom([]kv.Span{
 		everything, kv.Point(r.Key), kv.Range(r.Key, nil), kv.Range(r.Key, drawKey(t, "end")),

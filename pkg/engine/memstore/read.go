@@ -47,13 +47,18 @@ func (rs *rows) readKey(r *entry.Read, res *entry.ReadResult) {
 	if !ok {
 		return
 	}
-	at := c.above(r.Index) - 1
-	if at < 0 {
-		return
+	visible := c.above(r.Index)
+	for _, v := range slices.Backward(c.vs[:visible]) {
+		if _, res.Err = engine.Live(r.Key, v.value); res.Err != nil {
+			return
+		}
+		res.Rows = append(res.Rows, entry.Row{Key: clone(r.Key), Index: v.index, Value: clone(v.value)})
+		if !entry.IsDelta(v.value) {
+			return
+		}
 	}
-	v := c.vs[at]
-	if _, res.Err = engine.Live(r.Key, v.value); res.Err == nil {
-		res.Rows = []entry.Row{{Key: clone(r.Key), Index: v.index, Value: clone(v.value)}}
+	if visible > 0 {
+		res.Err = engine.NoBase(r.Key)
 	}
 }
 
@@ -110,24 +115,26 @@ func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
 			return false
 		}
 		last = key
-		visible := c.above(r.Index)
-		looked := visible
-		if len(r.Kept) == 0 {
-			looked = min(2, visible)
-		}
-		cost += max(1, looked)
-		if visible == 0 {
+		seen := c.vs[:c.above(r.Index)]
+		if len(seen) == 0 {
+			cost++
 			return true
 		}
-		top := c.vs[visible-1]
+		top := seen[len(seen)-1]
 		_, err := engine.Live([]byte(key), top.value)
 		if err != nil {
 			res.Err = err
 			return false
 		}
-		versions := make([]kv.Index, 0, looked)
-		for _, v := range slices.Backward(c.vs[visible-looked : visible]) {
-			versions = append(versions, v.index)
+		var versions []engine.Version
+		whole := false
+		for _, v := range slices.Backward(seen) {
+			cost++
+			versions = append(versions, engine.Version{Index: v.index, Delta: entry.IsDelta(v.value)})
+			if whole && len(r.Kept) == 0 {
+				break // that there is one will do
+			}
+			whole = whole || !entry.IsDelta(v.value)
 		}
 		if g, ok := engine.Garbage([]byte(key), versions, !entry.IsTombstone(top.value), r.Kept); ok {
 			res.Garbage = append(res.Garbage, g)

@@ -78,15 +78,22 @@ func (s *Store) readKey(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) 
 	if !it.SeekPrefixGE(seek) {
 		return it.Error()
 	}
-	row, err := current(it, r.Key)
-	if err != nil {
-		return err
+	for {
+		row, err := current(it, r.Key)
+		if err != nil {
+			return err
+		}
+		if _, err := engine.Live(r.Key, row.Value); err != nil {
+			return err
+		}
+		res.Rows = append(res.Rows, row)
+		if !entry.IsDelta(row.Value) {
+			return nil
+		}
+		if !it.Next() {
+			return errors.Join(it.Error(), engine.NoBase(r.Key))
+		}
 	}
-	if _, err := engine.Live(r.Key, row.Value); err != nil {
-		return err
-	}
-	res.Rows = []entry.Row{row}
-	return nil
 }
 
 // current copies the version that it stands on, whose user key is known.

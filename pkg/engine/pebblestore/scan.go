@@ -161,7 +161,7 @@ func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResu
 	}
 	cost := 0
 	var last []byte
-	var versions []kv.Index
+	var versions []engine.Version
 	for c.first(); c.ok; c.next() {
 		if r.Limit > 0 && cost >= r.Limit {
 			res.Resume = kv.Next(last)
@@ -177,12 +177,17 @@ func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResu
 			_ = c.close()
 			return err
 		}
-		lasts := !entry.IsTombstone(value) // before the iterator moves on
-		versions = append(versions[:0], c.index)
-		for c.older() {
+		lasts, delta := !entry.IsTombstone(value), entry.IsDelta(value) // before the iterator moves on
+		versions = append(versions[:0], engine.Version{Index: c.index, Delta: delta})
+		for whole := !delta; c.older(); whole = whole || !delta {
+			if value, err = c.it.ValueAndErr(); err != nil {
+				_ = c.close()
+				return err
+			}
 			cost++
-			versions = append(versions, c.index)
-			if len(r.Kept) == 0 {
+			delta = entry.IsDelta(value)
+			versions = append(versions, engine.Version{Index: c.index, Delta: delta})
+			if whole && len(r.Kept) == 0 {
 				break // that there is one will do
 			}
 		}

@@ -29,16 +29,17 @@ const (
 	tagAdd adt.Kind = iota + 1
 	tagHas
 	tagAll
+	tagWeigh
 )
 
 var tags = adt.Spec[tagged]{
 	ID: TagsID, Name: "tags", Doc: "A set of short words, with what they weigh in all.",
 	Zero: func() tagged { return tagged{} },
 	Encode: func(s tagged) []byte {
-		return []byte(strconv.FormatFloat(s.weight, 'g', -1, 64) + "\n" + strings.Join(s.words, "\n"))
+		return []byte(strconv.FormatFloat(s.weight, 'g', -1, 64) + "\n" + strings.Join(append(slices.Clone(s.words), ""), "\n"))
 	},
 	Decode:  decodeTags,
-	Kinds:   []adt.KindSpec{{Name: "add", Changes: true}, {Name: "has"}, {Name: "all"}},
+	Kinds:   []adt.KindSpec{{Name: "add", Changes: true}, {Name: "has"}, {Name: "all"}, {Name: "weigh", Changes: true}},
 	Commute: []adt.Commutes{{A: tagAdd, B: tagAdd, When: adt.Always}, {A: tagAdd, B: tagHas, When: adt.OtherPart}},
 	Methods: []adt.MethodSpec[tagged]{
 		{Name: "add", Doc: "Adds words.", Kind: tagAdd, Part: parts, Apply: addTags,
@@ -50,7 +51,7 @@ var tags = adt.Spec[tagged]{
 			}},
 		{Name: "first", Doc: "Answers the first words, and what all of them weigh.", Kind: tagAll,
 			Params: []adt.Param{{Name: "n", Kind: msg.DatumInt, Optional: true}}, Answer: firstTags},
-		{Name: "weigh", Doc: "Adds to the weight.", Kind: tagAdd, Apply: weighTags,
+		{Name: "weigh", Doc: "Adds to the weight.", Kind: tagWeigh, Apply: weighTags,
 			Params: []adt.Param{{Name: "by", Kind: msg.DatumFloat}}},
 	},
 }
@@ -69,8 +70,8 @@ func decodeTags(b []byte) (s tagged, err error) {
 		return s, kv.Errorf(kv.KindCorrupt, "a weight is %q", head)
 	}
 	s.weight = d.Float
-	if len(rest) > 0 {
-		s.words = strings.Split(string(rest), "\n")
+	if lines := strings.Split(string(rest), "\n"); len(lines) > 1 {
+		s.words = lines[:len(lines)-1] // each of them has an end
 	}
 	return s, nil
 }

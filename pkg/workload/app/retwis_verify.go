@@ -18,11 +18,15 @@ type retwisBooks struct {
 	posts   map[int]pushed
 	pushes  []pushed
 	reposts map[int]map[string]certainty
-	born    []newUser
+	// born are all users.
+	born []newUser
 }
 
 func (a *retwis) books() *retwisBooks {
 	b := &retwisBooks{users: int(a.users.Load()), posts: map[int]pushed{}, reposts: map[int]map[string]certainty{}}
+	for u := range a.graph.Followers {
+		b.born = append(b.born, newUser{u, sure})
+	}
 	posts := slices.Clone(a.loaded)
 	for _, c := range a.clients {
 		b.follows = append(b.follows, c.follows...)
@@ -53,7 +57,7 @@ var retwisPromises = []string{
 	"who follows is followed: both sides agree, with what was acknowledged",
 	"posts and reposts went to all who followed then, and to nobody else",
 	"timelines hold what was pushed to them, and nothing else",
-	"new users, posts, and the lists of users' own posts, are those acknowledged",
+	"users, posts, and the lists of users' own posts, are those acknowledged",
 	"the lists of the most reposted agree with who reposted, and with what was acknowledged",
 }
 
@@ -222,7 +226,7 @@ func (a *retwis) verifyTimelines(ctx context.Context, b *retwisBooks) (workload.
 	return f.verdict("places on timelines"), err
 }
 
-// verifyPosts reads all posts, the lists of users' own, and new users.
+// verifyPosts reads all posts, the lists of users' own, and the users.
 func (a *retwis) verifyPosts(ctx context.Context, b *retwisBooks) (workload.Invariant, error) {
 	f := finding{name: retwisPromises[3]}
 	numbers := make([]int, 0, len(b.posts))

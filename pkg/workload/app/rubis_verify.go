@@ -14,7 +14,7 @@ var rubisPromises = []string{
 	"the count, the sum and the highest of an item's bids, its list of the best, and the bids of users agree, with what was acknowledged",
 	"nothing is sold below its reserve, for less than the highest bid, or to anybody but its bidder",
 	"categories and regions list the items that are open",
-	"comments, ratings and new users are those acknowledged",
+	"comments, ratings and users are those acknowledged",
 }
 
 // rubisViews is what views promise while the run goes on.

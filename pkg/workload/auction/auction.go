@@ -9,7 +9,9 @@
 //
 // A season is all of it in the order of time: auctions that overlap and end
 // one after the other, and their bids. Its time is from 0 to 1 and has no
-// unit: whoever runs it goes from bid to bid as fast as the store lets him.
+// unit: whoever runs it goes from bid to bid as fast as the store lets him. An
+// auction that ends early in the season began before it, and gets its bids in
+// what there is of it.
 package auction
 
 import (
@@ -89,20 +91,21 @@ func New(o Options) (*Season, error) {
 	r := rand.New(rand.NewPCG(o.Seed, 62))
 	s := &Season{Ends: make([]float64, o.Items), Closing: make([]uint32, o.Items), Bids: make([]Bid, int(o.Bids*float64(o.Items)))}
 	for i := range s.Ends {
-		s.Ends[i], s.Closing[i] = o.Length+(1-o.Length)*r.Float64(), uint32(i)
+		s.Ends[i], s.Closing[i] = 1-r.Float64(), uint32(i)
 	}
 	slices.SortFunc(s.Closing, func(a, b uint32) int { return cmp.Or(cmp.Compare(s.Ends[a], s.Ends[b]), cmp.Compare(a, b)) })
 	for i := range s.Bids {
 		item := hot.Pick(r, 0)
-		s.Bids[i] = Bid{s.Ends[item] - o.Length*before(r, o.Rush), uint32(item)}
+		end := s.Ends[item]
+		s.Bids[i] = Bid{max(end-o.Length*before(r, o.Rush, min(end/o.Length, 1)), 0), uint32(item)}
 	}
 	slices.SortStableFunc(s.Bids, func(a, b Bid) int { return cmp.Compare(a.At, b.At) })
 	return s, nil
 }
 
-// before draws how long before the end a bid is made, from 0 up to 1: by
+// before draws how long before the end a bid is made, from 0 up to most: by
 // inverting the integral of exp(-x/rush) over what there is of it.
-func before(r *rand.Rand, rush float64) float64 {
-	all := -math.Expm1(-1 / rush)
-	return min(-rush*math.Log1p(-r.Float64()*all), 1)
+func before(r *rand.Rand, rush, most float64) float64 {
+	all := -math.Expm1(-most / rush)
+	return min(-rush*math.Log1p(-r.Float64()*all), most)
 }

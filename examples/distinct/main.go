@@ -1,0 +1,12 @@
+// Command distinct is linchpin with one data type more.
+package main
+
+import (
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/program"
+)
+
+func main() {
+	adt.Install(distinct)
+	program.Main()
+}

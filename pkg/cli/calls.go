@@ -1,0 +1,294 @@
+package cli
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+const callNotes = `Arguments that begin with a minus sign and a digit are numbers, not flags. A
+method that answers something which is not there, such as a field of a dict, prints
+nothing, and the exit code is 1.`
+
+func callCommand() *cobra.Command {
+	return callingCommand("call KEY TYPE.METHOD [ARGUMENT...]", "Call a method of a data type", `Call a method of a data type, built in or the cluster's own, on a key, and print
+what it answers: a value on a line, or a pair of them. "linchpin types" lists the
+types, and "linchpin types TYPE" their methods.
+
+`+callNotes, `  linchpin call fruit set.add apple banana
+  linchpin call cart dict.increment lamps -1
+  linchpin call scores scored-set.by-rank 0 -1`, 2, -1, false,
+		func(cmd *cobra.Command, args []string, _ bool) (string, []string, error) {
+			if typ, method, ok := strings.Cut(args[1], "."); !ok || typ == "" || method == "" {
+				return "", nil, usagef(cmd, "%q is not a type and a method with a dot in between, as in set.add", args[1])
+			}
+			return args[1], args[2:], nil
+		})
+}
+
+// callingCommand makes a command that calls the method which choose gives.
+func callingCommand(use, short, long, example string, least, most int, canBeBlind bool,
+	choose func(cmd *cobra.Command, args []string, blind bool) (method string, rest []string, err error)) *cobra.Command {
+	var f flags
+	var p past
+	var blind bool
+	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example, DisableFlagParsing: true}
+	f.addTo(cmd, true)
+	p.addTo(cmd)
+	if canBeBlind {
+		cmd.Flags().BoolVar(&blind, "blind", false, "do not ask for an answer")
+	}
+	cmd.RunE = func(cmd *cobra.Command, raw []string) error {
+		args, err := parseNumbersToo(cmd, raw)
+		if errors.Is(err, errHelp) {
+			return cmd.Help()
+		} else if err != nil {
+			return usagef(cmd, "%v", err)
+		}
+		if err := arguments(least, most)(cmd, args); err != nil {
+			return err
+		}
+		method, rest, err := choose(cmd, args, blind)
+		if err != nil {
+			return err
+		}
+		return connected(&f, func(ctx context.Context, s *session, _ []string) error {
+			return s.call(ctx, &p, args[0], method, rest)
+		})(cmd, args)
+	}
+	return cmd
+}
+
+// errHelp asks for the command's help.
+var errHelp = errors.New("help is asked for")
+
+var negative = regexp.MustCompile(`^-\.?[0-9]`)
+
+// parseNumbersToo parses flags where arguments may be negative numbers, which
+// look like flags, and gives the arguments.
+func parseNumbersToo(cmd *cobra.Command, raw []string) ([]string, error) {
+	const hidden = "\x00"
+	in := slices.Clone(raw)
+	for i, a := range in {
+		if a == "--" {
+			break
+		}
+		if negative.MatchString(a) && (i == 0 || !takesValue(cmd, in[i-1])) {
+			in[i] = hidden + a
+		}
+	}
+	if err := cmd.Flags().Parse(in); err != nil {
+		return nil, err
+	}
+	if help, err := cmd.Flags().GetBool("help"); err == nil && help {
+		return nil, errHelp
+	}
+	args := cmd.Flags().Args()
+	for i := range args {
+		args[i] = strings.TrimPrefix(args[i], hidden)
+	}
+	return args, nil
+}
+
+// takesValue reports whether an argument is a flag whose value is the next one.
+func takesValue(cmd *cobra.Command, arg string) bool {
+	name, long := strings.CutPrefix(arg, "--")
+	f := cmd.Flags().Lookup(name)
+	if !long {
+		f = nil
+		if len(arg) == 2 && arg[0] == '-' {
+			f = cmd.Flags().ShorthandLookup(arg[1:])
+		}
+	}
+	return f != nil && f.NoOptDefVal == ""
+}
+
+// call calls a method and prints its answer.
+func (s *session) call(ctx context.Context, p *past, keyArg, full string, args []string) error {
+	key, err := s.bytes(keyArg)
+	if err != nil {
+		return err
+	}
+	typ, method, _ := strings.Cut(full, ".")
+	given, err := s.callArguments(ctx, typ, method, args)
+	if err != nil {
+		return err
+	}
+	var out client.Outcome
+	how, err := p.options(s.cmd, &out)
+	if err != nil {
+		return err
+	}
+	if _, err := s.db.With(how...).Execute(ctx, client.Call(key, typ, method, given...)); err != nil {
+		return p.told(err)
+	}
+	s.tellPast(&out)
+	if out.ResultsLost {
+		return s.resultsLost(&out, "what it answered is")
+	}
+	s.tellWait(&out.Receipt)
+	return s.printCalled(key, full, &out)
+}
+
+// callArguments makes of words what the method's parameters want. What kinds they
+// are is known of built-in types, and of others the node is asked.
+func (s *session) callArguments(ctx context.Context, typ, method string, args []string) ([]any, error) {
+	kindOf, err := s.paramKinds(ctx, typ, method)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]any, len(args))
+	for i, arg := range args {
+		kind, name := kindOf(i)
+		if kind == msg.DatumBytes {
+			if out[i], err = s.bytes(arg); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		d, ok := adt.ParseDatum(arg, kind)
+		if !ok {
+			return nil, usagef(s.cmd, "%s of %s.%s is %q, want %s", name, typ, method, arg, adt.KindName(kind))
+		}
+		switch kind {
+		case msg.DatumInt:
+			out[i] = d.Int
+		case msg.DatumFloat:
+			out[i] = d.Float
+		default:
+			out[i] = d.Int != 0
+		}
+	}
+	return out, nil
+}
+
+// paramKinds gives the kind and the name of the parameter of each argument. Those
+// that are too many are bytes; the node says that they are.
+func (s *session) paramKinds(ctx context.Context, typ, method string) (func(int) (msg.DatumKind, string), error) {
+	m, err := adt.FindNamed(typ, method)
+	if err != nil {
+		if m, err = s.askMethod(ctx, typ, method); err != nil {
+			return nil, err
+		}
+	}
+	return func(i int) (msg.DatumKind, string) {
+		if p := m.Param(i); p != nil {
+			return p.Kind, p.Name
+		}
+		return msg.DatumBytes, ""
+	}, nil
+}
+
+func (s *session) askMethod(ctx context.Context, typ, method string) (*adt.TypeMethod, error) {
+	types, err := s.db.Types(ctx, typ)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, t := range types {
+		for _, m := range t.Methods {
+			if m.Name == method {
+				out := &adt.TypeMethod{Name: m.Name}
+				for _, p := range m.Params {
+					out.Params = append(out.Params, adt.Param{Name: p.Name, Kind: msg.DatumKind(p.Kind), Optional: p.Optional, Many: p.Many})
+				}
+				return out, nil
+			}
+			names = append(names, m.Name)
+		}
+	}
+	return nil, usagef(s.cmd, "the type %s has no method %q; it has %s", typ, method, strings.Join(names, ", "))
+}
+
+// inPairs are the methods that answer pairs.
+var inPairs = []string{"dict.all", "dict.scan", "scored-set.by-rank", "scored-set.by-rank-desc", "scored-set.by-score", "top-k.top", "top-k.max"}
+
+// labels name what some methods answer.
+var labels = map[string][]string{
+	"bag.summary":            {"count", "sum", "mean", "min", "max", "variance"},
+	"bounded-counter.bounds": {"floor", "ceiling"},
+}
+
+func (s *session) printCalled(key []byte, full string, out *client.Outcome) error {
+	r := &out.Results[0]
+	absent := len(r.Answer) == 1 && r.Answer[0].IsNil()
+	if s.json {
+		it := callAnswer{item: s.keyItem(key), Method: full, Answer: s.jsonAnswer(r.Answer)}
+		it.Type = r.TypeName
+		it.receiptAnswer = s.receiptObject(&out.Receipt)
+		if err := s.object(it); err != nil || !absent {
+			return err
+		}
+		return &quietError{ExitNotFound}
+	}
+	if absent {
+		return &kv.Error{Kind: kv.KindNotFound, Text: "there is no such thing in what the key holds", Key: key, Op: -1}
+	}
+	switch names := labels[full]; {
+	case len(names) > 0 && len(names) == len(r.Answer):
+		t := s.table()
+		for i, d := range r.Answer {
+			t.row(names[i], s.datum(d))
+		}
+		return t.flush()
+	case slices.Contains(inPairs, full):
+		t := s.table()
+		for i := 0; i+1 < len(r.Answer); i += 2 {
+			t.row(s.datum(r.Answer[i]), s.datum(r.Answer[i+1]))
+		}
+		return t.flush()
+	}
+	for _, d := range r.Answer {
+		if err := s.printf("%s\n", s.datum(d)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// datum shows a part of an answer.
+func (p *printer) datum(d client.Datum) string {
+	switch b := d.Bytes(); {
+	case d.IsNil():
+		return "(nothing)"
+	case b != nil:
+		return p.text(b)
+	}
+	return d.String()
+}
+
+// callAnswer is a call as JSON.
+type callAnswer struct {
+	item
+	Method string `json:"method"`
+	Answer []any  `json:"answer"`
+}
+
+// jsonHex is a part of an answer that is no valid UTF-8.
+type jsonHex struct {
+	Hex string `json:"hex"`
+}
+
+func (p *printer) jsonAnswer(ds []client.Datum) []any {
+	out := make([]any, len(ds))
+	for i, d := range ds {
+		out[i] = d.Any()
+		if b, ok := out[i].([]byte); ok {
+			if out[i] = string(b); p.hex || !utf8.Valid(b) {
+				out[i] = jsonHex{hex.EncodeToString(b)}
+			}
+		}
+	}
+	return out
+}

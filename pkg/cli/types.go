@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+func typeCommand() *cobra.Command {
+	var f flags
+	var p past
+	cmd := &cobra.Command{
+		Use:   "type KEY",
+		Short: "Print the data type of what a key holds",
+		Long: `Print the data type of what a key holds. If the key does not exist, nothing is
+printed and the exit code is 1.`,
+		Example: `  linchpin type fruit`,
+		Args:    arguments(1, 1),
+	}
+	f.addTo(cmd, true)
+	p.addTo(cmd)
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		key, err := s.bytes(args[0])
+		if err != nil {
+			return err
+		}
+		var out client.Outcome
+		how, err := p.options(cmd, &out)
+		if err != nil {
+			return err
+		}
+		if _, err := s.db.With(how...).Execute(ctx, client.Get(key)); err != nil {
+			return p.told(err)
+		}
+		s.tellPast(&out)
+		return s.printType(key, &out.Results[0])
+	})
+	return cmd
+}
+
+func (s *session) printType(key []byte, r *client.Result) error {
+	if s.json {
+		it := s.keyItem(key)
+		if it.Found = &r.Found; r.Found {
+			it.Type = r.TypeName
+		}
+		if err := s.object(it); err != nil || r.Found {
+			return err
+		}
+		return &quietError{ExitNotFound}
+	}
+	if !r.Found {
+		return &kv.Error{Kind: kv.KindNotFound, Text: "the key does not exist", Key: key, Op: -1}
+	}
+	return s.printf("%s\n", r.TypeName)
+}
+
+func typesCommand() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "types [TYPE]",
+		Short: "List the data types, or the methods of one",
+		Long: `List the data types that the node knows, those of its own included. With TYPE,
+list its methods, how they are called, and which of them can go on at the same
+time: the kinds of lock that methods need, and for each the others it goes
+together with, whatever they are about, or only about different parts of the
+value, such as two members.`,
+		Example: `  linchpin types
+  linchpin types set`,
+		Args: arguments(0, 1),
+	}
+	f.addTo(cmd, false)
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		name := strings.Join(args, "")
+		types, err := s.db.Types(ctx, name)
+		if err != nil {
+			return err
+		}
+		return s.printTypes(types, name != "")
+	})
+	return cmd
+}
+
+func (s *session) printTypes(types []pb.TypeInfo, methods bool) error {
+	if s.json {
+		for i := range types {
+			if err := s.object(typeObject(&types[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if !methods {
+		t := s.table("TYPE", "HOLDS")
+		for i := range types {
+			t.row(types[i].Name, types[i].Doc)
+		}
+		return t.flush()
+	}
+	for i := range types {
+		if err := s.printMethods(&types[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) printMethods(info *pb.TypeInfo) error {
+	if err := s.printf("%s: %s\n\n", info.Name, info.Doc); err != nil {
+		return err
+	}
+	t := s.table("METHOD", "LOCK", "WHAT IT DOES")
+	for _, m := range info.Methods {
+		t.row(m.Usage, m.Lock, m.Doc)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if err := s.printf("\n"); err != nil {
+		return err
+	}
+	t = s.table("LOCK", "GOES WITH", "ABOUT OTHER PARTS ALSO WITH")
+	for _, k := range info.Locks {
+		t.row(k.Name, orNone(k.Commutes), orNone(k.CommutesApart))
+	}
+	return t.flush()
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "-"
+	}
+	return strings.Join(names, ", ")
+}
+
+// typeAnswer is a data type as JSON.
+type typeAnswer struct {
+	Type    string         `json:"type"`
+	Number  uint32         `json:"number"`
+	Doc     string         `json:"doc"`
+	Methods []methodAnswer `json:"methods"`
+	Locks   []lockAnswer   `json:"locks"`
+}
+
+type methodAnswer struct {
+	Name    string `json:"name"`
+	Usage   string `json:"usage"`
+	Doc     string `json:"doc"`
+	Lock    string `json:"lock"`
+	Changes bool   `json:"changes"`
+	Answers bool   `json:"answers"`
+}
+
+type lockAnswer struct {
+	Name          string   `json:"name"`
+	Changes       bool     `json:"changes"`
+	Commutes      []string `json:"commutes,omitempty"`
+	CommutesApart []string `json:"commutes_apart,omitempty"`
+}
+
+func typeObject(info *pb.TypeInfo) typeAnswer {
+	a := typeAnswer{Type: info.Name, Number: info.Number, Doc: info.Doc}
+	for _, m := range info.Methods {
+		a.Methods = append(a.Methods, methodAnswer{m.Name, m.Usage, m.Doc, m.Lock, m.Changes, m.Answers})
+	}
+	for _, k := range info.Locks {
+		a.Locks = append(a.Locks, lockAnswer{k.Name, k.Changes, k.Commutes, k.CommutesApart})
+	}
+	return a
+}

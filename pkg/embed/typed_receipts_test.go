@@ -1,0 +1,66 @@
+package embed_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// TestReceiptsNameTheMethodsOfDataTypes: what one wanted to do with a value and
+// what the other had locked it for, in fields and in words, and what would have
+// gone together.
+func TestReceiptsNameTheMethodsOfDataTypes(t *testing.T) {
+	x := contend(t)
+	set := client.NewSet("team", client.Strings)
+	require.NoError(t, set.Add(x.db.OneShot(soon(t)), "ann"))
+	call := func(method string, args ...msg.Datum) msg.Op {
+		op, err := adt.Call([]byte("team"), "set", method, args)
+		require.NoError(t, err)
+		return op
+	}
+	waited := func(holds msg.Op, wants client.Op) client.Receipt {
+		t.Helper()
+		holder, release := x.holding(holds)
+		got := make(chan *client.Outcome, 1)
+		go func() {
+			out, _ := x.db.Execute(soon(t), wants)
+			got <- out
+		}()
+		x.waits()
+		release()
+		out := <-got
+		require.NotNil(t, out)
+		require.NotNil(t, out.Receipt.Wait)
+		require.Equal(t, holder, out.Receipt.Holder)
+		return out.Receipt
+	}
+
+	r := waited(call("size"), client.Call(b("team"), "set", "add", "bob"))
+	require.Equal(t, pb.LockMode_LOCK_TYPED, r.Wait.Mode)
+	require.Equal(t, pb.LockMode_LOCK_TYPED, r.Wait.HolderMode)
+	require.Equal(t, []string{"set.add", "set.all"}, []string{r.Wait.Lock, r.Wait.HolderLock})
+	require.Equal(t, []pb.Operation{pb.Operation_OP_CHANGE}, r.Wait.Operations)
+	require.Equal(t, []pb.Operation{pb.Operation_OP_ASK}, r.Wait.HolderOperations)
+	require.Contains(t, r.Wait.Commutes, pb.Advice{HolderInstead: pb.Operation_OP_ASK, HolderMethod: "set.contains", Apart: true})
+	for _, says := range []string{`key "team"`, "the add on a set had to wait for transaction " + r.Holder.String(), "which had locked it for a size or members on a set",
+		"With contains in the place of the other one's size or members on a set there would have been no conflict, if that is enough and about another part of the set.",
+		"With a read-only transaction (View) in the place of the other one's size or members on a set there would have been no conflict"} {
+		require.Contains(t, r.String(), says)
+	}
+
+	r = waited(call("contains", adt.Bytes([]byte("eve"))), client.Call(b("team"), "set", "add", "eve"))
+	require.Equal(t, []string{"set.add", "set.absent"}, []string{r.Wait.Lock, r.Wait.HolderLock})
+	require.Contains(t, r.Wait.Commutes, pb.Advice{Apart: true})
+	require.Contains(t, r.String(), "They would have commuted if they had been about different parts of the set.")
+
+	r = waited(msg.Op{Kind: msg.OpGet, Key: b("team"), ForUpdate: true}, client.Call(b("team"), "set", "add-count", "joe"))
+	require.Equal(t, pb.LockMode_LOCK_WRITE, r.Wait.HolderMode)
+	require.Empty(t, r.Wait.HolderLock)
+	require.Contains(t, r.String(), "the add-count on a set had to wait")
+	require.Contains(t, r.String(), "which had locked it for a get for update")
+}

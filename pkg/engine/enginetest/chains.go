@@ -1,0 +1,97 @@
+package enginetest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// indexes are those of rows.
+func indexes(rows []entry.Row) (out []kv.Index) {
+	for _, r := range rows {
+		out = append(out, r.Index)
+	}
+	return out
+}
+
+// chained has a value at 2 that is changed at 4 and 6, written whole at 8, changed
+// at 10, deleted at 12, and written anew at 14.
+func chained(t *testing.T, open Open) entryStore {
+	e := open()
+	put(t, e, 0, set("k", 2, value("2")), set("k", 4, delta(4)), set("k", 6, delta(6)), set("k", 8, value("8")),
+		set("k", 10, delta(10)), set("k", 12, tombstone()), set("k", 14, value("14")), set("k", 16, delta(16)),
+		set("j", 1, value("neighbour")), set("l", 1, value("neighbour")))
+	return e
+}
+
+func chains(t *testing.T, open Open) {
+	e := chained(t, open)
+	for at, want := range map[kv.Index][]kv.Index{1: nil, 2: {2}, 3: {2}, 4: {4, 2}, 7: {6, 4, 2}, 8: {8}, 9: {8}, 11: {10, 8}, 12: {12}, 15: {14}, newest: {16, 14}} {
+		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: at})
+		require.NoError(t, res.Err)
+		require.Equal(t, want, indexes(res.Rows), "at %d", at)
+		for _, r := range res.Rows {
+			require.Equal(t, "k", string(r.Key))
+		}
+	}
+	res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: 5})
+	require.Equal(t, [][]byte{delta(4), value("2")}, [][]byte{res.Rows[0].Value, res.Rows[1].Value})
+	for at, want := range map[kv.Index][]kv.Index{1: {1, 1}, 3: {1, 2, 1}, 7: {1, 6, 1}, 12: {1, 1}, newest: {1, 16, 1}} {
+		res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, Index: at})
+		require.NoError(t, res.Err)
+		require.Equal(t, want, indexes(res.Rows), "of a key in a range the newest row will do; at %d", at)
+	}
+	limited := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, Index: newest, Limit: 2})
+	require.Equal(t, "k\x00", string(limited.Resume), "a delta counts like a value")
+	require.NoError(t, e.Close())
+}
+
+func chainGarbage(t *testing.T, open Open) {
+	e := chained(t, open)
+	for _, c := range []struct {
+		name     string
+		at       kv.Index
+		kept     []kv.Index
+		below    kv.Index
+		versions []kv.Index
+	}{
+		{"a delta keeps the value that it changes", 7, nil, 0, nil},
+		{"a value replaces a chain", 9, nil, 8, nil},
+		{"and stays while it is changed", 11, nil, 8, nil},
+		{"a tombstone replaces one, and goes itself", 13, nil, 13, nil},
+		{"who reads in a chain keeps it up to there", 9, []kv.Index{5}, 0, []kv.Index{6}},
+		{"who reads at its end keeps all", 9, []kv.Index{7}, 0, nil},
+		{"two who read", 16, []kv.Index{3, 9}, 0, []kv.Index{12, 10, 6, 4}},
+		{"who reads before it keeps nothing", 9, []kv.Index{1}, 8, nil},
+	} {
+		res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: kv.Point([]byte("k")), Index: c.at, Kept: c.kept})
+		require.NoError(t, res.Err, c.name)
+		var want []entry.Garbage
+		if c.below > 0 || c.versions != nil {
+			want = []entry.Garbage{{Key: []byte("k"), Below: c.below, Versions: c.versions}}
+		}
+		require.Equal(t, want, res.Garbage, c.name)
+	}
+	// j costs 1, k 3: the chain, and one that shows that there is more.
+	walk := entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: newest, Limit: 4}
+	require.Equal(t, "k\x00", string(e.Read(0, walk).Resume))
+	walk.Limit = 5
+	require.Nil(t, e.Read(0, walk).Resume)
+	require.NoError(t, e.Close())
+}
+
+func brokenChain(t *testing.T, open Open) {
+	e := open()
+	put(t, e, 0, set("k", 3, delta(3)), set("k", 5, delta(5)), set("kk", 1, value("neighbour")))
+	res := readKey(e, 0, "k", newest)
+	require.Equal(t, kv.KindCorrupt, kv.KindOf(res.Err))
+	require.ErrorContains(t, res.Err, "the value that they change")
+	require.Empty(t, res.Rows)
+	g := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: newest})
+	require.NoError(t, g.Err)
+	require.Empty(t, g.Garbage, "nothing of it is taken away")
+	require.NoError(t, e.Close())
+}

@@ -1,0 +1,215 @@
+package mvcc
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// added is a call that adds numbered members of 20 bytes to a set.
+func added(members ...int) msg.Call {
+	c := msg.Call{Method: adt.ByName("set").MethodByName("add").Number}
+	for _, n := range members {
+		c.Args = append(c.Args, adt.Bytes(fmt.Appendf(nil, "member-%013d", n)))
+	}
+	return c
+}
+
+// setOf is a set of the first n members.
+func setOf(t require.TestingT, n int) entry.Value {
+	var v entry.Value
+	for i := range n {
+		after, err := adt.Apply(adt.Set, &v, []msg.Call{added(i)})
+		require.NoError(t, err)
+		v, v.Version = after, kv.Version{Write: 1}
+	}
+	return v
+}
+
+// extend makes a change visible, as a shard does, and asks what to write.
+func extend(t require.TestingT, it *Item, s Step, calls ...msg.Call) ([]msg.Call, bool) {
+	after, err := adt.Apply(adt.Set, &it.Value, calls)
+	require.NoError(t, err)
+	after.Version = kv.Version{Write: it.Value.Version.Write + 1}
+	it.Value = after
+	return it.Extend(calls, s)
+}
+
+func TestExtend(t *testing.T) {
+	item := func(members int) *Item { return &Item{Key: []byte("k"), Value: setOf(t, members), Loaded: true} }
+	for _, c := range []struct {
+		name    string
+		members int
+		s       Step
+		call    msg.Call
+		delta   bool
+	}{
+		{"a small value is written whole", 10, Step{Old: 1}, added(100), false},
+		{"a larger one is changed", 100, Step{Old: 1}, added(100), true},
+		{"also if nobody reads what was before", 100, Step{Old: 1, Unread: true}, added(100), true},
+		{"one that was written whole in this step is so again", 100, Step{Old: 1, Unread: true, Same: true}, added(100), false},
+		{"unless somebody reads that", 100, Step{Old: 1, Same: true}, added(100), true},
+		{"a change that is larger than the value is not worth it", 30, Step{Old: 1}, added(make([]int, 200)...), false},
+	} {
+		row, over := extend(t, item(c.members), c.s, c.call)
+		require.Equal(t, c.delta, row != nil, c.name)
+		require.False(t, over, c.name)
+	}
+
+	it := item(100)
+	extend(t, it, Step{Old: 1}, added(1001))
+	require.Equal(t, []kv.Index{1}, it.Below)
+	row, over := extend(t, it, Step{Old: 2, Unread: true, Same: true}, added(1002))
+	require.True(t, over, "changes of one step are one row")
+	require.Equal(t, []msg.Call{added(1001, 1002)}, row, "and one call, if the type can")
+	it.Settle()
+	rows := 1
+	for i := range 30 {
+		old := kv.Index(rows + 1)
+		row, over = extend(t, it, Step{Old: old, Unread: true}, added(2000+i))
+		if !over {
+			rows++
+			require.Equal(t, []msg.Call{added(2000 + i)}, row)
+		}
+		it.Settle()
+	}
+	require.Greater(t, rows, 5, "a row of an earlier step is not written over if that is mostly the same again")
+	require.Less(t, rows, 15, "but while it is small")
+	require.Len(t, it.Below, rows)
+	_, over = extend(t, it, Step{Old: kv.Index(rows + 1)}, added(1005))
+	require.False(t, over, "somebody reads it")
+	require.Equal(t, kv.Index(rows+1), it.Below[rows])
+}
+
+// TestChainsArePaidFor: what a chain weighs is what its rows take, and never more
+// than the value, or a page.
+func TestChainsArePaidFor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		it := &Item{Key: []byte("key"), Value: setOf(t, rapid.IntRange(30, 200).Draw(t, "members")), Loaded: true}
+		rows := [][]msg.Call{}
+		for range rapid.IntRange(1, 300).Draw(t, "changes") {
+			s := Step{Old: 1, Unread: rapid.Bool().Draw(t, "unread"), Same: rapid.Bool().Draw(t, "same")}
+			if !s.Same {
+				it.Settle()
+			}
+			row, over := extend(t, it, s, added(rapid.IntRange(0, 1000).Draw(t, "member")))
+			switch {
+			case row == nil:
+				it.Chain, rows = Chain{}, rows[:0]
+			case over:
+				rows[len(rows)-1] = slices.Clone(row)
+			default:
+				rows = append(rows, slices.Clone(row))
+			}
+			require.Len(t, it.Below, len(rows))
+			exact := 0
+			for _, r := range rows {
+				exact += rowWeight + len(it.Key) + entry.DeltaSize(r)
+			}
+			require.InDelta(t, exact, it.Weight, float64(2*len(rows)+exact/20))
+			require.LessOrEqual(t, it.Weight, max(adt.Size(&it.Value), leastChain))
+		}
+	})
+}
+
+func deltaRow(index kv.Index, typ entry.Type, calls ...msg.Call) entry.Row {
+	v := entry.Value{Type: typ, Version: kv.Version{Write: uint64(index)}}
+	b := make([]byte, entry.DeltaSize(calls))
+	entry.EncodeDelta(b, &v, calls)
+	return entry.Row{Key: []byte("k"), Index: index, Value: b}
+}
+
+func TestFold(t *testing.T) {
+	base := setOf(t, 3)
+	adt.Payload(&base)
+	whole := entry.Row{Key: []byte("k"), Index: 4, Value: base.Encode()}
+	f, err := Fold(nil)
+	require.NoError(t, err)
+	require.Equal(t, Found{}, f, "nothing is stored")
+
+	f, err = Fold([]entry.Row{deltaRow(9, adt.Set, added(7), added(8)), deltaRow(6, adt.Set, added(5)), whole})
+	require.NoError(t, err)
+	require.EqualValues(t, 9, f.Index)
+	require.Equal(t, []kv.Index{4, 6}, f.Below)
+	require.EqualValues(t, 9, f.Value.Version.Write)
+	require.Nil(t, f.Calls)
+	want := setOf(t, 3)
+	want, err = adt.Apply(adt.Set, &want, []msg.Call{added(5, 7, 8)})
+	require.NoError(t, err)
+	require.Equal(t, adt.Payload(&want), adt.Payload(&f.Value))
+
+	gone := deltaRow(9, adt.Set, msg.Call{Method: adt.ByName("set").MethodByName("remove").Number, Args: added(0, 1, 2).Args})
+	other := setOf(t, 3)
+	other.Type, other.Payload = 239, []byte("x")
+	for name, test := range map[string]struct {
+		rows []entry.Row
+		says string
+		kind kv.Kind
+	}{
+		"a delta alone":               {[]entry.Row{deltaRow(9, adt.Set, added(7))}, "where the whole value should be", kv.KindCorrupt},
+		"a value amid a chain":        {[]entry.Row{whole, whole}, "where a change should be", kv.KindCorrupt},
+		"another type":                {[]entry.Row{deltaRow(9, adt.Dict, added(7)), whole}, "a set is changed like a dict", kv.KindCorrupt},
+		"no such method":              {[]entry.Row{deltaRow(9, adt.Set, msg.Call{Method: 77}), whole}, "no change number 77", kv.KindCorrupt},
+		"a method that only asks":     {[]entry.Row{deltaRow(9, adt.Set, msg.Call{Method: 3}), whole}, "no change number 3", kv.KindCorrupt},
+		"arguments that are missing":  {[]entry.Row{deltaRow(9, adt.Dict, msg.Call{Method: 5}), {Key: []byte("k"), Index: 1, Value: dictRow(t)}}, "cannot be made", kv.KindCorrupt},
+		"nothing left":                {[]entry.Row{gone, whole}, "nothing is left", kv.KindCorrupt},
+		"a value that cannot be read": {[]entry.Row{deltaRow(9, adt.Set, added(7)), {Key: []byte("k"), Value: append(base.Encode()[:20:20], 0xff)}}, "cannot be read", kv.KindCorrupt},
+		"a type that is not declared": {[]entry.Row{deltaRow(9, 239, added(7)), {Key: []byte("k"), Value: other.Encode()}}, "data type 239 is not known here", kv.KindInvalid},
+	} {
+		_, err := Fold(test.rows)
+		require.ErrorContains(t, err, test.says, name)
+		require.Equal(t, test.kind, kv.KindOf(err), name)
+	}
+}
+
+func dictRow(t *testing.T) []byte {
+	m := adt.ByName("dict").MethodByName("set")
+	v, err := adt.Apply(adt.Dict, &entry.Value{}, []msg.Call{{Method: m.Number, Args: []msg.Datum{adt.Bytes([]byte("f")), adt.Bytes([]byte("v"))}}})
+	require.NoError(t, err)
+	v.Version.Write = 1
+	adt.Payload(&v)
+	return v.Encode()
+}
+
+// TestGarbageOfChains: of a chain that was replaced what is seen at a kept index
+// stays, down to the value that it begins with, and the rest goes.
+func TestGarbageOfChains(t *testing.T) {
+	g := NewGarbage(100, false)
+	gone := func(floor kv.Index, kept ...kv.Index) (out []string) {
+		for _, e := range g.Collect(floor, kept) {
+			out = append(out, fmt.Sprintf("%v@%d", e.Action, e.Index))
+		}
+		return out
+	}
+	g.Replaced([]byte("k"), []kv.Index{2, 4, 6}, 8, 10, false)
+	require.Equal(t, 4, g.Len(), "each of its rows counts")
+	require.Empty(t, gone(9), "it may still be read")
+	require.Equal(t, []string{"delete@6", "delete@8"}, gone(10, 3, 5))
+	require.Empty(t, gone(10, 3, 5))
+	require.Equal(t, []string{"delete@4"}, gone(10, 3))
+	require.Equal(t, []string{"delete@2"}, gone(10))
+	require.Zero(t, g.Len())
+
+	g.Replaced([]byte("k"), []kv.Index{12, 14}, 0, 20, false)
+	require.Equal(t, []string{"delete@12", "delete@14"}, gone(20), "the newest row was written over")
+	g.Replaced([]byte("k"), []kv.Index{16, 18}, 22, 30, true)
+	require.Equal(t, []string{"delete@18", "delete@22"}, gone(30, 17), "a tombstone stays while something is read below it")
+	require.Equal(t, []string{"delete-below@31"}, gone(30))
+
+	long := []kv.Index{40}
+	for i := kv.Index(41); i < 60; i++ {
+		long = append(long, i)
+	}
+	g.Replaced([]byte("k"), long, 60, 70, false)
+	require.Equal(t, []string{"delete-below@61"}, gone(70), "a long chain goes by one entry")
+	g.Replaced([]byte("k"), long, 0, 70, false)
+	require.Equal(t, []string{"delete-below@60"}, gone(70), "but not the value in the place of its newest row")
+}
