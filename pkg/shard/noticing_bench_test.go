@@ -79,8 +79,11 @@ type driven struct {
 	waiting int
 	reads   []entry.Read
 	room    shard.Output
-	spent   time.Duration
-	steps   int
+	inTurn  int
+	// clock is what steps are timed by.
+	clock func() time.Duration
+	spent time.Duration
+	steps int
 	// piece draws the operations of a transaction.
 	piece func() []msg.Op
 }
@@ -94,7 +97,7 @@ const (
 )
 
 func newDriven(load noticed, blind bool) *driven {
-	d := &driven{load: load, rng: rand.New(rand.NewPCG(1, 2)), id: 1}
+	d := &driven{load: load, rng: rand.New(rand.NewPCG(1, 2)), id: 1, inTurn: stepsInTurn, clock: wallClock}
 	sum := 0.0
 	for k := range load.keys {
 		sum += math.Pow(float64(k+1), -load.skew)
@@ -112,18 +115,22 @@ func newDriven(load noticed, blind bool) *driven {
 
 // turn takes some steps and tells how long the machine took for them.
 func (d *driven) turn() (took time.Duration) {
-	for range stepsInTurn {
+	for range d.inTurn {
 		d.now += int64(100 * time.Microsecond)
 		in := shard.Input{Now: d.now, Wall: d.now, Room: d.room, Messages: d.messages(), Reads: d.answers()}
-		begin := time.Now()
+		begin := d.clock()
 		d.room = d.m.Step(in)
-		took += time.Since(begin)
+		took += d.clock() - begin
 		d.take(&d.room)
 	}
 	d.spent += took
-	d.steps += stepsInTurn
+	d.steps += d.inTurn
 	return took
 }
+
+var began = time.Now()
+
+func wallClock() time.Duration { return time.Since(began) }
 
 func (d *driven) messages() (out []*msg.Envelope) {
 	if len(d.votes) > decidedAfter {
