@@ -146,18 +146,23 @@ func (d *driven) messages() (out []*msg.Envelope) {
 		if d.waiting >= mostWaiting {
 			break
 		}
-		env, txn := msg.ToShard(0), kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}
-		d.id++
-		piece := msg.Piece{Ops: d.piece(), Incarnation: d.m.Incarnation()}
-		if d.load.whole {
-			env.Park = &msg.Park{Txn: txn, Gateway: 1, Piece: piece}
-		} else {
-			env.Prepare = &msg.Prepare{Txn: txn, Gateway: 1, Last: 9, LastIncarnation: 1, Piece: piece}
+		env := d.park()
+		if !d.load.whole {
+			p := env.Park
+			env.Park, env.Prepare = nil, &msg.Prepare{Txn: p.Txn, Gateway: 1, Last: 9, LastIncarnation: 1, Piece: p.Piece}
 			d.waiting++
 		}
 		out = append(out, env)
 	}
 	return out
+}
+
+// park is a whole transaction.
+func (d *driven) park() *msg.Envelope {
+	env := msg.ToShard(0)
+	env.Park = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, Gateway: 1, Piece: msg.Piece{Ops: d.piece(), Incarnation: d.m.Incarnation()}}
+	d.id++
+	return env
 }
 
 // answers says of all cold reads that there is nothing yet.

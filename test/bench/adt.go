@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/pkg/workload/app"
 )
 
@@ -26,6 +28,8 @@ type adtOptions struct {
 	scale       int
 	parts       []string
 	realSpan    time.Duration
+	realRounds  int
+	speed       float64
 }
 
 // paperClients is how many clients there are by default, all together.
@@ -45,7 +49,10 @@ queue, one shard and a gateway, each message and step charged what it costs (the
 package comment of test/bench/simulated tells how). Costs are measured at the
 start, with abstract locks, and are the same for all that is compared. What nobody
 waits for is run with one client: from its latency, and from the work that it is
-for the busiest core, follow the bounds that are printed beside.
+for the busiest core, follow the bounds that are printed beside. "rw" is linchpin
+with read-write locks, everything else as it is. "rw, as the paper" is also without
+phases, with locking readers and with ordinary two-phase commit, which is nearer to
+the paper's baseline.
 
 Then the cells: locks, phasing, combining and keys that move, each on and off.
 
@@ -64,6 +71,8 @@ Then the same on three real nodes in this process, briefly.`,
 	f.IntVar(&a.items, "items", 30_000, "items of rubis")
 	f.IntVar(&a.scale, "scale", 12, "binary logarithm of the users of retwis; the paper has 16, which takes long to load")
 	f.DurationVar(&a.realSpan, "real-span", 2*time.Second, "length of each measurement on real nodes")
+	f.IntVar(&a.realRounds, "real-rounds", 2, "how often each variant runs on real nodes")
+	f.Float64Var(&a.speed, "speed", 1, "how many times as fast simulated cores are as what was measured")
 	f.StringSliceVar(&a.parts, "parts", []string{"simulated", "cells", "real"}, "what to run")
 	return c
 }
@@ -92,8 +101,16 @@ type adtLoad struct {
 	// overRW and ofNone are what is asked of the throughput, over that of
 	// read-write locks and of no transactions; 0 for nothing.
 	overRW, ofNone float64
-	// alone is how long a run with one client takes, of which there is less.
-	alone time.Duration
+	// adds and skew are those of a raw mix; it has none without a share of adds.
+	adds, skew float64
+}
+
+// order is the commit order of a load.
+func (l *adtLoad) order() txn.Order {
+	if l.parallel {
+		return txn.Parallel
+	}
+	return txn.HotLast
 }
 
 // rawMix is 4 operations on 10,000 sets.
@@ -101,14 +118,29 @@ func rawMix(adds, skew float64) func(app.Env) (app.App, error) {
 	return func(e app.Env) (app.App, error) { return app.NewRawMix(e, app.RawMix{Adds: adds, Skew: skew}) }
 }
 
+// conflicts is the expected number of pairs of operations that exclude each other,
+// in two transactions of a raw mix: with abstract locks a size and an add of one
+// set, with read-write locks also two adds. Adds of what is there already are not
+// taken into account.
+func conflicts(adds, skew float64) (abstract, rw float64) {
+	const sets, ops = 10_000, 4
+	sum, squares := 0.0, 0.0
+	for k := range sets {
+		p := math.Pow(float64(k+1), -skew)
+		sum, squares = sum+p, squares+p*p
+	}
+	same, share := ops*ops*squares/(sum*sum), adds/100
+	return same * 2 * share * (1 - share), same * (1 - (1-share)*(1-share))
+}
+
 // highSkew is where the paper's adds are fastest compared to read-write locks.
 const highSkew = 1.5
 
 func (a *adtOptions) loads() []adtLoad {
 	return []adtLoad{
-		{name: "raw-mix, half adds, Zipf 0.6", make: rawMix(50, 0.6), overRW: 2.6, ofNone: 0.8},
-		{name: "raw-mix, half adds, Zipf 1.2", make: rawMix(50, 1.2)},
-		{name: fmt.Sprintf("raw-mix, adds alone, Zipf %v, parallel order", highSkew), make: rawMix(100, highSkew), parallel: true, overRW: 50},
+		{name: "raw-mix, half adds, Zipf 0.6", make: rawMix(50, 0.6), adds: 50, skew: 0.6, overRW: 2.6, ofNone: 0.8},
+		{name: "raw-mix, half adds, Zipf 1.2", make: rawMix(50, 1.2), adds: 50, skew: 1.2},
+		{name: fmt.Sprintf("raw-mix, adds alone, Zipf %v, parallel order", highSkew), make: rawMix(100, highSkew), adds: 100, skew: highSkew, parallel: true, overRW: 50},
 		{name: "rubis, bid-heavy", make: func(e app.Env) (app.App, error) {
 			return app.NewRubis(e, app.Rubis{Items: a.items, Skew: 1, Mix: app.RubisBidHeavy})
 		}, overRW: 4.3, ofNone: 0.85},

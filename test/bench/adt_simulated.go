@@ -23,18 +23,22 @@ type adtVariant struct {
 	name     string
 	sharing  shard.Sharing
 	oneByOne bool
+	// paper: with locking readers and the parallel order, as in the paper.
+	paper bool
 }
 
 const (
 	variantAbstract = iota
 	variantRW
 	variantNone
+	variantPaper
 )
 
 var adtVariants = []adtVariant{
 	variantAbstract: {name: "abstract"},
 	variantRW:       {name: "rw", sharing: shard.Sharing{Locks: shard.RWLocks}},
 	variantNone:     {name: "no transactions", oneByOne: true},
+	variantPaper:    {name: "rw, as the paper", sharing: shard.Sharing{Locks: shard.RWLocks, Phasing: true, Combining: true}, paper: true},
 }
 
 // adtSide is what a variant did: alone, and with each number of clients.
@@ -47,15 +51,17 @@ type adtSide struct {
 func (a *adtOptions) base(l *adtLoad, v adtVariant, delay time.Duration, clients int) simulated.Options {
 	o := simulated.Options{Nodes: a.shards, Clients: max(clients/a.shards, 1), App: l.make, OneByOne: v.oneByOne, Sharing: v.sharing, Batches: true,
 		Delay: max(delay, 1), Warm: a.virtualWarm, Measure: a.span, Seed: 1, Costs: simulated.Costs{Message: a.message, Other: 2 * time.Microsecond}}
-	if l.parallel {
-		o.Order = txn.Parallel
+	o.Order = l.order()
+	if v.paper {
+		o.Order, o.Reads = txn.Parallel, txn.LockingReads
 	}
 	return o
 }
 
 // measured gives the costs of a load's calls.
 func (a *adtOptions) measured(l *adtLoad) (simulated.Costs, error) {
-	return simulated.Measure(a.base(l, adtVariants[variantAbstract], 200*time.Microsecond, paperClients))
+	c, err := simulated.Measure(a.base(l, adtVariants[variantAbstract], 200*time.Microsecond, paperClients))
+	return c.Faster(a.speed), err
 }
 
 func (a *adtOptions) simulated(ctx context.Context, w io.Writer) error {
@@ -71,6 +77,10 @@ func (a *adtOptions) simulated(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		fmt.Fprintf(w, "\n%s\n", l.name)
+		if l.adds > 0 {
+			abstract, rw := conflicts(l.adds, l.skew)
+			fmt.Fprintf(w, "  operations of two transactions that exclude each other, expected: %.2g with abstract locks, %.2g with read-write locks\n", abstract, rw)
+		}
 		tellKinds(w, &costs)
 		for _, d := range a.delays {
 			sides, err := a.sides(ctx, &l, costs, d)
@@ -166,7 +176,7 @@ func (a *adtOptions) adtTargets(l *adtLoad, delay time.Duration, sides []*adtSid
 		over    int
 		word    string
 		atLeast float64
-	}{{variantRW, "rw", l.overRW}, {variantNone, "no transactions", l.ofNone}} {
+	}{{variantRW, "rw", l.overRW}, {variantNone, "no transactions", l.ofNone}, {variantPaper, adtVariants[variantPaper].name, 0}} {
 		other := sides[q.over]
 		add := func(how string, got, bound float64) {
 			ts = append(ts, rounds.Target{What: fmt.Sprintf("abstract / %s, %s, %v, %s", q.word, l.name, delay, how), Got: got, Low: got, High: got, AtLeast: q.atLeast,
