@@ -3,7 +3,6 @@ package adt
 import (
 	"bytes"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"regexp"
 	"slices"
@@ -43,11 +42,13 @@ type TypeMethod struct {
 	Answers bool
 	// Distinct: no two calls are answered the same.
 	Distinct bool
-	part     func(Args) [][]byte
-	apply    func(any, Args) (any, error)
-	plan     func(*View[any], Args) Plan
-	combine  func(first, then Args) (Args, bool)
-	draw     func(func(int) int) Args
+	// planned: what a call needs depends on more than its arguments.
+	planned bool
+	part    func(Args) [][]byte
+	apply   func(any, Args) (any, error)
+	plan    func(*View[any], Args) Plan
+	combine func(first, then Args) (Args, bool)
+	draw    func(func(int) int) Args
 }
 
 // types are all that are declared, by number.
@@ -172,6 +173,7 @@ func eraseMethod[S any](m *MethodSpec[S], number uint32, kinds []KindSpec) *Type
 		out.apply = func(v any, a Args) (any, error) { return m.Apply(v.(S), a) }
 	}
 	if m.Plan != nil {
+		out.planned = true
 		out.plan = func(v *View[any], a Args) Plan {
 			view := View[S]{State: v.State.(S), Exists: v.Exists, Others: v.Others, Ahead: v.Ahead}
 			if m.Distinct {
@@ -252,9 +254,11 @@ func (t *Type) modes(room []Mode, m *TypeMethod, k Kind, a Args) []Mode {
 
 // hash is of 48 bits and never 0.
 func hash(part []byte) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write(part)
-	return max(h.Sum64()>>16, 1)
+	h := uint64(14695981039346656037) // FNV-1a
+	for _, b := range part {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	return max(h>>16, 1)
 }
 
 // fits tells what is wrong with arguments.

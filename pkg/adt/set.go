@@ -97,6 +97,12 @@ func setPlan(method uint32, there bool, changing, idle Kind) func(*View[setState
 		if err := fitMembers(a, 1, 0, "member"); err != nil {
 			return refused(err)
 		}
+		if len(a) == 1 { // the usual case
+			if v.State.Has(string(a[0].Bytes)) == there {
+				return As(changing, method, a)
+			}
+			return nothing(idle)
+		}
 		var change Args
 		seen := make(map[string]bool, len(a))
 		for _, d := range a {

@@ -83,6 +83,31 @@ type Request struct {
 	Unique [24]byte
 }
 
+// Planned is a plan that has been made already.
+type Planned struct {
+	Plan Plan
+	// Modes are what it needs.
+	Modes []Mode
+
+	version kv.Version
+	exists  bool
+	room    [2]Mode
+}
+
+// NewPlanned keeps the plan for a value, of which nobody else's changes are
+// undecided, and the modes that it needs.
+func NewPlanned(p Plan, modes []Mode, v *entry.Value) *Planned {
+	out := &Planned{Plan: p, version: v.Version, exists: v.Exists()}
+	out.Modes = append(out.room[:0], modes...)
+	return out
+}
+
+// For reports whether the plan is that for a value, of which nobody else's
+// changes are undecided.
+func (p *Planned) For(v *entry.Value) bool {
+	return p != nil && p.version == v.Version && p.exists == v.Exists()
+}
+
 // Plan plans a call: what it needs, as modes in room, what it changes and
 // answers. A failure is in the plan; without a Need it is true whatever happens.
 func (r *Request) Plan(room []Mode) (Plan, []Mode) {
@@ -175,6 +200,17 @@ func Find(op *msg.Op) (*TypeMethod, error) {
 		return nil, kv.Errorf(kv.KindInvalid, "%s of a %s is called by %v, not by %v", m.Name, t.Name, want, op.Kind)
 	}
 	return m, m.fits(op.Args)
+}
+
+// NeedsPlan reports whether the lock that a call needs depends on more than its
+// arguments.
+func NeedsPlan(op *msg.Op) bool {
+	t := Lookup(entry.Type(op.Type))
+	if t == nil || op.Type > 255 {
+		return false
+	}
+	m := t.Method(op.Method)
+	return m != nil && m.planned
 }
 
 // OpKind is the operation that calls the method.

@@ -23,6 +23,9 @@ type Calls struct {
 	Intents func(key []byte) []Intent
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
+	// Planned, if set, is the plan of the only operation, as far as it still is
+	// that.
+	Planned *adt.Planned
 }
 
 // Buffer is a View where calls are not made but only buffered.
@@ -69,10 +72,7 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 	if v.Exists() && v.Type != method.Type.ID {
 		return msg.Result{}, wrongType(op.Key, v, method.Name, method.Type.ID)
 	}
-	r := adt.Request{Method: method, Args: op.Args, Value: &v, Ahead: c.Ahead, Unique: unique(c.Txn, op.Seq),
-		Others: func(visit func(uint32, adt.Args)) { c.others(op.Key, visit) }}
-	plan, modes := r.Plan(x.modes[:0])
-	x.modes = modes
+	plan, modes := x.plan(c, op, method, &v)
 	if c.Held != nil {
 		for _, m := range modes {
 			if !c.Held(op.Key, m) {
@@ -89,6 +89,18 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 		}
 	}
 	return msg.Result{Type: uint32(method.Type.ID), Answer: plan.Answer}, nil
+}
+
+// plan plans a call, unless that has been done.
+func (x *execution) plan(c *Calls, op *msg.Op, method *adt.TypeMethod, v *entry.Value) (adt.Plan, []adt.Mode) {
+	if p := c.Planned; p.For(v) && (c.Intents == nil || len(c.Intents(op.Key)) == 0) {
+		return p.Plan, p.Modes
+	}
+	r := adt.Request{Method: method, Args: op.Args, Value: v, Ahead: c.Ahead, Unique: Unique(c.Txn, op.Seq),
+		Others: func(visit func(uint32, adt.Args)) { c.others(op.Key, visit) }}
+	plan, modes := r.Plan(x.modes[:0])
+	x.modes = modes
+	return plan, modes
 }
 
 // named gets a register or a counter for a call by its name, which is only for
@@ -198,9 +210,9 @@ func Others(intents []Intent, than kv.TxnRef, visit func(uint32, adt.Args)) {
 	}
 }
 
-// unique names one operation of one transaction. Attempts are not told apart: at
+// Unique names one operation of one transaction. Attempts are not told apart: at
 // most one of them commits.
-func unique(txn kv.TxnRef, seq uint32) (out [24]byte) {
+func Unique(txn kv.TxnRef, seq uint32) (out [24]byte) {
 	_, _ = txn.TxnID.MarshalTo(out[:]) // fails only for want of room
 	binary.BigEndian.PutUint32(out[20:], seq)
 	return out

@@ -39,7 +39,8 @@ func (m *Machine) asNeeds(needs []lock.Need, op *msg.Op, modes []adt.Mode) []loc
 // the values may change. So they are only what it will probably need: executing
 // it tells whether they were enough (docs/protocol.md, section 3).
 func (m *Machine) replan(t *task) {
-	if !t.callsMethods() || m.cfg.Sharing.Locks == RWLocks {
+	t.planned = nil
+	if m.cfg.Sharing.Locks == RWLocks || !t.plans && len(t.more) == 0 {
 		return
 	}
 	var plain []msg.Op
@@ -47,7 +48,7 @@ func (m *Machine) replan(t *task) {
 	if len(t.ops) > 1 {
 		own = map[string]entry.Value{}
 	}
-	needs := append([]lock.Need(nil), t.more...)
+	needs := append(t.req.Needs[:0], t.more...)
 	for i := range t.ops {
 		op := &t.ops[i]
 		if !op.IsCall() {
@@ -56,13 +57,21 @@ func (m *Machine) replan(t *task) {
 		}
 		needs = m.likelyNeeds(needs, t, op, own)
 	}
-	rest, _ := m.needsOf(nil, plain, t.seen)
-	t.req.Needs = lock.Normalize(append(needs, rest...))
+	if len(plain)+len(t.seen) > 0 {
+		rest, _ := m.needsOf(nil, plain, t.seen, false)
+		needs = append(needs, rest...)
+	}
+	t.req.Needs = lock.Normalize(needs)
 }
 
-func (t *task) callsMethods() bool {
+// plansLocks reports whether what the task needs depends on what keys hold, so
+// that it is planned when locks are asked for. Readers ask for none.
+func (t *task) plansLocks() bool {
+	if t.kind == taskRead || t.kind == taskOptimistic || t.kind == taskPark && t.rec.Park.Snapshot {
+		return false
+	}
 	for i := range t.ops {
-		if t.ops[i].IsCall() {
+		if op := &t.ops[i]; op.IsCall() && adt.NeedsPlan(op) {
 			return true
 		}
 	}
@@ -87,12 +96,17 @@ func (m *Machine) likelyNeeds(needs []lock.Need, t *task, op *msg.Op, own map[st
 	if v.Exists() && v.Type != method.Type.ID {
 		return m.callNeeds(needs, op)
 	}
-	r := adt.Request{Method: method, Args: op.Args, Value: v, Ahead: t.ahead(m)}
-	r.Others = func(visit func(uint32, adt.Args)) { mvcc.Others(m.intentsOf(it), t.txn, visit) }
+	r := adt.Request{Method: method, Args: op.Args, Value: v, Ahead: t.ahead(m), Unique: mvcc.Unique(t.txn, op.Seq)}
+	if len(it.Intents) > 0 {
+		r.Others = func(visit func(uint32, adt.Args)) { mvcc.Others(m.intentsOf(it), t.txn, visit) }
+	}
 	plan, modes := r.Plan(m.modes[:0])
 	m.modes = modes
 	if plan.Err != nil && len(modes) == 0 {
 		return m.callNeeds(needs, op)
+	}
+	if own == nil && len(it.Intents) == 0 {
+		t.planned = adt.NewPlanned(plan, modes, v)
 	}
 	if own != nil && len(plan.Calls) > 0 {
 		if after, err := adt.Apply(method.Type.ID, v, plan.Calls); err == nil {
@@ -146,6 +160,7 @@ func (t *task) calls() *mvcc.Calls {
 	if t.kind == taskRead || t.kind == taskOptimistic || t.kind == taskPark && t.rec.Park.Snapshot {
 		return c
 	}
+	c.Planned = t.planned
 	if c.Held = t.holds; t.m.cfg.Mutants.Has(mutant.PlanUnlocked) {
 		c.Held = nil
 	}

@@ -79,8 +79,13 @@ type driven struct {
 	waiting int
 	reads   []entry.Read
 	room    shard.Output
-	spent   time.Duration
-	steps   int
+	inTurn  int
+	// clock is what steps are timed by.
+	clock func() time.Duration
+	spent time.Duration
+	steps int
+	// piece draws the operations of a transaction.
+	piece func() []msg.Op
 }
 
 const (
@@ -92,7 +97,7 @@ const (
 )
 
 func newDriven(load noticed, blind bool) *driven {
-	d := &driven{load: load, rng: rand.New(rand.NewPCG(1, 2)), id: 1}
+	d := &driven{load: load, rng: rand.New(rand.NewPCG(1, 2)), id: 1, inTurn: stepsInTurn, clock: wallClock}
 	sum := 0.0
 	for k := range load.keys {
 		sum += math.Pow(float64(k+1), -load.skew)
@@ -101,23 +106,31 @@ func newDriven(load noticed, blind bool) *driven {
 	}
 	d.m, d.room = shard.New(shard.Config{Lease: -1, CacheBytes: 1 << 30,
 		Heat: shard.HeatConfig{Every: kv.DefaultHeatEvery, Hot: 9, Nodes: 3, Blind: blind}}, shard.Recovered{}, d.now, 0)
+	d.piece = func() []msg.Op {
+		i, _ := slices.BinarySearch(d.zipf, d.rng.Float64()*d.zipf[len(d.zipf)-1])
+		return []msg.Op{{Kind: msg.OpPut, Key: d.names[i], Value: []byte("value")}}
+	}
 	return d
 }
 
 // turn takes some steps and tells how long the machine took for them.
 func (d *driven) turn() (took time.Duration) {
-	for range stepsInTurn {
+	for range d.inTurn {
 		d.now += int64(100 * time.Microsecond)
 		in := shard.Input{Now: d.now, Wall: d.now, Room: d.room, Messages: d.messages(), Reads: d.answers()}
-		begin := time.Now()
+		begin := d.clock()
 		d.room = d.m.Step(in)
-		took += time.Since(begin)
+		took += d.clock() - begin
 		d.take(&d.room)
 	}
 	d.spent += took
-	d.steps += stepsInTurn
+	d.steps += d.inTurn
 	return took
 }
+
+var began = time.Now()
+
+func wallClock() time.Duration { return time.Since(began) }
 
 func (d *driven) messages() (out []*msg.Envelope) {
 	if len(d.votes) > decidedAfter {
@@ -133,19 +146,23 @@ func (d *driven) messages() (out []*msg.Envelope) {
 		if d.waiting >= mostWaiting {
 			break
 		}
-		env, txn := msg.ToShard(0), kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}
-		d.id++
-		i, _ := slices.BinarySearch(d.zipf, d.rng.Float64()*d.zipf[len(d.zipf)-1])
-		piece := msg.Piece{Ops: []msg.Op{{Kind: msg.OpPut, Key: d.names[i], Value: []byte("value")}}, Incarnation: d.m.Incarnation()}
-		if d.load.whole {
-			env.Park = &msg.Park{Txn: txn, Gateway: 1, Piece: piece}
-		} else {
-			env.Prepare = &msg.Prepare{Txn: txn, Gateway: 1, Last: 9, LastIncarnation: 1, Piece: piece}
+		env := d.park()
+		if !d.load.whole {
+			p := env.Park
+			env.Park, env.Prepare = nil, &msg.Prepare{Txn: p.Txn, Gateway: 1, Last: 9, LastIncarnation: 1, Piece: p.Piece}
 			d.waiting++
 		}
 		out = append(out, env)
 	}
 	return out
+}
+
+// park is a whole transaction.
+func (d *driven) park() *msg.Envelope {
+	env := msg.ToShard(0)
+	env.Park = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, Gateway: 1, Piece: msg.Piece{Ops: d.piece(), Incarnation: d.m.Incarnation()}}
+	d.id++
+	return env
 }
 
 // answers says of all cold reads that there is nothing yet.

@@ -88,14 +88,19 @@ type task struct {
 	more []lock.Need
 	// first is what it found at its keys when it looked first, for a mutant.
 	first map[string]entry.Value
+	// plans: what it needs depends on what keys hold.
+	plans bool
+	// planned is the plan of its only operation, if that is a call.
+	planned *adt.Planned
 	// parked is what a parked piece's task is a part of.
 	parked *parked
 	onePin [1]*mvcc.Item
 }
 
 // needsOf lists the locks that operations and optimistic reads need, in room
-// if that is enough.
-func (m *Machine) needsOf(room []lock.Need, ops []msg.Op, seen []msg.Seen) (needs []lock.Need, ranges bool) {
+// if that is enough. With plans, those of calls of data types are not looked at
+// closely, since replan does so.
+func (m *Machine) needsOf(room []lock.Need, ops []msg.Op, seen []msg.Seen, plans bool) (needs []lock.Need, ranges bool) {
 	needs = room[:0]
 	if n := len(ops) + len(seen); n > cap(needs) {
 		needs = make([]lock.Need, 0, n)
@@ -111,7 +116,7 @@ func (m *Machine) needsOf(room []lock.Need, ops []msg.Op, seen []msg.Seen) (need
 		if ops[i].Kind == msg.OpRequire && m.cfg.Mutants.Has(mutant.ConditionUnlocked) {
 			continue
 		}
-		if ops[i].IsCall() {
+		if ops[i].IsCall() && !plans {
 			needs = m.callNeeds(needs, &ops[i])
 			continue
 		}
@@ -130,7 +135,8 @@ func (m *Machine) begin(t *task) {
 		m.refuse(t, f)
 		return
 	}
-	needs, ranges := m.needsOf(t.oneNeed[:], t.ops, t.seen)
+	t.plans = m.cfg.Sharing.Locks == AbstractLocks && t.plansLocks()
+	needs, ranges := m.needsOf(t.oneNeed[:], t.ops, t.seen, t.plans)
 	t.ranges = ranges
 	t.req = lock.Request{Txn: t.txn, Needs: needs, Tag: t, NoWait: t.noWait, Instant: t.kind == taskPark && !ranges}
 	t.pins = t.onePin[:0]

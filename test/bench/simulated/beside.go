@@ -248,8 +248,8 @@ func (t *besideTally) end(c *cluster) BesideResult {
 }
 
 // refusedCold counts a transaction of the workload that was refused.
-func (t *besideTally) refusedCold(d *txn.Done) {
-	if f := d.Failure; f != nil && kv.Kind(f.Kind) == kv.KindExhausted {
+func (t *besideTally) refusedCold(c *cluster, d *txn.Done) {
+	if f := d.Failure; c.tally.measuring && f != nil && kv.Kind(f.Kind) == kv.KindExhausted {
 		t.ColdRefused++
 	}
 }

@@ -15,7 +15,33 @@ type call struct {
 	id     kv.TxnID
 	ops    []msg.Op
 	writes bool
-	then   func(ended)
+	// do, if set, is what the gateway is to do, in the place of executing ops;
+	// kind is what that is charged as.
+	do   func(g *txn.Gateway, now int64)
+	kind string
+	then func(ended)
+	// failed, if set, is how it ended before it began.
+	failed *txn.Done
+}
+
+// start has the gateway begin it.
+func (ca *call) start(now int64) {
+	if ca.do != nil {
+		ca.do(ca.n.gw, now)
+		return
+	}
+	ca.n.gw.Execute(now, ca, ca.id, ca.ops, now+int64(time.Minute))
+}
+
+// kindOf is what beginning it is charged as.
+func (ca *call) kindOf() string {
+	switch {
+	case ca.kind != "":
+		return ca.kind
+	case ca.writes:
+		return kindUpdate
+	}
+	return kindRead
 }
 
 // ended is how a call ended, and when.
@@ -57,7 +83,8 @@ func (cl *client) begin() {
 	begun := c.now
 	c.tally.begun++
 	ca.then = func(e ended) {
-		c.tally.ended(c, &t, &e, e.at-begun)
+		c.beside.refusedCold(c, &e.Done)
+		c.tally.ended(t.Kind.Reads(), e.Failure, len(e.Aborts), e.at-begun)
 		if c.opt.Ended != nil {
 			c.opt.Ended(t, e.Done)
 		}

@@ -3,12 +3,14 @@ package simulated
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/workload/app"
 	"github.com/linchpindb/linchpin/test/sim/events"
 )
 
@@ -32,6 +34,9 @@ type cluster struct {
 	tally  tally
 	beside besideTally
 	kinds  kinds
+	// app is the application, if that is what clients run.
+	app  app.App
+	apps []*appClient
 }
 
 // base is what all clocks show when a run begins, wallBase the time of day.
@@ -46,13 +51,9 @@ func Run(o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := c.load(); err != nil {
+	defer c.stopApp()
+	if err := c.start(); err != nil {
 		return Result{}, err
-	}
-	for _, n := range c.nodes {
-		for range c.opt.Clients {
-			c.startClient(n)
-		}
 	}
 	c.startBeside()
 	begin := c.now + int64(c.opt.Warm)
@@ -67,8 +68,24 @@ func Run(o Options) (Result, error) {
 	return r, err
 }
 
+// start loads the data and starts the clients.
+func (c *cluster) start() error {
+	if c.opt.App != nil {
+		return c.startApp()
+	}
+	if err := c.load(); err != nil {
+		return err
+	}
+	for _, n := range c.nodes {
+		for range c.opt.Clients {
+			c.startClient(n)
+		}
+	}
+	return nil
+}
+
 func newCluster(o Options) (*cluster, error) {
-	c := &cluster{opt: o, now: base, kinds: kinds{}}
+	c := &cluster{opt: o, now: base, kinds: kinds{map[reflect.Type]string{}, o.App != nil}}
 	var err error
 	if c.router, err = hotshard.NewRouter(o.Shards, o.Nodes, append(hotKeys(o.Workload.WithDefaults().Prefix, o.HotKeys), o.Beside.keys()...)); err != nil {
 		return nil, err
@@ -185,6 +202,9 @@ func (c *cluster) drain() error {
 		if f := n.gw.InFlight(); f > 0 {
 			return fmt.Errorf("gateway %v has %d transactions under way when all clients are done", n.id, f)
 		}
+	}
+	if c.app != nil {
+		return c.verify()
 	}
 	return nil
 }

@@ -1,11 +1,9 @@
 package simulated
 
 import (
-	"reflect"
 	"slices"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -14,13 +12,19 @@ type Costs struct {
 	// Message is what a message between nodes takes at either end.
 	Message time.Duration
 	// Calls are what a machine's call takes, by kind; Other is for kinds that
-	// are not there.
+	// are not there. Lines are instead of both where it depends on the size.
 	Calls map[string]time.Duration
+	Lines map[string]Line
 	Other time.Duration
 }
 
 // Call is the cost of a call of a kind.
-func (c *Costs) Call(kind string) time.Duration {
+func (c *Costs) Call(kind string) time.Duration { return c.call(kind, 0) }
+
+func (c *Costs) call(kind string, units float64) time.Duration {
+	if l, ok := c.Lines[kind]; ok {
+		return l.at(units)
+	}
 	if d, ok := c.Calls[kind]; ok {
 		return d
 	}
@@ -33,6 +37,12 @@ func (c Costs) Faster(times float64) Costs {
 	out := Costs{Message: faster(c.Message), Other: faster(c.Other), Calls: map[string]time.Duration{}}
 	for kind, d := range c.Calls {
 		out.Calls[kind] = faster(d)
+	}
+	for kind, l := range c.Lines {
+		if out.Lines == nil {
+			out.Lines = map[string]Line{}
+		}
+		out.Lines[kind] = Line{faster(l.Each), faster(l.PerUnit)}
 	}
 	return out
 }
@@ -47,39 +57,28 @@ const (
 	kindSnapshot = "Park to read"
 )
 
-// kinds knows the names of messages; finding them out takes long.
-type kinds map[reflect.Type]string
+// meter takes down what calls take.
+type meter struct{ took map[string][]sample }
 
-func (names kinds) of(env *msg.Envelope) string {
-	if p := env.Park; p != nil && p.Snapshot {
-		return kindSnapshot
-	}
-	t := reflect.TypeOf(env.Body())
-	name, ok := names[t]
-	if !ok {
-		name = env.Name()
-		names[t] = name
-	}
-	return name
+func (m *meter) note(kind string, units float64, d time.Duration) {
+	m.took[kind] = append(m.took[kind], sample{units, d})
 }
 
-// meter takes down what calls take.
-type meter struct{ took map[string][]time.Duration }
-
-func (m *meter) note(kind string, d time.Duration) { m.took[kind] = append(m.took[kind], d) }
-
-// Measure runs the workload with both readers, and gives the median of what
-// each kind of call took, in processor time if nobody else had the core: the
-// median forgets who had it for a moment.
+// Measure runs the workload with both readers, or an application with and without
+// transactions, and gives the median of what each kind of call took, in processor
+// time if nobody else had the core: the median forgets who had it for a moment.
 //
 // The costs in o are charged meanwhile. They decide only what the clients do
 // at the same time.
 func Measure(o Options) (Costs, error) {
 	out := o.Costs
-	out.Calls = map[string]time.Duration{}
-	o.meter = &meter{took: map[string][]time.Duration{}}
-	for _, reads := range []txn.Reads{txn.SnapshotReads, txn.LockingReads} {
-		o.Reads = reads
+	out.Calls, out.Lines = map[string]time.Duration{}, map[string]Line{}
+	o.meter, o.Batches = &meter{took: map[string][]sample{}}, false
+	for i := range 2 {
+		o.Reads = txn.Reads(i)
+		if o.App != nil {
+			o.Reads, o.OneByOne = txn.SnapshotReads, i == 1
+		}
 		if _, err := Run(o); err != nil {
 			return out, err
 		}
@@ -88,8 +87,11 @@ func Measure(o Options) (Costs, error) {
 		if len(all) < minSamples {
 			continue
 		}
-		slices.Sort(all)
-		out.Calls[kind] = max(all[len(all)/2]-clockCost(), time.Nanosecond)
+		if o.App != nil {
+			out.Lines[kind] = lineOf(all)
+			continue
+		}
+		out.Calls[kind] = medianOf(all)
 	}
 	return out, nil
 }

@@ -28,5 +28,10 @@
 // waits for the core. A real gateway has no queue, and its messages wait for
 // no shard if there is another core. Options.OneLane is the other extreme.
 //
+// Clients may run an application of package app instead of drawn transactions
+// (Options.App). Its code is a coroutine that costs nothing. What its calls cost
+// is a line over their size, which is operations, rows and parts of answers. Options.Batches has cores do all that waits for one machine at once,
+// as nodes do; it is charged one by one all the same.
+//
 // With the same options and costs a run is the same, event by event.
 package simulated

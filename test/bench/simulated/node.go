@@ -21,6 +21,8 @@ type node struct {
 	// ends goes before begins, and does not starve it: what ends was begun.
 	ends, begins lane
 	busy         bool
+	// jobs is room for those that are being done.
+	jobs []job
 	// worked is for how long the core has worked.
 	worked int64
 	// lastShare is that of a period that ended at shareSince.
@@ -44,7 +46,7 @@ type job struct {
 
 func newNode(c *cluster, id kv.NodeID) *node {
 	n := &node{c: c, id: id, gwNext: never}
-	cfg := txn.Config{Node: id, Router: c.router, Reads: c.opt.Reads, MaxInFlight: c.opt.MaxInFlight}
+	cfg := txn.Config{Node: id, Router: c.router, Reads: c.opt.Reads, Order: c.opt.Order, NoSharing: bool(c.opt.Sharing.Combining), MaxInFlight: c.opt.MaxInFlight}
 	if n := c.opt.MaxInFlight; c.opt.OneBound {
 		cfg.Admission = admission.Options{PerShard: n, PerKey: n, Always: n}
 	}
@@ -90,18 +92,27 @@ func (n *node) work() {
 		n.c.at(n.c.now+int64(j.filler), n.work)
 		return
 	}
-	kind, took, out := n.do(&j)
+	jobs := append(n.jobs[:0], j)
+	if n.c.opt.Batches {
+		jobs = n.gather(jobs)
+	}
+	n.jobs = jobs
+	took, out := n.do(jobs)
 	cost := int64(0)
 	if c := n.c; !c.free {
-		if c.opt.meter != nil {
-			c.opt.meter.note(kind, took)
+		for i := range jobs {
+			kind, units := c.kinds.job(&jobs[i]), c.kinds.size(&jobs[i], &out, len(jobs))
+			if c.opt.meter != nil {
+				c.opt.meter.note(kind, units, took)
+			}
+			cost += int64(c.opt.Costs.call(kind, units))
+			if jobs[i].far {
+				cost += int64(c.opt.Costs.Message)
+			}
 		}
-		cost = int64(c.opt.Costs.Call(kind)) + int64(c.opt.Costs.Message)*int64(out.far(n))
-		if j.far {
-			cost += int64(c.opt.Costs.Message)
-		}
+		cost += int64(c.opt.Costs.Message) * int64(out.far(n))
 		n.worked += cost
-		c.beside.charge(n, &j, cost)
+		c.beside.charge(n, &jobs[0], cost)
 	}
 	n.c.at(n.c.now+cost, func() {
 		out.leave(n)
@@ -115,6 +126,33 @@ func (n *node) pop() (j job, ok bool) {
 		return j, true
 	}
 	return n.begins.pop()
+}
+
+// of is the shard that a job is for, nil for the gateway.
+func (j *job) of(c *cluster) *shell {
+	if j.env != nil && j.env.Gateway == 0 {
+		return c.shards[j.env.Shard]
+	}
+	return j.shard
+}
+
+// gather adds all that waits for the same machine as a job, in the order of the
+// lanes.
+func (n *node) gather(jobs []job) []job {
+	to := jobs[0].of(n.c)
+	for _, l := range [2]*lane{&n.ends, &n.begins} {
+		kept := l.jobs[:l.head]
+		for _, j := range l.jobs[l.head:] {
+			if j.filler == 0 && j.of(n.c) == to {
+				jobs = append(jobs, j)
+			} else {
+				kept = append(kept, j)
+			}
+		}
+		clear(l.jobs[len(kept):])
+		l.jobs = kept
+	}
+	return jobs
 }
 
 // lane is jobs that wait, from head on.
@@ -147,6 +185,8 @@ type output struct {
 	synced       logPosition
 	reads        []entry.Read
 	done         []txn.Done
+	// rows counts what was logged.
+	rows int
 }
 
 // far counts the messages to other nodes.
@@ -176,35 +216,43 @@ func (o *output) leave(n *node) {
 	}
 }
 
-// do has a machine do a job, and tells how long it really took.
-func (n *node) do(j *job) (kind string, took time.Duration, out output) {
-	switch {
-	case j.env != nil && j.env.Gateway == 0:
-		s := n.c.shards[j.env.Shard]
-		n.c.tally.steps++
-		s.inbox[0] = j.env
-		out, took = s.step(s.inbox[:], nil)
-		return n.c.kinds.of(j.env), took, out
-	case j.env != nil:
-		took = timed(func() { n.gw.Deliver(n.c.now, j.env); out = n.flush() })
-		return n.c.kinds.of(j.env), took, out
-	case j.call != nil:
-		kind = kindRead
-		if j.call.writes {
-			kind = kindUpdate
+// do has a machine do jobs, and tells how long that really took. Several are
+// for the same machine.
+func (n *node) do(jobs []job) (took time.Duration, out output) {
+	if s := jobs[0].of(n.c); s != nil {
+		s.inbox = s.inbox[:0]
+		var reads []entry.ReadResult
+		for i := range jobs {
+			if env := jobs[i].env; env != nil {
+				s.inbox = append(s.inbox, env)
+			}
+			reads = append(reads, jobs[i].reads...)
 		}
-		took = timed(func() {
-			n.gw.Execute(n.c.now, j.call, j.call.id, j.call.ops, n.c.now+int64(time.Minute))
-			out = n.flush()
-		})
-		return kind, took, out
-	case j.shard != nil:
-		out, took = j.shard.step(nil, j.reads)
-		return kindShardTick, took, out
-	default:
-		took = timed(func() { n.gw.Tick(n.c.now); out = n.flush() })
-		return kindGatewayTick, took, out
+		if len(s.inbox) > 0 {
+			n.c.tally.steps++
+		}
+		out, took = s.step(s.inbox, reads)
+		return took, out
 	}
+	took = timed(func() {
+		for i := range jobs {
+			switch j := &jobs[i]; {
+			case j.env != nil:
+				n.gw.Deliver(n.c.now, j.env)
+			case j.call != nil:
+				j.call.start(n.c.now)
+			default:
+				n.gw.Tick(n.c.now)
+			}
+		}
+		out = n.flush()
+	})
+	for i := range jobs {
+		if ca := jobs[i].call; ca != nil && ca.failed != nil {
+			out.done = append(out.done, *ca.failed)
+		}
+	}
+	return took, out
 }
 
 func timed(f func()) time.Duration {

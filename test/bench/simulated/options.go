@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/workload/app"
 )
 
 // Options describe a run.
@@ -19,8 +20,21 @@ type Options struct {
 	Clients int
 	// Reads says how read-only transactions read.
 	Reads txn.Reads
-	// Sharing is what shards make of it that operations commute.
+	// Order is that in which transactions lock and decide.
+	Order txn.Order
+	// Sharing says what is made of it that operations commute.
 	Sharing shard.Sharing
+	// App, if set, makes an application whose transactions the clients run, in the
+	// place of Workload's. OneByOne runs each operation of it as a transaction of
+	// its own.
+	App      func(app.Env) (app.App, error)
+	OneByOne bool
+	// OnlyClient has the application used by one client at a time, though it knows
+	// of as many as there would be.
+	OnlyClient bool
+	// Batches has cores do all that waits for the same machine at once, as nodes
+	// do: one step, or one flush. It costs what it costs one by one.
+	Batches bool
 	// Workload is what the clients run. Its clients, its rate and its times
 	// are not used.
 	Workload workload.Options

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
 // Result is what a run did in its measured part.
@@ -29,6 +29,10 @@ type Result struct {
 	HeldShare float64
 	// Messages between nodes, and steps of shards, of each that committed.
 	Messages, Steps float64
+	// Rows of the logs, and fsyncs if these take time, of each that committed.
+	Rows, Syncs float64
+	// Work is what each node's core has to do for each that committed.
+	Work []time.Duration
 	// Busy is the part of the time for which cores worked: of all, and of the
 	// one that worked most.
 	Busy, Busiest float64
@@ -82,6 +86,8 @@ type tally struct {
 	ids      uint64
 	messages int
 	steps    int
+	rows     int
+	syncs    int
 	begun    int
 	over     int
 
@@ -91,6 +97,7 @@ type tally struct {
 	// before is what there was when measuring began.
 	before struct {
 		messages, steps int
+		rows, syncs     int
 		counts          Counts
 		worked          []int64
 	}
@@ -99,28 +106,28 @@ type tally struct {
 func (t *tally) begin(c *cluster) {
 	t.measuring = true
 	t.before.messages, t.before.steps, t.before.counts = t.messages, t.steps, c.counts()
+	t.before.rows, t.before.syncs = t.rows, t.syncs
 	for _, n := range c.nodes {
 		t.before.worked = append(t.before.worked, n.worked)
 	}
 }
 
 // ended counts a transaction that has ended.
-func (t *tally) ended(c *cluster, w *workload.Txn, e *ended, took int64) {
+func (t *tally) ended(reads bool, f *msg.Failure, aborts int, took int64) {
 	t.over++
 	if !t.measuring {
 		return
 	}
-	c.beside.refusedCold(&e.Done)
 	k := &t.writes
-	if w.Kind.Reads() {
+	if reads {
 		k = &t.reads
-		t.readAborts += len(e.Aborts)
-		if e.Failure != nil && kv.Kind(e.Failure.Kind) == kv.KindAborted {
+		t.readAborts += aborts
+		if f != nil && kv.Kind(f.Kind) == kv.KindAborted {
 			t.readAborts++
 		}
 	}
-	k.Aborts += len(e.Aborts)
-	if e.Failure != nil {
+	k.Aborts += aborts
+	if f != nil {
 		k.Failed++
 		return
 	}
@@ -139,7 +146,9 @@ func (t *tally) end(c *cluster) Result {
 	r.Held = r.Counts.held
 	r.HeldShare = float64(r.Held) / float64(max(t.writes.total, 1))
 	r.Messages, r.Steps = float64(t.messages-t.before.messages)/committed, float64(t.steps-t.before.steps)/committed
+	r.Rows, r.Syncs = float64(t.rows-t.before.rows)/committed, float64(t.syncs-t.before.syncs)/committed
 	for i, n := range c.nodes {
+		r.Work = append(r.Work, time.Duration(float64(n.worked-t.before.worked[i])/committed))
 		busy := float64(n.worked-t.before.worked[i]) / float64(c.opt.Measure)
 		r.Busy += busy / float64(len(c.nodes))
 		r.Busiest = max(r.Busiest, busy)

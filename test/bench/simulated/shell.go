@@ -19,7 +19,7 @@ type shell struct {
 	n     *node
 	id    kv.ShardID
 	m     *shard.Machine
-	inbox [1]*msg.Envelope
+	inbox []*msg.Envelope
 	next  int64 // when its timer goes off
 	// last is the position of its newest entry.
 	last logPosition
@@ -28,7 +28,7 @@ type shell struct {
 func newShell(n *node, id kv.ShardID) *shell {
 	o := &n.c.opt
 	s := &shell{n: n, id: id, next: never}
-	cfg := shard.Config{ID: id, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound, DelayFor: o.DelayFor, Sharing: o.Sharing}
+	cfg := shard.Config{ID: id, Sharing: o.Sharing, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound, DelayFor: o.DelayFor}
 	if o.OneBound {
 		cfg.Lock.MaxKeyWaiters, cfg.MaxKeyPins = kv.DefaultMaxWaiters, math.MaxInt
 	}
@@ -57,7 +57,7 @@ func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out output
 	o := s.m.Step(shard.Input{Now: s.n.c.now, Wall: wallBase + s.n.c.now, Messages: msgs, Reads: reads, Busy: s.n.share()})
 	s.take(&o)
 	took = time.Since(begin)
-	return output{shard: s, send: o.Send, urgent: o.Urgent, synced: s.last, reads: o.Reads}, took
+	return output{shard: s, send: o.Send, urgent: o.Urgent, synced: s.last, reads: o.Reads, rows: len(o.Entries)}, took
 }
 
 // take logs a step's entries and sets the timer.
@@ -102,6 +102,7 @@ func newDisk(n *node) *disk {
 }
 
 func (d *disk) append(id kv.ShardID, entries []entry.Entry) logPosition {
+	d.n.c.tally.rows += len(entries)
 	p, err := d.store.Append([]entry.Group{{Shard: id, Entries: entries}})
 	if err != nil {
 		panic(err) // a shard never writes what cannot be stored
@@ -132,6 +133,7 @@ func (d *disk) sync() {
 		return
 	}
 	d.syncing = true
+	d.n.c.tally.syncs++
 	d.n.c.at(d.n.c.now+int64(d.n.c.opt.Fsync), func() {
 		d.syncing = false
 		d.durable(target)
