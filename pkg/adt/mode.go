@@ -124,16 +124,6 @@ func (m Mode) changes() bool {
 	return t == nil || m.Kind() == 0 || int(m.Kind()) > len(t.Kinds) || t.Kinds[m.Kind()-1].Changes
 }
 
-// ExcludesItself reports whether the mode never goes together with itself, not
-// even where it is about another part.
-func (m Mode) ExcludesItself() bool {
-	if m < numModes {
-		return !compatible[m][m]
-	}
-	t := Lookup(entry.Type(m >> 8))
-	return t == nil || !t.has(m.Kind()) || t.Relation(m.Kind(), m.Kind()) == 0
-}
-
 // Join is the least mode that gives what both give. ok is false if there is
 // none: then both are needed.
 func Join(a, b Mode) (mode Mode, ok bool) {

@@ -55,8 +55,8 @@ func (o MeterOptions) withDefaults() MeterOptions {
 // None has room for what else is to be known of a key, and hot keys are this
 // project's core.
 //
-// With the defaults it takes at most 606 KiB, when all keys are as long as
-// kv.MaxKeyBytes allows, and 102 KiB with keys of 64 bytes: an entry keeps the
+// With the defaults it takes at most 638 KiB, when all keys are as long as
+// kv.MaxKeyBytes allows, and 134 KiB with keys of 64 bytes: an entry keeps the
 // room of the longest key that it has held until it fades.
 //
 // Times are nanoseconds from anywhere. One that lies before the newest so far
@@ -70,12 +70,16 @@ type Meter struct {
 	recent *entry
 }
 
-// slot remembers when a key was last written. Keys that share a slot forget
+// slot remembers when a key was last used, and how. Keys that share a slot forget
 // each other. The tag is never zero in use.
 type slot struct {
 	tag uint64
 	at  int64
+	use Use
 }
+
+// Use is what somebody did with a key, in numbers of the caller's but 0.
+type Use uint64
 
 // NewMeter makes a meter that has seen nothing.
 func NewMeter(opt MeterOptions) *Meter {
@@ -97,11 +101,15 @@ func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.Tx
 	}
 }
 
-// Ran counts a write of a key that was executed, and says whether it had waited
-// for the key. If it had not, because the last agent has locks for no time, it
+// Ran counts a use of a key that goes together with no other: see RanAs.
+func (m *Meter) Ran(now int64, key []byte, hold int64, waited bool) {
+	m.RanAs(now, key, hold, waited, 1, func(Use, Use) bool { return false })
+}
+
+// RanAs counts a use of a key that was executed, and says whether it had waited
+// for the key. Two uses in a row that go together are no clash. If it had not, because the last agent has locks for no time, it
 // may have been spared that: on a participant the key would have been locked
-// for hold, and this write would have waited for the one before until hold was
-// over, which is charged as WouldWait. Either way it is a clash. Only a key that
+// for hold, and this use would have waited for the one before until hold was over, which is charged as WouldWait. Either way it is a clash. Only a key that
 // clashes comes to be ranked; any other costs a hash and a slot.
 //
 // Clashes are what tells hot keys apart. Waiting does not: it grows with the
@@ -109,21 +117,22 @@ func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.Tx
 // the hotter. But of whatever clients want, they get as much as they ask for in
 // the end; so the rates of two keys are in proportion to the demand, wherever
 // they are decided.
-func (m *Meter) Ran(now int64, key []byte, hold int64, waited bool) {
+func (m *Meter) RanAs(now int64, key []byte, hold int64, waited bool, use Use, together func(a, b Use) bool) {
 	now = m.advance(now)
 	hash, e := m.lookup(key)
 	if m.slots == nil {
 		m.slots = make([]slot, m.opt.Slots)
 	}
 	s, tag := &m.slots[hash&uint64(len(m.slots)-1)], hash|1
-	before, known := s.at, s.tag == tag
-	*s = slot{tag, now}
+	before, last, known := s.at, s.use, s.tag == tag
+	*s = slot{tag, now, use}
 	if e != nil {
-		if e.hasRun {
-			before, known = e.ran, true
+		if e.use != 0 {
+			before, last, known = e.ran, e.use, true
 		}
-		e.ran, e.hasRun = now, true
+		e.ran, e.use = now, use
 	}
+	known = known && !together(last, use)
 	spared := int64(0)
 	// The gap does not fit an int64 if the times are far apart.
 	if gap := uint64(now) - uint64(before); !waited && known && hold > 0 && gap < uint64(hold) {
@@ -132,7 +141,7 @@ func (m *Meter) Ran(now int64, key []byte, hold int64, waited bool) {
 	if waited || spared > 0 {
 		e = m.charge(e, hash, key, WouldWait, spared)
 		e.clashes += m.scale
-		e.ran, e.hasRun = now, true
+		e.ran, e.use = now, use
 	}
 }
 

@@ -77,7 +77,7 @@ func TestDaysPass(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	for _, test := range []struct{ key, most int }{{kv.MaxKeyBytes, 606 << 10}, {64, 102 << 10}} {
+	for _, test := range []struct{ key, most int }{{kv.MaxKeyBytes, 638 << 10}, {64, 134 << 10}} {
 		m := NewMeter(MeterOptions{})
 		key := make([]byte, test.key)
 		for i := range 5000 {

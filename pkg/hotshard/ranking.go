@@ -26,9 +26,9 @@ type entry struct {
 	count       uint64
 	holder      kv.TxnRef
 	since, last int64
-	// ran is when the key was last written, if hasRun.
-	ran    int64
-	hasRun bool
+	// ran is when the key was last used, and use how; 0 for not yet.
+	ran int64
+	use Use
 }
 
 func (e *entry) weight() float64 { return e.heat + e.causes[WouldWait] }
@@ -204,7 +204,7 @@ func (r *ranking) rescale(exponent int) {
 // Sizes in memory, on 64 bits.
 const (
 	entryBytes   = 192 // 192 is a size class
-	slotBytes    = 16
+	slotBytes    = 24
 	meterBytes   = 152
 	pointerBytes = 8
 )

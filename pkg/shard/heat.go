@@ -5,7 +5,6 @@ package shard
 
 import (
 	"bytes"
-	"slices"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
@@ -98,7 +97,7 @@ func (m *Machine) waited(key []byte, cause hotshard.Cause, by kv.TxnRef, nanos i
 	m.warm()
 }
 
-// ran: a piece has written keys. On a participant they are locked from its vote
+// ran: a piece has written keys, and asked for what data types hold. On a participant they are locked from its vote
 // to the decision; where the last agent has written them, in no time, they would
 // have been, so that they are as hot when they are decided where they live as
 // when they are not.
@@ -111,9 +110,15 @@ func (m *Machine) ran(t *task, effects []entry.Effect) {
 		hold = m.heat.parked.nanos
 	}
 	waited, on, _ := t.req.Waited()
+	used := func(key []byte, mode adt.Mode) {
+		m.heat.meter.RanAs(m.now, key, hold, waited > 0 && bytes.Equal(on, key), hotshard.Use(mode), together)
+	}
 	for i := range effects {
-		if e := &effects[i]; m.excludesItself(e) {
-			m.heat.meter.Ran(m.now, e.Key, hold, waited > 0 && bytes.Equal(on, e.Key))
+		used(effects[i].Key, m.useOf(&effects[i]))
+	}
+	for i := range t.ops {
+		if op := &t.ops[i]; op.Kind == msg.OpAsk {
+			used(op.Key, m.askedAs(op))
 		}
 	}
 	if m.heat.meter.Len() > 0 {
@@ -121,19 +126,28 @@ func (m *Machine) ran(t *task, effects []entry.Effect) {
 	}
 }
 
-// excludesItself reports whether two of an effect wait for each other, as two adds
-// do not. Two that do if they are about the same part of a value are not counted:
-// mostly they are not, and when they wait that is counted.
-func (m *Machine) excludesItself(e *entry.Effect) bool {
-	if e.Kind == entry.EffectAdd {
-		return m.cfg.Sharing.Locks == RWLocks
+// useOf is how an effect uses its key, as those see it who might wait for it. Of
+// several parts of a value the first stands for all.
+func (m *Machine) useOf(e *entry.Effect) adt.Mode {
+	if e.Kind != entry.EffectChange && (e.Kind != entry.EffectAdd || m.cfg.Sharing.Locks == RWLocks) {
+		return adt.ModeWrite
 	}
-	if e.Kind != entry.EffectChange {
-		return true
+	if modes, _ := m.changeModes(e); len(modes) > 0 {
+		return modes[0]
 	}
-	modes, _ := m.changeModes(e)
-	return slices.ContainsFunc(modes, adt.Mode.ExcludesItself)
+	return adt.ModeWrite
 }
+
+// askedAs is how a call that changes nothing uses its key.
+func (m *Machine) askedAs(op *msg.Op) adt.Mode {
+	if m.cfg.Sharing.Locks == RWLocks {
+		return adt.ModeRead
+	}
+	m.modes = adt.Modes(m.modes[:0], op)
+	return m.modes[0]
+}
+
+func together(a, b hotshard.Use) bool { return adt.Compatible(adt.Mode(a), adt.Mode(b)) }
 
 // tickHeat tells of heat, when it is time to.
 func (m *Machine) tickHeat() {

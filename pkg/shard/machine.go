@@ -172,8 +172,11 @@ type Machine struct {
 	loadedReads []*task
 	// decisions is what it takes from sealing to the decision.
 	decisions typical
-	heat      heating
-	keeps     map[keepName]*keep
+	// promises is what it takes from a vote to the decision if nothing is in the
+	// way.
+	promises quick
+	heat     heating
+	keeps    map[keepName]*keep
 	// guests are the keys that live here though their home is elsewhere.
 	guests guests
 	pins   pinning

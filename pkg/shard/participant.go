@@ -243,6 +243,7 @@ func (m *Machine) settle(a *attempt, commit bool) {
 	}
 	m.queue.Decided(m.now, a.txn)
 	m.stats.VoteToDecide.add(m.now - pr.at)
+	m.grace(m.now - pr.at)
 	if commit {
 		m.stats.Applied++
 		m.noteApplied(pr)

@@ -38,3 +38,27 @@ func (m *Machine) patience() time.Duration {
 	}
 	return min(max(time.Duration(m.decisions.nanos), leastPatience), kv.DefaultUnsealAfter)
 }
+
+// quick is what something takes if nothing is in its way: about a tenth of the
+// times are shorter. It moves down by an eighth, and up by a 64th.
+type quick struct{ nanos int64 }
+
+func (q *quick) note(nanos int64) {
+	switch {
+	case q.nanos == 0:
+		q.nanos = nanos
+	case nanos > q.nanos:
+		q.nanos += q.nanos/64 + 1
+	case nanos < q.nanos:
+		q.nanos -= q.nanos / 8
+	}
+}
+
+// grace takes down how long it was from a vote to its decision, and has whoever
+// has voted left alone for twice as long as it takes when nothing is in the way.
+// By then it probably waits for somebody itself, perhaps for the one who waits for
+// it; and all who are caught up in that wait until one of them is told.
+func (m *Machine) grace(nanos int64) {
+	m.promises.note(nanos)
+	m.locks.SetGrace(max(2*time.Duration(m.promises.nanos), leastPatience))
+}

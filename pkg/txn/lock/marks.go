@@ -68,8 +68,8 @@ func (t *Table) markBlockers(now int64, r *Request) {
 		if !t.older(r.Txn, o.txn) || once && !first && !slices.Contains(r.spared, o) {
 			continue
 		}
-		if o.prepared && now < o.preparedAt+int64(t.opt.Grace) {
-			r.nextMark = min(r.nextMark, o.preparedAt+int64(t.opt.Grace))
+		if o.prepared && now < o.preparedAt+int64(t.grace) {
+			r.nextMark = min(r.nextMark, o.preparedAt+int64(t.grace))
 			if once {
 				r.spared = append(r.spared, o)
 			}

@@ -3,6 +3,7 @@ package lock
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -35,11 +36,14 @@ type Table struct {
 	number   uint64
 	sequence uint64
 	counters Counters
+	// grace is how long a prepared holder is left alone.
+	grace time.Duration
 }
 
 // New makes an empty table.
 func New(opt Options) *Table {
-	return &Table{opt: opt.withDefaults(), keys: map[string]*entry{}, owners: map[kv.TxnRef]*owner{}, due: math.MaxInt64}
+	opt = opt.withDefaults()
+	return &Table{opt: opt, keys: map[string]*entry{}, owners: map[kv.TxnRef]*owner{}, due: math.MaxInt64, grace: opt.Grace}
 }
 
 // Counters tells what the table did so far.
@@ -58,6 +62,10 @@ func (t *Table) WaitingFor(key []byte) int {
 
 // Held is the number of transactions that hold a lock.
 func (t *Table) Held() int { return len(t.owners) }
+
+// SetGrace has prepared holders left alone for so long from now on, and at least
+// for a moment; never for longer than Options.Grace.
+func (t *Table) SetGrace(d time.Duration) { t.grace = min(max(d, 1), t.opt.Grace) }
 
 // Acquire asks for r.Needs, which Normalize has sorted. A request that is
 // Waiting belongs to the table until Next returns it or Cancel or Release

@@ -25,8 +25,8 @@ type Options struct {
 	// Repeat is the time between two marks for one wait. Default
 	// kv.DefaultRepeat.
 	Repeat time.Duration
-	// Grace is how long a prepared holder is left alone. Default
-	// kv.DefaultMarkGrace.
+	// Grace is how long a prepared holder is left alone at most (SetGrace).
+	// Default kv.DefaultMarkGrace.
 	Grace time.Duration
 	// Liveness is how long a wait lasts before the holders are pushed.
 	// Default kv.DefaultLiveness.
