@@ -114,8 +114,8 @@ func watchful(o *Options) {
 
 // hunts lists the mutants with the seed that catches each.
 var hunts = []hunt{
-	{id: mutant.NoGrantCheck, name: "No grant check", seed: 49, shape: forgetful},
-	{id: mutant.GrantByHolding, name: "Grant by holding", seed: 49, shape: forgetful},
+	{id: mutant.NoGrantCheck, name: "No grant check", seed: 65, shape: forgetful},
+	{id: mutant.GrantByHolding, name: "Grant by holding", seed: 193, shape: forgetful},
 	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 92, shape: func(o *Options) {
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Mix.Ops = OpMix{Get: 6, Require: 3, Put: 6, Delete: 1}
@@ -160,12 +160,12 @@ var hunts = []hunt{
 		o.Crashes, o.Down, o.Every, o.Faults = 10, 0, 5*time.Millisecond, FaultMix{Gateway: 1}
 	}},
 	{id: mutant.GatewayDropsMarks, name: "Gateway drops marks after the commit was sent", seed: 9, shape: calm},
-	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 12, shape: func(o *Options) { calm(o); crowded(o) }},
+	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 293, shape: func(o *Options) { calm(o); crowded(o) }},
 	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 8, with: []mutant.ID{mutant.MarksOnce}, shape: even},
 	{id: mutant.ParkWithoutMark, name: "Park without the mark", seed: 2, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.Order, o.NoOptimistic, o.HotKeys, o.Shards = txn.HotLast, true, 2, 2 }},
 	{id: mutant.PrepareWithoutMark, name: "Prepare without the mark", seed: 2, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.HotKeys, o.Shards = 1, 3 }},
 	{id: mutant.NoIdleGrace, name: "No idle grace", seed: 6, shape: func(o *Options) { calm(o); o.Mix.Interactive, o.Mix.Dream = 20, 0.2 }},
-	{id: mutant.ConditionUnlocked, name: "Conditions unlocked", seed: 33},
+	{id: mutant.ConditionUnlocked, name: "Conditions unlocked", seed: 16},
 	{id: mutant.ColdReadStale, name: "A cold read replaces what is newer", seed: 697, shape: func(o *Options) {
 		o.CacheBytes, o.ColdRead = 1, 3*time.Millisecond
 		o.Mix.Ops.Put, o.Mix.Ops.Get, o.Mix.MaxOps = 20, 20, 1
@@ -184,8 +184,8 @@ var hunts = []hunt{
 	}},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 9},
 
-	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 1, readers: true, shape: watched},
-	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 1, readers: true, shape: watched},
+	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 7, readers: true, shape: watched},
+	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 3, readers: true, shape: watched},
 	{id: mutant.HeldIgnored, name: "Held votes count", seed: 1, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
 	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 13, readers: true, shape: watched},
@@ -210,7 +210,7 @@ var hunts = []hunt{
 	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 6, readers: true, shape: restarting},
 	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 2, readers: true, shape: shortLived},
 	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 487, readers: true, shape: shortLived},
-	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 14, readers: true, shape: shortLived},
+	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 53, readers: true, shape: shortLived},
 	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 21, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 60*time.Millisecond, 20, 20*time.Millisecond

@@ -64,7 +64,7 @@ func restartsTyped(o *Options) {
 // typedHunts are those of rules about calls of data types.
 var typedHunts = []hunt{
 	{id: mutant.SizeWithAdd, name: "Size goes with add", seed: 1, typed: true, shape: of("set")},
-	{id: mutant.ContainsWithRemove, name: "Contains goes with remove", seed: 1, typed: true, shape: of("set")},
+	{id: mutant.ContainsWithRemove, name: "Contains goes with remove", seed: 5, typed: true, shape: of("set")},
 	{id: mutant.PartsIgnored, name: "Parts ignored", seed: 1, typed: true, shape: of("set", "dict", "scored-set")},
 	{id: mutant.TypedPastRange, name: "Calls slip past a range lock", seed: 1, typed: true, shape: func(o *Options) {
 		of("set", "bag")(o)
@@ -102,8 +102,8 @@ var typedHunts = []hunt{
 		of()(o)
 		wandering(o)
 	}},
-	{id: mutant.SealedIgnored, name: "Sealed calls not waited for", seed: 1, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 3, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.SealedIgnored, name: "Sealed calls not waited for", seed: 5, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 12, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 9, model: true, typed: true, shape: restartsTyped},
 	{id: mutant.FoldPastPin, name: "A change is written over past a pin", seed: 2, typed: true, readers: true, shape: func(o *Options) {
 		large("list", "set", "dict")(o)
