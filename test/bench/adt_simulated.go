@@ -50,7 +50,7 @@ type adtSide struct {
 
 func (a *adtOptions) base(l *adtLoad, v adtVariant, delay time.Duration, clients int) simulated.Options {
 	o := simulated.Options{Nodes: a.shards, Clients: max(clients/a.shards, 1), App: l.make, OneByOne: v.oneByOne, Sharing: v.sharing, Batches: true,
-		Delay: max(delay, 1), Warm: a.virtualWarm, Measure: a.span, Seed: 1, Costs: simulated.Costs{Message: a.message, Other: 2 * time.Microsecond}}
+		Delay: max(delay, 1), Warm: a.virtualWarm, Measure: a.span * time.Duration(max(l.longer, 1)), Seed: 1, Costs: simulated.Costs{Message: a.message, Other: 2 * time.Microsecond}}
 	o.Order = l.order()
 	if v.paper {
 		o.Order, o.Reads = txn.Parallel, txn.LockingReads
@@ -153,16 +153,16 @@ func (s *adtSide) bounds(clients int) (latency, cores float64) {
 
 func (a *adtOptions) printSides(w io.Writer, delay time.Duration, sides []*adtSide) error {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(tw, "\n%v ONE WAY\tCLIENTS\tPER SECOND\tOVER RW\tOF NONE\tOF BOUND\tBOUND: LATENCY\tBUSIEST CORE\tMEAN MS\tP99\tLOCK WAIT\tHELD\tRETRIES\tMESSAGES\tROWS\tBUSIEST\n", delay)
+	fmt.Fprintf(tw, "\n%v ONE WAY\tCLIENTS\tPER SECOND\tOVER RW\tOF NONE\tOF BOUND\tBOUND: LATENCY\tBUSIEST CORE\tMEAN MS\tP99\tLOCK WAIT\tHELD\tUPDATES\tRETRIES\tMESSAGES\tROWS\tBUSIEST\n", delay)
 	for _, s := range sides {
 		for i := range s.runs {
 			r := &s.runs[i]
 			latency, cores := s.bounds(a.clients[i])
 			ms := func(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
 			per := func(d time.Duration) string { return ms(d / time.Duration(max(r.All.Committed, 1))) }
-			fmt.Fprintf(tw, "%s\t%d\t%s\t%.2f\t%.2f\t%.2f\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%.1f\t%.1f\t%.0f %%\n", s.name, a.clients[i], rounds.Number(r.PerSecond),
+			fmt.Fprintf(tw, "%s\t%d\t%s\t%.2f\t%.2f\t%.2f\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f %%\t%d\t%.1f\t%.1f\t%.0f %%\n", s.name, a.clients[i], rounds.Number(r.PerSecond),
 				r.PerSecond/sides[variantRW].runs[i].PerSecond, r.PerSecond/sides[variantNone].runs[i].PerSecond, r.PerSecond/min(latency, cores),
-				rounds.Number(latency), rounds.Number(cores), ms(r.All.Mean), ms(r.All.P99), per(r.Counts.LockWait), per(r.Held), r.Reads.Aborts+r.Updates.Aborts, r.Messages, r.Rows, 100*r.Busiest)
+				rounds.Number(latency), rounds.Number(cores), ms(r.All.Mean), ms(r.All.P99), per(r.Counts.LockWait), per(r.Held), 100*float64(r.Updates.Committed)/float64(max(r.All.Committed, 1)), r.Reads.Aborts+r.Updates.Aborts, r.Messages, r.Rows, 100*r.Busiest)
 		}
 	}
 	return tw.Flush()
