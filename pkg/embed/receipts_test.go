@@ -13,6 +13,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -28,7 +29,9 @@ type contended struct {
 
 func contend(t *testing.T) *contended {
 	t.Helper()
-	x := &contended{T: t, c: start(t, embed.ClusterOptions{Listen: true, HistoryEvery: -1, HotKeys: [][]byte{[]byte("hot")}})}
+	// A key for which somebody waits for long would be moved, and a move goes before
+	// all who hold it.
+	x := &contended{T: t, c: start(t, embed.ClusterOptions{Listen: true, HistoryEvery: -1, HotKeys: [][]byte{[]byte("hot")}, Hot: hotshard.ModeOff})}
 	var err error
 	x.db, err = client.Open(t.Context(), x.c.Addrs()[1:2], client.WithRetries(false))
 	require.NoError(t, err)
