@@ -10,14 +10,29 @@
 // Two increments do not mind each other's order: the state afterwards is the
 // same, and neither saw it. So there is a third mode, add, which goes with
 // itself and not with reading or writing (Herlihy and Koskinen call this
-// transactional boosting; Holt 2016, chapter 4, builds Claret on it). The
-// relation between modes is one small table, Compatible; the lock table and
-// the executor know nothing else about types.
+// transactional boosting; Holt 2016, chapter 4, builds Claret on it). For
+// registers and counters, and for what goes for any key, the relation between
+// modes is one small table (Compatible).
 //
-// A value is of one Type: a register holds bytes, a counter a signed number
-// of 64 bits. The type belongs to the value, not to the key: the operation
-// that makes a key decides it, an operation of another type fails with
-// WrongType, and deleting the key frees it.
+// Other data types bring their own. A type is a declaration (Spec): values, which
+// are never changed but replaced; methods; kinds of lock; and which kinds go
+// together, always or for different parts of the value, as two members of a set.
+// From that follows a Mode: type, kind, and a hash of the part. What a call needs
+// may depend on what the key holds, so a method can plan it (MethodSpec.Plan): by
+// the value, and by what others have prepared and may yet give up. A plan is made
+// before locks are asked for, and again under them; only the second one counts.
+//
+//	Declare, Install    make a type, and known to the program
+//	Request.Plan        what a call needs, changes and answers
+//	Apply               changes, when they become visible
+//	Check               tries to refute what a declaration says of its methods
+//
+// The lock table, the snapshot-queues, the executor and the log know types by
+// number, and ask here.
+//
+// A value is of one type, which belongs to it, not to the key: the operation that
+// makes a key decides it, an operation of another type fails with WrongType, and
+// deleting the key frees it.
 //
 // What an operation returns must be true in the serial order. An operation
 // that returns something of the state therefore needs a mode that conflicts

@@ -57,12 +57,10 @@ func smallRetwis(timelines string) func(Env) (App, error) {
 	}
 }
 
-// ready skips what there are no data types for.
+// ready makes sure that there are the data types that it needs.
 func (a application) ready(t *testing.T) {
 	for _, name := range a.types {
-		if adt.ByName(name) == nil {
-			t.Skip("there is no type ", name)
-		}
+		require.NotNil(t, adt.ByName(name), "there is no type %s", name)
 	}
 }
 
