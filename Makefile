@@ -7,14 +7,19 @@ GO       ?= go
 # FUZZTIME is how long `make fuzz` runs each target.
 FUZZTIME ?= 5s
 # SEEDS and DURATION bound `make sim`: how many random seeds each simulation
-# tries, and for how long at most.
+# tries, and for how long at most. DURATION is also how long `make soak` lasts.
 SEEDS    ?= 20000
 DURATION ?= 10m
 # ROUNDS is how often `make adt-check` tries to refute each data type.
 ROUNDS   ?= 20000
+# SEED determines the faults of `make soak`; without one it is drawn.
+SEED ?=
 # BENCH selects benchmarks, BENCHTIME is how long each runs.
 BENCH     ?= .
 BENCHTIME ?= 1s
+# CONTESTS are benchmarks that step pairs of machines: a number of steps says how
+# long they run, and a second would be too few.
+CONTESTS := ^Benchmark(AbstractLocks|AgainstItself|Noticing)$$
 # COMPARE are more flags of `make compare`: COMPARE='--rounds 9'.
 COMPARE ?=
 # PKGS are the packages that build, test and bench look at.
@@ -22,14 +27,16 @@ PKGS ?= ./...
 # RACE_PKGS are run with the race detector: machines, shells and edges. The
 # engines are left to `make race`, since crashing file systems are slow under it,
 # and so is what tries to refute data types, which are functions.
-RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v -e /pkg/engine -e '/pkg/adt$$')
+RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v -e /pkg/engine -e '/pkg/adt$$' -e '/pkg/adt/check$$')
+# NEEDS are packages of Debian whose programs tests run.
+NEEDS ?= prometheus chromium
 # The simulations and scenarios. They run once more with rules broken on
 # purpose (package mutant), each of which must be caught.
 SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/txn/lock
 
-SOURCES = cmd examples pkg test tools
+SOURCES = cmd deploy examples pkg test tools
 
-.PHONY: help build test race lint fuzz sim bench compare proto generate adt-check check test-all test-race test-mutants test-compare
+.PHONY: help needs build test race lint fuzz sim soak bench compare proto generate adt-check check test-all test-race test-mutants test-compare
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,7 +44,7 @@ help: ## list the verbs
 build: ## build the programs into bin/
 	$(GO) build -trimpath -o bin/ ./cmd/...
 
-# `make test` tries less long than `make adt-check`; the tests of pkg/adt try, too.
+# `make test` tries less long than `make adt-check`; the tests of pkg/adt/check try, too.
 test: ROUNDS = 4000
 test: lint adt-check test-all test-race test-mutants ## everything that must pass before a change lands
 
@@ -48,10 +55,17 @@ lint: ## go vet, gofmt, staticcheck, stale generated code, layering
 	$(GO) vet -tags mutants $(SIM_PKGS)
 	$(GO) run ./tools/protogen -check
 	$(GO) run ./tools/typesdoc -check
+	$(GO) run ./tools/metricsdoc -check
+	$(GO) run ./tools/dashboards -check
 	$(GO) test ./test/layering
 	$(GO) tool staticcheck $(PKGS)
 
-test-all:
+# needs installs the programs of others that tests run, where that is possible;
+# where it is not, those tests say that they are skipped.
+needs:
+	@.ci/needs $(NEEDS) || true
+
+test-all: needs
 	$(GO) test -timeout 10m $(PKGS)
 
 test-race:
@@ -75,8 +89,12 @@ fuzz: ## fuzz every target for FUZZTIME
 sim: ## simulate clusters for long: SEEDS seeds, at most DURATION
 	$(GO) test -count=1 -v -timeout 0 ./test/sim -run 'TestSim$$' -args -seeds $(SEEDS) -duration $(DURATION)
 
+soak: ## every fault under every workload on real nodes for DURATION, with SEED
+	$(GO) test -count=1 -v -timeout 0 ./test/soak -run 'TestSoak$$' -args -duration $(DURATION) $(if $(SEED),-seed $(SEED))
+
 bench: ## Go benchmarks that match BENCH
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PKGS)
+	$(GO) test -run '^$$' -bench '$(BENCH)' $(if $(filter .,$(BENCH)),-skip '$(CONTESTS)') -benchtime $(BENCHTIME) -benchmem $(PKGS)
+	$(if $(filter .,$(BENCH)),$(GO) test -run '^$$' -bench '$(CONTESTS)' -benchtime 10000x ./pkg/shard)
 
 compare: ## one counter, beside PostgreSQL, etcd and Redis: more flags in COMPARE
 	cd test/compare && $(GO) run . --install $(COMPARE)
@@ -84,8 +102,10 @@ compare: ## one counter, beside PostgreSQL, etcd and Redis: more flags in COMPAR
 adt-check: ## try for long to refute what data types declare: ROUNDS of each
 	$(GO) run ./cmd/linchpin check-types --rounds $(ROUNDS)
 
-generate: proto ## generate what is generated: protocol code, and docs/types.md
+generate: proto ## generate what is generated: protocol code, pages, dashboards
 	$(GO) run ./tools/typesdoc
+	$(GO) run ./tools/metricsdoc
+	$(GO) run ./tools/dashboards
 
 proto: ## generate the code of all .proto files anew
 	$(GO) run ./tools/protogen

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/linchpindb/linchpin/pkg/cli/identity"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/pkg/workload/app"
 	"github.com/linchpindb/linchpin/pkg/workload/clientstore"
@@ -275,7 +276,7 @@ func repeatFlags(c *cobra.Command) string {
 		switch {
 		case slices.Contains([]string{"json", "progress", "help"}, fl.Name), v == "" || v == "0s" || v == "0" && !fl.Changed:
 			return // 0 that was not given is for a default
-		case slices.Contains([]string{"addr", "connections"}, fl.Name) && own, slices.Contains(ownFlags, fl.Name) && !own:
+		case slices.Contains(append([]string{"addr", "connections"}, identity.Names...), fl.Name) && own, slices.Contains(ownFlags, fl.Name) && !own:
 			return
 		}
 		if s, ok := fl.Value.(pflag.SliceValue); ok {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/cli/identity"
 	"github.com/linchpindb/linchpin/pkg/embed/bothreaders"
 	"github.com/linchpindb/linchpin/pkg/workload"
 )
@@ -24,7 +25,7 @@ const (
 // compareReaders runs the workload on a cluster of either kind of readers.
 func (f *runFlags) compareReaders(c *cobra.Command, env environment) (err error) {
 	changed := c.Flags().Changed
-	for _, flag := range []string{"addr", "connections", "history", "json", "fresh-keys", "prefix"} {
+	for _, flag := range append([]string{"addr", "connections", "history", "json", "fresh-keys", "prefix"}, identity.Names...) {
 		if changed(flag) {
 			return usage("--%s has no meaning with --both-readers: the clusters are new, and in this process", flag)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/linchpindb/linchpin/pkg/cli/identity"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/shard"
@@ -59,7 +60,7 @@ func (o *ownCluster) complete(changed func(string) bool) (err error) {
 		}
 		return nil
 	}
-	for _, flag := range []string{"addr", "connections"} {
+	for _, flag := range append([]string{"addr", "connections"}, identity.Names...) {
 		if changed(flag) {
 			return usage("--%s has no meaning with --own-cluster: the cluster is new, and in this process", flag)
 		}

@@ -22,6 +22,9 @@ func (f *runFlags) repeat() string {
 		}
 	}
 	add("addr", strings.Join(f.addrs, ","))
+	for _, arg := range f.who.Args() {
+		words = append(words, quote(arg))
+	}
 	if f.connections != 0 {
 		whole("connections", uint64(f.connections))
 	}

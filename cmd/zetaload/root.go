@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/cli/identity"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/pkg/workload/clientstore"
 )
@@ -57,14 +58,31 @@ type store interface {
 type target struct {
 	addrs       []string
 	connections int
+	who         identity.Flags
 }
 
 func openCluster(ctx context.Context, to target) (store, error) {
-	s, err := clientstore.Open(ctx, to.addrs, to.connections)
+	opts, done, err := to.who.Options()
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	s, err := clientstore.Open(ctx, to.addrs, to.connections, opts...)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return &identified{s, done}, nil
+}
+
+// identified is a store whose certificates are looked after until it is closed.
+type identified struct {
+	*clientstore.Store
+	done func()
+}
+
+func (s *identified) Close() error {
+	defer s.done()
+	return s.Store.Close()
 }
 
 func newRoot(env environment) *cobra.Command {
@@ -99,6 +117,7 @@ found, or an invariant of an application does not hold); 2 the command line or a
 // addTarget adds the flags that say where the cluster is.
 func addTarget(c *cobra.Command, to *target) {
 	c.Flags().StringSliceVar(&to.addrs, "addr", []string{"127.0.0.1:7070"}, "addresses of nodes, `host:port,...`")
+	to.who.AddTo(c.Flags())
 	c.Flags().IntVar(&to.connections, "connections", 0, "connections to the cluster, dealt over the addresses (0: one for each)")
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/adt/check"
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/program"
 )
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 func TestTheDeclarationHolds(t *testing.T) {
 	made, err := adt.Declare(distinct)
 	require.NoError(t, err)
-	report, err := adt.Examine(made, 1, 2000)
+	report, err := check.Examine(made, 1, 2000)
 	require.NoError(t, err)
 	require.Empty(t, report.Strict)
 }

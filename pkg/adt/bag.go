@@ -75,14 +75,14 @@ func bagSpec() Spec[bagState] {
 			ask("count", "Answers how many numbers there are.", bagSummary, func(s bagState) []msg.Datum { return []msg.Datum{Int(int64(s.count))} }),
 			ask("sum", "Answers their sum, 0 of none.", bagSummary, func(s bagState) []msg.Datum { return []msg.Datum{s.total()} }),
 			ask("mean", "Answers their mean, nothing of none.", bagSummary, one((*bagState).mean)),
-			ask("min", "Answers the least, nothing of none.", bagExtremes, one(func(s *bagState) msg.Datum { return Float(inexact(s.least)) })),
-			ask("max", "Answers the greatest, nothing of none.", bagExtremes, one(func(s *bagState) msg.Datum { return Float(inexact(s.most)) })),
+			ask("min", "Answers the least, nothing of none.", bagExtremes, one(func(s *bagState) msg.Datum { return Float(fromDecimal(s.least)) })),
+			ask("max", "Answers the greatest, nothing of none.", bagExtremes, one(func(s *bagState) msg.Datum { return Float(fromDecimal(s.most)) })),
 			ask("variance", "Answers the variance, of the numbers as a whole population, nothing of none.", bagSummary, one((*bagState).variance)),
 			ask("summary", "Answers count, sum, mean, min, max and variance.", bagSummary, func(s bagState) []msg.Datum {
 				if s.count == 0 {
 					return []msg.Datum{Int(0), Float(0), Nil(), Nil(), Nil(), Nil()}
 				}
-				return []msg.Datum{Int(int64(s.count)), s.total(), s.mean(), Float(inexact(s.least)), Float(inexact(s.most)), s.variance()}
+				return []msg.Datum{Int(int64(s.count)), s.total(), s.mean(), Float(fromDecimal(s.least)), Float(fromDecimal(s.most)), s.variance()}
 			}),
 		},
 	}
@@ -100,7 +100,7 @@ func fewInARow(first, then Args) (Args, bool) {
 func planBagAdd(v *View[bagState], a Args) Plan {
 	s, need := v.State, bagInside
 	for i := range a {
-		n, err := exactOf(a[i].Float)
+		n, err := toDecimal(a[i].Float)
 		if err != nil {
 			return Plan{Err: err}
 		}
@@ -119,7 +119,7 @@ func addToBag(s bagState, a Args) (bagState, error) {
 	}
 	var x, square big.Int
 	for i := range a {
-		n, err := exactOf(a[i].Float)
+		n, err := toDecimal(a[i].Float)
 		if err != nil {
 			return s, err
 		}

@@ -12,8 +12,8 @@ import (
 // leaves its bounds, such as stock or a balance.
 //
 // It is what O'Neil 1986 calls escrow. A change is granted if the bounds hold
-// whatever becomes of the undecided changes of others, that is, even if all of
-// them commit that go the same way and none of the others. It is refused if it
+// whatever becomes of the undecided transactions of others, that is, even if all of
+// them commit that go the same way and none of the rest. It is refused if it
 // would leave the bounds whatever becomes of them. In between nobody knows: then it
 // waits until it is alone, and is planned again. So as long as there is enough, all
 // changes go together, and once there is none, so do all refusals; only where it is
@@ -169,19 +169,38 @@ func planBounded(method uint32, tries bool) func(*View[bounded], Args) Plan {
 	}
 }
 
-// pendingMoves sums the undecided moves of others: those of the method's
-// direction, and those against it. Together they bound what the counter may be
-// anywhere in the middle of any of them.
+// pendingMoves tells how far the undecided others may take the counter: in the
+// method's direction, anywhere in the middle of any of them, since none of their
+// moves may fail; and against it, where they end, since nobody sees them before.
+//
+// Any of them may come to be, so those count that end further in the direction, all
+// of them; and one of them may be in its middle, where the rest are all done: the
+// one that comes back by most.
 func pendingMoves(v *View[bounded], method uint32) (same, against uint64) {
-	v.Others(func(m uint32, a Args) {
-		switch {
-		case m == method:
-			same = add(same, uint64(a[0].Int))
-		case m == boundedAdds || m == boundedSubtracts:
-			against = add(against, uint64(a[0].Int))
+	back := uint64(0)
+	v.Others(func(calls []msg.Call) {
+		var ahead, behind, furthest uint64 // where it is: one of the first two is 0
+		for i := range calls {
+			switch n := uint64(calls[i].Args[0].Int); calls[i].Method {
+			case method:
+				step(&ahead, &behind, n)
+			case boundedAdds, boundedSubtracts:
+				step(&behind, &ahead, n)
+			}
+			furthest = max(furthest, ahead)
 		}
+		same, against = add(same, ahead), add(against, behind)
+		back = max(back, furthest-ahead)
 	})
-	return same, against
+	return add(same, back), against
+}
+
+// step moves by n on a line that is given by its two sides, one of which is 0. What
+// was granted is never further off than 64 bits.
+func step(to, from *uint64, n uint64) {
+	undone := min(n, *from)
+	*from -= undone
+	*to = add(*to, n-undone)
 }
 
 // add stops at the end of 64 bits.

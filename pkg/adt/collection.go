@@ -1,12 +1,10 @@
 package adt
 
 import (
-	"encoding/binary"
 	"errors"
-	"math"
-	"math/bits"
 	"strings"
 
+	"github.com/linchpindb/linchpin/pkg/adt/paged"
 	"github.com/linchpindb/linchpin/pkg/adt/tree"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -48,11 +46,11 @@ func eachPart(every, place int) func(Args) [][]byte {
 func firstPart(a Args) [][]byte { return [][]byte{a[0].Bytes} }
 
 // inARow makes one call of two that do what they do for each of their arguments,
-// in order. It is never one of more than fewParts: that would be locked as a whole,
+// in order. It is never one of more than FewParts: that would be locked as a whole,
 // as seen by readers.
 func inARow(every int) func(first, then Args) (Args, bool) {
 	return func(first, then Args) (Args, bool) {
-		if len(first)+len(then) > every*fewParts {
+		if len(first)+len(then) > every*FewParts {
 			return nil, false
 		}
 		return append(append(make(Args, 0, len(first)+len(then)), first...), then...), true
@@ -76,115 +74,28 @@ func span(first, last int64, n int) (i, j int) {
 	return int(first), int(last) + 1
 }
 
-// unsignedBytes is the length of an unsigned number as it is stored.
-func unsignedBytes(u uint64) int { return (bits.Len64(u|1) + 6) / 7 }
-
-func lengthBytes(n int) int { return unsignedBytes(uint64(n)) }
-
-// textBytes is the length of bytes as they are stored, behind their length.
-func textBytes(s string) int { return lengthBytes(len(s)) + len(s) }
-
-// zigzag has small numbers of both signs be small unsigned ones.
-func zigzag(n int64) uint64 { return uint64(n)<<1 ^ uint64(n>>63) }
-
-func appendText(b []byte, s string) []byte { return append(appendLength(b, len(s)), s...) }
-
-func appendNumber(b []byte, n int64) []byte { return binary.AppendUvarint(b, zigzag(n)) }
-
-func appendLength(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
-
-var (
-	errShort  = errors.New("it ends too early")
-	errNumber = errors.New("a number is not as it is written")
-	errCount  = errors.New("it promises more elements than it has bytes for")
-	errRest   = errors.New("there are bytes after its end")
-	errNone   = errors.New("it has no elements, and would not have been kept")
-)
-
-// stored reads a stored form. What it gives are parts of one copy of it.
-type stored struct{ rest string }
+var errNone = errors.New("it has no elements, and would not have been kept")
 
 // openStored reads the version of a collection's form, and how many elements of
 // at least so many bytes follow. Forms that promise more than they can hold are
 // refused before memory is taken for them.
-func openStored(payload []byte, least int) (stored, int, error) {
+func openStored(payload []byte, least int) (r paged.Reader, n int, err error) {
 	if len(payload) == 0 || payload[0] != collectionForm {
-		return stored{}, 0, errors.New("its version is not known; it may have been written by a newer linchpin")
+		return r, 0, errors.New("its version is not known; it may have been written by a newer linchpin")
 	}
-	s := stored{string(payload[1:])}
-	n, err := s.length()
-	switch {
-	case err != nil:
-		return s, 0, err
-	case n == 0:
-		return s, 0, errNone
-	case n > len(s.rest)/least:
-		return s, 0, errCount
+	r.Rest = string(payload[1:])
+	if n, err = r.Count(least); err == nil && n == 0 {
+		err = errNone
 	}
-	return s, n, nil
+	return r, n, err
 }
 
-// length reads what appendLength wrote, and nothing else.
-func (s *stored) length() (int, error) {
-	u, err := s.unsigned()
-	if err == nil && u > math.MaxInt {
-		err = errCount
-	}
-	return int(u), err
-}
-
-// number reads what appendNumber wrote.
-func (s *stored) number() (int64, error) {
-	u, err := s.unsigned()
-	return int64(u>>1) ^ -int64(u&1), err
-}
-
-// unsigned reads a number of 7 bits a byte, the least first, in as few bytes as
-// there can be.
-func (s *stored) unsigned() (u uint64, err error) {
-	for i := range min(len(s.rest), 10) {
-		c := s.rest[i]
-		if i == 9 && c > 1 {
-			return 0, errNumber
-		}
-		u |= uint64(c&0x7f) << (7 * i)
-		if c >= 0x80 {
-			continue
-		}
-		if c == 0 && i > 0 {
-			return 0, errNumber
-		}
-		s.rest = s.rest[i+1:]
-		return u, nil
-	}
-	return 0, errShort
-}
-
-// text reads what appendText wrote.
-func (s *stored) text() (string, error) {
-	n, err := s.length()
-	if err != nil {
-		return "", err
-	}
-	if n > len(s.rest) {
-		return "", errShort
-	}
-	out := s.rest[:n]
-	s.rest = s.rest[n:]
-	return out, nil
-}
-
-// end tells whether all was read.
-func (s *stored) end() error {
-	if s.rest != "" {
-		return errRest
-	}
-	return nil
-}
-
-// byText orders members and fields by their bytes.
-func byText[V any](bytes func(string, V) int) *tree.Order[string, V] {
-	return &tree.Order[string, V]{Compare: strings.Compare, Bytes: bytes}
+// byText is the form of members and fields, by their bytes, with values.
+func byText[V any](bytes func(string, V) int, write func([]byte, V) []byte, read func(*paged.Reader) (V, error)) *paged.Form[string, V] {
+	return paged.NewForm(paged.Form[string, V]{
+		Order:     &tree.Order[string, V]{Compare: strings.Compare, Bytes: bytes},
+		AppendKey: paged.AppendText, ReadKey: (*paged.Reader).Text, AppendValue: write, ReadValue: read,
+	})
 }
 
 // refused fails a call.

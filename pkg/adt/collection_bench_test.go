@@ -17,7 +17,7 @@ const large = 100_000
 
 // filled is a value with many elements: the method is called with those that arg
 // gives for each number.
-func (w *twinned) filled(b *testing.B, method string, arg func(i int) []msg.Datum) entry.Value {
+func (w *twinned) filled(b testing.TB, method string, arg func(i int) []msg.Datum) entry.Value {
 	v := entry.Value{}
 	for i := 0; i < large; {
 		var a adt.Args
@@ -35,7 +35,7 @@ func (w *twinned) filled(b *testing.B, method string, arg func(i int) []msg.Datu
 // member is one of many, in no order.
 func member(i int) string { return fmt.Sprintf("member-%08x", uint32(i)*2654435761) }
 
-func (w *twinned) full(b *testing.B) entry.Value {
+func (w *twinned) full(b testing.TB) entry.Value {
 	switch w.id {
 	case adt.Dict:
 		return w.filled(b, "set", func(i int) []msg.Datum { return data(member(i), "12345") })

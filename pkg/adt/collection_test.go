@@ -107,6 +107,8 @@ func (w *twinned) calls(t *rapid.T) {
 // world is a store of one key, where nobody else is.
 type world struct{ oneKey }
 
+func (w *world) Clock() int64 { return 0 }
+
 func (w *world) Calls() *mvcc.Calls { return &mvcc.Calls{} }
 
 // transactions makes calls in transactions that see their own changes, and

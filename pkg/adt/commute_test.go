@@ -21,6 +21,8 @@ type oneKey struct {
 
 func (k *oneKey) Value([]byte) (entry.Value, error) { return k.value, nil }
 func (k *oneKey) Calls() *mvcc.Calls                { return nil }
+func (k *oneKey) Clock() int64                      { return 0 }
+
 func (k *oneKey) Pending([]byte) (low, high int64)  { return 0, 0 }
 func (k *oneKey) Rows(uint32) (rows mvcc.RangeRows) { return rows }
 func (k *oneKey) version(kv.Version) kv.Version     { k.writes++; return kv.Version{Write: k.writes} }

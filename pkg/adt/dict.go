@@ -1,6 +1,9 @@
 package adt
 
 import (
+	"iter"
+
+	"github.com/linchpindb/linchpin/pkg/adt/paged"
 	"github.com/linchpindb/linchpin/pkg/adt/tree"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -39,7 +42,7 @@ import (
 // increments that are undecided end: it waits for them.
 const Dict entry.Type = 3
 
-type dictState = tree.Map[string, string]
+type dictState = paged.Map[string, string]
 
 // Kinds of lock of a dict, as stored.
 const (
@@ -63,15 +66,15 @@ const (
 	dictIncrementGetMethod = 6
 )
 
-var dictOrder = byText(func(f, v string) int { return textBytes(f) + textBytes(v) })
+var dictForm = byText(func(f, v string) int { return paged.TextBytes(f) + paged.TextBytes(v) }, paged.AppendText, (*paged.Reader).Text)
 
 func init() { Install(dictSpec()) }
 
 func dictSpec() Spec[dictState] {
 	return Spec[dictState]{
 		ID: Dict, Name: "dict", Doc: "Fields with values, in the order of the fields' bytes; a field has at most 64 KiB.",
-		Zero: func() dictState { return tree.New(dictOrder) }, Empty: func(s dictState) bool { return s.Len() == 0 },
-		Encode: encodeDict, Decode: decodeDict, Size: func(s dictState) int { return 1 + lengthBytes(s.Len()) + s.Bytes() },
+		Zero: func() dictState { return paged.New(dictForm.Order) }, Empty: func(s dictState) bool { return s.Len() == 0 },
+		Encode: encodeDict, Decode: decodeDict, Size: func(s dictState) int { return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes() }, Pages: oneMap(dictForm),
 		Kinds: []KindSpec{{"set", true}, {"overwrite", true}, {"increment", true}, {"bump", true}, {"delete", true},
 			{"get", false}, {"present", false}, {"absent", false}, {"size", false}, {"all", false}},
 		Commute: dictCommute(), Methods: dictMethods(),
@@ -121,7 +124,7 @@ func dictMethods() []MethodSpec[dictState] {
 		{Name: "size", Doc: "Answers how many fields there are.", Kind: dictSize,
 			Answer: func(s dictState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.Len()))}, nil }},
 		{Name: "all", Doc: "Answers all fields, in order, each with its value.", Kind: dictAll,
-			Answer: func(s dictState, _ Args) ([]msg.Datum, error) { return pairsFrom(s, "", int64(s.Len())), nil }},
+			Answer: func(s dictState, _ Args) ([]msg.Datum, error) { return pairs(s.All(), s.Len()), nil }},
 		{Name: "scan", Doc: "Answers up to so many fields from one on, in order, each with its value.", Kind: dictAll,
 			Params: []Param{{Name: "from", Kind: msg.DatumBytes}, {Name: "limit", Kind: msg.DatumInt}}, Answer: scanFields},
 		{Name: "has", Doc: "Answers whether a field is there.", Params: []Param{field}, Kind: dictGets, Part: firstPart,
@@ -147,9 +150,10 @@ func deleteFields(s dictState, a Args) (dictState, error) {
 	return s, nil
 }
 
-func pairsFrom(s dictState, from string, limit int64) []msg.Datum {
-	out := make([]msg.Datum, 0, 2*min(limit, int64(s.Len())))
-	for f, v := range s.Ascend(from) {
+// pairs are up to so many fields with their values.
+func pairs(fields iter.Seq2[string, string], limit int) []msg.Datum {
+	out := make([]msg.Datum, 0, 2*limit)
+	for f, v := range fields {
 		if limit--; limit < 0 {
 			break
 		}
@@ -162,16 +166,16 @@ func scanFields(s dictState, a Args) ([]msg.Datum, error) {
 	if a[1].Int < 1 {
 		return nil, Errorf(kv.KindInvalid, "the limit is %d; ask for 1 field at least", a[1].Int)
 	}
-	return pairsFrom(s, string(a[0].Bytes), a[1].Int), nil
+	return pairs(s.Ascend(string(a[0].Bytes)), int(min(a[1].Int, int64(s.Len())))), nil
 }
 
 // encodeDict writes the version, the number of fields, and each with its value,
 // all behind their lengths, in order.
 func encodeDict(s dictState) []byte {
-	b := append(make([]byte, 0, 1+lengthBytes(s.Len())+s.Bytes()), collectionForm)
-	b = appendLength(b, s.Len())
+	b := append(make([]byte, 0, 1+paged.UnsignedBytes(uint64(s.Len()))+s.Bytes()), collectionForm)
+	b = paged.AppendLength(b, s.Len())
 	for f, v := range s.All() {
-		b = appendText(appendText(b, f), v)
+		b = paged.AppendText(paged.AppendText(b, f), v)
 	}
 	return b
 }
@@ -181,16 +185,16 @@ func decodeDict(payload []byte) (dictState, error) {
 	if err != nil {
 		return dictState{}, err
 	}
-	s, err := tree.Build(dictOrder, n, func() (string, string, error) {
-		f, err := r.text()
+	s, err := tree.Build(dictForm.Order, n, func() (string, string, error) {
+		f, err := r.Text()
 		if err != nil {
 			return "", "", err
 		}
-		v, err := r.text()
+		v, err := r.Text()
 		return f, v, err
 	})
 	if err == nil {
-		err = r.end()
+		err = r.End()
 	}
-	return s, err
+	return paged.Whole(s), err
 }

@@ -111,10 +111,11 @@ func planIncrement(v *View[dictState], a Args) Plan {
 		return refused(err)
 	}
 	var others reach
-	v.Others(func(method uint32, theirs Args) {
+	others.undecided(v.Others, func(method uint32, theirs Args) int64 {
 		if (method == dictIncrementMethod || method == dictIncrementGetMethod) && string(theirs[0].Bytes) == string(a[0].Bytes) {
-			others.add(theirs[1].Int)
+			return theirs[1].Int
 		}
+		return 0
 	})
 	sum, there, err := incremented(v.State, a)
 	shared, alone := dictIncrements, dictSets

@@ -187,9 +187,9 @@ func TestUndecidedIncrementsOfDicts(t *testing.T) {
 	v := dicts.value(t, dicts.op("set", "f", strconv.Itoa(math.MaxInt64-10)))
 	lock := func(field string, delta int, others ...msg.Op) string {
 		op := dicts.op("increment", field, delta)
-		r := adt.Request{Method: dicts.method("increment"), Args: op.Args, Value: &v, Others: func(visit func(uint32, adt.Args)) {
+		r := adt.Request{Method: dicts.method("increment"), Args: op.Args, Value: &v, Others: func(visit func([]msg.Call)) {
 			for _, o := range others {
-				visit(o.Method, o.Args)
+				visit([]msg.Call{{Method: o.Method, Args: o.Args}})
 			}
 		}}
 		p, modes := r.Plan(nil)
@@ -215,7 +215,7 @@ func TestIncrementsInARow(t *testing.T) {
 	merge := func(ops ...msg.Op) (out []int64) {
 		var calls []msg.Call
 		for _, op := range ops {
-			calls = adt.Merge(adt.Dict, calls, []msg.Call{{Method: op.Method, Args: op.Args}})
+			calls = adt.Gather(adt.Dict, calls, []msg.Call{{Method: op.Method, Args: op.Args}})
 		}
 		for _, c := range calls {
 			out = append(out, c.Args[1].Int)

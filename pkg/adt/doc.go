@@ -25,7 +25,7 @@
 //	Declare, Install    make a type, and known to the program
 //	Request.Plan        what a call needs, changes and answers
 //	Apply               changes, when they become visible
-//	Check               tries to refute what a declaration says of its methods
+//	check.Type          tries to refute what a declaration says of its methods
 //
 // The lock table, the snapshot-queues, the executor and the log know types by
 // number, and ask here.

@@ -9,9 +9,9 @@ import (
 // combined with it. Somewhat arbitrary: combining copies them.
 const gatherArgs = 64
 
-// Gather appends calls to others, which may be those of other transactions that
-// came before, and makes one of neighbours where the type can. It writes over
-// calls, but not over their arguments.
+// Gather appends calls to others, of the same transaction or of ones that came
+// before, and makes one of neighbours where the type can. It writes over calls, as
+// append does, but not over their arguments, and keeps more's.
 func Gather(id entry.Type, calls, more []msg.Call) []msg.Call {
 	return Lookup(id).gather(calls, more)
 }

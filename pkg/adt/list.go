@@ -1,6 +1,7 @@
 package adt
 
 import (
+	"github.com/linchpindb/linchpin/pkg/adt/paged"
 	"github.com/linchpindb/linchpin/pkg/adt/tree"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -49,7 +50,7 @@ func listSpec() Spec[listState] {
 	return Spec[listState]{
 		ID: List, Name: "list", Doc: "Values by position, from 0; negative positions count from the end.",
 		Zero: func() (s listState) { return s }, Empty: func(s listState) bool { return s.Len() == 0 },
-		Encode: encodeList, Decode: decodeList, Size: func(s listState) int { return 1 + lengthBytes(s.Len()) + s.Bytes() },
+		Encode: encodeList, Decode: decodeList, Size: func(s listState) int { return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes() },
 		Kinds:   []KindSpec{{"append", true}, {"trim", true}, {"prefix", false}, {"all", false}},
 		Commute: []Commutes{{listPrefix, listAppends, Always}},
 		Methods: listMethods(),
@@ -77,7 +78,7 @@ func listMethods() []MethodSpec[listState] {
 func appendValues(s listState, a Args) (listState, error) {
 	for _, d := range a {
 		v := string(d.Bytes)
-		s = s.Append(v, textBytes(v))
+		s = s.Append(v, paged.TextBytes(v))
 	}
 	return s, nil
 }
@@ -132,10 +133,10 @@ func planTrim(v *View[listState], a Args) Plan {
 // encodeList writes the version, the number of values, and each behind its
 // length.
 func encodeList(s listState) []byte {
-	b := append(make([]byte, 0, 1+lengthBytes(s.Len())+s.Bytes()), collectionForm)
-	b = appendLength(b, s.Len())
+	b := append(make([]byte, 0, 1+paged.UnsignedBytes(uint64(s.Len()))+s.Bytes()), collectionForm)
+	b = paged.AppendLength(b, s.Len())
 	for v := range s.All() {
-		b = appendText(b, v)
+		b = paged.AppendText(b, v)
 	}
 	return b
 }
@@ -145,9 +146,9 @@ func decodeList(payload []byte) (listState, error) {
 	if err != nil {
 		return listState{}, err
 	}
-	s, err := tree.BuildList(n, textBytes, r.text)
+	s, err := tree.BuildList(n, paged.TextBytes, r.Text)
 	if err == nil {
-		err = r.end()
+		err = r.End()
 	}
 	return s, err
 }

@@ -42,6 +42,8 @@ const (
 	MethodAsk
 	MethodChange
 	MethodChangeAsk
+	// MethodExpire changes when the key expires.
+	MethodExpire
 	numMethods
 )
 
@@ -113,6 +115,7 @@ var methods = [numMethods]declaration{
 	MethodAsk:       {name: "ask", noun: "question to a data type", op: &msg.Op{Kind: msg.OpAsk}},
 	MethodChange:    {name: "change", noun: "change of a data type", op: &msg.Op{Kind: msg.OpChange}},
 	MethodChangeAsk: {name: "change-ask", noun: "change of a data type that returns something", op: &msg.Op{Kind: msg.OpChangeAsk}},
+	MethodExpire:    {name: "expire", noun: "change of when the key expires", op: &msg.Op{Kind: msg.OpExpire}},
 }
 
 // String is the method's short name.
@@ -176,7 +179,7 @@ func MethodOf(op *msg.Op) Method {
 // ofKind are the methods of the kinds that are one method each.
 var ofKind = [...]Method{msg.OpPut: MethodPut, msg.OpDelete: MethodDelete, msg.OpAdd: MethodAdd,
 	msg.OpAddGet: MethodAddGet, msg.OpDeleteRange: MethodDeleteRange, msg.OpMoveOut: MethodMove, msg.OpMoveIn: MethodMove,
-	msg.OpAsk: MethodAsk, msg.OpChange: MethodChange, msg.OpChangeAsk: MethodChangeAsk}
+	msg.OpAsk: MethodAsk, msg.OpChange: MethodChange, msg.OpChangeAsk: MethodChangeAsk, msg.OpExpire: MethodExpire, msg.OpDeleteExpired: MethodDelete}
 
 // Set is the set with one element.
 func (m Method) Set() Methods {
@@ -296,6 +299,9 @@ var unknown = [numModes + 1]string{"operation", "read", "add", "write", "operati
 // ChangeOf is what an effect does to its key, as others see it: the modes are
 // appended to room.
 func ChangeOf(room []Mode, e *entry.Effect) ([]Mode, Method) {
+	if e.Kind == entry.EffectExpire || e.Expires != 0 && (e.Kind == entry.EffectAdd || e.Kind == entry.EffectChange) {
+		return append(room, ModeWrite), MethodExpire
+	}
 	switch e.Kind {
 	case entry.EffectAdd:
 		return append(room, ModeAdd), MethodAdd

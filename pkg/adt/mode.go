@@ -45,10 +45,12 @@ func (m Mode) Type() (t entry.Type, ok bool) { return entry.Type(m >> 8), m >= n
 // Kind is the type's kind of lock, for a mode of a type.
 func (m Mode) Kind() Kind { return Kind(m) }
 
-func (m Mode) part() uint64 { return uint64(m >> 16) }
+// Part is the hash of the part of a value that the mode is about, of 48 bits; 0 is
+// all of the value.
+func (m Mode) Part() uint64 { return uint64(m >> 16) }
 
 // OfPart reports whether the mode is about a part of a value only.
-func (m Mode) OfPart() bool { return m >= numModes && m.part() != 0 }
+func (m Mode) OfPart() bool { return m >= numModes && m.Part() != 0 }
 
 func (m Mode) String() string {
 	if m < numModes {
@@ -59,8 +61,8 @@ func (m Mode) String() string {
 		return fmt.Sprintf("Mode(%d)", uint64(m))
 	}
 	s := t.Name + "." + t.Kinds[m.Kind()-1].Name
-	if m.part() != 0 {
-		s += fmt.Sprintf("(%x)", m.part())
+	if m.Part() != 0 {
+		s += fmt.Sprintf("(%x)", m.Part())
 	}
 	return s
 }
@@ -142,7 +144,9 @@ func Join(a, b Mode) (mode Mode, ok bool) {
 	return ModeNone, false
 }
 
-// Covers reports whether holding a is as good as holding b.
+// Covers reports whether holding a is as good as holding b: it keeps out all that b
+// does. For modes of data types that follows from what their kinds go with: "alone"
+// of a bounded counter is as good as "add", and all of a set as one member.
 func Covers(a, b Mode) bool {
 	switch {
 	case a == b || b == ModeNone || a == ModeWrite:
@@ -152,8 +156,9 @@ func Covers(a, b Mode) bool {
 	case a < numModes || b < numModes:
 		return false
 	}
-	// All of the value, in the place of a part.
-	return a.part() == 0 && b&0xffff == a
+	ta, _ := a.Type()
+	tb, _ := b.Type()
+	return ta == tb && Lookup(ta).covers(a, b)
 }
 
 // ModeOf is the mode that an operation on a key or range needs on its span
@@ -187,7 +192,7 @@ func ModeOf(op *msg.Op) Mode {
 // Modes lists what an operation needs of its span, appended to room.
 func Modes(room []Mode, op *msg.Op) []Mode {
 	if t := Lookup(entry.Type(op.Type)); op.IsCall() && t != nil {
-		if m := t.Method(op.Method); m != nil && m.fits(op.Args) == nil {
+		if m := t.Method(op.Method); m != nil && m.Fits(op.Args) == nil {
 			return t.modes(room, m, m.Kind, op.Args)
 		}
 	}

@@ -76,7 +76,7 @@ func Call(key []byte, typeName, method string, args Args) (msg.Op, error) {
 		return msg.Op{}, err
 	}
 	args = m.suited(args)
-	if err := m.fits(args); err != nil {
+	if err := m.Fits(args); err != nil {
 		return msg.Op{}, err
 	}
 	if m.Type.ID > Counter {

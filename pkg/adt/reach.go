@@ -1,11 +1,27 @@
 package adt
 
-import "math"
+import (
+	"math"
+
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
 
 // reach is how far undecided increments may take a number of 64 bits down and up,
 // whichever of them come to be, and in whatever order. It stops at the ends of 64
-// bits, which stand for all beyond.
+// bits, which stand for all beyond. Increments of one transaction are taken as if
+// each could come to be alone: that is further than they reach, and makes a
+// difference only near the ends.
 type reach struct{ low, high int64 }
+
+// undecided adds the increments of others; delta tells that of a call, 0 if it is
+// of another number.
+func (r *reach) undecided(others func(func([]msg.Call)), delta func(method uint32, args Args) int64) {
+	others(func(calls []msg.Call) {
+		for i := range calls {
+			r.add(delta(calls[i].Method, calls[i].Args))
+		}
+	})
+}
 
 func (r *reach) add(delta int64) {
 	var ok bool

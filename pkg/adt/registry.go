@@ -25,8 +25,12 @@ type Type struct {
 	decode  func([]byte) (any, error)
 	empty   func(any) bool
 	size    func(any) int
+	// pages is nil where values are never in pages.
+	pages *Pages[any]
 	// relation is by kinds; parts decide where it says OtherPart.
 	relation [][]When
+	// coverage follows from it.
+	coverage [][]coverage
 }
 
 // TypeMethod is a method of a Type.
@@ -80,7 +84,7 @@ func Types() (out []*Type) {
 // Install declares a type to the program. It is called before anything else,
 // from an init function or the beginning of main. It panics if the declaration is
 // wrong, or its number or name is taken. Whether operations commute as it claims
-// is tried by Check, which a server does when it starts.
+// is tried by package check, which a server does when it starts.
 func Install[S any](s Spec[S]) *Type {
 	t, err := Declare(s)
 	if err != nil {
@@ -123,6 +127,12 @@ func Declare[S any](s Spec[S]) (*Type, error) {
 		}
 		t.relation[c.A-1][c.B-1], t.relation[c.B-1][c.A-1] = c.When, c.When
 	}
+	t.coverage = make([][]coverage, len(s.Kinds))
+	for a := range t.coverage {
+		for b := range s.Kinds {
+			t.coverage[a] = append(t.coverage[a], t.cover(Kind(a+1), Kind(b+1)))
+		}
+	}
 	for i := range s.Methods {
 		if err := t.declare(uint32(i+1), eraseMethod(&s.Methods[i], uint32(i+1), s.Kinds)); err != nil {
 			return wrong("%v", err)
@@ -156,6 +166,7 @@ func erase[S any](t *Type, s *Spec[S]) {
 	t.zero = func() any { return s.Zero() }
 	t.encode = func(v any) []byte { return s.Encode(v.(S)) }
 	t.decode = func(b []byte) (any, error) { return s.Decode(b) }
+	t.pages = s.Pages.erased()
 	t.empty = func(v any) bool { return s.Empty != nil && s.Empty(v.(S)) }
 	t.size = func(v any) int {
 		if s.Size != nil {
@@ -222,7 +233,7 @@ func (t *Type) together(a, b Mode) bool {
 	case Always:
 		return true
 	case OtherPart:
-		return a.part() != 0 && b.part() != 0 && a.part() != b.part()
+		return a.Part() != 0 && b.Part() != 0 && a.Part() != b.Part()
 	}
 	return false
 }
@@ -235,14 +246,14 @@ func (t *Type) Relation(a, b Kind) When {
 	return t.relation[a-1][b-1]
 }
 
-// fewParts is up to how many parts of a value one call locks one by one. With
+// FewParts is up to how many parts of a value one call locks one by one. With
 // more it locks all. Somewhat arbitrary: each costs a look at every holder.
-const fewParts = 16
+const FewParts = 16
 
 // modes lists what a call needs under a kind of lock.
 func (t *Type) modes(room []Mode, m *TypeMethod, k Kind, a Args) []Mode {
 	if m.part != nil {
-		if parts := m.part(a); len(parts) > 0 && len(parts) <= fewParts {
+		if parts := m.part(a); len(parts) > 0 && len(parts) <= FewParts {
 			for _, p := range parts {
 				room = append(room, modeOf(t.ID, k, hash(p)))
 			}
@@ -261,8 +272,8 @@ func hash(part []byte) uint64 {
 	return max(h>>16, 1)
 }
 
-// fits tells what is wrong with arguments.
-func (m *TypeMethod) fits(a Args) error {
+// Fits tells what is wrong with arguments.
+func (m *TypeMethod) Fits(a Args) error {
 	bad := func(format string, args ...any) error {
 		return kv.Errorf(kv.KindInvalid, "%s of a %s: %s", m.Name, m.Type.Name, fmt.Sprintf(format, args...))
 	}

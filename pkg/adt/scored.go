@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/linchpindb/linchpin/pkg/adt/paged"
 	"github.com/linchpindb/linchpin/pkg/adt/tree"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -46,8 +47,8 @@ const ScoredSet entry.Type = 4
 // scoredState is the members with their scores in millionths, and the same by
 // score.
 type scoredState struct {
-	scores tree.Map[string, int64]
-	ranks  tree.Map[scored, struct{}]
+	scores paged.Map[string, int64]
+	ranks  paged.Map[scored, struct{}]
 }
 
 // scored is a member in the order of the scores.
@@ -78,8 +79,21 @@ const (
 )
 
 var (
-	scoresOrder = byText(func(m string, score int64) int { return textBytes(m) + unsignedBytes(zigzag(score)) })
-	ranksOrder  = &tree.Order[scored, struct{}]{Compare: compareScored}
+	scoresForm = byText(func(m string, score int64) int { return paged.TextBytes(m) + paged.NumberBytes(score) },
+		paged.AppendNumber, (*paged.Reader).Number)
+	ranksForm = paged.NewForm(paged.Form[scored, struct{}]{
+		Order: &tree.Order[scored, struct{}]{Compare: compareScored,
+			Bytes: func(s scored, _ struct{}) int { return paged.NumberBytes(s.score) + paged.TextBytes(s.member) }},
+		AppendKey:   func(b []byte, s scored) []byte { return paged.AppendText(paged.AppendNumber(b, s.score), s.member) },
+		AppendValue: func(b []byte, _ struct{}) []byte { return b },
+		ReadKey: func(r *paged.Reader) (s scored, err error) {
+			if s.score, err = r.Number(); err == nil {
+				s.member, err = r.Text()
+			}
+			return s, err
+		},
+		ReadValue: func(*paged.Reader) (none struct{}, err error) { return none, nil },
+	})
 )
 
 func compareScored(a, b scored) int {
@@ -95,9 +109,9 @@ func scoredSpec() Spec[scoredState] {
 	return Spec[scoredState]{
 		ID: ScoredSet, Name: "scored-set",
 		Doc:   "Members in the order of their scores, exact decimals of 6 places; a member has at most 64 KiB.",
-		Zero:  func() scoredState { return scoredState{tree.New(scoresOrder), tree.New(ranksOrder)} },
+		Zero:  func() scoredState { return scoredState{paged.New(scoresForm.Order), paged.New(ranksForm.Order)} },
 		Empty: func(s scoredState) bool { return s.scores.Len() == 0 }, Encode: encodeScored, Decode: decodeScored,
-		Size: func(s scoredState) int { return 1 + lengthBytes(s.scores.Len()) + s.scores.Bytes() },
+		Size: func(s scoredState) int { return 1 + paged.UnsignedBytes(uint64(s.scores.Len())) + s.scores.Bytes() }, Pages: scoredPages(),
 		Kinds: []KindSpec{{"add", true}, {"rescore", true}, {"increment", true}, {"shift", true}, {"remove", true},
 			{"score", false}, {"absent", false}, {"size", false}, {"order", false}},
 		Commute: scoredCommute(), Methods: scoredMethods(),
@@ -164,18 +178,18 @@ func (s scoredState) put(member string, score int64) scoredState {
 		if old == score {
 			return s
 		}
-		s.ranks = s.ranks.Delete(scored{old, member})
+		s.ranks = s.ranks.Drop(scored{old, member}, struct{}{})
 	}
-	return scoredState{s.scores.Put(member, score), s.ranks.Put(scored{score, member}, struct{}{})}
+	return scoredState{s.scores.Put(member, score), s.ranks.Insert(scored{score, member}, struct{}{})}
 }
 
 // encodeScored writes the version, the number of members, and each behind its
 // length with its score, in the order of the members.
 func encodeScored(s scoredState) []byte {
-	b := append(make([]byte, 0, 1+lengthBytes(s.scores.Len())+s.scores.Bytes()), collectionForm)
-	b = appendLength(b, s.scores.Len())
+	b := append(make([]byte, 0, 1+paged.UnsignedBytes(uint64(s.scores.Len()))+s.scores.Bytes()), collectionForm)
+	b = paged.AppendLength(b, s.scores.Len())
 	for m, score := range s.scores.All() {
-		b = appendNumber(appendText(b, m), score)
+		b = paged.AppendNumber(paged.AppendText(b, m), score)
 	}
 	return b
 }
@@ -186,25 +200,25 @@ func decodeScored(payload []byte) (s scoredState, err error) {
 		return s, err
 	}
 	all := make([]scored, 0, n)
-	s.scores, err = tree.Build(scoresOrder, n, func() (string, int64, error) {
-		m, err := r.text()
+	scores, err := tree.Build(scoresForm.Order, n, func() (string, int64, error) {
+		m, err := r.Text()
 		if err != nil {
 			return "", 0, err
 		}
-		score, err := r.number()
+		score, err := r.Number()
 		all = append(all, scored{score, m})
 		return m, score, err
 	})
 	if err == nil {
-		err = r.end()
+		err = r.End()
 	}
 	if err != nil {
 		return s, err
 	}
 	slices.SortFunc(all, compareScored)
-	s.ranks, err = tree.Build(ranksOrder, n, func() (k scored, none struct{}, err error) {
+	ranks, err := tree.Build(ranksForm.Order, n, func() (k scored, none struct{}, err error) {
 		k, all = all[0], all[1:]
 		return k, none, nil
 	})
-	return s, err
+	return scoredState{paged.Whole(scores), paged.Whole(ranks)}, err
 }

@@ -45,7 +45,7 @@ func removeScored(s scoredState, a Args) (scoredState, error) {
 	for _, d := range a {
 		m := string(d.Bytes)
 		if score, there := s.scores.Get(m); there {
-			s = scoredState{s.scores.Delete(m), s.ranks.Delete(scored{score, m})}
+			s = scoredState{s.scores.Delete(m), s.ranks.Drop(scored{score, m}, struct{}{})}
 		}
 	}
 	return s, nil
@@ -102,11 +102,11 @@ func planIncrementScored(v *View[scoredState], a Args) Plan {
 		return refused(err)
 	}
 	var others reach
-	v.Others(func(method uint32, theirs Args) {
+	others.undecided(v.Others, func(method uint32, theirs Args) (delta int64) {
 		if (method == scoredIncrementMethod || method == scoredIncrementGetMethod) && string(theirs[0].Bytes) == string(a[0].Bytes) {
-			delta, _ := toDecimal(theirs[1].Float) // planned, so that it is one
-			others.add(delta)
+			delta, _ = toDecimal(theirs[1].Float) // planned, so that it is one
 		}
+		return delta
 	})
 	sum, there, err := incrementedScore(v.State, a)
 	shared, alone := scoredIncrements, scoredAdds

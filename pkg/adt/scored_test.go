@@ -223,9 +223,9 @@ func TestUndecidedIncrementsOfScores(t *testing.T) {
 	v := scoredSets.value(t, scoredSets.op("add", 9e12, "m"))
 	lock := func(member string, delta float64, others ...msg.Op) string {
 		op := scoredSets.op("increment", member, delta)
-		r := adt.Request{Method: scoredSets.method("increment"), Args: op.Args, Value: &v, Others: func(visit func(uint32, adt.Args)) {
+		r := adt.Request{Method: scoredSets.method("increment"), Args: op.Args, Value: &v, Others: func(visit func([]msg.Call)) {
 			for _, o := range others {
-				visit(o.Method, o.Args)
+				visit([]msg.Call{{Method: o.Method, Args: o.Args}})
 			}
 		}}
 		_, modes := r.Plan(nil)
@@ -245,7 +245,7 @@ func TestScoreIncrementsInARow(t *testing.T) {
 	merge := func(ops ...msg.Op) (out []float64) {
 		var calls []msg.Call
 		for _, op := range ops {
-			calls = adt.Merge(adt.ScoredSet, calls, []msg.Call{{Method: op.Method, Args: op.Args}})
+			calls = adt.Gather(adt.ScoredSet, calls, []msg.Call{{Method: op.Method, Args: op.Args}})
 		}
 		for _, c := range calls {
 			out = append(out, c.Args[1].Float)

@@ -1,6 +1,7 @@
 package adt
 
 import (
+	"github.com/linchpindb/linchpin/pkg/adt/paged"
 	"github.com/linchpindb/linchpin/pkg/adt/tree"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -30,7 +31,7 @@ import (
 const Set entry.Type = 2
 
 // setState is the members.
-type setState = tree.Map[string, struct{}]
+type setState = paged.Map[string, struct{}]
 
 // Kinds of lock of a set, as stored.
 const (
@@ -44,15 +45,16 @@ const (
 	setAll
 )
 
-var setOrder = byText(func(m string, _ struct{}) int { return textBytes(m) })
+var setForm = byText(func(m string, _ struct{}) int { return paged.TextBytes(m) },
+	func(b []byte, _ struct{}) []byte { return b }, func(*paged.Reader) (none struct{}, err error) { return none, nil })
 
 func init() { Install(setSpec()) }
 
 func setSpec() Spec[setState] {
 	return Spec[setState]{
 		ID: Set, Name: "set", Doc: "Members, each once, in the order of their bytes; a member has at most 64 KiB.",
-		Zero: func() setState { return tree.New(setOrder) }, Empty: func(s setState) bool { return s.Len() == 0 },
-		Encode: encodeSet, Decode: decodeSet, Size: func(s setState) int { return 1 + lengthBytes(s.Len()) + s.Bytes() },
+		Zero: func() setState { return paged.New(setForm.Order) }, Empty: func(s setState) bool { return s.Len() == 0 },
+		Encode: encodeSet, Decode: decodeSet, Size: func(s setState) int { return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes() }, Pages: oneMap(setForm),
 		Kinds: []KindSpec{{"add", true}, {"remove", true}, {"insert", true}, {"take", true}, {"present", false}, {"absent", false},
 			{"member", false}, {"all", false}},
 		Commute: []Commutes{
@@ -167,10 +169,10 @@ func setMembers(s setState) []msg.Datum {
 // encodeSet writes the version, the number of members, and each behind its
 // length, in order.
 func encodeSet(s setState) []byte {
-	b := append(make([]byte, 0, 1+lengthBytes(s.Len())+s.Bytes()), collectionForm)
-	b = appendLength(b, s.Len())
+	b := append(make([]byte, 0, 1+paged.UnsignedBytes(uint64(s.Len()))+s.Bytes()), collectionForm)
+	b = paged.AppendLength(b, s.Len())
 	for m := range s.All() {
-		b = appendText(b, m)
+		b = paged.AppendText(b, m)
 	}
 	return b
 }
@@ -180,12 +182,12 @@ func decodeSet(payload []byte) (setState, error) {
 	if err != nil {
 		return setState{}, err
 	}
-	s, err := tree.Build(setOrder, n, func() (string, struct{}, error) {
-		m, err := r.text()
+	s, err := tree.Build(setForm.Order, n, func() (string, struct{}, error) {
+		m, err := r.Text()
 		return m, struct{}{}, err
 	})
 	if err == nil {
-		err = r.end()
+		err = r.End()
 	}
-	return s, err
+	return paged.Whole(s), err
 }

@@ -85,6 +85,8 @@ type Spec[S any] struct {
 	Commute []Commutes
 	// Methods are what can be done with a value; their order must never change.
 	Methods []MethodSpec[S]
+	// Pages is how large values are stored in pages. Nil: they are stored whole.
+	Pages *Pages[S]
 }
 
 // MethodSpec declares one thing that can be done with a value of a data type.
@@ -130,9 +132,11 @@ type View[S any] struct {
 	State S
 	// Exists: there is a value.
 	Exists bool
-	// Others visits the undecided changes of other transactions, any of which may
-	// or may not come to be.
-	Others func(visit func(method uint32, args Args))
+	// Others visits the other transactions whose changes are undecided, each with
+	// its calls in their order. Each transaction may or may not come to be, all of it
+	// or nothing, in any order; none of its calls is ever seen apart from the rest.
+	// The calls must not be changed.
+	Others func(visit func(calls []msg.Call))
 	// Ahead: the answer is given now and the change made with the commit, so that
 	// only a lock can keep it true until then.
 	Ahead bool

@@ -1,6 +1,9 @@
 package adt
 
 import (
+	"bytes"
+	"fmt"
+
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -42,7 +45,8 @@ func (t *Type) changed(s any) entry.Value {
 	return entry.Value{Type: t.ID, State: s}
 }
 
-// Payload is the stored form of what a value holds.
+// Payload is the stored form of what a value holds, in one piece. All of it has
+// to be in memory (Missing).
 func Payload(v *entry.Value) []byte {
 	if v.Payload == nil && v.State != nil {
 		if t := Lookup(v.Type); t != nil {
@@ -52,11 +56,59 @@ func Payload(v *entry.Value) []byte {
 	return v.Payload
 }
 
+// CheckStored tells why a value of a type cannot be what is stored: it is of a type
+// that is not known here, cannot be read, holds nothing, or is too large. What it
+// accepts may be written by an operation that sets the whole value.
+func CheckStored(id entry.Type, payload []byte) error {
+	most := kv.MaxStateBytes
+	if id <= Counter {
+		most = kv.MaxValueBytes
+	}
+	if len(payload) > most {
+		return kv.Errorf(kv.KindInvalid, "the stored value has %d bytes, and at most %d are allowed", len(payload), most)
+	}
+	switch id {
+	case Register:
+		return nil
+	case Counter:
+		_, err := DecodeCounter(payload)
+		return err
+	}
+	t := Lookup(id)
+	if t == nil {
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("data type %d is not known here", id),
+			Hint: "run a server that has the type (docs/own-types.md)"}
+	}
+	s, err := t.decode(payload)
+	if err != nil {
+		return kv.Errorf(kv.KindInvalid, "the stored form of a %s cannot be read: %v", t.Name, err)
+	}
+	if t.empty(s) {
+		return kv.Errorf(kv.KindInvalid, "the stored form of a %s holds nothing; delete the key instead", t.Name)
+	}
+	return nil
+}
+
+// SameStored reports whether two stored forms of a type are the same value: forms
+// of different versions can be. It is false for what cannot be read here.
+func SameStored(id entry.Type, a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	t := Lookup(id)
+	if t == nil {
+		return false
+	}
+	x, err := t.decode(a)
+	y, err2 := t.decode(b)
+	return err == nil && err2 == nil && bytes.Equal(t.encode(x), t.encode(y))
+}
+
 // Memory approximates the bytes that a value takes in memory. Decoded, small
 // elements take a multiple of what they do stored.
 func Memory(v *entry.Value) int {
 	if v.State != nil {
-		return 8 * Size(v)
+		return 8 * max(Size(v)-Away(v), 0)
 	}
 	return len(v.Payload)
 }
@@ -78,38 +130,14 @@ type Request struct {
 	// Value is the key's, with the transaction's own changes.
 	Value *entry.Value
 	// Others, Ahead and Unique are as in View.
-	Others func(func(method uint32, args Args))
+	Others func(func(calls []msg.Call))
 	Ahead  bool
 	Unique [24]byte
 }
 
-// Planned is a plan that has been made already.
-type Planned struct {
-	Plan Plan
-	// Modes are what it needs.
-	Modes []Mode
-
-	version kv.Version
-	exists  bool
-	room    [2]Mode
-}
-
-// NewPlanned keeps the plan for a value, of which nobody else's changes are
-// undecided, and the modes that it needs.
-func NewPlanned(p Plan, modes []Mode, v *entry.Value) *Planned {
-	out := &Planned{Plan: p, version: v.Version, exists: v.Exists()}
-	out.Modes = append(out.room[:0], modes...)
-	return out
-}
-
-// For reports whether the plan is that for a value, of which nobody else's
-// changes are undecided.
-func (p *Planned) For(v *entry.Value) bool {
-	return p != nil && p.version == v.Version && p.exists == v.Exists()
-}
-
 // Plan plans a call: what it needs, as modes in room, what it changes and
-// answers. A failure is in the plan; without a Need it is true whatever happens.
+// answers. A failure is in the plan; without a Need it is true whatever happens,
+// unless it is that pages are lacking (Lacks).
 func (r *Request) Plan(room []Mode) (Plan, []Mode) {
 	t := r.Method.Type
 	s, err := t.state(r.Value)
@@ -118,17 +146,27 @@ func (r *Request) Plan(room []Mode) (Plan, []Mode) {
 	}
 	others := r.Others
 	if others == nil {
-		others = func(func(uint32, Args)) {}
+		others = func(func([]msg.Call)) {}
 	}
-	p := r.Method.plan(&View[any]{State: s, Exists: r.Value.Exists(), Others: others, Ahead: r.Ahead, Unique: r.Unique}, r.Args)
+	p := r.plan(&View[any]{State: s, Exists: r.Value.Exists(), Others: others, Ahead: r.Ahead, Unique: r.Unique})
 	if p.Need != 0 {
 		room = t.modes(room, r.Method, p.Need, r.Args)
 	}
 	return p, room
 }
 
+// plan plans the call of a value that may be in pages.
+func (r *Request) plan(v *View[any]) (p Plan) {
+	if t := r.Method.Type; t.pages != nil && t.pages.InPages(v.State) {
+		defer t.lacking(v.State, &p.Err, func() []string { return t.names([]msg.Call{{Method: r.Method.Number, Args: r.Args}}) })
+	}
+	return r.Method.plan(v, r.Args)
+}
+
 // Apply makes changes to a value and returns what comes of it, without an
-// identity. It does not touch v but to remember what it decoded.
+// identity. It does not touch v but to remember what it decoded. The error may be
+// that pages are lacking (Lacks). It never is if the calls' parts have been looked
+// up in the value, or in one that it has come from.
 func Apply(id entry.Type, v *entry.Value, calls []msg.Call) (entry.Value, error) {
 	t := Lookup(id)
 	if t == nil {
@@ -142,27 +180,27 @@ func (t *Type) apply(v *entry.Value, calls []msg.Call) (entry.Value, error) {
 	if err != nil {
 		return entry.Value{}, err
 	}
-	for i := range calls {
-		m := t.Method(calls[i].Method)
-		if m == nil || m.apply == nil {
-			return entry.Value{}, kv.Errorf(kv.KindInvalid, "a %s has no change number %d", t.Name, calls[i].Method)
-		}
-		if s, err = m.apply(s, calls[i].Args); err != nil {
-			return entry.Value{}, err
-		}
+	if s, err = t.called(s, calls); err != nil {
+		return entry.Value{}, err
 	}
 	return t.changed(s), nil
 }
 
-// Merge adds calls to those that a transaction has made already on a key, and
-// makes one of neighbours where the type can. It may change calls, as append does,
-// and keeps more's arguments.
-func Merge(id entry.Type, calls, more []msg.Call) []msg.Call {
-	return Lookup(id).merge(calls, more)
-}
-
-func (t *Type) merge(calls, more []msg.Call) []msg.Call {
-	return t.gather(calls, more)
+// called makes changes of a value that may be in pages.
+func (t *Type) called(s any, calls []msg.Call) (after any, err error) {
+	if t.pages != nil && t.pages.InPages(s) {
+		defer t.lacking(s, &err, func() []string { return t.names(calls) })
+	}
+	for i := range calls {
+		m := t.Method(calls[i].Method)
+		if m == nil || m.apply == nil {
+			return nil, kv.Errorf(kv.KindInvalid, "a %s has no change number %d", t.Name, calls[i].Method)
+		}
+		if s, err = m.apply(s, calls[i].Args); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
 // ChangeModes lists what a change does to its key, as others see it, appended to
@@ -199,7 +237,7 @@ func Find(op *msg.Op) (*TypeMethod, error) {
 	if want := m.OpKind(); op.Kind != want {
 		return nil, kv.Errorf(kv.KindInvalid, "%s of a %s is called by %v, not by %v", m.Name, t.Name, want, op.Kind)
 	}
-	return m, m.fits(op.Args)
+	return m, m.Fits(op.Args)
 }
 
 // NeedsPlan reports whether the lock that a call needs depends on more than its

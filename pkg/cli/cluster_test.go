@@ -68,6 +68,7 @@ func TestEachKindOfFailureHasItsCode(t *testing.T) {
 	for k, want := range map[kv.Kind]int{
 		kv.KindInvalid: 2, kv.KindWrongType: 7, kv.KindCondition: 3, kv.KindOutOfRange: 7, kv.KindAborted: 6, kv.KindUnavailable: 4,
 		kv.KindTooOld: 5, kv.KindExhausted: 4, kv.KindDeadline: 4, kv.KindCancelled: 4, kv.KindNotFound: 1, kv.KindInternal: 7, kv.KindCorrupt: 7,
+		kv.KindUnauthenticated: 8, kv.KindDenied: 8,
 	} {
 		refuse := func(req gateway.Request, done func(gateway.Response)) {
 			done(gateway.Response{ID: req.ID, Attempts: 1, Err: &kv.Error{Kind: k, Text: "because", Op: -1, Hint: "do something"}})

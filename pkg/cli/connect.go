@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/cli/identity"
 	"github.com/linchpindb/linchpin/pkg/client"
 )
 
@@ -28,6 +30,8 @@ type flags struct {
 	retry   bool
 	output  string
 	hex     bool
+	// who says who calls.
+	who identity.Flags
 }
 
 // addTo declares the flags; withHex adds --hex, for commands with keys.
@@ -35,8 +39,9 @@ func (f *flags) addTo(cmd *cobra.Command, withHex bool) {
 	fs := cmd.Flags()
 	fs.StringSliceVar(&f.addrs, "addr", []string{DefaultAddr}, "addresses of nodes, separated by commas; the first that answers is used")
 	fs.DurationVar(&f.timeout, "timeout", DefaultTimeout, "how long to try, retries included; 0 is without end")
-	fs.BoolVar(&f.retry, "retry", true, "try again what lost against others or found nobody, until the timeout")
+	fs.BoolVar(&f.retry, "retry", true, "try again what lost against others or lost its node, until the timeout; if no node answers in the beginning, that is told at once")
 	fs.StringVarP(&f.output, "output", "o", formatTable, "table, or json: one object a line")
+	f.who.AddTo(fs)
 	if withHex {
 		fs.BoolVar(&f.hex, "hex", false, "keys and values are given and shown in hexadecimal")
 	}
@@ -47,7 +52,9 @@ type session struct {
 	*printer
 	flags *flags
 	db    *client.DB
-	cmd   *cobra.Command
+	// opts are those that say who calls, for clients of other nodes.
+	opts []client.Option
+	cmd  *cobra.Command
 }
 
 // connected makes the RunE of a command that talks to a cluster.
@@ -61,14 +68,54 @@ func connected(f *flags, run func(ctx context.Context, s *session, args []string
 			ctx, cancel = context.WithTimeout(ctx, f.timeout)
 		}
 		defer cancel()
-		db, err := client.Open(ctx, f.addrs, client.WithRetries(f.retry))
+		conn, err := f.open(ctx)
 		if err != nil {
 			return err
 		}
-		defer db.Close()
+		defer conn.close()
 		p := &printer{out: cmd.OutOrStdout(), json: f.output == formatJSON, hex: f.hex}
-		return run(ctx, &session{printer: p, flags: f, db: db, cmd: cmd}, args)
+		return run(ctx, &session{printer: p, flags: f, db: conn.db, opts: conn.opts, cmd: cmd}, args)
 	}
+}
+
+// open connects to other addresses than --addr, in the same way.
+func (s *session) open(ctx context.Context, addrs []string, opts ...client.Option) (*client.DB, error) {
+	return client.Open(ctx, addrs, append(slices.Clone(s.opts), opts...)...)
+}
+
+// connection is one to a cluster.
+type connection struct {
+	db *client.DB
+	// opts are those that say who calls.
+	opts  []client.Option
+	close func()
+}
+
+// open connects, unless the command is one of a shell's, which is connected, and goes
+// the same way.
+func (f *flags) open(ctx context.Context) (*connection, error) {
+	shared, _ := ctx.Value(sharedConnection{}).(*connection)
+	if shared != nil && f.retry {
+		return &connection{shared.db, shared.opts, func() {}}, nil
+	}
+	if shared != nil {
+		return f.dial(ctx, shared.opts, func() {})
+	}
+	opts, done, err := f.who.Options()
+	if err != nil {
+		return nil, err
+	}
+	return f.dial(ctx, opts, done)
+}
+
+// dial connects; done is called when the connection is closed, or there is none.
+func (f *flags) dial(ctx context.Context, opts []client.Option, done func()) (*connection, error) {
+	db, err := client.Open(ctx, f.addrs, append(slices.Clone(opts), client.WithRetries(f.retry))...)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return &connection{db, opts, func() { _ = db.Close(); done() }}, nil
 }
 
 // bytes reads a key or value from the command line.

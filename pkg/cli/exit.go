@@ -31,6 +31,9 @@ const (
 	ExitAborted = 6
 	// ExitOther: any other failure.
 	ExitOther = 7
+	// ExitDenied: the node does not know who calls, or does not allow it; nothing
+	// was applied.
+	ExitDenied = 8
 )
 
 // UsageError is a mistake on the command line.
@@ -77,6 +80,8 @@ func ExitCode(err error) int {
 		return ExitUnknown
 	case kv.KindAborted:
 		return ExitAborted
+	case kv.KindUnauthenticated, kv.KindDenied:
+		return ExitDenied
 	}
 	return ExitOther
 }

@@ -31,7 +31,15 @@ If the key does not exist, nothing is printed and the exit code is 1.`,
 	f.addTo(cmd, true)
 	p.addTo(cmd)
 	cmd.Flags().BoolVar(&raw, "raw", false, "write the bytes of the value as they are")
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	cmd.RunE = readsKey(cmd, &f, &p, func(s *session, key []byte, out *client.Outcome) error {
+		return s.printGot(key, out, raw)
+	})
+	return cmd
+}
+
+// readsKey makes the RunE of a command that reads a key, now or in the past.
+func readsKey(cmd *cobra.Command, f *flags, p *past, show func(s *session, key []byte, out *client.Outcome) error) func(*cobra.Command, []string) error {
+	return connected(f, func(ctx context.Context, s *session, args []string) error {
 		key, err := s.bytes(args[0])
 		if err != nil {
 			return err
@@ -46,9 +54,8 @@ If the key does not exist, nothing is printed and the exit code is 1.`,
 		}
 		s.tellPast(&out)
 		s.tellWait(&out.Receipt)
-		return s.printGot(key, &out, raw)
+		return show(s, key, &out)
 	})
-	return cmd
 }
 
 func (s *session) printGot(key []byte, out *client.Outcome, raw bool) error {
@@ -58,6 +65,7 @@ func (s *session) printGot(key []byte, out *client.Outcome, raw bool) error {
 		it := s.keyItem(key)
 		if it.Found = &r.Found; r.Found {
 			it = it.holding(s.printer, r.Type, r.TypeName, r.Value, r.Number, r.Version)
+			it.TTL = ttlMillis(r)
 		}
 		it.receiptAnswer = s.receiptObject(&out.Receipt)
 		if err := s.object(it); err != nil || r.Found {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -93,7 +94,7 @@ func start(t *testing.T) *node {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	n := &node{Store: servertest.New(), addr: lis.Addr().String()}
-	srv, err := server.New(n, server.Options{GRPC: []grpc.ServerOption{grpc.WaitForHandlers(true)}})
+	srv, err := server.New(n, server.Options{Users: &people{}, Log: slog.New(slog.DiscardHandler), GRPC: []grpc.ServerOption{grpc.WaitForHandlers(true)}})
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(lis) }()

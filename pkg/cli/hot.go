@@ -68,7 +68,7 @@ transactions clash over.`),
 		hotRule("unpin", pb.HotOrder_HOT_FREE, "Remove the rule for a key", `Remove the rule for a key or prefix, whether it was pinned or banned. A key on the hot
 shard goes home when nobody has waited for it for some seconds.`),
 		hotRule("ban", pb.HotOrder_HOT_BAN, "Keep a key from the hot shard", `Have a key stay at home, on the shard that it would be on if there were no hot shard.
-If it has been moved it goes home.`), hotMode())
+If it has been moved it goes home.`), hotMode(), hotMoves())
 	return cmd
 }
 

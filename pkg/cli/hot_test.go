@@ -126,3 +126,15 @@ func TestMistakesWithHotKeys(t *testing.T) {
 	}
 	require.Contains(t, n.run(t, "hot").ok(t), "rules: none\n")
 }
+
+func TestHotMoves(t *testing.T) {
+	n := start(t)
+	n.heat = func() *msg.HotReply {
+		return &msg.HotReply{Mode: 1, Moves: []msg.HotMoved{{Key: []byte("visits"), From: 3, To: 0, Time: 1e9, Why: "transactions wait for it"}}}
+	}
+	out := n.run(t, "hot", "moves").ok(t)
+	require.Contains(t, out, "visits  s3    s0 (hot)  transactions wait for it")
+	o := objects(t, n.run(t, "hot", "moves", "-o", "json").ok(t))
+	require.Equal(t, "1970-01-01T00:00:01Z", o[0]["time"])
+	require.Equal(t, true, o[0]["to_hot"])
+}

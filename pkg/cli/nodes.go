@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/client"
@@ -25,7 +26,7 @@ func (s *session) askEach(ctx context.Context, ask func(ctx context.Context, db 
 		if m.Self || m.NodeId == st.NodeId {
 			continue
 		}
-		if err := askOther(ctx, m, ask); err != nil {
+		if err := s.askOther(ctx, m, ask); err != nil {
 			fmt.Fprintf(s.cmd.ErrOrStderr(), "linchpin: node n%d is missing: %v\n", m.NodeId, err)
 		}
 	}
@@ -35,10 +36,10 @@ func (s *session) askEach(ctx context.Context, ask func(ctx context.Context, db 
 // otherTimeout bounds what one of several nodes may take to answer.
 const otherTimeout = 3 * time.Second
 
-func askOther(ctx context.Context, m *pb.Member, ask func(context.Context, *client.DB, uint32) error) error {
+func (s *session) askOther(ctx context.Context, m *pb.Member, ask func(context.Context, *client.DB, uint32) error) error {
 	ctx, cancel := context.WithTimeout(ctx, otherTimeout)
 	defer cancel()
-	db, err := client.Open(ctx, []string{m.Address}, client.WithRetries(false))
+	db, err := client.Open(ctx, []string{m.Address}, append(slices.Clone(s.opts), client.WithRetries(false))...)
 	if err != nil {
 		return err
 	}

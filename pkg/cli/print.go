@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/linchpindb/linchpin/pkg/client"
@@ -29,23 +28,7 @@ func (p *printer) text(b []byte) string {
 	if p.hex {
 		return hex.EncodeToString(b)
 	}
-	s := string(b)
-	if s == "" || s[0] == '"' || strings.TrimSpace(s) != s || !printable(s) {
-		return strconv.Quote(s)
-	}
-	return s
-}
-
-func printable(s string) bool {
-	if !utf8.ValidString(s) {
-		return false
-	}
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
+	return kv.Shown(b)
 }
 
 // value shows what a key holds. Of data types that have methods it is the name
@@ -100,6 +83,8 @@ type item struct {
 	ValueHex *string `json:"value_hex,omitempty"`
 	Number   *int64  `json:"number,omitempty"`
 	Version  string  `json:"version,omitempty"`
+	// TTL is how many milliseconds the key has to live, if it expires.
+	TTL *int64 `json:"ttl_ms,omitempty"`
 	// Of an answer that is one item, what it waited for.
 	receiptAnswer
 }

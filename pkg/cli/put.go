@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 type putFlags struct {
 	ifAbsent, ifExists bool
 	ifValue, ifVersion string
+	ttl                time.Duration
 }
 
 func putCommand() *cobra.Command {
@@ -27,10 +29,14 @@ minus sign the value is read from standard input, every byte of it.
 
 With one of the --if flags the key is only set if that holds; else nothing
 changes, the exit code is 3, and the message tells what the key holds. Versions
-are those that put and "get --output json" print.`,
+are those that put and "get --output json" print.
+
+With --ttl the key expires: it is deleted when that time is over, or soon after.
+Without it the key stays, also if it was to expire before.`,
 		Example: `  linchpin put greeting hello
   linchpin put picture - < picture.png
-  linchpin put leader node-2 --if-value node-1`,
+  linchpin put leader node-2 --if-value node-1
+  linchpin put session:17 alice --ttl 30m`,
 		Args: arguments(2, 2),
 	}
 	f.addTo(cmd, true)
@@ -39,6 +45,7 @@ are those that put and "get --output json" print.`,
 	fs.BoolVar(&c.ifExists, "if-exists", false, "only if the key exists")
 	fs.StringVar(&c.ifValue, "if-value", "", "only if the key has this value")
 	fs.StringVar(&c.ifVersion, "if-version", "", "only if the key's value is of this version, as in 0.3.1742")
+	fs.DurationVar(&c.ttl, "ttl", 0, "the key expires after this time, 1ms to 87600h")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
 		op, err := s.putOp(&c, args)
 		if err != nil {
@@ -72,6 +79,9 @@ func (s *session) putOp(c *putFlags, args []string) (op client.Op, err error) {
 		return op, err
 	}
 	op = client.Put(key, value)
+	if s.cmd.Flags().Changed("ttl") {
+		op = op.WithTTL(c.ttl)
+	}
 	switch fs := s.cmd.Flags(); {
 	case c.ifAbsent:
 		op = op.IfAbsent()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/cli/config"
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
@@ -52,6 +53,15 @@ Each command has more to say with --help.`,
 			return &UsageError{Text: text, Command: cmd.CommandPath()}
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Lookup(config.FileFlag) != nil {
+				return nil // it reads a file as well, and sees to it itself
+			}
+			if _, err := config.Resolve(cmd.Flags(), config.Options{}); err != nil {
+				return &UsageError{Text: err.Error(), Command: cmd.CommandPath()}
+			}
+			return nil
+		},
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetIn(s.In)
@@ -60,9 +70,10 @@ Each command has more to say with --help.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &UsageError{Text: err.Error(), Command: cmd.CommandPath()}
 	})
-	root.AddCommand(getCommand(), putCommand(), delCommand(), scanCommand(), incrCommand(), txnCommand(),
-		outcomeCommand(), statusCommand(), shardsCommand(), hotCommand(s.Height), snapshotCommand(), versionCommand(),
-		callCommand(), typeCommand(), typesCommand())
+	root.AddCommand(getCommand(), putCommand(), delCommand(), scanCommand(), incrCommand(), expireCommand(), persistCommand(), ttlCommand(), txnCommand(),
+		outcomeCommand(), statusCommand(), shardsCommand(), hotCommand(s.Height), receiptsCommand(), waitsCommand(), snapshotCommand(), versionCommand(),
+		callCommand(), typeCommand(), typesCommand(), backupCommand(), restoreCommand(), userCommand(), certCommand(), clusterCommand(),
+		drainCommand(), logCommand(), debugCommand(), healthCommand(), manCommand())
 	root.AddGroup(&cobra.Group{ID: groupAll, Title: "Available Commands:"}, &cobra.Group{ID: groupTypes, Title: "Commands of data types:"})
 	root.SetHelpCommandGroupID(groupAll)
 	root.SetCompletionCommandGroupID(groupAll)
@@ -107,12 +118,12 @@ func Main(ctx context.Context, root *cobra.Command, args []string) int {
 	if f := cmd.Flags().Lookup("output"); f != nil {
 		format = f.Value.String()
 	}
-	tell(root.ErrOrStderr(), err, format == formatJSON)
+	Tell(root.ErrOrStderr(), err, format == formatJSON)
 	return ExitCode(err)
 }
 
-// tell writes an error for people, or as one JSON object.
-func tell(w io.Writer, err error, asJSON bool) {
+// Tell writes a command's error for people, or as one JSON object.
+func Tell(w io.Writer, err error, asJSON bool) {
 	if quiet := (*quietError)(nil); errors.As(err, &quiet) {
 		return
 	}

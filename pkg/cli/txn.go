@@ -30,13 +30,17 @@ with semicolons in between; each argument is a line. Without arguments, or with 
 single minus sign, the lines are read from standard input.
 
   get KEY [for update]               read a key
-  put KEY VALUE [if CONDITION]       set a key
+  put KEY VALUE [ttl TIME] [if CONDITION]
+                                     set a key, which expires after TIME
   del KEY [if CONDITION]             remove a key (not: if absent)
   require KEY CONDITION              change nothing, but insist on it
   incr KEY [N]                       add N, or 1, to a counter; tell the sum
   add KEY N                          add N to a counter; do not tell the sum
   scan START END [limit N]           read the keys from START to before END
   delrange START END                 remove the keys from START to before END
+  expire KEY TIME                    have a key expire after a time, as in 30s
+  persist KEY                        have it not expire
+  ttl KEY                            tell how long it has to live
   call KEY TYPE.METHOD [ARGUMENT...] call a method of a data type ("linchpin types")
 
 A CONDITION is one of: exists, absent, value V (or: = V), version V. If one does
@@ -158,6 +162,13 @@ func (s *session) resultText(verb string, r *client.Result) string {
 		return s.value(r.Type, r.TypeName, r.Value, r.Number)
 	case "incr":
 		return fmt.Sprint(r.Number)
+	case "ttl":
+		return ttlText(r)
+	case "expire", "persist":
+		if !r.Found {
+			return "(absent)"
+		}
+		return "done"
 	case "del":
 		if !r.Found {
 			return "was not there"

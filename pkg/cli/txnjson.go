@@ -58,13 +58,13 @@ func planName(p pb.ReadPlan) string {
 func (s *session) resultObject(verb string, r *client.Result) resultAnswer {
 	a := resultAnswer{Op: verb}
 	switch verb {
-	case "get", "del", "":
+	case "get", "del", "expire", "persist", "ttl", "":
 		a.Found = &r.Found
 	case "delrange":
 		a.Removed = &r.Count
 	}
 	switch {
-	case verb == "incr", (verb == "get" || verb == "") && r.Found:
+	case verb == "incr", (verb == "get" || verb == "ttl" || verb == "") && r.Found:
 		t, name := r.Type, r.TypeName
 		if verb == "incr" {
 			t, name = client.TypeCounter, "counter"
@@ -73,6 +73,7 @@ func (s *session) resultObject(verb string, r *client.Result) resultAnswer {
 	default:
 		a.Version = shownVersion(r.Version)
 	}
+	a.TTL = ttlMillis(r)
 	for i := range r.Pairs {
 		a.Pairs = append(a.Pairs, s.pairItem(&r.Pairs[i]))
 	}

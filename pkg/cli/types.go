@@ -24,20 +24,7 @@ printed and the exit code is 1.`,
 	}
 	f.addTo(cmd, true)
 	p.addTo(cmd)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
-		key, err := s.bytes(args[0])
-		if err != nil {
-			return err
-		}
-		var out client.Outcome
-		how, err := p.options(cmd, &out)
-		if err != nil {
-			return err
-		}
-		if _, err := s.db.With(how...).Execute(ctx, client.Get(key)); err != nil {
-			return p.told(err)
-		}
-		s.tellPast(&out)
+	cmd.RunE = readsKey(cmd, &f, &p, func(s *session, key []byte, out *client.Outcome) error {
 		return s.printType(key, &out.Results[0])
 	})
 	return cmd

@@ -82,3 +82,11 @@ func asking[A any](db *DB, ctx context.Context, call func(context.Context, *sess
 		}
 	}
 }
+
+// Activity tells what a node of the cluster has done of late; in.NodeId 0 is the
+// connected one.
+func (db *DB) Activity(ctx context.Context, in *pb.ActivityRequest) (*pb.ActivityResponse, error) {
+	return administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.ActivityResponse, error) {
+		return a.Activity(ctx, in)
+	})
+}

@@ -59,14 +59,14 @@ var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1
 const keepFrame = 64 << 10
 
 // newCall encodes a request. The number is left open, see setNumber.
-func newCall(id kv.TxnID, ops []Op, timeout time.Duration, h *how) *call {
+func newCall(id kv.TxnID, ops []Op, timeout time.Duration, h *how, traceparent string) *call {
 	c := calls.Get().(*call)
 	c.state, c.lost, c.answer = callListed, nil, pb.CallAnswer{}
 	if cap(c.scratch) < len(ops) {
 		c.scratch = make([]opScratch, len(ops))
 	}
 	c.scratch = c.scratch[:len(ops)]
-	c.wire.Request.TxnId = id
+	c.wire.Request.TxnId, c.wire.Traceparent = id, traceparent
 	c.wire.Request.Ops = c.wire.Request.Ops[:0]
 	for i := range ops {
 		c.wire.Request.Ops = append(c.wire.Request.Ops, c.scratch[i].wire(&ops[i]))

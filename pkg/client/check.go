@@ -60,10 +60,10 @@ func checkOp(o *msg.Op) *kv.Error {
 	case msg.OpScan, msg.OpDeleteRange:
 		return checkRange(o)
 	}
-	if err := kv.CheckKey(o.Key); err != nil {
+	if err := kv.CheckClientKey(o.Key); err != nil {
 		return err.(*kv.Error)
 	}
-	if err := kv.CheckValue(o.Key, o.Value); err != nil {
+	if err := kv.CheckValue(o.Key, o.Value); err != nil && !o.Stored {
 		return err.(*kv.Error)
 	}
 	if err := kv.CheckValue(o.Key, o.ExpectValue); err != nil {

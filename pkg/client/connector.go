@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +17,7 @@ import (
 //
 //	forever:
 //	  connect to the address whose turn it is
-//	  if that works: publish the session; wait for its end
+//	  if that works: publish the session; wait for its end, or its retirement
 //	  the turn passes to the next address
 //	  after as many failures in a row as there are addresses: pause
 //
@@ -31,6 +32,8 @@ type connector struct {
 	closing context.Context
 	close   context.CancelFunc
 	stopped chan struct{}
+	// retiring counts the sessions that are only waited for.
+	retiring sync.WaitGroup
 	// welcomed is told of each new session.
 	welcomed func(*session)
 
@@ -68,7 +71,11 @@ func (c *connector) keep() {
 		wholeRound := failures%len(c.addrs) == 0
 		c.publish(nil, err, wholeRound && err != nil)
 		if wholeRound {
-			sleep(c.closing, pause.NextBackOff())
+			rest := pause.NextBackOff()
+			if hopeless(err) {
+				rest = max(rest, pauseUnknown)
+			}
+			sleep(c.closing, rest)
 		}
 	}
 }
@@ -86,12 +93,29 @@ func (c *connector) connect(addr string) (lived time.Duration, err error) {
 	c.publish(s, nil, false)
 	select {
 	case <-s.done:
+	case <-s.retired:
+		// What was sent on it is still answered, while the next one is opened.
+		c.retiring.Add(1)
+		go func() {
+			defer c.retiring.Done()
+			c.await(s)
+		}()
 	case <-c.closing.Done():
 		s.end()
 		s.conn.Close() // whoever uses it
 	}
 	c.publish(nil, nil, false)
 	return time.Since(born), nil
+}
+
+// await waits for the end of a session that has retired.
+func (c *connector) await(s *session) {
+	select {
+	case <-s.done:
+	case <-c.closing.Done():
+		s.end()
+		s.conn.Close()
+	}
 }
 
 // addressError says which address failed.
@@ -143,7 +167,7 @@ func (c *connector) session(ctx context.Context, impatient bool) (*session, erro
 		if s := c.live(); s != nil {
 			return s, nil
 		}
-		if impatient && now > rounds {
+		if now > rounds && (impatient || hopeless(failure)) {
 			return nil, c.unreachable(failure, failure)
 		}
 		select {
@@ -156,13 +180,39 @@ func (c *connector) session(ctx context.Context, impatient bool) (*session, erro
 	}
 }
 
+// pauseUnknown is how long to wait before the next attempt when nobody lets the
+// client in. Servers count failures.
+const pauseUnknown = 5 * time.Second
+
+// hopeless says that a node has answered, and does not let the client in: to wait
+// for another answer is for those who can change that.
+func hopeless(failure error) bool {
+	if failure == nil {
+		return false
+	}
+	var a *addressError
+	if errors.As(failure, &a) {
+		failure = a.err
+	}
+	k := fromStatus(failure).Kind
+	return k == kv.KindUnauthenticated || k == kv.KindDenied
+}
+
 func (c *connector) unreachable(failure, cause error) *Error {
+	if hopeless(failure) {
+		e := fromStatus(errors.Unwrap(failure))
+		e.Text = failure.Error()
+		return e
+	}
 	text := "no node could be reached in time"
 	if failure != nil {
 		text = "no node can be reached; the last failure was that of " + failure.Error()
 	}
 	e := errorf(kv.KindUnavailable, cause, "%s", text)
 	e.Hint = "is linchpin running at one of these addresses? Nothing was applied"
+	if c.opts.tls == nil && len(c.opts.dial) == 0 {
+		e.Hint = "is linchpin running at one of these addresses, and without TLS? Nothing was applied"
+	}
 	return e
 }
 
@@ -176,6 +226,7 @@ func errClosed() *Error {
 func (c *connector) stop() {
 	c.close()
 	<-c.stopped
+	c.retiring.Wait()
 }
 
 // newPause makes the growing pauses between attempts.

@@ -24,7 +24,8 @@ type DB struct {
 // Open connects to the first of the addresses (host:port) that answers; when
 // that node fails later, the client moves on to the next one by itself. The
 // order is that of preference: give clients different orders to spread them
-// over the nodes. If no address answers, the error is of kv.KindUnavailable.
+// over the nodes. If no address answers, the error is of kv.KindUnavailable, and of
+// kv.KindUnauthenticated or kv.KindDenied if the last one does not let the client in.
 func Open(ctx context.Context, addrs []string, opts ...Option) (*DB, error) {
 	o := defaults()
 	for _, opt := range opts {
@@ -32,6 +33,11 @@ func Open(ctx context.Context, addrs []string, opts ...Option) (*DB, error) {
 	}
 	if len(addrs) == 0 {
 		return nil, errorf(kv.KindInvalid, nil, "there is no address to connect to")
+	}
+	if o.token != nil && o.tls == nil {
+		e := errorf(kv.KindInvalid, nil, "a token is to be sent, and there is no TLS")
+		e.Hint = "use WithTLS as well, or everybody on the way could read it"
+		return nil, e
 	}
 	db := &DB{opts: &o}
 	db.conn = newConnector(append([]string(nil), addrs...), &o, db.welcomed)

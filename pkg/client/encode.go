@@ -26,11 +26,17 @@ func (s *opScratch) wire(op *Op) pb.Op {
 	case msg.OpAsk, msg.OpChangeAsk:
 		return pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: o.Key, Type: op.called.typ, Method: op.called.method, Args: pb.DataOf(o.Args)}}}
 	case msg.OpGet:
+		if o.Stored {
+			return pb.Op{Op: &pb.Op_Dump{Dump: &pb.DumpOp{Key: o.Key}}}
+		}
 		s.get = pb.GetOp{Key: o.Key, ForUpdate: o.ForUpdate}
 		s.opGet.Get = &s.get
 		return pb.Op{Op: &s.opGet}
 	case msg.OpPut:
-		s.put = pb.PutOp{Key: o.Key, Value: o.Value}
+		if o.Stored {
+			return pb.Op{Op: &pb.Op_Restore{Restore: &pb.RestoreOp{Key: o.Key, Type: pb.DataType(o.Type), Value: o.Value, Number: o.Delta, ExpiresAtMs: o.Expiry}}}
+		}
+		s.put = pb.PutOp{Key: o.Key, Value: o.Value, TtlMs: -o.Expiry}
 		s.condition(o)
 		s.opPut.Put = &s.put
 		return pb.Op{Op: &s.opPut}
@@ -69,6 +75,11 @@ func wireRare(o *msg.Op) pb.Op {
 		return pb.Op{Op: &pb.Op_Require{Require: wireRequire(o)}}
 	case msg.OpScan:
 		return pb.Op{Op: &pb.Op_Scan{Scan: &pb.ScanOp{Start: o.Key, End: o.End, Limit: o.Limit}}}
+	case msg.OpExpire:
+		if o.Expiry == 0 {
+			return pb.Op{Op: &pb.Op_Persist{Persist: &pb.PersistOp{Key: o.Key}}}
+		}
+		return pb.Op{Op: &pb.Op_Expire{Expire: &pb.ExpireOp{Key: o.Key, TtlMs: -o.Expiry}}}
 	case msg.OpDeleteRange:
 		return pb.Op{Op: &pb.Op_DeleteRange{DeleteRange: &pb.DeleteRangeOp{Start: o.Key, End: o.End}}}
 	}

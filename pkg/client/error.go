@@ -114,6 +114,10 @@ func fromStatus(err error) *Error {
 		e := errorf(kv.KindInvalid, err, "the server does not know the call: %s", st.Message())
 		e.Hint = "is it a linchpin node, and not older than this client?"
 		return e
+	case codes.Unauthenticated:
+		return errorf(kv.KindUnauthenticated, err, "%s", st.Message())
+	case codes.PermissionDenied:
+		return errorf(kv.KindDenied, err, "%s", st.Message())
 	case codes.Unavailable:
 		return errorf(kv.KindUnavailable, err, "the connection to the node failed: %s", st.Message())
 	}

@@ -45,7 +45,7 @@ func (db *DB) executeAs(ctx context.Context, h *how, ops []Op) (*Outcome, error)
 // executeOnce runs one attempt to its known end: a lost answer is enquired
 // about. Its errors are certain, but for those of kv.KindUnknown.
 func (db *DB) executeOnce(r *retrier, id kv.TxnID, ops []Op, h *how) (*Outcome, *Error) {
-	c := newCall(id, ops, margin(r.ctx), h)
+	c := newCall(id, ops, margin(r.ctx), h, db.opts.traceparent(r.ctx))
 	if err := db.send(r, c); err != nil {
 		return db.unanswered(r, id, ops, err)
 	}

@@ -27,6 +27,8 @@ func b(s string) []byte { return []byte(s) }
 type node struct {
 	addr string
 	stop func()
+	// drain has the node refuse what is new.
+	drain func()
 }
 
 // startNode serves a backend at addr, or at a free port if addr is empty.
@@ -43,7 +45,7 @@ func startNode(t testing.TB, backend server.Backend, addr string, opts server.Op
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(lis) }()
-	n := &node{addr: lis.Addr().String()}
+	n := &node{addr: lis.Addr().String(), drain: srv.Drain}
 	n.stop = sync.OnceFunc(func() {
 		srv.Stop()
 		require.NoError(t, <-done)

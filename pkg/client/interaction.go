@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -32,6 +33,8 @@ type interaction struct {
 	// broken: the stream failed, so the last step may or may not have reached
 	// the server.
 	broken bool
+	// refused: it failed because the node drains, and has not executed it.
+	refused bool
 	// over: the function has returned.
 	over bool
 	// wrote: something was sent, or kept back, that could change the store.
@@ -40,8 +43,9 @@ type interaction struct {
 	kept      []Op
 	keptBytes int
 	// failed is what ended the transaction; it is told again for each later
-	// operation.
-	failed *Error
+	// operation. If undoable, a return to a savepoint takes it back.
+	failed   *Error
+	undoable bool
 }
 
 // How much is kept back before it is sent without waiting for a reason.
@@ -77,6 +81,35 @@ func (t *interaction) keep(op Op) error {
 	t.keptBytes += opBytes(&op.op)
 	if len(t.kept) >= maxKeptOps || t.keptBytes >= maxKeptBytes {
 		_, err := t.do()
+		return err
+	}
+	return nil
+}
+
+// mark sends a step about savepoints, behind what was kept back.
+func (t *interaction) mark(step *pb.TransactRequest) error {
+	if err := t.check(nil); err != nil {
+		return err
+	}
+	if _, err := t.exchange(t.kept, step); err != nil {
+		t.failed = err
+		return err
+	}
+	return nil
+}
+
+// rollbackTo returns to a savepoint. What is kept back came after all of them.
+func (t *interaction) rollbackTo(name string) error {
+	if t.failed != nil && t.undoable && !t.over {
+		t.failed, t.undoable = nil, false
+	}
+	if err := t.check(nil); err != nil {
+		return err
+	}
+	t.kept, t.keptBytes = t.kept[:0], 0
+	step := &pb.TransactRequest{Step: &pb.TransactRequest_RollbackTo{RollbackTo: &pb.SavepointStep{Name: name}}}
+	if _, err := t.exchange(nil, step); err != nil {
+		t.failed = err
 		return err
 	}
 	return nil
@@ -136,7 +169,7 @@ func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.Transact
 	}
 	var steps []*pb.TransactRequest
 	if !t.begun {
-		begin := &pb.BeginStep{TxnId: t.ref.TxnID, Attempt: t.ref.Attempt, ReadOnly: t.readOnly}
+		begin := &pb.BeginStep{TxnId: t.ref.TxnID, Attempt: t.ref.Attempt, ReadOnly: t.readOnly, Traceparent: t.r.db.opts.traceparent(t.r.ctx)}
 		if t.how != nil {
 			begin.At, begin.Token, begin.Plan = t.how.at, t.how.token, t.how.plan
 		}
@@ -159,11 +192,23 @@ func (t *interaction) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactR
 			break // the reason comes from Recv
 		}
 	}
+	var undoable *Error
 	for i := range steps {
 		answer, err := t.stream.stream.Recv()
 		if err != nil {
 			t.broken = true
-			return nil, t.streamError(err)
+			e := t.streamError(err)
+			// What gRPC says of its own may come after a commit; a node that drains
+			// ends a stream instead of the steps that it has not answered.
+			t.refused = e.Kind == kv.KindUnavailable && detail.From(err) != nil
+			return nil, e
+		}
+		if f := answer.GetStepFailed(); f != nil && undoable == nil {
+			undoable = fromDetail(f)
+		}
+		if undoable != nil && i == len(steps)-1 {
+			t.undoable = true
+			return nil, undoable
 		}
 		if f := answer.GetFailed(); f != nil {
 			// Answers to the steps behind it are still on their way.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -19,8 +20,8 @@ type Op struct {
 	called *called
 }
 
-// called is what a Call calls, by its names, and what is wrong with how it was
-// made. It stands apart since most operations have none.
+// called is what a Call calls, by its names, and what is wrong with how an operation
+// was made. It stands apart since most operations have none.
 type called struct {
 	typ, method string
 	wrong       *kv.Error
@@ -37,6 +38,59 @@ func GetForUpdate(key []byte) Op {
 
 // Put sets a key to a value. On a counter it fails with kv.KindWrongType.
 func Put(key, value []byte) Op { return Op{op: msg.Op{Kind: msg.OpPut, Key: key, Value: value}} }
+
+// Dump reads a key in its stored form, whatever data type it has: Result.Type is
+// that, and Result.Value what Restore takes; of a counter it is Result.Number. It is
+// for transactions in one call. What is stored by one version of linchpin can be
+// read by later ones.
+func Dump(key []byte) Op { return Op{op: msg.Op{Kind: msg.OpGet, Key: key, Stored: true}} }
+
+// Restore sets a key to a value that Dump has read, whatever it holds: value, or
+// number if it is a counter. The server refuses what it could not read with
+// kv.KindInvalid. It is for transactions in one call.
+func Restore(key []byte, typ Type, value []byte, number int64) Op {
+	return Op{op: msg.Op{Kind: msg.OpPut, Key: key, Stored: true, Type: uint32(typ), Value: value, Delta: number}}
+}
+
+// Expire has a key that exists expire, whatever it holds: it is deleted ttl after the
+// operation is executed, or soon after that. Result.Found says whether it exists. A
+// ttl that is not from kv.MinTTL to kv.MaxTTL is kv.KindInvalid.
+func Expire(key []byte, ttl time.Duration) Op {
+	return Op{op: msg.Op{Kind: msg.OpExpire, Key: key}}.expiring(ttl)
+}
+
+// Persist has a key not expire. Result.Found says whether it exists.
+func Persist(key []byte) Op { return Op{op: msg.Op{Kind: msg.OpExpire, Key: key}} }
+
+// WithTTL has the key of a Put expire after ttl, as with Expire. Without it the key
+// does not expire, whether it did before or not.
+func (o Op) WithTTL(ttl time.Duration) Op {
+	if o.op.Kind != msg.OpPut || o.op.Stored {
+		o.called = &called{wrong: &kv.Error{Kind: kv.KindInvalid, Text: "only put takes a time to live", Key: o.op.Key, Hint: "put an expire after the operation"}}
+		return o
+	}
+	return o.expiring(ttl)
+}
+
+// expiring notes a time to live, in milliseconds, rounded up.
+func (o Op) expiring(ttl time.Duration) Op {
+	if err := kv.CheckTTL(ttl); err != nil {
+		wrong := *err.(*kv.Error)
+		wrong.Key = o.op.Key
+		o.called = &called{wrong: &wrong}
+		return o
+	}
+	o.op.Expiry = -int64((ttl + time.Millisecond - 1) / time.Millisecond)
+	return o
+}
+
+// At has the key of a Restore expire at a time; the zero time is never.
+func (o Op) At(expires time.Time) Op {
+	if o.op.Expiry = 0; !expires.IsZero() {
+		o.op.Expiry = max(expires.UnixMilli(), 1)
+	}
+	return o
+}
 
 // Delete removes a key; its Result says whether there was one.
 func Delete(key []byte) Op { return Op{op: msg.Op{Kind: msg.OpDelete, Key: key}} }
@@ -130,7 +184,8 @@ func (o Op) expecting(e msg.Expect, value []byte, version kv.Version) Op {
 func (o Op) ReadOnly() bool { return !o.op.Writes() }
 
 // String writes the operation in the line language of `linchpin txn`
-// (docs/cli.md), which can read it back.
+// (docs/cli.md), which can read it back; of Dump and Restore, which that has not,
+// only what it does and to which key.
 func (o Op) String() string {
 	var b strings.Builder
 	words := func(ws ...string) {
@@ -145,12 +200,29 @@ func (o Op) String() string {
 	end := strconv.Quote(string(o.op.End))
 	switch o.op.Kind {
 	case msg.OpGet:
+		if o.op.Stored {
+			words("dump", key)
+			break
+		}
 		words("get", key)
 		if o.op.ForUpdate {
 			words("for", "update")
 		}
 	case msg.OpPut:
+		if o.op.Stored {
+			words("restore", key)
+			break
+		}
 		words("put", key, strconv.Quote(string(o.op.Value)))
+		if o.op.Expiry < 0 {
+			words("ttl", o.ttl())
+		}
+	case msg.OpExpire:
+		if o.op.Expiry == 0 {
+			words("persist", key)
+			break
+		}
+		words("expire", key, o.ttl())
 	case msg.OpDelete:
 		words("del", key)
 	case msg.OpRequire:
@@ -185,6 +257,9 @@ func (o Op) String() string {
 	}
 	return b.String()
 }
+
+// ttl is the time to live as the line language has it.
+func (o Op) ttl() string { return (time.Duration(-o.op.Expiry) * time.Millisecond).String() }
 
 // clone copies the keys and values.
 func (o Op) clone() Op {

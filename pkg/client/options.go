@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"time"
 
@@ -30,6 +31,11 @@ type options struct {
 	firstPause, longestPause time.Duration
 	dialer                   Dialer
 	dial                     []grpc.DialOption
+	// tls and token say how to encrypt, and who calls; nil is not at all.
+	tls   func() *tls.Config
+	token func() (string, error)
+	// traces: continue the traces of the callers' contexts.
+	traces bool
 }
 
 func defaults() options {
@@ -71,8 +77,24 @@ func WithPauses(shortest, longest time.Duration) Option {
 // through a proxy that injects faults.
 func WithDialer(d Dialer) Option { return func(o *options) { o.dialer = d } }
 
-// WithDialOptions adds options to every gRPC connection. Without transport
-// credentials among them connections are not encrypted.
+// WithTLS encrypts connections. config is asked for each, so that certificates can
+// change while the client is open; that of package certs does so. A certificate
+// in it says which user calls, unless WithToken does.
+func WithTLS(config func() *tls.Config) Option { return func(o *options) { o.tls = config } }
+
+// WithToken says by a token which user calls. token is asked for each stream and
+// call, so that it may read a file; it needs WithTLS, for else everybody on the
+// way could read the token.
+func WithToken(token func() (string, error)) Option { return func(o *options) { o.token = token } }
+
+// WithTraces has transactions and scans continue the OpenTelemetry trace of the context
+// that they are called with, if there is one: nodes that trace (--trace-endpoint) make
+// their spans below its span, and go by whether it is sampled. The default is not to look
+// for one. The client makes no spans of its own.
+func WithTraces() Option { return func(o *options) { o.traces = true } }
+
+// WithDialOptions adds options to every gRPC connection. Without WithTLS, or
+// transport credentials among them, connections are not encrypted.
 func WithDialOptions(opts ...grpc.DialOption) Option {
 	return func(o *options) { o.dial = append(o.dial, opts...) }
 }

@@ -41,6 +41,8 @@ func (s *session) slot(ctx context.Context) error {
 		return nil
 	case <-s.done:
 		return errNotSent
+	case <-s.retired:
+		return errNotSent
 	case <-ctx.Done():
 		return errNotListed
 	}
@@ -48,7 +50,7 @@ func (s *session) slot(ctx context.Context) error {
 
 func (s *session) enlist(c *call) bool {
 	s.mu.Lock()
-	if s.ended {
+	if s.ended || s.retires {
 		s.mu.Unlock()
 		return false
 	}
@@ -139,16 +141,23 @@ func (s *session) receiveAll() {
 	var in pb.PipelineResponse
 	for {
 		clear(in.Answers)
-		in.Answers, in.Welcome = in.Answers[:0], nil
+		in.Answers, in.Welcome, in.Draining = in.Answers[:0], nil, false
 		if err := s.stream.RecvMsg(&in); err != nil {
 			s.end()
 			return
 		}
-		s.deliver(in.Answers)
+		over := s.deliver(in.Answers)
+		if in.Draining {
+			s.retire()
+		} else if over {
+			s.end()
+		}
 	}
 }
 
-func (s *session) deliver(answers []pb.CallAnswer) {
+// deliver tells callers their answers. It reports whether the session has retired, and
+// there are no more.
+func (s *session) deliver(answers []pb.CallAnswer) (over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range answers {
@@ -163,6 +172,7 @@ func (s *session) deliver(answers []pb.CallAnswer) {
 			c.finish(nil)
 		}
 	}
+	return s.retires && len(s.sent) == 0
 }
 
 // finish tells the caller; the session's mutex is held.

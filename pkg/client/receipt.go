@@ -78,6 +78,10 @@ func conflictOf(c *pb.Conflict) *Conflict {
 		HolderOperations: c.HolderOperations, HolderMode: c.HolderMode, Others: int(c.Others), Commutes: c.Commutes, Lock: c.Lock, HolderLock: c.HolderLock}
 }
 
+// ReceiptOf is a receipt of another transaction, as Activity tells of them; zero for
+// nil.
+func ReceiptOf(r *pb.Receipt) Receipt { return receiptOf(r) }
+
 func receiptOf(r *pb.Receipt) Receipt {
 	if r == nil {
 		return Receipt{}

@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -82,6 +83,21 @@ type Result struct {
 	Answer []Datum
 	// TypeName is the name of Type.
 	TypeName string
+	// TTL, of a Get or Dump, is how long the key had to live when it was read; 0 if
+	// it does not expire, or if that time was over (Expires tells).
+	TTL     time.Duration
+	expires int64
+}
+
+// Expires is when the key that was read expires, by the clock of its shard; ok is
+// false if it does not.
+func (r *Result) Expires() (at time.Time, ok bool) { return expiresAt(r.expires) }
+
+func expiresAt(ms int64) (time.Time, bool) {
+	if ms == 0 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(ms), true
 }
 
 // Pair is a key with what it holds.
@@ -93,7 +109,11 @@ type Pair struct {
 	Version kv.Version
 	// TypeName is the name of Type.
 	TypeName string
+	expires  int64
 }
+
+// Expires is as of Result.
+func (p *Pair) Expires() (at time.Time, ok bool) { return expiresAt(p.expires) }
 
 // Value is what a key holds, or the knowledge that it does not exist.
 type Value struct {
@@ -107,12 +127,19 @@ type Value struct {
 	Version kv.Version
 	// TypeName is the name of Type.
 	TypeName string
+	// TTL is as in Result.
+	TTL     time.Duration
+	expires int64
 }
+
+// Expires is as of Result.
+func (v *Value) Expires() (at time.Time, ok bool) { return expiresAt(v.expires) }
 
 func (r *Result) from(p *pb.Result) {
 	r.Found, r.Type, r.Value, r.Number = p.Found, Type(p.Type), p.Value, p.Number
 	r.Version, r.Resume, r.Count = p.Version, p.Resume, p.Count
 	r.TypeName = typeName(p.Type, p.TypeName)
+	r.TTL, r.expires = time.Duration(p.TtlMs)*time.Millisecond, p.ExpiresAtMs
 	if len(p.Answer) > 0 {
 		r.Answer = make([]Datum, len(p.Answer))
 		for i := range p.Answer {
@@ -156,11 +183,11 @@ func (r *Result) describe() string {
 }
 
 func (r *Result) value() Value {
-	return Value{Found: r.Found, Type: r.Type, Bytes: r.Value, Number: r.Number, Version: r.Version, TypeName: r.TypeName}
+	return Value{Found: r.Found, Type: r.Type, Bytes: r.Value, Number: r.Number, Version: r.Version, TypeName: r.TypeName, TTL: r.TTL, expires: r.expires}
 }
 
 func pairOf(p *pb.Pair) Pair {
-	return Pair{Key: p.Key, Type: Type(p.Type), Value: p.Value, Number: p.Number, Version: p.Version, TypeName: typeName(p.Type, p.TypeName)}
+	return Pair{Key: p.Key, Type: Type(p.Type), Value: p.Value, Number: p.Number, Version: p.Version, TypeName: typeName(p.Type, p.TypeName), expires: p.ExpiresAtMs}
 }
 
 func resultsOf(ps []pb.Result) []Result {

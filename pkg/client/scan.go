@@ -6,6 +6,8 @@ import (
 	"io"
 	"iter"
 
+	"google.golang.org/grpc/metadata"
+
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -62,6 +64,9 @@ func (db *DB) scanOnce(r *retrier, req *pb.ScanRequest, h *how, yield func(Pair,
 	defer s.unuse()
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
+	if parent := db.opts.traceparent(ctx); parent != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, traceparentName, parent)
+	}
 	stream, err := s.kv.Scan(ctx, req)
 	if err != nil {
 		return false, fromStatus(err)

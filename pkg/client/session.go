@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -37,8 +40,9 @@ type session struct {
 	slots chan struct{}
 	// wake has an element when there may be something on the list.
 	wake chan struct{}
-	// done is closed when the session has ended.
-	done chan struct{}
+	// done is closed when the session has ended, retired when its node drains: then
+	// it takes no new calls, and ends when those that were sent have been answered.
+	done, retired chan struct{}
 	// users counts who needs the connection, the session itself included.
 	users atomic.Int64
 	// over is ended, for those who only want a hint.
@@ -46,10 +50,11 @@ type session struct {
 	// streams are idle streams for interactive transactions.
 	streams streamPool
 
-	mu     sync.Mutex
-	ended  bool
-	number uint64
-	list   []*call
+	mu      sync.Mutex
+	ended   bool
+	retires bool
+	number  uint64
+	list    []*call
 	// sent is by number; nil is a call whose caller has left.
 	sent map[uint64]*call
 }
@@ -69,19 +74,41 @@ const (
 )
 
 func dialOptions(o *options) []grpc.DialOption {
+	creds := insecure.NewCredentials()
+	if o.tls != nil {
+		creds = credentials.NewTLS(o.tls())
+	}
 	opts := []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(creds),
 		codec.DialOption(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(pb.MaxMessageBytes), grpc.MaxCallSendMsgSize(pb.MaxMessageBytes)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout}),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithIdleTimeout(0),
 	}
+	if o.token != nil {
+		opts = append(opts, grpc.WithPerRPCCredentials(bearer(o.token)))
+	}
 	if d := o.dialer; d != nil {
 		opts = append(opts, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return d(ctx, addr) }))
 	}
 	return append(opts, o.dial...)
 }
+
+// bearer shows a token with every call, on connections with TLS only.
+type bearer func() (string, error)
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	token, err := b()
+	if err != nil {
+		return nil, status.Error(codes.Unauthenticated, "there is no token to show: "+err.Error())
+	}
+	return map[string]string{"authorization": "Bearer " + token}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials.
+func (bearer) RequireTransportSecurity() bool { return true }
 
 // newSession connects to addr and waits for the welcome. ctx is for that only.
 func newSession(ctx context.Context, addr string, o *options) (*session, error) {
@@ -92,7 +119,7 @@ func newSession(ctx context.Context, addr string, o *options) (*session, error) 
 	}
 	streamCtx, cancel := context.WithCancel(context.Background())
 	s := &session{addr: addr, conn: conn, kv: pb.NewKVClient(conn), admin: pb.NewAdminClient(conn), cancel: cancel,
-		wake: make(chan struct{}, 1), done: make(chan struct{}), sent: make(map[uint64]*call)}
+		wake: make(chan struct{}, 1), done: make(chan struct{}), retired: make(chan struct{}), sent: make(map[uint64]*call)}
 	s.users.Store(1)
 	stop := context.AfterFunc(ctx, cancel)
 	if err = s.greet(streamCtx); err == nil && !stop() {
@@ -172,15 +199,40 @@ func (s *session) tellAll() bool {
 	return true
 }
 
+// retire has new calls go elsewhere, because the node drains. Those that have not
+// been sent go elsewhere too, and those that have are waited for.
+func (s *session) retire() {
+	s.mu.Lock()
+	if s.ended || s.retires {
+		s.mu.Unlock()
+		return
+	}
+	s.retires = true
+	s.over.Store(true)
+	for _, c := range s.list {
+		if c.state == callListed {
+			c.finish(errNotSent)
+		}
+	}
+	s.list = nil
+	over := len(s.sent) == 0
+	close(s.retired)
+	s.mu.Unlock()
+	if over {
+		s.end()
+	}
+}
+
 // use keeps the connection open until unuse, which closes it when nobody is
 // left. Sessions that have ended can be used by nobody new.
 func (s *session) use() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.ended {
-		s.users.Add(1)
+	if s.ended || s.retires {
+		return false
 	}
-	return !s.ended
+	s.users.Add(1)
+	return true
 }
 
 func (s *session) unuse() {

@@ -2,8 +2,10 @@ package client
 
 import (
 	"iter"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // ReadTx is a transaction that only reads, as View gives it to its function.
@@ -95,6 +97,12 @@ func (tx *Tx) CompareVersionAndSet(key []byte, version kv.Version, value []byte)
 	return tx.t.keep(CompareVersionAndSet(key, version, value))
 }
 
+// Expire has a key that exists expire after ttl.
+func (tx *Tx) Expire(key []byte, ttl time.Duration) error { return tx.t.keep(Expire(key, ttl)) }
+
+// Persist has a key not expire.
+func (tx *Tx) Persist(key []byte) error { return tx.t.keep(Persist(key)) }
+
 // Require fails the transaction with kv.KindCondition unless the condition
 // (RequireExists, RequireAbsent, RequireEquals, RequireVersion) holds when it
 // commits.
@@ -102,6 +110,54 @@ func (tx *Tx) Require(condition Op) error { return tx.t.keep(condition) }
 
 // Add adds delta to a counter.
 func (tx *Tx) Add(key []byte, delta int64) error { return tx.t.keep(Add(key, delta)) }
+
+// Savepoint marks a place in the transaction that RollbackTo returns to. From then
+// on a failure of an operation, such as a condition that does not hold, ends the
+// transaction only if RollbackTo is not called next. A name has 1 to 64 bytes, and
+// may be given again: the newest counts.
+func (tx *Tx) Savepoint(name string) error {
+	step := &pb.TransactRequest{Step: &pb.TransactRequest_Savepoint{Savepoint: &pb.SavepointStep{Name: name}}}
+	return tx.t.mark(step)
+}
+
+// RollbackTo forgets what the transaction has written since its newest savepoint
+// of a name, and the savepoints since; that one stays. What was read since counts
+// still: the transaction commits only if it is current.
+//
+// After an error that leaves the transaction open it can go on from there. One that
+// does not, such as that the transaction had to give way to an older one, is
+// returned again.
+func (tx *Tx) RollbackTo(name string) error {
+	return tx.t.rollbackTo(name)
+}
+
+// Release forgets the newest savepoint of a name, and those since. What was
+// written stays.
+func (tx *Tx) Release(name string) error {
+	step := &pb.TransactRequest{Step: &pb.TransactRequest_Release{Release: &pb.SavepointStep{Name: name}}}
+	return tx.t.mark(step)
+}
+
+// Nested runs fn as a part of the transaction that can fail on its own: if fn
+// returns an error, what it wrote is taken back, and Nested returns that error; the
+// transaction can go on. If the transaction has failed as a whole, its error is
+// returned.
+func (tx *Tx) Nested(fn func() error) error {
+	const name = "nested" // within each other, the newest counts
+	if err := tx.Savepoint(name); err != nil {
+		return err
+	}
+	own := fn()
+	if own != nil {
+		if err := tx.RollbackTo(name); err != nil {
+			return err
+		}
+	}
+	if err := tx.Release(name); err != nil {
+		return err
+	}
+	return own
+}
 
 // AddGet adds delta to a counter and returns the sum.
 func (tx *Tx) AddGet(key []byte, delta int64) (int64, error) {

@@ -115,7 +115,7 @@ func (t *interaction) afterCommit(db *DB) verdict {
 	switch {
 	case err == nil:
 		return verdict{}
-	case !t.broken && err.Kind != kv.KindUnknown:
+	case (!t.broken || t.refused) && err.Kind != kv.KindUnknown:
 		return verdict{err: err, fault: err}
 	case !t.wrote:
 		// It cannot have changed anything; but the run may have ended well.

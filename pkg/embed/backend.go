@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -29,6 +30,8 @@ type backend struct {
 	metrics *metrics.Node
 	// operations is nil if metrics is.
 	operations *operations
+	// store is the node's own.
+	store *pebblestore.Store
 	// peers are the other nodes of this process, by id, for numbers of all
 	// shards; nil in a server.
 	peers func() []*node.Node
@@ -125,4 +128,20 @@ func (b *backend) HotKeys(n int) []server.HotKey {
 	}
 	slices.SortStableFunc(out, func(a, b server.HotKey) int { return cmp.Compare(b.Waited, a.Waited) })
 	return out[:min(n, len(out))]
+}
+
+func (b *backend) Activity(since int64, receipts, waits int) server.Activity {
+	g, j := b.node.Gateway(), b.node.Journal()
+	out := server.Activity{DiskBytes: b.store.Metrics().DiskBytes, InFlight: g.InFlight(), Open: g.Open(),
+		Seconds: j.Seconds(since), Receipts: j.Receipts(receipts), Conflicts: j.Conflicts()}
+	if waits > 0 {
+		for _, w := range b.node.Waiters(waits) {
+			out.Waits = append(out.Waits, server.Wait{Shard: w.Shard, Txn: w.Txn.TxnID, Receipt: w.Receipt})
+		}
+	}
+	return out
+}
+
+func (b *backend) AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error) {
+	return b.node.Gateway().AskNode(ctx, node, question)
 }

@@ -1,6 +1,7 @@
 package embed_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
+
+var errTakenBack = errors.New("taken back")
 
 // answers are what the last of some operations answered.
 func answers(t *testing.T, rs []client.Result, err error) (out []any) {
@@ -57,6 +60,13 @@ func TestMethodsAreCalledByNameWhereverThereIsATransaction(t *testing.T) {
 		require.Equal(t, []any{"db", "go", "kv", 1.5}, answers(t, rs, err), "its own changes are seen")
 		rs, err = tx.Do(client.Call(other, "counter", "add-get", 3))
 		require.Equal(t, []any{int64(5)}, answers(t, rs, err))
+		require.ErrorIs(t, tx.Nested(func() error {
+			rs, err := tx.Do(client.Call(key, "tags", "weigh", 7), first, client.Add(other, 100))
+			require.Equal(t, []any{"db", "go", "kv", 8.5}, answers(t, rs[:2], err))
+			return errTakenBack
+		}), errTakenBack)
+		rs, err = tx.Do(first)
+		require.Equal(t, []any{"db", "go", "kv", 1.5}, answers(t, rs, err), "what was taken back is not seen")
 		return nil
 	}))
 	require.NoError(t, db.View(soon(t), func(ro *client.ReadTx) error {

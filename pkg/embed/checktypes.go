@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/adt/check"
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
@@ -28,7 +29,7 @@ var checkTypes = sync.OnceValue(func() error {
 	for seed := uint64(1); len(all) > 0; seed++ {
 		var own []*adt.Type
 		for _, t := range all {
-			if err := adt.Check(t, seed, checkChunk); err != nil {
+			if err := check.Type(t, seed, checkChunk); err != nil {
 				return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: err.Error(),
 					Hint: "correct the declaration; \"check-types\" looks at it without starting a server"}
 			}

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/activity"
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
+	"github.com/linchpindb/linchpin/pkg/guard"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
@@ -18,6 +21,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/node"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/trace"
 	"github.com/linchpindb/linchpin/pkg/transport/mem"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
@@ -56,8 +60,15 @@ type ClusterOptions struct {
 	CacheBytes int
 	// Listen has each node serve gRPC on a free port of the loopback.
 	Listen bool
+	// Clock gives each node its clock. Default: the machine's.
+	Clock func(kv.NodeID) clock.Clock
+	// HTTP is the address at which the first node serves HTTP, if Listen is set, as
+	// Options.HTTP; empty for none.
+	HTTP string
 	// Version is what the nodes say they are.
 	Version string
+	// Tracer makes a node's tracer. Default none. Whoever made it closes it.
+	Tracer func(kv.NodeID) *trace.Tracer
 }
 
 func (o ClusterOptions) withDefaults() ClusterOptions {
@@ -91,6 +102,8 @@ type member struct {
 	server     *server.Server
 	addr       string
 	served     chan error
+	// web is nil but for the first.
+	web *web
 }
 
 // StartCluster makes a cluster and returns when it serves.
@@ -155,15 +168,22 @@ func (c *Cluster) startMember(id kv.NodeID) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	clk, err := clock.NewReal()
+	clk, err := c.clock(id)
 	if err != nil {
 		return nil, err
 	}
-	m.node, err = node.Start(node.Options{ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: tr,
-		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot), Sharing: c.opt.Sharing}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads, NoSharing: bool(c.opt.Sharing.Combining)}, Metrics: m.metrics})
+	var tracer *trace.Tracer
+	if c.opt.Tracer != nil {
+		tracer = c.opt.Tracer(id)
+	}
+	lazy := &lazyBackend{}
+	m.node, err = node.Start(node.Options{Tracer: tracer, ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: tr,
+		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot), Sharing: c.opt.Sharing}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads, NoSharing: bool(c.opt.Sharing.Combining)}, Metrics: m.metrics,
+		Journal: activity.New(), Answer: lazy.answer})
 	if err != nil {
 		return nil, err
 	}
+	lazy.ready.Store(c.backendOf(m))
 	ready.Store(m.node)
 	watch(m.metrics, m.node, m.store)
 	if c.opt.Listen {
@@ -172,23 +192,41 @@ func (c *Cluster) startMember(id kv.NodeID) (*member, error) {
 	return m, nil
 }
 
+func (c *Cluster) clock(id kv.NodeID) (clock.Clock, error) {
+	if c.opt.Clock != nil {
+		return c.opt.Clock(id), nil
+	}
+	return clock.NewReal()
+}
+
 func (c *Cluster) listen(m *member) error {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	m.addr = lis.Addr().String()
-	if m.server, err = server.New(c.backendOf(m), server.Options{}); err != nil {
+	if m.server, err = server.New(c.backendOf(m), server.Options{Traces: c.opt.Tracer != nil}); err != nil {
 		return err
 	}
 	m.served = make(chan error, 1)
 	go func() { m.served <- m.server.Serve(lis) }()
+	if c.opt.HTTP == "" || m.id != 1 {
+		return nil
+	}
+	gate, err := guard.New(guard.Options{}) // without TLS, on the loopback
+	if err != nil {
+		return err
+	}
+	if m.web, err = newWeb(c.opt.HTTP, false, slog.New(slog.DiscardHandler), gate); err != nil {
+		return err
+	}
+	m.web.serve(pages(m.metrics.Handler(func() error { return nil }), m.server.Local()))
 	return nil
 }
 
 func (c *Cluster) backendOf(m *member) *backend {
 	return &backend{node: m.node, router: c.router, id: m.id, cluster: "demo", version: c.opt.Version, addresses: c.addresses,
-		metrics: m.metrics, operations: m.operations, peers: c.nodes}
+		metrics: m.metrics, operations: m.operations, store: m.store, peers: c.nodes}
 }
 
 func (c *Cluster) nodes() []*node.Node {
@@ -214,6 +252,14 @@ func (c *Cluster) Addrs() []string {
 		out[i] = m.addr
 	}
 	return out
+}
+
+// HTTPAddr is where the first node serves HTTP, empty if it does not.
+func (c *Cluster) HTTPAddr() string {
+	if w := c.members[0].web; w != nil {
+		return w.addr
+	}
+	return ""
 }
 
 // Router tells where keys live.
@@ -243,6 +289,9 @@ func (c *Cluster) Backend(id kv.NodeID) server.Backend { return c.backendOf(c.me
 func (c *Cluster) Stop(ctx context.Context) error {
 	var errs []error
 	for _, m := range c.members {
+		if m.web != nil {
+			errs = append(errs, m.web.close())
+		}
 		if m.server != nil {
 			if err := m.server.GracefulStop(ctx); err != nil {
 				errs = append(errs, err)

@@ -3,16 +3,11 @@ package embed
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"net"
-	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/membership"
-	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/txn"
@@ -122,54 +117,19 @@ func (l *lazyBackend) HotKeys(n int) []server.HotKey {
 	return nil
 }
 
-// web is the HTTP server. It answers health checks from the start, and the
-// rest once the node serves.
-type web struct {
-	addr    string
-	server  *http.Server
-	handler atomic.Pointer[http.Handler]
-	done    chan struct{}
+func (l *lazyBackend) Activity(since int64, receipts, waits int) server.Activity {
+	if b := l.ready.Load(); b != nil {
+		return b.Activity(since, receipts, waits)
+	}
+	return server.Activity{}
 }
 
-func newWeb(listen string, open bool, log *slog.Logger) (*web, error) {
-	addr, err := membership.ListenAddress(listen, open)
-	if err != nil {
-		return nil, err
+func (l *lazyBackend) AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error) {
+	if b := l.ready.Load(); b != nil {
+		return b.AskNode(ctx, node, question)
 	}
-	lis, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "cannot listen for HTTP: " + err.Error(), Hint: "choose another address with --http"}
-	}
-	w := &web{addr: lis.Addr().String(), done: make(chan struct{})}
-	w.server = &http.Server{ReadHeaderTimeout: 5 * time.Second, Handler: http.HandlerFunc(w.route)}
-	go func() {
-		defer close(w.done)
-		if err := w.server.Serve(lis); err != http.ErrServerClosed {
-			log.Error("the HTTP server has ended", "error", err)
-		}
-	}()
-	return w, nil
+	return nil, notFormed()
 }
 
-func (w *web) route(rw http.ResponseWriter, r *http.Request) {
-	if h := w.handler.Load(); h != nil {
-		(*h).ServeHTTP(rw, r)
-		return
-	}
-	if r.URL.Path == "/healthz" {
-		fmt.Fprintln(rw, "ok")
-		return
-	}
-	http.Error(rw, notFormed().Error(), http.StatusServiceUnavailable)
-}
-
-func (w *web) serve(m *metrics.Node) {
-	h := m.Handler(func() error { return nil })
-	w.handler.Store(&h)
-}
-
-func (w *web) close() error {
-	err := w.server.Close()
-	<-w.done
-	return err
-}
+// answer answers what other nodes ask this one.
+func (l *lazyBackend) answer(question []byte) []byte { return server.AnswerNode(l, question) }

@@ -87,9 +87,9 @@ func TestOpenViewsSeeOneStateEach(t *testing.T) {
 				for k, op := range gets() {
 					r.read(t, op)
 					if k == i%len(all) {
-						// The reader thinks: until it is past its budget, or not.
-						w.await(t, 1)
-						time.Sleep(time.Duration(round) * kv.DefaultOpenBudget * 3 / 4)
+						// The reader thinks. The first write that ends may have begun before
+						// it read; the second one has waited until it was pinned.
+						w.await(t, 1+int64(round))
 					}
 				}
 				end := r.tx.Commit(soon(t))
@@ -121,7 +121,10 @@ func TestViewsThatAreGivenUpLeaveNothing(t *testing.T) {
 			r := openView(t, c, kv.NodeID(i%3+1))
 			r.read(t, gets()...)
 			w.await(t, 1)
-			time.Sleep(time.Duration(i) * kv.DefaultOpenBudget / 12) // it thinks, each for another time
+			// Each thinks for another time, up to twice its budget. The gateways' clock is
+			// the real one, and no state that could be waited for tells that a view is being
+			// pinned; whichever of them are just then, what follows is to hold.
+			time.Sleep(time.Duration(i) * kv.DefaultOpenBudget / 12)
 			if i%2 == 0 {
 				r.tx.Rollback()
 			} else if err := r.tx.RollbackChecked(soon(t)); err != nil {

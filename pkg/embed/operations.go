@@ -15,7 +15,7 @@ import (
 // counters as the program has methods, whatever clients send.
 type operations struct {
 	// plain are by kind of operation, and methods by type and method.
-	plain   [msg.OpChangeAsk + 1]prometheus.Counter
+	plain   [msg.OpExpire + 1]prometheus.Counter
 	methods [256][]prometheus.Counter
 }
 
@@ -24,7 +24,8 @@ type operations struct {
 var plainOperations = map[msg.OpKind]metrics.Operation{
 	msg.OpGet: {Type: "any", Method: "get"}, msg.OpRequire: {Type: "any", Method: "require"}, msg.OpDelete: {Type: "any", Method: "delete"},
 	msg.OpScan: {Type: "any", Method: "scan"}, msg.OpDeleteRange: {Type: "any", Method: "delete-range"},
-	msg.OpPut: {Type: "register", Method: "put"}, msg.OpAdd: {Type: "counter", Method: "add"}, msg.OpAddGet: {Type: "counter", Method: "add-get"},
+	msg.OpExpire: {Type: "any", Method: "expire"},
+	msg.OpPut:    {Type: "register", Method: "put"}, msg.OpAdd: {Type: "counter", Method: "add"}, msg.OpAddGet: {Type: "counter", Method: "add-get"},
 }
 
 // countOperations is nil without metrics.

@@ -3,10 +3,15 @@ package embed
 import (
 	"errors"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/certs"
+	"github.com/linchpindb/linchpin/pkg/guard"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/logs"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
@@ -18,7 +23,7 @@ type Options struct {
 	// Listen is the address for clients and peers; ":PORT" is loopback
 	// unless Insecure is set. Default ":7070".
 	Listen string
-	// HTTP is the address for /metrics, /healthz and /readyz; empty for none.
+	// HTTP is the address for /console/, /metrics, /healthz and /readyz; empty for none.
 	HTTP string
 	// Advertise is the address under which others call this node. Default:
 	// Listen.
@@ -27,9 +32,16 @@ type Options struct {
 	// Empty makes a cluster of one. Once the cluster is formed it only helps
 	// to find the others.
 	Join string
-	// Insecure allows addresses beyond the loopback. There is no encryption
-	// and no authentication.
+	// Insecure allows addresses beyond the loopback without TLS: there is no
+	// encryption and no authentication.
 	Insecure bool
+	// TLS names the node's certificate, its key, and the authorities; without it
+	// only the loopback is served, unless Insecure is set.
+	TLS certs.Files
+	// RequireClientCert refuses clients that have a token and no certificate.
+	RequireClientCert bool
+	// Limits bound connections, and what strangers can use up.
+	Limits guard.Limits
 	// Shards is the number of ordinary shards of a new cluster. Default 8.
 	Shards int
 	// HotKeys live on the hot shard of a new cluster.
@@ -52,18 +64,46 @@ type Options struct {
 	// CacheBytes is the memory for blocks and memtables of the store, and
 	// again for the shards' keys. Default 256 MiB.
 	CacheBytes int64
+	// DiskReserve is how many bytes are kept free on the store's disk: with less,
+	// the node refuses new writes. 0 is kv.DefaultDiskReserve, negative for none.
+	DiskReserve int64
 	// UnsafeNoSync answers before anything is on disk: a crash loses
 	// acknowledged commits. For measuring only.
 	UnsafeNoSync bool
 	// SyncDelay is added to every fsync, NetDelay to every message to
 	// another node, one way. For measuring only.
 	SyncDelay, NetDelay time.Duration
+	// ReadDelay is added to every read of a table of the store that is not in the
+	// cache, once the node has started. For tests only.
+	ReadDelay time.Duration
+	// SlowReader is how long a page of a scan waits for a client that does not read.
+	// Default a minute.
+	SlowReader time.Duration
 	// DrainTimeout bounds a clean stop. Default 10 s.
 	DrainTimeout time.Duration
+	// DrainWait is how long health checks fail before anything is refused, so that
+	// load balancers send new clients elsewhere. Default none.
+	DrainWait time.Duration
+	// TraceEndpoint is where spans are sent to (trace.Options); empty for nowhere.
+	// TraceRatio is the share of transactions that are traced, 0 to 1.
+	TraceEndpoint string
+	TraceRatio    float64
+	// Pprof serves profiles at /debug/pprof/ on the HTTP address, to callers on
+	// this machine unless Guard says otherwise.
+	Pprof bool
+	// Guard stands before what operators alone may see over HTTP: it lets pass
+	// whoever has shown to be one. Default: administrators with TLS, and without it
+	// whoever calls from the loopback.
+	Guard func(http.Handler) http.Handler
+	// Settings are what the node was started with, for "linchpin debug zip".
+	// There must be no secret in it.
+	Settings func(redactKeys func([]byte) string) []byte
 	// Version is what the node says it is.
 	Version string
-	// Log gets what an operator should see. Default: nothing.
-	Log *slog.Logger
+	// Logs gets what an operator should see, component by component; or, if that is
+	// nil, Log. Default: nothing.
+	Logs *logs.Logs
+	Log  *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
@@ -76,6 +116,9 @@ func (o Options) withDefaults() Options {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 256 << 20
 	}
+	if o.DiskReserve == 0 {
+		o.DiskReserve = kv.DefaultDiskReserve
+	}
 	if o.DrainTimeout == 0 {
 		o.DrainTimeout = 10 * time.Second
 	}
@@ -83,6 +126,19 @@ func (o Options) withDefaults() Options {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
+}
+
+// log is a component's.
+func (o *Options) log(component string) *slog.Logger {
+	if o.Logs != nil {
+		return o.Logs.Component(component)
+	}
+	return o.Log
+}
+
+func traceEndpoint(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && (u.Path == "" || u.Path == "/")
 }
 
 // Validate reports everything that is wrong at once.
@@ -96,9 +152,18 @@ func (o Options) Validate() error {
 	bad(o.Dir == "", "no storage directory was given", "name one with --store")
 	bad(o.Shards < 0 || o.Shards >= kv.MaxShards, "the number of shards is out of range", "use 1 to 1023")
 	bad(o.CacheBytes < 0, "the cache's size is negative", "use 0 for the default")
-	bad(o.SyncDelay < 0 || o.NetDelay < 0, "a delay is negative", "use 0 for none")
+	bad(o.DrainTimeout < 0 || o.DrainTimeout > time.Hour, "the time to drain is out of range", "use 0 (10s) to 1h")
+	bad(o.DrainWait < 0 || o.DrainWait > time.Hour, "the time to wait before draining is out of range", "use 0 (none) to 1h")
+	bad(!(o.TraceRatio >= 0 && o.TraceRatio <= 1), "the share of transactions to trace is out of range", "use 0 (none) to 1 (all)")
+	bad(o.TraceEndpoint != "" && !traceEndpoint(o.TraceEndpoint), "the endpoint for traces is no URL of a collector",
+		"give http://HOST:PORT, or https:// for TLS; 4317 is the usual port")
+	bad(o.Pprof && o.HTTP == "", "profiles are to be served, and there is no address for HTTP", "add --http")
+	bad(o.SyncDelay < 0 || o.NetDelay < 0 || o.ReadDelay < 0, "a delay is negative", "use 0 for none")
+	bad(o.SlowReader < 0, "SlowReader is negative", "use 0 for a minute")
+	bad(o.TLS.Given() && o.Insecure, "both TLS and --insecure were given", "leave --insecure out: with TLS all addresses are allowed")
+	bad(o.RequireClientCert && !o.TLS.Given(), "clients are to have certificates, and there is no TLS", "give --tls-cert, --tls-key and --tls-ca")
 	for _, k := range o.HotKeys {
-		errs = append(errs, kv.CheckKey(k))
+		errs = append(errs, kv.CheckClientKey(k))
 	}
 	return errors.Join(errs...)
 }

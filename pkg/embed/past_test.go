@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/embed"
@@ -60,13 +61,7 @@ func quiet(t *testing.T, c *embed.Cluster) {
 // until waits until nothing is missing, and fails with what is.
 func until(t *testing.T, missing func() string) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		what := missing()
-		if what == "" {
-			return
-		}
-		require.True(t, time.Now().Before(end), what)
-	}
+	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, missing()) }, patience, 5*time.Millisecond)
 }
 
 // all are keys on most shards, the hot one among them.

@@ -7,14 +7,17 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
-	"time"
 
 	"google.golang.org/grpc"
 
+	"github.com/linchpindb/linchpin/pkg/activity"
+	"github.com/linchpindb/linchpin/pkg/certs"
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
+	"github.com/linchpindb/linchpin/pkg/guard"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/logs"
 	"github.com/linchpindb/linchpin/pkg/membership"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -22,6 +25,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/trace"
 	tgrpc "github.com/linchpindb/linchpin/pkg/transport/grpc"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
@@ -34,6 +38,13 @@ type Instance struct {
 	store   *pebblestore.Store
 	lis     net.Listener
 	web     *web
+	// storeFiles is how many tables the store keeps open.
+	storeFiles int
+	// keeper is nil without TLS.
+	keeper    *certs.Keeper
+	directory *guard.Directory
+	gate      *guard.Gate
+	users     *userStore
 
 	transport *tgrpc.Transport
 	meeting   *membership.Shell
@@ -42,6 +53,9 @@ type Instance struct {
 	lazy      *lazyBackend
 	node      *node.Node
 	handler   atomic.Pointer[node.Node]
+	metrics   *metrics.Node
+	tracer    *trace.Tracer
+	drain     *drain
 }
 
 // Start starts a node and returns when it serves: when the cluster is formed
@@ -49,7 +63,7 @@ type Instance struct {
 // It gives up when ctx ends.
 //
 //	try to refute the declarations of the data types, for a moment
-//	open the catalog and the store; listen
+//	read the certificates; open the catalog and the store; listen
 //	answer Meet, call the other members, until the cluster is formed
 //	recover the shards, connect to the peers, serve clients
 func Start(ctx context.Context, opt Options) (*Instance, error) {
@@ -60,7 +74,8 @@ func Start(ctx context.Context, opt Options) (*Instance, error) {
 	if err := checkTypes(); err != nil {
 		return nil, err
 	}
-	i := &Instance{opt: opt, lazy: &lazyBackend{}}
+	i := &Instance{opt: opt, lazy: &lazyBackend{}, drain: newDrain()}
+	i.storeFiles, i.opt.Limits.Connections = dealFiles(fileLimit(), opt.Limits.Connections)
 	if err := i.start(ctx); err != nil {
 		i.release()
 		return nil, err
@@ -69,6 +84,9 @@ func Start(ctx context.Context, opt Options) (*Instance, error) {
 }
 
 func (i *Instance) start(ctx context.Context) error {
+	if err := i.guard(); err != nil {
+		return err
+	}
 	if err := i.open(); err != nil {
 		return err
 	}
@@ -94,12 +112,12 @@ func (i *Instance) open() error {
 		return err
 	}
 	i.store, err = pebblestore.Open(filepath.Join(i.opt.Dir, "data"), pebblestore.Options{CacheBytes: i.opt.CacheBytes,
-		NoSync: i.opt.UnsafeNoSync, SyncDelay: i.opt.SyncDelay, Logf: func(f string, a ...any) { i.opt.Log.Warn("store", "message", sprintf(f, a...)) }})
+		MaxOpenFiles: i.storeFiles, NoSync: i.opt.UnsafeNoSync, SyncDelay: i.opt.SyncDelay, Logf: func(f string, a ...any) { i.opt.log(logs.Store).Warn("store", "message", sprintf(f, a...)) }})
 	return err
 }
 
 func (i *Instance) listen() (advertised string, err error) {
-	addr, err := membership.ListenAddress(i.opt.Listen, i.opt.Insecure)
+	addr, err := membership.ListenAddress(i.opt.Listen, i.isOpen())
 	if err != nil {
 		return "", err
 	}
@@ -107,20 +125,20 @@ func (i *Instance) listen() (advertised string, err error) {
 		return "", &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "cannot listen: " + err.Error(), Hint: "choose another address with --listen"}
 	}
 	if i.opt.HTTP != "" {
-		if i.web, err = newWeb(i.opt.HTTP, i.opt.Insecure, i.opt.Log); err != nil {
+		if i.web, err = newWeb(i.opt.HTTP, i.isOpen(), i.opt.log(logs.Server), i.gate); err != nil {
 			return "", err
 		}
 	}
-	return membership.AdvertiseAddress(i.opt.Advertise, i.lis.Addr().String(), i.opt.Join == "", i.opt.Insecure)
+	return membership.AdvertiseAddress(i.opt.Advertise, i.lis.Addr().String(), i.opt.Join == "", i.isOpen())
 }
 
 // meet answers and calls the other members until the cluster is formed.
 func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, error) {
-	list, err := membership.JoinList(i.opt.Join, address, i.opt.Insecure)
+	list, err := membership.JoinList(i.opt.Join, address, i.isOpen())
 	if err != nil {
 		return membership.Saved{}, err
 	}
-	i.transport, err = tgrpc.New(tgrpc.Options{Log: i.opt.Log, Delay: i.opt.NetDelay,
+	i.transport, err = tgrpc.New(tgrpc.Options{Log: i.opt.log(logs.Peers), Delay: i.opt.NetDelay, TLS: i.peerTLS(),
 		OnConnect: func(n kv.NodeID) { i.meeting.Heard(n) },
 		Handler: func(envs []*msg.Envelope) {
 			if n := i.handler.Load(); n != nil {
@@ -136,26 +154,30 @@ func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, 
 	}
 	i.meeting, err = membership.Start(membership.Options{
 		Config: membership.Config{Address: address, List: list, Shards: i.opt.Shards + 1, HotKeys: i.opt.HotKeys},
-		Store:  i.catalog, OnMoved: i.transport.SetPeer, Log: i.opt.Log,
+		Store:  i.catalog, OnMoved: i.transport.SetPeer, Log: i.opt.log(logs.Cluster), Ask: i.ask(),
 	})
 	if err != nil {
 		return membership.Saved{}, err
 	}
-	i.server, err = server.New(i.lazy, server.Options{NotReady: true, Log: i.opt.Log, GRPC: tgrpc.ServerOptions(),
+	i.server, err = server.New(i.lazy, server.Options{NotReady: true, SlowReader: i.opt.SlowReader, Operator: i, Traces: i.opt.TraceEndpoint != "", Log: i.opt.log(logs.Server), Users: i.directory,
+		GRPC:     append(tgrpc.ServerOptions(), i.guardOptions()...),
 		Register: func(r grpc.ServiceRegistrar) { i.transport.Register(r) }})
 	if err != nil {
 		return membership.Saved{}, err
 	}
 	i.served = make(chan error, 1)
-	lis := i.lis
+	lis := i.gate.Listener(i.lis)
 	i.lis = nil // the server closes it from now on
 	go func() { i.served <- i.server.Serve(lis) }()
-	i.opt.Log.Info("meeting the other members", "members", list)
+	i.opt.log(logs.Cluster).Info("meeting the other members", "members", list)
 	return i.meeting.Wait(ctx)
 }
 
 // serve recovers the shards and opens the door.
 func (i *Instance) serve(saved membership.Saved) error {
+	if i.opt.Logs != nil {
+		i.opt.Logs.SetNode(saved.Node.String())
+	}
 	router, err := hotshard.NewRouter(saved.Shards-1, len(saved.List), saved.HotKeys)
 	if err != nil {
 		return err
@@ -168,37 +190,45 @@ func (i *Instance) serve(saved membership.Saved) error {
 	if err != nil {
 		return err
 	}
+	if i.tracer, err = startTracer(&i.opt, saved.Node); err != nil {
+		return err
+	}
 	if err := i.transport.Start(tgrpc.Identity{Cluster: saved.Cluster, Node: saved.Node}, saved.Addresses()); err != nil {
 		return err
 	}
-	i.hotMaps = rememberHotMaps(i.catalog.Catalog, i.opt.Log)
+	i.hotMaps = rememberHotMaps(i.catalog.Catalog, i.opt.log(logs.Hot))
 	i.node, err = node.Start(node.Options{ID: saved.Node, Router: router, Engine: i.store, Clock: clk, Transport: i.transport,
 		Incarnations: i.catalog, HotMaps: i.hotMaps, Shard: shard.Config{CacheBytes: int(i.opt.CacheBytes), Pins: pinConfig(i.opt.History, i.opt.HistoryEvery), Heat: heatConfig(i.opt.Hot), Sharing: i.opt.Sharing}, Gateway: txn.Config{Order: i.opt.Order, Reads: i.opt.Reads, Plan: i.opt.Plan, NoSharing: bool(i.opt.Sharing.Combining)},
-		Metrics: m, Log: i.opt.Log, OnFatal: i.fatal})
+		DiskReserve: i.opt.DiskReserve, Metrics: m, Journal: activity.New(), Answer: i.lazy.answer, Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
 	if err != nil {
 		return err
 	}
+	i.store.DelayReads(i.opt.ReadDelay)
 	i.handler.Store(i.node)
+	i.metrics = m
 	watch(m, i.node, i.store)
+	m.WatchScans(i.server.UnreadScans)
 	watchPeers(m, i.transport)
+	watchGuard(m, i.gate, i.keeper)
+	i.users.serve(i.node.Gateway())
 	counted, err := countOperations(m)
 	if err != nil {
 		return err
 	}
 	i.lazy.ready.Store(&backend{operations: counted,
 		node: i.node, router: router, id: saved.Node, cluster: saved.Cluster, version: i.opt.Version,
-		addresses: func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }, metrics: m})
+		addresses: func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }, metrics: m, store: i.store})
 	if i.web != nil {
-		i.web.serve(m)
+		i.web.serve(i.httpHandler(m))
 	}
 	i.server.SetReady(true)
-	i.opt.Log.Info("serving", "node", saved.Node, "cluster", saved.Cluster, "shards", saved.Shards, "order", i.opt.Order, "reads", i.opt.Reads)
+	i.opt.log(logs.Node).Info("serving", "address", i.Addr(), "cluster", saved.Cluster, "shards", saved.Shards, "order", i.opt.Order.String(), "reads", i.opt.Reads.String())
 	return nil
 }
 
 // fatal ends the process: what the disk holds is not known any more.
 func (i *Instance) fatal(err error) {
-	i.opt.Log.Error("the store has failed; the node ends so that nothing is lost that was acknowledged", "error", err)
+	i.opt.log(logs.Store).Error("the store has failed; the node ends so that nothing is lost that was acknowledged", "error", err)
 	os.Exit(pebblestore.ExitFatal)
 }
 
@@ -219,43 +249,6 @@ func (i *Instance) HTTPAddr() string {
 // Node is the node itself.
 func (i *Instance) Node() *node.Node { return i.node }
 
-// Wait returns when ctx ends, or with the reason why the node must end.
-func (i *Instance) Wait(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-i.meeting.Failed():
-		return i.meeting.Err()
-	case err := <-i.served:
-		i.served <- err
-		return err
-	}
-}
-
-// Stop ends the node cleanly: nothing new is admitted, what is under way
-// ends or is cut off when the drain's time is up, and what is durable is kept.
-func (i *Instance) Stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), i.opt.DrainTimeout)
-	defer cancel()
-	var errs []error
-	i.server.SetReady(false)
-	if i.node != nil {
-		if err := i.node.Gateway().Drain(ctx); err != nil {
-			// What is cut off now loses nothing: it has not been answered, and
-			// its client can ask for the outcome.
-			i.opt.Log.Warn("the time to drain is up; what is under way is cut off",
-				"transactions", i.node.Gateway().InFlight(), "of them open", i.node.Gateway().Open())
-		}
-	}
-	stop, cancelStop := context.WithTimeout(ctx, time.Second)
-	defer cancelStop()
-	if err := i.server.GracefulStop(stop); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		errs = append(errs, err)
-	}
-	errs = append(errs, i.release())
-	return errors.Join(errs...)
-}
-
 // release gives up whatever has been started, in reverse.
 func (i *Instance) release() error {
 	var errs []error
@@ -268,10 +261,16 @@ func (i *Instance) release() error {
 	if i.meeting != nil {
 		i.meeting.Close()
 	}
+	if i.directory != nil {
+		i.directory.Close()
+	}
 	if i.node != nil {
 		i.node.Stop()
 	} else if i.transport != nil {
 		errs = append(errs, i.transport.Close())
+	}
+	if i.tracer != nil {
+		i.stopTracer()
 	}
 	if i.web != nil {
 		errs = append(errs, i.web.close())
@@ -281,6 +280,9 @@ func (i *Instance) release() error {
 	}
 	if i.hotMaps != nil {
 		i.hotMaps.close()
+	}
+	if i.keeper != nil {
+		i.keeper.Close()
 	}
 	if i.catalog != nil {
 		errs = append(errs, i.catalog.Close())

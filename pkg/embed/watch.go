@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/node"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	tgrpc "github.com/linchpindb/linchpin/pkg/transport/grpc"
 )
 
@@ -25,19 +27,40 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 		})
 		m.WatchHot(func() metrics.HotStats {
 			s, busy := n.Hot()
-			return metrics.HotStats{Moved: s.Moved, Came: s.Came, Went: s.Went, Busy: busy, Keys: hotKeys(n)}
+			out := hotStats(&s, busy, hotKeys(n))
+			out.Shard = n.HotShard()
+			return out
 		})
 	}
 	m.WatchStore(func() metrics.StoreStats {
 		st, p := s.Stats(), s.Metrics()
+		disk, _ := s.Disk() // what is not known is shown as 0
 		return metrics.StoreStats{
 			Appends: st.Appends, Entries: st.Entries, Fsyncs: st.Syncs, DiskBytes: p.DiskBytes, WALBytes: p.WALBytes,
-			MemtableBytes: p.MemTableBytes, Tables: uint64(p.Tables), L0Sublevels: uint64(p.L0Tables),
+			MemtableBytes: p.MemTableBytes, Tables: uint64(p.Tables), L0Sublevels: uint64(p.L0Sublevels),
 			ReadAmplification: uint64(p.ReadAmplification), CacheBytes: uint64(p.CacheBytes), CacheHits: uint64(p.CacheHits),
 			CacheMisses: uint64(p.CacheMisses), Flushes: uint64(p.Flushes), Compactions: uint64(p.Compactions),
-			CompactionDebtBytes: p.CompactionDebt, FlushedBytes: p.WALBytesWritten, CompactedBytes: 0,
+			CompactionDebtBytes: p.CompactionDebt, FlushedBytes: p.FlushedBytes, CompactedBytes: p.CompactedBytes, LoggedBytes: p.WALBytesWritten,
+			Compacting: uint64(p.CompactionsInProgress), FailedCompactions: uint64(p.CompactionsFailed), Corruptions: p.Corruptions,
+			FreeBytes: disk.Free, SizeBytes: disk.Size, Full: uint64(n.Disk()),
 		}
 	})
+}
+
+// hotStats tell of the hot shard and its planner.
+func hotStats(s *shard.HotStats, busy float64, keys []metrics.HotKey) metrics.HotStats {
+	out := metrics.HotStats{Moved: s.Moved, Came: s.Came, Went: s.Went, Busy: busy, Keys: keys}
+	if !s.Planned {
+		return out
+	}
+	out.Capacity, out.Rules, out.Mode, out.GivenUp = s.Capacity, s.Rules, s.Mode.String(), s.Counters.GivenUp
+	for _, m := range []hotshard.Mode{hotshard.ModeAuto, hotshard.ModePinned, hotshard.ModeOff} {
+		out.Modes = append(out.Modes, m.String())
+	}
+	for why := range hotshard.NumWhys {
+		out.Begun = append(out.Begun, metrics.Moves{In: why.In(), Reason: why.String(), Count: s.Counters.Begun[why]})
+	}
+	return out
 }
 
 // hotKeys are those that the metrics tell of.

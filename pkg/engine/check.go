@@ -27,9 +27,9 @@ func CheckEntry(e *entry.Entry) error {
 // CheckRead refuses a question that has no answer.
 func CheckRead(r *entry.Read) error {
 	switch r.Kind {
-	case entry.ReadKey, entry.ReadRange, entry.ReadGarbage:
+	case entry.ReadKey, entry.ReadRange, entry.ReadGarbage, entry.ReadPages:
 		return nil
-	case entry.ReadRow:
+	case entry.ReadRow, entry.ReadRows:
 		if r.Table > entry.TableVersion && r.Table <= entry.LastTable {
 			return nil
 		}

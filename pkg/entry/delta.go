@@ -5,23 +5,20 @@ import "github.com/linchpindb/linchpin/pkg/msg"
 // IsDelta reports whether a row of the version table is a change of the value in
 // the row before it, and no whole value. Such rows and the whole value that they
 // begin with are a chain.
-func IsDelta(b []byte) bool { return len(b) > 0 && b[0] == deltaFormat }
+func IsDelta(b []byte) bool { return formatOf(b) == deltaFormat || formatOf(b) == patchFormat }
 
-// DeltaSize is the length of the stored form of calls: header, calls.
-func DeltaSize(calls []msg.Call) int {
+// DeltaSize is the length of the stored form of calls that made v: header, calls.
+func DeltaSize(v *Value, calls []msg.Call) int {
 	d := Delta{Calls: calls}
-	return valueHeader + d.Size()
+	return v.header() + d.Size()
 }
 
 // EncodeDelta writes the stored form of the calls that made v to b, which has
 // the length that DeltaSize says.
 func EncodeDelta(b []byte, v *Value, calls []msg.Call) {
-	b[0], b[1] = deltaFormat, byte(v.Type)
-	if _, err := v.Version.MarshalTo(b[2:]); err != nil {
-		panic(err) // a fixed-size encoding into enough room
-	}
+	v.encodeHeader(b, deltaFormat)
 	d := Delta{Calls: calls}
-	if _, err := d.MarshalToSizedBuffer(b[valueHeader:]); err != nil {
+	if _, err := d.MarshalToSizedBuffer(b[v.header():]); err != nil {
 		panic(err) // generated code, into the room that it asked for
 	}
 }
@@ -29,15 +26,18 @@ func EncodeDelta(b []byte, v *Value, calls []msg.Call) {
 // DecodeDelta reads what EncodeDelta wrote: the calls, and the type and identity
 // of the value that they make.
 func DecodeDelta(b []byte) (Value, []msg.Call, error) {
-	v, delta, err := DecodeHead(b)
+	v, _, err := DecodeHead(b)
 	if err != nil {
 		return v, nil, err
 	}
 	var d Delta
-	if !delta {
+	if formatOf(b) == patchFormat {
+		return v, nil, corrupt("", "a stored row is a change of a value in pages, where one by calls should be")
+	}
+	if formatOf(b) != deltaFormat {
 		return v, nil, corrupt("", "a stored row is a whole value, where a change should be")
 	}
-	if err := d.Unmarshal(b[valueHeader:]); err != nil {
+	if err := d.Unmarshal(rest(b)); err != nil {
 		return v, nil, corrupt("", "a stored change cannot be read: %v", err)
 	}
 	if len(d.Calls) == 0 {

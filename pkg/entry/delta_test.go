@@ -12,7 +12,7 @@ import (
 )
 
 func encodeDelta(v Value, calls ...msg.Call) []byte {
-	b := make([]byte, DeltaSize(calls))
+	b := make([]byte, DeltaSize(&v, calls))
 	EncodeDelta(b, &v, calls)
 	return b
 }

@@ -6,7 +6,9 @@
 //
 //	version   user key, index  -> Value      what was visible from that index on, or
 //	                                         from a later one if nobody asks for those between;
-//	                                         or Delta, the calls that made it of the one before
+//	                                         or Delta, the calls that made it of the one before;
+//	                                         or a directory of pages, and patches of that (pages.go)
+//	page      user key, number -> (elements) a part of a large value, which never changes
 //	prepared  attempt          -> Prepared   a participant's intents and locks
 //	record    attempt          -> Record     a commit that is not acknowledged by all
 //	outcome   id               -> Outcome    committed or applied; dropped below the floor
@@ -14,6 +16,7 @@
 //	state     (none)           -> State      the shard's counters
 //	pin       number           -> msg.Pin    a state of the whole store that is kept; the hot shard's only
 //	moved     user key         -> Moved      a key that lives on the hot shard, away from its home
+//	deadline  time, user key   -> (empty)    a key that is to be deleted then (deadline.go)
 //
 // A shard keeps in memory what it works on. What it misses it asks for with a
 // Read, which is answered as of the index of the step that asked.
@@ -34,8 +37,10 @@ const (
 	TablePin      Table = 7
 	TableMoved    Table = 8
 	TableHotRule  Table = 9
+	TablePage     Table = 10
+	TableDeadline Table = 11
 	// LastTable is the greatest number.
-	LastTable = TableHotRule
+	LastTable = TableDeadline
 )
 
 func (t Table) String() string {
@@ -58,6 +63,10 @@ func (t Table) String() string {
 		return "moved"
 	case TableHotRule:
 		return "hot-rule"
+	case TablePage:
+		return "page"
+	case TableDeadline:
+		return "deadline"
 	}
 	return "unknown"
 }
@@ -82,7 +91,7 @@ type Entry struct {
 	Action Action
 	Table  Table
 	// Key is the user key, or the row's name: an encoded kv.TxnRef, an
-	// encoded kv.TxnID, or nothing.
+	// encoded kv.TxnID, a PageKey, a DeadlineKey, or nothing.
 	Key []byte
 	// Index is used by the version table only.
 	Index kv.Index
@@ -116,6 +125,13 @@ const (
 	// when it is a tombstone; but not what is seen at one of Kept. A version is
 	// seen up to the next whole one.
 	ReadGarbage
+	// ReadPages walks at most Limit rows of the page table whose keys are in Span,
+	// in order, and tells which no version of their user key names, whether that
+	// can be seen or not. It finishes the user key that it is at.
+	ReadPages
+	// ReadRows is the rows of a table other than version whose keys are in Span, in
+	// order, at most Limit of them.
+	ReadRows
 )
 
 // Read is a question that a shard cannot answer from memory.
@@ -150,6 +166,8 @@ type Garbage struct {
 	Below kv.Index
 	// Versions can go as well, besides; newest first.
 	Versions []kv.Index
+	// Pages can go, in order; for ReadPages.
+	Pages []uint64
 }
 
 // ReadResult answers a Read. Rows belong to the receiver.

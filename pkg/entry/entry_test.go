@@ -1,6 +1,7 @@
 package entry
 
 import (
+	"bytes"
 	"encoding/hex"
 	"testing"
 
@@ -30,6 +31,9 @@ func TestValuesReadBack(t *testing.T) {
 			Version: kv.Version{Moves: rapid.Uint32().Draw(t, "moves"), Shard: kv.ShardID(rapid.Uint16().Draw(t, "shard")), Write: rapid.Uint64().Draw(t, "write")},
 			Payload: rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "payload"),
 		}
+		if v.Exists() {
+			v.Expires = rapid.Int64Min(0).Draw(t, "expires")
+		}
 		b := v.Encode()
 		back, err := DecodeValue(b)
 		require.NoError(t, err)
@@ -47,20 +51,40 @@ func TestGoldenValues(t *testing.T) {
 	}{
 		{Value{Type: 0, Version: version, Payload: []byte("hi")}, "0100" + "0000000100020000000000000003" + "6869"},
 		{Value{Type: 1, Version: version, Payload: []byte{0, 0, 0, 0, 0, 0, 0, 7}}, "0101" + "0000000100020000000000000003" + "0000000000000007"},
+		{Value{Type: 0, Version: version, Payload: []byte("hi"), Expires: 258}, "8100" + "0000000100020000000000000003" + "0000000000000102" + "6869"},
 		{Value{Type: TypeDeleted, Version: version}, "01ff" + "0000000100020000000000000003"},
 	} {
 		require.Equal(t, test.want, hex.EncodeToString(test.value.Encode()))
 		back, err := DecodeValue(unhex(t, test.want))
 		require.NoError(t, err)
 		require.Equal(t, string(test.value.Payload), string(back.Payload))
+		require.Equal(t, test.value.Expires, back.Expires)
+	}
+}
+
+// TestDeadlinesReadBack, and are in the order of their times.
+func TestDeadlinesReadBack(t *testing.T) {
+	row := DeadlineKey(258, []byte("k\x00"))
+	require.Equal(t, "0000000000000102"+"6b00", hex.EncodeToString(row))
+	expires, user, ok := SplitDeadlineKey(row)
+	require.True(t, ok)
+	require.EqualValues(t, 258, expires)
+	require.Equal(t, "k\x00", string(user))
+	require.Negative(t, bytes.Compare(DeadlineKey(255, []byte("z")), DeadlineKey(256, []byte("a"))))
+	for _, bad := range [][]byte{nil, row[:8], DeadlineKey(0, []byte("k")), DeadlineKey(-1, []byte("k"))} {
+		_, _, ok := SplitDeadlineKey(bad)
+		require.False(t, ok, "%x", bad)
 	}
 }
 
 func TestDamagedValuesAreNamed(t *testing.T) {
 	for name, test := range map[string]struct{ bytes, says string }{
-		"nothing":        {"", "0 bytes is too short"},
-		"half a header":  {"0100000000", "5 bytes is too short"},
-		"a later format": {"0300" + "0000000100020000000000000003", "unknown format 3"},
+		"nothing":                {"", "0 bytes is too short"},
+		"half a header":          {"0100000000", "5 bytes is too short"},
+		"half a deadline":        {"8100" + "0000000100020000000000000003" + "00000000", "too short to tell when it expires"},
+		"a deadline of 0":        {"8100" + "0000000100020000000000000003" + "0000000000000000", "expires at 0"},
+		"a tombstone's deadline": {"81ff" + "0000000100020000000000000003" + "0000000000000001", "which cannot be"},
+		"a later format":         {"0500" + "0000000100020000000000000003", "unknown format 5"},
 	} {
 		_, err := DecodeValue(unhex(t, test.bytes))
 		require.ErrorContains(t, err, test.says, name)
@@ -114,7 +138,7 @@ func TestGoldenRows(t *testing.T) {
 
 // TestStoredNumbersNeverChange: they are part of stored keys and rows.
 func TestStoredNumbersNeverChange(t *testing.T) {
-	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "pin", "moved", "hot-rule", "unknown"} {
+	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "pin", "moved", "hot-rule", "page", "deadline", "unknown"} {
 		require.Equal(t, name, Table(i).String())
 	}
 	require.Equal(t, "set delete delete-below", Set.String()+" "+Delete.String()+" "+DeleteBelow.String())

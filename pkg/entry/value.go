@@ -24,6 +24,9 @@ type Value struct {
 	// Payload is in the data type's own encoding. It may be nil where State is
 	// not: adt.Payload makes it.
 	Payload []byte
+	// Expires is when the key is deleted, in milliseconds since 1970 by the clock of
+	// its shard; 0 if it does not expire, and for what does not exist.
+	Expires int64
 	// State is the payload decoded, nil if nobody has needed it yet. It is never
 	// changed, only replaced.
 	State any
@@ -45,15 +48,45 @@ func (v Value) MovedTo() (to kv.ShardID, ok bool) {
 func MovedPayload(to kv.ShardID) []byte { return binary.BigEndian.AppendUint16(nil, uint16(to)) }
 
 // valueFormat is the first byte of every stored value; a later layout takes
-// another number.
+// another number. Others are in pages.go.
 const (
 	valueFormat = 1
 	// deltaFormat is that of a change: of the row before it, and with the header
 	// of the value that it makes. Readers that do not know it refuse it.
 	deltaFormat = 2
+	// expiring is set in the format of a row whose value expires: when follows the
+	// header, in 8 bytes. Readers that do not know it refuse it.
+	expiring = 0x80
 )
 
-const valueHeader = 2 + 14
+const (
+	plainHeader = 2 + 14
+	expirySize  = 8
+)
+
+// header is the length of what v's rows of the version table begin with.
+func (v *Value) header() int {
+	if v.Expires != 0 {
+		return plainHeader + expirySize
+	}
+	return plainHeader
+}
+
+// rest is what follows the header of a row, whose length has been checked.
+func rest(b []byte) []byte {
+	if b[0]&expiring != 0 {
+		return b[plainHeader+expirySize:]
+	}
+	return b[plainHeader:]
+}
+
+// formatOf is the format of a row, whether its value expires or not; 0 of none.
+func formatOf(b []byte) byte {
+	if len(b) == 0 {
+		return 0
+	}
+	return b[0] &^ expiring
+}
 
 // Encode gives the stored form: format, type, identity, payload.
 func (v Value) Encode() []byte {
@@ -63,47 +96,77 @@ func (v Value) Encode() []byte {
 }
 
 // EncodedSize is the length of the stored form.
-func (v Value) EncodedSize() int { return valueHeader + len(v.Payload) }
+func (v Value) EncodedSize() int { return v.header() + len(v.Payload) }
 
 // EncodeTo writes the stored form to b, which has its length.
 func (v Value) EncodeTo(b []byte) {
-	b[0], b[1] = valueFormat, byte(v.Type)
+	v.encodeHeader(b, valueFormat)
+	copy(b[v.header():], v.Payload)
+}
+
+// encodeHeader writes what all rows of the version table begin with.
+func (v *Value) encodeHeader(b []byte, format byte) {
+	b[0], b[1] = format, byte(v.Type)
 	if _, err := v.Version.MarshalTo(b[2:]); err != nil {
 		panic(err) // a fixed-size encoding into enough room
 	}
-	copy(b[valueHeader:], v.Payload)
+	if v.Expires != 0 {
+		b[0] |= expiring
+		binary.BigEndian.PutUint64(b[plainHeader:], uint64(v.Expires))
+	}
 }
 
-// DecodeValue reads what Encode wrote. The payload aliases b. A delta is no
-// value: whoever may meet one calls DecodeHead.
+// DecodeValue reads what Encode wrote. The payload aliases b. A change is no
+// value, and one in pages is not all of it: whoever may meet them calls DecodeHead.
 func DecodeValue(b []byte) (Value, error) {
-	v, delta, err := DecodeHead(b)
-	if delta {
+	v, partial, err := DecodeHead(b)
+	switch {
+	case err == nil && IsDirectory(b):
+		return Value{}, corrupt("", "a stored row is a value in pages, where the whole value should be")
+	case err == nil && partial:
 		return Value{}, corrupt("", "a stored row is a change, where the whole value should be")
 	}
 	return v, err
 }
 
 // DecodeHead reads the type and the identity that a row of the version table
-// has, and the payload if it is a whole value, which aliases b. If it is a
-// delta, what the value holds is not known from it alone.
-func DecodeHead(b []byte) (v Value, delta bool, err error) {
-	if len(b) < valueHeader {
+// has, and the payload if it is a whole value, which aliases b. If it is a change
+// or in pages it is partial: what the value holds is not known from it alone.
+func DecodeHead(b []byte) (v Value, partial bool, err error) {
+	if len(b) < plainHeader {
 		return v, false, corrupt("", "a stored value of %d bytes is too short", len(b))
 	}
-	if b[0] != valueFormat && b[0] != deltaFormat {
+	format := formatOf(b)
+	if format < valueFormat || format > patchFormat {
 		return v, false, corrupt("it may have been written by a newer linchpin", "a stored value has the unknown format %d", b[0])
 	}
-	v.Type, delta = Type(b[1]), IsDelta(b)
-	if err := v.Version.Unmarshal(b[2:valueHeader]); err != nil {
-		return v, delta, err
+	v.Type, partial = Type(b[1]), format != valueFormat
+	if err := v.Version.Unmarshal(b[2:plainHeader]); err != nil {
+		return v, partial, err
 	}
-	if !delta {
-		v.Payload = b[valueHeader:]
+	if b[0]&expiring != 0 {
+		if err := v.decodeExpiry(b[plainHeader:]); err != nil {
+			return Value{}, false, err
+		}
+	}
+	if !partial {
+		v.Payload = rest(b)
 	} else if !v.Exists() {
-		return Value{}, false, corrupt("", "a stored change has the type %d, which has no changes, or no identity", v.Type)
+		return Value{}, false, corrupt("", "a stored change or directory of pages has the type %d, which has none, or no identity", v.Type)
 	}
-	return v, delta, nil
+	return v, partial, nil
+}
+
+// decodeExpiry reads when a value expires. What does not exist does not.
+func (v *Value) decodeExpiry(b []byte) error {
+	if len(b) < expirySize {
+		return corrupt("", "a stored value is too short to tell when it expires")
+	}
+	v.Expires = int64(binary.BigEndian.Uint64(b))
+	if v.Expires <= 0 || !v.Exists() {
+		return corrupt("", "a stored value of the type %d expires at %d, which cannot be", v.Type, v.Expires)
+	}
+	return nil
 }
 
 func corrupt(hint, format string, args ...any) error {

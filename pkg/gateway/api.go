@@ -5,6 +5,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/trace"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
@@ -25,6 +26,11 @@ type Request struct {
 	Alone bool
 	// How says how to read.
 	How txn.How
+	// Parent is the caller's trace, if it has one.
+	Parent trace.Parent
+	// Own is for what the node itself wants to know, such as who its users are: it
+	// is not refused when the gateway refuses what is new.
+	Own bool
 }
 
 // Response is the outcome of a transaction.
@@ -111,6 +117,8 @@ type TxOptions struct {
 	ReadOnly bool
 	// How says how to read; a state of the past is for ReadOnly alone.
 	How txn.How
+	// Parent is the caller's trace, if it has one.
+	Parent trace.Parent
 }
 
 // ScanOptions narrow a scan.
@@ -120,6 +128,8 @@ type ScanOptions struct {
 	Limit int
 	// How says how to read.
 	How txn.How
+	// Parent is the caller's trace, if it has one.
+	Parent trace.Parent
 	// Opened is told of the state before the first page, unless it is nil.
 	Opened func(Opened) error
 }

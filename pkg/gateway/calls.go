@@ -6,6 +6,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/trace"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -15,7 +16,7 @@ func (g *Gateway) Now() int64 { return g.opt.Clock.Now() }
 // Submit runs a one-shot transaction. done is called once, on any goroutine,
 // perhaps before Submit returns; it must not block. Submit owns req.Ops.
 func (g *Gateway) Submit(req Request, done func(Response)) {
-	if g.closed.Load() {
+	if g.closed.Load() && !req.Own {
 		done(Response{ID: req.ID, Err: errDraining})
 		return
 	}
@@ -33,14 +34,19 @@ func (g *Gateway) Submit(req Request, done func(Response)) {
 			break
 		}
 	}
+	t := &submitted{g: g, kind: kind, done: done}
+	if g.opt.Tracer != nil {
+		t.span = g.opt.Tracer.Begin(req.Parent, kind.String(), req.ID, len(req.Ops))
+	}
 	start := req.Arrived
 	if start == 0 {
 		start = g.Now()
 	}
+	t.start = start
 	deadline := g.deadline(start, req.Deadline)
 	s := g.of(req.ID)
 	s.mu.Lock()
-	s.m.ExecuteAs(start, &submitted{g: g, kind: kind, start: start, done: done}, req.ID, req.Ops, deadline, req.How)
+	s.m.ExecuteAs(start, t, req.ID, req.Ops, deadline, req.How)
 	g.settle(start, s, req.Alone)
 }
 
@@ -50,6 +56,8 @@ type submitted struct {
 	kind  Kind
 	start int64
 	done  func(Response)
+	// span is nil if the transaction is not traced.
+	span *trace.Txn
 	// response is here for the observer to look at.
 	response Response
 }
@@ -57,6 +65,7 @@ type submitted struct {
 func (t *submitted) over(d *txn.Done, now int64) {
 	t.response = t.g.response(d)
 	t.g.ended(t.kind, &t.response, now-t.start)
+	t.span.End(t.response.Attempts, &t.response.Receipt, t.response.failed())
 	t.done(t.response)
 }
 
@@ -144,7 +153,12 @@ func (g *Gateway) Scan(ctx context.Context, o ScanOptions, page func([]msg.Pair)
 		return errDraining
 	}
 	start, id := g.opt.Clock.Now(), g.NewID()
+	var span *trace.Txn
+	if g.opt.Tracer != nil {
+		span = g.opt.Tracer.Begin(o.Parent, ScanKind.String(), id, 1)
+	}
 	plan, err := g.scan(ctx, id, o, page)
+	span.End(1, nil, err)
 	r := Response{ID: id, Attempts: 1, Plan: plan, Err: asError(err)}
 	g.ended(ScanKind, &r, g.opt.Clock.Now()-start)
 	return err

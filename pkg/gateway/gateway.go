@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -10,6 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/trace"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
 )
@@ -34,6 +34,11 @@ type Options struct {
 	Observer Observer
 	// HotMaps remembers which keys have been moved. Default none.
 	HotMaps HotMaps
+	// Tracer makes spans. Default none.
+	Tracer *trace.Tracer
+	// Answer answers what other nodes ask this one (AskNode). It is called by any
+	// goroutine. Default: they get no answer.
+	Answer func(question []byte) []byte
 }
 
 // HotMaps remembers over restarts which keys have been moved to the hot shard, so
@@ -65,6 +70,10 @@ const (
 	Enquiry
 )
 
+func (k Kind) String() string {
+	return [...]string{"one-shot", "one-shot read", "interactive", "interactive read", "scan", "enquiry"}[k]
+}
+
 // ReadsOnly reports whether it is one of read-only transactions.
 func (k Kind) ReadsOnly() bool { return k == OneShotRead || k == InteractiveRead || k == ScanKind }
 
@@ -82,6 +91,16 @@ type Gateway struct {
 	open     atomic.Int64
 	// snapshots counts the calls about pins.
 	snapshots atomic.Uint64
+	leaving   leaving
+
+	// questions are those to other nodes that have no answer, by number; asked
+	// counts them all. answering counts those of others that are being answered,
+	// each by one of answers.
+	questionsMu sync.Mutex
+	questions   map[uint64]chan []byte
+	asked       uint64
+	answering   int
+	answers     sync.WaitGroup
 }
 
 type stripe struct {
@@ -105,7 +124,7 @@ func New(opt Options) *Gateway {
 	if opt.SendAlone == nil {
 		opt.SendAlone = func(env *msg.Envelope) { opt.Send([]*msg.Envelope{env}) }
 	}
-	g := &Gateway{opt: opt, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	g := &Gateway{opt: opt, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), questions: map[uint64]chan []byte{}}
 	per := opt.Machine
 	per.MaxInFlight = (opt.Machine.MaxInFlight + opt.Stripes - 1) / opt.Stripes
 	per.Admission = per.Admission.Split(opt.Stripes)
@@ -183,6 +202,9 @@ func (g *Gateway) settle(now int64, s *stripe, alone bool) {
 		default:
 		}
 	}
+	if g.opt.Tracer != nil && len(out.Send) > 0 {
+		g.opt.Tracer.Label(out.Send)
+	}
 	switch {
 	case len(out.Send) == 1 && alone && g.InFlight() <= 1:
 		g.opt.SendAlone(out.Send[0])
@@ -204,15 +226,10 @@ var outputs = sync.Pool{New: func() any { return new(txn.Output) }}
 // transactions end with them.
 func (g *Gateway) Deliver(envs []*msg.Envelope) {
 	for _, env := range envs {
-		if a := env.Announce; a != nil {
-			g.Learn(a.Shard, a.Incarnation)
-		}
-		if m := env.HeatMap; m != nil {
-			g.setHeat(txn.NewHeat(m))
-			if g.opt.HotMaps != nil {
-				g.opt.HotMaps.Moved(m.Epoch, m.Moved)
-			}
-		}
+		g.deliverToAll(env)
+	}
+	if g.closed.Load() {
+		envs = errands(envs)
 	}
 	if len(envs) == 1 {
 		g.run(g.of(idOf(envs[0])), func(m *txn.Gateway, now int64) { m.Deliver(now, envs[0]) })
@@ -235,6 +252,27 @@ func (g *Gateway) Deliver(envs []*msg.Envelope) {
 		if locked {
 			g.settle(now, s, false)
 		}
+	}
+}
+
+// deliverToAll takes a message that is about no transaction.
+func (g *Gateway) deliverToAll(env *msg.Envelope) {
+	if m := env.HeatMap; m != nil {
+		g.setHeat(txn.NewHeat(m))
+		if g.opt.HotMaps != nil {
+			g.opt.HotMaps.Moved(m.Epoch, m.Moved)
+		}
+	}
+	if env.Announce == nil {
+		return
+	}
+	switch call := env.Announce.Call; {
+	case call == nil:
+		g.announced(env)
+	case call.Asker != 0:
+		g.onQuestion(call)
+	default:
+		g.onAnswer(call)
 	}
 }
 
@@ -263,12 +301,14 @@ func idOf(env *msg.Envelope) kv.TxnID {
 		return env.PinReply.Request.TxnID
 	case env.MoveKey != nil:
 		return env.MoveKey.Txn.TxnID
+	case env.Due != nil && env.Due.ExpireKey != nil:
+		return env.Due.ExpireKey.Txn.TxnID
 	case env.HotReply != nil:
 		return env.HotReply.Request.TxnID
 	case env.Waits != nil:
 		return env.Waits.Txn.TxnID
 	}
-	// An Announce or a HeatMap is for all stripes, and Deliver has seen to it.
+	// Anything else is for all stripes or none, and Deliver has seen to it.
 	return kv.TxnID{}
 }
 
@@ -348,30 +388,13 @@ func (g *Gateway) Rounds() (n uint64) {
 	return n
 }
 
-// Drain refuses new transactions and returns when none is under way, or with
-// the context's error.
-func (g *Gateway) Drain(ctx context.Context) error {
-	g.closed.Store(true)
-	t := time.NewTicker(g.opt.TickEvery)
-	defer t.Stop()
-	for g.inFlight.Load() > 0 {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-t.C:
-		}
-	}
-	return nil
-}
-
 // Close ends the ticker. Calls that are under way are not answered any more.
 func (g *Gateway) Close() {
 	g.closed.Store(true)
 	close(g.stop)
 	<-g.done
+	g.endAnswers()
 }
-
-var errDraining = &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is shutting down", Hint: "use another node"}
 
 // deadline turns a time of day into the clock's, bounded by the longest age.
 func (g *Gateway) deadline(now int64, t time.Time) int64 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/trace"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -15,6 +16,8 @@ type Tx struct {
 	kind  Kind
 	start int64
 	over  bool
+	// span is nil if the transaction is not traced.
+	span *trace.Txn
 	// receipt is where the last Do waited.
 	receipt msg.Receipt
 }
@@ -42,6 +45,9 @@ func (g *Gateway) Begin(_ context.Context, o TxOptions) (*Tx, error) {
 		return nil, err
 	}
 	g.open.Add(1)
+	if g.opt.Tracer != nil {
+		t.span = g.opt.Tracer.Begin(o.Parent, t.kind.String(), o.ID, 0)
+	}
 	return t, nil
 }
 
@@ -55,6 +61,7 @@ func (t *Tx) end(r *Response) {
 	t.over = true
 	t.g.open.Add(-1)
 	t.g.ended(t.kind, r, t.g.opt.Clock.Now()-t.start)
+	t.span.End(r.Attempts, &r.Receipt, r.failed())
 }
 
 // Do runs operations: reads return, writes are buffered. It owns ops. A
@@ -69,6 +76,13 @@ func (t *Tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
 		deadline = t.g.deadline(t.g.opt.Clock.Now(), at)
 	}
 	t.receipt = msg.Receipt{}
+	t.span.Step("do", len(ops))
+	rs, err := t.do(ctx, ops, deadline)
+	t.span.Stepped(&t.receipt, err)
+	return rs, err
+}
+
+func (t *Tx) do(ctx context.Context, ops []msg.Op, deadline int64) ([]msg.Result, error) {
 	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { m.DoBy(now, cb, t.ref, ops, deadline) })
 	if err != nil {
 		t.Rollback()
@@ -88,10 +102,46 @@ func (t *Tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
 // Waited is where the last Do waited longest; zero if nowhere.
 func (t *Tx) Waited() msg.Receipt { return t.receipt }
 
+// Savepoint marks a place that RollbackTo returns to (txn.Gateway.Savepoint).
+func (t *Tx) Savepoint(ctx context.Context, name string) error {
+	return t.mark(ctx, name, (*txn.Gateway).Savepoint)
+}
+
+// RollbackTo forgets what was written since the newest savepoint of a name
+// (txn.Gateway.RollbackTo).
+func (t *Tx) RollbackTo(ctx context.Context, name string) error {
+	return t.mark(ctx, name, (*txn.Gateway).RollbackTo)
+}
+
+// Release forgets the newest savepoint of a name (txn.Gateway.Release).
+func (t *Tx) Release(ctx context.Context, name string) error {
+	return t.mark(ctx, name, (*txn.Gateway).Release)
+}
+
+// Open reports whether the transaction can take calls, as far as is known here.
+func (t *Tx) Open() bool { return !t.over }
+
+func (t *Tx) mark(ctx context.Context, name string, do func(*txn.Gateway, int64, txn.Token, kv.TxnRef, string)) error {
+	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { do(m, now, cb, t.ref, name) })
+	if err != nil {
+		t.Rollback()
+		return err
+	}
+	if d.Failure == nil {
+		return nil
+	}
+	r := t.g.response(d)
+	if d.Closed {
+		t.end(&r)
+	}
+	return r.failed()
+}
+
 // Commit ends the transaction. When ctx ends before the answer, the outcome
 // is unknown.
 func (t *Tx) Commit(ctx context.Context) Response {
 	deadline := t.g.deadline(t.g.opt.Clock.Now(), deadlineOf(ctx))
+	t.span.Step("commit", 0)
 	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { m.Commit(now, cb, t.ref, deadline) })
 	r := Response{ID: t.ref.TxnID, Attempts: int(t.ref.Attempt)}
 	if err != nil {

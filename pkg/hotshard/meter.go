@@ -16,9 +16,6 @@ type MeterOptions struct {
 	HalfLife time.Duration
 	// Entries bounds the keys that are ranked. Default 128.
 	Entries int
-	// Slots is how many times of keys that are not ranked are remembered,
-	// rounded up to a power of two. Default 4096.
-	Slots int
 }
 
 func (o MeterOptions) withDefaults() MeterOptions {
@@ -28,10 +25,6 @@ func (o MeterOptions) withDefaults() MeterOptions {
 	if o.Entries <= 0 {
 		o.Entries = 128
 	}
-	if o.Slots <= 0 {
-		o.Slots = 4096
-	}
-	o.Slots = powerOfTwo(o.Slots)
 	return o
 }
 
@@ -55,36 +48,23 @@ func (o MeterOptions) withDefaults() MeterOptions {
 // None has room for what else is to be known of a key, and hot keys are this
 // project's core.
 //
-// With the defaults it takes at most 638 KiB, when all keys are as long as
-// kv.MaxKeyBytes allows, and 134 KiB with keys of 64 bytes: an entry keeps the
+// With the defaults it takes at most 540 KiB, when all keys are as long as
+// kv.MaxKeyBytes allows, and 36 KiB with keys of 64 bytes: an entry keeps the
 // room of the longest key that it has held until it fades.
 //
 // Times are nanoseconds from anywhere. One that lies before the newest so far
 // counts as that. A Meter is a value without locks or clock; it is for one
 // goroutine.
 type Meter struct {
-	opt MeterOptions
 	ranking
-	slots []slot
 	// recent is an entry that was asked for, nil if it may be gone.
 	recent *entry
 }
 
-// slot remembers when a key was last used, and how. Keys that share a slot forget
-// each other. The tag is never zero in use.
-type slot struct {
-	tag uint64
-	at  int64
-	use Use
-}
-
-// Use is what somebody did with a key, in numbers of the caller's but 0.
-type Use uint64
-
 // NewMeter makes a meter that has seen nothing.
 func NewMeter(opt MeterOptions) *Meter {
 	opt = opt.withDefaults()
-	return &Meter{opt: opt, ranking: newRanking(opt.Entries, opt.HalfLife)}
+	return &Meter{ranking: newRanking(opt.Entries, opt.HalfLife)}
 }
 
 // Waited counts that somebody has waited for a key, or because of it, and on
@@ -101,48 +81,35 @@ func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.Tx
 	}
 }
 
-// Ran counts a use of a key that goes together with no other: see RanAs.
-func (m *Meter) Ran(now int64, key []byte, hold int64, waited bool) {
-	m.RanAs(now, key, hold, waited, 1, func(Use, Use) bool { return false })
-}
-
-// RanAs counts a use of a key that was executed, and says whether it had waited
-// for the key. Two uses in a row that go together are no clash. If it had not, because the last agent has locks for no time, it
-// may have been spared that: on a participant the key would have been locked
-// for hold, and this use would have waited for the one before until hold was over, which is charged as WouldWait. Either way it is a clash. Only a key that
-// clashes comes to be ranked; any other costs a hash and a slot.
+// Ran counts a use of a key that was executed, and says whether it had waited for
+// the key, when the key was last used before, and whether the two clash: whether
+// there was one, with which this one does not go together. The caller keeps
+// that with the key, which it has at hand; so a use that does not clash costs
+// nothing here, and only a key that clashes comes to be ranked.
+//
+// If the use had not waited, because the last agent has locks for no time, it may
+// have been spared that: on a participant the key would have been locked for hold, and
+// this use would have waited for the one before until hold was over, which is
+// charged as WouldWait. Either way it is a clash.
 //
 // Clashes are what tells hot keys apart. Waiting does not: it grows with the
 // queue, so that of two keys the one whose turn is to be a participant seems
 // the hotter. But of whatever clients want, they get as much as they ask for in
 // the end; so the rates of two keys are in proportion to the demand, wherever
 // they are decided.
-func (m *Meter) RanAs(now int64, key []byte, hold int64, waited bool, use Use, together func(a, b Use) bool) {
-	now = m.advance(now)
-	hash, e := m.lookup(key)
-	if m.slots == nil {
-		m.slots = make([]slot, m.opt.Slots)
-	}
-	s, tag := &m.slots[hash&uint64(len(m.slots)-1)], hash|1
-	before, last, known := s.at, s.use, s.tag == tag
-	*s = slot{tag, now, use}
-	if e != nil {
-		if e.use != 0 {
-			before, last, known = e.ran, e.use, true
-		}
-		e.ran, e.use = now, use
-	}
-	known = known && !together(last, use)
+func (m *Meter) Ran(now int64, key []byte, hold int64, waited bool, before int64, clashes bool) {
 	spared := int64(0)
 	// The gap does not fit an int64 if the times are far apart.
-	if gap := uint64(now) - uint64(before); !waited && known && hold > 0 && gap < uint64(hold) {
+	if gap := uint64(max(now, before)) - uint64(before); !waited && clashes && hold > 0 && gap < uint64(hold) {
 		spared = hold - int64(gap)
 	}
-	if waited || spared > 0 {
-		e = m.charge(e, hash, key, WouldWait, spared)
-		e.clashes += m.scale
-		e.ran, e.use = now, use
+	if !waited && spared == 0 {
+		return
 	}
+	m.advance(now)
+	hash, e := m.lookup(key)
+	e = m.charge(e, hash, key, WouldWait, spared)
+	e.clashes += m.scale
 }
 
 // lookup hashes a key and finds its entry. Mostly somebody waits for a key and
@@ -219,4 +186,4 @@ func (m *Meter) Top(now int64, n int, least float64) []KeyHeat {
 }
 
 // Bytes is the memory that the meter takes.
-func (m *Meter) Bytes() int { return meterBytes + m.ranking.bytes() + slotBytes*len(m.slots) }
+func (m *Meter) Bytes() int { return meterBytes + m.ranking.bytes() }

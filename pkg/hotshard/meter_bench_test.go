@@ -27,18 +27,18 @@ var meterLoads = []struct {
 	}},
 	{"ran, cold", func() func(int) {
 		m, keys := NewMeter(MeterOptions{}), manyKeys(1<<16)
-		return func(i int) { m.Ran(int64(i)*1000, keys[i%len(keys)], ms, false) }
+		return func(i int) { m.Ran(int64(i)*1000, keys[i%len(keys)], ms, false, int64(i-len(keys))*1000, true) }
 	}},
 	{"ran, cold beside hot", func() func(int) {
 		m, keys := NewMeter(MeterOptions{}), manyKeys(1<<16)
 		for i := range 128 {
 			m.Waited(0, fmt.Appendf(nil, "hot:%011d", i), LockWait, ms, txn(1))
 		}
-		return func(i int) { m.Ran(int64(i)*1000, keys[i%len(keys)], ms, false) }
+		return func(i int) { m.Ran(int64(i)*1000, keys[i%len(keys)], ms, false, int64(i-len(keys))*1000, true) }
 	}},
 	{"ran, hot", func() func(int) {
 		m, keys := NewMeter(MeterOptions{}), manyKeys(16)
-		return func(i int) { m.Ran(int64(i)*1000, keys[i%len(keys)], ms, false) }
+		return func(i int) { m.Ran(int64(i)*1000, keys[i%len(keys)], ms, false, int64(i-len(keys))*1000, true) }
 	}},
 }
 

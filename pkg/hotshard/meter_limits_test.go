@@ -13,7 +13,7 @@ import (
 )
 
 func TestTimesMayBeAsFarApartAsTheyCan(t *testing.T) {
-	m := NewMeter(MeterOptions{HalfLife: 1})
+	m := newMetered(MeterOptions{HalfLife: 1})
 	for range 2 {
 		m.Ran(math.MinInt64, []byte("k"), 1, false)
 	}
@@ -27,7 +27,7 @@ func TestTimesMayBeAsFarApartAsTheyCan(t *testing.T) {
 }
 
 func TestSilenceEmptiesTheMeter(t *testing.T) {
-	m := NewMeter(MeterOptions{})
+	m := newMetered(MeterOptions{})
 	empty := m.Bytes()
 	m.Fade(0)
 	for i := range 200 {
@@ -49,15 +49,15 @@ func TestSilenceEmptiesTheMeter(t *testing.T) {
 // TestDaysPass: the origin moves many times, by little and by much, and every
 // time the heat is that of a meter which began just now.
 func TestDaysPass(t *testing.T) {
-	long := NewMeter(MeterOptions{})
+	long := newMetered(MeterOptions{})
 	now := int64(-3 * day)
 	for i := range 3000 {
 		now += int64(i%7) * int64(i%11) * 7 * sec
 		if i%500 == 0 {
 			now += 5 * day
 		}
-		fresh := NewMeter(MeterOptions{})
-		for _, m := range []*Meter{long, fresh} {
+		fresh := newMetered(MeterOptions{})
+		for _, m := range []*metered{long, fresh} {
 			m.Fade(now)
 			for _, k := range []string{"a", "b"} {
 				m.Waited(now, []byte(k), LockWait, math.MaxInt64/4096/int64(len(k)), txn(1))
@@ -77,8 +77,8 @@ func TestDaysPass(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	for _, test := range []struct{ key, most int }{{kv.MaxKeyBytes, 638 << 10}, {64, 134 << 10}} {
-		m := NewMeter(MeterOptions{})
+	for _, test := range []struct{ key, most int }{{kv.MaxKeyBytes, 540 << 10}, {64, 36 << 10}} {
+		m := newMetered(MeterOptions{})
 		key := make([]byte, test.key)
 		for i := range 5000 {
 			copy(key, fmt.Sprint(i))
@@ -90,13 +90,12 @@ func TestMemoryIsBounded(t *testing.T) {
 		require.Greater(t, m.Bytes(), test.most-(2<<10), "the comment says less")
 	}
 	require.EqualValues(t, meterBytes, unsafe.Sizeof(Meter{}))
-	require.EqualValues(t, slotBytes, unsafe.Sizeof(slot{}))
 	require.True(t, unsafe.Sizeof(entry{}) <= entryBytes && unsafe.Sizeof(entry{}) > entryBytes-16)
 }
 
 // TestEntriesKeepTheLongestRoom: a short key after a long one takes no more.
 func TestEntriesKeepTheLongestRoom(t *testing.T) {
-	m := NewMeter(MeterOptions{Entries: 1})
+	m := newMetered(MeterOptions{Entries: 1})
 	for _, n := range []int{1, 1000, 3, 1000, 4} {
 		m.Waited(0, bytes.Repeat([]byte{byte(n)}, n), LockWait, 5, txn(1))
 	}

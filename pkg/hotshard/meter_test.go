@@ -33,7 +33,7 @@ func keysOf(top []KeyHeat) (out []string) {
 }
 
 func TestAnEntryTellsWhatHappened(t *testing.T) {
-	m := NewMeter(MeterOptions{})
+	m := newMetered(MeterOptions{})
 	key := []byte("k")
 	m.Waited(-5, key, LockWait, 100, txn(1))
 	m.Waited(-5, key, Held, 200, txn(2))
@@ -68,7 +68,7 @@ func TestCausesHaveNames(t *testing.T) {
 
 // TestCausesDecayAsTheirSumDoes: whatever happens, also over a move of the origin.
 func TestCausesDecayAsTheirSumDoes(t *testing.T) {
-	m := NewMeter(MeterOptions{})
+	m := newMetered(MeterOptions{})
 	now := int64(0)
 	for i := range 2000 {
 		now += int64(i%7) * sec / 3
@@ -107,7 +107,7 @@ func TestWaitingDecays(t *testing.T) {
 		{math.MaxInt64, day, math.Ln2 * 1e18 / math.MaxInt64},
 	} {
 		for _, start := range []int64{0, math.MinInt64, -77, 1_700_000_000 * sec} {
-			m := NewMeter(MeterOptions{HalfLife: test.half})
+			m := newMetered(MeterOptions{HalfLife: test.half})
 			m.Waited(start, []byte("k"), LockWait, sec, txn(1))
 			now := start + test.after
 			if now < start {
@@ -121,7 +121,7 @@ func TestWaitingDecays(t *testing.T) {
 
 // TestASteadyRateIsTheHeat: what waits for a tenth of the time is told as that.
 func TestASteadyRateIsTheHeat(t *testing.T) {
-	m := NewMeter(MeterOptions{HalfLife: 3 * time.Second})
+	m := newMetered(MeterOptions{HalfLife: 3 * time.Second})
 	now := int64(0)
 	for ; now < 60*sec; now += 10 * ms {
 		m.Waited(now, []byte("k"), LockWait, ms, txn(1))
@@ -148,7 +148,7 @@ func TestWritesThatWouldHaveWaited(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, ranked := range []bool{false, true} {
-				m := NewMeter(MeterOptions{})
+				m := newMetered(MeterOptions{})
 				now := int64(math.MinInt64 + 100)
 				if ranked {
 					m.Waited(now, []byte("k"), LockWait, 1, txn(1))
@@ -170,35 +170,10 @@ func TestWritesThatWouldHaveWaited(t *testing.T) {
 	}
 }
 
-// TestRankedKeysKeepTheirTimes: those without an entry forget each other when
-// they share a slot; those with one do not.
-func TestRankedKeysKeepTheirTimes(t *testing.T) {
-	m := NewMeter(MeterOptions{Slots: 1})
-	a, b := []byte("a"), []byte("b")
-	for now := range int64(10) {
-		m.Ran(now, a, 100, false)
-		m.Ran(now, b, 100, false)
-	}
-	require.Zero(t, m.Len())
-	m.Waited(10, a, LockWait, 1, txn(1))
-	m.Ran(10, a, 100, false)
-	m.Ran(11, b, 100, false)
-	m.Ran(12, a, 100, false)
-	require.InDelta(t, steady(98), m.Top(12, 1, 0)[0].Would, 1e-3)
-	require.Equal(t, 1, m.Len())
-
-	m = NewMeter(MeterOptions{Slots: 1})
-	m.Ran(0, a, 100, false)
-	m.Ran(0, a, 100, false) // this ranks it
-	m.Ran(0, b, 100, false)
-	m.Ran(10, a, 100, false)
-	require.InDelta(t, steady(190), m.Top(10, 1, 0)[0].Would, 1e-3)
-}
-
 // TestAPlacedKeyStaysHot: a key that is waited for half of the time is moved
 // to where it is decided, and keeps the heat of its writes.
 func TestAPlacedKeyStaysHot(t *testing.T) {
-	m := NewMeter(MeterOptions{})
+	m := newMetered(MeterOptions{})
 	now := int64(0)
 	for ; now < 20*sec; now += 2 * ms {
 		m.Waited(now, []byte("k"), LockWait, ms, txn(1))
@@ -212,7 +187,7 @@ func TestAPlacedKeyStaysHot(t *testing.T) {
 }
 
 func TestTheLeastEntryIsTakenOver(t *testing.T) {
-	m := NewMeter(MeterOptions{Entries: 2})
+	m := newMetered(MeterOptions{Entries: 2})
 	m.Waited(0, []byte("a"), LockWait, 100, txn(1))
 	m.Waited(0, []byte("b"), LockWait, 10, txn(2))
 	m.Waited(sec, []byte("c"), Held, 7, kv.TxnRef{})
@@ -227,7 +202,7 @@ func TestTheLeastEntryIsTakenOver(t *testing.T) {
 }
 
 func TestTopIsCutAndSorted(t *testing.T) {
-	m := NewMeter(MeterOptions{})
+	m := newMetered(MeterOptions{})
 	for i, k := range []string{"d", "b", "c", "a"} {
 		m.Waited(0, []byte(k), LockWait, []int64{5, 9, 5, 5}[i], txn(1))
 	}
@@ -245,11 +220,11 @@ func TestTopIsCutAndSorted(t *testing.T) {
 	} {
 		require.Equal(t, test.want, keysOf(m.Top(0, test.n, test.least)))
 	}
-	require.Empty(t, NewMeter(MeterOptions{}).Top(9, all, 0))
+	require.Empty(t, newMetered(MeterOptions{}).Top(9, all, 0))
 }
 
 func TestSpreadWritesChargeNothing(t *testing.T) {
-	m := NewMeter(MeterOptions{})
+	m := newMetered(MeterOptions{})
 	keys := make([][]byte, 10_000)
 	for i := range keys {
 		keys[i] = fmt.Appendf(nil, "user:%d", i)
@@ -265,7 +240,7 @@ func TestSpreadWritesChargeNothing(t *testing.T) {
 }
 
 func TestTheHotSpotJumps(t *testing.T) {
-	m := NewMeter(MeterOptions{})
+	m := newMetered(MeterOptions{})
 	r := rand.New(rand.NewSource(1))
 	run := func(from, to int64, hot string) {
 		for now := from; now < to; now += ms {
@@ -288,7 +263,7 @@ func TestTheHotSpotJumps(t *testing.T) {
 func TestClashes(t *testing.T) {
 	const day = 24 * time.Hour // so that nothing decays
 	perSecond := math.Ln2 / day.Seconds()
-	m := NewMeter(MeterOptions{HalfLife: day})
+	m := newMetered(MeterOptions{HalfLife: day})
 	k := []byte("k")
 	clashes := func() float64 {
 		top := m.Top(0, 1, 0)
@@ -309,7 +284,7 @@ func TestClashes(t *testing.T) {
 	require.Equal(t, 2.0, clashes(), "long after, but it has waited")
 	require.InEpsilon(t, 50e9*math.Ln2/float64(day), m.Top(900, 1, 0)[0].Would, 1e-3, "and was not spared anything")
 
-	m = NewMeter(MeterOptions{HalfLife: day})
+	m = newMetered(MeterOptions{HalfLife: day})
 	m.Ran(0, k, 100, true)
 	require.Equal(t, 1.0, clashes(), "a key that was not ranked")
 }
@@ -318,7 +293,7 @@ func TestClashes(t *testing.T) {
 // often clashes more often, also when it never waits because it is decided where
 // it lives, and the other is waited for in long queues.
 func TestPlacementDoesNotChangeTheOrder(t *testing.T) {
-	m := NewMeter(MeterOptions{})
+	m := newMetered(MeterOptions{})
 	wanted, queued := []byte("wanted"), []byte("queued")
 	for now := int64(0); now < int64(3*time.Second); now += 50_000 {
 		m.Ran(now, wanted, 60_000, false)

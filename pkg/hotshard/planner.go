@@ -75,6 +75,9 @@ type Planner struct {
 	active bool
 	// tellings counts what shards have told.
 	tellings uint64
+	counters PlannerCounters
+	// made are the last moves that have taken place, oldest first.
+	made []Made
 }
 
 type pairDigest struct {
@@ -177,6 +180,7 @@ func (p *Planner) Owned(now int64, key []byte, since int64) {
 	}
 	k.owned, k.since, k.warm = true, since, p.now
 	p.owned[k.key] = k
+	p.note(k, Move{Key: []byte(k.key), From: k.home, To: p.opt.Hot, Reason: k.why})
 	p.settle(k)
 }
 
@@ -190,6 +194,11 @@ func (p *Planner) Left(now int64, key []byte) {
 	}
 	k.owned, k.left, k.since = false, true, p.now
 	delete(p.owned, k.key)
+	why := "it is not known why"
+	if k.move != nil {
+		why = k.move.reason
+	}
+	p.note(k, Move{Key: []byte(k.key), From: p.opt.Hot, To: k.home, Reason: why})
 	p.settle(k)
 }
 
@@ -204,6 +213,7 @@ func (p *Planner) Failed(now int64, key []byte) {
 // giveUp takes a move for failed.
 func (p *Planner) giveUp(k *plannedKey) {
 	k.move = nil
+	p.counters.GivenUp++
 	k.until = p.now + int64(doubled(p.opt.Pause, k.fails))
 	k.fails++
 }

@@ -83,8 +83,9 @@ func (p *Planner) fits(l load, keys ...*plannedKey) bool {
 func (r *round) budget() int { return int((r.now - r.spent) / r.cost()) }
 
 // start begins a move.
-func (r *round) start(k *plannedKey, hot bool, reason string) {
+func (r *round) start(k *plannedKey, hot bool, why Why, reason string) {
 	r.spent += r.cost()
+	r.counters.Begun[why]++
 	k.move = &underway{hot, r.now, reason}
 	m := Move{Key: []byte(k.key), From: k.home, To: r.opt.Hot, Reason: reason}
 	if hot {
@@ -114,9 +115,9 @@ func (r *round) pick(is func(*plannedKey) bool, order func(a, b *plannedKey) int
 }
 
 // sendHome moves keys home, as far as the budget goes.
-func (r *round) sendHome(list []*plannedKey, reason func(*plannedKey) string) {
+func (r *round) sendHome(list []*plannedKey, why Why, reason func(*plannedKey) string) {
 	for _, k := range list[:max(0, min(len(list), r.budget()))] {
-		r.start(k, false, reason(k))
+		r.start(k, false, why, reason(k))
 	}
 }
 
@@ -126,7 +127,7 @@ func (r *round) obey() {
 	r.sendHome(r.pick(func(k *plannedKey) bool {
 		ordered := mode == ModeOff || k.rule.Order == Ban || mode == ModePinned && k.rule.Order != Pin
 		return ordered && k.owned && k.move == nil && r.now >= k.until
-	}, nil), func(k *plannedKey) string {
+	}, nil), WhyOrdered, func(k *plannedKey) string {
 		switch {
 		case k.rule.Order == Ban:
 			return k.rule.String()
@@ -151,7 +152,7 @@ func (r *round) pin() {
 		case !r.fits(r.on, k):
 			lacking++
 		case r.budget() > 0:
-			r.start(k, true, k.rule.String())
+			r.start(k, true, WhyPinned, k.rule.String())
 		}
 	}
 	// Moves that were given up may have taken place after all.
@@ -163,7 +164,7 @@ func (r *round) pin() {
 	}
 	if lacking > 0 {
 		idle := r.leastUseful()
-		r.sendHome(idle[:min(len(idle), lacking)], func(*plannedKey) string {
+		r.sendHome(idle[:min(len(idle), lacking)], WhyRoom, func(*plannedKey) string {
 			return "it saves least, and room is needed on the hot shard"
 		})
 	}
@@ -205,7 +206,7 @@ func (r *round) relieve() {
 		r.shed = r.now
 		k.barred = r.now + int64(doubled(r.opt.Stay, k.sheds))
 		k.sheds++
-		r.start(k, false, fmt.Sprintf("the hot shard is busy %.0f%% of the time, and this key saves least: %v for a write",
+		r.start(k, false, WhyBusy, fmt.Sprintf("the hot shard is busy %.0f%% of the time, and this key saves least: %v for a write",
 			100*r.busy, k.saved().Round(time.Microsecond)))
 	}
 }
@@ -215,7 +216,7 @@ func (r *round) tidy() {
 	quiet := r.ago(r.opt.Quiet)
 	r.sendHome(r.pick(func(k *plannedKey) bool {
 		return r.idle(k) && k.since <= r.ago(r.stay(k)) && k.warm <= quiet
-	}, func(a, b *plannedKey) int { return cmp.Compare(a.warm, b.warm) }), func(k *plannedKey) string {
+	}, func(a, b *plannedKey) int { return cmp.Compare(a.warm, b.warm) }), WhyQuiet, func(k *plannedKey) string {
 		return fmt.Sprintf("for %v it would have caused less waiting at home than %v a second",
 			time.Duration(r.now-k.warm).Round(time.Second), r.opt.Down)
 	})

@@ -25,7 +25,7 @@ import (
 //	owned a | left a | failed a          what became of a move
 //	at 3s                                time goes on
 //	until 9s STEP; STEP                  the steps every 250 ms, and a decision
-//	decide | tell | why a | keys | active
+//	decide | tell | why a | keys | active | moves
 //
 // With the option "made" moves are made as soon as they are decided.
 func TestPlannerScripts(t *testing.T) {
@@ -115,6 +115,10 @@ func (s *plannerScript) step(w []string) (out string, err error) {
 		return s.p.Why(key), nil
 	case "keys":
 		return s.keys(), nil
+	case "moves":
+		for _, m := range s.p.Moves() {
+			out += fmt.Sprintf("%s from %v to %v at %v: %s\n", m.Key, m.From, m.To, time.Duration(m.At), m.Reason)
+		}
 	case "active":
 		return fmt.Sprint(s.p.Active()), nil
 	default:

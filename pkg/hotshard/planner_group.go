@@ -133,7 +133,11 @@ func (r *round) gather() {
 			return
 		}
 		for _, k := range g.need {
-			r.start(k, true, g.reason(k))
+			why := WhyTogether
+			if k == g.plannedKey {
+				why = WhyWaiting
+			}
+			r.start(k, true, why, g.reason(k))
 		}
 	}
 }

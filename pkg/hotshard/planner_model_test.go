@@ -20,7 +20,7 @@ import (
 type demand struct {
 	rng    *rand.Rand
 	p      *Planner
-	meters map[kv.ShardID]*Meter
+	meters map[kv.ShardID]*metered
 	pairs  *Pairs
 	heat   map[string]float64
 	owned  map[string]int64
@@ -48,10 +48,10 @@ func (c *clients) Pop() any          { return nil }
 const answer = 2 * ms
 
 func newDemand(n int, want func(rng *rand.Rand, now int64) []string) *demand {
-	d := &demand{rng: rand.New(rand.NewSource(1)), p: NewPlanner(PlannerOptions{Hot: 9, Home: homeOf}), meters: map[kv.ShardID]*Meter{},
+	d := &demand{rng: rand.New(rand.NewSource(1)), p: NewPlanner(PlannerOptions{Hot: 9, Home: homeOf}), meters: map[kv.ShardID]*metered{},
 		pairs: NewPairs(PairOptions{}), owned: map[string]int64{}, free: map[string]int64{}, came: map[string]int64{}}
 	for _, s := range []kv.ShardID{1, 2, 3, 9} {
-		d.meters[s] = NewMeter(MeterOptions{})
+		d.meters[s] = newMetered(MeterOptions{})
 	}
 	d.want = func(now int64) []string { return want(d.rng, now) }
 	for i := range n {

@@ -27,9 +27,11 @@ type plannerWorld struct {
 	// owned is since when; under way are the moves that the planner waits for.
 	owned    map[string]int64
 	underway map[string]Move
-	since    map[string]int64
-	lost     []Move
-	begun    []int64
+	// begunTo counts the moves to the hot shard (true), and home.
+	begunTo map[bool]uint64
+	since   map[string]int64
+	lost    []Move
+	begun   []int64
 	// late: a move took place after it had been given up, so that there may be
 	// more keys than there is room for.
 	late bool
@@ -41,7 +43,7 @@ func newPlannerWorld(t *rapid.T) *plannerWorld {
 	opt := PlannerOptions{Hot: 9, Home: homeOf, MaxKeys: rapid.IntRange(1, 5).Draw(t, "keys"), Moves: rapid.IntRange(1, 4).Draw(t, "moves")}
 	opt.Burst = opt.Moves * rapid.IntRange(1, 3).Draw(t, "burst")
 	return &plannerWorld{t: t, p: NewPlanner(opt), twin: NewPlanner(opt), opt: opt.withDefaults(), rules: newRules(nil),
-		owned: map[string]int64{}, underway: map[string]Move{}, since: map[string]int64{}}
+		owned: map[string]int64{}, underway: map[string]Move{}, begunTo: map[bool]uint64{}, since: map[string]int64{}}
 }
 
 // tell has both planners hear the same.
@@ -110,8 +112,16 @@ func (w *plannerWorld) decide() {
 	for _, m := range moves {
 		w.check(m)
 		w.begun = append(w.begun, w.now)
+		w.begunTo[m.To == 9]++
 		w.underway[string(m.Key)], w.since[string(m.Key)] = m, w.now
 	}
+	counted := map[bool]uint64{}
+	for why := range NumWhys {
+		if n := w.p.Counters().Begun[why]; n > 0 {
+			counted[why.In()] += n
+		}
+	}
+	require.Equal(w.t, w.begunTo, counted, "every move is counted, for a reason of its direction")
 	for i, at := range w.begun {
 		in := w.now - at
 		require.LessOrEqual(w.t, int64(len(w.begun)-i), int64(w.opt.Burst)+in*int64(w.opt.Moves)/sec+1, "the budget of the last %v", time.Duration(in))

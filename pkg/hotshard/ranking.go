@@ -26,9 +26,6 @@ type entry struct {
 	count       uint64
 	holder      kv.TxnRef
 	since, last int64
-	// ran is when the key was last used, and use how; 0 for not yet.
-	ran int64
-	use Use
 }
 
 func (e *entry) weight() float64 { return e.heat + e.causes[WouldWait] }
@@ -67,7 +64,6 @@ func powerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
 // Len is the number of keys that are ranked.
 func (r *ranking) Len() int { return len(r.byWeight) }
 
-// chain takes the upper half of a hash; the Meter's slots go by the lower.
 func (r *ranking) chain(hash uint64) **entry { return &r.chains[hash>>32&uint64(len(r.chains)-1)] }
 
 func (r *ranking) find(hash uint64, key []byte) *entry {
@@ -203,9 +199,8 @@ func (r *ranking) rescale(exponent int) {
 
 // Sizes in memory, on 64 bits.
 const (
-	entryBytes   = 192 // 192 is a size class
-	slotBytes    = 24
-	meterBytes   = 152
+	entryBytes   = 176 // 176 is a size class
+	meterBytes   = 104
 	pointerBytes = 8
 )
 

@@ -46,13 +46,18 @@ const (
 	KindInternal
 	// KindCorrupt: stored bytes are not what was written.
 	KindCorrupt
+	// KindUnauthenticated: the caller has not shown who it is, or nobody of
+	// that name may come in.
+	KindUnauthenticated
+	// KindDenied: the caller is known, and may not do this. Nothing was applied.
+	KindDenied
 	kindEnd
 )
 
 var kindNames = [kindEnd]string{
 	"OK", "Invalid", "WrongType", "ConditionFailed", "OutOfRange", "Aborted", "Unavailable",
 	"OutcomeUnknown", "TooOld", "ResourceExhausted", "DeadlineExceeded", "Cancelled", "NotFound",
-	"Internal", "Corrupt",
+	"Internal", "Corrupt", "Unauthenticated", "PermissionDenied",
 }
 
 func (k Kind) String() string {

@@ -63,6 +63,10 @@ type TxnID struct {
 // IsZero reports whether id names no transaction.
 func (id TxnID) IsZero() bool { return id == TxnID{} }
 
+// Affinity is the same for a transaction and for the names under which its
+// gateway reads for it.
+func (id TxnID) Affinity() uint64 { return uint64(id.Time) ^ id.Rand }
+
 // Compare orders ids by age: negative when id is older than o.
 func (id TxnID) Compare(o TxnID) int {
 	if c := cmp.Compare(id.Time, o.Time); c != 0 {

@@ -20,6 +20,10 @@ const (
 	// MaxTxnOps bounds the operations of one transaction, and the keys that
 	// its delete-ranges remove.
 	MaxTxnOps = 10_000
+	// MaxSavepoints bounds the savepoints of a transaction, MaxSavepointName the
+	// bytes of their names.
+	MaxSavepoints    = 1000
+	MaxSavepointName = 64
 	// MaxScanLimit bounds the pairs that one scan operation returns.
 	MaxScanLimit = 10_000
 	// MaxShards bounds the shards of a cluster, the hot one included. Shard
@@ -34,7 +38,24 @@ const (
 	// keeps for enquiries about a lost answer. Above it the outcome is told
 	// without the results.
 	MaxRecordResultBytes = 4 << 10
+	// MinTTL and MaxTTL bound the time that a key is given to live. MaxTTL is ten
+	// years.
+	MinTTL = time.Millisecond
+	MaxTTL = 10 * 365 * 24 * time.Hour
+	// MaxExpires bounds when a key may expire, in milliseconds since 1970: in the
+	// year 2223. It leaves room for all that is added to times.
+	MaxExpires = 8_000_000_000_000
 )
+
+// CheckTTL refuses a time to live that no key can have.
+func CheckTTL(ttl time.Duration) error {
+	if ttl >= MinTTL && ttl <= MaxTTL {
+		return nil
+	}
+	e := Errorf(KindInvalid, "the time to live is %v", ttl)
+	e.Hint = "a key lives for 1 ms to ten years (87600h); without a time to live it stays until it is deleted"
+	return e
+}
 
 // Defaults of the protocol's times (docs/protocol.md says what each is for).
 const (
@@ -65,11 +86,17 @@ const (
 	DefaultHeatEvery = 250 * time.Millisecond
 	// DefaultMoveTime is how long a key's move between shards may take.
 	DefaultMoveTime = 5 * time.Second
+	// DefaultDueEvery is how often shards look for keys that are to expire.
+	DefaultDueEvery = 100 * time.Millisecond
+	// DefaultExpiryTime is how long a gateway tries to delete a key that is due.
+	DefaultExpiryTime = 5 * time.Second
 	// DefaultPinEvery is how often a state is fixed while there are writes, and
 	// DefaultHistory how long it is kept for reads as of a time.
-	DefaultPinEvery   = time.Second
-	DefaultHistory    = 10 * time.Minute
-	DefaultMaxWaiters = 4096
+	DefaultPinEvery = time.Second
+	DefaultHistory  = 10 * time.Minute
+	// DefaultDiskReserve is how many bytes are kept free on a store's disk.
+	DefaultDiskReserve = 256 << 20
+	DefaultMaxWaiters  = 4096
 	// DefaultMaxKeyPins is how many transactions may hold one key in a shard's
 	// memory: what four gateways admit of one key.
 	DefaultMaxKeyPins  = 8192

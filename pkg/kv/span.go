@@ -79,6 +79,40 @@ func CheckKey(key []byte) error {
 	return nil
 }
 
+// SystemStart is the first of the keys that are linchpin's own: all from it on.
+// They are at the end of all keys, so that a range of clients' keys stays one
+// range without them.
+const SystemStart = "\xff\xff"
+
+// IsSystem reports whether a key is one of linchpin's own, which clients can
+// neither read nor write.
+func IsSystem(key []byte) bool { return string(key) >= SystemStart }
+
+// CheckClientKey refuses a key that clients cannot use.
+func CheckClientKey(key []byte) error {
+	if IsSystem(key) {
+		return systemKey(key)
+	}
+	return CheckKey(key)
+}
+
+// ClientRange is a range of clients' keys: up to those of linchpin's own, of
+// which it must not consist. An empty end means to the last of the clients'.
+func ClientRange(start, end []byte) (Span, error) {
+	if IsSystem(start) {
+		return Span{}, systemKey(start)
+	}
+	if len(end) == 0 || IsSystem(end) {
+		end = []byte(SystemStart)
+	}
+	return Range(start, end), nil
+}
+
+func systemKey(key []byte) error {
+	return &Error{Kind: KindInvalid, Op: -1, Key: key[:min(len(key), 32)], Text: "the key is one of linchpin's own",
+		Hint: `choose another; those from "\xff\xff" on are not for clients`}
+}
+
 // CheckValue refuses a value that is too long.
 func CheckValue(key, value []byte) error {
 	if len(value) > MaxValueBytes {

@@ -115,3 +115,28 @@ func TestLimitsOfKeysAndValues(t *testing.T) {
 		require.True(t, strings.Contains(hint, "4096") || strings.Contains(hint, "1048576"), "the hint names the limit: %s", hint)
 	}
 }
+
+// TestSystemKeysAreNotForClients: nothing that clients can name is one of them,
+// and no range that clients can name has one.
+func TestSystemKeysAreNotForClients(t *testing.T) {
+	for key, own := range map[string]bool{
+		"a": false, "\xff": false, "\xff\xfe\xff\xff": false, "\xfe\xff\xff": false,
+		"\xff\xff": true, "\xff\xff\x00": true, "\xff\xffusers": true, "\xff\xff\xff": true,
+	} {
+		require.Equal(t, own, IsSystem([]byte(key)), "%q", key)
+		err := CheckClientKey([]byte(key))
+		require.Equal(t, own, err != nil, "%q", key)
+		span, err := ClientRange([]byte(key), nil)
+		require.Equal(t, own, err != nil, "%q", key)
+		if !own {
+			require.False(t, span.Contains([]byte(SystemStart)))
+			require.True(t, span.Contains([]byte("\xff\xfe\xff\xff")))
+		}
+	}
+	require.Equal(t, KindInvalid, KindOf(CheckClientKey(nil)))
+	for end, want := range map[string]string{"": SystemStart, "b": "b", "\xff\xff": SystemStart, "\xff\xff\x01": SystemStart} {
+		span, err := ClientRange([]byte("a"), []byte(end))
+		require.NoError(t, err)
+		require.Equal(t, want, string(span.End))
+	}
+}

@@ -21,8 +21,9 @@ func invalid(hint, format string, args ...any) error {
 }
 
 // ListenAddress gives the address to listen on for a --listen flag. ":PORT" is
-// 127.0.0.1:PORT, and with open (--insecure was given) all of the machine's
-// addresses. Port 0 has the system choose one.
+// 127.0.0.1:PORT, and with open (there is TLS, or --insecure was given) all of the
+// machine's addresses. Others than those of the loopback are refused if it is not
+// open. Port 0 has the system choose one.
 func ListenAddress(s string, open bool) (string, error) {
 	host, port, err := split("listen", s)
 	if err != nil {
@@ -30,6 +31,10 @@ func ListenAddress(s string, open bool) (string, error) {
 	}
 	if host == "" && !open {
 		host = loopback
+	}
+	if !open && !isLoopback(host) {
+		return "", invalid("give --tls-cert, --tls-key and --tls-ca, or --insecure if nobody but friends is on the network",
+			"--listen %q can be reached from other machines, and there is no encryption and no authentication", s)
 	}
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
@@ -94,7 +99,7 @@ func callable(flag, s string, open bool) (string, error) {
 	}
 	if host == "" {
 		if open {
-			return "", invalid("name the host: with --insecure an address without one means all addresses",
+			return "", invalid("name the host: with TLS or --insecure an address without one means all addresses",
 				"--%s %q has no host to connect to", flag, s)
 		}
 		host = loopback
@@ -132,6 +137,13 @@ func split(flag, s string) (host string, port int, err error) {
 		return ip.String(), int(n), nil
 	}
 	return strings.ToLower(host), int(n), nil
+}
+
+// isLoopback reports whether a host is this machine, seen from itself. Of names,
+// only one is known to be.
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // unspecified reports whether host means all addresses of a machine.

@@ -21,7 +21,8 @@ func TestListenAddress(t *testing.T) {
 		{":7070", true, ":7070"},
 		{":0", false, "127.0.0.1:0"},
 		{"127.0.1.2:7070", false, "127.0.1.2:7070"},
-		{"0.0.0.0:7070", false, "0.0.0.0:7070"},
+		{"0.0.0.0:7070", true, "0.0.0.0:7070"},
+		{"10.1.2.3:7070", true, "10.1.2.3:7070"},
 		{"[::1]:7070", false, "[::1]:7070"},
 		{"[0:0:0:0:0:0:0:1]:07070", false, "[::1]:7070"},
 		{"LocalHost:7070", false, "localhost:7070"},
@@ -34,6 +35,10 @@ func TestListenAddress(t *testing.T) {
 
 func TestAddressesThatAreRefused(t *testing.T) {
 	for in, hint := range map[string]string{
+		"0.0.0.0:7070":          "give --tls-cert, --tls-key and --tls-ca, or --insecure",
+		"[::]:7070":             "give --tls-cert",
+		"10.1.2.3:7070":         "give --tls-cert",
+		"db.example.org:7070":   "give --tls-cert",
 		"":                      "write HOST:PORT",
 		"7070":                  "write :7070",
 		"127.0.0.1":             "write 127.0.0.1:7070",

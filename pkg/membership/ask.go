@@ -2,10 +2,12 @@ package membership
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
@@ -13,11 +15,22 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 )
 
-// Ask calls the Peer service at addr on a connection of its own: meetings are
-// rare, and whom one meets may not be there for long.
+// Ask calls the Peer service at addr, without TLS, on a connection of its own:
+// meetings are rare, and whom one meets may not be there for long.
 func Ask(ctx context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
+	return ask(ctx, addr, req, insecure.NewCredentials())
+}
+
+// AskOver does so with TLS, as config says when the call is made.
+func AskOver(config func() *tls.Config) AskFunc {
+	return func(ctx context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
+		return ask(ctx, addr, req, credentials.NewTLS(config()))
+	}
+}
+
+func ask(ctx context.Context, addr string, req *peerpb.MeetRequest, creds credentials.TransportCredentials) (*peerpb.MeetResponse, error) {
 	conn, err := grpc.NewClient("passthrough:///"+addr,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(creds),
 		codec.DialOption(),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)

@@ -186,7 +186,7 @@ func (s *Shell) do(about string, eff Effects) error {
 		s.announce(eff.Save)
 	}
 	for _, m := range eff.Moved {
-		s.opts.Log.Info("a member moved", "node", m.Node, "address", m.Address)
+		s.opts.Log.Info("a member moved", "member", m.Node, "address", m.Address)
 		s.opts.OnMoved(m.Node, m.Address)
 	}
 	if eff.Note != nil && s.notes[about] != eff.Note.Error() {
@@ -209,7 +209,7 @@ func (s *Shell) announce(saved *Saved) {
 	case <-s.formed:
 	default:
 		close(s.formed)
-		s.opts.Log.Info("the cluster is formed", "cluster", saved.Cluster, "node", saved.Node, "members", len(saved.Members))
+		s.opts.Log.Info("the cluster is formed", "cluster", saved.Cluster, "self", saved.Node, "members", len(saved.Members))
 	}
 }
 

@@ -8,7 +8,7 @@
 //	shard := m.Shard(3)                    // once, when the shard starts
 //	shard.Step(inputs, entries, took)      // per step
 //	shard.SetLevels(metrics.Levels{...})   // per step
-//	m.Transaction(metrics.OneShot, kind)   // per transaction
+//	m.Transaction(metrics.OneShot, kind, took)
 //	m.Stage(metrics.Gateway).Observe(took) // or through a Batch, per step
 //
 // Where many observations fall in one step, a Batch collects them without any

@@ -18,15 +18,20 @@ import (
 // by any goroutine.
 type Node struct {
 	registry     *prometheus.Registry
-	transactions [numTxnKinds][]prometheus.Counter
+	transactions [NumTxnKinds][]prometheus.Counter
 	retries      []prometheus.Counter
 	reads        [numReadPlans]prometheus.Counter
+	took         [NumTxnKinds]*Histogram
 	stages       [numStages]*Histogram
 	fsyncEntries *Histogram
 	fsyncTime    *Histogram
+	readTime     *Histogram
 	shards       shards
 	peers        peers
 	sources      sources
+	contentions  contentions
+	// unread gives the scans that were ended; see WatchScans.
+	unread atomic.Pointer[func() uint64]
 }
 
 // Options say who the node is. They become labels of linchpin_node_info.
@@ -55,11 +60,12 @@ const (
 	Scan
 	// Enquiry asks for the outcome of another transaction.
 	Enquiry
-	numTxnKinds
+	// NumTxnKinds is how many ways there are.
+	NumTxnKinds
 )
 
 func (k TxnKind) String() string {
-	return [numTxnKinds]string{"one_shot", "one_shot_read", "interactive", "interactive_read", "scan", "enquiry"}[k]
+	return [NumTxnKinds]string{"one_shot", "one_shot_read", "interactive", "interactive_read", "scan", "enquiry"}[k]
 }
 
 // ReadPlan is how a read-only transaction has read (docs/protocol.md, section
@@ -109,7 +115,16 @@ func New(o Options) (*Node, error) {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "linchpin_node_info", Help: "Who the node is; always 1.",
 		ConstLabels: prometheus.Labels{"node": o.Node.String(), "cluster": o.Cluster, "version": o.Version}})
 	info.Set(1)
-	cs := []prometheus.Collector{info, &m.shards, &m.peers, &m.sources}
+	clock := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "linchpin_node_clock_seconds", Help: "The node's wall clock, as seconds since 1970."},
+		func() float64 { return float64(time.Now().UnixNano()) / 1e9 })
+	unread := prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "linchpin_scans_unread_total", Help: "Scans that were ended because their clients did not read."},
+		func() float64 {
+			if f := m.unread.Load(); f != nil {
+				return float64((*f)())
+			}
+			return 0
+		})
+	cs := []prometheus.Collector{info, clock, unread, &m.shards, &m.peers, &m.sources, &m.contentions}
 	if !o.NoRuntime {
 		cs = append(cs, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
@@ -122,10 +137,13 @@ func New(o Options) (*Node, error) {
 	return m, errors.Join(errs...)
 }
 
+// WatchScans has f asked how many scans were ended because their clients did not read.
+func (m *Node) WatchScans(f func() uint64) { m.unread.Store(&f) }
+
 func (m *Node) newTransactions() []prometheus.Collector {
 	txns := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_transactions_total",
 		Help: "Transactions that ended, by how clients ran them and by outcome: OK or the kind of error."}, []string{"kind", "outcome"})
-	for k := range numTxnKinds {
+	for k := range NumTxnKinds {
 		for _, outcome := range kv.Kinds() {
 			m.transactions[k] = append(m.transactions[k], txns.WithLabelValues(k.String(), outcome.String()))
 		}
@@ -146,34 +164,41 @@ func (m *Node) newTransactions() []prometheus.Collector {
 func (m *Node) newHistograms() []prometheus.Collector {
 	stage := prometheus.NewDesc("linchpin_stage_duration_seconds",
 		"Time that transactions spent, by stage.", []string{"stage"}, nil)
-	var cs []prometheus.Collector
 	for s := range numStages {
 		m.stages[s] = newHistogram(stage, durationBounds, float64(time.Second), s.String())
 	}
-	cs = append(cs, stages(m.stages[:]))
+	took := prometheus.NewDesc("linchpin_transaction_duration_seconds",
+		"Time from a transaction's first request to its end, by how clients ran it; those that failed included, and of interactive ones the time for which clients thought.", []string{"kind"}, nil)
+	for k := range NumTxnKinds {
+		m.took[k] = newHistogram(took, durationBounds, float64(time.Second), k.String())
+	}
+	cs := []prometheus.Collector{histograms(m.stages[:]), histograms(m.took[:])}
 	m.fsyncEntries = newHistogram(prometheus.NewDesc("linchpin_log_fsync_entries",
 		"Entries that one fsync of the log made durable.", nil, nil), countBounds, 1)
 	m.fsyncTime = newHistogram(prometheus.NewDesc("linchpin_log_fsync_duration_seconds",
 		"Time that fsyncs of the log took.", nil, nil), durationBounds, float64(time.Second))
-	return append(cs, m.fsyncEntries, m.fsyncTime)
+	m.readTime = newHistogram(prometheus.NewDesc("linchpin_store_read_duration_seconds",
+		"Time that reads of the store took for what is not in the shards' memory, the block cache's included.", nil, nil), durationBounds, float64(time.Second))
+	return append(cs, m.fsyncEntries, m.fsyncTime, m.readTime)
 }
 
-// stages are histograms that share one description.
-type stages []*Histogram
+// histograms share one description.
+type histograms []*Histogram
 
-func (s stages) Describe(to chan<- *prometheus.Desc) { s[0].Describe(to) }
+func (hs histograms) Describe(to chan<- *prometheus.Desc) { hs[0].Describe(to) }
 
-func (s stages) Collect(to chan<- prometheus.Metric) {
-	for _, h := range s {
+func (hs histograms) Collect(to chan<- prometheus.Metric) {
+	for _, h := range hs {
 		h.Collect(to)
 	}
 }
 
-// Transaction counts a transaction that ended so.
-func (m *Node) Transaction(k TxnKind, outcome kv.Kind) {
+// Transaction counts a transaction that ended so, after so long.
+func (m *Node) Transaction(k TxnKind, outcome kv.Kind, took time.Duration) {
 	if int(outcome) < len(m.transactions[k]) {
 		m.transactions[k][outcome].Inc()
 	}
+	m.took[k].Observe(took)
 }
 
 // Read counts a read-only transaction that was answered.
@@ -188,6 +213,9 @@ func (m *Node) Retry(r msg.Reason) {
 
 // Stage is the histogram of a stage.
 func (m *Node) Stage(s Stage) *Histogram { return m.stages[s] }
+
+// StoreRead counts a read of the store that took so long.
+func (m *Node) StoreRead(took time.Duration) { m.readTime.Observe(took) }
 
 // Fsync tells of a completed fsync: how many entries it made durable, and the
 // time it took.

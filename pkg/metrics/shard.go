@@ -18,11 +18,11 @@ import (
 type Shard struct {
 	id kv.ShardID
 
-	steps, stepNanos, inputs, entries atomic.Uint64
-	waits, waitNanos, wounds          atomic.Uint64
-	coldReads, refused, crowded       atomic.Uint64
+	steps, stepNanos, inputs, entries   atomic.Uint64
+	waits, waitNanos, wounds            atomic.Uint64
+	coldReads, refused, crowded, noRoom atomic.Uint64
 
-	queue, waiting, intents, records, keys, readers, held level
+	queue, waiting, intents, records, keys, readers, held, coldReading level
 
 	source atomic.Pointer[func() ShardStats]
 }
@@ -45,6 +45,8 @@ type Levels struct {
 	// Held counts updates that wait for readers, or for the start of a new
 	// life to be over.
 	Held int
+	// ColdReading counts the reads of the disk that are under way.
+	ColdReading int
 }
 
 // Step counts a step: the messages it took in, the entries it wrote, and the
@@ -65,6 +67,7 @@ func (s *Shard) SetLevels(l Levels) {
 	s.keys.Store(int64(l.Keys))
 	s.readers.Store(int64(l.Readers))
 	s.held.Store(int64(l.Held))
+	s.coldReading.Store(int64(l.ColdReading))
 }
 
 // Waited counts requests that have waited for a lock, and their time in sum.
@@ -85,6 +88,9 @@ func (s *Shard) Refused(n, byKey int) {
 	s.refused.Add(uint64(n))
 	s.crowded.Add(uint64(byKey))
 }
+
+// RefusedForRoom counts those that were refused for want of room on the disk.
+func (s *Shard) RefusedForRoom(n int) { s.noRoom.Add(uint64(n)) }
 
 // Steps gives the number of steps and the time spent in them.
 func (s *Shard) Steps() (n uint64, spent time.Duration) {
@@ -124,15 +130,17 @@ var shardMetrics = []shardMetric{
 	shardTotal("waits_total", "Requests that waited for a lock.", func(s *Shard) *atomic.Uint64 { return &s.waits }),
 	shardSeconds("wait_seconds_total", "Time that requests waited for locks.", func(s *Shard) *atomic.Uint64 { return &s.waitNanos }),
 	shardTotal("wounds_total", "Transactions that an older one marked.", func(s *Shard) *atomic.Uint64 { return &s.wounds }),
-	shardTotal("cold_reads_total", "Reads that went to the disk.", func(s *Shard) *atomic.Uint64 { return &s.coldReads }),
-	shardTotal("refusals_total", "Requests refused because a queue was full.", func(s *Shard) *atomic.Uint64 { return &s.refused }),
+	shardTotal("cold_reads_total", "Reads that were sent to the disk.", func(s *Shard) *atomic.Uint64 { return &s.coldReads }),
+	shardTotal("refusals_total", "Requests refused because a queue or the disk was full.", func(s *Shard) *atomic.Uint64 { return &s.refused }),
 	shardTotal("key_refusals_total", "Those of them that were refused because too many others wanted one of their keys.", func(s *Shard) *atomic.Uint64 { return &s.crowded }),
+	shardTotal("disk_refusals_total", "Those of them that were refused because the disk had less free than its reserve.", func(s *Shard) *atomic.Uint64 { return &s.noRoom }),
 	shardLevel("queue_length", "Messages that wait for the next step.", func(s *Shard) *level { return &s.queue }),
 	shardLevel("waiting_requests", "Requests that wait for a lock now.", func(s *Shard) *level { return &s.waiting }),
 	shardLevel("intents", "Transactions that are prepared and undecided.", func(s *Shard) *level { return &s.intents }),
 	shardLevel("records", "Decisions that are kept for enquiries.", func(s *Shard) *level { return &s.records }),
 	shardLevel("keys_in_memory", "Keys of which the newest version is in memory.", func(s *Shard) *level { return &s.keys }),
 	shardLevel("readers", "Read-only transactions that are registered or reading.", func(s *Shard) *level { return &s.readers }),
+	shardLevel("cold_reads_pending", "Reads of the disk that are under way.", func(s *Shard) *level { return &s.coldReading }),
 	shardLevel("held_updates", "Updates that wait for readers, or for the first lease of a new life to be over.", func(s *Shard) *level { return &s.held }),
 }
 

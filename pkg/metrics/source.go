@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 // GatewayStats are what a gateway counts for itself.
@@ -35,14 +37,31 @@ type PinStats struct {
 
 // HotStats tell of the hot shard, on its node.
 type HotStats struct {
-	// Moved is how many keys that have been moved there are there now.
-	Moved int
+	// Shard is its number.
+	Shard kv.ShardID
+	// Moved is how many keys that have been moved there are there now, Capacity
+	// how many may be, Rules how many the operator has made.
+	Moved, Capacity, Rules int
+	// Mode says which keys are moved, in one word; Modes are all there are.
+	Mode  string
+	Modes []string
+	// Begun are the moves that were begun, by why, GivenUp those of them that
+	// came to nothing as far as is known.
+	Begun   []Moves
+	GivenUp uint64
 	// Came and Went count the moves there, and home.
 	Came, Went uint64
 	// Busy is the share of its time for which it works, 0 to 1.
 	Busy float64
 	// Keys are the hottest keys of the cluster, of which MaxHotKeys are shown.
 	Keys []HotKey
+}
+
+// Moves are those to the hot shard, or home, for one reason.
+type Moves struct {
+	In     bool
+	Reason string
+	Count  uint64
 }
 
 // StoreStats are what a store counts for itself since it was opened. What it
@@ -65,8 +84,20 @@ type StoreStats struct {
 	Flushes, Compactions   uint64
 	// CompactionDebtBytes estimates what is left to compact.
 	CompactionDebtBytes uint64
-	// FlushedBytes and CompactedBytes were written.
-	FlushedBytes, CompactedBytes uint64
+	// FlushedBytes and CompactedBytes were written to tables, LoggedBytes to the
+	// log.
+	FlushedBytes, CompactedBytes, LoggedBytes uint64
+	// Compacting counts the compactions under way, FailedCompactions those that
+	// failed.
+	Compacting, FailedCompactions uint64
+	// Corruptions counts damaged blocks and files that were met.
+	Corruptions uint64
+	// FreeBytes is what the disk has left for the store, SizeBytes what it has
+	// altogether; both are 0 if that is not known.
+	FreeBytes, SizeBytes uint64
+	// Full is 1 if less is free than the reserve and of new writes only deletions
+	// are accepted, 2 if those are not either, else 0.
+	Full uint64
 }
 
 // sources are asked when Prometheus asks.
@@ -76,6 +107,7 @@ type sources struct {
 	store   func() StoreStats
 	pins    func() PinStats
 	hot     func() HotStats
+	guard   func() GuardStats
 }
 
 // WatchGateway sets where the gateway's numbers come from. f is called by any
@@ -162,6 +194,9 @@ var hotMoves = prometheus.NewDesc("linchpin_hot_moves_total", "Keys moved to the
 var hotMetrics = []sourced[HotStats]{
 	{hotMoves, prometheus.CounterValue, func(h *HotStats) float64 { return float64(h.Came) }, []string{"in"}},
 	{hotMoves, prometheus.CounterValue, func(h *HotStats) float64 { return float64(h.Went) }, []string{"out"}},
+	total("hot_moves_given_up_total", "Moves that failed, or of which nothing was heard in time. Shown on the hot shard's node.", func(h *HotStats) uint64 { return h.GivenUp }),
+	gauge("hot_keys_limit", "Keys that may be moved to the hot shard, besides those that the cluster was made with.", func(h *HotStats) uint64 { return uint64(h.Capacity) }),
+	gauge("hot_rules", "Rules by which the operator keeps keys on the hot shard, or from it.", func(h *HotStats) uint64 { return uint64(h.Rules) }),
 	gauge("hot_moved_keys", "Keys that have been moved to the hot shard and are there now.", func(h *HotStats) uint64 { return uint64(h.Moved) }),
 	{prometheus.NewDesc("linchpin_hot_busy_ratio", "The share of its time for which the hot shard works, 0 to 1.", nil, nil),
 		prometheus.GaugeValue, func(h *HotStats) float64 { return h.Busy }, nil},
@@ -184,12 +219,23 @@ var storeMetrics = []sourced[StoreStats]{
 	total("store_compactions_total", "Compactions of tables.", func(s *StoreStats) uint64 { return s.Compactions }),
 	gauge("store_compaction_debt_bytes", "Estimate of what is left to compact.", func(s *StoreStats) uint64 { return s.CompactionDebtBytes }),
 	total("store_flushed_bytes_total", "Bytes written by flushes.", func(s *StoreStats) uint64 { return s.FlushedBytes }),
+	total("store_logged_bytes_total", "Bytes written to the write-ahead log.", func(s *StoreStats) uint64 { return s.LoggedBytes }),
+	gauge("store_compactions_running", "Compactions under way.", func(s *StoreStats) uint64 { return s.Compacting }),
+	total("store_failed_compactions_total", "Compactions that failed.", func(s *StoreStats) uint64 { return s.FailedCompactions }),
+	gauge("store_disk_free_bytes", "What the disk below the store has left for it; 0 if that is not known.", func(s *StoreStats) uint64 { return s.FreeBytes }),
+	gauge("store_disk_size_bytes", "Size of the disk below the store; 0 if that is not known.", func(s *StoreStats) uint64 { return s.SizeBytes }),
 	total("store_compacted_bytes_total", "Bytes written by compactions.", func(s *StoreStats) uint64 { return s.CompactedBytes }),
+	gauge("store_full", "1 if less is free than the reserve, so that new writes but deletions are refused; 2 if less than half of it, so that those are, too; else 0.",
+		func(s *StoreStats) uint64 { return s.Full }),
+	total("store_corruptions_total", "Damaged blocks and files that were met.", func(s *StoreStats) uint64 { return s.Corruptions }),
 }
 
 // Describe implements prometheus.Collector.
 func (*sources) Describe(to chan<- *prometheus.Desc) {
 	to <- admissionRefusals
+	for _, d := range guardDescs {
+		to <- d
+	}
 	for _, m := range gatewayMetrics {
 		if m.labels == nil {
 			to <- m.desc
@@ -207,19 +253,27 @@ func (*sources) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range hotKeyMetrics[numHotCauses-1:] { // and these
 		to <- m.desc
 	}
+	to <- hotShard
+	to <- hotMode
+	to <- hotBegun
 }
 
 // Collect implements prometheus.Collector.
 func (s *sources) Collect(to chan<- prometheus.Metric) {
 	s.mu.Lock()
-	gateway, store, pins, hot := s.gateway, s.store, s.pins, s.hot
+	gateway, store, pins, hot, guard := s.gateway, s.store, s.pins, s.hot, s.guard
 	s.mu.Unlock()
 	collect(to, gateway, gatewayMetrics)
 	collect(to, store, storeMetrics)
 	collect(to, pins, pinMetrics)
+	if guard != nil {
+		now := guard()
+		collectGuard(to, &now)
+	}
 	if hot != nil {
 		now := hot()
 		collect(to, func() HotStats { return now }, hotMetrics)
+		collectPlanner(to, &now)
 		collectHotKeys(to, now.Keys)
 	}
 }

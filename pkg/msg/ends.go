@@ -19,7 +19,7 @@ package msg
 // message before it would have completed: Mark, Cancel, AskVote, Unseal, Push,
 // and a Vote that is repeated, which is a question, too: if it overtook the
 // transaction's Park it would have the attempt aborted. Nor is what nobody
-// holds anything for: DecideAck, Waits, the answers about pins, pages and outcomes. A
+// holds anything for: DecideAck, Waits, the answers about pins, pages and outcomes, or what nodes ask nodes. A
 // PushReply follows a long silence, and is in no hurry.
 func (m *Envelope) Ends() bool {
 	if m.Vote != nil {

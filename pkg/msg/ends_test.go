@@ -17,7 +17,7 @@ func TestEnds(t *testing.T) {
 		"Enquire": false, "EnquireReply": false, "ScanAt": false, "ScanPage": false, "Announce": false,
 		"Read": false, "ReadReply": true, "Notice": true, "Leave": true, "Renew": false, "RenewReply": false,
 		"Unseal": false, "Unsealed": true,
-		"PinDue": false, "KeepPin": false, "FindPin": false, "DropPin": false, "PinReply": false, "AskPins": false, "Pins": false, "HeatDigest": false, "HeatMap": false, "PairDigest": false, "MoveKey": false,
+		"Due": false, "KeepPin": false, "FindPin": false, "DropPin": false, "PinReply": false, "AskPins": false, "Pins": false, "HeatDigest": false, "HeatMap": false, "PairDigest": false, "MoveKey": false,
 		"SetHot": false, "AskHot": false, "HotReply": false, "Waits": false,
 	}
 	all := bodies(rand.New(rand.NewPCG(1, 2)))

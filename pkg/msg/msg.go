@@ -5,7 +5,8 @@
 //	gateway -> shard    Lock, Check, Release, Prepare, Park, Cancel, Enquire, ScanAt, PushReply, Mark; Read, Renew, Leave;
 //	                    KeepPin, FindPin, DropPin; PairDigest, SetHot, AskHot
 //	shard -> gateway    LockReply, CheckReply, Answer, EnquireReply, ScanPage, Push, Mark, Announce; ReadReply, RenewReply;
-//	                    PinReply, PinDue; HeatMap, MoveKey, HotReply; Waits
+//	                    PinReply; HeatMap, MoveKey, HotReply; Due; Waits
+//	gateway -> gateway  Announce, with a NodeCall
 //	shard -> shard      Vote, AskVote, Decide, DecideAck, Mark; Notice, Unseal, Unsealed; AskPins, Pins; HeatDigest
 //
 // Every message may be lost, delayed, duplicated and reordered.
@@ -99,8 +100,8 @@ func (m *Envelope) readersBody() proto.Message {
 
 func (m *Envelope) pinsBody() proto.Message {
 	switch {
-	case m.PinDue != nil:
-		return m.PinDue
+	case m.Due != nil:
+		return m.Due
 	case m.KeepPin != nil:
 		return m.KeepPin
 	case m.FindPin != nil:
@@ -188,7 +189,7 @@ func (o *Op) IsRange() bool {
 // Writes reports whether the operation can change anything.
 func (o *Op) Writes() bool {
 	switch o.Kind {
-	case OpPut, OpDelete, OpAdd, OpAddGet, OpDeleteRange, OpMoveOut, OpMoveIn, OpChange, OpChangeAsk:
+	case OpPut, OpDelete, OpAdd, OpAddGet, OpDeleteRange, OpMoveOut, OpMoveIn, OpChange, OpChangeAsk, OpExpire, OpDeleteExpired:
 		return true
 	}
 	return false

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,10 +55,10 @@ func fill(r *rand.Rand, v reflect.Value) {
 func bodies(r *rand.Rand) (out []*Envelope) {
 	t := reflect.TypeFor[Envelope]()
 	for i := range t.NumField() {
-		if t.Field(i).Type.Kind() != reflect.Pointer {
+		if t.Field(i).Type.Kind() != reflect.Pointer || t.Field(i).Name == "Trace" {
 			continue
 		}
-		env := &Envelope{From: 1, Gateway: 2, Shard: 3}
+		env := &Envelope{From: 1, Gateway: 2, Shard: 3, Trace: &Trace{High: 4, Low: 5, Span: 6}}
 		f := reflect.ValueOf(env).Elem().Field(i)
 		f.Set(reflect.New(f.Type().Elem()))
 		fill(r, f.Elem())
@@ -99,6 +100,36 @@ func TestEveryMessageIsKnown(t *testing.T) {
 	require.Equal(t, "n0->gn4 Empty{}", ToGateway(4).String())
 }
 
+// TestWhatTravelsMostFitsItsSizeClass: an envelope is allocated with its message, and a
+// word more of either would cost the next size of the allocator.
+func TestWhatTravelsMostFitsItsSizeClass(t *testing.T) {
+	env := unsafe.Sizeof(Envelope{})
+	require.LessOrEqual(t, env+unsafe.Sizeof(Park{}), uintptr(512))
+	require.LessOrEqual(t, env+unsafe.Sizeof(Prepare{}), uintptr(512))
+	require.LessOrEqual(t, env+unsafe.Sizeof(Answer{}), uintptr(512))
+	require.LessOrEqual(t, env+unsafe.Sizeof(Vote{}), uintptr(576))
+	require.LessOrEqual(t, env+unsafe.Sizeof(Decide{}), uintptr(416))
+}
+
+// TestMessagesTellTheirAttempt: those of a transaction's own course do, so that it
+// can be traced.
+func TestMessagesTellTheirAttempt(t *testing.T) {
+	of := map[string]bool{}
+	for _, env := range bodies(rand.New(rand.NewPCG(1, 2))) {
+		ref, ok := env.Attempt()
+		of[env.Name()] = ok
+		require.Equal(t, ok, !ref.TxnID.IsZero(), env.Name())
+	}
+	for _, name := range []string{"Lock", "LockReply", "Check", "CheckReply", "Release", "Prepare", "Park", "Vote", "Decide", "DecideAck", "Answer",
+		"Read", "ReadReply", "Notice", "ScanAt", "ScanPage"} {
+		require.True(t, of[name], name)
+		delete(of, name)
+	}
+	for name, ok := range of {
+		require.False(t, ok, name)
+	}
+}
+
 // TestGoldenMessages: nodes of different versions talk to each other during an
 // upgrade, so fields are only ever added.
 func TestGoldenMessages(t *testing.T) {
@@ -110,6 +141,8 @@ func TestGoldenMessages(t *testing.T) {
 	}{
 		{&Envelope{From: 1, Shard: 2, Release: &Release{Txn: txn}}, "080118027216" + "0a14" + ref},
 		{&Envelope{Gateway: 5, Push: &Push{Txn: txn, Shard: 3}}, "1005c20118" + "0a14" + ref + "1003"},
+		{&Envelope{Shard: 2, Trace: &Trace{High: 1, Low: 2, Span: 3}, Release: &Release{Txn: txn}},
+			"1802" + "221b09" + "0100000000000000" + "11" + "0200000000000000" + "19" + "0300000000000000" + "7216" + "0a14" + ref},
 		{&Envelope{Decide: &Decide{Txn: txn, Last: 7, Commit: true}}, "9a011a" + "0a14" + ref + "1007" + "1801"},
 	} {
 		b, err := test.env.Marshal()
@@ -131,7 +164,7 @@ func TestSpansOfOperationsAndGrants(t *testing.T) {
 }
 
 func TestWhichOperationsWrite(t *testing.T) {
-	writes := map[OpKind]bool{OpPut: true, OpDelete: true, OpAdd: true, OpAddGet: true, OpDeleteRange: true, OpMoveOut: true, OpMoveIn: true,
+	writes := map[OpKind]bool{OpPut: true, OpDelete: true, OpAdd: true, OpAddGet: true, OpDeleteRange: true, OpMoveOut: true, OpMoveIn: true, OpExpire: true, OpDeleteExpired: true,
 		OpChange: true, OpChangeAsk: true}
 	for kind := range OpKind_name {
 		op := Op{Kind: OpKind(kind)}

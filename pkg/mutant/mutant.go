@@ -223,11 +223,26 @@ const (
 	DeltaTwice
 	// DeltaMissed: the oldest one is not made.
 	DeltaMissed
+	// PagesPastPin: pages of a value that only a pin sees are collected.
+	PagesPastPin
+	// PatchOfTheLast: what several transactions have changed of a value in pages is
+	// one row, which says only what the last has.
+	PatchOfTheLast
+	// TopsDropped: changes that are kept beside pages which are not in memory are lost
+	// when their value is written anew.
+	TopsDropped
 	// SharedAfterSent: a read is answered by one that had been sent before.
 	SharedAfterSent
 	// SharedUnlike: a read is answered by one with other arguments.
 	SharedUnlike
 	// UniqueShared: reads that are to differ are answered by one.
 	UniqueShared
+	// ExpiryUnchecked: a key that was due is deleted though it has been written
+	// since.
+	ExpiryUnchecked
+	// DeadlineLostAtMove: a key that has moved is not noted with its deadline.
+	DeadlineLostAtMove
+	// ExpiresEarly: keys are deleted before their deadlines.
+	ExpiresEarly
 	numMutants
 )

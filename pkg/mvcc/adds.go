@@ -34,6 +34,7 @@ func (x *execution) add(op *msg.Op) *msg.Failure {
 	}
 	e := entry.Effect{Key: op.Key, Kind: entry.EffectAdd, Type: uint32(adt.Counter), Delta: op.Delta}
 	if p != nil {
+		e.Expires = p.Expires
 		sum, ok := adt.Sum(p.Delta, op.Delta)
 		if !ok {
 			return fail(kv.KindOutOfRange, op.Key, "the transaction's own increments leave 64 bits")

@@ -21,6 +21,7 @@ type itemView struct {
 
 func (v itemView) Value([]byte) (entry.Value, error) { return v.it.Value, nil }
 func (v itemView) Calls() *Calls                     { return nil }
+func (v itemView) Clock() int64                      { return 0 }
 func (v itemView) Pending([]byte) (low, high int64)  { return PendingAdds(v.it.Intents, v.txn) }
 func (v itemView) Rows(uint32) (rows RangeRows)      { return rows }
 

@@ -23,9 +23,8 @@ type Calls struct {
 	Intents func(key []byte) []Intent
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
-	// Planned, if set, is the plan of the only operation, as far as it still is
-	// that.
-	Planned *adt.Planned
+	// Plans, if set, are those that have been made of the piece's calls.
+	Plans *Plans
 }
 
 // Buffer is a View where calls are not made but only buffered.
@@ -37,8 +36,9 @@ type Buffer interface {
 
 // Missing is a lock that a call turned out to need.
 type Missing struct {
-	Key  []byte
-	Mode adt.Mode
+	Key    []byte
+	Mode   adt.Mode
+	Method adt.Method
 }
 
 // Shown is a value as it is told to those who do not call methods of its type.
@@ -54,11 +54,11 @@ func Shown(v *entry.Value) []byte {
 // than the method answers: whether the key exists, and at which version, others
 // may be changing.
 func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
-	method, err := adt.Find(op)
-	if err != nil {
-		return msg.Result{}, fail(kv.KindOf(err), op.Key, "%v", err)
-	}
 	c := x.view.Calls()
+	planned, method, f := x.method(c, op)
+	if f != nil {
+		return msg.Result{}, f
+	}
 	if c == nil {
 		return x.buffered(op, method)
 	}
@@ -72,11 +72,12 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 	if v.Exists() && v.Type != method.Type.ID {
 		return msg.Result{}, wrongType(op.Key, v, method.Name, method.Type.ID)
 	}
-	plan, modes := x.plan(c, op, method, &v)
+	plan, modes, made := x.plan(c, planned, op, method, &v)
+	x.lacks(op.Key, plan.Err)
 	if c.Held != nil {
 		for _, m := range modes {
 			if !c.Held(op.Key, m) {
-				x.out.Missing = append(x.out.Missing, Missing{op.Key, m})
+				x.out.Missing = append(x.out.Missing, Missing{op.Key, m, adt.MethodOf(op)})
 			}
 		}
 	}
@@ -84,23 +85,42 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 		return msg.Result{}, failed(op.Key, method, plan.Err)
 	}
 	if len(plan.Calls) > 0 {
-		if f := x.change(op.Key, method, &v, plan.Calls); f != nil {
+		if f := x.change(op.Key, method, &v, plan.Calls, made); f != nil {
 			return msg.Result{}, f
 		}
 	}
 	return msg.Result{Type: uint32(method.Type.ID), Answer: plan.Answer}, nil
 }
 
-// plan plans a call, unless that has been done.
-func (x *execution) plan(c *Calls, op *msg.Op, method *adt.TypeMethod, v *entry.Value) (adt.Plan, []adt.Mode) {
-	if p := c.Planned; p.For(v) && (c.Intents == nil || len(c.Intents(op.Key)) == 0) {
-		return p.Plan, p.Modes
+// method is what an operation calls, and its plan if that has been made.
+func (x *execution) method(c *Calls, op *msg.Op) (*planned, *adt.TypeMethod, *msg.Failure) {
+	if c != nil {
+		if p := c.Plans.at(x.place); p != nil && !(p.after >= 0 && c.Mutants.Has(mutant.OwnCallsUnseen)) {
+			return p, p.method, nil
+		}
 	}
-	r := adt.Request{Method: method, Args: op.Args, Value: v, Ahead: c.Ahead, Unique: Unique(c.Txn, op.Seq),
-		Others: func(visit func(uint32, adt.Args)) { c.others(op.Key, visit) }}
+	method, err := adt.Find(op)
+	if err != nil {
+		return nil, nil, fail(kv.KindOf(err), op.Key, "%v", err)
+	}
+	return nil, method, nil
+}
+
+// plan plans a call, unless that has been done. Then made is what comes of it, if
+// that is known.
+func (x *execution) plan(c *Calls, p *planned, op *msg.Op, method *adt.TypeMethod, v *entry.Value) (_ adt.Plan, _ []adt.Mode, made *entry.Value) {
+	if p != nil && c.Plans.holds(p, v, c.Intents != nil && len(c.Intents(op.Key)) > 0) {
+		p.done = true
+		return p.plan, c.Plans.modes[p.first:p.end], p.made
+	}
+	r := adt.Request{Method: method, Args: op.Args, Value: v, Ahead: c.Ahead, Unique: Unique(c.Txn, op.Seq)}
+	if c.Intents != nil {
+		r.Others = func(visit func([]msg.Call)) { Others(c.Intents(op.Key), c.Txn, visit) }
+	}
 	plan, modes := r.Plan(x.modes[:0])
 	x.modes = modes
-	return plan, modes
+	x.out.Plans++
+	return plan, modes, nil
 }
 
 // named gets a register or a counter for a call by its name, which is only for
@@ -132,28 +152,37 @@ func failed(key []byte, m *adt.TypeMethod, err error) *msg.Failure {
 	return fail(kv.KindOf(err), key, "%s of a %s: %s", m.Name, m.Type.Name, kv.TextOf(err))
 }
 
-// change notes calls as the piece's effect on a key that holds v.
-func (x *execution) change(key []byte, m *adt.TypeMethod, v *entry.Value, calls []msg.Call) *msg.Failure {
-	after, err := adt.Apply(m.Type.ID, v, calls)
-	if err != nil {
-		return failed(key, m, err)
+// change notes calls as the piece's effect on a key that holds v. They make made of
+// it, if that is known.
+func (x *execution) change(key []byte, m *adt.TypeMethod, v *entry.Value, calls []msg.Call, made *entry.Value) *msg.Failure {
+	if made == nil {
+		after, err := adt.Apply(m.Type.ID, v, calls)
+		if err != nil {
+			x.lacks(key, err)
+			return failed(key, m, err)
+		}
+		made = &after
 	}
+	after := *made
 	if n := adt.Size(&after); n > kv.MaxStateBytes {
 		return failed(key, m, kv.Errorf(kv.KindOutOfRange, "the value would have %d bytes, and at most %d are allowed", n, kv.MaxStateBytes))
 	}
-	after.Version = unborn
+	after.Version, after.Expires = Unborn, v.Expires
 	p := x.own(key)
 	switch {
-	case p == nil || p.Kind == entry.EffectChange:
+	case p == nil || p.Kind == entry.EffectChange || p.Kind == entry.EffectExpire:
 		e := entry.Effect{Key: key, Kind: entry.EffectChange, Type: uint32(m.Type.ID)}
 		if p != nil {
-			e.Calls = p.Calls
+			e.Calls, e.Expires = p.Calls, p.Expires
 		}
-		e.Calls = adt.Merge(m.Type.ID, e.Calls, calls)
+		if p != nil && !v.Exists() {
+			e.Expires = never // what expired is gone, and this is a new value
+		}
+		e.Calls = adt.Gather(m.Type.ID, e.Calls, calls)
 		x.write(e)
 	case after.Exists(): // in the place of what the piece has deleted or put
 		after.Version = x.next(key)
-		x.write(entry.Effect{Key: key, Kind: entry.EffectPut, Type: uint32(after.Type), Value: adt.Payload(&after), Version: after.Version})
+		x.write(entry.Effect{Key: key, Kind: entry.EffectPut, Type: uint32(after.Type), Value: adt.Payload(&after), Version: after.Version, Expires: after.Expires})
 	default:
 		x.write(entry.Effect{Key: key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: x.next(key)})
 	}
@@ -167,18 +196,21 @@ func (x *execution) change(key []byte, m *adt.TypeMethod, v *entry.Value, calls 
 // after is a key with the calls that the piece has made.
 func (x *execution) after(p *entry.Effect, v entry.Value) (entry.Value, *msg.Failure) {
 	if s, ok := x.states[string(p.Key)]; ok {
+		s.Expires = expiry(p, &s)
 		return s, nil
 	}
 	if x.view.Calls() == nil {
 		after := x.view.(Buffer).After(x.seq, p.Key)
-		after.Version = unborn
+		after.Version = Unborn
+		after.Expires = expiry(p, &after)
 		return after, nil
 	}
 	after, err := adt.Apply(entry.Type(p.Type), &v, p.Calls)
 	if err != nil {
+		x.lacks(p.Key, err)
 		return v, fail(kv.KindOf(err), p.Key, "%v", err)
 	}
-	after.Version = unborn
+	after.Version, after.Expires = Unborn, expiry(p, &v)
 	return after, nil
 }
 
@@ -191,21 +223,12 @@ func (x *execution) buffered(op *msg.Op, m *adt.TypeMethod) (msg.Result, *msg.Fa
 	return msg.Result{}, nil
 }
 
-// others visits the calls that other transactions have prepared.
-func (c *Calls) others(key []byte, visit func(uint32, adt.Args)) {
-	if c.Intents != nil {
-		Others(c.Intents(key), c.Txn, visit)
-	}
-}
-
-// Others visits the calls among undecided writes that are not of a transaction.
-func Others(intents []Intent, than kv.TxnRef, visit func(uint32, adt.Args)) {
+// Others visits the calls of each transaction but one that has undecided ones among
+// the intents of a key.
+func Others(intents []Intent, than kv.TxnRef, visit func([]msg.Call)) {
 	for _, i := range intents {
-		if i.Txn == than {
-			continue
-		}
-		for j := range i.Effect.Calls {
-			visit(i.Effect.Calls[j].Method, i.Effect.Calls[j].Args)
+		if i.Txn != than && len(i.Effect.Calls) > 0 {
+			visit(i.Effect.Calls)
 		}
 	}
 }

@@ -23,6 +23,10 @@ type Chain struct {
 	Calls []msg.Call
 	// CallsWeight is what it counts for.
 	CallsWeight int
+	// Under is the value below that row, if it is a patch and Calls are known.
+	Under entry.Value
+	// Pages are those that the whole row names, if it is a directory.
+	Pages []entry.PageRef
 }
 
 const (
@@ -57,6 +61,9 @@ type Step struct {
 	// Same: it was written in this very step of the shard, and is on its way only
 	// with this change.
 	Same bool
+	// Before is the value in that row.
+	Before entry.Value
+	Paging Paging
 }
 
 // Extend adds calls, which have made the item's value, to its chain. It returns
@@ -65,30 +72,45 @@ type Step struct {
 //
 // A chain never weighs more than the value, or leastChain: writing a value
 // whole is paid for by the deltas since the last time, and reading a chain
-// costs no more than a few times reading the value.
+// costs no more than a few times reading the value. Of a value in pages only those
+// are written that have changed, and little is to be read: there it never weighs
+// more than some pages do.
 func (it *Item) Extend(calls []msg.Call, s Step) (row []msg.Call, over bool) {
-	size := adt.Size(&it.Value)
-	if size <= wholeBytes || !it.Value.Exists() || s.Unread && s.Same && it.Calls == nil {
+	size, paged := adt.Size(&it.Value), adt.InPages(&it.Value)
+	most, paging := max(size, leastChain), s.Paging.WithDefaults()
+	switch {
+	case !it.Value.Exists():
 		return nil, false
+	case paged && size <= paging.Over/2 && adt.Away(&it.Value) == 0:
+		return nil, false // it need not be in pages any more
+	case paged:
+		size, most = paging.chain(size), paging.chain(size)
+	case size <= wholeBytes || s.Unread && s.Same && it.Calls == nil:
+		return nil, false
+	case size > paging.Over && adt.CanBePaged(&it.Value):
+		most = paging.chain(size)
 	}
 	c := &it.Chain
-	fresh := rowWeight + len(it.Key) + entry.DeltaSize(nil) + callWeight(calls)
+	fresh := rowWeight + len(it.Key) + entry.DeltaSize(&it.Value, nil) + callWeight(calls)
 	if s.Unread && it.Calls != nil {
 		row, weight := it.gathered(calls)
 		if s.Same || weight <= 2*fresh {
-			if c.Weight += weight - c.CallsWeight; c.Weight > max(size, leastChain) || weight > size {
+			if c.Weight += weight - c.CallsWeight; c.Weight > most || weight > size {
 				return nil, false
 			}
 			c.Calls, c.CallsWeight = row, weight
 			return row, true
 		}
 	}
-	if c.Weight+fresh > max(size, leastChain) || fresh > size {
+	if c.Weight+fresh > most || fresh > size {
 		return nil, false
 	}
 	c.Below = append(c.Below, s.Old)
 	c.Calls, c.CallsWeight = append([]msg.Call(nil), calls...), fresh
 	c.Weight += fresh
+	if paged {
+		c.Under = s.Before
+	}
 	return c.Calls, false
 }
 
@@ -103,7 +125,7 @@ func (it *Item) gathered(more []msg.Call) ([]msg.Call, int) {
 // Settle ends a step in which the item's newest row was written.
 func (it *Item) Settle() {
 	if it.CallsWeight > againBytes {
-		it.Calls, it.CallsWeight = nil, 0
+		it.Calls, it.CallsWeight, it.Under = nil, 0, entry.Value{}
 	}
 }
 
@@ -116,14 +138,14 @@ type Found struct {
 }
 
 // Fold makes a value of a key's chain, newest row first, as a ReadKey returns
-// it. What cannot be read is KindCorrupt.
+// it. What cannot be read is KindCorrupt. Of a value in pages none is in memory.
 func Fold(rows []entry.Row) (f Found, err error) {
 	if len(rows) == 0 {
 		return f, nil
 	}
 	f.Index = rows[0].Index
 	last := len(rows) - 1
-	if f.Value, err = entry.DecodeValue(rows[last].Value); err != nil || last == 0 {
+	if f.Value, f.Pages, err = base(&rows[last]); err != nil || last == 0 {
 		return f, err
 	}
 	defer func() {
@@ -134,31 +156,108 @@ func Fold(rows []entry.Row) (f Found, err error) {
 	f.Below = make([]kv.Index, 0, last)
 	for i, row := range slices.Backward(rows[:last]) {
 		f.Below = append(f.Below, rows[i+1].Index)
-		v, calls, err := entry.DecodeDelta(row.Value)
-		if err != nil {
-			return Found{}, err
-		}
-		if v.Type != f.Value.Type {
-			return Found{}, damaged(row.Key, "a "+adt.TypeName(f.Value.Type)+" is changed like a "+adt.TypeName(v.Type))
-		}
-		after, err := adt.Apply(v.Type, &f.Value, calls)
-		switch {
-		case err != nil && adt.Lookup(v.Type) == nil:
-			return Found{}, &kv.Error{Kind: kv.KindOf(err), Op: -1, Key: row.Key, Text: kv.TextOf(err),
-				Hint: "it is stored as changes, which only a program that declares its type can make"}
-		case err != nil:
-			return Found{}, damaged(row.Key, kv.TextOf(err))
-		case after.Type != v.Type:
-			return Found{}, damaged(row.Key, "nothing is left of it, though its end is not stored")
-		}
-		after.Version = v.Version
-		f.Value = after
 		f.Weight += rowWeight + len(row.Key) + len(row.Value)
+	}
+	if f.Pages != nil {
+		f.Value, err = patched(&f.Value, rows[:last])
+	} else {
+		f.Value, err = changed(&f.Value, rows[:last])
+	}
+	if err != nil {
+		return Found{}, err
 	}
 	return f, nil
 }
 
+// base is the value that a chain begins with, and its pages, if it is in pages.
+func base(row *entry.Row) (v entry.Value, pages []entry.PageRef, err error) {
+	if !entry.IsDirectory(row.Value) {
+		v, err = entry.DecodeValue(row.Value)
+		return v, nil, err
+	}
+	head, pages, directory, err := entry.DecodeDirectory(row.Value)
+	if err == nil {
+		v, err = adt.Open(head, slices.Clone(pages), directory)
+	}
+	switch {
+	case err != nil && adt.Lookup(head.Type) == nil:
+		err = unknown(row.Key, err)
+	case err != nil:
+		err = DamagedPages(row.Key, kv.TextOf(err))
+	}
+	return v, pages, err
+}
+
+// changed is a value after the calls in rows, newest first.
+func changed(before *entry.Value, rows []entry.Row) (v entry.Value, err error) {
+	v = *before
+	for _, row := range slices.Backward(rows) {
+		head, calls, err := entry.DecodeDelta(row.Value)
+		if err == nil {
+			err = sameType(&row, v.Type, head.Type)
+		}
+		if err != nil {
+			return v, err
+		}
+		after, err := adt.Apply(head.Type, &v, calls)
+		if err = outcome(&row, &head, &after, err); err != nil {
+			return v, err
+		}
+		v = after
+	}
+	return v, nil
+}
+
+// patched is a value in pages after the patches in rows, newest first.
+func patched(before *entry.Value, rows []entry.Row) (v entry.Value, err error) {
+	patches := make([][]byte, len(rows))
+	var head entry.Value
+	for i, row := range slices.Backward(rows) {
+		if head, patches[len(rows)-1-i], err = entry.DecodePatch(row.Value); err == nil {
+			err = sameType(&row, before.Type, head.Type)
+		}
+		if err != nil {
+			return v, err
+		}
+	}
+	after, err := adt.Patched(before, patches...)
+	return after, outcome(&rows[0], &head, &after, err)
+}
+
+func sameType(row *entry.Row, value, change entry.Type) error {
+	if value != change {
+		return damaged(row.Key, "a "+adt.TypeName(value)+" is changed like a "+adt.TypeName(change))
+	}
+	return nil
+}
+
+// outcome gives what changes have made the identity that is in their row, or says
+// what is wrong.
+func outcome(row *entry.Row, head, after *entry.Value, err error) error {
+	switch {
+	case err != nil && adt.Lookup(head.Type) == nil:
+		return unknown(row.Key, err)
+	case err != nil:
+		return damaged(row.Key, kv.TextOf(err))
+	case after.Type != head.Type:
+		return damaged(row.Key, "nothing is left of it, though its end is not stored")
+	}
+	after.Version, after.Expires = head.Version, head.Expires
+	return nil
+}
+
+func unknown(key []byte, err error) error {
+	return &kv.Error{Kind: kv.KindOf(err), Op: -1, Key: key, Text: kv.TextOf(err),
+		Hint: "it is stored as changes or in pages, which only a program that declares its type can read"}
+}
+
 func damaged(key []byte, text string) error {
 	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: key, Text: "the stored changes of a value cannot be made: " + text,
+		Hint: "restore the store from a backup, or delete the key"}
+}
+
+// DamagedPages is the error of a value in pages that cannot be read.
+func DamagedPages(key []byte, text string) error {
+	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: key, Text: "the stored pages of a value cannot be read: " + text,
 		Hint: "restore the store from a backup, or delete the key"}
 }

@@ -112,7 +112,7 @@ func TestChainsArePaidFor(t *testing.T) {
 			require.Len(t, it.Below, len(rows))
 			exact := 0
 			for _, r := range rows {
-				exact += rowWeight + len(it.Key) + entry.DeltaSize(r)
+				exact += rowWeight + len(it.Key) + entry.DeltaSize(&entry.Value{}, r)
 			}
 			require.InDelta(t, exact, it.Weight, float64(2*len(rows)+exact/20))
 			require.LessOrEqual(t, it.Weight, max(adt.Size(&it.Value), leastChain))
@@ -122,7 +122,7 @@ func TestChainsArePaidFor(t *testing.T) {
 
 func deltaRow(index kv.Index, typ entry.Type, calls ...msg.Call) entry.Row {
 	v := entry.Value{Type: typ, Version: kv.Version{Write: uint64(index)}}
-	b := make([]byte, entry.DeltaSize(calls))
+	b := make([]byte, entry.DeltaSize(&v, calls))
 	entry.EncodeDelta(b, &v, calls)
 	return entry.Row{Key: []byte("k"), Index: index, Value: b}
 }

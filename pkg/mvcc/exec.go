@@ -23,6 +23,8 @@ type View interface {
 	Pending(key []byte) (low, high int64)
 	// Rows is the answer to the cold read of a range operation, by Op.Seq.
 	Rows(seq uint32) RangeRows
+	// Clock is the time by which keys expire, in milliseconds since 1970, rounded up.
+	Clock() int64
 	// Calls is what calls of data types see beyond the value; nil where they are
 	// not made but only buffered.
 	Calls() *Calls
@@ -52,9 +54,9 @@ type RangeRow struct {
 	Value entry.Value
 	// Index is when Value became visible.
 	Index kv.Index
-	// Partial: the row is a delta, so that of Value only type and identity are
-	// known.
-	Partial bool
+	// Partial: the row is a delta or a directory, so that of Value only type and
+	// identity are known. Paged: the value is in pages.
+	Partial, Paged bool
 }
 
 // Execution is what a piece did.
@@ -66,6 +68,17 @@ type Execution struct {
 	// Missing are locks without which what the piece did need not be true. If
 	// there are any, nothing else counts: it is to be executed again under them.
 	Missing []Missing
+	// Plans is how many calls were planned for it.
+	Plans int
+	// Absent are pages of values that it lacks. If there are any, nothing else
+	// counts: it is to be executed again when they are there.
+	Absent []Absent
+}
+
+// Absent are pages of a key's value that are not in memory.
+type Absent struct {
+	Key   []byte
+	Pages []adt.Page
 }
 
 // fewWrites is up to how many writes of a piece are found by looking at each.
@@ -78,12 +91,14 @@ type execution struct {
 	// out.Effects are the piece's writes so far, one per key, in the order of
 	// their first writes. The version of an add is not made here.
 	out Execution
-	// place finds a key's effect, once there are more than a few.
-	place map[string]int
+	// places finds a key's effect, once there are more than a few.
+	places map[string]int
 	// states are what the piece has made of keys of data types.
 	states map[string]entry.Value
 	modes  []adt.Mode
-	seq    uint32 // of the operation under way
+	// seq is the number of the operation under way, place its place in the piece.
+	seq   uint32
+	place int
 }
 
 // Versions gives a write its identity; before is that of the key's value, or
@@ -102,14 +117,14 @@ func ExecInto(room []entry.Effect, view View, ops []msg.Op, version Versions) Ex
 	x.out.Effects = room[:0]
 	x.out.Results = make([]msg.Result, 0, len(ops))
 	for i := range ops {
-		x.seq = ops[i].Seq
+		x.seq, x.place = ops[i].Seq, i
 		res, fail := x.op(&ops[i])
-		if fail != nil && len(x.out.Missing) > 0 {
+		if fail != nil && len(x.out.Missing)+len(x.out.Absent) > 0 {
 			break // it may not be true
 		}
 		if fail != nil {
 			fail.Seq, fail.HasSeq = ops[i].Seq, true
-			return Execution{Failure: fail}
+			return Execution{Failure: fail, Plans: x.out.Plans}
 		}
 		res.Seq = ops[i].Seq
 		x.out.Results = append(x.out.Results, res)
@@ -120,8 +135,8 @@ func ExecInto(room []entry.Effect, view View, ops []msg.Op, version Versions) Ex
 // own is what the piece has done to a key, nil if nothing. It is valid until
 // the next write.
 func (x *execution) own(key []byte) *entry.Effect {
-	if x.place != nil {
-		if i, ok := x.place[string(key)]; ok {
+	if x.places != nil {
+		if i, ok := x.places[string(key)]; ok {
 			return &x.out.Effects[i]
 		}
 		return nil
@@ -141,7 +156,7 @@ func fail(kind kv.Kind, key []byte, format string, args ...any) *msg.Failure {
 // value is a key as this piece sees it: its own writes over the visible one.
 func (x *execution) value(key []byte) (entry.Value, *msg.Failure) {
 	p := x.own(key)
-	if p != nil && p.Kind != entry.EffectAdd && p.Kind != entry.EffectChange {
+	if p != nil && !changesValue(p) {
 		return x.over(p, entry.Value{})
 	}
 	v, f := x.visibleValue(key)
@@ -165,6 +180,22 @@ func (x *execution) visibleValue(key []byte) (entry.Value, *msg.Failure) {
 	default:
 		return v, fail(kv.KindOf(err), key, "%v", err)
 	}
+}
+
+// lacks notes that something lacks pages of a key's value, if that is the error.
+func (x *execution) lacks(key []byte, err error) {
+	if pages := adt.Lacks(err); pages != nil {
+		x.out.Absent = append(x.out.Absent, Absent{key, pages})
+	}
+}
+
+// payload is the stored form of a key's value, all of which it needs.
+func (x *execution) payload(key []byte, v *entry.Value) ([]byte, *msg.Failure) {
+	if pages := adt.Missing(v); pages != nil {
+		x.out.Absent = append(x.out.Absent, Absent{key, pages})
+		return nil, fail(kv.KindInternal, key, "%d pages of the value are not in memory", len(pages))
+	}
+	return adt.Payload(v), nil
 }
 
 // next is the identity of the piece's next write of a key.
@@ -192,12 +223,12 @@ func (x *execution) plus(key []byte, v entry.Value, delta int64) (entry.Value, *
 	if !ok {
 		return v, fail(kv.KindOutOfRange, key, "the counter stands at %d; adding %d would leave 64 bits", n, delta)
 	}
-	return entry.Value{Type: adt.Counter, Version: unborn, Payload: adt.EncodeCounter(sum)}, nil
+	return entry.Value{Type: adt.Counter, Version: Unborn, Payload: adt.EncodeCounter(sum), Expires: v.Expires}, nil
 }
 
-// unborn stands for the version of a counter that the piece itself has added
-// to: its identity is made when it becomes visible. No condition can name it.
-var unborn = kv.Version{Moves: math.MaxUint32, Shard: math.MaxUint16, Write: math.MaxUint64}
+// Unborn stands for the version of what a transaction has itself added to, or called
+// methods on: its identity is made when it becomes visible. No condition can name it.
+var Unborn = kv.Version{Moves: math.MaxUint32, Shard: math.MaxUint16, Write: math.MaxUint64}
 
 func wrongType(key []byte, v entry.Value, method string, want entry.Type) *msg.Failure {
 	return fail(kv.KindWrongType, key, "the key holds a %s; %s is for a %s", adt.TypeName(v.Type), method, adt.TypeName(want))
@@ -212,12 +243,12 @@ func (x *execution) write(e entry.Effect) {
 	}
 	x.out.Effects = append(x.out.Effects, e)
 	switch n := len(x.out.Effects); {
-	case x.place != nil:
-		x.place[string(e.Key)] = n - 1
+	case x.places != nil:
+		x.places[string(e.Key)] = n - 1
 	case n > fewWrites:
-		x.place = make(map[string]int, 2*n)
+		x.places = make(map[string]int, 2*n)
 		for i := range x.out.Effects {
-			x.place[string(x.out.Effects[i].Key)] = i
+			x.places[string(x.out.Effects[i].Key)] = i
 		}
 	}
 }
@@ -247,6 +278,10 @@ func (x *execution) op(op *msg.Op) (msg.Result, *msg.Failure) {
 		return x.moveIn(op)
 	case msg.OpAsk, msg.OpChange, msg.OpChangeAsk:
 		return x.call(op)
+	case msg.OpExpire:
+		return x.expire(op)
+	case msg.OpDeleteExpired:
+		return x.deleteExpired(op)
 	}
 	return msg.Result{}, fail(kv.KindInvalid, op.Key, "operation %d does not exist", op.Kind)
 }
@@ -259,12 +294,17 @@ func (x *execution) get(op *msg.Op) (msg.Result, *msg.Failure) {
 	if f != nil || !v.Exists() {
 		return msg.Result{}, f
 	}
-	return got(&v), nil
+	res := got(&v)
+	x.tellExpiry(&res, &v)
+	if op.Stored {
+		res.Value, f = x.payload(op.Key, &v)
+	}
+	return res, f
 }
 
 func got(v *entry.Value) msg.Result {
 	version := v.Version
-	if version == unborn {
+	if version == Unborn {
 		version = kv.Version{} // the sum with its own add has no identity yet
 	}
 	return msg.Result{Found: true, Type: uint32(v.Type), Value: Shown(v), Version: version}
@@ -275,7 +315,7 @@ func standing(v entry.Value) string {
 	switch {
 	case !v.Exists():
 		return "absent"
-	case v.Version == unborn:
+	case v.Version == Unborn:
 		return "changed by this transaction"
 	}
 	return "at version " + v.Version.String()
@@ -297,7 +337,13 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 			f = fail(kv.KindCondition, op.Key, "the key is required to be absent and is %s", standing(v))
 		}
 	case msg.ExpectValue:
-		if !v.Exists() || !bytes.Equal(adt.Payload(&v), op.ExpectValue) {
+		var has []byte
+		if v.Exists() {
+			if has, f = x.payload(op.Key, &v); f != nil {
+				return v, f
+			}
+		}
+		if !v.Exists() || !bytes.Equal(has, op.ExpectValue) {
 			f = fail(kv.KindCondition, op.Key, "the key does not have the expected value; it is %s", standing(v))
 		}
 	case msg.ExpectVersion:
@@ -307,7 +353,7 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 	}
 	if f != nil && v.Exists() {
 		f.Current = &msg.Pair{Key: op.Key, Value: Shown(&v), Type: uint32(v.Type), Version: v.Version}
-		if v.Version == unborn {
+		if v.Version == Unborn {
 			f.Current.Version = kv.Version{} // as in get
 		}
 	} else if f != nil {
@@ -327,11 +373,11 @@ func (x *execution) put(op *msg.Op) (msg.Result, *msg.Failure) {
 		x.write(entry.Effect{Key: op.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: res.Version})
 		return res, nil
 	}
-	if v.Exists() && v.Type != adt.Register {
+	if v.Exists() && v.Type != adt.Register && !op.Stored {
 		return res, wrongType(op.Key, v, "put", adt.Register)
 	}
 	res.Version = x.next(op.Key)
-	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: uint32(adt.Register), Value: op.Value, Version: res.Version})
+	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: op.Type, Value: op.Value, Version: res.Version, Expires: x.deadline(op.Expiry)})
 	return res, nil
 }
 
@@ -343,7 +389,7 @@ func (x *execution) addGet(op *msg.Op) (msg.Result, *msg.Failure) {
 	if f != nil {
 		return msg.Result{}, f
 	}
-	e := entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: uint32(adt.Counter), Value: v.Payload, Version: x.next(op.Key)}
+	e := entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: uint32(adt.Counter), Value: v.Payload, Version: x.next(op.Key), Expires: v.Expires}
 	x.write(e)
 	res := msg.Result{Found: true, Type: e.Type, Value: e.Value, Version: e.Version}
 	return res, answered(&res, op, &v)
@@ -384,13 +430,18 @@ func (x *execution) visible(op *msg.Op) ([]RangeRow, []byte, *msg.Failure) {
 func (x *execution) over(p *entry.Effect, v entry.Value) (entry.Value, *msg.Failure) {
 	switch p.Kind {
 	case entry.EffectPut:
-		return entry.Value{Type: entry.Type(p.Type), Version: p.Version, Payload: p.Value}, nil
+		return entry.Value{Type: entry.Type(p.Type), Version: p.Version, Payload: p.Value, Expires: expiry(p, nil)}, nil
 	case entry.EffectDelete:
 		return entry.Value{Type: entry.TypeDeleted, Version: p.Version}, nil
 	case entry.EffectChange:
 		return x.after(p, v)
+	case entry.EffectExpire:
+		v.Version, v.Expires = p.Version, expiry(p, &v)
+		return v, nil
 	}
-	return x.plus(p.Key, v, p.Delta)
+	after, f := x.plus(p.Key, v, p.Delta)
+	after.Expires = expiry(p, &v)
+	return after, f
 }
 
 func (x *execution) scan(op *msg.Op) (msg.Result, *msg.Failure) {
@@ -404,8 +455,8 @@ func (x *execution) scan(op *msg.Op) (msg.Result, *msg.Failure) {
 	}
 	res := msg.Result{Found: len(rows) > 0, Resume: resume, Pairs: make([]msg.Pair, len(rows))}
 	for i, r := range rows {
-		res.Pairs[i] = msg.Pair{Key: r.Key, Value: Shown(&r.Value), Type: uint32(r.Value.Type), Version: r.Value.Version}
-		if r.Value.Version == unborn {
+		res.Pairs[i] = msg.Pair{Key: r.Key, Value: Shown(&r.Value), Type: uint32(r.Value.Type), Version: r.Value.Version, Expires: r.Value.Expires}
+		if r.Value.Version == Unborn {
 			res.Pairs[i].Version = kv.Version{} // as in get
 		}
 	}

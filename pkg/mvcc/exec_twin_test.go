@@ -70,7 +70,9 @@ func (w *world) Value(key []byte) (entry.Value, error) {
 	return entry.Value{Type: c.typ, Version: c.ver, Payload: []byte(c.payload())}, nil
 }
 
-func (w *world) Calls() *Calls                        { return nil }
+func (w *world) Calls() *Calls { return nil }
+func (w *world) Clock() int64  { return 0 }
+
 func (w *world) Pending(key []byte) (low, high int64) { return w.low[string(key)], w.high[string(key)] }
 
 // Rows reads a range as a shard does: a scan may lose rows to the piece's own

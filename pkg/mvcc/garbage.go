@@ -18,13 +18,16 @@ type note struct {
 	below []kv.Index
 	// tombstone: what became visible at at is a tombstone, which can go too.
 	tombstone bool
+	// page, if it is not 0, is what this is about, instead of a version: a page of
+	// the key's value, which was named from old up to at.
+	page uint64
 }
 
 // rows counts what a note stands for.
 func (n *note) rows() int { return 1 + len(n.below) }
 
-// Garbage remembers which versions have been replaced, in the order in which
-// that happened, until they can be removed. It is bounded: past the bound it
+// Garbage remembers which versions have been replaced, and which pages dropped, in
+// the order in which that happened, until they can be removed. It is bounded: past the bound it
 // forgets some notes and asks for a sweep of the shard's rows instead.
 type Garbage struct {
 	// fresh are notes that nobody has looked at yet, in the order of at.
@@ -55,7 +58,22 @@ func (g *Garbage) Replaced(key []byte, below []kv.Index, old, at kv.Index, tombs
 	if old == 0 && len(below) == 0 && !tombstone {
 		return
 	}
-	x := note{key: key, old: old, at: at, below: below, tombstone: tombstone}
+	g.note(note{key: key, old: old, at: at, below: below, tombstone: tombstone})
+}
+
+// Dropped notes that pages of the value of key are not named any more from index
+// at on. A page is seen by whoever sees a version that names it, as a version
+// would be that had been there all the time. It keeps key.
+func (g *Garbage) Dropped(key []byte, pages []entry.PageRef, at kv.Index) {
+	for _, p := range pages {
+		g.note(note{key: key, old: p.Born, at: at, page: p.ID})
+	}
+}
+
+// Unknown says that there are pages, or versions, which nobody has listed.
+func (g *Garbage) Unknown() { g.Lost++ }
+
+func (g *Garbage) note(x note) {
 	if g.n >= g.limit {
 		g.forget()
 	}
@@ -143,7 +161,7 @@ func (g *Garbage) look(ready []note, x note, kept []kv.Index) []note {
 	}
 	newest := kept[i-1]
 	seen, _ := slices.BinarySearch(x.below, newest+1)
-	free := note{key: x.key, at: x.at, below: x.below[seen:]}
+	free := note{key: x.key, at: x.at, below: x.below[seen:], page: x.page}
 	if x.old > newest {
 		free.old, x.old = x.old, 0
 	}
@@ -162,10 +180,29 @@ func (g *Garbage) look(ready []note, x note, kept []kv.Index) []note {
 // are for the store to find. Somewhat arbitrary.
 const fewVersions = 8
 
-// removal appends the entries that remove what the notes on one key name. A
-// tombstone goes together with everything below it, named or not: else a
-// version that was forgotten would be seen again.
+// removal appends the entries that remove what the notes on one key name.
 func removal(out []entry.Entry, notes []note, kept []kv.Index) []entry.Entry {
+	if !slices.ContainsFunc(notes, func(n note) bool { return n.page != 0 }) {
+		return removeVersions(out, notes, kept)
+	}
+	var versions []note
+	for i := range notes {
+		if n := &notes[i]; n.page == 0 {
+			versions = append(versions, *n)
+		} else {
+			out = append(out, entry.Entry{Action: entry.Delete, Table: entry.TablePage, Key: entry.PageKey(n.key, n.page)})
+		}
+	}
+	if len(versions) == 0 {
+		return out
+	}
+	return removeVersions(out, versions, kept)
+}
+
+// removeVersions removes those that are versions. A tombstone goes together with
+// everything below it, named or not: else a version that was forgotten would be
+// seen again.
+func removeVersions(out []entry.Entry, notes []note, kept []kv.Index) []entry.Entry {
 	below, gone, last, rows := kv.Index(0), kv.Index(0), kv.Index(0), 0
 	for i := range notes {
 		n := &notes[i]

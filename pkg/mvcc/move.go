@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -23,11 +22,15 @@ func (x *execution) moveOut(op *msg.Op) (msg.Result, *msg.Failure) {
 	if entry.Type(e.Type) == entry.TypeMoved {
 		e.Value = entry.MovedPayload(op.To)
 	}
+	payload, f := x.payload(op.Key, &v)
+	if f != nil {
+		return msg.Result{}, f
+	}
 	x.write(e)
-	return msg.Result{Found: true, Type: uint32(v.Type), Value: adt.Payload(&v), Version: v.Version}, nil
+	return msg.Result{Found: true, Type: uint32(v.Type), Value: payload, Version: v.Version, Expires: v.Expires}, nil
 }
 
-// moveIn takes what moveOut told. A value keeps its identity. That there is none
+// moveIn takes what moveOut told. A value keeps its identity, and when it expires. That there is none
 // becomes a tombstone that counts the move, so that what is written here later is
 // later than what was deleted elsewhere.
 func (x *execution) moveIn(op *msg.Op) (msg.Result, *msg.Failure) {
@@ -36,7 +39,7 @@ func (x *execution) moveIn(op *msg.Op) (msg.Result, *msg.Failure) {
 	} else if _, ok := err.(Elsewhere); !ok {
 		return msg.Result{}, fail(kv.KindOf(err), op.Key, "%v", err)
 	}
-	e := entry.Effect{Key: op.Key, Kind: entry.EffectMoveIn, Type: op.Type, Value: op.Value, Version: op.Version}
+	e := entry.Effect{Key: op.Key, Kind: entry.EffectMoveIn, Type: op.Type, Value: op.Value, Version: op.Version, Expires: op.Expiry}
 	if entry.Type(op.Type) == entry.TypeDeleted {
 		e.Version = x.version(op.Version)
 	}

@@ -41,7 +41,9 @@ func (p *place) Value([]byte) (entry.Value, error) {
 	return p.it.Value, nil
 }
 
-func (p *place) Calls() *Calls                    { return nil }
+func (p *place) Calls() *Calls { return nil }
+func (p *place) Clock() int64  { return 0 }
+
 func (p *place) Pending([]byte) (low, high int64) { return 0, 0 }
 func (p *place) Rows(uint32) RangeRows            { return p.rows }
 

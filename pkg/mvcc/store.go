@@ -24,9 +24,16 @@ type Item struct {
 	// became visible then, or later if nobody reads the time in between.
 	Index  kv.Index
 	Loaded bool
+	// pins is how many keep it in memory. Here it takes no room of its own.
+	pins int32
 	// Loading is the read that was asked for it, 0 if none.
 	Loading uint64
 	Intents []Intent
+	// Used is when the key was last used since it came into memory, in nanoseconds
+	// of the shard's clock, and UsedAs how; adt.ModeNone for not yet. The meter of
+	// heat goes by them.
+	Used   int64
+	UsedAs adt.Mode
 	// Step and Place say where the shard has last written the value: the
 	// step's number, and which of its entries it is. Late is which of those
 	// that are encoded at the step's end, if it is one.
@@ -36,8 +43,9 @@ type Item struct {
 	Chain
 	// Waiting are the callers to be told when it is loaded.
 	Waiting []any
+	// Loads are the reads of pages of its value that were asked for.
+	Loads []*Load
 
-	pins int
 	// size is what it counts for in the cache.
 	size int
 	// newer and older are the neighbours in the cache's order, itself when
@@ -45,13 +53,27 @@ type Item struct {
 	newer, older *Item
 }
 
+// Load is a page that is being read.
+type Load struct {
+	Page adt.Page
+	// Waiting are those to be told when it is there.
+	Waiting []any
+}
+
 // Pins is how many keep the item in memory.
-func (it *Item) Pins() int { return it.pins }
+func (it *Item) Pins() int { return int(it.pins) }
 
-// overhead approximates the bytes of an item beyond key and value.
-const overhead = 200
+const (
+	// overhead approximates the bytes of an item beyond key and value.
+	overhead = 200
+	// pageOverhead are those of a page in its value's directory, whether the page is
+	// in memory or not.
+	pageOverhead = 300
+)
 
-func (it *Item) bytes() int { return overhead + 2*len(it.Key) + adt.Memory(&it.Value) }
+func (it *Item) bytes() int {
+	return overhead + 2*len(it.Key) + adt.Memory(&it.Value) + pageOverhead*len(it.Pages)
+}
 
 // Store is the memory of a shard's keys.
 type Store struct {
@@ -140,7 +162,7 @@ func (s *Store) Install(it *Item, f Found, stale bool) []any {
 // Show makes an effect visible at an index and returns the value it made.
 // The item is pinned by the caller and, for an add or a change, loaded.
 func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version) (entry.Value, error) {
-	v := entry.Value{Type: entry.Type(e.Type), Version: e.Version, Payload: e.Value}
+	v := entry.Value{Type: entry.Type(e.Type), Version: e.Version, Payload: e.Value, Expires: expiry(e, &it.Value)}
 	switch e.Kind {
 	case entry.EffectDelete:
 		v.Type, v.Payload = entry.TypeDeleted, nil
@@ -148,6 +170,8 @@ func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version)
 		if v.Type == entry.TypeDeleted {
 			v.Payload = nil
 		}
+	case entry.EffectExpire:
+		v.Type, v.Payload, v.State = it.Value.Type, it.Value.Payload, it.Value.State
 	case entry.EffectAdd:
 		base := int64(0)
 		if it.Value.Exists() {
@@ -161,14 +185,17 @@ func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version)
 		if !ok {
 			return v, fmt.Errorf("mvcc: counter %q: %d + %d leaves 64 bits though it was checked", it.Key, base, e.Delta)
 		}
-		v = entry.Value{Type: adt.Counter, Version: version, Payload: adt.EncodeCounter(sum)}
+		v.Version, v.Payload = version, adt.EncodeCounter(sum)
 	case entry.EffectChange:
 		after, err := adt.Apply(v.Type, &it.Value, e.Calls)
 		if err != nil {
 			return v, fmt.Errorf("mvcc: %q: a change that was checked fails: %w", it.Key, err)
 		}
-		after.Version = version
+		after.Version, after.Expires = version, v.Expires
 		v = after
+	}
+	if !v.Exists() {
+		v.Expires = 0
 	}
 	it.Value, it.Index, it.Loaded = v, at, true
 	return v, nil

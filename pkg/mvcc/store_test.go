@@ -86,6 +86,15 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 	require.Zero(t, s.Len(), "what does not fit does not stay, whatever it drives out")
 }
 
+// TestTheDirectoryOfALargeValueCounts, although no page of it is in memory.
+func TestTheDirectoryOfALargeValueCounts(t *testing.T) {
+	s := NewStore(1 << 20)
+	it := s.Pin([]byte("a"))
+	it.Loaded, it.Pages = true, make([]entry.PageRef, 100)
+	s.Unpin(it)
+	require.Greater(t, s.Bytes(), 100*200)
+}
+
 func TestAnAnswerIsVoidWhenAWriteWasQuicker(t *testing.T) {
 	s := NewStore(1 << 10)
 	it := s.Pin([]byte("k"))

@@ -139,7 +139,7 @@ func (c *committer) append(outs []*stepOut) {
 			r.sends = append(r.sends, o.out.Send...)
 		}
 		for _, read := range o.out.Reads {
-			c.n.readers <- readJob{o.loop, read}
+			c.n.startRead(readJob{o.loop, read})
 		}
 	}
 	for _, o := range outs {

@@ -11,6 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/trace"
 )
 
 // shardLoop runs one shard.
@@ -20,6 +21,8 @@ type shardLoop struct {
 	inbox   *inbox
 	metrics *metrics.Shard
 	stages  [3]*metrics.Batch // lock wait, vote, decide
+	// traces is nil if nothing is traced. It is guarded by mu.
+	traces *trace.Shard
 
 	// mu is held for a step and until its output is submitted.
 	mu sync.Mutex
@@ -59,7 +62,7 @@ func (b *busyShare) at(now int64) float64 {
 }
 
 // counted is what has been told to the metrics.
-type counted struct{ marks, cold, full, crowded uint64 }
+type counted struct{ marks, cold, full, crowded, noRoom uint64 }
 
 // stepOut is the output of a step on its way to the log.
 type stepOut struct {
@@ -75,6 +78,9 @@ func newShardLoop(n *Node, m *shard.Machine, wakeAt int64) *shardLoop {
 		for i, s := range []metrics.Stage{metrics.LockWait, metrics.Vote, metrics.Decide} {
 			l.stages[i] = n.opt.Metrics.Stage(s).NewBatch()
 		}
+	}
+	if n.opt.Tracer != nil {
+		l.traces = n.opt.Tracer.Shard(m.ID(), m.ID() == n.opt.Router.HotShard())
 	}
 	return l
 }
@@ -161,10 +167,17 @@ func (l *shardLoop) stepHere(env *msg.Envelope) bool {
 // l.mu is held.
 func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out shard.Output, submitted bool) {
 	begin := time.Now()
+	if l.traces != nil {
+		l.traces.Received(msgs)
+	}
 	o := outputs.Get().(*stepOut)
 	now := l.n.opt.Clock.Now()
-	out = l.m.Step(shard.Input{Now: now, Wall: l.n.opt.Clock.Wall(), Messages: msgs, Reads: reads, Busy: l.busy.at(now), Room: o.out})
+	out = l.m.Step(shard.Input{Now: now, Wall: l.n.opt.Clock.Wall(), Messages: msgs, Reads: reads, Busy: l.busy.at(now), Disk: shard.Disk(l.n.disk.level.Load()), Room: o.out})
 	l.busy.worked += int64(time.Since(begin))
+	if l.traces != nil {
+		l.traces.Sent(out.Send)
+		l.traces.Sent(out.Urgent)
+	}
 	if l.metrics != nil {
 		l.measure(len(msgs), len(out.Entries), time.Since(begin))
 	}
@@ -204,7 +217,7 @@ func (l *shardLoop) measure(inputs, entries int, took time.Duration) {
 	l.metrics.Step(inputs, entries, took)
 	lv := l.m.Levels()
 	l.metrics.SetLevels(metrics.Levels{Queue: l.inbox.len(), Waiting: lv.Waiting, Intents: lv.Prepared, Records: lv.Records, Keys: lv.Keys,
-		Readers: lv.Readers, Held: lv.Held})
+		Readers: lv.Readers, Held: lv.Held, ColdReading: lv.ColdReading})
 	t := l.m.TakeTimes()
 	for i, times := range [][]int64{t.LockWait, t.ParkToReady, t.VoteToDecide} {
 		for _, d := range times {
@@ -221,22 +234,10 @@ func (l *shardLoop) measure(inputs, entries int, took time.Duration) {
 		}
 		l.metrics.Waited(len(t.LockWait), time.Duration(sum))
 	}
-	now := counted{marks: lv.Marks, cold: lv.ColdReads, full: lv.Full + lv.Crowded, crowded: lv.Crowded}
+	now := counted{marks: lv.Marks, cold: lv.ColdReads, full: lv.Full + lv.Crowded + lv.NoRoom, crowded: lv.Crowded, noRoom: lv.NoRoom}
 	l.metrics.Wounded(int(now.marks - l.last.marks))
 	l.metrics.ColdRead(int(now.cold - l.last.cold))
 	l.metrics.Refused(int(now.full-l.last.full), int(now.crowded-l.last.crowded))
+	l.metrics.RefusedForRoom(int(now.noRoom - l.last.noRoom))
 	l.last = now
-}
-
-// readJob is a cold read of a shard.
-type readJob struct {
-	loop *shardLoop
-	read entry.Read
-}
-
-func (n *Node) readLoop() {
-	defer n.rwg.Done()
-	for j := range n.readers {
-		j.loop.inbox.pushRead(n.opt.Engine.Read(j.loop.id, j.read))
-	}
 }

@@ -1,12 +1,14 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/activity"
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -16,6 +18,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/trace"
 	"github.com/linchpindb/linchpin/pkg/transport"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
@@ -49,11 +52,22 @@ type Options struct {
 	Gateway txn.Config
 	// Stripes is the number of the gateway's machines; see gateway.Options.
 	Stripes int
+	// DiskReserve is how many bytes are kept free on the disk below the engine,
+	// if that knows how many there are: with less, the shards take no new writes
+	// (package shard, room.go). 0 or less for none.
+	DiskReserve int64
 	// Readers is the number of goroutines that read the disk. Default
 	// 4 times GOMAXPROCS.
 	Readers int
+	// Metrics count what happens, and Journal remembers it for a while; either may
+	// be nil.
 	Metrics *metrics.Node
-	Log     *slog.Logger
+	Journal *activity.Journal
+	// Answer answers what other nodes ask; see gateway.Options.
+	Answer func(question []byte) []byte
+	// Tracer makes spans. Default none.
+	Tracer *trace.Tracer
+	Log    *slog.Logger
 	// OnFatal is told why the node cannot go on: the store has failed. It
 	// does not return in a server. Default: panic.
 	OnFatal func(error)
@@ -67,6 +81,7 @@ type Node struct {
 	gateway   *gateway.Gateway
 	committer *committer
 	readers   chan readJob
+	reading   []reader
 	started   time.Time
 
 	downMu sync.Mutex
@@ -75,7 +90,13 @@ type Node struct {
 	// they have not restarted: until they cannot be reached again.
 	told map[kv.NodeID]bool
 
+	disk  disk
+	reads slowReads
+
+	// stop is closed, and life ends, when the node does.
 	stop chan struct{}
+	life context.Context
+	end  context.CancelFunc
 	wg   sync.WaitGroup // shard loops, committer, releaser, watcher
 	rwg  sync.WaitGroup // readers
 }
@@ -95,24 +116,28 @@ func Start(opt Options) (*Node, error) {
 		opt.Shard.CacheBytes = 256 << 20
 	}
 	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, down: map[kv.NodeID]bool{}, told: map[kv.NodeID]bool{}, stop: make(chan struct{}), started: time.Now()}
-	n.readers = make(chan readJob, 4096)
+	n.life, n.end = context.WithCancel(context.Background())
+	n.readers = make(chan readJob, maxReadsWaiting)
 	n.committer = newCommitter(n)
 	for s := range opt.Router.Shards() {
 		if id := kv.ShardID(s); opt.Router.Node(id) == opt.ID {
 			n.ids = append(n.ids, id)
 		}
 	}
-	outs, err := n.recoverShards()
+	n.disk.look(n)
+	outs, rested, err := n.recoverShards()
 	if err != nil {
 		return nil, err
 	}
+	opt.Log.Info("the shards are recovered", "shards", len(n.ids), "ended_cleanly", rested)
 	cfg := opt.Gateway
-	cfg.Node, cfg.Router = opt.ID, opt.Router
+	cfg.Node, cfg.Router, cfg.Epoch = opt.ID, opt.Router, opt.Clock.Wall()-opt.Clock.Now()
 	var obs gateway.Observer
-	if opt.Metrics != nil {
-		obs = &observer{opt.Metrics}
+	if opt.Metrics != nil || opt.Journal != nil {
+		obs = &observer{m: opt.Metrics, j: opt.Journal}
 	}
-	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: opt.Clock, Send: n.route, SendAlone: n.sendAlone, Stripes: opt.Stripes, Observer: obs, HotMaps: opt.HotMaps})
+	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: opt.Clock, Send: n.route, SendAlone: n.sendAlone, Stripes: opt.Stripes, Observer: obs, HotMaps: opt.HotMaps,
+		Tracer: opt.Tracer, Answer: opt.Answer})
 	if err := n.openIncarnations(outs); err != nil {
 		n.gateway.Close()
 		return nil, err
@@ -152,23 +177,27 @@ func (n *Node) openIncarnations(outs []*stepOut) error {
 }
 
 // recoverShards brings every shard into a new incarnation, which is durable
-// in the store and in its copy before anything is sent.
-func (n *Node) recoverShards() ([]*stepOut, error) {
-	var outs []*stepOut
+// in the store and in its copy before anything is sent. rested counts those whose
+// last life ended cleanly.
+func (n *Node) recoverShards() (outs []*stepOut, rested int, err error) {
 	cfg := n.opt.Shard
 	cfg.Pins.Hot = n.opt.Router.HotShard()
 	cfg.Pins.Node = n.opt.Router.Node(cfg.Pins.Hot)
 	cfg.Heat.Hot, cfg.Heat.Nodes, cfg.Heat.Node = cfg.Pins.Hot, n.opt.Router.Nodes(), cfg.Pins.Node
 	cfg.CacheBytes /= max(len(n.ids), 1)
+	cfg.Node = n.opt.ID
 	for _, id := range n.ids {
 		var rec shard.Recovered
 		if err := n.opt.Engine.Recover(id, rec.Add); err != nil {
-			return nil, fmt.Errorf("node: shard %v cannot be recovered: %w", id, err)
+			return nil, 0, fmt.Errorf("node: shard %v cannot be recovered: %w", id, err)
 		}
 		if n.opt.Incarnations != nil {
 			if err := n.opt.Incarnations.CheckIncarnation(id, rec.State.Incarnation); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
+		}
+		if rec.State.Rested {
+			rested++
 		}
 		if cfg.ID, cfg.Home = id, nil; id == cfg.Heat.Hot {
 			cfg.Home = n.opt.Router.Shard
@@ -178,14 +207,15 @@ func (n *Node) recoverShards() ([]*stepOut, error) {
 		n.shards[id] = l
 		outs = append(outs, &stepOut{loop: l, out: out})
 	}
-	return outs, nil
+	return outs, rested, nil
 }
 
 func (n *Node) run(first []*stepOut) {
 	n.committer.start()
-	for range n.opt.Readers {
+	n.reading = make([]reader, n.opt.Readers)
+	for i := range n.reading {
 		n.rwg.Add(1)
-		go n.readLoop()
+		go n.readLoop(&n.reading[i])
 	}
 	for _, o := range first {
 		n.committer.submit(o)
@@ -199,6 +229,9 @@ func (n *Node) run(first []*stepOut) {
 	}
 	n.wg.Add(1)
 	go n.watch()
+	if n.opt.Journal != nil {
+		n.wg.Go(n.seal)
+	}
 }
 
 // Gateway is where clients' transactions run.
@@ -219,6 +252,9 @@ func (n *Node) sendAlone(env *msg.Envelope) {
 // route sends envelopes where they are addressed: to a shard or gateway of
 // this node as values, to others through the transport.
 func (n *Node) route(envs []*msg.Envelope) {
+	if n.opt.Tracer != nil {
+		n.opt.Tracer.Left(envs)
+	}
 	if len(envs) == 1 {
 		n.routeOne(envs[0])
 		return
@@ -292,16 +328,14 @@ func (n *Node) Receive(envs []*msg.Envelope) {
 	n.route(keep)
 }
 
-// watchEvery is how often the reachability of peers is looked at.
+// watchEvery is how often the reachability of peers, and the room on the disk,
+// are looked at.
 const watchEvery = 250 * time.Millisecond
 
-// watch tells the gateway which nodes cannot be reached.
+// watch tells the gateway which nodes cannot be reached, the shards whether the
+// disk has room, and the log of reads that take long.
 func (n *Node) watch() {
 	defer n.wg.Done()
-	if n.opt.Transport == nil || n.opt.Router.Nodes() == 1 {
-		<-n.stop
-		return
-	}
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
 	for {
@@ -311,6 +345,8 @@ func (n *Node) watch() {
 			return
 		case <-t.C:
 		}
+		n.disk.look(n)
+		n.reads.look(n)
 	}
 }
 
@@ -354,6 +390,7 @@ func (n *Node) announce(to kv.NodeID) {
 // promises is sent if it can be. It does not close the engine.
 func (n *Node) Stop() {
 	close(n.stop)
+	n.end()
 	n.wg.Wait()
 	n.committer.close()
 	close(n.readers)

@@ -5,12 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/activity"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/shard"
-	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // Up reports whether a node can be reached from here. The gateway here knows
@@ -51,6 +50,32 @@ func (n *Node) HotKeys(top int) []shard.KeyWait {
 	return all[:min(top, len(all))]
 }
 
+// Waiters lists at most top of the transactions that wait on the node's shards now,
+// those that have waited longest first, each with its shard.
+func (n *Node) Waiters(top int) []Waiter {
+	now := n.opt.Clock.Now()
+	var all []Waiter
+	for _, id := range n.ids {
+		l := n.shards[id]
+		l.mu.Lock()
+		for _, w := range l.m.Waiters(now, top) {
+			all = append(all, Waiter{id, w})
+		}
+		l.mu.Unlock()
+	}
+	slices.SortStableFunc(all, func(a, b Waiter) int { return cmp.Compare(b.Receipt.WaitedNanos, a.Receipt.WaitedNanos) })
+	return all[:min(top, len(all))]
+}
+
+// Waiter is a transaction that waits on a shard.
+type Waiter struct {
+	Shard kv.ShardID
+	shard.Waiter
+}
+
+// Journal is Options.Journal.
+func (n *Node) Journal() *activity.Journal { return n.opt.Journal }
+
 // stats are what the shard counts for itself, for the metrics.
 func (l *shardLoop) stats() metrics.ShardStats {
 	l.mu.Lock()
@@ -58,13 +83,19 @@ func (l *shardLoop) stats() metrics.ShardStats {
 	l.mu.Unlock()
 	return metrics.ShardStats{
 		ReadWaits: s.Stats.ReadWaits, ReadWait: time.Duration(s.Stats.ReadWaitNanos), PastReads: s.Stats.PastReads,
+		PagesRead: s.Stats.PagesRead, PagesWritten: s.Stats.PagesWritten,
 		Holds: s.Queues.Holds, Held: time.Duration(s.Queues.HeldNanos), UnsealsAsked: s.Stats.UnsealsAsked, Unseals: s.Queues.Unseals,
 		Lapses: s.Queues.Lapses, GarbageNotes: s.Garbage, GarbageLost: s.GarbageLost, Swept: s.Stats.Swept, Replanned: s.Stats.Replanned,
+		Phases: s.Locks.Phases, Joins: s.Locks.Joins,
+		Expired: s.Stats.Expired, ExpiredLate: time.Duration(s.Stats.ExpiredLateNanos), Due: s.Due, Overdue: s.Overdue,
 	}
 }
 
 // KeepsPins reports whether the hot shard, which keeps the pins, is here.
 func (n *Node) KeepsPins() bool { return n.shards[n.opt.Router.HotShard()] != nil }
+
+// HotShard is the number of the hot shard, wherever it is.
+func (n *Node) HotShard() kv.ShardID { return n.opt.Router.HotShard() }
 
 // Pins tells how many pins are kept here, how many of them have a name, and
 // how old the oldest is.
@@ -111,33 +142,4 @@ func (n *Node) HotTop(most int) []hotshard.KeyState {
 func (n *Node) durable(entries int, took time.Duration) {
 	n.opt.Metrics.Stage(metrics.Durable).Observe(took)
 	n.opt.Metrics.Fsync(entries, took)
-}
-
-// observer passes the ends of transactions on to the metrics.
-type observer struct{ m *metrics.Node }
-
-var kinds = map[gateway.Kind]metrics.TxnKind{
-	gateway.OneShot: metrics.OneShot, gateway.OneShotRead: metrics.OneShotRead, gateway.Interactive: metrics.Interactive,
-	gateway.InteractiveRead: metrics.InteractiveRead, gateway.ScanKind: metrics.Scan, gateway.Enquiry: metrics.Enquiry,
-}
-
-var plans = map[txn.Plan]metrics.ReadPlan{
-	txn.PlanAny: metrics.ReadLocked, txn.PlanOne: metrics.ReadOne, txn.PlanAtOnce: metrics.ReadAtOnce, txn.PlanHotLast: metrics.ReadHotLast,
-	txn.PlanOpen: metrics.ReadOpen, txn.PlanPin: metrics.ReadPin,
-}
-
-// Ended implements gateway.Observer.
-func (o *observer) Ended(k gateway.Kind, r *gateway.Response, took time.Duration) {
-	kind := kv.KindOK
-	if r.Err != nil {
-		kind = r.Err.Kind
-	}
-	o.m.Transaction(kinds[k], kind)
-	if k.ReadsOnly() && r.Err == nil {
-		o.m.Read(plans[r.Plan])
-	}
-	o.m.Stage(metrics.Gateway).Observe(took)
-	for _, reason := range r.Aborts {
-		o.m.Retry(reason)
-	}
 }

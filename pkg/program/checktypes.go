@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/adt/check"
 	"github.com/linchpindb/linchpin/pkg/cli"
 )
 
@@ -65,7 +66,7 @@ func checkTypes(s cli.Streams, all []*adt.Type, seed uint64, rounds int) error {
 			methods = append(methods, m.Name)
 		}
 		begin := time.Now()
-		report, err := adt.Examine(t, seed, rounds)
+		report, err := check.Examine(t, seed, rounds)
 		took := time.Since(begin).Round(10 * time.Millisecond)
 		if err != nil {
 			wrong++

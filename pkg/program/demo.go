@@ -74,6 +74,7 @@ With --stay the cluster goes on serving at the addresses that it prints.`,
 	f.Uint64Var(&d.run.Seed, "seed", d.run.Seed, "seed of the workload")
 	f.StringVar(&d.mode, "hot", hotshard.ModeAuto.String(), "which keys are moved to the hot shard: off, pinned, or auto, which is compared with off")
 	f.IntVar(&d.hotKeys, "hot-keys", 0, "how many of the hottest registers and counters live on the hot shard from the start")
+	f.StringVar(&d.cluster.HTTP, "http", ":0", "`address` for the console and the metrics of the first node; empty for none")
 	f.BoolVar(&d.stay, "stay", false, "keep serving after the workload, until interrupted")
 	return c
 }
@@ -112,6 +113,9 @@ func (d *demo) do(ctx context.Context) (err error) {
 	}()
 	for i, addr := range c.Addrs() {
 		fmt.Fprintf(d.out, "  node n%d serves at %s\n", i+1, addr)
+	}
+	if a := c.HTTPAddr(); a != "" {
+		fmt.Fprintf(d.out, "  console at http://%s/console/\n", a)
 	}
 	if err := d.work(ctx, c); err != nil {
 		return err

@@ -25,6 +25,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/cli/shell"
 )
 
 // Main runs the program's command line, and exits.
@@ -53,10 +54,11 @@ func heightOf(f *os.File) func() int {
 func run(ctx context.Context, s cli.Streams, args []string) int {
 	root := cli.New(s)
 	root.AddCommand(servers(s)...)
+	root.AddCommand(shell.Command(s))
 	return cli.Main(ctx, root, args)
 }
 
 // servers are the commands that run nodes.
 func servers(s cli.Streams) []*cobra.Command {
-	return []*cobra.Command{startCommand(s), demoCommand(s), checkTypesCommand(s)}
+	return []*cobra.Command{startCommand(s), demoCommand(s), checkTypesCommand(s), configCommand(s)}
 }

@@ -2,14 +2,15 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/cli/config"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -17,13 +18,22 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
+// startOptions are what "linchpin start" is told. Each group of flags has a file of its
+// own, or a function here.
+type startOptions struct {
+	opt                      embed.Options
+	order, reads, plan, mode string
+	hot                      []string
+	cacheMB, reserveMB       int64
+	history, every           time.Duration
+	who                      security
+	operation                operationFlags
+	// settings are where the flags' values came from.
+	settings []config.Setting
+}
+
 func startCommand(s cli.Streams) *cobra.Command {
-	var opt embed.Options
-	var order, reads, plan string
-	var mode string
-	var hot []string
-	var cacheMB int64
-	var history, every time.Duration
+	var o startOptions
 	c := &cobra.Command{
 		Use:   "start",
 		Short: "Start a node",
@@ -32,69 +42,122 @@ started with the same list, itself included, and none serves before all have
 met. From then on every node finds the others again, in whatever order they are
 started. Without --join the node is a cluster of its own.
 
-":PORT" means the loopback address, since there is no encryption and no
-authentication; --insecure allows others.
+Without TLS there is no encryption and no authentication. Then ":PORT" means the
+loopback address, and others are refused unless --insecure is given. With TLS all
+callers show who they are, by a certificate or a token ("linchpin user").
 
 There is one copy of the data: while a node is down, its shards cannot be
 reached, and the others serve the rest.
 
 An interrupt ends the node cleanly: it admits nothing new and lets what is under
-way end. A second one ends it at once, which loses nothing either.`,
+way end ("linchpin drain"). A second one ends it at once, which loses nothing either.
+
+A flag that is not given is looked for in the environment (LINCHPIN_CACHE_MB for
+--cache-mb), and then in the file that --config names; "linchpin config show" tells
+what came from where.`,
 		Example: `  linchpin start --store /var/lib/linchpin
 
   linchpin start --store d1 --listen :7001 --join :7001,:7002,:7003
   linchpin start --store d2 --listen :7002 --join :7001,:7002,:7003
-  linchpin start --store d3 --listen :7003 --join :7001,:7002,:7003`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) (err error) {
-			if opt.Order, err = txn.ParseOrder(order); err != nil {
+  linchpin start --store d3 --listen :7003 --join :7001,:7002,:7003
+
+  linchpin start --store /var/lib/linchpin --certs-dir certs --listen db1.example.org:7070
+
+  linchpin start --config /etc/linchpin/linchpin.yaml`,
+		Args:    cobra.NoArgs,
+		PreRunE: o.resolve,
+		RunE: func(c *cobra.Command, _ []string) error {
+			opt, err := o.options(c)
+			if err != nil {
 				return err
 			}
-			if opt.Reads, err = txn.ParseReads(reads); err != nil {
+			if opt.Logs, err = o.operation.logs(s.Err); err != nil {
 				return err
 			}
-			if opt.Plan, err = txn.ParsePlan(plan); err != nil {
-				return err
-			}
-			if opt.Hot, err = modeOf(c, mode); err != nil {
-				return err
-			}
-			for _, k := range hot {
-				opt.HotKeys = append(opt.HotKeys, []byte(k))
-			}
-			if opt.History, opt.HistoryEvery, err = historyOf(c, history, every); err != nil {
-				return err
-			}
-			opt.CacheBytes = cacheMB << 20
-			opt.Version = cli.ReadBuild().Version
-			opt.Log = slog.New(slog.NewTextHandler(s.Err, nil))
+			opt.Settings = func(key func([]byte) string) []byte { return settingsText(o.settings, key) }
 			return serve(c.Context(), s, opt)
 		},
 	}
-	f := c.Flags()
+	o.addTo(c.Flags())
+	_ = c.MarkFlagRequired("store")
+	return c
+}
+
+// addTo declares the flags.
+func (o *startOptions) addTo(f *pflag.FlagSet) {
+	opt := &o.opt
 	f.StringVar(&opt.Dir, "store", "", "the node's storage `directory` (required)")
 	f.StringVar(&opt.Listen, "listen", ":7070", "`address` for clients and other nodes")
-	f.StringVar(&opt.HTTP, "http", "", "`address` for /metrics, /healthz and /readyz; empty for none")
+	f.StringVar(&opt.HTTP, "http", "", "`address` for the console, /metrics, /healthz and /readyz; empty for none")
 	f.StringVar(&opt.Advertise, "advertise", "", "`address` under which other nodes call this one (default: --listen)")
 	f.StringVar(&opt.Join, "join", "", "all first members, this one included: `address,address,...`")
 	f.BoolVar(&opt.Insecure, "insecure", false, "allow addresses beyond the loopback, without encryption or authentication")
+	o.who.addTo(f)
 	f.IntVar(&opt.Shards, "shards", 8, "number of shards of a new cluster, besides the hot one; fixed from then on")
-	f.StringArrayVar(&hot, "hot-key", nil, "a `key` that lives on the hot shard of a new cluster, for ever (repeatable)")
-	f.StringVar(&mode, "hot", hotshard.ModeAuto.String(), "which other keys are moved to the hot shard: off, pinned, or auto; the same for all nodes; \"linchpin hot mode\" goes before it")
-	f.StringVar(&order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
+	f.StringArrayVar(&o.hot, "hot-key", nil, "a `key` that lives on the hot shard of a new cluster, for ever (repeatable)")
+	f.StringVar(&o.mode, "hot", hotshard.ModeAuto.String(), "which other keys are moved to the hot shard: off, pinned, or auto; the same for all nodes; \"linchpin hot mode\" goes before it")
+	f.StringVar(&o.order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
 	sharingFlags(f, &opt.Sharing)
-	f.StringVar(&reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking like updates, for comparison")
-	f.StringVar(&plan, "read-plan", txn.PlanAny.String(), "how one-shots read on several shards: any, at-once, hot-last or pin; any picks")
-	f.DurationVar(&history, "history", kv.DefaultHistory, "how far back --as-of can read; the same for all nodes; 0 keeps no history")
-	f.DurationVar(&every, "history-every", kv.DefaultPinEvery, "how often a state of the history is fixed, while there are writes")
-	f.Int64Var(&cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in MiB; the process stays below twice that and 1 GiB where it can")
+	f.StringVar(&o.reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking like updates, for comparison")
+	f.StringVar(&o.plan, "read-plan", txn.PlanAny.String(), "how one-shots read on several shards: any, at-once, hot-last or pin; any picks")
+	f.DurationVar(&o.history, "history", kv.DefaultHistory, "how far back --as-of can read; the same for all nodes; 0 keeps no history")
+	f.DurationVar(&o.every, "history-every", kv.DefaultPinEvery, "how often a state of the history is fixed, while there are writes")
+	f.Int64Var(&o.cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in MiB; the process stays below twice that and 1 GiB where it can")
+	f.Int64Var(&o.reserveMB, "disk-reserve-mb", kv.DefaultDiskReserve>>20, "with less free on the store's disk, in MiB, the node refuses new writes, and goes on when there is room; 0 for none")
+	f.DurationVar(&opt.SlowReader, "slow-reader", kv.MaxTxnAge, "how long a page of a scan waits for a client that does not read; then the scan ends")
 	f.BoolVar(&opt.UnsafeNoSync, "unsafe-no-sync", false, "answer before anything is on disk: a crash LOSES acknowledged commits; for measuring only")
 	f.DurationVar(&opt.SyncDelay, "delay-fsync", 0, "make every fsync slower by this much; for measuring only")
+	f.DurationVar(&opt.ReadDelay, "delay-read", 0, "make every read of the store's tables slower by this much, once the node has started; for tests only")
 	f.DurationVar(&opt.NetDelay, "delay-net", 0, "make every message to another node slower by this much, one way; for measuring only")
-	f.DurationVar(&opt.DrainTimeout, "drain-timeout", 0, "how long a clean stop waits for what is under way (default 10s)")
+	o.operation.addTo(f, opt)
+	config.MarkPaths(f, "store", "certs-dir", "tls-cert", "tls-key", "tls-ca", "tls-client-ca")
 	f.SortFlags = false
-	_ = c.MarkFlagRequired("store")
-	return c
+}
+
+// resolve sets what the command line has not set.
+func (o *startOptions) resolve(c *cobra.Command, _ []string) (err error) {
+	if o.settings, err = config.Resolve(c.Flags(), config.Options{}); err != nil {
+		return &cli.UsageError{Text: err.Error(), Command: c.CommandPath()}
+	}
+	return nil
+}
+
+// options checks the flags.
+func (o *startOptions) options(c *cobra.Command) (opt embed.Options, err error) {
+	opt = o.opt
+	if opt.Order, err = txn.ParseOrder(o.order); err != nil {
+		return opt, err
+	}
+	if opt.Reads, err = txn.ParseReads(o.reads); err != nil {
+		return opt, err
+	}
+	if opt.Plan, err = txn.ParsePlan(o.plan); err != nil {
+		return opt, err
+	}
+	if opt.Hot, err = modeOf(c, o.mode); err != nil {
+		return opt, err
+	}
+	for _, k := range o.hot {
+		opt.HotKeys = append(opt.HotKeys, []byte(k))
+	}
+	if opt.History, opt.HistoryEvery, err = historyOf(c, o.history, o.every); err != nil {
+		return opt, err
+	}
+	opt.CacheBytes = o.cacheMB << 20
+	if opt.DiskReserve, err = reserveOf(c, o.reserveMB); err != nil {
+		return opt, err
+	}
+	o.who.apply(&opt)
+	opt.Version = cli.ReadBuild().Version
+	return opt, nil
+}
+
+// scheme is that of the HTTP server's addresses.
+func scheme(opt embed.Options) string {
+	if opt.TLS.Given() {
+		return "https"
+	}
+	return "http"
 }
 
 // sharingFlags are those that switch off what is made of it that operations
@@ -112,6 +175,17 @@ func modeOf(c *cobra.Command, text string) (hotshard.Mode, error) {
 		return 0, &cli.UsageError{Text: fmt.Sprintf("--hot is %q, want off, pinned or auto", text), Command: c.CommandPath()}
 	}
 	return m, nil
+}
+
+// reserveOf reads --disk-reserve-mb. None is negative.
+func reserveOf(c *cobra.Command, mb int64) (int64, error) {
+	if mb < 0 || mb > 1<<30 {
+		return 0, &cli.UsageError{Text: fmt.Sprintf("--disk-reserve-mb is %d, want 0 to %d", mb, 1<<30), Command: c.CommandPath()}
+	}
+	if mb == 0 {
+		return -1, nil
+	}
+	return mb << 20, nil
 }
 
 // historyOf checks the flags of the history. None is a negative one.
@@ -134,15 +208,21 @@ func serve(ctx context.Context, s cli.Streams, opt embed.Options) error {
 	}
 	embed.TuneMemory(opt.CacheBytes)
 	i, err := embed.Start(ctx, opt)
+	if err != nil && errors.Is(err, ctx.Err()) {
+		fmt.Fprintln(s.Err, "linchpin: the node was asked to end before it served, and has")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(s.Out, "linchpin node n%d serves at %s", i.NodeID(), i.Addr())
 	if a := i.HTTPAddr(); a != "" {
-		fmt.Fprintf(s.Out, ", metrics at http://%s/metrics", a)
+		fmt.Fprintf(s.Out, ", console at %s://%s/console/, metrics at %s://%s/metrics", scheme(opt), a, scheme(opt), a)
 	}
 	fmt.Fprintln(s.Out)
+	notify(s.Err, "READY=1\nSTATUS=serving at "+i.Addr())
 	waitErr := i.Wait(ctx)
+	notify(s.Err, "STOPPING=1\nSTATUS=draining")
 	if err := i.Stop(); err != nil && waitErr == nil {
 		return err
 	}

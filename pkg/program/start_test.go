@@ -3,7 +3,10 @@ package program
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,5 +46,36 @@ func TestNoHistoryIsANegativeOne(t *testing.T) {
 			require.Equal(t, want, h)
 			require.Equal(t, every, e)
 		}
+	}
+}
+
+// said is what a command has written; it tells when it first has a text.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	want string
+	once func()
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(p)
+	if strings.Contains(s.text.String(), s.want) {
+		s.once()
+	}
+	return len(p), nil
+}
+
+// TestEndedBeforeItServes: a node that is asked to end while it waits for the other
+// members has done what it was asked, and the next start finds the store in order.
+func TestEndedBeforeItServes(t *testing.T) {
+	args := []string{"start", "--store", t.TempDir() + "/store", "--listen", "127.0.0.1:0", "--advertise", "127.0.0.1:1", "--join", "127.0.0.1:1,127.0.0.1:2"}
+	for range 2 {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("it does not meet the others"))
+		errs := &said{want: "meeting the other members", once: sync.OnceFunc(cancel)}
+		require.Equal(t, cli.ExitOK, run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: errs}, args), errs.text.String())
+		require.ErrorIs(t, ctx.Err(), context.Canceled)
+		require.Contains(t, errs.text.String(), "asked to end before it served")
 	}
 }

@@ -21,9 +21,13 @@ func (s *service) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse
 func (s *service) Shards(context.Context, *pb.ShardsRequest) (*pb.ShardsResponse, error) {
 	out := new(pb.ShardsResponse)
 	for _, sh := range s.backend.Shards() {
-		out.Shards = append(out.Shards, pb.ShardStatus{Shard: uint32(sh.Shard), NodeId: uint32(sh.Node), Hot: sh.Hot, Up: sh.Up,
-			Incarnation: uint64(sh.Incarnation), Index: uint64(sh.Index), KeysInMemory: sh.KeysInMemory, Waiting: sh.Waiting,
-			Intents: sh.Intents, Records: sh.Records, Steps: sh.Steps, StepTimeUs: uint64(sh.StepTime.Microseconds())})
+		out.Shards = append(out.Shards, shardStatus(&sh))
 	}
 	return out, nil
+}
+
+func shardStatus(sh *ShardStatus) pb.ShardStatus {
+	return pb.ShardStatus{Shard: uint32(sh.Shard), NodeId: uint32(sh.Node), Hot: sh.Hot, Up: sh.Up,
+		Incarnation: uint64(sh.Incarnation), Index: uint64(sh.Index), KeysInMemory: sh.KeysInMemory, Waiting: sh.Waiting,
+		Intents: sh.Intents, Records: sh.Records, Steps: sh.Steps, StepTimeUs: uint64(sh.StepTime.Microseconds())}
 }

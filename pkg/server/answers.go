@@ -8,6 +8,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // answers is the queue between a backend that answers on any goroutine, and
@@ -148,7 +149,7 @@ func (a *answers) readerEnded(err error) {
 
 // over reports whether the stream can end, and with what: when the reader
 // failed, or when everything is answered and no more comes.
-func (a *answers) over(draining bool) (bool, error) {
+func (a *answers) over(ends bool) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -158,7 +159,7 @@ func (a *answers) over(draining bool) (bool, error) {
 		return false, nil
 	case a.ended:
 		return true, nil
-	case draining:
+	case ends:
 		return true, statusOf(stopping(), kv.TxnID{})
 	}
 	return false, nil
@@ -172,18 +173,20 @@ func (a *answers) close() {
 	a.mu.Unlock()
 }
 
-// send sends answers until the stream is over; draining makes it end early.
-func (a *answers) send(s *service, stream grpc.ServerStream, draining <-chan struct{}) error {
+// send sends answers until the stream is over. When the server drains, the client is
+// told, so that it sends nothing more; one that does not heed that is refused call by
+// call, until the server ends the stream.
+func (a *answers) send(s *service, stream grpc.ServerStream) error {
 	ctx := stream.Context()
 	out := outbox{service: s, stream: stream}
-	stopping := false
+	draining, ending, ends := s.draining, s.ending, false
 	for {
 		taken := a.take()
 		if err := out.sendAll(taken); err != nil {
 			return err
 		}
 		clear(taken) // an idle stream holds no values
-		if done, err := a.over(stopping); done {
+		if done, err := a.over(ends); done {
 			return err
 		}
 		select {
@@ -191,7 +194,12 @@ func (a *answers) send(s *service, stream grpc.ServerStream, draining <-chan str
 		case <-ctx.Done():
 			return statusOf(context.Cause(ctx), kv.TxnID{})
 		case <-draining:
-			stopping, draining = true, nil
+			draining = nil
+			if err := stream.SendMsg(&pb.PipelineResponse{Draining: true}); err != nil {
+				return err
+			}
+		case <-ending:
+			ends, ending = true, nil
 		}
 	}
 }

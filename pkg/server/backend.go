@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/activity"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -53,6 +54,12 @@ type Backend interface {
 	// HotKeys gives at most n keys of the node's own shards, those that caused
 	// most waiting first.
 	HotKeys(n int) []HotKey
+	// Activity tells what the node itself has noticed of late: the seconds after
+	// since, in seconds since 1970, the last receipts, and for whom transactions
+	// wait now.
+	Activity(since int64, receipts, waits int) Activity
+	// AskNode has another node answer a question, there with AnswerNode.
+	AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error)
 }
 
 // Tx is an interactive transaction, used by one goroutine at a time. After an
@@ -65,6 +72,14 @@ type Tx interface {
 	Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error)
 	// Waited is where the last Do waited longest; zero if nowhere.
 	Waited() msg.Receipt
+	// Savepoint marks a place, RollbackTo forgets what was written since the
+	// newest of a name, and Release forgets that.
+	Savepoint(ctx context.Context, name string) error
+	RollbackTo(ctx context.Context, name string) error
+	Release(ctx context.Context, name string) error
+	// Open reports whether the transaction has not ended: not every failure
+	// ends it.
+	Open() bool
 	// Commit ends the transaction; Err tells whether it committed.
 	Commit(ctx context.Context) gateway.Response
 	// Rollback gives the transaction up. After the end it does nothing.
@@ -126,4 +141,24 @@ type HotKey struct {
 	Shard  kv.ShardID
 	Waited time.Duration
 	Waits  uint64
+}
+
+// Activity is what a node has noticed of late.
+type Activity struct {
+	// DiskBytes is the size of the store.
+	DiskBytes uint64
+	// InFlight counts the transactions under way at the gateway, Open those of
+	// them that are interactive.
+	InFlight, Open int
+	Seconds        []activity.Second
+	Receipts       []activity.Receipt
+	Conflicts      []activity.Conflict
+	Waits          []Wait
+}
+
+// Wait is a transaction that waits on a shard now.
+type Wait struct {
+	Shard   kv.ShardID
+	Txn     kv.TxnID
+	Receipt msg.Receipt
 }

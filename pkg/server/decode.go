@@ -24,6 +24,8 @@ type incoming struct {
 	plan  pb.ReadPlan
 	// alone: the message has no other call.
 	alone bool
+	// traceparent is the caller's trace, empty if it has none.
+	traceparent string
 	// err is what is wrong with the request; ops are not complete then.
 	err *kv.Error
 }
@@ -118,10 +120,16 @@ func (d *decoder) oneCall(b []byte) error {
 			d.next.timeoutMs = uint32(n)
 		case num == 3 && raw != nil:
 			return d.request(raw)
+		case num == 4 && len(raw) <= maxTraceparent:
+			d.next.traceparent = string(raw)
 		}
 		return nil
 	})
 }
+
+// maxTraceparent bounds what is read of a traceparent; the standard has 55 bytes, and
+// leaves room for later versions.
+const maxTraceparent = 256
 
 // request reads a pb.ExecuteRequest: first how many operations there are, then
 // the operations.
@@ -177,7 +185,7 @@ func (d *decoder) operation(b []byte, out *msg.Op) (*kv.Error, error) {
 	var kind protowire.Number
 	var body []byte
 	err := fields(b, func(num protowire.Number, raw []byte, _ uint64) error {
-		if raw != nil && num >= 1 && num <= lastField && num != typedField-1 {
+		if raw != nil && (num >= 1 && num <= lastField && num != typedField-1 || num >= dumpField && num <= persistField) {
 			kind, body = num, raw
 		}
 		return nil
@@ -210,6 +218,14 @@ func (d *decoder) operation(b []byte, out *msg.Op) (*kv.Error, error) {
 	case callField:
 		d.named = pb.CallOp{}
 		return readOp(&d.named, body, callOperation, out)
+	case dumpField:
+		return readOp(new(pb.DumpOp), body, dumpOperation, out)
+	case restoreField:
+		return readOp(new(pb.RestoreOp), body, restoreOperation, out)
+	case expireField:
+		return readOp(new(pb.ExpireOp), body, expireOperation, out)
+	case persistField:
+		return readOp(new(pb.PersistOp), body, persistOperation, out)
 	case 0:
 		return unknownOperation(), nil
 	}

@@ -34,6 +34,9 @@ var codeOf = map[kv.Kind]codes.Code{
 	kv.KindNotFound:    codes.NotFound,
 	kv.KindInternal:    codes.Internal,
 	kv.KindCorrupt:     codes.DataLoss,
+
+	kv.KindUnauthenticated: codes.Unauthenticated,
+	kv.KindDenied:          codes.PermissionDenied,
 }
 
 // Code gives the gRPC code of a kind.

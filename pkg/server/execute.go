@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/guard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -22,30 +23,35 @@ func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.Execu
 	if err != nil {
 		return nil, statusOf(err, id)
 	}
+	caller := guard.CallerOf(ctx)
+	if err := caller.Check(ops); err != nil {
+		return nil, statusOf(err, id)
+	}
 	how, err := s.how(in.At, in.Token, in.Plan)
 	if err != nil {
 		return nil, statusOf(err, id)
 	}
 	callers, has := ctx.Deadline()
 	answered := make(chan gateway.Response, 1) // room, so that done never blocks
-	s.backend.Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true, How: how},
+	s.backend.Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true, How: how, Parent: s.parent(ctx)},
 		func(r gateway.Response) { answered <- r })
 	select {
 	case r := <-answered:
-		return s.executed(r, id, b.writes)
+		return s.executed(caller, r, id, b.writes)
 	case <-ctx.Done():
 	}
 	select { // an answer that is there already is better than none
 	case r := <-answered:
-		return s.executed(r, id, b.writes)
+		return s.executed(caller, r, id, b.writes)
 	default:
 		return nil, statusOf(abandoned(ctx), id)
 	}
 }
 
 // executed converts the response to a transaction named id.
-func (s *service) executed(r gateway.Response, id kv.TxnID, writes bool) (*pb.ExecuteResponse, error) {
+func (s *service) executed(caller *guard.Caller, r gateway.Response, id kv.TxnID, writes bool) (*pb.ExecuteResponse, error) {
 	settle(&r, id, writes)
+	hide(caller, &r.Receipt, &r.Ended)
 	if r.Err != nil {
 		d := failedResponse(&r)
 		worded(d.Receipt)

@@ -55,7 +55,7 @@ func hotRule(in *pb.HotRule) (*msg.HotRule, *kv.Error) {
 	case in.Order < pb.HotOrder_HOT_FREE || in.Order > pb.HotOrder_HOT_BAN:
 		return nil, invalid(fmt.Sprintf("there is no order %v", in.Order), "use HOT_PIN, HOT_BAN, or HOT_FREE to remove the rule")
 	}
-	if err := kv.CheckKey(in.Key); err != nil {
+	if err := kv.CheckClientKey(in.Key); err != nil {
 		return nil, errorOf(err)
 	}
 	return &msg.HotRule{Key: in.Key, Prefix: in.Prefix, Order: uint32(in.Order)}, nil
@@ -73,6 +73,11 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotState) boo
 	out := &pb.HotKeysResponse{Mode: pb.HotMode(r.Mode), Busy: r.Busy}
 	for i := range r.Rules {
 		out.Rules = append(out.Rules, pb.HotRule{Key: r.Rules[i].Key, Prefix: r.Rules[i].Prefix, Order: pb.HotOrder(r.Rules[i].Order)})
+	}
+	hotShard := uint32(s.backend.Status().HotShard)
+	for i := range r.Moves {
+		m := &r.Moves[i]
+		out.Moves = append(out.Moves, pb.HotMove{Key: m.Key, FromShard: uint32(m.From), ToShard: uint32(m.To), TimeNs: m.Time, ToHot: uint32(m.To) == hotShard, Why: m.Why})
 	}
 	own := s.backend.HotKeys(maxHotKeys)
 	known := make(map[string]*HotKey, len(own))

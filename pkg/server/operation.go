@@ -3,7 +3,11 @@ package server
 import (
 	"bytes"
 	"fmt"
+	"math"
+	"time"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -52,6 +56,11 @@ func (b *budget) spend(o *msg.Op, i int, err *kv.Error) *kv.Error {
 	if err != nil {
 		return at(err, i, o.Key)
 	}
+	// Each kind of operation has looked at its key. That none reaches linchpin's own
+	// must not rest on each having done so.
+	if _, err := kv.ClientRange(o.Key, nil); err != nil {
+		return at(errorOf(err), i, o.Key)
+	}
 	o.Seq = uint32(i)
 	b.writes = b.writes || o.Writes()
 	b.bytes += len(o.Key) + len(o.End) + len(o.Value) + len(o.ExpectValue) + argBytes(o.Args)
@@ -94,6 +103,14 @@ func operation(in *pb.Op, out *msg.Op) *kv.Error {
 		return deleteRangeOperation(o.DeleteRange, out)
 	case *pb.Op_Call:
 		return callOperation(o.Call, out)
+	case *pb.Op_Dump:
+		return dumpOperation(o.Dump, out)
+	case *pb.Op_Restore:
+		return restoreOperation(o.Restore, out)
+	case *pb.Op_Expire:
+		return expireOperation(o.Expire, out)
+	case *pb.Op_Persist:
+		return persistOperation(o.Persist, out)
 	case nil:
 		return unknownOperation()
 	}
@@ -102,7 +119,7 @@ func operation(in *pb.Op, out *msg.Op) *kv.Error {
 
 func unknownOperation() *kv.Error {
 	return invalid("the operation is of no kind that this server knows",
-		"use one of get, put, delete, require, add, scan, delete_range, call; or the server is older than the client")
+		"use one of get, put, delete, require, add, scan, delete_range, call, dump, restore, expire, persist; or the server is older than the client")
 }
 
 func getOperation(in *pb.GetOp, out *msg.Op) *kv.Error {
@@ -115,7 +132,66 @@ func putOperation(in *pb.PutOp, out *msg.Op) *kv.Error {
 	if err := putCondition(in, out); err != nil {
 		return err
 	}
+	if in.TtlMs != 0 {
+		if err := expireAfter(in.TtlMs, out); err != nil {
+			return err
+		}
+	}
 	return pointOperation(out)
+}
+
+// The fields of Op that are not in a row with the others.
+const (
+	dumpField    = 100
+	restoreField = 101
+	expireField  = 102
+	persistField = 103
+)
+
+func expireOperation(in *pb.ExpireOp, out *msg.Op) *kv.Error {
+	out.Kind, out.Key = msg.OpExpire, in.Key
+	if err := expireAfter(in.TtlMs, out); err != nil {
+		return err
+	}
+	return pointOperation(out)
+}
+
+func persistOperation(in *pb.PersistOp, out *msg.Op) *kv.Error {
+	out.Kind, out.Key = msg.OpExpire, in.Key
+	return pointOperation(out)
+}
+
+// expireAfter sets a time to live.
+func expireAfter(ms int64, out *msg.Op) *kv.Error {
+	const most = int64(kv.MaxTTL / time.Millisecond)
+	if ms > most || ms < 0 { // which might not be a time.Duration
+		ms = max(min(ms, most+1), -1)
+	}
+	out.Expiry = -ms
+	return check(kv.CheckTTL(time.Duration(ms) * time.Millisecond))
+}
+
+func dumpOperation(in *pb.DumpOp, out *msg.Op) *kv.Error {
+	out.Kind, out.Key, out.Stored = msg.OpGet, in.Key, true
+	return pointOperation(out)
+}
+
+// restoreOperation takes nothing that could not be read afterwards.
+func restoreOperation(in *pb.RestoreOp, out *msg.Op) *kv.Error {
+	out.Kind, out.Key, out.Stored, out.Type, out.Value = msg.OpPut, in.Key, true, uint32(in.Type), in.Value
+	if err := check(kv.CheckClientKey(out.Key)); err != nil {
+		return err
+	}
+	if entry.Type(in.Type) == adt.Counter {
+		out.Value = adt.EncodeCounter(in.Number)
+	}
+	if out.Expiry = in.ExpiresAtMs; out.Expiry < 0 || out.Expiry > kv.MaxExpires {
+		return invalid(fmt.Sprintf("the key is to expire at %d, which is no time", out.Expiry), "restore what a dump has returned")
+	}
+	if in.Type < 0 || in.Type > math.MaxUint8 {
+		return invalid(fmt.Sprintf("there is no data type %d", in.Type), "restore what a dump has returned")
+	}
+	return check(adt.CheckStored(entry.Type(in.Type), out.Value))
 }
 
 func deleteOperation(in *pb.DeleteOp, out *msg.Op) *kv.Error {
@@ -143,7 +219,7 @@ func addOperation(in *pb.AddOp, out *msg.Op) *kv.Error {
 }
 
 func pointOperation(out *msg.Op) *kv.Error {
-	if err := check(kv.CheckKey(out.Key)); err != nil {
+	if err := check(kv.CheckClientKey(out.Key)); err != nil {
 		return err
 	}
 	key := out.Key[:min(len(out.Key), shownKey)]
@@ -167,7 +243,7 @@ func scanOperation(in *pb.ScanOp, out *msg.Op) *kv.Error {
 		return invalid(fmt.Sprintf("the limit of the scan is %d", out.Limit),
 			fmt.Sprintf("ask for at most %d pairs and go on from the result's resume key, or use Scan", kv.MaxScanLimit))
 	}
-	return bounds(out.Key, out.End)
+	return ownRange(out)
 }
 
 func deleteRangeOperation(in *pb.DeleteRangeOp, out *msg.Op) *kv.Error {
@@ -175,7 +251,18 @@ func deleteRangeOperation(in *pb.DeleteRangeOp, out *msg.Op) *kv.Error {
 	if len(out.Key) == 0 && len(out.End) == 0 {
 		return invalid("the delete-range names neither start nor end", "name at least one of them; to remove every key, start at the key of one zero byte")
 	}
-	return bounds(out.Key, out.End)
+	return ownRange(out)
+}
+
+// ownRange checks the range of an operation, and has it end where clients' keys
+// do.
+func ownRange(out *msg.Op) *kv.Error {
+	if err := bounds(out.Key, out.End); err != nil {
+		return err
+	}
+	span, err := kv.ClientRange(out.Key, out.End)
+	out.End = span.End
+	return check(err)
 }
 
 // bounds checks a range. A bound may be one byte longer than a key: the least

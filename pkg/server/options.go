@@ -23,6 +23,10 @@ const (
 	PingTimeout = 4 * time.Second
 )
 
+// maxHeaderBytes bounds the headers of a call, which are read before it is known
+// who calls. Ours have a hundred bytes or two.
+const maxHeaderBytes = 16 << 10
+
 // Options are a server's choices; the zero value is the defaults.
 type Options struct {
 	// MaxInFlight bounds the unanswered calls of one Pipeline stream. 0 is
@@ -33,11 +37,20 @@ type Options struct {
 	// has not read when its stream stops taking calls. 0 is 64 MiB. Calls
 	// that are under way then still add their answers.
 	MaxUnreadBytes int
+	// SlowReader is how long one page of a scan may wait for a client that does
+	// not read. 0 is kv.MaxTxnAge.
+	SlowReader time.Duration
 	// MaxStreams bounds the concurrent calls of one connection. 0 is 10000.
 	MaxStreams int
+	// Users keeps the users; nil is a server that has none.
+	Users Directory
 	// NotReady starts with health at NOT_SERVING, until SetReady.
 	NotReady bool
-	// Log gets panics and nothing else; nil is slog.Default().
+	// Operator does what operators ask of the process; nil answers that nobody does.
+	Operator Operator
+	// Traces has the calls' traceparent read and passed on to the backend.
+	Traces bool
+	// Log gets panics, and streams that begin and end (debug); nil is slog.Default().
 	Log *slog.Logger
 	// Register adds further services before the server is started, such as
 	// the nodes' own; it may be nil.
@@ -52,6 +65,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxUnreadBytes == 0 {
 		o.MaxUnreadBytes = 64 << 20
+	}
+	if o.SlowReader == 0 {
+		o.SlowReader = kv.MaxTxnAge
 	}
 	if o.MaxStreams == 0 {
 		o.MaxStreams = 10_000
@@ -73,6 +89,9 @@ func (o Options) check() error {
 	bad("MaxInFlight", o.MaxInFlight)
 	bad("MaxUnreadBytes", o.MaxUnreadBytes)
 	bad("MaxStreams", o.MaxStreams)
+	if o.SlowReader < 0 {
+		errs = append(errs, fmt.Errorf("server: SlowReader is %v, must not be negative", o.SlowReader))
+	}
 	return errors.Join(errs...)
 }
 
@@ -80,6 +99,7 @@ func (o Options) check() error {
 func (o Options) grpcOptions(s *service) []grpc.ServerOption {
 	return append([]grpc.ServerOption{
 		codec.ServerOption(),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxRecvMsgSize(pb.MaxMessageBytes),
 		grpc.MaxSendMsgSize(pb.MaxMessageBytes),
 		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),

@@ -8,8 +8,10 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/guard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/trace"
 )
 
 // pipe is one Pipeline stream: the reader's side. The sender's is answers.
@@ -17,6 +19,7 @@ type pipe struct {
 	*answers
 	service *service
 	stream  grpc.ServerStream
+	caller  *guard.Caller
 	// in decodes one message after the other.
 	in decoder
 	// until is the stream's own deadline, if hasUntil.
@@ -30,10 +33,13 @@ type pipe struct {
 
 // Pipeline serves a stream: this goroutine sends, a second one reads.
 func (s *service) Pipeline(stream grpc.BidiStreamingServer[pb.PipelineRequest, pb.PipelineResponse]) error {
+	if s.isDraining() {
+		return statusOf(stopping(), kv.TxnID{})
+	}
 	if err := stream.Send(&pb.PipelineResponse{Welcome: s.welcome()}); err != nil {
 		return err
 	}
-	p := &pipe{answers: newAnswers(s.opts.MaxInFlight, s.opts.MaxUnreadBytes), service: s, stream: stream}
+	p := &pipe{answers: newAnswers(s.opts.MaxInFlight, s.opts.MaxUnreadBytes), service: s, stream: stream, caller: guard.CallerOf(stream.Context())}
 	p.until, p.hasUntil = stream.Context().Deadline()
 	defer p.close() // whatever is answered later, is dropped
 	s.readers.Add(1)
@@ -41,7 +47,7 @@ func (s *service) Pipeline(stream grpc.BidiStreamingServer[pb.PipelineRequest, p
 		defer s.readers.Done()
 		p.readerEnded(p.read())
 	}()
-	return p.send(s, stream, s.draining)
+	return p.send(s, stream)
 }
 
 func (s *service) welcome() *pb.Welcome {
@@ -104,6 +110,10 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 		p.put(c.number, gateway.Response{ID: id, Err: c.err})
 		return true
 	}
+	if err := p.caller.Check(c.ops); err != nil {
+		p.put(c.number, gateway.Response{ID: id, Err: err})
+		return true
+	}
 	how, err := p.service.how(c.at, c.token, c.plan)
 	if err != nil {
 		p.put(c.number, gateway.Response{ID: id, Err: err})
@@ -114,8 +124,13 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 	}
 	// What the closure holds is all that the edge remembers of a call.
 	number, writes := c.number, c.used.writes
-	p.service.backend.Submit(gateway.Request{ID: id, Ops: c.ops, Arrived: p.arrived, Deadline: until, Alone: c.alone, How: how}, func(r gateway.Response) {
+	req := gateway.Request{ID: id, Ops: c.ops, Arrived: p.arrived, Deadline: until, Alone: c.alone, How: how}
+	if p.service.opts.Traces {
+		req.Parent = trace.Parent(c.traceparent)
+	}
+	p.service.backend.Submit(req, func(r gateway.Response) {
 		settle(&r, id, writes)
+		hide(p.caller, &r.Receipt, &r.Ended)
 		p.put(number, r)
 	})
 	return true
@@ -140,5 +155,5 @@ func (p *pipe) callDeadline(c *incoming, now time.Time) (time.Time, *kv.Error) {
 
 // stopping is what a server that drains answers.
 func stopping() *kv.Error {
-	return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is stopping", Hint: "use another node, or try again when it is back"}
+	return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is draining", Hint: "nothing was applied; use another node, or try again when it is back"}
 }

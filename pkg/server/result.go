@@ -68,7 +68,8 @@ func results(out []pb.Result, rs []msg.Result) []pb.Result {
 
 // result sets all of out. A counter's payload becomes a number.
 func result(out *pb.Result, r *msg.Result) {
-	*out = pb.Result{Found: r.Found, Version: r.Version, Resume: r.Resume, Count: r.Count, Pairs: pairs(out.Pairs[:0], r.Pairs)}
+	*out = pb.Result{Found: r.Found, Version: r.Version, Resume: r.Resume, Count: r.Count, Pairs: pairs(out.Pairs[:0], r.Pairs),
+		ExpiresAtMs: r.Expires, TtlMs: r.TtlMillis}
 	out.Type, out.Value, out.Number = payload(entry.Type(r.Type), r.Value)
 	out.TypeName, out.Answer = ownName(r.Type), pb.DataOf(r.Answer)
 }
@@ -76,7 +77,7 @@ func result(out *pb.Result, r *msg.Result) {
 // pairs appends ps to out.
 func pairs(out []pb.Pair, ps []msg.Pair) []pb.Pair {
 	for i := range ps {
-		p := pb.Pair{Key: ps[i].Key, Version: ps[i].Version}
+		p := pb.Pair{Key: ps[i].Key, Version: ps[i].Version, ExpiresAtMs: ps[i].Expires}
 		p.Type, p.Value, p.Number = payload(entry.Type(ps[i].Type), ps[i].Value)
 		p.TypeName = ownName(ps[i].Type)
 		out = append(out, p)

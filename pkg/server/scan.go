@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
 
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/guard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -29,6 +32,14 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	if err := bounds(in.Start, in.End); err != nil {
 		return statusOf(err, kv.TxnID{})
 	}
+	span, bad := kv.ClientRange(in.Start, in.End)
+	if bad != nil {
+		return statusOf(bad, kv.TxnID{})
+	}
+	caller := guard.CallerOf(ctx)
+	if err := caller.CheckScan(span); err != nil {
+		return statusOf(err, kv.TxnID{})
+	}
 	if in.PageSize > kv.MaxScanLimit {
 		return statusOf(invalid(fmt.Sprintf("the page size is %d", in.PageSize),
 			fmt.Sprintf("a page has at most %d pairs", kv.MaxScanLimit)), kv.TxnID{})
@@ -37,13 +48,14 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	if kerr != nil {
 		return statusOf(kerr, kv.TxnID{})
 	}
-	p := pager{stream: stream, size: int(in.PageSize)}
+	p := pager{stream: stream, size: int(in.PageSize), patience: s.opts.SlowReader, late: s.lateReader(ctx), caller: caller, span: span}
 	if p.size == 0 {
 		p.size = defaultPage
 	}
 	limit := int(min(in.Limit, math.MaxInt))
-	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: kv.Range(in.Start, in.End), Limit: limit, How: how, Opened: func(o gateway.Opened) error {
+	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: span, Limit: limit, How: how, Parent: s.parent(stream.Context()), Opened: func(o gateway.Opened) error {
 		p.page.Token, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Pin)
+		hide(caller, &o.Receipt, &o.Ended)
 		p.page.Receipt = worded(receipt(&o.Receipt, &o.Ended))
 		return nil
 	}}, p.add)
@@ -51,7 +63,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 		return p.broken
 	}
 	if err != nil {
-		return statusOf(err, kv.TxnID{})
+		return statusOf(hidden(caller, err), kv.TxnID{})
 	}
 	return p.flush()
 }
@@ -62,6 +74,13 @@ type pager struct {
 	size   int
 	page   pb.ScanResponse
 	bytes  int
+	// patience is how long a page may wait for the client to read.
+	patience time.Duration
+	// late is called when it has taken longer.
+	late func()
+	// caller must be allowed to read span when a page is sent, too.
+	caller *guard.Caller
+	span   kv.Span
 	// broken is why nothing can be sent any more.
 	broken error
 }
@@ -83,11 +102,48 @@ func (p *pager) flush() error {
 	if len(p.page.Pairs) == 0 && p.page.Token == nil {
 		return nil
 	}
-	p.broken = p.stream.Send(&p.page)
+	if err := p.caller.CheckScan(p.span); err != nil {
+		p.broken = statusOf(err, kv.TxnID{})
+		return p.broken
+	}
+	if p.broken = p.send(); p.broken != nil {
+		return p.broken
+	}
 	p.page.Token, p.page.Snapshot, p.page.Receipt = nil, nil, nil
 	clear(p.page.Pairs)
 	p.page.Pairs, p.bytes = p.page.Pairs[:0], 0
-	return p.broken
+	return nil
+}
+
+// send sends the page. Without room in the client's window that waits, and the
+// state that is scanned is kept meanwhile, so it must not wait for ever. When it
+// has taken too long the scan is over: the page is not touched any more, and its
+// sending ends with the stream.
+func (p *pager) send() error {
+	sent := make(chan error, 1)
+	go func() { sent <- p.stream.Send(&p.page) }()
+	timer := time.NewTimer(p.patience)
+	defer timer.Stop()
+	select {
+	case err := <-sent:
+		return err
+	case <-timer.C:
+		p.late()
+		return statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: fmt.Sprintf("the client reads the scan too slowly: a page has waited for %v", p.patience),
+			Hint: "scan again from the last key that was read; read as it comes, or in smaller ranges"}, kv.TxnID{})
+	}
+}
+
+// lateReader makes what counts and tells that the client of a call does not read.
+func (s *service) lateReader(ctx context.Context) func() {
+	return func() {
+		s.unread.Add(1)
+		from := ""
+		if p, ok := peer.FromContext(ctx); ok {
+			from = p.Addr.String()
+		}
+		s.opts.Log.Warn("a scan was ended: its client does not read", "from", from, "user", guard.CallerOf(ctx).Name(), "waited", s.opts.SlowReader)
+	}
 }
 
 // Outcome tells what became of a transaction.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,6 +134,53 @@ func TestAdmin(t *testing.T) {
 	sh, err := e.admin.Shards(t.Context(), &pb.ShardsRequest{})
 	require.NoError(t, err)
 	require.Equal(t, []pb.ShardStatus{{NodeId: 1, Up: true, Incarnation: 1, Index: 1, KeysInMemory: 1}}, sh.Shards)
+}
+
+// scanned is a backend that tells how scans end.
+type scanned struct {
+	server.Backend
+	ended chan error
+}
+
+func (s *scanned) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error {
+	err := s.Backend.Scan(ctx, o, page)
+	s.ended <- err
+	return err
+}
+
+// TestAScanThatNobodyReadsEnds: the node does not read ahead of a client that
+// has stopped, and ends the scan with a reason; what was sent arrives.
+func TestAScanThatNobodyReadsEnds(t *testing.T) {
+	b := &scanned{Backend: servertest.New(), ended: make(chan error, 1)}
+	e := serve(t, b, server.Options{SlowReader: 300 * time.Millisecond})
+	value := strings.Repeat("v", 64<<10)
+	for i := range 100 {
+		e.must(t, put(fmt.Sprintf("k%03d", i), value))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	stream, err := e.kv.Scan(ctx, &pb.ScanRequest{PageSize: 1})
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	require.NoError(t, err)
+	select {
+	case err := <-b.ended:
+		require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	case <-ctx.Done():
+		t.Fatal("the scan goes on")
+	}
+	read := 1
+	for err == nil {
+		if _, err = stream.Recv(); err == nil {
+			read++
+		}
+	}
+	require.Less(t, read, 100)
+	got := detail.From(err)
+	require.NotNil(t, got, "%v", err)
+	require.Equal(t, kv.KindExhausted.String(), got.Kind)
+	require.Contains(t, got.Text, "the client reads the scan too slowly")
+	require.EqualValues(t, 1, e.server.UnreadScans())
 }
 
 func TestHealthFollowsReadiness(t *testing.T) {

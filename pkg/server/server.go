@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -27,10 +29,15 @@ type service struct {
 	pb.UnimplementedAdminServer
 	backend Backend
 	opts    Options
-	// draining is closed when the server begins to stop: streams end when
-	// what is under way on them has been answered.
-	draining  chan struct{}
-	drainOnce sync.Once
+	// draining is closed when nothing new is admitted any more, and clients are
+	// told so; ending when streams end as soon as what is under way on them has
+	// been answered; cutting when they end although a transaction is open.
+	draining, ending, cutting   chan struct{}
+	drainOnce, endOnce, cutOnce sync.Once
+	// masking makes ids of ids (mask).
+	masking maphash.Seed
+	// unread counts scans that ended because their clients did not read.
+	unread atomic.Uint64
 	// readers counts the goroutines that receive on streams.
 	readers sync.WaitGroup
 }
@@ -46,7 +53,8 @@ func New(b Backend, opts Options) (*Server, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	svc := &service{backend: b, opts: opts.withDefaults(), draining: make(chan struct{})}
+	svc := &service{backend: b, opts: opts.withDefaults(), draining: make(chan struct{}), ending: make(chan struct{}), cutting: make(chan struct{}),
+		masking: maphash.MakeSeed()}
 	s := &Server{service: svc, grpc: grpc.NewServer(svc.opts.grpcOptions(svc)...), health: health.NewServer()}
 	s.grpc.RegisterService(readable(pb.KV_ServiceDesc), svc)
 	s.grpc.RegisterService(readable(pb.Admin_ServiceDesc), svc)
@@ -60,6 +68,9 @@ func New(b Backend, opts Options) (*Server, error) {
 	s.SetReady(!opts.NotReady)
 	return s, nil
 }
+
+// UnreadScans counts the scans that ended because their clients did not read.
+func (s *Server) UnreadScans() uint64 { return s.service.unread.Load() }
 
 // SetReady tells health checks whether the node serves. It refuses nothing by
 // itself.
@@ -87,8 +98,8 @@ func (s *Server) Serve(lis net.Listener) error {
 // they have. When ctx ends first, the rest is cut off as by Stop and the
 // context's error returned.
 func (s *Server) GracefulStop(ctx context.Context) error {
-	s.health.Shutdown()
-	s.service.drain()
+	s.Drain()
+	s.service.end()
 	done := make(chan struct{})
 	go func() {
 		s.grpc.GracefulStop()
@@ -108,15 +119,28 @@ func (s *Server) GracefulStop(ctx context.Context) error {
 // Stop ends everything at once. Open interactive transactions are rolled
 // back. It returns when no goroutine of the server is left.
 func (s *Server) Stop() {
-	s.health.Shutdown()
-	s.service.drain()
+	s.Drain()
+	s.CutOff()
+	s.service.end()
 	s.grpc.Stop()
 	s.service.readers.Wait()
 }
 
-func (s *service) drain() { s.drainOnce.Do(func() { close(s.draining) }) }
+// Drain has health checks told that the node does not serve, and every new
+// transaction refused; clients are told to take theirs elsewhere. What is under way
+// goes on, and calls that begin nothing are answered. There is no way back but a new
+// server.
+func (s *Server) Drain() {
+	s.health.Shutdown()
+	s.service.drainOnce.Do(func() { close(s.service.draining) })
+}
 
-// isDraining reports whether drain was called.
+// CutOff rolls back the interactive transactions that are open.
+func (s *Server) CutOff() { s.service.cutOnce.Do(func() { close(s.service.cutting) }) }
+
+func (s *service) end() { s.endOnce.Do(func() { close(s.ending) }) }
+
+// isDraining reports whether Drain was called.
 func (s *service) isDraining() bool {
 	select {
 	case <-s.draining:

@@ -4,34 +4,47 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/guard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/trace"
 	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/pkg/users"
 )
 
 // transact is one Transact stream: at most one transaction is open on it.
 type transact struct {
 	service *service
+	caller  *guard.Caller
 	// tx is the open transaction, nil when there is none.
 	tx Tx
+	// began is the user that began it; nil if nobody is known.
+	began *users.User
 	// id, attempt, readOnly and used belong to tx; id and attempt stay for
 	// errors told afterwards.
 	id       kv.TxnID
 	attempt  uint32
 	readOnly bool
 	used     budget
+	// marked: it has had a savepoint, so that a failed step does not end it;
+	// broken: a step has failed, and is to be taken back first.
+	marked, broken bool
+	// parent is the caller's trace, as the stream's metadata have it.
+	parent trace.Parent
 }
 
 // Transact serves a stream: this goroutine runs the steps, a second one
 // receives them, so that a stopping server can end a stream on which nothing
 // is open.
 func (s *service) Transact(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse]) error {
-	t := &transact{service: s}
+	t := &transact{service: s, caller: guard.CallerOf(stream.Context()), parent: s.parent(stream.Context())}
 	defer t.rollback()
 	steps, stop := make(chan received), make(chan struct{})
 	defer close(stop)
@@ -48,6 +61,8 @@ func (s *service) Transact(stream grpc.BidiStreamingServer[pb.TransactRequest, p
 		select {
 		case <-idle:
 			return statusOf(stopping(), kv.TxnID{})
+		case <-s.cutting:
+			return statusOf(stopping(), t.id)
 		case in := <-steps:
 			if errors.Is(in.err, io.EOF) {
 				return nil
@@ -83,6 +98,9 @@ func receive(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResp
 
 // step runs one step and answers it.
 func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.TransactResponse {
+	if t.broken && t.tx != nil && in.GetRollbackTo() == nil && in.GetRollback() == nil {
+		return t.failedStep(invalid("an earlier step of the transaction has failed", "roll back to a savepoint from before it, or roll back"))
+	}
 	switch s := in.Step.(type) {
 	case *pb.TransactRequest_Begin:
 		return t.begin(ctx, s.Begin)
@@ -92,6 +110,12 @@ func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.Transac
 		ctx, cancel := within(ctx, s.Commit.TimeoutMs)
 		defer cancel()
 		return t.commit(ctx)
+	case *pb.TransactRequest_Savepoint:
+		return t.mark(ctx, s.Savepoint.Name, Tx.Savepoint)
+	case *pb.TransactRequest_RollbackTo:
+		return t.mark(ctx, s.RollbackTo.Name, Tx.RollbackTo)
+	case *pb.TransactRequest_Release:
+		return t.mark(ctx, s.Release.Name, Tx.Release)
 	case *pb.TransactRequest_Rollback:
 		if t.tx == nil {
 			return t.failed(notOpen())
@@ -103,7 +127,7 @@ func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.Transac
 		}
 		return &pb.TransactResponse{Answer: &pb.TransactResponse_RolledBack{RolledBack: &pb.RolledBack{}}}
 	}
-	return t.failed(invalid("the step is of no kind that this server knows", "use one of begin, do, commit, rollback"))
+	return t.failed(invalid("the step is of no kind that this server knows", "use one of begin, do, commit, rollback, savepoint, rollback_to, release"))
 }
 
 func notOpen() *kv.Error {
@@ -115,19 +139,32 @@ func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResp
 		return t.failed(invalid("a transaction is open on the stream already", "commit it or roll it back first"))
 	}
 	t.id, t.attempt, t.readOnly, t.used = idOr(in.TxnId, time.Now()), max(1, in.Attempt), in.ReadOnly, budget{}
+	t.marked, t.broken = false, false
 	if t.service.isDraining() {
 		return t.failed(stopping())
+	}
+	var kerr *kv.Error
+	if t.began, kerr = t.caller.User(); kerr != nil {
+		return t.failed(kerr)
 	}
 	how, kerr := t.service.how(in.At, in.Token, in.Plan)
 	if kerr != nil {
 		return t.failed(kerr)
 	}
-	tx, err := t.service.backend.Begin(ctx, gateway.TxOptions{ID: t.id, Attempt: t.attempt, ReadOnly: t.readOnly, How: how})
+	tx, err := t.service.backend.Begin(ctx, gateway.TxOptions{ID: t.id, Attempt: t.attempt, ReadOnly: t.readOnly, How: how, Parent: t.parentOf(in)})
 	if err != nil {
 		return t.failed(err)
 	}
 	t.tx = tx
 	return &pb.TransactResponse{Answer: &pb.TransactResponse_Begun{Begun: &pb.Begun{TxnId: t.id, Attempt: t.attempt}}}
+}
+
+// parentOf is the trace of one transaction of the stream.
+func (t *transact) parentOf(in *pb.BeginStep) trace.Parent {
+	if !t.service.opts.Traces || in.Traceparent == "" || len(in.Traceparent) > maxTraceparent {
+		return t.parent
+	}
+	return trace.Parent(in.Traceparent)
 }
 
 func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
@@ -136,22 +173,29 @@ func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
 	}
 	ops, kerr := operations(in.Ops, &t.used)
 	if kerr != nil {
+		return t.failedStep(kerr)
+	}
+	if slices.ContainsFunc(ops, func(o msg.Op) bool { return o.Stored }) {
+		return t.failedStep(invalid("dump and restore are not for interactive transactions", "use Execute"))
+	}
+	if kerr := t.caller.Check(ops); kerr != nil {
 		return t.failed(kerr)
 	}
 	if t.readOnly && t.used.writes {
-		return t.failed(invalid("the transaction is read-only and the step writes", "begin it without read_only"))
+		return t.failedStep(invalid("the transaction is read-only and the step writes", "begin it without read_only"))
 	}
 	ctx, cancel := within(ctx, in.TimeoutMs)
 	defer cancel()
 	rs, err := t.tx.Do(ctx, ops)
 	if err != nil {
-		return t.failed(err)
+		return t.failedStep(err)
 	}
-	waited := t.tx.Waited()
+	waited, none := t.tx.Waited(), txn.Ended{}
+	hide(t.caller, &waited, &none)
 	if err := tooLarge(rs); err != nil {
-		return t.failed(err)
+		return t.failedStep(err)
 	}
-	return &pb.TransactResponse{Answer: &pb.TransactResponse_Done{Done: &pb.Done{Results: results(nil, rs), Receipt: worded(receipt(&waited, &txn.Ended{}))}}}
+	return &pb.TransactResponse{Answer: &pb.TransactResponse_Done{Done: &pb.Done{Results: results(nil, rs), Receipt: worded(receipt(&waited, &none))}}}
 }
 
 // within bounds what a step may take; 0 is no bound.
@@ -166,9 +210,13 @@ func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 	if t.tx == nil {
 		return t.failed(notOpen())
 	}
+	if err := t.caller.Unchanged(t.began); err != nil {
+		return t.failed(err)
+	}
 	r := t.tx.Commit(ctx)
 	t.tx = nil
 	settle(&r, t.id, t.used.writes)
+	hide(t.caller, &r.Receipt, &r.Ended)
 	if r.Attempts == 0 {
 		r.Attempts = int(t.attempt)
 	}
@@ -183,10 +231,32 @@ func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 	return &pb.TransactResponse{Answer: &pb.TransactResponse_Committed{Committed: out}}
 }
 
+// mark changes the transaction's savepoints.
+func (t *transact) mark(ctx context.Context, name string, do func(Tx, context.Context, string) error) *pb.TransactResponse {
+	if t.tx == nil {
+		return t.failed(notOpen())
+	}
+	if err := do(t.tx, ctx, name); err != nil {
+		return t.failedStep(err)
+	}
+	t.marked, t.broken = true, false
+	return &pb.TransactResponse{Answer: &pb.TransactResponse_Done{Done: &pb.Done{}}}
+}
+
+// failedStep answers a step that has failed. A transaction with savepoints waits
+// for what its client makes of that, if the failure has left it open.
+func (t *transact) failedStep(err error) *pb.TransactResponse {
+	if !t.marked || !t.tx.Open() {
+		return t.failed(err)
+	}
+	t.broken = true
+	return &pb.TransactResponse{Answer: &pb.TransactResponse_StepFailed{StepFailed: failedCall(hidden(t.caller, err), t.id, int(t.attempt))}}
+}
+
 // failed rolls back what is open: after a failure a transaction is over.
 func (t *transact) failed(err error) *pb.TransactResponse {
 	t.rollback()
-	return &pb.TransactResponse{Answer: &pb.TransactResponse_Failed{Failed: failedCall(err, t.id, int(t.attempt))}}
+	return &pb.TransactResponse{Answer: &pb.TransactResponse_Failed{Failed: failedCall(hidden(t.caller, err), t.id, int(t.attempt))}}
 }
 
 func (t *transact) rollback() {

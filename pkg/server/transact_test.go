@@ -60,6 +60,21 @@ func (d *dialog) rollback() *pb.TransactResponse {
 	return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Rollback{Rollback: &pb.RollbackStep{}}})
 }
 
+func (d *dialog) savepoint(name string) *pb.TransactResponse {
+	d.t.Helper()
+	return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Savepoint{Savepoint: &pb.SavepointStep{Name: name}}})
+}
+
+func (d *dialog) rollbackTo(name string) *pb.TransactResponse {
+	d.t.Helper()
+	return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_RollbackTo{RollbackTo: &pb.SavepointStep{Name: name}}})
+}
+
+func (d *dialog) release(name string) *pb.TransactResponse {
+	d.t.Helper()
+	return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Release{Release: &pb.SavepointStep{Name: name}}})
+}
+
 func results(t *testing.T, r *pb.TransactResponse) []pb.Result {
 	t.Helper()
 	require.IsType(t, &pb.TransactResponse_Done{}, r.Answer, "%v", r)
@@ -216,6 +231,53 @@ func TestStoppingEndsIdleStreamsWithUnavailable(t *testing.T) {
 	require.NoError(t, e.server.GracefulStop(t.Context()))
 	_, err := d.stream.Recv()
 	require.Equal(t, codes.Unavailable, status.Code(err))
+	told, err := p.stream.Recv()
+	require.NoError(t, err)
+	require.True(t, told.Draining)
 	_, err = p.stream.Recv()
 	require.Equal(t, codes.Unavailable, status.Code(err))
+}
+
+// TestSavepoints: what was written since one can be taken back, and so can a step
+// that failed.
+func TestSavepoints(t *testing.T) {
+	e, st := store(t, server.Options{})
+	e.must(t, put("taken", "v"))
+	d := transact(t, e)
+	d.begin(&pb.BeginStep{})
+	d.do(put("a", "1"))
+	require.Empty(t, results(t, d.savepoint("s")))
+	d.do(put("a", "2"), put("b", "2"))
+	require.Empty(t, results(t, d.rollbackTo("s")))
+	rs := results(t, d.do(get("a"), get("b")))
+	require.Equal(t, "1", string(rs[0].Value))
+	require.False(t, rs[1].Found)
+
+	broken := func(r *pb.TransactResponse, kind string) {
+		t.Helper()
+		require.IsType(t, &pb.TransactResponse_StepFailed{}, r.Answer, "%v", r)
+		require.Equal(t, kind, r.Answer.(*pb.TransactResponse_StepFailed).StepFailed.Kind)
+	}
+	broken(d.do(put("c", "3"), putAbsent("taken", "w")), "ConditionFailed")
+	for _, r := range []*pb.TransactResponse{d.do(get("a")), d.savepoint("t"), d.release("s"), d.commit(), d.rollbackTo("unknown")} {
+		broken(r, "Invalid")
+	}
+	require.Equal(t, 1, st.Open())
+	require.Empty(t, results(t, d.rollbackTo("s")))
+	broken(d.do(get("")), "Invalid")
+	require.Empty(t, results(t, d.rollbackTo("s")))
+	require.Empty(t, results(t, d.release("s")))
+	require.IsType(t, &pb.TransactResponse_Committed{}, d.commit().Answer)
+	require.Equal(t, "1", string(e.must(t, get("a")).Results[0].Value))
+	require.False(t, e.must(t, get("c")).Results[0].Found)
+
+	d.begin(&pb.BeginStep{})
+	require.Contains(t, failed(t, d.rollbackTo("s")).Text, "no savepoint")
+	require.Contains(t, failed(t, d.savepoint("s")).Text, "no transaction is open")
+	d.begin(&pb.BeginStep{})
+	d.savepoint("s")
+	d.release("s")
+	broken(d.do(add("taken", 1, false)), "WrongType")
+	require.IsType(t, &pb.TransactResponse_RolledBack{}, d.rollback().Answer, "what has no savepoint any more can be rolled back")
+	require.Zero(t, st.Open())
 }

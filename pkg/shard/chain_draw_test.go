@@ -13,20 +13,21 @@ import (
 
 // call is an operation by the method's name.
 func call(key, method string, args ...msg.Datum) msg.Op {
-	name := "set"
-	if key[0] == 'd' {
-		name = "dict"
-	}
+	name := map[byte]string{'s': "set", 'd': "dict", 'z': "scored-set"}[key[0]]
 	return adt.ByName(name).MethodByName(method).Op([]byte(key), args...)
 }
 
 func everythingOf(keys []string) (ops []msg.Op) {
 	for i, k := range keys {
-		method := "members"
-		if k[0] == 'd' {
-			method = "all"
+		var op msg.Op
+		switch k[0] {
+		case 'd':
+			op = call(k, "all")
+		case 's':
+			op = call(k, "members")
+		default:
+			op = call(k, "by-rank", adt.Int(0), adt.Int(-1))
 		}
-		op := call(k, method)
 		op.Seq = uint32(i)
 		ops = append(ops, op)
 	}
@@ -43,9 +44,11 @@ func (w *chainWorld) drawOps() (ops []msg.Op) {
 		case what == 0:
 			op = msg.Op{Kind: msg.OpDelete, Key: []byte(k)}
 		case what == 1 && len(ops) == 0:
-			return []msg.Op{{Kind: msg.OpDeleteRange, Key: []byte("a"), End: []byte("z")}}
+			return []msg.Op{{Kind: msg.OpDeleteRange, Key: []byte("a"), End: []byte("zz")}}
 		case what < 12 && k[0] == 'd':
 			op = call(k, "increment", adt.Bytes([]byte("n")), adt.Int(int64(what)))
+		case what < 16 && k[0] == 'z':
+			op = call(k, "increment", w.member(), adt.Float(float64(what)))
 		default:
 			method := []string{"more", "more", "more", "less"}[w.pick(4, "method")]
 			op = w.drawCall(k, method, []int{1, 1, 2, 20}[w.pick(4, "members")])
@@ -57,16 +60,38 @@ func (w *chainWorld) drawOps() (ops []msg.Op) {
 }
 
 func (w *chainWorld) drawCall(k, method string, n int) msg.Op {
-	names := map[string]string{"smore": "add", "sless": "remove", "dmore": "set", "dless": "delete"}
+	names := map[string]string{"smore": "add", "sless": "remove", "dmore": "set", "dless": "delete", "zmore": "add", "zless": "remove"}
 	var args []msg.Datum
 	for range n {
-		i := w.pick(51, "member")
-		args = append(args, adt.Bytes(fmt.Appendf(nil, "%02d-a member of some length or a field", i)))
+		if k[0] == 'z' && method == "more" {
+			args = append(args, adt.Float(float64(w.pick(30, "score"))))
+		}
+		args = append(args, w.member())
 		if k[0] == 'd' && method == "more" {
 			args = append(args, adt.Bytes(fmt.Appendf(nil, "%d", w.ids)))
 		}
 	}
 	return call(k, names[k[:1]+method], args...)
+}
+
+func (w *chainWorld) member() msg.Datum {
+	return adt.Bytes(fmt.Appendf(nil, "%02d-a member of some length or a field", w.pick(51, "member")))
+}
+
+// something asks for a little of some keys.
+func (w *chainWorld) something() (ops []msg.Op) {
+	for i := range 1 + w.pick(3, "questions") {
+		k := chainKeys[w.pick(len(chainKeys), "key")]
+		methods := map[byte][]string{'s': {"contains", "size"}, 'd': {"get", "has"}, 'z': {"score", "rank", "rev-rank", "size"}}[k[0]]
+		method := methods[w.pick(len(methods), "question")]
+		op := call(k, method, w.member())
+		if method == "size" {
+			op.Args = nil
+		}
+		op.Seq = uint32(i)
+		ops = append(ops, op)
+	}
+	return ops
 }
 
 // transact sends some transactions in one step.
@@ -111,9 +136,9 @@ func (w *chainWorld) decide() {
 	w.act(out)
 }
 
-func (w *chainWorld) read(q *msg.Read, keys []string) {
+func (w *chainWorld) read(q *msg.Read) {
 	q.Reader, q.Gateway, q.Number = w.txn(), 1, 1
-	w.readers[q.Reader] = keys
+	w.readers[q.Reader] = q.Ops
 	env := msg.ToShard(0)
 	env.Read = q
 	w.step([]*msg.Envelope{env}, nil)
@@ -125,7 +150,7 @@ func (w *chainWorld) fix() {
 	for range 2 { // a pin's round begins when the one before has ended
 		w.settle()
 	}
-	w.read(&msg.Read{KeepNanos: int64(kv.DefaultScanKeep)}, nil)
+	w.read(&msg.Read{KeepNanos: int64(kv.DefaultScanKeep)})
 	env := msg.ToShard(0)
 	env.ScanAt = &msg.ScanAt{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: w.ids}, Attempt: 1}, Gateway: 1, Done: true}
 	w.step([]*msg.Envelope{env}, nil)
@@ -143,6 +168,12 @@ func (w *chainWorld) tell() {
 }
 
 func (w *chainWorld) random() {
+	ask := func() []msg.Op {
+		if w.pick(2, "little") == 0 {
+			return w.something()
+		}
+		return everythingOf(chainKeys)
+	}
 	switch what := w.pick(33, "verb"); {
 	case what < 12:
 		w.transact()
@@ -153,12 +184,12 @@ func (w *chainWorld) random() {
 	case what < 20:
 		w.settle()
 	case what < 22:
-		w.read(&msg.Read{Ops: everythingOf(chainKeys)}, chainKeys)
+		w.read(&msg.Read{Ops: ask()})
 	case what < 24:
 		w.fix()
 	case what < 26 && len(w.pins) > 0:
 		p := w.pins[w.pick(len(w.pins), "pin")]
-		w.read(&msg.Read{Pin: p.number, Index: p.index, Ops: everythingOf(chainKeys)}, chainKeys)
+		w.read(&msg.Read{Pin: p.number, Index: p.index, Ops: ask()})
 	case what < 28:
 		w.tell()
 	case what == 28 && len(w.pins) > 0:

@@ -36,7 +36,7 @@ func (w *chainWorld) apply(txn kv.TxnRef, at kv.Index) {
 		if v == nil {
 			v = map[string]string{}
 		}
-		change(v, op)
+		change(v, op, string(op.Key))
 		if next[string(op.Key)] = v; len(v) == 0 {
 			delete(next, string(op.Key))
 		}
@@ -45,9 +45,15 @@ func (w *chainWorld) apply(txn kv.TxnRef, at kv.Index) {
 	w.history[at] = next
 }
 
-func change(v map[string]string, op *msg.Op) {
-	switch name := adt.Lookup(entry.Type(op.Type)).Method(op.Method).Name; name {
+func change(v map[string]string, op *msg.Op, key string) {
+	switch name := methodName(op); name {
 	case "add":
+		if key[0] == 'z' {
+			for i := 0; i < len(op.Args); i += 2 {
+				v[string(op.Args[i+1].Bytes)] = fmt.Sprint(op.Args[i].Float)
+			}
+			return
+		}
 		for _, a := range op.Args {
 			v[string(a.Bytes)] = ""
 		}
@@ -62,7 +68,7 @@ func change(v map[string]string, op *msg.Op) {
 	case "increment":
 		var n int64
 		_, _ = fmt.Sscan(v[string(op.Args[0].Bytes)], &n)
-		v[string(op.Args[0].Bytes)] = fmt.Sprint(n + op.Args[1].Int)
+		v[string(op.Args[0].Bytes)] = fmt.Sprint(n + op.Args[1].Int + int64(op.Args[1].Float))
 	default:
 		panic(name)
 	}
@@ -70,21 +76,60 @@ func change(v map[string]string, op *msg.Op) {
 
 // judge holds what a reader has found against the model.
 func (w *chainWorld) judge(r *msg.ReadReply) {
-	keys, known := w.readers[r.Reader]
+	ops, known := w.readers[r.Reader]
 	delete(w.readers, r.Reader)
 	if !known {
 		return
 	}
 	require.Nil(w.t, r.Failure, "%v", r.Failure)
-	if keys == nil { // it has fixed the index
+	if ops == nil { // it has fixed the index
 		w.numbers++
 		w.pins = append(w.pins, pin{w.numbers, r.Index})
 		w.floor = r.Index
 		return
 	}
-	for i, k := range keys {
-		require.Equal(w.t, printed(w.at(r.Index)[k]), answered(r.Results[i].Answer, k), "%s at %d", k, r.Index)
+	for i := range ops {
+		k := string(ops[i].Key)
+		require.Equal(w.t, expected(w.at(r.Index)[k], &ops[i]), answered(r.Results[i].Answer, &ops[i]), "%s of %s at %d", methodName(&ops[i]), k, r.Index)
 	}
+}
+
+func methodName(op *msg.Op) string { return adt.Lookup(entry.Type(op.Type)).Method(op.Method).Name }
+
+// expected is what a question is to be answered, in words.
+func expected(v map[string]string, op *msg.Op) string {
+	member := ""
+	if len(op.Args) > 0 {
+		member = string(op.Args[0].Bytes)
+	}
+	value, there := v[member]
+	before := 0
+	for m, score := range v {
+		a, b := number(score), number(value)
+		if a < b || a == b && m < member {
+			before++
+		}
+	}
+	switch name := methodName(op); {
+	case name == "size":
+		return fmt.Sprint(len(v))
+	case name == "contains" || name == "has":
+		return fmt.Sprint(there)
+	case name == "members" || name == "all" || name == "by-rank":
+		return printed(v)
+	case !there:
+		return "nothing"
+	case name == "rank":
+		return fmt.Sprint(before)
+	case name == "rev-rank":
+		return fmt.Sprint(len(v) - 1 - before)
+	}
+	return value
+}
+
+func number(s string) (f float64) {
+	_, _ = fmt.Sscan(s, &f)
+	return f
 }
 
 // at is the state at an index: the newest at or below it.
@@ -104,16 +149,34 @@ func printed(v map[string]string) string {
 	return b.String()
 }
 
-// answered prints the answer to members, or to all.
-func answered(a []msg.Datum, key string) string {
+// answered is an answer in words.
+func answered(a []msg.Datum, op *msg.Op) string {
 	v := map[string]string{}
-	for i := 0; i < len(a); i++ {
-		if key[0] == 's' {
-			v[string(a[i].Bytes)] = ""
-		} else {
-			v[string(a[i].Bytes)] = string(a[i+1].Bytes)
-			i++
+	switch methodName(op) {
+	case "members":
+		for _, d := range a {
+			v[string(d.Bytes)] = ""
 		}
+		return printed(v)
+	case "all", "by-rank":
+		for i := 0; i < len(a); i += 2 {
+			v[string(a[i].Bytes)] = datum(a[i+1])
+		}
+		return printed(v)
 	}
-	return printed(v)
+	return datum(a[0])
+}
+
+func datum(d msg.Datum) string {
+	switch d.Kind {
+	case msg.DatumBytes:
+		return string(d.Bytes)
+	case msg.DatumInt:
+		return fmt.Sprint(d.Int)
+	case msg.DatumFloat:
+		return fmt.Sprint(d.Float)
+	case msg.DatumBool:
+		return fmt.Sprint(d.Int == 1)
+	}
+	return "nothing"
 }

@@ -19,7 +19,7 @@ import (
 
 // chainWorld is a shard with its log, and beside it a model that keeps every
 // version of every key whole. Keys that begin with s are sets, those with d
-// dicts.
+// dicts, and those with z scored sets.
 type chainWorld struct {
 	t     *rapid.T
 	cfg   shard.Config
@@ -37,7 +37,7 @@ type chainWorld struct {
 	// with what they must find at.
 	pending map[kv.TxnRef][]msg.Op
 	voted   []kv.TxnRef
-	readers map[kv.TxnRef][]string
+	readers map[kv.TxnRef][]msg.Op
 	// asked are cold reads without an answer.
 	asked []entry.Read
 
@@ -53,7 +53,7 @@ type pin struct {
 	index  kv.Index
 }
 
-var chainKeys = []string{"d1", "d2", "s1", "s2"}
+var chainKeys = []string{"d1", "d2", "s1", "s2", "z1"}
 
 // pick draws a number below n, each as likely as any other: what rapid draws is
 // mostly small.
@@ -64,9 +64,10 @@ func (w *chainWorld) pick(n int, label string) int {
 
 func newChainWorld(t *rapid.T) *chainWorld {
 	w := &chainWorld{t: t, store: memstore.NewAutoSync(), state: map[string]map[string]string{}, history: map[kv.Index]map[string]map[string]string{0: {}},
-		pending: map[kv.TxnRef][]msg.Op{}, readers: map[kv.TxnRef][]string{}}
+		pending: map[kv.TxnRef][]msg.Op{}, readers: map[kv.TxnRef][]msg.Op{}}
 	w.cfg = shard.Config{Lease: 100 * time.Millisecond, CacheBytes: rapid.SampledFrom([]int{1, 3000, 1 << 20}).Draw(t, "cache"),
-		GarbageBatch: rapid.SampledFrom([]int{1, 4, 1024}).Draw(t, "batch"), Pins: shard.PinConfig{Every: time.Millisecond, Hot: 9, Node: 1}}
+		GarbageBatch: rapid.SampledFrom([]int{1, 4, 1024}).Draw(t, "batch"), Pins: shard.PinConfig{Every: time.Millisecond, Hot: 9, Node: 1},
+		Paging: rapid.SampledFrom([]mvcc.Paging{{}, {Over: 300, Least: 60, Chain: 1}, {Over: 300, Least: 400, Chain: 3}}).Draw(t, "paging")}
 	w.restart()
 	return w
 }
@@ -158,7 +159,7 @@ func (w *chainWorld) finish() {
 	require.Empty(w.t, w.pending)
 	clear(w.readers) // those who waited for a decision may have lapsed
 	for _, p := range w.pins {
-		w.read(&msg.Read{Pin: p.number, Index: p.index, Ops: everythingOf(chainKeys)}, chainKeys)
+		w.read(&msg.Read{Pin: p.number, Index: p.index, Ops: everythingOf(chainKeys)})
 		w.settle()
 	}
 	w.fix()
@@ -169,7 +170,7 @@ func (w *chainWorld) finish() {
 		w.step(nil, nil)
 		w.settle()
 	}
-	w.read(&msg.Read{Ops: everythingOf(chainKeys)}, chainKeys)
+	w.read(&msg.Read{Ops: everythingOf(chainKeys)})
 	w.settle()
 	require.Empty(w.t, w.readers, "everybody is answered")
 	for _, k := range chainKeys {
@@ -184,8 +185,15 @@ func (w *chainWorld) finish() {
 		for _, r := range rows[:len(rows)-1] {
 			deltas += len(r.Value)
 		}
-		require.LessOrEqual(w.t, deltas, max(len(adt.Payload(&f.Value)), 4<<10), "%s has %d rows", k, len(rows))
+		require.LessOrEqual(w.t, deltas, max(adt.Size(&f.Value), 4<<10), "%s has %d rows", k, len(rows))
+		for _, p := range f.Pages {
+			page := w.store.Read(0, entry.Read{Kind: entry.ReadRow, Table: entry.TablePage, Key: entry.PageKey([]byte(k), p.ID)})
+			require.Len(w.t, page.Rows, 1, "%s has its pages", k)
+		}
 	}
+	left := w.store.Read(0, entry.Read{Kind: entry.ReadPages, Table: entry.TablePage, Span: kv.Range(nil, nil)})
+	require.NoError(w.t, left.Err)
+	require.Empty(w.t, left.Garbage, "pages are left that nobody names")
 }
 
 // rows are all of a key, newest first, whether anybody sees them or not.

@@ -93,7 +93,7 @@ func (m *Machine) tell(waiting []any) {
 				m.loaded(w)
 			}
 		case *prepared:
-			if w.decided != nil && w.loaded() {
+			if m.stands(w) && m.ready(w) && w.decided != nil {
 				m.onDecide(w.decided)
 			}
 		}
@@ -141,7 +141,8 @@ func decodeRows(r *entry.ReadResult) (out mvcc.RangeRows, err error) {
 		if err != nil {
 			return out, err
 		}
-		out.Rows[i] = mvcc.RangeRow{Key: row.Key, Value: v, Index: row.Index, Partial: partial}
+		out.Rows[i] = mvcc.RangeRow{Key: row.Key, Value: v, Index: row.Index, Partial: partial,
+			Paged: entry.IsDirectory(row.Value) || entry.IsPatch(row.Value)}
 	}
 	return out, nil
 }

@@ -2,7 +2,6 @@ package shard_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,7 +59,7 @@ type combined struct {
 }
 
 func newCombined(combining shard.Off) *combined {
-	c := &combined{driven: driven{load: noticed{whole: true, keys: 1}, rng: rand.New(rand.NewPCG(1, 2)), id: 1}}
+	c := &combined{driven: driven{id: 1}}
 	c.m, c.room = shard.New(shard.Config{Lease: -1, Sharing: shard.Sharing{Combining: combining}}, shard.Recovered{}, 0, 0)
 	c.piece = func() []msg.Op {
 		c.added++

@@ -14,8 +14,8 @@ func (m *Machine) collect() {
 	m.out.Entries = append(m.out.Entries, m.garbage.Collect(m.floorIndex(), m.keptIndexes())...)
 }
 
-// sweeps walk all versions of the shard, a piece at a time, and remove what the
-// notes of garbage have forgotten.
+// sweeps walk all versions of the shard, and then all pages, a piece at a time, and
+// remove what the notes of garbage have forgotten.
 type sweeps struct {
 	// pending: notes have been forgotten since the last sweep began, or their
 	// versions, which are below upTo, were still seen at some pin. seen is how
@@ -25,10 +25,11 @@ type sweeps struct {
 	seen    uint64
 	// inherited: an earlier life has left versions of which there are no notes.
 	inherited bool
-	// active: a sweep is under way, and from is where its next piece begins.
-	// reading: a piece is being read.
-	active, reading bool
-	from            []byte
+	// active: a sweep is under way, and from is where its next piece begins: of the
+	// versions, or, when it is through with them, of the pages. reading: a piece is
+	// being read.
+	active, reading, pages bool
+	from                   []byte
 	// floor is that of the last sweep's begin, and gone counts the pins that had
 	// gone by then: unless one has risen since, there is nothing new to find.
 	// ended is when it ended.
@@ -59,7 +60,7 @@ func (m *Machine) tickSweeps() {
 		s.seen, s.pending, s.upTo = lost, true, m.index
 	}
 	if !s.active && m.sweepDue() {
-		s.active, s.pending, s.from, s.floor, s.gone = true, false, nil, m.floorIndex(), m.pins.known.Gone()
+		s.active, s.pages, s.pending, s.from, s.floor, s.gone = true, false, false, nil, m.floorIndex(), m.pins.known.Gone()
 	}
 	if s.active && !s.reading {
 		m.sweep()
@@ -90,8 +91,11 @@ func (m *Machine) sweepsLeft() bool {
 func (m *Machine) sweep() {
 	s := &m.sweeps
 	s.reading = true
-	m.askAt(entry.Read{Kind: entry.ReadGarbage, Table: entry.TableVersion, Span: kv.Range(s.from, nil), Index: m.floorIndex(), Kept: m.keptIndexes(), Limit: sweepRows},
-		&coldRead{then: m.swept})
+	r := entry.Read{Kind: entry.ReadGarbage, Table: entry.TableVersion, Span: kv.Range(s.from, nil), Index: m.floorIndex(), Kept: m.keptIndexes(), Limit: sweepRows}
+	if s.pages {
+		r = entry.Read{Kind: entry.ReadPages, Table: entry.TablePage, Span: kv.Range(s.from, nil), Limit: sweepRows} // of no index
+	}
+	m.askAt(r, &coldRead{then: m.swept})
 }
 
 // swept removes what was found. What is kept since the question was put is at
@@ -112,14 +116,20 @@ func (m *Machine) swept(r *entry.ReadResult) {
 		for _, e.Index = range g.Versions {
 			m.write(e)
 		}
+		m.pageSwept(&g)
 	}
 	m.stats.Swept += uint64(len(r.Garbage))
 	s.from = slices.Clone(r.Resume)
+	if r.Resume == nil && !s.pages {
+		s.pages = true // now that what has named them is gone
+		m.sweep()
+		return
+	}
 	if r.Resume == nil {
 		// What is kept from before the loss sees some of it, perhaps, and what was
 		// above the floor was not looked at.
 		kept := m.keptIndexes()
-		s.active, s.ended = false, m.now
+		s.active, s.pages, s.ended = false, false, m.now
 		s.pending = s.pending || s.floor < s.upTo || len(kept) > 0 && kept[0] < s.upTo
 		return
 	}

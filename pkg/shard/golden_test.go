@@ -11,6 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/test/golden"
 )
@@ -39,7 +40,9 @@ import (
 //	restart               the machine is made anew from the log
 //	rest                  a clean stop: the last that the machine writes
 //	now 20m               the wall clock
+//	low | full | roomy    the disk has room for deletions alone from now on | for nothing new | for everything again
 //	quiet                 is anything left?
+//	waiters n             the n that have waited longest
 //
 // With the option home=1, keys that begin with g are at home on s1; else all are
 // here.
@@ -63,7 +66,9 @@ type script struct {
 	// reads are those that have no answer; held: they wait for "answer".
 	reads []entry.Read
 	held  bool
-	txns  map[kv.TxnRef]*known
+	// disk is how much room it has.
+	disk shard.Disk
+	txns map[kv.TxnRef]*known
 }
 
 // known is what a transaction's gateway would know.
@@ -77,7 +82,7 @@ type known struct {
 }
 
 func (s *script) start(options map[string]string) error {
-	s.now, s.wall, s.held, s.reads, s.txns = 0, 0, false, nil, map[kv.TxnRef]*known{}
+	s.now, s.wall, s.held, s.disk, s.reads, s.txns = 0, 0, false, shard.DiskRoomy, nil, map[kv.TxnRef]*known{}
 	s.store, s.cfg = memstore.NewAutoSync(), shard.Config{Lease: -1}
 	for k, v := range options {
 		n, err := strconv.Atoi(v)
@@ -86,6 +91,8 @@ func (s *script) start(options map[string]string) error {
 			return err
 		case k == "memory":
 			s.cfg.Memory = n
+		case k == "node":
+			s.cfg.Node = kv.NodeID(n)
 		case k == "max-waiters":
 			s.cfg.Lock.MaxWaiters = n
 		case k == "max-key-waiters":
@@ -104,6 +111,8 @@ func (s *script) start(options map[string]string) error {
 			s.cfg.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 0, Nodes: 2}
 		case k == "home":
 			s.cfg.Home = func(key []byte) kv.ShardID { return homeOf(key, kv.ShardID(n)) }
+		case k == "paged-over":
+			s.cfg.Paging = mvcc.Paging{Over: n, Least: n / 2, Chain: 4}
 		case k == "garbage-batch":
 			s.cfg.GarbageBatch = n
 		case k == "cache-bytes":
@@ -185,7 +194,7 @@ func (s *script) answer(fail error) (string, error) {
 }
 
 func (s *script) step(env *msg.Envelope, reads []entry.ReadResult) (string, error) {
-	in := shard.Input{Now: s.now, Wall: s.wall, Reads: reads}
+	in := shard.Input{Now: s.now, Wall: s.wall, Reads: reads, Disk: s.disk}
 	if env != nil {
 		in.Messages = []*msg.Envelope{env}
 	}
@@ -237,6 +246,8 @@ func (s *script) do(line string) (string, error) {
 		s.wall = int64(d)
 	case "hold":
 		s.held = true
+	case "roomy", "low", "full":
+		s.disk = map[string]shard.Disk{"roomy": shard.DiskRoomy, "low": shard.DiskLow, "full": shard.DiskFull}[words[0]]
 	case "answer":
 		var fail error
 		if len(words) > 1 {
@@ -252,6 +263,8 @@ func (s *script) do(line string) (string, error) {
 		if err := s.m.Quiet(); err != nil {
 			out = "  " + err.Error()
 		}
+	case "waiters":
+		out, err = s.waiters(words[1])
 	default:
 		out, err = s.message(line)
 	}
@@ -259,6 +272,15 @@ func (s *script) do(line string) (string, error) {
 		return line, err
 	}
 	return line + "\n" + out, err
+}
+
+func (s *script) waiters(most string) (string, error) {
+	n, err := strconv.Atoi(most)
+	var text []string
+	for _, w := range s.m.Waiters(s.now, n) {
+		text = append(text, fmt.Sprintf("  %s: %s", golden.Name(w.Txn), golden.Waited(&w.Receipt)))
+	}
+	return strings.Join(text, "\n"), err
 }
 
 func (s *script) message(line string) (string, error) {

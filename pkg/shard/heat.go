@@ -97,10 +97,12 @@ func (m *Machine) waited(key []byte, cause hotshard.Cause, by kv.TxnRef, nanos i
 	m.warm()
 }
 
-// ran: a piece has written keys, and asked for what data types hold. On a participant they are locked from its vote
-// to the decision; where the last agent has written them, in no time, they would
-// have been, so that they are as hot when they are decided where they live as
-// when they are not.
+// ran: a piece has written keys, and asked for what data types hold. On a
+// participant they are locked from its vote to the decision; where the last agent
+// has written them, in no time, they would have been, so that they are as hot when
+// they are decided where they live as when they are not. When and how a key was last
+// used stands with the key, in memory that the piece has just worked on; of a row
+// that came out of a range and is not in memory it is not known.
 func (m *Machine) ran(t *task, effects []entry.Effect) {
 	if m.cfg.Heat.Blind {
 		return
@@ -111,7 +113,12 @@ func (m *Machine) ran(t *task, effects []entry.Effect) {
 	}
 	waited, on, _ := t.req.Waited()
 	used := func(key []byte, mode adt.Mode) {
-		m.heat.meter.RanAs(m.now, key, hold, waited > 0 && bytes.Equal(on, key), hotshard.Use(mode), together)
+		before, clashes := int64(0), false
+		if it := (*view)(t).item(key); it != nil {
+			before, clashes = it.Used, it.UsedAs != adt.ModeNone && !adt.Compatible(it.UsedAs, mode)
+			it.Used, it.UsedAs = m.now, mode
+		}
+		m.heat.meter.Ran(m.now, key, hold, waited > 0 && bytes.Equal(on, key), before, clashes)
 	}
 	for i := range effects {
 		used(effects[i].Key, m.useOf(&effects[i]))
@@ -146,8 +153,6 @@ func (m *Machine) askedAs(op *msg.Op) adt.Mode {
 	m.modes = adt.Modes(m.modes[:0], op)
 	return m.modes[0]
 }
-
-func together(a, b hotshard.Use) bool { return adt.Compatible(adt.Mode(a), adt.Mode(b)) }
 
 // tickHeat tells of heat, when it is time to.
 func (m *Machine) tickHeat() {

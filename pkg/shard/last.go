@@ -277,7 +277,7 @@ func (m *Machine) commit(t *task, x mvcc.Execution) {
 	m.releaseOwn(t.txn)
 	if len(participants) == 0 {
 		m.recs.Remove(rec)
-		if rec == &t.parked.rec && !t.ranges { // a range may be waiting for a read
+		if rec == &t.parked.rec && !t.ranges && !t.paging { // these may be waiting for a read
 			m.over = append(m.over, t.parked)
 		}
 		return

@@ -18,6 +18,9 @@ import (
 // Config is what a shard is made with.
 type Config struct {
 	ID kv.ShardID
+	// Node is the one that the shard is on, whose gateway deletes keys that are
+	// due; 0 if nobody does.
+	Node kv.NodeID
 	// Lock are the lock table's bounds and times.
 	Lock lock.Options
 	// CacheBytes bounds the memory of keys that nobody needs at the moment.
@@ -49,6 +52,12 @@ type Config struct {
 	// GarbageBatch is how many replaced versions are collected at once.
 	// Default 1024; they are collected once a second at the latest.
 	GarbageBatch int
+	// DueEvery is how often the shard looks for keys that are due, of which it has
+	// duePerLook deleted at most. Default kv.DefaultDueEvery.
+	DueEvery time.Duration
+	// DueAgain is after what time a deletion is asked for anew that has not happened.
+	// Default 10 s.
+	DueAgain time.Duration
 	// Home is the shard on which a key lives that has not been moved. Only the
 	// shard that keys are moved to needs it; nil where all keys are at home, or
 	// marked as gone.
@@ -59,6 +68,8 @@ type Config struct {
 	MaxKeyPins int
 	// Sharing says what is made of it that operations commute.
 	Sharing Sharing
+	// Paging says which values are stored in pages.
+	Paging mvcc.Paging
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
 	// Trace hears of decisions and of what becomes visible, in tests.
@@ -96,9 +107,16 @@ func (c Config) withDefaults() Config {
 	if c.GarbageBatch == 0 {
 		c.GarbageBatch = 1024
 	}
+	if c.DueEvery == 0 {
+		c.DueEvery = kv.DefaultDueEvery
+	}
+	if c.DueAgain == 0 {
+		c.DueAgain = 2 * kv.DefaultExpiryTime
+	}
 	if c.MaxKeyPins == 0 {
 		c.MaxKeyPins = kv.DefaultMaxKeyPins
 	}
+	c.Paging = c.Paging.WithDefaults()
 	c.Lock.Repeat, c.Lock.Liveness, c.Lock.Mutants = c.Repeat, c.Liveness, c.Mutants
 	return c
 }
@@ -115,6 +133,8 @@ type Input struct {
 	// Busy is in which share of the time the shard has worked lately, 0 if that
 	// is not measured.
 	Busy float64
+	// Disk is how much room the disk has (room.go).
+	Disk Disk
 	// Room is an earlier output of which nothing is needed any more: its
 	// slices are used for the new one. It may be empty.
 	Room Output
@@ -139,6 +159,8 @@ type Machine struct {
 	inc  kv.Incarnation
 	now  int64
 	wall int64
+	// disk is how much room there is for what is new.
+	disk Disk
 
 	index  kv.Index
 	writes uint64
@@ -178,8 +200,9 @@ type Machine struct {
 	heat     heating
 	keeps    map[keepName]*keep
 	// guests are the keys that live here though their home is elsewhere.
-	guests guests
-	pins   pinning
+	guests    guests
+	deadlines deadlines
+	pins      pinning
 	// past are the reads in the past that are under way.
 	past map[pastName]bool
 
@@ -212,6 +235,12 @@ type Machine struct {
 	version mvcc.Versions
 	// modes is room for those of one operation.
 	modes []adt.Mode
+	// plans are those of the task plansOf, which is about to be executed, nil if
+	// there is none. places is room of replan.
+	plans   mvcc.Plans
+	plansOf *task
+	places  map[string]before
+	seeing  seeing
 	// outcome is the one being written; spare and over are for newParked.
 	outcome     entry.Outcome
 	spare, over []*parked
@@ -241,12 +270,14 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		looking:  map[kv.TxnID][]*lookup{},
 	}
 	m.version = m.nextVersion
+	m.initSeeing()
 	m.ended.init(cfg.Memory)
 	m.left.init(cfg.Memory)
 	m.timers.init(now)
 	m.sweeps.inherited = rec.State.Index > 0
 	m.initPins(rec)
 	m.initGuests(rec)
+	m.initDeadlines(rec)
 	m.initHeat(rec)
 	m.recover(rec)
 	return m, m.finishStep()
@@ -277,6 +308,7 @@ func (m *Machine) Step(in Input) Output {
 	m.now, m.wall = max(m.now, in.Now), max(m.wall, in.Wall)
 	m.stats.Steps++
 	m.heat.setBusy(in.Busy)
+	m.disk = in.Disk
 	m.out.Entries, m.out.Send = in.Room.Entries[:0], in.Room.Send[:0]
 	for i := range in.Reads {
 		m.coldResult(&in.Reads[i])

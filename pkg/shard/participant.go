@@ -19,11 +19,13 @@ type prepared struct {
 	row entry.Prepared
 	// items are those of row.Effects, pinned.
 	items []*mvcc.Item
-	// decided is a commit that waits for items which, after a restart, are
-	// still being read.
-	decided *msg.Decide
-	receipt msg.Receipt
-	at      int64
+	// decided is a commit that waits for items, or pages of them, which, after a
+	// restart, are still being read. recovered: it has not been found out yet whether
+	// pages are needed.
+	decided   *msg.Decide
+	recovered bool
+	receipt   msg.Receipt
+	at        int64
 	// epoch is that of the newest sealing, which was at sealed.
 	epoch  kv.Epoch
 	sealed int64
@@ -201,7 +203,7 @@ func (m *Machine) onAskVote(q *msg.AskVote) {
 func (m *Machine) onDecide(d *msg.Decide) {
 	a := m.attempts[d.Txn]
 	switch {
-	case a != nil && a.prepared != nil && d.Commit && !a.prepared.loaded():
+	case a != nil && a.prepared != nil && d.Commit && !m.ready(a.prepared):
 		a.prepared.decided = d
 		return
 	case a != nil && a.prepared != nil:
@@ -270,12 +272,16 @@ func (m *Machine) show(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
 	if e.Kind == entry.EffectAdd || e.Kind == entry.EffectChange {
 		version = m.nextVersion(it.Value.Version)
 	}
-	old, live := it.Index, it.Value.Exists()
+	before := it.Value
+	old := it.Index
 	v, err := m.store.Show(it, e, m.index, version)
 	if err != nil {
 		panic(err) // the add was checked against every outcome when it was executed
 	}
-	m.logVersion(it, old, live, e, v)
+	m.logVersion(it, &before, old, e, v)
+	if before.Expires|v.Expires != 0 {
+		m.settleDeadline(it.Key, before.Expires, v.Expires, e)
+	}
 	if m.cfg.Trace.Shown != nil {
 		m.cfg.Trace.Shown(txn, e, v, m.index)
 	}
@@ -287,7 +293,7 @@ func (m *Machine) show(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
 // it are forgotten, so that it does not seal before their leases have lapsed.
 func (m *Machine) recoverPrepared(row entry.Prepared) {
 	a := m.attemptOf(row.Txn, row.Gateway)
-	pr := &prepared{row: row, at: m.now, wait: int64(m.cfg.Repeat)}
+	pr := &prepared{row: row, recovered: true, at: m.now, wait: int64(m.cfg.Repeat)}
 	a.prepared = pr
 	for _, l := range row.Locks {
 		span := kv.Point(l.Start)

@@ -117,7 +117,7 @@ func (m *Machine) tickPins() {
 		if m.pins.due && m.now >= m.pins.round {
 			m.pins.due, m.pins.round = false, m.now+int64(m.cfg.Pins.Every)
 			env := msg.ToGateway(m.cfg.Pins.Node)
-			env.PinDue = &msg.PinDue{}
+			env.Due = &msg.Due{}
 			m.send(env)
 		}
 		return

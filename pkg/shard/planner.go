@@ -191,6 +191,9 @@ func (m *Machine) fillHot(r *msg.HotReply) {
 		}
 		r.Keys = append(r.Keys, s)
 	}
+	for _, mv := range h.planner.Moves() {
+		r.Moves = append(r.Moves, msg.HotMoved{Key: mv.Key, From: mv.From, To: mv.To, Time: m.wall - (m.now - mv.At), Why: mv.Reason})
+	}
 	for _, rule := range h.rules {
 		r.Rules = append(r.Rules, msg.HotRule{Key: rule.Key, Prefix: rule.Prefix, Order: uint32(rule.Order)})
 	}

@@ -17,7 +17,10 @@ import (
 // reader. It is registered nowhere and holds nobody: what is in the past stays
 // as it was. It is what its operations see (mvcc.View).
 type pastRead struct {
-	q       *msg.Read
+	q *msg.Read
+	// pins are items in memory whose values it uses, so that the cache counts what it
+	// has decoded and read of them.
+	pins    []*mvcc.Item
 	values  map[string]entry.Value
 	rows    map[uint32]mvcc.RangeRows
 	missing int
@@ -102,6 +105,7 @@ func (m *Machine) askPast(p *pastRead, op *msg.Op) {
 		return
 	}
 	if it := m.store.Get(op.Key); it != nil && it.Loaded && it.Index <= p.q.Index {
+		p.pins = append(p.pins, m.store.Pin(op.Key))
 		adt.Remember(&it.Value)
 		p.values[string(op.Key)] = it.Value
 		return
@@ -124,12 +128,22 @@ func (m *Machine) pastArrived(p *pastRead, err error) {
 	if p.missing--; p.missing > 0 {
 		return
 	}
-	delete(m.past, pastName{p.q.Reader, p.q.Number})
+	m.pastComplete(p)
+}
+
+// pastComplete answers, unless pages turn out to be lacking.
+func (m *Machine) pastComplete(p *pastRead) {
 	if p.err != nil {
+		m.pastOver(p)
 		m.replyPast(p, failureOf(p.err))
 		return
 	}
 	x := mvcc.Exec(p, p.q.Ops, func(kv.Version) kv.Version { return kv.Version{} })
+	if len(x.Absent) > 0 {
+		m.fillPast(p, x.Absent)
+		return
+	}
+	m.pastOver(p)
 	if x.Failure != nil {
 		m.replyPast(p, x.Failure)
 		return
@@ -138,6 +152,14 @@ func (m *Machine) pastArrived(p *pastRead, err error) {
 	env := m.pastReply(p)
 	env.ReadReply.Results = x.Results
 	m.send(env)
+}
+
+// pastOver gives back what a read in the past has held.
+func (m *Machine) pastOver(p *pastRead) {
+	delete(m.past, pastName{p.q.Reader, p.q.Number})
+	for _, it := range p.pins {
+		m.store.Unpin(it)
+	}
 }
 
 func (m *Machine) pastReply(p *pastRead) *msg.Envelope {

@@ -217,6 +217,9 @@ func (m *Machine) replyRead(t *task) {
 		reply.Wall = m.wall
 	default:
 		x := m.exec(t)
+		if m.lacksPages(t, &x) {
+			return
+		}
 		reply.Results, reply.Failure = x.Results, x.Failure
 	}
 	r := m.readers[t.txn]

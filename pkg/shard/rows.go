@@ -58,16 +58,17 @@ func (m *Machine) del(t entry.Table, key []byte) {
 }
 
 // logVersion writes what an effect has made visible of a key from now on. The
-// row before it is at old, 0 if there is none; live says whether it is a value.
+// row before it is at old, 0 if there is none, and has the value before.
 //
 // Where nobody can read at an index since, a value takes the row of the value
 // before it,
 // and what was visible in between is forgotten: a row that is written over
 // costs nothing more, while a version of its own has to be deleted later. Of
 // several versions in one step only the last is written then.
-func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, e *entry.Effect, v entry.Value) {
+func (m *Machine) logVersion(it *mvcc.Item, before *entry.Value, old kv.Index, e *entry.Effect, v entry.Value) {
+	live := before.Exists()
 	unread := old > m.newestRead() || len(it.Below) > 0 && m.cfg.Mutants.Has(mutant.FoldPastPin)
-	if e.Kind == entry.EffectChange && live && m.logDelta(it, old, unread, e.Calls) {
+	if e.Kind == entry.EffectChange && live && m.logDelta(it, before, old, unread, e.Calls) {
 		return
 	}
 	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: m.index}
@@ -79,11 +80,11 @@ func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, e *entry.Ef
 	if over {
 		row.Index = old
 	}
-	late := v.Payload == nil && v.State != nil
-	if !late {
-		row.Value = m.rows.take(v.EncodedSize())
-		v.EncodeTo(row.Value)
+	below, pages := it.Below, it.Pages
+	if len(below)+len(pages) > 0 {
+		it.Chain = mvcc.Chain{}
 	}
+	late := m.encodeNow(it, &row, &v)
 	it.Index = row.Index
 	if m.place(it, row, unread && old != 0) {
 		old = 0
@@ -91,15 +92,35 @@ func (m *Machine) logVersion(it *mvcc.Item, old kv.Index, live bool, e *entry.Ef
 	if late {
 		m.encodeLater(it, nil)
 	}
-	below := it.Below
-	if len(below) > 0 {
-		it.Chain = mvcc.Chain{}
-	}
+	m.dropPages(it, pages, m.index)
 	if !over {
 		m.garbage.Replaced(it.Key, below, old, m.index, deleted)
 	} else if len(below) > 0 {
 		m.garbage.Replaced(it.Key, below, 0, m.index, false)
 	}
+	m.lighten(it)
+}
+
+// encodeNow fills in the row of a value that is written whole, or in pages. It
+// reports whether that is left for the end of the step, since the value may be
+// written over until then.
+func (m *Machine) encodeNow(it *mvcc.Item, row *entry.Entry, v *entry.Value) (late bool) {
+	if len(v.Payload) > m.cfg.Paging.Over && adt.CanBePaged(v) {
+		adt.Remember(&it.Value) // it has been restored, or has moved here
+	}
+	paged := m.cfg.Paging.InPages(&it.Value)
+	if !paged && (v.Payload != nil || v.State == nil) {
+		row.Value = m.rows.take(v.EncodedSize())
+		v.EncodeTo(row.Value)
+		return false
+	}
+	if !paged {
+		return true
+	}
+	if err := m.storeInPages(it, row); err != nil {
+		panic(err) // it has been decoded
+	}
+	return false
 }
 
 // combining reports whether transactions share rows.
@@ -121,11 +142,14 @@ func (m *Machine) place(it *mvcc.Item, row entry.Entry, over bool) bool {
 // logDelta writes the calls that have made the value of a key, if that will do
 // (mvcc.Item.Extend). Those of several transactions in one step are one row
 // where nobody can read in between.
-func (m *Machine) logDelta(it *mvcc.Item, old kv.Index, unread bool, calls []msg.Call) bool {
+func (m *Machine) logDelta(it *mvcc.Item, before *entry.Value, old kv.Index, unread bool, calls []msg.Call) bool {
 	same := it.Step == m.stats.Steps
-	calls, over := it.Extend(calls, mvcc.Step{Old: old, Unread: unread && m.combining(), Same: same})
+	calls, over := it.Extend(calls, mvcc.Step{Old: old, Unread: unread && m.combining(), Same: same, Before: *before, Paging: m.cfg.Paging})
 	if calls == nil {
 		return false
+	}
+	if over && m.cfg.Mutants.Has(mutant.PatchOfTheLast) {
+		it.Under = *before
 	}
 	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: m.index}
 	if over {
@@ -144,11 +168,13 @@ type lateRow struct {
 	place int
 	value entry.Value
 	calls []msg.Call
+	// under is the value in the row before, if this is a patch.
+	under entry.Value
 }
 
 // encodeLater has the entry at the item's place filled in when the step ends.
 func (m *Machine) encodeLater(it *mvcc.Item, calls []msg.Call) {
-	l := lateRow{it, it.Place, it.Value, calls}
+	l := lateRow{it, it.Place, it.Value, calls, it.Under}
 	if i := it.Late; i < len(m.late) && m.late[i].item == it && m.late[i].place == it.Place {
 		m.late[i] = l
 		return
@@ -172,8 +198,11 @@ func (m *Machine) encodeLate() {
 }
 
 func (m *Machine) encodeRow(l *lateRow) []byte {
+	if l.calls != nil && adt.InPages(&l.value) {
+		return entry.EncodePatch(&l.value, adt.Patch(&l.under, &l.value, l.calls))
+	}
 	if l.calls != nil {
-		b := m.rows.take(entry.DeltaSize(l.calls))
+		b := m.rows.take(entry.DeltaSize(&l.value, l.calls))
 		entry.EncodeDelta(b, &l.value, l.calls)
 		return b
 	}

@@ -70,7 +70,7 @@ func (m *Machine) onScanAt(s *msg.ScanAt) {
 		m.keep(s.Txn, k.index, s.KeepNanos)
 	}
 	m.askAt(entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: kv.Range(s.Start, s.End), Index: s.Index,
-		Limit: mvcc.ScanLimit(&msg.Op{Limit: s.Limit}), LimitBytes: scanBytes}, &coldRead{page: s})
+		Limit: mvcc.ScanLimit(&msg.Op{Limit: s.Limit}), LimitBytes: pageBytes}, &coldRead{page: s})
 }
 
 func (m *Machine) pageRead(s *msg.ScanAt, r *entry.ReadResult) {
@@ -81,7 +81,7 @@ func (m *Machine) pageRead(s *msg.ScanAt, r *entry.ReadResult) {
 	}
 	page := &msg.ScanPage{Resume: rows.Resume, Pairs: make([]msg.Pair, len(rows.Rows))}
 	for i, row := range rows.Rows {
-		page.Pairs[i] = msg.Pair{Key: row.Key, Value: mvcc.Shown(&row.Value), Type: uint32(row.Value.Type), Version: row.Value.Version}
+		page.Pairs[i] = msg.Pair{Key: row.Key, Value: mvcc.Shown(&row.Value), Type: uint32(row.Value.Type), Version: row.Value.Version, Expires: row.Value.Expires}
 	}
 	m.replyPage(s, page)
 }

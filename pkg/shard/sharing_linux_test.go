@@ -3,116 +3,105 @@ package shard_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
-	"golang.org/x/sys/unix"
 )
 
 // BenchmarkAbstractLocks measures what abstract locks add to a shard's steps where
-// nobody fights for a key. Two machines take the same messages, by turns of some
-// milliseconds; one of them has read-write locks. Each pair of turns gives a ratio;
-// told is their median, with the interval that has it with 95 % certainty. Time is
-// that of the processor, so that it matters less who else wants it.
+// nobody fights for a key, in a contest with a machine that has read-write locks.
 func BenchmarkAbstractLocks(b *testing.B) {
-	for _, load := range []called{
-		{name: "whole transactions, add to sets", whole: true, op: addOne},
-		{name: "whole transactions, sizes of sets", whole: true, op: sizeOf},
-		{name: "participant, add to sets", op: addOne},
-		{name: "participant, two adds and two sizes", op: addOne, more: []func(*rand.Rand, []byte) msg.Op{sizeOf, addOne, sizeOf}},
-		{name: "participant, fields of dicts", op: incrementField},
-		{name: "participant, puts", op: putValue},
-	} {
+	for _, load := range calledLoads {
 		b.Run(load.name, func(b *testing.B) {
-			runtime.LockOSThread() // its clock is read
-			defer runtime.UnlockOSThread()
-			pair := [2]*callDriver{newCallDriver(load, shard.AbstractLocks), newCallDriver(load, shard.RWLocks)}
-			for range 200 { // until all keys are in memory
-				pair[0].turn()
-				pair[1].turn()
-			}
-			pair[0].spent, pair[1].spent, pair[0].steps, pair[1].steps = 0, 0, 0, 0
-			var ratios []float64
-			for i := range b.N {
-				var took [2]time.Duration
-				for j := range pair {
-					turn := (i + j) % 2
-					took[turn] = pair[turn].turn()
-				}
-				ratios = append(ratios, float64(took[0])/float64(took[1]))
-			}
-			slices.Sort(ratios)
-			b.ReportMetric(100*(quantile(ratios, 0)-1), "%more")
-			b.ReportMetric(100*(quantile(ratios, -1)-1), "%low")
-			b.ReportMetric(100*(quantile(ratios, 1)-1), "%high")
-			b.ReportMetric(float64(pair[0].spent)/float64(pair[0].steps), "ns/Step")
-			b.ReportMetric(float64(pair[1].spent)/float64(pair[1].steps), "ns/Step-rw")
+			contest{load.with(shard.AbstractLocks), load.with(shard.RWLocks)}.run(b)
 		})
 	}
 }
 
-// called is a load of calls on uniform keys.
+// BenchmarkAgainstItself says how far contests are to be relied on: both machines
+// are the same, so that neither takes longer.
+func BenchmarkAgainstItself(b *testing.B) {
+	for _, load := range calledLoads {
+		b.Run(load.name, func(b *testing.B) {
+			contest{load.with(shard.AbstractLocks), load.with(shard.AbstractLocks)}.run(b)
+		})
+	}
+}
+
+// called is a load of calls on uniform keys; fill puts something into each first.
 type called struct {
 	name  string
 	whole bool
-	op    func(r *rand.Rand, key []byte) msg.Op
-	more  []func(r *rand.Rand, key []byte) msg.Op
+	fill  draw
+	ops   []draw
 }
 
-func method(name string) *adt.TypeMethod { return adt.Lookup(adt.Set).MethodByName(name) }
+type draw func(r *rand.Rand, key []byte) msg.Op
+
+var calledLoads = []called{
+	{name: "whole transactions, add to sets", whole: true, fill: fillSet, ops: []draw{addOne}},
+	{name: "whole transactions, sizes of sets", whole: true, fill: fillSet, ops: []draw{sizeOf}},
+	{name: "participant, add to sets", fill: fillSet, ops: []draw{addOne}},
+	{name: "participant, two adds and two sizes", fill: fillSet, ops: []draw{addOne, sizeOf, addOne, sizeOf}},
+	{name: "participant, fields of dicts", fill: fillDict, ops: []draw{incrementField}},
+	{name: "participant, puts", fill: putValue, ops: []draw{putValue}},
+}
+
+// inEach is how many members, or fields, there are to draw from.
+const inEach = 20
 
 func addOne(r *rand.Rand, key []byte) msg.Op {
-	return method("add").Op(key, adt.Bytes(fmt.Appendf(nil, "m%02d", r.IntN(20))))
+	return adt.ByName("set").MethodByName("add").Op(key, adt.Bytes(fmt.Appendf(nil, "m%02d", r.IntN(inEach))))
 }
 
-func sizeOf(_ *rand.Rand, key []byte) msg.Op { return method("size").Op(key) }
+func sizeOf(_ *rand.Rand, key []byte) msg.Op {
+	return adt.ByName("set").MethodByName("size").Op(key)
+}
 
 func incrementField(r *rand.Rand, key []byte) msg.Op {
-	return adt.ByName("dict").MethodByName("increment").Op(key, adt.Bytes(fmt.Appendf(nil, "f%02d", r.IntN(20))), adt.Int(1))
+	return adt.ByName("dict").MethodByName("increment").Op(key, adt.Bytes(fmt.Appendf(nil, "f%02d", r.IntN(inEach))), adt.Int(1))
 }
 
 func putValue(_ *rand.Rand, key []byte) msg.Op {
 	return msg.Op{Kind: msg.OpPut, Key: key, Value: []byte("value")}
 }
 
-// threadClock is for how long the thread has had a processor.
-func threadClock() time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		panic(err)
+// fillSet adds half of the members.
+func fillSet(r *rand.Rand, key []byte) msg.Op {
+	var members []msg.Datum
+	for _, m := range r.Perm(inEach)[:inEach/2] {
+		members = append(members, adt.Bytes(fmt.Appendf(nil, "m%02d", m)))
 	}
-	return time.Duration(t.Nano())
+	return adt.ByName("set").MethodByName("add").Op(key, members...)
 }
 
-// callDriver is a machine under a load of calls, as driven is.
-type callDriver struct {
-	called
-	driven
+// fillDict sets half of the fields.
+func fillDict(r *rand.Rand, key []byte) msg.Op {
+	var fields []msg.Datum
+	for _, f := range r.Perm(inEach)[:inEach/2] {
+		fields = append(fields, adt.Bytes(fmt.Appendf(nil, "f%02d", f)), adt.Bytes([]byte("7")))
+	}
+	return adt.ByName("dict").MethodByName("set").Op(key, fields...)
 }
 
-func newCallDriver(load called, locks shard.Locks) *callDriver {
-	d := &callDriver{called: load, driven: driven{load: noticed{whole: load.whole, keys: 10_000}, rng: rand.New(rand.NewPCG(1, 2)), id: 1, inTurn: 50, clock: threadClock}}
-	for k := range d.load.keys {
-		d.names = append(d.names, fmt.Appendf(nil, "key-%06d", k))
-	}
-	d.m, d.room = shard.New(shard.Config{Lease: -1, CacheBytes: 1 << 30, Sharing: shard.Sharing{Locks: locks},
-		Heat: shard.HeatConfig{Every: kv.DefaultHeatEvery, Hot: 9, Nodes: 3}}, shard.Recovered{}, d.now, 0)
-	d.piece = func() []msg.Op {
-		ops := []msg.Op{d.op(d.rng, d.key())}
-		for i, f := range d.more {
-			o := f(d.rng, d.key())
-			o.Seq = uint32(i + 1)
-			ops = append(ops, o)
+func (load called) with(locks shard.Locks) func(seed uint64) *driven {
+	return func(seed uint64) *driven {
+		rng, names := rand.New(rand.NewPCG(1, seed)), manyKeys(10_000)
+		var fill []msg.Op
+		for _, name := range names {
+			fill = append(fill, load.fill(rng, name))
 		}
-		return ops
+		heat := shard.HeatConfig{Every: kv.DefaultHeatEvery, Hot: 9, Nodes: 3}
+		return drive(shard.Config{Sharing: shard.Sharing{Locks: locks}, Heat: heat}, load.whole, fill, func() (ops []msg.Op) {
+			for i, draw := range load.ops {
+				op := draw(rng, names[rng.IntN(len(names))])
+				op.Seq = uint32(i)
+				ops = append(ops, op)
+			}
+			return ops
+		})
 	}
-	return d
 }
-
-func (d *callDriver) key() []byte { return d.names[d.rng.IntN(len(d.names))] }

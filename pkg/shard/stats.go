@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"time"
+
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -40,9 +42,12 @@ type Stats struct {
 	Committed, Applied uint64
 	Aborted            [16]uint64
 	ColdReads          uint64
-	ReadErrors         uint64
-	MarksSent          uint64
-	Broken             uint64
+	// PagesRead and PagesWritten count pages of large values; the former are among
+	// the cold reads.
+	PagesRead, PagesWritten uint64
+	ReadErrors              uint64
+	MarksSent               uint64
+	Broken                  uint64
 	// Reads counts answers to read-only transactions, ReadWaits those that had
 	// to wait for updates, in ReadWaitNanos together.
 	Reads, ReadWaits, ReadWaitNanos uint64
@@ -55,9 +60,15 @@ type Stats struct {
 	// Replanned counts pieces that turned out to need other locks than they had
 	// been given, by what their keys held.
 	Replanned uint64
+	// Planned counts plans of calls that were made, for their locks or when they
+	// were executed. A call that nobody interferes with takes one.
+	Planned uint64
 	// Crowded counts requests that were refused because too many others held
-	// their key.
-	Crowded uint64
+	// their key, NoRoom those for which there was no room on the disk.
+	Crowded, NoRoom uint64
+	// Expired counts the keys that were deleted when they were due, ExpiredLateNanos
+	// after what time that was, together.
+	Expired, ExpiredLateNanos uint64
 	// LockWait is the time that requests waited for locks. ParkToReady is the time that parked pieces waited for votes and rows;
 	// VoteToDecide that of participants for the decision.
 	LockWait, ParkToReady, VoteToDecide Duration
@@ -89,13 +100,18 @@ type Snapshot struct {
 	Locks       lock.Counters
 	// Keys is the number of keys in memory, KeyBytes the size of the cache.
 	Keys, KeyBytes int
-	// Waiting requests, Holders of locks, Prepared participants, Records.
-	Waiting, Holders, Prepared, Records int
+	// Waiting requests, Holders of locks, Prepared participants, Records, and those
+	// of them whose outcome is open.
+	Waiting, Holders, Prepared, Records, Undecided int
 	// Guests are keys that have been moved here.
 	Guests int
 	// Readers are read-only transactions that the shard knows of.
 	// Held are updates that readers, or the start of a new life, hold back.
 	Keeps, Garbage, Readers, Held int
+	// Due are the keys that are due and being deleted, Overdue is for how long the
+	// first of those has been that are known of.
+	Due     int
+	Overdue time.Duration
 	// GarbageLost counts the notes of garbage that were forgotten.
 	GarbageLost uint64
 	Queues      snapshotqueue.Counters
@@ -108,8 +124,9 @@ func (m *Machine) Snapshot(top int) Snapshot {
 	return Snapshot{
 		Shard: m.cfg.ID, Incarnation: m.inc, Index: m.index, Stats: m.stats, Locks: m.locks.Counters(),
 		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.Waiting(), Holders: m.locks.Held(),
-		Prepared: m.queue.Len(), Records: m.recs.Len(), Guests: len(m.guests.keys), Keeps: len(m.keeps), Garbage: m.garbage.Len(),
+		Prepared: m.queue.Len(), Records: m.recs.Len(), Undecided: m.recs.Undecided(), Guests: len(m.guests.keys), Keeps: len(m.keeps), Garbage: m.garbage.Len(),
 		GarbageLost: m.garbage.Lost, Readers: m.readersKnown(), Queues: m.queue.Counters(), Held: m.queue.Held(),
+		Due: len(m.deadlines.due), Overdue: m.overdue(),
 		Waits: m.waits(top),
 	}
 }
@@ -141,24 +158,34 @@ func (m *Machine) TakeTimes() Times {
 type Levels struct {
 	Waiting, Prepared, Records, Keys int
 	// Readers and Held are those of Snapshot.
-	Readers, Held          int
+	Readers, Held int
+	// ColdReading are the reads of the disk that are under way.
+	ColdReading            int
 	Marks, ColdReads, Full uint64
-	// Crowded counts what was refused because of one key, Full the rest.
-	Crowded uint64
+	// Crowded counts what was refused because of one key, NoRoom what was for
+	// want of room on the disk, Full the rest.
+	Crowded, NoRoom uint64
 }
 
 // Levels tells them.
 func (m *Machine) Levels() Levels {
 	c := m.locks.Counters()
 	return Levels{Waiting: m.locks.Waiting(), Prepared: m.queue.Len(), Records: m.recs.Len(), Keys: m.store.Len(),
-		Readers: m.readersKnown(), Held: m.queue.Held(), Marks: c.Marks, ColdReads: m.stats.ColdReads, Full: c.Full, Crowded: c.Crowded + m.stats.Crowded}
+		Readers: m.readersKnown(), Held: m.queue.Held(), ColdReading: len(m.cold), Marks: c.Marks, ColdReads: m.stats.ColdReads, Full: c.Full, Crowded: c.Crowded + m.stats.Crowded, NoRoom: m.stats.NoRoom}
 }
 
 // HotStats tell of the hot shard: how many keys have been moved there and are
-// there now, and how many moves there and home it has seen in this life.
+// there now, and how many moves there and home it has seen in this life; and of
+// the planner, if keys are moved at all.
 type HotStats struct {
 	Moved      int
 	Came, Went uint64
+	// Planned: there is a planner. Capacity is how many keys may be moved there;
+	// Mode and Rules, a number, are the operator's; Counters are the planner's.
+	Planned         bool
+	Capacity, Rules int
+	Mode            hotshard.Mode
+	Counters        hotshard.PlannerCounters
 }
 
 // HotTop lists at most n of the cluster's keys for which most is waited, as the
@@ -178,5 +205,9 @@ func (m *Machine) HotTop(n int) []hotshard.KeyState {
 
 // HotStats gives them.
 func (m *Machine) HotStats() HotStats {
-	return HotStats{Moved: len(m.guests.keys), Came: m.guests.came, Went: m.guests.went}
+	s := HotStats{Moved: len(m.guests.keys), Came: m.guests.came, Went: m.guests.went}
+	if p := m.heat.planner; p != nil {
+		s.Planned, s.Capacity, s.Rules, s.Mode, s.Counters = true, p.Capacity(), len(m.heat.rules), m.heat.mode, p.Counters()
+	}
+	return s
 }

@@ -36,15 +36,22 @@ const (
 	stageRanging
 	// stageHeld: a parked piece waits for readers to leave.
 	stageHeld
+	// stagePaging: it waits for pages that executing it has shown to be absent.
+	stagePaging
 	stageDone
 )
 
 func (s stage) String() string {
-	return [...]string{"loading", "loaded", "waiting", "ranging", "held", "done"}[s]
+	return [...]string{"loading", "loaded", "waiting", "ranging", "held", "paging", "done"}[s]
 }
 
 // scanBytes bounds what one scan operation reads on one shard at a time.
 const scanBytes = 4 << 20
+
+// pageBytes bounds a page of a scan at a kept index. The gateway holds one of each
+// shard for as long as the client does not read, so it is no more than what the client
+// is sent at a time.
+const pageBytes = 1 << 20
 
 // task executes the operations that a transaction sent to this shard.
 type task struct {
@@ -70,6 +77,9 @@ type task struct {
 	round int
 	// err is a failed cold read.
 	err error
+	// paging: it has asked for pages, so that somebody may still know of it when it
+	// has ended.
+	paging bool
 
 	// m is the machine, once the task executes.
 	m *Machine
@@ -90,58 +100,63 @@ type task struct {
 	first map[string]entry.Value
 	// plans: what it needs depends on what keys hold.
 	plans bool
-	// planned is the plan of its only operation, if that is a call.
-	planned *adt.Planned
 	// parked is what a parked piece's task is a part of.
 	parked *parked
 	onePin [1]*mvcc.Item
 }
 
-// needsOf lists the locks that operations and optimistic reads need, in room
-// if that is enough. With plans, those of calls of data types are not looked at
-// closely, since replan does so.
-func (m *Machine) needsOf(room []lock.Need, ops []msg.Op, seen []msg.Seen, plans bool) (needs []lock.Need, ranges bool) {
-	needs = room[:0]
-	if n := len(ops) + len(seen); n > cap(needs) {
+// needsOf lists the locks that a task needs whatever its keys hold, in room if
+// that is enough. Of one that plans, replan does so; there is only the room.
+func (m *Machine) needsOf(t *task) (needs []lock.Need, ranges bool) {
+	needs = t.oneNeed[:0]
+	if n := len(t.ops) + len(t.seen); n > cap(needs) {
 		needs = make([]lock.Need, 0, n)
 	}
-	for i := range ops {
-		span := ops[i].Span()
-		if !span.IsPoint() {
-			ranges = true
-			if span.IsEmpty() {
-				continue
-			}
+	for i := range t.ops {
+		op := &t.ops[i]
+		switch {
+		case t.plans:
+			ranges = ranges || op.IsRange()
+		case op.IsCall():
+			needs = m.callNeeds(needs, op)
+		default:
+			var ranged bool
+			needs, ranged = m.opNeeds(needs, op)
+			ranges = ranges || ranged
 		}
-		if ops[i].Kind == msg.OpRequire && m.cfg.Mutants.Has(mutant.ConditionUnlocked) {
-			continue
-		}
-		if ops[i].IsCall() && !plans {
-			needs = m.callNeeds(needs, &ops[i])
-			continue
-		}
-		needs = append(needs, lock.Need{Span: span, Mode: m.modeOf(&ops[i]), Methods: adt.MethodOf(&ops[i]).Set()})
 	}
+	if t.plans {
+		return needs, ranges
+	}
+	return lock.Normalize(seenNeeds(needs, t.seen)), ranges
+}
+
+// seenNeeds adds the locks of optimistic reads.
+func seenNeeds(needs []lock.Need, seen []msg.Seen) []lock.Need {
 	for i := range seen {
 		needs = append(needs, lock.Need{Span: kv.Point(seen[i].Key), Mode: adt.ModeRead, Methods: adt.MethodGet.Set()})
 	}
-	return lock.Normalize(needs), ranges
+	return needs
 }
 
 // begin pins what the task works on and asks for what is not in memory.
 func (m *Machine) begin(t *task) {
-	if f := m.crowded(t); f != nil {
+	f := m.noRoom(t)
+	if f == nil {
+		f = m.crowded(t)
+	}
+	if f != nil {
 		t.refused = true
 		m.refuse(t, f)
 		return
 	}
 	t.plans = m.cfg.Sharing.Locks == AbstractLocks && t.plansLocks()
-	needs, ranges := m.needsOf(t.oneNeed[:], t.ops, t.seen, t.plans)
+	needs, ranges := m.needsOf(t)
 	t.ranges = ranges
 	t.req = lock.Request{Txn: t.txn, Needs: needs, Tag: t, NoWait: t.noWait, Instant: t.kind == taskPark && !ranges}
 	t.pins = t.onePin[:0]
-	if len(needs) > 1 {
-		t.pins = make([]*mvcc.Item, 0, len(needs))
+	if n := len(t.ops) + len(t.seen); n > 1 {
+		t.pins = make([]*mvcc.Item, 0, n)
 	}
 	for i := range t.ops {
 		if t.ops[i].Span().IsPoint() {
@@ -177,6 +192,9 @@ func (m *Machine) await(it *mvcc.Item, waiter any) {
 
 // loaded: all point keys are in memory, or cannot be read.
 func (m *Machine) loaded(t *task) {
+	if t.stage = stageLoading; m.preload(t) {
+		return
+	}
 	t.stage = stageLoaded
 	switch {
 	case t.kind == taskPark && !t.rec.Park.Snapshot:
@@ -197,19 +215,20 @@ func (m *Machine) loaded(t *task) {
 // acquire asks for the locks; a parked piece does so when it is ready.
 func (m *Machine) acquire(t *task) {
 	t.stage = stageWaiting
-	if t.kind == taskPark && m.cfg.Mutants.Has(mutant.HotLocksIgnored) {
-		m.granted(t)
-		return
-	}
 	if m.cfg.Mutants.Has(mutant.RangeLocksPresentOnly) {
 		t.req.Absent = m.absent
 	}
 	t.req.Admitted = t.mayNotBeRefused()
 	m.replan(t)
+	if t.kind == taskPark && m.cfg.Mutants.Has(mutant.HotLocksIgnored) {
+		m.granted(t)
+		return
+	}
 	switch m.locks.Acquire(m.now, &t.req) {
 	case lock.Granted:
 		m.granted(t)
 	case lock.Waiting:
+		m.plansOf = nil // much may happen meanwhile
 	case lock.Died:
 		m.refuse(t, wounded(&t.req))
 	case lock.Full:
@@ -418,21 +437,23 @@ func (v *view) Pending(key []byte) (low, high int64) {
 	return 0, 0
 }
 
-func (v *view) Calls() *mvcc.Calls { return (*task)(v).calls() }
+func (v *view) Calls() *mvcc.Calls { return v.m.see((*task)(v)) }
 
 func (v *view) Rows(seq uint32) mvcc.RangeRows { return v.rows[seq] }
 
 // exec runs the task's operations.
 func (m *Machine) exec(t *task) mvcc.Execution {
 	t.m = m
+	var room []entry.Effect
 	if t.kind == taskPark {
 		// Nothing of a decision's effects outlives it. While it lasts the room
 		// is its own: showing an effect may lead to another decision.
-		room := m.effects
-		m.effects = nil
-		return mvcc.ExecInto(room, (*view)(t), t.ops, m.version)
+		room, m.effects = m.effects, nil
 	}
-	return mvcc.Exec((*view)(t), t.ops, m.version)
+	x := mvcc.ExecInto(room, (*view)(t), t.ops, m.version)
+	m.stats.Planned += uint64(x.Plans)
+	m.seeing.task, m.plansOf = nil, nil
+	return x
 }
 
 // hold pins the item of an effect and makes sure that what the effect needs of
@@ -455,6 +476,9 @@ func (m *Machine) hold(t *task, e *entry.Effect, promise *prepared) *mvcc.Item {
 				m.await(it, promise)
 			default:
 				it.Value, it.Index = row.Value, row.Index // until it is shown
+				if row.Paged {
+					m.garbage.Unknown()
+				}
 			}
 			return it
 		}

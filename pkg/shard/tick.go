@@ -45,7 +45,7 @@ func (m *Machine) nextTick() int64 {
 		next = min(next, m.timers.house)
 	}
 	next = max(next, m.now+int64(tickEvery))
-	next = min(next, max(m.nextPins(), m.now+int64(tickEvery)))
+	next = min(next, max(min(m.nextPins(), m.nextDeadline()), m.now+int64(tickEvery)))
 	return min(next, max(m.queue.NextTick(), m.now+int64(readersEvery)))
 }
 
@@ -76,6 +76,7 @@ func (m *Machine) tick() {
 	}
 	m.tickPins()
 	m.tickHeat()
+	m.tickDeadlines()
 	if m.now >= m.timers.house {
 		m.timers.house = m.now + int64(houseEvery)
 		m.housekeeping()
@@ -211,7 +212,7 @@ func (m *Machine) readAgain() {
 	unread := m.unread
 	m.unread = nil
 	for _, pr := range unread {
-		if a := m.attempts[pr.row.Txn]; a == nil || a.prepared != pr {
+		if !m.stands(pr) {
 			continue
 		}
 		for _, it := range pr.items {
@@ -219,6 +220,7 @@ func (m *Machine) readAgain() {
 				m.await(it, pr)
 			}
 		}
+		m.ready(pr)
 	}
 }
 

@@ -77,10 +77,10 @@ func (g *Gateway) admit(c *call, ps pieces) *msg.Failure {
 			g.places.TakeShard(g.now, &c.ticket, ps[i].shard)
 		}
 	}
-	if len(g.down) == 0 {
+	if !g.avoids() {
 		return nil
 	}
-	return g.unreachable(ps.shards())
+	return g.refusing(ps.shards())
 }
 
 // giveBack gives a call's place back.
@@ -112,7 +112,7 @@ func (g *Gateway) admitScan(c *call) *msg.Failure {
 			g.places.TakeShard(g.now, &c.ticket, s)
 		}
 	}
-	return g.unreachable(all)
+	return g.refusing(all)
 }
 
 // admitOpen gives an interactive transaction its place, or says why not.

@@ -2,6 +2,7 @@ package txn
 
 import (
 	"bytes"
+	"maps"
 	"math"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -92,9 +93,19 @@ func pretend(w *msg.Op, key []byte) msg.Op {
 
 // finds is the question what operation number i finds at a key.
 func (a *asking) finds(i int, key []byte) []msg.Op {
-	seq := a.ops[i].Seq
-	a.s.after[finding{seq, string(key)}] = entry.Value{}
-	return a.after(i, &msg.Op{Kind: msg.OpGet, Seq: seq, Key: key})
+	op := &a.ops[i]
+	a.s.after[finding{op.Seq, string(key)}] = entry.Value{}
+	return a.after(i, &msg.Op{Kind: msg.OpGet, Seq: op.Seq, Key: key, Stored: needsAll(op)})
+}
+
+// forget drops what was asked for an operation that is not executed again.
+func (s *session) forget(op *msg.Op) {
+	if !op.IsRange() {
+		delete(s.after, finding{op.Seq, string(op.Key)})
+		return
+	}
+	delete(s.rows, op.Seq)
+	maps.DeleteFunc(s.after, func(f finding, _ entry.Value) bool { return f.seq == op.Seq })
 }
 
 // found takes what an operation finds, if that was the question.
@@ -104,7 +115,7 @@ func (s *session) found(op *msg.Op, r *msg.Result) bool {
 	}
 	v := entry.Value{Type: entry.TypeDeleted}
 	if r.Found {
-		v.Type, v.Payload = entry.Type(r.Type), r.Value
+		v.Type, v.Payload, v.Expires = entry.Type(r.Type), r.Value, r.Expires
 	}
 	s.after[finding{op.Seq, string(op.Key)}] = v
 	return true

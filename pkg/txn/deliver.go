@@ -34,7 +34,9 @@ func (g *Gateway) Deliver(now int64, env *msg.Envelope) {
 		g.onPinReply(env.PinReply)
 	case env.HotReply != nil:
 		g.onHotReply(env.HotReply)
-	case env.PinDue != nil:
+	case env.Due != nil && env.Due.ExpireKey != nil:
+		g.onExpireKey(env.Due.ExpireKey)
+	case env.Due != nil:
 		g.onPinDue()
 	case env.HeatMap != nil:
 		g.SetHeat(g.now, NewHeat(env.HeatMap))

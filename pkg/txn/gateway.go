@@ -21,6 +21,8 @@ type Gateway struct {
 	places *admission.Places
 	incs   []kv.Incarnation
 	down   map[kv.NodeID]bool
+	// leaving are shards that are about to stop, with the incarnation that is.
+	leaving map[kv.ShardID]kv.Incarnation
 
 	// ids finds the attempt of a transaction that is under way, the newest if
 	// there are several; the others are in earlier.
@@ -77,7 +79,7 @@ func NewGateway(cfg Config) *Gateway {
 	cfg = cfg.withDefaults()
 	shards := cfg.Router.Shards()
 	g := &Gateway{
-		cfg: cfg, incs: make([]kv.Incarnation, shards), parked: slices.Repeat([]bool{true}, shards), sparing: make([]bool, shards), moved: map[string]kv.ShardID{}, pairs: hotshard.NewPairs(hotshard.PairOptions{}), down: map[kv.NodeID]bool{},
+		cfg: cfg, incs: make([]kv.Incarnation, shards), parked: slices.Repeat([]bool{true}, shards), sparing: make([]bool, shards), moved: map[string]kv.ShardID{}, pairs: hotshard.NewPairs(hotshard.PairOptions{}), down: map[kv.NodeID]bool{}, leaving: map[kv.ShardID]kv.Incarnation{},
 		readers: map[kv.TxnRef]*call{}, pages: map[uint32]*call{},
 		earlier: map[kv.TxnRef]*call{}, ids: map[kv.TxnID]*call{}, enquiries: map[kv.TxnID]*enquiry{}, ended: map[kv.TxnRef]*msg.Failure{}, next: never,
 	}
@@ -146,6 +148,16 @@ func (g *Gateway) SetDown(n kv.NodeID, down bool) {
 		g.down[n] = true
 	} else {
 		delete(g.down, n)
+	}
+}
+
+// SetLeaving says that a shard's node is about to stop: new transactions that need
+// the shard are refused at once, until it is in a later incarnation than this one.
+// What has been begun there goes on.
+func (g *Gateway) SetLeaving(s kv.ShardID, inc kv.Incarnation) {
+	if int(s) < len(g.incs) && inc >= g.incs[s] {
+		g.incs[s] = inc
+		g.leaving[s] = inc
 	}
 }
 
@@ -254,3 +266,24 @@ func (g *Gateway) unreachable(shards []kv.ShardID) *msg.Failure {
 	}
 	return nil
 }
+
+// refusing says why something new should not be begun on these shards, nil if it
+// can be: because they cannot be reached, or soon cannot.
+func (g *Gateway) refusing(shards []kv.ShardID) *msg.Failure {
+	for _, s := range shards {
+		inc, ok := g.leaving[s]
+		switch {
+		case !ok:
+		case inc < g.incs[s]:
+			delete(g.leaving, s) // it is back
+		default:
+			f := failure(msg.ReasonExhausted, kv.KindUnavailable, "shard "+s.String()+" is on node "+g.cfg.Router.Node(s).String()+", which is draining")
+			f.Hint = "nothing was applied; try again when the node is back"
+			return f
+		}
+	}
+	return g.unreachable(shards)
+}
+
+// avoids reports whether there is a shard that refusing might tell of.
+func (g *Gateway) avoids() bool { return len(g.down)+len(g.leaving) > 0 }

@@ -43,7 +43,7 @@ import (
 //
 //	at 5ms                         time goes on
 //	mark A by B, push A            straight to the gateway
-//	down n2, up n2
+//	down n2, up n2, leaving s1 1 (incarnation 1 is), back s1 2
 //	restart s1                     the shard's memory is lost
 //	busy s1 0.9                    in which share of the time it works
 //	quiet                          nothing is under way, and no place taken
@@ -282,6 +282,16 @@ func (s *script) world(words []string) error {
 			env.Push = &msg.Push{Txn: ref, Shard: 1}
 		}
 		s.g.Deliver(s.now, env)
+	case "leaving", "back":
+		var id, inc int
+		if _, err := fmt.Sscanf(strings.Join(words[1:], " "), "s%d %d", &id, &inc); err != nil {
+			return err
+		}
+		if words[0] == "leaving" {
+			s.g.SetLeaving(kv.ShardID(id), kv.Incarnation(inc))
+		} else {
+			s.g.Learn(kv.ShardID(id), kv.Incarnation(inc))
+		}
 	case "down", "up":
 		n, err := strconv.Atoi(words[1][1:])
 		s.g.SetDown(kv.NodeID(n), words[0] == "down")
@@ -377,6 +387,12 @@ func (s *script) client(words []string, ops []msg.Op) error {
 		s.g.Commit(s.now, token, ref, deadline)
 	case "rollback":
 		s.g.Rollback(s.now, token, ref, flag == "validate")
+	case "savepoint":
+		s.g.Savepoint(s.now, token, ref, flag)
+	case "rollback-to":
+		s.g.RollbackTo(s.now, token, ref, flag)
+	case "release":
+		s.g.Release(s.now, token, ref, flag)
 	case "outcome":
 		s.g.Outcome(s.now, token, ref.TxnID, deadline)
 	case "scan":

@@ -144,7 +144,7 @@ func (g *Gateway) evaluatedDo(c *call, results []msg.Result) {
 	for i := range c.ops {
 		op := c.ops[i]
 		if !op.Writes() {
-			delete(s.rows, op.Seq)
+			s.forget(&op)
 			continue
 		}
 		op.Expect, op.ExpectValue, op.ExpectVersion = msg.ExpectNothing, nil, kv.Version{}
@@ -183,11 +183,30 @@ func (g *Gateway) Commit(now int64, token Token, ref kv.TxnRef, deadline int64) 
 		p := ps.at(t.shard)
 		p.Grants, p.Seen, p.Incarnation = t.grants, t.seen, t.inc
 	}
-	if f := g.unreachable(ps.shards()); f != nil {
+	if f := g.uncommittable(c, ps); f != nil {
 		g.abort(c, f)
 		return
 	}
 	g.sendCommit(c, ps)
+}
+
+// uncommittable says why a transaction cannot commit on these shards now. One that
+// is about to stop waits for those who hold locks there, and for nobody else.
+func (g *Gateway) uncommittable(c *call, ps pieces) *msg.Failure {
+	if !g.avoids() {
+		return nil
+	}
+	var begun []kv.ShardID
+	for _, t := range c.session.touched {
+		if len(t.grants) > 0 {
+			begun = append(begun, t.shard)
+		}
+	}
+	all := ps.shards()
+	if f := g.unreachable(all); f != nil {
+		return f
+	}
+	return g.refusing(slices.DeleteFunc(slices.Clone(all), func(s kv.ShardID) bool { return slices.Contains(begun, s) }))
 }
 
 // Rollback gives a transaction up. With validate, its Done comes only after

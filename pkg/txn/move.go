@@ -185,7 +185,7 @@ func (g *Gateway) startMoving(token Token, ref kv.TxnRef, mv *move, deadline int
 
 // startMove locks the key where it is.
 func (g *Gateway) startMove(c *call) {
-	if f := g.unreachable([]kv.ShardID{c.move.from, c.move.to}); f != nil {
+	if f := g.refusing([]kv.ShardID{c.move.from, c.move.to}); f != nil {
 		g.finish(c, Done{Failure: f})
 		return
 	}
@@ -213,7 +213,7 @@ func (g *Gateway) moveLocked(c *call, held *msg.Result) {
 	if g.cfg.Router.Shard(mv.key) != mv.from || g.cfg.Mutants.Has(mutant.MoveLeavesNoMark) {
 		out.Type = uint32(entry.TypeDeleted)
 	}
-	in := msg.Op{Kind: msg.OpMoveIn, Seq: 1, Key: mv.key, Type: held.Type, Value: held.Value, Version: held.Version}
+	in := msg.Op{Kind: msg.OpMoveIn, Seq: 1, Key: mv.key, Type: held.Type, Value: held.Value, Version: held.Version, Expiry: held.Expires}
 	if g.cfg.Mutants.Has(mutant.MoveCopiesTooLittle) {
 		in.Type, in.Value = uint32(entry.TypeDeleted), nil
 	}

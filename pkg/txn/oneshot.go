@@ -39,6 +39,15 @@ func (g *Gateway) ExecuteAs(now int64, token Token, id kv.TxnID, ops []msg.Op, d
 	g.start(c)
 }
 
+// onExpireKey deletes a key that is due, unless it has been written since. It is a
+// one-shot like those of clients, of which nobody is told: the shard sees whether
+// the key is gone, and asks again if it is not.
+func (g *Gateway) onExpireKey(k *msg.ExpireKey) {
+	if g.ids[k.Txn.TxnID] == nil {
+		g.Execute(g.now, nil, k.Txn.TxnID, []msg.Op{{Kind: msg.OpDeleteExpired, Key: k.Key, Expiry: k.Expires}}, g.now+int64(kv.DefaultExpiryTime))
+	}
+}
+
 // start begins an attempt of whatever is not interactive.
 func (g *Gateway) start(c *call) {
 	switch {

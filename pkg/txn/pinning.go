@@ -63,7 +63,7 @@ func (g *Gateway) Rounds() uint64 { return g.rounds }
 
 // startPin has every shard fix its index, the hot one last.
 func (g *Gateway) startPin(c *call) {
-	if f := g.unreachable(g.everyShard()); f != nil {
+	if f := g.refusing(g.everyShard()); f != nil {
 		g.finish(c, Done{Failure: f})
 		return
 	}

@@ -72,7 +72,7 @@ func (g *Gateway) newReading(c *call, plan Plan) *reading {
 
 // Affinity is the same for a transaction and for the names under which it
 // reads.
-func Affinity(id kv.TxnID) uint64 { return uint64(id.Time) ^ id.Rand }
+func Affinity(id kv.TxnID) uint64 { return id.Affinity() }
 
 // granted is how much of a lease the gateway relies on: clocks may differ in
 // their rates.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -24,14 +25,16 @@ type session struct {
 	answers map[uint32]msg.Result
 	after   map[finding]entry.Value
 	// buffer are the writes so far, in order; byKey finds those of a key.
-	buffer  []msg.Op
-	byKey   map[string][]int
-	ranged  []int // buffered operations on ranges
-	seq     uint32
-	bytes   int
-	number  uint32
-	asks    []*ask
-	results []msg.Result
+	buffer []msg.Op
+	byKey  map[string][]int
+	ranged []int // buffered operations on ranges
+	// savepoints are places in the buffer, oldest first.
+	savepoints []savepoint
+	seq        uint32
+	bytes      int
+	number     uint32
+	asks       []*ask
+	results    []msg.Result
 	// rounds counts lock requests ever sent.
 	rounds int
 	// waited is the longest wait in the call under way.
@@ -135,12 +138,36 @@ func sees(op *msg.Op) (needs, forUpdate bool) {
 	switch op.Kind {
 	case msg.OpGet, msg.OpRequire:
 		return true, op.ForUpdate
-	case msg.OpAddGet:
+	case msg.OpAddGet, msg.OpExpire:
 		return true, true
 	case msg.OpPut, msg.OpDelete:
 		return op.Expect != msg.ExpectNothing, true
 	}
 	return false, false
+}
+
+// needsAll reports whether an operation needs all of what its key holds, not only
+// what is shown of it (mvcc.Shown).
+func needsAll(op *msg.Op) bool { return op.Stored || op.Expect == msg.ExpectValue }
+
+// neededWhole are the keys of which some operation needs all, nil if there are none.
+func neededWhole(ops []msg.Op) (keys map[string]bool) {
+	for i := range ops {
+		if needsAll(&ops[i]) {
+			if keys == nil {
+				keys = map[string]bool{}
+			}
+			keys[string(ops[i].Key)] = true
+		}
+	}
+	return keys
+}
+
+// knows reports whether the value of a key has been read, and all of it if that
+// is needed.
+func (s *session) knows(key []byte, all bool) bool {
+	v, known := s.base[string(key)]
+	return known && (!all || v.Payload != nil || v.Type <= adt.Counter || !v.Exists())
 }
 
 // fetch asks the shards for what ops need to know, or goes on at once.
@@ -156,7 +183,7 @@ func (g *Gateway) fetch(c *call, ops []msg.Op) {
 	s := c.session
 	wanted := map[kv.ShardID][]msg.Op{}
 	hasty := map[kv.ShardID][]msg.Op{}
-	asked := map[string]bool{}
+	asked, whole := map[string]bool{}, neededWhole(ops)
 	a := asking{s, ops, map[string]int{}}
 	for i := range ops {
 		op := &ops[i]
@@ -182,12 +209,12 @@ func (g *Gateway) fetch(c *call, ops []msg.Op) {
 			continue
 		}
 		needs, forUpdate := sees(op)
-		_, known := s.base[string(op.Key)]
-		if !needs || known || len(called) > 0 || asked[string(op.Key)] || s.determined(op.Key) {
+		all := whole[string(op.Key)]
+		if !needs || s.knows(op.Key, all) || len(called) > 0 || asked[string(op.Key)] || s.determined(op.Key) {
 			continue
 		}
 		asked[string(op.Key)] = true
-		get := msg.Op{Kind: msg.OpGet, Seq: op.Seq, Key: op.Key, ForUpdate: forUpdate}
+		get := msg.Op{Kind: msg.OpGet, Seq: op.Seq, Key: op.Key, ForUpdate: forUpdate, Stored: all}
 		if sh := g.place(c, op.Key); s.optimistic && op.Kind == msg.OpGet && !forUpdate && sh == g.cfg.Router.HotShard() {
 			hasty[sh] = append(hasty[sh], get)
 		} else {
@@ -316,7 +343,7 @@ func (s *session) learn(t *touched, ops []msg.Op, optimistic bool, results []msg
 		if !op.IsRange() {
 			v := entry.Value{Type: entry.TypeDeleted}
 			if r.Found {
-				v = entry.Value{Type: entry.Type(r.Type), Version: r.Version, Payload: r.Value}
+				v = entry.Value{Type: entry.Type(r.Type), Version: r.Version, Payload: r.Value, Expires: r.Expires}
 			}
 			s.base[string(op.Key)] = v
 			if optimistic {
@@ -326,7 +353,7 @@ func (s *session) learn(t *touched, ops []msg.Op, optimistic bool, results []msg
 		}
 		rows := s.rows[op.Seq]
 		for _, p := range r.Pairs {
-			rows.Rows = append(rows.Rows, mvcc.RangeRow{Key: p.Key, Value: entry.Value{Type: entry.Type(p.Type), Version: p.Version, Payload: p.Value}})
+			rows.Rows = append(rows.Rows, mvcc.RangeRow{Key: p.Key, Value: entry.Value{Type: entry.Type(p.Type), Version: p.Version, Payload: p.Value, Expires: p.Expires}})
 		}
 		if len(r.Resume) > 0 && (rows.Resume == nil || bytes.Compare(r.Resume, rows.Resume) < 0) {
 			rows.Resume = r.Resume
@@ -351,7 +378,7 @@ func (g *Gateway) evaluateIfRead(c *call) {
 	}
 	before := s.relevant(c.ops)
 	n := uint64(0)
-	x := mvcc.Exec(sessionView{s}, append(before, c.ops...), func(kv.Version) kv.Version {
+	x := mvcc.Exec(sessionView{s, g.clock()}, append(before, c.ops...), func(kv.Version) kv.Version {
 		n++
 		return kv.Version{Moves: provisional, Write: n}
 	})
@@ -386,7 +413,14 @@ func (g *Gateway) evaluateIfRead(c *call) {
 const provisional = ^uint32(0)
 
 // sessionView is what a session's operations see (mvcc.View).
-type sessionView struct{ s *session }
+type sessionView struct {
+	s *session
+	// clock is for deadlines that the transaction sets itself and asks for; in the
+	// end they are those of the shards' clocks.
+	clock int64
+}
+
+func (v sessionView) Clock() int64 { return v.clock }
 
 func (v sessionView) Value(key []byte) (entry.Value, error) {
 	if val, ok := v.s.base[string(key)]; ok {

@@ -233,7 +233,12 @@ func (u *user) oneShot(w twin, id kv.TxnID) {
 
 func (u *user) interactive(own twin, ref kv.TxnRef) (twin, bool) {
 	require.Nil(u.t, u.s.g.Begin(u.s.now, ref, false))
-	for range rapid.IntRange(0, 5).Draw(u.t, "calls") {
+	marks := marked{u: u, ref: ref}
+	for range rapid.IntRange(0, 7).Draw(u.t, "calls") {
+		if rapid.IntRange(0, 2).Draw(u.t, "savepoints") == 0 {
+			own = marks.next(own)
+			continue
+		}
 		ops, err := golden.Ops(drawCall(u.t))
 		require.NoError(u.t, err)
 		d := u.call(func(g *txn.Gateway) { g.Do(u.s.now, "do", ref, slices.Clone(ops)) })
@@ -249,4 +254,43 @@ func (u *user) interactive(own twin, ref kv.TxnRef) (twin, bool) {
 	require.Nil(u.t, d.Failure)
 	require.True(u.t, d.Committed)
 	return own, true
+}
+
+// marked is the savepoints of a transaction, and what it saw at each.
+type marked struct {
+	u     *user
+	ref   kv.TxnRef
+	names []string
+	saw   []twin
+}
+
+// next sets a savepoint, goes back to one, or releases one, of two names, and
+// returns what the transaction must see then.
+func (m *marked) next(own twin) twin {
+	name := rapid.SampledFrom([]string{"a", "b"}).Draw(m.u.t, "name")
+	i := len(m.names) - 1
+	for i >= 0 && m.names[i] != name {
+		i--
+	}
+	var do func(*txn.Gateway, int64, txn.Token, kv.TxnRef, string)
+	switch rapid.IntRange(0, 3).Draw(m.u.t, "how") {
+	case 0:
+		do = (*txn.Gateway).RollbackTo
+		if i >= 0 {
+			own = m.saw[i].clone()
+			m.names, m.saw = m.names[:i+1], m.saw[:i+1]
+		}
+	case 1:
+		do = (*txn.Gateway).Release
+		if i >= 0 {
+			m.names, m.saw = m.names[:i], m.saw[:i]
+		}
+	default:
+		m.names, m.saw = append(m.names, name), append(m.saw, own.clone())
+		do, i = (*txn.Gateway).Savepoint, 0
+	}
+	d := m.u.call(func(g *txn.Gateway) { do(g, m.u.s.now, "mark", m.ref, name) })
+	require.Equal(m.u.t, i < 0, d.Failure != nil, "savepoint %s of %v", name, m.names)
+	require.False(m.u.t, d.Closed)
+	return own
 }

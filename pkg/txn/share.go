@@ -60,7 +60,7 @@ func (g *Gateway) sameReads(a, b []msg.Op) bool {
 	return slices.EqualFunc(a, b, func(x, y msg.Op) bool {
 		return x.Kind == y.Kind && bytes.Equal(x.Key, y.Key) && bytes.Equal(x.End, y.End) && x.Limit == y.Limit &&
 			x.Expect == y.Expect && bytes.Equal(x.ExpectValue, y.ExpectValue) && x.ExpectVersion == y.ExpectVersion &&
-			x.Type == y.Type && x.Method == y.Method &&
+			x.Type == y.Type && x.Method == y.Method && x.Stored == y.Stored &&
 			(g.cfg.Mutants.Has(mutant.SharedUnlike) || slices.EqualFunc(x.Args, y.Args, sameDatum))
 	})
 }

@@ -82,8 +82,17 @@ type Config struct {
 	// Admission says which part of them a key, a shard, and interactive ones may
 	// be. What it says of places and shards is not used.
 	Admission admission.Options
+	// Epoch is what the wall clock showed when Now was 0, in nanoseconds since 1970:
+	// open transactions are told by it how long keys have to live.
+	Epoch int64
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
+}
+
+// clock is the time for deadlines, in milliseconds since 1970, rounded up.
+func (g *Gateway) clock() int64 {
+	const ms = int64(time.Millisecond)
+	return (g.cfg.Epoch + g.now + ms - 1) / ms
 }
 
 func (c Config) withDefaults() Config {

@@ -140,7 +140,7 @@ func OutcomeOf(err error) Outcome {
 	case kv.KindOK:
 		return Committed
 	case kv.KindInvalid, kv.KindWrongType, kv.KindCondition, kv.KindOutOfRange, kv.KindAborted,
-		kv.KindUnavailable, kv.KindExhausted, kv.KindDeadline, kv.KindCancelled, kv.KindNotFound:
+		kv.KindUnavailable, kv.KindExhausted, kv.KindDeadline, kv.KindCancelled, kv.KindNotFound, kv.KindUnauthenticated, kv.KindDenied:
 		return Failed
 	}
 	// Unknown itself; TooOld, which also answers an enquiry that came too

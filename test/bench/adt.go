@@ -22,6 +22,7 @@ type adtOptions struct {
 	delays      []time.Duration
 	virtualWarm time.Duration
 	span        time.Duration
+	txns        int
 	gather      time.Duration
 	message     time.Duration
 	items       int
@@ -49,10 +50,14 @@ queue, one shard and a gateway, each message and step charged what it costs (the
 package comment of test/bench/simulated tells how). Costs are measured at the
 start, with abstract locks, and are the same for all that is compared. What nobody
 waits for is run with one client: from its latency, and from the work that it is
-for the busiest core, follow the bounds that are printed beside. "rw" is linchpin
+for the cores, follow the bounds that are printed beside. "rw" is linchpin
 with read-write locks, everything else as it is. "rw, as the paper" is also without
 phases, with locking readers and with ordinary two-phase commit, which is nearer to
 the paper's baseline.
+
+Timelines of retwis fill up as it runs, and become dearer to look at: its runs all
+end as many transactions. It is run with few posts in the beginning, which leave
+most timelines empty, and with one by each user.
 
 Then the cells: locks, phasing, combining and keys that move, each on and off.
 
@@ -66,7 +71,8 @@ Then the same on three real nodes in this process, briefly.`,
 	f.DurationSliceVar(&a.delays, "delays", []time.Duration{200 * time.Microsecond, 0}, "times of a simulated message, one way")
 	f.DurationVar(&a.virtualWarm, "virtual-warm", 50*time.Millisecond, "virtual time before each measurement")
 	f.DurationVar(&a.span, "span", 100*time.Millisecond, "virtual time of each measurement")
-	f.DurationVar(&a.gather, "gather", 500*time.Millisecond, "virtual time before each measurement of a cell where keys move by themselves")
+	f.IntVar(&a.txns, "txns", 14_000, "transactions of each run with a single client, and of each of retwis, after a seventh of that")
+	f.DurationVar(&a.gather, "gather", 3*time.Second, "virtual time before each measurement of a cell; keys are moved by then, and sets filled")
 	f.DurationVar(&a.message, "message", 3*time.Microsecond, "processor time of a simulated message between nodes at either end")
 	f.IntVar(&a.items, "items", 30_000, "items of rubis")
 	f.IntVar(&a.scale, "scale", 12, "binary logarithm of the users of retwis; the paper has 16, which takes long to load")
@@ -78,6 +84,9 @@ Then the same on three real nodes in this process, briefly.`,
 }
 
 func (a *adtOptions) run(ctx context.Context, w io.Writer) error {
+	if a.txns < 1 {
+		return fmt.Errorf("--txns %d; want 1 or more: bounds are told from that many transactions", a.txns)
+	}
 	for _, p := range []struct {
 		name string
 		run  func(context.Context, io.Writer) error
@@ -101,9 +110,9 @@ type adtLoad struct {
 	// overRW and ofNone are what is asked of the throughput, over that of
 	// read-write locks and of no transactions; 0 for nothing.
 	overRW, ofNone float64
-	// longer is how many times as long it is measured: where some transactions
-	// take far longer than others, clients end too few of these in a short time.
-	longer int
+	// grows: transactions become dearer as data grows. All runs end as many, in the
+	// place of taking as long, or what is faster would have the harder work.
+	grows bool
 	// adds and skew are those of a raw mix; it has none without a share of adds.
 	adds, skew float64
 }
@@ -147,8 +156,16 @@ func (a *adtOptions) loads() []adtLoad {
 		{name: "rubis, bid-heavy", make: func(e app.Env) (app.App, error) {
 			return app.NewRubis(e, app.Rubis{Items: a.items, Skew: 1, Mix: app.RubisBidHeavy})
 		}, overRW: 4.3, ofNone: 0.85},
-		{name: "retwis, post-heavy", make: func(e app.Env) (app.App, error) {
-			return app.NewRetwis(e, app.Retwis{Scale: a.scale, Mix: app.RetwisPostHeavy})
-		}, longer: 4, overRW: 3.6, ofNone: 0.85},
+		{name: "retwis, post-heavy, few posts", make: a.retwis(0), grows: true, overRW: 3.6, ofNone: 0.85},
+		{name: "retwis, post-heavy, many posts", make: a.retwis(1 << a.scale), grows: true, overRW: 3.6, ofNone: 0.85},
+	}
+}
+
+// retwis has so many posts in the beginning, 0 for as many as is the default: one
+// by every sixteenth user, so that most timelines are empty. With one by each user
+// they hardly become dearer to look at while it runs.
+func (a *adtOptions) retwis(posts int) func(app.Env) (app.App, error) {
+	return func(e app.Env) (app.App, error) {
+		return app.NewRetwis(e, app.Retwis{Scale: a.scale, Posts: posts, Mix: app.RetwisPostHeavy})
 	}
 }

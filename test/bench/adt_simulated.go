@@ -50,8 +50,11 @@ type adtSide struct {
 
 func (a *adtOptions) base(l *adtLoad, v adtVariant, delay time.Duration, clients int) simulated.Options {
 	o := simulated.Options{Nodes: a.shards, Clients: max(clients/a.shards, 1), App: l.make, OneByOne: v.oneByOne, Sharing: v.sharing, Batches: true,
-		Delay: max(delay, 1), Warm: a.virtualWarm, Measure: a.span * time.Duration(max(l.longer, 1)), Seed: 1, Costs: simulated.Costs{Message: a.message, Other: 2 * time.Microsecond}}
+		Delay: max(delay, 1), Warm: a.virtualWarm, Measure: a.span, Seed: 1, Costs: simulated.Costs{Message: a.message, Other: 2 * time.Microsecond}}
 	o.Order = l.order()
+	if l.grows {
+		o.WarmTxns, o.MeasureTxns = a.txns/7, a.txns
+	}
 	if v.paper {
 		o.Order, o.Reads = txn.Parallel, txn.LockingReads
 	}
@@ -65,7 +68,7 @@ func (a *adtOptions) measured(l *adtLoad) (simulated.Costs, error) {
 }
 
 func (a *adtOptions) simulated(ctx context.Context, w io.Writer) error {
-	fmt.Fprintf(w, "%d simulated nodes, one core and one shard each; %v of virtual time after %v. Charged: %v for a message between nodes at either end, and\n", a.shards, a.span, a.virtualWarm, a.message)
+	fmt.Fprintf(w, "%d simulated nodes, one core and one shard each; %v of virtual time after %v, of what grows %d transactions. Charged: %v for a message between nodes at either end, and\n", a.shards, a.span, a.virtualWarm, a.txns, a.message)
 	fmt.Fprintf(w, "for each call of a machine what it took, by its size, measured on the load with abstract locks and without transactions; no fsync.\n")
 	var targets []rounds.Target
 	for _, l := range a.loads() {
@@ -125,8 +128,9 @@ func (a *adtOptions) sides(ctx context.Context, l *adtLoad, costs simulated.Cost
 				return err
 			})
 		}
-		alone := a.base(l, v, delay, a.shards)
-		alone.OnlyClient, alone.Measure = true, 10*a.span
+		// Of as many clients as there are otherwise, so that it draws the same.
+		alone := a.base(l, v, delay, paperClients)
+		alone.OnlyClient, alone.WarmTxns, alone.MeasureTxns = true, a.txns/7, a.txns
 		run(alone, &s.alone)
 		for i, n := range a.clients {
 			run(a.base(l, v, delay, n), &s.runs[i])
@@ -145,27 +149,35 @@ func (s *adtSide) best() (best int) {
 	return best
 }
 
-// bounds are what clients that never wait could do, and what the busiest core
-// could.
-func (s *adtSide) bounds(clients int) (latency, cores float64) {
-	return float64(clients) / s.alone.All.Mean.Seconds(), 1 / slices.Max(s.alone.Work).Seconds()
-}
-
+// printSides has a line for each run; before those with many clients, the one with a
+// single client, of which their bounds are.
 func (a *adtOptions) printSides(w io.Writer, delay time.Duration, sides []*adtSide) error {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(tw, "\n%v ONE WAY\tCLIENTS\tPER SECOND\tOVER RW\tOF NONE\tOF BOUND\tBOUND: LATENCY\tBUSIEST CORE\tMEAN MS\tP99\tLOCK WAIT\tHELD\tUPDATES\tRETRIES\tMESSAGES\tROWS\tBUSIEST\n", delay)
+	fmt.Fprintf(tw, "\n%v ONE WAY\tCLIENTS\tPER SECOND\tOVER RW\tOF NONE\tOF BOUND\tBOUND: LATENCY\tCORES\tMEAN MS\tP99\tLOCK WAIT\tHELD\tUPDATES\tRETRIES\tMESSAGES\tROWS\tWORK µS\tBUSIEST\n", delay)
 	for _, s := range sides {
+		printRun(tw, s.name, 1, "\t\t\t\t", &s.alone)
 		for i := range s.runs {
 			r := &s.runs[i]
-			latency, cores := s.bounds(a.clients[i])
-			ms := func(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
-			per := func(d time.Duration) string { return ms(d / time.Duration(max(r.All.Committed, 1))) }
-			fmt.Fprintf(tw, "%s\t%d\t%s\t%.2f\t%.2f\t%.2f\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f %%\t%d\t%.1f\t%.1f\t%.0f %%\n", s.name, a.clients[i], rounds.Number(r.PerSecond),
-				r.PerSecond/sides[variantRW].runs[i].PerSecond, r.PerSecond/sides[variantNone].runs[i].PerSecond, r.PerSecond/min(latency, cores),
-				rounds.Number(latency), rounds.Number(cores), ms(r.All.Mean), ms(r.All.P99), per(r.Counts.LockWait), per(r.Held), 100*float64(r.Updates.Committed)/float64(max(r.All.Committed, 1)), r.Reads.Aborts+r.Updates.Aborts, r.Messages, r.Rows, 100*r.Busiest)
+			latency, cores := s.alone.Bounds(a.clients[i])
+			printRun(tw, s.name, a.clients[i], fmt.Sprintf("%.2f\t%.2f\t%.2f\t%s\t%s", r.PerSecond/sides[variantRW].runs[i].PerSecond,
+				r.PerSecond/sides[variantNone].runs[i].PerSecond, r.PerSecond/min(latency, cores), rounds.Number(latency), rounds.Number(cores)), r)
 		}
 	}
 	return tw.Flush()
+}
+
+// printRun prints a run, with what it is compared to.
+func printRun(w io.Writer, name string, clients int, compared string, r *simulated.Result) {
+	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
+	committed := max(r.All.Committed, 1)
+	per := func(d time.Duration) string { return ms(d / time.Duration(committed)) }
+	work := time.Duration(0)
+	for _, d := range r.Work {
+		work += d
+	}
+	fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f %%\t%d\t%.2f\t%.2f\t%.1f\t%.0f %%\n", name, clients, rounds.Number(r.PerSecond), compared, ms(r.All.Mean), ms(r.All.P99),
+		per(r.Counts.LockWait), per(r.Held), 100*float64(r.Updates.Committed)/float64(committed), r.Reads.Aborts+r.Updates.Aborts, r.Messages, r.Rows,
+		float64(work)/float64(time.Microsecond), 100*r.Busiest)
 }
 
 // adtTargets are what is asked of a load, with the paper's clients and saturated,
@@ -184,7 +196,7 @@ func (a *adtOptions) adtTargets(l *adtLoad, delay time.Duration, sides []*adtSid
 		}
 		at := func(i int) float64 { return abstract.runs[i].PerSecond / other.runs[i].PerSecond }
 		bound := func(mine, theirs int) float64 {
-			latency, cores := abstract.bounds(a.clients[mine])
+			latency, cores := abstract.alone.Bounds(a.clients[mine])
 			return min(latency, cores) / other.runs[theirs].PerSecond
 		}
 		if i := slices.Index(a.clients, paperClients); i >= 0 {

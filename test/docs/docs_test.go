@@ -94,7 +94,7 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 	}
 	for _, text := range []string{
 		"[there](protocol.md#words), [here](#words), [elsewhere](https://example.com/x)", "`test/docs.TestWhatPagesNameExists`",
-		"`TestWhatPagesNameExists/links`", "`mutant.NoWound`", "`pkg/...`, `pkg/kv`, `pkg/msg/msg.proto`", "`--store d --help`",
+		"`TestWhatPagesNameExists/links`", "`mutant.NoWound`", "`pkg/...`, `pkg/kv`, `pkg/msg/msg.proto`", "`--store d --help`", "`prometheus --web.listen-address :9190`",
 		"```go\n// [no](link.md)\n```\n",
 	} {
 		require.Empty(t, check(text), text)

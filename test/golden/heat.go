@@ -44,6 +44,14 @@ func ofHeat(e *msg.Envelope) string {
 	return e.Name()
 }
 
+// due prints what is to be done: a deletion, or a state to be kept.
+func due(k *msg.ExpireKey) string {
+	if k == nil {
+		return "Due: a pin"
+	}
+	return fmt.Sprintf("Due %s: %s%s", Name(k.Txn), k.Key, expires(k.Expires))
+}
+
 // Package hotshard, which has these names, has its tests print with this one.
 var (
 	hotModes  = [...]string{"", "auto", "pinned", "off"}

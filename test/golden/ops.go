@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,6 +23,8 @@ import (
 //	movein a x@0.0.1                or deleted, or deleted@0.0.1
 //	get a marked                    in the past: its home says that it was here
 //	set.add a x y                   calls a method of a data type
+//	put a 1 ttl 30 | expire a 30    it expires after 30 ms; expire a 0: never
+//	delexpired a 5030               if it expires at that time
 func Ops(text string) ([]msg.Op, error) {
 	var ops []msg.Op
 	for i, part := range strings.Split(text, ";") {
@@ -42,12 +45,17 @@ func Ops(text string) ([]msg.Op, error) {
 var opNames = map[string]msg.OpKind{
 	"get": msg.OpGet, "put": msg.OpPut, "del": msg.OpDelete, "require": msg.OpRequire, "add": msg.OpAdd,
 	"incr": msg.OpAddGet, "scan": msg.OpScan, "delrange": msg.OpDeleteRange, "lockrange": msg.OpLockRange,
-	"moveout": msg.OpMoveOut, "movein": msg.OpMoveIn,
+	"moveout": msg.OpMoveOut, "movein": msg.OpMoveIn, "expire": msg.OpExpire, "delexpired": msg.OpDeleteExpired,
 }
 
 func operation(words []string) (op msg.Op, err error) {
 	if strings.Contains(words[0], ".") {
 		return callOf(words)
+	}
+	if words[0] == "stored" && len(words) > 2 {
+		op, err := operation(words[1:])
+		op.Stored = true
+		return op, err
 	}
 	name, forUpdate := strings.CutSuffix(words[0], "!")
 	kind, ok := opNames[name]
@@ -74,6 +82,15 @@ func operation(words []string) (op msg.Op, err error) {
 		return op, err
 	case msg.OpPut:
 		op.Value, rest = []byte(rest[0]), rest[1:]
+		if len(rest) > 1 && rest[0] == "ttl" {
+			op.Expiry, err = strconv.ParseInt("-"+rest[1], 10, 64)
+			rest = rest[2:]
+		}
+	case msg.OpExpire, msg.OpDeleteExpired:
+		op.Expiry, err = strconv.ParseInt(rest[0], 10, 64)
+		if rest = rest[1:]; kind == msg.OpExpire {
+			op.Expiry = -op.Expiry
+		}
 	case msg.OpMoveOut, msg.OpMoveIn:
 		return op, moving(&op, rest)
 	}
@@ -83,7 +100,7 @@ func operation(words []string) (op msg.Op, err error) {
 	if len(rest) > 0 && rest[0] == "if" {
 		rest = rest[1:]
 	}
-	return op, condition(&op, rest)
+	return op, errors.Join(err, condition(&op, rest))
 }
 
 // moving reads what is behind the key of a move.
@@ -141,19 +158,26 @@ func OpText(op *msg.Op) string {
 			out = name
 		}
 	}
+	if op.Stored {
+		out = "stored " + out
+	}
 	if op.ForUpdate {
 		out += "!"
 	}
 	out += " " + SpanName(op.Span())
 	switch op.Kind {
 	case msg.OpPut:
-		out += " " + string(op.Value)
+		out += " " + string(op.Value) + when(op.Expiry < 0, fmt.Sprintf(" ttl %d", -op.Expiry))
+	case msg.OpExpire:
+		out += fmt.Sprintf(" %d", -op.Expiry)
+	case msg.OpDeleteExpired:
+		out += fmt.Sprintf(" %d", op.Expiry)
 	case msg.OpAdd, msg.OpAddGet:
 		out += " " + strconv.FormatInt(op.Delta, 10)
 	case msg.OpMoveOut:
 		out += fmt.Sprintf(" to %v", op.To) + when(entry.Type(op.Type) == entry.TypeDeleted, " tombstone")
 	case msg.OpMoveIn:
-		out += " " + Value(entry.Type(op.Type), op.Value) + versionText(op.Version)
+		out += " " + Value(entry.Type(op.Type), op.Value) + versionText(op.Version) + expires(op.Expiry)
 	}
 	out += when(op.Marked, " marked")
 	if op.Limit > 0 {
@@ -225,6 +249,9 @@ func Result(r *msg.Result) string {
 		out = append(out, "found")
 	default:
 		out = append(out, "-")
+	}
+	if r.Expires != 0 {
+		out = append(out, fmt.Sprintf("expires %d, %d ms from now", r.Expires, r.TtlMillis))
 	}
 	return fmt.Sprintf("%d: %s", r.Seq, strings.Join(out, " "))
 }

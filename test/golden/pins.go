@@ -11,8 +11,8 @@ import (
 // ofPins prints the messages about states that are kept.
 func ofPins(e *msg.Envelope) string {
 	switch {
-	case e.PinDue != nil:
-		return "PinDue"
+	case e.Due != nil:
+		return due(e.Due.ExpireKey)
 	case e.KeepPin != nil:
 		p := e.KeepPin
 		out := fmt.Sprintf("KeepPin %s %s at %s, in life %d", readerName(p.Request), indexes(p.Clock), Time(p.Time), p.Incarnation)

@@ -40,6 +40,14 @@ func rowName(t entry.Table, key []byte) string {
 		if r.Unmarshal(key) == nil {
 			return Name(r)
 		}
+	case entry.TablePage:
+		if user, id, ok := entry.SplitPageKey(key); ok {
+			return fmt.Sprintf("%d of %s", id, Key(user))
+		}
+	case entry.TableDeadline:
+		if expires, user, ok := entry.SplitDeadlineKey(key); ok {
+			return fmt.Sprintf("%d of %s", expires, Key(user))
+		}
 	case entry.TablePin:
 		return strconv.FormatUint(binary.BigEndian.Uint64(key), 10)
 	case entry.TableOutcome, entry.TableFence:
@@ -54,11 +62,16 @@ func rowName(t entry.Table, key []byte) string {
 func row(e *entry.Entry) (string, error) {
 	switch e.Table {
 	case entry.TableVersion:
-		if entry.IsDelta(e.Value) {
+		switch {
+		case entry.IsDirectory(e.Value):
+			return directory(e)
+		case entry.IsPatch(e.Value):
+			return patch(e)
+		case entry.IsDelta(e.Value):
 			return delta(e)
 		}
 		v, err := entry.DecodeValue(e.Value)
-		return fmt.Sprintf("@%d = %s (%v)", e.Index, Value(v.Type, v.Payload), v.Version), err
+		return fmt.Sprintf("@%d = %s (%v)", e.Index, Value(v.Type, v.Payload), v.Version) + expires(v.Expires), err
 	case entry.TablePrepared:
 		var p entry.Prepared
 		err := p.Unmarshal(e.Value)
@@ -91,6 +104,8 @@ func row(e *entry.Entry) (string, error) {
 		var p entry.Moved
 		err := p.Unmarshal(e.Value)
 		return " lives here since " + Time(p.Since), err
+	case entry.TablePage:
+		return fmt.Sprintf(": %q", e.Value), nil
 	case entry.TableState:
 		var s entry.State
 		err := s.Unmarshal(e.Value)
@@ -100,13 +115,38 @@ func row(e *entry.Entry) (string, error) {
 	return "", nil
 }
 
-func delta(e *entry.Entry) (string, error) {
-	v, calls, err := entry.DecodeDelta(e.Value)
-	return fmt.Sprintf("@%d += %s (%v)", e.Index, callsText(v.Type, calls), v.Version), err
+// directory prints which pages a value has, and of how many bytes the rest is.
+func directory(e *entry.Entry) (string, error) {
+	v, pages, rest, err := entry.DecodeDirectory(e.Value)
+	out := fmt.Sprintf("@%d = %s in pages", e.Index, adt.TypeName(v.Type))
+	for _, p := range pages {
+		out += fmt.Sprintf(" %d@%d", p.ID, p.Born)
+	}
+	return fmt.Sprintf("%s, directory of %d bytes (%v)", out, len(rest), v.Version) + expires(v.Expires), err
 }
 
+func patch(e *entry.Entry) (string, error) {
+	v, rest, err := entry.DecodePatch(e.Value)
+	return fmt.Sprintf("@%d += patch %q (%v)", e.Index, rest, v.Version) + expires(v.Expires), err
+}
+
+func delta(e *entry.Entry) (string, error) {
+	v, calls, err := entry.DecodeDelta(e.Value)
+	return fmt.Sprintf("@%d += %s (%v)", e.Index, callsText(v.Type, calls), v.Version) + expires(v.Expires), err
+}
+
+// expires tells a deadline, if there is one.
+func expires(at int64) string { return when(at != 0, fmt.Sprintf(" expires %d", at)) }
+
 func effect(e *entry.Effect) string {
+	if e.Expires != 0 {
+		plain := *e
+		plain.Expires = 0
+		return strings.TrimSuffix(effect(&plain), ")") + expires(e.Expires) + ")"
+	}
 	switch e.Kind {
+	case entry.EffectExpire:
+		return fmt.Sprintf("(%s stays)", Key(e.Key))
 	case entry.EffectAdd:
 		return fmt.Sprintf("(%s%+d)", Key(e.Key), e.Delta)
 	case entry.EffectChange:
@@ -129,6 +169,10 @@ func Read(r *entry.Read) string {
 		return fmt.Sprintf("%s %s", r.Table, rowName(r.Table, r.Key))
 	case entry.ReadGarbage:
 		return fmt.Sprintf("garbage of %s@%d", SpanName(r.Span), r.Index)
+	case entry.ReadRows:
+		return fmt.Sprintf("%ss from %s, limit %d", r.Table, rowName(r.Table, r.Span.Start), r.Limit)
+	case entry.ReadPages:
+		return fmt.Sprintf("pages without a name of %s", SpanName(r.Span))
 	}
 	return fmt.Sprintf("key %s@%d", Key(r.Key), r.Index)
 }

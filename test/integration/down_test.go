@@ -10,43 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/client"
-	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
-
-// places sorts keys by the node that they live on: 0 is the place in
-// Cluster.Nodes of the first, and so on.
-func places(t *testing.T, c *proc.Cluster, keys [][]byte, hotKeys ...[]byte) [][][]byte {
-	t.Helper()
-	r, err := hotshard.NewRouter(c.Shards()-1, len(c.Nodes()), hotKeys)
-	require.NoError(t, err)
-	out := make([][][]byte, len(c.Nodes()))
-	for _, k := range keys {
-		node := r.Node(r.Shard(k))
-		for _, n := range c.Nodes() {
-			s, err := proc.Open(t, []string{n.Addr}).Status(soon(t))
-			require.NoError(t, err)
-			if s.NodeId == uint32(node) {
-				out[placeOf(c, n)] = append(out[placeOf(c, n)], k)
-			}
-		}
-	}
-	for i := range out {
-		require.NotEmpty(t, out[i], "node %d has none of the keys", i)
-	}
-	return out
-}
-
-func placeOf(c *proc.Cluster, n *proc.Node) int {
-	for i, o := range c.Nodes() {
-		if o == n {
-			return i
-		}
-	}
-	return -1
-}
 
 // TestANodeIsDown: what a dead node held is refused, in time, with what to do;
 // everything else is served, by every gateway that is left; and when the node
@@ -55,7 +22,7 @@ func TestANodeIsDown(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
 	keys := keysOf(12)
-	at := places(t, c, keys)
+	at := c.Places(t, keys)
 	down := c.Node(2)
 	down.Kill()
 	for i := range 2 {
@@ -125,7 +92,7 @@ func unavailable(t *testing.T, err error) {
 func TestDeadlinesWhileANodeStandsStill(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := places(t, c, keysOf(12))
+	at := c.Places(t, keysOf(12))
 	db := proc.Open(t, []string{c.Node(0).Addr})
 	frozen := c.Node(2)
 	require.NoError(t, frozen.Freeze())
@@ -174,7 +141,7 @@ func TestDeadlinesWhileANodeStandsStill(t *testing.T) {
 func TestOutcomeAfterAKill(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := places(t, c, keysOf(12))
+	at := c.Places(t, keysOf(12))
 	other := proc.Open(t, []string{c.Node(1).Addr, c.Node(2).Addr})
 	told := map[bool]int{}
 	for round := range 6 {

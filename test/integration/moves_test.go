@@ -295,7 +295,9 @@ func (s *storm) sever(t *testing.T, do func(*proxy.Proxy)) {
 	for _, l := range links {
 		do(l)
 	}
-	time.Sleep(time.Duration(100+s.r.IntN(1200)) * time.Millisecond) // as long as it lasts
+	// A fault of so long: its length is what is tried, against deadlines of real
+	// processes. Nothing is expected to have happened when it is over.
+	time.Sleep(time.Duration(100+s.r.IntN(1200)) * time.Millisecond)
 	for _, l := range links {
 		l.Heal()
 	}

@@ -38,7 +38,7 @@ type restarting struct {
 func newRestarting(t *testing.T) *restarting {
 	t.Helper()
 	c := proc.StartCluster(t, proc.Options{})
-	at := places(t, c, keysOf(20))
+	at := c.Places(t, keysOf(20))
 	x := &restarting{c: c, db: proc.Open(t, []string{c.Node(2).Addr}), lost: at[1][0], lone: at[1][1], third: at[1][2], other: at[2][0]}
 	fill(t, x.db, x.lost, x.lone, x.third, x.other)
 	return x

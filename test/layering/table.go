@@ -39,14 +39,14 @@ var Table = []Layer{
 		// What operations are and which of them commute: the machines lock by it,
 		// and receipts are put into words by it, at the client as well.
 		Name:     "types",
-		Packages: []string{"pkg/adt", "pkg/adt/tree"},
+		Packages: []string{"pkg/adt", "pkg/adt/check", "pkg/adt/paged", "pkg/adt/tree"},
 		Imports:  []string{"words", "messages", "types"},
 		Pure:     true, Outside: []string{},
 	},
 	{
 		Name: "parts",
 		Packages: []string{"pkg/txn", "pkg/txn/admission", "pkg/txn/lock", "pkg/txn/record", "pkg/snapshotqueue", "pkg/pins",
-			"pkg/hotshard", "pkg/mvcc"},
+			"pkg/hotshard", "pkg/mvcc", "pkg/users"},
 		Imports: []string{"words", "messages", "types", "parts"},
 		Pure:    true, Outside: []string{"github.com/cespare/xxhash"},
 	},
@@ -69,10 +69,16 @@ var Table = []Layer{
 		OwnFamily: true,
 	},
 	{
+		// Who is who, and who may come in: certificates, tokens, limits.
+		Name:     "security",
+		Packages: []string{"pkg/certs", "pkg/guard"},
+		Imports:  []string{"words", "messages", "parts", "wire", "security"},
+	},
+	{
 		// What is counted stands beside the world: shells count into it, and
 		// it knows only the words.
 		Name:     "instruments",
-		Packages: []string{"pkg/metrics/..."},
+		Packages: []string{"pkg/metrics/...", "pkg/logs", "pkg/trace", "pkg/activity"},
 		Imports:  []string{"words", "messages", "instruments"},
 	},
 	{
@@ -82,23 +88,29 @@ var Table = []Layer{
 			"shells"},
 	},
 	{
+		// What the program brings along of the files for those who run it.
+		Name:     "files",
+		Packages: []string{"deploy"},
+		Outside:  []string{},
+	},
+	{
 		// The Go client is an edge that stands on the wire alone: whoever
 		// imports it does not get a server with it.
 		Name:     "client",
-		Packages: []string{"pkg/client/..."},
+		Packages: []string{"pkg/client/...", "pkg/backup"},
 		Imports:  []string{"words", "messages", "types", "wire", "client"},
 	},
 	{
 		Name:     "edges",
-		Packages: []string{"pkg/server/...", "pkg/workload/...", "pkg/cli/..."},
-		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "instruments", "shells",
-			"client", "edges"},
+		Packages: []string{"pkg/server/...", "pkg/console", "pkg/workload/...", "pkg/cli/..."},
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments", "shells",
+			"files", "client", "edges"},
 	},
 	{
 		// A whole node, or a whole cluster, inside a program.
 		Name:     "assembly",
 		Packages: []string{"pkg/embed/..."},
-		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "instruments", "shells",
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments", "shells",
 			"client", "edges", "assembly"},
 	},
 	{
@@ -112,19 +124,19 @@ var Table = []Layer{
 		// types of their own, as the examples do.
 		Name:     "wiring",
 		Packages: []string{"cmd/...", "pkg/program", "examples/..."},
-		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "instruments", "shells",
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments", "shells",
 			"client", "edges", "assembly", "judges", "wiring"},
 	},
 	{
 		Name:     "tests",
 		Packages: []string{"test/..."},
-		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "instruments", "shells",
-			"client", "edges", "assembly", "judges", "wiring", "tests"},
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments", "shells",
+			"files", "client", "edges", "assembly", "judges", "wiring", "tests"},
 	},
 	{
 		Name:     "tools",
 		Packages: []string{"tools/..."},
-		Imports:  []string{"words", "types", "tools"},
+		Imports:  []string{"words", "types", "instruments", "tools"},
 	},
 }
 
@@ -133,11 +145,14 @@ var Homes = map[string][]string{
 	"github.com/cockroachdb/pebble/v2": {"pkg/engine/pebblestore", "tools", "test"},
 	"go.etcd.io/bbolt":                 {"pkg/catalog", "tools", "test"},
 	"gonum.org/v1/plot":                {"pkg/embed/hotornot"},
+	"go.opentelemetry.io/otel":         {"pkg/trace", "pkg/client", "test"},
+	"github.com/peterh/liner":          {"pkg/cli/shell"},
 }
 
 // TestOnly are modules for tests and for packages that tests are made of.
 var TestOnly = []string{
 	"github.com/stretchr/testify", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/cockroachdb/datadriven",
+	"github.com/prometheus/prometheus", "github.com/chromedp", "github.com/creack/pty",
 }
 
 // layerOf finds a package's layer.

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -111,6 +113,32 @@ func (t *txnRecord) writes() bool {
 		}
 	}
 	return false
+}
+
+// undo takes back the calls from the n-th on. What is left of them is what they
+// read and nothing of the transaction's own had a part in.
+func (t *txnRecord) undo(n int) {
+	undone := t.calls[n:]
+	t.calls = t.calls[:n:n]
+	own := func(key []byte) bool {
+		writes := func(c *callRecord) bool {
+			return slices.ContainsFunc(c.ops, func(op msg.Op) bool { return op.Writes() && op.Span().Contains(key) })
+		}
+		return slices.ContainsFunc(t.calls, writes) || slices.ContainsFunc(undone, writes)
+	}
+	for _, c := range undone {
+		var left callRecord
+		for i := range c.results {
+			if op := &c.ops[i]; op.Kind == msg.OpGet && !own(op.Key) {
+				left.ops = append(left.ops, *op)
+				left.results = append(left.results, c.results[i])
+				left.results[len(left.results)-1].Seq = uint32(len(left.ops) - 1)
+			}
+		}
+		if len(left.ops) > 0 {
+			t.calls = append(t.calls, &left)
+		}
+	}
 }
 
 // told is what anybody was told about an id.

@@ -171,6 +171,7 @@ func (c *client) oneShotAs(readOnly bool, how txn.How) {
 	w, n := c.w, c.anyNode()
 	t := c.begin(oneShot, kv.TxnRef{TxnID: c.newID(n)})
 	call := &callRecord{ops: c.someOps(1+w.rng.IntN(w.opt.Mix.MaxOps), readOnly, w.chance(w.opt.Mix.OneShard))}
+	c.dump(call.ops)
 	if w.opt.Batch > 0 && readOnly && how == (txn.How{}) {
 		if n.lastRead != nil && w.rng.IntN(2) == 0 {
 			call.ops = n.lastRead
@@ -201,7 +202,13 @@ func (c *client) ended(t *txnRecord, d txn.Done, lost bool, then func()) {
 	w := c.w
 	t.end = w.now
 	w.countReader(t, d)
+	if t.reader && !lost && d.Failure == nil {
+		w.readOnFull(t)
+	}
 	w.trace("client %d: %s ended: committed=%v lost=%v %v", c.n, name(t.ref), d.Committed, lost, d.Failure)
+	if f := d.Failure; f != nil && kv.Kind(f.Kind) == kv.KindCorrupt && f.Text != errUnreadable.Text {
+		w.fail("%s found a log damaged that is not: %s", name(t.ref), f.Text)
+	}
 	switch {
 	case lost, uncertain(d.Failure):
 		t.outcome, t.end = unknown, math.MaxInt64

@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
 // disk is a log with the shards that share it. Whatever is appended while an
@@ -20,6 +21,9 @@ type disk struct {
 	life   int
 	// syncing: an fsync is under way.
 	syncing bool
+	// level is how much room it has for what is new, since when.
+	level shard.Disk
+	since int64
 	// held are messages that wait for a position, in the order of positions.
 	held []heldMessages
 	// fresh are the trace's notes on positions that are not durable.

@@ -11,7 +11,8 @@
 // reads are answered some time later from the log as it is then. Around them
 // everything is random: the delay, order, number and loss of messages, how
 // many of them a step takes in, the length of an fsync, the rates of clocks
-// (5 % either way), and when nodes, logs and gateways crash. A crash loses the
+// (5 % either way), when nodes, logs and gateways crash, and when disks have no
+// room for what is new. A crash loses the
 // shards' memory and any part of the log that is not durable.
 //
 // # The clients

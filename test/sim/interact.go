@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -18,6 +19,8 @@ type interaction struct {
 	left int // calls before the end
 	ro   bool
 	how  txn.How
+	// marks are the savepoints, by how many calls there were.
+	marks []int
 }
 
 // interact runs an interactive transaction.
@@ -67,6 +70,10 @@ func (x *interaction) step() {
 		return
 	}
 	x.left--
+	if w.rng.IntN(5) == 0 {
+		x.mark()
+		return
+	}
 	call := &callRecord{ops: x.c.someOps(1+w.rng.IntN(2), x.ro, false)}
 	w.trace("client %d: %s does %s", x.c.n, name(x.t.ref), describe(call.ops))
 	ops := cloneOps(call.ops)
@@ -86,6 +93,41 @@ func (x *interaction) step() {
 			x.c.remember(call)
 			w.after(w.about(w.opt.Mix.Think), x.step)
 		}
+	})
+}
+
+// mark sets a savepoint or goes back to one, which is named by its number. What
+// was read since is still judged, where it was not of the transaction's own making.
+func (x *interaction) mark() {
+	w, n := x.c.w, len(x.marks)
+	to := w.rng.IntN(n + 1)
+	do := (*txn.Gateway).RollbackTo
+	if to == n {
+		do = (*txn.Gateway).Savepoint
+	}
+	w.trace("client %d: %s goes to savepoint %d of %d", x.c.n, name(x.t.ref), to, n)
+	w.call(x.n, func(now int64, tok txn.Token) { do(x.n.gw, now, tok, x.t.ref, strconv.Itoa(to)) }, func(d txn.Done, lost bool) {
+		switch {
+		case lost:
+			x.lose()
+			return
+		case d.Closed:
+			x.t.outcome, x.t.failure = failed, d.Failure
+			w.sum.Aborted++
+			w.countReader(x.t, d)
+			x.retry(d.Failure)
+			return
+		case d.Failure != nil:
+			w.fail("%s: savepoint %d of %d: %s", name(x.t.ref), to, n, d.Failure.Text)
+			return
+		case to == n:
+			x.marks = append(x.marks, len(x.t.calls))
+		default:
+			x.t.undo(x.marks[to])
+			x.marks = x.marks[:to+1]
+			w.sum.Undone++
+		}
+		w.after(w.about(w.opt.Mix.Think), x.step)
 	})
 }
 

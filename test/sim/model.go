@@ -23,6 +23,8 @@ type cell struct {
 	thing   thing // another data type's value
 	version kv.Version
 	index   kv.Index // at which the version became visible
+	// expires is the version's deadline, in milliseconds.
+	expires int64
 }
 
 // model is the whole store as one map, and the executor of transactions one
@@ -99,11 +101,16 @@ func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	c, mine := t.get(key)
 	switch op.Kind {
 	case msg.OpGet:
+		if op.Stored && res != nil && res.Found && c.thing != nil {
+			return kv.KindOK, sameDump(c, res)
+		}
 		return kv.KindOK, t.compare(c, mine, res)
 	case msg.OpAdd, msg.OpAddGet:
 		return t.add(op, res)
 	case msg.OpAsk, msg.OpChange, msg.OpChangeAsk:
 		return t.invoke(op, res)
+	case msg.OpExpire, msg.OpDeleteExpired:
+		return kv.KindOK, t.expire(op, res)
 	}
 	if !holds(op, c) {
 		return kv.KindCondition, nil
@@ -114,14 +121,25 @@ func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	if op.Kind == msg.OpPut && c.exists && (c.counter || c.thing != nil) {
 		return kv.KindWrongType, nil
 	}
-	if res != nil && !t.blur && res.Found != c.exists {
-		return kv.KindOK, fmt.Errorf("found %v, the model %v", res.Found, c.exists)
+	if err := t.foundAs(c, res); err != nil {
+		return kv.KindOK, err
 	}
-	t.own[key] = own{}
+	o := own{}
 	if op.Kind == msg.OpPut {
-		t.own[key] = own{cell: cell{exists: true, text: string(op.Value)}}
+		if o.cell = (cell{exists: true, text: string(op.Value)}); op.Expiry != 0 {
+			o.expires = someTime
+		}
 	}
+	t.own[key] = o
 	return kv.KindOK, nil
+}
+
+// foundAs compares what a write says of what was there.
+func (t *trial) foundAs(c cell, res *msg.Result) error {
+	if res != nil && !t.blur && res.Found != c.exists {
+		return fmt.Errorf("found %v, the model %v", res.Found, c.exists)
+	}
+	return nil
 }
 
 func holds(op *msg.Op, c cell) bool {
@@ -131,7 +149,7 @@ func holds(op *msg.Op, c cell) bool {
 	case msg.ExpectAbsent:
 		return !c.exists
 	case msg.ExpectValue:
-		return c.exists && c.thing == nil && c.payload() == string(op.ExpectValue)
+		return c.exists && (c.thing == nil && c.payload() == string(op.ExpectValue) || c.thing != nil && isThing(c, op.ExpectValue))
 	case msg.ExpectVersion:
 		return c.exists && c.version == op.ExpectVersion
 	}

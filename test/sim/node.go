@@ -60,7 +60,7 @@ func (n *node) startGateway() {
 	o := &n.w.opt
 	n.life++
 	n.gwUp, n.gwNext, n.torn = true, math.MaxInt64, false
-	n.gw = txn.NewGateway(txn.Config{Node: n.id, Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic, Reads: o.Reads, NoSharing: bool(o.Sharing.Combining), Plan: o.Plan, Lease: o.Lease, OpenBudget: o.OpenBudget,
+	n.gw = txn.NewGateway(txn.Config{Node: n.id, Epoch: n.wall() - n.local(n.w.now), Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic, Reads: o.Reads, NoSharing: bool(o.Sharing.Combining), Plan: o.Plan, Lease: o.Lease, OpenBudget: o.OpenBudget,
 		Repeat: o.Repeat, Liveness: o.Liveness, IdleGrace: o.IdleGrace, MaxAge: o.MaxAge, MaxInFlight: o.Places, Admission: o.admission(), Mutants: o.Mutants})
 	n.learn()
 }
@@ -195,6 +195,9 @@ func (n *node) crashGateway() {
 // repair brings everything up at once.
 func (n *node) repair() {
 	n.torn = false
+	for _, d := range n.disks {
+		d.level = shard.DiskRoomy
+	}
 	if !n.gwUp {
 		n.startGateway()
 	}
@@ -211,10 +214,10 @@ func (n *node) repair() {
 // newShard is a shard's configuration.
 func (s *shell) config() shard.Config {
 	o := &s.w.opt
-	c := shard.Config{ID: s.id, Sharing: o.Sharing, CacheBytes: o.CacheBytes, Memory: o.Memory, Retention: o.Retention, Repeat: o.Repeat,
+	c := shard.Config{ID: s.id, Node: s.n.id, Sharing: o.Sharing, Paging: o.Paging, CacheBytes: o.CacheBytes, Memory: o.Memory, Retention: o.Retention, Repeat: o.Repeat,
 		Liveness: o.Liveness, GarbageBatch: o.GarbageBatch, Mutants: o.Mutants,
 		Lease: o.Lease, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound, DelayFor: o.DelayFor,
-		Pins: s.w.pins(), Heat: s.w.heat(),
+		Pins: s.w.pins(), Heat: s.w.heat(), DueEvery: dueEvery, DueAgain: dueAgain,
 		Trace: shard.Trace{Committed: s.committed, Shown: s.shown}}
 	if s.id == s.w.router.HotShard() {
 		c.Home = s.w.router.Shard

@@ -34,8 +34,25 @@ func (c *client) someOps(n int, readOnly, oneShard bool) []msg.Op {
 	return ops
 }
 
+// dump has some of a one-shot's gets ask for the stored form of a value.
+func (c *client) dump(ops []msg.Op) {
+	for i := range ops {
+		op := &ops[i]
+		if !c.w.chance(c.w.opt.Mix.Dump) {
+			continue
+		}
+		if op.IsCall() && !op.Writes() {
+			*op = msg.Op{Kind: msg.OpGet, Key: op.Key}
+		}
+		op.Stored = op.Kind == msg.OpGet
+	}
+}
+
 func (c *client) someOp(readOnly bool) msg.Op {
 	w, m := c.w, c.w.opt.Mix.Ops
+	if w.opt.Expiring && !readOnly && w.rng.IntN(6) == 0 {
+		return c.expiringOp()
+	}
 	if w.opt.Things > 0 && w.rng.IntN(3) > 0 {
 		return c.someCall(readOnly)
 	}
@@ -182,6 +199,9 @@ func describe(ops []msg.Op) string {
 			continue
 		}
 		fmt.Fprintf(&b, "%v(%v", op.Kind, op.Span())
+		if op.Expiry != 0 {
+			fmt.Fprintf(&b, " expires %d", op.Expiry)
+		}
 		switch {
 		case op.Kind == msg.OpPut:
 			fmt.Fprintf(&b, "=%q", op.Value)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
@@ -23,6 +24,8 @@ type Options struct {
 	// Padding is by how many bytes the names in them are longer than one letter, so
 	// that shards write changes rather than values.
 	Padding int
+	// Names is how many names there are in them, 0 for 4.
+	Names int
 	// Types are the names of those whose methods are called, all if it is empty.
 	Types []string
 	// Methods are the names of those that are called, as often as they are listed,
@@ -36,7 +39,9 @@ type Options struct {
 	Batch time.Duration
 	// Sharing says what is made of it that operations commute.
 	Sharing shard.Sharing
-	Order   txn.Order
+	// Paging says which values are stored in pages.
+	Paging mvcc.Paging
+	Order  txn.Order
 	// Reads says how read-only transactions read, Plan by which plan.
 	Reads        txn.Reads
 	Plan         txn.Plan
@@ -71,6 +76,11 @@ type Options struct {
 	Every   time.Duration
 	Faults  FaultMix
 	Down    time.Duration
+	// Fills is how many times a disk runs low on room, or out of it, each for about
+	// FillFor. filled is called before one has room again, unless nil.
+	Fills   int
+	FillFor time.Duration
+	filled  func(*disk)
 	// LogPerShard: a crash can hit one shard alone.
 	LogPerShard bool
 
@@ -96,6 +106,8 @@ type Options struct {
 	BusyFor time.Duration
 	// MoveEvery is the mean time between two moves of keys, 0 for none.
 	MoveEvery time.Duration
+	// Expiring: keys are given times to live.
+	Expiring bool
 
 	// Bound is how long any call may take to be answered.
 	Bound time.Duration
@@ -129,6 +141,8 @@ type Mix struct {
 	// before its commit and begin its next attempt elsewhere, though the one
 	// before may still be open.
 	Return float64
+	// Dump is the share of reads in one-shots that are of a value's stored form.
+	Dump float64
 	// Huge: increments may bring a counter out of its range.
 	Huge bool
 	// OneShard is the share of one-shots that stay on one shard.
@@ -197,8 +211,30 @@ func Draw(seed int64) Options {
 		o.Sharing.Locks = pick(t, shard.AbstractLocks, shard.AbstractLocks, shard.AbstractLocks, shard.RWLocks)
 		o.Sharing.Phasing, o.Sharing.Combining = t.IntN(4) == 0, t.IntN(4) == 0
 		o.Padding = pick(t, 0, 0, 250, 600)
+		o.Paging = pick(t, mvcc.Paging{}, mvcc.Paging{Over: 300, Least: 300, Chain: 1}, mvcc.Paging{Over: 600, Least: 900, Chain: 3})
+		drawLarge(&o)
 	}
+	drawFills(&o, rand.New(rand.NewPCG(uint64(seed), 0xd15c)).IntN)
+	// Expiries are refused like others, but do not ask as clients do.
+	o.Expiring = rand.New(rand.NewPCG(uint64(seed), 0x77e1)).IntN(2) == 0 && o.Places == 0
 	return o
+}
+
+// drawLarge has half of the runs with data types be about values of many pages,
+// with several elements each, that come and go in memory.
+func drawLarge(o *Options) {
+	r := rand.New(rand.NewPCG(uint64(o.Seed), 0x9a6e5))
+	o.Mix.Dump = pick(r, 0, 0.3)
+	if r.IntN(2) == 0 {
+		return
+	}
+	o.Names, o.Padding = pick(r, 6, 24, 80), pick(r, 30, 100)
+	o.Paging = mvcc.Paging{Over: pick(r, 150, 400), Least: pick(r, 60, 200), Chain: pick(r, 1, 3, 16)}
+	o.CacheBytes = pick(r, 1, 1, 4000)
+	if r.IntN(2) == 0 {
+		o.Types = []string{"set", "dict", "scored-set"}
+	}
+	o.Mix.MaxOps += r.IntN(4)
 }
 
 // drawUpdates is all that does not concern readers.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -239,6 +240,7 @@ func (r *replay) apply(t *txnRecord, ref kv.TxnRef, x *trial) {
 		pure := o.added && e.kind == entry.EffectAdd || calls
 		switch {
 		case calls: // some of which may have commuted; the last state is compared
+		case e.kind == entry.EffectExpire && adt.Missing(&e.value) != nil: // nor is all of it in memory here
 		case pure && e.delta != o.delta:
 			w.fail("%s: added %d to %q, the model %d", name(ref), e.delta, key, o.delta)
 		case !pure && o.exists && o.thing != nil && e.value.Exists():
@@ -249,9 +251,12 @@ func (r *replay) apply(t *txnRecord, ref kv.TxnRef, x *trial) {
 			w.fail("%s: made %q of %q, the model %q", name(ref), e.value.Payload, key, o.payload())
 		}
 		c := o.cell
-		c.version, c.index = e.value.Version, e.index
+		c.version, c.index, c.expires = e.value.Version, e.index, e.value.Expires
+		if (c.expires != 0) != (o.expires != 0) && !pure {
+			w.fail("%s: made %q expire at %d, the model at %d", name(ref), key, c.expires, o.expires)
+		}
 		if old := r.m.cells[key]; pure && later(old.version, old.index, c.version, e.index) {
-			c.version, c.index = old.version, old.index // adds commute: the later stands
+			c.version, c.index, c.expires = old.version, old.index, old.expires // adds commute: the later stands
 		} else if !pure && later(old.version, old.index, c.version, e.index) {
 			w.fail("%s: its version of %q has index %d, below %d of one decided before", name(ref), key, e.index, old.index)
 		}

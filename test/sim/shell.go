@@ -30,6 +30,8 @@ type shell struct {
 	took       int
 	// notes are what the machine told of the step under way.
 	notes []*note
+	// wall and local are the node's clocks when the machine was made.
+	wall, local int64
 }
 
 // start makes the machine from the log.
@@ -42,7 +44,8 @@ func (s *shell) start() {
 	s.inbox, s.reads, s.notes, s.next = nil, nil, nil, math.MaxInt64
 	s.last = s.disk.store.Durable()
 	var out shard.Output
-	s.m, out = shard.New(s.config(), rec, s.n.local(s.w.now), s.n.wall())
+	s.wall, s.local = s.n.wall(), s.n.local(s.w.now)
+	s.m, out = shard.New(s.config(), rec, s.local, s.wall)
 	s.w.trace("%v starts in incarnation %d", s.id, s.m.Incarnation())
 	s.do(out)
 }
@@ -81,7 +84,7 @@ func (s *shell) busy() float64 {
 // step gives the machine all that has arrived, or some of it.
 func (s *shell) step() {
 	w := s.w
-	in := shard.Input{Now: s.n.local(w.now), Wall: s.n.wall(), Messages: s.inbox, Reads: s.reads, Busy: s.busy()}
+	in := shard.Input{Now: s.n.local(w.now), Wall: s.n.wall(), Messages: s.inbox, Reads: s.reads, Busy: s.busy(), Disk: s.disk.level}
 	s.inbox, s.reads = nil, nil
 	if n := len(in.Messages); n > 1 && w.rng.IntN(3) == 0 {
 		n = 1 + w.rng.IntN(n)
@@ -120,6 +123,7 @@ func (s *shell) do(out shard.Output) {
 	for _, env := range out.Urgent {
 		w.send(s.n, env)
 	}
+	s.asksDue(out.Send)
 	s.disk.release(s.last, out.Send)
 	for _, r := range out.Reads {
 		s.read(r)
@@ -161,6 +165,7 @@ func (s *shell) committed(txn kv.TxnRef) {
 	if s.w.movers[txn.TxnID] {
 		return
 	}
+	txn = s.expiring(txn)
 	n := &note{decided: &decision{txn: txn, shard: s.id, at: s.w.now}}
 	s.w.log.notes = append(s.w.log.notes, n)
 	s.notes = append(s.notes, n)
@@ -171,6 +176,10 @@ func (s *shell) shown(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index
 	if isMove(e.Kind) {
 		s.w.trace("%v SHOWS that %q moves, %v at %d", s.id, e.Key, v.Version, at)
 		return
+	}
+	s.checkRoom(txn, e, &v)
+	if txn = s.expiring(txn); e.Kind == entry.EffectDelete && e.Expires != 0 {
+		s.w.sum.Expired++
 	}
 	n := &note{shown: &shownEffect{txn: txn, shard: s.id, key: string(e.Key), kind: e.Kind, delta: e.Delta, value: v, index: at}}
 	s.w.log.notes = append(s.w.log.notes, n)

@@ -14,7 +14,8 @@ import (
 // thing is a value of a data type in the model: the dumbest that will do, which
 // knows nothing of locks, encodings or what commutes.
 type thing interface {
-	// call does what a method does, and says what it answers, or how it fails.
+	// call does what a method does, and says what it answers, or how it fails. It
+	// panics if it does not know the method.
 	call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind)
 	clone() thing
 	// empty: the key goes away.
@@ -29,10 +30,10 @@ var things = []struct {
 }{
 	{"set", func() thing { return setThing{} }, []shows{{"members", nil}, {"size", nil}}},
 	{"dict", func() thing { return dictThing{} }, []shows{{"all", nil}, {"size", nil}}},
-	{"scored-set", func() thing { return scoredThing{} }, []shows{{"by-rank", numbers(0, 99)}, {"size", nil}}},
-	{"list", func() thing { return &listThing{} }, []shows{{"range", numbers(0, 99)}, {"length", nil}}},
-	{"bounded-counter", func() thing { return &boundedThing{} }, []shows{{"get", nil}}},
-	{"bag", func() thing { return &bagThing{} }, []shows{{"count", nil}, {"sum", nil}, {"min", nil}, {"max", nil}}},
+	{"scored-set", func() thing { return scoredThing{} }, []shows{{"by-rank", numbers(0, -1)}, {"by-score", []msg.Datum{adt.Float(-1e12), adt.Float(1e12)}}, {"size", nil}}},
+	{"list", func() thing { return &listThing{} }, []shows{{"range", numbers(0, -1)}, {"length", nil}}},
+	{"bounded-counter", func() thing { return &boundedThing{} }, []shows{{"get", nil}, {"bounds", nil}}},
+	{"bag", func() thing { return &bagThing{} }, []shows{{"summary", nil}}},
 	{"top-k", func() thing { return topThing{} }, []shows{{"top", numbers(99)}, {"max", nil}}},
 	{"ids", func() thing { return idsThing{} }, nil},
 }
@@ -48,6 +49,36 @@ func numbers(ns ...int64) (out []msg.Datum) {
 		out = append(out, adt.Int(n))
 	}
 	return out
+}
+
+// between picks the elements from position first to last; negative ones count from
+// the end.
+func between[E any](all []E, first, last int64) (out []E) {
+	n := int64(len(all))
+	if first < 0 {
+		first += n
+	}
+	if last < 0 {
+		last += n
+	}
+	for i, e := range all {
+		if int64(i) >= first && int64(i) <= last {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// rank is where an element is, or nothing.
+func rank(all []string, of string) []msg.Datum {
+	if i := slices.Index(all, of); i >= 0 {
+		return numbers(int64(i))
+	}
+	return []msg.Datum{adt.Nil()}
+}
+
+func unknownMethod(thing, method string) string {
+	return "the model's " + thing + " has no method " + method
 }
 
 func text(d msg.Datum) string  { return string(d.Bytes) }
@@ -77,6 +108,8 @@ func (s setThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.K
 		for _, m := range slices.Sorted(maps.Keys(s)) {
 			out = append(out, datum(m))
 		}
+	default:
+		panic(unknownMethod("set", method))
 	}
 	switch method {
 	case "add-count":
@@ -115,8 +148,10 @@ func (d dictThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.
 		for _, a := range args {
 			delete(d, text(a))
 		}
-	case "get":
-		return []msg.Datum{d.get(args[0])}, kv.KindOK
+	case "get", "get-many":
+		for _, a := range args {
+			out = append(out, d.get(a))
+		}
 	case "has":
 		_, ok := d[text(args[0])]
 		return []msg.Datum{adt.Bool(ok)}, kv.KindOK
@@ -132,11 +167,23 @@ func (d dictThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.
 	case "size":
 		return []msg.Datum{adt.Int(int64(len(d)))}, kv.KindOK
 	case "all":
-		for _, f := range slices.Sorted(maps.Keys(d)) {
+		return d.from("", len(d)), kv.KindOK
+	case "scan":
+		return d.from(text(args[0]), int(args[1].Int)), kv.KindOK
+	default:
+		panic(unknownMethod("dict", method))
+	}
+	return out, kv.KindOK
+}
+
+// from lists up to so many fields from one on, each with its value.
+func (d dictThing) from(first string, most int) (out []msg.Datum) {
+	for _, f := range slices.Sorted(maps.Keys(d)) {
+		if f >= first && len(out) < 2*most {
 			out = append(out, datum(f), datum(d[f]))
 		}
 	}
-	return out, kv.KindOK
+	return out
 }
 
 // scoredThing has whole scores only: sums of floats are exact then.
@@ -177,20 +224,38 @@ func (s scoredThing) call(method string, args []msg.Datum) (out []msg.Datum, _ k
 		}
 		return []msg.Datum{adt.Nil()}, kv.KindOK
 	case "rank":
-		if i := slices.Index(s.order(), text(args[0])); i >= 0 {
-			return []msg.Datum{adt.Int(int64(i))}, kv.KindOK
-		}
-		return []msg.Datum{adt.Nil()}, kv.KindOK
+		return rank(s.order(), text(args[0])), kv.KindOK
+	case "rev-rank":
+		return rank(s.down(), text(args[0])), kv.KindOK
 	case "size":
 		return []msg.Datum{adt.Int(int64(len(s)))}, kv.KindOK
 	case "by-rank":
-		for i, m := range s.order() {
-			if int64(i) >= args[0].Int && int64(i) <= args[1].Int {
-				out = append(out, datum(m), adt.Float(s[m]))
-			}
+		return s.withScores(between(s.order(), args[0].Int, args[1].Int)), kv.KindOK
+	case "by-rank-desc":
+		return s.withScores(between(s.down(), args[0].Int, args[1].Int)), kv.KindOK
+	case "by-score":
+		some := slices.DeleteFunc(s.order(), func(m string) bool { return s[m] < args[0].Float || s[m] > args[1].Float })
+		if len(args) > 2 {
+			some = some[:min(int64(len(some)), args[2].Int)]
 		}
+		return s.withScores(some), kv.KindOK
+	default:
+		panic(unknownMethod("scored set", method))
 	}
 	return out, kv.KindOK
+}
+
+func (s scoredThing) down() []string {
+	out := s.order()
+	slices.Reverse(out)
+	return out
+}
+
+func (s scoredThing) withScores(members []string) (out []msg.Datum) {
+	for _, m := range members {
+		out = append(out, datum(m), adt.Float(s[m]))
+	}
+	return out
 }
 
 type listThing struct{ values []string }
@@ -209,26 +274,20 @@ func (l *listThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv
 			out = append(out, adt.Int(int64(len(l.values))))
 		}
 	case "range":
-		for i, v := range l.values {
-			if int64(i) >= args[0].Int && int64(i) <= args[1].Int {
-				out = append(out, datum(v))
-			}
+		for _, v := range between(l.values, args[0].Int, args[1].Int) {
+			out = append(out, datum(v))
 		}
-	case "index":
-		if i := args[0].Int; i < int64(len(l.values)) {
-			return []msg.Datum{datum(l.values[i])}, kv.KindOK
+	case "get":
+		if one := between(l.values, args[0].Int, args[0].Int); len(one) > 0 {
+			return []msg.Datum{datum(one[0])}, kv.KindOK
 		}
 		return []msg.Datum{adt.Nil()}, kv.KindOK
 	case "length":
 		return []msg.Datum{adt.Int(int64(len(l.values)))}, kv.KindOK
 	case "trim":
-		kept := []string(nil)
-		for i, v := range l.values {
-			if int64(i) >= args[0].Int && int64(i) <= args[1].Int {
-				kept = append(kept, v)
-			}
-		}
-		l.values = kept
+		l.values = between(l.values, args[0].Int, args[1].Int)
+	default:
+		panic(unknownMethod("list", method))
 	}
 	return out, kv.KindOK
 }

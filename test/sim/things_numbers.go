@@ -20,25 +20,22 @@ func (b *boundedThing) clone() thing   { c := *b; return &c }
 func (b *boundedThing) empty() bool    { return !b.made }
 
 func (b *boundedThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
-	switch {
-	case method == "get" && !b.made:
-		return []msg.Datum{adt.Nil()}, kv.KindOK
-	case method == "get":
-		return []msg.Datum{adt.Int(b.n)}, kv.KindOK
-	case method == "create" && b.made:
-		if b.floor != args[0].Int || b.ceiling != args[1].Int {
-			return nil, kv.KindCondition
-		}
-		return nil, kv.KindOK
-	case method == "create":
-		*b = boundedThing{made: true, floor: args[0].Int, ceiling: args[1].Int, n: args[2].Int}
-		return nil, kv.KindOK
-	case !b.made:
+	switch method {
+	case "get", "bounds":
+		return b.ask(method), kv.KindOK
+	case "create":
+		return nil, b.create(args)
+	}
+	if !b.made {
 		return nil, kv.KindCondition
 	}
 	n := args[0].Int
-	if method == "subtract" || method == "try-subtract" {
+	switch method {
+	case "add", "try-add":
+	case "subtract", "try-subtract":
 		n = -n
+	default:
+		panic(unknownMethod("bounded counter", method))
 	}
 	fits := b.n+n >= b.floor && b.n+n <= b.ceiling
 	if fits {
@@ -53,6 +50,31 @@ func (b *boundedThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Ki
 	return nil, kv.KindOK
 }
 
+func (b *boundedThing) ask(method string) []msg.Datum {
+	switch {
+	case method == "get" && b.made:
+		return numbers(b.n)
+	case method == "get":
+		return []msg.Datum{adt.Nil()}
+	case b.made:
+		return numbers(b.floor, b.ceiling)
+	}
+	return []msg.Datum{adt.Nil(), adt.Nil()}
+}
+
+func (b *boundedThing) create(args []msg.Datum) kv.Kind {
+	if b.made && (b.floor != args[0].Int || b.ceiling != args[1].Int) {
+		return kv.KindCondition
+	}
+	if !b.made {
+		*b = boundedThing{made: true, floor: args[0].Int, ceiling: args[1].Int, n: args[0].Int}
+		if len(args) > 2 {
+			b.n = args[2].Int
+		}
+	}
+	return kv.KindOK
+}
+
 type bagThing struct{ numbers []float64 }
 
 func (b *bagThing) String() string { return fmt.Sprint(b.numbers) }
@@ -60,26 +82,35 @@ func (b *bagThing) clone() thing   { return &bagThing{slices.Clone(b.numbers)} }
 func (b *bagThing) empty() bool    { return len(b.numbers) == 0 }
 
 func (b *bagThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
-	sum := 0.0
-	for _, x := range b.numbers {
-		sum += x
-	}
-	switch {
-	case method == "add":
+	if method == "add" {
 		for _, a := range args {
 			b.numbers = append(b.numbers, a.Float)
 		}
 		return nil, kv.KindOK
-	case method == "count":
-		return []msg.Datum{adt.Int(int64(len(b.numbers)))}, kv.KindOK
-	case method == "sum":
-		return []msg.Datum{adt.Float(sum)}, kv.KindOK
-	case len(b.numbers) == 0:
-		return []msg.Datum{adt.Nil()}, kv.KindOK
-	case method == "min":
-		return []msg.Datum{adt.Float(slices.Min(b.numbers))}, kv.KindOK
 	}
-	return []msg.Datum{adt.Float(slices.Max(b.numbers))}, kv.KindOK
+	all := b.summary()
+	if method == "summary" {
+		return all, kv.KindOK
+	}
+	i := slices.Index([]string{"count", "sum", "mean", "min", "max", "variance"}, method)
+	if i < 0 {
+		panic(unknownMethod("bag", method))
+	}
+	return all[i : i+1], kv.KindOK
+}
+
+// summary is exact: the numbers are whole and few.
+func (b *bagThing) summary() []msg.Datum {
+	n, sum, squares := float64(len(b.numbers)), 0.0, 0.0
+	for _, x := range b.numbers {
+		sum, squares = sum+x, squares+x*x
+	}
+	out := []msg.Datum{adt.Int(int64(n)), adt.Float(sum), adt.Nil(), adt.Nil(), adt.Nil(), adt.Nil()}
+	if n > 0 {
+		out[2], out[3], out[4] = adt.Float(sum/n), adt.Float(slices.Min(b.numbers)), adt.Float(slices.Max(b.numbers))
+		out[5] = adt.Float((n*squares - sum*sum) / (n * n))
+	}
+	return out
 }
 
 // topThing has each member's greatest score. It never has so many members that
@@ -99,6 +130,9 @@ func (t topThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.K
 		return nil, kv.KindOK
 	case "top":
 		most = int(args[0].Int)
+	case "max":
+	default:
+		panic(unknownMethod("top-k", method))
 	}
 	order := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
 		if t[a] > t[b] || t[a] == t[b] && a < b {

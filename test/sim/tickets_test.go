@@ -17,6 +17,7 @@ var ticketsFlag = flag.Duration("tickets", 5*time.Second, "how long to sell tick
 func tickets(seed int64) Options {
 	o := Draw(seed)
 	o.Nodes, o.Clients, o.Txns = max(o.Nodes, 2), 12, 15
+	o.Expiring = false // or the tickets would be gone with their counter
 	o.Things, o.Stock, o.Types = 1+int(seed%2), 5+seed%40, []string{"bounded-counter"}
 	o.Methods = []string{"try-subtract", "try-subtract", "try-subtract", "subtract", "try-subtract", "try-add", "get", "bounds", "create"}
 	o.Registers, o.Counters, o.Mix.Ops, o.Mix.Huge = 1, 1, OpMix{Get: 4, Put: 1}, false

@@ -3,12 +3,12 @@ package sim
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
 // thingKey is a key that mostly holds a value of the data type number n in
@@ -35,7 +35,7 @@ func (c *client) someCall(readOnly bool) msg.Op {
 	if r.IntN(30) == 0 {
 		key = c.anyKey()
 	}
-	t := adt.ByName(things[n].name)
+	t, d := adt.ByName(things[n].name), c.drawer()
 	for {
 		m := t.Methods[r.IntN(len(t.Methods))]
 		if ms := c.w.opt.Methods; len(ms) > 0 {
@@ -47,7 +47,7 @@ func (c *client) someCall(readOnly bool) msg.Op {
 			}
 			continue
 		}
-		if op, ok := c.drawCall(m, key); ok && (!readOnly || !m.Changes) {
+		if op, ok := d.drawCall(m, key); ok && (!readOnly || !m.Changes) {
 			return op
 		}
 	}
@@ -56,61 +56,6 @@ func (c *client) someCall(readOnly bool) msg.Op {
 // calls reports whether methods of a data type are called.
 func (o *Options) calls(name string) bool {
 	return adt.ByName(name) != nil && (len(o.Types) == 0 || slices.Contains(o.Types, name))
-}
-
-// drawCall makes up arguments. Those of one kind are few, so that they clash.
-func (c *client) drawCall(m *adt.TypeMethod, key []byte) (op msg.Op, ok bool) {
-	r, padding := c.w.rng, strings.Repeat(".", c.w.opt.Padding)
-	name := func() msg.Datum { return datum(string(rune('a'+r.IntN(4))) + padding) }
-	num := func(n int) msg.Datum { return adt.Int(int64(r.IntN(n))) }
-	score := func() msg.Datum { return adt.Float(float64(r.IntN(9) - 3)) }
-	var args []msg.Datum
-	switch m.Type.Name + "." + m.Name {
-	case "set.size", "set.members", "dict.size", "dict.all", "scored-set.size", "list.length", "bounded-counter.get",
-		"bag.count", "bag.sum", "bag.min", "bag.max", "top-k.max":
-	case "set.add", "set.remove", "set.add-count", "set.remove-count", "dict.delete", "scored-set.remove", "list.append", "list.append-length":
-		for range 1 + r.IntN(2) {
-			args = append(args, name())
-		}
-	case "set.contains", "dict.get", "dict.has", "scored-set.score", "scored-set.rank":
-		args = append(args, name())
-	case "dict.set":
-		for range 1 + r.IntN(2) {
-			args = append(args, name(), datum(fmt.Sprint(r.IntN(5))))
-		}
-		if r.IntN(20) == 0 {
-			args[1] = datum("no number")
-		}
-	case "dict.set-new":
-		args = append(args, name(), datum(fmt.Sprint(r.IntN(5))))
-	case "dict.increment", "dict.increment-get":
-		args = append(args, name(), num(9))
-	case "scored-set.add":
-		args = append(args, score(), name())
-	case "scored-set.increment", "scored-set.increment-get":
-		args = append(args, name(), score())
-	case "scored-set.by-rank", "list.range", "list.trim":
-		args = append(args, num(3), num(6))
-	case "list.index":
-		args = append(args, num(4))
-	case "bounded-counter.create":
-		args = append(args, adt.Int(0), adt.Int(8), num(9))
-	case "bounded-counter.add", "bounded-counter.subtract", "bounded-counter.try-add", "bounded-counter.try-subtract":
-		args = append(args, adt.Int(1+int64(r.IntN(4))))
-	case "bag.add":
-		args = append(args, score())
-	case "top-k.add":
-		args = append(args, score(), name())
-	case "top-k.top":
-		args = append(args, adt.Int(1+int64(r.IntN(4))))
-	case "ids.next":
-		if r.IntN(2) == 0 {
-			args = append(args, adt.Int(1+int64(r.IntN(3))))
-		}
-	default:
-		return op, false
-	}
-	return m.Op(key, args...), true
 }
 
 // invoke executes a call in the model.
@@ -144,12 +89,28 @@ func (t *trial) invoke(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	if !m.Changes {
 		return kv.KindOK, nil
 	}
-	o := own{cell: cell{typ: m.Type.ID, thing: x, exists: !x.empty()}, called: !mine || t.own[key].called}
+	o := own{cell: cell{typ: m.Type.ID, thing: x, exists: !x.empty(), expires: c.expires}, called: !mine || t.own[key].called}
 	if o.typ = m.Type.ID; !o.exists {
-		o.thing = nil
+		o.thing, o.expires = nil, 0
 	}
 	t.own[key] = o
 	return kv.KindOK, nil
+}
+
+// sameDump compares the stored form of a value with the model's.
+func sameDump(c cell, res *msg.Result) error {
+	if !c.exists || entry.Type(res.Type) != c.typ {
+		return fmt.Errorf("read a %s, the model has %v", adt.TypeName(entry.Type(res.Type)), c)
+	}
+	if err := adt.CheckStored(c.typ, res.Value); err != nil {
+		return err
+	}
+	return sameThing(c, &entry.Value{Type: c.typ, Version: mvcc.Unborn, Payload: res.Value})
+}
+
+// isThing reports whether the stored form of a value is that of the model's.
+func isThing(c cell, stored []byte) bool {
+	return adt.CheckStored(c.typ, stored) == nil && sameThing(c, &entry.Value{Type: c.typ, Version: mvcc.Unborn, Payload: stored}) == nil
 }
 
 // sameThing compares a stored value with the model's, by what its methods show.

@@ -131,7 +131,9 @@ func seenVersions(t *txnRecord) []history.SeenVersion {
 
 // checkStored: the logs hold the last state.
 func (w *world) checkStored(m *model) {
-	for _, key := range slices.Sorted(maps.Keys(m.cells)) {
+	keys := slices.Sorted(maps.Keys(m.cells))
+	w.checkDeadlines(keys)
+	for _, key := range keys {
 		c := m.cells[key]
 		s := w.whereStored(key)
 		v, err := s.stored(key)
@@ -158,6 +160,15 @@ func (s *shell) stored(key string) (v entry.Value, err error) {
 		return v, res.Err
 	}
 	f, err := mvcc.Fold(res.Rows)
+	for _, p := range adt.Missing(&f.Value) {
+		page := s.disk.store.Read(s.id, entry.Read{Kind: entry.ReadRow, Table: entry.TablePage, Key: entry.PageKey([]byte(key), p.Ref().ID)})
+		if page.Err != nil || len(page.Rows) == 0 {
+			return v, fmt.Errorf("its page %d is not there: %w", p.Ref().ID, page.Err)
+		}
+		if err := p.Fill(page.Rows[0].Value); err != nil {
+			return v, err
+		}
+	}
 	f.Value.Payload = adt.Payload(&f.Value)
 	return f.Value, err
 }

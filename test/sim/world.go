@@ -38,6 +38,9 @@ type world struct {
 	snaps []*snapshot
 	// movers are the transactions that move keys.
 	movers map[kv.TxnID]bool
+	// expiries are those that delete what is due.
+	expiries   map[kv.TxnID]*expiry
+	decidedDue map[expiryLife]*txnRecord
 	// dreamt: there has been a client that Mix.Dream is about. Of two, the
 	// younger would wait for the other as long as that may last.
 	dreamt bool
@@ -61,8 +64,17 @@ type Summary struct {
 	// Moves counts those of keys that were tried at random, Moved those of them
 	// that took place; Planned are those that the planner began.
 	Moves, Moved, Planned int
-	// Refused counts what gateways did not admit.
-	Refused int
+	// Undone counts returns to savepoints.
+	Undone int
+	// Refused counts what gateways did not admit, Fills how many times a disk was low
+	// on room.
+	Refused, Fills int
+	// FullReads counts readers that were served on a disk without room, FullDeletes
+	// deletions that were let in where it was low.
+	FullReads, FullDeletes int
+	// Due counts expiries that shards have asked for, Expired the keys that were
+	// deleted by them.
+	Due, Expired int
 	// Virtual is how long the run took on its own clock.
 	Virtual time.Duration
 }
@@ -72,6 +84,9 @@ func (s *Summary) add(o Summary) {
 	s.Committed += o.Committed
 	s.Aborted += o.Aborted
 	s.Unknown += o.Unknown
+	s.Undone += o.Undone
+	s.Due += o.Due
+	s.Expired += o.Expired
 	s.Enquiries += o.Enquiries
 	s.Steps += o.Steps
 	s.Messages += o.Messages
@@ -84,11 +99,14 @@ func (s *Summary) add(o Summary) {
 	s.Moved += o.Moved
 	s.Planned += o.Planned
 	s.Refused += o.Refused
+	s.Fills += o.Fills
+	s.FullReads += o.FullReads
+	s.FullDeletes += o.FullDeletes
 	s.Virtual += o.Virtual
 }
 
 func newWorld(o Options) *world {
-	w := &world{opt: o, rng: rand.New(rand.NewPCG(uint64(o.Seed), 0x11c4)), log: newChronicle(), movers: map[kv.TxnID]bool{}}
+	w := &world{opt: o, rng: rand.New(rand.NewPCG(uint64(o.Seed), 0x11c4)), log: newChronicle(), movers: map[kv.TxnID]bool{}, expiries: map[kv.TxnID]*expiry{}, decidedDue: map[expiryLife]*txnRecord{}}
 	var hot [][]byte
 	for i := range o.HotKeys {
 		hot = append(hot, regKey(i), counterKey(i))
@@ -191,6 +209,7 @@ func Run(o Options) (Summary, error) { return newWorld(o).play() }
 func (w *world) play() (Summary, error) {
 	w.startClients()
 	w.startFaults()
+	w.startFills()
 	w.startLies()
 	w.startMoves()
 	w.run(int64(time.Hour), func() bool { return w.busy == 0 })

@@ -8,42 +8,27 @@
 package main
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/adt/check"
+	"github.com/linchpindb/linchpin/tools/generated"
 )
 
 const page = "docs/types.md"
 
 func main() {
-	check := flag.Bool("check", false, "write nothing; fail if the page is not what would be written")
-	flag.Parse()
-	if err := run(page, adt.All(), *check); err != nil {
-		fmt.Fprintln(os.Stderr, "typesdoc:", err)
-		os.Exit(1)
-	}
+	generated.Main("typesdoc", func(check bool) error { return run(page, adt.All(), check) })
 }
 
-func run(path string, all []*adt.Type, check bool) error {
+func run(path string, all []*adt.Type, compare bool) error {
 	text, err := write(all)
 	if err != nil {
 		return err
 	}
-	if !check {
-		return os.WriteFile(path, []byte(text), 0o644)
-	}
-	old, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if string(old) != text {
-		return fmt.Errorf("%s is stale; run: make generate", path)
-	}
-	return nil
+	return generated.File(path, []byte(text), compare)
 }
 
 const head = `# Data types
@@ -98,7 +83,7 @@ func needsOf(t *adt.Type) ([][]string, error) {
 	if t.ID < 2 { // the store's own operations
 		return out, nil
 	}
-	report, err := adt.Examine(t, 1, rounds)
+	report, err := check.Examine(t, 1, rounds)
 	if err != nil {
 		return nil, err
 	}

@@ -145,6 +145,14 @@ func (m Map[K, V]) At(i int) (K, V) {
 	return n.key, n.value
 }
 
+// Before is what the first i elements count for in Bytes. O(log n).
+func (m Map[K, V]) Before(i int) int { return m.root.before(i) }
+
+// Past is the position of the first element with which the elements up to it
+// count for more than some bytes, and what those before it count for; Len() and
+// Bytes() if all do not. O(log n).
+func (m Map[K, V]) Past(bytes int) (i, before int) { return m.root.past(bytes) }
+
 // From visits the elements from a position on, in order. One before the first
 // counts as the first. O(log n), and O(1) for each.
 func (m Map[K, V]) From(i int) iter.Seq2[K, V] {

@@ -110,6 +110,37 @@ func (n *node[K, V]) at(i int) *node[K, V] {
 	}
 }
 
+// before is the bytes of the first i elements, or of all that there are.
+func (n *node[K, V]) before(i int) (bytes int) {
+	for n != nil && i > 0 {
+		l := n.left.count()
+		if i <= l {
+			n = n.left
+			continue
+		}
+		bytes += n.left.size() + n.own()
+		n, i = n.right, i-l-1
+	}
+	return bytes
+}
+
+// past finds the first element with which there are more than some bytes.
+func (n *node[K, V]) past(bytes int) (i, before int) {
+	for n != nil {
+		l := n.left.size()
+		switch {
+		case bytes < before+l:
+			n = n.left
+			continue
+		case bytes < before+l+n.own():
+			return i + n.left.count(), before + l
+		}
+		i, before = i+n.left.count()+1, before+l+n.own()
+		n = n.right
+	}
+	return i, before
+}
+
 // take is the first i elements, or all that there are.
 func (n *node[K, V]) take(i int) *node[K, V] {
 	switch {

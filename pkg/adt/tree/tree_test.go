@@ -112,6 +112,17 @@ func TestMapAnswersAgainstSorted(t *testing.T) {
 			at, _ := m.At(i)
 			require.Equal(t, k, at)
 		}
+		total := 0
+		for i, k := range sorted {
+			require.Equal(t, total, m.Before(i))
+			for sum := total; sum < total+numbers.Bytes(k, 7*k); sum++ {
+				at, before := m.Past(sum)
+				require.Equal(t, []int{i, total}, []int{at, before})
+			}
+			total += numbers.Bytes(k, 7*k)
+		}
+		at, before := m.Past(total)
+		require.Equal(t, []int{len(sorted), total, total}, []int{at, before, m.Before(len(sorted) + 1)})
 		i := rapid.IntRange(-2, len(sorted)+2).Draw(t, "i")
 		require.Equal(t, append([]int(nil), sorted[min(max(i, 0), len(sorted)):]...), keys(m.From(i)))
 		require.Equal(t, append([]int(nil), sorted[rank:]...), keys(m.Ascend(k)))

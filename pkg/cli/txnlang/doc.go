@@ -7,13 +7,15 @@
 //
 //	script    = { [ operation ] ( newline | ";" ) }
 //	operation = "get" key [ "for" "update" ]
-//	          | "put" key value [ "if" condition ]
+//	          | "put" key value [ "ttl" duration ] [ "if" condition ]
 //	          | "del" key [ "if" condition ]
 //	          | "require" key condition
 //	          | "incr" key [ number ]          the result is the sum
 //	          | "add" key number               no result
 //	          | "scan" start end [ "limit" number ]
 //	          | "delrange" start end
+//	          | "expire" key duration | "persist" key
+//	          | "ttl" key                      the result is the time to live
 //	          | "call" key type "." method { argument }
 //	condition = "exists" | "absent" | ( "value" | "=" ) value | "version" version
 //
@@ -27,6 +29,8 @@
 // or the end of the line, and has no double quote in it. A quoted word is a
 // double-quoted Go string: \n, \t, \", \\, \xff, \u00e9 and so on; it can be
 // empty, and it is never taken for one of the language's own words.
+//
+// A duration is bare, and as Go writes it: 30s, 1h30m, 250ms.
 //
 // The package only translates. What a transaction may contain (lengths,
 // empty keys, ranges) is judged where the transaction is run.

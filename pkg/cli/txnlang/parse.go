@@ -3,6 +3,7 @@ package txnlang
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/client"
@@ -46,7 +47,7 @@ type parser struct {
 	err error
 }
 
-const verbs = `"get", "put", "del", "require", "incr", "add", "scan", "delrange" or "call"`
+const verbs = `"get", "put", "del", "require", "incr", "add", "scan", "delrange", "expire", "persist", "ttl" or "call"`
 
 // parseStatement reads up to the end of an operation; nil is an empty one.
 func parseStatement(lex *lexer) (*Statement, error) {
@@ -82,6 +83,9 @@ var grammar = map[string]func(*parser) client.Op{
 	"put": func(p *parser) client.Op {
 		key := p.word("a key")
 		op := client.Put(key, p.word("a value"))
+		if p.accept("ttl") {
+			op = op.WithTTL(p.ttl())
+		}
 		if p.accept("if") {
 			op = p.condition(op, true)
 		}
@@ -118,6 +122,12 @@ var grammar = map[string]func(*parser) client.Op{
 		start := p.word("a key to start from")
 		return client.DeleteRange(start, p.word("a key to stop at"))
 	},
+	"expire": func(p *parser) client.Op {
+		key := p.word("a key")
+		return client.Expire(key, p.ttl())
+	},
+	"persist": func(p *parser) client.Op { return client.Persist(p.word("a key")) },
+	"ttl":     func(p *parser) client.Op { return client.Get(p.word("a key")) },
 	"call": func(p *parser) client.Op {
 		key := p.word("a key")
 		typ, method := p.method()
@@ -236,6 +246,16 @@ func (p *parser) limit() int {
 	}
 	p.step()
 	return n
+}
+
+func (p *parser) ttl() time.Duration {
+	ttl, err := time.ParseDuration(p.tok.text)
+	if p.tok.end || p.tok.quoted || err != nil || kv.CheckTTL(ttl) != nil {
+		p.expected("a time to live from 1ms to 87600h, as in 30s or 1h30m")
+		return kv.MinTTL
+	}
+	p.step()
+	return ttl
 }
 
 func (p *parser) version() kv.Version {

@@ -2,6 +2,7 @@ package txnlang
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -37,6 +38,10 @@ func TestEveryVerbReadsAsItsOperation(t *testing.T) {
 		`add k 12`:                       client.Add(b("k"), 12),
 		`scan a b`:                       client.ScanRange(b("a"), b("b"), 0),
 		`scan "" "" limit 10`:            client.ScanRange(b(""), b(""), 10),
+		`put k v ttl 1h30m if exists`:    client.Put(b("k"), b("v")).WithTTL(90 * time.Minute).IfExists(),
+		`expire k 250ms`:                 client.Expire(b("k"), 250*time.Millisecond),
+		`persist k`:                      client.Persist(b("k")),
+		`ttl k`:                          client.Get(b("k")),
 		`delrange user/ user0`:           client.DeleteRange(b("user/"), b("user0")),
 		"\t get\tk\r":                    client.Get(b("k")),
 		`get user#1 # the first of them`: client.Get(b("user#1")),
@@ -69,8 +74,8 @@ func TestOperationsComeInOrderWithTheirLines(t *testing.T) {
 
 func TestMistakesNameTheirPlaceAndWhatWasExpected(t *testing.T) {
 	for script, want := range map[string]string{
-		"fetch k":             `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan", "delrange" or "call", found "fetch"`,
-		`"get" k`:             `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan", "delrange" or "call", found the quoted word "get"`,
+		"fetch k":             `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan", "delrange", "expire", "persist", "ttl" or "call", found "fetch"`,
+		`"get" k`:             `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan", "delrange", "expire", "persist", "ttl" or "call", found the quoted word "get"`,
 		"get":                 `line 1, column 4: expected a key, found the end of the operation`,
 		"get a b":             `line 1, column 7: expected the end of the operation, found "b"`,
 		"get a for b":         `line 1, column 11: expected "update" after "for", found "b"`,

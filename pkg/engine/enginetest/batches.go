@@ -158,7 +158,7 @@ func mistakes(t *testing.T, open Open) {
 		_, err := e.Append([]entry.Group{{Shard: 0, Entries: []entry.Entry{good, bad}}})
 		require.Equal(t, kv.KindInternal, kv.KindOf(err), "%+v", bad)
 	}
-	for _, bad := range []entry.Read{{Kind: 9}, {Kind: entry.ReadRow, Table: entry.TableVersion}, {Kind: entry.ReadRow, Table: entry.LastTable + 1}} {
+	for _, bad := range []entry.Read{{Kind: 9}, {Kind: entry.ReadRow, Table: entry.TableVersion}, {Kind: entry.ReadRows, Table: entry.TableVersion}, {Kind: entry.ReadRow, Table: entry.LastTable + 1}} {
 		require.Equal(t, kv.KindInternal, kv.KindOf(e.Read(0, bad).Err), "%+v", bad)
 	}
 	require.Empty(t, keys(t, e, 0, everything, newest), "nothing of a refused batch is applied")

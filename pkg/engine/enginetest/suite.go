@@ -53,6 +53,9 @@ func Run(t *testing.T, fresh func(t *testing.T) Open) {
 		{"a chain whose rows were written over is read all the same", chainWrittenOver},
 		{"what a chain consists of is garbage together", chainGarbage},
 		{"a chain that has lost its beginning is named", brokenChain},
+		{"a value in pages is a chain, and its pages are rows", pagesOfValues},
+		{"rows of a table are read in order", rowsInOrder},
+		{"pages that nothing names are garbage", pageGarbage},
 		{"a row that is damaged is named", damagedRow},
 		{"recovery visits tables and keys in order", recoverOrder},
 		{"values as large as allowed", largeValues},
@@ -77,7 +80,7 @@ func tombstone() []byte {
 func delta(write uint64) []byte {
 	v := entry.Value{Type: 2, Version: kv.Version{Shard: 1, Write: write}}
 	calls := []msg.Call{{Method: 1, Args: []msg.Datum{{Kind: msg.DatumInt, Int: int64(write)}}}}
-	b := make([]byte, entry.DeltaSize(calls))
+	b := make([]byte, entry.DeltaSize(&v, calls))
 	entry.EncodeDelta(b, &v, calls)
 	return b
 }

@@ -96,7 +96,7 @@ func drawIndex(t *rapid.T) kv.Index {
 
 func drawTable(t *rapid.T) entry.Table {
 	// Mostly versions: they are what is difficult.
-	return entry.Table(rapid.SampledFrom([]int{1, 1, 1, 1, 2, 3, 4, 5, 6}).Draw(t, "table"))
+	return entry.Table(rapid.SampledFrom([]int{1, 1, 1, 1, 2, 3, 4, 5, 6, 10, 11}).Draw(t, "table"))
 }
 
 func drawEntry(t *rapid.T) entry.Entry {
@@ -106,6 +106,8 @@ func drawEntry(t *rapid.T) entry.Entry {
 		e.Index = drawIndex(t)
 	} else if rapid.IntRange(0, 9).Draw(t, "nameless") == 0 {
 		e.Key = nil
+	} else if e.Table == entry.TablePage {
+		e.Key = entry.PageKey(e.Key, uint64(rapid.IntRange(1, 9).Draw(t, "page")))
 	}
 	if e.Action == entry.Set {
 		payload := rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "payload")
@@ -114,7 +116,7 @@ func drawEntry(t *rapid.T) entry.Entry {
 			v := entry.Value{Version: kv.Version{Write: 1}, Payload: payload}
 			what := rapid.IntRange(0, 9).Draw(t, "tombstone")
 			if what > 7 {
-				e.Value = delta(uint64(what))
+				e.Value = [][]byte{delta(1), delta(2), patch(), directory(1, 2), directory(uint64(what))}[rapid.IntRange(0, 4).Draw(t, "partial")]
 				return e
 			}
 			switch what {
@@ -134,7 +136,7 @@ func drawEntry(t *rapid.T) entry.Entry {
 func drawRead(t *rapid.T) entry.Read {
 	r := entry.Read{
 		ID:    rapid.Uint64().Draw(t, "id"),
-		Kind:  entry.ReadKind(rapid.IntRange(0, 3).Draw(t, "kind")),
+		Kind:  entry.ReadKind(rapid.IntRange(0, 5).Draw(t, "kind")),
 		Table: drawTable(t),
 		Key:   drawKey(t, "key"),
 		Index: drawIndex(t),

@@ -33,6 +33,10 @@ func (s *Store) Read(shard kv.ShardID, r entry.Read) entry.ReadResult {
 		rs.readRange(&r, &res)
 	case entry.ReadGarbage:
 		rs.readGarbage(&r, &res)
+	case entry.ReadPages:
+		rs.readPages(&r, &res)
+	case entry.ReadRows:
+		rs.readRows(&r, &res)
 	}
 	if res.Err != nil {
 		res.Rows, res.Garbage, res.Resume = nil, nil, nil
@@ -66,6 +70,24 @@ func (rs *rows) readRow(r *entry.Read, res *entry.ReadResult) {
 	if v, ok := rs.other[r.Table].Get(string(r.Key)); ok {
 		res.Rows = []entry.Row{{Key: clone(r.Key), Value: clone(v)}}
 	}
+}
+
+func (rs *rows) readRows(r *entry.Read, res *entry.ReadResult) {
+	span := r.Span
+	if span.IsPoint() {
+		span.End = kv.Next(span.Start)
+	}
+	rs.other[r.Table].Ascend(string(span.Start), func(key string, v []byte) bool {
+		switch n := len(res.Rows); {
+		case len(span.End) > 0 && key >= string(span.End):
+			return false
+		case r.Limit > 0 && n == r.Limit:
+			res.Resume = kv.Next(res.Rows[n-1].Key)
+			return false
+		}
+		res.Rows = append(res.Rows, entry.Row{Key: []byte(key), Value: clone(v)})
+		return true
+	})
 }
 
 // ascend visits the chains of the keys in span, in order.
@@ -141,6 +163,26 @@ func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
 		}
 		return true
 	})
+}
+
+func (rs *rows) readPages(r *entry.Read, res *entry.ReadResult) {
+	w := engine.PageWalk{Limit: r.Limit, Versions: func(user []byte, visit func([]byte)) error {
+		if c, ok := rs.versions.Get(string(user)); ok {
+			for _, v := range c.vs {
+				visit(v.value)
+			}
+		}
+		return nil
+	}}
+	span := r.Span
+	if span.IsPoint() {
+		span.End = kv.Next(span.Start)
+	}
+	rs.other[entry.TablePage].Ascend(string(span.Start), func(key string, _ []byte) bool {
+		return (len(span.End) == 0 || key < string(span.End)) && w.Page([]byte(key))
+	})
+	res.Err = w.End()
+	res.Garbage, res.Resume = w.Garbage, w.Resume
 }
 
 // Recover visits the rows of the tables that a restarted shard needs. It

@@ -23,7 +23,7 @@ func (s *Store) encode(b *pebble.Batch, groups []entry.Group) error {
 	}
 	s.note = n.append(s.note[:0])
 	if err := b.LogData(s.note, nil); err != nil {
-		return readError(err)
+		return readError(err, nil)
 	}
 	// own has the keys of which the batch itself wrote versions; it is kept
 	// only when something below asks for it.
@@ -34,7 +34,7 @@ func (s *Store) encode(b *pebble.Batch, groups []entry.Group) error {
 	for i := range groups {
 		for j := range groups[i].Entries {
 			if err := s.encodeEntry(b, groups[i].Shard, &groups[i].Entries[j], own); err != nil {
-				return readError(err)
+				return readError(err, nil)
 			}
 		}
 	}
@@ -54,6 +54,9 @@ func deletesVersions(groups []entry.Group) bool {
 }
 
 func (s *Store) encodeEntry(b *pebble.Batch, shard kv.ShardID, e *entry.Entry, own map[string]bool) error {
+	if e.Action != entry.Set {
+		s.reclaims.deleted(shard, e.Table, e.Key)
+	}
 	switch {
 	case e.Action == entry.Set:
 		k := s.rowKey(shard, e)

@@ -171,9 +171,14 @@ func TestMetrics(t *testing.T) {
 	require.GreaterOrEqual(t, st.Syncs, uint64(300), "one caller shares with nobody")
 	require.Equal(t, st.Syncs, m.WALSyncs)
 	require.NotZero(t, st.DiskBytes)
+	require.NotZero(t, m.FlushedBytes)
+	require.LessOrEqual(t, m.L0Sublevels, m.L0Tables)
 	free, err := s.FreeBytes()
 	require.NoError(t, err)
 	require.NotZero(t, free)
+	disk, err := s.Disk()
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, disk.Size, disk.Free)
 	require.NoError(t, s.Close())
 }
 

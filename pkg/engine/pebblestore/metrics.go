@@ -29,9 +29,15 @@ type Metrics struct {
 	CompactionsInProgress int64
 	CompactionsFailed     int64
 
+	// FlushedBytes and CompactedBytes were written to tables, by flushes and by
+	// compactions.
+	FlushedBytes, CompactedBytes uint64
+
 	// ReadAmplification is how many sorted runs a read may have to look into.
+	// L0Sublevels are those of them at the top.
 	ReadAmplification int
 	L0Tables          int64
+	L0Sublevels       int64
 	Tables            int64
 	TableBytes        int64
 	Tombstones        uint64
@@ -59,7 +65,9 @@ func (s *Store) Metrics() Metrics {
 		Flushes:     m.Flush.Count,
 		Compactions: m.Compact.Count, CompactionDebt: m.Compact.EstimatedDebt, CompactionTime: m.Compact.Duration,
 		CompactionsInProgress: m.Compact.NumInProgress, CompactionsFailed: m.Compact.FailedCount,
+		FlushedBytes: m.Levels[0].TableBytesFlushed, CompactedBytes: total.TableBytesCompacted,
 		ReadAmplification: m.ReadAmp(),
+		L0Sublevels:       int64(m.Levels[0].Sublevels),
 		L0Tables:          m.Levels[0].TablesCount,
 		Tables:            total.TablesCount, TableBytes: total.TablesSize,
 		Tombstones:    m.Keys.TombstoneCount,
@@ -80,11 +88,21 @@ func (s *Store) Stats() engine.Stats {
 	return st
 }
 
-// FreeBytes is how much room the disk below the store has left for us.
-func (s *Store) FreeBytes() (uint64, error) {
+// Disk is the disk below a store, in bytes: what it has left for us, and what
+// it has altogether.
+type Disk struct{ Free, Size uint64 }
+
+// Disk asks the file system.
+func (s *Store) Disk() (Disk, error) {
 	u, err := s.opts.FS.GetDiskUsage(s.dir)
 	if err != nil {
-		return 0, readError(err)
+		return Disk{}, readError(err, nil)
 	}
-	return u.AvailBytes, nil
+	return Disk{Free: u.AvailBytes, Size: u.TotalBytes}, nil
+}
+
+// FreeBytes is how much room the disk below the store has left for us.
+func (s *Store) FreeBytes() (uint64, error) {
+	d, err := s.Disk()
+	return d.Free, err
 }

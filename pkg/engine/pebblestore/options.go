@@ -159,7 +159,9 @@ func (s *Store) listener() *pebble.EventListener {
 			s.opts.Logf("the store at %s has a damaged file: %v", s.dir, info)
 		},
 		BackgroundError: func(err error) {
-			s.opts.Logf("background work on the store at %s failed and will be tried again: %v", s.dir, err)
+			if s.failures.note(time.Now(), err) {
+				s.opts.Logf("background work on the store at %s failed and will be tried again: %v", s.dir, err)
+			}
 		},
 		DiskSlow: func(info pebble.DiskSlowInfo) {
 			s.opts.Logf("the disk of the store at %s is slow: %v", s.dir, info)

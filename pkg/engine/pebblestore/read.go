@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -25,7 +26,7 @@ func (s *Store) Read(shard kv.ShardID, r entry.Read) (res entry.ReadResult) {
 		return res
 	}
 	if err := s.read(shard, &r, &res); err != nil {
-		return entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: readError(err)}
+		return entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: readError(err, r.Key)}
 	}
 	return res
 }
@@ -45,6 +46,10 @@ func (s *Store) read(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) (er
 		return s.readRow(shard, r, res)
 	case entry.ReadRange:
 		return s.readRange(shard, r, res)
+	case entry.ReadPages:
+		return s.readPages(shard, r, res)
+	case entry.ReadRows:
+		return s.readRows(shard, r, res)
 	default:
 		return s.readGarbage(shard, r, res)
 	}
@@ -52,14 +57,16 @@ func (s *Store) read(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) (er
 
 const hintRestore = "the disk may be failing; restore the store from a backup"
 
-// readError gives an error of the database a kind.
-func readError(err error) error {
+// readError gives an error of the database a kind, and names the key that was
+// read, if it is about one.
+func readError(err error, key []byte) error {
 	var known *kv.Error
 	switch {
 	case errors.As(err, &known):
 		return known
 	case pebble.IsCorruptionError(err):
-		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: err.Error(), Hint: hintRestore}
+		what, _, _ := strings.Cut(err.Error(), "\n") // the rest is the same again
+		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: key, Text: "a file of the store is damaged: " + what, Hint: hintRestore}
 	}
 	return &kv.Error{Kind: kv.KindInternal, Op: -1, Text: "the store could not be read: " + err.Error(), Hint: "check the disk"}
 }
@@ -147,6 +154,34 @@ func (s *Store) readRow(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) 
 	return closer.Close()
 }
 
+func (s *Store) readRows(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) (err error) {
+	lower, upper := enginekey.Bounds(shard, r.Table, r.Span)
+	if enginekey.Compare(lower, upper) >= 0 {
+		return nil
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		if n := len(res.Rows); r.Limit > 0 && n == r.Limit {
+			res.Resume = kv.Next(res.Rows[n-1].Key)
+			break
+		}
+		k, err := enginekey.Decode(it.Key(), nil)
+		if err != nil {
+			return err
+		}
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		res.Rows = append(res.Rows, entry.Row{Key: clone(k.User), Value: clone(v)})
+	}
+	return it.Error()
+}
+
 // Recover visits the rows of the tables that a restarted shard needs.
 func (s *Store) Recover(shard kv.ShardID, visit func(entry.Table, entry.Row) error) error {
 	s.life.RLock()
@@ -168,7 +203,7 @@ func (s *Store) recoverTable(shard kv.ShardID, table entry.Table, visit func(ent
 		UpperBound: enginekey.AppendTableStart(nil, shard, table+1),
 	})
 	if err != nil {
-		return readError(err)
+		return readError(err, nil)
 	}
 	for ok := it.First(); ok; ok = it.Next() {
 		k, err := enginekey.Decode(it.Key(), nil)
@@ -177,7 +212,7 @@ func (s *Store) recoverTable(shard kv.ShardID, table entry.Table, visit func(ent
 			v, err = it.ValueAndErr()
 		}
 		if err != nil {
-			return readError(errors.Join(err, it.Close()))
+			return readError(errors.Join(err, it.Close()), nil)
 		}
 		if err := visit(table, entry.Row{Key: k.User, Value: clone(v)}); err != nil {
 			_ = it.Close()
@@ -185,7 +220,7 @@ func (s *Store) recoverTable(shard kv.ShardID, table entry.Table, visit func(ent
 		}
 	}
 	if err := errors.Join(it.Error(), it.Close()); err != nil {
-		return readError(err)
+		return readError(err, nil)
 	}
 	return nil
 }

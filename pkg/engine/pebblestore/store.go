@@ -78,6 +78,10 @@ type Store struct {
 	notify func(engine.Position)
 
 	appends, entries, syncs, corruptions atomic.Uint64
+	failures                             failures
+	reclaims                             reclaims
+	// readDelay is added to reads of tables, in nanoseconds.
+	readDelay atomic.Int64
 }
 
 // waiting is a batch that waits for its fsync.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -31,6 +32,19 @@ func Sentence(r *pb.Receipt) string {
 	return strings.Join(says, " ")
 }
 
+// WouldCommute says in words what would have commuted, empty if nothing would or if
+// it is not known. Where both sides did the same it is said of one.
+func WouldCommute(c *pb.Conflict) string {
+	if len(c.Commutes) == 0 {
+		return ""
+	}
+	says := commuted(c)
+	if len(says) > 1 && set(c.Operations) == set(c.HolderOperations) && c.Lock == c.HolderLock {
+		says = says[:1]
+	}
+	return strings.Join(says, " ")
+}
+
 // waited says for how long and for what.
 func waited(r *pb.Receipt) string {
 	c := r.Wait
@@ -43,7 +57,7 @@ func waited(r *pb.Receipt) string {
 		head, had = "Was still waiting after "+long, "has to wait"
 	}
 	mine, theirs := noun(c.Operations, c.Mode, c.Lock), phrase(c.HolderOperations, c.HolderMode, c.HolderLock)
-	other := "transaction " + c.Holder.String()
+	other := holder(c.Holder)
 	more := ""
 	if c.Others > 0 {
 		more = fmt.Sprintf(", and for %d more", c.Others)
@@ -84,9 +98,9 @@ func givenUp(r *pb.Receipt) string {
 	mine, theirs := phrase(c.Operations, c.Mode, c.Lock), phrase(c.HolderOperations, c.HolderMode, c.HolderLock)
 	switch {
 	case c.Cause == pb.Cause_CAUSE_WOUND && len(c.Key) > 0:
-		return fmt.Sprintf("%s because transaction %v, which is older and so goes first, needed %s for %s, and this one had it locked for %s.", head, c.Holder, named(c.Key), theirs, mine)
+		return fmt.Sprintf("%s because %s, which is older and so goes first, needed %s for %s, and this one had it locked for %s.", head, holder(c.Holder), named(c.Key), theirs, mine)
 	case c.Cause == pb.Cause_CAUSE_WOUND:
-		return fmt.Sprintf("%s because transaction %v, which is older and so goes first, needed a key that this one had locked.", head, c.Holder)
+		return fmt.Sprintf("%s because %s, which is older and so goes first, needed a key that this one had locked.", head, holder(c.Holder))
 	case c.Cause == pb.Cause_CAUSE_CHANGED:
 		return fmt.Sprintf("%s because another transaction changed %s after this one had read it.", head, named(c.Key))
 	}
@@ -235,4 +249,12 @@ func wait(us uint64) string {
 		return fmt.Sprintf("%d us", us)
 	}
 	return fmt.Sprintf("%d ms", us/1000)
+}
+
+// holder names a transaction; who may not know which it is, has a zero id.
+func holder(id kv.TxnID) string {
+	if id.IsZero() {
+		return "another transaction"
+	}
+	return "transaction " + id.String()
 }

@@ -164,6 +164,8 @@ const (
 	Operation_OP_ASK        Operation = 15
 	Operation_OP_CHANGE     Operation = 16
 	Operation_OP_CHANGE_ASK Operation = 17
+	// OP_EXPIRE changes when the key expires.
+	Operation_OP_EXPIRE Operation = 18
 )
 
 var Operation_name = map[int32]string{
@@ -185,6 +187,7 @@ var Operation_name = map[int32]string{
 	15: "OP_ASK",
 	16: "OP_CHANGE",
 	17: "OP_CHANGE_ASK",
+	18: "OP_EXPIRE",
 }
 
 var Operation_value = map[string]int32{
@@ -206,6 +209,7 @@ var Operation_value = map[string]int32{
 	"OP_ASK":             15,
 	"OP_CHANGE":          16,
 	"OP_CHANGE_ASK":      17,
+	"OP_EXPIRE":          18,
 }
 
 func (x Operation) String() string {
@@ -451,6 +455,10 @@ type Op struct {
 	//	*Op_BoundedCounter
 	//	*Op_Ids
 	//	*Op_List
+	//	*Op_Dump
+	//	*Op_Restore
+	//	*Op_Expire
+	//	*Op_Persist
 	Op isOp_Op `protobuf_oneof:"op"`
 }
 
@@ -541,6 +549,18 @@ type Op_Ids struct {
 type Op_List struct {
 	List *ListOp `protobuf:"bytes,17,opt,name=list,proto3,oneof" json:"list,omitempty"`
 }
+type Op_Dump struct {
+	Dump *DumpOp `protobuf:"bytes,100,opt,name=dump,proto3,oneof" json:"dump,omitempty"`
+}
+type Op_Restore struct {
+	Restore *RestoreOp `protobuf:"bytes,101,opt,name=restore,proto3,oneof" json:"restore,omitempty"`
+}
+type Op_Expire struct {
+	Expire *ExpireOp `protobuf:"bytes,102,opt,name=expire,proto3,oneof" json:"expire,omitempty"`
+}
+type Op_Persist struct {
+	Persist *PersistOp `protobuf:"bytes,103,opt,name=persist,proto3,oneof" json:"persist,omitempty"`
+}
 
 func (*Op_Get) isOp_Op()            {}
 func (*Op_Put) isOp_Op()            {}
@@ -558,6 +578,10 @@ func (*Op_Bag) isOp_Op()            {}
 func (*Op_BoundedCounter) isOp_Op() {}
 func (*Op_Ids) isOp_Op()            {}
 func (*Op_List) isOp_Op()           {}
+func (*Op_Dump) isOp_Op()           {}
+func (*Op_Restore) isOp_Op()        {}
+func (*Op_Expire) isOp_Op()         {}
+func (*Op_Persist) isOp_Op()        {}
 
 func (m *Op) GetOp() isOp_Op {
 	if m != nil {
@@ -678,6 +702,34 @@ func (m *Op) GetList() *ListOp {
 	return nil
 }
 
+func (m *Op) GetDump() *DumpOp {
+	if x, ok := m.GetOp().(*Op_Dump); ok {
+		return x.Dump
+	}
+	return nil
+}
+
+func (m *Op) GetRestore() *RestoreOp {
+	if x, ok := m.GetOp().(*Op_Restore); ok {
+		return x.Restore
+	}
+	return nil
+}
+
+func (m *Op) GetExpire() *ExpireOp {
+	if x, ok := m.GetOp().(*Op_Expire); ok {
+		return x.Expire
+	}
+	return nil
+}
+
+func (m *Op) GetPersist() *PersistOp {
+	if x, ok := m.GetOp().(*Op_Persist); ok {
+		return x.Persist
+	}
+	return nil
+}
+
 // XXX_OneofWrappers is for the internal use of the proto package.
 func (*Op) XXX_OneofWrappers() []interface{} {
 	return []interface{}{
@@ -697,6 +749,10 @@ func (*Op) XXX_OneofWrappers() []interface{} {
 		(*Op_BoundedCounter)(nil),
 		(*Op_Ids)(nil),
 		(*Op_List)(nil),
+		(*Op_Dump)(nil),
+		(*Op_Restore)(nil),
+		(*Op_Expire)(nil),
+		(*Op_Persist)(nil),
 	}
 }
 
@@ -740,6 +796,173 @@ func (m *GetOp) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_GetOp proto.InternalMessageInfo
 
+// DumpOp reads a key in its stored form, whatever data type it has: in the
+// result, type is that, and value what a RestoreOp takes (of a counter, number).
+type DumpOp struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+}
+
+func (m *DumpOp) Reset()         { *m = DumpOp{} }
+func (m *DumpOp) String() string { return proto.CompactTextString(m) }
+func (*DumpOp) ProtoMessage()    {}
+func (*DumpOp) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{2}
+}
+func (m *DumpOp) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *DumpOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_DumpOp.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *DumpOp) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_DumpOp.Merge(m, src)
+}
+func (m *DumpOp) XXX_Size() int {
+	return m.Size()
+}
+func (m *DumpOp) XXX_DiscardUnknown() {
+	xxx_messageInfo_DumpOp.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_DumpOp proto.InternalMessageInfo
+
+// RestoreOp sets a key to what a DumpOp has read, whatever it holds.
+type RestoreOp struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// type is the value's data type, which the server must know.
+	Type DataType `protobuf:"varint,2,opt,name=type,proto3,enum=linchpin.v1.DataType" json:"type,omitempty"`
+	// value is the stored form; the server makes sure that it can be read.
+	Value []byte `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	// number is the value of a counter.
+	Number int64 `protobuf:"zigzag64,4,opt,name=number,proto3" json:"number,omitempty"`
+	// expires_at_ms is when the key expires, as in Result; 0 is never. If that is
+	// past, the key is deleted soon after it is set.
+	ExpiresAtMs int64 `protobuf:"varint,5,opt,name=expires_at_ms,json=expiresAtMs,proto3" json:"expires_at_ms,omitempty"`
+}
+
+func (m *RestoreOp) Reset()         { *m = RestoreOp{} }
+func (m *RestoreOp) String() string { return proto.CompactTextString(m) }
+func (*RestoreOp) ProtoMessage()    {}
+func (*RestoreOp) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{3}
+}
+func (m *RestoreOp) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *RestoreOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_RestoreOp.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *RestoreOp) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_RestoreOp.Merge(m, src)
+}
+func (m *RestoreOp) XXX_Size() int {
+	return m.Size()
+}
+func (m *RestoreOp) XXX_DiscardUnknown() {
+	xxx_messageInfo_RestoreOp.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_RestoreOp proto.InternalMessageInfo
+
+// ExpireOp has a key that exists expire after a time; found, in the result, says
+// whether it exists. It is a write: the key has another version afterwards.
+type ExpireOp struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// ttl_ms is the time from when the operation is executed, in milliseconds: 1 to
+	// ten years.
+	TtlMs int64 `protobuf:"varint,2,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+}
+
+func (m *ExpireOp) Reset()         { *m = ExpireOp{} }
+func (m *ExpireOp) String() string { return proto.CompactTextString(m) }
+func (*ExpireOp) ProtoMessage()    {}
+func (*ExpireOp) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{4}
+}
+func (m *ExpireOp) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ExpireOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ExpireOp.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ExpireOp) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ExpireOp.Merge(m, src)
+}
+func (m *ExpireOp) XXX_Size() int {
+	return m.Size()
+}
+func (m *ExpireOp) XXX_DiscardUnknown() {
+	xxx_messageInfo_ExpireOp.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ExpireOp proto.InternalMessageInfo
+
+// PersistOp has a key that expires not do so. found says whether the key exists;
+// nothing is written if it does not expire.
+type PersistOp struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+}
+
+func (m *PersistOp) Reset()         { *m = PersistOp{} }
+func (m *PersistOp) String() string { return proto.CompactTextString(m) }
+func (*PersistOp) ProtoMessage()    {}
+func (*PersistOp) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{5}
+}
+func (m *PersistOp) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *PersistOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_PersistOp.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *PersistOp) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_PersistOp.Merge(m, src)
+}
+func (m *PersistOp) XXX_Size() int {
+	return m.Size()
+}
+func (m *PersistOp) XXX_DiscardUnknown() {
+	xxx_messageInfo_PersistOp.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_PersistOp proto.InternalMessageInfo
+
 // PutOp writes a register, if its condition holds.
 type PutOp struct {
 	Key   []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -751,13 +974,17 @@ type PutOp struct {
 	//	*PutOp_IfValue
 	//	*PutOp_IfVersion
 	Condition isPutOp_Condition `protobuf_oneof:"condition"`
+	// ttl_ms has the key expire so many milliseconds after the operation is
+	// executed: 1 to ten years. With 0 it does not expire, whether it did before or
+	// not.
+	TtlMs int64 `protobuf:"varint,7,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 }
 
 func (m *PutOp) Reset()         { *m = PutOp{} }
 func (m *PutOp) String() string { return proto.CompactTextString(m) }
 func (*PutOp) ProtoMessage()    {}
 func (*PutOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{2}
+	return fileDescriptor_cd31401e557f99f0, []int{6}
 }
 func (m *PutOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -871,7 +1098,7 @@ func (m *DeleteOp) Reset()         { *m = DeleteOp{} }
 func (m *DeleteOp) String() string { return proto.CompactTextString(m) }
 func (*DeleteOp) ProtoMessage()    {}
 func (*DeleteOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{3}
+	return fileDescriptor_cd31401e557f99f0, []int{7}
 }
 func (m *DeleteOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -973,7 +1200,7 @@ func (m *RequireOp) Reset()         { *m = RequireOp{} }
 func (m *RequireOp) String() string { return proto.CompactTextString(m) }
 func (*RequireOp) ProtoMessage()    {}
 func (*RequireOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{4}
+	return fileDescriptor_cd31401e557f99f0, []int{8}
 }
 func (m *RequireOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1084,7 +1311,7 @@ func (m *AddOp) Reset()         { *m = AddOp{} }
 func (m *AddOp) String() string { return proto.CompactTextString(m) }
 func (*AddOp) ProtoMessage()    {}
 func (*AddOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{5}
+	return fileDescriptor_cd31401e557f99f0, []int{9}
 }
 func (m *AddOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1127,7 +1354,7 @@ func (m *ScanOp) Reset()         { *m = ScanOp{} }
 func (m *ScanOp) String() string { return proto.CompactTextString(m) }
 func (*ScanOp) ProtoMessage()    {}
 func (*ScanOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{6}
+	return fileDescriptor_cd31401e557f99f0, []int{10}
 }
 func (m *ScanOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1166,7 +1393,7 @@ func (m *DeleteRangeOp) Reset()         { *m = DeleteRangeOp{} }
 func (m *DeleteRangeOp) String() string { return proto.CompactTextString(m) }
 func (*DeleteRangeOp) ProtoMessage()    {}
 func (*DeleteRangeOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{7}
+	return fileDescriptor_cd31401e557f99f0, []int{11}
 }
 func (m *DeleteRangeOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1210,7 +1437,7 @@ func (m *CallOp) Reset()         { *m = CallOp{} }
 func (m *CallOp) String() string { return proto.CompactTextString(m) }
 func (*CallOp) ProtoMessage()    {}
 func (*CallOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{8}
+	return fileDescriptor_cd31401e557f99f0, []int{12}
 }
 func (m *CallOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1256,7 +1483,7 @@ func (m *Datum) Reset()         { *m = Datum{} }
 func (m *Datum) String() string { return proto.CompactTextString(m) }
 func (*Datum) ProtoMessage()    {}
 func (*Datum) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{9}
+	return fileDescriptor_cd31401e557f99f0, []int{13}
 }
 func (m *Datum) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1397,7 +1624,7 @@ func (m *SetOp) Reset()         { *m = SetOp{} }
 func (m *SetOp) String() string { return proto.CompactTextString(m) }
 func (*SetOp) ProtoMessage()    {}
 func (*SetOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{10}
+	return fileDescriptor_cd31401e557f99f0, []int{14}
 }
 func (m *SetOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1554,7 +1781,7 @@ func (m *DictOp) Reset()         { *m = DictOp{} }
 func (m *DictOp) String() string { return proto.CompactTextString(m) }
 func (*DictOp) ProtoMessage()    {}
 func (*DictOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{11}
+	return fileDescriptor_cd31401e557f99f0, []int{15}
 }
 func (m *DictOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1759,7 +1986,7 @@ func (m *ScoredSetOp) Reset()         { *m = ScoredSetOp{} }
 func (m *ScoredSetOp) String() string { return proto.CompactTextString(m) }
 func (*ScoredSetOp) ProtoMessage()    {}
 func (*ScoredSetOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{12}
+	return fileDescriptor_cd31401e557f99f0, []int{16}
 }
 func (m *ScoredSetOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1956,7 +2183,7 @@ func (m *TopKOp) Reset()         { *m = TopKOp{} }
 func (m *TopKOp) String() string { return proto.CompactTextString(m) }
 func (*TopKOp) ProtoMessage()    {}
 func (*TopKOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{13}
+	return fileDescriptor_cd31401e557f99f0, []int{17}
 }
 func (m *TopKOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2062,7 +2289,7 @@ func (m *BagOp) Reset()         { *m = BagOp{} }
 func (m *BagOp) String() string { return proto.CompactTextString(m) }
 func (*BagOp) ProtoMessage()    {}
 func (*BagOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{14}
+	return fileDescriptor_cd31401e557f99f0, []int{18}
 }
 func (m *BagOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2227,7 +2454,7 @@ func (m *BoundedCounterOp) Reset()         { *m = BoundedCounterOp{} }
 func (m *BoundedCounterOp) String() string { return proto.CompactTextString(m) }
 func (*BoundedCounterOp) ProtoMessage()    {}
 func (*BoundedCounterOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{15}
+	return fileDescriptor_cd31401e557f99f0, []int{19}
 }
 func (m *BoundedCounterOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2374,7 +2601,7 @@ func (m *IdsOp) Reset()         { *m = IdsOp{} }
 func (m *IdsOp) String() string { return proto.CompactTextString(m) }
 func (*IdsOp) ProtoMessage()    {}
 func (*IdsOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{16}
+	return fileDescriptor_cd31401e557f99f0, []int{20}
 }
 func (m *IdsOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2454,7 +2681,7 @@ func (m *ListOp) Reset()         { *m = ListOp{} }
 func (m *ListOp) String() string { return proto.CompactTextString(m) }
 func (*ListOp) ProtoMessage()    {}
 func (*ListOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{17}
+	return fileDescriptor_cd31401e557f99f0, []int{21}
 }
 func (m *ListOp) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2583,7 +2810,7 @@ func (m *NoArguments) Reset()         { *m = NoArguments{} }
 func (m *NoArguments) String() string { return proto.CompactTextString(m) }
 func (*NoArguments) ProtoMessage()    {}
 func (*NoArguments) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{18}
+	return fileDescriptor_cd31401e557f99f0, []int{22}
 }
 func (m *NoArguments) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2620,7 +2847,7 @@ func (m *OneMember) Reset()         { *m = OneMember{} }
 func (m *OneMember) String() string { return proto.CompactTextString(m) }
 func (*OneMember) ProtoMessage()    {}
 func (*OneMember) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{19}
+	return fileDescriptor_cd31401e557f99f0, []int{23}
 }
 func (m *OneMember) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2657,7 +2884,7 @@ func (m *Members) Reset()         { *m = Members{} }
 func (m *Members) String() string { return proto.CompactTextString(m) }
 func (*Members) ProtoMessage()    {}
 func (*Members) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{20}
+	return fileDescriptor_cd31401e557f99f0, []int{24}
 }
 func (m *Members) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2694,7 +2921,7 @@ func (m *OneField) Reset()         { *m = OneField{} }
 func (m *OneField) String() string { return proto.CompactTextString(m) }
 func (*OneField) ProtoMessage()    {}
 func (*OneField) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{21}
+	return fileDescriptor_cd31401e557f99f0, []int{25}
 }
 func (m *OneField) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2731,7 +2958,7 @@ func (m *Fields) Reset()         { *m = Fields{} }
 func (m *Fields) String() string { return proto.CompactTextString(m) }
 func (*Fields) ProtoMessage()    {}
 func (*Fields) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{22}
+	return fileDescriptor_cd31401e557f99f0, []int{26}
 }
 func (m *Fields) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2769,7 +2996,7 @@ func (m *FieldValue) Reset()         { *m = FieldValue{} }
 func (m *FieldValue) String() string { return proto.CompactTextString(m) }
 func (*FieldValue) ProtoMessage()    {}
 func (*FieldValue) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{23}
+	return fileDescriptor_cd31401e557f99f0, []int{27}
 }
 func (m *FieldValue) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2806,7 +3033,7 @@ func (m *FieldValues) Reset()         { *m = FieldValues{} }
 func (m *FieldValues) String() string { return proto.CompactTextString(m) }
 func (*FieldValues) ProtoMessage()    {}
 func (*FieldValues) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{24}
+	return fileDescriptor_cd31401e557f99f0, []int{28}
 }
 func (m *FieldValues) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2844,7 +3071,7 @@ func (m *FieldDelta) Reset()         { *m = FieldDelta{} }
 func (m *FieldDelta) String() string { return proto.CompactTextString(m) }
 func (*FieldDelta) ProtoMessage()    {}
 func (*FieldDelta) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{25}
+	return fileDescriptor_cd31401e557f99f0, []int{29}
 }
 func (m *FieldDelta) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2883,7 +3110,7 @@ func (m *FieldRange) Reset()         { *m = FieldRange{} }
 func (m *FieldRange) String() string { return proto.CompactTextString(m) }
 func (*FieldRange) ProtoMessage()    {}
 func (*FieldRange) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{26}
+	return fileDescriptor_cd31401e557f99f0, []int{30}
 }
 func (m *FieldRange) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2921,7 +3148,7 @@ func (m *ScoredMember) Reset()         { *m = ScoredMember{} }
 func (m *ScoredMember) String() string { return proto.CompactTextString(m) }
 func (*ScoredMember) ProtoMessage()    {}
 func (*ScoredMember) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{27}
+	return fileDescriptor_cd31401e557f99f0, []int{31}
 }
 func (m *ScoredMember) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2958,7 +3185,7 @@ func (m *ScoredMembers) Reset()         { *m = ScoredMembers{} }
 func (m *ScoredMembers) String() string { return proto.CompactTextString(m) }
 func (*ScoredMembers) ProtoMessage()    {}
 func (*ScoredMembers) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{28}
+	return fileDescriptor_cd31401e557f99f0, []int{32}
 }
 func (m *ScoredMembers) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -2996,7 +3223,7 @@ func (m *MemberDelta) Reset()         { *m = MemberDelta{} }
 func (m *MemberDelta) String() string { return proto.CompactTextString(m) }
 func (*MemberDelta) ProtoMessage()    {}
 func (*MemberDelta) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{29}
+	return fileDescriptor_cd31401e557f99f0, []int{33}
 }
 func (m *MemberDelta) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3035,7 +3262,7 @@ func (m *ScoreRange) Reset()         { *m = ScoreRange{} }
 func (m *ScoreRange) String() string { return proto.CompactTextString(m) }
 func (*ScoreRange) ProtoMessage()    {}
 func (*ScoreRange) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{30}
+	return fileDescriptor_cd31401e557f99f0, []int{34}
 }
 func (m *ScoreRange) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3075,7 +3302,7 @@ func (m *Places) Reset()         { *m = Places{} }
 func (m *Places) String() string { return proto.CompactTextString(m) }
 func (*Places) ProtoMessage()    {}
 func (*Places) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{31}
+	return fileDescriptor_cd31401e557f99f0, []int{35}
 }
 func (m *Places) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3112,7 +3339,7 @@ func (m *Place) Reset()         { *m = Place{} }
 func (m *Place) String() string { return proto.CompactTextString(m) }
 func (*Place) ProtoMessage()    {}
 func (*Place) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{32}
+	return fileDescriptor_cd31401e557f99f0, []int{36}
 }
 func (m *Place) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3149,7 +3376,7 @@ func (m *Amount) Reset()         { *m = Amount{} }
 func (m *Amount) String() string { return proto.CompactTextString(m) }
 func (*Amount) ProtoMessage()    {}
 func (*Amount) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{33}
+	return fileDescriptor_cd31401e557f99f0, []int{37}
 }
 func (m *Amount) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3188,7 +3415,7 @@ func (m *Bounds) Reset()         { *m = Bounds{} }
 func (m *Bounds) String() string { return proto.CompactTextString(m) }
 func (*Bounds) ProtoMessage()    {}
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{34}
+	return fileDescriptor_cd31401e557f99f0, []int{38}
 }
 func (m *Bounds) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3225,7 +3452,7 @@ func (m *Numbers) Reset()         { *m = Numbers{} }
 func (m *Numbers) String() string { return proto.CompactTextString(m) }
 func (*Numbers) ProtoMessage()    {}
 func (*Numbers) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{35}
+	return fileDescriptor_cd31401e557f99f0, []int{39}
 }
 func (m *Numbers) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3262,7 +3489,7 @@ func (m *Values) Reset()         { *m = Values{} }
 func (m *Values) String() string { return proto.CompactTextString(m) }
 func (*Values) ProtoMessage()    {}
 func (*Values) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{36}
+	return fileDescriptor_cd31401e557f99f0, []int{40}
 }
 func (m *Values) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3302,13 +3529,15 @@ type Pair struct {
 	Version github_com_linchpindb_linchpin_pkg_kv.Version `protobuf:"bytes,5,opt,name=version,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Version" json:"version"`
 	// type_name is the type's name if DataType has none.
 	TypeName string `protobuf:"bytes,6,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	// expires_at_ms is when the key expires, as in Result.
+	ExpiresAtMs int64 `protobuf:"varint,7,opt,name=expires_at_ms,json=expiresAtMs,proto3" json:"expires_at_ms,omitempty"`
 }
 
 func (m *Pair) Reset()         { *m = Pair{} }
 func (m *Pair) String() string { return proto.CompactTextString(m) }
 func (*Pair) ProtoMessage()    {}
 func (*Pair) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{37}
+	return fileDescriptor_cd31401e557f99f0, []int{41}
 }
 func (m *Pair) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3360,13 +3589,19 @@ type Result struct {
 	Answer []Datum `protobuf:"bytes,9,rep,name=answer,proto3" json:"answer"`
 	// type_name is the type's name if DataType has none.
 	TypeName string `protobuf:"bytes,10,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	// expires_at_ms, of get and dump, is when the key expires, in milliseconds since
+	// 1970 by the clock of the key's shard; 0 if it does not.
+	ExpiresAtMs int64 `protobuf:"varint,11,opt,name=expires_at_ms,json=expiresAtMs,proto3" json:"expires_at_ms,omitempty"`
+	// ttl_ms is how long that was from when it was read. It is 0 if the time
+	// was over: the key had not been deleted yet, or the state is one of the past.
+	TtlMs int64 `protobuf:"varint,12,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 }
 
 func (m *Result) Reset()         { *m = Result{} }
 func (m *Result) String() string { return proto.CompactTextString(m) }
 func (*Result) ProtoMessage()    {}
 func (*Result) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{38}
+	return fileDescriptor_cd31401e557f99f0, []int{42}
 }
 func (m *Result) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3423,7 +3658,7 @@ func (m *Conflict) Reset()         { *m = Conflict{} }
 func (m *Conflict) String() string { return proto.CompactTextString(m) }
 func (*Conflict) ProtoMessage()    {}
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{39}
+	return fileDescriptor_cd31401e557f99f0, []int{43}
 }
 func (m *Conflict) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3474,7 +3709,7 @@ func (m *Advice) Reset()         { *m = Advice{} }
 func (m *Advice) String() string { return proto.CompactTextString(m) }
 func (*Advice) ProtoMessage()    {}
 func (*Advice) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{40}
+	return fileDescriptor_cd31401e557f99f0, []int{44}
 }
 func (m *Advice) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3528,7 +3763,7 @@ func (m *Receipt) Reset()         { *m = Receipt{} }
 func (m *Receipt) String() string { return proto.CompactTextString(m) }
 func (*Receipt) ProtoMessage()    {}
 func (*Receipt) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{41}
+	return fileDescriptor_cd31401e557f99f0, []int{45}
 }
 func (m *Receipt) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3588,7 +3823,7 @@ func (m *ErrorDetail) Reset()         { *m = ErrorDetail{} }
 func (m *ErrorDetail) String() string { return proto.CompactTextString(m) }
 func (*ErrorDetail) ProtoMessage()    {}
 func (*ErrorDetail) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{42}
+	return fileDescriptor_cd31401e557f99f0, []int{46}
 }
 func (m *ErrorDetail) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3637,7 +3872,7 @@ func (m *Snapshot) Reset()         { *m = Snapshot{} }
 func (m *Snapshot) String() string { return proto.CompactTextString(m) }
 func (*Snapshot) ProtoMessage()    {}
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{43}
+	return fileDescriptor_cd31401e557f99f0, []int{47}
 }
 func (m *Snapshot) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3679,7 +3914,7 @@ func (m *At) Reset()         { *m = At{} }
 func (m *At) String() string { return proto.CompactTextString(m) }
 func (*At) ProtoMessage()    {}
 func (*At) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{44}
+	return fileDescriptor_cd31401e557f99f0, []int{48}
 }
 func (m *At) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3766,7 +4001,7 @@ func (m *CreateSnapshotRequest) Reset()         { *m = CreateSnapshotRequest{} }
 func (m *CreateSnapshotRequest) String() string { return proto.CompactTextString(m) }
 func (*CreateSnapshotRequest) ProtoMessage()    {}
 func (*CreateSnapshotRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{45}
+	return fileDescriptor_cd31401e557f99f0, []int{49}
 }
 func (m *CreateSnapshotRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3802,7 +4037,7 @@ func (m *ListSnapshotsRequest) Reset()         { *m = ListSnapshotsRequest{} }
 func (m *ListSnapshotsRequest) String() string { return proto.CompactTextString(m) }
 func (*ListSnapshotsRequest) ProtoMessage()    {}
 func (*ListSnapshotsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{46}
+	return fileDescriptor_cd31401e557f99f0, []int{50}
 }
 func (m *ListSnapshotsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3839,7 +4074,7 @@ func (m *ListSnapshotsResponse) Reset()         { *m = ListSnapshotsResponse{} }
 func (m *ListSnapshotsResponse) String() string { return proto.CompactTextString(m) }
 func (*ListSnapshotsResponse) ProtoMessage()    {}
 func (*ListSnapshotsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{47}
+	return fileDescriptor_cd31401e557f99f0, []int{51}
 }
 func (m *ListSnapshotsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3878,7 +4113,7 @@ func (m *DropSnapshotRequest) Reset()         { *m = DropSnapshotRequest{} }
 func (m *DropSnapshotRequest) String() string { return proto.CompactTextString(m) }
 func (*DropSnapshotRequest) ProtoMessage()    {}
 func (*DropSnapshotRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{48}
+	return fileDescriptor_cd31401e557f99f0, []int{52}
 }
 func (m *DropSnapshotRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3928,7 +4163,7 @@ func (m *ExecuteRequest) Reset()         { *m = ExecuteRequest{} }
 func (m *ExecuteRequest) String() string { return proto.CompactTextString(m) }
 func (*ExecuteRequest) ProtoMessage()    {}
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{49}
+	return fileDescriptor_cd31401e557f99f0, []int{53}
 }
 func (m *ExecuteRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3981,7 +4216,7 @@ func (m *ExecuteResponse) Reset()         { *m = ExecuteResponse{} }
 func (m *ExecuteResponse) String() string { return proto.CompactTextString(m) }
 func (*ExecuteResponse) ProtoMessage()    {}
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{50}
+	return fileDescriptor_cd31401e557f99f0, []int{54}
 }
 func (m *ExecuteResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4019,7 +4254,7 @@ func (m *PipelineRequest) Reset()         { *m = PipelineRequest{} }
 func (m *PipelineRequest) String() string { return proto.CompactTextString(m) }
 func (*PipelineRequest) ProtoMessage()    {}
 func (*PipelineRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{51}
+	return fileDescriptor_cd31401e557f99f0, []int{55}
 }
 func (m *PipelineRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4056,13 +4291,16 @@ type Call struct {
 	// timeout_ms counts from when the call is read; 0 is the greatest, 60 s.
 	TimeoutMs uint32         `protobuf:"varint,2,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	Request   ExecuteRequest `protobuf:"bytes,3,opt,name=request,proto3" json:"request"`
+	// traceparent continues the caller's trace (W3C Trace Context), if the node
+	// traces. The other calls have it in their metadata, under this name.
+	Traceparent string `protobuf:"bytes,4,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 }
 
 func (m *Call) Reset()         { *m = Call{} }
 func (m *Call) String() string { return proto.CompactTextString(m) }
 func (*Call) ProtoMessage()    {}
 func (*Call) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{52}
+	return fileDescriptor_cd31401e557f99f0, []int{56}
 }
 func (m *Call) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4096,13 +4334,16 @@ type PipelineResponse struct {
 	// welcome is in the first message and in no other.
 	Welcome *Welcome     `protobuf:"bytes,1,opt,name=welcome,proto3" json:"welcome,omitempty"`
 	Answers []CallAnswer `protobuf:"bytes,2,rep,name=answers,proto3" json:"answers"`
+	// draining: the node takes no more calls. Those that were sent are still
+	// answered; new ones should go to another node.
+	Draining bool `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
 }
 
 func (m *PipelineResponse) Reset()         { *m = PipelineResponse{} }
 func (m *PipelineResponse) String() string { return proto.CompactTextString(m) }
 func (*PipelineResponse) ProtoMessage()    {}
 func (*PipelineResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{53}
+	return fileDescriptor_cd31401e557f99f0, []int{57}
 }
 func (m *PipelineResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4146,7 +4387,7 @@ func (m *Welcome) Reset()         { *m = Welcome{} }
 func (m *Welcome) String() string { return proto.CompactTextString(m) }
 func (*Welcome) ProtoMessage()    {}
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{54}
+	return fileDescriptor_cd31401e557f99f0, []int{58}
 }
 func (m *Welcome) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4186,7 +4427,7 @@ func (m *CallAnswer) Reset()         { *m = CallAnswer{} }
 func (m *CallAnswer) String() string { return proto.CompactTextString(m) }
 func (*CallAnswer) ProtoMessage()    {}
 func (*CallAnswer) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{55}
+	return fileDescriptor_cd31401e557f99f0, []int{59}
 }
 func (m *CallAnswer) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4223,6 +4464,9 @@ type TransactRequest struct {
 	//	*TransactRequest_Do
 	//	*TransactRequest_Commit
 	//	*TransactRequest_Rollback
+	//	*TransactRequest_Savepoint
+	//	*TransactRequest_RollbackTo
+	//	*TransactRequest_Release
 	Step isTransactRequest_Step `protobuf_oneof:"step"`
 }
 
@@ -4230,7 +4474,7 @@ func (m *TransactRequest) Reset()         { *m = TransactRequest{} }
 func (m *TransactRequest) String() string { return proto.CompactTextString(m) }
 func (*TransactRequest) ProtoMessage()    {}
 func (*TransactRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{56}
+	return fileDescriptor_cd31401e557f99f0, []int{60}
 }
 func (m *TransactRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4277,11 +4521,23 @@ type TransactRequest_Commit struct {
 type TransactRequest_Rollback struct {
 	Rollback *RollbackStep `protobuf:"bytes,4,opt,name=rollback,proto3,oneof" json:"rollback,omitempty"`
 }
+type TransactRequest_Savepoint struct {
+	Savepoint *SavepointStep `protobuf:"bytes,5,opt,name=savepoint,proto3,oneof" json:"savepoint,omitempty"`
+}
+type TransactRequest_RollbackTo struct {
+	RollbackTo *SavepointStep `protobuf:"bytes,6,opt,name=rollback_to,json=rollbackTo,proto3,oneof" json:"rollback_to,omitempty"`
+}
+type TransactRequest_Release struct {
+	Release *SavepointStep `protobuf:"bytes,7,opt,name=release,proto3,oneof" json:"release,omitempty"`
+}
 
-func (*TransactRequest_Begin) isTransactRequest_Step()    {}
-func (*TransactRequest_Do) isTransactRequest_Step()       {}
-func (*TransactRequest_Commit) isTransactRequest_Step()   {}
-func (*TransactRequest_Rollback) isTransactRequest_Step() {}
+func (*TransactRequest_Begin) isTransactRequest_Step()      {}
+func (*TransactRequest_Do) isTransactRequest_Step()         {}
+func (*TransactRequest_Commit) isTransactRequest_Step()     {}
+func (*TransactRequest_Rollback) isTransactRequest_Step()   {}
+func (*TransactRequest_Savepoint) isTransactRequest_Step()  {}
+func (*TransactRequest_RollbackTo) isTransactRequest_Step() {}
+func (*TransactRequest_Release) isTransactRequest_Step()    {}
 
 func (m *TransactRequest) GetStep() isTransactRequest_Step {
 	if m != nil {
@@ -4318,6 +4574,27 @@ func (m *TransactRequest) GetRollback() *RollbackStep {
 	return nil
 }
 
+func (m *TransactRequest) GetSavepoint() *SavepointStep {
+	if x, ok := m.GetStep().(*TransactRequest_Savepoint); ok {
+		return x.Savepoint
+	}
+	return nil
+}
+
+func (m *TransactRequest) GetRollbackTo() *SavepointStep {
+	if x, ok := m.GetStep().(*TransactRequest_RollbackTo); ok {
+		return x.RollbackTo
+	}
+	return nil
+}
+
+func (m *TransactRequest) GetRelease() *SavepointStep {
+	if x, ok := m.GetStep().(*TransactRequest_Release); ok {
+		return x.Release
+	}
+	return nil
+}
+
 // XXX_OneofWrappers is for the internal use of the proto package.
 func (*TransactRequest) XXX_OneofWrappers() []interface{} {
 	return []interface{}{
@@ -4325,6 +4602,9 @@ func (*TransactRequest) XXX_OneofWrappers() []interface{} {
 		(*TransactRequest_Do)(nil),
 		(*TransactRequest_Commit)(nil),
 		(*TransactRequest_Rollback)(nil),
+		(*TransactRequest_Savepoint)(nil),
+		(*TransactRequest_RollbackTo)(nil),
+		(*TransactRequest_Release)(nil),
 	}
 }
 
@@ -4344,13 +4624,16 @@ type BeginStep struct {
 	At *At `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"`
 	// plan forces how a read-only transaction reads: PLAN_PIN.
 	Plan ReadPlan `protobuf:"varint,6,opt,name=plan,proto3,enum=linchpin.v1.ReadPlan" json:"plan,omitempty"`
+	// traceparent continues the caller's trace, as Call.traceparent does: a stream
+	// may be used for one transaction after the other. Empty is that of the stream.
+	Traceparent string `protobuf:"bytes,7,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 }
 
 func (m *BeginStep) Reset()         { *m = BeginStep{} }
 func (m *BeginStep) String() string { return proto.CompactTextString(m) }
 func (*BeginStep) ProtoMessage()    {}
 func (*BeginStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{57}
+	return fileDescriptor_cd31401e557f99f0, []int{61}
 }
 func (m *BeginStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4391,7 +4674,7 @@ func (m *DoStep) Reset()         { *m = DoStep{} }
 func (m *DoStep) String() string { return proto.CompactTextString(m) }
 func (*DoStep) ProtoMessage()    {}
 func (*DoStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{58}
+	return fileDescriptor_cd31401e557f99f0, []int{62}
 }
 func (m *DoStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4430,7 +4713,7 @@ func (m *CommitStep) Reset()         { *m = CommitStep{} }
 func (m *CommitStep) String() string { return proto.CompactTextString(m) }
 func (*CommitStep) ProtoMessage()    {}
 func (*CommitStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{59}
+	return fileDescriptor_cd31401e557f99f0, []int{63}
 }
 func (m *CommitStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4467,7 +4750,7 @@ func (m *RollbackStep) Reset()         { *m = RollbackStep{} }
 func (m *RollbackStep) String() string { return proto.CompactTextString(m) }
 func (*RollbackStep) ProtoMessage()    {}
 func (*RollbackStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{60}
+	return fileDescriptor_cd31401e557f99f0, []int{64}
 }
 func (m *RollbackStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4496,6 +4779,48 @@ func (m *RollbackStep) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_RollbackStep proto.InternalMessageInfo
 
+// SavepointStep sets a savepoint in the open transaction, rolls back to the newest
+// one of its name, or releases that. Rolling back forgets the writes since, and the
+// savepoints since; what was read stays locked and checked. It undoes a failed
+// step, too.
+type SavepointStep struct {
+	// name has 1 to 64 bytes. It may be given again: the newest counts.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+}
+
+func (m *SavepointStep) Reset()         { *m = SavepointStep{} }
+func (m *SavepointStep) String() string { return proto.CompactTextString(m) }
+func (*SavepointStep) ProtoMessage()    {}
+func (*SavepointStep) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{65}
+}
+func (m *SavepointStep) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *SavepointStep) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_SavepointStep.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *SavepointStep) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_SavepointStep.Merge(m, src)
+}
+func (m *SavepointStep) XXX_Size() int {
+	return m.Size()
+}
+func (m *SavepointStep) XXX_DiscardUnknown() {
+	xxx_messageInfo_SavepointStep.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_SavepointStep proto.InternalMessageInfo
+
 // TransactResponse answers one step. After committed, rolled_back and failed
 // no transaction is open, and the next step can be a begin.
 type TransactResponse struct {
@@ -4506,6 +4831,7 @@ type TransactResponse struct {
 	//	*TransactResponse_Committed
 	//	*TransactResponse_RolledBack
 	//	*TransactResponse_Failed
+	//	*TransactResponse_StepFailed
 	Answer isTransactResponse_Answer `protobuf_oneof:"answer"`
 }
 
@@ -4513,7 +4839,7 @@ func (m *TransactResponse) Reset()         { *m = TransactResponse{} }
 func (m *TransactResponse) String() string { return proto.CompactTextString(m) }
 func (*TransactResponse) ProtoMessage()    {}
 func (*TransactResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{61}
+	return fileDescriptor_cd31401e557f99f0, []int{66}
 }
 func (m *TransactResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4563,12 +4889,16 @@ type TransactResponse_RolledBack struct {
 type TransactResponse_Failed struct {
 	Failed *ErrorDetail `protobuf:"bytes,5,opt,name=failed,proto3,oneof" json:"failed,omitempty"`
 }
+type TransactResponse_StepFailed struct {
+	StepFailed *ErrorDetail `protobuf:"bytes,6,opt,name=step_failed,json=stepFailed,proto3,oneof" json:"step_failed,omitempty"`
+}
 
 func (*TransactResponse_Begun) isTransactResponse_Answer()      {}
 func (*TransactResponse_Done) isTransactResponse_Answer()       {}
 func (*TransactResponse_Committed) isTransactResponse_Answer()  {}
 func (*TransactResponse_RolledBack) isTransactResponse_Answer() {}
 func (*TransactResponse_Failed) isTransactResponse_Answer()     {}
+func (*TransactResponse_StepFailed) isTransactResponse_Answer() {}
 
 func (m *TransactResponse) GetAnswer() isTransactResponse_Answer {
 	if m != nil {
@@ -4612,6 +4942,13 @@ func (m *TransactResponse) GetFailed() *ErrorDetail {
 	return nil
 }
 
+func (m *TransactResponse) GetStepFailed() *ErrorDetail {
+	if x, ok := m.GetAnswer().(*TransactResponse_StepFailed); ok {
+		return x.StepFailed
+	}
+	return nil
+}
+
 // XXX_OneofWrappers is for the internal use of the proto package.
 func (*TransactResponse) XXX_OneofWrappers() []interface{} {
 	return []interface{}{
@@ -4620,6 +4957,7 @@ func (*TransactResponse) XXX_OneofWrappers() []interface{} {
 		(*TransactResponse_Committed)(nil),
 		(*TransactResponse_RolledBack)(nil),
 		(*TransactResponse_Failed)(nil),
+		(*TransactResponse_StepFailed)(nil),
 	}
 }
 
@@ -4633,7 +4971,7 @@ func (m *Begun) Reset()         { *m = Begun{} }
 func (m *Begun) String() string { return proto.CompactTextString(m) }
 func (*Begun) ProtoMessage()    {}
 func (*Begun) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{62}
+	return fileDescriptor_cd31401e557f99f0, []int{67}
 }
 func (m *Begun) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4673,7 +5011,7 @@ func (m *Done) Reset()         { *m = Done{} }
 func (m *Done) String() string { return proto.CompactTextString(m) }
 func (*Done) ProtoMessage()    {}
 func (*Done) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{63}
+	return fileDescriptor_cd31401e557f99f0, []int{68}
 }
 func (m *Done) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4710,7 +5048,7 @@ func (m *RolledBack) Reset()         { *m = RolledBack{} }
 func (m *RolledBack) String() string { return proto.CompactTextString(m) }
 func (*RolledBack) ProtoMessage()    {}
 func (*RolledBack) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{64}
+	return fileDescriptor_cd31401e557f99f0, []int{69}
 }
 func (m *RolledBack) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4761,7 +5099,7 @@ func (m *ScanRequest) Reset()         { *m = ScanRequest{} }
 func (m *ScanRequest) String() string { return proto.CompactTextString(m) }
 func (*ScanRequest) ProtoMessage()    {}
 func (*ScanRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{65}
+	return fileDescriptor_cd31401e557f99f0, []int{70}
 }
 func (m *ScanRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4805,7 +5143,7 @@ func (m *ScanResponse) Reset()         { *m = ScanResponse{} }
 func (m *ScanResponse) String() string { return proto.CompactTextString(m) }
 func (*ScanResponse) ProtoMessage()    {}
 func (*ScanResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{66}
+	return fileDescriptor_cd31401e557f99f0, []int{71}
 }
 func (m *ScanResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4843,7 +5181,7 @@ func (m *OutcomeRequest) Reset()         { *m = OutcomeRequest{} }
 func (m *OutcomeRequest) String() string { return proto.CompactTextString(m) }
 func (*OutcomeRequest) ProtoMessage()    {}
 func (*OutcomeRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{67}
+	return fileDescriptor_cd31401e557f99f0, []int{72}
 }
 func (m *OutcomeRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4886,7 +5224,7 @@ func (m *OutcomeResponse) Reset()         { *m = OutcomeResponse{} }
 func (m *OutcomeResponse) String() string { return proto.CompactTextString(m) }
 func (*OutcomeResponse) ProtoMessage()    {}
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{68}
+	return fileDescriptor_cd31401e557f99f0, []int{73}
 }
 func (m *OutcomeResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4922,7 +5260,7 @@ func (m *StatusRequest) Reset()         { *m = StatusRequest{} }
 func (m *StatusRequest) String() string { return proto.CompactTextString(m) }
 func (*StatusRequest) ProtoMessage()    {}
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{69}
+	return fileDescriptor_cd31401e557f99f0, []int{74}
 }
 func (m *StatusRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4971,7 +5309,7 @@ func (m *StatusResponse) Reset()         { *m = StatusResponse{} }
 func (m *StatusResponse) String() string { return proto.CompactTextString(m) }
 func (*StatusResponse) ProtoMessage()    {}
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{70}
+	return fileDescriptor_cd31401e557f99f0, []int{75}
 }
 func (m *StatusResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5013,7 +5351,7 @@ func (m *Member) Reset()         { *m = Member{} }
 func (m *Member) String() string { return proto.CompactTextString(m) }
 func (*Member) ProtoMessage()    {}
 func (*Member) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{71}
+	return fileDescriptor_cd31401e557f99f0, []int{76}
 }
 func (m *Member) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5049,7 +5387,7 @@ func (m *ShardsRequest) Reset()         { *m = ShardsRequest{} }
 func (m *ShardsRequest) String() string { return proto.CompactTextString(m) }
 func (*ShardsRequest) ProtoMessage()    {}
 func (*ShardsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{72}
+	return fileDescriptor_cd31401e557f99f0, []int{77}
 }
 func (m *ShardsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5086,7 +5424,7 @@ func (m *ShardsResponse) Reset()         { *m = ShardsResponse{} }
 func (m *ShardsResponse) String() string { return proto.CompactTextString(m) }
 func (*ShardsResponse) ProtoMessage()    {}
 func (*ShardsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{73}
+	return fileDescriptor_cd31401e557f99f0, []int{78}
 }
 func (m *ShardsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5142,7 +5480,7 @@ func (m *ShardStatus) Reset()         { *m = ShardStatus{} }
 func (m *ShardStatus) String() string { return proto.CompactTextString(m) }
 func (*ShardStatus) ProtoMessage()    {}
 func (*ShardStatus) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{74}
+	return fileDescriptor_cd31401e557f99f0, []int{79}
 }
 func (m *ShardStatus) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5180,7 +5518,7 @@ func (m *TypesRequest) Reset()         { *m = TypesRequest{} }
 func (m *TypesRequest) String() string { return proto.CompactTextString(m) }
 func (*TypesRequest) ProtoMessage()    {}
 func (*TypesRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{75}
+	return fileDescriptor_cd31401e557f99f0, []int{80}
 }
 func (m *TypesRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5218,7 +5556,7 @@ func (m *TypesResponse) Reset()         { *m = TypesResponse{} }
 func (m *TypesResponse) String() string { return proto.CompactTextString(m) }
 func (*TypesResponse) ProtoMessage()    {}
 func (*TypesResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{76}
+	return fileDescriptor_cd31401e557f99f0, []int{81}
 }
 func (m *TypesResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5263,7 +5601,7 @@ func (m *TypeInfo) Reset()         { *m = TypeInfo{} }
 func (m *TypeInfo) String() string { return proto.CompactTextString(m) }
 func (*TypeInfo) ProtoMessage()    {}
 func (*TypeInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{77}
+	return fileDescriptor_cd31401e557f99f0, []int{82}
 }
 func (m *TypeInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5311,7 +5649,7 @@ func (m *MethodInfo) Reset()         { *m = MethodInfo{} }
 func (m *MethodInfo) String() string { return proto.CompactTextString(m) }
 func (*MethodInfo) ProtoMessage()    {}
 func (*MethodInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{78}
+	return fileDescriptor_cd31401e557f99f0, []int{83}
 }
 func (m *MethodInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5354,7 +5692,7 @@ func (m *ParamInfo) Reset()         { *m = ParamInfo{} }
 func (m *ParamInfo) String() string { return proto.CompactTextString(m) }
 func (*ParamInfo) ProtoMessage()    {}
 func (*ParamInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{79}
+	return fileDescriptor_cd31401e557f99f0, []int{84}
 }
 func (m *ParamInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5399,7 +5737,7 @@ func (m *LockInfo) Reset()         { *m = LockInfo{} }
 func (m *LockInfo) String() string { return proto.CompactTextString(m) }
 func (*LockInfo) ProtoMessage()    {}
 func (*LockInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{80}
+	return fileDescriptor_cd31401e557f99f0, []int{85}
 }
 func (m *LockInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5437,7 +5775,7 @@ func (m *HotKeysRequest) Reset()         { *m = HotKeysRequest{} }
 func (m *HotKeysRequest) String() string { return proto.CompactTextString(m) }
 func (*HotKeysRequest) ProtoMessage()    {}
 func (*HotKeysRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{81}
+	return fileDescriptor_cd31401e557f99f0, []int{86}
 }
 func (m *HotKeysRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5479,7 +5817,7 @@ func (m *HotRule) Reset()         { *m = HotRule{} }
 func (m *HotRule) String() string { return proto.CompactTextString(m) }
 func (*HotRule) ProtoMessage()    {}
 func (*HotRule) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{82}
+	return fileDescriptor_cd31401e557f99f0, []int{87}
 }
 func (m *HotRule) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5519,7 +5857,7 @@ func (m *SetHotRuleRequest) Reset()         { *m = SetHotRuleRequest{} }
 func (m *SetHotRuleRequest) String() string { return proto.CompactTextString(m) }
 func (*SetHotRuleRequest) ProtoMessage()    {}
 func (*SetHotRuleRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{83}
+	return fileDescriptor_cd31401e557f99f0, []int{88}
 }
 func (m *SetHotRuleRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5556,7 +5894,7 @@ func (m *SetHotModeRequest) Reset()         { *m = SetHotModeRequest{} }
 func (m *SetHotModeRequest) String() string { return proto.CompactTextString(m) }
 func (*SetHotModeRequest) ProtoMessage()    {}
 func (*SetHotModeRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{84}
+	return fileDescriptor_cd31401e557f99f0, []int{89}
 }
 func (m *SetHotModeRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5593,13 +5931,16 @@ type HotKeysResponse struct {
 	// busy is the share of its time for which the hot shard works, 0 to 1.
 	Busy  float64   `protobuf:"fixed64,3,opt,name=busy,proto3" json:"busy,omitempty"`
 	Rules []HotRule `protobuf:"bytes,4,rep,name=rules,proto3" json:"rules"`
+	// moves are the last that have taken place, newest first: at most 64, and none
+	// from before the hot shard's node was last started.
+	Moves []HotMove `protobuf:"bytes,5,rep,name=moves,proto3" json:"moves"`
 }
 
 func (m *HotKeysResponse) Reset()         { *m = HotKeysResponse{} }
 func (m *HotKeysResponse) String() string { return proto.CompactTextString(m) }
 func (*HotKeysResponse) ProtoMessage()    {}
 func (*HotKeysResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{85}
+	return fileDescriptor_cd31401e557f99f0, []int{90}
 }
 func (m *HotKeysResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5627,6 +5968,51 @@ func (m *HotKeysResponse) XXX_DiscardUnknown() {
 }
 
 var xxx_messageInfo_HotKeysResponse proto.InternalMessageInfo
+
+// HotMove is a move of a key to the hot shard, or home, that has taken place.
+type HotMove struct {
+	Key       []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	FromShard uint32 `protobuf:"varint,2,opt,name=from_shard,json=fromShard,proto3" json:"from_shard,omitempty"`
+	ToShard   uint32 `protobuf:"varint,3,opt,name=to_shard,json=toShard,proto3" json:"to_shard,omitempty"`
+	// time_ns is when, in nanoseconds since 1970.
+	TimeNs int64 `protobuf:"varint,4,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"`
+	// to_hot: it went to the hot shard; else it went home.
+	ToHot bool   `protobuf:"varint,5,opt,name=to_hot,json=toHot,proto3" json:"to_hot,omitempty"`
+	Why   string `protobuf:"bytes,6,opt,name=why,proto3" json:"why,omitempty"`
+}
+
+func (m *HotMove) Reset()         { *m = HotMove{} }
+func (m *HotMove) String() string { return proto.CompactTextString(m) }
+func (*HotMove) ProtoMessage()    {}
+func (*HotMove) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{91}
+}
+func (m *HotMove) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *HotMove) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_HotMove.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *HotMove) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_HotMove.Merge(m, src)
+}
+func (m *HotMove) XXX_Size() int {
+	return m.Size()
+}
+func (m *HotMove) XXX_DiscardUnknown() {
+	xxx_messageInfo_HotMove.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_HotMove proto.InternalMessageInfo
 
 // HotKey is what is known of a key. Rates are of the last seconds.
 type HotKey struct {
@@ -5670,7 +6056,7 @@ func (m *HotKey) Reset()         { *m = HotKey{} }
 func (m *HotKey) String() string { return proto.CompactTextString(m) }
 func (*HotKey) ProtoMessage()    {}
 func (*HotKey) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{86}
+	return fileDescriptor_cd31401e557f99f0, []int{92}
 }
 func (m *HotKey) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5699,6 +6085,1275 @@ func (m *HotKey) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HotKey proto.InternalMessageInfo
 
+// DrainRequest asks a node to stop cleanly.
+type DrainRequest struct {
+	// timeout_ms bounds how long is waited for what is under way; 0 is what the
+	// node was started with.
+	TimeoutMs uint32 `protobuf:"varint,1,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+}
+
+func (m *DrainRequest) Reset()         { *m = DrainRequest{} }
+func (m *DrainRequest) String() string { return proto.CompactTextString(m) }
+func (*DrainRequest) ProtoMessage()    {}
+func (*DrainRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{93}
+}
+func (m *DrainRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *DrainRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_DrainRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *DrainRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_DrainRequest.Merge(m, src)
+}
+func (m *DrainRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *DrainRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_DrainRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_DrainRequest proto.InternalMessageInfo
+
+// DrainProgress tells what is still under way.
+type DrainProgress struct {
+	// phase is one of refusing, transactions, shards and stopping.
+	Phase string `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
+	// transactions and open count one-shot transactions, and interactive ones, that
+	// clients of this node run.
+	Transactions uint32 `protobuf:"varint,2,opt,name=transactions,proto3" json:"transactions,omitempty"`
+	Open         uint32 `protobuf:"varint,3,opt,name=open,proto3" json:"open,omitempty"`
+	// on_shards counts what transactions, of any node's clients, have under way on
+	// the shards of this node.
+	OnShards  uint32 `protobuf:"varint,4,opt,name=on_shards,json=onShards,proto3" json:"on_shards,omitempty"`
+	ElapsedMs uint64 `protobuf:"varint,5,opt,name=elapsed_ms,json=elapsedMs,proto3" json:"elapsed_ms,omitempty"`
+	// cut_off: the time was up, and what was under way has been cut off.
+	CutOff bool `protobuf:"varint,6,opt,name=cut_off,json=cutOff,proto3" json:"cut_off,omitempty"`
+}
+
+func (m *DrainProgress) Reset()         { *m = DrainProgress{} }
+func (m *DrainProgress) String() string { return proto.CompactTextString(m) }
+func (*DrainProgress) ProtoMessage()    {}
+func (*DrainProgress) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{94}
+}
+func (m *DrainProgress) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *DrainProgress) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_DrainProgress.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *DrainProgress) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_DrainProgress.Merge(m, src)
+}
+func (m *DrainProgress) XXX_Size() int {
+	return m.Size()
+}
+func (m *DrainProgress) XXX_DiscardUnknown() {
+	xxx_messageInfo_DrainProgress.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_DrainProgress proto.InternalMessageInfo
+
+// LogLevelsRequest asks for levels, and sets one first if level is not empty.
+type LogLevelsRequest struct {
+	// level is debug, info, warn or error.
+	Level string `protobuf:"bytes,1,opt,name=level,proto3" json:"level,omitempty"`
+	// component is the one whose level is set; empty is all of them.
+	Component string `protobuf:"bytes,2,opt,name=component,proto3" json:"component,omitempty"`
+}
+
+func (m *LogLevelsRequest) Reset()         { *m = LogLevelsRequest{} }
+func (m *LogLevelsRequest) String() string { return proto.CompactTextString(m) }
+func (*LogLevelsRequest) ProtoMessage()    {}
+func (*LogLevelsRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{95}
+}
+func (m *LogLevelsRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *LogLevelsRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_LogLevelsRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *LogLevelsRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_LogLevelsRequest.Merge(m, src)
+}
+func (m *LogLevelsRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *LogLevelsRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_LogLevelsRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_LogLevelsRequest proto.InternalMessageInfo
+
+// LogLevelsResponse has a level for each component.
+type LogLevelsResponse struct {
+	Levels []LogLevel `protobuf:"bytes,1,rep,name=levels,proto3" json:"levels"`
+}
+
+func (m *LogLevelsResponse) Reset()         { *m = LogLevelsResponse{} }
+func (m *LogLevelsResponse) String() string { return proto.CompactTextString(m) }
+func (*LogLevelsResponse) ProtoMessage()    {}
+func (*LogLevelsResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{96}
+}
+func (m *LogLevelsResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *LogLevelsResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_LogLevelsResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *LogLevelsResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_LogLevelsResponse.Merge(m, src)
+}
+func (m *LogLevelsResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *LogLevelsResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_LogLevelsResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_LogLevelsResponse proto.InternalMessageInfo
+
+// LogLevel is the least level at which a component logs.
+type LogLevel struct {
+	Component string `protobuf:"bytes,1,opt,name=component,proto3" json:"component,omitempty"`
+	Level     string `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"`
+}
+
+func (m *LogLevel) Reset()         { *m = LogLevel{} }
+func (m *LogLevel) String() string { return proto.CompactTextString(m) }
+func (*LogLevel) ProtoMessage()    {}
+func (*LogLevel) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{97}
+}
+func (m *LogLevel) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *LogLevel) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_LogLevel.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *LogLevel) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_LogLevel.Merge(m, src)
+}
+func (m *LogLevel) XXX_Size() int {
+	return m.Size()
+}
+func (m *LogLevel) XXX_DiscardUnknown() {
+	xxx_messageInfo_LogLevel.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_LogLevel proto.InternalMessageInfo
+
+// DebugRequest says what to collect.
+type DebugRequest struct {
+	// redact_keys puts a hash in the place of each key of the users: of it and of
+	// salt, so that it is the same in what several nodes are asked for with one salt,
+	// and cannot be looked up.
+	RedactKeys bool `protobuf:"varint,1,opt,name=redact_keys,json=redactKeys,proto3" json:"redact_keys,omitempty"`
+	// profile_ms is for how long the processor is profiled, 30 s at most; 0 is
+	// not at all.
+	ProfileMs uint32 `protobuf:"varint,2,opt,name=profile_ms,json=profileMs,proto3" json:"profile_ms,omitempty"`
+	Salt      []byte `protobuf:"bytes,3,opt,name=salt,proto3" json:"salt,omitempty"`
+}
+
+func (m *DebugRequest) Reset()         { *m = DebugRequest{} }
+func (m *DebugRequest) String() string { return proto.CompactTextString(m) }
+func (*DebugRequest) ProtoMessage()    {}
+func (*DebugRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{98}
+}
+func (m *DebugRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *DebugRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_DebugRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *DebugRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_DebugRequest.Merge(m, src)
+}
+func (m *DebugRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *DebugRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_DebugRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_DebugRequest proto.InternalMessageInfo
+
+// DebugPart is a piece of a file. The pieces of a file follow each other.
+type DebugPart struct {
+	// name is the file's, such as "heap.pprof".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Data []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	// error is why there is no more of it.
+	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+}
+
+func (m *DebugPart) Reset()         { *m = DebugPart{} }
+func (m *DebugPart) String() string { return proto.CompactTextString(m) }
+func (*DebugPart) ProtoMessage()    {}
+func (*DebugPart) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{99}
+}
+func (m *DebugPart) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *DebugPart) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_DebugPart.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *DebugPart) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_DebugPart.Merge(m, src)
+}
+func (m *DebugPart) XXX_Size() int {
+	return m.Size()
+}
+func (m *DebugPart) XXX_DiscardUnknown() {
+	xxx_messageInfo_DebugPart.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_DebugPart proto.InternalMessageInfo
+
+// User is somebody who may call.
+type User struct {
+	Name   string      `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Rights Rights      `protobuf:"bytes,2,opt,name=rights,proto3" json:"rights"`
+	Tokens []TokenInfo `protobuf:"bytes,3,rep,name=tokens,proto3" json:"tokens"`
+	// created_ns is in nanoseconds since 1970.
+	CreatedNs int64 `protobuf:"varint,4,opt,name=created_ns,json=createdNs,proto3" json:"created_ns,omitempty"`
+}
+
+func (m *User) Reset()         { *m = User{} }
+func (m *User) String() string { return proto.CompactTextString(m) }
+func (*User) ProtoMessage()    {}
+func (*User) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{100}
+}
+func (m *User) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *User) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_User.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *User) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_User.Merge(m, src)
+}
+func (m *User) XXX_Size() int {
+	return m.Size()
+}
+func (m *User) XXX_DiscardUnknown() {
+	xxx_messageInfo_User.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_User proto.InternalMessageInfo
+
+// Rights are what a user may do.
+type Rights struct {
+	// admin may do everything.
+	Admin bool `protobuf:"varint,1,opt,name=admin,proto3" json:"admin,omitempty"`
+	// monitor may look at the cluster: shards, hot keys, metrics.
+	Monitor bool    `protobuf:"varint,2,opt,name=monitor,proto3" json:"monitor,omitempty"`
+	Grants  []Grant `protobuf:"bytes,3,rep,name=grants,proto3" json:"grants"`
+}
+
+func (m *Rights) Reset()         { *m = Rights{} }
+func (m *Rights) String() string { return proto.CompactTextString(m) }
+func (*Rights) ProtoMessage()    {}
+func (*Rights) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{101}
+}
+func (m *Rights) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Rights) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Rights.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Rights) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Rights.Merge(m, src)
+}
+func (m *Rights) XXX_Size() int {
+	return m.Size()
+}
+func (m *Rights) XXX_DiscardUnknown() {
+	xxx_messageInfo_Rights.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Rights proto.InternalMessageInfo
+
+// Grant is the permission to read the keys with a prefix, or to write and read
+// them. The empty prefix is that of all keys.
+type Grant struct {
+	Prefix []byte `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	Write  bool   `protobuf:"varint,2,opt,name=write,proto3" json:"write,omitempty"`
+}
+
+func (m *Grant) Reset()         { *m = Grant{} }
+func (m *Grant) String() string { return proto.CompactTextString(m) }
+func (*Grant) ProtoMessage()    {}
+func (*Grant) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{102}
+}
+func (m *Grant) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Grant) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Grant.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Grant) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Grant.Merge(m, src)
+}
+func (m *Grant) XXX_Size() int {
+	return m.Size()
+}
+func (m *Grant) XXX_DiscardUnknown() {
+	xxx_messageInfo_Grant.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Grant proto.InternalMessageInfo
+
+// TokenInfo tells of a token, but not the token.
+type TokenInfo struct {
+	CreatedNs int64 `protobuf:"varint,1,opt,name=created_ns,json=createdNs,proto3" json:"created_ns,omitempty"`
+	// expires_ns is 0 for never.
+	ExpiresNs int64 `protobuf:"varint,2,opt,name=expires_ns,json=expiresNs,proto3" json:"expires_ns,omitempty"`
+}
+
+func (m *TokenInfo) Reset()         { *m = TokenInfo{} }
+func (m *TokenInfo) String() string { return proto.CompactTextString(m) }
+func (*TokenInfo) ProtoMessage()    {}
+func (*TokenInfo) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{103}
+}
+func (m *TokenInfo) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *TokenInfo) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_TokenInfo.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *TokenInfo) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_TokenInfo.Merge(m, src)
+}
+func (m *TokenInfo) XXX_Size() int {
+	return m.Size()
+}
+func (m *TokenInfo) XXX_DiscardUnknown() {
+	xxx_messageInfo_TokenInfo.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_TokenInfo proto.InternalMessageInfo
+
+// UserResponse tells what the user is now; of one that was dropped, what it was.
+type UserResponse struct {
+	User User `protobuf:"bytes,1,opt,name=user,proto3" json:"user"`
+	// token is told this once. It is empty if none was made.
+	Token string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+}
+
+func (m *UserResponse) Reset()         { *m = UserResponse{} }
+func (m *UserResponse) String() string { return proto.CompactTextString(m) }
+func (*UserResponse) ProtoMessage()    {}
+func (*UserResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{104}
+}
+func (m *UserResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *UserResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_UserResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *UserResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_UserResponse.Merge(m, src)
+}
+func (m *UserResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *UserResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_UserResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_UserResponse proto.InternalMessageInfo
+
+type CreateUserRequest struct {
+	// name has 1 to 63 of a-z, A-Z, 0-9, ".", "_", "@" and "-", and begins with a
+	// letter. "root" and "node" are linchpin's own.
+	Name   string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Rights Rights `protobuf:"bytes,2,opt,name=rights,proto3" json:"rights"`
+	// no_token is for a user with a certificate alone.
+	NoToken bool `protobuf:"varint,3,opt,name=no_token,json=noToken,proto3" json:"no_token,omitempty"`
+	// token_ttl_ms is for how long the token is good; 0 is for ever.
+	TokenTtlMs uint64 `protobuf:"varint,4,opt,name=token_ttl_ms,json=tokenTtlMs,proto3" json:"token_ttl_ms,omitempty"`
+}
+
+func (m *CreateUserRequest) Reset()         { *m = CreateUserRequest{} }
+func (m *CreateUserRequest) String() string { return proto.CompactTextString(m) }
+func (*CreateUserRequest) ProtoMessage()    {}
+func (*CreateUserRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{105}
+}
+func (m *CreateUserRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *CreateUserRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_CreateUserRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *CreateUserRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_CreateUserRequest.Merge(m, src)
+}
+func (m *CreateUserRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *CreateUserRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_CreateUserRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_CreateUserRequest proto.InternalMessageInfo
+
+type ListUsersRequest struct {
+}
+
+func (m *ListUsersRequest) Reset()         { *m = ListUsersRequest{} }
+func (m *ListUsersRequest) String() string { return proto.CompactTextString(m) }
+func (*ListUsersRequest) ProtoMessage()    {}
+func (*ListUsersRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{106}
+}
+func (m *ListUsersRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ListUsersRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ListUsersRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ListUsersRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ListUsersRequest.Merge(m, src)
+}
+func (m *ListUsersRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *ListUsersRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_ListUsersRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ListUsersRequest proto.InternalMessageInfo
+
+type ListUsersResponse struct {
+	Users []User `protobuf:"bytes,1,rep,name=users,proto3" json:"users"`
+}
+
+func (m *ListUsersResponse) Reset()         { *m = ListUsersResponse{} }
+func (m *ListUsersResponse) String() string { return proto.CompactTextString(m) }
+func (*ListUsersResponse) ProtoMessage()    {}
+func (*ListUsersResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{107}
+}
+func (m *ListUsersResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ListUsersResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ListUsersResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ListUsersResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ListUsersResponse.Merge(m, src)
+}
+func (m *ListUsersResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *ListUsersResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_ListUsersResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ListUsersResponse proto.InternalMessageInfo
+
+// GrantUserRequest adds rights. A grant to write takes the place of one to read
+// the same prefix.
+type GrantUserRequest struct {
+	Name   string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Rights Rights `protobuf:"bytes,2,opt,name=rights,proto3" json:"rights"`
+}
+
+func (m *GrantUserRequest) Reset()         { *m = GrantUserRequest{} }
+func (m *GrantUserRequest) String() string { return proto.CompactTextString(m) }
+func (*GrantUserRequest) ProtoMessage()    {}
+func (*GrantUserRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{108}
+}
+func (m *GrantUserRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *GrantUserRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_GrantUserRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *GrantUserRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_GrantUserRequest.Merge(m, src)
+}
+func (m *GrantUserRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *GrantUserRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_GrantUserRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_GrantUserRequest proto.InternalMessageInfo
+
+// RevokeUserRequest takes rights away: of a grant to write, the permission to
+// read stays; of one to read, nothing. A grant must be there as it is named: a
+// longer prefix cannot be taken out of a shorter one.
+type RevokeUserRequest struct {
+	Name   string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Rights Rights `protobuf:"bytes,2,opt,name=rights,proto3" json:"rights"`
+}
+
+func (m *RevokeUserRequest) Reset()         { *m = RevokeUserRequest{} }
+func (m *RevokeUserRequest) String() string { return proto.CompactTextString(m) }
+func (*RevokeUserRequest) ProtoMessage()    {}
+func (*RevokeUserRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{109}
+}
+func (m *RevokeUserRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *RevokeUserRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_RevokeUserRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *RevokeUserRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_RevokeUserRequest.Merge(m, src)
+}
+func (m *RevokeUserRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *RevokeUserRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_RevokeUserRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_RevokeUserRequest proto.InternalMessageInfo
+
+type DropUserRequest struct {
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+}
+
+func (m *DropUserRequest) Reset()         { *m = DropUserRequest{} }
+func (m *DropUserRequest) String() string { return proto.CompactTextString(m) }
+func (*DropUserRequest) ProtoMessage()    {}
+func (*DropUserRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{110}
+}
+func (m *DropUserRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *DropUserRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_DropUserRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *DropUserRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_DropUserRequest.Merge(m, src)
+}
+func (m *DropUserRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *DropUserRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_DropUserRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_DropUserRequest proto.InternalMessageInfo
+
+type RotateTokenRequest struct {
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// keep_ms is for how long the old tokens are good beside the new one; 0 ends
+	// them now.
+	KeepMs uint64 `protobuf:"varint,2,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
+	// token_ttl_ms is for how long the new token is good; 0 is for ever.
+	TokenTtlMs uint64 `protobuf:"varint,3,opt,name=token_ttl_ms,json=tokenTtlMs,proto3" json:"token_ttl_ms,omitempty"`
+}
+
+func (m *RotateTokenRequest) Reset()         { *m = RotateTokenRequest{} }
+func (m *RotateTokenRequest) String() string { return proto.CompactTextString(m) }
+func (*RotateTokenRequest) ProtoMessage()    {}
+func (*RotateTokenRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{111}
+}
+func (m *RotateTokenRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *RotateTokenRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_RotateTokenRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *RotateTokenRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_RotateTokenRequest.Merge(m, src)
+}
+func (m *RotateTokenRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *RotateTokenRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_RotateTokenRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_RotateTokenRequest proto.InternalMessageInfo
+
+type ExportUsersRequest struct {
+}
+
+func (m *ExportUsersRequest) Reset()         { *m = ExportUsersRequest{} }
+func (m *ExportUsersRequest) String() string { return proto.CompactTextString(m) }
+func (*ExportUsersRequest) ProtoMessage()    {}
+func (*ExportUsersRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{112}
+}
+func (m *ExportUsersRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ExportUsersRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ExportUsersRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ExportUsersRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ExportUsersRequest.Merge(m, src)
+}
+func (m *ExportUsersRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *ExportUsersRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_ExportUsersRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ExportUsersRequest proto.InternalMessageInfo
+
+type ExportUsersResponse struct {
+	// table is JSON that tells its own format.
+	Table []byte `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+}
+
+func (m *ExportUsersResponse) Reset()         { *m = ExportUsersResponse{} }
+func (m *ExportUsersResponse) String() string { return proto.CompactTextString(m) }
+func (*ExportUsersResponse) ProtoMessage()    {}
+func (*ExportUsersResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{113}
+}
+func (m *ExportUsersResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ExportUsersResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ExportUsersResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ExportUsersResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ExportUsersResponse.Merge(m, src)
+}
+func (m *ExportUsersResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *ExportUsersResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_ExportUsersResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ExportUsersResponse proto.InternalMessageInfo
+
+type ImportUsersRequest struct {
+	Table []byte `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	// replace has users that are there already become what the table says. Without
+	// it they must be what it says, or nothing is done.
+	Replace bool `protobuf:"varint,2,opt,name=replace,proto3" json:"replace,omitempty"`
+}
+
+func (m *ImportUsersRequest) Reset()         { *m = ImportUsersRequest{} }
+func (m *ImportUsersRequest) String() string { return proto.CompactTextString(m) }
+func (*ImportUsersRequest) ProtoMessage()    {}
+func (*ImportUsersRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{114}
+}
+func (m *ImportUsersRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ImportUsersRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ImportUsersRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ImportUsersRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ImportUsersRequest.Merge(m, src)
+}
+func (m *ImportUsersRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *ImportUsersRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_ImportUsersRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ImportUsersRequest proto.InternalMessageInfo
+
+type WhoAmIRequest struct {
+}
+
+func (m *WhoAmIRequest) Reset()         { *m = WhoAmIRequest{} }
+func (m *WhoAmIRequest) String() string { return proto.CompactTextString(m) }
+func (*WhoAmIRequest) ProtoMessage()    {}
+func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{115}
+}
+func (m *WhoAmIRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *WhoAmIRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_WhoAmIRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *WhoAmIRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_WhoAmIRequest.Merge(m, src)
+}
+func (m *WhoAmIRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *WhoAmIRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_WhoAmIRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_WhoAmIRequest proto.InternalMessageInfo
+
+// ActivityRequest asks what a node has done of late.
+type ActivityRequest struct {
+	// node_id is the node that is meant; 0 is the one that is asked.
+	NodeId uint32 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	// since_s leaves out the seconds up to this one, in seconds since 1970; 0 is
+	// for all that are kept, which are five minutes.
+	SinceS int64 `protobuf:"varint,2,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
+	// max_receipts and max_waits bound these lists; 0 leaves them out.
+	MaxReceipts uint32 `protobuf:"varint,3,opt,name=max_receipts,json=maxReceipts,proto3" json:"max_receipts,omitempty"`
+	MaxWaits    uint32 `protobuf:"varint,4,opt,name=max_waits,json=maxWaits,proto3" json:"max_waits,omitempty"`
+}
+
+func (m *ActivityRequest) Reset()         { *m = ActivityRequest{} }
+func (m *ActivityRequest) String() string { return proto.CompactTextString(m) }
+func (*ActivityRequest) ProtoMessage()    {}
+func (*ActivityRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{116}
+}
+func (m *ActivityRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ActivityRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ActivityRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ActivityRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ActivityRequest.Merge(m, src)
+}
+func (m *ActivityRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *ActivityRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_ActivityRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ActivityRequest proto.InternalMessageInfo
+
+// ActivityResponse is what a node has noticed, in memory alone: a restart
+// forgets it.
+type ActivityResponse struct {
+	NodeId uint32 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	// version is that of the program.
+	Version  string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	UptimeMs uint64 `protobuf:"varint,3,opt,name=uptime_ms,json=uptimeMs,proto3" json:"uptime_ms,omitempty"`
+	// now_ns is the node's time of day, in nanoseconds since 1970.
+	NowNs int64 `protobuf:"varint,4,opt,name=now_ns,json=nowNs,proto3" json:"now_ns,omitempty"`
+	// disk_bytes is the size of the node's store.
+	DiskBytes uint64 `protobuf:"varint,5,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"`
+	// in_flight counts the transactions under way at its gateway, open the
+	// interactive ones among them.
+	InFlight uint64 `protobuf:"varint,6,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
+	Open     uint64 `protobuf:"varint,7,opt,name=open,proto3" json:"open,omitempty"`
+	// shards are those that live on the node.
+	Shards []ShardStatus `protobuf:"bytes,8,rep,name=shards,proto3" json:"shards"`
+	// seconds are those that are over, oldest first; in one that is missing
+	// nothing ended.
+	Seconds []ActivitySecond `protobuf:"bytes,9,rep,name=seconds,proto3" json:"seconds"`
+	// receipts are the last contention receipts, newest first: of one second no
+	// more than the 16 longest.
+	Receipts []RecentReceipt `protobuf:"bytes,10,rep,name=receipts,proto3" json:"receipts"`
+	// conflicts are the last five to six minutes' waits and lost attempts, by key
+	// and by what the two sides did with it.
+	Conflicts []KeyConflict `protobuf:"bytes,11,rep,name=conflicts,proto3" json:"conflicts"`
+	// waits are what transactions wait for on the node's shards now, those that
+	// have waited longest first.
+	Waits []CurrentWait `protobuf:"bytes,12,rep,name=waits,proto3" json:"waits"`
+}
+
+func (m *ActivityResponse) Reset()         { *m = ActivityResponse{} }
+func (m *ActivityResponse) String() string { return proto.CompactTextString(m) }
+func (*ActivityResponse) ProtoMessage()    {}
+func (*ActivityResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{117}
+}
+func (m *ActivityResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ActivityResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ActivityResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ActivityResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ActivityResponse.Merge(m, src)
+}
+func (m *ActivityResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *ActivityResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_ActivityResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ActivityResponse proto.InternalMessageInfo
+
+// ActivitySecond is what ended at a node's gateway within a second.
+type ActivitySecond struct {
+	// time_s is when it began, in seconds since 1970.
+	TimeS   int64           `protobuf:"varint,1,opt,name=time_s,json=timeS,proto3" json:"time_s,omitempty"`
+	Classes []ActivityClass `protobuf:"bytes,2,rep,name=classes,proto3" json:"classes"`
+}
+
+func (m *ActivitySecond) Reset()         { *m = ActivitySecond{} }
+func (m *ActivitySecond) String() string { return proto.CompactTextString(m) }
+func (*ActivitySecond) ProtoMessage()    {}
+func (*ActivitySecond) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{118}
+}
+func (m *ActivitySecond) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ActivitySecond) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ActivitySecond.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ActivitySecond) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ActivitySecond.Merge(m, src)
+}
+func (m *ActivitySecond) XXX_Size() int {
+	return m.Size()
+}
+func (m *ActivitySecond) XXX_DiscardUnknown() {
+	xxx_messageInfo_ActivitySecond.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ActivitySecond proto.InternalMessageInfo
+
+// ActivityClass is what ended of one kind of transaction.
+type ActivityClass struct {
+	// kind is one_shot, one_shot_read, interactive, interactive_read, scan or
+	// enquiry.
+	Kind  string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Ended uint32 `protobuf:"varint,2,opt,name=ended,proto3" json:"ended,omitempty"`
+	// failed are those of them that ended with an error; not because a condition
+	// did not hold, or because the client gave them up.
+	Failed uint32 `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
+	// upper_us are the upper ends of the buckets of latency in which some are, in
+	// microseconds and rising, counts how many are in each.
+	UpperUs []uint64 `protobuf:"varint,4,rep,packed,name=upper_us,json=upperUs,proto3" json:"upper_us,omitempty"`
+	Counts  []uint32 `protobuf:"varint,5,rep,packed,name=counts,proto3" json:"counts,omitempty"`
+}
+
+func (m *ActivityClass) Reset()         { *m = ActivityClass{} }
+func (m *ActivityClass) String() string { return proto.CompactTextString(m) }
+func (*ActivityClass) ProtoMessage()    {}
+func (*ActivityClass) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{119}
+}
+func (m *ActivityClass) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ActivityClass) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ActivityClass.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ActivityClass) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ActivityClass.Merge(m, src)
+}
+func (m *ActivityClass) XXX_Size() int {
+	return m.Size()
+}
+func (m *ActivityClass) XXX_DiscardUnknown() {
+	xxx_messageInfo_ActivityClass.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ActivityClass proto.InternalMessageInfo
+
+// RecentReceipt is the receipt of a transaction that has ended.
+type RecentReceipt struct {
+	// time_ns is when it ended, in nanoseconds since 1970, took_us how long it
+	// took in all.
+	TimeNs int64                                       `protobuf:"varint,1,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"`
+	TookUs uint64                                      `protobuf:"varint,2,opt,name=took_us,json=tookUs,proto3" json:"took_us,omitempty"`
+	TxnId  github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,3,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
+	// kind is as in ActivityClass, outcome OK or a kind of error.
+	Kind     string   `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	Outcome  string   `protobuf:"bytes,5,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Attempts uint32   `protobuf:"varint,6,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	Receipt  *Receipt `protobuf:"bytes,7,opt,name=receipt,proto3" json:"receipt,omitempty"`
+}
+
+func (m *RecentReceipt) Reset()         { *m = RecentReceipt{} }
+func (m *RecentReceipt) String() string { return proto.CompactTextString(m) }
+func (*RecentReceipt) ProtoMessage()    {}
+func (*RecentReceipt) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{120}
+}
+func (m *RecentReceipt) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *RecentReceipt) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_RecentReceipt.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *RecentReceipt) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_RecentReceipt.Merge(m, src)
+}
+func (m *RecentReceipt) XXX_Size() int {
+	return m.Size()
+}
+func (m *RecentReceipt) XXX_DiscardUnknown() {
+	xxx_messageInfo_RecentReceipt.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_RecentReceipt proto.InternalMessageInfo
+
+// KeyConflict sums up the waits and lost attempts that were about one key and
+// one pair of operations. Of the waits of a transaction it has the longest.
+type KeyConflict struct {
+	// key is empty for those of keys that there was no room to tell apart.
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// operations are what the waiting side did, as "counter.add-get" or
+	// "get, put", and holder_operations what the other side did.
+	Operations       string `protobuf:"bytes,2,opt,name=operations,proto3" json:"operations,omitempty"`
+	HolderOperations string `protobuf:"bytes,3,opt,name=holder_operations,json=holderOperations,proto3" json:"holder_operations,omitempty"`
+	Waits            uint64 `protobuf:"varint,4,opt,name=waits,proto3" json:"waits,omitempty"`
+	WaitedUs         uint64 `protobuf:"varint,5,opt,name=waited_us,json=waitedUs,proto3" json:"waited_us,omitempty"`
+	// aborts counts the transactions that lost an attempt that way.
+	Aborts uint64 `protobuf:"varint,6,opt,name=aborts,proto3" json:"aborts,omitempty"`
+	// since_ns is since when transactions have waited for the key, with no pause of
+	// more than five minutes, in nanoseconds since 1970; last_ns when one last did.
+	SinceNs int64 `protobuf:"varint,7,opt,name=since_ns,json=sinceNs,proto3" json:"since_ns,omitempty"`
+	LastNs  int64 `protobuf:"varint,8,opt,name=last_ns,json=lastNs,proto3" json:"last_ns,omitempty"`
+	// commutes says in words what would have commuted; empty if nothing would, or
+	// if it is not known.
+	Commutes string `protobuf:"bytes,9,opt,name=commutes,proto3" json:"commutes,omitempty"`
+}
+
+func (m *KeyConflict) Reset()         { *m = KeyConflict{} }
+func (m *KeyConflict) String() string { return proto.CompactTextString(m) }
+func (*KeyConflict) ProtoMessage()    {}
+func (*KeyConflict) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{121}
+}
+func (m *KeyConflict) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *KeyConflict) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_KeyConflict.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *KeyConflict) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_KeyConflict.Merge(m, src)
+}
+func (m *KeyConflict) XXX_Size() int {
+	return m.Size()
+}
+func (m *KeyConflict) XXX_DiscardUnknown() {
+	xxx_messageInfo_KeyConflict.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_KeyConflict proto.InternalMessageInfo
+
+// CurrentWait is a transaction that waits now.
+type CurrentWait struct {
+	TxnId    github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,1,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
+	Shard    uint32                                      `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	WaitedUs uint64                                      `protobuf:"varint,3,opt,name=waited_us,json=waitedUs,proto3" json:"waited_us,omitempty"`
+	// wait is what for. Its holder is zero if it is not one transaction.
+	Wait *Conflict `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"`
+	// operations and holder_operations are as in KeyConflict.
+	Operations       string `protobuf:"bytes,5,opt,name=operations,proto3" json:"operations,omitempty"`
+	HolderOperations string `protobuf:"bytes,6,opt,name=holder_operations,json=holderOperations,proto3" json:"holder_operations,omitempty"`
+}
+
+func (m *CurrentWait) Reset()         { *m = CurrentWait{} }
+func (m *CurrentWait) String() string { return proto.CompactTextString(m) }
+func (*CurrentWait) ProtoMessage()    {}
+func (*CurrentWait) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{122}
+}
+func (m *CurrentWait) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *CurrentWait) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_CurrentWait.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *CurrentWait) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_CurrentWait.Merge(m, src)
+}
+func (m *CurrentWait) XXX_Size() int {
+	return m.Size()
+}
+func (m *CurrentWait) XXX_DiscardUnknown() {
+	xxx_messageInfo_CurrentWait.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_CurrentWait proto.InternalMessageInfo
+
 func init() {
 	proto.RegisterEnum("linchpin.v1.DataType", DataType_name, DataType_value)
 	proto.RegisterEnum("linchpin.v1.Cause", Cause_name, Cause_value)
@@ -5711,6 +7366,10 @@ func init() {
 	proto.RegisterEnum("linchpin.v1.HotMode", HotMode_name, HotMode_value)
 	proto.RegisterType((*Op)(nil), "linchpin.v1.Op")
 	proto.RegisterType((*GetOp)(nil), "linchpin.v1.GetOp")
+	proto.RegisterType((*DumpOp)(nil), "linchpin.v1.DumpOp")
+	proto.RegisterType((*RestoreOp)(nil), "linchpin.v1.RestoreOp")
+	proto.RegisterType((*ExpireOp)(nil), "linchpin.v1.ExpireOp")
+	proto.RegisterType((*PersistOp)(nil), "linchpin.v1.PersistOp")
 	proto.RegisterType((*PutOp)(nil), "linchpin.v1.PutOp")
 	proto.RegisterType((*DeleteOp)(nil), "linchpin.v1.DeleteOp")
 	proto.RegisterType((*RequireOp)(nil), "linchpin.v1.RequireOp")
@@ -5770,6 +7429,7 @@ func init() {
 	proto.RegisterType((*DoStep)(nil), "linchpin.v1.DoStep")
 	proto.RegisterType((*CommitStep)(nil), "linchpin.v1.CommitStep")
 	proto.RegisterType((*RollbackStep)(nil), "linchpin.v1.RollbackStep")
+	proto.RegisterType((*SavepointStep)(nil), "linchpin.v1.SavepointStep")
 	proto.RegisterType((*TransactResponse)(nil), "linchpin.v1.TransactResponse")
 	proto.RegisterType((*Begun)(nil), "linchpin.v1.Begun")
 	proto.RegisterType((*Done)(nil), "linchpin.v1.Done")
@@ -5795,349 +7455,479 @@ func init() {
 	proto.RegisterType((*SetHotRuleRequest)(nil), "linchpin.v1.SetHotRuleRequest")
 	proto.RegisterType((*SetHotModeRequest)(nil), "linchpin.v1.SetHotModeRequest")
 	proto.RegisterType((*HotKeysResponse)(nil), "linchpin.v1.HotKeysResponse")
+	proto.RegisterType((*HotMove)(nil), "linchpin.v1.HotMove")
 	proto.RegisterType((*HotKey)(nil), "linchpin.v1.HotKey")
+	proto.RegisterType((*DrainRequest)(nil), "linchpin.v1.DrainRequest")
+	proto.RegisterType((*DrainProgress)(nil), "linchpin.v1.DrainProgress")
+	proto.RegisterType((*LogLevelsRequest)(nil), "linchpin.v1.LogLevelsRequest")
+	proto.RegisterType((*LogLevelsResponse)(nil), "linchpin.v1.LogLevelsResponse")
+	proto.RegisterType((*LogLevel)(nil), "linchpin.v1.LogLevel")
+	proto.RegisterType((*DebugRequest)(nil), "linchpin.v1.DebugRequest")
+	proto.RegisterType((*DebugPart)(nil), "linchpin.v1.DebugPart")
+	proto.RegisterType((*User)(nil), "linchpin.v1.User")
+	proto.RegisterType((*Rights)(nil), "linchpin.v1.Rights")
+	proto.RegisterType((*Grant)(nil), "linchpin.v1.Grant")
+	proto.RegisterType((*TokenInfo)(nil), "linchpin.v1.TokenInfo")
+	proto.RegisterType((*UserResponse)(nil), "linchpin.v1.UserResponse")
+	proto.RegisterType((*CreateUserRequest)(nil), "linchpin.v1.CreateUserRequest")
+	proto.RegisterType((*ListUsersRequest)(nil), "linchpin.v1.ListUsersRequest")
+	proto.RegisterType((*ListUsersResponse)(nil), "linchpin.v1.ListUsersResponse")
+	proto.RegisterType((*GrantUserRequest)(nil), "linchpin.v1.GrantUserRequest")
+	proto.RegisterType((*RevokeUserRequest)(nil), "linchpin.v1.RevokeUserRequest")
+	proto.RegisterType((*DropUserRequest)(nil), "linchpin.v1.DropUserRequest")
+	proto.RegisterType((*RotateTokenRequest)(nil), "linchpin.v1.RotateTokenRequest")
+	proto.RegisterType((*ExportUsersRequest)(nil), "linchpin.v1.ExportUsersRequest")
+	proto.RegisterType((*ExportUsersResponse)(nil), "linchpin.v1.ExportUsersResponse")
+	proto.RegisterType((*ImportUsersRequest)(nil), "linchpin.v1.ImportUsersRequest")
+	proto.RegisterType((*WhoAmIRequest)(nil), "linchpin.v1.WhoAmIRequest")
+	proto.RegisterType((*ActivityRequest)(nil), "linchpin.v1.ActivityRequest")
+	proto.RegisterType((*ActivityResponse)(nil), "linchpin.v1.ActivityResponse")
+	proto.RegisterType((*ActivitySecond)(nil), "linchpin.v1.ActivitySecond")
+	proto.RegisterType((*ActivityClass)(nil), "linchpin.v1.ActivityClass")
+	proto.RegisterType((*RecentReceipt)(nil), "linchpin.v1.RecentReceipt")
+	proto.RegisterType((*KeyConflict)(nil), "linchpin.v1.KeyConflict")
+	proto.RegisterType((*CurrentWait)(nil), "linchpin.v1.CurrentWait")
 }
 
 func init() { proto.RegisterFile("pkg/rpc/linchpinpb/linchpin.proto", fileDescriptor_cd31401e557f99f0) }
 
 var fileDescriptor_cd31401e557f99f0 = []byte{
-	// 5366 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xbc, 0x3b, 0x4b, 0x6c, 0x24, 0x49,
-	0x56, 0xce, 0xfa, 0x64, 0x65, 0xbd, 0xaa, 0xb2, 0xab, 0x63, 0x7a, 0xba, 0x3d, 0x9e, 0xed, 0x9e,
-	0xde, 0x5c, 0x76, 0xb7, 0xc7, 0x33, 0xed, 0xfe, 0xed, 0xcc, 0xec, 0x7f, 0x29, 0xbb, 0xaa, 0xdb,
-	0xde, 0xb6, 0xab, 0xbc, 0xe9, 0x72, 0x8f, 0x16, 0x90, 0x92, 0x74, 0x65, 0xd8, 0x4e, 0x39, 0x2b,
-	0xb3, 0x26, 0x33, 0xca, 0x6d, 0xcf, 0x72, 0x04, 0x24, 0x90, 0x90, 0x38, 0xec, 0x7d, 0x0f, 0x08,
-	0xad, 0x04, 0x17, 0x0e, 0x08, 0x71, 0x06, 0x81, 0xf6, 0xc0, 0x61, 0x4f, 0x80, 0x10, 0x5a, 0x60,
-	0x57, 0x82, 0x2b, 0x07, 0x24, 0x4e, 0x7c, 0xf4, 0xe2, 0x93, 0x99, 0x95, 0xce, 0xb2, 0xcd, 0xec,
-	0xb0, 0x27, 0xe7, 0x8b, 0x78, 0x11, 0xf1, 0xfe, 0xef, 0xc5, 0x8b, 0x32, 0x7c, 0x76, 0x72, 0x72,
-	0xf4, 0x30, 0x9a, 0x8c, 0x1e, 0xfa, 0x5e, 0x30, 0x3a, 0x9e, 0x78, 0xc1, 0xe4, 0x20, 0xf9, 0x5c,
-	0x9b, 0x44, 0x21, 0x0b, 0x49, 0x23, 0x81, 0x4f, 0x1f, 0xaf, 0xdc, 0x3c, 0x0a, 0x8f, 0x42, 0x3e,
-	0xfe, 0x10, 0xbf, 0x04, 0x8a, 0xf9, 0x5f, 0x55, 0x28, 0x0d, 0x26, 0xe4, 0x0b, 0x50, 0x3e, 0xa2,
-	0x6c, 0x59, 0xbb, 0xa7, 0xdd, 0x6f, 0x3c, 0x21, 0x6b, 0x99, 0x75, 0x6b, 0xcf, 0x29, 0x1b, 0x4c,
-	0x36, 0x17, 0x2c, 0x44, 0x40, 0xbc, 0xc9, 0x94, 0x2d, 0x97, 0x0a, 0xf0, 0x76, 0xa7, 0x12, 0x6f,
-	0x32, 0x65, 0xe4, 0x21, 0xe8, 0x2e, 0xf5, 0x29, 0xa3, 0xcb, 0x65, 0x8e, 0xfa, 0xfa, 0x0c, 0x6a,
-	0x97, 0x4f, 0x71, 0x6c, 0x89, 0x46, 0x9e, 0x40, 0x2d, 0xa2, 0x1f, 0x4d, 0xbd, 0x88, 0x2e, 0x57,
-	0xf8, 0x8a, 0x5b, 0x33, 0x2b, 0x2c, 0x31, 0xc7, 0x97, 0x28, 0x44, 0x24, 0xc6, 0x71, 0xdd, 0xe5,
-	0x6a, 0x01, 0x31, 0x1d, 0xd7, 0x15, 0xc4, 0x38, 0xae, 0x4b, 0xde, 0x86, 0x4a, 0x3c, 0x72, 0x82,
-	0x65, 0x9d, 0x23, 0xbe, 0x36, 0x83, 0xb8, 0x37, 0x72, 0x02, 0x8e, 0xc9, 0x51, 0xc8, 0xb7, 0xa0,
-	0x29, 0x08, 0xb2, 0x23, 0x27, 0x38, 0xa2, 0xcb, 0x35, 0xbe, 0x64, 0xa5, 0x80, 0x7a, 0x0b, 0xe7,
-	0xf9, 0xca, 0x86, 0x9b, 0x0e, 0xe0, 0x59, 0x23, 0xc7, 0xf7, 0x97, 0x8d, 0x82, 0xb3, 0x36, 0x1c,
-	0xdf, 0x17, 0x67, 0x21, 0x0a, 0x92, 0x1f, 0x53, 0xb6, 0x0c, 0x05, 0xe4, 0xef, 0x29, 0x99, 0xc7,
-	0x94, 0xe1, 0x96, 0xae, 0x37, 0x62, 0xcb, 0x8d, 0x82, 0x2d, 0xbb, 0xde, 0x48, 0x60, 0x72, 0x14,
-	0xf2, 0x15, 0x80, 0x78, 0x14, 0x46, 0xd4, 0xb5, 0x71, 0xe7, 0x26, 0x5f, 0xb0, 0x9c, 0xe3, 0x17,
-	0xa7, 0xd5, 0xfe, 0xf5, 0x58, 0x81, 0x64, 0x15, 0xaa, 0x2c, 0x9c, 0xd8, 0x27, 0xcb, 0xad, 0x82,
-	0x63, 0x86, 0xe1, 0xe4, 0x85, 0x38, 0x86, 0x85, 0x93, 0x17, 0x48, 0xf9, 0x81, 0x73, 0xb4, 0xbc,
-	0x58, 0x40, 0xf9, 0xba, 0x73, 0x24, 0x28, 0x3f, 0x70, 0x8e, 0xc8, 0x26, 0x2c, 0x1d, 0x84, 0xd3,
-	0xc0, 0xa5, 0xae, 0x3d, 0x0a, 0xa7, 0x01, 0xa3, 0xd1, 0xf2, 0x12, 0x5f, 0x73, 0x67, 0x76, 0x8d,
-	0xc0, 0xd9, 0x10, 0x28, 0x7c, 0xf9, 0xe2, 0xc1, 0xcc, 0x18, 0x9e, 0xe8, 0xb9, 0xf1, 0x72, 0xbb,
-	0xe0, 0xc4, 0x2d, 0x37, 0x16, 0x27, 0x7a, 0x6e, 0x8c, 0xb2, 0xf2, 0xbd, 0x98, 0x2d, 0xdf, 0x28,
-	0x60, 0x62, 0xdb, 0x8b, 0xa5, 0xac, 0x10, 0x65, 0xbd, 0x02, 0xa5, 0x70, 0x62, 0x7e, 0x19, 0xaa,
-	0xdc, 0xc0, 0x49, 0x1b, 0xca, 0x27, 0xf4, 0x9c, 0x7b, 0x40, 0xd3, 0xc2, 0x4f, 0x72, 0x07, 0xe0,
-	0x30, 0x8c, 0xec, 0xe9, 0xc4, 0x75, 0x18, 0xe5, 0x26, 0x6f, 0x58, 0xf5, 0xc3, 0x30, 0xda, 0xe7,
-	0x03, 0xe6, 0x9f, 0x6b, 0x50, 0xe5, 0x36, 0x5f, 0xb0, 0xf4, 0x26, 0x54, 0x4f, 0x1d, 0x7f, 0x2a,
-	0x56, 0x35, 0x2d, 0x01, 0x90, 0x3b, 0x50, 0xf7, 0x0e, 0x6d, 0xe7, 0x20, 0xa6, 0x01, 0xe3, 0x7e,
-	0x61, 0x6c, 0x2e, 0x58, 0x86, 0x77, 0xd8, 0xe1, 0x23, 0x72, 0x9a, 0x9e, 0x79, 0x31, 0x8b, 0xb9,
-	0x13, 0xc8, 0xe9, 0x1e, 0x1f, 0x21, 0x6f, 0x82, 0xe1, 0x1d, 0xda, 0x62, 0x5b, 0x34, 0xf9, 0x26,
-	0xba, 0x82, 0x77, 0xf8, 0x92, 0x6f, 0xfd, 0x16, 0x00, 0x4e, 0xd2, 0x28, 0xf6, 0x42, 0x61, 0xe8,
-	0x38, 0x5d, 0xf7, 0x0e, 0x5f, 0x8a, 0xa1, 0xf5, 0x06, 0xd4, 0x47, 0x61, 0xe0, 0x7a, 0xcc, 0x0b,
-	0x03, 0xf3, 0xb7, 0x35, 0x30, 0x94, 0x0f, 0x16, 0x32, 0x9e, 0x21, 0xa4, 0x74, 0x29, 0x21, 0xe5,
-	0xcb, 0x09, 0xa9, 0x5c, 0x41, 0xc8, 0xf7, 0x35, 0xa8, 0x27, 0xae, 0x5d, 0x40, 0xc9, 0x32, 0xe8,
-	0x39, 0x32, 0x24, 0x8c, 0x33, 0x39, 0x41, 0x4a, 0x98, 0xaf, 0xf9, 0x68, 0xea, 0xf8, 0x71, 0x72,
-	0xba, 0x84, 0xc9, 0x0a, 0xd4, 0x14, 0x61, 0x89, 0x00, 0x4f, 0x8b, 0xc8, 0xb2, 0xa0, 0xca, 0x03,
-	0x48, 0xb1, 0x66, 0x5d, 0xea, 0x33, 0x87, 0x13, 0x44, 0x2c, 0x01, 0x90, 0xcf, 0x42, 0x33, 0xa2,
-	0x6c, 0x1a, 0x05, 0x19, 0xb1, 0x18, 0x56, 0x43, 0x8c, 0x71, 0xc1, 0x98, 0xcf, 0x40, 0x17, 0xb1,
-	0x06, 0xb7, 0x88, 0x99, 0x13, 0x31, 0xb9, 0xad, 0x00, 0xf0, 0x28, 0x1a, 0xb8, 0xd2, 0x60, 0xf0,
-	0x13, 0xf1, 0x7c, 0x6f, 0xec, 0x09, 0x0e, 0x5b, 0x96, 0x00, 0xcc, 0x0f, 0xa0, 0x35, 0x13, 0x80,
-	0xae, 0xbb, 0x9d, 0xc9, 0x40, 0x17, 0x01, 0xa8, 0x80, 0x2b, 0x02, 0x15, 0x76, 0x3e, 0x11, 0xe6,
-	0x5a, 0xb7, 0xf8, 0x37, 0xb9, 0x05, 0xfa, 0x98, 0xb2, 0xe3, 0xd0, 0xe5, 0xe7, 0xd7, 0x2d, 0x09,
-	0x91, 0x77, 0xa1, 0xe2, 0x44, 0x47, 0x28, 0xdd, 0xf2, 0x05, 0x5f, 0xec, 0x3a, 0x6c, 0x3a, 0x5e,
-	0xaf, 0xfc, 0xe8, 0x27, 0x6f, 0x2d, 0x58, 0x1c, 0x0b, 0x35, 0x5c, 0xe5, 0xa3, 0xe4, 0x16, 0x54,
-	0x0f, 0xce, 0x19, 0x8d, 0xc5, 0xb9, 0x9b, 0x0b, 0x96, 0x00, 0x09, 0x81, 0xb2, 0x17, 0x88, 0x94,
-	0x42, 0xb8, 0x1b, 0x07, 0x0c, 0x71, 0x0f, 0xfd, 0xd0, 0x11, 0xac, 0x6b, 0x88, 0xcb, 0x41, 0x72,
-	0x13, 0x2a, 0x07, 0x61, 0xe8, 0x27, 0xde, 0xc1, 0x21, 0xdc, 0x21, 0xf0, 0x7c, 0xae, 0x53, 0x1c,
-	0x44, 0x00, 0x31, 0x19, 0x3d, 0x63, 0xdc, 0x15, 0xea, 0x3c, 0x70, 0xd1, 0x33, 0xb6, 0x5e, 0x83,
-	0xaa, 0x8b, 0xc4, 0x98, 0xbf, 0x53, 0x86, 0xea, 0xde, 0x1c, 0xbf, 0xbf, 0x2f, 0xd2, 0x8a, 0xc8,
-	0x71, 0x37, 0x67, 0xf8, 0xdb, 0xa1, 0xe3, 0x03, 0x1a, 0xc5, 0x2a, 0xb1, 0xac, 0x81, 0x1e, 0xd1,
-	0x71, 0x78, 0xaa, 0xb2, 0xdc, 0x3c, 0x64, 0x89, 0x45, 0xbe, 0x04, 0xc6, 0x28, 0x0c, 0x98, 0xe3,
-	0x05, 0x71, 0x61, 0x96, 0x1b, 0x04, 0x54, 0x2c, 0x42, 0x7f, 0x53, 0x98, 0x64, 0x0d, 0x2a, 0xb1,
-	0xf7, 0x31, 0x95, 0x79, 0x6e, 0x36, 0x9c, 0xf7, 0xc3, 0x4e, 0x74, 0x34, 0x1d, 0xd3, 0x80, 0xc5,
-	0x3c, 0x87, 0x79, 0x1f, 0xe3, 0x29, 0xb5, 0xb1, 0x38, 0x5a, 0x66, 0xbc, 0xcb, 0x96, 0x28, 0x54,
-	0xf2, 0x14, 0xea, 0x8e, 0x2b, 0xe3, 0xb4, 0x4c, 0x7b, 0xf3, 0xd8, 0x31, 0x1c, 0x57, 0x04, 0x66,
-	0xf2, 0x15, 0xb4, 0x7b, 0x64, 0x4d, 0xae, 0x33, 0x2e, 0x5d, 0xd7, 0x10, 0xb8, 0x7c, 0xe9, 0xba,
-	0xa1, 0xcc, 0xcb, 0xfc, 0xcb, 0x0a, 0xe8, 0x22, 0x8f, 0x15, 0x28, 0xe3, 0x5d, 0x91, 0x24, 0x4b,
-	0x05, 0x8c, 0x3c, 0xf3, 0xa8, 0xef, 0x72, 0xe7, 0x8a, 0x55, 0xaa, 0x7c, 0x90, 0x2b, 0x3b, 0x5e,
-	0xbb, 0xb8, 0x20, 0xce, 0x14, 0x1d, 0x6f, 0x8b, 0xaa, 0xa7, 0x52, 0x50, 0xa2, 0x0c, 0x02, 0xca,
-	0xd1, 0x55, 0xe1, 0xf3, 0x08, 0x8c, 0x23, 0xca, 0xec, 0xb1, 0x13, 0x9c, 0x4b, 0x45, 0xcc, 0xd9,
-	0xbb, 0x76, 0x44, 0xd9, 0x8e, 0x13, 0x9c, 0x93, 0x0f, 0xa0, 0xee, 0x05, 0xa3, 0x88, 0xa2, 0xa4,
-	0xa5, 0x22, 0x6e, 0x5f, 0x5c, 0xd2, 0xc5, 0xf8, 0xc1, 0x23, 0xa4, 0xc2, 0x25, 0xdf, 0x84, 0x56,
-	0x02, 0xd8, 0x48, 0x5f, 0xed, 0xaa, 0xc5, 0xcd, 0x04, 0xff, 0x39, 0x65, 0x89, 0xbd, 0x18, 0xd7,
-	0xb4, 0x97, 0x77, 0xa1, 0x8c, 0x15, 0x4b, 0xfd, 0x4a, 0x74, 0x44, 0x23, 0x0f, 0x64, 0x31, 0x05,
-	0xf3, 0x88, 0xe2, 0x71, 0x29, 0x29, 0xa8, 0xde, 0x86, 0xf2, 0xb1, 0x13, 0xcb, 0xda, 0x65, 0xbe,
-	0x88, 0x8f, 0x9d, 0x18, 0x4b, 0xc0, 0x98, 0x32, 0x3b, 0xa0, 0xaf, 0x64, 0xe5, 0x72, 0x7b, 0x8e,
-	0xba, 0x51, 0x83, 0x31, 0x65, 0x7d, 0xfa, 0x2a, 0x63, 0x45, 0xff, 0x5a, 0x81, 0x46, 0xa6, 0xb8,
-	0x29, 0x30, 0xa5, 0xb5, 0xac, 0x5f, 0xaf, 0x14, 0x54, 0x45, 0x39, 0xef, 0xfe, 0x72, 0x56, 0x81,
-	0xe5, 0x02, 0xe9, 0x08, 0xfc, 0x02, 0x0d, 0xa6, 0x71, 0xa1, 0x72, 0xad, 0xb8, 0xb0, 0x06, 0x55,
-	0x5e, 0x88, 0x49, 0xcb, 0x9a, 0x1f, 0x14, 0x04, 0x1a, 0x86, 0xe0, 0xc8, 0x09, 0x4e, 0xa4, 0x55,
-	0xcd, 0x47, 0xe7, 0x58, 0x64, 0x0d, 0x6a, 0x07, 0xe7, 0x36, 0x5f, 0x50, 0x2b, 0xb0, 0xdc, 0x5d,
-	0xdf, 0x19, 0x71, 0x0f, 0xd2, 0x0f, 0xce, 0x2d, 0xc4, 0xff, 0x12, 0x18, 0x07, 0xe7, 0xb6, 0x20,
-	0xc8, 0x28, 0x50, 0x04, 0x17, 0x96, 0xd2, 0x72, 0xed, 0xe0, 0x9c, 0xc3, 0x89, 0xd5, 0xd5, 0xaf,
-	0x69, 0x75, 0xdf, 0xca, 0x5b, 0x39, 0x5c, 0x29, 0xe1, 0x59, 0x33, 0x7f, 0x0a, 0x46, 0x44, 0x4f,
-	0x05, 0x5f, 0x8d, 0x2b, 0x04, 0x51, 0x8b, 0xe8, 0x29, 0xe7, 0xed, 0x03, 0x68, 0x4a, 0x59, 0xd8,
-	0x2e, 0x8d, 0x47, 0xd2, 0xd0, 0xe6, 0x08, 0x04, 0x84, 0x40, 0xba, 0x34, 0x1e, 0x65, 0x0c, 0xed,
-	0x8f, 0x34, 0xd0, 0x45, 0x3d, 0x5c, 0x60, 0x63, 0x0f, 0xb2, 0x36, 0xf6, 0xc6, 0x5c, 0x1b, 0x53,
-	0x26, 0xf6, 0x45, 0x28, 0xb3, 0x70, 0x52, 0x18, 0xac, 0x3a, 0x63, 0x0c, 0x93, 0x88, 0xc8, 0xc2,
-	0x09, 0xfa, 0xe8, 0xd8, 0x39, 0x93, 0xe6, 0x74, 0xa9, 0x8f, 0x8e, 0x9d, 0xb3, 0x0c, 0xb1, 0x3f,
-	0x2c, 0x43, 0x95, 0x97, 0xe4, 0xff, 0xb7, 0x3c, 0xd7, 0x9f, 0xce, 0x78, 0xc2, 0x23, 0xa8, 0x8a,
-	0xf8, 0x5e, 0xbe, 0xf2, 0x7c, 0x81, 0xc8, 0xc3, 0xf6, 0x74, 0x7c, 0x1d, 0x7a, 0xe3, 0xe9, 0x18,
-	0x6d, 0x67, 0x4c, 0x9d, 0xe0, 0x3a, 0x19, 0x0e, 0xf1, 0xb8, 0x34, 0xbc, 0xe0, 0x1a, 0xd9, 0x0d,
-	0xd1, 0x94, 0xec, 0x6a, 0xd7, 0x92, 0x1d, 0x79, 0x1f, 0x8c, 0x53, 0x27, 0xf2, 0x9c, 0x60, 0x74,
-	0x9d, 0x08, 0x9a, 0xe0, 0x62, 0xd6, 0x8d, 0xa7, 0xe3, 0xb1, 0x13, 0x9d, 0x5f, 0xc3, 0x05, 0x14,
-	0x6a, 0x46, 0x53, 0xbf, 0x55, 0x86, 0x76, 0xfe, 0x22, 0x54, 0x68, 0x60, 0xfa, 0x28, 0xa2, 0xea,
-	0x42, 0x92, 0x37, 0x1a, 0xbe, 0x01, 0xf7, 0x65, 0x81, 0x84, 0x06, 0x86, 0x3a, 0xbe, 0xdc, 0xc0,
-	0x50, 0xc5, 0x8f, 0xc1, 0x88, 0xa7, 0x07, 0x2c, 0x72, 0x46, 0x2a, 0x1f, 0xce, 0xc1, 0x4e, 0xd0,
-	0x30, 0xae, 0xb0, 0xe8, 0xdc, 0x4e, 0xaf, 0xe0, 0x73, 0x56, 0xe8, 0x2c, 0x3a, 0xef, 0xf0, 0x78,
-	0xda, 0x44, 0xfc, 0xe4, 0x18, 0xfd, 0xb2, 0x45, 0x0d, 0x16, 0x9d, 0xef, 0xa9, 0x93, 0xde, 0x15,
-	0x79, 0xfa, 0x1a, 0x1a, 0xc4, 0x54, 0xfd, 0x04, 0x74, 0x7e, 0x7b, 0x8c, 0xaf, 0xa1, 0x3f, 0x89,
-	0x99, 0xd1, 0x43, 0x1f, 0xaa, 0xfc, 0x46, 0x59, 0x20, 0xfb, 0xb7, 0xa1, 0x12, 0x60, 0x4d, 0x59,
-	0xba, 0x8c, 0x70, 0x8e, 0x92, 0xad, 0x6e, 0x4a, 0xa0, 0x8b, 0x9b, 0x67, 0xb1, 0x36, 0x9d, 0xc9,
-	0x44, 0x15, 0xea, 0xf9, 0x3d, 0x93, 0xda, 0x46, 0x22, 0x91, 0x77, 0xa0, 0x2a, 0xda, 0x12, 0xe5,
-	0xcb, 0xc2, 0x96, 0xc0, 0x41, 0x31, 0xf8, 0x34, 0x38, 0x62, 0xc7, 0xd7, 0xf0, 0x42, 0x89, 0x89,
-	0x1c, 0xb2, 0xc8, 0x1b, 0x17, 0xea, 0x33, 0xd9, 0x9f, 0xa3, 0x90, 0xaf, 0x42, 0x4b, 0x50, 0x65,
-	0xcb, 0x53, 0xf4, 0xcb, 0x38, 0x68, 0x0a, 0xdc, 0x6d, 0x71, 0xcc, 0x17, 0xb2, 0xfa, 0x24, 0x17,
-	0x4f, 0x91, 0x9a, 0xcc, 0x48, 0xb1, 0x05, 0x8d, 0x0c, 0xc5, 0xe6, 0xe7, 0xa0, 0x9e, 0x84, 0x77,
-	0x71, 0x51, 0xc1, 0x2f, 0x29, 0x59, 0x09, 0x99, 0x9f, 0x83, 0x9a, 0x4c, 0xb5, 0x64, 0x39, 0x2d,
-	0x89, 0xb5, 0x7b, 0xe5, 0xfb, 0xcd, 0xa4, 0xec, 0x35, 0xef, 0x81, 0xa1, 0xea, 0x10, 0xbc, 0x49,
-	0x1d, 0xe2, 0x87, 0xba, 0x49, 0x71, 0xc0, 0xbc, 0x07, 0xba, 0x28, 0xee, 0xf0, 0x20, 0x3e, 0xa4,
-	0x36, 0x91, 0x90, 0xf9, 0x65, 0x80, 0xb4, 0x38, 0x29, 0xde, 0xa5, 0xb8, 0x23, 0x60, 0xae, 0x43,
-	0x23, 0x53, 0xc5, 0x92, 0xa7, 0x50, 0x9d, 0x38, 0x9e, 0x24, 0x72, 0x7e, 0xfd, 0x23, 0x2f, 0x58,
-	0x02, 0x37, 0x39, 0x9d, 0x67, 0xc9, 0xf9, 0xa7, 0x5f, 0xbc, 0xb5, 0x9a, 0xef, 0xcb, 0x95, 0xa2,
-	0x73, 0x45, 0xa0, 0x72, 0x18, 0x85, 0x63, 0xb9, 0x90, 0x7f, 0xa7, 0x57, 0x50, 0xb9, 0x4e, 0x5c,
-	0x41, 0xbf, 0x0e, 0xcd, 0x6c, 0x32, 0xe3, 0x37, 0x50, 0x5e, 0x2d, 0xe0, 0x52, 0x4d, 0x15, 0x29,
-	0xa9, 0x5a, 0x4a, 0x33, 0x6a, 0x79, 0x06, 0xad, 0x99, 0x72, 0x8b, 0xbc, 0x37, 0xcb, 0xf5, 0xfc,
-	0xac, 0x39, 0xcb, 0xf7, 0xd7, 0xa0, 0x91, 0x29, 0x0f, 0xe6, 0x59, 0xc1, 0x2c, 0xeb, 0x9a, 0x62,
-	0xfd, 0x19, 0x40, 0x5a, 0xc6, 0xa0, 0x63, 0x62, 0x3e, 0x11, 0xe4, 0xf3, 0x9c, 0xd1, 0x16, 0x39,
-	0xa3, 0x24, 0x47, 0x9c, 0xb3, 0xd9, 0xdb, 0x78, 0x22, 0x8a, 0x27, 0xa0, 0x0b, 0xbf, 0x10, 0x82,
-	0x8f, 0x62, 0x71, 0x0d, 0x27, 0x96, 0x00, 0x50, 0xa8, 0xbe, 0x13, 0x2b, 0xf9, 0xf1, 0x6f, 0xf3,
-	0x0e, 0x54, 0xf9, 0x1a, 0x5c, 0xe2, 0x05, 0x2e, 0x3d, 0x53, 0x4b, 0x38, 0x60, 0xde, 0x02, 0x5d,
-	0x04, 0x13, 0xd2, 0x04, 0x2d, 0x90, 0x73, 0x5a, 0x60, 0xf6, 0x41, 0x17, 0xe1, 0x9d, 0x1f, 0xe5,
-	0x87, 0x61, 0x94, 0x1c, 0x85, 0x00, 0xda, 0xf8, 0x88, 0x7a, 0xbe, 0x17, 0x1c, 0xc9, 0xd3, 0x14,
-	0x98, 0x76, 0x08, 0x24, 0xe9, 0x1c, 0x40, 0xf7, 0x90, 0x69, 0x1e, 0x97, 0x06, 0xd3, 0xd4, 0x3d,
-	0x34, 0x4b, 0x81, 0x68, 0xfc, 0xd2, 0x36, 0x6f, 0x81, 0xce, 0x6d, 0x36, 0x31, 0x7e, 0x01, 0x99,
-	0xff, 0xa4, 0x41, 0x65, 0xd7, 0xf1, 0xa2, 0x6b, 0x77, 0xc1, 0xde, 0x96, 0xbd, 0x06, 0x24, 0x66,
-	0x31, 0xdf, 0x18, 0x76, 0x98, 0x33, 0x3c, 0x9f, 0xd0, 0xb4, 0x05, 0x21, 0x08, 0xe1, 0x21, 0x8c,
-	0x58, 0x12, 0x22, 0x83, 0x5c, 0x23, 0x67, 0xfd, 0x3d, 0x34, 0x8c, 0x7f, 0xf8, 0xc9, 0x5b, 0x0f,
-	0x8e, 0x3c, 0x76, 0x3c, 0x3d, 0x58, 0x1b, 0x85, 0xe3, 0xa4, 0x17, 0xee, 0xa6, 0x6d, 0xf1, 0x87,
-	0x93, 0x93, 0xa3, 0x87, 0x27, 0xa7, 0x6b, 0xb2, 0x17, 0x95, 0x74, 0x7f, 0xc8, 0x9b, 0x50, 0xc7,
-	0x03, 0xed, 0xc0, 0x19, 0x53, 0xd1, 0x32, 0xb0, 0x0c, 0x1c, 0xe8, 0x3b, 0x63, 0x6a, 0xfe, 0x47,
-	0x09, 0x74, 0x8b, 0xc6, 0x53, 0x9f, 0x71, 0xc9, 0xa3, 0x0e, 0x38, 0x97, 0x86, 0x25, 0x80, 0x84,
-	0xa3, 0xd2, 0xd5, 0x1c, 0x25, 0x22, 0x29, 0x67, 0x45, 0xf2, 0x0b, 0xe3, 0xf3, 0x81, 0x72, 0x35,
-	0x9d, 0xbb, 0xda, 0x8d, 0xd9, 0xd0, 0xeb, 0x78, 0xb3, 0x2e, 0x86, 0x74, 0x45, 0x34, 0x9e, 0x8e,
-	0x45, 0x1f, 0xbc, 0x69, 0x49, 0x08, 0xb9, 0x48, 0xef, 0xfb, 0x15, 0x55, 0xf3, 0x3d, 0x02, 0xdd,
-	0x09, 0xe2, 0x57, 0x34, 0x5a, 0xae, 0x5f, 0xd1, 0x1a, 0x92, 0x78, 0xb3, 0x62, 0x87, 0x9c, 0xd8,
-	0xff, 0xb3, 0x0c, 0xc6, 0x46, 0x18, 0x1c, 0xfa, 0xde, 0x88, 0x91, 0xfb, 0x50, 0x1d, 0x39, 0xd3,
-	0x58, 0x84, 0x98, 0xc5, 0xdc, 0xd6, 0x1b, 0x38, 0x63, 0x09, 0x04, 0x65, 0x86, 0xa5, 0xd4, 0x0c,
-	0xdf, 0x07, 0x08, 0x27, 0x34, 0x72, 0x98, 0x17, 0x06, 0xf1, 0x72, 0xf9, 0x5e, 0xf9, 0xfe, 0x62,
-	0xfe, 0xaa, 0xa0, 0xa6, 0xad, 0x0c, 0x26, 0xaa, 0x75, 0x1c, 0xba, 0xe2, 0x0e, 0x97, 0x57, 0xeb,
-	0x76, 0x38, 0x3a, 0xd9, 0x09, 0x5d, 0x6a, 0x71, 0x14, 0xf2, 0x02, 0xf4, 0xe3, 0xd0, 0x77, 0x69,
-	0x24, 0xf5, 0xf4, 0x54, 0xea, 0xe9, 0x9d, 0xeb, 0xe9, 0x69, 0x78, 0x16, 0x6c, 0x75, 0x2d, 0xb9,
-	0x05, 0xd9, 0x80, 0x1b, 0xe2, 0xcb, 0xce, 0x90, 0xad, 0x5f, 0x4a, 0x76, 0x5b, 0x2c, 0x18, 0xa4,
-	0xc4, 0xbf, 0x0f, 0x0d, 0xb9, 0x09, 0xe7, 0xa1, 0x76, 0x19, 0x0f, 0x20, 0x30, 0xf1, 0x1b, 0x55,
-	0x1e, 0xb2, 0x63, 0x8c, 0x04, 0x06, 0xef, 0x3a, 0x4a, 0x88, 0xbc, 0x07, 0xc6, 0x28, 0x1c, 0x8f,
-	0xa7, 0x8c, 0xc6, 0x52, 0xbd, 0xb9, 0xfa, 0xc7, 0x3d, 0xf5, 0x46, 0x2a, 0x33, 0x25, 0xa8, 0x3c,
-	0xfe, 0x85, 0xa3, 0x13, 0xa9, 0x5c, 0xfe, 0x4d, 0xde, 0x4a, 0x48, 0xe3, 0x53, 0x0d, 0x3e, 0x25,
-	0x69, 0x40, 0x9a, 0xcc, 0xbf, 0xd1, 0x40, 0x17, 0xfb, 0x91, 0x47, 0x50, 0xf3, 0x82, 0x98, 0x51,
-	0xc7, 0x95, 0x9a, 0x9f, 0x27, 0x01, 0x85, 0x46, 0xbe, 0x01, 0x8b, 0x72, 0x77, 0xb5, 0xb0, 0x74,
-	0xe9, 0xc2, 0x96, 0xc0, 0xde, 0x92, 0xcb, 0xe7, 0x75, 0x3d, 0x3f, 0x07, 0x2d, 0x25, 0x4f, 0x31,
-	0x5d, 0xe1, 0xd3, 0x4d, 0x29, 0x3a, 0x81, 0x74, 0x13, 0xaa, 0xce, 0x04, 0x03, 0x6d, 0x55, 0x84,
-	0x07, 0x0e, 0x98, 0x7f, 0x55, 0x82, 0x9a, 0x45, 0x47, 0xd4, 0x9b, 0x30, 0xb4, 0xf8, 0x57, 0x8e,
-	0xc7, 0xa8, 0x6b, 0x4f, 0x45, 0x23, 0xb4, 0x62, 0x19, 0x62, 0x60, 0x3f, 0x2e, 0x30, 0xdd, 0xd4,
-	0xae, 0xca, 0x3f, 0xbf, 0x5d, 0xad, 0x80, 0x11, 0xd3, 0x80, 0x51, 0xbc, 0xd9, 0x08, 0xea, 0x13,
-	0x18, 0x6d, 0x1d, 0xc9, 0x90, 0x85, 0xdf, 0xac, 0x9d, 0x28, 0x27, 0xb4, 0x38, 0x0a, 0x26, 0x0b,
-	0xfc, 0x8b, 0x79, 0x46, 0xe7, 0x6c, 0x2a, 0x10, 0x67, 0x9c, 0x83, 0x30, 0x62, 0xd4, 0xe5, 0xf6,
-	0xd6, 0xb2, 0x14, 0x28, 0x02, 0x89, 0x13, 0x87, 0x01, 0xb7, 0xaa, 0xba, 0x25, 0x21, 0x2c, 0x68,
-	0x39, 0x8a, 0xbc, 0x32, 0xcd, 0x39, 0x57, 0xe0, 0x98, 0xbf, 0x5b, 0x86, 0x46, 0x2f, 0x8a, 0xc2,
-	0xa8, 0x4b, 0x99, 0xe3, 0xf9, 0x68, 0x5b, 0x27, 0x9e, 0x8c, 0xc5, 0x75, 0x8b, 0x7f, 0xf3, 0x46,
-	0xb6, 0x2a, 0xd1, 0xeb, 0xa2, 0xe9, 0xab, 0xc4, 0x5a, 0x4e, 0xc5, 0xba, 0x08, 0xa5, 0x70, 0xc2,
-	0x65, 0xd0, 0xb2, 0x4a, 0xe1, 0x04, 0x57, 0x1d, 0x7b, 0x81, 0xe0, 0xbe, 0x6e, 0xf1, 0x6f, 0xf2,
-	0x6d, 0xd0, 0xd9, 0x59, 0x60, 0x7b, 0xae, 0x78, 0x4d, 0xf9, 0x64, 0xa2, 0xaf, 0xb2, 0xb3, 0x60,
-	0xcb, 0x45, 0xc9, 0x3b, 0x8c, 0xd1, 0xf1, 0x84, 0xc5, 0x52, 0x32, 0x09, 0x4c, 0x3e, 0x03, 0xf5,
-	0x88, 0xb2, 0xe8, 0xdc, 0x39, 0xf0, 0xc5, 0x85, 0xd3, 0xb0, 0xd2, 0x01, 0xf2, 0x00, 0x6a, 0xa3,
-	0x69, 0x14, 0xd1, 0x40, 0x89, 0xe8, 0xb5, 0xdc, 0xb3, 0x28, 0xa6, 0x25, 0x4b, 0xe1, 0x20, 0x23,
-	0x23, 0x74, 0x77, 0xe0, 0x87, 0xf0, 0x6f, 0xbc, 0xa6, 0x45, 0xc2, 0xfa, 0x64, 0x9b, 0xe4, 0x66,
-	0x6e, 0x0b, 0x3e, 0x67, 0x29, 0x24, 0xf2, 0x4b, 0xb0, 0xc8, 0xcf, 0xb7, 0x9d, 0x43, 0x86, 0xe6,
-	0x1e, 0xf3, 0x26, 0x49, 0xcb, 0x6a, 0xf2, 0xd1, 0x0e, 0x0e, 0xee, 0xc4, 0xe6, 0x6f, 0x80, 0xb1,
-	0x17, 0x38, 0x93, 0xf8, 0x38, 0x64, 0x28, 0x4e, 0x4f, 0xa9, 0xa1, 0xe4, 0x71, 0x25, 0xf0, 0x88,
-	0x2e, 0x95, 0x80, 0xdf, 0xe4, 0x36, 0xd4, 0x98, 0x37, 0xa6, 0x36, 0x8f, 0xc0, 0xda, 0xfd, 0xb2,
-	0xa5, 0x23, 0xd8, 0x8f, 0xc9, 0x1d, 0x00, 0x7a, 0x36, 0xf1, 0x22, 0x1a, 0xdb, 0xb2, 0x2b, 0x5e,
-	0xb6, 0xea, 0x72, 0xa4, 0xcf, 0x6b, 0x1d, 0x16, 0x9e, 0x50, 0x99, 0x00, 0x2d, 0x01, 0x98, 0x5d,
-	0x28, 0x75, 0x18, 0xf9, 0x0c, 0x18, 0xb1, 0xa4, 0x41, 0x9c, 0xce, 0xaf, 0xa7, 0x8a, 0x2a, 0x14,
-	0x7a, 0x6c, 0x87, 0x87, 0xb8, 0x2d, 0x52, 0x52, 0xe6, 0x17, 0xa9, 0x78, 0x70, 0xd8, 0x8f, 0xd7,
-	0x2b, 0x50, 0x72, 0x98, 0xb9, 0x0e, 0xaf, 0x6f, 0xf0, 0x6b, 0xb2, 0xe2, 0xc4, 0xa2, 0x1f, 0x4d,
-	0xa9, 0xa8, 0xda, 0x38, 0x03, 0x5a, 0x86, 0x81, 0xd7, 0x41, 0x67, 0xcc, 0x47, 0x71, 0x94, 0x44,
-	0xd2, 0x63, 0xcc, 0xdf, 0x89, 0xcd, 0x5b, 0x70, 0x13, 0x6f, 0x77, 0x6a, 0x87, 0x58, 0x6e, 0x61,
-	0x5a, 0xf0, 0x7a, 0x6e, 0x3c, 0x9e, 0x84, 0x41, 0x4c, 0xc9, 0x57, 0xa0, 0xae, 0x48, 0x54, 0x15,
-	0xef, 0xac, 0xd9, 0xab, 0x25, 0x32, 0x96, 0xa6, 0xd8, 0xe6, 0x63, 0x78, 0xad, 0x1b, 0x85, 0x93,
-	0x3c, 0xb5, 0x2b, 0x79, 0x31, 0xa4, 0x42, 0x30, 0xff, 0x4d, 0x83, 0xc5, 0xde, 0x19, 0x1d, 0x4d,
-	0x19, 0x55, 0xe8, 0x5f, 0x84, 0x72, 0x38, 0x51, 0x47, 0x2f, 0xe5, 0xa2, 0xa2, 0x3c, 0x14, 0x31,
-	0x32, 0x1e, 0x50, 0xfa, 0xb9, 0x3d, 0x20, 0x51, 0x63, 0x39, 0xa3, 0x46, 0xf2, 0x16, 0xaa, 0x41,
-	0x5e, 0x4f, 0x67, 0x29, 0xe9, 0x30, 0xab, 0xe4, 0xf0, 0xa7, 0xef, 0x89, 0x2f, 0x1b, 0x43, 0xf9,
-	0xf4, 0x65, 0x51, 0xc7, 0xdd, 0xf5, 0x9d, 0xc0, 0xe2, 0x28, 0xe6, 0xef, 0x95, 0x61, 0x29, 0xe1,
-	0x54, 0xca, 0x3a, 0xe5, 0x40, 0xfb, 0x54, 0x7d, 0xb8, 0x94, 0xf3, 0xe1, 0xa7, 0xe8, 0x62, 0xe8,
-	0x89, 0xa2, 0xbc, 0x28, 0xf6, 0x52, 0x29, 0x5a, 0x85, 0x99, 0x8a, 0xa4, 0x92, 0x15, 0x49, 0xc6,
-	0x5b, 0xab, 0xd7, 0xf1, 0x56, 0xfe, 0xf2, 0xc8, 0x37, 0xb4, 0xfd, 0x30, 0x66, 0x32, 0x24, 0x37,
-	0xe4, 0xd8, 0x76, 0x18, 0x33, 0x0c, 0xbe, 0x3c, 0x80, 0x62, 0xec, 0x29, 0x63, 0xf0, 0x15, 0x50,
-	0x22, 0x5c, 0xe3, 0x4a, 0xe1, 0xf2, 0xee, 0x90, 0x32, 0xb1, 0xa2, 0x50, 0x9d, 0x98, 0x64, 0x6a,
-	0x79, 0xbf, 0x0c, 0x4b, 0xbb, 0xde, 0x84, 0xfa, 0x5e, 0x90, 0x58, 0xde, 0x03, 0x2c, 0xe2, 0x7c,
-	0x5f, 0xd9, 0xde, 0x8d, 0x0b, 0x3f, 0x8e, 0x50, 0xd5, 0x27, 0xc7, 0x32, 0x3f, 0x86, 0x0a, 0x0e,
-	0x66, 0xaa, 0x63, 0x91, 0x30, 0x55, 0x75, 0x7c, 0x07, 0x00, 0x63, 0x48, 0x38, 0x65, 0xca, 0x2b,
-	0x5b, 0x56, 0x5d, 0x8e, 0xec, 0xc4, 0xe4, 0x6b, 0xe2, 0x17, 0x25, 0x34, 0x56, 0x6d, 0xcb, 0x37,
-	0x67, 0xce, 0x9b, 0xf5, 0x8a, 0x54, 0x39, 0xc2, 0x7d, 0xbf, 0x07, 0xed, 0x94, 0x7a, 0x69, 0x4d,
-	0x6b, 0x50, 0x7b, 0x45, 0xfd, 0x51, 0x28, 0x03, 0x43, 0x5e, 0x35, 0x1f, 0x8a, 0x39, 0x4b, 0x21,
-	0x91, 0x0f, 0xa0, 0x26, 0xea, 0x5c, 0x24, 0xee, 0xe2, 0x7d, 0x1e, 0x79, 0xeb, 0xf0, 0x79, 0x75,
-	0xb8, 0xc4, 0x36, 0xff, 0x50, 0x83, 0x9a, 0xdc, 0x0d, 0xa3, 0x71, 0x4c, 0xa3, 0x53, 0x1a, 0xd9,
-	0x2a, 0x7c, 0x6a, 0x3c, 0x44, 0x36, 0xc5, 0xe8, 0x30, 0x09, 0xa2, 0x23, 0x7f, 0x1a, 0x63, 0xbc,
-	0x96, 0xee, 0x5a, 0xb7, 0xea, 0x72, 0x64, 0xcb, 0xc5, 0xe0, 0x1b, 0x84, 0x2e, 0xc5, 0x39, 0xf1,
-	0x96, 0xac, 0x23, 0xb8, 0xe5, 0x12, 0x13, 0x5a, 0x63, 0xe7, 0xcc, 0xf6, 0x02, 0xfb, 0xd0, 0xf7,
-	0x8e, 0x8e, 0x99, 0xcc, 0x89, 0x8d, 0xb1, 0x73, 0xb6, 0x15, 0x3c, 0xe3, 0x43, 0x98, 0xd5, 0xb3,
-	0x97, 0x90, 0x7a, 0x72, 0x9b, 0x30, 0xbf, 0xaf, 0x01, 0xa4, 0x5c, 0xcc, 0xd5, 0xd3, 0x37, 0xc1,
-	0x88, 0xa4, 0x0c, 0x65, 0x9b, 0xeb, 0x33, 0xc5, 0x9a, 0x10, 0x38, 0xaa, 0x86, 0x8c, 0x52, 0xb9,
-	0x57, 0x29, 0xa6, 0xfd, 0xc2, 0xee, 0x73, 0xa6, 0x20, 0xb0, 0x04, 0x9a, 0xf9, 0x8f, 0x1a, 0x2c,
-	0x0d, 0x23, 0x27, 0x88, 0x9d, 0x51, 0x12, 0x23, 0xd7, 0xa0, 0x7a, 0x40, 0x8f, 0xe4, 0x1d, 0x3f,
-	0xff, 0x52, 0xb0, 0x8e, 0x33, 0x7b, 0x8c, 0x4e, 0xf8, 0xa3, 0x34, 0x02, 0xe4, 0xf3, 0x50, 0x72,
-	0xc3, 0xc2, 0xa6, 0x5c, 0x37, 0x94, 0x98, 0x25, 0x37, 0x24, 0x8f, 0x41, 0xc7, 0x52, 0xd7, 0x53,
-	0x26, 0x96, 0xd3, 0x30, 0x9f, 0x92, 0xe8, 0x12, 0x91, 0x7c, 0x00, 0x46, 0x14, 0xfa, 0xfe, 0x81,
-	0x33, 0x3a, 0x91, 0x91, 0x6f, 0xb6, 0xe1, 0x61, 0xc9, 0x49, 0xb9, 0x2c, 0x41, 0x5e, 0xd7, 0xa1,
-	0x12, 0x33, 0x3a, 0x31, 0xff, 0x5d, 0x83, 0x7a, 0x42, 0xf1, 0xa7, 0x1a, 0xe2, 0xb0, 0x7e, 0x13,
-	0x21, 0x4d, 0x7a, 0x93, 0x02, 0xb1, 0x6c, 0x8d, 0xa8, 0xe3, 0xda, 0x61, 0xe0, 0x9f, 0xcb, 0x1f,
-	0x37, 0x18, 0x38, 0x30, 0x08, 0xfc, 0xf3, 0x39, 0x81, 0x4c, 0xc4, 0xf6, 0xea, 0xd5, 0xb1, 0x5d,
-	0xbf, 0x3a, 0xb6, 0xef, 0x82, 0x2e, 0xc4, 0x7e, 0xfd, 0xe4, 0x75, 0x79, 0x70, 0x30, 0xdf, 0x01,
-	0x48, 0xb5, 0x93, 0x43, 0xd6, 0xf2, 0xc8, 0x8b, 0xd0, 0xcc, 0x6a, 0xc5, 0xfc, 0x41, 0x09, 0xda,
-	0xa9, 0x81, 0x49, 0x2b, 0x5d, 0xe5, 0x16, 0x36, 0x0d, 0x0a, 0x7f, 0x43, 0xb7, 0x8e, 0x33, 0xd2,
-	0xba, 0xa6, 0x01, 0xf9, 0x22, 0x54, 0xdc, 0x30, 0x50, 0xde, 0x70, 0x23, 0x67, 0x5f, 0x01, 0x7f,
-	0x3d, 0x45, 0x04, 0xf2, 0x75, 0xa8, 0x0b, 0xb3, 0xc1, 0x9a, 0xba, 0x7c, 0xb5, 0xef, 0x6c, 0x2e,
-	0x58, 0xe9, 0x02, 0xf2, 0x55, 0x68, 0xa0, 0xf5, 0x50, 0xd7, 0xce, 0x58, 0xdb, 0xed, 0x0b, 0xd6,
-	0x46, 0xdd, 0x75, 0x67, 0x74, 0xb2, 0xb9, 0x60, 0x41, 0x94, 0x40, 0xe4, 0x09, 0xe8, 0x87, 0x8e,
-	0xe7, 0x53, 0xb7, 0xf0, 0x51, 0x26, 0xe3, 0x75, 0x68, 0xda, 0x02, 0x73, 0xdd, 0x50, 0x0d, 0x00,
-	0x73, 0x0c, 0x55, 0xce, 0xf2, 0x2f, 0xc6, 0x3c, 0xcd, 0x13, 0xa8, 0xa0, 0xd8, 0xb2, 0x79, 0x58,
-	0xbb, 0x76, 0x1e, 0xce, 0x64, 0xdc, 0xd2, 0x35, 0x32, 0xae, 0xd9, 0x04, 0x48, 0xa5, 0x66, 0xfe,
-	0x40, 0x83, 0xc6, 0xde, 0xc8, 0x09, 0x54, 0xa0, 0xf9, 0x44, 0x3f, 0xee, 0xa9, 0xc8, 0x76, 0x22,
-	0xfa, 0xd9, 0xc4, 0x39, 0xa2, 0x36, 0x7f, 0x49, 0x15, 0xb1, 0xd8, 0xc0, 0x81, 0x3d, 0xef, 0x63,
-	0x5a, 0x5c, 0x0a, 0x4b, 0x3f, 0xd3, 0xe7, 0xfa, 0x99, 0xf9, 0x67, 0x1a, 0x34, 0x05, 0x85, 0xd2,
-	0x52, 0x1f, 0xcc, 0xf6, 0x5b, 0xaf, 0x6a, 0x02, 0x25, 0xc7, 0x96, 0xb2, 0xc7, 0x66, 0x2b, 0x82,
-	0xf2, 0xb5, 0x2a, 0x82, 0xac, 0xa0, 0x2b, 0xd7, 0x11, 0xf4, 0xaf, 0xc1, 0xe2, 0x60, 0xca, 0x78,
-	0x4e, 0x95, 0xc2, 0xfd, 0x14, 0xad, 0xc9, 0xfc, 0x6f, 0x0d, 0x96, 0x92, 0xed, 0xff, 0x1f, 0xea,
-	0xc5, 0xc7, 0x60, 0xb8, 0x74, 0xe4, 0xf1, 0xbc, 0x59, 0xd8, 0x18, 0x94, 0x93, 0x56, 0x82, 0xf6,
-	0xc9, 0xca, 0xc8, 0x7c, 0x01, 0x58, 0xb9, 0x58, 0x00, 0x16, 0xdf, 0xa1, 0x96, 0xa0, 0xb5, 0xc7,
-	0x1c, 0x36, 0x4d, 0xae, 0x2c, 0xff, 0xa3, 0xc1, 0xa2, 0x1a, 0x91, 0x02, 0xc9, 0x14, 0x0e, 0xda,
-	0x4c, 0xe1, 0x70, 0x45, 0xc1, 0x91, 0xa9, 0x19, 0xca, 0x33, 0x35, 0x03, 0x5a, 0xf8, 0x74, 0xc2,
-	0x4b, 0x99, 0xb1, 0xb8, 0xed, 0x55, 0x2c, 0x43, 0x0c, 0xec, 0x70, 0x53, 0xc3, 0xac, 0x72, 0xae,
-	0xfa, 0x27, 0x1c, 0x40, 0xb1, 0xa4, 0xbf, 0x67, 0xba, 0x28, 0x96, 0x99, 0xb7, 0x81, 0xe4, 0xe7,
-	0x4c, 0xb7, 0x40, 0x8f, 0x8f, 0x9d, 0xc8, 0x55, 0x17, 0x6e, 0x09, 0xe1, 0xf9, 0xc7, 0x21, 0xb3,
-	0x39, 0x24, 0x5b, 0x5c, 0xc6, 0x71, 0xc8, 0xf6, 0x10, 0x36, 0x6d, 0xd0, 0xe5, 0x93, 0xc6, 0x5c,
-	0xc6, 0x31, 0x08, 0xb9, 0x6e, 0x44, 0xe3, 0x58, 0x72, 0xad, 0x40, 0xbc, 0x05, 0x4f, 0x27, 0x32,
-	0x39, 0x96, 0xa6, 0xbc, 0xa9, 0x10, 0x53, 0xff, 0x50, 0x2a, 0x84, 0x7f, 0x73, 0x99, 0x73, 0x3a,
-	0x94, 0xcc, 0x37, 0x61, 0x51, 0x0d, 0x48, 0x91, 0xbf, 0x9f, 0x10, 0x2e, 0xdc, 0x33, 0xf7, 0xf3,
-	0x5d, 0x9c, 0x12, 0x4a, 0x52, 0xbd, 0x54, 0x81, 0x6d, 0xfe, 0x45, 0x09, 0x1a, 0x99, 0x59, 0x1e,
-	0x88, 0x38, 0x93, 0x82, 0x7e, 0x01, 0x64, 0xf9, 0x2a, 0xcd, 0xf0, 0xd5, 0x86, 0xb2, 0x72, 0x65,
-	0xc3, 0x2a, 0xcb, 0x5b, 0xfd, 0x74, 0x22, 0xa9, 0x47, 0x7e, 0xee, 0x41, 0xc3, 0x0b, 0x46, 0x4e,
-	0x14, 0xf0, 0xbe, 0x19, 0x57, 0x51, 0xc5, 0xca, 0x0e, 0xa5, 0xef, 0x19, 0xba, 0x88, 0x69, 0x1c,
-	0xc0, 0x0a, 0xf6, 0x84, 0x9e, 0xc7, 0x58, 0x64, 0x8e, 0xe9, 0x38, 0x8c, 0xce, 0xb9, 0x46, 0x2a,
-	0x56, 0x13, 0x47, 0xb7, 0x82, 0x1d, 0x3e, 0x96, 0xed, 0x2a, 0x89, 0xa6, 0x72, 0xb6, 0xab, 0xe4,
-	0x05, 0x8c, 0x06, 0x2c, 0xe6, 0x57, 0x8f, 0x8a, 0xa5, 0x40, 0x9c, 0x89, 0xe8, 0x28, 0x44, 0x59,
-	0x81, 0x98, 0x91, 0xa0, 0x88, 0xc2, 0x74, 0x22, 0x7e, 0x77, 0x54, 0xb1, 0x04, 0x40, 0xee, 0x41,
-	0x13, 0x3f, 0x44, 0x25, 0x3d, 0x15, 0x7d, 0x8d, 0x8a, 0x05, 0x38, 0x86, 0x75, 0xf4, 0x7e, 0x6c,
-	0x9a, 0xd0, 0x1c, 0x9e, 0x4f, 0x68, 0x9c, 0x69, 0x04, 0xf0, 0xce, 0xbe, 0x96, 0xfe, 0x2e, 0xd2,
-	0x5c, 0x87, 0x96, 0xc4, 0x91, 0x1a, 0x7b, 0x0c, 0x55, 0x9c, 0x28, 0xbe, 0xcd, 0x23, 0xea, 0x56,
-	0x70, 0x18, 0xaa, 0x98, 0xca, 0x31, 0xcd, 0x3f, 0xd5, 0xc0, 0x50, 0x33, 0xb9, 0xba, 0xb9, 0x95,
-	0xd4, 0xcd, 0x45, 0x6d, 0x94, 0x36, 0x94, 0xdd, 0x70, 0x24, 0x9d, 0x0a, 0x3f, 0xf1, 0x96, 0x21,
-	0x3a, 0x92, 0xea, 0x17, 0x99, 0xb7, 0x73, 0xde, 0x81, 0x73, 0x19, 0x0a, 0x14, 0x36, 0x92, 0xed,
-	0x87, 0xa3, 0x93, 0x78, 0xb9, 0x5a, 0x40, 0xf6, 0x76, 0x38, 0x3a, 0xc9, 0x92, 0xcd, 0x31, 0xcd,
-	0xbf, 0xd6, 0x00, 0xd2, 0x0d, 0x0b, 0xdb, 0x24, 0x92, 0xc0, 0x52, 0x4a, 0xe0, 0x97, 0x40, 0x9f,
-	0x38, 0x91, 0x33, 0x56, 0x41, 0xed, 0x56, 0x2e, 0xdf, 0x44, 0xce, 0x38, 0x73, 0x92, 0xc4, 0x45,
-	0x0d, 0x4e, 0x63, 0xe7, 0x48, 0x75, 0x2a, 0x05, 0xc0, 0xdf, 0xb8, 0x8e, 0x9d, 0xe0, 0x88, 0xc6,
-	0x32, 0x44, 0x28, 0x90, 0xfb, 0xa5, 0xbc, 0x6c, 0xc9, 0xae, 0xa4, 0x04, 0x93, 0x16, 0x74, 0x2d,
-	0x6d, 0x41, 0x9b, 0xdf, 0x83, 0x7a, 0x72, 0x70, 0x21, 0x1b, 0xab, 0xb2, 0xb7, 0x58, 0xd4, 0x3b,
-	0xe6, 0x2f, 0x19, 0x2f, 0xbc, 0xc0, 0x95, 0x3d, 0xc7, 0x15, 0x30, 0xc2, 0x09, 0x3a, 0x80, 0xe3,
-	0xab, 0xda, 0x58, 0xc1, 0xb8, 0x37, 0xff, 0xc9, 0xa0, 0x0c, 0x02, 0xf8, 0x6d, 0x7e, 0x0f, 0x0c,
-	0x25, 0xde, 0xc2, 0xb3, 0x33, 0x4c, 0x96, 0x66, 0x99, 0x5c, 0xc9, 0x34, 0xe1, 0xcb, 0xfc, 0x2e,
-	0x9f, 0x76, 0xda, 0x3f, 0x0f, 0x8b, 0xea, 0xdb, 0x16, 0x4d, 0xe8, 0x0a, 0xc7, 0x68, 0xa9, 0xd1,
-	0x0e, 0x6f, 0x46, 0x7f, 0x01, 0x16, 0x37, 0x43, 0xf6, 0x82, 0x9e, 0xc7, 0x99, 0x8a, 0x45, 0x54,
-	0x22, 0x5a, 0xf6, 0x67, 0xc6, 0xbf, 0x0e, 0xb5, 0xcd, 0x90, 0x59, 0x53, 0x9f, 0x16, 0x3c, 0xec,
-	0xdd, 0x02, 0x7d, 0x12, 0xd1, 0x43, 0xef, 0x4c, 0x12, 0x28, 0x21, 0xf2, 0x0e, 0x54, 0xc3, 0x48,
-	0x75, 0xab, 0xf3, 0x09, 0x6f, 0x33, 0x64, 0x03, 0x9c, 0xb4, 0x04, 0x8e, 0xf9, 0x0d, 0xb8, 0xb1,
-	0x47, 0x99, 0x3c, 0x44, 0x11, 0x73, 0x1f, 0x2a, 0xd1, 0xd4, 0x2f, 0xbe, 0x60, 0x2b, 0x54, 0x8e,
-	0x91, 0x2e, 0xe7, 0x4f, 0x18, 0xe9, 0x72, 0xfe, 0xdc, 0x21, 0xde, 0x0a, 0x2e, 0x2c, 0x4f, 0x5f,
-	0x6c, 0xcc, 0x3f, 0xd1, 0x60, 0x29, 0x11, 0x44, 0x52, 0x18, 0x55, 0x30, 0x26, 0x15, 0xd6, 0x8e,
-	0x02, 0x57, 0xfd, 0xb4, 0x19, 0xd1, 0x92, 0xc3, 0x4a, 0x57, 0x1d, 0x86, 0x5a, 0x3e, 0x98, 0xc6,
-	0xe2, 0xe6, 0xa4, 0x59, 0xfc, 0x9b, 0x3c, 0x82, 0x2a, 0xf2, 0xa1, 0xbc, 0xb6, 0x90, 0x55, 0xe5,
-	0x7d, 0x1c, 0xd1, 0xfc, 0xdb, 0x32, 0xe8, 0x82, 0x8c, 0xe2, 0xb7, 0x56, 0x11, 0xee, 0x4b, 0xd9,
-	0x70, 0x3f, 0xf3, 0xdc, 0x50, 0xce, 0x3d, 0x37, 0xdc, 0x84, 0x2a, 0x7e, 0xab, 0x34, 0x2c, 0x00,
-	0x6e, 0x7d, 0xbe, 0x13, 0x1f, 0x4b, 0x17, 0xd3, 0x2c, 0x05, 0x62, 0xce, 0x97, 0x31, 0x19, 0x77,
-	0x13, 0x31, 0xbe, 0x2e, 0x47, 0xf6, 0x63, 0x62, 0x42, 0xeb, 0x55, 0x38, 0xf5, 0x5d, 0x1b, 0x87,
-	0x10, 0x43, 0x84, 0xf9, 0x06, 0x1f, 0xfc, 0xd0, 0xf1, 0xd8, 0x7e, 0x4c, 0xde, 0x00, 0x63, 0x1c,
-	0x9e, 0x52, 0xd7, 0x0e, 0xc4, 0xfb, 0x52, 0xd9, 0xaa, 0x71, 0xb8, 0xcf, 0x1f, 0x3f, 0x5e, 0x1d,
-	0x8b, 0xdf, 0x4e, 0xd5, 0x2d, 0xfc, 0x4c, 0xad, 0x09, 0xae, 0xb6, 0x26, 0xfe, 0x6e, 0x13, 0x9e,
-	0x62, 0xfa, 0x68, 0x08, 0x93, 0x14, 0x10, 0xc6, 0x7c, 0xf4, 0xf8, 0x84, 0x28, 0x19, 0xf3, 0x71,
-	0x4c, 0xd2, 0x74, 0x1b, 0x6a, 0xc7, 0xd4, 0xe7, 0x12, 0x6a, 0x89, 0xbe, 0x05, 0x82, 0xfb, 0x3c,
-	0x5d, 0xf0, 0x4b, 0xaf, 0x5a, 0xba, 0x28, 0x96, 0xe2, 0x58, 0xca, 0x8e, 0x68, 0x95, 0x4f, 0x63,
-	0xfe, 0x8f, 0x2d, 0x3c, 0x03, 0xb1, 0xe8, 0x5c, 0x08, 0xf7, 0x38, 0xf4, 0xe5, 0xbf, 0xac, 0x68,
-	0x96, 0x00, 0x70, 0xf4, 0xa3, 0x29, 0x9d, 0x52, 0xfe, 0xff, 0x29, 0x2d, 0x4b, 0x00, 0xab, 0xbf,
-	0xa9, 0x81, 0xa1, 0xde, 0x89, 0x49, 0x13, 0x0c, 0xab, 0xf7, 0x7c, 0x6b, 0x6f, 0xd8, 0xb3, 0xda,
-	0x0b, 0xa4, 0x01, 0xb5, 0x8d, 0xc1, 0x7e, 0x1f, 0x01, 0x8d, 0xd4, 0xa0, 0xbc, 0xd7, 0x1b, 0xb6,
-	0x4b, 0xc4, 0x80, 0x4a, 0x77, 0x6b, 0x63, 0xd8, 0x2e, 0x93, 0x45, 0x80, 0xbd, 0x8d, 0x81, 0xd5,
-	0xeb, 0xda, 0x38, 0x53, 0x21, 0x75, 0xa8, 0x0e, 0x07, 0xbb, 0xf6, 0x8b, 0x76, 0x15, 0xb1, 0xd7,
-	0x3b, 0xcf, 0xdb, 0x3a, 0x79, 0x0d, 0x96, 0xd6, 0x07, 0xfb, 0xfd, 0x6e, 0xaf, 0x6b, 0xab, 0xbd,
-	0x6a, 0x38, 0xbb, 0xd5, 0xdd, 0x6b, 0x1b, 0xb8, 0xd7, 0xf6, 0xd6, 0xde, 0xb0, 0x5d, 0x5f, 0xfd,
-	0xa1, 0x06, 0x55, 0xfe, 0x94, 0x8a, 0xbb, 0x6e, 0x74, 0xf6, 0xf7, 0x7a, 0x76, 0x7f, 0xd0, 0xef,
-	0xb5, 0x17, 0x52, 0x78, 0x7b, 0xb0, 0xf1, 0xa2, 0xad, 0x91, 0x25, 0x68, 0x08, 0xd8, 0xea, 0xf4,
-	0x9f, 0xf7, 0xda, 0xa5, 0x74, 0xe0, 0x3b, 0xfb, 0xbd, 0xfd, 0x5e, 0xbb, 0x4c, 0x6e, 0x40, 0x4b,
-	0x62, 0xf4, 0x3a, 0xdd, 0x9e, 0xb5, 0xd7, 0xae, 0x90, 0x36, 0x34, 0xc5, 0xd0, 0xfe, 0x6e, 0xb7,
-	0x33, 0xec, 0xb5, 0xab, 0x48, 0x98, 0x18, 0x79, 0x36, 0xb0, 0x9e, 0x0f, 0x86, 0xc3, 0x5e, 0xbf,
-	0xad, 0xa7, 0x5b, 0x7d, 0x88, 0x34, 0xb7, 0x6b, 0xe9, 0x56, 0x1b, 0x9b, 0x78, 0x5a, 0xb7, 0x6d,
-	0xac, 0xfe, 0x41, 0x09, 0xea, 0xc9, 0x0b, 0x1e, 0xca, 0x68, 0xb0, 0xab, 0x48, 0x05, 0xd0, 0x07,
-	0xbb, 0xf6, 0xf3, 0xde, 0xb0, 0xad, 0x91, 0xd7, 0xe1, 0x86, 0xf8, 0xc6, 0x03, 0xd4, 0xb1, 0x25,
-	0xe4, 0x66, 0xb0, 0x6b, 0x5b, 0xbd, 0xef, 0xec, 0x6f, 0x59, 0x48, 0xab, 0x58, 0xb2, 0xbb, 0x8f,
-	0xf2, 0x6b, 0x41, 0x7d, 0xb0, 0x6b, 0x77, 0x7b, 0xdb, 0x3d, 0x4e, 0xa1, 0x98, 0xea, 0x74, 0xbb,
-	0x6d, 0x5d, 0x2e, 0xeb, 0x74, 0xbb, 0x7c, 0xf7, 0x9a, 0x3c, 0x76, 0x6f, 0xa3, 0xd3, 0x6f, 0x1b,
-	0xe4, 0x16, 0x10, 0x09, 0x64, 0xcf, 0xaa, 0x23, 0x8b, 0xc9, 0x7e, 0x52, 0x5a, 0x20, 0x57, 0xee,
-	0x0c, 0x5e, 0xf6, 0xda, 0x0d, 0x09, 0xbc, 0xdc, 0xea, 0x7d, 0xd8, 0x6e, 0xa2, 0x8c, 0x06, 0xbb,
-	0xf6, 0x60, 0xb7, 0xd7, 0x17, 0x23, 0x2d, 0x39, 0xbd, 0xdb, 0xd9, 0x1b, 0xb6, 0x17, 0x15, 0x39,
-	0x7b, 0x2f, 0xda, 0x4b, 0x92, 0x52, 0x21, 0x93, 0x76, 0x1b, 0xa5, 0x94, 0x80, 0x1c, 0xe3, 0xc6,
-	0xea, 0x4b, 0x91, 0x67, 0xf8, 0xb3, 0x6e, 0x0b, 0xea, 0xa8, 0x3b, 0x25, 0x25, 0x05, 0xa2, 0x76,
-	0xda, 0x1a, 0xda, 0x1c, 0x07, 0x91, 0x51, 0x2e, 0x1f, 0x0e, 0x7d, 0x68, 0x6d, 0x0d, 0x7b, 0xc2,
-	0xc6, 0x38, 0x3c, 0xfc, 0xee, 0x6e, 0xaf, 0xdb, 0xae, 0xac, 0x1e, 0x83, 0xa1, 0xfa, 0x33, 0xb8,
-	0x72, 0x77, 0xbb, 0xd3, 0xb7, 0x3b, 0xfd, 0xef, 0xb6, 0x17, 0x12, 0x08, 0x0f, 0xd1, 0x90, 0x19,
-	0x31, 0x37, 0xb4, 0x07, 0xfd, 0x0d, 0x94, 0xfc, 0x0d, 0x68, 0xf1, 0x91, 0xcd, 0xc1, 0xd0, 0xde,
-	0x46, 0x96, 0xca, 0x48, 0x89, 0x58, 0xb2, 0xdb, 0xeb, 0xb7, 0x2b, 0xc9, 0x0e, 0xbb, 0x5b, 0xfd,
-	0x76, 0x75, 0xf5, 0x3d, 0x30, 0xd4, 0x35, 0x09, 0x11, 0xd1, 0x86, 0x37, 0xb6, 0xba, 0xbd, 0xae,
-	0xe0, 0x60, 0x63, 0xb0, 0xb3, 0xb3, 0x35, 0x1c, 0xf6, 0x90, 0x83, 0x06, 0xd4, 0x3a, 0xeb, 0x03,
-	0x0b, 0x81, 0xd2, 0xea, 0xaf, 0x42, 0x3d, 0xc9, 0xd1, 0x88, 0xd8, 0xed, 0x0c, 0xf7, 0x77, 0xec,
-	0xfe, 0xd6, 0x76, 0x7b, 0x01, 0xcd, 0x4b, 0x80, 0xeb, 0xdf, 0x1d, 0xf6, 0xf6, 0xda, 0x5a, 0x3a,
-	0xbf, 0xd5, 0x1f, 0x0a, 0x4b, 0x16, 0xe0, 0xb3, 0xed, 0x41, 0x47, 0x7a, 0x98, 0x5c, 0x30, 0x18,
-	0x6c, 0xb7, 0x2b, 0xab, 0x4f, 0xc0, 0x50, 0xb1, 0x07, 0xa9, 0x45, 0x56, 0x9e, 0x59, 0xbd, 0x9e,
-	0xf0, 0x55, 0x84, 0x90, 0x74, 0x4d, 0x01, 0xeb, 0x9d, 0x7e, 0xbb, 0xb4, 0xfa, 0x92, 0x27, 0x53,
-	0xae, 0x88, 0x1b, 0xd0, 0xc2, 0xf1, 0x9d, 0x41, 0x37, 0xf1, 0xae, 0xec, 0x50, 0x67, 0x7f, 0x38,
-	0x68, 0x6b, 0x68, 0x36, 0xc9, 0xd0, 0xee, 0x56, 0xbf, 0x8f, 0x6c, 0xa1, 0x3c, 0x93, 0xc1, 0xc1,
-	0xb3, 0x67, 0xed, 0xf2, 0x93, 0xbf, 0xab, 0x40, 0xe9, 0xc5, 0x4b, 0xd2, 0x85, 0x9a, 0xec, 0x03,
-	0x91, 0xcb, 0x7a, 0xdc, 0x2b, 0x97, 0xb6, 0x8e, 0xc8, 0x0b, 0x30, 0x54, 0xcb, 0x9b, 0xcc, 0x62,
-	0xe6, 0xfa, 0xf8, 0x2b, 0x77, 0xe6, 0xcc, 0x8a, 0x8d, 0xee, 0x6b, 0x8f, 0x34, 0xdc, 0x4c, 0x75,
-	0xc8, 0x72, 0x9b, 0xe5, 0x3a, 0xb3, 0xb9, 0xcd, 0xf2, 0x6d, 0x35, 0xbe, 0xd9, 0x37, 0xa0, 0xb2,
-	0x37, 0x72, 0x02, 0xb2, 0x7c, 0xe1, 0x3f, 0x37, 0xd5, 0x26, 0x6f, 0x14, 0xcc, 0x88, 0x0d, 0x1e,
-	0x69, 0x28, 0x1e, 0x79, 0xd1, 0xcf, 0x89, 0x67, 0xb6, 0xbb, 0x90, 0x13, 0x4f, 0xbe, 0x37, 0xf0,
-	0x02, 0x16, 0x67, 0x1f, 0x0b, 0x89, 0x39, 0xdb, 0xec, 0x2d, 0x7a, 0x49, 0x5c, 0x29, 0x6e, 0x8a,
-	0x90, 0x97, 0xd0, 0x9a, 0x79, 0x1d, 0x24, 0x9f, 0xbd, 0xf0, 0x9f, 0x8a, 0xf9, 0x17, 0xc5, 0x15,
-	0xf3, 0x32, 0x14, 0x49, 0xe4, 0x73, 0x68, 0x66, 0x5f, 0x08, 0xc9, 0xbd, 0xd9, 0xc2, 0xf5, 0xe2,
-	0xe3, 0xe1, 0x1c, 0x02, 0x9f, 0xfc, 0x71, 0x19, 0xaa, 0x1d, 0x77, 0xec, 0x05, 0xa4, 0x03, 0xba,
-	0xbc, 0x51, 0xe6, 0xfe, 0x65, 0x22, 0xdb, 0x3b, 0x58, 0x79, 0xb3, 0x70, 0x4e, 0x52, 0x85, 0x5b,
-	0x88, 0xdb, 0xf7, 0xca, 0xc5, 0xcb, 0xec, 0xbc, 0x2d, 0x66, 0x6f, 0xc5, 0x5d, 0xee, 0x41, 0x58,
-	0xad, 0xe5, 0x74, 0x38, 0x5b, 0xcc, 0xe6, 0x74, 0x98, 0x2f, 0xf0, 0xbe, 0x0d, 0x90, 0x96, 0x9c,
-	0xe4, 0x6e, 0xfe, 0x5f, 0x6e, 0x67, 0x6b, 0xd1, 0xeb, 0xee, 0xc5, 0xdd, 0xba, 0x68, 0xaf, 0x4c,
-	0x61, 0x7a, 0xc5, 0x5e, 0xdf, 0x84, 0x2a, 0xbf, 0x52, 0x92, 0x37, 0x2e, 0xdc, 0x1d, 0x13, 0xce,
-	0x56, 0x8a, 0xa6, 0xe4, 0x8b, 0xc9, 0xe0, 0x47, 0xff, 0x72, 0x77, 0xe1, 0x47, 0x3f, 0xbd, 0xab,
-	0xfd, 0xf8, 0xa7, 0x77, 0xb5, 0x7f, 0xfe, 0xe9, 0x5d, 0xed, 0xf7, 0x7f, 0x76, 0x77, 0xe1, 0xc7,
-	0x3f, 0xbb, 0xbb, 0xf0, 0xf7, 0x3f, 0xbb, 0xbb, 0xf0, 0x2b, 0x8f, 0xaf, 0xd1, 0xbd, 0x9a, 0xfd,
-	0x3f, 0xf2, 0x03, 0x9d, 0xff, 0x73, 0xf8, 0xd3, 0xff, 0x0d, 0x00, 0x00, 0xff, 0xff, 0xee, 0xff,
-	0xe1, 0x86, 0x64, 0x3e, 0x00, 0x00,
+	// 6951 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xbc, 0x7c, 0x5d, 0x6c, 0x24, 0xc7,
+	0x71, 0xf0, 0xcd, 0xfe, 0xcc, 0xce, 0xd6, 0xee, 0xf2, 0xf6, 0x5a, 0xa7, 0x3b, 0x8a, 0xd2, 0x9d,
+	0x4e, 0xa3, 0xcf, 0xb6, 0x74, 0xd2, 0x9d, 0xee, 0x47, 0x3f, 0xb6, 0xfe, 0x6c, 0x92, 0xbb, 0x77,
+	0x47, 0x1f, 0xb9, 0x4b, 0x0f, 0xc9, 0xd3, 0x27, 0x7f, 0x1f, 0xb0, 0x19, 0xee, 0x34, 0xc9, 0x09,
+	0x77, 0x67, 0x46, 0x33, 0xb3, 0x3c, 0xd2, 0xce, 0x9b, 0x9d, 0x18, 0x09, 0x10, 0x24, 0x08, 0x0c,
+	0x18, 0x08, 0x02, 0x04, 0x08, 0x10, 0x18, 0xc8, 0x4b, 0x00, 0x23, 0xc8, 0x7b, 0x12, 0x24, 0xf0,
+	0x43, 0x80, 0xf8, 0x29, 0x09, 0x82, 0xc0, 0x48, 0x64, 0x20, 0x79, 0xcd, 0x5b, 0xde, 0x92, 0xa0,
+	0xaa, 0xbb, 0x67, 0x67, 0x66, 0x67, 0x49, 0x5a, 0x96, 0xf3, 0xc4, 0xa9, 0xee, 0xea, 0xee, 0xea,
+	0xfa, 0xeb, 0xea, 0xaa, 0x5e, 0xc2, 0x4b, 0xc1, 0xe1, 0xfe, 0x1b, 0x61, 0x30, 0x7c, 0x63, 0xe4,
+	0x7a, 0xc3, 0x83, 0xc0, 0xf5, 0x82, 0xdd, 0xe4, 0xf3, 0x76, 0x10, 0xfa, 0xb1, 0xcf, 0x1a, 0x09,
+	0x7c, 0x74, 0x77, 0xe9, 0xf2, 0xbe, 0xbf, 0xef, 0x53, 0xfb, 0x1b, 0xf8, 0x25, 0x50, 0xcc, 0xbf,
+	0xa8, 0x41, 0xa9, 0x1f, 0xb0, 0x2f, 0x42, 0x79, 0x9f, 0xc7, 0x8b, 0xda, 0x0d, 0xed, 0x95, 0xc6,
+	0x3d, 0x76, 0x3b, 0x35, 0xee, 0xf6, 0x43, 0x1e, 0xf7, 0x83, 0x47, 0x17, 0x2c, 0x44, 0x40, 0xbc,
+	0x60, 0x12, 0x2f, 0x96, 0x0a, 0xf0, 0x36, 0x27, 0x12, 0x2f, 0x98, 0xc4, 0xec, 0x0d, 0xd0, 0x1d,
+	0x3e, 0xe2, 0x31, 0x5f, 0x2c, 0x13, 0xea, 0xb3, 0x19, 0xd4, 0x0e, 0x75, 0x11, 0xb6, 0x44, 0x63,
+	0xf7, 0xa0, 0x16, 0xf2, 0x4f, 0x26, 0x6e, 0xc8, 0x17, 0x2b, 0x34, 0xe2, 0x4a, 0x66, 0x84, 0x25,
+	0xfa, 0x68, 0x88, 0x42, 0x44, 0x62, 0x6c, 0xc7, 0x59, 0xac, 0x16, 0x10, 0xb3, 0xec, 0x38, 0x82,
+	0x18, 0xdb, 0x71, 0xd8, 0xab, 0x50, 0x89, 0x86, 0xb6, 0xb7, 0xa8, 0x13, 0xe2, 0x33, 0x19, 0xc4,
+	0xad, 0xa1, 0xed, 0x11, 0x26, 0xa1, 0xb0, 0xaf, 0x42, 0x53, 0x10, 0x34, 0x08, 0x6d, 0x6f, 0x9f,
+	0x2f, 0xd6, 0x68, 0xc8, 0x52, 0x01, 0xf5, 0x16, 0xf6, 0xd3, 0xc8, 0x86, 0x33, 0x6d, 0xc0, 0xb5,
+	0x86, 0xf6, 0x68, 0xb4, 0x68, 0x14, 0xac, 0xb5, 0x6a, 0x8f, 0x46, 0x62, 0x2d, 0x44, 0x41, 0xf2,
+	0x23, 0x1e, 0x2f, 0x42, 0x01, 0xf9, 0x5b, 0x8a, 0xe7, 0x11, 0x8f, 0x71, 0x4a, 0xc7, 0x1d, 0xc6,
+	0x8b, 0x8d, 0x82, 0x29, 0x3b, 0xee, 0x50, 0x60, 0x12, 0x0a, 0xfb, 0x0a, 0x40, 0x34, 0xf4, 0x43,
+	0xee, 0x0c, 0x70, 0xe6, 0x26, 0x0d, 0x58, 0xcc, 0xed, 0x17, 0xbb, 0xd5, 0xfc, 0xf5, 0x48, 0x81,
+	0xec, 0x26, 0x54, 0x63, 0x3f, 0x18, 0x1c, 0x2e, 0xb6, 0x0a, 0x96, 0xd9, 0xf6, 0x83, 0xc7, 0x62,
+	0x99, 0xd8, 0x0f, 0x1e, 0x23, 0xe5, 0xbb, 0xf6, 0xfe, 0xe2, 0x42, 0x01, 0xe5, 0x2b, 0xf6, 0xbe,
+	0xa0, 0x7c, 0xd7, 0xde, 0x67, 0x8f, 0xe0, 0xe2, 0xae, 0x3f, 0xf1, 0x1c, 0xee, 0x0c, 0x86, 0xfe,
+	0xc4, 0x8b, 0x79, 0xb8, 0x78, 0x91, 0xc6, 0x5c, 0xcb, 0x8e, 0x11, 0x38, 0xab, 0x02, 0x85, 0x86,
+	0x2f, 0xec, 0x66, 0xda, 0x70, 0x45, 0xd7, 0x89, 0x16, 0xdb, 0x05, 0x2b, 0xae, 0x39, 0x91, 0x58,
+	0xd1, 0x75, 0x22, 0xe4, 0xd5, 0xc8, 0x8d, 0xe2, 0xc5, 0x4b, 0x05, 0x9b, 0x58, 0x77, 0x23, 0xc9,
+	0x2b, 0x44, 0x21, 0xb6, 0x4e, 0xc6, 0xc1, 0xa2, 0x53, 0xc4, 0xd6, 0xc9, 0x38, 0x90, 0x6c, 0x9d,
+	0x8c, 0x03, 0xa1, 0x9c, 0x51, 0xec, 0x87, 0x7c, 0x91, 0x17, 0x2a, 0x27, 0xf5, 0x29, 0xe5, 0x24,
+	0x00, 0x2d, 0x80, 0x1f, 0x07, 0xa8, 0xcf, 0x7b, 0x05, 0x16, 0xd0, 0xa5, 0x2e, 0x61, 0x01, 0x02,
+	0x0d, 0x17, 0x09, 0x78, 0x18, 0x21, 0xf5, 0xfb, 0x05, 0x8b, 0x6c, 0x8a, 0x3e, 0xb1, 0x88, 0x44,
+	0x5c, 0xa9, 0x40, 0xc9, 0x0f, 0xcc, 0x2f, 0x43, 0x95, 0x8c, 0x94, 0xb5, 0xa1, 0x7c, 0xc8, 0x4f,
+	0xc8, 0x8a, 0x9b, 0x16, 0x7e, 0xb2, 0x6b, 0x00, 0x7b, 0x7e, 0x38, 0x98, 0x04, 0x8e, 0x1d, 0x73,
+	0x32, 0x5b, 0xc3, 0xaa, 0xef, 0xf9, 0xe1, 0x0e, 0x35, 0x98, 0x4b, 0xa0, 0x8b, 0xad, 0xce, 0x0e,
+	0x35, 0x7f, 0x5f, 0x83, 0x7a, 0xb2, 0xb3, 0x82, 0xa9, 0x5f, 0x85, 0x4a, 0x7c, 0x12, 0x88, 0x49,
+	0x17, 0xf2, 0x06, 0x6e, 0xc7, 0xf6, 0xf6, 0x49, 0xc0, 0x2d, 0x42, 0x61, 0x97, 0xa1, 0x7a, 0x64,
+	0x8f, 0x26, 0xc2, 0x19, 0x34, 0x2d, 0x01, 0xb0, 0x2b, 0xa0, 0x7b, 0x93, 0xf1, 0x2e, 0x0f, 0xc9,
+	0xe2, 0x99, 0x25, 0x21, 0x66, 0x42, 0x4b, 0xb0, 0x24, 0x1a, 0xd8, 0xf1, 0x60, 0x1c, 0x91, 0x81,
+	0x97, 0xad, 0x86, 0x6c, 0x5c, 0x8e, 0x37, 0x22, 0xf3, 0x3e, 0x18, 0x8a, 0x85, 0x05, 0xa4, 0x3d,
+	0x0b, 0x7a, 0x1c, 0x8f, 0x70, 0x68, 0x89, 0x86, 0x56, 0xe3, 0x78, 0xb4, 0x11, 0x99, 0xd7, 0xa0,
+	0x9e, 0x70, 0xb1, 0x60, 0xc3, 0x7f, 0xa7, 0x41, 0x95, 0x9c, 0x58, 0xc1, 0x8c, 0xc9, 0x0e, 0x4a,
+	0xe9, 0x1d, 0x5c, 0x83, 0xba, 0xbb, 0x37, 0xb0, 0x77, 0x23, 0xee, 0xc5, 0xb4, 0x37, 0xe3, 0xd1,
+	0x05, 0xcb, 0x70, 0xf7, 0x96, 0xa9, 0x45, 0x76, 0xf3, 0x63, 0x37, 0x8a, 0x23, 0xda, 0xa3, 0xec,
+	0xee, 0x52, 0x0b, 0x7b, 0x1e, 0x0c, 0x77, 0x6f, 0x20, 0xa6, 0xc5, 0x2d, 0x36, 0x51, 0xb2, 0xee,
+	0xde, 0x13, 0x9a, 0xfa, 0x45, 0x00, 0xec, 0x44, 0x72, 0x7d, 0xe1, 0xb9, 0xb0, 0xbb, 0xee, 0xee,
+	0x3d, 0x11, 0x4d, 0xa9, 0x3d, 0xd6, 0x52, 0x7b, 0x5c, 0x69, 0x40, 0x7d, 0xe8, 0x7b, 0x8e, 0x1b,
+	0xbb, 0xbe, 0x67, 0xfe, 0x86, 0x06, 0x86, 0xf2, 0xb5, 0x85, 0xca, 0x91, 0xa2, 0xaf, 0x74, 0x2a,
+	0x7d, 0xe5, 0xd3, 0xe9, 0xab, 0xcc, 0xd0, 0x97, 0x25, 0xe4, 0xfb, 0xa4, 0x4b, 0xd2, 0x85, 0x17,
+	0x50, 0xb2, 0x88, 0xc6, 0x92, 0x21, 0x43, 0xc2, 0xd8, 0x93, 0xe3, 0xaf, 0x84, 0x69, 0xcc, 0x27,
+	0x13, 0x7b, 0x14, 0x25, 0xab, 0x4b, 0x98, 0x2d, 0x41, 0x4d, 0x11, 0x96, 0xf0, 0xf5, 0xa8, 0x88,
+	0x2c, 0x0b, 0xaa, 0x74, 0x50, 0x14, 0x0b, 0xdc, 0xe1, 0xa3, 0xd8, 0x26, 0x82, 0x98, 0x25, 0x00,
+	0xf6, 0x12, 0x34, 0x43, 0x1e, 0x4f, 0x42, 0x2f, 0xc5, 0x16, 0xc3, 0x6a, 0x88, 0x36, 0x62, 0x8c,
+	0xf9, 0x00, 0x74, 0x71, 0xa6, 0xe0, 0x14, 0x51, 0x6c, 0x87, 0xb1, 0x9c, 0x56, 0x00, 0xb8, 0x14,
+	0xf7, 0x1c, 0xa9, 0x47, 0xf8, 0x89, 0x78, 0x23, 0x77, 0xec, 0x8a, 0x1d, 0xb6, 0x2c, 0x01, 0x98,
+	0xef, 0x40, 0x2b, 0x73, 0xd0, 0x9c, 0x77, 0x3a, 0x33, 0x06, 0x5d, 0x1c, 0x34, 0x05, 0xbb, 0x62,
+	0x29, 0x9b, 0xad, 0x4b, 0xe3, 0xbc, 0x02, 0xfa, 0x98, 0xc7, 0x07, 0xbe, 0x43, 0xeb, 0xd7, 0x2d,
+	0x09, 0xb1, 0xd7, 0xa1, 0x62, 0x87, 0xfb, 0xc8, 0xdd, 0xf2, 0x8c, 0xcf, 0xed, 0xd8, 0xf1, 0x64,
+	0xbc, 0x52, 0xf9, 0xf1, 0x4f, 0x5f, 0xbc, 0x60, 0x11, 0x16, 0x4a, 0xb8, 0x4a, 0xad, 0xec, 0x0a,
+	0x54, 0x77, 0x4f, 0x62, 0x1e, 0x89, 0x75, 0x1f, 0x5d, 0xb0, 0x04, 0xc8, 0x18, 0x94, 0x5d, 0x4f,
+	0x84, 0x0e, 0x8c, 0xdc, 0xb5, 0x17, 0x23, 0xee, 0xde, 0xc8, 0xb7, 0xc5, 0xd6, 0x35, 0xc4, 0x25,
+	0x90, 0x5d, 0x86, 0xca, 0xae, 0xef, 0x8f, 0x12, 0xa3, 0x21, 0x08, 0x67, 0xf0, 0xdc, 0x11, 0xc9,
+	0x14, 0x1b, 0x11, 0x40, 0xcc, 0x98, 0x1f, 0xc7, 0x64, 0x21, 0x75, 0x3a, 0xa0, 0xf8, 0x71, 0xbc,
+	0x52, 0x83, 0xaa, 0x83, 0xc4, 0x98, 0xbf, 0x59, 0x86, 0xea, 0xd6, 0x1c, 0xdf, 0xf8, 0x8a, 0x08,
+	0x1f, 0x44, 0x2c, 0x73, 0x39, 0xb3, 0xbf, 0x0d, 0x8e, 0x9e, 0x28, 0x52, 0x01, 0xc4, 0x6d, 0xd0,
+	0x43, 0x3e, 0xf6, 0x8f, 0x54, 0x34, 0x33, 0x0f, 0x59, 0x62, 0xb1, 0x37, 0xc1, 0x18, 0xfa, 0x5e,
+	0x6c, 0xbb, 0x5e, 0x54, 0x18, 0xcd, 0xf4, 0x3d, 0x2e, 0x06, 0xa1, 0xbd, 0x29, 0x4c, 0x76, 0x1b,
+	0x2a, 0x91, 0xfb, 0x2d, 0x2e, 0xe3, 0x99, 0xec, 0xb1, 0xdd, 0xf3, 0x97, 0xc3, 0xfd, 0xc9, 0x98,
+	0x7b, 0x71, 0x44, 0xb1, 0x8a, 0xfb, 0x2d, 0x5c, 0xa5, 0x36, 0x16, 0x4b, 0xcb, 0xc8, 0xe6, 0xb4,
+	0x21, 0x0a, 0x95, 0xdd, 0x87, 0xba, 0xed, 0xc8, 0xf3, 0x58, 0x86, 0x37, 0xf3, 0xb6, 0x63, 0xd8,
+	0x8e, 0x38, 0x80, 0xd9, 0x57, 0x50, 0xef, 0x71, 0x6b, 0x72, 0x9c, 0x71, 0xea, 0xb8, 0x86, 0xc0,
+	0xa5, 0xa1, 0x2b, 0x86, 0x52, 0x2f, 0xf3, 0xaf, 0x2a, 0xa0, 0x8b, 0x78, 0xa5, 0x40, 0x18, 0xaf,
+	0x8b, 0x60, 0xa8, 0x54, 0xb0, 0x91, 0x07, 0x2e, 0x1f, 0x39, 0x64, 0x5c, 0x91, 0x0a, 0x89, 0x6e,
+	0xe5, 0xc2, 0xcb, 0x67, 0x66, 0x07, 0x44, 0xa9, 0xe0, 0xf2, 0x55, 0x11, 0xdd, 0x56, 0x0a, 0x0e,
+	0xe2, 0xbe, 0xc7, 0x09, 0x5d, 0x05, 0xb8, 0x77, 0xc0, 0xd8, 0xe7, 0xf1, 0x60, 0x6c, 0x7b, 0x27,
+	0x52, 0x10, 0x73, 0xe6, 0xae, 0xed, 0xf3, 0x78, 0xc3, 0xf6, 0x4e, 0xd8, 0x3b, 0x50, 0x77, 0xbd,
+	0x61, 0xc8, 0x91, 0xd3, 0x52, 0x10, 0x57, 0x67, 0x87, 0x74, 0xd0, 0x7f, 0x90, 0x87, 0x54, 0xb8,
+	0xec, 0x43, 0x68, 0x25, 0xc0, 0x00, 0xe9, 0xab, 0x9d, 0x35, 0xb8, 0x99, 0xe0, 0x3f, 0xe4, 0x71,
+	0xa2, 0x2f, 0xc6, 0x39, 0xf5, 0xe5, 0x75, 0x28, 0x63, 0x64, 0x5a, 0x3f, 0x13, 0x1d, 0xd1, 0xd8,
+	0x2d, 0x19, 0x34, 0xc3, 0x3c, 0xa2, 0xc8, 0x2f, 0x25, 0x81, 0xf3, 0xab, 0x50, 0x3e, 0xb0, 0x23,
+	0x19, 0xa3, 0xce, 0x67, 0xf1, 0x81, 0x1d, 0x61, 0xa0, 0x13, 0xf1, 0x78, 0xe0, 0xf1, 0xa7, 0x32,
+	0x42, 0xbd, 0x3a, 0x47, 0xdc, 0x28, 0xc1, 0x88, 0xc7, 0x3d, 0xfe, 0x34, 0xa5, 0x45, 0xff, 0x56,
+	0x81, 0x46, 0x2a, 0x88, 0x2d, 0x50, 0xa5, 0xdb, 0x69, 0xbb, 0x5e, 0x2a, 0x88, 0x7e, 0x73, 0xd6,
+	0xfd, 0xe5, 0xb4, 0x00, 0xcb, 0x05, 0xdc, 0x11, 0xf8, 0x05, 0x12, 0x9c, 0xfa, 0x85, 0xca, 0xb9,
+	0xfc, 0xc2, 0x6d, 0xa8, 0x52, 0xc0, 0x2d, 0x35, 0x6b, 0xbe, 0x53, 0x10, 0x68, 0xe8, 0x82, 0x43,
+	0xdb, 0x3b, 0x94, 0x5a, 0x35, 0x1f, 0x9d, 0xb0, 0xd8, 0x6d, 0xa8, 0xed, 0x9e, 0x0c, 0x68, 0x40,
+	0xad, 0x40, 0x73, 0x37, 0x47, 0xf6, 0x90, 0x2c, 0x48, 0xdf, 0x3d, 0xb1, 0x10, 0xff, 0x4d, 0x30,
+	0x76, 0x4f, 0x06, 0x82, 0x20, 0xa3, 0x40, 0x10, 0xc4, 0x2c, 0x25, 0xe5, 0xda, 0xee, 0x09, 0xc1,
+	0x89, 0xd6, 0xd5, 0xcf, 0xa9, 0x75, 0x5f, 0xcd, 0x6b, 0x39, 0x9c, 0xc9, 0xe1, 0xac, 0x9a, 0xdf,
+	0x07, 0x23, 0xe4, 0x47, 0x62, 0x5f, 0x8d, 0x33, 0x18, 0x51, 0x0b, 0xf9, 0x11, 0xed, 0xed, 0x1d,
+	0x68, 0x4a, 0x5e, 0x0c, 0x1c, 0x1e, 0x0d, 0xa5, 0xa2, 0xcd, 0x61, 0x08, 0x08, 0x86, 0x74, 0x78,
+	0x34, 0x4c, 0x29, 0xda, 0x9f, 0x68, 0xa0, 0x8b, 0x7b, 0x4f, 0x81, 0x8e, 0xdd, 0x4a, 0xeb, 0xd8,
+	0x73, 0x73, 0x75, 0x4c, 0xa9, 0xd8, 0x97, 0xa0, 0x1c, 0xfb, 0x41, 0xa1, 0xb3, 0x5a, 0x1e, 0xa3,
+	0x9b, 0x44, 0xc4, 0xd8, 0x0f, 0xd0, 0x46, 0xc7, 0xf6, 0xb1, 0x54, 0xa7, 0x53, 0x6d, 0x74, 0x6c,
+	0x1f, 0xa7, 0x88, 0xfd, 0x61, 0x19, 0xaa, 0x74, 0xf5, 0xfa, 0xf9, 0xce, 0xb9, 0xde, 0x24, 0x63,
+	0x09, 0x77, 0xa0, 0x2a, 0xfc, 0x7b, 0xf9, 0xcc, 0xf5, 0x05, 0x22, 0xb9, 0xed, 0xc9, 0xf8, 0x3c,
+	0xf4, 0x46, 0x93, 0x31, 0xea, 0xce, 0x98, 0xdb, 0xde, 0x79, 0x4e, 0x38, 0xc4, 0x23, 0x6e, 0xb8,
+	0xde, 0x39, 0x4e, 0x37, 0x44, 0x53, 0xbc, 0xab, 0x9d, 0x8b, 0x77, 0xec, 0x6d, 0x30, 0x8e, 0xec,
+	0xd0, 0xb5, 0xbd, 0xe1, 0x79, 0x3c, 0x68, 0x82, 0x8b, 0xa7, 0x6e, 0x34, 0x19, 0x8f, 0xed, 0xf0,
+	0xe4, 0x1c, 0x26, 0xa0, 0x50, 0x53, 0x92, 0xfa, 0xf5, 0x32, 0xb4, 0xf3, 0x17, 0xde, 0x42, 0x05,
+	0xd3, 0x87, 0x21, 0x57, 0x97, 0xb6, 0xbc, 0xd2, 0xd0, 0x04, 0x64, 0xcb, 0x02, 0x09, 0x15, 0x0c,
+	0x65, 0x7c, 0xba, 0x82, 0xa1, 0x88, 0xef, 0x82, 0x11, 0x4d, 0x76, 0xe3, 0xd0, 0x1e, 0xaa, 0xf3,
+	0x70, 0x0e, 0x76, 0x82, 0x86, 0x7e, 0x25, 0x0e, 0x4f, 0x06, 0xd3, 0x54, 0xcb, 0x9c, 0x11, 0x7a,
+	0x1c, 0x9e, 0x2c, 0x93, 0x3f, 0x6d, 0x22, 0x7e, 0xb2, 0x8c, 0x7e, 0xda, 0xa0, 0x46, 0x1c, 0x9e,
+	0x6c, 0xa9, 0x95, 0x5e, 0x17, 0xe7, 0xf4, 0x39, 0x24, 0x88, 0x47, 0xf5, 0x3d, 0xd0, 0x29, 0x4b,
+	0x10, 0x9d, 0x43, 0x7e, 0x12, 0x33, 0x25, 0x87, 0x1e, 0x54, 0x29, 0x73, 0x50, 0x7c, 0xb3, 0xf5,
+	0x30, 0xa6, 0x2c, 0x9d, 0x46, 0x38, 0xa1, 0xa4, 0xa3, 0x9b, 0x12, 0xe8, 0xeb, 0x73, 0xae, 0x96,
+	0x28, 0x4d, 0x3b, 0x08, 0x54, 0xa0, 0x9e, 0x9f, 0x33, 0x89, 0x6d, 0x24, 0x12, 0x7b, 0x0d, 0xaa,
+	0x22, 0xfd, 0x54, 0x3e, 0xcd, 0x6d, 0x09, 0x1c, 0x64, 0xc3, 0x88, 0x7b, 0xfb, 0xf1, 0xc1, 0x39,
+	0xac, 0x50, 0x62, 0xd2, 0xdd, 0x3d, 0x74, 0xc7, 0x85, 0xf2, 0x4c, 0xe6, 0x27, 0x14, 0xf6, 0x2e,
+	0xb4, 0x04, 0x55, 0x03, 0xb9, 0x8a, 0x7e, 0xda, 0x0e, 0x9a, 0x02, 0x77, 0x5d, 0x2c, 0xf3, 0xc5,
+	0xb4, 0x3c, 0xd9, 0xec, 0x2a, 0x52, 0x92, 0x29, 0x2e, 0xb6, 0xa0, 0x91, 0xa2, 0xd8, 0x7c, 0x19,
+	0xea, 0x89, 0x7b, 0x17, 0x17, 0x15, 0xca, 0x17, 0x08, 0xce, 0x4a, 0xc8, 0x7c, 0x19, 0x6a, 0xf2,
+	0xa8, 0x65, 0x8b, 0xd3, 0x90, 0x58, 0xbb, 0x51, 0x7e, 0xa5, 0x99, 0x84, 0xbd, 0xe6, 0x0d, 0x30,
+	0x54, 0x1c, 0x82, 0x37, 0xa9, 0x3d, 0xfc, 0x50, 0x37, 0x29, 0x02, 0xcc, 0x1b, 0xa0, 0x8b, 0xe0,
+	0x0e, 0x17, 0xa2, 0x26, 0x35, 0x89, 0x84, 0xcc, 0x2f, 0x03, 0x4c, 0x83, 0x93, 0xe2, 0x59, 0x8a,
+	0x13, 0x05, 0xe6, 0x0a, 0x34, 0x52, 0x51, 0x2c, 0xbb, 0x0f, 0xd5, 0xc0, 0x76, 0x25, 0x91, 0xf3,
+	0xe3, 0x1f, 0x79, 0xc1, 0x12, 0xb8, 0xc9, 0xea, 0x74, 0x4a, 0xce, 0x5f, 0x7d, 0xf6, 0xd6, 0x6a,
+	0xbe, 0x2d, 0x47, 0x8a, 0x0c, 0x25, 0x83, 0xca, 0x5e, 0xe8, 0x8f, 0xe5, 0x40, 0xfa, 0x9e, 0x5e,
+	0x41, 0xe5, 0x38, 0x71, 0x05, 0x7d, 0x1f, 0x9a, 0xe9, 0xc3, 0x8c, 0x6e, 0xa0, 0x14, 0x2d, 0xe0,
+	0x50, 0x4d, 0x05, 0x29, 0x53, 0xb1, 0x94, 0x32, 0x62, 0x79, 0x00, 0xad, 0x4c, 0xb8, 0xc5, 0xde,
+	0xca, 0xee, 0x7a, 0xfe, 0xa9, 0x99, 0xdd, 0xf7, 0x7b, 0xd0, 0x48, 0x85, 0x07, 0xf3, 0xb4, 0x20,
+	0xbb, 0x75, 0x4d, 0x6d, 0xfd, 0x01, 0xc0, 0x34, 0x8c, 0x41, 0xc3, 0xc4, 0xf3, 0x44, 0x90, 0x4f,
+	0x67, 0x46, 0x5b, 0x9c, 0x19, 0x25, 0xd9, 0x62, 0x1f, 0x67, 0x6f, 0xe3, 0x09, 0x2b, 0xee, 0x81,
+	0x2e, 0xec, 0x42, 0x30, 0x3e, 0x8c, 0xc4, 0x35, 0x9c, 0x59, 0x02, 0x40, 0xa6, 0x8e, 0xec, 0x48,
+	0xf1, 0x8f, 0xbe, 0xcd, 0x6b, 0x50, 0xa5, 0x31, 0x38, 0xc4, 0xf5, 0x1c, 0x7e, 0xac, 0x86, 0x10,
+	0x60, 0x5e, 0x01, 0x5d, 0x38, 0x13, 0xd6, 0x04, 0xcd, 0x93, 0x7d, 0x9a, 0x67, 0xf6, 0x40, 0x17,
+	0xee, 0x9d, 0x96, 0x1a, 0xf9, 0x7e, 0x98, 0x2c, 0x85, 0x00, 0xea, 0xf8, 0x90, 0xbb, 0x23, 0xd7,
+	0xdb, 0x97, 0xab, 0x29, 0x70, 0x9a, 0x21, 0x90, 0xa4, 0x13, 0x80, 0xe6, 0x21, 0x8f, 0x79, 0x1c,
+	0x2a, 0x72, 0x6c, 0x42, 0x06, 0x9a, 0xa5, 0x40, 0x54, 0x7e, 0xa9, 0x9b, 0x57, 0x40, 0x27, 0x9d,
+	0x4d, 0x94, 0x5f, 0x40, 0xe6, 0x77, 0x4a, 0x50, 0xd9, 0xb4, 0xdd, 0xf0, 0xdc, 0xc9, 0x31, 0x95,
+	0x1f, 0x2c, 0x9f, 0x9d, 0x1f, 0x9c, 0x97, 0x09, 0xec, 0xe7, 0x12, 0x39, 0x2b, 0x6f, 0xa1, 0x62,
+	0xfc, 0xd3, 0x4f, 0x5f, 0xbc, 0xb5, 0xef, 0xc6, 0x07, 0x93, 0xdd, 0xdb, 0x43, 0x7f, 0x9c, 0xd4,
+	0x3c, 0x9c, 0x69, 0xf9, 0xe3, 0x8d, 0xe0, 0x70, 0xff, 0x8d, 0xc3, 0xa3, 0xdb, 0x32, 0x17, 0x95,
+	0x64, 0x7f, 0xd8, 0xf3, 0x50, 0xc7, 0x05, 0x07, 0x9e, 0x3d, 0xe6, 0x22, 0x65, 0x60, 0x19, 0xd8,
+	0xd0, 0xb3, 0xc7, 0x7c, 0x36, 0xef, 0x58, 0x9b, 0xcd, 0x3b, 0xfe, 0x69, 0x19, 0x74, 0x8b, 0x47,
+	0x93, 0x51, 0x4c, 0xd2, 0x41, 0x39, 0x11, 0x27, 0x0c, 0x4b, 0x00, 0xbf, 0xbc, 0xac, 0xe8, 0xe7,
+	0xce, 0x8b, 0x5b, 0xca, 0x1c, 0x75, 0x32, 0xc7, 0x4b, 0x59, 0xf7, 0x6c, 0xbb, 0x59, 0x33, 0x44,
+	0xba, 0x42, 0x1e, 0x4d, 0xc6, 0xa2, 0x26, 0xd2, 0xb4, 0x24, 0x84, 0xbb, 0x98, 0xe6, 0x04, 0x2a,
+	0x2a, 0x2e, 0xbc, 0x03, 0xba, 0xed, 0x45, 0x4f, 0x79, 0xb8, 0x58, 0x3f, 0x23, 0x7d, 0x24, 0xf1,
+	0xb2, 0xa2, 0x81, 0xb3, 0x44, 0xd3, 0x98, 0x11, 0x4d, 0x2a, 0x21, 0xda, 0x4c, 0x27, 0x7d, 0xff,
+	0xb3, 0x0c, 0xc6, 0xaa, 0xef, 0xed, 0x8d, 0xdc, 0x61, 0xcc, 0x5e, 0x81, 0xea, 0xd0, 0x9e, 0x44,
+	0xc2, 0x83, 0x2d, 0xe4, 0xa8, 0x5a, 0xc5, 0x1e, 0x4b, 0x20, 0x28, 0x2d, 0x2f, 0x4d, 0xb5, 0xfc,
+	0x6d, 0x00, 0x3f, 0xe0, 0xa1, 0x1d, 0xbb, 0xbe, 0x17, 0x2d, 0x96, 0x6f, 0x94, 0x5f, 0x59, 0xc8,
+	0xdf, 0x44, 0x54, 0xb7, 0x95, 0xc2, 0x44, 0x8d, 0x18, 0xfb, 0x8e, 0xb8, 0x22, 0xe6, 0x35, 0x62,
+	0xdd, 0x1f, 0x1e, 0x6e, 0xf8, 0x0e, 0xb7, 0x08, 0x85, 0x3d, 0x06, 0xfd, 0xc0, 0x1f, 0x39, 0x3c,
+	0x94, 0x22, 0xbe, 0x2f, 0x45, 0xfc, 0xda, 0xf9, 0x44, 0xbc, 0x7d, 0xec, 0xad, 0x75, 0x2c, 0x39,
+	0x05, 0x5b, 0x85, 0x4b, 0xe2, 0x6b, 0x90, 0x22, 0x5b, 0x3f, 0x95, 0xec, 0xb6, 0x18, 0xd0, 0x9f,
+	0x12, 0xff, 0x36, 0x34, 0xe4, 0x24, 0xb4, 0x87, 0xda, 0x69, 0x7b, 0x00, 0x81, 0x89, 0xdf, 0xa8,
+	0x2d, 0x7e, 0x7c, 0x80, 0x8e, 0xc6, 0xa0, 0xa4, 0xa6, 0x84, 0xd8, 0x5b, 0x60, 0x0c, 0xfd, 0xf1,
+	0x78, 0x12, 0xf3, 0x48, 0x6a, 0x46, 0x2e, 0xbc, 0x72, 0x8e, 0xdc, 0xa1, 0x3a, 0xf8, 0x12, 0x54,
+	0x72, 0xaf, 0xfe, 0xf0, 0x50, 0xea, 0x05, 0x7d, 0xb3, 0x17, 0x13, 0xd2, 0xa8, 0xab, 0x41, 0x5d,
+	0x92, 0x06, 0xa4, 0xc9, 0xfc, 0x5b, 0x0d, 0x74, 0x31, 0x1f, 0xbb, 0x03, 0x35, 0xd7, 0x8b, 0x62,
+	0x6e, 0x3b, 0x52, 0xf2, 0xf3, 0x38, 0xa0, 0xd0, 0xd8, 0x07, 0xb0, 0x20, 0x67, 0x57, 0x03, 0x4b,
+	0xa7, 0x0e, 0x6c, 0x09, 0xec, 0x35, 0x39, 0x7c, 0x5e, 0x52, 0xf5, 0x65, 0x68, 0x29, 0x7e, 0x8a,
+	0xee, 0x0a, 0x75, 0x37, 0x25, 0xeb, 0x04, 0xd2, 0x65, 0xa8, 0xda, 0x01, 0xfa, 0xf1, 0xaa, 0xf0,
+	0x2c, 0x04, 0x98, 0x7f, 0x5d, 0x82, 0x9a, 0xc5, 0x87, 0xdc, 0x0d, 0x62, 0x34, 0x96, 0xa7, 0xb6,
+	0x1b, 0x73, 0x67, 0x30, 0x11, 0x79, 0xd6, 0x8a, 0x65, 0x88, 0x86, 0x9d, 0xa8, 0x40, 0x75, 0xa7,
+	0x7a, 0x55, 0xfe, 0xc5, 0xf5, 0x6a, 0x09, 0x8c, 0x88, 0x7b, 0x31, 0xc7, 0x8b, 0x93, 0xa0, 0x3e,
+	0x81, 0x51, 0xd7, 0x91, 0x0c, 0x19, 0x57, 0x66, 0xf5, 0x44, 0x19, 0xa1, 0x45, 0x28, 0x78, 0x16,
+	0xe1, 0x5f, 0x3c, 0xc6, 0x74, 0xda, 0xa6, 0x02, 0xb1, 0xc7, 0xde, 0xf5, 0xc3, 0x98, 0x3b, 0xa4,
+	0x6f, 0x2d, 0x4b, 0x81, 0xc2, 0x07, 0xd9, 0x91, 0xef, 0x91, 0x56, 0xd5, 0x2d, 0x09, 0x61, 0xbc,
+	0x4c, 0x28, 0xf2, 0x46, 0x36, 0x67, 0x5d, 0x81, 0x63, 0xfe, 0x56, 0x19, 0x1a, 0xdd, 0x30, 0xf4,
+	0xc3, 0x0e, 0x8f, 0x6d, 0x77, 0x84, 0xba, 0x75, 0xe8, 0x4a, 0x37, 0x5e, 0xb7, 0xe8, 0x9b, 0xf2,
+	0xe4, 0xea, 0x06, 0x50, 0x17, 0x39, 0x65, 0xc5, 0xd6, 0xf2, 0x94, 0xad, 0x0b, 0x50, 0xf2, 0x03,
+	0xe2, 0x41, 0xcb, 0x2a, 0xf9, 0x01, 0x8e, 0x3a, 0x70, 0x3d, 0xb1, 0xfb, 0xba, 0x45, 0xdf, 0xec,
+	0xeb, 0xa0, 0xc7, 0xc7, 0xde, 0xc0, 0x75, 0x44, 0x0d, 0xe7, 0xb3, 0xb1, 0xbe, 0x1a, 0x1f, 0x7b,
+	0x6b, 0x0e, 0x72, 0xde, 0x8e, 0x63, 0x3e, 0x0e, 0xe2, 0x48, 0x72, 0x26, 0x81, 0xd9, 0x0b, 0x50,
+	0x0f, 0x79, 0x1c, 0x9e, 0xd8, 0xbb, 0x23, 0x71, 0x9f, 0x35, 0xac, 0x69, 0x03, 0xbb, 0x05, 0xb5,
+	0xe1, 0x24, 0x0c, 0xb9, 0xa7, 0x58, 0xf4, 0x4c, 0xbe, 0x80, 0x39, 0x19, 0xc5, 0x96, 0xc2, 0xc1,
+	0x8d, 0x0c, 0xd1, 0xdc, 0x81, 0x16, 0xa1, 0x6f, 0xbc, 0x05, 0x86, 0x42, 0xfb, 0x64, 0x16, 0xe6,
+	0x72, 0x6e, 0x0a, 0xea, 0xb3, 0x14, 0x12, 0xfb, 0x3f, 0xb0, 0x40, 0xeb, 0x0f, 0xec, 0xbd, 0x18,
+	0xd5, 0x5d, 0xb8, 0xe5, 0x96, 0xd5, 0xa4, 0xd6, 0x65, 0x6c, 0xdc, 0x88, 0xcc, 0x5f, 0x03, 0x63,
+	0xcb, 0xb3, 0x83, 0xe8, 0xc0, 0x8f, 0x91, 0x9d, 0xae, 0x12, 0x43, 0xc9, 0x25, 0x21, 0xd0, 0x61,
+	0x20, 0x85, 0x80, 0xdf, 0xec, 0x2a, 0xd4, 0x62, 0x77, 0xcc, 0x07, 0xe4, 0x81, 0xd1, 0xcb, 0xeb,
+	0x08, 0xf6, 0x22, 0x76, 0x0d, 0x40, 0x9d, 0x10, 0x32, 0xe9, 0x5e, 0xb6, 0xea, 0xb2, 0xa5, 0x47,
+	0xa1, 0x54, 0xec, 0x1f, 0x72, 0x79, 0x76, 0x5a, 0x02, 0x30, 0x3b, 0x50, 0x5a, 0x8e, 0xd9, 0x0b,
+	0x60, 0x44, 0x92, 0x06, 0xb1, 0x3a, 0xdd, 0x7e, 0x15, 0x55, 0xc8, 0xf4, 0x68, 0xe0, 0xef, 0xe1,
+	0xb4, 0x54, 0x4d, 0xa4, 0x7b, 0x5a, 0xd4, 0xdf, 0xeb, 0x45, 0x2b, 0x15, 0x28, 0xd9, 0xb1, 0xb9,
+	0x02, 0xcf, 0xae, 0xd2, 0x2d, 0x5c, 0xed, 0xc4, 0xe2, 0x9f, 0x4c, 0xb8, 0x08, 0x0a, 0x69, 0x03,
+	0x5a, 0x6a, 0x03, 0xd9, 0xd2, 0x64, 0x45, 0x9d, 0x52, 0x57, 0xe0, 0x32, 0x5e, 0x1e, 0xd5, 0x0c,
+	0x91, 0x9c, 0xc2, 0xb4, 0xe0, 0xd9, 0x5c, 0x7b, 0x14, 0xf8, 0x5e, 0xc4, 0xd9, 0x57, 0xa0, 0xae,
+	0x48, 0x54, 0x01, 0x75, 0x56, 0xed, 0xd5, 0x10, 0xe9, 0x4b, 0xa7, 0xd8, 0xe6, 0x5d, 0x78, 0xa6,
+	0x13, 0xfa, 0x41, 0x9e, 0xda, 0xa5, 0x3c, 0x1b, 0xa6, 0x4c, 0x30, 0xff, 0x5d, 0x83, 0x85, 0xee,
+	0x31, 0x1f, 0x4e, 0x62, 0xae, 0xd0, 0xbf, 0x04, 0x65, 0x3f, 0x50, 0x4b, 0x5f, 0xcc, 0x79, 0x45,
+	0xb9, 0x28, 0x62, 0xa4, 0x2c, 0xa0, 0xf4, 0x0b, 0x5b, 0x40, 0x22, 0xc6, 0x72, 0x4a, 0x8c, 0xec,
+	0x45, 0x14, 0x83, 0xbc, 0xfd, 0x66, 0x29, 0x59, 0x8e, 0xad, 0x92, 0x4d, 0xa5, 0xfe, 0x60, 0x24,
+	0xf3, 0x4e, 0xf9, 0xe3, 0xcb, 0xe2, 0xb6, 0xb3, 0x39, 0xb2, 0x3d, 0x8b, 0x50, 0xcc, 0xdf, 0x2e,
+	0xc3, 0xc5, 0x64, 0xa7, 0x92, 0xd7, 0xd3, 0x1d, 0x68, 0x9f, 0xab, 0x0d, 0x97, 0x72, 0x36, 0x7c,
+	0x9f, 0x9e, 0x19, 0x4c, 0x46, 0xb1, 0x08, 0x2f, 0x8a, 0xad, 0x54, 0xb2, 0x56, 0x61, 0x4e, 0x59,
+	0x52, 0x49, 0xb3, 0x24, 0x65, 0xad, 0xd5, 0xf3, 0x58, 0x2b, 0x15, 0x36, 0x69, 0xc2, 0xc1, 0xc8,
+	0x8f, 0x62, 0xe9, 0x92, 0x1b, 0xb2, 0x6d, 0xdd, 0x8f, 0x62, 0x74, 0xbe, 0xe4, 0x40, 0xd1, 0xf7,
+	0x94, 0xd1, 0xf9, 0x0a, 0x28, 0x61, 0xae, 0x71, 0x26, 0x73, 0x29, 0xf9, 0xa4, 0x54, 0xac, 0xc8,
+	0x55, 0x27, 0x2a, 0x39, 0xd5, 0xbc, 0xaf, 0xc1, 0xc5, 0x4d, 0x37, 0xe0, 0x23, 0xd7, 0x4b, 0x34,
+	0xef, 0x16, 0x06, 0x71, 0xa3, 0x91, 0xd2, 0xbd, 0x4b, 0x33, 0x6f, 0x6c, 0x54, 0xe0, 0x4a, 0x58,
+	0xe6, 0x1f, 0x68, 0x50, 0xc1, 0xd6, 0x54, 0x64, 0x2d, 0x4e, 0x4c, 0x15, 0x59, 0x5f, 0x03, 0x40,
+	0x27, 0xe2, 0x4f, 0x62, 0x65, 0x96, 0x2d, 0xab, 0x2e, 0x5b, 0x36, 0x22, 0xf6, 0x9e, 0x78, 0x99,
+	0xc4, 0x23, 0x95, 0x16, 0x7d, 0x3e, 0xf7, 0x92, 0x23, 0x6d, 0x16, 0x53, 0xe9, 0x08, 0x5a, 0x6f,
+	0x40, 0x23, 0x0e, 0xed, 0x21, 0x0f, 0x6c, 0x72, 0xbe, 0xe2, 0xbc, 0x4c, 0x37, 0x99, 0x3f, 0xd0,
+	0xa0, 0x3d, 0xdd, 0xa1, 0xd4, 0xb8, 0xdb, 0x50, 0x7b, 0xca, 0x47, 0x43, 0x5f, 0x3a, 0x8f, 0xbc,
+	0xf8, 0x3e, 0x12, 0x7d, 0x96, 0x42, 0x62, 0xef, 0x40, 0x4d, 0x84, 0xd1, 0x48, 0xff, 0x6c, 0x4a,
+	0x01, 0xb7, 0xbf, 0x4c, 0xfd, 0x8a, 0x3e, 0x89, 0x8d, 0xea, 0xe8, 0x84, 0xb6, 0xeb, 0xe1, 0x31,
+	0x2c, 0x8a, 0xd9, 0x09, 0x6c, 0xfe, 0xb1, 0x06, 0x35, 0xb9, 0x12, 0x7a, 0xf3, 0x88, 0x87, 0x47,
+	0x3c, 0x1c, 0x28, 0xf7, 0xab, 0x91, 0x8b, 0x6d, 0x8a, 0xd6, 0xed, 0xc4, 0x09, 0x0f, 0x47, 0x93,
+	0x08, 0xfd, 0xbd, 0x34, 0xf7, 0xba, 0x55, 0x97, 0x2d, 0x6b, 0x0e, 0x3a, 0x6f, 0xcf, 0x77, 0x38,
+	0xf6, 0x89, 0x52, 0xb7, 0x8e, 0xe0, 0x9a, 0x83, 0xe1, 0xfd, 0xd8, 0x3e, 0x1e, 0xb8, 0xde, 0x60,
+	0x6f, 0xe4, 0xee, 0x1f, 0xc4, 0xf2, 0x4c, 0x6d, 0x8c, 0xed, 0xe3, 0x35, 0xef, 0x01, 0x35, 0x61,
+	0x54, 0x90, 0xbe, 0xff, 0xd4, 0x93, 0x8b, 0x8c, 0xf9, 0x7d, 0x0d, 0x60, 0xba, 0xc3, 0xb9, 0x62,
+	0xfe, 0x10, 0x8c, 0x50, 0xf2, 0x57, 0x66, 0xe1, 0x5e, 0x28, 0x16, 0xa4, 0xc0, 0x51, 0x31, 0x68,
+	0x38, 0x95, 0x49, 0x95, 0x63, 0xd8, 0x50, 0x98, 0x1c, 0x4f, 0x05, 0x14, 0x96, 0x40, 0x33, 0x7f,
+	0xa7, 0x0c, 0x17, 0xb7, 0x43, 0xdb, 0x8b, 0xec, 0x61, 0xe2, 0x63, 0x6f, 0x43, 0x75, 0x97, 0xef,
+	0xcb, 0x14, 0x44, 0xbe, 0x90, 0xb1, 0x82, 0x3d, 0x5b, 0x31, 0x0f, 0xa8, 0x66, 0x8e, 0x00, 0xfb,
+	0x02, 0x94, 0x1c, 0xbf, 0x30, 0x67, 0xd8, 0xf1, 0x25, 0x66, 0xc9, 0xf1, 0xd9, 0x5d, 0xd0, 0x31,
+	0x54, 0x76, 0x95, 0x86, 0xe6, 0xa4, 0x4f, 0x5d, 0x12, 0x5d, 0x22, 0xb2, 0x77, 0xc0, 0x08, 0xfd,
+	0xd1, 0x68, 0xd7, 0x1e, 0x1e, 0x4a, 0xcf, 0x99, 0xcd, 0xc7, 0x58, 0xb2, 0x53, 0x0e, 0x4b, 0x90,
+	0xd9, 0xbb, 0x50, 0x8f, 0xec, 0x23, 0x1e, 0xf8, 0x2a, 0xd2, 0x99, 0xa9, 0xb1, 0xa9, 0x5e, 0x39,
+	0x74, 0x8a, 0xce, 0x3e, 0x80, 0x86, 0x9a, 0x67, 0x10, 0xfb, 0x32, 0x93, 0x78, 0xfa, 0x68, 0x50,
+	0x03, 0xb6, 0x7d, 0xf6, 0x36, 0x5a, 0xe2, 0x88, 0xdb, 0x51, 0xf1, 0xbb, 0xbc, 0xfc, 0x50, 0x85,
+	0xbc, 0xa2, 0x43, 0x25, 0x8a, 0x79, 0x60, 0xfe, 0x5e, 0x09, 0xea, 0x09, 0x93, 0x3f, 0x57, 0xaf,
+	0x8e, 0x21, 0xab, 0xf0, 0xe2, 0xd2, 0x7f, 0x28, 0x10, 0x23, 0xf5, 0x90, 0xdb, 0xce, 0xc0, 0xf7,
+	0x46, 0x27, 0xca, 0xc2, 0xb0, 0xa1, 0xef, 0x8d, 0x4e, 0xe6, 0xf8, 0x6e, 0x71, 0x9c, 0x55, 0xcf,
+	0x3e, 0xce, 0xf4, 0xb3, 0x3d, 0x6e, 0xce, 0xff, 0xd4, 0x66, 0xfd, 0xcf, 0x26, 0xe8, 0x42, 0x97,
+	0xce, 0x7f, 0xa2, 0x9f, 0xee, 0x30, 0xcd, 0xd7, 0x00, 0xa6, 0x2a, 0x97, 0x43, 0xd6, 0xf2, 0xc8,
+	0x0b, 0xd0, 0x4c, 0xab, 0x9a, 0xf9, 0x32, 0xb4, 0x32, 0x72, 0x2c, 0x0a, 0xa2, 0xcc, 0x7f, 0x2e,
+	0x41, 0x7b, 0x6a, 0x5a, 0xd2, 0x3e, 0x6f, 0x92, 0x6d, 0x4d, 0xbc, 0xc2, 0x47, 0xac, 0x2b, 0xd8,
+	0x23, 0xed, 0x6a, 0xe2, 0xb1, 0x2f, 0x41, 0xc5, 0xf1, 0x3d, 0xe5, 0x07, 0x2e, 0xe5, 0x2c, 0xcb,
+	0xa3, 0xb2, 0x36, 0x22, 0xb0, 0xf7, 0xa1, 0x2e, 0x0c, 0x06, 0x6f, 0x23, 0xe5, 0xb3, 0xbd, 0x06,
+	0xea, 0x7b, 0x32, 0x80, 0xbd, 0x2b, 0xf4, 0x9d, 0x3b, 0x83, 0x94, 0x9d, 0x5d, 0x9d, 0xb1, 0x33,
+	0xee, 0xac, 0xd8, 0xc3, 0x43, 0xa5, 0xec, 0x02, 0x62, 0xf7, 0x40, 0xdf, 0xb3, 0xdd, 0x11, 0x77,
+	0x0a, 0xab, 0x65, 0x29, 0x7f, 0x83, 0x46, 0x2d, 0x30, 0xd9, 0x7b, 0xd0, 0x40, 0x45, 0x1f, 0xc8,
+	0x81, 0xfa, 0x99, 0x03, 0x01, 0xd1, 0x1f, 0x10, 0xf6, 0x8a, 0xa1, 0x52, 0x36, 0xe6, 0x18, 0xaa,
+	0xc4, 0xaf, 0xff, 0x1d, 0x13, 0x31, 0x0f, 0xa1, 0x82, 0x3c, 0x4f, 0x87, 0x3f, 0xda, 0xb9, 0xc3,
+	0x9f, 0x54, 0xa0, 0x53, 0x3a, 0x47, 0xa0, 0x63, 0x36, 0x01, 0xa6, 0x2c, 0x37, 0xff, 0x50, 0x83,
+	0xc6, 0xd6, 0xd0, 0xf6, 0x94, 0x7f, 0xfe, 0x4c, 0x4f, 0xb6, 0x2a, 0x32, 0x49, 0x8c, 0xb6, 0x1e,
+	0xd8, 0xfb, 0x7c, 0x40, 0xf5, 0x71, 0x71, 0x84, 0x19, 0xd8, 0xb0, 0xe5, 0x7e, 0x8b, 0x17, 0xdf,
+	0x40, 0xa4, 0xad, 0xeb, 0x73, 0x6d, 0xdd, 0xfc, 0x73, 0x0d, 0x9a, 0x82, 0x42, 0xa9, 0xe6, 0xb7,
+	0xb2, 0x59, 0xf4, 0xb3, 0xd2, 0x76, 0xc9, 0xb2, 0xa5, 0xf4, 0xb2, 0xe9, 0x40, 0xac, 0x7c, 0xae,
+	0x40, 0x2c, 0xcd, 0xe8, 0xca, 0x79, 0x18, 0xfd, 0xff, 0x61, 0xa1, 0x3f, 0x89, 0x29, 0x4c, 0x91,
+	0xcc, 0xfd, 0x1c, 0xb5, 0xc9, 0xfc, 0x2f, 0x0d, 0x2e, 0x26, 0xd3, 0xff, 0x12, 0xc2, 0xf4, 0xbb,
+	0x60, 0x38, 0x7c, 0xe8, 0x52, 0xb8, 0x51, 0x98, 0xca, 0x95, 0x9d, 0x56, 0x82, 0xf6, 0xd9, 0xa2,
+	0xf7, 0x7c, 0xdc, 0x5d, 0x99, 0x8d, 0xbb, 0x8b, 0xaf, 0xae, 0x17, 0xa1, 0xb5, 0x15, 0xdb, 0xf1,
+	0x24, 0xb9, 0x29, 0xfe, 0xb7, 0x06, 0x0b, 0xaa, 0x45, 0x32, 0x24, 0x15, 0x6f, 0x69, 0x99, 0x78,
+	0xeb, 0x8c, 0x38, 0x2d, 0x15, 0x6a, 0x95, 0x33, 0xa1, 0x16, 0x6a, 0xf8, 0x24, 0xa0, 0x08, 0x70,
+	0x2c, 0x2e, 0xd9, 0x15, 0xcb, 0x10, 0x0d, 0x1b, 0xa4, 0x6a, 0x78, 0xb2, 0x9d, 0xa8, 0xb4, 0x15,
+	0x01, 0xc8, 0x96, 0xe9, 0x2b, 0xb5, 0x59, 0xb6, 0x64, 0x2a, 0x3e, 0xc9, 0x23, 0xb5, 0x2b, 0xa0,
+	0x47, 0x07, 0x76, 0xe8, 0xa8, 0x3c, 0x87, 0x84, 0x70, 0xfd, 0x03, 0x3f, 0x1e, 0x10, 0x24, 0x33,
+	0x8b, 0xc6, 0x81, 0x1f, 0x6f, 0x21, 0x6c, 0x0e, 0x40, 0x97, 0x85, 0xaa, 0xb9, 0x1b, 0x47, 0x27,
+	0xe4, 0x38, 0x21, 0x8f, 0x22, 0xb9, 0x6b, 0x05, 0xb2, 0x05, 0x28, 0x4d, 0x02, 0x79, 0x40, 0x97,
+	0x26, 0x74, 0xec, 0x44, 0x7c, 0xb4, 0x27, 0x05, 0x42, 0xdf, 0xc4, 0x73, 0xa2, 0x43, 0xf1, 0xfc,
+	0x11, 0x2c, 0xa8, 0x06, 0xc9, 0xf2, 0xb7, 0x13, 0xc2, 0x85, 0x79, 0xe6, 0x1e, 0xdf, 0x63, 0x97,
+	0x10, 0x92, 0xca, 0x7e, 0x0b, 0x6c, 0xf3, 0x2f, 0x4b, 0xd0, 0x48, 0xf5, 0x92, 0x23, 0xa2, 0x4d,
+	0x0a, 0xfa, 0x05, 0x90, 0xde, 0x57, 0x29, 0xb3, 0xaf, 0x36, 0x94, 0x95, 0x29, 0x1b, 0x56, 0x59,
+	0x26, 0x53, 0x26, 0x81, 0xa4, 0x1e, 0xf7, 0x73, 0x03, 0x1a, 0xae, 0x37, 0xb4, 0x43, 0x8f, 0xd2,
+	0x95, 0x24, 0xa2, 0x8a, 0x95, 0x6e, 0x9a, 0x56, 0xa9, 0x74, 0xe1, 0xd3, 0x08, 0xc0, 0xc0, 0xff,
+	0x90, 0x9f, 0x44, 0x18, 0x9b, 0x8f, 0xf9, 0xd8, 0x0f, 0x4f, 0x48, 0x22, 0x15, 0xab, 0x89, 0xad,
+	0x6b, 0xde, 0x06, 0xb5, 0xa5, 0x93, 0x79, 0xa2, 0x0c, 0x90, 0x4e, 0xe6, 0xb9, 0x5e, 0xcc, 0xbd,
+	0x38, 0xa2, 0x1b, 0x5f, 0xc5, 0x52, 0x20, 0xf6, 0x84, 0x7c, 0xe8, 0x23, 0xaf, 0x40, 0xf4, 0x48,
+	0x50, 0x78, 0x61, 0x1e, 0x88, 0x2c, 0x7f, 0xc5, 0x12, 0x00, 0xbb, 0x01, 0x4d, 0x3a, 0xdc, 0x48,
+	0xfd, 0x26, 0x22, 0x9d, 0x54, 0x11, 0x27, 0x18, 0x5e, 0x3f, 0x76, 0x22, 0xd3, 0x84, 0xe6, 0xf6,
+	0x49, 0xc0, 0xa3, 0x54, 0xfe, 0x85, 0x6a, 0x31, 0xda, 0xf4, 0xb5, 0xab, 0xb9, 0x02, 0x2d, 0x89,
+	0x23, 0x25, 0x76, 0x17, 0xaa, 0xd8, 0x51, 0x9c, 0x44, 0x41, 0xd4, 0x35, 0x6f, 0xcf, 0x57, 0x3e,
+	0x95, 0x30, 0xcd, 0x3f, 0xd3, 0xc0, 0x50, 0x3d, 0xb9, 0xeb, 0x46, 0x2b, 0xb9, 0x6e, 0x14, 0x65,
+	0xaf, 0xda, 0x50, 0x76, 0xfc, 0xa1, 0x34, 0x2a, 0xfc, 0xc4, 0x8b, 0x9b, 0x48, 0x04, 0xab, 0x77,
+	0xb6, 0x57, 0x73, 0xd6, 0x81, 0x7d, 0x29, 0x0a, 0x14, 0x36, 0x92, 0x3d, 0xf2, 0x87, 0x87, 0xd1,
+	0x62, 0xb5, 0x80, 0xec, 0x75, 0x7f, 0x78, 0x98, 0x26, 0x9b, 0x30, 0xcd, 0xbf, 0xd1, 0x00, 0xa6,
+	0x13, 0x16, 0x66, 0xa7, 0x24, 0x81, 0xa5, 0x29, 0x81, 0x6f, 0x82, 0x1e, 0xd8, 0xa1, 0x3d, 0x56,
+	0x4e, 0x2d, 0xf7, 0xa3, 0x04, 0xec, 0x4a, 0xad, 0x24, 0x71, 0x51, 0x82, 0x93, 0xc8, 0xde, 0x57,
+	0x09, 0x62, 0x01, 0x50, 0xe5, 0xf2, 0xc0, 0xf6, 0xf6, 0x79, 0x24, 0x5d, 0x84, 0x02, 0xc9, 0x2e,
+	0xe5, 0xfd, 0x55, 0x26, 0x83, 0xd5, 0x05, 0x55, 0x65, 0xfe, 0x6b, 0xd3, 0xcc, 0xbf, 0xf9, 0x6d,
+	0xa8, 0x27, 0x0b, 0x17, 0x6e, 0xe3, 0xa6, 0x4c, 0xe9, 0x16, 0xa5, 0xec, 0xa9, 0xf6, 0xf4, 0xd8,
+	0xf5, 0x1c, 0x99, 0xea, 0x5d, 0x02, 0xc3, 0x0f, 0xd0, 0x00, 0xec, 0x91, 0x8a, 0xcf, 0x15, 0x8c,
+	0x73, 0xd3, 0x43, 0x50, 0xe9, 0x04, 0xf0, 0xdb, 0xfc, 0x36, 0x18, 0x8a, 0xbd, 0x85, 0x6b, 0xa7,
+	0x36, 0x59, 0xca, 0x6e, 0x72, 0x29, 0x55, 0xfb, 0x28, 0x53, 0x0a, 0x65, 0x5a, 0xe0, 0xf8, 0x02,
+	0x2c, 0xa8, 0xef, 0x81, 0xc8, 0xfd, 0x57, 0x08, 0xa3, 0xa5, 0x5a, 0x97, 0xa9, 0x06, 0xf0, 0x45,
+	0x58, 0x78, 0xe4, 0xc7, 0x8f, 0xf9, 0x49, 0x94, 0x8a, 0x58, 0x44, 0x24, 0xa2, 0xa5, 0x1f, 0x8f,
+	0xff, 0x0a, 0xd4, 0x1e, 0xf9, 0xb1, 0x35, 0x19, 0xf1, 0x82, 0x72, 0xed, 0x15, 0xd0, 0x83, 0x90,
+	0xef, 0xb9, 0xc7, 0x92, 0x40, 0x09, 0xb1, 0xd7, 0xa0, 0xea, 0x87, 0xaa, 0x48, 0x90, 0x3f, 0xf0,
+	0x1e, 0xf9, 0x71, 0x1f, 0x3b, 0x2d, 0x81, 0x63, 0x7e, 0x00, 0x97, 0xb6, 0x78, 0x2c, 0x17, 0x51,
+	0xc4, 0xbc, 0x02, 0x95, 0x70, 0x32, 0x2a, 0xce, 0x59, 0x28, 0x54, 0xc2, 0x98, 0x0e, 0xa7, 0xca,
+	0xd1, 0x74, 0x38, 0x55, 0x99, 0x44, 0x89, 0x66, 0x66, 0xf8, 0xb4, 0x50, 0x66, 0x7e, 0xaa, 0xc1,
+	0xc5, 0x84, 0x11, 0x49, 0x60, 0x54, 0x41, 0x9f, 0x54, 0x18, 0x3b, 0x0a, 0x5c, 0xf5, 0x60, 0x1d,
+	0xd1, 0x92, 0xc5, 0x4a, 0x67, 0x2d, 0x86, 0x52, 0xde, 0x9d, 0x44, 0xe2, 0xf6, 0xa6, 0x59, 0xf4,
+	0xcd, 0xee, 0x40, 0x15, 0xf7, 0xa1, 0xac, 0xb6, 0x70, 0xab, 0xca, 0xfa, 0x08, 0x11, 0x47, 0x8c,
+	0xfd, 0x23, 0xae, 0x0c, 0xb6, 0x60, 0xc1, 0xa3, 0x64, 0x04, 0x21, 0x9a, 0x3f, 0xd0, 0x48, 0x8a,
+	0xd8, 0x31, 0xe7, 0x97, 0x3d, 0xa1, 0x3f, 0x96, 0x67, 0xa1, 0xbc, 0x84, 0x61, 0x0b, 0x1d, 0x23,
+	0xec, 0x39, 0x30, 0x62, 0x5f, 0x76, 0x8a, 0x64, 0x4b, 0x2d, 0xf6, 0xb7, 0xd4, 0x29, 0xa2, 0x92,
+	0x38, 0x95, 0x4c, 0x0e, 0xfd, 0x59, 0xd0, 0x63, 0x7f, 0x80, 0x07, 0x89, 0x3c, 0xc1, 0x63, 0xff,
+	0x91, 0x4f, 0xe1, 0xef, 0xd3, 0x83, 0x13, 0x59, 0x2e, 0xc7, 0x4f, 0xf3, 0xef, 0xcb, 0xa0, 0x0b,
+	0x96, 0x16, 0xbf, 0x06, 0x48, 0xd3, 0x24, 0x8f, 0xae, 0x4c, 0xc5, 0xaa, 0x9c, 0xab, 0x58, 0x5d,
+	0x86, 0x2a, 0x7e, 0xab, 0x90, 0x42, 0x00, 0x64, 0x49, 0x23, 0x3b, 0x3a, 0x90, 0xee, 0x42, 0xb3,
+	0x14, 0x88, 0x7b, 0x97, 0xe7, 0x0b, 0xce, 0x26, 0xce, 0xab, 0xba, 0x6c, 0xd9, 0x89, 0x98, 0x09,
+	0xad, 0xa7, 0xfe, 0x64, 0xe4, 0x0c, 0xb0, 0x09, 0x31, 0xc4, 0x91, 0xd5, 0xa0, 0xc6, 0x8f, 0x6c,
+	0x37, 0xde, 0x89, 0x90, 0x3f, 0xc8, 0x65, 0x07, 0xb9, 0x60, 0x10, 0x17, 0x6a, 0x04, 0xf7, 0x22,
+	0xb5, 0xdf, 0x7a, 0xb2, 0xdf, 0xa9, 0x65, 0xc0, 0xd9, 0x96, 0x41, 0xa5, 0x3f, 0xff, 0x08, 0x8f,
+	0xc2, 0x86, 0x30, 0x2f, 0x01, 0xe1, 0xf9, 0x85, 0xde, 0x2b, 0x21, 0x4a, 0x9e, 0x5f, 0xd8, 0x26,
+	0x69, 0xba, 0x0a, 0xb5, 0x03, 0x3e, 0x22, 0x0e, 0xb5, 0x44, 0xea, 0x0a, 0xc1, 0x1d, 0x3a, 0xfa,
+	0x28, 0x89, 0xa0, 0x86, 0x2e, 0x88, 0xa1, 0xd8, 0x36, 0xdd, 0x8e, 0xa8, 0xb6, 0x4c, 0x22, 0xfa,
+	0x89, 0x1d, 0x9d, 0xa6, 0x71, 0x78, 0x22, 0x98, 0x7b, 0xe0, 0x8f, 0xe4, 0x8f, 0xe7, 0x34, 0x4b,
+	0x00, 0xd8, 0xfa, 0xc9, 0x84, 0x4f, 0x38, 0xfd, 0x52, 0xae, 0x65, 0x09, 0xc0, 0xbc, 0x05, 0xcd,
+	0x4e, 0x68, 0xbb, 0xc9, 0x7d, 0xe8, 0x8c, 0xcb, 0xfb, 0x8f, 0x34, 0x68, 0x11, 0xfe, 0x66, 0xe8,
+	0xef, 0x53, 0x18, 0x75, 0x19, 0xaa, 0xc1, 0x81, 0x1d, 0x29, 0x97, 0x28, 0x00, 0x66, 0x42, 0x33,
+	0x96, 0xd7, 0x75, 0xaa, 0x42, 0x0b, 0xcd, 0xc8, 0xb4, 0xa1, 0x95, 0xf9, 0x81, 0xcc, 0xec, 0xb7,
+	0x2c, 0xfa, 0x46, 0xa5, 0xf1, 0xbd, 0x81, 0x0c, 0xa8, 0xe4, 0x85, 0xca, 0xf7, 0x44, 0xc8, 0x45,
+	0x15, 0x9f, 0x91, 0x1d, 0x44, 0xdc, 0x51, 0xbf, 0x11, 0xab, 0x58, 0x75, 0xd9, 0xb2, 0x41, 0xcc,
+	0x1c, 0x4e, 0xe2, 0x81, 0xbf, 0xb7, 0x27, 0x8f, 0x14, 0x7d, 0x38, 0x89, 0xfb, 0x7b, 0x7b, 0xe6,
+	0x03, 0x68, 0xaf, 0xfb, 0xfb, 0xeb, 0xfc, 0x88, 0x8f, 0x32, 0x5e, 0x14, 0x1b, 0x14, 0xd9, 0x04,
+	0xb0, 0x17, 0xe8, 0xf2, 0x1f, 0xf8, 0x1e, 0xf7, 0xe2, 0x24, 0x4a, 0x56, 0x0d, 0xe6, 0x23, 0xb8,
+	0x94, 0x9a, 0x47, 0x3a, 0xa1, 0xfb, 0xa0, 0xd3, 0xd8, 0xe2, 0x70, 0x42, 0xe1, 0xab, 0xd3, 0x52,
+	0xa0, 0x9a, 0x1f, 0xe2, 0x91, 0x22, 0x7a, 0xb2, 0x6b, 0x6a, 0xb9, 0x35, 0xa7, 0x74, 0x96, 0x52,
+	0x74, 0x9a, 0xbb, 0xd0, 0xec, 0xf0, 0xdd, 0xc9, 0xbe, 0xda, 0xcd, 0x8b, 0xd0, 0x08, 0xb9, 0x63,
+	0x0f, 0xe3, 0x81, 0x74, 0x88, 0xb8, 0x7d, 0x10, 0x4d, 0xe8, 0x32, 0x91, 0x75, 0x41, 0xe8, 0xef,
+	0xb9, 0x23, 0x9e, 0x4a, 0xe0, 0xc8, 0x96, 0x0d, 0x12, 0x45, 0x64, 0x8f, 0x62, 0x59, 0x64, 0xa1,
+	0x6f, 0x73, 0x0d, 0xea, 0xb4, 0xc6, 0x26, 0x5e, 0x88, 0x8b, 0xce, 0x3d, 0x06, 0x15, 0xc7, 0x96,
+	0xcf, 0xaf, 0x9a, 0x16, 0x7d, 0x23, 0xb9, 0xd3, 0x94, 0x69, 0x5d, 0x25, 0x46, 0xff, 0x48, 0x83,
+	0xca, 0x4e, 0x94, 0x0a, 0x91, 0xd2, 0xd3, 0xdc, 0x05, 0x3d, 0x74, 0xf7, 0x0f, 0x64, 0x75, 0x64,
+	0xe6, 0x12, 0x45, 0x5d, 0x8a, 0x7d, 0x02, 0x11, 0x43, 0x14, 0xba, 0x13, 0x15, 0x87, 0x28, 0xdb,
+	0xd8, 0x95, 0x0e, 0x51, 0x04, 0x2e, 0xdd, 0x81, 0xa8, 0x6a, 0xe7, 0xa4, 0x0a, 0x86, 0xb2, 0xa5,
+	0x17, 0x99, 0xbf, 0x0a, 0xba, 0x58, 0x8c, 0xaa, 0xf1, 0x8e, 0x7a, 0x36, 0x66, 0x58, 0x02, 0xa0,
+	0x97, 0x86, 0xbe, 0xe7, 0xc6, 0x7e, 0xa8, 0x8e, 0x79, 0x09, 0xb2, 0x3b, 0xa0, 0xef, 0x87, 0xb6,
+	0x97, 0x5c, 0x03, 0x73, 0xbf, 0xa6, 0xc6, 0x2e, 0x45, 0x8a, 0xc0, 0x33, 0xdf, 0x82, 0x2a, 0x35,
+	0xa7, 0x4e, 0x66, 0xf9, 0xb6, 0x4d, 0x9e, 0xcc, 0xe8, 0x1f, 0x43, 0x37, 0xf9, 0x01, 0xa7, 0x00,
+	0x50, 0x24, 0xc9, 0xe6, 0x72, 0xdb, 0xd1, 0x72, 0xdb, 0xc9, 0x95, 0x47, 0x4b, 0xb9, 0xf2, 0xa8,
+	0xf9, 0x0d, 0x68, 0xa2, 0x44, 0x12, 0x35, 0x7e, 0x0d, 0x2a, 0x93, 0x48, 0x86, 0xb4, 0xf9, 0x1c,
+	0x03, 0x22, 0xaa, 0x93, 0x14, 0x91, 0xb2, 0x29, 0x86, 0xba, 0xba, 0xa0, 0xfe, 0x40, 0x83, 0x4b,
+	0xa2, 0x2c, 0x2a, 0x66, 0x9e, 0x5f, 0x12, 0xfd, 0x0c, 0x22, 0x7f, 0x0e, 0x0c, 0xcf, 0x1f, 0x4c,
+	0x4b, 0x81, 0x86, 0x55, 0xf3, 0x7c, 0x62, 0x06, 0xfa, 0x4a, 0x6a, 0x1f, 0xc8, 0x32, 0xab, 0x38,
+	0x52, 0x80, 0xda, 0xb6, 0xa9, 0xd6, 0xca, 0xa0, 0xbd, 0xee, 0x46, 0x31, 0x92, 0x95, 0xdc, 0xe4,
+	0x56, 0xe0, 0x52, 0xaa, 0x6d, 0x9a, 0x6a, 0xc1, 0x0d, 0x16, 0xa7, 0x5a, 0x52, 0x6c, 0x10, 0x58,
+	0xe6, 0xc7, 0xd0, 0x26, 0x31, 0x7e, 0xfe, 0xfb, 0x35, 0xbf, 0x09, 0x97, 0x2c, 0x7e, 0xe4, 0x1f,
+	0xfe, 0x12, 0x78, 0x69, 0x7e, 0x01, 0x2e, 0x76, 0x42, 0x3f, 0x38, 0x63, 0x66, 0x73, 0x08, 0xcc,
+	0xf2, 0x63, 0x3b, 0xe6, 0xc4, 0xe6, 0xd3, 0x68, 0xb8, 0x0a, 0xb5, 0x43, 0xce, 0x83, 0x69, 0x8d,
+	0x5b, 0x47, 0x70, 0x23, 0x9a, 0x11, 0x4d, 0x79, 0x46, 0x34, 0x97, 0x81, 0x75, 0x8f, 0x03, 0x3f,
+	0xcc, 0x0a, 0xe7, 0x35, 0x78, 0x26, 0xd3, 0x2a, 0xc5, 0x83, 0x7a, 0x47, 0xcf, 0x1d, 0x64, 0xb2,
+	0x8e, 0x00, 0xb3, 0x03, 0x6c, 0x6d, 0x9c, 0x9f, 0xa2, 0x18, 0x57, 0x5c, 0x41, 0x83, 0x91, 0x3d,
+	0x54, 0x96, 0xa5, 0x40, 0xbc, 0xea, 0x7f, 0x74, 0xe0, 0x2f, 0x8f, 0xd7, 0x14, 0x0d, 0xdf, 0xd1,
+	0xe0, 0xe2, 0xf2, 0x30, 0x76, 0x8f, 0xdc, 0xf8, 0x44, 0x4d, 0x3a, 0x37, 0xcd, 0x70, 0x15, 0x6a,
+	0x91, 0xeb, 0x0d, 0xf9, 0x40, 0x99, 0x9a, 0x4e, 0xe0, 0x16, 0x7b, 0x09, 0x9a, 0x63, 0xfb, 0x78,
+	0x20, 0x73, 0x64, 0x91, 0x3c, 0xec, 0x1a, 0x63, 0xfb, 0x58, 0xe6, 0xcf, 0x28, 0xc5, 0x81, 0x28,
+	0xd3, 0x78, 0xa8, 0x65, 0x19, 0x63, 0xfb, 0x18, 0xcf, 0xf9, 0xc8, 0xfc, 0x8f, 0x32, 0xb4, 0xa7,
+	0x54, 0x9c, 0x95, 0xe6, 0x49, 0xe5, 0x71, 0x4a, 0xa7, 0xe4, 0x71, 0xca, 0xb9, 0x3c, 0xce, 0xb3,
+	0xa0, 0x7b, 0xfe, 0xd3, 0xa9, 0x57, 0xac, 0x7a, 0xfe, 0x53, 0xe1, 0x42, 0x1c, 0x37, 0x3a, 0x1c,
+	0x88, 0x1f, 0x77, 0xca, 0xf3, 0x16, 0x5b, 0x56, 0xe8, 0xe7, 0x9d, 0xcf, 0x43, 0x7d, 0x5a, 0xbf,
+	0x13, 0x21, 0x99, 0xe1, 0xaa, 0xe2, 0x9d, 0x3a, 0xdc, 0x45, 0x20, 0x26, 0x0e, 0xf7, 0x69, 0xaa,
+	0xc4, 0xf8, 0x79, 0x52, 0x25, 0xec, 0x3d, 0xa8, 0x45, 0x7c, 0xe8, 0x7b, 0x8e, 0x7a, 0x41, 0x96,
+	0xad, 0xc7, 0x2a, 0xf6, 0x6c, 0x11, 0x8e, 0xba, 0x36, 0xcb, 0x11, 0xec, 0x7d, 0x8c, 0x93, 0x24,
+	0xf3, 0x81, 0x46, 0x2f, 0xcd, 0xa4, 0x31, 0xbd, 0x58, 0x0a, 0x63, 0x5a, 0x02, 0x94, 0xb2, 0xa1,
+	0x6a, 0x80, 0x78, 0x4d, 0x14, 0x2d, 0x36, 0x0a, 0xa8, 0x7e, 0xcc, 0x4f, 0xd4, 0x73, 0x23, 0xf5,
+	0xee, 0x22, 0x19, 0xc0, 0xde, 0x54, 0x51, 0x6e, 0xb3, 0x60, 0xe4, 0xaa, 0x78, 0x7a, 0x83, 0x62,
+	0x56, 0x5e, 0x85, 0x90, 0xcd, 0x21, 0x2c, 0x64, 0xb7, 0x44, 0x61, 0x3a, 0x8a, 0x4e, 0xb9, 0xf9,
+	0x2a, 0x42, 0x5b, 0xec, 0x5d, 0x11, 0x2e, 0x47, 0x5c, 0xd5, 0x80, 0x97, 0x0a, 0xf9, 0xb2, 0x8a,
+	0x38, 0x8a, 0x2d, 0x72, 0x80, 0xf9, 0x5d, 0x0d, 0x5a, 0x19, 0x84, 0xc2, 0x57, 0x51, 0x78, 0x9c,
+	0x7b, 0x0e, 0x4f, 0x22, 0x7b, 0x02, 0xe8, 0xb5, 0xbc, 0xa8, 0x37, 0xc8, 0xa2, 0xae, 0x2c, 0x46,
+	0x3c, 0x07, 0xc6, 0x24, 0x08, 0x78, 0x88, 0x21, 0x29, 0xde, 0x92, 0x2a, 0x56, 0x8d, 0xe0, 0x1d,
+	0x4a, 0xef, 0xd1, 0x33, 0x51, 0x71, 0x19, 0x6a, 0x59, 0x12, 0x32, 0xbf, 0x57, 0x82, 0x56, 0x46,
+	0x02, 0xe9, 0xbb, 0x8a, 0x96, 0xb9, 0xab, 0x60, 0x87, 0xef, 0x1f, 0xe2, 0xe4, 0xd2, 0xc9, 0x20,
+	0xb8, 0x93, 0x7e, 0x6e, 0x52, 0xfe, 0x85, 0xb3, 0xc0, 0x8a, 0x09, 0x95, 0x14, 0x13, 0x16, 0xa1,
+	0xe6, 0x8b, 0xc4, 0xb3, 0xaa, 0x43, 0x4b, 0x30, 0xf3, 0xb4, 0x43, 0xcf, 0x3d, 0xed, 0x48, 0x65,
+	0xcf, 0x6b, 0xe7, 0xc9, 0x9e, 0x7f, 0xaf, 0x04, 0x8d, 0x94, 0x32, 0x15, 0x5c, 0xb3, 0xae, 0x67,
+	0x9e, 0xa3, 0x0a, 0xfb, 0x4e, 0x3f, 0x3b, 0x7d, 0xad, 0xe8, 0xf9, 0xa7, 0x88, 0xc3, 0x66, 0x9f,
+	0x79, 0x16, 0x5f, 0xc0, 0x32, 0x77, 0xb6, 0x6a, 0xee, 0xce, 0x36, 0x7d, 0x0e, 0x22, 0x8c, 0x5d,
+	0x3d, 0x07, 0x79, 0x0e, 0x0c, 0xe1, 0xfb, 0x3c, 0xf5, 0x80, 0x5a, 0xf8, 0x42, 0x21, 0xb3, 0x91,
+	0x1d, 0xc5, 0xd3, 0x2b, 0x97, 0x8e, 0x60, 0x2f, 0x9b, 0x19, 0x11, 0xd7, 0xae, 0x04, 0x36, 0xbf,
+	0x5b, 0x82, 0x46, 0xca, 0x38, 0x3e, 0xd7, 0x2c, 0xff, 0x67, 0xb8, 0xaa, 0xaa, 0x17, 0x8e, 0x95,
+	0xb3, 0x5f, 0x38, 0x66, 0x25, 0x54, 0x3d, 0x9f, 0x84, 0xf4, 0x62, 0x09, 0xdd, 0xfc, 0xae, 0x06,
+	0x86, 0x7a, 0x3f, 0xce, 0x9a, 0x60, 0x58, 0xdd, 0x87, 0x6b, 0x5b, 0xdb, 0x5d, 0xab, 0x7d, 0x81,
+	0x35, 0xa0, 0xb6, 0xda, 0xdf, 0xe9, 0x21, 0xa0, 0xb1, 0x1a, 0x94, 0xb7, 0xba, 0xdb, 0xed, 0x12,
+	0x33, 0xa0, 0xd2, 0x59, 0x5b, 0xdd, 0x6e, 0x97, 0xd9, 0x02, 0xc0, 0xd6, 0x6a, 0xdf, 0xea, 0x76,
+	0x06, 0xd8, 0x53, 0x61, 0x75, 0xa8, 0x6e, 0xf7, 0x37, 0x07, 0x8f, 0xdb, 0x55, 0xc4, 0x5e, 0x59,
+	0x7e, 0xd8, 0xd6, 0xd9, 0x33, 0x70, 0x71, 0xa5, 0xbf, 0xd3, 0xeb, 0x74, 0x3b, 0x03, 0x35, 0x57,
+	0x0d, 0x7b, 0xd7, 0x3a, 0x5b, 0x6d, 0x03, 0xe7, 0x5a, 0x5f, 0xdb, 0xda, 0x6e, 0xd7, 0x6f, 0xfe,
+	0x50, 0x83, 0x2a, 0xbd, 0x93, 0xc6, 0x59, 0x57, 0x97, 0x77, 0xb6, 0xba, 0x83, 0x5e, 0xbf, 0xd7,
+	0x6d, 0x5f, 0x98, 0xc2, 0xeb, 0xfd, 0xd5, 0xc7, 0x6d, 0x8d, 0x5d, 0x84, 0x86, 0x80, 0xad, 0xe5,
+	0xde, 0xc3, 0x6e, 0xbb, 0x34, 0x6d, 0xf8, 0xc6, 0x4e, 0x77, 0xa7, 0xdb, 0x2e, 0xb3, 0x4b, 0xd0,
+	0x92, 0x18, 0xdd, 0xe5, 0x4e, 0xd7, 0xda, 0x6a, 0x57, 0x58, 0x1b, 0x9a, 0xa2, 0x69, 0x67, 0xb3,
+	0xb3, 0xbc, 0xdd, 0x6d, 0x57, 0x91, 0x30, 0xd1, 0xf2, 0xa0, 0x6f, 0x3d, 0xec, 0x6f, 0x6f, 0x77,
+	0x7b, 0x6d, 0x7d, 0x3a, 0xd5, 0x47, 0x48, 0x73, 0xbb, 0x36, 0x9d, 0x6a, 0xf5, 0x11, 0xae, 0xd6,
+	0x69, 0x1b, 0x37, 0x7f, 0x54, 0x82, 0x7a, 0xc2, 0x3f, 0xe4, 0x51, 0x7f, 0x53, 0x91, 0x0a, 0xa0,
+	0xf7, 0x37, 0x07, 0x0f, 0xbb, 0xdb, 0x6d, 0x8d, 0x3d, 0x0b, 0x97, 0xc4, 0x37, 0x2e, 0xa0, 0x96,
+	0x2d, 0xe1, 0x6e, 0xfa, 0x9b, 0x03, 0xab, 0xfb, 0x8d, 0x9d, 0x35, 0x0b, 0x69, 0x15, 0x43, 0x36,
+	0x77, 0x90, 0x7f, 0x2d, 0xa8, 0xf7, 0x37, 0x07, 0x9d, 0xee, 0x7a, 0x97, 0x28, 0x14, 0x5d, 0xcb,
+	0x9d, 0x4e, 0x5b, 0x97, 0xc3, 0x96, 0x3b, 0x1d, 0x9a, 0xbd, 0x26, 0x97, 0xdd, 0x5a, 0x5d, 0xee,
+	0xb5, 0x0d, 0x76, 0x05, 0x98, 0x04, 0xd2, 0x6b, 0xd5, 0x71, 0x8b, 0xc9, 0x7c, 0x92, 0x5b, 0x20,
+	0x47, 0x6e, 0xf4, 0x9f, 0x74, 0xdb, 0x0d, 0x09, 0x3c, 0x59, 0xeb, 0x7e, 0xd4, 0x6e, 0x22, 0x8f,
+	0xfa, 0x9b, 0x83, 0xfe, 0x66, 0xb7, 0x27, 0x5a, 0x5a, 0xb2, 0x7b, 0x73, 0x79, 0x6b, 0xbb, 0xbd,
+	0xa0, 0xc8, 0xd9, 0x7a, 0xdc, 0xbe, 0x28, 0x29, 0x15, 0x3c, 0x69, 0xb7, 0x91, 0x4b, 0x09, 0x48,
+	0x18, 0x97, 0x24, 0x46, 0xf7, 0xff, 0x6e, 0xe2, 0x36, 0xd9, 0xcd, 0x27, 0x22, 0xb9, 0x49, 0x4f,
+	0xb8, 0x5b, 0x50, 0x47, 0x51, 0x2a, 0xa6, 0x29, 0x10, 0x85, 0xd5, 0xd6, 0x50, 0x05, 0x09, 0xc4,
+	0x7d, 0x13, 0xbb, 0x08, 0xfa, 0xc8, 0x5a, 0xdb, 0xee, 0x0a, 0x95, 0x23, 0x78, 0xfb, 0xe3, 0xcd,
+	0x6e, 0xa7, 0x5d, 0xb9, 0x79, 0x00, 0x86, 0x7a, 0x98, 0x80, 0x23, 0x37, 0xd7, 0x97, 0x7b, 0x83,
+	0xe5, 0xde, 0xc7, 0xed, 0x0b, 0x09, 0x84, 0x8b, 0x68, 0xb8, 0x37, 0xd1, 0xb7, 0x3d, 0xe8, 0xf7,
+	0x56, 0x51, 0x10, 0x97, 0xa0, 0x45, 0x2d, 0x8f, 0xfa, 0xdb, 0x83, 0x75, 0xdc, 0x61, 0x19, 0x29,
+	0x11, 0x43, 0x36, 0xbb, 0xbd, 0x76, 0x25, 0x99, 0x61, 0x73, 0xad, 0xd7, 0xae, 0xde, 0x7c, 0x0b,
+	0x0c, 0x55, 0x9b, 0x43, 0x44, 0x54, 0xe9, 0xd5, 0xb5, 0x4e, 0xb7, 0x23, 0x76, 0xb0, 0xda, 0xdf,
+	0xd8, 0x58, 0xdb, 0xde, 0xee, 0xe2, 0x0e, 0x1a, 0x50, 0x5b, 0x5e, 0xe9, 0x5b, 0x08, 0x94, 0x6e,
+	0xfe, 0x3f, 0xa8, 0x27, 0x89, 0x61, 0x44, 0xec, 0x2c, 0x6f, 0xef, 0x6c, 0x0c, 0x7a, 0x6b, 0xeb,
+	0xed, 0x0b, 0xa8, 0x6d, 0x02, 0x5c, 0xf9, 0x78, 0xbb, 0xbb, 0xd5, 0xd6, 0xa6, 0xfd, 0x6b, 0xbd,
+	0x6d, 0xa1, 0xd8, 0x02, 0x7c, 0xb0, 0xde, 0x5f, 0x96, 0x06, 0x27, 0x07, 0xf4, 0xfb, 0xeb, 0xed,
+	0xca, 0xcd, 0x7b, 0x60, 0xa8, 0x24, 0x11, 0x52, 0x8b, 0x5b, 0x79, 0x60, 0x75, 0xbb, 0xc2, 0x74,
+	0x11, 0x42, 0xd2, 0x35, 0x05, 0xac, 0x2c, 0xf7, 0xda, 0xa5, 0x9b, 0x4f, 0x64, 0xee, 0xcf, 0xe1,
+	0xc8, 0x02, 0x6c, 0xdf, 0xe8, 0x77, 0x12, 0x63, 0x4b, 0x37, 0x2d, 0xef, 0x6c, 0xf7, 0xdb, 0x1a,
+	0x6a, 0x51, 0xd2, 0xb4, 0xb9, 0xd6, 0xeb, 0xe1, 0xb6, 0x90, 0x9f, 0x49, 0x63, 0xff, 0xc1, 0x83,
+	0x76, 0xf9, 0xde, 0x3f, 0x54, 0xa0, 0xf4, 0xf8, 0x09, 0xeb, 0x40, 0x4d, 0xbe, 0x5c, 0x60, 0xa7,
+	0x3d, 0x67, 0x5b, 0x3a, 0xf5, 0xb1, 0x03, 0x7b, 0x0c, 0x86, 0x7a, 0xba, 0xc6, 0xb2, 0x98, 0xb9,
+	0x37, 0x7b, 0x4b, 0xd7, 0xe6, 0xf4, 0x8a, 0x89, 0x5e, 0xd1, 0xee, 0x68, 0x38, 0x99, 0x7a, 0xd3,
+	0x91, 0x9b, 0x2c, 0xf7, 0x8a, 0x2a, 0x37, 0x59, 0xfe, 0x21, 0x08, 0x4d, 0xf6, 0x01, 0x54, 0xb6,
+	0x86, 0xb6, 0xc7, 0x16, 0x67, 0xfe, 0xd9, 0x97, 0x9a, 0xe4, 0xb9, 0x82, 0x1e, 0x31, 0xc1, 0x1d,
+	0x0d, 0xd9, 0x23, 0xab, 0xcb, 0x39, 0xf6, 0x64, 0x4b, 0xda, 0x39, 0xf6, 0xe4, 0x0b, 0xd2, 0x8f,
+	0x61, 0x21, 0xfb, 0x30, 0x98, 0x99, 0xd9, 0xf3, 0xa2, 0xe8, 0xd5, 0xf0, 0x52, 0x71, 0x25, 0x9e,
+	0x3d, 0x81, 0x56, 0xe6, 0x25, 0x30, 0x7b, 0x69, 0xe6, 0x9f, 0x5b, 0xe5, 0x5f, 0x0f, 0x2f, 0x99,
+	0xa7, 0xa1, 0x48, 0x22, 0x1f, 0x42, 0x33, 0xfd, 0x1a, 0x98, 0xdd, 0xc8, 0x56, 0x4b, 0x66, 0x1f,
+	0x0a, 0xcf, 0x21, 0xf0, 0xde, 0x4f, 0x00, 0xaa, 0xcb, 0x94, 0x1b, 0x59, 0x06, 0x5d, 0x96, 0x31,
+	0x73, 0x0f, 0xb4, 0xd2, 0x05, 0xeb, 0xa5, 0xe7, 0x0b, 0xfb, 0x24, 0x55, 0x38, 0x85, 0x08, 0xf7,
+	0x97, 0x66, 0xaf, 0x05, 0xf3, 0xa6, 0xc8, 0x96, 0x62, 0x3b, 0x64, 0x41, 0x94, 0xef, 0x7a, 0xbe,
+	0xa0, 0x18, 0x10, 0x15, 0xcb, 0x30, 0x5f, 0x55, 0xf8, 0x3a, 0xc0, 0xb4, 0xce, 0xc1, 0xae, 0xe7,
+	0xff, 0x4b, 0x5b, 0xb6, 0x00, 0x72, 0xde, 0xb9, 0xc8, 0xac, 0x8b, 0xe6, 0x4a, 0x55, 0x43, 0xce,
+	0x98, 0xeb, 0x43, 0xa8, 0x52, 0x1d, 0x93, 0x3d, 0x37, 0x53, 0xb0, 0x4c, 0x76, 0xb6, 0x54, 0xd4,
+	0x25, 0xc7, 0x7f, 0x0d, 0xaa, 0x94, 0xb9, 0xcd, 0x8d, 0x4f, 0x67, 0x7f, 0x73, 0xe3, 0x33, 0x89,
+	0xde, 0x3b, 0x1a, 0xfb, 0x3a, 0xd4, 0x93, 0xfc, 0x27, 0xbb, 0x56, 0x98, 0xe7, 0x4c, 0x28, 0xb9,
+	0x3e, 0xaf, 0x5b, 0x52, 0xf3, 0x3e, 0x54, 0x29, 0xbb, 0x98, 0xa7, 0x26, 0x95, 0xd5, 0x5c, 0xba,
+	0x32, 0xdb, 0xb5, 0x69, 0x87, 0xf1, 0x1d, 0x8d, 0x3d, 0x04, 0x98, 0x66, 0x9a, 0x72, 0x7c, 0x9d,
+	0x49, 0x41, 0xe5, 0x0c, 0x3f, 0x93, 0xf6, 0xc2, 0x2d, 0xa9, 0x2c, 0x50, 0x7e, 0x4b, 0xb9, 0x8c,
+	0x51, 0x7e, 0x4b, 0x33, 0xc9, 0xa3, 0x2e, 0xd4, 0x93, 0x6c, 0x50, 0x6e, 0xae, 0x7c, 0x96, 0xe8,
+	0x34, 0x92, 0x1e, 0x02, 0x4c, 0x33, 0x3f, 0xb9, 0xbd, 0xcd, 0xa4, 0x84, 0x4e, 0x9b, 0x68, 0x15,
+	0x0c, 0x95, 0xe6, 0xc9, 0xb9, 0xd7, 0x5c, 0xf6, 0xe7, 0xb4, 0x49, 0xd6, 0xa0, 0x91, 0x4a, 0x02,
+	0xb1, 0x17, 0x73, 0x4f, 0xd9, 0xf2, 0xe9, 0xa1, 0xd3, 0xa6, 0xda, 0x84, 0x46, 0x2a, 0xa9, 0x93,
+	0x9b, 0x6a, 0x36, 0x09, 0xb4, 0x74, 0x63, 0x3e, 0x82, 0x9c, 0xb1, 0x07, 0x8d, 0x54, 0xe6, 0x27,
+	0x37, 0xe3, 0x6c, 0x4e, 0xe8, 0x4c, 0x09, 0xbe, 0x03, 0xba, 0xc8, 0x01, 0xe5, 0x7c, 0x50, 0x26,
+	0x31, 0xb4, 0x34, 0x9b, 0x15, 0x64, 0x0f, 0xc1, 0x50, 0x97, 0xe9, 0x1c, 0xab, 0x73, 0x19, 0xa4,
+	0xdc, 0x49, 0x96, 0xcf, 0xec, 0xac, 0xf4, 0x7f, 0xfc, 0xaf, 0xd7, 0x2f, 0xfc, 0xf8, 0xd3, 0xeb,
+	0xda, 0x4f, 0x3e, 0xbd, 0xae, 0xfd, 0xcb, 0xa7, 0xd7, 0xb5, 0xdf, 0xfd, 0xd9, 0xf5, 0x0b, 0x3f,
+	0xf9, 0xd9, 0xf5, 0x0b, 0xff, 0xf8, 0xb3, 0xeb, 0x17, 0xbe, 0x79, 0xf7, 0x1c, 0x37, 0x9e, 0xec,
+	0xff, 0x07, 0xdd, 0xd5, 0xe9, 0x9f, 0x7e, 0xde, 0xff, 0x9f, 0x00, 0x00, 0x00, 0xff, 0xff, 0x96,
+	0x9b, 0xc7, 0xd0, 0x3c, 0x54, 0x00, 0x00,
 }
 
 func (m *Op) Marshal() (dAtA []byte, err error) {
@@ -6512,6 +8302,98 @@ func (m *Op_List) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	}
 	return len(dAtA) - i, nil
 }
+func (m *Op_Dump) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Op_Dump) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Dump != nil {
+		{
+			size, err := m.Dump.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x6
+		i--
+		dAtA[i] = 0xa2
+	}
+	return len(dAtA) - i, nil
+}
+func (m *Op_Restore) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Op_Restore) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Restore != nil {
+		{
+			size, err := m.Restore.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x6
+		i--
+		dAtA[i] = 0xaa
+	}
+	return len(dAtA) - i, nil
+}
+func (m *Op_Expire) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Op_Expire) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Expire != nil {
+		{
+			size, err := m.Expire.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x6
+		i--
+		dAtA[i] = 0xb2
+	}
+	return len(dAtA) - i, nil
+}
+func (m *Op_Persist) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Op_Persist) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Persist != nil {
+		{
+			size, err := m.Persist.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x6
+		i--
+		dAtA[i] = 0xba
+	}
+	return len(dAtA) - i, nil
+}
 func (m *GetOp) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
@@ -6552,6 +8434,153 @@ func (m *GetOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *DumpOp) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *DumpOp) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DumpOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *RestoreOp) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *RestoreOp) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *RestoreOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.ExpiresAtMs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.ExpiresAtMs))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Number != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Number)<<1)^uint64((m.Number>>63))))
+		i--
+		dAtA[i] = 0x20
+	}
+	if len(m.Value) > 0 {
+		i -= len(m.Value)
+		copy(dAtA[i:], m.Value)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Value)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if m.Type != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Type))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ExpireOp) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ExpireOp) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ExpireOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.TtlMs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.TtlMs))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *PersistOp) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *PersistOp) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *PersistOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
 func (m *PutOp) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
@@ -6572,6 +8601,11 @@ func (m *PutOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.TtlMs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.TtlMs))
+		i--
+		dAtA[i] = 0x38
+	}
 	if m.Condition != nil {
 		{
 			size := m.Condition.Size()
@@ -9195,9 +11229,9 @@ func (m *Numbers) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = l
 	if len(m.Numbers) > 0 {
 		for iNdEx := len(m.Numbers) - 1; iNdEx >= 0; iNdEx-- {
-			f71 := math.Float64bits(float64(m.Numbers[iNdEx]))
+			f75 := math.Float64bits(float64(m.Numbers[iNdEx]))
 			i -= 8
-			encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(f71))
+			encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(f75))
 		}
 		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Numbers)*8))
 		i--
@@ -9258,6 +11292,11 @@ func (m *Pair) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.ExpiresAtMs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.ExpiresAtMs))
+		i--
+		dAtA[i] = 0x38
+	}
 	if len(m.TypeName) > 0 {
 		i -= len(m.TypeName)
 		copy(dAtA[i:], m.TypeName)
@@ -9322,6 +11361,16 @@ func (m *Result) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.TtlMs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.TtlMs))
+		i--
+		dAtA[i] = 0x60
+	}
+	if m.ExpiresAtMs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.ExpiresAtMs))
+		i--
+		dAtA[i] = 0x58
+	}
 	if len(m.TypeName) > 0 {
 		i -= len(m.TypeName)
 		copy(dAtA[i:], m.TypeName)
@@ -9468,20 +11517,20 @@ func (m *Conflict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		dAtA[i] = 0x38
 	}
 	if len(m.HolderOperations) > 0 {
-		dAtA73 := make([]byte, len(m.HolderOperations)*10)
-		var j72 int
+		dAtA77 := make([]byte, len(m.HolderOperations)*10)
+		var j76 int
 		for _, num := range m.HolderOperations {
 			for num >= 1<<7 {
-				dAtA73[j72] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA77[j76] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j72++
+				j76++
 			}
-			dAtA73[j72] = uint8(num)
-			j72++
+			dAtA77[j76] = uint8(num)
+			j76++
 		}
-		i -= j72
-		copy(dAtA[i:], dAtA73[:j72])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j72))
+		i -= j76
+		copy(dAtA[i:], dAtA77[:j76])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j76))
 		i--
 		dAtA[i] = 0x32
 	}
@@ -9501,20 +11550,20 @@ func (m *Conflict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		dAtA[i] = 0x20
 	}
 	if len(m.Operations) > 0 {
-		dAtA75 := make([]byte, len(m.Operations)*10)
-		var j74 int
+		dAtA79 := make([]byte, len(m.Operations)*10)
+		var j78 int
 		for _, num := range m.Operations {
 			for num >= 1<<7 {
-				dAtA75[j74] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA79[j78] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j74++
+				j78++
 			}
-			dAtA75[j74] = uint8(num)
-			j74++
+			dAtA79[j78] = uint8(num)
+			j78++
 		}
-		i -= j74
-		copy(dAtA[i:], dAtA75[:j74])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j74))
+		i -= j78
+		copy(dAtA[i:], dAtA79[:j78])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j78))
 		i--
 		dAtA[i] = 0x1a
 	}
@@ -10275,6 +12324,13 @@ func (m *Call) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.Traceparent) > 0 {
+		i -= len(m.Traceparent)
+		copy(dAtA[i:], m.Traceparent)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Traceparent)))
+		i--
+		dAtA[i] = 0x22
+	}
 	{
 		size, err := m.Request.MarshalToSizedBuffer(dAtA[:i])
 		if err != nil {
@@ -10318,6 +12374,16 @@ func (m *PipelineResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.Draining {
+		i--
+		if m.Draining {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
+	}
 	if len(m.Answers) > 0 {
 		for iNdEx := len(m.Answers) - 1; iNdEx >= 0; iNdEx-- {
 			{
@@ -10565,6 +12631,69 @@ func (m *TransactRequest_Rollback) MarshalToSizedBuffer(dAtA []byte) (int, error
 	}
 	return len(dAtA) - i, nil
 }
+func (m *TransactRequest_Savepoint) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *TransactRequest_Savepoint) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Savepoint != nil {
+		{
+			size, err := m.Savepoint.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x2a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *TransactRequest_RollbackTo) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *TransactRequest_RollbackTo) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.RollbackTo != nil {
+		{
+			size, err := m.RollbackTo.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x32
+	}
+	return len(dAtA) - i, nil
+}
+func (m *TransactRequest_Release) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *TransactRequest_Release) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Release != nil {
+		{
+			size, err := m.Release.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x3a
+	}
+	return len(dAtA) - i, nil
+}
 func (m *BeginStep) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
@@ -10585,6 +12714,13 @@ func (m *BeginStep) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.Traceparent) > 0 {
+		i -= len(m.Traceparent)
+		copy(dAtA[i:], m.Traceparent)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Traceparent)))
+		i--
+		dAtA[i] = 0x3a
+	}
 	if m.Plan != 0 {
 		i = encodeVarintLinchpin(dAtA, i, uint64(m.Plan))
 		i--
@@ -10730,6 +12866,36 @@ func (m *RollbackStep) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *SavepointStep) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *SavepointStep) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *SavepointStep) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Name) > 0 {
+		i -= len(m.Name)
+		copy(dAtA[i:], m.Name)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Name)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
 func (m *TransactResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
@@ -10864,6 +13030,27 @@ func (m *TransactResponse_Failed) MarshalToSizedBuffer(dAtA []byte) (int, error)
 		}
 		i--
 		dAtA[i] = 0x2a
+	}
+	return len(dAtA) - i, nil
+}
+func (m *TransactResponse_StepFailed) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *TransactResponse_StepFailed) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.StepFailed != nil {
+		{
+			size, err := m.StepFailed.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x32
 	}
 	return len(dAtA) - i, nil
 }
@@ -12016,6 +14203,20 @@ func (m *HotKeysResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.Moves) > 0 {
+		for iNdEx := len(m.Moves) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Moves[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x2a
+		}
+	}
 	if len(m.Rules) > 0 {
 		for iNdEx := len(m.Rules) - 1; iNdEx >= 0; iNdEx-- {
 			{
@@ -12054,6 +14255,68 @@ func (m *HotKeysResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i--
 			dAtA[i] = 0xa
 		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *HotMove) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *HotMove) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *HotMove) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Why) > 0 {
+		i -= len(m.Why)
+		copy(dAtA[i:], m.Why)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Why)))
+		i--
+		dAtA[i] = 0x32
+	}
+	if m.ToHot {
+		i--
+		if m.ToHot {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.TimeNs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.TimeNs))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.ToShard != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.ToShard))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.FromShard != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.FromShard))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
 	}
 	return len(dAtA) - i, nil
 }
@@ -12178,6 +14441,1414 @@ func (m *HotKey) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0xa
 	}
+	return len(dAtA) - i, nil
+}
+
+func (m *DrainRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *DrainRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DrainRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.TimeoutMs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.TimeoutMs))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *DrainProgress) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *DrainProgress) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DrainProgress) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.CutOff {
+		i--
+		if m.CutOff {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.ElapsedMs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.ElapsedMs))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.OnShards != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.OnShards))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Open != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Open))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Transactions != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Transactions))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Phase) > 0 {
+		i -= len(m.Phase)
+		copy(dAtA[i:], m.Phase)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Phase)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *LogLevelsRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *LogLevelsRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *LogLevelsRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Component) > 0 {
+		i -= len(m.Component)
+		copy(dAtA[i:], m.Component)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Component)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Level) > 0 {
+		i -= len(m.Level)
+		copy(dAtA[i:], m.Level)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Level)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *LogLevelsResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *LogLevelsResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *LogLevelsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Levels) > 0 {
+		for iNdEx := len(m.Levels) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Levels[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *LogLevel) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *LogLevel) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *LogLevel) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Level) > 0 {
+		i -= len(m.Level)
+		copy(dAtA[i:], m.Level)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Level)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Component) > 0 {
+		i -= len(m.Component)
+		copy(dAtA[i:], m.Component)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Component)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *DebugRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *DebugRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DebugRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Salt) > 0 {
+		i -= len(m.Salt)
+		copy(dAtA[i:], m.Salt)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Salt)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if m.ProfileMs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.ProfileMs))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.RedactKeys {
+		i--
+		if m.RedactKeys {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *DebugPart) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *DebugPart) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DebugPart) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Error) > 0 {
+		i -= len(m.Error)
+		copy(dAtA[i:], m.Error)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Error)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if len(m.Data) > 0 {
+		i -= len(m.Data)
+		copy(dAtA[i:], m.Data)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Data)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Name) > 0 {
+		i -= len(m.Name)
+		copy(dAtA[i:], m.Name)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Name)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *User) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *User) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *User) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.CreatedNs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.CreatedNs))
+		i--
+		dAtA[i] = 0x20
+	}
+	if len(m.Tokens) > 0 {
+		for iNdEx := len(m.Tokens) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Tokens[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x1a
+		}
+	}
+	{
+		size, err := m.Rights.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintLinchpin(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x12
+	if len(m.Name) > 0 {
+		i -= len(m.Name)
+		copy(dAtA[i:], m.Name)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Name)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Rights) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Rights) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Rights) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Grants) > 0 {
+		for iNdEx := len(m.Grants) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Grants[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x1a
+		}
+	}
+	if m.Monitor {
+		i--
+		if m.Monitor {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Admin {
+		i--
+		if m.Admin {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Grant) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Grant) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Grant) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Write {
+		i--
+		if m.Write {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Prefix) > 0 {
+		i -= len(m.Prefix)
+		copy(dAtA[i:], m.Prefix)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Prefix)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *TokenInfo) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *TokenInfo) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *TokenInfo) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.ExpiresNs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.ExpiresNs))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.CreatedNs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.CreatedNs))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *UserResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *UserResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *UserResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Token) > 0 {
+		i -= len(m.Token)
+		copy(dAtA[i:], m.Token)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Token)))
+		i--
+		dAtA[i] = 0x12
+	}
+	{
+		size, err := m.User.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintLinchpin(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0xa
+	return len(dAtA) - i, nil
+}
+
+func (m *CreateUserRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *CreateUserRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *CreateUserRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.TokenTtlMs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.TokenTtlMs))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.NoToken {
+		i--
+		if m.NoToken {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
+	}
+	{
+		size, err := m.Rights.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintLinchpin(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x12
+	if len(m.Name) > 0 {
+		i -= len(m.Name)
+		copy(dAtA[i:], m.Name)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Name)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ListUsersRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ListUsersRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ListUsersRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *ListUsersResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ListUsersResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ListUsersResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Users) > 0 {
+		for iNdEx := len(m.Users) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Users[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *GrantUserRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *GrantUserRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *GrantUserRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	{
+		size, err := m.Rights.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintLinchpin(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x12
+	if len(m.Name) > 0 {
+		i -= len(m.Name)
+		copy(dAtA[i:], m.Name)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Name)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *RevokeUserRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *RevokeUserRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *RevokeUserRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	{
+		size, err := m.Rights.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintLinchpin(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x12
+	if len(m.Name) > 0 {
+		i -= len(m.Name)
+		copy(dAtA[i:], m.Name)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Name)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *DropUserRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *DropUserRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *DropUserRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Name) > 0 {
+		i -= len(m.Name)
+		copy(dAtA[i:], m.Name)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Name)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *RotateTokenRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *RotateTokenRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *RotateTokenRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.TokenTtlMs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.TokenTtlMs))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.KeepMs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.KeepMs))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Name) > 0 {
+		i -= len(m.Name)
+		copy(dAtA[i:], m.Name)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Name)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ExportUsersRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ExportUsersRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ExportUsersRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *ExportUsersResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ExportUsersResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ExportUsersResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Table) > 0 {
+		i -= len(m.Table)
+		copy(dAtA[i:], m.Table)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Table)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ImportUsersRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ImportUsersRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ImportUsersRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Replace {
+		i--
+		if m.Replace {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Table) > 0 {
+		i -= len(m.Table)
+		copy(dAtA[i:], m.Table)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Table)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *WhoAmIRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *WhoAmIRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *WhoAmIRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *ActivityRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ActivityRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ActivityRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.MaxWaits != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.MaxWaits))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.MaxReceipts != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.MaxReceipts))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.SinceS != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.SinceS))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.NodeId != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.NodeId))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ActivityResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ActivityResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ActivityResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Waits) > 0 {
+		for iNdEx := len(m.Waits) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Waits[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x62
+		}
+	}
+	if len(m.Conflicts) > 0 {
+		for iNdEx := len(m.Conflicts) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Conflicts[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x5a
+		}
+	}
+	if len(m.Receipts) > 0 {
+		for iNdEx := len(m.Receipts) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Receipts[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x52
+		}
+	}
+	if len(m.Seconds) > 0 {
+		for iNdEx := len(m.Seconds) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Seconds[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x4a
+		}
+	}
+	if len(m.Shards) > 0 {
+		for iNdEx := len(m.Shards) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Shards[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x42
+		}
+	}
+	if m.Open != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Open))
+		i--
+		dAtA[i] = 0x38
+	}
+	if m.InFlight != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.InFlight))
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.DiskBytes != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.DiskBytes))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.NowNs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.NowNs))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.UptimeMs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.UptimeMs))
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Version) > 0 {
+		i -= len(m.Version)
+		copy(dAtA[i:], m.Version)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Version)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if m.NodeId != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.NodeId))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ActivitySecond) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ActivitySecond) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ActivitySecond) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Classes) > 0 {
+		for iNdEx := len(m.Classes) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Classes[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintLinchpin(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x12
+		}
+	}
+	if m.TimeS != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.TimeS))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ActivityClass) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ActivityClass) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ActivityClass) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Counts) > 0 {
+		dAtA116 := make([]byte, len(m.Counts)*10)
+		var j115 int
+		for _, num := range m.Counts {
+			for num >= 1<<7 {
+				dAtA116[j115] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j115++
+			}
+			dAtA116[j115] = uint8(num)
+			j115++
+		}
+		i -= j115
+		copy(dAtA[i:], dAtA116[:j115])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j115))
+		i--
+		dAtA[i] = 0x2a
+	}
+	if len(m.UpperUs) > 0 {
+		dAtA118 := make([]byte, len(m.UpperUs)*10)
+		var j117 int
+		for _, num := range m.UpperUs {
+			for num >= 1<<7 {
+				dAtA118[j117] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j117++
+			}
+			dAtA118[j117] = uint8(num)
+			j117++
+		}
+		i -= j117
+		copy(dAtA[i:], dAtA118[:j117])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j117))
+		i--
+		dAtA[i] = 0x22
+	}
+	if m.Failed != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Failed))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Ended != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Ended))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Kind) > 0 {
+		i -= len(m.Kind)
+		copy(dAtA[i:], m.Kind)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Kind)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *RecentReceipt) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *RecentReceipt) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *RecentReceipt) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Receipt != nil {
+		{
+			size, err := m.Receipt.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x3a
+	}
+	if m.Attempts != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Attempts))
+		i--
+		dAtA[i] = 0x30
+	}
+	if len(m.Outcome) > 0 {
+		i -= len(m.Outcome)
+		copy(dAtA[i:], m.Outcome)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Outcome)))
+		i--
+		dAtA[i] = 0x2a
+	}
+	if len(m.Kind) > 0 {
+		i -= len(m.Kind)
+		copy(dAtA[i:], m.Kind)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Kind)))
+		i--
+		dAtA[i] = 0x22
+	}
+	{
+		size := m.TxnId.Size()
+		i -= size
+		if _, err := m.TxnId.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintLinchpin(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x1a
+	if m.TookUs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.TookUs))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.TimeNs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.TimeNs))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *KeyConflict) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *KeyConflict) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *KeyConflict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Commutes) > 0 {
+		i -= len(m.Commutes)
+		copy(dAtA[i:], m.Commutes)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Commutes)))
+		i--
+		dAtA[i] = 0x4a
+	}
+	if m.LastNs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.LastNs))
+		i--
+		dAtA[i] = 0x40
+	}
+	if m.SinceNs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.SinceNs))
+		i--
+		dAtA[i] = 0x38
+	}
+	if m.Aborts != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Aborts))
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.WaitedUs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.WaitedUs))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Waits != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Waits))
+		i--
+		dAtA[i] = 0x20
+	}
+	if len(m.HolderOperations) > 0 {
+		i -= len(m.HolderOperations)
+		copy(dAtA[i:], m.HolderOperations)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.HolderOperations)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if len(m.Operations) > 0 {
+		i -= len(m.Operations)
+		copy(dAtA[i:], m.Operations)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Operations)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *CurrentWait) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *CurrentWait) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *CurrentWait) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.HolderOperations) > 0 {
+		i -= len(m.HolderOperations)
+		copy(dAtA[i:], m.HolderOperations)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.HolderOperations)))
+		i--
+		dAtA[i] = 0x32
+	}
+	if len(m.Operations) > 0 {
+		i -= len(m.Operations)
+		copy(dAtA[i:], m.Operations)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Operations)))
+		i--
+		dAtA[i] = 0x2a
+	}
+	if m.Wait != nil {
+		{
+			size, err := m.Wait.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x22
+	}
+	if m.WaitedUs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.WaitedUs))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Shard != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Shard))
+		i--
+		dAtA[i] = 0x10
+	}
+	{
+		size := m.TxnId.Size()
+		i -= size
+		if _, err := m.TxnId.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintLinchpin(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0xa
 	return len(dAtA) - i, nil
 }
 
@@ -12396,6 +16067,54 @@ func (m *Op_List) Size() (n int) {
 	}
 	return n
 }
+func (m *Op_Dump) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Dump != nil {
+		l = m.Dump.Size()
+		n += 2 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *Op_Restore) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Restore != nil {
+		l = m.Restore.Size()
+		n += 2 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *Op_Expire) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Expire != nil {
+		l = m.Expire.Size()
+		n += 2 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *Op_Persist) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Persist != nil {
+		l = m.Persist.Size()
+		n += 2 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
 func (m *GetOp) Size() (n int) {
 	if m == nil {
 		return 0
@@ -12408,6 +16127,74 @@ func (m *GetOp) Size() (n int) {
 	}
 	if m.ForUpdate {
 		n += 2
+	}
+	return n
+}
+
+func (m *DumpOp) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *RestoreOp) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Type != 0 {
+		n += 1 + sovLinchpin(uint64(m.Type))
+	}
+	l = len(m.Value)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Number != 0 {
+		n += 1 + sozLinchpin(uint64(m.Number))
+	}
+	if m.ExpiresAtMs != 0 {
+		n += 1 + sovLinchpin(uint64(m.ExpiresAtMs))
+	}
+	return n
+}
+
+func (m *ExpireOp) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.TtlMs != 0 {
+		n += 1 + sovLinchpin(uint64(m.TtlMs))
+	}
+	return n
+}
+
+func (m *PersistOp) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
@@ -12428,6 +16215,9 @@ func (m *PutOp) Size() (n int) {
 	}
 	if m.Condition != nil {
 		n += m.Condition.Size()
+	}
+	if m.TtlMs != 0 {
+		n += 1 + sovLinchpin(uint64(m.TtlMs))
 	}
 	return n
 }
@@ -13814,6 +17604,9 @@ func (m *Pair) Size() (n int) {
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
+	if m.ExpiresAtMs != 0 {
+		n += 1 + sovLinchpin(uint64(m.ExpiresAtMs))
+	}
 	return n
 }
 
@@ -13860,6 +17653,12 @@ func (m *Result) Size() (n int) {
 	l = len(m.TypeName)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.ExpiresAtMs != 0 {
+		n += 1 + sovLinchpin(uint64(m.ExpiresAtMs))
+	}
+	if m.TtlMs != 0 {
+		n += 1 + sovLinchpin(uint64(m.TtlMs))
 	}
 	return n
 }
@@ -14247,6 +18046,10 @@ func (m *Call) Size() (n int) {
 	}
 	l = m.Request.Size()
 	n += 1 + l + sovLinchpin(uint64(l))
+	l = len(m.Traceparent)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
 	return n
 }
 
@@ -14265,6 +18068,9 @@ func (m *PipelineResponse) Size() (n int) {
 			l = e.Size()
 			n += 1 + l + sovLinchpin(uint64(l))
 		}
+	}
+	if m.Draining {
+		n += 2
 	}
 	return n
 }
@@ -14373,6 +18179,42 @@ func (m *TransactRequest_Rollback) Size() (n int) {
 	}
 	return n
 }
+func (m *TransactRequest_Savepoint) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Savepoint != nil {
+		l = m.Savepoint.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *TransactRequest_RollbackTo) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.RollbackTo != nil {
+		l = m.RollbackTo.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *TransactRequest_Release) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Release != nil {
+		l = m.Release.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
 func (m *BeginStep) Size() (n int) {
 	if m == nil {
 		return 0
@@ -14397,6 +18239,10 @@ func (m *BeginStep) Size() (n int) {
 	}
 	if m.Plan != 0 {
 		n += 1 + sovLinchpin(uint64(m.Plan))
+	}
+	l = len(m.Traceparent)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
@@ -14437,6 +18283,19 @@ func (m *RollbackStep) Size() (n int) {
 	}
 	var l int
 	_ = l
+	return n
+}
+
+func (m *SavepointStep) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Name)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
 	return n
 }
 
@@ -14508,6 +18367,18 @@ func (m *TransactResponse_Failed) Size() (n int) {
 	_ = l
 	if m.Failed != nil {
 		l = m.Failed.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+func (m *TransactResponse_StepFailed) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.StepFailed != nil {
+		l = m.StepFailed.Size()
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
@@ -15015,6 +18886,41 @@ func (m *HotKeysResponse) Size() (n int) {
 			n += 1 + l + sovLinchpin(uint64(l))
 		}
 	}
+	if len(m.Moves) > 0 {
+		for _, e := range m.Moves {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *HotMove) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.FromShard != 0 {
+		n += 1 + sovLinchpin(uint64(m.FromShard))
+	}
+	if m.ToShard != 0 {
+		n += 1 + sovLinchpin(uint64(m.ToShard))
+	}
+	if m.TimeNs != 0 {
+		n += 1 + sovLinchpin(uint64(m.TimeNs))
+	}
+	if m.ToHot {
+		n += 2
+	}
+	l = len(m.Why)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
 	return n
 }
 
@@ -15076,6 +18982,614 @@ func (m *HotKey) Size() (n int) {
 	}
 	if m.Queue != 0 {
 		n += 2 + sovLinchpin(uint64(m.Queue))
+	}
+	return n
+}
+
+func (m *DrainRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.TimeoutMs != 0 {
+		n += 1 + sovLinchpin(uint64(m.TimeoutMs))
+	}
+	return n
+}
+
+func (m *DrainProgress) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Phase)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Transactions != 0 {
+		n += 1 + sovLinchpin(uint64(m.Transactions))
+	}
+	if m.Open != 0 {
+		n += 1 + sovLinchpin(uint64(m.Open))
+	}
+	if m.OnShards != 0 {
+		n += 1 + sovLinchpin(uint64(m.OnShards))
+	}
+	if m.ElapsedMs != 0 {
+		n += 1 + sovLinchpin(uint64(m.ElapsedMs))
+	}
+	if m.CutOff {
+		n += 2
+	}
+	return n
+}
+
+func (m *LogLevelsRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Level)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.Component)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *LogLevelsResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Levels) > 0 {
+		for _, e := range m.Levels {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *LogLevel) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Component)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.Level)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *DebugRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.RedactKeys {
+		n += 2
+	}
+	if m.ProfileMs != 0 {
+		n += 1 + sovLinchpin(uint64(m.ProfileMs))
+	}
+	l = len(m.Salt)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *DebugPart) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Name)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.Data)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.Error)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *User) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Name)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = m.Rights.Size()
+	n += 1 + l + sovLinchpin(uint64(l))
+	if len(m.Tokens) > 0 {
+		for _, e := range m.Tokens {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	if m.CreatedNs != 0 {
+		n += 1 + sovLinchpin(uint64(m.CreatedNs))
+	}
+	return n
+}
+
+func (m *Rights) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Admin {
+		n += 2
+	}
+	if m.Monitor {
+		n += 2
+	}
+	if len(m.Grants) > 0 {
+		for _, e := range m.Grants {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *Grant) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Prefix)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Write {
+		n += 2
+	}
+	return n
+}
+
+func (m *TokenInfo) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.CreatedNs != 0 {
+		n += 1 + sovLinchpin(uint64(m.CreatedNs))
+	}
+	if m.ExpiresNs != 0 {
+		n += 1 + sovLinchpin(uint64(m.ExpiresNs))
+	}
+	return n
+}
+
+func (m *UserResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = m.User.Size()
+	n += 1 + l + sovLinchpin(uint64(l))
+	l = len(m.Token)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *CreateUserRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Name)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = m.Rights.Size()
+	n += 1 + l + sovLinchpin(uint64(l))
+	if m.NoToken {
+		n += 2
+	}
+	if m.TokenTtlMs != 0 {
+		n += 1 + sovLinchpin(uint64(m.TokenTtlMs))
+	}
+	return n
+}
+
+func (m *ListUsersRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *ListUsersResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Users) > 0 {
+		for _, e := range m.Users {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *GrantUserRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Name)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = m.Rights.Size()
+	n += 1 + l + sovLinchpin(uint64(l))
+	return n
+}
+
+func (m *RevokeUserRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Name)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = m.Rights.Size()
+	n += 1 + l + sovLinchpin(uint64(l))
+	return n
+}
+
+func (m *DropUserRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Name)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *RotateTokenRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Name)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.KeepMs != 0 {
+		n += 1 + sovLinchpin(uint64(m.KeepMs))
+	}
+	if m.TokenTtlMs != 0 {
+		n += 1 + sovLinchpin(uint64(m.TokenTtlMs))
+	}
+	return n
+}
+
+func (m *ExportUsersRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *ExportUsersResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Table)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *ImportUsersRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Table)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Replace {
+		n += 2
+	}
+	return n
+}
+
+func (m *WhoAmIRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *ActivityRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.NodeId != 0 {
+		n += 1 + sovLinchpin(uint64(m.NodeId))
+	}
+	if m.SinceS != 0 {
+		n += 1 + sovLinchpin(uint64(m.SinceS))
+	}
+	if m.MaxReceipts != 0 {
+		n += 1 + sovLinchpin(uint64(m.MaxReceipts))
+	}
+	if m.MaxWaits != 0 {
+		n += 1 + sovLinchpin(uint64(m.MaxWaits))
+	}
+	return n
+}
+
+func (m *ActivityResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.NodeId != 0 {
+		n += 1 + sovLinchpin(uint64(m.NodeId))
+	}
+	l = len(m.Version)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.UptimeMs != 0 {
+		n += 1 + sovLinchpin(uint64(m.UptimeMs))
+	}
+	if m.NowNs != 0 {
+		n += 1 + sovLinchpin(uint64(m.NowNs))
+	}
+	if m.DiskBytes != 0 {
+		n += 1 + sovLinchpin(uint64(m.DiskBytes))
+	}
+	if m.InFlight != 0 {
+		n += 1 + sovLinchpin(uint64(m.InFlight))
+	}
+	if m.Open != 0 {
+		n += 1 + sovLinchpin(uint64(m.Open))
+	}
+	if len(m.Shards) > 0 {
+		for _, e := range m.Shards {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	if len(m.Seconds) > 0 {
+		for _, e := range m.Seconds {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	if len(m.Receipts) > 0 {
+		for _, e := range m.Receipts {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	if len(m.Conflicts) > 0 {
+		for _, e := range m.Conflicts {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	if len(m.Waits) > 0 {
+		for _, e := range m.Waits {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *ActivitySecond) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.TimeS != 0 {
+		n += 1 + sovLinchpin(uint64(m.TimeS))
+	}
+	if len(m.Classes) > 0 {
+		for _, e := range m.Classes {
+			l = e.Size()
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *ActivityClass) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Kind)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Ended != 0 {
+		n += 1 + sovLinchpin(uint64(m.Ended))
+	}
+	if m.Failed != 0 {
+		n += 1 + sovLinchpin(uint64(m.Failed))
+	}
+	if len(m.UpperUs) > 0 {
+		l = 0
+		for _, e := range m.UpperUs {
+			l += sovLinchpin(uint64(e))
+		}
+		n += 1 + sovLinchpin(uint64(l)) + l
+	}
+	if len(m.Counts) > 0 {
+		l = 0
+		for _, e := range m.Counts {
+			l += sovLinchpin(uint64(e))
+		}
+		n += 1 + sovLinchpin(uint64(l)) + l
+	}
+	return n
+}
+
+func (m *RecentReceipt) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.TimeNs != 0 {
+		n += 1 + sovLinchpin(uint64(m.TimeNs))
+	}
+	if m.TookUs != 0 {
+		n += 1 + sovLinchpin(uint64(m.TookUs))
+	}
+	l = m.TxnId.Size()
+	n += 1 + l + sovLinchpin(uint64(l))
+	l = len(m.Kind)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.Outcome)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Attempts != 0 {
+		n += 1 + sovLinchpin(uint64(m.Attempts))
+	}
+	if m.Receipt != nil {
+		l = m.Receipt.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *KeyConflict) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.Operations)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.HolderOperations)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	if m.Waits != 0 {
+		n += 1 + sovLinchpin(uint64(m.Waits))
+	}
+	if m.WaitedUs != 0 {
+		n += 1 + sovLinchpin(uint64(m.WaitedUs))
+	}
+	if m.Aborts != 0 {
+		n += 1 + sovLinchpin(uint64(m.Aborts))
+	}
+	if m.SinceNs != 0 {
+		n += 1 + sovLinchpin(uint64(m.SinceNs))
+	}
+	if m.LastNs != 0 {
+		n += 1 + sovLinchpin(uint64(m.LastNs))
+	}
+	l = len(m.Commutes)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	return n
+}
+
+func (m *CurrentWait) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = m.TxnId.Size()
+	n += 1 + l + sovLinchpin(uint64(l))
+	if m.Shard != 0 {
+		n += 1 + sovLinchpin(uint64(m.Shard))
+	}
+	if m.WaitedUs != 0 {
+		n += 1 + sovLinchpin(uint64(m.WaitedUs))
+	}
+	if m.Wait != nil {
+		l = m.Wait.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.Operations)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.HolderOperations)
+	if l > 0 {
+		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
@@ -15675,6 +20189,146 @@ func (m *Op) Unmarshal(dAtA []byte) error {
 			}
 			m.Op = &Op_List{v}
 			iNdEx = postIndex
+		case 100:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Dump", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &DumpOp{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Op = &Op_Dump{v}
+			iNdEx = postIndex
+		case 101:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Restore", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &RestoreOp{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Op = &Op_Restore{v}
+			iNdEx = postIndex
+		case 102:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Expire", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &ExpireOp{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Op = &Op_Expire{v}
+			iNdEx = postIndex
+		case 103:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Persist", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &PersistOp{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Op = &Op_Persist{v}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -15779,6 +20433,454 @@ func (m *GetOp) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.ForUpdate = bool(v != 0)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *DumpOp) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: DumpOp: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: DumpOp: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *RestoreOp) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: RestoreOp: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: RestoreOp: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Type", wireType)
+			}
+			m.Type = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Type |= DataType(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Value", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Value = append(m.Value[:0], dAtA[iNdEx:postIndex]...)
+			if m.Value == nil {
+				m.Value = []byte{}
+			}
+			iNdEx = postIndex
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Number", wireType)
+			}
+			var v uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
+			m.Number = int64(v)
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ExpiresAtMs", wireType)
+			}
+			m.ExpiresAtMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ExpiresAtMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ExpireOp) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ExpireOp: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ExpireOp: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TtlMs", wireType)
+			}
+			m.TtlMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TtlMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *PersistOp) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: PersistOp: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: PersistOp: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -16005,6 +21107,25 @@ func (m *PutOp) Unmarshal(dAtA []byte) error {
 			copy(v, dAtA[iNdEx:postIndex])
 			m.Condition = &PutOp_IfVersion{v}
 			iNdEx = postIndex
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TtlMs", wireType)
+			}
+			m.TtlMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TtlMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -21598,6 +26719,25 @@ func (m *Pair) Unmarshal(dAtA []byte) error {
 			}
 			m.TypeName = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ExpiresAtMs", wireType)
+			}
+			m.ExpiresAtMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ExpiresAtMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -21928,6 +27068,44 @@ func (m *Result) Unmarshal(dAtA []byte) error {
 			}
 			m.TypeName = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ExpiresAtMs", wireType)
+			}
+			m.ExpiresAtMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ExpiresAtMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 12:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TtlMs", wireType)
+			}
+			m.TtlMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TtlMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -24550,6 +29728,38 @@ func (m *Call) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Traceparent", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Traceparent = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -24670,6 +29880,26 @@ func (m *PipelineResponse) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Draining", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Draining = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -25169,6 +30399,111 @@ func (m *TransactRequest) Unmarshal(dAtA []byte) error {
 			}
 			m.Step = &TransactRequest_Rollback{v}
 			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Savepoint", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &SavepointStep{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Step = &TransactRequest_Savepoint{v}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field RollbackTo", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &SavepointStep{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Step = &TransactRequest_RollbackTo{v}
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Release", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &SavepointStep{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Step = &TransactRequest_Release{v}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -25380,6 +30715,38 @@ func (m *BeginStep) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Traceparent", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Traceparent = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -25623,6 +30990,88 @@ func (m *RollbackStep) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
+func (m *SavepointStep) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: SavepointStep: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: SavepointStep: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Name", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Name = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
 func (m *TransactResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
@@ -25826,6 +31275,41 @@ func (m *TransactResponse) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			m.Answer = &TransactResponse_Failed{v}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StepFailed", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			v := &ErrorDetail{}
+			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			m.Answer = &TransactResponse_StepFailed{v}
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -29058,6 +34542,233 @@ func (m *HotKeysResponse) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Moves", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Moves = append(m.Moves, HotMove{})
+			if err := m.Moves[len(m.Moves)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *HotMove) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: HotMove: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: HotMove: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field FromShard", wireType)
+			}
+			m.FromShard = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.FromShard |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ToShard", wireType)
+			}
+			m.ToShard = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ToShard |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TimeNs", wireType)
+			}
+			m.TimeNs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TimeNs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ToHot", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.ToHot = bool(v != 0)
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Why", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Why = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -29444,6 +35155,4046 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *DrainRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: DrainRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: DrainRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TimeoutMs", wireType)
+			}
+			m.TimeoutMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TimeoutMs |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *DrainProgress) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: DrainProgress: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: DrainProgress: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Phase", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Phase = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Transactions", wireType)
+			}
+			m.Transactions = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Transactions |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Open", wireType)
+			}
+			m.Open = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Open |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OnShards", wireType)
+			}
+			m.OnShards = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OnShards |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ElapsedMs", wireType)
+			}
+			m.ElapsedMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ElapsedMs |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CutOff", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.CutOff = bool(v != 0)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *LogLevelsRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: LogLevelsRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: LogLevelsRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Level", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Level = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Component", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Component = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *LogLevelsResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: LogLevelsResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: LogLevelsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Levels", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Levels = append(m.Levels, LogLevel{})
+			if err := m.Levels[len(m.Levels)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *LogLevel) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: LogLevel: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: LogLevel: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Component", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Component = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Level", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Level = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *DebugRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: DebugRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: DebugRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field RedactKeys", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.RedactKeys = bool(v != 0)
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ProfileMs", wireType)
+			}
+			m.ProfileMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ProfileMs |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Salt", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Salt = append(m.Salt[:0], dAtA[iNdEx:postIndex]...)
+			if m.Salt == nil {
+				m.Salt = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *DebugPart) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: DebugPart: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: DebugPart: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Name", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Name = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Data", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Data = append(m.Data[:0], dAtA[iNdEx:postIndex]...)
+			if m.Data == nil {
+				m.Data = []byte{}
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Error", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Error = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *User) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: User: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: User: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Name", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Name = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Rights", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Rights.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Tokens", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Tokens = append(m.Tokens, TokenInfo{})
+			if err := m.Tokens[len(m.Tokens)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CreatedNs", wireType)
+			}
+			m.CreatedNs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.CreatedNs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Rights) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Rights: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Rights: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Admin", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Admin = bool(v != 0)
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Monitor", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Monitor = bool(v != 0)
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Grants", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Grants = append(m.Grants, Grant{})
+			if err := m.Grants[len(m.Grants)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Grant) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Grant: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Grant: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Prefix", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Prefix = append(m.Prefix[:0], dAtA[iNdEx:postIndex]...)
+			if m.Prefix == nil {
+				m.Prefix = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Write", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Write = bool(v != 0)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *TokenInfo) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: TokenInfo: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: TokenInfo: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CreatedNs", wireType)
+			}
+			m.CreatedNs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.CreatedNs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ExpiresNs", wireType)
+			}
+			m.ExpiresNs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ExpiresNs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *UserResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: UserResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: UserResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field User", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.User.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Token", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Token = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *CreateUserRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: CreateUserRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: CreateUserRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Name", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Name = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Rights", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Rights.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field NoToken", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.NoToken = bool(v != 0)
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TokenTtlMs", wireType)
+			}
+			m.TokenTtlMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TokenTtlMs |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ListUsersRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ListUsersRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ListUsersRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ListUsersResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ListUsersResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ListUsersResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Users", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Users = append(m.Users, User{})
+			if err := m.Users[len(m.Users)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *GrantUserRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: GrantUserRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: GrantUserRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Name", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Name = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Rights", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Rights.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *RevokeUserRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: RevokeUserRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: RevokeUserRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Name", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Name = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Rights", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Rights.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *DropUserRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: DropUserRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: DropUserRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Name", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Name = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *RotateTokenRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: RotateTokenRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: RotateTokenRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Name", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Name = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field KeepMs", wireType)
+			}
+			m.KeepMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.KeepMs |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TokenTtlMs", wireType)
+			}
+			m.TokenTtlMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TokenTtlMs |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ExportUsersRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ExportUsersRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ExportUsersRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ExportUsersResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ExportUsersResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ExportUsersResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Table", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Table = append(m.Table[:0], dAtA[iNdEx:postIndex]...)
+			if m.Table == nil {
+				m.Table = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ImportUsersRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ImportUsersRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ImportUsersRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Table", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Table = append(m.Table[:0], dAtA[iNdEx:postIndex]...)
+			if m.Table == nil {
+				m.Table = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Replace", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Replace = bool(v != 0)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *WhoAmIRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: WhoAmIRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: WhoAmIRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ActivityRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ActivityRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ActivityRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field NodeId", wireType)
+			}
+			m.NodeId = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.NodeId |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SinceS", wireType)
+			}
+			m.SinceS = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.SinceS |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxReceipts", wireType)
+			}
+			m.MaxReceipts = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxReceipts |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxWaits", wireType)
+			}
+			m.MaxWaits = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxWaits |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ActivityResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ActivityResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ActivityResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field NodeId", wireType)
+			}
+			m.NodeId = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.NodeId |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Version", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Version = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field UptimeMs", wireType)
+			}
+			m.UptimeMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.UptimeMs |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field NowNs", wireType)
+			}
+			m.NowNs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.NowNs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DiskBytes", wireType)
+			}
+			m.DiskBytes = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.DiskBytes |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field InFlight", wireType)
+			}
+			m.InFlight = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.InFlight |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Open", wireType)
+			}
+			m.Open = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Open |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Shards", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Shards = append(m.Shards, ShardStatus{})
+			if err := m.Shards[len(m.Shards)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 9:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Seconds", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Seconds = append(m.Seconds, ActivitySecond{})
+			if err := m.Seconds[len(m.Seconds)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Receipts", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Receipts = append(m.Receipts, RecentReceipt{})
+			if err := m.Receipts[len(m.Receipts)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 11:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Conflicts", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Conflicts = append(m.Conflicts, KeyConflict{})
+			if err := m.Conflicts[len(m.Conflicts)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 12:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Waits", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Waits = append(m.Waits, CurrentWait{})
+			if err := m.Waits[len(m.Waits)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ActivitySecond) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ActivitySecond: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ActivitySecond: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TimeS", wireType)
+			}
+			m.TimeS = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TimeS |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Classes", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Classes = append(m.Classes, ActivityClass{})
+			if err := m.Classes[len(m.Classes)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ActivityClass) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ActivityClass: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ActivityClass: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Kind", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Kind = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ended", wireType)
+			}
+			m.Ended = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Ended |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Failed", wireType)
+			}
+			m.Failed = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Failed |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType == 0 {
+				var v uint64
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return ErrIntOverflowLinchpin
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					v |= uint64(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				m.UpperUs = append(m.UpperUs, v)
+			} else if wireType == 2 {
+				var packedLen int
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return ErrIntOverflowLinchpin
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					packedLen |= int(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				if packedLen < 0 {
+					return ErrInvalidLengthLinchpin
+				}
+				postIndex := iNdEx + packedLen
+				if postIndex < 0 {
+					return ErrInvalidLengthLinchpin
+				}
+				if postIndex > l {
+					return io.ErrUnexpectedEOF
+				}
+				var elementCount int
+				var count int
+				for _, integer := range dAtA[iNdEx:postIndex] {
+					if integer < 128 {
+						count++
+					}
+				}
+				elementCount = count
+				if elementCount != 0 && len(m.UpperUs) == 0 {
+					m.UpperUs = make([]uint64, 0, elementCount)
+				}
+				for iNdEx < postIndex {
+					var v uint64
+					for shift := uint(0); ; shift += 7 {
+						if shift >= 64 {
+							return ErrIntOverflowLinchpin
+						}
+						if iNdEx >= l {
+							return io.ErrUnexpectedEOF
+						}
+						b := dAtA[iNdEx]
+						iNdEx++
+						v |= uint64(b&0x7F) << shift
+						if b < 0x80 {
+							break
+						}
+					}
+					m.UpperUs = append(m.UpperUs, v)
+				}
+			} else {
+				return fmt.Errorf("proto: wrong wireType = %d for field UpperUs", wireType)
+			}
+		case 5:
+			if wireType == 0 {
+				var v uint32
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return ErrIntOverflowLinchpin
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					v |= uint32(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				m.Counts = append(m.Counts, v)
+			} else if wireType == 2 {
+				var packedLen int
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return ErrIntOverflowLinchpin
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					packedLen |= int(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				if packedLen < 0 {
+					return ErrInvalidLengthLinchpin
+				}
+				postIndex := iNdEx + packedLen
+				if postIndex < 0 {
+					return ErrInvalidLengthLinchpin
+				}
+				if postIndex > l {
+					return io.ErrUnexpectedEOF
+				}
+				var elementCount int
+				var count int
+				for _, integer := range dAtA[iNdEx:postIndex] {
+					if integer < 128 {
+						count++
+					}
+				}
+				elementCount = count
+				if elementCount != 0 && len(m.Counts) == 0 {
+					m.Counts = make([]uint32, 0, elementCount)
+				}
+				for iNdEx < postIndex {
+					var v uint32
+					for shift := uint(0); ; shift += 7 {
+						if shift >= 64 {
+							return ErrIntOverflowLinchpin
+						}
+						if iNdEx >= l {
+							return io.ErrUnexpectedEOF
+						}
+						b := dAtA[iNdEx]
+						iNdEx++
+						v |= uint32(b&0x7F) << shift
+						if b < 0x80 {
+							break
+						}
+					}
+					m.Counts = append(m.Counts, v)
+				}
+			} else {
+				return fmt.Errorf("proto: wrong wireType = %d for field Counts", wireType)
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *RecentReceipt) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: RecentReceipt: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: RecentReceipt: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TimeNs", wireType)
+			}
+			m.TimeNs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TimeNs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TookUs", wireType)
+			}
+			m.TookUs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TookUs |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TxnId", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.TxnId.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Kind", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Kind = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Outcome", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Outcome = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Attempts", wireType)
+			}
+			m.Attempts = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Attempts |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Receipt", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Receipt == nil {
+				m.Receipt = &Receipt{}
+			}
+			if err := m.Receipt.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *KeyConflict) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: KeyConflict: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: KeyConflict: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Operations", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Operations = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field HolderOperations", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.HolderOperations = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Waits", wireType)
+			}
+			m.Waits = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Waits |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WaitedUs", wireType)
+			}
+			m.WaitedUs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WaitedUs |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Aborts", wireType)
+			}
+			m.Aborts = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Aborts |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SinceNs", wireType)
+			}
+			m.SinceNs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.SinceNs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LastNs", wireType)
+			}
+			m.LastNs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LastNs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Commutes", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Commutes = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipLinchpin(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *CurrentWait) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowLinchpin
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: CurrentWait: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: CurrentWait: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TxnId", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.TxnId.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Shard", wireType)
+			}
+			m.Shard = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Shard |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WaitedUs", wireType)
+			}
+			m.WaitedUs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WaitedUs |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Wait", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Wait == nil {
+				m.Wait = &Conflict{}
+			}
+			if err := m.Wait.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Operations", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Operations = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field HolderOperations", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.HolderOperations = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])

@@ -424,12 +424,25 @@ var KV_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Admin_Status_FullMethodName     = "/linchpin.v1.Admin/Status"
-	Admin_Shards_FullMethodName     = "/linchpin.v1.Admin/Shards"
-	Admin_HotKeys_FullMethodName    = "/linchpin.v1.Admin/HotKeys"
-	Admin_SetHotRule_FullMethodName = "/linchpin.v1.Admin/SetHotRule"
-	Admin_SetHotMode_FullMethodName = "/linchpin.v1.Admin/SetHotMode"
-	Admin_Types_FullMethodName      = "/linchpin.v1.Admin/Types"
+	Admin_Status_FullMethodName      = "/linchpin.v1.Admin/Status"
+	Admin_Shards_FullMethodName      = "/linchpin.v1.Admin/Shards"
+	Admin_HotKeys_FullMethodName     = "/linchpin.v1.Admin/HotKeys"
+	Admin_SetHotRule_FullMethodName  = "/linchpin.v1.Admin/SetHotRule"
+	Admin_SetHotMode_FullMethodName  = "/linchpin.v1.Admin/SetHotMode"
+	Admin_Types_FullMethodName       = "/linchpin.v1.Admin/Types"
+	Admin_Drain_FullMethodName       = "/linchpin.v1.Admin/Drain"
+	Admin_LogLevels_FullMethodName   = "/linchpin.v1.Admin/LogLevels"
+	Admin_Debug_FullMethodName       = "/linchpin.v1.Admin/Debug"
+	Admin_CreateUser_FullMethodName  = "/linchpin.v1.Admin/CreateUser"
+	Admin_ListUsers_FullMethodName   = "/linchpin.v1.Admin/ListUsers"
+	Admin_GrantUser_FullMethodName   = "/linchpin.v1.Admin/GrantUser"
+	Admin_RevokeUser_FullMethodName  = "/linchpin.v1.Admin/RevokeUser"
+	Admin_DropUser_FullMethodName    = "/linchpin.v1.Admin/DropUser"
+	Admin_RotateToken_FullMethodName = "/linchpin.v1.Admin/RotateToken"
+	Admin_ExportUsers_FullMethodName = "/linchpin.v1.Admin/ExportUsers"
+	Admin_ImportUsers_FullMethodName = "/linchpin.v1.Admin/ImportUsers"
+	Admin_WhoAmI_FullMethodName      = "/linchpin.v1.Admin/WhoAmI"
+	Admin_Activity_FullMethodName    = "/linchpin.v1.Admin/Activity"
 )
 
 // AdminClient is the client API for Admin service.
@@ -454,6 +467,43 @@ type AdminClient interface {
 	// Types tells which data types there are, the node's own ones included: their
 	// methods, and which of them commute.
 	Types(ctx context.Context, in *TypesRequest, opts ...grpc.CallOption) (*TypesResponse, error)
+	// Drain has the node admit nothing new, lets what is under way end, and stops
+	// it. The answers tell how far it is; the stream ends when the process is about
+	// to. It goes on if the caller goes away.
+	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DrainProgress], error)
+	// LogLevels tells from which level on the node's components log, after it has
+	// set one if the request says so. It is forgotten when the node ends.
+	LogLevels(ctx context.Context, in *LogLevelsRequest, opts ...grpc.CallOption) (*LogLevelsResponse, error)
+	// Debug collects what helps to find out what is wrong with the node, in parts.
+	// A part that cannot be had is an error in its place, and not the end.
+	Debug(ctx context.Context, in *DebugRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DebugPart], error)
+	// CreateUser makes a user, with a token unless that is not wanted.
+	CreateUser(ctx context.Context, in *CreateUserRequest, opts ...grpc.CallOption) (*UserResponse, error)
+	// ListUsers lists the users by name. Tokens are not told, for they are not
+	// known: the cluster has their hashes.
+	ListUsers(ctx context.Context, in *ListUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse, error)
+	// GrantUser allows a user more.
+	GrantUser(ctx context.Context, in *GrantUserRequest, opts ...grpc.CallOption) (*UserResponse, error)
+	// RevokeUser allows a user less. It is in force within a moment, on streams
+	// and in transactions that are open as well.
+	RevokeUser(ctx context.Context, in *RevokeUserRequest, opts ...grpc.CallOption) (*UserResponse, error)
+	// DropUser removes a user, which ends what its tokens and certificates are good
+	// for.
+	DropUser(ctx context.Context, in *DropUserRequest, opts ...grpc.CallOption) (*UserResponse, error)
+	// RotateToken makes a new token for a user; the old ones end.
+	RotateToken(ctx context.Context, in *RotateTokenRequest, opts ...grpc.CallOption) (*UserResponse, error)
+	// ExportUsers gives all users as they are stored, with the hashes of their
+	// tokens, for ImportUsers of another cluster. No token can be made of that.
+	ExportUsers(ctx context.Context, in *ExportUsersRequest, opts ...grpc.CallOption) (*ExportUsersResponse, error)
+	// ImportUsers makes the users that ExportUsers has given, or none of them. To
+	// import the same twice is the same as once.
+	ImportUsers(ctx context.Context, in *ImportUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse, error)
+	// WhoAmI tells whom the node takes the caller for.
+	WhoAmI(ctx context.Context, in *WhoAmIRequest, opts ...grpc.CallOption) (*User, error)
+	// Activity tells what a node has done of late, any node of the cluster: what
+	// ended second by second, which transactions waited for which, and why. Any
+	// node answers; it asks the one that is meant.
+	Activity(ctx context.Context, in *ActivityRequest, opts ...grpc.CallOption) (*ActivityResponse, error)
 }
 
 type adminClient struct {
@@ -524,6 +574,154 @@ func (c *adminClient) Types(ctx context.Context, in *TypesRequest, opts ...grpc.
 	return out, nil
 }
 
+func (c *adminClient) Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DrainProgress], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[0], Admin_Drain_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[DrainRequest, DrainProgress]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_DrainClient = grpc.ServerStreamingClient[DrainProgress]
+
+func (c *adminClient) LogLevels(ctx context.Context, in *LogLevelsRequest, opts ...grpc.CallOption) (*LogLevelsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LogLevelsResponse)
+	err := c.cc.Invoke(ctx, Admin_LogLevels_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) Debug(ctx context.Context, in *DebugRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DebugPart], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[1], Admin_Debug_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[DebugRequest, DebugPart]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_DebugClient = grpc.ServerStreamingClient[DebugPart]
+
+func (c *adminClient) CreateUser(ctx context.Context, in *CreateUserRequest, opts ...grpc.CallOption) (*UserResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UserResponse)
+	err := c.cc.Invoke(ctx, Admin_CreateUser_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) ListUsers(ctx context.Context, in *ListUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListUsersResponse)
+	err := c.cc.Invoke(ctx, Admin_ListUsers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) GrantUser(ctx context.Context, in *GrantUserRequest, opts ...grpc.CallOption) (*UserResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UserResponse)
+	err := c.cc.Invoke(ctx, Admin_GrantUser_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) RevokeUser(ctx context.Context, in *RevokeUserRequest, opts ...grpc.CallOption) (*UserResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UserResponse)
+	err := c.cc.Invoke(ctx, Admin_RevokeUser_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) DropUser(ctx context.Context, in *DropUserRequest, opts ...grpc.CallOption) (*UserResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UserResponse)
+	err := c.cc.Invoke(ctx, Admin_DropUser_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) RotateToken(ctx context.Context, in *RotateTokenRequest, opts ...grpc.CallOption) (*UserResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UserResponse)
+	err := c.cc.Invoke(ctx, Admin_RotateToken_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) ExportUsers(ctx context.Context, in *ExportUsersRequest, opts ...grpc.CallOption) (*ExportUsersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExportUsersResponse)
+	err := c.cc.Invoke(ctx, Admin_ExportUsers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) ImportUsers(ctx context.Context, in *ImportUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListUsersResponse)
+	err := c.cc.Invoke(ctx, Admin_ImportUsers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) WhoAmI(ctx context.Context, in *WhoAmIRequest, opts ...grpc.CallOption) (*User, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(User)
+	err := c.cc.Invoke(ctx, Admin_WhoAmI_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) Activity(ctx context.Context, in *ActivityRequest, opts ...grpc.CallOption) (*ActivityResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ActivityResponse)
+	err := c.cc.Invoke(ctx, Admin_Activity_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -546,6 +744,43 @@ type AdminServer interface {
 	// Types tells which data types there are, the node's own ones included: their
 	// methods, and which of them commute.
 	Types(context.Context, *TypesRequest) (*TypesResponse, error)
+	// Drain has the node admit nothing new, lets what is under way end, and stops
+	// it. The answers tell how far it is; the stream ends when the process is about
+	// to. It goes on if the caller goes away.
+	Drain(*DrainRequest, grpc.ServerStreamingServer[DrainProgress]) error
+	// LogLevels tells from which level on the node's components log, after it has
+	// set one if the request says so. It is forgotten when the node ends.
+	LogLevels(context.Context, *LogLevelsRequest) (*LogLevelsResponse, error)
+	// Debug collects what helps to find out what is wrong with the node, in parts.
+	// A part that cannot be had is an error in its place, and not the end.
+	Debug(*DebugRequest, grpc.ServerStreamingServer[DebugPart]) error
+	// CreateUser makes a user, with a token unless that is not wanted.
+	CreateUser(context.Context, *CreateUserRequest) (*UserResponse, error)
+	// ListUsers lists the users by name. Tokens are not told, for they are not
+	// known: the cluster has their hashes.
+	ListUsers(context.Context, *ListUsersRequest) (*ListUsersResponse, error)
+	// GrantUser allows a user more.
+	GrantUser(context.Context, *GrantUserRequest) (*UserResponse, error)
+	// RevokeUser allows a user less. It is in force within a moment, on streams
+	// and in transactions that are open as well.
+	RevokeUser(context.Context, *RevokeUserRequest) (*UserResponse, error)
+	// DropUser removes a user, which ends what its tokens and certificates are good
+	// for.
+	DropUser(context.Context, *DropUserRequest) (*UserResponse, error)
+	// RotateToken makes a new token for a user; the old ones end.
+	RotateToken(context.Context, *RotateTokenRequest) (*UserResponse, error)
+	// ExportUsers gives all users as they are stored, with the hashes of their
+	// tokens, for ImportUsers of another cluster. No token can be made of that.
+	ExportUsers(context.Context, *ExportUsersRequest) (*ExportUsersResponse, error)
+	// ImportUsers makes the users that ExportUsers has given, or none of them. To
+	// import the same twice is the same as once.
+	ImportUsers(context.Context, *ImportUsersRequest) (*ListUsersResponse, error)
+	// WhoAmI tells whom the node takes the caller for.
+	WhoAmI(context.Context, *WhoAmIRequest) (*User, error)
+	// Activity tells what a node has done of late, any node of the cluster: what
+	// ended second by second, which transactions waited for which, and why. Any
+	// node answers; it asks the one that is meant.
+	Activity(context.Context, *ActivityRequest) (*ActivityResponse, error)
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -573,6 +808,45 @@ func (UnimplementedAdminServer) SetHotMode(context.Context, *SetHotModeRequest) 
 }
 func (UnimplementedAdminServer) Types(context.Context, *TypesRequest) (*TypesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Types not implemented")
+}
+func (UnimplementedAdminServer) Drain(*DrainRequest, grpc.ServerStreamingServer[DrainProgress]) error {
+	return status.Error(codes.Unimplemented, "method Drain not implemented")
+}
+func (UnimplementedAdminServer) LogLevels(context.Context, *LogLevelsRequest) (*LogLevelsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method LogLevels not implemented")
+}
+func (UnimplementedAdminServer) Debug(*DebugRequest, grpc.ServerStreamingServer[DebugPart]) error {
+	return status.Error(codes.Unimplemented, "method Debug not implemented")
+}
+func (UnimplementedAdminServer) CreateUser(context.Context, *CreateUserRequest) (*UserResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateUser not implemented")
+}
+func (UnimplementedAdminServer) ListUsers(context.Context, *ListUsersRequest) (*ListUsersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListUsers not implemented")
+}
+func (UnimplementedAdminServer) GrantUser(context.Context, *GrantUserRequest) (*UserResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GrantUser not implemented")
+}
+func (UnimplementedAdminServer) RevokeUser(context.Context, *RevokeUserRequest) (*UserResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RevokeUser not implemented")
+}
+func (UnimplementedAdminServer) DropUser(context.Context, *DropUserRequest) (*UserResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DropUser not implemented")
+}
+func (UnimplementedAdminServer) RotateToken(context.Context, *RotateTokenRequest) (*UserResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RotateToken not implemented")
+}
+func (UnimplementedAdminServer) ExportUsers(context.Context, *ExportUsersRequest) (*ExportUsersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ExportUsers not implemented")
+}
+func (UnimplementedAdminServer) ImportUsers(context.Context, *ImportUsersRequest) (*ListUsersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ImportUsers not implemented")
+}
+func (UnimplementedAdminServer) WhoAmI(context.Context, *WhoAmIRequest) (*User, error) {
+	return nil, status.Error(codes.Unimplemented, "method WhoAmI not implemented")
+}
+func (UnimplementedAdminServer) Activity(context.Context, *ActivityRequest) (*ActivityResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Activity not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -703,6 +977,226 @@ func _Admin_Types_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_Drain_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(DrainRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServer).Drain(m, &grpc.GenericServerStream[DrainRequest, DrainProgress]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_DrainServer = grpc.ServerStreamingServer[DrainProgress]
+
+func _Admin_LogLevels_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LogLevelsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).LogLevels(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_LogLevels_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).LogLevels(ctx, req.(*LogLevelsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_Debug_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(DebugRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServer).Debug(m, &grpc.GenericServerStream[DebugRequest, DebugPart]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_DebugServer = grpc.ServerStreamingServer[DebugPart]
+
+func _Admin_CreateUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateUserRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).CreateUser(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_CreateUser_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).CreateUser(ctx, req.(*CreateUserRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_ListUsers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListUsersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).ListUsers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_ListUsers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).ListUsers(ctx, req.(*ListUsersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_GrantUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GrantUserRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).GrantUser(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_GrantUser_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).GrantUser(ctx, req.(*GrantUserRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_RevokeUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokeUserRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).RevokeUser(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_RevokeUser_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).RevokeUser(ctx, req.(*RevokeUserRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_DropUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DropUserRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).DropUser(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_DropUser_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).DropUser(ctx, req.(*DropUserRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_RotateToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RotateTokenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).RotateToken(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_RotateToken_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).RotateToken(ctx, req.(*RotateTokenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_ExportUsers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExportUsersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).ExportUsers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_ExportUsers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).ExportUsers(ctx, req.(*ExportUsersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_ImportUsers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ImportUsersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).ImportUsers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_ImportUsers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).ImportUsers(ctx, req.(*ImportUsersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_WhoAmI_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WhoAmIRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).WhoAmI(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_WhoAmI_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).WhoAmI(ctx, req.(*WhoAmIRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_Activity_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ActivityRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).Activity(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_Activity_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).Activity(ctx, req.(*ActivityRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -734,7 +1228,62 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "Types",
 			Handler:    _Admin_Types_Handler,
 		},
+		{
+			MethodName: "LogLevels",
+			Handler:    _Admin_LogLevels_Handler,
+		},
+		{
+			MethodName: "CreateUser",
+			Handler:    _Admin_CreateUser_Handler,
+		},
+		{
+			MethodName: "ListUsers",
+			Handler:    _Admin_ListUsers_Handler,
+		},
+		{
+			MethodName: "GrantUser",
+			Handler:    _Admin_GrantUser_Handler,
+		},
+		{
+			MethodName: "RevokeUser",
+			Handler:    _Admin_RevokeUser_Handler,
+		},
+		{
+			MethodName: "DropUser",
+			Handler:    _Admin_DropUser_Handler,
+		},
+		{
+			MethodName: "RotateToken",
+			Handler:    _Admin_RotateToken_Handler,
+		},
+		{
+			MethodName: "ExportUsers",
+			Handler:    _Admin_ExportUsers_Handler,
+		},
+		{
+			MethodName: "ImportUsers",
+			Handler:    _Admin_ImportUsers_Handler,
+		},
+		{
+			MethodName: "WhoAmI",
+			Handler:    _Admin_WhoAmI_Handler,
+		},
+		{
+			MethodName: "Activity",
+			Handler:    _Admin_Activity_Handler,
+		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Drain",
+			Handler:       _Admin_Drain_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Debug",
+			Handler:       _Admin_Debug_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "pkg/rpc/linchpinpb/linchpin.proto",
 }

@@ -5,7 +5,10 @@ import (
 	"context"
 	"slices"
 
+	"github.com/linchpindb/linchpin/pkg/activity"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/server"
 )
 
 // Hot tells of the rules and the mode. Of keys it tells those that have a rule of
@@ -46,4 +49,26 @@ func (s *Store) hotReply() *msg.HotReply {
 		}
 	}
 	return r
+}
+
+// Activity has nothing but what was set by SetActivity.
+func (s *Store) Activity(since int64, receipts, waits int) server.Activity {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.activity
+	a.Receipts, a.Waits = a.Receipts[:min(receipts, len(a.Receipts))], a.Waits[:min(waits, len(a.Waits))]
+	a.Seconds = slices.DeleteFunc(slices.Clone(a.Seconds), func(x activity.Second) bool { return x.At <= since })
+	return a
+}
+
+// SetActivity says what Activity tells.
+func (s *Store) SetActivity(a server.Activity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.activity = a
+}
+
+// AskNode finds no other node.
+func (s *Store) AskNode(_ context.Context, node kv.NodeID, _ []byte) ([]byte, error) {
+	return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "node " + node.String() + " cannot be reached", Hint: "see whether it is up"}
 }

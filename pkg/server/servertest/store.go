@@ -40,6 +40,8 @@ type Store struct {
 	// hotMode and hotRules are the operator's.
 	hotMode  uint32
 	hotRules []msg.HotRule
+	// activity is what a test has set.
+	activity server.Activity
 	// holder runs now, and holderKey is the first key it touched.
 	holder    kv.TxnRef
 	holderKey []byte

@@ -28,6 +28,13 @@ type tx struct {
 	written map[string]entry.Value
 	results []msg.Result
 	over    bool
+	// marks are the savepoints, with what had been written by then.
+	marks []mark
+}
+
+type mark struct {
+	name    string
+	written map[string]entry.Value
 }
 
 func (t *tx) ID() kv.TxnID { return t.o.ID }
@@ -46,6 +53,39 @@ func (t *tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
 		}
 	}
 	return t.results, nil
+}
+
+func (t *tx) Open() bool { return !t.over }
+
+func (t *tx) Savepoint(_ context.Context, name string) error {
+	t.marks = append(t.marks, mark{name, maps.Clone(t.written)})
+	return nil
+}
+
+func (t *tx) RollbackTo(_ context.Context, name string) error {
+	i, err := t.mark(name)
+	if err == nil {
+		t.written, t.marks = maps.Clone(t.marks[i].written), t.marks[:i+1]
+	}
+	return err
+}
+
+func (t *tx) Release(_ context.Context, name string) error {
+	i, err := t.mark(name)
+	if err == nil {
+		t.marks = t.marks[:i]
+	}
+	return err
+}
+
+// mark finds the newest savepoint of a name.
+func (t *tx) mark(name string) (int, error) {
+	for i, m := range slices.Backward(t.marks) {
+		if m.name == name {
+			return i, nil
+		}
+	}
+	return 0, kv.Errorf(kv.KindInvalid, "the transaction has no savepoint of that name")
 }
 
 func (t *tx) Waited() msg.Receipt { return msg.Receipt{} }
@@ -106,7 +146,7 @@ func (t *tx) read(key []byte) msg.Result {
 	if !v.Exists() {
 		return msg.Result{}
 	}
-	return msg.Result{Found: true, Type: uint32(v.Type), Value: mvcc.Shown(&v), Version: v.Version}
+	return msg.Result{Found: true, Type: uint32(v.Type), Value: mvcc.Shown(&v), Version: v.Version, Expires: v.Expires, TtlMillis: v.Expires}
 }
 
 func (t *tx) write(key []byte, typ entry.Type, payload []byte) kv.Version {
@@ -114,6 +154,21 @@ func (t *tx) write(key []byte, typ entry.Type, payload []byte) kv.Version {
 	ver := kv.Version{Write: t.store.writes}
 	t.written[string(key)] = entry.Value{Type: typ, Version: ver, Payload: payload}
 	return ver
+}
+
+// expire sets when a key expires. Here nothing ever does.
+func (t *tx) expire(o *msg.Op, r *msg.Result) {
+	if v := t.get(o.Key); v.Exists() && (o.Expiry != 0 || v.Expires != 0) {
+		r.Version = t.write(o.Key, v.Type, adt.Payload(&v))
+		t.expireAt(o.Key, o.Expiry)
+	}
+}
+
+// expireAt notes a deadline: the clock stands at 0.
+func (t *tx) expireAt(key []byte, expiry int64) {
+	v := t.written[string(key)]
+	v.Expires = max(expiry, -expiry)
+	t.written[string(key)] = v
 }
 
 // span gives the pairs that the transaction sees, at most limit unless 0.
@@ -125,7 +180,7 @@ func (t *tx) span(s kv.Span, limit int) []msg.Pair {
 	for _, k := range slices.Compact(keys) {
 		key := []byte(k)
 		if v := t.get(key); s.Contains(key) && v.Exists() && (limit == 0 || len(ps) < limit) {
-			ps = append(ps, msg.Pair{Key: key, Value: mvcc.Shown(&v), Type: uint32(v.Type), Version: v.Version})
+			ps = append(ps, msg.Pair{Key: key, Value: mvcc.Shown(&v), Type: uint32(v.Type), Version: v.Version, Expires: v.Expires})
 		}
 	}
 	return ps
@@ -151,13 +206,19 @@ func (t *tx) op(o *msg.Op) *kv.Error {
 		if r = before; o.Method != 0 {
 			return t.named(o)
 		}
+		if v := t.get(o.Key); o.Stored && v.Exists() {
+			r.Value = adt.Payload(&v)
+		}
 	case msg.OpAsk, msg.OpChange, msg.OpChangeAsk:
 		return t.call(o)
 	case msg.OpPut:
-		if before.Found && entry.Type(before.Type) != adt.Register {
+		if before.Found && entry.Type(before.Type) != adt.Register && !o.Stored {
 			return t.fail(o, kv.KindWrongType, "the key holds a "+adt.TypeName(entry.Type(before.Type)))
 		}
-		r.Version = t.write(o.Key, adt.Register, o.Value)
+		r.Version = t.write(o.Key, entry.Type(o.Type), o.Value)
+		t.expireAt(o.Key, o.Expiry)
+	case msg.OpExpire:
+		t.expire(o, &r)
 	case msg.OpDelete:
 		r.Version = t.write(o.Key, entry.TypeDeleted, nil)
 	case msg.OpAdd, msg.OpAddGet:

@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"time"
@@ -37,6 +38,9 @@ type Options struct {
 	// only when it is the member that it should be. It is called by the peer's
 	// goroutine. Default none.
 	OnConnect func(kv.NodeID)
+	// TLS gives what each connection to a peer is encrypted with, and how the
+	// peer is known; nil is not at all.
+	TLS func() *tls.Config
 	// Log gets a line when a peer is connected, lost, or refuses us. Default
 	// none.
 	Log *slog.Logger

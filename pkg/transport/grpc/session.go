@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -151,8 +152,12 @@ func (p *peer) flush(stream peerpb.Peer_StreamClient, batch *peerpb.Batch, ticke
 // dial prepares a connection to addr; the first call on it makes it. A new one
 // is made for each session, since gRPC would not give up a stalled one.
 func (t *Transport) dial(addr string) (*grpc.ClientConn, error) {
+	creds := insecure.NewCredentials()
+	if t.opts.TLS != nil {
+		creds = credentials.NewTLS(t.opts.TLS())
+	}
 	conn, err := grpc.NewClient("passthrough:///"+addr,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(creds),
 		codec.DialOption(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(MaxMessageBytes+maxBatchBytes)),
 		grpc.WithContextDialer(t.dialTCP),

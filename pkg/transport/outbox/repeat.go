@@ -125,7 +125,9 @@ func toGateway(e *msg.Envelope, r *Repeat) bool {
 // heat, and of waits.
 func ofPins(e *msg.Envelope, r *Repeat) bool {
 	switch {
-	case e.PinDue != nil:
+	case e.Due != nil && e.Due.ExpireKey != nil:
+		r.kind, r.txn = 45, e.Due.ExpireKey.Txn
+	case e.Due != nil:
 		r.kind = 30
 	case e.KeepPin != nil:
 		r.kind, r.txn = 31, e.KeepPin.Request

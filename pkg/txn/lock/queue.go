@@ -247,6 +247,9 @@ func (t *Table) addGrant(now int64, o *owner, n Need) Grant {
 	opens := len(e.holders) == 0
 	if opens {
 		e.phaseSince, e.phaseCount = now, 0
+		t.counters.Phases++
+	} else {
+		t.counters.Joins++
 	}
 	// Two kinds of waiters may be grantable now that were not before: those
 	// who may join the new phase past an older one, and the owner's own, for

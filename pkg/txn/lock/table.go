@@ -60,6 +60,9 @@ func (t *Table) WaitingFor(key []byte) int {
 	return 0
 }
 
+// Waiters lists at most n of them, the first that came.
+func (t *Table) Waiters(n int) []*Request { return t.waiters[:min(n, len(t.waiters))] }
+
 // Held is the number of transactions that hold a lock.
 func (t *Table) Held() int { return len(t.owners) }
 

@@ -223,6 +223,9 @@ type Counters struct {
 	Granted, Waits, Marks, Died, Full, Crowded uint64
 	// WaitNanos is the time that granted requests had waited.
 	WaitNanos int64
+	// Phases counts the phases of keys that were opened, Joins the locks that
+	// were granted beside others in a phase that ran. Ranges count for neither.
+	Phases, Joins uint64
 }
 
 // holder is one grant as it stands in an entry.

@@ -78,6 +78,18 @@ func (t *Table) Remove(r *Record) {
 // Len is the number of records.
 func (t *Table) Len() int { return t.n }
 
+// Undecided counts the records whose outcome is open.
+func (t *Table) Undecided() (n int) {
+	for _, r := range t.byID {
+		for ; r != nil; r = r.before {
+			if r.State != Committed {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // All lists the records in the order of age.
 func (t *Table) All() []*Record {
 	out := make([]*Record, 0, t.n)

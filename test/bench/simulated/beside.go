@@ -227,16 +227,16 @@ func txnOf(e *msg.Envelope) (id kv.TxnID) {
 	return id
 }
 
-// end gives the result.
-func (t *besideTally) end(c *cluster) BesideResult {
+// end gives the result of a measured part that took so long.
+func (t *besideTally) end(c *cluster, took time.Duration) BesideResult {
 	r := t.BesideResult
 	for i := range t.work {
 		var f Filler
 		share := 0.0
 		for lane := range f {
-			share += float64(t.work[i][lane]) / float64(c.opt.Measure)
+			share += float64(t.work[i][lane]) / float64(took)
 			if n := t.jobs[i][lane]; n > 0 {
-				f[lane].Every, f[lane].Each = c.opt.Measure/time.Duration(n), time.Duration(t.work[i][lane])/time.Duration(n)
+				f[lane].Every, f[lane].Each = took/time.Duration(n), time.Duration(t.work[i][lane])/time.Duration(n)
 			}
 		}
 		r.Share, r.Filler = append(r.Share, share), append(r.Filler, f)

@@ -43,6 +43,57 @@ func Bound(o Options) (all, busiest float64, err error) {
 	return drawn * float64(o.Nodes) / sum.Seconds(), drawn / slices.Max(b.nodes).Seconds(), nil
 }
 
+// Bounds are the greatest throughputs that an application may have, as a run with
+// OnlyClient tells, in which nobody waits for anybody: of so many clients, and of
+// the cores.
+//
+// A client that never waits ends a transaction in the mean latency of that run.
+//
+// A core has the work of its shards, whoever the clients are, and that of its
+// gateway, for its own clients. These do more where cores have time left. So the
+// cores' bound is the throughput T at which there are shares of it, one for each
+// node's clients and 1 together, that leave no core more than a second of work
+// in a second:
+//
+//	T × (shards' work + nodes × share × gateway's work) <= 1
+//
+// where work is that of each transaction of the run, which came from all nodes'
+// clients alike.
+//
+// Both hold for the transactions of that run. Where these become dearer as data
+// grows, another run is compared to it that did as many. What neither knows is
+// what transactions save by coming together: a read that several clients share is
+// sent once, and rows of several are written as one. With that a run may pass the
+// cores' bound; Messages and Rows tell by how much.
+func (r *Result) Bounds(clients int) (latency, cores float64) {
+	return float64(clients) / r.All.Mean.Seconds(), coresBound(r.Work, r.Gateways)
+}
+
+// coresBound finds the throughput that just fits by halving: what fits at one fits
+// at less.
+func coresBound(work, gateways []time.Duration) float64 {
+	fits := func(perSecond float64) bool {
+		room := 0.0 // the sum of the greatest shares
+		for i := range work {
+			left := 1/perSecond - (work[i] - gateways[i]).Seconds()
+			if left < 0 {
+				return false
+			}
+			room += left / (float64(len(work)) * max(gateways[i], 1).Seconds())
+		}
+		return room >= 1
+	}
+	least, most := 0.0, float64(len(work))*float64(time.Second) // at a nanosecond of work for each
+	for range 60 {
+		if mid := (least + most) / 2; fits(mid) {
+			least = mid
+		} else {
+			most = mid
+		}
+	}
+	return least
+}
+
 func hotKeys(prefix string, n int) (keys [][]byte) {
 	for i := range n {
 		keys = append(keys, workload.RegisterKey(prefix, uint64(i)))

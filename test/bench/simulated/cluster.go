@@ -56,16 +56,41 @@ func Run(o Options) (Result, error) {
 		return Result{}, err
 	}
 	c.startBeside()
-	begin := c.now + int64(c.opt.Warm)
-	c.run(begin)
+	if _, err := c.part(c.opt.Warm, c.opt.WarmTxns); err != nil {
+		return Result{}, err
+	}
 	c.tally.begin(c)
-	c.run(begin + int64(c.opt.Measure))
-	r := c.tally.end(c)
-	r.Beside = c.beside.end(c)
+	took, err := c.part(c.opt.Measure, c.opt.MeasureTxns)
+	if err != nil {
+		return Result{}, err
+	}
+	r := c.tally.end(c, took)
+	r.Beside = c.beside.end(c, took)
 	if c.opt.Drain {
 		err = c.drain()
 	}
 	return r, err
+}
+
+// part runs for a time or, if it is transactions that count, until so many have
+// ended, and tells how long that was. In a minute one should end, or none will.
+func (c *cluster) part(span time.Duration, txns int) (time.Duration, error) {
+	begin := c.now
+	if c.opt.MeasureTxns == 0 {
+		c.run(begin + int64(span))
+		return span, nil
+	}
+	ended, since := c.tally.over, begin
+	for until := ended + txns; c.tally.over < until; {
+		if len(c.events) == 0 || c.now-since > int64(time.Minute) {
+			return 0, fmt.Errorf("no transaction has ended for %v; %d are still to", time.Duration(c.now-since), until-c.tally.over)
+		}
+		c.run(c.events[0].At)
+		if c.tally.over > ended {
+			ended, since = c.tally.over, c.now
+		}
+	}
+	return time.Duration(c.now - begin), nil
 }
 
 // start loads the data and starts the clients.

@@ -42,7 +42,7 @@ func (c Costs) Faster(times float64) Costs {
 		if out.Lines == nil {
 			out.Lines = map[string]Line{}
 		}
-		out.Lines[kind] = Line{faster(l.Each), faster(l.PerUnit)}
+		out.Lines[kind] = Line{faster(l.Each), faster(l.PerUnit), l.Makes}
 	}
 	return out
 }
@@ -60,8 +60,8 @@ const (
 // meter takes down what calls take.
 type meter struct{ took map[string][]sample }
 
-func (m *meter) note(kind string, units float64, d time.Duration) {
-	m.took[kind] = append(m.took[kind], sample{units, d})
+func (m *meter) note(j *job, s sized, d time.Duration) {
+	m.took[s.kind] = append(m.took[s.kind], sample{float64(j.brings()), s.units, d})
 }
 
 // Measure runs the workload with both readers, or an application with and without

@@ -30,8 +30,14 @@
 //
 // Clients may run an application of package app instead of drawn transactions
 // (Options.App). Its code is a coroutine that costs nothing. What its calls cost
-// is a line over their size, which is operations, rows and parts of answers. Options.Batches has cores do all that waits for one machine at once,
-// as nodes do; it is charged one by one all the same.
+// is a line over their size, which is operations, rows and parts of answers.
+// Options.Batches has cores do all that waits for one machine at once, as nodes
+// do; it is charged one by one all the same, and what came of it, rows and answers,
+// is divided in the ratio of what such calls bring about by themselves.
+//
+// What can be had at all is told beforehand: by Bound for drawn transactions, from
+// what the protocol needs for each; by Result.Bounds for an application, from a run
+// in which one client at a time makes the same transactions, and nobody waits.
 //
 // With the same options and costs a run is the same, event by event.
 package simulated

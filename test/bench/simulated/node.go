@@ -21,10 +21,12 @@ type node struct {
 	// ends goes before begins, and does not starve it: what ends was begun.
 	ends, begins lane
 	busy         bool
-	// jobs is room for those that are being done.
-	jobs []job
-	// worked is for how long the core has worked.
-	worked int64
+	// jobs and sizes are room for those that are being done.
+	jobs  []job
+	sizes []sized
+	// worked is for how long the core has worked, gateway the part of it that its
+	// gateway was at work.
+	worked, gateway int64
 	// lastShare is that of a period that ended at shareSince.
 	lastShare               float64
 	shareSince, shareWorked int64
@@ -100,18 +102,21 @@ func (n *node) work() {
 	took, out := n.do(jobs)
 	cost := int64(0)
 	if c := n.c; !c.free {
-		for i := range jobs {
-			kind, units := c.kinds.job(&jobs[i]), c.kinds.size(&jobs[i], &out, len(jobs))
+		n.sizes = c.kinds.sizes(n.sizes[:0], jobs, &out, &c.opt.Costs)
+		for i, s := range n.sizes {
 			if c.opt.meter != nil {
-				c.opt.meter.note(kind, units, took)
+				c.opt.meter.note(&jobs[i], s, took)
 			}
-			cost += int64(c.opt.Costs.call(kind, units))
+			cost += int64(c.opt.Costs.call(s.kind, s.units))
 			if jobs[i].far {
 				cost += int64(c.opt.Costs.Message)
 			}
 		}
 		cost += int64(c.opt.Costs.Message) * int64(out.far(n))
 		n.worked += cost
+		if jobs[0].of(c) == nil {
+			n.gateway += cost
+		}
 		c.beside.charge(n, &jobs[0], cost)
 	}
 	n.c.at(n.c.now+cost, func() {

@@ -44,6 +44,11 @@ type Options struct {
 	Fsync time.Duration
 	// Warm precedes the measured part, Measure is its length.
 	Warm, Measure time.Duration
+	// WarmTxns and MeasureTxns, if MeasureTxns is set, stand in their place: so many
+	// transactions end before the measured part, and in it, however long that takes.
+	// Where transactions become dearer as data grows, only runs that did as many can
+	// be compared.
+	WarmTxns, MeasureTxns int
 	// Drain has the clients stop after that, and the run go on until the
 	// cluster is at rest.
 	Drain bool

@@ -31,8 +31,9 @@ type Result struct {
 	Messages, Steps float64
 	// Rows of the logs, and fsyncs if these take time, of each that committed.
 	Rows, Syncs float64
-	// Work is what each node's core has to do for each that committed.
-	Work []time.Duration
+	// Work is what each node's core has to do for each that committed, Gateways the
+	// part of it that gateways do: for the clients of their own node.
+	Work, Gateways []time.Duration
 	// Busy is the part of the time for which cores worked: of all, and of the
 	// one that worked most.
 	Busy, Busiest float64
@@ -99,7 +100,7 @@ type tally struct {
 		messages, steps int
 		rows, syncs     int
 		counts          Counts
-		worked          []int64
+		worked, gateway []int64
 	}
 }
 
@@ -109,6 +110,7 @@ func (t *tally) begin(c *cluster) {
 	t.before.rows, t.before.syncs = t.rows, t.syncs
 	for _, n := range c.nodes {
 		t.before.worked = append(t.before.worked, n.worked)
+		t.before.gateway = append(t.before.gateway, n.gateway)
 	}
 }
 
@@ -136,20 +138,22 @@ func (t *tally) ended(reads bool, f *msg.Failure, aborts int, took int64) {
 	k.latencies = append(k.latencies, took)
 }
 
-func (t *tally) end(c *cluster) Result {
+// end gives the result of a measured part that took so long.
+func (t *tally) end(c *cluster, took time.Duration) Result {
 	t.measuring = false
 	all := Kind{Committed: t.reads.Committed + t.writes.Committed, total: t.reads.total + t.writes.total, latencies: slices.Concat(t.reads.latencies, t.writes.latencies)}
 	r := Result{Options: c.opt, Begun: t.begun, Ended: t.over, Reads: t.reads.summed(), Updates: t.writes.summed(), ReadAborts: t.readAborts, All: all.summed()}
 	r.Counts = c.counts().minus(t.before.counts)
 	committed := float64(max(t.reads.Committed+t.writes.Committed, 1))
-	r.PerSecond = committed / c.opt.Measure.Seconds()
+	r.PerSecond = committed / took.Seconds()
 	r.Held = r.Counts.held
 	r.HeldShare = float64(r.Held) / float64(max(t.writes.total, 1))
 	r.Messages, r.Steps = float64(t.messages-t.before.messages)/committed, float64(t.steps-t.before.steps)/committed
 	r.Rows, r.Syncs = float64(t.rows-t.before.rows)/committed, float64(t.syncs-t.before.syncs)/committed
 	for i, n := range c.nodes {
 		r.Work = append(r.Work, time.Duration(float64(n.worked-t.before.worked[i])/committed))
-		busy := float64(n.worked-t.before.worked[i]) / float64(c.opt.Measure)
+		r.Gateways = append(r.Gateways, time.Duration(float64(n.gateway-t.before.gateway[i])/committed))
+		busy := float64(n.worked-t.before.worked[i]) / float64(took)
 		r.Busy += busy / float64(len(c.nodes))
 		r.Busiest = max(r.Busiest, busy)
 	}

@@ -17,20 +17,48 @@ type kinds struct {
 	bySize bool
 }
 
-// size is how much work a job is, one of several that were done at once, which
-// share what is logged and answered: operations, results and rows.
-func (k *kinds) size(j *job, out *output, jobs int) float64 {
-	if !k.bySize {
-		return 0
+// sized is a job with what it is charged by: operations or results that it
+// brought, and rows and parts of answers that it made.
+type sized struct {
+	kind  string
+	units float64
+}
+
+// sizes are those of jobs that were done at once. Nobody sees which of them made
+// which row: they share them in the ratio of what such jobs make when each is done
+// by itself (Line.Makes), evenly where that is not known.
+func (k *kinds) sizes(into []sized, jobs []job, out *output, costs *Costs) []sized {
+	sum := 0.0
+	for i := range jobs {
+		s := sized{kind: k.job(&jobs[i])}
+		if k.bySize {
+			s.units = float64(jobs[i].brings())
+			sum += s.units * costs.Lines[s.kind].Makes
+		}
+		into = append(into, s)
 	}
-	n := 0
+	made := float64(out.rows + out.data())
+	for i := range into {
+		switch s := &into[i]; {
+		case !k.bySize:
+		case sum > 0:
+			s.units += made * s.units * costs.Lines[s.kind].Makes / sum
+		default:
+			s.units += made / float64(len(jobs))
+		}
+	}
+	return into
+}
+
+// brings is how many operations, or results, are in a job.
+func (j *job) brings() int {
 	switch {
 	case j.env != nil:
-		n = weight(j.env)
+		return weight(j.env)
 	case j.call != nil:
-		n = len(j.call.ops)
+		return len(j.call.ops)
 	}
-	return float64(n) + float64(out.rows+out.data())/float64(jobs)
+	return 0
 }
 
 func (k *kinds) job(j *job) string {
@@ -109,8 +137,12 @@ func (o *output) data() (n int) {
 }
 
 // Line is what calls of a kind cost: so much each, and so much for each
-// operation, result and row.
-type Line struct{ Each, PerUnit time.Duration }
+// operation, result and row. Makes is how many rows and parts of answers they make
+// for each operation, or result, that they bring.
+type Line struct {
+	Each, PerUnit time.Duration
+	Makes         float64
+}
 
 func (l Line) at(units float64) time.Duration {
 	return l.Each + time.Duration(units*float64(l.PerUnit))
@@ -118,13 +150,21 @@ func (l Line) at(units float64) time.Duration {
 
 // sample is what a call of some size took.
 type sample struct {
-	units float64
-	took  time.Duration
+	brings, units float64
+	took          time.Duration
 }
 
 // lineOf fits a line to the medians of samples of like size, each with the weight
 // of their number.
 func lineOf(all []sample) Line {
+	var brought, units float64
+	for _, s := range all {
+		brought, units = brought+s.brings, units+s.units
+	}
+	makes := 0.0
+	if brought > 0 {
+		makes = (units - brought) / brought
+	}
 	slices.SortFunc(all, func(x, y sample) int { return cmp.Compare(x.units, y.units) })
 	var n, x, y, xx, xy float64
 	for len(all) > 0 {
@@ -151,7 +191,7 @@ func lineOf(all []sample) Line {
 	if each < 0 { // then it goes through nothing
 		each, per = 0, y/x
 	}
-	return Line{time.Duration(each), time.Duration(per)}
+	return Line{time.Duration(each), time.Duration(per), makes}
 }
 
 func medianOf(all []sample) time.Duration {

@@ -74,6 +74,12 @@ func repository() string {
 	return filepath.Join(filepath.Dir(file), "..", "..", "..")
 }
 
+// Command prepares a program of somebody else's, which ends when the test binary
+// does, whatever becomes of that.
+func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	return command(ctx, "", name, args...)
+}
+
 // command is an exec.Cmd without the settings of the test run that would
 // change what a child does.
 func command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {

@@ -23,6 +23,8 @@ type Options struct {
 	// Proxied puts a proxy.Proxy before every node: its address is the one
 	// that peers and clients call, and the node's own is known to nobody.
 	Proxied bool
+	// Hosts are the nodes' IP addresses, of this machine. Default 127.0.0.1.
+	Hosts []string
 	// Args are given to every node.
 	Args []string
 }
@@ -46,8 +48,12 @@ func NewCluster(t testing.TB, o Options) *Cluster {
 	c := &Cluster{shards: o.Shards + 1}
 	dir := t.TempDir()
 	var listen, join []string
-	for range o.Nodes {
+	for i := range o.Nodes {
 		addr := FreeAddr(t)
+		if o.Hosts != nil {
+			_, port, _ := strings.Cut(addr, ":")
+			addr = o.Hosts[i] + ":" + port
+		}
 		listen = append(listen, addr)
 		if o.Proxied {
 			p, err := proxy.Start(addr)

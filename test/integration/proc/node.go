@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -24,10 +25,14 @@ type Node struct {
 	Args   []string
 	Output *Output
 	// UID, unless 0, is the user to run as; for root only.
-	UID  uint32
-	name string
-	bin  string
-	proc *process
+	UID uint32
+	// MaxFiles, unless 0, is how many files the process may have open.
+	MaxFiles int
+	// Program, unless empty, is run instead of linchpin, with the same arguments.
+	Program string
+	name    string
+	bin     string
+	proc    *process
 }
 
 // process is one run of a program.
@@ -75,7 +80,14 @@ func (n *Node) Launch(t testing.TB) {
 		t.Fatalf("%s runs already", n.name)
 	}
 	fmt.Fprintf(n.Output, "---- %s %v\n", n.name, n.Args)
-	p, err := start(n.bin, n.Args, n.UID, n.Output)
+	bin, args := n.bin, n.Args
+	if n.Program != "" {
+		bin = n.Program
+	}
+	if n.MaxFiles != 0 {
+		bin, args = "/bin/sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, n.MaxFiles), bin}, args...)
+	}
+	p, err := start(bin, args, n.UID, n.Output)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,11 +180,31 @@ func (n *Node) Kill() {
 // Stop asks the process to end (SIGTERM) and returns its exit code.
 func (n *Node) Stop(t testing.TB) int {
 	t.Helper()
+	n.Terminate(t)
+	return n.Wait(t)
+}
+
+// Terminate asks the process to end (SIGTERM) and does not wait.
+func (n *Node) Terminate(t testing.TB) {
+	t.Helper()
 	if err := n.proc.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatalf("%s: %v", n.name, err)
 	}
-	return n.Wait(t)
 }
+
+// Says waits until the node has written something in its current run.
+func (n *Node) Says(t testing.TB, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	if err := n.Output.Await(ctx, n.begun(), text, n.proc.done); err != nil {
+		t.Fatalf("%s: %v\n%s", n.name, err, tail(n.Output.String(), 4000))
+	}
+}
+
+// Said reports whether the node has written something in its current run, as far
+// as that was not taken away (Output.Take).
+func (n *Node) Said(text string) bool { return strings.Contains(n.Output.String()[n.begun():], text) }
 
 // Freeze has the kernel stop the process where it is; Thaw has it go on.
 func (n *Node) Freeze() error { return n.proc.cmd.Process.Signal(syscall.SIGSTOP) }

@@ -37,6 +37,18 @@ func (o *Output) String() string {
 	return o.text.String()
 }
 
+// Take gives all that was written so far and forgets it, for who keeps it
+// elsewhere. It must not have anything alarming in it.
+func (o *Output) Take(t testing.TB, who string) string {
+	t.Helper()
+	o.mu.Lock()
+	text := o.text.String()
+	o.text = bytes.Buffer{}
+	o.mu.Unlock()
+	alarm(t, who, text)
+	return text
+}
+
 // state gives what is there and a channel that is closed when there is more.
 func (o *Output) state() (string, <-chan struct{}) {
 	o.mu.Lock()
@@ -71,16 +83,21 @@ func (o *Output) Await(ctx context.Context, skip int, part string, ended <-chan 
 // alarming is what no process may ever write.
 var alarming = []string{"panic: ", "fatal error: ", "DATA RACE", "a call has panicked", "kind Internal"}
 
-// check fails a test whose process wrote something alarming, and shows the
-// output's end of one that has failed.
-func (o *Output) check(t testing.TB, who string) {
+func alarm(t testing.TB, who, text string) {
 	t.Helper()
-	text := o.String()
 	for _, bad := range alarming {
 		if i := strings.Index(text, bad); i >= 0 {
 			t.Errorf("%s wrote %q: %s", who, bad, cut(text[i:], 4000))
 		}
 	}
+}
+
+// check fails a test whose process wrote something alarming, and shows the
+// output's end of one that has failed.
+func (o *Output) check(t testing.TB, who string) {
+	t.Helper()
+	text := o.String()
+	alarm(t, who, text)
 	if t.Failed() && text != "" {
 		t.Logf("---- %s wrote (at the end):\n%s", who, tail(text, 6000))
 	}

@@ -3,7 +3,6 @@ package torture
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -22,7 +21,7 @@ func (w *worker) oneShot(ctx context.Context) {
 // couple writes the two keys of a couple, or reads them.
 func (w *worker) couple(ctx context.Context) {
 	i := w.r.IntN(w.run.opt.Keys)
-	a, b, v := fmt.Appendf(nil, "a/%d", i), fmt.Appendf(nil, "b/%d", i), w.value()
+	a, b, v := w.run.name("a/%d", i), w.run.name("b/%d", i), w.value()
 	if w.r.IntN(2) == 0 {
 		w.execute(ctx, get(a), get(b))
 		return
@@ -143,7 +142,7 @@ func (w *worker) scan(ctx context.Context) {
 
 // scanned is a scan that is recorded up to its end.
 func (w *worker) scanned(ctx context.Context) (*history.Pending, error) {
-	start, end := []byte("g/"), []byte("g0")
+	start, end := w.run.name("g/"), w.run.name("g0")
 	w.count++
 	p := w.begin()
 	var seen []client.Pair
@@ -182,9 +181,9 @@ func (w *worker) rangeWork(ctx context.Context) {
 	case 0:
 		w.execute(ctx, del(ks[0]), put(ks[1], w.value()))
 	case 1:
-		w.execute(ctx, scanRange([]byte("g/2"), []byte("g/7"), 3), put(ks[0], w.value()))
+		w.execute(ctx, scanRange(w.run.name("g/2"), w.run.name("g/7"), 3), put(ks[0], w.value()))
 	case 2:
-		w.execute(ctx, deleteRange([]byte("g/1"), []byte("g/4")))
+		w.execute(ctx, deleteRange(w.run.name("g/1"), w.run.name("g/4")))
 	default:
 		w.execute(ctx, put(ks[0], w.value()), put(ks[1], w.value()))
 	}
@@ -205,7 +204,7 @@ func (w *worker) refused(ctx context.Context) {
 	ks := w.keys("r", 2)
 	v := w.value()
 	p := w.begin()
-	_, err := w.db.Execute(ctx, client.Put(ks[0], v), client.RequireExists([]byte("nobody/writes/this")), client.Put(ks[1], v))
+	_, err := w.db.Execute(ctx, client.Put(ks[0], v), client.RequireExists(w.run.name("nobody/writes/this")), client.Put(ks[1], v))
 	if err == nil {
 		err = kv.Errorf(kv.KindInternal, "a condition on a key that does not exist held")
 	}

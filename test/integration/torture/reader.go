@@ -2,7 +2,6 @@ package torture
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -88,13 +87,13 @@ func (rd *reader) draw(n int) (keys [][]byte) {
 	var all [][]byte
 	for _, kind := range []string{"r", "a", "b", "n"} {
 		for i := range rd.run.opt.Keys {
-			all = append(all, fmt.Appendf(nil, "%s/%d", kind, i))
+			all = append(all, rd.run.name("%s/%d", kind, i))
 		}
 	}
 	rd.r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	if rd.r.IntN(3) == 0 {
 		for to, hot := range []string{"r/0", "r/1"} {
-			at := slices.IndexFunc(all, func(k []byte) bool { return string(k) == hot })
+			at := slices.IndexFunc(all, func(k []byte) bool { return string(k) == rd.run.opt.Prefix+hot })
 			all[to], all[at] = all[at], all[to]
 		}
 	}
@@ -113,7 +112,7 @@ func (rd *reader) once(ctx context.Context, n int) (*history.Pending, []string, 
 // rangeOnce reads a part of the keys that come and go, and two others, at once.
 func (rd *reader) rangeOnce(ctx context.Context) (*history.Pending, []string, error) {
 	ks := rd.draw(2)
-	return rd.executeRead(ctx, get(ks[0]), scanRange([]byte("g/1"), []byte("g/6"), 1+rd.r.IntN(5)), get(ks[1]))
+	return rd.executeRead(ctx, get(ks[0]), scanRange(rd.run.name("g/1"), rd.run.name("g/6"), 1+rd.r.IntN(5)), get(ks[1]))
 }
 
 func (rd *reader) executeRead(ctx context.Context, steps ...step) (*history.Pending, []string, error) {

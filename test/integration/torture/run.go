@@ -37,10 +37,42 @@ type Options struct {
 	Timeout time.Duration
 	// Seed determines what is drawn.
 	Seed uint64
+	// Prefix begins every key. None of these may be there at the beginning, and
+	// nobody else may touch them. Default none: the store is the run's alone.
+	Prefix string
 }
 
-// HotKeys are keys of a run that do well on the hot shard.
+// HotKeys are keys of a run that do well on the hot shard, without its prefix.
 func HotKeys() []string { return []string{"r/0", "n/0", "a/0", "s/0"} }
+
+// Ended is how many transactions have ended in which way.
+type Ended struct{ Committed, Failed, Unknown int }
+
+// Ended counts what has ended so far.
+func (r *Run) Ended() Ended {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Ended{r.ended[workload.Committed], r.ended[workload.Failed], r.ended[workload.Unknown]}
+}
+
+// name is a key, with the prefix.
+func (r *Run) name(format string, args ...any) []byte {
+	return fmt.Appendf([]byte(r.opt.Prefix), format, args...)
+}
+
+// bounds are of the range of all keys.
+func (r *Run) bounds() (start, end []byte) { return Bounds(r.opt.Prefix) }
+
+// Bounds are of the range of the keys that begin with a prefix; nil for none of
+// them. The prefix's last byte is not 255.
+func Bounds(prefix string) (start, end []byte) {
+	if prefix == "" {
+		return nil, nil
+	}
+	end = []byte(prefix)
+	end[len(end)-1]++
+	return []byte(prefix), end
+}
 
 // Run is a torture under way.
 type Run struct {
@@ -220,7 +252,7 @@ func (r *Run) judge(t testing.TB) {
 	if !v.OK() {
 		t.Errorf("not strictly serializable: %v", v)
 	}
-	l := history.Linearizable(alone(h), 20*time.Second)
+	l := history.Linearizable(r.alone(h), 20*time.Second)
 	if !l.OK() {
 		t.Errorf("single keys: %v", l)
 	}
@@ -231,10 +263,10 @@ func (r *Run) judge(t testing.TB) {
 
 // alone is the part of a history that touches the keys of single-key
 // transactions, without the last read of everything.
-func alone(h *history.History) *history.History {
+func (r *Run) alone(h *history.History) *history.History {
 	out := &history.History{Meta: h.Meta}
 	for _, x := range h.Txns {
-		if len(x.Ops) > 0 && strings.HasPrefix(x.Ops[0].Key, "s/") {
+		if len(x.Ops) > 0 && strings.HasPrefix(x.Ops[0].Key, r.opt.Prefix+"s/") {
 			out.Txns = append(out.Txns, x)
 		}
 	}

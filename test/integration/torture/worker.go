@@ -41,14 +41,14 @@ func (w *worker) value() []byte {
 }
 
 func (w *worker) key(kind string) []byte {
-	return fmt.Appendf(nil, "%s/%d", kind, w.r.IntN(w.run.opt.Keys))
+	return w.run.name("%s/%d", kind, w.r.IntN(w.run.opt.Keys))
 }
 
 // keys draws n different keys of a kind.
 func (w *worker) keys(kind string, n int) [][]byte {
 	var out [][]byte
 	for _, i := range w.r.Perm(w.run.opt.Keys)[:n] {
-		out = append(out, fmt.Appendf(nil, "%s/%d", kind, i))
+		out = append(out, w.run.name("%s/%d", kind, i))
 	}
 	return out
 }
@@ -180,8 +180,9 @@ func (r *Run) readAll(t testing.TB) map[string]int64 {
 	rec := r.rec.Client(r.opt.Clients + r.opt.Readers)
 	p := rec.Begin([]byte("final"))
 	counters := map[string]int64{}
+	start, end := r.bounds()
 	var all []client.Pair
-	for pair, err := range r.dbs[0].Scan(ctx, nil, nil, client.ScanOptions{}) {
+	for pair, err := range r.dbs[0].Scan(ctx, start, end, client.ScanOptions{}) {
 		if err != nil {
 			t.Fatalf("reading everything: %v (kind %v)", err, kv.KindOf(err))
 		}
@@ -190,7 +191,7 @@ func (r *Run) readAll(t testing.TB) map[string]int64 {
 			counters[string(pair.Key)] = pair.Number
 		}
 	}
-	p.Scan(nil, nil, 0, pairs(all))
+	p.Scan(start, end, 0, pairs(all))
 	p.Commit()
 	return counters
 }

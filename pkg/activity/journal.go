@@ -1,0 +1,191 @@
+package activity
+
+import (
+	"bytes"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/metrics"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Kept is how many seconds are remembered.
+const Kept = 300
+
+// Journal is a node's memory. Its methods may be called by any goroutine.
+type Journal struct {
+	classes [metrics.NumTxnKinds]class
+
+	mu sync.Mutex
+	// sealed is what the counters had when the last second was sealed.
+	sealed [metrics.NumTxnKinds]counts
+	// seconds are rising in time; there is none for a second without an end.
+	seconds   []Second
+	conflicts conflicts
+	receipts  receipts
+}
+
+type class struct {
+	latency [numBuckets]atomic.Uint32
+	failed  atomic.Uint32
+}
+
+type counts struct {
+	latency [numBuckets]uint32
+	failed  uint32
+}
+
+// Second is what ended within a second.
+type Second struct {
+	// At is when it began, in seconds since 1970.
+	At      int64
+	Classes []Class
+}
+
+// Class is what ended of one kind of transaction.
+type Class struct {
+	Kind metrics.TxnKind
+	// Ended counts all of it, Failed what ended with an error.
+	Ended, Failed uint32
+	Latency       []Count
+}
+
+// Count is how many were in a bucket of latency.
+type Count struct {
+	Bucket uint8
+	N      uint32
+}
+
+// New makes an empty journal.
+func New() *Journal { return &Journal{conflicts: newConflicts()} }
+
+// Ended is a transaction that has ended.
+type Ended struct {
+	ID       kv.TxnID
+	Kind     metrics.TxnKind
+	Took     time.Duration
+	Outcome  kv.Kind
+	Attempts int
+	// Wait is its longest wait; none if WaitedNanos is 0.
+	Wait *msg.Receipt
+	// Lost counts the attempts that others ended, Reason is why the last of them
+	// ended, and By what it had to give way to, nil if that is not known.
+	Lost   uint32
+	Reason msg.Reason
+	By     *msg.Receipt
+}
+
+// Contended reports whether there is a receipt to remember.
+func (e *Ended) Contended() bool { return e.Wait.WaitedNanos >= leastWait || e.Lost > 0 }
+
+// leastWait is what counts as a wait: what a receipt can show.
+const leastWait = int64(time.Microsecond)
+
+// failed reports whether an operator would call it a failure: a condition that did
+// not hold is an answer, and what a client gave up it did not want.
+func failed(k kv.Kind) bool {
+	return k != kv.KindOK && k != kv.KindCondition && k != kv.KindCancelled
+}
+
+// Ended takes note of a transaction. What e points to is not kept.
+func (j *Journal) Ended(e *Ended) {
+	c := &j.classes[e.Kind]
+	c.latency[bucketOf(e.Took)].Add(1)
+	if failed(e.Outcome) {
+		c.failed.Add(1)
+	}
+	if !e.Contended() {
+		return
+	}
+	now := time.Now().UnixNano()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if e.Wait.WaitedNanos >= leastWait {
+		j.conflicts.add(now, e.Wait, sums{Waits: 1, Nanos: e.Wait.WaitedNanos})
+	}
+	if e.By != nil {
+		j.conflicts.add(now, e.By, sums{Aborts: 1})
+	}
+	j.receipts.add(now, e)
+}
+
+// Seal ends a second: what has ended since the last call is told as of it. It is
+// to be called once a second; now is the time of day.
+func (j *Journal) Seal(now time.Time) {
+	at := now.Unix()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := Second{At: at}
+	for k := range j.classes {
+		if c := j.classes[k].since(&j.sealed[k]); c.Ended > 0 {
+			c.Kind = metrics.TxnKind(k)
+			s.Classes = append(s.Classes, c)
+		}
+	}
+	if n := len(j.seconds); n > 0 && j.seconds[n-1].At >= at {
+		at = j.seconds[n-1].At + 1 // the clock was set back, or the caller was late
+		s.At = at
+	}
+	if len(s.Classes) > 0 {
+		j.seconds = append(j.seconds, s)
+	}
+	old := 0
+	for old < len(j.seconds) && j.seconds[old].At <= at-Kept {
+		old++
+	}
+	j.seconds = append(j.seconds[:0], j.seconds[old:]...)
+	j.conflicts.rotate(now.UnixNano())
+}
+
+// since is what the counters have gained.
+func (c *class) since(before *counts) (out Class) {
+	for i := range c.latency {
+		n := c.latency[i].Load()
+		if d := n - before.latency[i]; d > 0 {
+			out.Latency = append(out.Latency, Count{uint8(i), d})
+			out.Ended += d
+			before.latency[i] = n
+		}
+	}
+	n := c.failed.Load()
+	out.Failed, before.failed = n-before.failed, n
+	return out
+}
+
+// Seconds lists those after a time, in seconds since 1970, that are over. They
+// are not to be changed.
+func (j *Journal) Seconds(after int64) []Second {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	from := len(j.seconds)
+	for from > 0 && j.seconds[from-1].At > after {
+		from--
+	}
+	return append([]Second(nil), j.seconds[from:]...)
+}
+
+// Receipts lists the last at most n, newest first. They are not to be changed.
+func (j *Journal) Receipts(n int) []Receipt {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.receipts.newest(n)
+}
+
+// Conflicts lists all that is in the table, those first for which most was waited.
+func (j *Journal) Conflicts() []Conflict {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.conflicts.list()
+}
+
+// owned is a receipt that shares nothing with another.
+func owned(r *msg.Receipt) *msg.Receipt {
+	if r == nil {
+		return nil
+	}
+	c := *r
+	c.Key = bytes.Clone(r.Key)
+	return &c
+}

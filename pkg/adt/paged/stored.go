@@ -1,0 +1,122 @@
+package paged
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/bits"
+)
+
+// What is wrong with a stored form.
+var (
+	ErrShort  = errors.New("it ends too early")
+	ErrNumber = errors.New("a number is not as it is written")
+	ErrCount  = errors.New("it promises more elements than it has bytes for")
+	ErrRest   = errors.New("there are bytes after its end")
+)
+
+// UnsignedBytes is the length of an unsigned number as it is stored.
+func UnsignedBytes(u uint64) int { return (bits.Len64(u|1) + 6) / 7 }
+
+// TextBytes is the length of bytes as they are stored, behind their length.
+func TextBytes(s string) int { return UnsignedBytes(uint64(len(s))) + len(s) }
+
+// NumberBytes is the length of a number with its sign as it is stored.
+func NumberBytes(n int64) int { return UnsignedBytes(zigzag(n)) }
+
+// zigzag has small numbers of both signs be small unsigned ones.
+func zigzag(n int64) uint64 { return uint64(n)<<1 ^ uint64(n>>63) }
+
+// AppendText appends bytes behind their length.
+func AppendText(b []byte, s string) []byte { return append(AppendLength(b, len(s)), s...) }
+
+// AppendNumber appends a number with its sign.
+func AppendNumber(b []byte, n int64) []byte { return binary.AppendUvarint(b, zigzag(n)) }
+
+// AppendLength appends a number that is not negative.
+func AppendLength(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
+
+// Reader reads a stored form from its beginning. What it gives are parts of
+// Rest.
+type Reader struct {
+	// Rest is what has not been read.
+	Rest string
+}
+
+// Count reads how many elements of at least so many bytes follow. Forms that
+// promise more than they can hold are refused before memory is taken for them.
+func (r *Reader) Count(least int) (int, error) {
+	n, err := r.Length()
+	if err == nil && n > len(r.Rest)/least {
+		err = ErrCount
+	}
+	return n, err
+}
+
+// Byte reads one byte.
+func (r *Reader) Byte() (byte, error) {
+	if r.Rest == "" {
+		return 0, ErrShort
+	}
+	b := r.Rest[0]
+	r.Rest = r.Rest[1:]
+	return b, nil
+}
+
+// Length reads what AppendLength wrote, and nothing else.
+func (r *Reader) Length() (int, error) {
+	u, err := r.Unsigned()
+	if err == nil && u > math.MaxInt {
+		err = ErrCount
+	}
+	return int(u), err
+}
+
+// Number reads what AppendNumber wrote.
+func (r *Reader) Number() (int64, error) {
+	u, err := r.Unsigned()
+	return int64(u>>1) ^ -int64(u&1), err
+}
+
+// Unsigned reads a number of 7 bits a byte, the least first, in as few bytes as
+// there can be.
+func (r *Reader) Unsigned() (u uint64, err error) {
+	for i := range min(len(r.Rest), 10) {
+		c := r.Rest[i]
+		if i == 9 && c > 1 {
+			return 0, ErrNumber
+		}
+		u |= uint64(c&0x7f) << (7 * i)
+		if c >= 0x80 {
+			continue
+		}
+		if c == 0 && i > 0 {
+			return 0, ErrNumber
+		}
+		r.Rest = r.Rest[i+1:]
+		return u, nil
+	}
+	return 0, ErrShort
+}
+
+// Text reads what AppendText wrote.
+func (r *Reader) Text() (string, error) {
+	n, err := r.Length()
+	if err != nil {
+		return "", err
+	}
+	if n > len(r.Rest) {
+		return "", ErrShort
+	}
+	out := r.Rest[:n]
+	r.Rest = r.Rest[n:]
+	return out, nil
+}
+
+// End tells whether all was read.
+func (r *Reader) End() error {
+	if r.Rest != "" {
+		return ErrRest
+	}
+	return nil
+}

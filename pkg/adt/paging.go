@@ -1,0 +1,158 @@
+package adt
+
+import (
+	"github.com/linchpindb/linchpin/pkg/adt/paged"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// pagesOf is how a value that is in memory is stored in pages, nil if it is not.
+func pagesOf(v *entry.Value) *Pages[any] {
+	if v.State == nil {
+		return nil
+	}
+	if t := Lookup(v.Type); t != nil && t.pages != nil && t.pages.InPages(v.State) {
+		return t.pages
+	}
+	return nil
+}
+
+// InPages reports whether a value is in pages.
+func InPages(v *entry.Value) bool { return pagesOf(v) != nil }
+
+// CanBePaged reports whether values of the type of v can be in pages.
+func CanBePaged(v *entry.Value) bool {
+	t := Lookup(v.Type)
+	return t != nil && t.pages != nil
+}
+
+// Away is about how many bytes of a value are not in memory.
+func Away(v *entry.Value) int {
+	if p := pagesOf(v); p != nil {
+		return p.Away(v.State)
+	}
+	return 0
+}
+
+// Missing lists the pages of a value that are not in memory.
+func Missing(v *entry.Value) []Page {
+	if Away(v) == 0 {
+		return nil
+	}
+	return pagesOf(v).Missing(v.State)
+}
+
+// Tops lists the pages of a value that are not in memory and of which changes are
+// kept beside them, and about how many bytes those take.
+func Tops(v *entry.Value) ([]Page, int) {
+	if Away(v) == 0 {
+		return nil, 0
+	}
+	return pagesOf(v).Tops(v.State)
+}
+
+// Unneeded reports that calls can be made of a value without any page that is
+// not in memory, or lists those that they lack.
+func Unneeded(v *entry.Value, calls []msg.Call) (lacks []Page) {
+	if Away(v) == 0 {
+		return nil
+	}
+	_, err := Apply(v.Type, v, calls)
+	return Lacks(err)
+}
+
+// Storing is how pages are made: about how many bytes each has, and who takes
+// their stored forms and names them.
+type Storing = paged.Storing
+
+// StoreInPages stores a value in pages, of which put takes those that are new.
+// It changes v to the value as it is stored, and returns all its pages and the
+// directory.
+func StoreInPages(v *entry.Value, to *Storing) ([]entry.PageRef, []byte, error) {
+	t := Lookup(v.Type)
+	s, err := t.state(v)
+	if err != nil {
+		return nil, nil, err
+	}
+	v.State, v.Payload = t.pages.Store(s, to), nil
+	return t.pages.Refs(nil, v.State), t.pages.Directory([]byte{directoryForm}, v.State), nil
+}
+
+// InOnePiece has a value be in one piece again, if it is in memory, and reports
+// whether it is.
+func InOnePiece(v *entry.Value) bool {
+	p := pagesOf(v)
+	if p == nil {
+		return true
+	}
+	s, ok := p.InOne(v.State)
+	if ok {
+		v.State = s
+	}
+	return ok
+}
+
+// The first bytes of a directory and of a patch; later layouts take other numbers.
+const (
+	directoryForm = 1
+	patchForm     = 1
+)
+
+// Open is a value in pages, none of which is in memory, of its directory. head
+// has its type and identity.
+func Open(head entry.Value, refs []entry.PageRef, directory []byte) (entry.Value, error) {
+	t := Lookup(head.Type)
+	if t == nil || t.pages == nil {
+		return head, kv.Errorf(kv.KindInvalid, "data type %d is not known here as one whose values are in pages", head.Type)
+	}
+	if len(directory) == 0 || directory[0] != directoryForm {
+		return head, kv.Errorf(kv.KindCorrupt, "the directory of a stored %s has an unknown version; it may have been written by a newer linchpin", t.Name)
+	}
+	r := paged.Reader{Rest: string(directory[1:])}
+	s, err := t.pages.Open(&r, &refs)
+	if err == nil {
+		err = r.End()
+	}
+	if err == nil && len(refs) > 0 || err == nil && t.empty(s) {
+		err = paged.ErrCount
+	}
+	if err != nil {
+		return head, kv.Errorf(kv.KindCorrupt, "the directory of a stored %s cannot be read: %v", t.Name, err)
+	}
+	head.State = s
+	return head, nil
+}
+
+// Patch writes what calls have made of a value in pages: what became of each
+// element that they are about.
+func Patch(before, after *entry.Value, calls []msg.Call) []byte {
+	t := Lookup(after.Type)
+	b := []byte{patchForm}
+	for _, name := range t.names(calls) {
+		b = t.pages.Changed(b, before.State, after.State, name)
+	}
+	return b
+}
+
+// Patched is a value in pages after patches, the oldest first, without an
+// identity. It lacks no page.
+func Patched(v *entry.Value, patches ...[]byte) (out entry.Value, err error) {
+	p := pagesOf(v)
+	if p == nil {
+		return out, kv.Errorf(kv.KindCorrupt, "a stored change is of a value in pages, and the value is not")
+	}
+	rs := make([]paged.Reader, len(patches))
+	for i, b := range patches {
+		if len(b) == 0 || b[0] != patchForm {
+			return out, kv.Errorf(kv.KindCorrupt, "a stored change has an unknown version; it may have been written by a newer linchpin")
+		}
+		rs[i].Rest = string(b[1:])
+	}
+	t, s := Lookup(v.Type), v.State
+	defer t.lacking(s, &err, func() []string { return nil })
+	if s, err = p.Change(s, rs); err != nil {
+		return out, kv.Errorf(kv.KindCorrupt, "a stored change of a %s cannot be read: %v", t.Name, err)
+	}
+	return t.changed(s), nil
+}

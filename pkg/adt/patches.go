@@ -1,0 +1,119 @@
+package adt
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/adt/paged"
+	"github.com/linchpindb/linchpin/pkg/adt/tree"
+	"github.com/linchpindb/linchpin/pkg/entry"
+)
+
+// How an element is in a patch: whether it was there, and is.
+const (
+	wasThere = 1 << iota
+	isThere
+)
+
+// oneMap is how a value is stored in pages that is a Map by names.
+func oneMap[V comparable](f *paged.Form[string, V]) *Pages[paged.Map[string, V]] {
+	type S = paged.Map[string, V]
+	return &Pages[S]{
+		InPages: S.InPages, Away: S.Away, InOne: S.InOne, Missing: S.Missing, Tops: S.Tops,
+		Store:     func(s S, to *paged.Storing) S { return s.Store(f, to) },
+		Refs:      func(out []entry.PageRef, s S) []entry.PageRef { return s.AppendRefs(out) },
+		Directory: func(b []byte, s S) []byte { return s.AppendDirectory(b) },
+		Open:      func(r *paged.Reader, refs *[]entry.PageRef) (S, error) { return paged.ReadDirectory(f, r, refs) },
+		Changed: func(b []byte, before, after S, name string) []byte {
+			old, was := before.Get(name)
+			now, is := after.Get(name)
+			if was == is && old == now {
+				return b
+			}
+			if b = append(paged.AppendText(b, name), flags(was, is)); was {
+				b = paged.AppendLength(b, f.Order.Bytes(name, old))
+			}
+			if is {
+				b = f.AppendValue(b, now)
+			}
+			return b
+		},
+		Change: func(s S, patches []paged.Reader) (S, error) {
+			net := map[string]paged.Change[string, V]{}
+			err := eachChange(patches, func(r *paged.Reader, name string, was, is bool) (err error) {
+				c := paged.Change[string, V]{Key: name, Was: was, Is: is}
+				if was {
+					c.Old, err = r.Length()
+				}
+				if err == nil && is {
+					c.Value, err = f.ReadValue(r)
+				}
+				if before, ok := net[name]; ok {
+					if before.Is != was || was && f.Order.Bytes(name, before.Value) != c.Old {
+						return errPatches
+					}
+					c.Was, c.Old = before.Was, before.Old
+				}
+				net[name] = c
+				return err
+			})
+			if err != nil {
+				return s, err
+			}
+			return s.Change(inOrder(f.Order, net)...), nil
+		},
+	}
+}
+
+var errPatches = errors.New("one change does not go on where the one before has ended")
+
+// inOrder are net changes in the order of their keys.
+func inOrder[K comparable, V any](o *tree.Order[K, V], net map[K]paged.Change[K, V]) []paged.Change[K, V] {
+	out := make([]paged.Change[K, V], 0, len(net))
+	for _, c := range net {
+		if c.Was || c.Is {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b paged.Change[K, V]) int { return o.Compare(a.Key, b.Key) })
+	return out
+}
+
+// eachChange reads patches, the oldest first.
+func eachChange(patches []paged.Reader, read func(r *paged.Reader, name string, was, is bool) error) error {
+	for i := range patches {
+		for r := &patches[i]; r.Rest != ""; {
+			name, was, is, err := readFlags(r)
+			if err == nil {
+				err = read(r, name, was, is)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func flags(was, is bool) (b byte) {
+	if was {
+		b |= wasThere
+	}
+	if is {
+		b |= isThere
+	}
+	return b
+}
+
+// readFlags reads of a change the element's name, and whether it was there and
+// is.
+func readFlags(r *paged.Reader) (name string, was, is bool, err error) {
+	var b byte
+	if name, err = r.Text(); err == nil {
+		b, err = r.Byte()
+	}
+	if err == nil && (b == 0 || b > wasThere|isThere) {
+		err = errors.New("it changes what was not there and is not")
+	}
+	return name, b&wasThere != 0, b&isThere != 0, err
+}

@@ -1,0 +1,278 @@
+package backup
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Partial is what the name of a backup ends with that is not whole yet.
+const Partial = ".partial"
+
+// CreateOptions say how a backup is made.
+type CreateOptions struct {
+	// Snapshot is the name or id of the state to copy. If it is empty one is made,
+	// which is kept for Keep and dropped at the end.
+	Snapshot string
+	// Keep is how long an unfinished backup can be gone on with; 0 is a day.
+	Keep time.Duration
+	// Program is the version of the program, for the header.
+	Program string
+	// Progress, if set, is called now and then with what has been copied so far.
+	Progress func(keys, bytes uint64)
+}
+
+// Create copies a state of the cluster into a file, which must not exist, and
+// returns what is in it. If there is a FILE.partial, of the same cluster and of a
+// snapshot that is still kept, it is gone on with.
+func Create(ctx context.Context, db *client.DB, path string, o CreateOptions) (Header, Footer, error) {
+	status, err := db.Status(ctx)
+	if err != nil {
+		return Header{}, Footer{}, err
+	}
+	f, err := openPartial(path)
+	if err != nil {
+		return Header{}, Footer{}, err
+	}
+	defer f.Close() // which gives up the lock
+	c := &creation{db: db, file: f, path: path, o: o, cluster: status.ClusterId}
+	if err := c.begin(ctx); err != nil {
+		return c.header, Footer{}, err
+	}
+	footer, err := c.copy(ctx)
+	if err != nil {
+		return c.header, footer, err
+	}
+	if c.header.Own != "" {
+		if _, err := db.DropSnapshot(ctx, c.header.Own); err != nil && kv.KindOf(err) != kv.KindNotFound {
+			return c.header, footer, fmt.Errorf("the backup is whole, but its snapshot %s could not be dropped: %w", c.header.Own, err)
+		}
+	}
+	return c.header, footer, nil
+}
+
+// openPartial opens the unfinished file, for this process alone. Two that wrote it
+// would damage it, and the first to end would drop the snapshot of the other.
+func openPartial(path string) (*os.File, error) {
+	if err := absent(path); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path+Partial, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	busy := refuse("wait until it has ended, or name another file", "another backup is writing %s", path)
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, errors.Join(busy, f.Close())
+	} else if err != nil {
+		return nil, errors.Join(fmt.Errorf("backup: %s cannot be locked: %w", f.Name(), err), f.Close())
+	}
+	// Another one may have come to its end between the opening and the lock. Then this
+	// file is the backup itself, or a new one beside it.
+	mine, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if named, err := os.Lstat(f.Name()); err != nil || !os.SameFile(mine, named) {
+		return nil, errors.Join(busy, f.Close())
+	}
+	if err := absent(path); err != nil {
+		if mine.Size() == 0 {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func absent(path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		return refuse("name another file, or remove it", "%s exists already", path)
+	}
+	return nil
+}
+
+func refuse(hint, format string, args ...any) error {
+	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// creation is a backup that is being made.
+type creation struct {
+	db      *client.DB
+	file    *os.File
+	path    string
+	o       CreateOptions
+	cluster string
+	header  Header
+	writer  *Writer
+	last    []byte
+}
+
+// begin writes the header, or goes on with what has one.
+func (c *creation) begin(ctx context.Context) error {
+	info, err := c.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() > 0 {
+		return c.goOn(ctx)
+	}
+	s, own, err := c.snapshot(ctx)
+	if err != nil {
+		return errors.Join(err, os.Remove(c.file.Name()))
+	}
+	c.header = Header{Format: Format, Cluster: c.cluster, Snapshot: s.ID, Time: s.Time.UTC(), Own: own, Program: c.o.Program}
+	c.writer, err = NewWriter(c.file, c.header)
+	return err
+}
+
+// snapshot finds the state to copy, or makes one.
+func (c *creation) snapshot(ctx context.Context) (s *client.Snapshot, own string, err error) {
+	if c.o.Snapshot != "" {
+		s, err = c.kept(ctx, c.o.Snapshot)
+		return s, "", err
+	}
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	keep := c.o.Keep
+	if keep == 0 {
+		keep = 24 * time.Hour
+	}
+	own = "backup-" + hex.EncodeToString(b[:])
+	s, err = c.db.CreateSnapshot(ctx, own, keep)
+	return s, own, err
+}
+
+// kept finds a snapshot.
+func (c *creation) kept(ctx context.Context, name string) (*client.Snapshot, error) {
+	all, err := c.db.Snapshots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(s client.Snapshot) bool { return s.Name == name || s.ID == name })
+	if i < 0 {
+		return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("the snapshot %s is not kept, or not any more", name),
+			Hint: "list those that are: linchpin snapshot list"}
+	}
+	return &all[i], nil
+}
+
+// goOn finds out how far an unfinished backup has come, and cuts off what is
+// behind its last whole frame.
+func (c *creation) goOn(ctx context.Context) error {
+	name := c.file.Name()
+	r, err := c.read()
+	if err != nil && r == nil {
+		return refuse("remove it to begin anew", "%s cannot be gone on with: %v", name, err)
+	}
+	c.header = r.Header
+	if r.Header.Cluster != c.cluster {
+		return refuse("remove it to begin anew", "%s is of another cluster, %s", name, r.Header.Cluster)
+	}
+	if s, err := c.kept(ctx, r.Header.Snapshot); err != nil {
+		return fmt.Errorf("%s cannot be gone on with; remove it to begin anew: %w", name, err)
+	} else if want := c.o.Snapshot; want != "" && want != s.Name && want != s.ID {
+		return refuse("remove it to begin anew", "%s is of the snapshot %s", name, s.Name)
+	}
+	if err := c.file.Truncate(r.whole); err != nil {
+		return err
+	}
+	// Once more, now that nothing is behind what is whole.
+	if r, err = c.read(); err != errOpen {
+		return refuse("remove it to begin anew", "%s cannot be gone on with: %v", name, err)
+	}
+	if c.writer, err = newWriter(c.file); err != nil {
+		return err
+	}
+	c.writer.after(r)
+	c.last = r.last
+	_, err = c.file.Seek(r.whole, io.SeekStart)
+	return err
+}
+
+// read reads the file from its start. The error is errOpen if it ends between two
+// frames.
+func (c *creation) read() (*Reader, error) {
+	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	r, err := NewReader(c.file)
+	if err != nil {
+		return nil, err
+	}
+	for err == nil {
+		_, err = r.Next()
+	}
+	if r.at == r.whole && !r.ended {
+		if _, end := r.from.ReadByte(); end == io.EOF {
+			err = errOpen
+		}
+	}
+	return r, err
+}
+
+// copy writes all keys and the footer, and gives the file its name.
+func (c *creation) copy(ctx context.Context) (Footer, error) {
+	types, err := typeNames(ctx, c.db)
+	if err != nil {
+		return Footer{}, err
+	}
+	for r, err := range export(ctx, c.db, c.header.Snapshot, c.last) {
+		if err == nil {
+			err = c.writer.Add(r)
+		}
+		if err != nil {
+			return Footer{}, errors.Join(err, c.writer.Flush())
+		}
+		if c.o.Progress != nil && c.writer.keys%pageKeys == 0 {
+			c.o.Progress(c.writer.keys, c.writer.bytes)
+		}
+	}
+	f, err := c.writer.Close(func(t uint32) string { return types[t] })
+	if err == nil {
+		err = c.file.Sync()
+	}
+	if err == nil {
+		err = os.Link(c.file.Name(), c.path) // unlike a rename, this replaces nothing
+	}
+	if err == nil {
+		err = os.Remove(c.file.Name())
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(c.path))
+	}
+	return f, err
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// typeNames gives the names of the data types that a cluster knows.
+func typeNames(ctx context.Context, db *client.DB) (map[uint32]string, error) {
+	all, err := db.Types(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	out := map[uint32]string{}
+	for i := range all {
+		out[all[i].Number] = all[i].Name
+	}
+	return out, nil
+}

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/linchpindb/linchpin/pkg/backup"
+)
+
+func backupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "backup",
+		Short: "Copy the whole cluster into a file, and look at such files",
+		Long: `A backup is a file with all keys of a cluster as they were at one moment, with
+values of all data types. "linchpin restore" writes it into an empty cluster of
+any size, which is also the way to change the members of a cluster, or its number
+of shards. It holds no snapshots, no history and no rules for hot keys.`,
+		Example: `  linchpin backup create monday.backup
+  linchpin backup verify monday.backup`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(backupCreate(), backupVerify())
+	return cmd
+}
+
+func backupCreate() *cobra.Command {
+	var f flags
+	var o backup.CreateOptions
+	cmd := &cobra.Command{
+		Use:   "create FILE",
+		Short: "Copy the whole cluster into a file",
+		Long: `Copy all keys, as they are at one moment, into a file, which must not exist. Nobody
+who writes is held. A snapshot is made for it, and dropped at the end.
+
+Until the backup is whole it is called FILE.partial. If the command is interrupted,
+the same command goes on where it was, as long as the snapshot is kept (--keep).`,
+		Example: `  linchpin backup create monday.backup
+  linchpin backup create import.backup --snapshot before-import`,
+		Args: arguments(1, 1),
+	}
+	f.addTo(cmd, false)
+	withoutEnd(cmd)
+	cmd.Flags().StringVar(&o.Snapshot, "snapshot", "", "copy the state that this snapshot keeps, by its `name` or id, instead of the present")
+	cmd.Flags().DurationVar(&o.Keep, "keep", 24*time.Hour, "how long an interrupted backup can be gone on with")
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		if o.Keep < time.Minute {
+			return usagef(cmd, "--keep is %v, want a minute or more", o.Keep)
+		}
+		show := newShow(cmd, -1)
+		o.Program, o.Progress = ReadBuild().Version, func(keys, bytes uint64) { show.set("copied", keys) }
+		h, footer, err := backup.Create(ctx, s.db, args[0], o)
+		show.end()
+		if err != nil {
+			return err
+		}
+		return s.printBackup(args[0], &h, &footer)
+	})
+	return cmd
+}
+
+func backupVerify() *cobra.Command {
+	output := formatTable
+	cmd := &cobra.Command{
+		Use:     "verify FILE",
+		Short:   "Make sure that a backup is what was written, and tell what it is of",
+		Long:    `Read a backup from its start to its end, and check all its checksums. No cluster is needed.`,
+		Example: `  linchpin backup verify monday.backup`,
+		Args:    arguments(1, 1),
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", formatTable, "table, or json: one object a line")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if output != formatTable && output != formatJSON {
+			return usagef(cmd, "--output is %q, want table or json", output)
+		}
+		h, f, err := backup.Verify(args[0])
+		if err != nil {
+			return err
+		}
+		s := &session{printer: &printer{out: cmd.OutOrStdout(), json: output == formatJSON}, cmd: cmd}
+		return s.printBackup(args[0], &h, &f)
+	}
+	return cmd
+}
+
+func restoreCommand() *cobra.Command {
+	var f flags
+	var o backup.RestoreOptions
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Write a backup into an empty cluster",
+		Long: `Write all keys of a backup into a cluster that has none, of any size, and then
+compare the whole cluster with the file. Nobody else may use the cluster until the
+command has ended well. Nothing is written if the file is damaged, if it has data
+types that the cluster does not know, or if the cluster has keys.
+
+A restore that was interrupted is gone on with by --continue.`,
+		Example: `  linchpin restore monday.backup`,
+		Args:    arguments(1, 1),
+	}
+	f.addTo(cmd, false)
+	withoutEnd(cmd)
+	cmd.Flags().BoolVar(&o.Continue, "continue", false, "go on with a restore of this very backup that was interrupted")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only find out whether it could be restored")
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		var show *show
+		o.Progress = func(doing string, keys, of uint64) {
+			if show == nil {
+				show = newShow(cmd, int64(of))
+			}
+			show.set(doing, keys)
+		}
+		h, footer, err := backup.Restore(ctx, s.db, args[0], o)
+		show.end()
+		if err != nil {
+			return err
+		}
+		return s.printBackup(args[0], &h, &footer)
+	})
+	return cmd
+}
+
+// withoutEnd has a command that may take long not be bounded unless that is asked
+// for.
+func withoutEnd(cmd *cobra.Command) {
+	fl := cmd.Flags().Lookup("timeout")
+	_, fl.DefValue = fl.Value.Set("0"), "0s"
+}
+
+func (s *session) printBackup(path string, h *backup.Header, f *backup.Footer) error {
+	if s.json {
+		return s.object(struct {
+			File string `json:"file"`
+			*backup.Header
+			*backup.Footer
+		}{path, h, f})
+	}
+	t := s.table("FILE", "CLUSTER", "SNAPSHOT", "TIME", "KEYS", "BYTES")
+	t.row(path, h.Cluster, h.Snapshot, stamp(h.Time), strconv.FormatUint(f.Keys, 10), strconv.FormatUint(f.Bytes, 10))
+	return t.flush()
+}
+
+// show tells on standard error how far a long command has come: by a bar on a
+// terminal, and else by a line now and then.
+type show struct {
+	cmd   *cobra.Command
+	of    int64
+	bar   *progressbar.ProgressBar
+	doing string
+	last  time.Time
+}
+
+// lineEvery is how often a line is written that nobody watches.
+const lineEvery = 10 * time.Second
+
+func newShow(cmd *cobra.Command, of int64) *show {
+	return &show{cmd: cmd, of: of, last: time.Now()}
+}
+
+func (s *show) set(doing string, keys uint64) {
+	if f, ok := s.cmd.ErrOrStderr().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if s.bar == nil || s.doing != doing {
+			s.bar = progressbar.NewOptions64(s.of, progressbar.OptionSetWriter(f), progressbar.OptionSetDescription(doing),
+				progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+		}
+		s.doing = doing
+		_ = s.bar.Set64(int64(keys)) // a bar that cannot be drawn is no reason to stop
+		return
+	}
+	if time.Since(s.last) < lineEvery {
+		return
+	}
+	s.last = time.Now()
+	words := []string{doing, fmt.Sprint(keys)}
+	if s.of >= 0 {
+		words = append(words, "of", fmt.Sprint(s.of))
+	}
+	s.cmd.PrintErrln(strings.Join(append(words, "keys"), " "))
+}
+
+func (s *show) end() {
+	if s != nil && s.bar != nil {
+		_ = s.bar.Finish()
+	}
+}

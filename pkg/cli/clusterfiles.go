@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/linchpindb/linchpin/deploy"
+	"github.com/linchpindb/linchpin/pkg/certs"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/users"
+)
+
+// newCluster writes the files of a cluster that is to be.
+type newCluster struct {
+	dir     string
+	members []newMember
+}
+
+func (c *newCluster) path(names ...string) string {
+	return filepath.Join(append([]string{c.dir}, names...)...)
+}
+
+// node is the name of the directory of a member, from 0.
+func (c *newCluster) node(i int) string { return fmt.Sprintf("n%d", i+1) }
+
+// write writes all files. It begins nothing in a directory that has something in it.
+func (c *newCluster) write() error {
+	switch there, err := os.ReadDir(c.dir); {
+	case err == nil && len(there) > 0:
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: c.dir + " is not empty", Hint: "name a directory that is not there yet"}
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the directory cannot be used: " + err.Error(), Hint: "name another"}
+	}
+	ca := certs.Maker{Dir: c.path("certs")}
+	if _, err := ca.CreateCA(); err != nil {
+		return err
+	}
+	if _, err := ca.CreateClient(users.Root); err != nil {
+		return err
+	}
+	for i := range c.members {
+		if err := c.writeNode(i); err != nil {
+			return err
+		}
+	}
+	return c.writePrometheus()
+}
+
+// writeNode writes the settings and the certificate of a member.
+func (c *newCluster) writeNode(i int) error {
+	m := &c.members[i]
+	dir := c.path(c.node(i), "certs")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := c.copyCA(dir); err != nil {
+		return err
+	}
+	hosts := []string{m.host}
+	if ip := net.ParseIP(m.host); ip != nil && ip.IsLoopback() {
+		hosts = append(hosts, "localhost")
+	}
+	if _, err := (&certs.Maker{Dir: dir, CAKey: c.path("certs", certs.CAKey)}).CreateNode(hosts...); err != nil {
+		return err
+	}
+	return os.WriteFile(c.path(c.node(i), "linchpin.yaml"), c.settings(i), 0o644)
+}
+
+// copyCA copies the authority's certificate, which all need.
+func (c *newCluster) copyCA(dir string) error {
+	raw, err := os.ReadFile(c.path("certs", certs.CAFile))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, certs.CAFile), raw, 0o644)
+}
+
+// settings is the file of a member's settings.
+func (c *newCluster) settings(i int) []byte {
+	var join []string
+	for _, m := range c.members {
+		join = append(join, m.addr)
+	}
+	m := &c.members[i]
+	return fmt.Appendf(nil, `# Settings of node n%d: flags of "linchpin start", without the dashes. Paths are relative
+# to the directory of this file. docs/operation.md and "linchpin start --help" have more.
+
+# Where clients and the other nodes call this one, and where console and metrics are.
+listen: %q
+http: %q
+
+# All first members, the same on every node, this one included.
+join: %q
+
+store: store
+certs-dir: certs
+`, i+1, m.addr, m.http, strings.Join(join, ","))
+}
+
+// sampleTargets are those in the configuration that comes with the program.
+var sampleTargets = regexp.MustCompile(`(?m)^( +- )127\.0\.0\.1:71\d\d\n`)
+
+// writePrometheus writes what is deployed, with the members as targets.
+func (c *newCluster) writePrometheus() error {
+	if err := os.MkdirAll(c.path("prometheus", "rules"), 0o755); err != nil {
+		return err
+	}
+	if err := c.copyCA(c.path("prometheus")); err != nil {
+		return err
+	}
+	raw, err := deploy.Files.ReadFile(deploy.PrometheusTLS)
+	if err != nil {
+		return err
+	}
+	at := sampleTargets.FindSubmatchIndex(raw)
+	if at == nil {
+		return errors.New("the configuration that comes with the program has no targets")
+	}
+	var targets []byte
+	for _, m := range c.members {
+		targets = fmt.Appendf(targets, "%s%q\n", raw[at[2]:at[3]], m.http)
+	}
+	raw = slices.Concat(raw[:at[0]], targets, sampleTargets.ReplaceAll(raw[at[0]:], nil))
+	raw = bytes.Replace(raw, []byte("of three nodes with TLS: change the targets to the --http\n# addresses of yours. Beside this file belong"),
+		[]byte("with TLS. Beside this file belong"), 1)
+	if err := os.WriteFile(c.path("prometheus", "prometheus.yml"), raw, 0o644); err != nil {
+		return err
+	}
+	rules, err := fs.Glob(deploy.Files, deploy.PrometheusRules)
+	if err != nil {
+		return err
+	}
+	for _, r := range rules {
+		raw, err := deploy.Files.ReadFile(r)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(c.path("prometheus", "rules", path.Base(r)), raw, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell says what there is now, and how to go on.
+func (c *newCluster) tell(p *printer) error {
+	t := p.table("NODE", "ADDRESS", "CONSOLE", "START IT WITH")
+	for i, m := range c.members {
+		t.row(c.node(i), m.addr, "https://"+m.http+"/console/", "linchpin start --config "+c.path(c.node(i), "linchpin.yaml"))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	return p.printf("then:  linchpin status --addr %s --certs-dir %s\n", c.members[0].addr, c.path("certs"))
+}

@@ -1,0 +1,118 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/linchpindb/linchpin/pkg/logs"
+)
+
+// FileFlag is the flag that names the file, of commands that read one.
+const FileFlag = "config"
+
+// Options say what to resolve from; the zero value is the process's environment.
+type Options struct {
+	// Env looks a variable up. Default os.LookupEnv.
+	Env func(string) (string, bool)
+	// Read reads a file. Default os.ReadFile.
+	Read func(string) ([]byte, error)
+}
+
+// Setting is one setting with where its value came from.
+type Setting struct {
+	Name, Value string
+	// From is "command line", "environment NAME", "FILE:LINE" or "default".
+	From string
+	// Secret values are not to be shown; Shown does not.
+	Secret bool
+}
+
+// Shown is the value, or what stands for a secret.
+func (s *Setting) Shown() string {
+	if s.Secret && s.Value != "" {
+		return logs.Redacted
+	}
+	return s.Value
+}
+
+// Variable is the environment variable of a flag.
+func Variable(flag string) string {
+	return "LINCHPIN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// pathMark is the annotation of flags that are paths.
+const pathMark = "linchpin_path"
+
+// MarkPaths says which flags are paths of files or directories. In a file of settings
+// such a path is relative to the directory of that file, so that it means the same
+// wherever the program is started, and wherever the directory is taken to.
+func MarkPaths(fs *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		if err := fs.SetAnnotation(name, pathMark, nil); err != nil {
+			panic("config: " + err.Error()) // there is no such flag
+		}
+	}
+}
+
+// neither are settings.
+func neither(name string) bool { return name == "help" || name == FileFlag }
+
+// Resolve sets the flags that the command line has not set, from the environment and
+// the file. It reports everything that is wrong at once. The settings are in the order
+// of names.
+func Resolve(fs *pflag.FlagSet, o Options) ([]Setting, error) {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	if o.Read == nil {
+		o.Read = os.ReadFile
+	}
+	from := map[string]string{}
+	fs.Visit(func(f *pflag.Flag) { from[f.Name] = "command line" })
+	var errs []error
+	fs.VisitAll(func(f *pflag.Flag) {
+		name := Variable(f.Name)
+		if from[f.Name] != "" || f.Name == "help" {
+			return
+		}
+		if value, ok := o.Env(name); ok && value != "" {
+			from[f.Name] = "environment " + name
+			if err := fs.Set(f.Name, value); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", name, wrong(f, value, err)))
+			}
+		}
+	})
+	if f := fs.Lookup(FileFlag); f != nil && f.Value.String() != "" {
+		errs = append(errs, readFile(fs, f.Value.String(), o, from)...)
+	}
+	var out []Setting
+	fs.VisitAll(func(f *pflag.Flag) {
+		if neither(f.Name) {
+			return
+		}
+		s := Setting{Name: f.Name, Value: f.Value.String(), From: from[f.Name], Secret: logs.Secret(f.Name)}
+		if s.From == "" {
+			s.From = "default"
+		}
+		out = append(out, s)
+	})
+	slices.SortFunc(out, func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
+	return out, errors.Join(errs...)
+}
+
+// wrong says what is wrong with a value. Secrets are not repeated.
+func wrong(f *pflag.Flag, value string, err error) error {
+	if logs.Secret(f.Name) {
+		return fmt.Errorf("the value of %s cannot be used; want %s", f.Name, f.Value.Type())
+	}
+	var cause *pflag.InvalidValueError
+	if errors.As(err, &cause) {
+		err = cause.Unwrap()
+	}
+	return fmt.Errorf("%s is %q: %w; want %s", f.Name, value, err, f.Value.Type())
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"archive/zip"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+func debugCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "debug",
+		Short:   "Collect what helps to find out what is wrong",
+		Long:    `Collect what helps to find out what is wrong with a cluster.`,
+		Example: `  linchpin debug zip linchpin.zip`,
+		Args:    arguments(0, 0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(debugZipCommand())
+	return cmd
+}
+
+// debugZip is the command's flags.
+type debugZip struct {
+	redact  bool
+	profile time.Duration
+}
+
+func debugZipCommand() *cobra.Command {
+	var f flags
+	var z debugZip
+	cmd := &cobra.Command{
+		Use:   "zip FILE",
+		Short: "Collect what helps to find out what is wrong, of all nodes, into a zip file",
+		Long: `Collect of each node of the cluster, into FILE: its version, settings, state, shards,
+hot keys and who waits for them, the last contention receipts, metrics, profiles of processor and memory,
+goroutines, disk, and the last lines of its log. Secrets are not in it, values of keys
+neither; keys are, unless --redact-keys.
+
+What cannot be had has a file of its name and ".error.txt" in its place, and the rest
+is collected. FILE must not exist.`,
+		Example: `  linchpin debug zip linchpin.zip
+  linchpin debug zip linchpin.zip --redact-keys --profile 10s`,
+		Args: arguments(1, 1),
+	}
+	f.addTo(cmd, false)
+	cmd.Flags().BoolVar(&z.redact, "redact-keys", false, "put a hash in the place of every key, the same for the same key in this file")
+	cmd.Flags().DurationVar(&z.profile, "profile", 5*time.Second, "how long each node's processor is profiled; 0 is not at all")
+	run := connected(&f, func(ctx context.Context, s *session, args []string) error { return s.debugZip(ctx, &z, args[0]) })
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if z.profile < 0 || z.profile > 30*time.Second {
+			return usagef(cmd, "--profile is %v, want 0 to 30s", z.profile)
+		}
+		if !cmd.Flags().Changed("timeout") {
+			f.timeout = 2*time.Minute + 10*z.profile // nodes are asked one after the other
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// debugZip writes the file. If that fails there is none.
+func (s *session) debugZip(ctx context.Context, z *debugZip, name string) (err error) {
+	st, err := s.db.Status(ctx)
+	if err != nil {
+		return err
+	}
+	ask := &pb.DebugRequest{RedactKeys: z.redact, ProfileMs: uint32(z.profile.Milliseconds())}
+	if z.redact {
+		ask.Salt = make([]byte, 16)
+		if _, err := rand.Read(ask.Salt); err != nil {
+			return err
+		}
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return usagef(s.cmd, "%s exists; choose another name", name)
+	} else if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, file.Close())
+		if err != nil {
+			err = errors.Join(err, os.Remove(name))
+		}
+	}()
+	w := &zipped{zip: zip.NewWriter(file)}
+	for i := range st.Members {
+		m := &st.Members[i]
+		dir := fmt.Sprintf("nodes/n%d", m.NodeId)
+		if err := s.debugNode(ctx, ask, m, w, dir); err != nil {
+			if w.failed != nil {
+				return w.failed
+			}
+			w.add(dir+"/unreachable.txt", []byte(err.Error()+"\n"))
+		}
+		if !s.json {
+			if err := s.printf("n%d at %s: %d files\n", m.NodeId, m.Address, w.take()); err != nil {
+				return err
+			}
+		}
+	}
+	if err := errors.Join(w.failed, w.zip.Close()); err != nil {
+		return err
+	}
+	if s.json {
+		return s.object(map[string]any{"file": name, "files": w.all})
+	}
+	return s.printf("%d files are in %s\n", w.all, name)
+}
+
+// debugNode collects of one node, over the connection there is if it is that one's.
+func (s *session) debugNode(ctx context.Context, ask *pb.DebugRequest, m *pb.Member, w *zipped, dir string) error {
+	db := s.db
+	if !m.Self {
+		var err error
+		if db, err = s.open(ctx, []string{m.Address}, client.WithRetries(false)); err != nil {
+			return err
+		}
+		defer db.Close()
+	}
+	err := db.Debug(ctx, ask, func(p *pb.DebugPart) error {
+		// The name is the server's: it must not lead anywhere else.
+		if len(p.Data) > 0 || p.Error == "" {
+			w.piece(path.Join(dir, path.Base("/"+p.Name)), p.Data)
+		}
+		if p.Error != "" {
+			w.add(path.Join(dir, path.Base("/"+p.Name))+".error.txt", []byte(p.Error+"\n"))
+		}
+		return w.failed
+	})
+	return err
+}
+
+// zipped writes a zip file. Its first error stays.
+type zipped struct {
+	zip    *zip.Writer
+	name   string
+	to     interface{ Write([]byte) (int, error) }
+	failed error
+	// count is of the current node, all of all.
+	count, all int
+}
+
+// piece adds a piece of a file, which begins if it is another than before.
+func (w *zipped) piece(name string, data []byte) {
+	if w.failed == nil && (w.to == nil || w.name != name) {
+		w.name = name
+		w.count++
+		w.all++
+		w.to, w.failed = w.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: time.Now()})
+	}
+	if w.failed == nil {
+		_, w.failed = w.to.Write(data)
+	}
+}
+
+func (w *zipped) add(name string, data []byte) { w.piece(name, data) }
+
+// take is how many files there are since the last time.
+func (w *zipped) take() int {
+	n := w.count
+	w.count = 0
+	return n
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
+	"github.com/linchpindb/linchpin/pkg/client"
+)
+
+// What package shell needs of the commands: to run them on one connection, and to
+// print as they do.
+
+type sharedConnection struct{}
+
+// Told is an error for one that Tell has told already: it has the same exit code.
+func Told(err error) error { return &quietError{ExitCode(err)} }
+
+// Settings are what the flags of a command said that it shares with all others.
+type Settings struct {
+	Addrs []string
+	// Timeout is for each thing that is done; 0 is without end.
+	Timeout   time.Duration
+	JSON, Hex bool
+}
+
+// Connected makes a command one that talks to a cluster for as long as it runs, by
+// the flags that all have. Commands that are run with the context that it gives use
+// the same connection.
+func Connected(cmd *cobra.Command, run func(ctx context.Context, db *client.DB, s Settings) error) {
+	var f flags
+	f.addTo(cmd, true)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if f.output != formatTable && f.output != formatJSON {
+			return usagef(cmd, "--output is %q, want table or json", f.output)
+		}
+		opening, cancel := cmd.Context(), context.CancelFunc(func() {})
+		if f.timeout > 0 {
+			opening, cancel = context.WithTimeout(opening, f.timeout)
+		}
+		defer cancel()
+		conn, err := f.open(opening)
+		if err != nil {
+			return err
+		}
+		defer conn.close()
+		ctx := context.WithValue(cmd.Context(), sharedConnection{}, conn)
+		return run(ctx, conn.db, Settings{Addrs: f.addrs, Timeout: f.timeout, JSON: f.output == formatJSON, Hex: f.hex})
+	}
+}
+
+// PrintResults prints what operations of an open transaction returned: in tables a
+// line for each, without its version, since nothing has been written yet.
+func PrintResults(out io.Writer, s Settings, statements []txnlang.Statement, results []client.Result) error {
+	x := &session{printer: &printer{out: out, json: s.JSON, hex: s.Hex}}
+	for i := range results {
+		r := &results[i]
+		if s.JSON {
+			if err := x.object(x.resultObject(statements[i].Verb, r)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := x.printf("%s\n", x.resultText(statements[i].Verb, r)); err != nil {
+			return err
+		}
+		t := x.table()
+		for j := range r.Pairs {
+			p := &r.Pairs[j]
+			t.row("  "+x.text(p.Key), x.value(p.Type, p.TypeName, p.Value, p.Number))
+		}
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PrintCommitted prints how a transaction ended whose results are printed.
+func PrintCommitted(out io.Writer, s Settings, o *client.Outcome) error {
+	x := &session{printer: &printer{out: out, json: s.JSON, hex: s.Hex}}
+	if s.JSON {
+		return x.object(x.txnObject(&client.Outcome{ID: o.ID, Attempts: o.Attempts, Token: o.Token, Plan: o.Plan, Snapshot: o.Snapshot, Receipt: o.Receipt}, nil))
+	}
+	if w := o.Receipt.String(); w != "" {
+		if err := x.printf("%s\n", w); err != nil {
+			return err
+		}
+	}
+	return x.printf("committed %v\n", o.ID)
+}
+
+// ShortcutCall is the operation that a command of a data type stands for, as "sadd
+// KEY MEMBER"; ok is false if there is no such command.
+func ShortcutCall(words []string) (st txnlang.Statement, ok bool, err error) {
+	for i := range shortcuts {
+		x := &shortcuts[i]
+		if x.name != words[0] {
+			continue
+		}
+		args := words[1:]
+		if n := len(args) - 1; n < x.least || x.most >= 0 && n > x.most {
+			return st, true, &UsageError{Text: fmt.Sprintf("%s takes other arguments: %s KEY %s", x.name, x.name, x.usage), Command: "linchpin " + x.name}
+		}
+		key, rest := args[0], args[1:]
+		if x.order != nil {
+			rest = x.order(rest)
+		}
+		return txnlang.CallOf(key, x.method, rest), true, nil
+	}
+	return st, false, nil
+}
+
+// ShortcutNames lists the commands of data types.
+func ShortcutNames() (out []string) {
+	for i := range shortcuts {
+		out = append(out, shortcuts[i].name)
+	}
+	return out
+}

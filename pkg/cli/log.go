@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+func logCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "log",
+		Short:   "Say what a node logs",
+		Long:    `Say what a node logs.`,
+		Example: `  linchpin log level debug --component peers`,
+		Args:    arguments(0, 0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(logLevelCommand())
+	return cmd
+}
+
+func logLevelCommand() *cobra.Command {
+	var f flags
+	var component string
+	cmd := &cobra.Command{
+		Use:   "level [LEVEL]",
+		Short: "Show from which level on a node logs, or change that",
+		Long: `Show from which level on each component of a node logs; with LEVEL (debug, info,
+warn or error), set it first, for --component or for all of them. It holds until the
+node ends: what it begins with is said by --log-level of "linchpin start".`,
+		Example: `  linchpin log level
+  linchpin log level debug --component peers
+  linchpin log level info`,
+		Args:      arguments(0, 1),
+		ValidArgs: []string{"debug", "info", "warn", "error"},
+	}
+	f.addTo(cmd, false)
+	cmd.Flags().StringVar(&component, "component", "", "the component whose level is set")
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		level := ""
+		if len(args) == 1 {
+			level = args[0]
+		} else if component != "" {
+			return usagef(s.cmd, "--component is for a level that is set, and none is")
+		}
+		levels, err := s.db.LogLevels(ctx, component, level)
+		if err != nil {
+			return err
+		}
+		return s.logLevels(levels)
+	})
+	return cmd
+}
+
+func (s *session) logLevels(levels []pb.LogLevel) error {
+	t := s.table("COMPONENT", "LEVEL")
+	for i := range levels {
+		l := &levels[i]
+		if s.json {
+			if err := s.object(map[string]string{"component": l.Component, "level": l.Level}); err != nil {
+				return err
+			}
+			continue
+		}
+		t.row(l.Component, l.Level)
+	}
+	if s.json {
+		return nil
+	}
+	return t.flush()
+}

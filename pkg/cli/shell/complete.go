@@ -1,0 +1,189 @@
+package shell
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
+	"github.com/linchpindb/linchpin/pkg/client"
+)
+
+const (
+	// maxCompletions bounds what is offered, and the keys that a scan for it reads;
+	// completeTimeout how long that may take.
+	maxCompletions  = 50
+	completeTimeout = 500 * time.Millisecond
+	// maxSeen bounds the keys that are remembered.
+	maxSeen = 500
+)
+
+// seenKeys are the keys of this session's commands, the last ones last.
+type seenKeys struct{ keys []string }
+
+// note remembers the key of a command that was run.
+func (k *seenKeys) note(words []string) {
+	if len(words) < 2 || !hasKey(words[0]) || strings.HasPrefix(words[1], "-") {
+		return
+	}
+	k.keys = slices.DeleteFunc(k.keys, func(s string) bool { return s == words[1] })
+	if len(k.keys) == maxSeen {
+		k.keys = k.keys[1:]
+	}
+	k.keys = append(k.keys, words[1])
+}
+
+// hasKey reports whether the second word of a command is a key.
+func hasKey(command string) bool {
+	return slices.Contains([]string{"get", "put", "del", "require", "incr", "add", "scan", "delrange", "expire", "persist", "ttl", "call", "type"}, command) ||
+		slices.Contains(cli.ShortcutNames(), command)
+}
+
+// complete offers words for the one at the end of head: commands, keys, methods.
+// It gives what stays of the line before it.
+func (s *Shell) complete(head string) (before string, offers []string) {
+	start := strings.LastIndexAny(head, " ;") + 1
+	before, word := head[:start], head[start:]
+	part := strings.TrimLeft(before[strings.LastIndex(before, ";")+1:], " ")
+	words := strings.Fields(part)
+	switch {
+	case len(words) == 0:
+		offers = s.firstWords()
+	case words[0] == "help" && len(words) == 1:
+		offers = s.firstWords()
+	case words[0] == "begin" && len(words) == 1:
+		offers = []string{"read-only"}
+	case words[0] == `\output`:
+		offers = []string{"table", "json"}
+	case words[0] == `\timing` || words[0] == `\hex`:
+		offers = []string{"on", "off"}
+	case strings.HasPrefix(word, "-"):
+		offers = s.flags(words)
+	case words[0] == "call" && len(words) == 2:
+		offers = s.methods()
+	case hasKey(words[0]) && len(words) == 1:
+		return before, s.keys(word)
+	case words[0] == "types" && len(words) == 1:
+		offers = s.types()
+	case len(words) == 1:
+		offers = s.subcommands(words[0])
+	}
+	offers = slices.DeleteFunc(slices.Clone(offers), func(o string) bool { return !strings.HasPrefix(o, word) })
+	return before, offers[:min(len(offers), maxCompletions)]
+}
+
+// firstWords are those that a line can begin with.
+func (s *Shell) firstWords() []string {
+	out := []string{`\hex`, `\output`, `\q`, `\timing`}
+	for name := range commands {
+		out = append(out, name)
+	}
+	out = append(out, txnlang.Verbs()...)
+	for _, c := range s.root(nil, nil).Commands() {
+		if c.IsAvailableCommand() {
+			out = append(out, c.Name())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (s *Shell) subcommands(name string) (out []string) {
+	if cmd, _, err := s.root(nil, nil).Find([]string{name}); err == nil && cmd.HasParent() {
+		for _, c := range cmd.Commands() {
+			out = append(out, c.Name())
+		}
+	}
+	return out
+}
+
+// flags are those of a command.
+func (s *Shell) flags(words []string) (out []string) {
+	cmd, _, err := s.root(nil, nil).Find(words)
+	if err != nil || !cmd.HasParent() {
+		return nil
+	}
+	for _, name := range flagNames(cmd) {
+		out = append(out, "--"+name)
+	}
+	return out
+}
+
+// ask has a moment to find something out; if it takes longer nothing is offered.
+func ask[T any](s *Shell, what func(context.Context) (T, error)) (out T) {
+	ctx, cancel := context.WithTimeout(context.Background(), completeTimeout)
+	defer cancel()
+	out, err := what(ctx)
+	if err != nil {
+		return *new(T)
+	}
+	return out
+}
+
+// types asks for the names of the data types, and methods for all TYPE.METHOD.
+func (s *Shell) types() (out []string) {
+	for _, t := range ask(s, func(ctx context.Context) ([]typeInfo, error) { return s.db.Types(ctx, "") }) {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+func (s *Shell) methods() (out []string) {
+	for _, t := range ask(s, func(ctx context.Context) ([]typeInfo, error) { return s.db.Types(ctx, "") }) {
+		for _, m := range t.Methods {
+			out = append(out, t.Name+"."+m.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// keys offers those that begin so: of this session, and the first of the store's, as
+// words that can be typed.
+func (s *Shell) keys(word string) (out []string) {
+	prefix := word
+	if strings.HasPrefix(word, `"`) {
+		return nil // what has to be quoted is for those who know it
+	}
+	for _, k := range slices.Backward(s.seen.keys) {
+		if strings.HasPrefix(k, prefix) && bare(k) {
+			out = append(out, k)
+		}
+	}
+	found := ask(s, func(ctx context.Context) (keys []string, err error) {
+		start := []byte(prefix)
+		for p, err := range s.db.Scan(ctx, start, after(start), client.ScanOptions{Limit: maxCompletions}) {
+			if err != nil {
+				return keys, err
+			}
+			keys = append(keys, string(p.Key))
+		}
+		return keys, nil
+	})
+	for _, k := range found {
+		if bare(k) && !slices.Contains(out, k) {
+			out = append(out, k)
+		}
+	}
+	return out[:min(len(out), maxCompletions)]
+}
+
+// bare reports whether a key is a word without quotes.
+func bare(key string) bool {
+	parts, err := txnlang.Words(key)
+	return err == nil && len(parts) == 1 && len(parts[0].Words) == 1 && parts[0].Words[0] == key && !strings.HasPrefix(key, `"`)
+}
+
+// after is the end of the range of keys with a prefix; nil for the end of all.
+func after(prefix []byte) []byte {
+	end := slices.Clone(prefix)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i] < 0xff {
+			end[i]++
+			return end[:i+1]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package txnlang
+
+import (
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+)
+
+// Part is what stands between semicolons.
+type Part struct {
+	Words []string
+	// Text is the part as it is in the line.
+	Text string
+}
+
+// Words cuts a line into its parts. Those without words are left out.
+func Words(line string) (parts []Part, err error) {
+	lex := &lexer{line: line, number: 1, column: 1}
+	var p Part
+	for begin := 0; ; {
+		t, err := lex.next()
+		if err != nil {
+			return nil, err
+		}
+		if !t.end {
+			p.Words = append(p.Words, t.text)
+			continue
+		}
+		if len(p.Words) > 0 {
+			p.Text = strings.TrimRight(line[begin:lex.pos], "; \t\r")
+			parts = append(parts, p)
+		}
+		p, begin = Part{}, lex.pos
+		if lex.atLineEnd() {
+			return parts, nil
+		}
+	}
+}
+
+// Verbs lists what operations can begin with.
+func Verbs() []string {
+	return []string{"get", "put", "del", "require", "incr", "add", "scan", "delrange", "expire", "persist", "ttl", "call"}
+}
+
+// CallOf is the operation that calls a method, named TYPE.METHOD. The arguments are
+// words, of which the server makes numbers where it wants them.
+func CallOf(key, method string, args []string) Statement {
+	typ, name, _ := strings.Cut(method, ".")
+	given := make([]any, len(args))
+	for i, a := range args {
+		given[i] = []byte(a)
+	}
+	return Statement{Verb: "call", Op: client.Call([]byte(key), typ, name, given...), Line: 1}
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/certs"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// The commands that carry users from one cluster to another: they are not in backups.
+
+func userExport() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "export FILE",
+		Short: "Write all users to a file, for another cluster",
+		Long: `Write all users to a file, which must not exist: what they may do, and the hashes of
+their tokens. Nobody can log in with a hash; the tokens that users have go on being
+good where the file is imported. Only its owner can read the file, since it tells who
+may do what. Backups have no users, so export them as well.`,
+		Example: `  linchpin user export monday.users`,
+		Args:    arguments(1, 1),
+	}
+	f.addTo(cmd, false)
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		if _, err := os.Lstat(args[0]); !errors.Is(err, fs.ErrNotExist) {
+			return usagef(cmd, "%s exists; choose another name", args[0])
+		}
+		table, err := s.db.ExportUsers(ctx)
+		if err != nil {
+			return err
+		}
+		if err := certs.WriteSecret(args[0], append(table, '\n')); err != nil {
+			return err
+		}
+		if s.json {
+			return s.object(map[string]any{"file": args[0], "bytes": len(table) + 1})
+		}
+		return s.printf("the users are in %s\n", args[0])
+	})
+	return cmd
+}
+
+func userImport() *cobra.Command {
+	var f flags
+	var replace bool
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Make the users that were exported",
+		Long: `Make the users that "linchpin user export" has written to a file, with their tokens.
+Users of other names stay. If there is a user already who is not what the file says,
+nothing is done, unless --replace is given.`,
+		Example: `  linchpin user import monday.users`,
+		Args:    arguments(1, 1),
+	}
+	f.addTo(cmd, true)
+	cmd.Flags().BoolVar(&replace, "replace", false, "users that are there already become what the file says")
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		if st, err := os.Stat(args[0]); err != nil {
+			return usagef(cmd, "the file cannot be read: %v", err)
+		} else if st.Size() > kv.MaxValueBytes+1 {
+			return usagef(cmd, "%s has %d bytes, and users have at most %d", args[0], st.Size(), kv.MaxValueBytes)
+		}
+		table, err := os.ReadFile(args[0])
+		if err != nil {
+			return usagef(cmd, "the file cannot be read: %v", err)
+		}
+		all, err := s.db.ImportUsers(ctx, table, replace)
+		if err != nil {
+			return err
+		}
+		return s.printUsers(all)
+	})
+	return cmd
+}

@@ -1,0 +1,104 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// Drain has the connected node stop cleanly and returns when it is about to end. timeout
+// bounds how long it waits for what is under way; 0 is what it was started with.
+// progress, which may be nil, is told how far it is. If ctx ends first the node goes on
+// all the same.
+func (db *DB) Drain(ctx context.Context, timeout time.Duration, progress func(*pb.DrainProgress)) error {
+	stream, err := streaming(db, ctx, func(ctx context.Context, a pb.AdminClient) (grpc.ServerStreamingClient[pb.DrainProgress], error) {
+		return a.Drain(ctx, &pb.DrainRequest{TimeoutMs: uint32(timeout.Milliseconds())})
+	})
+	if err != nil {
+		return err
+	}
+	defer stream.end()
+	stopping := false
+	for {
+		p, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF), err != nil && stopping:
+			return nil // it is gone before it could say so
+		case err != nil:
+			return fromStatus(err)
+		}
+		stopping = p.Phase == "stopping"
+		if progress != nil {
+			progress(p)
+		}
+	}
+}
+
+// LogLevels tells from which level on each component of the connected node logs, after
+// it has set that of one, or of all if component is empty; unless level is empty.
+func (db *DB) LogLevels(ctx context.Context, component, level string) ([]pb.LogLevel, error) {
+	r, err := administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.LogLevelsResponse, error) {
+		return a.LogLevels(ctx, &pb.LogLevelsRequest{Component: component, Level: level})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.Levels, nil
+}
+
+// Debug has the connected node collect what helps to find out what is wrong with it,
+// and passes the pieces of its files on as they come, until part returns an error.
+func (db *DB) Debug(ctx context.Context, ask *pb.DebugRequest, part func(*pb.DebugPart) error) error {
+	stream, err := streaming(db, ctx, func(ctx context.Context, a pb.AdminClient) (grpc.ServerStreamingClient[pb.DebugPart], error) {
+		return a.Debug(ctx, ask)
+	})
+	if err != nil {
+		return err
+	}
+	defer stream.end()
+	for {
+		p, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fromStatus(err)
+		}
+		if err := part(p); err != nil {
+			return err
+		}
+	}
+}
+
+// answers is a stream of them, which has to be ended.
+type answers[A any] struct {
+	grpc.ServerStreamingClient[A]
+	end func()
+}
+
+// streaming asks for a stream of answers. It is not asked again when that breaks.
+func streaming[A any](db *DB, ctx context.Context, ask func(context.Context, pb.AdminClient) (grpc.ServerStreamingClient[A], error)) (*answers[A], error) {
+	r := newRetrier(db, ctx)
+	s, failed := r.use()
+	if failed != nil {
+		r.stop()
+		return nil, failed
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	end := func() {
+		cancel()
+		s.unuse()
+		r.stop()
+	}
+	stream, err := ask(ctx, s.admin)
+	if err != nil {
+		end()
+		return nil, fromStatus(err)
+	}
+	return &answers[A]{stream, end}, nil
+}

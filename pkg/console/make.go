@@ -1,0 +1,261 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// documentOf makes a Document of answers, without the seconds.
+func documentOf(a *answers, now time.Time) *Document {
+	d := &Document{Version: Version, Time: now.UnixMilli(), Node: a.status.NodeId, Cluster: a.status.ClusterId, Problems: append([]string{}, a.problems...), Moves: []Move{},
+		Hot: Hot{Shard: a.status.HotShard}, Snapshots: snapshotsOf(a.snapshots)}
+	for i := range a.status.Members {
+		n := nodeOf(&a.status.Members[i], a.nodes[i])
+		for _, s := range n.Shards {
+			d.Waiting += s.Waiting
+		}
+		d.Nodes = append(d.Nodes, n)
+	}
+	if a.hot != nil {
+		d.Hot.Known, d.Hot.Mode, d.Hot.Busy = true, modes[a.hot.Mode], a.hot.Busy
+		for i := range a.hot.Moves[:min(maxMoves, len(a.hot.Moves))] {
+			m := &a.hot.Moves[i]
+			d.Moves = append(d.Moves, Move{Time: millis(m.TimeNs), Key: shown(m.Key), From: m.FromShard, To: m.ToShard, ToHot: m.ToHot, Why: m.Why})
+		}
+	}
+	d.Keys, d.Conflicts = keysOf(a), conflictsOf(a)
+	d.Waits, d.Receipts = waitsOf(a), receiptsOf(a)
+	return d
+}
+
+var modes = map[pb.HotMode]string{pb.HotMode_HOT_MODE_AUTO: "auto", pb.HotMode_HOT_MODE_PINNED: "pinned", pb.HotMode_HOT_MODE_OFF: "off"}
+
+var orders = map[pb.HotOrder]string{pb.HotOrder_HOT_PIN: "pinned", pb.HotOrder_HOT_BAN: "banned"}
+
+func nodeOf(m *pb.Member, a *pb.ActivityResponse) Node {
+	n := Node{Node: m.NodeId, Address: m.Address, Up: m.Up, Shards: []Shard{}}
+	if a == nil {
+		return n
+	}
+	n.Answered, n.Version, n.UptimeMs, n.Disk, n.InFlight, n.Open = true, a.Version, a.UptimeMs, a.DiskBytes, a.InFlight, a.Open
+	for i := range a.Shards {
+		s := &a.Shards[i]
+		n.Shards = append(n.Shards, Shard{Shard: s.Shard, Hot: s.Hot, Keys: s.KeysInMemory, Waiting: s.Waiting, Intents: s.Intents})
+	}
+	return n
+}
+
+// pair is what the two sides of a wait did.
+type pair struct{ mine, theirs string }
+
+// total adds up what nodes tell of waits.
+type total struct {
+	waits, waited, aborts uint64
+	commutes              string
+}
+
+func (t *total) add(c *pb.KeyConflict) {
+	t.waits, t.waited, t.aborts = t.waits+c.Waits, t.waited+c.WaitedUs, t.aborts+c.Aborts
+	if t.commutes == "" {
+		t.commutes = c.Commutes
+	}
+}
+
+// contended is what receipts tell of a key.
+type contended struct {
+	key   []byte
+	since int64
+	all   total
+	pairs map[pair]*total
+}
+
+// worst is the pair that was waited for longest.
+func (c *contended) worst() (p pair, t *total) {
+	for q, u := range c.pairs {
+		if t == nil || cmp.Or(cmp.Compare(u.waited, t.waited), cmp.Compare(u.aborts, t.aborts), strings.Compare(p.mine+p.theirs, q.mine+q.theirs)) > 0 {
+			p, t = q, u
+		}
+	}
+	return p, t
+}
+
+func contendedOf(a *answers) map[string]*contended {
+	out := map[string]*contended{}
+	for _, n := range a.nodes {
+		if n == nil {
+			continue
+		}
+		for i := range n.Conflicts {
+			c := &n.Conflicts[i]
+			if len(c.Key) == 0 {
+				continue
+			}
+			k := out[string(c.Key)]
+			if k == nil {
+				k = &contended{key: c.Key, since: c.SinceNs, pairs: map[pair]*total{}}
+				out[string(c.Key)] = k
+			}
+			k.since = min(k.since, c.SinceNs)
+			p := pair{c.Operations, c.HolderOperations}
+			if k.pairs[p] == nil {
+				k.pairs[p] = &total{}
+			}
+			k.pairs[p].add(c)
+			k.all.add(c)
+		}
+	}
+	return out
+}
+
+// keysOf lists the keys for which most is waited: those that the hot shard tells of
+// by what there was in the last seconds, then those of which only receipts tell.
+func keysOf(a *answers) []Key {
+	type ranked struct {
+		Key
+		raw []byte
+	}
+	receipts := contendedOf(a)
+	var all []ranked
+	fill := func(k *Key, c *contended) {
+		if c == nil {
+			return
+		}
+		p, worst := c.worst()
+		k.Since, k.Waits, k.Waited, k.Aborts = millis(c.since), c.all.waits, c.all.waited, c.all.aborts
+		k.Operations, k.HolderOperations, k.Commutes = p.mine, p.theirs, worst.commutes
+	}
+	if a.hot != nil {
+		for i := range a.hot.Keys {
+			h := &a.hot.Keys[i]
+			if h.WaitingUs == 0 && h.Clashes == 0 && h.MovedNs == 0 && !h.Moving && receipts[string(h.Key)] == nil {
+				continue // there is a rule for it, or it has been waited for long ago
+			}
+			k := Key{Key: shown(h.Key), Shard: h.Shard, Known: true, Waiting: h.WaitingUs, Lock: h.LockWaitUs, Held: h.HeldUs, Read: h.ReadWaitUs, Retry: h.RetryUs,
+				Clashes: h.Clashes, Queue: h.Queue, Moving: h.Moving, Moved: millis(h.MovedNs), Order: orders[h.Order], WhyThere: h.Why}
+			fill(&k, receipts[string(h.Key)])
+			delete(receipts, string(h.Key))
+			all = append(all, ranked{k, h.Key})
+		}
+	}
+	for _, c := range receipts {
+		k := Key{Key: shown(c.key)}
+		fill(&k, c)
+		all = append(all, ranked{k, c.key})
+	}
+	slices.SortFunc(all, func(x, y ranked) int {
+		return cmp.Or(cmp.Compare(y.Waiting, x.Waiting), cmp.Compare(y.Waited, x.Waited), cmp.Compare(y.Clashes, x.Clashes), bytes.Compare(x.raw, y.raw))
+	})
+	out := []Key{}
+	for i := range all[:min(maxKeys, len(all))] {
+		out = append(out, all[i].Key)
+	}
+	return out
+}
+
+// conflictsOf adds up the pairs of operations over all keys.
+func conflictsOf(a *answers) []Conflict {
+	sums := map[pair]*total{}
+	for _, n := range a.nodes {
+		if n == nil {
+			continue
+		}
+		for i := range n.Conflicts {
+			c := &n.Conflicts[i]
+			p := pair{c.Operations, c.HolderOperations}
+			if sums[p] == nil {
+				sums[p] = &total{}
+			}
+			sums[p].add(c)
+		}
+	}
+	out := []Conflict{}
+	for p, t := range sums {
+		out = append(out, Conflict{Operations: p.mine, HolderOperations: p.theirs, Waits: t.waits, Waited: t.waited, Aborts: t.aborts, Commutes: t.commutes})
+	}
+	slices.SortFunc(out, func(x, y Conflict) int {
+		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(y.Aborts, x.Aborts), strings.Compare(x.Operations, y.Operations), strings.Compare(x.HolderOperations, y.HolderOperations))
+	})
+	return out[:min(maxPairs, len(out))]
+}
+
+func waitsOf(a *answers) []Wait {
+	out := []Wait{}
+	for _, n := range a.nodes {
+		if n == nil {
+			continue
+		}
+		for i := range n.Waits {
+			w := &n.Waits[i]
+			x := Wait{Txn: w.TxnId.String(), Shard: w.Shard, Waited: w.WaitedUs, Operations: w.Operations, HolderOperations: w.HolderOperations}
+			if c := w.Wait; c != nil {
+				x.Key, x.Others, x.Cause = shown(c.Key), c.Others, strings.ToLower(strings.TrimPrefix(c.Cause.String(), "CAUSE_"))
+				if !c.Holder.IsZero() {
+					x.Holder = c.Holder.String()
+				}
+			}
+			out = append(out, x)
+		}
+	}
+	slices.SortFunc(out, func(x, y Wait) int { return cmp.Or(cmp.Compare(y.Waited, x.Waited), strings.Compare(x.Txn, y.Txn)) })
+	return out[:min(maxWaits, len(out))]
+}
+
+func receiptsOf(a *answers) []Receipt {
+	out := []Receipt{}
+	for _, n := range a.nodes {
+		if n == nil {
+			continue
+		}
+		for i := range n.Receipts {
+			r := &n.Receipts[i]
+			x := Receipt{Time: millis(r.TimeNs), Node: n.NodeId, Txn: r.TxnId.String(), Kind: r.Kind, Outcome: r.Outcome, Took: r.TookUs}
+			if p := r.Receipt; p != nil {
+				x.Waited, x.Aborted, x.Sentence = p.WaitedUs, p.Aborted, p.Sentence
+				switch {
+				case p.WaitedUs > 0:
+					x.Key = shown(p.Key)
+				case p.Abort != nil:
+					x.Key = shown(p.Abort.Key)
+				}
+			}
+			out = append(out, x)
+		}
+	}
+	slices.SortStableFunc(out, func(x, y Receipt) int { return cmp.Compare(y.Time, x.Time) })
+	return out[:min(maxReceipts, len(out))]
+}
+
+func snapshotsOf(l *pb.ListSnapshotsResponse) []Snapshot {
+	out := []Snapshot{}
+	if l == nil {
+		return out
+	}
+	for i := range l.Snapshots {
+		s := &l.Snapshots[i]
+		out = append(out, Snapshot{Name: s.Name, ID: s.Id, Time: millis(s.TimeNs), Expires: millis(s.ExpiresNs)})
+	}
+	slices.Reverse(out) // newest first
+	return out[:min(maxSnapshots, len(out))]
+}
+
+// shown is a key for people, cut if it is long.
+func shown(key []byte) string {
+	s := kv.Shown(key)
+	if len(s) <= maxShown {
+		return s
+	}
+	n := maxShown
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+func millis(nanos int64) int64 { return nanos / 1e6 }

@@ -1,0 +1,100 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// Source is where all comes from: the services of the node (package server) in this
+// process.
+type Source interface {
+	Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error)
+	HotKeys(context.Context, *pb.HotKeysRequest) (*pb.HotKeysResponse, error)
+	Activity(context.Context, *pb.ActivityRequest) (*pb.ActivityResponse, error)
+	ListSnapshots(context.Context, *pb.ListSnapshotsRequest) (*pb.ListSnapshotsResponse, error)
+}
+
+const (
+	// askTimeout bounds all questions of a Document.
+	askTimeout = 900 * time.Millisecond
+	// snapshotsEvery is how often the snapshots are asked for: they seldom change.
+	snapshotsEvery = 5 * time.Second
+	// What a node is asked for at most, and what a Document has.
+	maxReceipts = 40
+	maxWaits    = 20
+	maxKeys     = 15
+	maxPairs    = 144
+	maxMoves    = 20
+	// maxSnapshots bounds those that are shown.
+	maxSnapshots = 100
+	// maxShown bounds a key, in bytes.
+	maxShown = 160
+)
+
+// answers are what a Document is made of.
+type answers struct {
+	status *pb.StatusResponse
+	// nodes are by place in status.Members, nil where there is no answer.
+	nodes     []*pb.ActivityResponse
+	hot       *pb.HotKeysResponse
+	snapshots *pb.ListSnapshotsResponse
+	problems  []string
+}
+
+// ask asks all nodes at once. since is the last second that is known of each.
+func ask(ctx context.Context, from Source, since map[uint32]int64, snapshots bool) (*answers, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	status, err := from.Status(ctx, &pb.StatusRequest{})
+	if err != nil {
+		return nil, err
+	}
+	out := &answers{status: status, nodes: make([]*pb.ActivityResponse, len(status.Members))}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	problem := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		out.problems = append(out.problems, fmt.Sprintf(format, args...))
+	}
+	for i, m := range status.Members {
+		if !m.Up {
+			problem("Node n%d cannot be reached.", m.NodeId)
+			continue
+		}
+		wg.Go(func() {
+			a, err := from.Activity(ctx, &pb.ActivityRequest{NodeId: m.NodeId, SinceS: since[m.NodeId], MaxReceipts: maxReceipts, MaxWaits: maxWaits})
+			if err != nil {
+				problem("Node n%d has not told what it does: %v", m.NodeId, err)
+				return
+			}
+			out.nodes[i] = a
+		})
+	}
+	wg.Go(func() {
+		hot, err := from.HotKeys(ctx, &pb.HotKeysRequest{Limit: 2 * maxKeys})
+		if err != nil {
+			problem("The hot shard has not told which keys are hot: %v", err)
+			return
+		}
+		out.hot = hot
+	})
+	if snapshots {
+		wg.Go(func() {
+			l, err := from.ListSnapshots(ctx, &pb.ListSnapshotsRequest{})
+			if err != nil {
+				problem("The snapshots cannot be listed: %v", err)
+				return
+			}
+			out.snapshots = l
+		})
+	}
+	wg.Wait()
+	slices.Sort(out.problems)
+	return out, nil
+}

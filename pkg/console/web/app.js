@@ -1,0 +1,204 @@
+// The page: takes documents from the stream, and shows each.
+
+import { Chart } from "./chart.js";
+import { attr, byID, el, keyed, text } from "./dom.js";
+import { clock, count, duration, plural } from "./format.js";
+import { drawGraph } from "./graph.js";
+import { about, keyRow, moveRow, nodeCard, receiptRow, snapshotRow } from "./lists.js";
+import { drawMatrix, sayConflict } from "./matrix.js";
+import { Series } from "./series.js";
+
+const series = new Series();
+const kinds = [["all", "All"], ["one_shot", "Writes"], ["one_shot_read", "Reads"], ["interactive", "Interactive"], ["interactive_read", "Interactive reads"], ["scan", "Scans"]];
+const firstKeys = 6;
+let kind = "all";
+let allKeys = false;
+let last = null;
+let shownGraph = "";
+let shownMatrix = "";
+
+const rate = new Chart(byID("rate"), "Transactions a second", [
+  { name: "ended", class: "first", value: (p) => p.rate },
+  { name: "failed", class: "bad", value: (p) => (p.failed ? p.failed : null) },
+], count, { area: true }, (p) => text(byID("rate-read"), p ? `${clock(p.t * 1000)}  ${count(p.rate)}${p.failed ? `, ${count(p.failed)} failed` : ""}` : ""));
+
+const latency = new Chart(byID("latency"), "Time that transactions take", [
+  { name: "half take at most", class: "first", value: (p) => p.p50 },
+  { name: "99 of 100 take at most", class: "second", value: (p) => p.p99 },
+], duration, { log: true }, (p) => text(byID("latency-read"), p ? `${clock(p.t * 1000)}  ${p.p50 === null ? "nothing ended" : `half ${duration(p.p50)}, 99 of 100 ${duration(p.p99)}`}` : "half · 99 of 100"));
+
+// show draws a document.
+function show(doc) {
+  last = doc;
+  series.take(doc);
+  about(doc);
+  text(byID("cluster"), doc.cluster);
+  attr(byID("cluster"), "title", `cluster ${doc.cluster}`);
+  showProblems(doc);
+  showFigures(doc);
+  showLoad();
+  showKeys(doc);
+  showWaits(doc);
+  showConflicts(doc);
+  showReceipts(doc);
+  list("moves", doc.moves, (m) => `${m.time_ms} ${m.key}`, moveRow);
+  text(byID("moves-note"), doc.hot.known ? `mode ${doc.hot.mode}` : "");
+  list("snapshots", doc.snapshots, (s) => s.id, snapshotRow);
+  keyed(byID("nodes"), doc.nodes, (n) => n.node, nodeCard);
+  text(byID("nodes-note"), `${doc.nodes.filter((n) => n.answered).length} of ${doc.nodes.length} answer`);
+  document.body.dataset.state = "live";
+  text(byID("state-text"), `Live, ${clock(doc.time_ms)}`);
+}
+
+function list(id, items, key, make) {
+  keyed(byID(id), items, key, make);
+  byID(`${id}-empty`).hidden = items.length > 0;
+}
+
+function showProblems(doc) {
+  const ul = byID("problems");
+  ul.hidden = doc.problems.length === 0;
+  keyed(ul, doc.problems, (p) => p, (p) => {
+    const li = el("li", {}, p);
+    li.update = () => {};
+    return li;
+  });
+}
+
+function showFigures(doc) {
+  const points = series.points("all").slice(-5);
+  const mean = points.length ? points.reduce((sum, p) => sum + p.rate, 0) / points.length : 0;
+  const worst = (pick) => { const all = points.map(pick).filter((v) => v !== null).sort((a, b) => a - b); return all.length ? duration(all[Math.floor(all.length / 2)]) : "–"; };
+  text(byID("figure-rate"), count(Math.round(mean)));
+  text(byID("figure-p50"), worst((p) => p.p50));
+  text(byID("figure-p99"), worst((p) => p.p99));
+  text(byID("figure-waiting"), count(doc.waiting));
+}
+
+function showLoad() {
+  const points = series.points(kind);
+  rate.show(points, series.now);
+  latency.show(points, series.now);
+  const there = series.kinds();
+  for (const b of byID("classes").children) attr(b, "disabled", b.dataset.kind !== "all" && !there.has(b.dataset.kind));
+}
+
+// showKeys shows the first ones, unless all are wanted.
+function showKeys(doc) {
+  const more = byID("keys-more");
+  list("keys", allKeys ? doc.keys : doc.keys.slice(0, firstKeys), (k) => k.key, keyRow);
+  text(byID("keys-note"), hotNote(doc));
+  more.hidden = doc.keys.length <= firstKeys;
+  text(more, allKeys ? "Show fewer" : `Show ${doc.keys.length - firstKeys} more`);
+  attr(more, "aria-expanded", allKeys);
+}
+
+byID("keys-more").addEventListener("click", () => {
+  allKeys = !allKeys;
+  showKeys(last);
+});
+
+function hotNote(doc) {
+  if (!doc.hot.known) return "";
+  return `hot shard s${doc.hot.shard} busy ${Math.round(100 * doc.hot.busy)} %`;
+}
+
+function showWaits(doc) {
+  const pane = byID("waits");
+  text(byID("waits-note"), doc.waits.length ? doc.waits.length === 20 ? "the 20 that have waited longest" : plural(doc.waits.length, "waits", "wait") : "");
+  // Pointing at something holds it.
+  const state = JSON.stringify([doc.waits, pane.clientWidth]);
+  if (state === shownGraph || pane.matches(":focus-within:not(:focus)")) return;
+  shownGraph = state;
+  pane.replaceChildren(doc.waits.length ? drawGraph(doc.waits, pane.clientWidth - 12) : el("p", { class: "empty" }, "Nobody waits."));
+}
+
+function showConflicts(doc) {
+  const pane = byID("conflicts");
+  const state = JSON.stringify(doc.conflicts);
+  if (state === shownMatrix || pane.matches(":hover") || pane.matches(":focus-within:not(:focus)")) return;
+  shownMatrix = state;
+  if (!doc.conflicts.length) {
+    pane.replaceChildren(el("p", { class: "empty" }, "No two operations have been in each other's way."));
+    text(byID("conflicts-read"), "");
+    return;
+  }
+  pane.replaceChildren(drawMatrix(doc.conflicts, (c) => text(byID("conflicts-read"), sayConflict(c))));
+  text(byID("conflicts-read"), sayConflict(doc.conflicts[0]));
+}
+
+// showReceipts leaves the list as it is while somebody reads in it.
+function showReceipts(doc) {
+  const ul = byID("receipts");
+  const reads = ul.querySelector("details[open]") !== null || (matchMedia("(hover: hover)").matches && ul.matches(":hover")) || ul.contains(document.activeElement);
+  text(byID("receipts-note"), reads ? "held while you read" : "the longest of each second");
+  if (reads && ul.childElementCount) return;
+  list("receipts", doc.receipts, (r) => `${r.txn} ${r.time_ms}`, receiptRow);
+}
+
+for (const [id, name] of kinds) {
+  byID("classes").append(el("button", { type: "button", "data-kind": id, "aria-pressed": String(id === kind), onclick: (e) => {
+    kind = id;
+    for (const b of byID("classes").children) attr(b, "aria-pressed", b === e.currentTarget);
+    if (last) showLoad();
+  } }, name));
+}
+
+// The stream. A page that is not seen costs nothing.
+let source = null;
+let retry = 0;
+let pause = 1000;
+
+function connect() {
+  clearTimeout(retry);
+  if (source || document.hidden) return;
+  source = new EventSource("api/v1/events");
+  source.onmessage = (e) => {
+    pause = 1000;
+    show(JSON.parse(e.data));
+  };
+  source.onerror = () => {
+    disconnect();
+    lost();
+    retry = setTimeout(connect, pause);
+    pause = Math.min(2 * pause, 8000);
+  };
+}
+
+function disconnect() {
+  source?.close();
+  source = null;
+}
+
+function lost() {
+  document.body.dataset.state = last ? "lost" : "failed";
+  text(byID("state-text"), last ? `No answer since ${clock(last.time_ms)}; trying again` : "No answer; trying again");
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) {
+    clearTimeout(retry);
+    disconnect();
+  } else connect();
+});
+connect();
+
+// The theme: the system's, unless one is chosen.
+const themes = ["auto", "light", "dark"];
+
+function showTheme() {
+  text(byID("theme"), `Theme: ${document.documentElement.dataset.theme ?? "auto"}`);
+}
+
+byID("theme").addEventListener("click", () => {
+  const root = document.documentElement;
+  const next = themes[(themes.indexOf(root.dataset.theme ?? "auto") + 1) % themes.length];
+  if (next === "auto") delete root.dataset.theme;
+  else root.dataset.theme = next;
+  try {
+    if (next === "auto") localStorage.removeItem("linchpin-theme");
+    else localStorage.setItem("linchpin-theme", next);
+  } catch { /* then it holds for this page */ }
+  showTheme();
+});
+showTheme();

@@ -1,0 +1,62 @@
+// How the page is built: elements and text nodes, and never markup made of data.
+
+const svgNS = "http://www.w3.org/2000/svg";
+
+// el makes an element. Properties that begin with "on" are handlers, "class" and
+// the others attributes; null leaves one out.
+export function el(tag, props = {}, ...children) {
+  return fill(document.createElement(tag), props, children);
+}
+
+export function svg(tag, props = {}, ...children) {
+  return fill(document.createElementNS(svgNS, tag), props, children);
+}
+
+function fill(node, props, children) {
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.filter((c) => c !== null && c !== undefined));
+  return node;
+}
+
+// text changes an element's text if it is another: what is selected stays so.
+export function text(node, value) {
+  const s = String(value);
+  if (node.textContent !== s) node.textContent = s;
+}
+
+export function attr(node, name, value) {
+  if (value === null || value === false) node.removeAttribute(name);
+  else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
+}
+
+// keyed has a container show items in order, with the same element for the same
+// key each time. make(item) gives an element with a method update(item).
+export function keyed(container, items, key, make) {
+  const known = container.keyedItems ?? (container.keyedItems = new Map());
+  const seen = new Set();
+  let next = container.firstElementChild;
+  for (const item of items) {
+    let k = key(item);
+    while (seen.has(k)) k += "'";
+    seen.add(k);
+    let node = known.get(k);
+    if (!node) {
+      node = make(item);
+      known.set(k, node);
+    }
+    node.update(item);
+    if (node === next) next = next.nextElementSibling;
+    else container.insertBefore(node, next);
+  }
+  for (const [k, node] of known) {
+    if (seen.has(k)) continue;
+    node.remove();
+    known.delete(k);
+  }
+}
+
+export const byID = (id) => document.getElementById(id);

@@ -1,0 +1,57 @@
+// The matrix of conflicts: a row for what waits, a column for what is waited for.
+
+import { el } from "./dom.js";
+import { count, duration } from "./format.js";
+
+const most = 8;
+
+// drawMatrix gives a table. read(conflict) is called for a cell that is pointed at.
+export function drawMatrix(conflicts, read) {
+  const rows = leading(conflicts, (c) => c.operations);
+  const columns = leading(conflicts, (c) => c.holder_operations);
+  const cells = new Map();
+  for (const c of conflicts) {
+    const r = rows.includes(c.operations) ? c.operations : other;
+    const k = columns.includes(c.holder_operations) ? c.holder_operations : other;
+    const id = JSON.stringify([r, k]);
+    const cell = cells.get(id) ?? { operations: r, holder_operations: k, waits: 0, waited_us: 0, aborts: 0, commutes: "" };
+    cell.waits += c.waits;
+    cell.waited_us += c.waited_us;
+    cell.aborts += c.aborts;
+    if (r !== other && k !== other) cell.commutes = c.commutes;
+    cells.set(id, cell);
+  }
+  const top = Math.max(...[...cells.values()].map((c) => c.waited_us), 1);
+  const head = el("tr", {}, el("td", { class: "corner" }, el("span", {}, "waits ↓  for →")),
+    ...columns.map((c) => el("th", { scope: "col" }, el("span", { title: c || unknown }, c || unknown))));
+  const body = rows.map((r) => el("tr", {}, el("th", { scope: "row", title: r || unknown }, r || unknown),
+    ...columns.map((c) => drawCell(cells.get(JSON.stringify([r, c])), top, read))));
+  return el("table", { class: "matrix" }, el("thead", {}, head), el("tbody", {}, ...body));
+}
+
+const other = "others";
+const unknown = "not known";
+
+// leading are the names with most waiting, and "others" if there are more.
+function leading(conflicts, name) {
+  const sums = new Map();
+  for (const c of conflicts) sums.set(name(c), (sums.get(name(c)) ?? 0) + c.waited_us + c.aborts);
+  const all = [...sums.keys()].sort((a, b) => sums.get(b) - sums.get(a));
+  return all.length > most ? [...all.slice(0, most - 1), other] : all;
+}
+
+function drawCell(c, top, read) {
+  if (!c) return el("td", { class: "none" });
+  const tell = () => read(c);
+  const td = el("td", {}, el("button", { type: "button", onclick: tell, onfocus: tell, onpointerenter: tell, "aria-label": sayConflict(c) },
+    el("span", {}, c.waited_us ? duration(c.waited_us) : "–"), el("small", {}, c.waits ? `${count(c.waits)}×` : `${count(c.aborts)} lost`)));
+  td.style.setProperty("--heat", (0.08 + 0.72 * Math.sqrt(c.waited_us / top)).toFixed(3));
+  return td;
+}
+
+export function sayConflict(c) {
+  const who = `${c.operations || unknown} against ${c.holder_operations || unknown}`;
+  const waited = c.waits ? `waited ${count(c.waits)} times, ${duration(c.waited_us)} in all` : "did not wait";
+  const lost = c.aborts ? `, and lost ${count(c.aborts)} attempts` : "";
+  return `${who}: ${waited}${lost}. ${c.commutes}`.trim();
+}

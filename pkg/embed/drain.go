@@ -1,0 +1,232 @@
+package embed
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/logs"
+	"github.com/linchpindb/linchpin/pkg/server"
+)
+
+// drain is a clean stop up to where the store can be closed. It happens once, however
+// many ask for it: a signal, or operators.
+//
+//	refusing       health checks fail; wait for DrainWait
+//	transactions   refuse what is new, tell clients to leave, wait for theirs to end;
+//	               at the limit roll back the interactive ones that are still open
+//	shards         have the other nodes begin nothing here, wait for what they have begun
+//	stopping       the rest is Stop's
+//
+// The limit is for all of it but DrainWait; the shards get a second at least.
+type drain struct {
+	once sync.Once
+	// started is closed when it has begun, over when it is done, asked when the
+	// process should end because of it.
+	started, over, asked chan struct{}
+	askedOnce            sync.Once
+
+	mu    sync.Mutex
+	since time.Time
+	now   server.Draining
+}
+
+func newDrain() *drain {
+	return &drain{started: make(chan struct{}), over: make(chan struct{}), asked: make(chan struct{})}
+}
+
+func (d *drain) begun() bool {
+	select {
+	case <-d.started:
+		return true
+	default:
+		return false
+	}
+}
+
+// set notes how far it is.
+func (d *drain) set(f func(*server.Draining)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f(&d.now)
+}
+
+func (d *drain) progress() server.Draining {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.now
+	p.Elapsed = time.Since(d.since)
+	return p
+}
+
+// Wait returns when ctx ends, when the node has been drained at an operator's wish,
+// or with the reason why it must end.
+func (i *Instance) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-i.drain.asked:
+		return nil
+	case <-i.meeting.Failed():
+		return i.meeting.Err()
+	case err := <-i.served:
+		i.served <- err
+		return err
+	}
+}
+
+// progressEvery is how often operators are told how far a drain is, logEvery how
+// often the log is.
+const (
+	progressEvery = 200 * time.Millisecond
+	drainLogEvery = time.Second
+)
+
+// Drain implements server.Operator. The process ends when Wait's caller calls Stop.
+func (i *Instance) Drain(ctx context.Context, timeout time.Duration, progress func(server.Draining) error) error {
+	go i.drainOnce(timeout)
+	t := time.NewTicker(progressEvery)
+	defer t.Stop()
+	<-i.drain.started
+	for {
+		// One who does not listen any more changes nothing.
+		told := progress(i.drain.progress()) == nil
+		select {
+		case <-i.drain.over:
+			if told {
+				_ = progress(i.drain.progress())
+			}
+			i.drain.askedOnce.Do(func() { close(i.drain.asked) })
+			return nil
+		case <-t.C:
+		}
+		if !told {
+			<-i.drain.over
+			i.drain.askedOnce.Do(func() { close(i.drain.asked) })
+			return ctx.Err()
+		}
+	}
+}
+
+// drainOnce drains, or waits for the one who does.
+func (i *Instance) drainOnce(timeout time.Duration) {
+	i.drain.once.Do(func() {
+		defer close(i.drain.over)
+		i.drainNow(timeout)
+	})
+	<-i.drain.over
+}
+
+func (i *Instance) drainNow(timeout time.Duration) {
+	d := i.drain
+	if timeout <= 0 {
+		timeout = i.opt.DrainTimeout
+	}
+	d.mu.Lock()
+	d.since, d.now = time.Now(), server.Draining{Phase: server.DrainRefusing}
+	d.mu.Unlock()
+	i.lookAtDrain()
+	close(d.started)
+	log := i.opt.log(logs.Node)
+	log.Info("draining", "limit", timeout.String(), "wait", i.opt.DrainWait.String())
+	i.server.SetReady(false)
+	if i.node == nil {
+		i.server.Drain()
+		d.set(func(p *server.Draining) { p.Phase = server.DrainStopping })
+		return // it has never served
+	}
+	stop := i.tellDraining()
+	defer stop()
+	if i.opt.DrainWait > 0 {
+		time.Sleep(i.opt.DrainWait) // it is for others to notice, which nobody tells
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	d.set(func(p *server.Draining) { p.Phase = server.DrainTransactions })
+	i.node.Gateway().Refuse()
+	i.server.Drain()
+	if err := i.node.Gateway().Drain(ctx); err != nil {
+		i.cutOff()
+	}
+	shards, cancelShards := context.WithDeadline(context.Background(), later(ctx, time.Now().Add(time.Second)))
+	defer cancelShards()
+	d.set(func(p *server.Draining) { p.Phase = server.DrainShards })
+	err := i.node.Leave(shards, func(under int) { d.set(func(p *server.Draining) { p.OnShards = under }) })
+	if err != nil {
+		d.set(func(p *server.Draining) { p.CutOff = true })
+		log.Warn("the time to drain is up; what other nodes have under way on the shards here is cut off", "on_shards", i.node.UnderWay())
+	}
+	d.set(func(p *server.Draining) { p.Phase = server.DrainStopping })
+	p := d.progress()
+	log.Info("drained", "took", p.Elapsed.Round(time.Millisecond).String(), "cut_off", p.CutOff)
+}
+
+// later is the later of a context's deadline and another.
+func later(ctx context.Context, t time.Time) time.Time {
+	if d, ok := ctx.Deadline(); ok && d.After(t) {
+		return d
+	}
+	return t
+}
+
+// cutOff rolls back what is open when the time is up. Nothing is lost by that: it has
+// not been answered, and its client can ask for the outcome.
+func (i *Instance) cutOff() {
+	g := i.node.Gateway()
+	i.opt.log(logs.Node).Warn("the time to drain is up; what is under way is cut off", "transactions", g.InFlight()-g.Open(), "open", g.Open())
+	i.drain.set(func(p *server.Draining) { p.CutOff = true })
+	i.server.CutOff()
+}
+
+// tellDraining keeps the progress and the log up to date, until it is told to stop.
+func (i *Instance) tellDraining() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		t := time.NewTicker(progressEvery / 4)
+		defer t.Stop()
+		last := time.Now()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+			}
+			i.lookAtDrain()
+			if time.Since(last) >= drainLogEvery {
+				last = time.Now()
+				p := i.drain.progress()
+				i.opt.log(logs.Node).Info("still draining", "phase", string(p.Phase), "transactions", p.Transactions, "open", p.Open, "on_shards", p.OnShards)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		done.Wait()
+		i.lookAtDrain()
+	}
+}
+
+// lookAtDrain counts what the node's clients have under way.
+func (i *Instance) lookAtDrain() {
+	if i.node != nil {
+		g := i.node.Gateway()
+		i.drain.set(func(p *server.Draining) { p.Transactions, p.Open = max(g.InFlight()-g.Open(), 0), g.Open() })
+	}
+}
+
+// Stop ends the node cleanly: it drains unless that has been done, and closes what
+// is open. What is durable is kept.
+func (i *Instance) Stop() error {
+	i.drainOnce(0)
+	stop, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var errs []error
+	if err := i.server.GracefulStop(stop); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		errs = append(errs, err)
+	}
+	errs = append(errs, i.release())
+	i.opt.log(logs.Node).Info("stopped")
+	return errors.Join(errs...)
+}

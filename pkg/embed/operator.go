@@ -1,0 +1,39 @@
+package embed
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/logs"
+	"github.com/linchpindb/linchpin/pkg/server"
+)
+
+var _ server.Operator = (*Instance)(nil)
+
+// LogLevels implements server.Operator.
+func (i *Instance) LogLevels() (out []server.LogLevel) {
+	if i.opt.Logs == nil {
+		return nil
+	}
+	for _, l := range i.opt.Logs.Levels() {
+		out = append(out, server.LogLevel{Component: l.Component, Level: l.Level})
+	}
+	return out
+}
+
+// SetLogLevel implements server.Operator.
+func (i *Instance) SetLogLevel(component, level string) error {
+	if i.opt.Logs == nil {
+		return kv.Errorf(kv.KindInvalid, "the program that this node is part of has its logs")
+	}
+	l, err := logs.ParseLevel(level)
+	if err != nil {
+		return err
+	}
+	if err := i.opt.Logs.SetLevel(component, l); err != nil {
+		return err
+	}
+	i.opt.log(logs.Node).Log(context.Background(), max(l, slog.LevelInfo), "the log level was changed", "of", component, "to", level)
+	return nil
+}

@@ -1,0 +1,137 @@
+package embed
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"sync/atomic"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/console"
+	"github.com/linchpindb/linchpin/pkg/guard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/membership"
+	"github.com/linchpindb/linchpin/pkg/metrics"
+)
+
+// web is the HTTP server. It answers health checks from the start, and the
+// rest once the node serves.
+type web struct {
+	addr    string
+	server  *http.Server
+	handler atomic.Pointer[http.Handler]
+	done    chan struct{}
+}
+
+func newWeb(listen string, open bool, log *slog.Logger, gate *guard.Gate) (*web, error) {
+	addr, err := membership.ListenAddress(listen, open)
+	if err != nil {
+		return nil, err
+	}
+	lis, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "cannot listen for HTTP: " + err.Error(), Hint: "choose another address with --http"}
+	}
+	w := &web{addr: lis.Addr().String(), done: make(chan struct{})}
+	w.server = &http.Server{ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10, ConnContext: gate.ConnContext, ConnState: gate.ConnState,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), Handler: gate.HTTP(http.HandlerFunc(w.route), webNeeds)}
+	lis = gate.HTTPListener(lis)
+	go func() {
+		defer close(w.done)
+		if err := w.server.Serve(lis); err != http.ErrServerClosed {
+			log.Error("the HTTP server has ended", "error", err)
+		}
+	}()
+	return w, nil
+}
+
+func (w *web) route(rw http.ResponseWriter, r *http.Request) {
+	if h := w.handler.Load(); h != nil {
+		(*h).ServeHTTP(rw, r)
+		return
+	}
+	if r.URL.Path == "/healthz" {
+		fmt.Fprintln(rw, "ok")
+		return
+	}
+	http.Error(rw, notFormed().Error(), http.StatusServiceUnavailable)
+}
+
+func (w *web) serve(h http.Handler) { w.handler.Store(&h) }
+
+func (w *web) close() error {
+	err := w.server.Close()
+	<-w.done
+	return err
+}
+
+// httpHandler is what the HTTP server answers once the node serves.
+func (i *Instance) httpHandler(m *metrics.Node) http.Handler {
+	mux := pages(m.Handler(i.ready), i.server.Local())
+	if i.opt.Pprof {
+		mux.Handle("/debug/pprof/", i.operatorsOnly(profiles()))
+	}
+	return mux
+}
+
+// pages are the metrics and the console.
+func pages(counted http.Handler, from console.Source) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle("/", counted)
+	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
+	c := console.New(from, func(ctx context.Context) error {
+		if err := guard.CallerOf(ctx).May(guard.NeedMonitor, "the console"); err != nil {
+			return err
+		}
+		return nil
+	})
+	mux.Handle("/console", c)
+	mux.Handle("/console/", c)
+	return mux
+}
+
+// operatorsOnly stands before what operators alone may see: with TLS the gate has let
+// only administrators through (webNeeds), without it who calls from this machine.
+func (i *Instance) operatorsOnly(next http.Handler) http.Handler {
+	switch {
+	case i.opt.Guard != nil:
+		return i.opt.Guard(next)
+	case i.gate.Secure():
+		return next
+	}
+	return loopbackOnly(next)
+}
+
+// ready says why the node does not serve, nil if it does.
+func (i *Instance) ready() error {
+	if i.drain.begun() {
+		return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is draining"}
+	}
+	return nil
+}
+
+// profiles are those of net/http/pprof, which would otherwise be for everybody.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+// loopbackOnly lets pass who calls from this machine.
+func loopbackOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.RemoteAddr)
+		if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+			http.Error(w, "only who calls from the node's own machine may see this", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

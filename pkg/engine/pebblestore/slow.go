@@ -1,0 +1,46 @@
+package pebblestore
+
+import (
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// DelayReads makes every read of a table that is not in the cache slower by d from now
+// on, those of compactions included, so that a disk that reads slowly, or stands still,
+// can be had where there is a quick one. For measuring and tests. It may be called by
+// any goroutine; reads under way are not affected.
+func (s *Store) DelayReads(d time.Duration) { s.readDelay.Store(int64(d)) }
+
+// slowTables has the reads of tables take longer.
+type slowTables struct {
+	vfs.FS
+	delay *atomic.Int64
+}
+
+// Open opens a file for reading.
+func (fs *slowTables) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := fs.FS.Open(name, opts...)
+	if err != nil || !strings.HasSuffix(name, ".sst") {
+		return f, err
+	}
+	return &slowTable{f, fs.delay}, nil
+}
+
+// Unwrap gives the filesystem below.
+func (fs *slowTables) Unwrap() vfs.FS { return fs.FS }
+
+type slowTable struct {
+	vfs.File
+	delay *atomic.Int64
+}
+
+// ReadAt reads a block.
+func (f *slowTable) ReadAt(p []byte, off int64) (int, error) {
+	if d := time.Duration(f.delay.Load()); d > 0 {
+		time.Sleep(d)
+	}
+	return f.File.ReadAt(p, off)
+}

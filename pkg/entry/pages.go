@@ -1,0 +1,126 @@
+package entry
+
+import (
+	"encoding/binary"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// A large value of a data type may be stored in pages (docs/decisions/0017):
+// its row of the version table is a directory, which names rows of the page
+// table, and the changes that follow are patches, which say what became of
+// which element, so that they can be read without the pages. What stands in a
+// directory, a patch or a page beyond what is here, package adt knows.
+const (
+	// directoryFormat is that of a value in pages: header, number of pages, the
+	// name of each, and the rest in the type's own encoding.
+	directoryFormat = 3
+	// patchFormat is that of a change of such a value: header, and what has
+	// changed in the type's own encoding.
+	patchFormat = 4
+)
+
+// PageRef names a page of a value.
+type PageRef struct {
+	// ID is the page's alone on the shard, for ever.
+	ID uint64
+	// Born is the index of the first row that has named it.
+	Born kv.Index
+}
+
+// pageID is the length of a page's number in its key.
+const pageID = 8
+
+// PageKey is the key of a page's row: the user key and then the number.
+func PageKey(user []byte, id uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(make([]byte, 0, len(user)+pageID), user...), id)
+}
+
+// SplitPageKey takes apart what PageKey made; ok is false if it is not that.
+func SplitPageKey(key []byte) (user []byte, id uint64, ok bool) {
+	n := len(key) - pageID
+	if n <= 0 {
+		return nil, 0, false
+	}
+	return key[:n:n], binary.BigEndian.Uint64(key[n:]), true
+}
+
+// IsDirectory reports whether a row of the version table is a value in pages.
+func IsDirectory(b []byte) bool { return formatOf(b) == directoryFormat }
+
+// IsPatch reports whether a row of the version table is a change of one.
+func IsPatch(b []byte) bool { return formatOf(b) == patchFormat }
+
+// EncodeDirectory gives the stored form of v, which is in pages.
+func EncodeDirectory(v *Value, pages []PageRef, directory []byte) []byte {
+	b := make([]byte, v.header(), v.header()+10*len(pages)+len(directory)+8)
+	v.encodeHeader(b, directoryFormat)
+	b = binary.AppendUvarint(b, uint64(len(pages)))
+	for _, p := range pages {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, p.ID), uint64(p.Born))
+	}
+	return append(b, directory...)
+}
+
+// DecodeDirectory reads what EncodeDirectory wrote: type and identity of the
+// value, its pages, and the rest, which aliases b.
+func DecodeDirectory(b []byte) (v Value, pages []PageRef, directory []byte, err error) {
+	v, _, err = DecodeHead(b)
+	if err != nil {
+		return v, nil, nil, err
+	}
+	if !IsDirectory(b) {
+		return v, nil, nil, corrupt("", "a stored row is not a value in pages, where one should be")
+	}
+	left := rest(b)
+	next := func() uint64 {
+		u, n := binary.Uvarint(left)
+		if n <= 0 {
+			err = corrupt("", "the pages of a stored value are cut off")
+			return 0
+		}
+		left = left[n:]
+		return u
+	}
+	n := next()
+	if err == nil && (n == 0 || n > uint64(len(left))/2) {
+		err = corrupt("", "a stored value has %d pages, of which there is no room to tell", n)
+	}
+	if err != nil {
+		return v, nil, nil, err
+	}
+	pages = make([]PageRef, n)
+	for i := range pages {
+		pages[i] = PageRef{ID: next(), Born: kv.Index(next())}
+	}
+	return v, pages, left, err
+}
+
+// Pages lists the pages that a row of the version table names.
+func Pages(b []byte) ([]PageRef, error) {
+	if !IsDirectory(b) {
+		return nil, nil
+	}
+	_, pages, _, err := DecodeDirectory(b)
+	return pages, err
+}
+
+// EncodePatch gives the stored form of what has changed in a value in pages,
+// which has v's type and identity now.
+func EncodePatch(v *Value, patch []byte) []byte {
+	b := make([]byte, v.header(), v.header()+len(patch))
+	v.encodeHeader(b, patchFormat)
+	return append(b, patch...)
+}
+
+// DecodePatch reads what EncodePatch wrote. The patch aliases b.
+func DecodePatch(b []byte) (v Value, patch []byte, err error) {
+	v, _, err = DecodeHead(b)
+	if err == nil && !IsPatch(b) {
+		err = corrupt("", "a stored row is not a change of a value in pages, where one should be")
+	}
+	if err != nil {
+		return v, nil, err
+	}
+	return v, rest(b), nil
+}

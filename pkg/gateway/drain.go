@@ -1,0 +1,91 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+var errDraining = &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is draining", Hint: "nothing was applied; use another node"}
+
+// Refuse refuses new transactions from now on. Those that are open go on. Nor does
+// the gateway run shards' errands any more: moves of keys, states to be kept, and
+// deletions of keys that are due, which can be had later.
+func (g *Gateway) Refuse() { g.closed.Store(true) }
+
+// Drain refuses new transactions and returns when none is under way, or with
+// the context's error.
+func (g *Gateway) Drain(ctx context.Context) error {
+	g.Refuse()
+	t := time.NewTicker(g.opt.TickEvery)
+	defer t.Stop()
+	for g.inFlight.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.C:
+		}
+	}
+	return nil
+}
+
+// errands leaves out what shards want done.
+func errands(envs []*msg.Envelope) []*msg.Envelope {
+	errand := func(env *msg.Envelope) bool { return env.MoveKey != nil || env.Due != nil }
+	if !slices.ContainsFunc(envs, errand) {
+		return envs
+	}
+	return slices.DeleteFunc(slices.Clone(envs), errand)
+}
+
+// leaving is what is known of nodes that are about to stop.
+type leaving struct {
+	mu sync.Mutex
+	// heard are the nodes that have heard that shards here are leaving, by shard.
+	heard map[kv.ShardID]map[kv.NodeID]bool
+}
+
+// announced handles an Announce.
+func (g *Gateway) announced(env *msg.Envelope) {
+	switch a := env.Announce; {
+	case a.Heard:
+		g.leaving.mu.Lock()
+		defer g.leaving.mu.Unlock()
+		if g.leaving.heard == nil {
+			g.leaving.heard = map[kv.ShardID]map[kv.NodeID]bool{}
+		}
+		if g.leaving.heard[a.Shard] == nil {
+			g.leaving.heard[a.Shard] = map[kv.NodeID]bool{}
+		}
+		g.leaving.heard[a.Shard][env.From] = true
+	case a.Leaving:
+		g.SetLeaving(a.Shard, a.Incarnation)
+		if env.From != 0 {
+			// On one stream this comes after what has been sent before.
+			heard := msg.ToGateway(env.From)
+			heard.Announce = &msg.Announce{Shard: a.Shard, Incarnation: a.Incarnation, Heard: true}
+			g.opt.Send([]*msg.Envelope{heard})
+		}
+	default:
+		g.Learn(a.Shard, a.Incarnation)
+	}
+}
+
+// SetLeaving says that a shard, in this incarnation, is about to stop.
+func (g *Gateway) SetLeaving(sh kv.ShardID, inc kv.Incarnation) {
+	for _, s := range g.stripes {
+		g.run(s, func(m *txn.Gateway, _ int64) { m.SetLeaving(sh, inc) })
+	}
+}
+
+// Heard reports whether a node has heard that a shard of this one is leaving.
+func (g *Gateway) Heard(sh kv.ShardID, by kv.NodeID) bool {
+	g.leaving.mu.Lock()
+	defer g.leaving.mu.Unlock()
+	return g.leaving.heard[sh][by]
+}

@@ -1,0 +1,165 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/users"
+)
+
+// Caller is who calls. Nil is somebody of whom nothing is known and who may do
+// everything: there is no TLS. Its methods may be called by any goroutine.
+type Caller struct {
+	gate *Gate
+	// name is what the certificate says; empty if a token was shown.
+	name string
+	// hash is that of the token.
+	hash [32]byte
+	// until is when the certificate expires.
+	until time.Time
+	// found is what was looked up last.
+	found atomic.Pointer[found]
+}
+
+// found is what a table says of a caller.
+type found struct {
+	table *users.Table
+	user  *users.User
+	// expires is when the token does, in nanoseconds since 1970; 0 is never.
+	expires int64
+}
+
+type callerKey struct{}
+
+func withCaller(ctx context.Context, c *Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerOf gives who makes a call.
+func CallerOf(ctx context.Context) *Caller {
+	c, _ := ctx.Value(callerKey{}).(*Caller)
+	return c
+}
+
+// Known reports whether there is TLS, so that callers are known.
+func (c *Caller) Known() bool { return c != nil }
+
+// User is the user that the caller is now. Its errors are of KindUnauthenticated,
+// or KindUnavailable if that cannot be told.
+func (c *Caller) User() (*users.User, *kv.Error) {
+	if c == nil {
+		return users.Superuser, nil
+	}
+	now := c.gate.opt.Now()
+	if c.name != "" && !now.Before(c.until) {
+		return nil, unauthenticated(fmt.Sprintf("the certificate of %q has expired", c.name), "connect again, with a new one")
+	}
+	if c.name == users.Root {
+		return users.Superuser, nil
+	}
+	t, err := c.gate.opt.Directory.Table(now)
+	if err != nil {
+		return nil, err
+	}
+	if f := c.found.Load(); f != nil && f.table == t && (f.expires == 0 || now.UnixNano() < f.expires) {
+		return f.user, nil
+	}
+	f := &found{table: t}
+	if c.name != "" {
+		f.user = t.User(c.name)
+	} else {
+		f.user, f.expires = t.Bearer(c.hash, now)
+	}
+	switch {
+	case f.user != nil:
+		c.found.Store(f)
+		return f.user, nil
+	case c.name != "":
+		return nil, unauthenticated(fmt.Sprintf("there is no user %q", c.name), fmt.Sprintf("an administrator makes one: linchpin user create %s --no-token", c.name))
+	}
+	return nil, unauthenticated("the token is nobody's", "was it replaced, or has it expired? An administrator makes another: linchpin user rotate NAME")
+}
+
+func unauthenticated(text, hint string) *kv.Error {
+	return &kv.Error{Kind: kv.KindUnauthenticated, Op: -1, Text: text, Hint: hint}
+}
+
+// Check refuses operations that the caller may not do.
+func (c *Caller) Check(ops []msg.Op) *kv.Error {
+	if c == nil {
+		return nil
+	}
+	u, err := c.User()
+	if err == nil {
+		err = u.Check(ops)
+	}
+	return c.counted(err)
+}
+
+// CheckScan refuses to read a span.
+func (c *Caller) CheckScan(s kv.Span) *kv.Error {
+	if c == nil {
+		return nil
+	}
+	u, err := c.User()
+	if err == nil && !u.May(false, s) {
+		err = u.Denied(false, s)
+	}
+	return c.counted(err)
+}
+
+// Unchanged refuses to end what the caller began as a user, if its permissions are
+// others now. It is of KindAborted: another attempt has the new ones.
+func (c *Caller) Unchanged(began *users.User) *kv.Error {
+	if c == nil {
+		return nil
+	}
+	u, err := c.User()
+	if err == nil && u != began && !u.Same(began) {
+		err = &kv.Error{Kind: kv.KindAborted, Op: -1, Text: fmt.Sprintf("the permissions of user %q were changed while the transaction was open", u.Name),
+			Hint: "another attempt goes by the new ones"}
+	}
+	return c.counted(err)
+}
+
+// counted counts refusals.
+func (c *Caller) counted(err *kv.Error) *kv.Error {
+	if err != nil {
+		c.gate.count(err.Kind)
+	}
+	return err
+}
+
+// May refuses what the caller may not do now, at whatever point of a long call it is
+// asked.
+func (c *Caller) May(need Need, what string) *kv.Error {
+	if c == nil {
+		return nil
+	}
+	u, err := c.User()
+	if err != nil {
+		return err
+	}
+	return u.CheckRole(need.role(), what)
+}
+
+// Sees reports whether the caller may know who else is at work.
+func (c *Caller) Sees() bool {
+	if c == nil {
+		return true
+	}
+	u, err := c.User()
+	return err == nil && u.Sees()
+}
+
+// Name is the user's, for logs; empty if it is not known.
+func (c *Caller) Name() string {
+	if u, err := c.User(); c != nil && err == nil {
+		return u.Name
+	}
+	return ""
+}

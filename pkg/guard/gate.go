@@ -1,0 +1,375 @@
+package guard
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/tap"
+
+	"github.com/linchpindb/linchpin/pkg/certs"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	"github.com/linchpindb/linchpin/pkg/users"
+)
+
+// Need is what a method wants of its caller.
+type Need int
+
+const (
+	// NeedAdmin, the zero value, is for what nobody has thought of.
+	NeedAdmin Need = iota
+	// NeedUser is for all users; the method itself looks at the keys.
+	NeedUser
+	NeedMonitor
+	// NeedNode is for the other nodes.
+	NeedNode
+	// NeedNothing is for everybody. Calls over gRPC never are: their messages
+	// would have to be read.
+	NeedNothing
+)
+
+// role is that of users that a need is about.
+func (n Need) role() users.Role {
+	switch n {
+	case NeedUser:
+		return users.Anybody
+	case NeedMonitor:
+		return users.Monitor
+	}
+	return users.Admin
+}
+
+// Options are a gate's.
+type Options struct {
+	// Keeper has the certificates. Without one everybody is let in.
+	Keeper *certs.Keeper
+	// RequireCertificate refuses callers without a certificate even if they have
+	// a token.
+	RequireCertificate bool
+	// Directory knows the users; it is needed if Keeper is set.
+	Directory *Directory
+	// Needs says what methods need, by their full names.
+	Needs  func(method string) Need
+	Limits Limits
+	// Log is told of failures and of connections that are refused, at most once a
+	// second of each kind. Default none.
+	Log *slog.Logger
+	// Now is the time. Default time.Now.
+	Now func() time.Time
+}
+
+// Gate lets callers in.
+type Gate struct {
+	opt    Options
+	ledger ledger
+	// counted are calls by what became of them.
+	counted [numResults]atomic.Uint64
+
+	mu sync.Mutex
+	// told is what was logged, by its text, of which there are a dozen.
+	told map[string]*told
+}
+
+// told is when something was logged last, and how often it was not since.
+type told struct {
+	at    time.Time
+	since int
+}
+
+// result is what became of a call at the gate, or at a key.
+type result int
+
+const (
+	letIn result = iota
+	failed
+	denied
+	unavailable
+	numResults
+)
+
+func (r result) String() string {
+	return [numResults]string{"ok", "unauthenticated", "denied", "unavailable"}[r]
+}
+
+// New makes a gate.
+func New(o Options) (*Gate, error) {
+	if err := o.Limits.check(); err != nil {
+		return nil, err
+	}
+	if o.Keeper != nil && (o.Directory == nil || o.Needs == nil) {
+		return nil, errors.New("guard: Directory or Needs is missing")
+	}
+	o.Limits = o.Limits.withDefaults()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Gate{opt: o, ledger: ledger{limits: o.Limits, at: map[netip.Prefix]*address{}}, told: map[string]*told{}}, nil
+}
+
+// Secure reports whether there is TLS.
+func (g *Gate) Secure() bool { return g.opt.Keeper != nil }
+
+// Timeout is how long a caller may take to be known, handshake included.
+func (g *Gate) Timeout() time.Duration { return g.opt.Limits.Timeout }
+
+// Credentials are those of a gRPC server behind the gate's Listener, nil without
+// TLS.
+func (g *Gate) Credentials() credentials.TransportCredentials {
+	if !g.Secure() {
+		return nil
+	}
+	return &handshaker{credentials.NewTLS(g.opt.Keeper.Server(g.opt.RequireCertificate, "h2")), g}
+}
+
+// handshaker tells the connection what came of its handshake.
+type handshaker struct {
+	credentials.TransportCredentials
+	gate *Gate
+}
+
+// info is what calls know of their connection.
+type info struct {
+	credentials.TLSInfo
+	conn *conn
+}
+
+func (h *handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	secure, auth, err := h.TransportCredentials.ServerHandshake(raw)
+	c, ok := raw.(*conn)
+	if !ok {
+		return secure, auth, err
+	}
+	if err != nil {
+		h.gate.unshaken(c, err)
+		return nil, nil, err
+	}
+	told, ok := auth.(credentials.TLSInfo)
+	if !ok {
+		return nil, nil, fmt.Errorf("guard: a handshake gave %T", auth)
+	}
+	if certificate(&told.State) != nil {
+		c.known()
+	}
+	return secure, info{told, c}, nil
+}
+
+func (h *handshaker) Clone() credentials.TransportCredentials {
+	return &handshaker{h.TransportCredentials.Clone(), h.gate}
+}
+
+// unshaken tells of a handshake that failed. Who came and went without a word was
+// perhaps asking whether the port is open.
+func (g *Gate) unshaken(c *conn, err error) {
+	if errors.Is(err, io.EOF) {
+		return
+	}
+	c.failed()
+	g.count(kv.KindUnauthenticated)
+	g.tell("a TLS handshake failed", c.from, "why", err)
+}
+
+// certificate is the caller's, verified; nil if it has shown none.
+func certificate(s *tls.ConnectionState) *x509.Certificate {
+	if len(s.VerifiedChains) == 0 {
+		return nil
+	}
+	return s.VerifiedChains[0][0]
+}
+
+// Tap lets a call in, or not, when its headers have come. It is called by the
+// goroutine that reads the connection, so it does nothing that takes long.
+func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error) {
+	p, _ := peer.FromContext(ctx)
+	var auth info
+	if p != nil {
+		auth, _ = p.AuthInfo.(info)
+	}
+	if auth.conn == nil {
+		return ctx, refuse(unauthenticated("the connection has no TLS", "use --tls-ca"))
+	}
+	c, err := g.enter(&auth.State, call.Header, g.opt.Needs(call.FullMethodName), call.FullMethodName)
+	g.settle(auth.conn, err, call.FullMethodName)
+	if err != nil {
+		return ctx, refuse(err)
+	}
+	return withCaller(ctx, c), nil
+}
+
+// settle notes what became of a call.
+func (g *Gate) settle(c *conn, err *kv.Error, what string) {
+	if err == nil {
+		g.counted[letIn].Add(1)
+		c.known()
+		return
+	}
+	g.count(err.Kind)
+	switch err.Kind {
+	case kv.KindUnauthenticated:
+		c.failed()
+		g.tell("a caller did not show who it is", c.from, "what", what, "why", err.Text)
+	case kv.KindUnavailable:
+		c.refused()
+	case kv.KindDenied:
+		c.known() // it is, only it may not
+		g.tell("a caller was refused", c.from, "what", what, "why", err.Text)
+	}
+}
+
+func (g *Gate) count(k kv.Kind) {
+	switch k {
+	case kv.KindUnauthenticated:
+		g.counted[failed].Add(1)
+	case kv.KindDenied:
+		g.counted[denied].Add(1)
+	case kv.KindUnavailable:
+		g.counted[unavailable].Add(1)
+	}
+}
+
+// refuse makes a gRPC error.
+func refuse(e *kv.Error) error {
+	d := detail.Of(e)
+	switch e.Kind {
+	case kv.KindUnauthenticated:
+		d.Code = uint32(codes.Unauthenticated)
+	case kv.KindDenied:
+		d.Code = uint32(codes.PermissionDenied)
+	default:
+		d.Code = uint32(codes.Unavailable)
+	}
+	return detail.Status(d)
+}
+
+// enter finds out who calls, and whether it may.
+func (g *Gate) enter(s *tls.ConnectionState, header metadata.MD, need Need, what string) (*Caller, *kv.Error) {
+	c, err := g.caller(s, header.Get("authorization"))
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case need == NeedNode && c.name == users.Node:
+		return c, nil
+	case c.name == users.Node:
+		return nil, &kv.Error{Kind: kv.KindDenied, Op: -1, Text: "a node's certificate is for calls between nodes", Hint: "make one for a user: linchpin cert create-client NAME"}
+	}
+	// Who is refused as a user has been found to be one: what is denied, and not
+	// unauthenticated, counts as known.
+	u, err := c.User()
+	if err != nil {
+		return nil, err
+	}
+	if need == NeedNode {
+		return nil, &kv.Error{Kind: kv.KindDenied, Op: -1, Text: what + " is for nodes only", Hint: "a node's certificate is made by: linchpin cert create-node"}
+	}
+	if err := u.CheckRole(need.role(), what); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// caller is who calls, by its token if it shows one, and else by its certificate.
+// Whether there is such a user is not asked here.
+func (g *Gate) caller(s *tls.ConnectionState, authorization []string) (*Caller, *kv.Error) {
+	leaf := certificate(s)
+	if g.opt.RequireCertificate && leaf == nil {
+		// Over gRPC the handshake has refused that. HTTP has health checks for
+		// everybody, so that its handshake cannot.
+		return nil, unauthenticated("the caller shows no certificate, and a token alone is not enough here", "use a certificate of the user's: linchpin cert create-client NAME")
+	}
+	if len(authorization) > 0 {
+		hash, ok := bearer(authorization)
+		if !ok {
+			return nil, unauthenticated("the authorization is not a token of linchpin", `send one as "authorization: Bearer TOKEN"`)
+		}
+		return &Caller{gate: g, hash: hash}, nil
+	}
+	if leaf != nil && leaf.Subject.CommonName != "" {
+		return &Caller{gate: g, name: leaf.Subject.CommonName, until: leaf.NotAfter}, nil
+	}
+	return nil, unauthenticated("the caller shows neither a certificate nor a token", "use --tls-cert and --tls-key, or --token-file")
+}
+
+// bearer takes the token out of headers, of which there must be one.
+func bearer(headers []string) (hash [32]byte, ok bool) {
+	if len(headers) != 1 {
+		return hash, false
+	}
+	scheme, text, ok := strings.Cut(headers[0], " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return hash, false
+	}
+	return users.HashToken(text)
+}
+
+// toldEvery is how often each kind of failure is logged at most.
+const toldEvery = time.Second
+
+// tell logs a failure, unless one of its kind was just now: who fails often must not
+// fill the disk. The next line of the kind says how many were left out.
+func (g *Gate) tell(text string, from netip.Prefix, args ...any) {
+	now := g.opt.Now()
+	g.mu.Lock()
+	last := g.told[text]
+	if last == nil {
+		last = &told{}
+		g.told[text] = last
+	} else if d := now.Sub(last.at); d >= 0 && d < toldEvery { // the time of day may go back
+		last.since++
+		g.mu.Unlock()
+		return
+	}
+	more := last.since
+	last.at, last.since = now, 0
+	g.mu.Unlock()
+	args = append(args, "from", from.Addr())
+	if more > 0 {
+		args = append(args, "not_logged", more)
+	}
+	g.opt.Log.Warn(text, args...)
+}
+
+// Stats tell what the gate has done since the start.
+type Stats struct {
+	// Open counts connections, Strangers those of them whose callers are not
+	// known.
+	Open, Strangers int
+	// Refused counts connections that were closed, by why; Calls counts calls by
+	// what became of them.
+	Refused, Calls map[string]uint64
+	// Age is how old the table of users is.
+	Age time.Duration
+}
+
+// Stats tell what the gate has done.
+func (g *Gate) Stats() Stats {
+	s := Stats{Refused: map[string]uint64{}, Calls: map[string]uint64{}}
+	s.Open, s.Strangers = g.ledger.counts()
+	for r := range numRefusals {
+		s.Refused[r.String()] = g.ledger.refused[r].Load()
+	}
+	for r := range numResults {
+		s.Calls[r.String()] = g.counted[r].Load()
+	}
+	if g.opt.Directory != nil {
+		s.Age = g.opt.Directory.Age()
+	}
+	return s
+}

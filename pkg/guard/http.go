@@ -1,0 +1,103 @@
+package guard
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// HTTPListener is the listener of an HTTP server behind the gate, with TLS if
+// there is any.
+func (g *Gate) HTTPListener(inner net.Listener) net.Listener {
+	l := g.Listener(inner)
+	if !g.Secure() {
+		return l
+	}
+	return tls.NewListener(l, g.opt.Keeper.Server(false, "http/1.1"))
+}
+
+type connKey struct{}
+
+// ConnContext is for http.Server, so that HTTP knows the connections.
+func (g *Gate) ConnContext(ctx context.Context, c net.Conn) context.Context {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	if k, ok := c.(*conn); ok {
+		return context.WithValue(ctx, connKey{}, k)
+	}
+	return ctx
+}
+
+// ConnState is for http.Server, which does handshakes by itself and tells nobody of
+// those that fail: they count as those of gRPC do, with the same exception.
+func (g *Gate) ConnState(c net.Conn, state http.ConnState) {
+	t, ok := c.(*tls.Conn)
+	if !ok || state != http.StateClosed || t.ConnectionState().HandshakeComplete {
+		return
+	}
+	if k, ok := t.NetConn().(*conn); ok && !k.ended.Load() {
+		g.unshaken(k, errUnshaken)
+	}
+}
+
+var errUnshaken = errors.New("the caller broke it off, took too long, or does not speak TLS (HTTP; the log at level debug has more)")
+
+// HTTP lets requests through to next that may, by what each needs. A token is
+// shown as a bearer token, or as the password of its user, for browsers.
+func (g *Gate) HTTP(next http.Handler, needs func(*http.Request) Need) http.Handler {
+	if !g.Secure() {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		need := needs(r)
+		if need == NeedNothing {
+			next.ServeHTTP(w, r)
+			return
+		}
+		k, ok := r.Context().Value(connKey{}).(*conn)
+		if !ok || r.TLS == nil {
+			http.Error(w, "the connection is not known", http.StatusInternalServerError)
+			return
+		}
+		c, err := g.enterHTTP(r, need)
+		g.settle(k, err, r.URL.Path)
+		if err != nil {
+			answer(w, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(withCaller(r.Context(), c)))
+	})
+}
+
+func (g *Gate) enterHTTP(r *http.Request, need Need) (*Caller, *kv.Error) {
+	name, password, basic := r.BasicAuth()
+	if !basic {
+		return g.enter(r.TLS, map[string][]string{"authorization": r.Header.Values("Authorization")}, need, r.URL.Path)
+	}
+	c, err := g.enter(r.TLS, map[string][]string{"authorization": {"Bearer " + password}}, need, r.URL.Path)
+	if err != nil {
+		return nil, err
+	}
+	if u, err := c.User(); err != nil || u.Name != name {
+		return nil, unauthenticated("the token is not that user's", "give the user's name, and its token as the password")
+	}
+	return c, nil
+}
+
+// answer refuses a request.
+func answer(w http.ResponseWriter, e *kv.Error) {
+	code := http.StatusServiceUnavailable
+	switch e.Kind {
+	case kv.KindUnauthenticated:
+		w.Header().Set("WWW-Authenticate", `Basic realm="linchpin: user and token", charset="UTF-8"`)
+		code = http.StatusUnauthorized
+	case kv.KindDenied:
+		code = http.StatusForbidden
+	}
+	http.Error(w, e.Error(), code)
+}

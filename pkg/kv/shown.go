@@ -1,0 +1,31 @@
+package kv
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Shown is a key or value for people, so that no two are shown alike: as it is if
+// it is printable UTF-8 that neither begins with a double quote nor has a space at
+// an end, and else as a quoted Go string.
+func Shown(b []byte) string {
+	s := string(b)
+	if s == "" || s[0] == '"' || strings.TrimSpace(s) != s || !printable(s) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+func printable(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,127 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// spacious is an engine that knows how much room the disk below it has.
+type spacious interface {
+	FreeBytes() (uint64, error)
+}
+
+// frugal is an engine that can give room back sooner than it would by itself: from
+// Sparing(true) on it notes what is deleted, and Reclaim has those parts rewritten
+// without it.
+type frugal interface {
+	Sparing(bool)
+	Reclaim(context.Context) error
+}
+
+// disk is how much room there is for new writes. Only the watcher calls look,
+// after Start has; level may be read by any goroutine.
+type disk struct {
+	level atomic.Int32 // a shard.Disk
+	// blind: the last look failed, and that was told.
+	blind bool
+	// reclaiming: a goroutine gives room back; reclaimed is when the last one began.
+	reclaiming atomic.Bool
+	reclaimed  time.Time
+}
+
+// watched reports whether there is something to look at.
+func (d *disk) watched(n *Node) bool {
+	_, knows := n.opt.Engine.(spacious)
+	return knows && n.opt.DiskReserve > 0
+}
+
+// look compares what is free with the reserve, and has deletions take effect while
+// that is short.
+func (d *disk) look(n *Node) {
+	if !d.watched(n) {
+		return
+	}
+	free, err := n.opt.Engine.(spacious).FreeBytes()
+	if err != nil {
+		if !d.blind {
+			n.opt.Log.Warn("nobody knows how much room the disk has; what was known last counts", "error", err)
+		}
+		d.blind = true
+		return
+	}
+	d.blind = false
+	reserve := uint64(n.opt.DiskReserve)
+	before := shard.Disk(d.level.Load())
+	after := levelOf(before, free, reserve)
+	if after != before {
+		d.level.Store(int32(after))
+		d.tell(n, after, free, reserve)
+	}
+	if f, ok := n.opt.Engine.(frugal); ok {
+		if after != before {
+			f.Sparing(after != shard.DiskRoomy)
+		}
+		if after != shard.DiskRoomy {
+			d.reclaim(n, f)
+		}
+	}
+}
+
+// levelOf is how much room there is now. Below the reserve only deletions are let
+// in, and below half of it nothing is. A mark that was crossed counts until a quarter
+// more is free, lest a disk that is just about full has clients try and fail in turn.
+func levelOf(before shard.Disk, free, reserve uint64) shard.Disk {
+	low, full := reserve, reserve/2
+	if before >= shard.DiskLow {
+		low += low / 4
+	}
+	if before == shard.DiskFull {
+		full += full / 4
+	}
+	switch {
+	case free < full:
+		return shard.DiskFull
+	case free < low:
+		return shard.DiskLow
+	}
+	return shard.DiskRoomy
+}
+
+func (d *disk) tell(n *Node, level shard.Disk, free, reserve uint64) {
+	about := []any{"free_bytes", free, "reserve_bytes", reserve}
+	switch level {
+	case shard.DiskLow:
+		n.opt.Log.Error("the disk is nearly full: new writes are refused, but for deletions; what is prepared is decided, and reads are served; make room", about...)
+	case shard.DiskFull:
+		n.opt.Log.Error("the disk is nearly full, half of the reserve is gone: deletions are refused, too; make room", about...)
+	default:
+		n.opt.Log.Info("the disk has room again: new writes are accepted", about...)
+	}
+}
+
+// reclaimEvery is how often what was deleted is looked for. Somewhat arbitrary: often
+// beside the time that people take, and seldom beside that of a compaction.
+const reclaimEvery = 2 * time.Second
+
+// reclaim has what was deleted give its room back, one run at a time. By itself the
+// store does so only after much more has been written, which it will not be.
+func (d *disk) reclaim(n *Node, f frugal) {
+	if now := time.Now(); n.life.Err() != nil || now.Sub(d.reclaimed) < reclaimEvery || !d.reclaiming.CompareAndSwap(false, true) {
+		return
+	} else {
+		d.reclaimed = now
+	}
+	n.wg.Go(func() {
+		defer d.reclaiming.Store(false)
+		if err := f.Reclaim(n.life); err != nil && !errors.Is(err, context.Canceled) {
+			n.opt.Log.Warn("what was deleted cannot give its room back now; that is tried again", "error", err)
+		}
+	})
+}
+
+// Disk tells how much room there is for new writes.
+func (n *Node) Disk() shard.Disk { return shard.Disk(n.disk.level.Load()) }

@@ -1,0 +1,118 @@
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/clock"
+	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node"
+)
+
+// stuck is an engine of which reads of cold keys stand still until it is released.
+type stuck struct {
+	*memstore.Store
+	released chan struct{}
+}
+
+func (s *stuck) Read(shard kv.ShardID, r entry.Read) entry.ReadResult {
+	if bytes.HasPrefix(r.Key, []byte("cold")) {
+		<-s.released
+	}
+	return s.Store.Read(shard, r)
+}
+
+// lines is a log.
+type lines struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Buffer.Write(p)
+}
+
+func (l *lines) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Contains(l.Bytes(), []byte(text))
+}
+
+// TestReadsThatStandStill: while no read of the disk comes back, what is in memory is
+// read and written as ever, however many others ask for what is not: beyond a bound they
+// are refused, and before it they end with their deadlines. The log tells of it. When reads
+// come back, everything is served.
+func TestReadsThatStandStill(t *testing.T) {
+	e := &stuck{memstore.NewAutoSync(), make(chan struct{})}
+	var log lines
+	opt := node.Options{ID: 1, Engine: e, Readers: 4, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	var err error
+	opt.Router, err = hotshard.NewRouter(2, 1, nil)
+	require.NoError(t, err)
+	opt.Clock, err = clock.NewReal()
+	require.NoError(t, err)
+	n, err := node.Start(opt)
+	require.NoError(t, err)
+	defer n.Stop()
+	execute := func(ctx context.Context, ops ...msg.Op) *kv.Error {
+		by, _ := ctx.Deadline()
+		return n.Gateway().Execute(ctx, gateway.Request{Ops: ops, Deadline: by}).Err
+	}
+	put := msg.Op{Kind: msg.OpPut, Key: []byte("warm"), Value: []byte("x")}
+	require.Nil(t, execute(t.Context(), put))
+
+	// 300 requests for 16 keys each, more than may wait.
+	const requests, keys = 300, 16
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	kinds := make(chan kv.Kind, requests)
+	for i := range requests {
+		var ops []msg.Op
+		for j := range keys {
+			ops = append(ops, msg.Op{Kind: msg.OpGet, Key: fmt.Appendf(nil, "cold/%d/%d", i, j)})
+		}
+		go func() {
+			if err := execute(ctx, ops...); err != nil {
+				kinds <- err.Kind
+			} else {
+				kinds <- kv.KindOK
+			}
+		}()
+	}
+	refused := <-kinds
+	require.Equal(t, kv.KindExhausted, refused, "the first to end are those beyond the bound")
+	soon, done := context.WithTimeout(t.Context(), 10*time.Second)
+	defer done()
+	for range 100 {
+		require.Nil(t, execute(soon, put))
+		require.Nil(t, execute(soon, msg.Op{Kind: msg.OpGet, Key: put.Key}))
+	}
+	count := map[kv.Kind]int{refused: 1}
+	for range requests - 1 {
+		count[<-kinds]++
+	}
+	t.Logf("requests that read from the disk: %v", count)
+	require.Zero(t, count[kv.KindOK])
+	require.Equal(t, requests, count[kv.KindExhausted]+count[kv.KindDeadline], "no other error: %v", count)
+	require.NotZero(t, count[kv.KindDeadline])
+	require.Eventually(t, func() bool { return log.has("reads of the store take long") && log.has("slow=4") }, 10*time.Second, time.Millisecond)
+
+	close(e.released)
+	for i := range requests {
+		require.Nil(t, execute(soon, msg.Op{Kind: msg.OpGet, Key: fmt.Appendf(nil, "cold/%d/0", i)}))
+	}
+}

@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/activity"
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/guard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// What one answer about a node's activity tells at most.
+const (
+	maxReceipts  = 256
+	maxWaits     = 256
+	maxConflicts = 1000
+)
+
+// Activity tells what a node has done of late, or has the node tell that is meant.
+func (s *service) Activity(ctx context.Context, in *pb.ActivityRequest) (*pb.ActivityResponse, error) {
+	out, err := s.activity(ctx, in)
+	if err == nil && !guard.CallerOf(ctx).Sees() {
+		s.mask(out)
+	}
+	return out, err
+}
+
+func (s *service) activity(ctx context.Context, in *pb.ActivityRequest) (*pb.ActivityResponse, error) {
+	if ctx.Err() != nil {
+		return nil, statusOf(expired(ctx), kv.TxnID{})
+	}
+	st := s.backend.Status()
+	if in.NodeId == 0 || in.NodeId == uint32(st.Node) {
+		return activityOf(s.backend, in), nil
+	}
+	if !hasMember(&st, kv.NodeID(in.NodeId)) {
+		return nil, statusOf(invalid(fmt.Sprintf("there is no node n%d in the cluster", in.NodeId), "see which there are with \"linchpin status\""), kv.TxnID{})
+	}
+	question, err := in.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	answer, err := s.backend.AskNode(ctx, kv.NodeID(in.NodeId), question)
+	if err != nil {
+		return nil, statusOf(err, kv.TxnID{})
+	}
+	out := new(pb.ActivityResponse)
+	if err := out.Unmarshal(answer); err != nil || out.NodeId != in.NodeId {
+		return nil, statusOf(kv.Errorf(kv.KindUnavailable, "the answer of node n%d cannot be read; its version may be another", in.NodeId), kv.TxnID{})
+	}
+	return out, nil
+}
+
+// askTimeout is how long another node has for an answer. A lost question is not
+// repeated, so that to wait longer would be in vain.
+const askTimeout = 2 * time.Second
+
+func hasMember(st *Status, id kv.NodeID) bool {
+	for _, m := range st.Members {
+		if m.Node == id {
+			return true
+		}
+	}
+	return false
+}
+
+// AnswerNode answers what another node asks by Backend.AskNode. What cannot be read
+// has no answer.
+func AnswerNode(b Backend, question []byte) []byte {
+	in := new(pb.ActivityRequest)
+	if in.Unmarshal(question) != nil {
+		return nil
+	}
+	answer, err := activityOf(b, in).Marshal()
+	if err != nil {
+		return nil
+	}
+	return answer
+}
+
+func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
+	st, a := b.Status(), b.Activity(in.SinceS, int(min(in.MaxReceipts, maxReceipts)), int(min(in.MaxWaits, maxWaits)))
+	out := &pb.ActivityResponse{NodeId: uint32(st.Node), Version: st.Version, UptimeMs: uint64(st.Uptime.Milliseconds()), NowNs: time.Now().UnixNano(),
+		DiskBytes: a.DiskBytes, InFlight: uint64(a.InFlight), Open: uint64(a.Open)}
+	for _, sh := range b.Shards() {
+		if sh.Node == st.Node {
+			out.Shards = append(out.Shards, shardStatus(&sh))
+		}
+	}
+	for i := range a.Seconds {
+		out.Seconds = append(out.Seconds, second(&a.Seconds[i]))
+	}
+	for i := range a.Receipts {
+		out.Receipts = append(out.Receipts, recent(&a.Receipts[i]))
+	}
+	for i := range a.Conflicts[:min(len(a.Conflicts), maxConflicts)] {
+		out.Conflicts = append(out.Conflicts, keyConflict(&a.Conflicts[i]))
+	}
+	for i := range a.Waits {
+		w := &a.Waits[i]
+		mine, theirs := sides(&w.Receipt)
+		out.Waits = append(out.Waits, pb.CurrentWait{TxnId: w.Txn, Shard: uint32(w.Shard), WaitedUs: micros(w.Receipt.WaitedNanos), Wait: conflict(&w.Receipt),
+			Operations: mine, HolderOperations: theirs})
+	}
+	return out
+}
+
+func second(s *activity.Second) pb.ActivitySecond {
+	out := pb.ActivitySecond{TimeS: s.At}
+	for i := range s.Classes {
+		c := &s.Classes[i]
+		x := pb.ActivityClass{Kind: c.Kind.String(), Ended: c.Ended, Failed: c.Failed}
+		for _, n := range c.Latency {
+			x.UpperUs = append(x.UpperUs, uint64(activity.Upper(int(n.Bucket)).Microseconds()))
+			x.Counts = append(x.Counts, n.N)
+		}
+		out.Classes = append(out.Classes, x)
+	}
+	return out
+}
+
+func recent(r *activity.Receipt) pb.RecentReceipt {
+	ended := txn.Ended{Count: r.Lost, Reason: r.Reason, By: r.By}
+	return pb.RecentReceipt{TimeNs: r.At, TookUs: uint64(r.Took.Microseconds()), TxnId: r.ID, Kind: r.Kind.String(), Outcome: r.Outcome.String(),
+		Attempts: uint32(max(r.Attempts, 0)), Receipt: worded(receipt(r.Wait, &ended))}
+}
+
+func keyConflict(c *activity.Conflict) pb.KeyConflict {
+	r := msg.Receipt{Key: c.Key, Mode: c.Mode, HolderMode: c.HolderMode, Methods: c.Methods, HolderMethods: c.HolderMethods}
+	out := pb.KeyConflict{Key: c.Key, Waits: c.Waits, WaitedUs: micros(c.Nanos), Aborts: c.Aborts, SinceNs: c.Since, LastNs: c.Last}
+	out.Operations, out.HolderOperations = sides(&r)
+	out.Commutes = detail.WouldCommute(conflict(&r))
+	return out
+}
+
+// sides names what both sides of a wait did: as type and kind of lock where that is
+// known, else by the methods, and of those that are not known by the lock.
+func sides(r *msg.Receipt) (mine, theirs string) {
+	return side(r.Mode, r.Methods), side(r.HolderMode, r.HolderMethods)
+}
+
+func side(mode uint64, methods uint32) string {
+	if name := adt.Mode(mode).KindName(); name != "" {
+		return name
+	}
+	var names []string
+	for _, m := range adt.Methods(methods).Each() {
+		if name := called[m]; name != "" {
+			names = append(names, name)
+			continue
+		}
+		names = append(names, m.String())
+	}
+	if len(names) == 0 && mode != 0 {
+		return adt.Mode(mode).String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// called are the methods that go for one type only, with it, and those that have
+// another name for operators.
+var called = map[adt.Method]string{adt.MethodPut: "register.put", adt.MethodAdd: "counter.add", adt.MethodAddGet: "counter.add-get",
+	adt.MethodView: "read-only", adt.MethodOpenView: "read-only"}

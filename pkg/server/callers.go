@@ -1,0 +1,90 @@
+package server
+
+import (
+	"errors"
+
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
+
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/guard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// needs says what each method wants of its caller. What is not here is for
+// administrators. Those of NeedUser that name keys look at them themselves.
+var needs = map[string]guard.Need{
+	pb.KV_Execute_FullMethodName:  guard.NeedUser,
+	pb.KV_Pipeline_FullMethodName: guard.NeedUser,
+	pb.KV_Transact_FullMethodName: guard.NeedUser,
+	pb.KV_Scan_FullMethodName:     guard.NeedUser,
+	// Who asks for an outcome knows the id of the transaction, whose random part
+	// nobody is told but those who may read everything (hide).
+	pb.KV_Outcome_FullMethodName: guard.NeedUser,
+	// A snapshot keeps versions of all keys on disk, for up to 90 days.
+	pb.KV_CreateSnapshot_FullMethodName: guard.NeedAdmin,
+	pb.KV_DropSnapshot_FullMethodName:   guard.NeedAdmin,
+	pb.KV_ListSnapshots_FullMethodName:  guard.NeedMonitor,
+
+	pb.Admin_Status_FullMethodName:      guard.NeedUser,
+	pb.Admin_Types_FullMethodName:       guard.NeedUser,
+	pb.Admin_WhoAmI_FullMethodName:      guard.NeedUser,
+	pb.Admin_Shards_FullMethodName:      guard.NeedMonitor,
+	pb.Admin_HotKeys_FullMethodName:     guard.NeedMonitor,
+	pb.Admin_Activity_FullMethodName:    guard.NeedMonitor,
+	pb.Admin_SetHotRule_FullMethodName:  guard.NeedAdmin,
+	pb.Admin_SetHotMode_FullMethodName:  guard.NeedAdmin,
+	pb.Admin_Drain_FullMethodName:       guard.NeedAdmin,
+	pb.Admin_LogLevels_FullMethodName:   guard.NeedAdmin,
+	pb.Admin_Debug_FullMethodName:       guard.NeedAdmin,
+	pb.Admin_CreateUser_FullMethodName:  guard.NeedAdmin,
+	pb.Admin_ListUsers_FullMethodName:   guard.NeedAdmin,
+	pb.Admin_GrantUser_FullMethodName:   guard.NeedAdmin,
+	pb.Admin_RevokeUser_FullMethodName:  guard.NeedAdmin,
+	pb.Admin_DropUser_FullMethodName:    guard.NeedAdmin,
+	pb.Admin_RotateToken_FullMethodName: guard.NeedAdmin,
+	pb.Admin_ExportUsers_FullMethodName: guard.NeedAdmin,
+	pb.Admin_ImportUsers_FullMethodName: guard.NeedAdmin,
+
+	peerpb.Peer_Meet_FullMethodName:   guard.NeedNode,
+	peerpb.Peer_Stream_FullMethodName: guard.NeedNode,
+
+	"/grpc.health.v1.Health/Check": guard.NeedUser,
+	"/grpc.health.v1.Health/List":  guard.NeedUser,
+	"/grpc.health.v1.Health/Watch": guard.NeedUser,
+
+	grpc_reflection_v1.ServerReflection_ServerReflectionInfo_FullMethodName: guard.NeedUser,
+	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo":        guard.NeedUser,
+}
+
+// Needs says what a method wants of its caller, for a guard.Gate.
+func Needs(method string) guard.Need { return needs[method] }
+
+// hide takes out of a receipt who the others are, unless the caller may know. The
+// id of a transaction is all that it takes to ask for its outcome, with what it
+// read, and to have it aborted by that.
+func hide(c *guard.Caller, r *msg.Receipt, e *txn.Ended) {
+	if r.Holder.TxnID.IsZero() && e.By == nil || c.Sees() {
+		return
+	}
+	r.Holder = kv.TxnRef{}
+	if e.By != nil {
+		by := *e.By
+		by.Holder = kv.TxnRef{}
+		e.By = &by
+	}
+}
+
+// hidden does so with an error.
+func hidden(c *guard.Caller, err error) error {
+	f := (*gateway.Failed)(nil)
+	if !c.Known() || !errors.As(err, &f) {
+		return err
+	}
+	own := *f
+	hide(c, &own.Receipt, &own.Ended)
+	return &own
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/logs"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// Operator does what operators ask of a node's process, whatever its data are. Its
+// methods are called by any number of goroutines.
+type Operator interface {
+	// Drain has the node stop cleanly within a time, 0 for the node's own choice,
+	// and tells how far it is until the process is about to end. If it is under way
+	// already, only that is told. It goes on when progress fails.
+	Drain(ctx context.Context, timeout time.Duration, progress func(Draining) error) error
+	// LogLevels lists the level of each component; SetLogLevel sets one, or that of
+	// all if component is empty.
+	LogLevels() []LogLevel
+	SetLogLevel(component string, level string) error
+	// Debug collects files about the node, and passes them on piece by piece. A file
+	// that cannot be had has an error, and the others follow.
+	Debug(ctx context.Context, o DebugOptions, part func(name string, data []byte, err error) error) error
+}
+
+// Draining is how far a drain is.
+type Draining struct {
+	Phase DrainPhase
+	// Transactions and Open are those that the node's clients run; OnShards is what
+	// is under way on its shards.
+	Transactions, Open, OnShards int
+	Elapsed                      time.Duration
+	// CutOff: the time was up before all had ended.
+	CutOff bool
+}
+
+// DrainPhase is a step of a drain.
+type DrainPhase string
+
+// The steps of a drain, in their order.
+const (
+	// DrainRefusing: health checks fail; nothing is refused yet.
+	DrainRefusing DrainPhase = "refusing"
+	// DrainTransactions: the clients' transactions end.
+	DrainTransactions DrainPhase = "transactions"
+	// DrainShards: what other nodes have begun on the shards ends.
+	DrainShards DrainPhase = "shards"
+	// DrainStopping: nothing is under way, or the time is up.
+	DrainStopping DrainPhase = "stopping"
+)
+
+// LogLevel is the least level at which a component logs.
+type LogLevel struct {
+	Component string
+	Level     slog.Level
+}
+
+// DebugOptions say what to collect.
+type DebugOptions struct {
+	// RedactKeys puts hashes of them and Salt in the place of users' keys.
+	RedactKeys bool
+	Salt       []byte
+	// Profile is for how long the processor is profiled; 0 is not at all.
+	Profile time.Duration
+}
+
+// MaxProfile bounds DebugOptions.Profile.
+const MaxProfile = 30 * time.Second
+
+func (s *service) operator() (Operator, error) {
+	if s.opts.Operator == nil {
+		return nil, statusOf(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "this node is part of another program, which runs it",
+			Hint: "that program stops it, and has its logs"}, kv.TxnID{})
+	}
+	return s.opts.Operator, nil
+}
+
+// Drain stops the node cleanly.
+func (s *service) Drain(in *pb.DrainRequest, stream grpc.ServerStreamingServer[pb.DrainProgress]) error {
+	o, err := s.operator()
+	if err != nil {
+		return err
+	}
+	timeout := time.Duration(in.TimeoutMs) * time.Millisecond
+	err = o.Drain(stream.Context(), timeout, func(d Draining) error {
+		return stream.Send(&pb.DrainProgress{Phase: string(d.Phase), Transactions: uint32(d.Transactions), Open: uint32(d.Open),
+			OnShards: uint32(d.OnShards), ElapsedMs: uint64(d.Elapsed.Milliseconds()), CutOff: d.CutOff})
+	})
+	if err != nil {
+		return statusOf(err, kv.TxnID{})
+	}
+	return nil
+}
+
+// LogLevels tells the components' log levels, and sets one first if that is asked for.
+func (s *service) LogLevels(_ context.Context, in *pb.LogLevelsRequest) (*pb.LogLevelsResponse, error) {
+	o, err := s.operator()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case in.Level != "":
+		if err := o.SetLogLevel(in.Component, in.Level); err != nil {
+			return nil, statusOf(invalid(err.Error(), `"linchpin log level" lists the components`), kv.TxnID{})
+		}
+	case in.Component != "":
+		return nil, statusOf(invalid("a component is named, and no level", "give debug, info, warn or error"), kv.TxnID{})
+	}
+	out := new(pb.LogLevelsResponse)
+	for _, l := range o.LogLevels() {
+		out.Levels = append(out.Levels, pb.LogLevel{Component: l.Component, Level: logs.LevelName(l.Level)})
+	}
+	return out, nil
+}
+
+// maxPiece bounds the data of one message.
+const maxPiece = 256 << 10
+
+// Debug collects what helps to find out what is wrong.
+func (s *service) Debug(in *pb.DebugRequest, stream grpc.ServerStreamingServer[pb.DebugPart]) error {
+	o, err := s.operator()
+	if err != nil {
+		return err
+	}
+	opt := DebugOptions{RedactKeys: in.RedactKeys, Salt: in.Salt, Profile: time.Duration(in.ProfileMs) * time.Millisecond}
+	if opt.Profile > MaxProfile {
+		return statusOf(invalid("a profile of "+opt.Profile.String()+" is too long", "ask for 30 s at most"), kv.TxnID{})
+	}
+	err = o.Debug(stream.Context(), opt, func(name string, data []byte, failed error) error {
+		for len(data) > maxPiece {
+			if err := stream.Send(&pb.DebugPart{Name: name, Data: data[:maxPiece]}); err != nil {
+				return err
+			}
+			data = data[maxPiece:]
+		}
+		part := &pb.DebugPart{Name: name, Data: data}
+		if failed != nil {
+			part.Error = failed.Error()
+		}
+		return stream.Send(part)
+	})
+	if err != nil {
+		return statusOf(err, kv.TxnID{})
+	}
+	return nil
+}

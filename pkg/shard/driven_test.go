@@ -1,0 +1,129 @@
+package shard_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// driven is a machine under a load: in each step come a batch of transactions
+// and the decisions on those that have voted some steps ago. Before, it is given
+// all keys.
+type driven struct {
+	m *shard.Machine
+	// whole transactions are decided here; of others it has a part.
+	whole bool
+	// piece draws the operations of a transaction.
+	piece func() []msg.Op
+	// inStep is how many transactions come in each step.
+	inStep  int
+	now, id int64
+	// votes are those of the last steps, the oldest first.
+	votes   [][]kv.TxnRef
+	waiting int
+	reads   []entry.Read
+	room    shard.Output
+}
+
+const (
+	inStep = 8
+	// decidedAfter is how many steps it takes from a vote to its decision.
+	decidedAfter = 4
+	mostWaiting  = 256
+)
+
+// drive makes a machine that has executed fill, each operation a transaction.
+func drive(cfg shard.Config, whole bool, fill []msg.Op, piece func() []msg.Op) *driven {
+	d := &driven{whole: true, id: 1}
+	cfg.Lease, cfg.CacheBytes = -1, 1<<30
+	d.m, d.room = shard.New(cfg, shard.Recovered{}, d.now, 0)
+	d.piece = func() (ops []msg.Op) {
+		ops, fill = fill[:1], fill[1:]
+		return ops
+	}
+	for n := len(fill); n > 0; n = len(fill) {
+		d.inStep = min(n, inStep)
+		d.step(nil)
+	}
+	d.whole, d.piece, d.inStep = whole, piece, inStep
+	for range 2 * decidedAfter {
+		d.step(nil)
+	}
+	return d
+}
+
+// step has the machine take a step, which measure, if there is one, does.
+func (d *driven) step(measure func(step func())) {
+	d.now += int64(100 * time.Microsecond)
+	in := shard.Input{Now: d.now, Wall: d.now, Room: d.room, Messages: d.messages(), Reads: d.answers()}
+	if step := func() { d.room = d.m.Step(in) }; measure == nil {
+		step()
+	} else {
+		measure(step)
+	}
+	d.take(&d.room)
+}
+
+func (d *driven) messages() (out []*msg.Envelope) {
+	if len(d.votes) > decidedAfter {
+		for _, t := range d.votes[0] {
+			d.waiting--
+			env := msg.ToShard(0)
+			env.Decide = &msg.Decide{Txn: t, Last: 9, Commit: true}
+			out = append(out, env)
+		}
+		d.votes = d.votes[1:]
+	}
+	for range d.inStep {
+		if d.waiting >= mostWaiting {
+			break
+		}
+		env := d.park()
+		if !d.whole {
+			p := env.Park
+			env.Park, env.Prepare = nil, &msg.Prepare{Txn: p.Txn, Gateway: 1, Last: 9, LastIncarnation: 1, Piece: p.Piece}
+			d.waiting++
+		}
+		out = append(out, env)
+	}
+	return out
+}
+
+// park is a whole transaction.
+func (d *driven) park() *msg.Envelope {
+	env := msg.ToShard(0)
+	env.Park = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, Gateway: 1, Piece: msg.Piece{Ops: d.piece(), Incarnation: d.m.Incarnation()}}
+	d.id++
+	return env
+}
+
+// answers says of all cold reads that there is nothing yet.
+func (d *driven) answers() (out []entry.ReadResult) {
+	for _, r := range d.reads {
+		out = append(out, entry.ReadResult{ID: r.ID, Kind: r.Kind})
+	}
+	return out
+}
+
+func (d *driven) take(out *shard.Output) {
+	d.reads = append(d.reads[:0], out.Reads...)
+	var votes []kv.TxnRef
+	for _, env := range out.Send {
+		if v := env.Vote; v != nil && v.Yes && !v.Repeated {
+			votes = append(votes, v.Txn)
+		}
+	}
+	d.votes = append(d.votes, votes)
+}
+
+// manyKeys are the names of uniform keys.
+func manyKeys(n int) (names [][]byte) {
+	for k := range n {
+		names = append(names, fmt.Appendf(nil, "key-%06d", k))
+	}
+	return names
+}

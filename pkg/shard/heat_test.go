@@ -1,0 +1,67 @@
+package shard_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// TestWhatGoesTogetherIsNoClash: a key becomes hot by uses in a row that do not
+// go together, though none has waited, if they come faster than decisions.
+func TestWhatGoesTogetherIsNoClash(t *testing.T) {
+	key := []byte("k")
+	add, size := callOn("set", "add", "k", text("x")), callOn("set", "size", "k")
+	bump := msg.Op{Kind: msg.OpAdd, Key: key, Delta: 1}
+	put := msg.Op{Kind: msg.OpPut, Key: key, Value: []byte("v")}
+	other := callOn("set", "add-count", "other", text("x"))
+	for _, c := range []struct {
+		name  string
+		uses  []msg.Op
+		locks shard.Locks
+		hot   bool
+	}{
+		{name: "puts", uses: []msg.Op{put}, hot: true},
+		{name: "increments of a counter", uses: []msg.Op{bump}},
+		{name: "increments of a counter, and read-write locks", uses: []msg.Op{bump}, locks: shard.RWLocks, hot: true},
+		{name: "sizes", uses: []msg.Op{size}},
+		{name: "an add that adds nothing, and sizes", uses: []msg.Op{add, size}},
+		{name: "adds and removes of a member, and sizes", uses: []msg.Op{callOn("set", "remove", "k", text("x")), size, add}, hot: true},
+		{name: "increments, and sums that are returned", uses: []msg.Op{bump, {Kind: msg.OpAddGet, Key: key, Delta: 1}}, hot: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlanning(c.locks)
+			p.m, p.room = shard.New(shard.Config{Lease: -1, Sharing: shard.Sharing{Locks: c.locks},
+				Heat: shard.HeatConfig{Every: time.Millisecond, Hot: 9, Nodes: 1}}, shard.Recovered{}, 0, 0)
+			if c.uses[0].Type == add.Type {
+				p.answer(t, add)
+			}
+			p.whole = false
+			p.send(other)
+			p.settle(1)
+			p.now += int64(50 * time.Millisecond) // so long do decisions take
+			p.settle(2 * decidedAfter)
+			told := map[string]bool{}
+			for i := range 40 {
+				p.send(c.uses[i%len(c.uses)])
+				for range 2 * decidedAfter { // nobody waits
+					p.settle(1)
+					for _, env := range p.room.Urgent {
+						if env.HeatDigest == nil {
+							continue
+						}
+						for _, k := range env.HeatDigest.Keys {
+							told[string(k.Key)] = true
+						}
+					}
+				}
+			}
+			require.Zero(t, p.m.Snapshot(0).Locks.Waits)
+			require.False(t, told["other"])
+			require.Equal(t, c.hot, told["k"])
+		})
+	}
+}

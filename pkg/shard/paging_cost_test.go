@@ -1,0 +1,260 @@
+package shard_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+)
+
+// inOnePiece has no value be in pages, as before there were any.
+var inOnePiece = mvcc.Paging{Over: math.MaxInt}
+
+func scoredMember(i int) msg.Datum {
+	return adt.Bytes(fmt.Appendf(nil, "member-%08x", uint32(i)*2654435761))
+}
+
+func scoreOf(i int) msg.Datum { return adt.Float(float64(uint32(i) * 2246822519 % 1_000_000)) }
+
+// score makes a scored set of so many members, in pages that have settled.
+func (c *counted) score(members int) {
+	for i := 0; i < members; i += 1000 {
+		var args []msg.Datum
+		for j := i; j < min(i+1000, members); j++ {
+			args = append(args, scoreOf(j), scoredMember(j))
+		}
+		c.step(c.park(i, call("z", "add", args...)))
+	}
+	c.now += int64(time.Second)
+	c.fix(members)
+	c.tell(0)
+}
+
+// cold is how one member of a large set is used by who has nothing in memory.
+var cold = []struct {
+	name string
+	op   func(i, members int) msg.Op
+}{
+	{"score", func(i, n int) msg.Op { return call("z", "score", scoredMember(i*7919%n)) }},
+	{"rank", func(i, n int) msg.Op { return call("z", "rank", scoredMember(i*7919%n)) }},
+	{"top10", func(int, int) msg.Op { return call("z", "by-rank-desc", adt.Int(0), adt.Int(9)) }},
+	{"add", func(i, n int) msg.Op { return call("z", "add", scoreOf(i*31+7), scoredMember(i*7919%n)) }},
+	{"increment", func(i, n int) msg.Op { return call("z", "increment", scoredMember(i*7919%n), adt.Float(3)) }},
+}
+
+// use does one operation as a transaction of its own, and finds that it commits.
+func (c *counted) use(n int, op msg.Op) {
+	env := c.park(n, op)
+	env.Park.Txn.Rand = 2
+	env.Park.Snapshot = !op.Writes()
+	for _, sent := range c.step(env) {
+		if sent.Answer != nil && sent.Answer.Committed {
+			return
+		}
+	}
+	c.t.Fatalf("%v has not committed", op)
+}
+
+// BenchmarkColdUse uses one member of a scored set of which nothing is in memory,
+// from pebble, in pages and in one piece.
+func BenchmarkColdUse(b *testing.B) {
+	for _, members := range []int{1_000, 10_000, 100_000} {
+		for _, paging := range []mvcc.Paging{{}, inOnePiece} {
+			store, err := pebblestore.Open(b.TempDir(), pebblestore.Options{NoSync: true})
+			require.NoError(b, err)
+			c := newPaged(b, store, 1, paging)
+			c.score(members)
+			for _, use := range cold {
+				b.Run(fmt.Sprintf("%s/members=%d/%s", use.name, members, map[bool]string{true: "whole", false: "pages"}[paging == inOnePiece]), func(b *testing.B) {
+					c.t = b
+					c.readBytes, c.bytes = 0, 0
+					n := 0
+					for b.Loop() {
+						c.now += int64(time.Millisecond)
+						c.use(c.used, use.op(c.used, members))
+						c.used++
+						n++
+					}
+					b.ReportMetric(float64(c.readBytes)/float64(n), "read-B/op")
+					b.ReportMetric(float64(c.bytes)/float64(n), "written-B/op")
+				})
+			}
+			require.NoError(b, store.Close())
+		}
+	}
+}
+
+// TestAColdUseIsSublinear counts the bytes that uses of a member read, with
+// nothing in memory, after as many changes as there may be before pages are
+// written anew. A change may have to read all pages beside which changes are kept,
+// so that of these only the mean is bounded.
+func TestAColdUseIsSublinear(t *testing.T) {
+	for members, most := range map[int]int{1_000: 70_000, 10_000: 90_000, 30_000: 120_000} {
+		c := newPaged(t, memstore.NewAutoSync(), 1, mvcc.Paging{})
+		c.score(members)
+		worst, sum := map[string]int{}, map[string]int{}
+		const rounds = 150
+		for i := range rounds * len(cold) {
+			use := cold[i%len(cold)]
+			c.readBytes = 0
+			c.use(i, use.op(i, members))
+			worst[use.name] = max(worst[use.name], c.readBytes)
+			sum[use.name] += c.readBytes
+			if i%100 == 0 {
+				c.fix(members + i)
+			}
+		}
+		for _, use := range cold {
+			t.Logf("%d members: %s reads %d bytes at most, %d in the mean", members, use.name, worst[use.name], sum[use.name]/rounds)
+			if op := use.op(0, members); !op.Writes() {
+				require.Less(t, worst[use.name], most, "%s", use.name)
+			}
+			require.Less(t, sum[use.name]/rounds, most, "%s", use.name)
+		}
+	}
+}
+
+// TestWhatChangesOfALargeValueCost: where members change that are anywhere, all
+// pages are written now and then; where they are few, little besides what the
+// changes say.
+func TestWhatChangesOfALargeValueCost(t *testing.T) {
+	const members, changes = 20_000, 10_000
+	for _, test := range []struct {
+		name  string
+		which func(r *rand.Rand) int
+		times float64
+	}{
+		{"any member", func(r *rand.Rand) int { return r.IntN(members) }, 22},
+		{"mostly few", func(r *rand.Rand) int { return int(float64(members) * math.Pow(r.Float64(), 12)) }, 17},
+		{"ten members", func(r *rand.Rand) int { return r.IntN(10) }, 4},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newPaged(t, memstore.NewAutoSync(), 1<<30, mvcc.Paging{})
+			c.score(members)
+			r := rand.New(rand.NewPCG(1, 2))
+			c.bytes, c.pages = 0, 0
+			own := 0
+			for i := range changes {
+				op := call("z", "increment", scoredMember(test.which(r)), adt.Float(float64(r.IntN(100_000)))) // so that it goes elsewhere
+				own += len(op.Key) + entry.DeltaSize(&entry.Value{}, []msg.Call{{Method: op.Method, Args: op.Args}})
+				c.step(c.park(members+i, op))
+				if i%50 == 0 {
+					c.fix(members + i)
+					c.tell(0)
+				}
+			}
+			t.Logf("a change says %.0f bytes, and %.0f are written for it, with %.2f pages", float64(own)/changes, float64(c.bytes)/changes, float64(c.pages)/changes)
+			require.Less(t, float64(c.bytes), test.times*float64(own))
+		})
+	}
+}
+
+// TestTopsDoNotGrow: changes by score whose pages nobody reads are kept beside
+// them, but not for ever, whether the value stays in memory or not.
+func TestTopsDoNotGrow(t *testing.T) {
+	const members, changes = 4_000, 2_000
+	for _, cache := range []int{1, 1 << 30} {
+		c := newPaged(t, memstore.NewAutoSync(), 1, mvcc.Paging{})
+		c.score(members)
+		c.restart(cache)
+		longest := 0
+		for i := range changes {
+			c.use(i, call("z", "add", scoreOf(i*77+3), scoredMember(i%members)))
+			if i%50 == 0 {
+				c.fix(members + i)
+			}
+			r := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("z"), Index: c.m.Index()})
+			longest = max(longest, len(r.Rows[len(r.Rows)-1].Value))
+		}
+		t.Logf("a directory of at most %d bytes", longest)
+		require.Less(t, longest, 40_000)
+		require.Positive(t, longest)
+	}
+}
+
+// TestDeletedPagesGo: nothing is left of a value in pages that was deleted, was
+// deleted unread in a range, or has become small.
+func TestDeletedPagesGo(t *testing.T) {
+	for name, op := range map[string]msg.Op{
+		"deleted":      {Kind: msg.OpDelete, Key: []byte("z")},
+		"in a range":   {Kind: msg.OpDeleteRange, Key: []byte("a"), End: []byte("zz")},
+		"by its calls": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newPaged(t, memstore.NewAutoSync(), 1, mvcc.Paging{})
+			c.score(10_000)
+			require.Greater(t, c.countPages(), 10)
+			c.restart(1)
+			c.tell(0)
+			if op.Key != nil {
+				c.use(1, op)
+			} else {
+				for i := 0; i < 10_000; i += 500 {
+					var args []msg.Datum
+					for j := i; j < i+500; j++ {
+						args = append(args, scoredMember(j))
+					}
+					c.use(i, call("z", "remove", args...))
+				}
+			}
+			for i := range 8 {
+				c.now += int64(time.Minute)
+				c.use(20_000+i, msg.Op{Kind: msg.OpPut, Key: []byte("other"), Value: []byte("x")})
+				c.fix(20_000 + i)
+				c.tell(0)
+				c.now += int64(time.Minute)
+				c.step()
+			}
+			require.Zero(t, c.countPages())
+			require.Zero(t, c.stored("z"))
+			require.Empty(t, c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("z"), Index: kv.Index(math.MaxInt64)}).Rows)
+		})
+	}
+}
+
+// countPages are those in the store, whether they are named or not.
+func (c *counted) countPages() (n int) {
+	for id := range uint64(300_000) {
+		if r := c.store.Read(0, entry.Read{Kind: entry.ReadRow, Table: entry.TablePage, Key: entry.PageKey([]byte("z"), id)}); len(r.Rows) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// TestStoredFormsGoThroughPages: a value that is taken out whole, and put back
+// whole, is in pages at once.
+func TestStoredFormsGoThroughPages(t *testing.T) {
+	c := newPaged(t, memstore.NewAutoSync(), 1, mvcc.Paging{})
+	c.score(10_000)
+	c.restart(1)
+	dump := func(key string) []byte {
+		env := c.park(1, msg.Op{Kind: msg.OpGet, Key: []byte(key), Stored: true})
+		env.Park.Txn.Rand, env.Park.Snapshot = 3, true
+		sent := c.step(env)
+		require.Len(t, sent, 1)
+		require.True(t, sent[0].Answer.Committed, "%v", sent[0].Answer.Failure)
+		return sent[0].Answer.Results[0].Value
+	}
+	form := dump("z")
+	require.Greater(t, len(form), 200_000)
+	c.pages = 0
+	c.use(20_000, msg.Op{Kind: msg.OpPut, Key: []byte("z2"), Type: uint32(adt.ScoredSet), Value: form, Stored: true})
+	require.Greater(t, c.pages, 50)
+	c.restart(1)
+	require.Equal(t, form, dump("z2"))
+	c.readBytes = 0
+	c.use(20_001, call("z2", "score", scoredMember(77)))
+	require.Less(t, c.readBytes, 10_000)
+}

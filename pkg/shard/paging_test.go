@@ -1,0 +1,99 @@
+package shard_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/adt/paged"
+	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+var pastReader = kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 9}, Attempt: 1}
+
+// keptDirectory makes a shard that has the directory of a large value in memory,
+// and little else of it, and keeps the state for pastReader.
+func keptDirectory(t *testing.T, cache int) *counted {
+	c := newPaged(t, memstore.NewAutoSync(), cache, mvcc.Paging{})
+	c.score(10_000)
+	c.restart(cache)
+	c.use(1, call("z", "score", scoredMember(1)))
+	env := msg.ToShard(0)
+	env.Read = &msg.Read{Reader: pastReader, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanKeep), LeaseNanos: -1}
+	c.step(env)
+	require.Equal(t, 1, c.m.Levels().Keys)
+	return c
+}
+
+// pastAll reads all of the value at the state that is kept.
+func pastAll(m *shard.Machine) *msg.Envelope {
+	env := msg.ToShard(0)
+	env.Read = &msg.Read{Reader: kv.TxnRef{TxnID: kv.TxnID{Time: 2, Rand: 9}, Attempt: 1}, Gateway: 1, Number: 1, Kept: pastReader, Index: m.Index(),
+		Ops: []msg.Op{call("z", "by-rank", adt.Int(0), adt.Int(-1))}}
+	return env
+}
+
+// TestWhatReadsInThePastFillCountsInTheCache: a read in the past of a value that
+// is in the cache has its pages read, which do not stay there unnoticed.
+func TestWhatReadsInThePastFillCountsInTheCache(t *testing.T) {
+	c := keptDirectory(t, 400<<10)
+	sent := c.step(pastAll(c.m))
+	require.Len(t, sent, 1)
+	require.Nil(t, sent[0].ReadReply.Failure)
+	require.Len(t, sent[0].ReadReply.Results[0].Answer, 20_000)
+	require.Zero(t, c.m.Levels().Keys, "the value is larger than the cache")
+	require.NoError(t, c.m.Check())
+}
+
+// TestAPageThatAnotherReadHasBrought: whoever reads in the past shares the pages of a
+// value in memory, but not their reading. If they have come for somebody else, and
+// are gone from the log since, he has what he needs.
+func TestAPageThatAnotherReadHasBrought(t *testing.T) {
+	c := keptDirectory(t, 1<<30)
+	past := c.m.Step(shard.Input{Now: c.now, Messages: []*msg.Envelope{pastAll(c.m)}})
+	require.NotEmpty(t, past.Reads)
+	c.use(2, call("z", "by-rank", adt.Int(0), adt.Int(-1)))
+	for i := range past.Reads {
+		res := c.store.Read(0, past.Reads[i])
+		res.Rows = nil
+		past.Send = append(past.Send, c.act(c.m.Step(shard.Input{Now: c.now, Reads: []entry.ReadResult{res}}))...)
+	}
+	require.Len(t, past.Send, 1)
+	require.Nil(t, past.Send[0].ReadReply.Failure)
+}
+
+// TestDamageUnderAPromiseIsNoPanic: after a restart a promise turns out to change a
+// value that contradicts itself. It cannot be kept, and cannot be broken either: it
+// waits, and is counted, while the shard goes on.
+func TestDamageUnderAPromiseIsNoPanic(t *testing.T) {
+	c := newPaged(t, memstore.NewAutoSync(), 1, mvcc.Paging{})
+	c.score(10_000)
+	prepare, decide := msg.ToShard(0), msg.ToShard(0)
+	txn := kv.TxnRef{TxnID: kv.TxnID{Time: 20_000}, Attempt: 1}
+	prepare.Prepare = &msg.Prepare{Txn: txn, Gateway: 1, Last: 9, LastIncarnation: 1,
+		Piece: msg.Piece{Ops: []msg.Op{call("z", "increment", scoredMember(7), adt.Float(1))}, Incarnation: c.m.Incarnation()}}
+	c.step(prepare)
+	newest := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("z"), Index: c.m.Index()}).Rows[0]
+	head, _, err := entry.DecodeHead(newest.Value)
+	require.NoError(t, err)
+	patch := append(paged.AppendText([]byte{1}, string(scoredMember(7).Bytes)+"-"), 1, 2) // it was there, with score 1, and is not
+	_, err = c.store.Append([]entry.Group{{Entries: []entry.Entry{{Table: entry.TableVersion, Key: []byte("z"), Index: c.m.Index() + 1, Value: entry.EncodePatch(&head, patch)}}}})
+	require.NoError(t, err)
+	c.restart(1)
+	decide.Decide = &msg.Decide{Txn: txn, Last: 9, Commit: true}
+	for range 3 {
+		for _, sent := range c.step(decide) {
+			require.Nil(t, sent.DecideAck, "it has not been applied")
+		}
+		c.now += int64(time.Second)
+	}
+	require.Positive(t, c.m.Snapshot(0).Stats.ReadErrors)
+	c.use(1, msg.Op{Kind: msg.OpPut, Key: []byte("other"), Value: []byte("x")})
+}

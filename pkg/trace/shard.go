@@ -1,0 +1,301 @@
+package trace
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Shard makes the spans of one shard. Received and Sent are called with the shard's
+// lock held.
+type Shard struct {
+	t     *Tracer
+	about []attribute.KeyValue
+	// open are the spans of what was asked for and is not answered.
+	open map[workKey]*work
+	// votes are what has come for a Park, which may come later.
+	votes map[kv.TxnRef]*votes
+}
+
+// task is what a message asks a shard for.
+type task string
+
+const (
+	taskPrepare task = "shard.prepare"
+	taskExecute task = "shard.execute"
+	taskDecide  task = "shard.decide"
+	taskApply   task = "shard.apply"
+	taskLock    task = "shard.lock"
+	taskRead    task = "shard.read"
+	taskCheck   task = "shard.check"
+	taskPage    task = "shard.page"
+)
+
+type workKey struct {
+	ref    kv.TxnRef
+	asked  asked
+	number uint32
+}
+
+// asked groups tasks by the message that answers them.
+type asked uint8
+
+const (
+	askedVote asked = iota
+	askedAnswer
+	askedAck
+	askedLock
+	askedRead
+	askedCheck
+	askedPage
+)
+
+// work is one thing that a shard was asked for.
+type work struct {
+	task  task
+	ctx   context.Context
+	span  oteltrace.Span
+	begun time.Time
+	// stepped is when the step was over that answered it.
+	stepped time.Time
+	at      *msg.Trace
+}
+
+// votes are those for one Park.
+type votes struct {
+	last  time.Time
+	n     int
+	waits []msg.Receipt
+}
+
+// Shard makes what traces a shard.
+func (t *Tracer) Shard(id kv.ShardID, hot bool) *Shard {
+	return &Shard{t: t, about: []attribute.KeyValue{t.node, attribute.String("linchpin.shard", id.String()), attribute.Bool("linchpin.hot", hot)},
+		open: map[workKey]*work{}, votes: map[kv.TxnRef]*votes{}}
+}
+
+// Received begins the spans of what messages ask for.
+func (s *Shard) Received(envs []*msg.Envelope) {
+	var now time.Time
+	for _, env := range envs {
+		if env.Trace == nil {
+			continue
+		}
+		if now.IsZero() {
+			now = time.Now()
+		}
+		s.received(env, now)
+	}
+}
+
+func (s *Shard) received(env *msg.Envelope, now time.Time) {
+	switch {
+	case env.Prepare != nil:
+		s.begin(workKey{env.Prepare.Txn, askedVote, 0}, taskPrepare, env, len(env.Prepare.Piece.Ops), now)
+	case env.Park != nil && len(env.Park.Participants) == 0:
+		s.begin(workKey{env.Park.Txn, askedAnswer, 0}, taskExecute, env, len(env.Park.Piece.Ops), now)
+	case env.Park != nil:
+		s.begin(workKey{env.Park.Txn, askedAnswer, 0}, taskDecide, env, len(env.Park.Piece.Ops), now)
+	case env.Decide != nil:
+		s.giveUp(workKey{env.Decide.Txn, askedVote, 0})
+		s.begin(workKey{env.Decide.Txn, askedAck, 0}, taskApply, env, 0, now)
+	case env.Lock != nil:
+		s.begin(workKey{env.Lock.Txn, askedLock, env.Lock.Number}, taskLock, env, len(env.Lock.Ops), now)
+	case env.Read != nil:
+		s.begin(workKey{env.Read.Reader, askedRead, env.Read.Number}, taskRead, env, len(env.Read.Ops), now)
+	case env.Check != nil:
+		s.begin(workKey{env.Check.Txn, askedCheck, 0}, taskCheck, env, 0, now)
+	case env.ScanAt != nil && !env.ScanAt.Done:
+		s.begin(workKey{env.ScanAt.Txn, askedPage, env.ScanAt.Number}, taskPage, env, 0, now)
+	case env.Vote != nil && !env.Vote.Repeated:
+		s.voted(env.Vote, now)
+	}
+}
+
+func (s *Shard) begin(k workKey, what task, env *msg.Envelope, ops int, now time.Time) {
+	if s.open[k] != nil {
+		return // it is repeated
+	}
+	if len(s.open) >= maxOpen && !s.forget(now) {
+		return
+	}
+	ctx, span := s.t.tracer.Start(parent(env.Trace), string(what), oteltrace.WithTimestamp(now), oteltrace.WithAttributes(s.about...))
+	span.SetAttributes(attribute.Int("linchpin.attempt", int(k.ref.Attempt)), attribute.Int("linchpin.ops", ops))
+	s.open[k] = &work{task: what, ctx: ctx, span: span, begun: now, at: wire(span.SpanContext())}
+}
+
+func (s *Shard) voted(v *msg.Vote, now time.Time) {
+	of := s.votes[v.Txn]
+	if of == nil {
+		if len(s.votes) >= maxOpen {
+			clear(s.votes)
+		}
+		of = &votes{}
+		s.votes[v.Txn] = of
+	}
+	of.n++
+	of.last = now
+	if v.Receipt.WaitedNanos > 0 {
+		of.waits = append(of.waits, v.Receipt)
+	}
+}
+
+// giveUp ends what was asked for and is not wanted any more.
+func (s *Shard) giveUp(k workKey) {
+	if w := s.open[k]; w != nil {
+		delete(s.open, k)
+		w.span.AddEvent("given up")
+		w.span.End()
+	}
+}
+
+// forget ends spans whose end has been missed, and reports whether there is room.
+func (s *Shard) forget(now time.Time) bool {
+	for k, w := range s.open {
+		if older(w.begun, now) {
+			s.giveUp(k)
+		}
+	}
+	return len(s.open) < maxOpen
+}
+
+// Sent has messages carry the trace of what they answer. Their spans end when they
+// leave.
+func (s *Shard) Sent(envs []*msg.Envelope) {
+	if len(s.open) == 0 {
+		return
+	}
+	var now time.Time
+	for _, env := range envs {
+		k, r, ok := answers(env)
+		if w := s.open[k]; ok && w != nil && env.Trace == nil {
+			if now.IsZero() {
+				now = time.Now()
+			}
+			s.answered(k, w, r, now)
+			env.Trace = w.at
+			s.t.leaves(env, w)
+		}
+	}
+	// What tells participants follows the answer in the same step.
+	for _, env := range envs {
+		if d := env.Decide; d != nil && env.Trace == nil {
+			if w := s.open[workKey{d.Txn, askedAnswer, 0}]; w != nil {
+				env.Trace = w.at
+			}
+		}
+	}
+	for _, env := range envs {
+		if k, _, ok := answers(env); ok {
+			delete(s.open, k)
+		}
+	}
+}
+
+// answers says what a message answers, with the receipt that it has.
+func answers(env *msg.Envelope) (k workKey, r *msg.Receipt, ok bool) {
+	switch {
+	case env.Vote != nil:
+		return workKey{env.Vote.Txn, askedVote, 0}, &env.Vote.Receipt, true
+	case env.Answer != nil:
+		return workKey{env.Answer.Txn, askedAnswer, 0}, env.Answer.Receipt, true
+	case env.DecideAck != nil:
+		return workKey{env.DecideAck.Txn, askedAck, 0}, nil, true
+	case env.LockReply != nil:
+		return workKey{env.LockReply.Txn, askedLock, env.LockReply.Number}, &env.LockReply.Receipt, true
+	case env.ReadReply != nil:
+		return workKey{env.ReadReply.Reader, askedRead, env.ReadReply.Number}, &env.ReadReply.Receipt, true
+	case env.CheckReply != nil:
+		return workKey{env.CheckReply.Txn, askedCheck, 0}, nil, true
+	case env.ScanPage != nil:
+		return workKey{env.ScanPage.Txn, askedPage, env.ScanPage.Number}, nil, true
+	}
+	return k, nil, false
+}
+
+// answered tells what was waited for.
+func (s *Shard) answered(k workKey, w *work, r *msg.Receipt, now time.Time) {
+	w.stepped = now
+	of := s.votes[k.ref]
+	if k.asked == askedAnswer {
+		delete(s.votes, k.ref)
+		if of != nil && of.last.After(w.begun) {
+			s.child(w, "wait for votes", w.begun, of.last, attribute.Int("linchpin.votes", of.n))
+		}
+	}
+	if r != nil && r.WaitedNanos > 0 && !of.told(r) {
+		from := now.Add(-time.Duration(r.WaitedNanos))
+		if from.Before(w.begun) {
+			from = w.begun
+		}
+		s.child(w, waitName(r.Cause), from, now, waited(r)...)
+	}
+}
+
+// told reports whether it is a wait of a participant, which its vote has told of: the
+// answer has the longest of all.
+func (v *votes) told(r *msg.Receipt) bool {
+	if v == nil {
+		return false
+	}
+	for i := range v.waits {
+		if v.waits[i].WaitedNanos == r.WaitedNanos && string(v.waits[i].Key) == string(r.Key) {
+			return true
+		}
+	}
+	return false
+}
+
+// waitName names a wait's span.
+func waitName(c msg.Cause) string {
+	switch c {
+	case msg.CauseLock, msg.CauseRange, msg.CauseQueue:
+		return "wait for a lock"
+	case msg.CauseReaders, msg.CauseForgotten:
+		return "wait for readers"
+	case msg.CauseUpdate:
+		return "wait for an update"
+	}
+	return "wait"
+}
+
+func (s *Shard) child(w *work, name string, from, to time.Time, as ...attribute.KeyValue) {
+	_, span := s.t.tracer.Start(w.ctx, name, oteltrace.WithTimestamp(from), oteltrace.WithAttributes(s.about...), oteltrace.WithAttributes(as...))
+	span.End(oteltrace.WithTimestamp(to))
+}
+
+// leaves has a span end when the message leaves.
+func (t *Tracer) leaves(env *msg.Envelope, w *work) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.leaving) < maxOpen {
+		t.leaving[env] = w
+		return
+	}
+	w.span.End()
+}
+
+// Left ends the spans of what messages answer: they leave now.
+func (t *Tracer) Left(envs []*msg.Envelope) {
+	for _, env := range envs {
+		if env.Trace == nil {
+			continue
+		}
+		t.mu.Lock()
+		w := t.leaving[env]
+		delete(t.leaving, env)
+		t.mu.Unlock()
+		if w == nil {
+			continue
+		}
+		now := time.Now()
+		_, span := t.tracer.Start(w.ctx, "durable", oteltrace.WithTimestamp(w.stepped), oteltrace.WithAttributes(t.node))
+		span.End(oteltrace.WithTimestamp(now))
+		w.span.End(oteltrace.WithTimestamp(now))
+	}
+}

@@ -1,0 +1,207 @@
+package dashboards_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/deploy"
+	"github.com/linchpindb/linchpin/pkg/certs"
+	"github.com/linchpindb/linchpin/test/dashboards"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+func TestMain(m *testing.M) { os.Exit(proc.Main(m)) }
+
+// program finds one of Debian's package prometheus. Without it the test is
+// skipped: `make test` installs the package where that is possible.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("there is no %s here, and .ci/needs could not install it: apt-get install --no-install-recommends prometheus", name)
+	}
+	return path
+}
+
+// quiet are what a cluster that is well has none of, what takes longer to come
+// about than a test should, and levels that are mostly 0 when they are looked at:
+// queries of these may answer with 0.
+var quiet = []string{
+	"linchpin_shard_queue_length", "linchpin_shard_waiting_requests", "linchpin_shard_intents", "linchpin_shard_records", "linchpin_shard_held_updates",
+	"linchpin_shard_cold_reads_pending", "linchpin_store_flush",
+	"ALERTS", "linchpin_store_corruptions_total", "linchpin_store_failed_compactions_total", "linchpin_store_compact", "linchpin_gateway_displaced_total",
+	"refusals_total", "linchpin_connections_refused_total", "linchpin_peer_messages_dropped_total", "linchpin_shard_lapses_total", "linchpin_hot_moves_given_up_total", "linchpin_shard_garbage_notes_lost_total",
+	"linchpin_shard_swept_keys_total", "linchpin_shard_due_keys", "linchpin_shard_overdue_seconds", "linchpin_scans_unread_total", "linchpin_shard_pages_",
+	"transaction_failures", "changes(process_start_time_seconds",
+}
+
+// withTLS are what a cluster has with TLS only, which this one is without: their
+// queries must not fail, and may be empty.
+var withTLS = []string{"linchpin_authentications_total", "linchpin_certificate_", "linchpin_users_age_seconds"}
+
+// question is a query that is to be answered.
+type question struct {
+	where, expr string
+	instant     bool
+	// may be 0, or empty.
+	zero, empty bool
+	last        string
+}
+
+func questions(d *deployed, instances []string) (qs []*question) {
+	add := func(where, expr string, instant bool) {
+		q := &question{where: where, expr: expr, instant: instant}
+		for _, name := range quiet {
+			q.zero = q.zero || strings.Contains(expr, name)
+		}
+		qs = append(qs, q)
+	}
+	for _, b := range d.boards {
+		choices := []string{".*"}
+		if !b.Variable("instance").Multi {
+			choices = instances
+		}
+		for _, instance := range choices {
+			for _, p := range b.Panels {
+				for _, q := range p.Targets {
+					add(b.File+": "+p.Title, q.With(dashboards.Choice{Job: "linchpin", Instance: instance, RateInterval: "10s"}), q.Instant)
+				}
+			}
+		}
+	}
+	return qs
+}
+
+// answered asks, and reports whether there is an answer, with a number in it that
+// says that what is asked for takes place.
+func (q *question) answered(ctx context.Context, s *dashboards.Server) bool {
+	ask := s.Query
+	if !q.instant {
+		ask = func(ctx context.Context, expr string) (dashboards.Answer, error) {
+			return s.Range(ctx, expr, 30*time.Second, 5*time.Second)
+		}
+	}
+	a, err := ask(ctx, q.expr)
+	if err != nil {
+		q.last = err.Error()
+		return false
+	}
+	q.last = a.String()
+	return q.empty || a.Series > 0 && (a.Most > 0 || q.zero && a.Most == 0)
+}
+
+// patience is for how long all questions may take to be answered. On a machine
+// that does nothing else it is some twenty seconds.
+const patience = 2 * time.Minute
+
+// TestEveryQueryAnswersOnALiveCluster: three nodes under load, the real
+// Prometheus with the configuration that is deployed, and every query of every
+// panel, every recording rule, and what every alert compares.
+func TestEveryQueryAnswersOnALiveCluster(t *testing.T) {
+	prom := program(t, "prometheus")
+	d := load(t)
+	c := proc.StartCluster(t, proc.Options{})
+	var targets []string
+	for _, n := range c.Nodes() {
+		targets = append(targets, n.HTTP)
+	}
+	s := dashboards.StartServer(t, prom, prometheus, targets)
+	dashboards.Prepare(t, c)
+	dashboards.Load(t, c, 2*patience)
+
+	qs := questions(d, targets)
+	for _, r := range d.rules {
+		exprs := []string{r.Record}
+		if r.Alert != "" {
+			var err error
+			exprs, err = dashboards.Sides(r.Expr)
+			require.NoError(t, err)
+		}
+		for _, e := range exprs {
+			qs = append(qs, &question{where: r.File + ": " + r.Name(), expr: e, instant: true, zero: true})
+		}
+	}
+	require.Greater(t, len(qs), 200)
+	for _, q := range qs {
+		q.empty = slices.ContainsFunc(withTLS, func(name string) bool { return strings.Contains(q.expr, name) })
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, q := range askAll(ctx, t, s, qs) {
+		t.Errorf("%s: %s: %s", q.where, q.expr, q.last)
+	}
+	requireRulesWork(t, s, d)
+	series, err := s.Query(t.Context(), `max(scrape_samples_scraped{job="linchpin"})`)
+	require.NoError(t, err)
+	t.Logf("a node tells %v series", series.Most)
+	require.Less(t, series.Most, 2000.0, "docs/dashboards.md says how many it may be")
+}
+
+// askAll asks until all questions are answered or ctx ends, and gives those that
+// are not.
+func askAll(ctx context.Context, t *testing.T, s *dashboards.Server, qs []*question) []*question {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		qs = slices.DeleteFunc(qs, func(q *question) bool { return ctx.Err() == nil && q.answered(ctx, s) })
+		if len(qs) == 0 || ctx.Err() != nil {
+			return qs
+		}
+		if len(qs) < 10 {
+			t.Logf("%d questions are open, as %s: %s", len(qs), qs[0].where, qs[0].last)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// requireRulesWork: Prometheus has evaluated each rule, and could.
+func requireRulesWork(t *testing.T, s *dashboards.Server, d *deployed) {
+	t.Helper()
+	states, err := s.Rules(t.Context())
+	require.NoError(t, err)
+	require.Len(t, states, len(d.rules))
+	for _, r := range states {
+		require.Equal(t, "ok", r.Health, "%s: %s", r.Name, r.LastError)
+	}
+}
+
+// withSecrets copies the configuration for TLS to where the files are that belong beside
+// it, which promtool looks for, and gives its path.
+func withSecrets(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(prometheus)))
+	_, err := (&certs.Maker{Dir: dir}).CreateCA()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "prometheus.token"), []byte("a token\n"), 0o600))
+	return filepath.Join(dir, filepath.Base(deploy.PrometheusTLS))
+}
+
+// TestPromtoolHasNothingToSay: of the configuration, the rules, and the alerts'
+// tests, which have each alert fire and not fire.
+func TestPromtoolHasNothingToSay(t *testing.T) {
+	promtool := program(t, "promtool")
+	tests, err := filepath.Glob(filepath.Join(prometheus, "tests", "*.yml"))
+	require.NoError(t, err)
+	rules, err := filepath.Glob(filepath.Join(prometheus, "rules", "*.yml"))
+	require.NoError(t, err)
+	for _, args := range [][]string{{"check", "config", filepath.Join(prometheus, "prometheus.yml")}, {"check", "config", withSecrets(t)},
+		{"check", "config", docker + "/prometheus.yml"}, append([]string{"check", "rules", "--lint-fatal"}, rules...),
+		append([]string{"test", "rules"}, tests...)} {
+		out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput()
+		require.NoError(t, err, "%v: %s", args, out)
+		require.Contains(t, string(out), "SUCCESS", fmt.Sprint(args))
+	}
+}

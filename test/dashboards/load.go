@@ -1,0 +1,192 @@
+package dashboards
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+// coldKeys are loaded before a restart, so that they have to be read from the
+// disk afterwards.
+const coldKeys = 2000
+
+func cold(i int) []byte { return fmt.Appendf(nil, "cold/%05d", i%coldKeys) }
+
+// Prepare fills a cluster and starts it anew: then there are tables on disk, and
+// keys that are not in memory.
+func Prepare(t testing.TB, c *proc.Cluster) {
+	t.Helper()
+	db := proc.Open(t, c.Addrs())
+	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
+	defer cancel()
+	for i := 0; i < coldKeys; i += 20 {
+		var ops []client.Op
+		for j := range 20 {
+			ops = append(ops, client.Put(cold(i+j), make([]byte, 4096)))
+		}
+		if _, err := db.Execute(ctx, ops...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range c.Nodes() {
+		if code := n.Stop(t); code != 0 {
+			t.Fatalf("a node ended with %d", code)
+		}
+	}
+	c.Start(t)
+}
+
+// Load has clients use a cluster in all the ways that dashboards tell of, until
+// the test ends, and at most for long. Each client waits a little between its
+// transactions: what is to be seen is contention, not a machine at its limit.
+func Load(t testing.TB, c *proc.Cluster, most time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), most)
+	var wg sync.WaitGroup
+	for i := range c.Nodes() {
+		db := proc.Open(t, []string{c.Node(i).Addr})
+		for _, use := range uses {
+			wg.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					// What fails, of contention and at the end, shows in the metrics.
+					_ = use(ctx, db, n*len(c.Nodes())+i)
+					pause(ctx, 2*time.Millisecond)
+				}
+			})
+		}
+	}
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
+}
+
+// pause is the time for which a client thinks.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+var hotA, hotB, views, tags, tickets = []byte("hot/a"), []byte("hot/b"), []byte("views"), []byte("tags"), []byte("tickets")
+
+// uses are what clients do, one after another; n differs each time.
+var uses = []func(ctx context.Context, db *client.DB, n int) error{
+	// Two hot keys in either order, held while the client thinks: waits, wounds,
+	// and a reason to move them.
+	func(ctx context.Context, db *client.DB, n int) error {
+		return db.Update(ctx, func(tx *client.Tx) error {
+			keys := [][]byte{hotA, hotB}
+			for i := range keys {
+				k := keys[(i+n)%2]
+				if _, err := tx.GetForUpdate(k); err != nil {
+					return err
+				}
+				pause(ctx, 3*time.Millisecond)
+				if err := tx.Put(k, fmt.Append(nil, n)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	},
+	// Optimistic: what was read has changed at the end.
+	func(ctx context.Context, db *client.DB, n int) error {
+		return db.Update(ctx, func(tx *client.Tx) error {
+			if _, err := tx.Get(hotA); err != nil {
+				return err
+			}
+			pause(ctx, 2*time.Millisecond)
+			return tx.Put(hotA, fmt.Append(nil, n))
+		})
+	},
+	// What commutes, on several shards.
+	func(ctx context.Context, db *client.DB, n int) error {
+		_, err := db.Execute(ctx, client.Add(views, 1), client.Call(tags, "set", "add", fmt.Sprint(n%50)), client.Put(fmt.Appendf(nil, "log/%d", n%500), []byte("x")))
+		return err
+	},
+	// What does not, on the same keys, and a condition that does not hold.
+	func(ctx context.Context, db *client.DB, n int) error {
+		_, err := db.Execute(ctx, client.AddGet(views, 1), client.Put(hotB, fmt.Append(nil, n)), client.Call(tags, "set", "size"))
+		if n%7 == 0 {
+			_, err = db.Execute(ctx, client.Put([]byte("once"), nil).IfAbsent(), client.Call(tags, "set", "remove", fmt.Sprint(n%50)))
+		}
+		return err
+	},
+	// Calls whose locks depend on what is left, which changes while they wait.
+	func(ctx context.Context, db *client.DB, n int) error {
+		return db.Update(ctx, func(tx *client.Tx) error {
+			method := [...]string{"try-subtract", "try-add"}[n%2]
+			_, err := tx.Do(client.Call(tickets, "bounded-counter", "create", 0, 1, 1), client.Call(tickets, "bounded-counter", method, 1))
+			pause(ctx, 3*time.Millisecond)
+			return err
+		})
+	},
+	// Readers of one key, of some, and of what is not in memory.
+	func(ctx context.Context, db *client.DB, n int) error {
+		if _, err := db.Execute(ctx, client.Get(hotA)); err != nil {
+			return err
+		}
+		if _, err := db.Execute(ctx, client.Get(hotA), client.Get(hotB), client.Get(views)); err != nil {
+			return err
+		}
+		_, err := db.Execute(ctx, client.Get(cold(n*7)), client.Get(cold(n*11)))
+		return err
+	},
+	// An open reader, which holds updates.
+	func(ctx context.Context, db *client.DB, n int) error {
+		return db.View(ctx, func(ro *client.ReadTx) error {
+			for _, k := range [][]byte{hotA, hotB, views} {
+				if _, err := ro.Get(k); err != nil {
+					return err
+				}
+				pause(ctx, 2*time.Millisecond)
+			}
+			return nil
+		})
+	},
+	// Keys that the operator has moved to the hot shard, and home.
+	func(ctx context.Context, db *client.DB, n int) error {
+		order := []pb.HotOrder{pb.HotOrder_HOT_PIN, pb.HotOrder_HOT_BAN}[n/3%2]
+		_, err := db.SetHotRule(ctx, pb.HotRule{Key: fmt.Appendf(nil, "log/%d", n%3), Order: order})
+		pause(ctx, 700*time.Millisecond)
+		return err
+	},
+	// Keys that expire.
+	func(ctx context.Context, db *client.DB, n int) error {
+		_, err := db.Execute(ctx, client.Put(fmt.Appendf(nil, "short/%d", n%100), nil).WithTTL(50*time.Millisecond))
+		pause(ctx, 20*time.Millisecond)
+		return err
+	},
+	// Scans, snapshots, the past.
+	func(ctx context.Context, db *client.DB, n int) error {
+		for p, err := range db.Scan(ctx, []byte("log/"), []byte("log0"), client.ScanOptions{}) {
+			if err != nil {
+				return err
+			}
+			_ = p
+		}
+		name := fmt.Sprintf("s%d", n)
+		if _, err := db.CreateSnapshot(ctx, name, time.Minute); err != nil {
+			return err
+		}
+		if _, err := db.With(client.AtSnapshot(name)).Execute(ctx, client.Get(hotA), client.Get(views)); err != nil {
+			return err
+		}
+		if _, err := db.With(client.AsOf(time.Now().Add(-time.Second))).Execute(ctx, client.Get(views), client.Get(hotB)); err != nil {
+			return err
+		}
+		pause(ctx, 200*time.Millisecond)
+		_, err := db.DropSnapshot(ctx, name)
+		return err
+	},
+}

@@ -1,0 +1,137 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+	"github.com/linchpindb/linchpin/test/integration/sandbox"
+	"github.com/linchpindb/linchpin/test/integration/torture"
+)
+
+// TestDiskReserve: with less free than the reserve, a node refuses new writes,
+// decides what is prepared, and serves reads; nothing is lost or half done, the
+// other nodes serve theirs, and with room again all is as before.
+func TestDiskReserve(t *testing.T) {
+	t.Parallel()
+	c := proc.NewCluster(t, proc.Options{Args: []string{"--disk-reserve-mb", "8"}})
+	small := c.Node(2)
+	sandbox.MountSmall(t, small.Dir, 256<<20)
+	c.Start(t)
+	keys := keysOf(20)
+	at := c.Places(t, keys)
+	db := c.Open(t)
+	put(t, db, "before", keys...)
+	run := torture.Start(t, c.Addrs(), torture.Options{Seed: 1, Timeout: time.Second})
+	run.Await(t, 100)
+
+	giveBack := sandbox.Ballast(t, small.Dir, 6<<20)
+	awaitMetric(t, small, "linchpin_store_full", isOne)
+	free := sandbox.Free(t, small.Dir)
+	hasty := proc.Open(t, []string{c.Node(0).Addr}, client.WithRetries(false))
+	for _, ops := range [][]client.Op{ // alone, with a shard of another node, and reading there
+		{client.Put(at[2][0], nil)},
+		{client.Put(at[2][0], nil), client.Put(at[0][0], nil)},
+		{client.Get(at[2][0]), client.Put(at[0][0], nil)},
+	} {
+		_, err := hasty.Execute(soon(t), ops...)
+		e := failsAs(t, err, kv.KindExhausted, "disk: ")
+		require.NotZero(t, e.RetryAfter)
+	}
+	failsAs(t, hasty.Update(soon(t), func(tx *client.Tx) error { return tx.Put(at[2][0], nil) }), kv.KindExhausted, "disk: ")
+	got(t, hasty, "before", keys...)
+	put(t, db, "after", at[0]...)
+	run.AwaitFailures(t, 12)
+	awaitMetric(t, small, "linchpin_shard_intents", isZero)
+	awaitMetric(t, small, "linchpin_shard_disk_refusals_total", func(v float64) bool { return v >= 12 })
+	require.Less(t, free-sandbox.Free(t, small.Dir), int64(2<<20), "though new writes are refused, the disk fills up")
+	awaitOutput(t, small, "the disk is nearly full: new writes are refused")
+
+	giveBack()
+	awaitMetric(t, small, "linchpin_store_full", isZero)
+	put(t, db, "after", keys...)
+	run.Await(t, 100)
+	got(t, db, "after", keys...)
+	forget(t, db, keys...)
+	run.Finish(t)
+	awaitOutput(t, small, "the disk has room again")
+}
+
+// TestDiskFull: without a reserve, a node whose log finds no room ends with an
+// exit code of its own and says why. Started without room it waits for some,
+// and then has all that was acknowledged.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "small")
+	sandbox.MountSmall(t, dir, 160<<20)
+	n := single(t, filepath.Join(dir, "store"), "--disk-reserve-mb", "0")
+	n.Start(t)
+	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	f := &filling{db: db}
+	require.NoError(t, f.run(t.Context(), 20)) // less than a memtable: no log is free to be used again
+	giveBack := sandbox.Ballast(t, dir, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- f.run(ctx, 1000) }()
+	require.Equal(t, pebblestore.ExitFatal, n.Wait(t))
+	cancel()
+	require.Error(t, waitFor(t, ended, proc.Patience, "the writer"))
+	require.Contains(t, n.Output.String(), "could not be written, so what the disk holds is unknown")
+	require.Contains(t, n.Output.String(), noSpace)
+
+	before := strings.Count(n.Output.String(), noSpace)
+	n.Launch(t)
+	proc.Until(t, "the node says why it does not start", func(context.Context) bool {
+		return strings.Count(n.Output.String(), noSpace) > before
+	}, n.Output.String)
+	require.True(t, n.Running(), "it waits")
+	giveBack()
+	n.Serving(t)
+	f.check(t, proc.Open(t, []string{n.Addr}))
+}
+
+const noSpace = "no space left on device"
+
+// filling writes keys, each once.
+type filling struct {
+	db *client.DB
+	// acknowledged are keys 1 to that.
+	acknowledged int
+}
+
+func fillKey(i int) []byte { return fmt.Appendf(nil, "fill/%06d", i) }
+
+// run writes n more keys, and ends when one fails.
+func (f *filling) run(ctx context.Context, n int) error {
+	value := make([]byte, 64<<10)
+	for range n {
+		key := fillKey(f.acknowledged + 1)
+		copy(value, key)
+		if _, err := f.db.Execute(ctx, client.Put(key, value)); err != nil {
+			return err
+		}
+		f.acknowledged++
+	}
+	return nil
+}
+
+// check requires that all that was acknowledged is there.
+func (f *filling) check(t *testing.T, db *client.DB) {
+	t.Helper()
+	for i := 1; i <= f.acknowledged; i++ {
+		out, err := db.Execute(soon(t), client.Get(fillKey(i)))
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(string(out.Results[0].Value), string(fillKey(i))), "what was acknowledged for %s is lost", fillKey(i))
+	}
+	t.Logf("%d acknowledged writes are there", f.acknowledged)
+}

@@ -1,0 +1,62 @@
+package faults
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/linchpindb/linchpin/test/integration/proc"
+	"github.com/linchpindb/linchpin/test/integration/sandbox"
+	"github.com/linchpindb/linchpin/test/integration/torture"
+)
+
+// apart starts a cluster whose nodes have addresses and users of their own.
+func apart(t *testing.T) (*sandbox.Network, *proc.Cluster) {
+	t.Helper()
+	net := sandbox.NewNetwork(t, 3)
+	c := proc.NewCluster(t, proc.Options{Hosts: net.Hosts()})
+	net.Settle(t, c)
+	c.Start(t)
+	return net, c
+}
+
+// TestOneWayLinks: what one node sends to another is lost, while what that
+// sends arrives; then two such ways; and then links flap, each direction by
+// itself. Updates of all kinds run meanwhile, and what they
+// saw is strictly serializable; when all is well again everything works.
+func TestOneWayLinks(t *testing.T) {
+	net, c := apart(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 7))
+	run := torture.Start(t, c.Addrs(), torture.Options{Seed: seed, Timeout: time.Second})
+	run.Await(t, 50)
+	phase := func(what string, begin time.Time) { t.Logf("%s: %v", what, time.Since(begin).Round(time.Millisecond)) }
+	for _, lost := range [][][2]int{{{0, 1}}, {{1, 2}, {2, 0}}} {
+		begin := time.Now()
+		for _, pair := range lost {
+			net.Drop(t, pair[0], pair[1])
+		}
+		run.AwaitFailures(t, 3)
+		run.Await(t, 5) // what does not need that link goes on
+		phase("while one way was lost", begin)
+		begin = time.Now()
+		net.Heal(t)
+		c.Met(t)
+		phase("until all had met again", begin)
+	}
+	begin := time.Now()
+	for range 12 {
+		from := r.IntN(3)
+		to := (from + 1 + r.IntN(2)) % 3
+		net.Set(t, from, to, r.IntN(3) > 0)
+		run.Await(t, r.IntN(3))
+	}
+	phase("while links flapped", begin)
+	begin = time.Now()
+	net.Heal(t)
+	c.Met(t)
+	phase("until all had met again", begin)
+	run.Await(t, 100)
+	run.Finish(t)
+}

@@ -1,0 +1,366 @@
+package integration
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+// linchpin runs the program, and gives its exit code and what it wrote.
+func linchpin(t *testing.T, args ...string) (code int, out string) {
+	t.Helper()
+	program := proc.Build(t).Linchpin // which may take a while, the first time
+	ctx, cancel := context.WithTimeout(context.Background(), 2*proc.Patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	raw, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(raw)
+}
+
+// adders add to counters through one node each, without any retry, and note what
+// became of it.
+type adders struct {
+	acked, refused atomic.Int64
+	mu             sync.Mutex
+	bad            map[string]int
+	stop           context.CancelFunc
+	all            sync.WaitGroup
+	keys           [][]byte
+}
+
+func startAdders(t *testing.T, c *proc.Cluster, keys [][]byte) *adders {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &adders{bad: map[string]int{}, stop: cancel, keys: keys}
+	t.Cleanup(func() { a.finish() })
+	for i, addr := range c.Addrs() {
+		db := proc.Open(t, []string{addr}, client.WithRetries(false))
+		for j := range 4 {
+			a.all.Go(func() { a.run(ctx, db, 4*i+j) })
+		}
+	}
+	return a
+}
+
+func (a *adders) run(ctx context.Context, db *client.DB, i int) {
+	for n := i; ctx.Err() == nil; n++ {
+		// Two keys of any shards, so that most have participants on several nodes.
+		one, two := a.keys[n%len(a.keys)], a.keys[(n*7+3)%len(a.keys)]
+		deadline, cancel := context.WithTimeout(context.Background(), proc.Patience)
+		_, err := db.Execute(deadline, client.Add(one, 1), client.Add(two, 1))
+		cancel()
+		switch {
+		case err == nil:
+			a.acked.Add(2)
+		case kv.KindOf(err) == kv.KindUnavailable:
+			a.refused.Add(1)
+			// A client that does not retry would have to be slow by itself.
+			wait, cancel := context.WithTimeout(ctx, time.Millisecond)
+			<-wait.Done()
+			cancel()
+		case kv.KindOf(err) == kv.KindAborted: // nothing was applied
+		default:
+			a.mu.Lock()
+			a.bad[kv.KindOf(err).String()+": "+err.Error()]++
+			a.mu.Unlock()
+		}
+	}
+}
+
+func (a *adders) await(t *testing.T, more int64) {
+	t.Helper()
+	at := a.acked.Load()
+	proc.Until(t, "transactions commit", func(context.Context) bool { return a.acked.Load() >= at+more }, func() string { return fmt.Sprint(a.acked.Load()) })
+}
+
+func (a *adders) finish() {
+	a.stop()
+	a.all.Wait()
+}
+
+// TestDrainLosesNothing drains each node in turn under load: whoever is refused is told
+// that the node drains or is away, nobody's outcome is unknown, what was answered is
+// there, and the shards have ended cleanly.
+func TestDrainLosesNothing(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
+	var keys [][]byte
+	for i := range 24 {
+		keys = append(keys, fmt.Appendf(nil, "drained%d", i))
+	}
+	a := startAdders(t, c, keys)
+	for i, n := range c.Nodes() {
+		a.await(t, 200)
+		if i == 0 { // once by the command, and by a signal
+			code, out := linchpin(t, "drain", "--addr", n.Addr)
+			require.Equal(t, cli.ExitOK, code, out)
+			require.Contains(t, out, "stopping")
+			require.Contains(t, out, "the node has stopped")
+			require.Equal(t, cli.ExitOK, n.Wait(t))
+		} else {
+			require.Equal(t, cli.ExitOK, n.Stop(t), n.Output)
+		}
+		n.Says(t, "msg=drained")
+		n.Start(t)
+		n.Says(t, "the shards are recovered")
+		c.Met(t)
+	}
+	a.await(t, 200)
+	a.finish()
+	require.Empty(t, slices.Collect(maps.Keys(a.bad)), "only refusals")
+	for _, n := range c.Nodes() {
+		said := n.Output.String()
+		said = said[strings.LastIndex(said, "the shards are recovered"):]
+		said, _, _ = strings.Cut(said, "\n")
+		var shards, clean int
+		_, err := fmt.Sscanf(said[strings.Index(said, "shards="):], "shards=%d ended_cleanly=%d", &shards, &clean)
+		require.NoError(t, err, said)
+		require.Equal(t, shards, clean, "a drained node's shards have ended cleanly")
+	}
+	db := c.Open(t)
+	sum := int64(0)
+	for _, k := range keys {
+		out, err := db.Execute(soon(t), client.Get(k))
+		require.NoError(t, err)
+		sum += out.Results[0].Number
+	}
+	require.Equal(t, a.acked.Load(), sum)
+	require.Positive(t, a.refused.Load(), "the load met the drains")
+}
+
+// TestDrainWaitsForOpenTransactions: the health endpoint is red at once, what is new is
+// refused, and an open interactive transaction commits, on a shard of another node too.
+func TestDrainWaitsForOpenTransactions(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
+	n := c.Node(0)
+	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	other := proc.Open(t, []string{c.Node(1).Addr}, client.WithRetries(false))
+	ctx := soon(t)
+	require.Equal(t, http.StatusOK, readiness(t, n))
+	type drained struct {
+		code int
+		out  string
+	}
+	done := make(chan drained, 1)
+	err := db.Update(ctx, func(tx *client.Tx) error {
+		return other.Update(ctx, func(across *client.Tx) error {
+			if _, err := tx.Get([]byte("begins")); err != nil { // puts are kept back
+				return err
+			}
+			for i := range 8 {
+				if err := tx.Put(fmt.Appendf(nil, "mine%d", i), []byte("x")); err != nil {
+					return err
+				}
+				if _, err := across.GetForUpdate(fmt.Appendf(nil, "others%d", i)); err != nil {
+					return err
+				}
+				if err := across.Put(fmt.Appendf(nil, "others%d", i), []byte("x")); err != nil {
+					return err
+				}
+			}
+			go func() {
+				code, out := linchpin(t, "drain", "--addr", n.Addr, "--limit", "30s")
+				done <- drained{code, out}
+			}()
+			n.Says(t, "msg=draining")
+			proc.Until(t, "it is not ready", func(context.Context) bool { return readiness(t, n) == http.StatusServiceUnavailable }, func() string { return "it is" })
+			proc.Until(t, "it refuses", func(context.Context) bool {
+				_, err := proc.Open(t, []string{c.Node(1).Addr}).Status(ctx)
+				require.NoError(t, err, "the others go on")
+				code, out := linchpin(t, "health", "--addr", n.Addr)
+				return code == cli.ExitUnavailable && strings.Contains(out, "draining")
+			}, func() string { return "it does not" })
+			select {
+			case d := <-done:
+				return fmt.Errorf("it did not wait: %s", d.out)
+			default:
+			}
+			return nil
+		})
+	})
+	require.NoError(t, err)
+	d := <-done
+	require.Equal(t, cli.ExitOK, d.code, d.out)
+	require.Contains(t, d.out, "1 open interactive ones")
+	require.Equal(t, cli.ExitOK, n.Wait(t))
+	n.Start(t)
+	c.Met(t)
+	all := c.Open(t)
+	for i := range 8 {
+		for _, k := range []string{"mine", "others"} {
+			out, err := all.Execute(soon(t), client.Get(fmt.Appendf(nil, "%s%d", k, i)))
+			require.NoError(t, err)
+			require.True(t, out.Results[0].Found, k)
+		}
+	}
+}
+
+func readiness(t *testing.T, n *proc.Node) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+n.HTTP+"/readyz", nil)
+	require.NoError(t, err)
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
+// TestDrainHasALimit: an open transaction does not keep a node for ever, and the one
+// who drains is told that something was cut off.
+func TestDrainHasALimit(t *testing.T) {
+	t.Parallel()
+	n := single(t, "node", t.TempDir())
+	n.Start(t)
+	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	err := db.Update(soon(t), func(tx *client.Tx) error {
+		if _, err := tx.Get([]byte("begins")); err != nil {
+			return err
+		}
+		if err := tx.Put([]byte("k"), []byte("never")); err != nil {
+			return err
+		}
+		code, out := linchpin(t, "drain", "--addr", n.Addr, "--limit", "200ms")
+		require.Equal(t, cli.ExitUnavailable, code, out)
+		require.Contains(t, out, "what was under way was cut off")
+		return nil
+	})
+	require.Error(t, err)
+	require.Equal(t, cli.ExitOK, n.Wait(t))
+	n.Start(t)
+	out, err := proc.Open(t, []string{n.Addr}).Execute(soon(t), client.Get([]byte("k")))
+	require.NoError(t, err)
+	require.False(t, out.Results[0].Found)
+}
+
+// TestASecondSignalEndsAtOnce, and loses nothing that was answered.
+func TestASecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	n := single(t, "node", t.TempDir(), "--drain-timeout", "10m")
+	n.Start(t)
+	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	_, err := db.Execute(soon(t), client.Put([]byte("kept"), []byte("v")))
+	require.NoError(t, err)
+	err = db.Update(soon(t), func(tx *client.Tx) error {
+		if _, err := tx.Get([]byte("begins")); err != nil {
+			return err
+		}
+		if err := tx.Put([]byte("open"), []byte("v")); err != nil {
+			return err
+		}
+		n.Terminate(t)
+		n.Says(t, "msg=draining")
+		n.Says(t, "still draining")
+		n.Terminate(t)
+		require.NotEqual(t, cli.ExitOK, n.Wait(t))
+		return errors.New("it is gone") // a commit would be asked about until the node is back
+	})
+	require.Error(t, err)
+	n.Start(t)
+	out, err := proc.Open(t, []string{n.Addr}).Execute(soon(t), client.Get([]byte("kept")), client.Get([]byte("open")))
+	require.NoError(t, err)
+	require.True(t, out.Results[0].Found)
+	require.False(t, out.Results[1].Found)
+}
+
+// TestDebugZip collects from a cluster of which a node is down: the others' files are
+// there, what went wrong stands in its place, and neither keys nor values are, if that
+// is wished for.
+func TestDebugZip(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
+	db := c.Open(t)
+	for i := range 50 {
+		_, err := db.Execute(soon(t), client.Put(fmt.Appendf(nil, "privatekey%d", i), []byte("privatevalue")), client.Add([]byte("privatehot"), 1))
+		require.NoError(t, err)
+	}
+	c.Node(2).Kill()
+	name := filepath.Join(t.TempDir(), "debug.zip")
+	args := []string{"debug", "zip", name, "--addr", strings.Join(c.Addrs()[:2], ","), "--redact-keys", "--profile", "200ms"}
+	code, out := linchpin(t, args...)
+	require.Equal(t, cli.ExitOK, code, out)
+	code, out = linchpin(t, args...)
+	require.Equal(t, cli.ExitUsage, code, "a file is not overwritten")
+	require.Contains(t, out, "exists")
+
+	z, err := zip.OpenReader(name)
+	require.NoError(t, err)
+	defer z.Close()
+	byNode := map[string][]string{}
+	for _, f := range z.File {
+		dir, base := filepath.Split(f.Name)
+		byNode[dir] = append(byNode[dir], base)
+		r, err := f.Open()
+		require.NoError(t, err)
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		require.NotEmpty(t, text, f.Name)
+		require.NotContains(t, string(text), "privatevalue", f.Name)
+		require.NotContains(t, string(text), "privatekey", f.Name)
+		if base == "metrics.txt" {
+			require.True(t, bytes.Contains(text, []byte("linchpin_log_fsyncs_total")))
+		}
+	}
+	want := []string{"cpu.pprof", "disk.json", "goroutines.txt", "heap.pprof", "hot-keys.json", "log.txt", "metrics.txt", "mutex.pprof", "receipts.json", "runtime.json",
+		"settings.txt", "shards.json", "status.json", "version.txt", "waits.json"}
+	require.Len(t, byNode, 3)
+	down := 0
+	for dir, files := range byNode {
+		slices.Sort(files)
+		if slices.Equal(files, []string{"unreachable.txt"}) {
+			down++
+			continue
+		}
+		// The hot shard may have been on the node that is down.
+		files = slices.DeleteFunc(files, func(f string) bool { return f == "hot-keys.json.error.txt" })
+		if !slices.Contains(files, "hot-keys.json") {
+			files = append(files, "hot-keys.json")
+			slices.Sort(files)
+		}
+		require.Equal(t, want, files, dir)
+	}
+	require.Equal(t, 1, down)
+}
+
+// TestLogLevelsOfAProcess are changed while it runs, and lines tell node and component.
+func TestLogLevelsOfAProcess(t *testing.T) {
+	t.Parallel()
+	n := single(t, "node", t.TempDir(), "--log-format", "json", "--log-level", "error")
+	n.Start(t)
+	require.NotContains(t, n.Output.String(), `"msg":"serving"`)
+	code, out := linchpin(t, "log", "level", "info", "--component", "node", "--addr", n.Addr)
+	require.Equal(t, cli.ExitOK, code, out)
+	require.Regexp(t, `node +info\ncluster +error\n`, out)
+	n.Says(t, `"msg":"the log level was changed","component":"node"`)
+	code, out = linchpin(t, "log", "level", "info", "--component", "nodes", "--addr", n.Addr)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, out, "there is no component")
+	require.Equal(t, cli.ExitOK, n.Stop(t))
+	require.Contains(t, n.Output.String(), `"msg":"drained","component":"node","took":`)
+	require.Contains(t, n.Output.String(), `"node":"n1"`)
+}

@@ -1,0 +1,114 @@
+package manual
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+// buildLine is how the README has the programs built.
+const buildLine = "go build -o bin/ ./cmd/..."
+
+// programs is the directory that they are built into, once for all tests.
+var programs struct {
+	sync.Once
+	dir string
+	err error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if programs.dir != "" {
+		if err := os.RemoveAll(programs.dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
+}
+
+// built gives the directory of the programs, which are built with the README's line,
+// into a place of the tests' own.
+func built(t *testing.T) string {
+	t.Helper()
+	programs.Do(func() {
+		if programs.dir, programs.err = os.MkdirTemp("", "linchpin-manual-"); programs.err != nil {
+			return
+		}
+		args := strings.Fields(strings.ReplaceAll(buildLine, "bin/", programs.dir+"/"))
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			programs.err = fmt.Errorf("%w: %s", err, out)
+		}
+	})
+	require.NoError(t, programs.err)
+	return programs.dir
+}
+
+// read gives the blocks of a page.
+func read(t *testing.T, page string) []Block {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
+	require.NoError(t, err)
+	blocks, err := Blocks(string(raw))
+	require.NoError(t, err, page)
+	require.NotEmpty(t, blocks, page)
+	return blocks
+}
+
+// needsNode is on pages whose commands need a node that runs.
+const needsNode = "<!-- needs a node -->"
+
+// TestPages runs what stands on the manual's pages, each in a directory of its own.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(root, "docs", "manual", "*.md"))
+	require.NoError(t, err)
+	ran := 0
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		require.NoError(t, err)
+		blocks, err := Blocks(string(raw))
+		require.NoError(t, err, f)
+		if len(blocks) == 0 {
+			continue
+		}
+		ran++
+		t.Run(filepath.Base(f), func(t *testing.T) {
+			ports := FreePorts(t)
+			if strings.Contains(string(raw), needsNode) {
+				startNode(t, ports)
+			}
+			s := StartShell(t, built(t), ports)
+			for _, b := range blocks {
+				for _, c := range b.Commands {
+					s.Run(t, "docs/manual/"+filepath.Base(f), c)
+				}
+			}
+			s.Ended(t)
+		})
+	}
+	require.GreaterOrEqual(t, ran, 6)
+}
+
+// startNode starts a node in a shell of its own: what the page starts is another matter.
+func startNode(t *testing.T, ports Ports) {
+	t.Helper()
+	s := StartShell(t, built(t), ports)
+	out, code := s.Do(t, "linchpin start --store data --listen :7070 & linchpin health --wait 30s")
+	require.Zero(t, code, out)
+	t.Cleanup(func() {
+		out, code := s.Do(t, "kill %1; wait %1")
+		require.Zero(t, code, out)
+	})
+}

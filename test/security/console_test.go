@@ -1,0 +1,158 @@
+package security
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/console"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/users"
+)
+
+// waits has a transaction of root wait for another one, which it names, until the
+// returned function is called.
+func (c *cluster) waits() (holder, waiter kv.TxnID, end func()) {
+	c.t.Helper()
+	root := c.as(0, users.Root)
+	held, release, ended := make(chan kv.TxnID), make(chan struct{}), make(chan error, 2)
+	lock := func(tx *client.Tx) error {
+		_, err := tx.Do(client.GetForUpdate(b("hot")))
+		return err
+	}
+	go func() {
+		ended <- root.Update(soon(c.t), func(tx *client.Tx) error {
+			if err := lock(tx); err != nil {
+				return err
+			}
+			held <- tx.ID()
+			<-release
+			return nil
+		})
+	}()
+	holder = <-held
+	began := make(chan kv.TxnID, 1)
+	go func() {
+		ended <- root.Update(soon(c.t), func(tx *client.Tx) error {
+			began <- tx.ID()
+			return lock(tx)
+		})
+	}()
+	return holder, <-began, func() {
+		close(release)
+		require.NoError(c.t, <-ended)
+		require.NoError(c.t, <-ended)
+	}
+}
+
+// whoWaits is what a user is told, when there is something to tell.
+func (c *cluster) whoWaits(name string) (w pb.CurrentWait) {
+	c.t.Helper()
+	db := c.as(0, name)
+	eventually(c.t, func() error {
+		for node := range c.nodes {
+			a, err := db.Activity(soon(c.t), &pb.ActivityRequest{NodeId: uint32(node) + 1, MaxWaits: 10})
+			if err != nil {
+				return err
+			}
+			if len(a.Waits) > 0 {
+				w = a.Waits[0]
+				return nil
+			}
+		}
+		return kv.Errorf(kv.KindNotFound, "nobody waits")
+	})
+	return w
+}
+
+// TestWhoLooksAtTheClusterLearnsNoIDs: whoever has the id of a transaction can ask for
+// its outcome, with what it read, and have it aborted by that.
+func TestWhoLooksAtTheClusterLearnsNoIDs(t *testing.T) {
+	c := start(t, 2, nil)
+	c.made("watcher", pb.Rights{Monitor: true})
+	holder, waiter, end := c.waits()
+	seen := c.whoWaits(users.Root)
+	require.Equal(t, holder, seen.Wait.Holder)
+	require.Equal(t, waiter, seen.TxnId)
+	masked := c.whoWaits("watcher")
+	require.Equal(t, "hot", string(masked.Wait.Key))
+	require.NotEqual(t, holder, masked.Wait.Holder)
+	require.NotEqual(t, waiter, masked.TxnId)
+	require.Equal(t, masked.Wait.Holder, c.whoWaits("watcher").Wait.Holder, "it can be told from others")
+	end()
+	eventually(t, func() error {
+		a, err := c.as(0, "watcher").Activity(soon(t), &pb.ActivityRequest{MaxReceipts: 10})
+		if err != nil {
+			return err
+		}
+		if len(a.Receipts) == 0 {
+			return kv.Errorf(kv.KindNotFound, "there is no receipt")
+		}
+		text := a.String()
+		require.NotContains(t, text, holder.String(), "not in words either")
+		require.NotEqual(t, waiter, a.Receipts[0].TxnId)
+		require.Contains(t, a.Receipts[0].Receipt.Sentence, a.Receipts[0].Receipt.Holder.String())
+		return nil
+	})
+}
+
+// TestTheConsoleIsForMonitors: it is shown to those who may look at the cluster, by
+// name and token as browsers send them, without ids, and not for longer than they may.
+func TestTheConsoleIsForMonitors(t *testing.T) {
+	c := start(t, 2, nil)
+	token := c.made("watcher", pb.Rights{Monitor: true})
+	other := c.made("alice", pb.Rights{Grants: writes("")})
+	holder, waiter, end := c.waits()
+	defer end()
+	c.whoWaits(users.Root)
+	url := "https://" + c.nodes[0].HTTPAddr() + "/console/"
+	get := func(path, user, password string) *http.Response {
+		web := &http.Client{Transport: &http.Transport{TLSClientConfig: c.config("")(), DisableKeepAlives: true}}
+		r, err := http.NewRequestWithContext(soon(t), http.MethodGet, url+path, nil)
+		require.NoError(t, err)
+		if user != "" {
+			r.SetBasicAuth(user, password)
+		}
+		resp, err := web.Do(r)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = resp.Body.Close() })
+		return resp
+	}
+	for _, path := range []string{"", "app.js", "api/v1/snapshot", "api/v1/events"} {
+		require.Equal(t, http.StatusUnauthorized, get(path, "", "").StatusCode, path)
+		require.Equal(t, http.StatusForbidden, get(path, "alice", other).StatusCode, path)
+	}
+	var d console.Document
+	eventually(t, func() error {
+		resp := get("api/v1/snapshot", "watcher", token)
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		d = console.Document{}
+		require.NoError(t, json.NewDecoder(resp.Body).Decode(&d))
+		if len(d.Waits) == 0 {
+			return kv.Errorf(kv.KindNotFound, "nobody waits")
+		}
+		return nil
+	})
+	require.Equal(t, "hot", d.Waits[0].Key)
+	require.NotEqual(t, holder.String(), d.Waits[0].Holder)
+	require.NotEqual(t, waiter.String(), d.Waits[0].Txn)
+
+	resp := get("api/v1/events", "watcher", token)
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	require.True(t, lines.Scan())
+	require.True(t, strings.HasPrefix(lines.Text(), "data: "))
+	_, err := c.as(0, users.Root).RevokeUser(soon(t), "watcher", pb.Rights{Monitor: true})
+	require.NoError(t, err)
+	for lines.Scan() {
+	}
+	require.NoError(t, lines.Err(), "the server has ended it")
+	require.Equal(t, http.StatusForbidden, get("api/v1/events", "watcher", token).StatusCode)
+}

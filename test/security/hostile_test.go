@@ -1,0 +1,259 @@
+package security
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/users"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+// target is a real node that is attacked, while an honest client uses it.
+type target struct {
+	*authority
+	node *proc.Node
+	// addrs are of gRPC and HTTP.
+	addr, http string
+	honest     *client.DB
+	// served counts what the honest client has written.
+	served atomic.Int64
+	// attackers are addresses of the loopback, each for one attack.
+	attackers int
+	token     string
+}
+
+// besiege starts a node and the honest client.
+func besiege(t *testing.T) *target {
+	t.Helper()
+	g := &target{authority: newAuthority(t), addr: proc.FreeAddr(t), http: proc.FreeAddr(t)}
+	g.node = proc.NewNode(t, "target", filepath.Join(t.TempDir(), "store"), "--listen", g.addr, "--http", g.http, "--certs-dir", g.Dir, "--shards", "3", "--cache-mb", "16")
+	g.node.Start(t)
+	root := g.client(client.WithTLS(g.config(users.Root)))
+	u, err := root.CreateUser(soon(t), pb.CreateUserRequest{Name: "alice", Rights: pb.Rights{Grants: writes("alice/")}})
+	require.NoError(t, err)
+	g.token = u.Token
+	g.honest = root
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for ctx.Err() == nil {
+			each, stop := context.WithTimeout(ctx, proc.Patience)
+			_, err := g.honest.Execute(each, client.Add(b("honest"), 1))
+			stop()
+			if err != nil && ctx.Err() == nil {
+				t.Errorf("the honest client is not served: %v", err)
+				return
+			}
+			g.served.Add(1)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		done.Wait()
+	})
+	return g
+}
+
+func (g *target) client(opts ...client.Option) *client.DB {
+	g.t.Helper()
+	db, err := client.Open(soon(g.t), []string{g.addr}, opts...)
+	require.NoError(g.t, err)
+	g.t.Cleanup(func() { require.NoError(g.t, db.Close()) })
+	return db
+}
+
+// attack runs an attack from an address of its own. Meanwhile the honest client is
+// served, and afterwards no stranger is left.
+func (g *target) attack(t *testing.T, name string, run func(t *testing.T, d *net.Dialer)) {
+	t.Helper()
+	g.attackers++
+	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(g.attackers))}, Timeout: proc.Patience}
+	t.Run(name, func(t *testing.T) {
+		before := g.served.Load()
+		run(t, d)
+		eventually(t, func() error { // even if the attack was short
+			if n := g.served.Load() - before; n < 100 {
+				return fmt.Errorf("the honest client was served %d times", n)
+			}
+			return nil
+		})
+		eventually(t, func() error {
+			if n := g.metric(t, `linchpin_connections{known="no"}`); n != 0 {
+				return fmt.Errorf("%v strangers are left", n)
+			}
+			return nil
+		})
+		require.True(t, g.node.Running())
+		require.Less(t, g.metric(t, "process_resident_memory_bytes"), 700e6)
+	})
+}
+
+// metric reads one by its name and labels.
+func (g *target) metric(t testing.TB, name string) float64 {
+	t.Helper()
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: g.config(users.Root)(), DisableKeepAlives: true}, Timeout: proc.Patience}
+	resp, err := web.Get("https://" + g.http + "/metrics")
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			v, err := strconv.ParseFloat(rest, 64)
+			require.NoError(t, err)
+			return v
+		}
+	}
+	t.Fatalf("there is no metric %s", name)
+	return 0
+}
+
+// dial opens a connection; it fails the test if there is none.
+func dial(t *testing.T, d *net.Dialer, addr string) net.Conn {
+	t.Helper()
+	c, err := d.Dial("tcp", addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	require.NoError(t, c.SetDeadline(time.Now().Add(proc.Patience)))
+	return c
+}
+
+// closed waits until the other side has closed a connection, whatever it says
+// before, and fails if it does not.
+func closed(t *testing.T, c net.Conn) {
+	t.Helper()
+	_, err := io.Copy(io.Discard, c)
+	if e, ok := err.(net.Error); ok && e.Timeout() {
+		t.Error("the connection is left open")
+	}
+}
+
+// TestAHostileClientGetsNothing, and does not keep others from being served.
+func TestAHostileClientGetsNothing(t *testing.T) {
+	g := besiege(t)
+	routines := g.metric(t, "go_goroutines")
+	okBefore := func() float64 { return g.metric(t, `linchpin_authentications_total{result="ok"}`) }
+
+	g.attack(t, "garbage", func(t *testing.T, d *net.Dialer) {
+		for i, text := range []string{"GET / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", strings.Repeat("\x00", 70_000), strings.Repeat("\xff", 70_000),
+			"\x16\x03\x01\xff\xff" + strings.Repeat("x", 70_000), "\x16\x03\x03\x40\x00\x01\x00\x3f\xfc" + strings.Repeat("\x01", 20_000), "SSH-2.0-x\r\n"} {
+			for _, addr := range []string{g.addr, g.http} {
+				c := dial(t, d, addr)
+				_, _ = c.Write([]byte(text)) // it may be closed by now
+				if i%2 == 0 {
+					_ = c.(*net.TCPConn).CloseWrite()
+				}
+				closed(t, c)
+			}
+		}
+	})
+
+	g.attack(t, "connections that say nothing", func(t *testing.T, d *net.Dialer) {
+		before := g.metric(t, `linchpin_connections_refused_total{limit="address"}`)
+		var all []net.Conn
+		for i := range 200 {
+			c := dial(t, d, g.addr)
+			if i%2 == 0 {
+				_, _ = c.Write([]byte("\x16\x03\x01\x02\x00\x01")) // a ClientHello that does not go on
+			}
+			all = append(all, c)
+		}
+		require.LessOrEqual(t, g.metric(t, `linchpin_connections{known="no"}`), 64.0)
+		for _, c := range all {
+			closed(t, c)
+		}
+		require.GreaterOrEqual(t, g.metric(t, `linchpin_connections_refused_total{limit="address"}`)-before, 136.0)
+	})
+
+	g.attack(t, "headers that do not end, over HTTP", func(t *testing.T, d *net.Dialer) {
+		for range 20 {
+			config := g.config("")()
+			config.ServerName = "127.0.0.1"
+			c := tls.Client(dial(t, d, g.http), config)
+			_, err := c.Write([]byte("GET /metrics HTTP/1.1\r\nHost: x\r\nX: "))
+			require.NoError(t, err)
+			defer closed(t, c)
+		}
+	})
+
+	g.attack(t, "certificates of others", func(t *testing.T, d *net.Dialer) {
+		stranger := newAuthority(t)
+		stranger.Lifetime = time.Hour
+		stranger.Overwrite = true
+		g.certificatesAreRefused(t, d, stranger)
+	})
+
+	g.attack(t, "a user's certificate at the nodes' services", func(t *testing.T, d *net.Dialer) {
+		g.user("mallory")
+		conn := g.grpc(t, d, "mallory", "")
+		for method, streams := range map[string]bool{"/linchpin.peer.v1.Peer/Meet": false, "/linchpin.peer.v1.Peer/Stream": true} {
+			require.Contains(t, []string{"Unauthenticated", "PermissionDenied", "Unavailable"}, call(t, conn, method, streams).String())
+		}
+	})
+
+	g.attack(t, "guesses", func(t *testing.T, d *net.Dialer) {
+		before, ok := g.metric(t, `linchpin_connections_refused_total{limit="failures"}`), okBefore()
+		for i := range 40 {
+			db, err := client.Open(soon(t), []string{g.addr}, client.WithTLS(g.config("")), client.WithDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+				return d.DialContext(ctx, "tcp", addr)
+			}), client.WithToken(func() (string, error) { return users.TokenText([users.SecretBytes]byte{byte(i)}), nil }))
+			if err == nil {
+				db.Close()
+				t.Fatal("a guess was right")
+			}
+			require.Contains(t, []kv.Kind{kv.KindUnauthenticated, kv.KindUnavailable}, kv.KindOf(err), "%v", err)
+		}
+		require.Greater(t, g.metric(t, `linchpin_connections_refused_total{limit="failures"}`), before, "after some failures the address is refused at the door")
+		require.Greater(t, okBefore(), ok, "others are let in")
+	})
+
+	g.floods(t)
+
+	eventually(t, func() error { // what was made for attackers is gone
+		if n := g.metric(t, "go_goroutines"); n > routines+20 {
+			return fmt.Errorf("%v goroutines, and %v before", n, routines)
+		}
+		return nil
+	})
+	require.NotContains(t, g.node.Output.String(), "panic")
+	for _, r := range []string{"secret", g.token} {
+		require.NotContains(t, g.node.Output.String(), r)
+	}
+}
+
+// certificatesAreRefused tries certificates of a strange authority.
+func (g *target) certificatesAreRefused(t *testing.T, d *net.Dialer, stranger *authority) {
+	t.Helper()
+	for _, name := range []string{users.Root, users.Node} {
+		forged := g.config("")()
+		own := stranger.config(name)().Certificates[0]
+		forged.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }
+		forged.NextProtos = []string{"h2"}
+		forged.ServerName = "127.0.0.1"
+		for _, addr := range []string{g.addr, g.http} {
+			c := tls.Client(dial(t, d, addr), forged)
+			_, err := c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+			if err == nil {
+				_, err = c.Read(make([]byte, 1))
+			}
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), "timeout")
+		}
+	}
+}

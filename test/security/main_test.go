@@ -1,0 +1,209 @@
+package security
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/linchpindb/linchpin/pkg/certs"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/codec"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/users"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+func TestMain(m *testing.M) { os.Exit(proc.Main(m)) }
+
+// authority is a directory of certificates.
+type authority struct {
+	t testing.TB
+	*certs.Maker
+}
+
+// newAuthority makes one, with the certificates of a node and of root.
+func newAuthority(t testing.TB) *authority {
+	t.Helper()
+	a := &authority{t, &certs.Maker{Dir: filepath.Join(t.TempDir(), "certs")}}
+	_, err := a.CreateCA()
+	require.NoError(t, err)
+	_, err = a.CreateNode("127.0.0.1")
+	require.NoError(t, err)
+	a.user(users.Root)
+	return a
+}
+
+func (a *authority) file(name string) string { return filepath.Join(a.Dir, name) }
+
+func (a *authority) user(name string) {
+	a.t.Helper()
+	_, err := a.CreateClient(name)
+	require.NoError(a.t, err)
+}
+
+// nodes are the files of a node.
+func (a *authority) nodes() certs.Files {
+	return certs.Files{Cert: a.file(certs.NodeFile), Key: a.file(certs.NodeKey), CA: a.file(certs.CAFile)}
+}
+
+// config is the TLS of a user, or of nobody if the name is empty.
+func (a *authority) config(name string) func() *tls.Config {
+	a.t.Helper()
+	files := certs.Files{CA: a.file(certs.CAFile)}
+	if name == users.Node {
+		files = a.nodes()
+	} else if name != "" {
+		files.Cert, files.Key = a.file(certs.ClientFile(name)), a.file(certs.ClientKey(name))
+	}
+	k, err := certs.Open(certs.Options{Files: files, Every: -1})
+	require.NoError(a.t, err)
+	k.Close()
+	return k.Client
+}
+
+// cluster is some nodes in this process.
+type cluster struct {
+	*authority
+	nodes []*embed.Instance
+}
+
+func soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// start starts n nodes, which change may change.
+func start(t testing.TB, n int, change func(*embed.Options)) *cluster {
+	t.Helper()
+	c := &cluster{authority: newAuthority(t), nodes: make([]*embed.Instance, n)}
+	join := ""
+	var addrs []string
+	for i := range n {
+		addrs = append(addrs, proc.FreeAddr(t))
+		join += map[bool]string{true: ","}[i > 0] + addrs[i]
+	}
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		opt := embed.Options{Dir: t.TempDir(), Listen: addrs[i], Join: join, HTTP: "127.0.0.1:0", Shards: 3, CacheBytes: 8 << 20, TLS: c.authority.nodes()}
+		if change != nil {
+			change(&opt)
+		}
+		all.Go(func() { c.nodes[i], errs[i] = embed.Start(soon(t), opt) })
+	}
+	all.Wait()
+	t.Cleanup(func() {
+		var stops sync.WaitGroup
+		for _, i := range c.nodes {
+			if i != nil {
+				stops.Go(func() {
+					if err := i.Stop(); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		stops.Wait()
+	})
+	require.NoError(t, errors.Join(errs...))
+	root := c.as(0, users.Root)
+	eventually(t, func() error {
+		s, err := root.Status(soon(t))
+		if err != nil {
+			return err
+		}
+		for _, m := range s.Members {
+			if !m.Up {
+				return kv.Errorf(kv.KindUnavailable, "member %d is not up", m.NodeId)
+			}
+		}
+		return nil
+	})
+	return c
+}
+
+// as opens a client of a node, by a user's certificate.
+func (c *cluster) as(node int, name string) *client.DB {
+	c.t.Helper()
+	return c.open(node, client.WithTLS(c.config(name)))
+}
+
+// bearing opens a client of a node, by a token.
+func (c *cluster) bearing(node int, token string) *client.DB {
+	c.t.Helper()
+	return c.open(node, client.WithTLS(c.config("")), client.WithToken(func() (string, error) { return token, nil }))
+}
+
+func (c *cluster) open(node int, opts ...client.Option) *client.DB {
+	c.t.Helper()
+	var db *client.DB
+	// A user who has just been made is known everywhere in a moment.
+	eventually(c.t, func() (err error) {
+		db, err = client.Open(soon(c.t), []string{c.nodes[node].Addr()}, opts...)
+		return err
+	})
+	c.t.Cleanup(func() { require.NoError(c.t, db.Close()) })
+	return db
+}
+
+// dial opens a plain connection, for calls that the client would not make.
+func (c *cluster) dial(node int, name string) *grpc.ClientConn {
+	c.t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+c.nodes[node].Addr(), grpc.WithTransportCredentials(credentials.NewTLS(c.config(name)())), codec.DialOption())
+	require.NoError(c.t, err)
+	c.t.Cleanup(func() { require.NoError(c.t, conn.Close()) })
+	return conn
+}
+
+// made makes a user with a certificate and a token, which it gives.
+func (c *cluster) made(name string, rights pb.Rights) string {
+	c.t.Helper()
+	c.user(name)
+	u, err := c.as(0, users.Root).CreateUser(soon(c.t), pb.CreateUserRequest{Name: name, Rights: rights})
+	require.NoError(c.t, err)
+	return u.Token
+}
+
+// eventually tries until there is no error.
+func eventually(t testing.TB, try func() error) {
+	t.Helper()
+	var err error
+	proc.Until(t, "it works", func(context.Context) bool {
+		err = try()
+		return err == nil
+	}, func() string { return err.Error() })
+}
+
+// denied holds that something was refused for want of a permission.
+func denied(t testing.TB, err error, text string) {
+	t.Helper()
+	require.Equal(t, kv.KindDenied, kv.KindOf(err), "%v", err)
+	require.ErrorContains(t, err, text)
+}
+
+func reads(prefixes ...string) (gs []pb.Grant) {
+	for _, p := range prefixes {
+		gs = append(gs, pb.Grant{Prefix: []byte(p)})
+	}
+	return gs
+}
+
+func writes(prefixes ...string) (gs []pb.Grant) {
+	for _, p := range prefixes {
+		gs = append(gs, pb.Grant{Prefix: []byte(p), Write: true})
+	}
+	return gs
+}
+
+func b(s string) []byte { return []byte(s) }

@@ -1,0 +1,243 @@
+package security
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
+	"github.com/linchpindb/linchpin/pkg/users"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+// roles are what methods need, written down a second time: "user" is anybody who
+// is known.
+var roles = map[string]string{
+	"KV/Execute": "user", "KV/Pipeline": "user", "KV/Transact": "user", "KV/Scan": "user", "KV/Outcome": "user",
+	"KV/CreateSnapshot": "admin", "KV/DropSnapshot": "admin", "KV/ListSnapshots": "monitor",
+	"Admin/Status": "user", "Admin/Types": "user", "Admin/WhoAmI": "user",
+	"Admin/Shards": "monitor", "Admin/HotKeys": "monitor", "Admin/Activity": "monitor", "Admin/SetHotRule": "admin", "Admin/SetHotMode": "admin",
+	"Admin/CreateUser": "admin", "Admin/ListUsers": "admin", "Admin/GrantUser": "admin", "Admin/RevokeUser": "admin", "Admin/DropUser": "admin", "Admin/RotateToken": "admin",
+	"Admin/ExportUsers": "admin", "Admin/ImportUsers": "admin",
+	"Admin/Drain": "admin", "Admin/LogLevels": "admin", "Admin/Debug": "admin",
+	"Peer/Meet": "node", "Peer/Stream": "node",
+}
+
+// TestEveryMethodNeedsItsRole: each method of each service, called by each kind of
+// caller.
+func TestEveryMethodNeedsItsRole(t *testing.T) {
+	c := start(t, 1, func(o *embed.Options) { o.Limits.Failures = 1000 }) // else the failures here are too many
+	c.made("alice", pb.Rights{Grants: writes("")})
+	c.made("watcher", pb.Rights{Monitor: true, Grants: reads("")}) // an empty message is a scan of all keys
+	c.made("boss", pb.Rights{Admin: true})
+	c.user("stranger") // a certificate, and no user
+	allowed := map[string][]string{"user": {"alice", "watcher", "boss", users.Root}, "monitor": {"watcher", "boss", users.Root}, "admin": {"boss", users.Root}, "node": {users.Node}}
+	seen := 0
+	for _, desc := range []grpc.ServiceDesc{pb.KV_ServiceDesc, pb.Admin_ServiceDesc, peerpb.Peer_ServiceDesc} {
+		for method, streams := range methodsOf(desc) {
+			seen++
+			name := desc.ServiceName[strings.LastIndexByte(desc.ServiceName, '.')+1:] + "/" + method
+			require.Contains(t, roles, name)
+			for _, who := range []string{"alice", "watcher", "boss", users.Root, users.Node, "stranger", ""} {
+				if name == "Admin/Drain" && slices.Contains(allowed[roles[name]], who) {
+					continue // it would end the node: TestAnAdministratorDrains
+				}
+				code := call(t, c.dial(0, who), "/"+desc.ServiceName+"/"+method, streams)
+				refused := code == codes.PermissionDenied || code == codes.Unauthenticated
+				ok := false
+				for _, a := range allowed[roles[name]] {
+					ok = ok || a == who
+				}
+				require.Equal(t, ok, !refused, "%s by %q: %v", name, who, code)
+				if who == "" || who == "stranger" {
+					require.Equal(t, codes.Unauthenticated, code)
+				}
+			}
+		}
+	}
+	require.Len(t, roles, seen)
+}
+
+// TestAnAdministratorDrains a node that knows its callers, who are known until the end.
+func TestAnAdministratorDrains(t *testing.T) {
+	c := start(t, 1, nil)
+	c.made("boss", pb.Rights{Admin: true})
+	require.Equal(t, codes.OK, call(t, c.dial(0, "boss"), pb.Admin_Drain_FullMethodName, true))
+	require.Equal(t, codes.OK, call(t, c.dial(0, "boss"), pb.Admin_LogLevels_FullMethodName, false))
+	require.Equal(t, codes.Unavailable, call(t, c.dial(0, "boss"), pb.KV_Pipeline_FullMethodName, true))
+}
+
+func methodsOf(desc grpc.ServiceDesc) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range desc.Methods {
+		all[m.MethodName] = false
+	}
+	for _, s := range desc.Streams {
+		all[s.StreamName] = true
+	}
+	return all
+}
+
+// call makes a call with an empty message, and gives the code of its first answer.
+func call(t *testing.T, conn *grpc.ClientConn, method string, streams bool) codes.Code {
+	t.Helper()
+	ctx, cancel := context.WithCancel(soon(t))
+	defer cancel()
+	if !streams {
+		return status.Code(conn.Invoke(ctx, method, &pb.StatusRequest{}, &pb.StatusRequest{}))
+	}
+	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
+	if err == nil {
+		if err = s.SendMsg(&pb.StatusRequest{}); err == nil {
+			err = s.CloseSend()
+		}
+		if rerr := s.RecvMsg(&pb.StatusRequest{}); rerr != nil {
+			err = rerr
+		}
+	}
+	return status.Code(err)
+}
+
+// TestOtherServicesWantToKnowWhoCalls: what gRPC itself brings.
+func TestOtherServicesWantToKnowWhoCalls(t *testing.T) {
+	c := start(t, 1, nil)
+	for _, method := range []string{"/grpc.health.v1.Health/Check", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/linchpin.v1.KV/NoSuchMethod", "/x/y"} {
+		require.Equal(t, codes.Unauthenticated, call(t, c.dial(0, ""), method, false), method)
+	}
+	require.Equal(t, codes.OK, call(t, c.dial(0, users.Root), "/grpc.health.v1.Health/Check", false))
+	require.Equal(t, codes.Unimplemented, call(t, c.dial(0, users.Root), "/linchpin.v1.KV/NoSuchMethod", false))
+	c.made("alice", pb.Rights{})
+	require.Equal(t, codes.OK, call(t, c.dial(0, "alice"), "/grpc.health.v1.Health/Check", false))
+	require.Equal(t, codes.PermissionDenied, call(t, c.dial(0, "alice"), "/linchpin.v1.KV/NoSuchMethod", false), "what nobody has thought of is for administrators")
+}
+
+func TestCertificatesMayBeRequired(t *testing.T) {
+	c := start(t, 1, func(o *embed.Options) { o.RequireClientCert = true })
+	token := c.made("alice", pb.Rights{Grants: writes("")})
+	_, err := client.Open(soon(t), []string{c.nodes[0].Addr()}, client.WithTLS(c.config("")), client.WithToken(func() (string, error) { return token, nil }))
+	require.Equal(t, kv.KindUnavailable, kv.KindOf(err), "%v", err)
+	db := c.open(0, client.WithTLS(c.config(users.Root)), client.WithToken(func() (string, error) { return token, nil }))
+	u, err := db.WhoAmI(soon(t))
+	require.NoError(t, err)
+	require.Equal(t, "alice", u.Name, "of certificate and token, the token counts")
+
+	// Over HTTP as well, but for health: load balancers have none.
+	boss := c.made("boss", pb.Rights{Admin: true})
+	for _, q := range []struct {
+		who, path, token string
+		want             int
+	}{{"", "/metrics", boss, 401}, {"", "/debug/none", boss, 401}, {"", "/healthz", "", 200}, {"alice", "/debug/none", boss, 404}, {"boss", "/metrics", "", 200}} {
+		require.Equal(t, q.want, c.ask(q.who, "GET", q.path, func(r *http.Request) {
+			if q.token != "" {
+				r.Header.Set("Authorization", "Bearer "+q.token)
+			}
+		}).StatusCode, "%v", q)
+	}
+}
+
+// ask asks the first node over HTTP. The answer's body is not read.
+func (c *cluster) ask(who, method, path string, set func(*http.Request)) *http.Response {
+	c.t.Helper()
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: c.config(who)(), DisableKeepAlives: true}}
+	r, err := http.NewRequestWithContext(soon(c.t), method, "https://"+c.nodes[0].HTTPAddr()+path, nil)
+	require.NoError(c.t, err)
+	if set != nil {
+		set(r)
+	}
+	resp, err := web.Do(r)
+	require.NoError(c.t, err)
+	require.NoError(c.t, resp.Body.Close())
+	return resp
+}
+
+func TestATokenIsNotSentInTheClear(t *testing.T) {
+	_, err := client.Open(soon(t), []string{"127.0.0.1:1"}, client.WithToken(func() (string, error) { return "x", nil }))
+	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
+	require.ErrorContains(t, err, "there is no TLS")
+}
+
+// TestHTTPIsGuarded: but for what load balancers ask.
+func TestHTTPIsGuarded(t *testing.T) {
+	c := start(t, 1, nil)
+	watcher, alice := c.made("watcher", pb.Rights{Monitor: true}), c.made("alice", pb.Rights{Grants: writes("")})
+	get := func(who, path, method string, set func(*http.Request)) int {
+		resp := c.ask(who, method, path, set)
+		if resp.StatusCode == http.StatusUnauthorized {
+			require.Contains(t, resp.Header.Get("WWW-Authenticate"), "Basic")
+		}
+		return resp.StatusCode
+	}
+	basic := func(user, token string) func(*http.Request) {
+		return func(r *http.Request) { r.SetBasicAuth(user, token) }
+	}
+	bearer := func(token string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
+	}
+	for _, q := range []struct {
+		name, who, path, method string
+		set                     func(*http.Request)
+		want                    int
+	}{
+		{"health is for everybody", "", "/healthz", "GET", nil, 200},
+		{"so is readiness", "", "/readyz", "GET", nil, 200},
+		{"metrics are not", "", "/metrics", "GET", nil, 401},
+		{"a monitor by certificate", "watcher", "/metrics", "GET", nil, 200},
+		{"a monitor by token", "", "/metrics", "GET", bearer(watcher), 200},
+		{"a monitor by password", "", "/metrics", "GET", basic("watcher", watcher), 200},
+		{"another's name", "", "/metrics", "GET", basic("alice", watcher), 401},
+		{"a wrong token", "", "/metrics", "GET", bearer(users.TokenText([32]byte{1})), 401},
+		{"no token at all", "", "/metrics", "GET", basic("watcher", "secret"), 401},
+		{"no monitor", "", "/metrics", "GET", bearer(alice), 403},
+		{"a node", users.Node, "/metrics", "GET", nil, 403},
+		{"what looks into the process", "watcher", "/debug/pprof/", "GET", nil, 403},
+		{"is for administrators", users.Root, "/debug/none", "GET", nil, 404},
+		{"what might change something", "watcher", "/metrics", "POST", nil, 403},
+		{"what is not there", "", "/none", "GET", nil, 401},
+	} {
+		require.Equal(t, q.want, get(q.who, q.path, q.method, q.set), q.name)
+	}
+	clear := &http.Client{Timeout: proc.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := clear.Get("http://" + c.nodes[0].HTTPAddr() + "/healthz")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusBadRequest, resp.StatusCode, "without TLS even health is not told")
+}
+
+// TestWithoutTLSOnlyTheLoopback: unless it is wanted.
+func TestWithoutTLSOnlyTheLoopback(t *testing.T) {
+	for _, o := range []embed.Options{{Listen: "0.0.0.0:0"}, {Listen: "[::]:0"}, {Listen: "192.0.2.1:0"}, {Listen: "127.0.0.1:0", HTTP: "0.0.0.0:0"}} {
+		o.Dir = t.TempDir()
+		_, err := embed.Start(soon(t), o)
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
+		require.ErrorContains(t, err, "--insecure")
+	}
+	a := newAuthority(t)
+	_, err := embed.Start(soon(t), embed.Options{Dir: t.TempDir(), Insecure: true, TLS: a.nodes()})
+	require.ErrorContains(t, err, "both TLS and --insecure")
+	_, err = embed.Start(soon(t), embed.Options{Dir: t.TempDir(), RequireClientCert: true})
+	require.ErrorContains(t, err, "there is no TLS")
+}
+
+// TestCommandsAskAllNodes, those that ask more than one, too.
+func TestCommandsAskAllNodes(t *testing.T) {
+	c := start(t, 2, nil)
+	for _, command := range []string{"shards", "status", "hot", "waits", "receipts"} {
+		var out, errs bytes.Buffer
+		root := cli.New(cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+		require.Equal(t, 0, cli.Main(soon(t), root, []string{command, "--addr", c.nodes[0].Addr(), "--certs-dir", c.Dir}), errs.String())
+		require.Empty(t, errs.String(), "no node is missing")
+	}
+}

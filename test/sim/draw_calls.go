@@ -1,0 +1,167 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// drawer makes up arguments. Those of one kind are few, so that they clash.
+type drawer struct {
+	*rand.Rand
+	names   int
+	padding string
+}
+
+// drawing makes up the arguments of one method.
+type drawing = func(*drawer) []msg.Datum
+
+// drawings make up arguments, by type and method. TestAllMethodsAreDrawn holds
+// them against the types that there are: a method without a drawing would never be
+// called.
+var drawings = map[string]drawing{
+	"set.add": someNames, "set.remove": someNames, "set.add-count": someNames, "set.remove-count": someNames, "set.contains": oneName,
+	"set.size": noArgs, "set.members": noArgs,
+
+	"dict.set": drawFields, "dict.set-new": oneField, "dict.increment": fieldNumber, "dict.increment-get": fieldNumber, "dict.delete": someNames,
+	"dict.get": oneName, "dict.get-many": someNames, "dict.has": oneName, "dict.size": noArgs, "dict.all": noArgs,
+	"dict.scan": func(d *drawer) []msg.Datum { return append(oneName(d), adt.Int(1+int64(d.IntN(3)))) },
+
+	"scored-set.add":       drawMembers,
+	"scored-set.increment": nameScore, "scored-set.increment-get": nameScore, "scored-set.remove": someNames,
+	"scored-set.score": oneName, "scored-set.rank": oneName, "scored-set.rev-rank": oneName, "scored-set.size": noArgs,
+	"scored-set.by-rank": span, "scored-set.by-rank-desc": span, "scored-set.by-score": scoreSpan,
+
+	"list.append": someNames, "list.append-length": someNames, "list.range": span, "list.trim": span, "list.length": noArgs,
+	"list.get": func(d *drawer) []msg.Datum { return []msg.Datum{d.position(4)} },
+
+	"bounded-counter.create": drawBounds, "bounded-counter.get": noArgs, "bounded-counter.bounds": noArgs,
+	"bounded-counter.add": move, "bounded-counter.subtract": move, "bounded-counter.try-add": move, "bounded-counter.try-subtract": move,
+
+	"bag.add": scores, "bag.count": noArgs, "bag.sum": noArgs, "bag.mean": noArgs, "bag.min": noArgs, "bag.max": noArgs,
+	"bag.variance": noArgs, "bag.summary": noArgs,
+
+	"top-k.add": func(d *drawer) []msg.Datum { return []msg.Datum{d.score(), d.name()} },
+	"top-k.top": move, "top-k.max": noArgs,
+
+	"ids.next": func(d *drawer) []msg.Datum {
+		if d.IntN(2) == 0 {
+			return nil
+		}
+		return []msg.Datum{adt.Int(1 + int64(d.IntN(3)))}
+	},
+}
+
+// drawCall makes up a call of a method; ok is false if there is no drawing for it.
+func (d *drawer) drawCall(m *adt.TypeMethod, key []byte) (op msg.Op, ok bool) {
+	draw := drawings[m.FullName()]
+	if draw == nil {
+		return op, false
+	}
+	return m.Op(key, draw(d)...), true
+}
+
+func (d *drawer) name() msg.Datum  { return datum(string(rune('a'+d.IntN(d.names))) + d.padding) }
+func (d *drawer) score() msg.Datum { return adt.Float(float64(d.IntN(9) - 3)) }
+
+// some is how many names one call is about: one or two of few, more of many.
+func (d *drawer) some() int { return 1 + d.IntN(max(2, d.names/6)) }
+
+// position is one from the beginning mostly; a negative one counts from the end.
+func (d *drawer) position(n int) msg.Datum {
+	if d.IntN(4) == 0 {
+		return adt.Int(-1 - int64(d.IntN(n)))
+	}
+	return adt.Int(int64(d.IntN(n)))
+}
+
+func noArgs(*drawer) []msg.Datum    { return nil }
+func oneName(d *drawer) []msg.Datum { return []msg.Datum{d.name()} }
+
+func someNames(d *drawer) (out []msg.Datum) {
+	for range d.some() {
+		out = append(out, d.name())
+	}
+	return out
+}
+
+func oneField(d *drawer) []msg.Datum {
+	return []msg.Datum{d.name(), datum(fmt.Sprint(d.IntN(5)))}
+}
+
+func drawFields(d *drawer) (out []msg.Datum) {
+	for range d.some() {
+		out = append(out, oneField(d)...)
+	}
+	if d.IntN(20) == 0 {
+		out[1] = datum("no number")
+	}
+	return out
+}
+
+func drawMembers(d *drawer) (out []msg.Datum) {
+	n := 1
+	if d.names > fewNames {
+		n = d.some()
+	}
+	for range n {
+		out = append(out, d.score(), d.name())
+	}
+	return out
+}
+
+func fieldNumber(d *drawer) []msg.Datum { return []msg.Datum{d.name(), adt.Int(int64(d.IntN(9)))} }
+func nameScore(d *drawer) []msg.Datum   { return []msg.Datum{d.name(), d.score()} }
+func move(d *drawer) []msg.Datum        { return []msg.Datum{adt.Int(1 + int64(d.IntN(4)))} }
+
+func scores(d *drawer) (out []msg.Datum) {
+	for range 1 + d.IntN(2) {
+		out = append(out, d.score())
+	}
+	return out
+}
+
+// span is from one position to another; of many, often to one that is near.
+func span(d *drawer) []msg.Datum {
+	first := d.position(d.names - 1)
+	if d.names > fewNames && d.IntN(2) == 0 {
+		return []msg.Datum{first, adt.Int(first.Int + int64(d.IntN(4)))}
+	}
+	return []msg.Datum{first, d.position(d.names + 2)}
+}
+
+// scoreSpan is all from a score on, some of them, or none now and then.
+func scoreSpan(d *drawer) []msg.Datum {
+	out := []msg.Datum{d.score(), adt.Float(float64(d.IntN(9)))}
+	if d.IntN(3) == 0 {
+		out = append(out, adt.Int(1+int64(d.IntN(2))))
+	}
+	return out
+}
+
+// drawBounds are from 0 to 8 mostly, so that counters are made again as they are.
+func drawBounds(d *drawer) []msg.Datum {
+	floor, ceiling := int64(0), int64(8)
+	if d.IntN(4) == 0 {
+		floor, ceiling = int64(d.IntN(4)-3), int64(5+d.IntN(4))
+	}
+	out := []msg.Datum{adt.Int(floor), adt.Int(ceiling)}
+	if d.IntN(4) > 0 {
+		out = append(out, adt.Int(floor+int64(d.IntN(int(ceiling-floor)+1))))
+	}
+	return out
+}
+
+// fewNames is how many names there are unless Options.Names says otherwise.
+const fewNames = 4
+
+func (o *Options) names() int { return cmp.Or(o.Names, fewNames) }
+
+// drawer makes up arguments for the client's calls.
+func (c *client) drawer() *drawer {
+	return &drawer{c.w.rng, c.w.opt.names(), strings.Repeat(".", c.w.opt.Padding)}
+}

@@ -1,0 +1,89 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// TestAllMethodsAreDrawn: clients of the simulation call every method of every
+// data type, and the model knows them all. Whoever adds a method adds how it is
+// drawn (drawings) and what it does (things).
+func TestAllMethodsAreDrawn(t *testing.T) {
+	all := map[string]bool{}
+	for _, declared := range adt.Types() {
+		require.NotNil(t, makeThing(declared.ID), "the model has no %s", declared.Name)
+		for _, m := range declared.Methods {
+			all[m.FullName()] = true
+			require.Contains(t, drawings, m.FullName(), "it would never be called")
+		}
+	}
+	for name := range drawings {
+		require.True(t, all[name], "%s is drawn, and there is no such method", name)
+	}
+	c := &client{w: &world{rng: rand.New(rand.NewPCG(1, 2)), opt: Options{Registers: 1, Counters: 1, Things: 1}}}
+	called := map[string]bool{}
+	for range 100 * len(all) {
+		op := c.someCall(false)
+		m, err := adt.Find(&op)
+		require.NoError(t, err)
+		called[m.FullName()] = true
+	}
+	require.Equal(t, all, called)
+}
+
+// TestTheModelAgreesWithTheTypes: calls as they are drawn, one after another on one
+// value, come to the same in the model; and they come to something: each method
+// changes the value sometimes, or answers what it did not always answer.
+func TestTheModelAgreesWithTheTypes(t *testing.T) {
+	for _, declared := range adt.Types() {
+		t.Run(declared.Name, func(t *testing.T) {
+			d := &drawer{rand.New(rand.NewPCG(3, uint64(declared.ID))), fewNames, ""}
+			model, value := makeThing(declared.ID), entry.Value{}
+			changed, answers := map[string]bool{}, map[string]map[string]bool{}
+			for range 1000 * len(declared.Methods) {
+				if d.IntN(50) == 0 { // the key is deleted
+					model, value = makeThing(declared.ID), entry.Value{}
+				}
+				m := declared.Methods[d.IntN(len(declared.Methods))]
+				op, ok := d.drawCall(m, []byte("k"))
+				require.True(t, ok)
+				next := model.clone()
+				want, kind := next.call(m.Name, op.Args)
+				p, _ := (&adt.Request{Method: m, Args: op.Args, Value: &value}).Plan(nil)
+				require.Equal(t, kind, kv.KindOf(p.Err), "%v of %v", op, model)
+				if kind != kv.KindOK {
+					continue
+				}
+				if !m.Distinct { // those of one that is are compared with all others in a run
+					require.Equal(t, fmt.Sprint(want), fmt.Sprint(p.Answer), "%v of %v", op, model)
+				}
+				if answers[m.Name] == nil {
+					answers[m.Name] = map[string]bool{}
+				}
+				answers[m.Name][fmt.Sprint(p.Answer)] = true
+				after, err := adt.Apply(declared.ID, &value, p.Calls)
+				require.NoError(t, err)
+				if after.Type != entry.TypeDeleted {
+					after.Version = kv.Version{Write: 1}
+				}
+				changed[m.Name] = changed[m.Name] || fmt.Sprint(next) != fmt.Sprint(model)
+				model, value = next, after
+				require.Equal(t, model.empty(), !value.Exists())
+				if value.Exists() {
+					require.NoError(t, sameThing(cell{thing: model}, &value))
+				}
+			}
+			for _, m := range declared.Methods {
+				require.True(t, changed[m.Name] || len(answers[m.Name]) > 1, "%s never changed anything, nor answered two things", m.Name)
+				require.Equal(t, m.Changes, changed[m.Name], "%s changes the value", m.Name)
+			}
+		})
+	}
+}
