@@ -75,10 +75,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	load.Stdout, load.Stderr = &said, &said
 	require.NoError(t, load.Start())
 	for _, pid := range []int{load.Process.Pid, n.PID()} {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		require.NoError(t, err)
-		require.NotEmpty(t, line)
-		require.NotContains(t, string(line), token)
+		require.NotContains(t, commandLine(t, pid), token)
 	}
 	require.NoError(t, in.Close())
 	stop()
@@ -98,6 +95,20 @@ func TestNoSecretIsShown(t *testing.T) {
 		require.NotContains(t, string(stored), token[len("linchpin_"):], path)
 		return err
 	}))
+}
+
+// commandLine is what everybody sees of a process. The kernel shows nothing for a
+// moment after the program was started.
+func commandLine(t *testing.T, pid int) string {
+	t.Helper()
+	var line []byte
+	eventually(t, func() (err error) {
+		if line, err = os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && len(line) == 0 {
+			err = fmt.Errorf("process %d shows no command line", pid)
+		}
+		return err
+	})
+	return string(line)
 }
 
 // TestCertificatesAreReloaded without a restart, and connections stay.
