@@ -44,10 +44,12 @@ func contend(t *testing.T) *contended {
 }
 
 // holding locks what ops need in a transaction of the first node, until the
-// returned function is called.
+// returned function is called. It is older than all others: a client that took
+// long to connect knows the time less well, and one that seems to be older lets
+// the holder go after its idle grace of a second.
 func (x *contended) holding(ops ...msg.Op) (kv.TxnID, func()) {
 	x.Helper()
-	tx, err := x.c.Node(1).Gateway().Begin(soon(x.T), gateway.TxOptions{})
+	tx, err := x.c.Node(1).Gateway().Begin(soon(x.T), gateway.TxOptions{ID: kv.TxnID{Time: time.Now().Add(-time.Minute).UnixNano()}})
 	require.NoError(x, err)
 	_, err = tx.Do(soon(x.T), ops)
 	require.NoError(x, err)
