@@ -332,7 +332,7 @@ func resultBytes(rs []msg.Result) int {
 func (m *Machine) releaseOwn(txn kv.TxnRef) {
 	if a := m.attempts[txn]; a != nil && a.prepared == nil {
 		m.end(a)
-		m.ended.add(txn, nil)
+		m.ended.add(m.now, txn, nil)
 		return
 	}
 	if m.attempts[txn] == nil {

@@ -271,8 +271,8 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	}
 	m.version = m.nextVersion
 	m.initSeeing()
-	m.ended.init(cfg.Memory)
-	m.left.init(cfg.Memory)
+	m.ended.init(now, cfg.Memory)
+	m.left.init(now, cfg.Memory)
 	m.timers.init(now)
 	m.sweeps.inherited = rec.State.Index > 0
 	m.initPins(rec)

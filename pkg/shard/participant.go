@@ -180,7 +180,7 @@ func (m *Machine) refusePrepare(p *msg.Prepare, f *msg.Failure) {
 }
 
 func (m *Machine) refusePrepareWith(p *msg.Prepare, f *msg.Failure, rc msg.Receipt) {
-	m.ended.add(p.Txn, nil)
+	m.ended.add(m.now, p.Txn, nil)
 	env, v := msg.VoteTo(p.Last)
 	*v = msg.Vote{Txn: p.Txn, Gateway: p.Gateway, Shard: m.cfg.ID, LastIncarnation: p.LastIncarnation, Failure: f, Receipt: rc, Incarnation: m.inc}
 	m.send(env)
@@ -210,9 +210,9 @@ func (m *Machine) onDecide(d *msg.Decide) {
 		m.settle(a, d.Commit)
 	case a != nil && !d.Commit:
 		m.end(a)
-		m.ended.add(d.Txn, nil)
+		m.ended.add(m.now, d.Txn, nil)
 	case a == nil && !d.Commit:
-		m.ended.add(d.Txn, nil)
+		m.ended.add(m.now, d.Txn, nil)
 	}
 	if d.Commit {
 		env, ack := msg.DecideAckTo(d.Last)
@@ -250,7 +250,7 @@ func (m *Machine) settle(a *attempt, commit bool) {
 		m.stats.Applied++
 		m.noteApplied(pr)
 	} else {
-		m.ended.add(a.txn, nil)
+		m.ended.add(m.now, a.txn, nil)
 	}
 	a.prepared = nil
 	m.end(a)

@@ -109,7 +109,7 @@ func (m *Machine) onNotice(n *msg.Notice) {
 
 // onLeave: the reader has ended.
 func (m *Machine) onLeave(l *msg.Leave) {
-	m.left.add(l.Reader, nil)
+	m.left.add(m.now, l.Reader, nil)
 	if r := m.readers[l.Reader]; r != nil {
 		m.stopReading(r)
 		delete(m.readers, l.Reader)

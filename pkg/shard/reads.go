@@ -229,7 +229,7 @@ func (m *Machine) onRelease(r *msg.Release) {
 	if a != nil {
 		m.end(a)
 	}
-	m.ended.add(r.Txn, nil)
+	m.ended.add(m.now, r.Txn, nil)
 }
 
 // stillHeld checks the grants that a piece or a reader relies on.
@@ -265,44 +265,9 @@ func (m *Machine) onCheck(c *msg.Check) {
 		if a != nil {
 			m.end(a)
 		}
-		m.ended.add(c.Txn, reply)
+		m.ended.add(m.now, c.Txn, reply)
 	}
 	env := msg.ToGateway(c.Gateway)
 	env.CheckReply = reply
 	m.send(env)
-}
-
-// endedMemory remembers the newest attempts that have ended here without a
-// record: readers with the answer to their Check, others with nil. It spares
-// work, and makes repeats of Check answerable; forgetting is harmless.
-type endedMemory struct {
-	limit   int
-	replies map[kv.TxnRef]*msg.CheckReply
-	order   []kv.TxnRef
-}
-
-func (c *endedMemory) init(limit int) {
-	c.limit, c.replies = limit, map[kv.TxnRef]*msg.CheckReply{}
-}
-
-func (c *endedMemory) get(txn kv.TxnRef) (*msg.CheckReply, bool) {
-	r, ok := c.replies[txn]
-	return r, ok
-}
-
-func (c *endedMemory) add(txn kv.TxnRef, r *msg.CheckReply) {
-	if old, ok := c.replies[txn]; ok {
-		if old == nil {
-			c.replies[txn] = r
-		}
-		return
-	}
-	if len(c.order) >= c.limit {
-		for _, old := range c.order[:c.limit/2] {
-			delete(c.replies, old)
-		}
-		c.order = append(c.order[:0], c.order[c.limit/2:]...)
-	}
-	c.replies[txn] = r
-	c.order = append(c.order, txn)
 }

@@ -168,7 +168,7 @@ func (m *Machine) breakLocks(a *attempt) {
 		return
 	}
 	m.end(a)
-	m.ended.add(a.txn, nil)
+	m.ended.add(m.now, a.txn, nil)
 }
 
 // sendMark sends a mark to where the holder can die of it.
