@@ -154,9 +154,16 @@ const maxAhead = 10 * time.Minute
 
 // checkID refuses an id that no client whose clock is about right has made.
 func (g *Gateway) checkID(id kv.TxnID) *kv.Error {
-	if id.Time > 0 && id.Time <= g.opt.Clock.Wall()+int64(maxAhead) {
+	if id.Time > 0 && !g.isAhead(id) {
 		return nil
 	}
+	return wrongTime(id)
+}
+
+// isAhead reports whether an id is from the far future.
+func (g *Gateway) isAhead(id kv.TxnID) bool { return id.Time > g.opt.Clock.Wall()+int64(maxAhead) }
+
+func wrongTime(id kv.TxnID) *kv.Error {
 	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the time in the transaction's id is " + time.Unix(0, id.Time).UTC().Format(time.RFC3339),
 		Hint: "make ids from the present time; the client's clock may be wrong"}
 }
@@ -401,7 +408,7 @@ func (g *Gateway) deadline(now int64, t time.Time) int64 {
 	if t.IsZero() {
 		return now + int64(kv.MaxTxnAge)
 	}
-	return now + int64(time.Until(t))
+	return now + min(int64(time.Until(t)), int64(kv.MaxTxnAge))
 }
 
 // response turns the end of a call into what callers get.

@@ -15,7 +15,9 @@ import (
 type attempt struct {
 	txn     kv.TxnRef
 	gateway kv.NodeID
-	// reads are its Lock requests, by number; replies those answered.
+	// reads are its Lock requests, by number; replies is the newest of those that
+	// were answered. The gateway sends one when it has the answer to the one before,
+	// so that it repeats none that is older, and each may be megabytes.
 	reads   map[uint32]*task
 	replies map[uint32]*msg.LockReply
 	// preparing waits to be executed; prepared has been.
@@ -91,8 +93,8 @@ func (m *Machine) onLock(l *msg.Lock) {
 		m.tellWait(t)
 		return
 	}
-	if a.preparing != nil || a.prepared != nil {
-		return // a late duplicate: the transaction has asked to commit
+	if a.preparing != nil || a.prepared != nil || a.isPast(l.Number) {
+		return // a late duplicate: the transaction has asked for something else, or to commit
 	}
 	t := &task{kind: taskLock, txn: l.Txn, gateway: l.Gateway, ops: l.Ops, lock: l, noWait: l.NoWait, admitted: len(a.reads)+len(a.replies) > 0}
 	if a.reads == nil {
@@ -100,6 +102,16 @@ func (m *Machine) onLock(l *msg.Lock) {
 	}
 	a.reads[l.Number] = t
 	m.begin(t)
+}
+
+// isPast reports whether a later request than this one has been answered.
+func (a *attempt) isPast(number uint32) bool {
+	for n := range a.replies {
+		if number < n {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *Machine) lockReply(l *msg.Lock, r *msg.LockReply) *msg.Envelope {
@@ -127,10 +139,7 @@ func (m *Machine) replyLock(t *task) {
 		}
 		a := m.attempts[t.txn]
 		delete(a.reads, t.lock.Number)
-		if a.replies == nil {
-			a.replies = map[uint32]*msg.LockReply{}
-		}
-		a.replies[t.lock.Number] = reply
+		a.replies = map[uint32]*msg.LockReply{t.lock.Number: reply}
 	}
 	m.drop(t)
 	m.send(m.lockReply(t.lock, reply))

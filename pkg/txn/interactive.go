@@ -83,12 +83,13 @@ func (g *Gateway) DoBy(now int64, token Token, ref kv.TxnRef, ops []msg.Op, dead
 	if deadline != 0 {
 		g.timed(c.endAt())
 	}
+	c.ops = ops
 	for i := range ops {
 		ops[i].Seq = s.seq
 		s.seq++
 		if c.readOnly && ops[i].Writes() {
 			g.failedCall(c, &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindInvalid), Key: ops[i].Key,
-				Seq: uint32(i), HasSeq: true, Text: "the transaction is read-only"})
+				Seq: ops[i].Seq, HasSeq: true, Text: "the transaction is read-only"})
 			return
 		}
 	}
@@ -96,7 +97,6 @@ func (g *Gateway) DoBy(now int64, token Token, ref kv.TxnRef, ops []msg.Op, dead
 		g.finish(c, Done{Failure: f})
 		return
 	}
-	c.ops = ops
 	g.fetch(c, ops)
 }
 
@@ -109,6 +109,10 @@ func (g *Gateway) failedCall(c *call, f *msg.Failure) {
 	}
 	if len(c.ops) > 0 && f.HasSeq {
 		f.Seq -= c.ops[0].Seq
+	}
+	for i := range c.ops {
+		c.session.forget(&c.ops[i])
+		delete(c.session.answers, c.ops[i].Seq)
 	}
 	g.idle(c)
 	g.done(c, Done{Failure: f})

@@ -22,6 +22,22 @@ type Dead struct {
 	Failure *msg.Failure
 }
 
+// maxKeptValue bounds what is kept with an abort of the value for which a condition
+// failed. Somewhat arbitrary: of the size of the rest of a Dead, while a value may be a
+// mebibyte.
+const maxKeptValue = 256
+
+// kept is as much of a failure as is remembered: who has to be answered once more is not
+// told of a large value.
+func kept(f *msg.Failure) *msg.Failure {
+	if f == nil || f.Current == nil || len(f.Current.Value) <= maxKeptValue {
+		return f
+	}
+	short := *f
+	short.Current = nil
+	return &short
+}
+
 // Memory remembers what is finished, so that a late or repeated message finds
 // out. Both of its parts are bounded; the oldest id falls out first and raises
 // a floor on id times: above the floor the memory is complete, below it a
@@ -84,7 +100,7 @@ func (m *Memory) Kill(txn kv.TxnRef, f *msg.Failure) {
 	if _, ok := m.dead[txn]; ok {
 		return
 	}
-	m.dead[txn] = Dead{Failure: f}
+	m.dead[txn] = Dead{Failure: kept(f)}
 	m.deadOrder.push(txn)
 	if m.deadOrder.len() > m.limit {
 		old := m.deadOrder.pop()

@@ -1,0 +1,56 @@
+package shard
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// TestOnlyTheLastAnswerOfATransactionIsKept: each may be megabytes, and a transaction may
+// ask for as many as it likes. A gateway asks a shard for one after the other, so that it
+// repeats none but the last.
+func TestOnlyTheLastAnswerOfATransactionIsKept(t *testing.T) {
+	m, _ := New(Config{Lease: -1}, Recovered{}, 0, 0)
+	txn, now := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, int64(0)
+	ask := func(number uint32) (answers []*msg.LockReply) {
+		env := msg.ToShard(0)
+		env.Lock = &msg.Lock{Txn: txn, Gateway: 1, Number: number, Ops: []msg.Op{{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")}}}
+		in := Input{Messages: []*msg.Envelope{env}}
+		for len(in.Messages)+len(in.Reads) > 0 {
+			now++
+			in.Now, in.Wall = now, now
+			out := m.Step(in)
+			in = Input{}
+			for _, r := range out.Reads {
+				in.Reads = append(in.Reads, entry.ReadResult{ID: r.ID, Kind: r.Kind})
+			}
+			for _, env := range out.Send {
+				if env.LockReply != nil {
+					answers = append(answers, env.LockReply)
+				}
+			}
+		}
+		return answers
+	}
+	for number := uint32(1); number < 100; number++ {
+		first := ask(number)
+		require.Len(t, first, 1)
+		require.Nil(t, first[0].Failure)
+		require.Equal(t, first, ask(number), "it may have been lost")
+		require.Len(t, m.attempts[txn].replies, 1)
+	}
+	grants := len(m.locks.HeldBy(txn))
+	require.Empty(t, ask(50), "a late copy")
+	require.Len(t, m.locks.HeldBy(txn), grants)
+	require.Len(t, ask(99), 1)
+	require.Len(t, m.attempts[txn].replies, 1)
+
+	env := msg.ToShard(0)
+	env.Release = &msg.Release{Txn: txn}
+	m.Step(Input{Now: now, Wall: now, Messages: []*msg.Envelope{env}})
+	require.NoError(t, m.Quiet())
+}

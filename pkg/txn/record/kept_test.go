@@ -1,0 +1,36 @@
+package record
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// TestAbortsDoNotKeepLargeValues: what the key of a failed condition holds may be a
+// mebibyte, and thousands of aborts are remembered.
+func TestAbortsDoNotKeepLargeValues(t *testing.T) {
+	m := NewMemory(10, none)
+	kill := func(id int64, value []byte) (told, kept *msg.Failure) {
+		txn := kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1}
+		told = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindCondition), Key: []byte("k"), Text: "as it is",
+			Current: &msg.Pair{Key: []byte("k"), Value: value}}
+		m.Kill(txn, told)
+		d, ok := m.Dead(txn)
+		require.True(t, ok)
+		return told, d.Failure
+	}
+	told, kept := kill(1, make([]byte, kv.MaxValueBytes))
+	require.True(t, kept.Current == nil) // Nil would print it
+	require.Equal(t, told.Key, kept.Key)
+	require.Equal(t, told.Text, kept.Text)
+	require.Len(t, told.Current.Value, kv.MaxValueBytes, "the first answer tells it")
+
+	told, kept = kill(2, make([]byte, maxKeptValue))
+	require.Equal(t, told, kept)
+	told, kept = kill(3, make([]byte, maxKeptValue+1))
+	require.NotNil(t, told.Current)
+	require.Nil(t, kept.Current)
+}
