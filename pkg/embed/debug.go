@@ -95,14 +95,16 @@ func (d *debugging) one(ctx context.Context, p debugPart) (data []byte, err erro
 
 // bounded is a buffer that takes so many bytes.
 type bounded struct {
-	bytes.Buffer
+	buf  bytes.Buffer // not embedded: its other methods know no bound
 	left int
 }
+
+func (b *bounded) Bytes() []byte { return b.buf.Bytes() }
 
 func (b *bounded) Write(p []byte) (int, error) {
 	n := min(len(p), b.left)
 	b.left -= n
-	if _, err := b.Buffer.Write(p[:n]); err != nil || n == len(p) {
+	if _, err := b.buf.Write(p[:n]); err != nil || n == len(p) {
 		return n, err
 	}
 	return n, errPartFull
@@ -141,11 +143,12 @@ func (d *debugging) status(_ context.Context, w io.Writer) error {
 }
 
 func (d *debugging) shards(_ context.Context, w io.Writer) error {
-	if d.i.node == nil {
+	n := d.i.running()
+	if n == nil {
 		return errNotServing
 	}
 	var out []any
-	for _, s := range d.i.node.Snapshots(20) {
+	for _, s := range n.Snapshots(20) {
 		waits := s.Waits
 		s.Waits = nil
 		one := map[string]any{"state": s}
@@ -216,10 +219,11 @@ func (d *debugging) wait(r *msg.Receipt) map[string]any {
 }
 
 func (d *debugging) metrics(_ context.Context, w io.Writer) error {
-	if d.i.metrics == nil {
+	b := d.i.lazy.ready.Load()
+	if b == nil {
 		return errNotServing
 	}
-	return d.i.metrics.WriteText(w, func(key string) string {
+	return b.metrics.WriteText(w, func(key string) string {
 		if !d.o.RedactKeys {
 			return key
 		}

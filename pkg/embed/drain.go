@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/logs"
 	"github.com/linchpindb/linchpin/pkg/server"
 )
@@ -131,7 +132,8 @@ func (i *Instance) drainNow(timeout time.Duration) {
 	log := i.opt.log(logs.Node)
 	log.Info("draining", "limit", timeout.String(), "wait", i.opt.DrainWait.String())
 	i.server.SetReady(false)
-	if i.node == nil {
+	n := i.running()
+	if n == nil {
 		i.server.Drain()
 		d.set(func(p *server.Draining) { p.Phase = server.DrainStopping })
 		return // it has never served
@@ -144,18 +146,18 @@ func (i *Instance) drainNow(timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	d.set(func(p *server.Draining) { p.Phase = server.DrainTransactions })
-	i.node.Gateway().Refuse()
+	n.Gateway().Refuse()
 	i.server.Drain()
-	if err := i.node.Gateway().Drain(ctx); err != nil {
-		i.cutOff()
+	if err := n.Gateway().Drain(ctx); err != nil {
+		i.cutOff(n.Gateway())
 	}
 	shards, cancelShards := context.WithDeadline(context.Background(), later(ctx, time.Now().Add(time.Second)))
 	defer cancelShards()
 	d.set(func(p *server.Draining) { p.Phase = server.DrainShards })
-	err := i.node.Leave(shards, func(under int) { d.set(func(p *server.Draining) { p.OnShards = under }) })
+	err := n.Leave(shards, func(under int) { d.set(func(p *server.Draining) { p.OnShards = under }) })
 	if err != nil {
 		d.set(func(p *server.Draining) { p.CutOff = true })
-		log.Warn("the time to drain is up; what other nodes have under way on the shards here is cut off", "on_shards", i.node.UnderWay())
+		log.Warn("the time to drain is up; what other nodes have under way on the shards here is cut off", "on_shards", n.UnderWay())
 	}
 	d.set(func(p *server.Draining) { p.Phase = server.DrainStopping })
 	p := d.progress()
@@ -172,8 +174,7 @@ func later(ctx context.Context, t time.Time) time.Time {
 
 // cutOff rolls back what is open when the time is up. Nothing is lost by that: it has
 // not been answered, and its client can ask for the outcome.
-func (i *Instance) cutOff() {
-	g := i.node.Gateway()
+func (i *Instance) cutOff(g *gateway.Gateway) {
 	i.opt.log(logs.Node).Warn("the time to drain is up; what is under way is cut off", "transactions", g.InFlight()-g.Open(), "open", g.Open())
 	i.drain.set(func(p *server.Draining) { p.CutOff = true })
 	i.server.CutOff()
@@ -210,8 +211,8 @@ func (i *Instance) tellDraining() (stop func()) {
 
 // lookAtDrain counts what the node's clients have under way.
 func (i *Instance) lookAtDrain() {
-	if i.node != nil {
-		g := i.node.Gateway()
+	if n := i.running(); n != nil {
+		g := n.Gateway()
 		i.drain.set(func(p *server.Draining) { p.Transactions, p.Open = max(g.InFlight()-g.Open(), 0), g.Open() })
 	}
 }

@@ -51,11 +51,13 @@ type Instance struct {
 	server    *server.Server
 	served    chan error
 	lazy      *lazyBackend
-	node      *node.Node
-	handler   atomic.Pointer[node.Node]
-	metrics   *metrics.Node
-	tracer    *trace.Tracer
-	drain     *drain
+	// node is for Start and its caller, handler the same for whoever may call
+	// before it is there: peers and operators (running).
+	node    *node.Node
+	handler atomic.Pointer[node.Node]
+	metrics *metrics.Node
+	tracer  *trace.Tracer
+	drain   *drain
 }
 
 // Start starts a node and returns when it serves: when the cluster is formed
@@ -245,6 +247,9 @@ func (i *Instance) HTTPAddr() string {
 	}
 	return i.web.addr
 }
+
+// running is the node, nil until it has started. Any goroutine may ask.
+func (i *Instance) running() *node.Node { return i.handler.Load() }
 
 // Node is the node itself.
 func (i *Instance) Node() *node.Node { return i.node }

@@ -1674,8 +1674,8 @@ func (m *EnquireReply) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_EnquireReply proto.InternalMessageInfo
 
-// Announce tells a gateway a shard's incarnation, which saves it an attempt.
-// Nothing depends on it.
+// Announce tells a gateway a shard's incarnation, which saves it an attempt,
+// and that a shard which has left is back. It is told again once in a while.
 type Announce struct {
 	Shard       github_com_linchpindb_linchpin_pkg_kv.ShardID     `protobuf:"varint,1,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,2,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`

@@ -61,10 +61,11 @@ func (q *inbox) pushRead(r entry.ReadResult) {
 	q.poke()
 }
 
-// take empties the queue, what ends something first, into the given slices'
-// room.
+// take empties the queue, what ends something first. The given slices, and what
+// they hold, are those of the step before, which is over: their room is used again.
 func (q *inbox) take(msgs []*msg.Envelope, reads []entry.ReadResult) ([]*msg.Envelope, []entry.ReadResult) {
 	clear(msgs)
+	clear(reads)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	taken, results := append(q.ends, q.begins...), q.reads

@@ -39,6 +39,18 @@ func TestWhatEndsGoesFirst(t *testing.T) {
 	require.Empty(t, taken)
 }
 
+// TestResultsAreForgotten: what was read for a step is not kept for the room.
+func TestResultsAreForgotten(t *testing.T) {
+	q := newInbox()
+	for id := range 3 {
+		q.pushRead(entry.ReadResult{ID: uint64(id + 1)})
+	}
+	_, reads := q.take(nil, nil)
+	require.Len(t, reads, 3)
+	q.take(nil, reads)
+	require.Equal(t, make([]entry.ReadResult, 3), reads)
+}
+
 // TestAQuestionDoesNotOvertake: a participant that asks again, before the step
 // that parks the transaction, does not have it aborted.
 func TestAQuestionDoesNotOvertake(t *testing.T) {

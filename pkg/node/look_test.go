@@ -3,6 +3,7 @@ package node_test
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -53,8 +54,8 @@ func (l *links) take(to kv.NodeID) []msg.Announce {
 	return l.sent[to]
 }
 
-// TestPeersHearOfIncarnations: each peer is told once for each time that it
-// can be reached, also if it could be from the start.
+// TestPeersHearOfIncarnations: each peer is told when it can be reached, also if it
+// could be from the start, and not at each look.
 func TestPeersHearOfIncarnations(t *testing.T) {
 	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announce{}}
 	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l}
@@ -86,4 +87,28 @@ func TestPeersHearOfIncarnations(t *testing.T) {
 	n.Look()
 	require.Equal(t, mine, l.take(2), "again, since it may have restarted")
 	require.Empty(t, l.take(3))
+}
+
+// TestPeersHearAgain: what was told may have been lost with a link that broke and
+// was up again at once. A gateway that had heard that the shards leave would
+// refuse whoever needs them for ever.
+func TestPeersHearAgain(t *testing.T) {
+	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announce{}}
+	now := clock.NewManual(1, 1)
+	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l, Clock: now}
+	var err error
+	opt.Router, err = hotshard.NewRouter(1, 2, nil)
+	require.NoError(t, err)
+	n, err := node.Start(opt)
+	require.NoError(t, err)
+	defer n.Stop()
+	n.Look()
+	told := l.take(2)
+	require.NotEmpty(t, told)
+	now.Advance(time.Second)
+	n.Look()
+	require.Empty(t, l.take(2))
+	now.Advance(time.Minute)
+	n.Look()
+	require.Equal(t, told, l.take(2))
 }

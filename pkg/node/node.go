@@ -86,9 +86,9 @@ type Node struct {
 
 	downMu sync.Mutex
 	down   map[kv.NodeID]bool
-	// told are the peers that know the incarnations of the shards here, if
-	// they have not restarted: until they cannot be reached again.
-	told map[kv.NodeID]bool
+	// told is when the peers that can be reached were last told the incarnations
+	// of the shards here, by the node's clock.
+	told map[kv.NodeID]int64
 
 	disk  disk
 	reads slowReads
@@ -115,7 +115,7 @@ func Start(opt Options) (*Node, error) {
 	if opt.Shard.CacheBytes == 0 {
 		opt.Shard.CacheBytes = 256 << 20
 	}
-	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, down: map[kv.NodeID]bool{}, told: map[kv.NodeID]bool{}, stop: make(chan struct{}), started: time.Now()}
+	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, down: map[kv.NodeID]bool{}, told: map[kv.NodeID]int64{}, stop: make(chan struct{}), started: time.Now()}
 	n.life, n.end = context.WithCancel(context.Background())
 	n.readers = make(chan readJob, maxReadsWaiting)
 	n.committer = newCommitter(n)
@@ -350,8 +350,9 @@ func (n *Node) watch() {
 	}
 }
 
-// Look tells the gateway at once which nodes can be reached now; the node
-// does so by itself every watchEvery.
+// Look tells the gateway at once which nodes can be reached now, and them, once in
+// a while, which incarnations the shards here have; the node does so by itself every
+// watchEvery.
 func (n *Node) Look() {
 	if n.opt.Transport == nil {
 		return
@@ -368,12 +369,22 @@ func (n *Node) Look() {
 			n.down[id] = is
 			n.gateway.SetDown(id, is)
 		}
-		if !is && !n.told[id] {
+		at, told := n.told[id]
+		switch now := n.opt.Clock.Now(); {
+		case is:
+			delete(n.told, id)
+		case !told || now-at >= int64(announceEvery):
+			n.told[id] = now
 			n.announce(id)
 		}
-		n.told[id] = !is
 	}
 }
+
+// announceEvery is how often peers are told the incarnations of the shards here:
+// the word may be lost with a link that is up again before anybody has noticed, and
+// a gateway that has heard that a shard leaves begins nothing there until it hears
+// of a later incarnation. Somewhat arbitrary.
+const announceEvery = 10 * time.Second
 
 // announce tells a peer's gateway the incarnations of the shards here.
 func (n *Node) announce(to kv.NodeID) {

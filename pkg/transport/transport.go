@@ -3,8 +3,8 @@
 // What the protocol needs of a network is little: messages may be lost,
 // delayed, duplicated and reordered, since everything that matters is
 // repeated until answered and idempotent. So Send never blocks and never
-// fails: what cannot be delivered is dropped, and a full outbox drops its
-// oldest repeatable message first.
+// fails: what cannot be delivered is dropped, and a full outbox drops what a
+// later message repeats, and then its oldest (package outbox).
 package transport
 
 import (

@@ -120,6 +120,51 @@ func TestANewerStreamTakesThePlace(t *testing.T) {
 	in.Await(t, 1)
 }
 
+// TestOneStreamOfAPeerIsHandledAtATime: also when the peer, or whoever is
+// between, has given up a stream that still waited for the one before.
+func TestOneStreamOfAPeerIsHandledAtATime(t *testing.T) {
+	n := newNet(t, grpc.Options{})
+	handling, goOn := make(chan struct{}, 9), make(chan struct{})
+	nd := n.Start(t, 1, func([]*msg.Envelope) {
+		handling <- struct{}{}
+		<-goOn
+	}).(*node)
+	defer nd.Close()
+	open := func(ctx context.Context, envs ...*msg.Envelope) peerpb.Peer_StreamClient {
+		s, err := client(t, n.addrs[1]).Stream(ctx)
+		require.NoError(t, err)
+		hello := &peerpb.Hello{Cluster: cluster, From: 2, To: 1, Version: peerpb.Version}
+		require.NoError(t, s.Send(&peerpb.Batch{Hello: hello, Envelopes: envs}))
+		return s
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	first := open(ctx, suite.Release(1))
+	<-handling
+	short, giveUp := context.WithCancel(ctx)
+	second := open(short)
+	for err := error(nil); err == nil; { // until the second has taken the first one's place
+		_, err = first.Recv()
+	}
+	giveUp()
+	_, err := second.Recv()
+	require.Equal(t, codes.Canceled, status.Code(err))
+	third := open(ctx, suite.Release(3))
+	welcome := make(chan error, 1)
+	go func() {
+		_, err := third.Recv()
+		welcome <- err
+	}()
+	select {
+	case err := <-welcome:
+		t.Error("the third stream is welcome while the first is handled")
+		welcome <- err
+	case <-time.After(300 * time.Millisecond): // for what must not happen
+	}
+	close(goOn)
+	require.NoError(t, <-welcome)
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	ok := grpc.Options{Handler: func([]*msg.Envelope) {}, Meet: noMeet}
 	_, err := grpc.New(grpc.Options{Delay: -1})

@@ -138,7 +138,8 @@ func (t *Transport) checkHello(h *peerpb.Hello) (kv.NodeID, error) {
 }
 
 // enter makes a stream the peer's current one. It waits until the one before
-// has handled its last batch.
+// has handled its last batch. A stream that is given up meanwhile goes on
+// waiting for that, for those that come after it.
 func (t *Transport) enter(ctx context.Context, from kv.NodeID) (*incoming, error) {
 	in := &incoming{replaced: make(chan struct{}), ended: make(chan struct{})}
 	t.mu.Lock()
@@ -160,7 +161,10 @@ func (t *Transport) enter(ctx context.Context, from kv.NodeID) (*incoming, error
 	case <-ctx.Done():
 	case <-t.ctx.Done():
 	}
-	t.exit(from, in)
+	go func() {
+		<-before.ended
+		t.exit(from, in)
+	}()
 	return nil, status.FromContextError(context.Canceled).Err()
 }
 

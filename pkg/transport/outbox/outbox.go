@@ -85,6 +85,9 @@ func (o *Outbox) Push(envs []*msg.Envelope, due int64) {
 		if n := len(o.items) - o.head; n > 0 && (n >= o.opts.MaxCount || o.bytes+it.size > o.opts.MaxBytes) {
 			o.makeRoom(it.size)
 		}
+		if len(o.items) == cap(o.items) && o.head >= len(o.items)/2 {
+			o.pack() // else a queue that is never empty would keep all slots it ever had
+		}
 		o.items = append(o.items, it)
 		o.bytes += it.size
 	}
@@ -151,6 +154,11 @@ func (o *Outbox) makeRoom(size int) {
 		o.head++
 		o.counts.Dropped++
 	}
+	o.pack()
+}
+
+// pack moves what waits to the front of the slots.
+func (o *Outbox) pack() {
 	n := copy(o.items, o.items[o.head:])
 	clear(o.items[n:])
 	o.items, o.head = o.items[:n], 0

@@ -1,6 +1,7 @@
 package outbox_test
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -129,6 +130,30 @@ func TestBytesAreBounded(t *testing.T) {
 	push(o, huge)
 	got := drain(o)
 	require.Equal(t, []*msg.Envelope{huge}, got, "what is above the bound alone is taken alone")
+}
+
+// TestAQueueThatIsNeverEmptyDoesNotGrow: a link with a delay, or one that is
+// always a little behind, has something waiting for as long as there is load.
+func TestAQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
+	o := outbox.New(outbox.Options{})
+	envs := []*msg.Envelope{decide(1)}
+	const many = 200_000
+	const room = 64 << 10 // of some dozens that wait; all of them would take 6 MB
+	for range 30 {
+		push(o, envs...)
+	}
+	var batch []*msg.Envelope
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range many {
+		push(o, envs...)
+		batch, _ = o.Take(batch[:0], 1, 1<<20, 0)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	require.Equal(t, 30, o.Counts().Waiting)
+	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(room))
 }
 
 // TestAgainstAList compares the queue with a slice that forgets nothing:

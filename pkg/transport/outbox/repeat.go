@@ -108,7 +108,7 @@ func toGateway(e *msg.Envelope, r *Repeat) bool {
 	case e.ScanPage != nil:
 		r.kind, r.txn, r.number, r.from = 26, e.ScanPage.Txn, uint64(e.ScanPage.Number), e.ScanPage.Shard
 	case e.Announce != nil:
-		r.kind, r.from = 27, e.Announce.Shard
+		ofNodes(e.Announce, r)
 	case e.ReadReply != nil:
 		p := e.ReadReply
 		r.kind, r.txn, r.number, r.from = 28, p.Reader, uint64(p.Number), p.Reading.Shard
@@ -118,6 +118,19 @@ func toGateway(e *msg.Envelope, r *Repeat) bool {
 		return ofPins(e, r)
 	}
 	return true
+}
+
+// ofNodes names what nodes tell each other: of a shard, that it is there, or
+// leaves, or that this was heard; or a question, or the answer to one.
+func ofNodes(a *msg.Announce, r *Repeat) {
+	switch c := a.Call; {
+	case c != nil:
+		r.kind, r.number, r.flag = 46, c.Number, c.Asker != 0
+	case a.Heard:
+		r.kind, r.from = 47, a.Shard
+	default:
+		r.kind, r.from, r.flag = 27, a.Shard, a.Leaving
+	}
 }
 
 // ofPins names what is said of states that are kept, and of heat. What a shard

@@ -85,6 +85,11 @@ func TestWhatIsNotARepeat(t *testing.T) {
 		"votes of two shards":        {{Vote: &msg.Vote{Shard: 1}}, {Vote: &msg.Vote{Shard: 2}}},
 		"answers about two reads":    {{LockReply: &msg.LockReply{Number: 1}}, {LockReply: &msg.LockReply{Number: 2}}},
 		"a key and a state":          {{Due: &msg.Due{ExpireKey: &msg.ExpireKey{}}}, {Due: &msg.Due{}}},
+		"a shard that leaves":        {{Announce: &msg.Announce{Shard: 1}}, {Announce: &msg.Announce{Shard: 1, Leaving: true}}},
+		"who has heard of it":        {{Announce: &msg.Announce{Shard: 1, Heard: true}}, {Announce: &msg.Announce{Shard: 1, Leaving: true}}},
+		"two questions":              {{Announce: &msg.Announce{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Announce: &msg.Announce{Call: &msg.NodeCall{Number: 2, Asker: 1}}}},
+		"a question and an answer":   {{Announce: &msg.Announce{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Announce: &msg.Announce{Call: &msg.NodeCall{Number: 1}}}},
+		"a question and a shard":     {{Announce: &msg.Announce{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Announce: &msg.Announce{}}},
 		"marks by two waiters":       {{Mark: &msg.Mark{By: ref(1)}}, {Mark: &msg.Mark{By: ref(2)}}},
 	}
 	for name, p := range pairs {
