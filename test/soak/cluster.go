@@ -61,8 +61,9 @@ func startCluster(t *testing.T) *cluster {
 			t.Error(err)
 		}
 	})
-	// A short history, so that the store soon has all that it keeps.
-	o := proc.Options{Args: []string{"--disk-reserve-mb", fmt.Sprint(reserve), "--history", "20s", "--drain-timeout", "5s", "--pprof"}}
+	// A short history, so that the store soon has all that it keeps, and caches so
+	// small that they are full before samples count: what grows then is no cache.
+	o := proc.Options{Args: []string{"--cache-mb", "4", "--disk-reserve-mb", fmt.Sprint(reserve), "--history", "20s", "--drain-timeout", "5s", "--pprof"}}
 	for i := range names {
 		for _, k := range torture.HotKeys() {
 			o.Args = append(o.Args, "--hot-key", tortureName(i)+k)

@@ -32,6 +32,28 @@ func refused(t *testing.T, dir string, o Options, kind kv.Kind, say ...string) {
 	}
 }
 
+// TestMemtablesLeaveRoomInSmallCaches: what they hold is taken out of the cache,
+// which is there for blocks.
+func TestMemtablesLeaveRoomInSmallCaches(t *testing.T) {
+	for cache, memtable := range map[int64]uint64{0: 16, 1024: 16, 256: 16, 64: 8, 16: 2, 4: 1} {
+		require.Equal(t, memtable<<20, Options{CacheBytes: cache << 20}.withDefaults().MemTableBytes, "of %d MiB", cache)
+	}
+	o := testOptions(t, nil)
+	o.CacheBytes, o.MemTableBytes = 16<<20, 0
+	s, err := Open(t.TempDir(), o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	for n := 1; n <= 300; n++ {
+		_, err := s.Append(numbered(n, 2000))
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.db.Flush())
+	for range 2 {
+		require.Equal(t, 300, survivors(t, s))
+	}
+	require.Positive(t, s.Metrics().CacheHits, "what is read again is in the cache")
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	_, err := Open("never-made", Options{CacheBytes: -1, MemTableBytes: 5, SyncDelay: -1, FS: vfs.NewMem()})
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err))

@@ -31,8 +31,10 @@ type Options struct {
 	// Cache is shared with other stores, and replaces CacheBytes.
 	Cache *Cache
 	// MemTableBytes is the size of one memtable, in bytes, 64 KiB or more;
-	// default 16 MiB. Up to eight exist while the disk is behind. A log as long
-	// as those that are not on the disk is replayed after a crash.
+	// default an eighth of CacheBytes, but at least 1 MiB and at most 16: a cache
+	// of 16 MiB would otherwise have no room for a single block. Up to eight exist
+	// while the disk is behind. A log as long as those that are not on the disk is
+	// replayed after a crash.
 	MemTableBytes uint64
 	// MaxOpenFiles bounds open files; default 1000.
 	MaxOpenFiles int
@@ -89,7 +91,7 @@ func (o Options) withDefaults() Options {
 		o.CacheBytes = 256 << 20
 	}
 	if o.MemTableBytes == 0 {
-		o.MemTableBytes = 16 << 20
+		o.MemTableBytes = min(max(uint64(o.CacheBytes)/8, 1<<20), 16<<20)
 	}
 	if o.MaxOpenFiles == 0 {
 		o.MaxOpenFiles = 1000
