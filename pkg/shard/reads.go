@@ -139,7 +139,11 @@ func (m *Machine) replyLock(t *task) {
 		}
 		a := m.attempts[t.txn]
 		delete(a.reads, t.lock.Number)
-		a.replies = map[uint32]*msg.LockReply{t.lock.Number: reply}
+		if a.replies == nil {
+			a.replies = map[uint32]*msg.LockReply{}
+		}
+		clear(a.replies)
+		a.replies[t.lock.Number] = reply
 	}
 	m.drop(t)
 	m.send(m.lockReply(t.lock, reply))
