@@ -138,7 +138,7 @@ func TestUpdatesLeaveNothingBehind(t *testing.T) {
 	}
 	var samples []sample
 	begin, round := time.Now(), 1
-	for ; time.Since(begin) < 2*collectedWithin; round++ {
+	for ; time.Since(begin) < 2*collectedWithin || round <= 20; round++ { // a slow machine takes longer
 		x.put(round)
 		now := sample{time.Now(), x.updates.Load()}
 		for len(samples) > 0 && now.at.Sub(samples[0].at) > collectedWithin {
@@ -149,7 +149,6 @@ func TestUpdatesLeaveNothingBehind(t *testing.T) {
 		samples = append(samples, now)
 	}
 	t.Logf("%d updates in %v", x.updates.Load(), time.Since(begin))
-	require.Greater(t, round, 20)
 	gone := x.keys[:updated/4]
 	for _, k := range gone {
 		require.Nil(t, execute(t, x.Cluster, 1, msg.Op{Kind: msg.OpDelete, Key: []byte(k)}).Err)
