@@ -92,16 +92,21 @@ type Cluster struct {
 	members []*member
 }
 
+// member is a node of it. Only the start changes one, and what a request looks at
+// before any is served.
 type member struct {
-	id      kv.NodeID
-	store   *pebblestore.Store
-	node    *node.Node
-	metrics *metrics.Node
+	id        kv.NodeID
+	store     *pebblestore.Store
+	transport *mem.Node
+	node      *node.Node
+	metrics   *metrics.Node
 	// operations count what clients do.
 	operations *operations
-	server     *server.Server
+	lis        net.Listener
 	addr       string
-	served     chan error
+	server     *server.Server
+	// served is nil until the server has lis, and closes it.
+	served chan error
 	// web is nil but for the first.
 	web *web
 }
@@ -122,14 +127,34 @@ func StartCluster(opt ClusterOptions) (*Cluster, error) {
 	}
 	c := &Cluster{opt: opt, net: network, router: router}
 	for i := range opt.Nodes {
-		m, err := c.startMember(kv.NodeID(i + 1))
-		if err != nil {
-			return nil, errors.Join(err, c.Stop(context.Background()))
+		c.members = append(c.members, &member{id: kv.NodeID(i + 1)})
+	}
+	if err := c.start(); err != nil {
+		return nil, errors.Join(err, c.release())
+	}
+	return c, nil
+}
+
+// start serves last: whoever is answered by one node is told of all, and where they are.
+func (c *Cluster) start() error {
+	for _, m := range c.members {
+		if err := c.startMember(m); err != nil {
+			return err
 		}
-		c.members = append(c.members, m)
 	}
 	c.introduce()
-	return c, nil
+	if !c.opt.Listen {
+		return nil
+	}
+	for _, m := range c.members {
+		if err := c.listen(m); err != nil {
+			return err
+		}
+	}
+	for _, m := range c.members {
+		m.serve()
+	}
+	return nil
 }
 
 // introduce tells every gateway the incarnations of all shards, which saves
@@ -145,51 +170,46 @@ func (c *Cluster) introduce() {
 	}
 }
 
-func (c *Cluster) startMember(id kv.NodeID) (*member, error) {
-	m := &member{id: id}
-	sopt := pebblestore.Small()
+func (c *Cluster) startMember(m *member) error {
+	id, sopt := m.id, pebblestore.Small()
 	sopt.NoSync, sopt.SyncDelay = c.opt.NoSync, c.opt.SyncDelay
 	var err error
 	if m.store, err = pebblestore.Open(filepath.Join(c.opt.Dir, fmt.Sprintf("n%d", id)), sopt); err != nil {
-		return nil, err
+		return err
 	}
 	if m.metrics, err = metrics.New(metrics.Options{Node: id, Cluster: "demo", Version: c.opt.Version, NoRuntime: id != 1}); err != nil {
-		return nil, err
+		return err
 	}
 	if m.operations, err = countOperations(m.metrics); err != nil {
-		return nil, err
+		return err
 	}
 	var ready atomic.Pointer[node.Node]
-	tr, err := c.net.Join(id, func(envs []*msg.Envelope) {
+	if m.transport, err = c.net.Join(id, func(envs []*msg.Envelope) {
 		if n := ready.Load(); n != nil {
 			n.Receive(envs)
 		}
-	})
-	if err != nil {
-		return nil, err
+	}); err != nil {
+		return err
 	}
 	clk, err := c.clock(id)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var tracer *trace.Tracer
 	if c.opt.Tracer != nil {
 		tracer = c.opt.Tracer(id)
 	}
 	lazy := &lazyBackend{}
-	m.node, err = node.Start(node.Options{Tracer: tracer, ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: tr,
+	m.node, err = node.Start(node.Options{Tracer: tracer, ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: m.transport,
 		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot), Sharing: c.opt.Sharing}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads, NoSharing: bool(c.opt.Sharing.Combining)}, Metrics: m.metrics,
 		Journal: activity.New(), Answer: lazy.answer})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	lazy.ready.Store(c.backendOf(m))
 	ready.Store(m.node)
 	watch(m.metrics, m.node, m.store)
-	if c.opt.Listen {
-		return m, c.listen(m)
-	}
-	return m, nil
+	return nil
 }
 
 func (c *Cluster) clock(id kv.NodeID) (clock.Clock, error) {
@@ -199,17 +219,15 @@ func (c *Cluster) clock(id kv.NodeID) (clock.Clock, error) {
 	return clock.NewReal()
 }
 
-func (c *Cluster) listen(m *member) error {
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+// listen has a member's addresses, and serves nobody yet.
+func (c *Cluster) listen(m *member) (err error) {
+	if m.lis, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return err
 	}
-	m.addr = lis.Addr().String()
+	m.addr = m.lis.Addr().String()
 	if m.server, err = server.New(c.backendOf(m), server.Options{Traces: c.opt.Tracer != nil}); err != nil {
 		return err
 	}
-	m.served = make(chan error, 1)
-	go func() { m.served <- m.server.Serve(lis) }()
 	if c.opt.HTTP == "" || m.id != 1 {
 		return nil
 	}
@@ -217,11 +235,16 @@ func (c *Cluster) listen(m *member) error {
 	if err != nil {
 		return err
 	}
-	if m.web, err = newWeb(c.opt.HTTP, false, slog.New(slog.DiscardHandler), gate); err != nil {
-		return err
+	m.web, err = newWeb(c.opt.HTTP, false, slog.New(slog.DiscardHandler), gate)
+	return err
+}
+
+func (m *member) serve() {
+	m.served = make(chan error, 1)
+	go func() { m.served <- m.server.Serve(m.lis) }()
+	if m.web != nil {
+		m.web.serve(pages(m.metrics.Handler(func() error { return nil }), m.server.Local()))
 	}
-	m.web.serve(pages(m.metrics.Handler(func() error { return nil }), m.server.Local()))
-	return nil
 }
 
 func (c *Cluster) backendOf(m *member) *backend {
@@ -293,10 +316,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 			errs = append(errs, m.web.close())
 		}
 		if m.server != nil {
-			if err := m.server.GracefulStop(ctx); err != nil {
-				errs = append(errs, err)
-			}
-			errs = append(errs, <-m.served)
+			errs = append(errs, m.server.GracefulStop(ctx))
 		}
 	}
 	for _, m := range c.members {
@@ -304,11 +324,43 @@ func (c *Cluster) Stop(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
+	return errors.Join(append(errs, c.release())...)
+}
+
+// release gives up whatever has been started.
+func (c *Cluster) release() error {
+	var errs []error
 	for _, m := range c.members {
-		m.node.Stop()
+		errs = append(errs, m.hangUp())
 	}
 	for _, m := range c.members {
-		errs = append(errs, m.store.Close())
+		if m.node != nil {
+			m.node.Stop()
+		} else if m.transport != nil {
+			errs = append(errs, m.transport.Close())
+		}
+	}
+	for _, m := range c.members {
+		if m.store != nil {
+			errs = append(errs, m.store.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// hangUp ends the member's servers at once.
+func (m *member) hangUp() error {
+	var errs []error
+	if m.web != nil {
+		errs = append(errs, m.web.close())
+	}
+	if m.server != nil {
+		m.server.Stop()
+	}
+	if m.served != nil {
+		errs = append(errs, <-m.served)
+	} else if m.lis != nil {
+		errs = append(errs, m.lis.Close())
 	}
 	return errors.Join(errs...)
 }

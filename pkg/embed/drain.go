@@ -46,6 +46,19 @@ func (d *drain) begun() bool {
 	}
 }
 
+// until is ctx, which also ends when it begins.
+func (d *drain) until(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-d.started:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 // set notes how far it is.
 func (d *drain) set(f func(*server.Draining)) {
 	d.mu.Lock()
@@ -60,6 +73,10 @@ func (d *drain) progress() server.Draining {
 	p.Elapsed = time.Since(d.since)
 	return p
 }
+
+// ErrDrained is what Start returns when an operator has drained the node before it
+// served: it was asked to end, and has.
+var ErrDrained = errors.New("embed: the node was drained before it served")
 
 // Wait returns when ctx ends, when the node has been drained at an operator's wish,
 // or with the reason why it must end.

@@ -62,7 +62,8 @@ type Instance struct {
 
 // Start starts a node and returns when it serves: when the cluster is formed
 // and the node's shards are recovered, or with the reason why that cannot be.
-// It gives up when ctx ends.
+// It gives up when ctx ends, and with ErrDrained when an operator drains the node
+// while it waits for the others.
 //
 //	try to refute the declarations of the data types, for a moment
 //	read the certificates; open the catalog and the store; listen
@@ -78,11 +79,18 @@ func Start(ctx context.Context, opt Options) (*Instance, error) {
 	}
 	i := &Instance{opt: opt, lazy: &lazyBackend{}, drain: newDrain()}
 	i.storeFiles, i.opt.Limits.Connections = dealFiles(fileLimit(), opt.Limits.Connections)
-	if err := i.start(ctx); err != nil {
+	err := i.start(ctx)
+	switch {
+	case err == nil:
+		return i, nil
+	case errors.Is(err, ErrDrained):
+		if failed := i.Stop(); failed != nil {
+			return nil, failed
+		}
+	default:
 		i.release()
-		return nil, err
 	}
-	return i, nil
+	return nil, err
 }
 
 func (i *Instance) start(ctx context.Context) error {
@@ -172,7 +180,13 @@ func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, 
 	i.lis = nil // the server closes it from now on
 	go func() { i.served <- i.server.Serve(lis) }()
 	i.opt.log(logs.Cluster).Info("meeting the other members", "members", list)
-	return i.meeting.Wait(ctx)
+	ctx, cancel := i.drain.until(ctx)
+	defer cancel()
+	saved, err := i.meeting.Wait(ctx)
+	if i.drain.begun() { // who asked for it has been told that the node stops
+		return membership.Saved{}, ErrDrained
+	}
+	return saved, err
 }
 
 // serve recovers the shards and opens the door.

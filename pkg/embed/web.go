@@ -26,6 +26,22 @@ type web struct {
 	done    chan struct{}
 }
 
+// Connections have a place among all of the node (guard.Limits), so none may keep it for
+// nothing.
+const (
+	// requestTimeout is how long a request may take to come, with its body: nothing
+	// here has a use for more than a line of that. The server lets go of it when the
+	// request is whole, so that it does not end the console's stream.
+	requestTimeout = 5 * time.Second
+	// answerTimeout is how long a request may take in all from then on. The console's
+	// stream sets its own, and profiles have as long as they measure besides.
+	answerTimeout = time.Minute
+	// idleTimeout is more than passes between two scrapes of Prometheus, which are a
+	// minute apart by default, and two at most in practice: it takes what is five
+	// minutes old for gone.
+	idleTimeout = 3 * time.Minute
+)
+
 func newWeb(listen string, open bool, log *slog.Logger, gate *guard.Gate) (*web, error) {
 	addr, err := membership.ListenAddress(listen, open)
 	if err != nil {
@@ -35,8 +51,14 @@ func newWeb(listen string, open bool, log *slog.Logger, gate *guard.Gate) (*web,
 	if err != nil {
 		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "cannot listen for HTTP: " + err.Error(), Hint: "choose another address with --http"}
 	}
+	return webOn(lis, log, gate), nil
+}
+
+// webOn answers what comes by a listener, which it closes.
+func webOn(lis net.Listener, log *slog.Logger, gate *guard.Gate) *web {
 	w := &web{addr: lis.Addr().String(), done: make(chan struct{})}
-	w.server = &http.Server{ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10, ConnContext: gate.ConnContext, ConnState: gate.ConnState,
+	w.server = &http.Server{ReadTimeout: requestTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10,
+		ConnContext: gate.ConnContext, ConnState: gate.ConnState,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), Handler: gate.HTTP(http.HandlerFunc(w.route), webNeeds)}
 	lis = gate.HTTPListener(lis)
 	go func() {
@@ -45,7 +67,7 @@ func newWeb(listen string, open bool, log *slog.Logger, gate *guard.Gate) (*web,
 			log.Error("the HTTP server has ended", "error", err)
 		}
 	}()
-	return w, nil
+	return w
 }
 
 func (w *web) route(rw http.ResponseWriter, r *http.Request) {

@@ -93,9 +93,12 @@ type Gateway struct {
 	snapshots atomic.Uint64
 	leaving   leaving
 
-	// questions are those to other nodes that have no answer, by number; asked
-	// counts them all. answering counts those of others that are being answered,
-	// each by one of answers.
+	// questions are those to other nodes that have no answer, by number; asked is
+	// the number of the last. They begin anywhere, lest what answers a question of
+	// the node's life before be taken for the answer to one of this life's: it may
+	// have waited until now. A clock would not do, for it may be set back.
+	// answering counts the questions of others that are being answered, each by one
+	// of answers.
 	questionsMu sync.Mutex
 	questions   map[uint64]chan []byte
 	asked       uint64
@@ -124,7 +127,7 @@ func New(opt Options) *Gateway {
 	if opt.SendAlone == nil {
 		opt.SendAlone = func(env *msg.Envelope) { opt.Send([]*msg.Envelope{env}) }
 	}
-	g := &Gateway{opt: opt, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), questions: map[uint64]chan []byte{}}
+	g := &Gateway{opt: opt, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), questions: map[uint64]chan []byte{}, asked: rand.Uint64()}
 	per := opt.Machine
 	per.MaxInFlight = (opt.Machine.MaxInFlight + opt.Stripes - 1) / opt.Stripes
 	per.Admission = per.Admission.Split(opt.Stripes)

@@ -127,7 +127,7 @@ func Start(opt Options) (*Node, error) {
 	n.disk.look(n)
 	outs, rested, err := n.recoverShards()
 	if err != nil {
-		return nil, err
+		return nil, n.abandon(err)
 	}
 	opt.Log.Info("the shards are recovered", "shards", len(n.ids), "ended_cleanly", rested)
 	cfg := opt.Gateway
@@ -140,10 +140,18 @@ func Start(opt Options) (*Node, error) {
 		Tracer: opt.Tracer, Answer: opt.Answer})
 	if err := n.openIncarnations(outs); err != nil {
 		n.gateway.Close()
-		return nil, err
+		return nil, n.abandon(err)
 	}
 	n.run(outs)
 	return n, nil
+}
+
+// abandon ends what Start has begun when it fails: the first look at the disk may have
+// room given back, which uses the engine.
+func (n *Node) abandon(err error) error {
+	n.end()
+	n.wg.Wait()
+	return err
 }
 
 // openIncarnations makes the shards' new incarnations durable, in the store

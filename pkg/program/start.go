@@ -208,7 +208,7 @@ func serve(ctx context.Context, s cli.Streams, opt embed.Options) error {
 	}
 	embed.TuneMemory(opt.CacheBytes)
 	i, err := embed.Start(ctx, opt)
-	if err != nil && errors.Is(err, ctx.Err()) {
+	if err != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, embed.ErrDrained)) {
 		fmt.Fprintln(s.Err, "linchpin: the node was asked to end before it served, and has")
 		return nil
 	}

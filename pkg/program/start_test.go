@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -78,4 +79,25 @@ func TestEndedBeforeItServes(t *testing.T) {
 		require.ErrorIs(t, ctx.Err(), context.Canceled)
 		require.Contains(t, errs.text.String(), "asked to end before it served")
 	}
+}
+
+// TestDrainedBeforeItServes: the same, at an operator's wish.
+func TestDrainedBeforeItServes(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, lis.Close())
+	addr := lis.Addr().String()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	drained := make(chan int, 1)
+	errs := &said{want: "meeting the other members", once: sync.OnceFunc(func() {
+		go func() {
+			drained <- run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, []string{"drain", "--addr", addr})
+		}()
+	})}
+	args := []string{"start", "--store", t.TempDir() + "/store", "--listen", addr, "--join", addr + ",127.0.0.1:2"}
+	require.Equal(t, cli.ExitOK, run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: errs}, args), errs.text.String())
+	require.NoError(t, ctx.Err())
+	require.Contains(t, errs.text.String(), "asked to end before it served")
+	require.Equal(t, cli.ExitOK, <-drained)
 }

@@ -68,9 +68,11 @@ type work struct {
 
 // votes are those for one Park.
 type votes struct {
-	last  time.Time
-	n     int
-	waits []msg.Receipt
+	last time.Time
+	n    int
+	// waits are those that the last vote of each participant told, as its record has
+	// them: one may vote any number of times.
+	waits map[kv.ShardID]msg.Receipt
 }
 
 // Shard makes what traces a shard.
@@ -135,13 +137,15 @@ func (s *Shard) voted(v *msg.Vote, now time.Time) {
 		if len(s.votes) >= maxOpen {
 			clear(s.votes)
 		}
-		of = &votes{}
+		of = &votes{waits: map[kv.ShardID]msg.Receipt{}}
 		s.votes[v.Txn] = of
 	}
 	of.n++
 	of.last = now
 	if v.Receipt.WaitedNanos > 0 {
-		of.waits = append(of.waits, v.Receipt)
+		of.waits[v.Shard] = v.Receipt
+	} else {
+		delete(of.waits, v.Shard)
 	}
 }
 
@@ -243,8 +247,8 @@ func (v *votes) told(r *msg.Receipt) bool {
 	if v == nil {
 		return false
 	}
-	for i := range v.waits {
-		if v.waits[i].WaitedNanos == r.WaitedNanos && string(v.waits[i].Key) == string(r.Key) {
+	for _, w := range v.waits {
+		if w.WaitedNanos == r.WaitedNanos && string(w.Key) == string(r.Key) {
 			return true
 		}
 	}

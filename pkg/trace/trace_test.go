@@ -116,6 +116,42 @@ func TestAShardsSpanEndsWhenItsReplyLeaves(t *testing.T) {
 	require.Empty(t, s.open)
 }
 
+// TestAVoteIsRememberedOncePerParticipant: it votes again whenever it is asked to, and
+// when readers come or go, for as long as nothing is decided. The wait that the answer
+// tells is known if the participant's last vote has told it.
+func TestAVoteIsRememberedOncePerParticipant(t *testing.T) {
+	tr, e := newTracer(t, 1)
+	s := tr.Shard(3, false)
+	ref := kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 2}, Attempt: 1}
+	at := &msg.Trace{High: 1, Low: 2, Span: 3}
+	park := msg.ToShard(3)
+	park.Park, park.Trace = &msg.Park{Txn: ref, Participants: []kv.ShardID{1, 2}}, at
+	s.Received([]*msg.Envelope{park})
+	var last msg.Receipt
+	for i := range 1000 {
+		for shard := range kv.ShardID(2) {
+			last = msg.Receipt{WaitedNanos: int64(i + 1), Key: []byte{'k', byte('0' + shard)}, Cause: msg.CauseReaders}
+			vote := msg.ToShard(3)
+			vote.Vote, vote.Trace = &msg.Vote{Txn: ref, Shard: 1 + shard, Yes: true, Receipt: last}, at
+			s.Received([]*msg.Envelope{vote})
+		}
+	}
+	require.Len(t, s.votes[ref].waits, 2)
+	vote := msg.ToShard(3)
+	vote.Vote, vote.Trace = &msg.Vote{Txn: ref, Shard: 1, Yes: true}, at
+	s.Received([]*msg.Envelope{vote})
+	require.Len(t, s.votes[ref].waits, 1, "the other one counts no more")
+	answer := msg.ToGateway(1)
+	answer.Answer = &msg.Answer{Txn: ref, Receipt: &last}
+	s.Sent([]*msg.Envelope{answer})
+	tr.Left([]*msg.Envelope{answer})
+	require.Empty(t, s.votes)
+	require.NoError(t, tr.Flush(t.Context()))
+	for _, x := range e.GetSpans() {
+		require.NotEqual(t, "wait for readers", x.Name, "the vote has told of it")
+	}
+}
+
 func TestWrongTracers(t *testing.T) {
 	for _, o := range []Options{{}, {Endpoint: "http://127.0.0.1:1", Ratio: 2}, {Endpoint: "http://127.0.0.1:1", Exporter: tracetest.NewInMemoryExporter()}} {
 		_, err := New(o)
