@@ -24,7 +24,7 @@ const (
 	bucketName  = "linchpin"
 	newSuffix   = ".new"
 	sumSize     = 4
-	hintRestore = "the disk may be failing; restore the node's directory from a copy"
+	hintRestore = "the disk may be failing; put back a copy of the node's directory only if it was made since the node last ran, else restore a backup"
 	lockPoll    = 20 * time.Millisecond
 )
 

@@ -16,8 +16,9 @@ func healthCommand() *cobra.Command {
 		Use:   "health",
 		Short: "Tell by the exit code whether a node serves",
 		Long: `Tell by the exit code whether a node serves: 0 if it takes transactions, and 4 if it
-cannot be reached, waits for the other members, or drains. It is made for health
-checks of containers and load balancers, and tries once, for 2 s.
+cannot be reached, waits for the other members, or drains (8 if it does not let the
+caller in). It is made for health checks of containers and load balancers, and tries
+once, for 2 s.
 
 With --wait it tries again, until the node serves and all members of its cluster are
 up, or the time is over: for scripts that have just started nodes.`,

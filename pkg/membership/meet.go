@@ -60,7 +60,7 @@ func (m *Machine) askedByNew(caller *peerpb.Introduction) error {
 }
 
 func cameBackEmpty(id kv.NodeID, addr, cluster string) error {
-	return invalid("start it on its own directory, or restore that from a copy; "+
+	return invalid("start it on its own directory, or restore that from a copy that was made since it last ran; "+
 		"if it is lost, so is the data that only it had, and the cluster has to be made anew",
 		"%s is node %v of cluster %s, which has had a store, and comes with an empty one", addr, id, cluster)
 }

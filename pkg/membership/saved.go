@@ -98,7 +98,7 @@ func (s *Saved) Check() error {
 	}
 	if bad {
 		e := kv.Errorf(kv.KindCorrupt, "the catalog's membership is not whole: %+v", *s)
-		e.Hint = "restore the node's directory from a copy"
+		e.Hint = "put back a copy of the node's directory only if it was made since the node last ran, else restore a backup"
 		return e
 	}
 	return nil

@@ -27,7 +27,7 @@ func (o *operationFlags) addTo(f *pflag.FlagSet, opt *embed.Options) {
 	f.DurationVar(&opt.DrainWait, "drain-wait", 0, "how long health checks fail before a clean stop refuses anything, for load balancers to notice")
 	f.StringVar(&opt.TraceEndpoint, "trace-endpoint", "", "send spans of transactions to this `URL` of an OTLP collector: http://HOST:4317, or https://")
 	f.Float64Var(&opt.TraceRatio, "trace-ratio", 0.01, "the share of transactions that are traced, 0 to 1; a client that traces decides for its own")
-	f.BoolVar(&opt.Pprof, "pprof", false, "serve profiles at /debug/pprof/ of --http, to callers on this machine")
+	f.BoolVar(&opt.Pprof, "pprof", false, "serve profiles at /debug/pprof/ of --http: with TLS to administrators, without to callers on this machine")
 }
 
 // logs are where the node's log lines go.

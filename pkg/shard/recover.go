@@ -56,7 +56,7 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 	}
 	if err != nil {
 		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: fmt.Sprintf("a %v row of the log cannot be read: %v", t, err),
-			Hint: "the store is damaged; restore it from a copy"}
+			Hint: "the store is damaged; put back a copy only if it was made since the node last ran, else restore a backup"}
 	}
 	return nil
 }
