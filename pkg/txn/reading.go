@@ -326,6 +326,9 @@ func (g *Gateway) endReading(c *call) {
 		}
 	}
 	r.asks = nil
+	if c.kind == pinning && c.round.name != r.id {
+		g.forgetKept(r.id) // the round has come to nothing
+	}
 }
 
 // tickReading repeats what has no answer and renews leases. It reports false
