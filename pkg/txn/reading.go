@@ -228,7 +228,7 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 		return
 	}
 	if p.Failure != nil {
-		g.abort(c, p.Failure)
+		g.abort(c, c.ofCall(p.Failure))
 		return
 	}
 	r.replies = append(slices.DeleteFunc(r.replies, func(x *msg.ReadReply) bool { return x.Reading.Shard == s }), p)
