@@ -401,8 +401,15 @@ func (m *Machine) onVote(v *msg.Vote) {
 
 // hear takes the first vote of an attempt that has not been parked.
 func (m *Machine) hear(v *msg.Vote) {
-	m.timers.at(m.now + int64(m.cfg.Liveness))
-	m.count(m.recs.Add(m.now, v.Txn, v.Gateway, record.Heard), v)
+	m.count(m.heardOf(v.Txn, v.Gateway), v)
+}
+
+// heardOf makes the record of an attempt that has not been parked.
+func (m *Machine) heardOf(txn kv.TxnRef, gateway kv.NodeID) *record.Record {
+	rec := m.recs.Add(m.now, txn, gateway, record.Heard)
+	rec.NextAsk = m.now + int64(m.cfg.Liveness)
+	m.timers.at(rec.NextAsk)
+	return rec
 }
 
 // count takes a vote into its record.
