@@ -150,7 +150,7 @@ func (m *Machine) newParked() *parked {
 		return &parked{}
 	}
 	x := m.spare[n-1]
-	m.spare = m.spare[:n-1]
+	m.spare[n-1], m.spare = nil, m.spare[:n-1] // it may never come back
 	return x
 }
 
@@ -162,7 +162,7 @@ func (m *Machine) reuse() {
 			m.spare = append(m.spare, x)
 		}
 	}
-	m.over = m.over[:0]
+	m.over = emptied(m.over)
 }
 
 func taskOf(rec *record.Record) *task {
@@ -245,8 +245,7 @@ func (m *Machine) decideNow(t *task) {
 	case !m.heldByReaders(t, &x):
 		m.commit(t, x)
 	}
-	clear(x.Effects)
-	m.effects = x.Effects[:0]
+	m.effects = emptied(x.Effects)
 }
 
 func (m *Machine) commit(t *task, x mvcc.Execution) {
@@ -402,8 +401,15 @@ func (m *Machine) onVote(v *msg.Vote) {
 
 // hear takes the first vote of an attempt that has not been parked.
 func (m *Machine) hear(v *msg.Vote) {
-	m.timers.at(m.now + int64(m.cfg.Liveness))
-	m.count(m.recs.Add(m.now, v.Txn, v.Gateway, record.Heard), v)
+	m.count(m.heardOf(v.Txn, v.Gateway), v)
+}
+
+// heardOf makes the record of an attempt that has not been parked.
+func (m *Machine) heardOf(txn kv.TxnRef, gateway kv.NodeID) *record.Record {
+	rec := m.recs.Add(m.now, txn, gateway, record.Heard)
+	rec.NextAsk = m.now + int64(m.cfg.Liveness)
+	m.timers.at(rec.NextAsk)
+	return rec
 }
 
 // count takes a vote into its record.

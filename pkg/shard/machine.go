@@ -410,7 +410,7 @@ func (m *Machine) finishStep() Output {
 	for _, e := range m.outcomes {
 		m.write(e)
 	}
-	m.outcomes = m.outcomes[:0]
+	m.outcomes = emptied(m.outcomes)
 	if m.dirty || m.index > m.reserved.Index || m.writes > m.reserved.Writes {
 		m.dirty = false
 		m.reserved = entry.State{Incarnation: m.inc, Index: m.index + reserve, Writes: m.writes + reserve, Floor: m.floor, Moves: m.moves}
@@ -421,6 +421,20 @@ func (m *Machine) finishStep() Output {
 	m.out = Output{}
 	m.reuse()
 	return out
+}
+
+// maxRoom bounds the room that is kept for the next step. Somewhat arbitrary: a
+// step that needs more has so much to do that it does not matter.
+const maxRoom = 4096
+
+// emptied is the room of a slice for the next step, without what was in it: else
+// that would stay in memory until it is written over.
+func emptied[T any](s []T) []T {
+	clear(s)
+	if cap(s) > maxRoom {
+		return nil
+	}
+	return s[:0]
 }
 
 func (m *Machine) send(env *msg.Envelope)   { m.out.Send = append(m.out.Send, env) }

@@ -253,10 +253,8 @@ func (m *Machine) sendReply(r *reader) {
 
 // settleReaders acts on what has become possible in the snapshot-queues.
 func (m *Machine) settleReaders() {
-	for len(m.loadedReads) > 0 {
-		t := m.loadedReads[0]
-		m.loadedReads = m.loadedReads[1:]
-		switch {
+	for i := 0; i < len(m.loadedReads); i++ { // there may be more while it lasts
+		switch t := m.loadedReads[i]; {
 		case t.stage == stageDone: // given up meanwhile
 		case t.kind == taskPark:
 			m.tryDecide(t.rec)
@@ -266,6 +264,7 @@ func (m *Machine) settleReaders() {
 			m.enterRead(t)
 		}
 	}
+	m.loadedReads = emptied(m.loadedReads)
 	for c := m.queue.Changes(); !c.Empty(); c = m.queue.Changes() {
 		for _, r := range c.Lapsed {
 			t := r.Tag.(*task)

@@ -193,8 +193,7 @@ func (m *Machine) encodeLate() {
 		}
 		l.item.Settle()
 	}
-	clear(m.late)
-	m.late = m.late[:0]
+	m.late = emptied(m.late)
 }
 
 func (m *Machine) encodeRow(l *lateRow) []byte {

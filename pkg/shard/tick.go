@@ -103,7 +103,7 @@ func (m *Machine) repeatVotes() {
 func (m *Machine) repeatQuestions() {
 	for _, rec := range m.recs.All() {
 		switch {
-		case rec.State == record.Heard:
+		case rec.State == record.Heard && len(rec.Silent()) == 0:
 			// The voter repeats its vote, and that is a question.
 			continue
 		case m.now < rec.NextAsk:
@@ -113,7 +113,7 @@ func (m *Machine) repeatQuestions() {
 		rec.NextAsk = m.now + int64(m.cfg.Liveness)
 		m.timers.at(rec.NextAsk)
 		switch rec.State {
-		case record.Parked:
+		case record.Heard, record.Parked:
 			if m.cfg.Mutants.Has(mutant.NoAskVote) {
 				continue
 			}

@@ -44,8 +44,7 @@ func (m *Machine) dropUnheard(u *msg.Unseal) {
 		m.tellUnsealed(u.Txn, u.Shard, u.Epoch)
 		return
 	}
-	m.timers.at(m.now + int64(m.cfg.Liveness))
-	m.dropEpoch(m.recs.Add(m.now, u.Txn, u.Gateway, record.Heard), u)
+	m.dropEpoch(m.heardOf(u.Txn, u.Gateway), u)
 }
 
 func (m *Machine) dropEpoch(rec *record.Record, u *msg.Unseal) {

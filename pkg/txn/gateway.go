@@ -124,11 +124,19 @@ func (g *Gateway) FlushInto(out *Output) {
 			g.spare = append(g.spare, c)
 		}
 	}
-	g.over = g.over[:0]
+	clear(g.over)
+	if g.over = g.over[:0]; cap(g.over) > maxRoom {
+		g.over = nil
+	}
 }
 
-// maxSpare bounds the calls that are kept for others.
-const maxSpare = 256
+const (
+	// maxSpare bounds the calls that are kept for others.
+	maxSpare = 256
+	// maxRoom bounds the room for those that are over. Somewhat arbitrary: where more
+	// end at once it does not matter to make it anew.
+	maxRoom = 4096
+)
 
 // newCall makes a call, or takes a spare one.
 func (g *Gateway) newCall() *call {

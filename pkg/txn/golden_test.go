@@ -46,7 +46,7 @@ import (
 //	down n2, up n2, leaving s1 1 (incarnation 1 is), back s1 2
 //	restart s1                     the shard's memory is lost
 //	busy s1 0.9                    in which share of the time it works
-//	quiet                          nothing is under way, and no place taken
+//	quiet                          nothing is under way, no place taken, and no state kept for a reader
 //	moved 3 w x                    the hot shard tells, for the third time, which keys it has
 //
 // What the gateway and the shards send is printed when they do.
@@ -320,6 +320,11 @@ func (s *script) world(words []string) error {
 		s.shards[id].busy = share
 		return err
 	case "quiet":
+		for _, sh := range s.shards {
+			if n := sh.m.Snapshot(0).Keeps; n > 0 {
+				return fmt.Errorf("s%d keeps %d states for readers", sh.id, n)
+			}
+		}
 		return s.g.Quiet()
 	case "restart":
 		id, err := golden.Shard(words[1])

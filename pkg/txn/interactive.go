@@ -107,15 +107,28 @@ func (g *Gateway) failedCall(c *call, f *msg.Failure) {
 		g.abort(c, f)
 		return
 	}
-	if len(c.ops) > 0 && f.HasSeq {
-		f.Seq -= c.ops[0].Seq
-	}
+	f = c.ofCall(f)
 	for i := range c.ops {
 		c.session.forget(&c.ops[i])
 		delete(c.session.answers, c.ops[i].Seq)
 	}
 	g.idle(c)
 	g.done(c, Done{Failure: f})
+}
+
+// ofCall is a failure as one of the call under way, which alone the client has
+// numbered: operations have numbers that go on from call to call. One of an earlier
+// call has none here. The failure may be a shard's own, and is not changed.
+func (c *call) ofCall(f *msg.Failure) *msg.Failure {
+	if !f.HasSeq || len(c.ops) == 0 {
+		return f
+	}
+	out := *f
+	out.Seq -= c.ops[0].Seq
+	if out.HasSeq = out.Seq < uint32(len(c.ops)); !out.HasSeq {
+		out.Seq = 0
+	}
+	return &out
 }
 
 func (g *Gateway) idle(c *call) {

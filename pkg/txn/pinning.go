@@ -154,11 +154,16 @@ func (g *Gateway) leaveRound(c *call) {
 
 // unuse has the shards forget a state that nobody reads at.
 func (g *Gateway) unuse(p *round) {
-	if p.users--; p.users > 0 {
-		return
+	if p.users--; p.users <= 0 {
+		g.forgetKept(p.name)
 	}
+}
+
+// forgetKept has the shards forget what they keep under the name of a round's
+// attempt. They would do so by themselves after kv.DefaultScanKeep.
+func (g *Gateway) forgetKept(name kv.TxnRef) {
 	for s := range g.cfg.Router.Shards() {
-		g.sendShard(kv.ShardID(s), func(e *msg.Envelope) { e.ScanAt = &msg.ScanAt{Txn: p.name, Done: true} })
+		g.sendShard(kv.ShardID(s), func(e *msg.Envelope) { e.ScanAt = &msg.ScanAt{Txn: name, Done: true} })
 	}
 }
 

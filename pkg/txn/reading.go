@@ -228,7 +228,7 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 		return
 	}
 	if p.Failure != nil {
-		g.abort(c, p.Failure)
+		g.abort(c, c.ofCall(p.Failure))
 		return
 	}
 	r.replies = append(slices.DeleteFunc(r.replies, func(x *msg.ReadReply) bool { return x.Reading.Shard == s }), p)
@@ -326,6 +326,9 @@ func (g *Gateway) endReading(c *call) {
 		}
 	}
 	r.asks = nil
+	if c.kind == pinning && c.round.name != r.id {
+		g.forgetKept(r.id) // the round has come to nothing
+	}
 }
 
 // tickReading repeats what has no answer and renews leases. It reports false

@@ -2,6 +2,7 @@ package txn
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
@@ -43,12 +44,29 @@ type session struct {
 
 // touched is one shard's part in a session.
 type touched struct {
-	shard  kv.ShardID
-	inc    kv.Incarnation
+	shard kv.ShardID
+	inc   kv.Incarnation
+	// grants are by number and mode.
 	grants []msg.Grant
 	seen   []msg.Seen
 	// index is the shard's when it last answered.
 	index kv.Index
+}
+
+// granted notes grants, each once: a lock that is asked for again is granted under
+// the number that it has. They are by number, as shards mostly tell of them.
+func (t *touched) granted(grants []msg.Grant) {
+	if t.grants == nil {
+		t.grants = make([]msg.Grant, 0, len(grants))
+	}
+	for i := range grants {
+		at, known := slices.BinarySearchFunc(t.grants, &grants[i], func(a msg.Grant, b *msg.Grant) int {
+			return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Mode, b.Mode))
+		})
+		if !known {
+			t.grants = slices.Insert(t.grants, at, grants[i])
+		}
+	}
 }
 
 // ask is a lock request without an answer.
@@ -303,7 +321,7 @@ func (g *Gateway) onLockReply(r *msg.LockReply) {
 	}
 	c.heard(r.Shard, &r.Receipt)
 	if r.Failure != nil {
-		g.abort(c, r.Failure)
+		g.abort(c, c.ofCall(r.Failure))
 		return
 	}
 	l := s.asks[i].env.Lock
@@ -315,7 +333,7 @@ func (g *Gateway) onLockReply(r *msg.LockReply) {
 	}
 	if len(r.Grants) > 0 {
 		t.inc = r.Incarnation
-		t.grants = append(t.grants, r.Grants...)
+		t.granted(r.Grants)
 	}
 	t.index = max(t.index, r.Index)
 	if c.kind == moving {

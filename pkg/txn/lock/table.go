@@ -241,19 +241,40 @@ func (t *Table) Covered(txn kv.TxnRef, n Need) bool {
 
 // Shrink gives up the part from end on of a range lock that r was granted.
 // A lock that another request of the transaction was granted too stays as it
-// is: what that one has seen may lie behind end.
+// is: what that one has seen may lie behind end. What is left may be locked by
+// another one already, when the same part is scanned again; then that is r's.
 func (t *Table) Shrink(r *Request, span kv.Span, end []byte) {
 	o := t.owners[r.Txn]
 	if o == nil {
 		return
 	}
-	for _, rh := range o.ranges {
-		own := rh.uses == 1 && slices.ContainsFunc(r.grants, func(g Grant) bool { return g.Number == rh.number })
-		if own && sameRange(rh.span, span) {
-			t.touchSpan(kv.Range(end, rh.span.End))
-			rh.span = kv.Range(rh.span.Start, end)
+	for i := range r.grants {
+		g := &r.grants[i]
+		at := slices.IndexFunc(o.ranges, func(rh *rangeHold) bool { return rh.number == g.Number && rh.uses == 1 && sameRange(rh.span, span) })
+		if at < 0 {
+			continue
+		}
+		rh := o.ranges[at]
+		t.touchSpan(kv.Range(end, rh.span.End))
+		rh.span = kv.Range(rh.span.Start, end)
+		if held := o.instead(rh); held != nil {
+			held.uses++
+			held.methods |= rh.methods
+			*g = Grant{held.span, held.mode, held.number}
+			o.ranges = slices.Delete(o.ranges, at, at+1)
+			t.ranges = slices.DeleteFunc(t.ranges, func(x *rangeHold) bool { return x == rh })
 		}
 	}
+}
+
+// instead finds another lock of the owner that makes one on the same range needless.
+func (o *owner) instead(rh *rangeHold) *rangeHold {
+	for _, x := range o.ranges {
+		if x != rh && sameRange(x.span, rh.span) && adt.Covers(x.mode, rh.mode) {
+			return x
+		}
+	}
+	return nil
 }
 
 // SetPrepared says that txn has prepared here: from now on marks are for its

@@ -60,7 +60,7 @@ type Record struct {
 	NoWait bool
 	// Since is when the record was made; Voted when the last vote came.
 	Since, Voted int64
-	// NextAsk is when to ask for missing votes (Parked), or to repeat the
+	// NextAsk is when to ask for missing votes (Heard, Parked), or to repeat the
 	// decision to those who have not acknowledged (Committed).
 	NextAsk int64
 	// Missing are the participants that have not acknowledged a commit.
@@ -138,14 +138,23 @@ func (r *Record) Voters() []kv.ShardID {
 	return out
 }
 
-// Silent lists the participants whose vote is missing, in order.
+// Silent lists the participants whose vote is missing, in order. As long as the
+// Park has not come they are those who had an epoch dropped: they may have lost
+// since what they were about to promise.
 func (r *Record) Silent() []kv.ShardID {
 	var out []kv.ShardID
-	if r.Park != nil {
-		for _, p := range r.Park.Participants {
-			if r.votes[p] == nil {
-				out = append(out, p)
+	if r.Park == nil {
+		for s := range r.dropped {
+			if r.votes[s] == nil {
+				out = append(out, s)
 			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	for _, p := range r.Park.Participants {
+		if r.votes[p] == nil {
+			out = append(out, p)
 		}
 	}
 	return out
