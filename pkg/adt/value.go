@@ -14,6 +14,8 @@ func (t *Type) state(v *entry.Value) (any, error) {
 	switch {
 	case !v.Exists():
 		return t.zero(), nil
+	case v.Type != t.ID:
+		return nil, kv.Errorf(kv.KindWrongType, "the value is a %s, and not a %s", TypeName(v.Type), t.Name)
 	case v.State != nil:
 		return v.State, nil
 	}

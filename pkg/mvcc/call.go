@@ -170,7 +170,7 @@ func (x *execution) change(key []byte, m *adt.TypeMethod, v *entry.Value, calls 
 	after.Version, after.Expires = Unborn, v.Expires
 	p := x.own(key)
 	switch {
-	case p == nil || p.Kind == entry.EffectChange || p.Kind == entry.EffectExpire:
+	case p == nil || (p.Kind == entry.EffectChange || p.Kind == entry.EffectExpire) && p.Type == uint32(m.Type.ID):
 		e := entry.Effect{Key: key, Kind: entry.EffectChange, Type: uint32(m.Type.ID)}
 		if p != nil {
 			e.Calls, e.Expires = p.Calls, p.Expires
@@ -180,7 +180,7 @@ func (x *execution) change(key []byte, m *adt.TypeMethod, v *entry.Value, calls 
 		}
 		e.Calls = adt.Gather(m.Type.ID, e.Calls, calls)
 		x.write(e)
-	case after.Exists(): // in the place of what the piece has deleted or put
+	case after.Exists(): // in the place of what the piece has deleted, put, or emptied of another type
 		after.Version = x.next(key)
 		x.write(entry.Effect{Key: key, Kind: entry.EffectPut, Type: uint32(after.Type), Value: adt.Payload(&after), Version: after.Version, Expires: after.Expires})
 	default:
