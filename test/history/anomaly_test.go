@@ -231,6 +231,14 @@ func TestTheStateBeforeTheHistoryMayBeUnknown(t *testing.T) {
 			txn("a", 0, 9, rd("x", "old")), txn("d", 0, 9, del("x")), txn("b", 0, 9, none("x"))}},
 		{"a value from before, read too late", RealTimeInversion, []Txn{txn("a", 0, 2, wr("x", "a")), txn("b", 3, 9, rd("x", "old"))}},
 		{"a counter from before", "", []Txn{txn("a", 0, 9, addGet("n", 1, 8)), txn("b", 0, 9, addGet("n", 1, 9)), txn("r", 10, 11, num("n", 9))}},
+		{"a counter from before at zero", "", []Txn{txn("a", 0, 9, num("n", 0), add("n", 2)), txn("b", 0, 9, exists("n"))}},
+		{"no counter from before", "", []Txn{txn("a", 0, 9, none("n"), add("n", 2)), txn("b", 0, 9, addGet("n", 1, 3))}},
+		{"no counter from before, and two add to nothing", LostUpdate, []Txn{
+			txn("a", 0, 9, none("n"), add("n", 2)), txn("b", 0, 9, addGet("n", 1, 1))}},
+		{"no counter from before, found missing too late", RealTimeInversion, []Txn{
+			txn("a", 0, 2, add("n", 2)), txn("b", 3, 9, none("n"))}},
+		{"a counter from before at zero that was not there", NotSerializable, []Txn{
+			txn("a", 0, 9, num("n", 0)), txn("b", 0, 9, none("n")), txn("r", 10, 11, num("n", 0))}},
 		{"a counter from before that fits nothing", WrongSum, []Txn{txn("a", 0, 1, addGet("n", 1, 8)), txn("b", 2, 3, add("n", 1)), txn("r", 10, 11, num("n", 11))}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -16,8 +16,10 @@ import (
 // another: some fail, some end unknown and take effect late, or never. Counters
 // are deleted, registers and counters are scanned and removed together, and,
 // with repeats, values are written more than once.
-func wild(r *rand.Rand, d diet, repeats bool) *History {
-	st := twinState{}
+func wild(r *rand.Rand, d diet, repeats bool) *History { return wildFrom(r, d, twinState{}, repeats) }
+
+// wildFrom is wild on a state before the history.
+func wildFrom(r *rand.Rand, d diet, st twinState, repeats bool) *History {
 	h := &History{}
 	n := 2 + r.IntN(d.txns-1)
 	for i := range n {
@@ -79,7 +81,7 @@ var mutations = []struct {
 	}},
 	{"a value that nobody wrote is read", func(r *rand.Rand, h *History) bool {
 		op := anOp(r, h, Read)
-		if op == nil || op.Saw == SawNumber {
+		if op == nil || op.Key[0] == 'n' {
 			return false
 		}
 		op.Saw, op.Value = SawValue, "nobody's"
