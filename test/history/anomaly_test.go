@@ -113,6 +113,8 @@ func TestJudgeNamesAnomalies(t *testing.T) {
 			txn("a", 2, 9, scan("a", "z", 1, "c", "0"), wr("k", "a")), txn("b", 2, 9, scan("a", "z", 1, "c", "0"), wr("m", "b"))}},
 		{"a scan out of order", BadScan, txns{
 			txn("0", 0, 1, wr("c", "0"), wr("d", "0")), txn("a", 2, 9, scan("a", "z", 0, "d", "0", "c", "0"))}},
+		{"a scan that returned more than its limit", BadScan, txns{
+			txn("0", 0, 1, wr("c", "0"), wr("d", "0")), txn("a", 2, 9, scan("a", "z", 1, "c", "0", "d", "0"))}},
 		{"a scan that returned a key twice", BadScan, txns{
 			txn("0", 0, 1, wr("c", "0")), txn("a", 2, 9, scan("a", "z", 0, "c", "0", "c", "0"))}},
 
@@ -191,6 +193,31 @@ func TestJudgeExplainsInSentences(t *testing.T) {
 NOT strictly serializable: 3 transactions, 1 keys, 1 dependencies in 1 rounds`, v.String())
 }
 
+// TestACounterAtZeroIsNotAbsent holds apart what sums do not: a counter at zero
+// and none. Only the search can.
+func TestACounterAtZeroIsNotAbsent(t *testing.T) {
+	zero := txn("zero", 0, 9, add("n", 0))
+	for _, tc := range []struct {
+		name string
+		want Anomaly
+		txns []Txn
+	}{
+		{"nobody made it", NotSerializable, []Txn{txn("a", 0, 9, num("n", 0))}},
+		{"nobody made it, and it existed before a sum", NotSerializable, []Txn{txn("a", 0, 9, exists("n"), addGet("n", 1, 1))}},
+		{"nobody made it, and it existed before an addition that was read", NotSerializable, []Txn{
+			txn("a", 0, 9, exists("n"), add("n", 1), num("n", 1))}},
+		{"somebody made it", "", []Txn{zero, txn("a", 0, 9, exists("n"), addGet("n", 1, 1))}},
+		{"nobody made it, nor was it there", "", []Txn{txn("a", 0, 9, none("n"), addGet("n", 1, 1))}},
+		{"nobody looked whether it was there", "", []Txn{txn("a", 0, 9, addGet("n", 1, 1))}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := &History{Txns: tc.txns}
+			require.Equal(t, tc.want == "", twinAccepts(h), "the twin")
+			require.Equal(t, tc.want, Judge(h).Anomaly())
+		})
+	}
+}
+
 func TestTheStateBeforeTheHistoryMayBeUnknown(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -204,6 +231,14 @@ func TestTheStateBeforeTheHistoryMayBeUnknown(t *testing.T) {
 			txn("a", 0, 9, rd("x", "old")), txn("d", 0, 9, del("x")), txn("b", 0, 9, none("x"))}},
 		{"a value from before, read too late", RealTimeInversion, []Txn{txn("a", 0, 2, wr("x", "a")), txn("b", 3, 9, rd("x", "old"))}},
 		{"a counter from before", "", []Txn{txn("a", 0, 9, addGet("n", 1, 8)), txn("b", 0, 9, addGet("n", 1, 9)), txn("r", 10, 11, num("n", 9))}},
+		{"a counter from before at zero", "", []Txn{txn("a", 0, 9, num("n", 0), add("n", 2)), txn("b", 0, 9, exists("n"))}},
+		{"no counter from before", "", []Txn{txn("a", 0, 9, none("n"), add("n", 2)), txn("b", 0, 9, addGet("n", 1, 3))}},
+		{"no counter from before, and two add to nothing", LostUpdate, []Txn{
+			txn("a", 0, 9, none("n"), add("n", 2)), txn("b", 0, 9, addGet("n", 1, 1))}},
+		{"no counter from before, found missing too late", RealTimeInversion, []Txn{
+			txn("a", 0, 2, add("n", 2)), txn("b", 3, 9, none("n"))}},
+		{"a counter from before at zero that was not there", NotSerializable, []Txn{
+			txn("a", 0, 9, num("n", 0)), txn("b", 0, 9, none("n")), txn("r", 10, 11, num("n", 0))}},
 		{"a counter from before that fits nothing", WrongSum, []Txn{txn("a", 0, 1, addGet("n", 1, 8)), txn("b", 2, 3, add("n", 1)), txn("r", 10, 11, num("n", 11))}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

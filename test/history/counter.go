@@ -43,7 +43,7 @@ func (j *judge) inferCounter(k int32) {
 				ks.maybe = append(ks.maybe, i)
 			}
 		}
-		if j.certain[a.node] && (a.obs == obsNumber || a.obs == obsBase || a.obs == obsAbsent && !j.h.InitialUnknown) {
+		if j.certain[a.node] && (a.obs == obsNumber || a.obs == obsBase || a.obs == obsAbsent) {
 			seers = append(seers, i)
 		}
 	}
@@ -117,11 +117,15 @@ func (j *judge) tallyUp(i int32, sums []int64) tally {
 	return t
 }
 
-// boundInitial narrows what the counter can have been before the history.
+// boundInitial narrows what the counter can have been before the history. It
+// was nothing if somebody found none, as nobody deletes it.
 func (j *judge) boundInitial(k int32, seers []int32, sums []int64) {
 	b := &j.keys[k].initial
 	for _, i := range seers {
 		a, t := &j.acc[i], j.tallyUp(i, sums)
+		if a.obs == obsAbsent {
+			b[0], b[1] = max(b[0], 0), min(b[1], 0)
+		}
 		b[0] = max(b[0], plus64(a.num, -t.most))
 		b[1] = min(b[1], plus64(a.num, -t.least))
 		if b[0] > b[1] {

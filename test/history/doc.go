@@ -25,7 +25,9 @@
 // Every value written to a key should be unique for that key (a client's
 // number and a count will do): then a read names the one write that it saw,
 // and most of what follows can be inferred. Values that are not unique make
-// the judge say less and never make it wrong.
+// the judge say less and never make it wrong, as long as it is told of all who
+// wrote them: of a history with an unknown beginning, or with transactions
+// missing, it takes no value for another's than that of a transaction it knows.
 //
 // # Judging
 //

@@ -107,7 +107,7 @@ func (j *judge) resolve(i int32) {
 	ks := &j.keys[a.key]
 	switch {
 	case ks.counter:
-		if a.obs == obsAbsent && !j.h.InitialUnknown && !j.h.Incomplete {
+		if a.obs == obsAbsent && !j.h.Incomplete { // nobody deletes it
 			j.bind(i, fromInitial)
 		}
 	case a.obs == obsValue:

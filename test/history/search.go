@@ -84,8 +84,24 @@ func (j *judge) searchable() bool {
 		if ks.mixed || ks.counter && ks.initial[0] != ks.initial[1] {
 			return false
 		}
+		if ks.counter {
+			if sure, perhaps := j.absences(int32(k)); perhaps && !sure {
+				return false
+			}
+		}
 	}
 	return len(j.open) == 0 && len(j.counts) == 0 && !j.vague
+}
+
+// absences reports whether a node that is certain found no such key, and
+// whether one that is not did.
+func (j *judge) absences(k int32) (sure, perhaps bool) {
+	for _, i := range j.byKey[k] {
+		if a := &j.acc[i]; a.obs == obsAbsent {
+			sure, perhaps = sure || j.certain[a.node], perhaps || !j.certain[a.node]
+		}
+	}
+	return sure, perhaps
 }
 
 func (j *judge) search() {
@@ -153,9 +169,15 @@ func newSearch(j *judge) *search {
 	return s
 }
 
+// atFirst is what a key holds before the history. A counter of unknown past
+// was zero or was not there if sums make it nothing: the former, unless
+// somebody found no such key.
 func (s *search) atFirst(k int32) keyHolds {
-	if s.keys[k].counter && s.h.InitialUnknown && s.keys[k].initial[0] != 0 {
-		return keyHolds{by: -1, obs: obsNumber, num: s.keys[k].initial[0]}
+	if s.keys[k].counter && s.h.InitialUnknown {
+		n := s.keys[k].initial[0]
+		if absent, _ := s.absences(k); n != 0 || !absent {
+			return keyHolds{by: -1, obs: obsNumber, num: n}
+		}
 	}
 	if _, known := s.initial[k]; known {
 		return keyHolds{by: -1, obs: obsValue}

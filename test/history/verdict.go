@@ -45,7 +45,8 @@ const (
 	// ImpossibleAbsence: a key was seen absent (or present) when no order
 	// allows it.
 	ImpossibleAbsence Anomaly = "impossible absence"
-	// BadScan: a scan returned a key outside of its range, or out of order.
+	// BadScan: a scan returned a key outside of its range, or out of order, or
+	// more keys than it was to.
 	BadScan Anomaly = "scan out of place"
 	// NotSerializable: every serial order was tried and none explains what
 	// was seen.

@@ -110,7 +110,11 @@ func (w *walker) observe(k int32, seen cell, ranged bool) {
 func (w *walker) observeSum(a *access, c *cell, seen cell) {
 	switch seen.obs {
 	case obsNumber:
-		a.obs, a.num = obsBase, seen.num-a.delta
+		base := obsBase
+		if a.obs == obsExists {
+			base = obsNumber // zero is not for absence: it had seen that the key was there
+		}
+		a.obs, a.num = base, seen.num-a.delta
 		*c = cell{obs: obsNumber, num: seen.num, own: true}
 	case obsExists: // of course
 	default:
@@ -190,6 +194,10 @@ func (w *walker) scan(op *Op) {
 	end := op.End
 	if n := len(op.Pairs); op.Limit > 0 && n >= op.Limit {
 		end = op.Pairs[n-1].Key + "\x00"
+	}
+	if n := len(op.Pairs); op.Limit > 0 && n > op.Limit {
+		w.flag(BadScan, fmt.Sprintf("%s scanned from %q to %q for at most %d keys and got %d.", who(w.txn), op.Key, op.End, op.Limit, n))
+		return
 	}
 	next := 0
 	for i, p := range op.Pairs {

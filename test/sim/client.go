@@ -190,7 +190,7 @@ func (c *client) oneShotAs(readOnly bool, how txn.How) {
 				c.remember(call)
 			}
 			c.ended(t, d, lost, func() {
-				w.inThePast(t, &d)
+				w.inThePast(t, how.At, &d)
 				c.next()
 			})
 		})

@@ -171,7 +171,7 @@ func (x *interaction) finish() {
 					return
 				}
 				x.t.observed = x.t.readOnly && x.t.outcome == committed
-				w.inThePast(x.t, &d)
+				w.inThePast(x.t, x.how.At, &d)
 				x.c.next()
 			})
 		})
@@ -228,7 +228,7 @@ func (c *client) scanAs(how txn.How) {
 				return
 			}
 			t.end = w.now // the state is fixed by now
-			w.inThePast(t, &d)
+			w.inThePast(t, how.At, &d)
 			c.page(t, n, d.Txn)
 		})
 }

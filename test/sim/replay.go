@@ -240,7 +240,7 @@ func (r *replay) apply(t *txnRecord, ref kv.TxnRef, x *trial) {
 		pure := o.added && e.kind == entry.EffectAdd || calls
 		switch {
 		case calls: // some of which may have commuted; the last state is compared
-		case e.kind == entry.EffectExpire && adt.Missing(&e.value) != nil: // nor is all of it in memory here
+		case (e.kind == entry.EffectExpire || e.kind == entry.EffectChange) && adt.Missing(&e.value) != nil: // nor is all of it in memory here
 		case pure && e.delta != o.delta:
 			w.fail("%s: added %d to %q, the model %d", name(ref), e.delta, key, o.delta)
 		case !pure && o.exists && o.thing != nil && e.value.Exists():

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -50,4 +52,12 @@ func play(t *testing.T, seed int64) {
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
+}
+
+// TestAChangeOfAPagedValueWithADeadline plays a seed in which a deadline and a
+// change together are written as a change, of a value whose pages are not in
+// memory. What it became cannot be compared there and then, only in the end.
+func TestAChangeOfAPagedValueWithADeadline(t *testing.T) {
+	_, err := Run(Draw(400460))
+	require.NoError(t, err)
 }

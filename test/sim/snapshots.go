@@ -117,14 +117,34 @@ func (w *world) instant(p *msg.Pin) int64 {
 	return p.Time - wallBase - hot.skew
 }
 
-// inThePast puts a reader where its pin is, whose instant is exactly known.
-func (w *world) inThePast(t *txnRecord, d *txn.Done) {
+// inThePast puts a reader where its pin is, whose instant is exactly known, and
+// which must be of the state that it asked for.
+func (w *world) inThePast(t *txnRecord, at txn.At, d *txn.Done) {
 	if len(d.Pins) == 0 {
+		if !at.IsZero() && (t.outcome == committed || t.kind == scan) && len(t.calls) > 0 {
+			w.fail("%s asked for %+v, and was not told at which state it read", name(t.ref), at)
+		}
 		return
 	}
 	w.sum.PastReads++
+	if wrong := wrongState(at, &d.Pins[0]); wrong != "" {
+		w.fail("%s read at snapshot %d: %s", name(t.ref), d.Pins[0].Number, wrong)
+	}
 	t.start = w.instant(&d.Pins[0])
 	t.end = t.start
+}
+
+// wrongState says why a pin is not what was asked for, "" if it is.
+func wrongState(at txn.At, p *msg.Pin) string {
+	switch {
+	case at.Name != "" && p.Name != at.Name:
+		return fmt.Sprintf("it is named %q, and was asked for as %q", p.Name, at.Name)
+	case at.Number != 0 && p.Number != at.Number:
+		return fmt.Sprintf("number %d was asked for", at.Number)
+	case at.AsOf != 0 && p.Time > at.AsOf:
+		return fmt.Sprintf("it is %v younger than what was asked for", time.Duration(p.Time-at.AsOf))
+	}
+	return ""
 }
 
 // checkKept reads at every snapshot that is to be there, when all is quiet.
@@ -148,7 +168,7 @@ func (w *world) checkKept() {
 				return
 			}
 			call.results, t.outcome = d.Results, committed
-			w.inThePast(t, &d)
+			w.inThePast(t, txn.At{Number: s.number}, &d)
 		})
 		w.run(w.now+int64(time.Minute), func() bool { return ended })
 	}

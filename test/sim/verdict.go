@@ -101,8 +101,7 @@ func (w *world) checkSeen() {
 	}
 }
 
-// seenVersions are what a transaction's gets and scans returned; absence is
-// in it, with a zero version.
+// seenVersions are what a transaction's gets and scans returned.
 func seenVersions(t *txnRecord) []history.SeenVersion {
 	var out []history.SeenVersion
 	mine := map[string]bool{}
@@ -178,7 +177,8 @@ func (w *world) judgeGraph() {
 	h := history.ExactHistory{Final: map[string]kv.Version{}}
 	at := map[kv.TxnRef]int{}
 	chains := w.chainsOf()
-	for _, key := range slices.Sorted(maps.Keys(chains)) {
+	keys := slices.Sorted(maps.Keys(chains))
+	for _, key := range keys {
 		if err := chains[key].follow(); err != nil {
 			w.fail("the judge: %v", err)
 			return
@@ -194,7 +194,7 @@ func (w *world) judgeGraph() {
 		default:
 			x.Outcome, x.End = history.Unknown, history.Never
 		}
-		x.Reads = seenVersions(t)
+		x.Reads = append(seenVersions(t), missedKeys(t, keys)...)
 		x.Answers = answersOf(t, chains)
 		at[t.ref] = len(h.Txns)
 		h.Txns = append(h.Txns, x)

@@ -1,0 +1,59 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/test/history"
+)
+
+// missedKeys are those of the keys that a transaction's gets and scans did not
+// find, with a zero version. Where the transaction may itself have had a part in
+// that, it is left out.
+func missedKeys(t *txnRecord, keys []string) []history.SeenVersion {
+	var out []history.SeenVersion
+	var own []kv.Span // what it has written so far
+	miss := func(key string) {
+		if !slices.ContainsFunc(own, func(s kv.Span) bool { return s.Contains([]byte(key)) }) {
+			out = append(out, history.SeenVersion{Key: key})
+		}
+	}
+	for _, c := range t.calls {
+		for i := range c.ops {
+			op := &c.ops[i]
+			if op.Writes() && c.failure == nil {
+				own = append(own, op.Span())
+			}
+			if c.raw || c.failure != nil || i >= len(c.results) {
+				continue
+			}
+			switch r := &c.results[i]; {
+			case op.Kind == msg.OpGet && !r.Found:
+				miss(string(op.Key))
+			case op.Kind == msg.OpScan:
+				for _, key := range missedBy(op, r, keys) {
+					miss(key)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// missedBy are those of the keys that lie in what a scan read and that it did
+// not return.
+func missedBy(op *msg.Op, r *msg.Result, keys []string) (out []string) {
+	seen := map[string]bool{}
+	for _, p := range r.Pairs {
+		seen[string(p.Key)] = true
+	}
+	span := op.Span()
+	for _, key := range keys {
+		stopped := len(r.Resume) > 0 && key >= string(r.Resume)
+		if !seen[key] && !stopped && span.Contains([]byte(key)) {
+			out = append(out, key)
+		}
+	}
+	return out
+}

@@ -1,0 +1,47 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// TestAReaderOfThePastReadsTheStateThatItAskedFor: a state that once was is not
+// enough.
+func TestAReaderOfThePastReadsTheStateThatItAskedFor(t *testing.T) {
+	pin := msg.Pin{Number: 7, Name: "monday", Time: wallBase + 40}
+	for _, tc := range []struct {
+		name string
+		want string
+		at   txn.At
+		pins []msg.Pin
+		kind kind
+	}{
+		{"the present", "", txn.At{}, nil, oneShot},
+		{"by its number", "", txn.At{Number: 7}, []msg.Pin{pin}, oneShot},
+		{"by its name", "", txn.At{Name: "monday"}, []msg.Pin{pin}, oneShot},
+		{"by a time", "", txn.At{AsOf: wallBase + 41}, []msg.Pin{pin}, oneShot},
+		{"another number", "number 6 was asked for", txn.At{Number: 6}, []msg.Pin{pin}, oneShot},
+		{"another name", `asked for as "tuesday"`, txn.At{Name: "tuesday"}, []msg.Pin{pin}, oneShot},
+		{"a younger one", "1ns younger", txn.At{AsOf: wallBase + 39}, []msg.Pin{pin}, oneShot},
+		{"the present instead", "was not told", txn.At{Number: 7}, nil, oneShot},
+		{"a scan of the present instead", "was not told", txn.At{Number: 7}, nil, scan},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(Draw(1))
+			x := &txnRecord{kind: tc.kind, outcome: committed, calls: []*callRecord{{}}}
+			if tc.kind == scan {
+				x.outcome = running // it has just been opened
+			}
+			w.inThePast(x, tc.at, &txn.Done{Pins: tc.pins})
+			if tc.want == "" {
+				require.NoError(t, w.err)
+				return
+			}
+			require.ErrorContains(t, w.err, tc.want)
+		})
+	}
+}
