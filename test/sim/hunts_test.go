@@ -201,7 +201,7 @@ var hunts = []hunt{
 		o.HeatEvery, o.Lies, o.PinEvery, o.Mix.Scan, o.Mix.Snapshot, o.Plan = 0, 0, 0, 0, 0, txn.PlanHotLast
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
-	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 9, readers: true, shape: impatient},
+	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 10, readers: true, shape: impatient},
 	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 104, readers: true, shape: impatient},
 	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 134, readers: true, shape: impatient},
 	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 2, readers: true, shape: impatient},
@@ -211,18 +211,18 @@ var hunts = []hunt{
 	}},
 	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 148, readers: true, shape: restarting},
 	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 32, readers: true, shape: restarting},
-	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 29, readers: true, shape: restarting},
+	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 2, readers: true, shape: restarting},
 	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 10, readers: true, shape: restarting},
 	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 2, readers: true, shape: shortLived},
-	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 1250, readers: true, shape: shortLived},
-	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 33, readers: true, shape: shortLived},
+	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 351, readers: true, shape: shortLived},
+	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 2, readers: true, shape: shortLived},
 	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 8, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 60*time.Millisecond, 20, 20*time.Millisecond
 	}},
 
 	{id: mutant.GarbagePastPin, name: "Garbage past a pin", seed: 1, readers: true, shape: pinned},
-	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 732, readers: true, shape: func(o *Options) {
+	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 925, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.HeatEvery, o.Lies, o.Mix.InteractiveRead = 0, 0, 0
@@ -240,7 +240,7 @@ var hunts = []hunt{
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
 
-	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 153, readers: true, shape: func(o *Options) {
+	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 221, readers: true, shape: func(o *Options) {
 		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour
 	}},
 
