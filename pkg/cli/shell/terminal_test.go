@@ -82,6 +82,19 @@ func (x *terminal) says(text string) {
 	}
 }
 
+// prompts waits until the shell reads a line. It shows its prompt a moment before it
+// takes keys one by one; until then ctrl-C and ctrl-D are the terminal's.
+func (x *terminal) prompts(prompt string) {
+	x.Helper()
+	x.says(prompt)
+	require.Eventually(x, func() bool {
+		stty := exec.Command("stty", "-a")
+		stty.Stdin = x.file
+		modes, err := stty.Output()
+		return err == nil && strings.Contains(string(modes), "-icanon")
+	}, 30*time.Second, time.Millisecond, "the terminal still gathers lines")
+}
+
 func (x *terminal) types(text string) {
 	x.Helper()
 	_, err := x.file.WriteString(text)
@@ -103,36 +116,36 @@ const (
 func TestOnATerminal(t *testing.T) {
 	addr, file := serve(t), filepath.Join(t.TempDir(), "history")
 	x := openTerminal(t, addr, file)
-	x.says("linchpin> ")
+	x.prompts("linchpin> ")
 	x.types("put fruit:apple red\r")
 	x.says("version ")
-	x.says("linchpin> ")
+	x.prompts("linchpin> ")
 	x.types("get fru\t")
 	x.says("get fruit:apple")
 	x.types("\r")
 	x.says("red")
-	x.says("linchpin> ")
+	x.prompts("linchpin> ")
 	x.types("half a line" + ctrlC)
-	x.says("linchpin> ")
+	x.prompts("linchpin> ")
 	x.types("begin\r")
-	x.says("linchpin(txn)> ")
+	x.prompts("linchpin(txn)> ")
 	x.types("put fruit:apple green\r")
 	x.says("done")
-	x.says("linchpin(txn)> ")
+	x.prompts("linchpin(txn)> ")
 	x.types("put fruit:apple \\\r")
-	x.says("...> ")
+	x.prompts("...> ")
 	x.types("ripe\r")
 	x.says("done")
-	x.says("linchpin(txn)> ")
+	x.prompts("linchpin(txn)> ")
 	x.types("put\r")
 	x.says("The transaction is still open.")
-	x.says("linchpin(txn)> ")
+	x.prompts("linchpin(txn)> ")
 	x.types("commit\r")
 	x.says("committed ")
-	x.says("linchpin> ")
+	x.prompts("linchpin> ")
 	x.types(" put hidden 1\r")
 	x.says("version ")
-	x.says("linchpin> ")
+	x.prompts("linchpin> ")
 	x.types(ctrlD)
 	x.ends()
 
@@ -144,13 +157,13 @@ func TestOnATerminal(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
 	x = openTerminal(t, addr, file)
-	x.says("linchpin> ")
+	x.prompts("linchpin> ")
 	x.types(up + up + up + up + up + up + "\r") // the sixth from the end
 	x.says("get fruit:apple")
 	x.says("ripe")
-	x.says("linchpin> ")
+	x.prompts("linchpin> ")
 	x.types("begin\r")
-	x.says("linchpin(txn)> ")
+	x.prompts("linchpin(txn)> ")
 	x.types(ctrlD)
 	x.says("The open transaction is rolled back")
 	x.ends()
@@ -159,14 +172,14 @@ func TestOnATerminal(t *testing.T) {
 // TestAnInterruptEndsTheCommandAndNotTheShell: what is interrupted watches for ever.
 func TestAnInterruptEndsTheCommandAndNotTheShell(t *testing.T) {
 	x := openTerminal(t, serve(t), "")
-	x.says("linchpin> ")
+	x.prompts("linchpin> ")
 	x.types("hot --watch\r")
 	x.says("mode: auto")
 	x.types(ctrlC)
-	x.says("linchpin> ")
+	x.prompts("linchpin> ")
 	x.types("put a 1\r")
 	x.says("version ")
-	x.says("linchpin> ")
+	x.prompts("linchpin> ")
 	x.types(ctrlD)
 	x.ends()
 }
