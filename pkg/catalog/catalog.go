@@ -157,10 +157,10 @@ func (c *Catalog) Init(id Identity) error {
 	return c.setIdentity(id)
 }
 
-// SetMembers replaces what is known of the members. Their number and order
-// cannot change, nor can anything else of the identity.
-func (c *Catalog) SetMembers(members []Member) error {
-	return c.change(func(id *Identity) { id.Members = members })
+// SetMembers replaces what is known of the members, and the node's own past. The
+// number and order of the members cannot change, nor can anything else of the identity.
+func (c *Catalog) SetMembers(members []Member, past Past) error {
+	return c.change(func(id *Identity) { id.Members, id.Past = members, past })
 }
 
 // SetAdvertise writes where this node is called from now on, and counts the

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -113,8 +114,9 @@ func TestMembersMayMove(t *testing.T) {
 	require.Equal(t, want, id)
 
 	want.Members[0] = Member{Node: 1, Address: "a:9", Moves: 1, Seen: true}
-	require.NoError(t, c.SetMembers(want.Members))
-	require.Error(t, c.SetMembers(want.Members[:2]))
+	want.Past = Past{Marked: 9, Marks: []uint64{3, math.MaxUint64}}
+	require.NoError(t, c.SetMembers(want.Members, want.Past))
+	require.Error(t, c.SetMembers(want.Members[:2], want.Past))
 	require.Error(t, c.SetAdvertise(""))
 	c = reopen(t, c, dir)
 	id, _ = c.Get()

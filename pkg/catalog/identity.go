@@ -8,7 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Identity is who a node is, and what its cluster is. Only Members change
+// Identity is who a node is, and what its cluster is. Only Members and Past change
 // after Init.
 type Identity struct {
 	// Node is this node's number, from 1: its place in List.
@@ -26,6 +26,15 @@ type Identity struct {
 	HotKeys [][]byte `json:",omitempty"`
 	// Members has one element for each member, in the order of numbers.
 	Members []Member
+	// Past is what the node's store has been through.
+	Past Past
+}
+
+// Past counts the marks that the node's store has had, and has the last of them
+// (package membership).
+type Past struct {
+	Marked uint64   `json:",omitempty"`
+	Marks  []uint64 `json:",omitempty"`
 }
 
 // Member is what a node knows of a member.
@@ -38,6 +47,9 @@ type Member struct {
 	// Seen says that the member is known to have a catalog of the cluster, so
 	// that it must never come back without one.
 	Seen bool `json:",omitempty"`
+	// Marked and Mark are the last that it told of its own Past; 0 for nothing.
+	Marked uint64 `json:",omitempty"`
+	Mark   uint64 `json:",omitempty"`
 }
 
 // check reports what no node can be.
@@ -79,6 +91,7 @@ func (id *Identity) check() error {
 func (id *Identity) clone() Identity {
 	c := *id
 	c.List, c.Slots, c.Members = slices.Clone(id.List), slices.Clone(id.Slots), slices.Clone(id.Members)
+	c.Past.Marks = slices.Clone(id.Past.Marks)
 	c.HotKeys = nil
 	for _, k := range id.HotKeys {
 		c.HotKeys = append(c.HotKeys, bytes.Clone(k))

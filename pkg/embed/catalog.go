@@ -23,22 +23,22 @@ func (c *catalogStore) LoadMembership() (*membership.Saved, error) {
 	if !ok {
 		return nil, nil
 	}
-	s := &membership.Saved{Cluster: id.Cluster, Node: id.Node, List: id.List, Shards: id.Shards, HotKeys: id.HotKeys}
+	s := &membership.Saved{Cluster: id.Cluster, Node: id.Node, List: id.List, Shards: id.Shards, HotKeys: id.HotKeys, Past: membership.Past(id.Past)}
 	for _, m := range id.Members {
 		s.Members = append(s.Members, membership.Member(m))
 	}
 	return s, nil
 }
 
-// SaveMembership implements membership.Store. Only members change after the
-// first time.
+// SaveMembership implements membership.Store. Only members and the past change after
+// the first time.
 func (c *catalogStore) SaveMembership(s *membership.Saved) error {
 	members := make([]catalog.Member, len(s.Members))
 	for i, m := range s.Members {
 		members[i] = catalog.Member(m)
 	}
 	if _, ok := c.Get(); ok {
-		return c.SetMembers(members)
+		return c.SetMembers(members, catalog.Past(s.Past))
 	}
-	return c.Init(catalog.Identity{Node: s.Node, Cluster: s.Cluster, List: s.List, Shards: s.Shards, HotKeys: s.HotKeys, Members: members})
+	return c.Init(catalog.Identity{Node: s.Node, Cluster: s.Cluster, List: s.List, Shards: s.Shards, HotKeys: s.HotKeys, Members: members, Past: catalog.Past(s.Past)})
 }

@@ -37,6 +37,10 @@
 //     --join to call a foreign one ends.
 //   - A member with an empty store of which others know that it once had one:
 //     what it held is lost, and to let it in again would hide that.
+//   - A member whose store was set back to an older copy: each store gets a random
+//     mark when a node begins to serve on it and every ten minutes, and the others
+//     remember the last one they were told (Past). A node calls them all before it
+//     serves, and they tell what they remember.
 //   - Two processes on copies of one store: when one learns that "it" runs
 //     elsewhere, it ends.
 //   - Nodes that speak another version of the messages between nodes.

@@ -12,6 +12,8 @@ import (
 type Effects struct {
 	// Save is to be durable before anything else is done or told.
 	Save *Saved
+	// Try had better be durable, too; nothing depends on it.
+	Try *Saved
 	// Moved are members whose address changed.
 	Moved []Member
 	// Err ends the node.
@@ -31,6 +33,8 @@ type Machine struct {
 	// answered are the members that have answered since the start and have
 	// the cluster in their catalogs. It counts when formed.
 	answered map[kv.NodeID]bool
+	// looked: all members have been called once since the start.
+	looked bool
 	// failed is why the node must end.
 	failed error
 }
@@ -104,8 +108,9 @@ func (m *Machine) Introduction() peerpb.Introduction {
 	s := &m.saved
 	in.Cluster, in.Node = s.Cluster, s.Node
 	in.List, in.Shards, in.HotKeys = s.List, uint32(s.Shards), s.HotKeys
+	in.Marked, in.Marks = s.Past.Marked, slices.Clone(s.Past.Marks)
 	for _, o := range s.Members {
-		in.Members = append(in.Members, peerpb.Member{Node: o.Node, Address: o.Address, Moves: o.Moves})
+		in.Members = append(in.Members, peerpb.Member{Node: o.Node, Address: o.Address, Moves: o.Moves, Marked: o.Marked, Mark: o.Mark})
 	}
 	return in
 }
@@ -145,7 +150,7 @@ func (m *Machine) tryFound() Effects {
 		return Effects{}
 	}
 	m.saved = Found(m.cfg.NewID, m.cfg.Address, m.cfg.List, m.cfg.Shards, m.cfg.HotKeys)
-	return Effects{Save: m.saved.clone()}
+	return m.Looked()
 }
 
 // fail notes the first reason to end, and repeats it.
@@ -159,6 +164,10 @@ func (m *Machine) fail(err error) Effects {
 // hear takes over what a member of the same cluster says.
 func (m *Machine) hear(in *peerpb.Introduction) Effects {
 	var eff Effects
+	marked, older := m.hearPast(in)
+	if older != nil {
+		return Effects{Note: older}
+	}
 	changed := false
 	for _, o := range in.Members {
 		if o.Node < 1 || int(o.Node) > len(m.saved.Members) || o.Address == "" {
@@ -171,6 +180,9 @@ func (m *Machine) hear(in *peerpb.Introduction) Effects {
 					"node %v runs at %s too, says %s, and this is node %v at %s",
 					o.Node, o.Address, in.Address, m.saved.Node, mine.Address))
 			}
+			if err := m.setBack(in); err != nil {
+				return m.fail(err)
+			}
 			continue
 		}
 		if o.Moves > mine.Moves {
@@ -181,6 +193,8 @@ func (m *Machine) hear(in *peerpb.Introduction) Effects {
 	}
 	if m.see(in.Node) || changed {
 		eff.Save = m.saved.clone()
+	} else if marked {
+		eff.Try = m.saved.clone()
 	}
 	return eff
 }

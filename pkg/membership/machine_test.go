@@ -30,6 +30,12 @@ type world struct {
 	t     testing.TB
 	nodes map[string]*node
 	ids   int
+	marks uint64
+}
+
+func (w *world) mark() uint64 {
+	w.marks++
+	return w.marks
 }
 
 func newWorld(t testing.TB) *world { return &world{t: t, nodes: map[string]*node{}} }
@@ -42,7 +48,7 @@ func (w *world) start(addr string, list ...string) *node {
 // run starts n anew from its catalog.
 func (w *world) run(n *node) *node {
 	w.ids++
-	n.cfg.NewID = fmt.Sprintf("id%d", w.ids)
+	n.cfg.NewID, n.cfg.NewMark = fmt.Sprintf("id%d", w.ids), w.mark
 	n.moved = map[kv.NodeID]string{}
 	m, eff, err := membership.NewMachine(n.cfg, n.catalog)
 	require.NoError(w.t, err)
@@ -57,6 +63,9 @@ func (w *world) stop(n *node) { delete(w.nodes, n.cfg.Address) }
 func (n *node) do(eff membership.Effects) {
 	if eff.Save != nil {
 		n.catalog = eff.Save
+	}
+	if eff.Try != nil {
+		n.catalog = eff.Try
 	}
 	for _, m := range eff.Moved {
 		n.moved[m.Node] = m.Address
@@ -75,7 +84,8 @@ func (w *world) call(n *node, addr string) {
 	}
 }
 
-// round has everyone call whom it wants to.
+// round has everyone call whom it wants to. For who has just started it is the look
+// before it serves.
 func (w *world) round() {
 	var order []string
 	for a := range w.nodes {
@@ -87,6 +97,7 @@ func (w *world) round() {
 		for _, to := range n.machine.Ask() {
 			w.call(n, to)
 		}
+		n.do(n.machine.Looked())
 	}
 }
 
@@ -123,7 +134,7 @@ func TestAClusterOfOneIsFormedAtOnce(t *testing.T) {
 	n := newWorld(t).start("a:1", "a:1")
 	require.True(t, n.machine.Formed())
 	require.Equal(t, membership.Saved{Cluster: "id1", Node: 1, List: []string{"a:1"}, Shards: 9,
-		Members: []membership.Member{{Node: 1, Address: "a:1", Seen: true}}}, *n.catalog)
+		Members: []membership.Member{{Node: 1, Address: "a:1", Seen: true}}, Past: membership.Past{Marked: 1, Marks: []uint64{1}}}, *n.catalog)
 	require.Empty(t, n.machine.Ask())
 }
 

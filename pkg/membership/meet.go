@@ -74,6 +74,9 @@ func (m *Machine) askedByMember(caller *peerpb.Introduction) (Effects, error) {
 		return Effects{}, difference(caller, &mine)
 	}
 	eff := m.hear(caller)
+	if eff.Note != nil {
+		return Effects{}, eff.Note
+	}
 	return eff, eff.Err
 }
 
@@ -121,7 +124,7 @@ func (m *Machine) answeredByMember(addr string, called *peerpb.Introduction) Eff
 		m.saved = Saved{}
 		return eff
 	}
-	eff.Save = m.saved.clone()
+	eff.Save = m.Looked().Save
 	return eff
 }
 
@@ -138,6 +141,8 @@ func (m *Machine) answeredFormed(addr string, called *peerpb.Introduction, refus
 			return m.fail(err)
 		}
 		return Effects{Note: err}
+	case m.setBack(called) != nil:
+		return m.fail(m.setBack(called))
 	case refusal != "":
 		return Effects{Note: invalid("", "%s refuses this node, %s: %s", addr, m.cfg.Address, refusal)}
 	case called.Version != peerpb.Version:
@@ -145,7 +150,12 @@ func (m *Machine) answeredFormed(addr string, called *peerpb.Introduction, refus
 		return Effects{Note: difference(called, &mine)}
 	}
 	eff := m.hear(called)
-	if eff.Err == nil && called.Node != m.saved.Node {
+	switch {
+	case eff.Note != nil:
+		// The answer was overtaken by what the node has told since. If its store is
+		// an older copy, it has learnt that from the call.
+		return Effects{}
+	case eff.Err == nil && called.Node != m.saved.Node:
 		m.answered[called.Node] = true
 	}
 	return eff

@@ -32,7 +32,7 @@ func TestAMovedMemberIsFound(t *testing.T) {
 	w, a, b, c := formed(t)
 	w.restart(b, "b:2", "b:2")
 	require.Equal(t, "b:2", b.catalog.Members[1].Address, "saved before it is told")
-	w.round()
+	w.rounds(2)
 	require.Equal(t, map[kv.NodeID]string{2: "b:2"}, a.moved)
 	require.Equal(t, "b:2", a.catalog.Members[1].Address)
 	require.Equal(t, "b:2", c.catalog.Members[1].Address)
@@ -146,7 +146,7 @@ func TestFlagsOfAnotherNodeAreRefused(t *testing.T) {
 		"a:1 is the address of node n1":                  {Address: "a:1", List: abc},
 		"--join has 4 members, and the store is that of": {Address: "b:1", List: []string{"a:1", "b:1", "c:1", "d:1"}},
 	} {
-		cfg.Shards, cfg.NewID = b.cfg.Shards, "new"
+		cfg.Shards, cfg.NewID, cfg.NewMark = b.cfg.Shards, "new", b.cfg.NewMark
 		_, _, err := membership.NewMachine(cfg, ptr(b.machine.Saved()))
 		require.ErrorContains(t, err, want)
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
@@ -182,6 +182,7 @@ func TestWhatCannotBeSavedIsRefused(t *testing.T) {
 		"no address":     func(s *membership.Saved) { s.Members[1].Address = "" },
 		"members mixed":  func(s *membership.Saved) { s.Members[0], s.Members[1] = s.Members[1], s.Members[0] },
 		"without shards": func(s *membership.Saved) { s.Shards = 0 },
+		"marks too many": func(s *membership.Saved) { s.Past.Marked = 0 },
 	} {
 		s := a.machine.Saved()
 		bend(&s)
@@ -191,7 +192,9 @@ func TestWhatCannotBeSavedIsRefused(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	good := membership.Config{Address: "a:1", List: abc, Shards: 9, NewID: "x"}
+	good := membership.Config{Address: "a:1", List: abc, Shards: 9, NewID: "x", NewMark: func() uint64 { return 1 }}
+	_, _, err := membership.NewMachine(good, nil)
+	require.NoError(t, err)
 	for name, bend := range map[string]func(*membership.Config){
 		"no address":    func(c *membership.Config) { c.Address = "" },
 		"not listed":    func(c *membership.Config) { c.Address = "d:1" },
@@ -200,11 +203,16 @@ func TestConfigIsChecked(t *testing.T) {
 		"no shards":     func(c *membership.Config) { c.Shards = 0 },
 		"many shards":   func(c *membership.Config) { c.Shards = kv.MaxShards + 1 },
 		"a key of none": func(c *membership.Config) { c.HotKeys = [][]byte{{}} },
+		"no marks":      func(c *membership.Config) { c.NewMark = nil },
 	} {
 		c := good
 		bend(&c)
 		_, _, err := membership.NewMachine(c, nil)
-		require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%s: %v", name, err)
+		want := kv.KindInvalid
+		if name == "no marks" {
+			want = kv.KindInternal
+		}
+		require.Equal(t, want, kv.KindOf(err), "%s: %v", name, err)
 	}
 }
 

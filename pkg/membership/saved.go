@@ -24,6 +24,8 @@ type Config struct {
 	// NewID is the id for the cluster if this node founds it. The default is
 	// random.
 	NewID string
+	// NewMark gives the numbers of marks, none of them 0. The default is random.
+	NewMark func() uint64
 }
 
 func (c Config) check() error {
@@ -38,6 +40,8 @@ func (c Config) check() error {
 		return kv.Errorf(kv.KindInvalid, "a cluster has 1 to %d shards, not %d", kv.MaxShards, c.Shards)
 	case c.NewID == "":
 		return kv.Errorf(kv.KindInternal, "a node needs an id to found a cluster with")
+	case c.NewMark == nil:
+		return kv.Errorf(kv.KindInternal, "a node needs marks for its store")
 	}
 	for _, k := range c.HotKeys {
 		if err := kv.CheckKey(k); err != nil {
@@ -48,7 +52,7 @@ func (c Config) check() error {
 }
 
 // Saved is what a node's catalog keeps: who it is, and what its cluster is.
-// Only Members change.
+// Only Members and Past change.
 type Saved struct {
 	// Cluster is the cluster's id.
 	Cluster string
@@ -62,6 +66,8 @@ type Saved struct {
 	HotKeys [][]byte
 	// Members has one element for each member, in the order of numbers.
 	Members []Member
+	// Past is what the node's own store has been through.
+	Past Past
 }
 
 // Member is what a node knows of a member.
@@ -74,6 +80,10 @@ type Member struct {
 	// Seen says that the member was heard to have the cluster in its
 	// catalog; so it must never come back with an empty one.
 	Seen bool
+	// Marked and Mark are the last mark that it told itself, as in Past; 0 if it told
+	// none. Of this node they are not kept here.
+	Marked uint64
+	Mark   uint64
 }
 
 // Found gives what the node at self saves when the cluster is formed.
@@ -96,7 +106,7 @@ func (s *Saved) Check() error {
 	for i, m := range s.Members {
 		bad = bad || m.Node != kv.NodeID(i+1) || m.Address == ""
 	}
-	if bad {
+	if bad || !s.Past.whole() {
 		e := kv.Errorf(kv.KindCorrupt, "the catalog's membership is not whole: %+v", *s)
 		e.Hint = "put back a copy of the node's directory only if it was made since the node last ran, else restore a backup"
 		return e
@@ -115,6 +125,7 @@ func (s *Saved) Addresses() map[kv.NodeID]string {
 
 func (s Saved) clone() *Saved {
 	s.List, s.HotKeys, s.Members = slices.Clone(s.List), slices.Clone(s.HotKeys), slices.Clone(s.Members)
+	s.Past.Marks = slices.Clone(s.Past.Marks)
 	return &s
 }
 

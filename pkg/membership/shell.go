@@ -3,6 +3,7 @@ package membership
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -41,6 +42,16 @@ type Options struct {
 	EveryMin, EveryMax time.Duration
 	// Timeout bounds a call. Default 2 s.
 	Timeout time.Duration
+	// MarkEvery is how often the node's store gets a new mark. A copy that is put back
+	// is found out if the node has told a mark since it was made. Default ten minutes.
+	MarkEvery time.Duration
+}
+
+// newMark gives a random number that is not 0.
+func newMark() uint64 {
+	var b [8]byte
+	rand.Read(b[:])
+	return max(1, binary.LittleEndian.Uint64(b[:]))
 }
 
 func (o *Options) fill() {
@@ -67,15 +78,21 @@ func (o *Options) fill() {
 		rand.Read(b[:])
 		o.NewID = hex.EncodeToString(b[:])
 	}
+	if o.NewMark == nil {
+		o.NewMark = newMark
+	}
+	if o.MarkEvery <= 0 {
+		o.MarkEvery = 10 * time.Minute
+	}
 }
 
 // Shell runs a Machine: it saves, calls and is called.
 type Shell struct {
 	opts   Options
 	cancel context.CancelFunc
-	// formed and failed are closed when it happens; done when the calling
-	// has ended for good.
-	formed, failed, done chan struct{}
+	// formed and failed are closed when it happens; looked when all members have been
+	// called once; done when the calling has ended for good.
+	formed, looked, failed, done chan struct{}
 
 	mu      sync.Mutex
 	machine *Machine
@@ -100,7 +117,7 @@ func Start(o Options) (*Shell, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Shell{opts: o, cancel: cancel, machine: m, notes: map[string]string{},
-		formed: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{})}
+		formed: make(chan struct{}), looked: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{})}
 	if saved != nil {
 		close(s.formed)
 	}
@@ -138,17 +155,29 @@ func (s *Shell) Heard(n kv.NodeID) {
 	}
 }
 
-// Wait returns when the cluster is formed and this node's place in it is
-// durable, or says why that cannot be.
+// Wait returns when the cluster is formed, this node's place in it is durable, and no
+// member that answers at once knows a later state of the node's store; or says why
+// that cannot be.
 func (s *Shell) Wait(ctx context.Context) (Saved, error) {
-	select {
-	case <-s.formed:
-		return s.Saved(), nil
-	case <-s.failed:
-		return Saved{}, s.Err()
-	case <-ctx.Done():
-		return Saved{}, ctx.Err()
+	for _, c := range []chan struct{}{s.formed, s.looked} {
+		select {
+		case <-c:
+		case <-s.failed:
+			return Saved{}, s.Err()
+		case <-ctx.Done():
+			return Saved{}, ctx.Err()
+		}
 	}
+	err := s.Err()
+	if err == nil {
+		return s.Saved(), nil
+	}
+	select {
+	case <-s.failed: // the others have been told
+	case <-s.done:
+	case <-ctx.Done():
+	}
+	return Saved{}, err
 }
 
 // Failed is closed when the node must end; Err says why.
@@ -185,6 +214,11 @@ func (s *Shell) do(about string, eff Effects) error {
 		}
 		s.announce(eff.Save)
 	}
+	if eff.Try != nil {
+		if err := s.opts.Store.SaveMembership(eff.Try); err != nil {
+			s.opts.Log.Warn("cannot note the mark of a member's store", "error", err)
+		}
+	}
 	for _, m := range eff.Moved {
 		s.opts.Log.Info("a member moved", "member", m.Node, "address", m.Address)
 		s.opts.OnMoved(m.Node, m.Address)
@@ -219,12 +253,16 @@ func (s *Shell) announce(saved *Saved) {
 func (s *Shell) run(ctx context.Context) {
 	defer close(s.done)
 	every := s.opts.EveryMin
+	s.round(ctx, min(lookFor, s.opts.Timeout))
+	s.look()
+	marks := time.NewTicker(s.opts.MarkEvery)
+	defer marks.Stop()
 	for {
-		s.round(ctx)
+		s.round(ctx, s.opts.Timeout)
 		if s.Err() != nil {
 			// One more round, so that everyone this node disagrees with
 			// hears it from us: whoever ends first takes the answers with it.
-			s.round(ctx)
+			s.round(ctx, s.opts.Timeout)
 			close(s.failed)
 			return
 		}
@@ -233,14 +271,48 @@ func (s *Shell) run(ctx context.Context) {
 		case <-ctx.Done():
 			t.Stop()
 			return
+		case <-marks.C:
+			s.mark()
 		case <-t.C:
 		}
+		t.Stop()
 		every = min(2*every, s.opts.EveryMax)
 	}
 }
 
+// lookFor bounds how long a node that was a member before waits for the others'
+// answers before it serves: whoever can be reached answers much sooner, and whoever
+// cannot is not waited for. Somewhat arbitrary.
+const lookFor = 500 * time.Millisecond
+
+// look says that the look is over.
+func (s *Shell) look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken == nil {
+		s.do("", s.machine.Looked())
+	}
+	close(s.looked)
+}
+
+// mark gives the store a new mark. It is told only when it is durable: if it cannot be,
+// as on a full disk, the next one may.
+func (s *Shell) mark() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := s.machine.Mark()
+	if s.broken != nil || next == nil {
+		return
+	}
+	if err := s.opts.Store.SaveMembership(next); err != nil {
+		s.opts.Log.Warn("cannot give the store a new mark", "error", err)
+		return
+	}
+	s.machine.Marked(next)
+}
+
 // round calls everyone once, at the same time.
-func (s *Shell) round(ctx context.Context) {
+func (s *Shell) round(ctx context.Context, timeout time.Duration) {
 	s.mu.Lock()
 	if s.broken != nil {
 		s.mu.Unlock()
@@ -249,7 +321,7 @@ func (s *Shell) round(ctx context.Context) {
 	whom := s.machine.Ask()
 	req := &peerpb.MeetRequest{Caller: s.machine.Introduction()}
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var calls sync.WaitGroup
 	for _, addr := range whom {

@@ -230,3 +230,74 @@ func TestAskFailsWithTheAddress(t *testing.T) {
 	require.ErrorContains(t, err, addrs[0])
 	require.ErrorContains(t, err, "connection refused")
 }
+
+// full has the disk be full, or not any more.
+func (c *catalog) full(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail = err
+}
+
+func (c *catalog) marked() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.saved.Past.Marked
+}
+
+// A store gets marks while a node runs on it, and the other members hear of each. A
+// copy of what it was is refused before anything waits for it.
+func TestAStoreThatIsSetBackIsFoundOut(t *testing.T) {
+	ls, addrs := listen(t, 3)
+	var peers []*peer
+	var stores []*catalog
+	for _, l := range ls {
+		o := options(t, addrs)
+		o.MarkEvery = 10 * time.Millisecond
+		stores = append(stores, o.Store.(*catalog))
+		peers = append(peers, startPeer(t, l, o))
+	}
+	for _, p := range peers {
+		_, err := p.Wait(soon(t))
+		require.NoError(t, err)
+	}
+	older := ptr(peers[2].Saved())
+	told := func(i int) uint64 { return peers[i].Saved().Members[older.Node-1].Marked }
+	for i := range 2 {
+		require.Eventually(t, func() bool { return told(i) > older.Past.Marked }, 20*time.Second, time.Millisecond)
+	}
+	peers[2].stop()
+
+	l, err := net.Listen("tcp", addrs[2])
+	require.NoError(t, err)
+	o := options(t, addrs)
+	o.Store = &catalog{saved: older}
+	copied := startPeer(t, l, o)
+	_, err = copied.Wait(soon(t))
+	require.ErrorContains(t, err, "its store is an older copy")
+	copied.stop()
+
+	// The disk is full for a while: no marks, but nobody ends.
+	for i := range 2 {
+		require.NoError(t, peers[i].Err())
+		stores[i].full(errors.New("the disk is full"))
+	}
+	had := stores[0].marked()
+	l, err = net.Listen("tcp", addrs[2])
+	require.NoError(t, err)
+	o.Store, o.MarkEvery = stores[2], 10*time.Millisecond
+	peers[2] = startPeer(t, l, o)
+	_, err = peers[2].Wait(soon(t))
+	require.NoError(t, err)
+	since := stores[2].marked()
+	require.Eventually(t, func() bool { return told(0) > since+2 && told(1) > since+2 }, 20*time.Second, time.Millisecond)
+	require.Equal(t, had, stores[0].marked())
+	for i := range 2 {
+		require.NoError(t, peers[i].Err())
+		stores[i].full(nil)
+	}
+	require.Eventually(t, func() bool { return stores[0].marked() > had }, 20*time.Second, time.Millisecond)
+	for _, p := range peers {
+		require.NoError(t, p.Err())
+		p.stop()
+	}
+}

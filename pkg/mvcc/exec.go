@@ -228,7 +228,22 @@ func (x *execution) plus(key []byte, v entry.Value, delta int64) (entry.Value, *
 
 // Unborn stands for the version of what a transaction has itself added to, or called
 // methods on: its identity is made when it becomes visible. No condition can name it.
-var Unborn = kv.Version{Moves: math.MaxUint32, Shard: math.MaxUint16, Write: math.MaxUint64}
+var Unborn = kv.Version{Moves: unborn, Shard: math.MaxUint16, Write: math.MaxUint64}
+
+// unborn is the number of moves that no key reaches.
+const unborn = math.MaxUint32
+
+// Provisional is the version of the n-th write of a transaction that is not executed
+// yet: the shards make the real ones. Like Unborn it is shown to nobody.
+func Provisional(n uint64) kv.Version { return kv.Version{Moves: unborn, Write: n} }
+
+// Identity is v as callers are told it: zero for Unborn and for Provisional.
+func Identity(v kv.Version) kv.Version {
+	if v.Moves == unborn {
+		return kv.Version{}
+	}
+	return v
+}
 
 func wrongType(key []byte, v entry.Value, method string, want entry.Type) *msg.Failure {
 	return fail(kv.KindWrongType, key, "the key holds a %s; %s is for a %s", adt.TypeName(v.Type), method, adt.TypeName(want))
@@ -303,11 +318,7 @@ func (x *execution) get(op *msg.Op) (msg.Result, *msg.Failure) {
 }
 
 func got(v *entry.Value) msg.Result {
-	version := v.Version
-	if version == Unborn {
-		version = kv.Version{} // the sum with its own add has no identity yet
-	}
-	return msg.Result{Found: true, Type: uint32(v.Type), Value: Shown(v), Version: version}
+	return msg.Result{Found: true, Type: uint32(v.Type), Value: Shown(v), Version: Identity(v.Version)}
 }
 
 // standing is what a key is at the moment, in words.
@@ -315,7 +326,7 @@ func standing(v entry.Value) string {
 	switch {
 	case !v.Exists():
 		return "absent"
-	case v.Version == Unborn:
+	case v.Version.Moves == unborn:
 		return "changed by this transaction"
 	}
 	return "at version " + v.Version.String()
@@ -352,10 +363,7 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 		}
 	}
 	if f != nil && v.Exists() {
-		f.Current = &msg.Pair{Key: op.Key, Value: Shown(&v), Type: uint32(v.Type), Version: v.Version}
-		if v.Version == Unborn {
-			f.Current.Version = kv.Version{} // as in get
-		}
+		f.Current = &msg.Pair{Key: op.Key, Value: Shown(&v), Type: uint32(v.Type), Version: Identity(v.Version)}
 	} else if f != nil {
 		f.Current = &msg.Pair{Key: op.Key, Type: uint32(entry.TypeDeleted)}
 	}
@@ -455,10 +463,7 @@ func (x *execution) scan(op *msg.Op) (msg.Result, *msg.Failure) {
 	}
 	res := msg.Result{Found: len(rows) > 0, Resume: resume, Pairs: make([]msg.Pair, len(rows))}
 	for i, r := range rows {
-		res.Pairs[i] = msg.Pair{Key: r.Key, Value: Shown(&r.Value), Type: uint32(r.Value.Type), Version: r.Value.Version, Expires: r.Value.Expires}
-		if r.Value.Version == Unborn {
-			res.Pairs[i].Version = kv.Version{} // as in get
-		}
+		res.Pairs[i] = msg.Pair{Key: r.Key, Value: Shown(&r.Value), Type: uint32(r.Value.Type), Version: Identity(r.Value.Version), Expires: r.Value.Expires}
 	}
 	return res, nil
 }

@@ -398,7 +398,7 @@ func (g *Gateway) evaluateIfRead(c *call) {
 	n := uint64(0)
 	x := mvcc.Exec(sessionView{s, g.clock()}, append(before, c.ops...), func(kv.Version) kv.Version {
 		n++
-		return kv.Version{Moves: provisional, Write: n}
+		return mvcc.Provisional(n)
 	})
 	if x.Failure != nil {
 		g.failedCall(c, x.Failure)
@@ -410,14 +410,7 @@ func (g *Gateway) evaluateIfRead(c *call) {
 			results[i] = a
 			delete(s.answers, c.ops[i].Seq)
 		}
-		if results[i].Version.Moves == provisional {
-			results[i].Version = kv.Version{}
-		}
-		for j := range results[i].Pairs {
-			if results[i].Pairs[j].Version.Moves == provisional {
-				results[i].Pairs[j].Version = kv.Version{}
-			}
-		}
+		results[i].Version = mvcc.Identity(results[i].Version)
 	}
 	if c.kind == oneShot {
 		g.evaluatedOneShot(c, results)
@@ -425,10 +418,6 @@ func (g *Gateway) evaluateIfRead(c *call) {
 	}
 	g.evaluatedDo(c, results)
 }
-
-// provisional marks versions that are made up here: the real ones are made
-// when the writes are executed.
-const provisional = ^uint32(0)
 
 // sessionView is what a session's operations see (mvcc.View).
 type sessionView struct {

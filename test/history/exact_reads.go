@@ -62,6 +62,9 @@ func (x *exact) reviveSeen() {
 func (x *exact) bindScan(txn int32, s SeenRange) {
 	seen := make(map[string]bool, len(s.Seen))
 	for _, r := range s.Seen {
+		if seen[r.Key] || r.Key < s.Start || s.End != "" && r.Key >= s.End {
+			x.verdict.add(BadScan, fmt.Sprintf("%s scanned from %q to %q and got %q out of place.", x.who(txn), s.Start, s.End, r.Key))
+		}
 		seen[r.Key] = true
 		x.bind(txn, r, false)
 	}

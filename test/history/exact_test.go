@@ -100,6 +100,14 @@ func TestExactJudgeNamesAnomalies(t *testing.T) {
 			at(0, 9, SeenRange{Start: "a", End: "z"}, made("k", 1)), at(0, 9, SeenRange{Start: "a", End: "z"}, made("m", 1))}},
 		{"the inserts lie outside of the scanned ranges", "", []ExactTxn{
 			at(0, 9, SeenRange{Start: "a", End: "f"}, made("k", 1)), at(0, 9, SeenRange{Start: "a", End: "f"}, made("m", 1))}},
+		{"a scan returns a key before its range", BadScan, []ExactTxn{
+			at(0, 9, made("a", 1)), at(0, 9, SeenRange{Start: "b", End: "c", Seen: []SeenVersion{{"a", ver(1)}}})}},
+		{"a scan returns the key at its end", BadScan, []ExactTxn{
+			at(0, 9, made("c", 1)), at(0, 9, SeenRange{Start: "b", End: "c", Seen: []SeenVersion{{"c", ver(1)}}})}},
+		{"a scan returns a key twice", BadScan, []ExactTxn{
+			at(0, 9, made("b", 1)), at(0, 9, SeenRange{Start: "b", End: "c", Seen: []SeenVersion{{"b", ver(1)}, {"b", ver(1)}}})}},
+		{"a scan to the last key", "", []ExactTxn{
+			at(0, 9, made("z", 1)), at(0, 9, SeenRange{Start: "b", Seen: []SeenVersion{{"z", ver(1)}}})}},
 		{"two readers see two writes in different orders", LongFork, []ExactTxn{
 			at(0, 9, made("x", 1)), at(0, 9, made("y", 1)),
 			at(0, 9, saw("x", 1), saw("y", 0)), at(0, 9, saw("x", 0), saw("y", 1))}},

@@ -1,0 +1,47 @@
+package embed_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// A node that is started on an older copy of its whole directory would undo what was
+// acknowledged since. The other members know better, and it serves nothing.
+func TestAnOlderCopyOfAStoreIsRefused(t *testing.T) {
+	c := startRestartable(t)
+	key := c.away(1)[0]
+	i := c.of(1)
+	c.do(i, putOf(key, "old"))
+	dir, older := c.dirs[i], filepath.Join(t.TempDir(), "copy")
+	c.restart(i, func() { require.NoError(t, os.CopyFS(older, os.DirFS(dir))) })
+	c.do(i, putOf(key, "new"))
+	c.stop(i)
+
+	for range 3 { // as a supervisor does it
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		_, err := embed.Start(ctx, embed.Options{Dir: older, Listen: c.addrs[i], Join: strings.Join(c.addrs, ","), Shards: restartableShards, CacheBytes: 16 << 20})
+		cancel()
+		require.ErrorContains(t, err, "its store is an older copy: "+c.addrs[1-i]+" has met the node in a later state")
+		require.ErrorContains(t, err, "start it on the directory that it ran on last")
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
+	}
+	require.Contains(t, c.logs[1-i].String(), "its store is an older copy", "the other node tells as well")
+
+	c.start(i)
+	require.False(t, t.Failed())
+	require.Eventually(t, func() bool {
+		r := c.nodes[i].Node().Gateway().Execute(soon(t), gateway.Request{Ops: []msg.Op{{Kind: msg.OpGet, Key: key}}})
+		return r.Err == nil && string(r.Results[0].Value) == "new"
+	}, 20*time.Second, 10*time.Millisecond)
+}

@@ -1,0 +1,170 @@
+package membership_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/membership"
+	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
+)
+
+// copyOf is a node whose catalog is a copy of what n has now, and is its own.
+func copyOf(n *node) *node {
+	return &node{cfg: n.cfg, catalog: ptr(n.machine.Saved())}
+}
+
+// mark gives the store of a running node another mark.
+func (n *node) mark() {
+	next := n.machine.Mark()
+	n.catalog = next
+	n.machine.Marked(next)
+}
+
+func TestAnOlderCopyIsFoundOut(t *testing.T) {
+	for name, live := range map[string]func(*world, *node){
+		"of a store that was started again": func(w *world, b *node) { w.restart(b, b.cfg.Address, b.cfg.List...); w.rounds(2) },
+		"of a store that was used since":    func(w *world, b *node) { b.mark(); w.round() },
+		"of long ago": func(w *world, b *node) {
+			for range 3 * membership.MaxMarks {
+				b.mark()
+				w.round()
+			}
+		},
+	} {
+		for _, caller := range []string{"b:1", "a:1"} {
+			t.Run(name+", called by "+caller, func(t *testing.T) {
+				w, a, b, _ := formed(t)
+				old := copyOf(b)
+				live(w, b)
+				w.stop(b)
+				w.run(old)
+				was := old.machine.Saved()
+				if caller == "a:1" {
+					a = w.restart(a, "a:1", "a:1")
+				}
+				w.call(w.nodes[caller], map[string]string{"a:1": "b:1", "b:1": "a:1"}[caller])
+				require.ErrorContains(t, old.machine.Err(), "b:1 is node n2, and its store is an older copy: a:1 has met")
+				require.Equal(t, kv.KindInvalid, kv.KindOf(old.machine.Err()))
+				require.Zero(t, old.machine.Looked())
+				require.Equal(t, was, old.machine.Saved(), "it has no mark of its own, however often it is started")
+				require.NoError(t, a.machine.Err())
+
+				// The store that it was copied from is none.
+				w.stop(old)
+				w.restart(b, "b:1", "b:1")
+				w.rounds(2)
+				for _, n := range w.nodes {
+					require.NoError(t, n.machine.Err())
+					require.Empty(t, n.machine.Ask())
+				}
+			})
+		}
+	}
+}
+
+// A copy that was started when nobody was there who knew better has marks of its own,
+// as many as the store that it is a copy of.
+func TestACopyThatWentItsOwnWayIsFoundOut(t *testing.T) {
+	for _, extra := range []int{-1, 0, 1, membership.MaxMarks - 2} {
+		w, a, b, c := formed(t)
+		old := copyOf(b)
+		for range 3 {
+			b.mark()
+		}
+		w.round()
+		w.stop(a)
+		w.stop(b)
+		w.stop(c)
+		w.run(old)
+		w.round() // alone
+		for range 2 + extra {
+			old.mark()
+		}
+		require.NoError(t, old.machine.Err())
+		w.restart(c, "c:1", "c:1")
+		w.rounds(2)
+		require.Error(t, old.machine.Err(), "%d", extra)
+		require.NoError(t, c.machine.Err())
+	}
+}
+
+func TestAnAnswerThatWasOvertakenIsNoCopy(t *testing.T) {
+	w, a, b, _ := formed(t)
+	before := b.machine.Introduction()
+	b.mark()
+	w.round()
+	require.Empty(t, a.notes)
+	eff := a.machine.Answered("b:1", &peerpb.MeetResponse{Called: before})
+	require.Zero(t, eff)
+	require.NoError(t, a.machine.Err())
+}
+
+func TestMarksThatCannotBeAreRefused(t *testing.T) {
+	_, a, b, _ := formed(t)
+	before := a.machine.Saved()
+	in := b.machine.Introduction()
+	in.Marks = nil
+	resp, eff := a.machine.Asked(&peerpb.MeetRequest{Caller: in})
+	require.Contains(t, resp.Refusal, "has had 1 marks, and tells 0 of them")
+	require.NoError(t, eff.Err)
+	require.Equal(t, before, a.machine.Saved())
+}
+
+// TestCopiesUnderFire restarts nodes at random, on their newest store or on some older
+// copy of it, cuts them off from each other, and loses answers. Nobody who was started
+// on the newest ends; a copy ends when it is called by one who has heard the node since
+// it was made, and its store is then as it was when it was started.
+func TestCopiesUnderFire(t *testing.T) {
+	refused, ran := 0, 0
+	for seed := range uint64(400) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		w, a, b, c := formed(t)
+		all := []*node{a, b, c}
+		copies := make([][]*membership.Saved, 3)
+		for range 80 {
+			i := rnd.IntN(3)
+			n := all[i]
+			switch rnd.IntN(5) {
+			case 0:
+				copies[i] = append(copies[i], ptr(n.machine.Saved()))
+			case 1:
+				all[i] = w.run(&node{cfg: n.cfg, catalog: n.catalog})
+			case 2:
+				if n.machine.Mark() != nil {
+					n.mark()
+				}
+			default:
+				if to := rnd.IntN(3); to != i {
+					w.call(n, all[to].cfg.Address)
+				}
+				if rnd.IntN(3) == 0 {
+					n.do(n.machine.Looked())
+				}
+			}
+		}
+		for _, n := range all {
+			require.NoError(t, n.machine.Err(), "seed %d", seed)
+		}
+		i := rnd.IntN(3)
+		if len(copies[i]) == 0 {
+			continue
+		}
+		old := copies[i][rnd.IntN(len(copies[i]))]
+		judge := all[(i+1)%3]
+		told := judge.machine.Saved().Members[i]
+		known := old.Past.Marked < told.Marked
+		n := w.run(&node{cfg: all[i].cfg, catalog: old})
+		w.call(judge, n.cfg.Address)
+		require.Equal(t, known, n.machine.Err() != nil, "seed %d: %v told %v", seed, old.Past, told)
+		if known {
+			refused++
+		} else {
+			ran++
+		}
+	}
+	require.Greater(t, refused, 50)
+	require.Greater(t, ran, 20)
+}
