@@ -32,6 +32,10 @@ type Result struct {
 	// Backlog is how many transactions of an open loop were due before the
 	// end and never started.
 	Backlog uint64 `json:"backlog"`
+	// ResultsLost is how many transactions committed, and the store could no
+	// longer tell what they had read. A judge of the history does not see those
+	// reads.
+	ResultsLost uint64 `json:"results_lost"`
 	// All sums up the kinds, Updates those that change something; Kinds has
 	// one element for each kind, always.
 	All     KindResult   `json:"all"`
@@ -155,6 +159,7 @@ func (s *run) result(now time.Time, interrupted bool) *Result {
 		Interrupted: interrupted,
 		ElapsedS:    seconds(elapsed),
 		Backlog:     s.schedule.backlog(end),
+		ResultsLost: t.lost,
 		All:         t.all().result("all", elapsed),
 		Updates:     t.updates().result("updates", elapsed),
 		Scans:       s.scans.result(elapsed),

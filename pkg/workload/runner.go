@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -175,7 +176,11 @@ func (s *run) once(ctx context.Context, store Store, g *generator, intended time
 		sm.reply, sm.err = store.Execute(ctx, txn.Ops)
 	}
 	sm.ended = time.Now()
+	if sm.err == nil {
+		sm.err = checkResults(sm.reply, txn.Ops)
+	}
 	sm.outcome = OutcomeOf(sm.err)
+	sm.lost = sm.outcome == Committed && len(sm.reply.Results) == 0 && slices.ContainsFunc(txn.Ops, Op.IsRead)
 	if sm.outcome == Unknown && ReadOnlyOps(txn.Ops) {
 		sm.outcome = Failed // whatever became of it, it changed nothing
 	}
@@ -184,6 +189,16 @@ func (s *run) once(ctx context.Context, store Store, g *generator, intended time
 	}
 	s.meter.add(g.client, sm)
 	return sm.outcome == Committed
+}
+
+// checkResults is the error of a store that says that ops committed and gives
+// another number of results: which read saw what is then anybody's guess. None
+// at all is an answer (Reply.Results), and counted apart.
+func checkResults(reply Reply, ops []Op) error {
+	if n := len(reply.Results); n != 0 && n != len(ops) {
+		return kv.Errorf(kv.KindInternal, "%d results for %d operations", n, len(ops))
+	}
+	return nil
 }
 
 // use has a client of the application do something.
