@@ -16,6 +16,8 @@ import (
 // than processors would only cost memory.
 type meter struct {
 	window
+	// cut ends the window before its time.
+	cut   interruption
 	kinds []AppKind
 	parts []*part
 }
@@ -106,7 +108,7 @@ func (m *meter) add(client int, s sample) {
 	defer p.mu.Unlock()
 	p.done++
 	k := &p.kinds[s.kind]
-	if s.outcome == Committed && !s.ended.Before(m.begin) && !m.over(s.ended) {
+	if s.outcome == Committed && !s.ended.Before(m.begin) && !m.over(s.ended) && !m.cut.before(s.ended) {
 		p.answered++
 		k.answered++
 	}

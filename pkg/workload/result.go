@@ -142,12 +142,9 @@ type Latency struct {
 	Max  float64 `json:"max"`
 }
 
-// result sums up a run whose clients have all stopped at or before now.
-func (s *run) result(now time.Time, interrupted bool) *Result {
-	end := s.stopped
-	if !s.window.end.IsZero() && !s.window.end.After(now) && (end.IsZero() || end.After(s.window.end)) {
-		end = s.window.end
-	}
+// result sums up a run whose clients have all stopped.
+func (s *run) result() *Result {
+	end, interrupted := s.meter.cut.end(s.window, s.stopped)
 	elapsed := max(end.Sub(s.window.begin), 0)
 	t := s.meter.sum()
 	o := s.plan.Options

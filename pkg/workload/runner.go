@@ -67,7 +67,7 @@ var ErrNothingCommitted = errors.New("not one transaction of the measured part c
 
 // Run runs the workload. When ctx ends before the run, no more transactions
 // are started, those in flight are waited for (each has its deadline), and the
-// result is that of the shorter run, marked as interrupted.
+// result is that of the run up to then, marked as interrupted.
 //
 // The result is never nil. The error is nil or ErrNothingCommitted.
 func (r *Runner) Run(ctx context.Context) (*Result, error) {
@@ -75,16 +75,17 @@ func (r *Runner) Run(ctx context.Context) (*Result, error) {
 	s := newRun(r, begun)
 	// Started before the clients, so that it sees the first transactions.
 	stopProgress := s.progress(begun)
-	stopScanners := s.startScanners(context.WithoutCancel(ctx))
+	stopWatching := s.meter.cut.watch(ctx)
+	stopScanners := s.startScanners(ctx)
 	var wg sync.WaitGroup
 	for i := range r.plan.Clients {
 		wg.Go(func() { s.client(ctx, i) })
 	}
 	wg.Wait()
+	stopWatching()
 	stopScanners()
 	stopProgress()
-	interrupted := ctx.Err() != nil
-	result := s.result(time.Now(), interrupted)
+	result := s.result()
 	if result.All.Committed == 0 {
 		return result, ErrNothingCommitted
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Scanners run beside the clients, from the end of the warm-up until the last
-// client has stopped or the measured part is over. Each scans all registers
+// client has stopped, or the measured part is over or interrupted. Each scans all registers
 // from the first to the last, and begins again; where the mix has increments,
 // it scans the counters in the proportion in which reads look at them. With a
 // pace, a scanner takes that many pairs a second, so that one scan can last
