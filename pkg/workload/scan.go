@@ -169,11 +169,14 @@ func (s *run) scan(ctx context.Context, txn Txn) (pairs int, err error) {
 	return pairs, err
 }
 
+// due is when the next pair is due.
+func (p *pacer) due() time.Time { return nth(p.begun, p.count, p.perS) }
+
 // pacer lets pairs through at a rate; 0 is as they come.
 type pacer struct {
 	perS  float64
 	begun time.Time
-	count float64
+	count uint64
 }
 
 // wait waits until the next pair is due; it is false when ctx has ended.
@@ -184,7 +187,7 @@ func (p *pacer) wait(ctx context.Context) bool {
 	if p.count == 0 {
 		p.begun = time.Now()
 	}
-	due := p.begun.Add(time.Duration(p.count / p.perS * float64(time.Second)))
+	due := p.due()
 	p.count++
 	// A timer for less would take longer than that.
 	if left := time.Until(due); left >= time.Millisecond {
