@@ -189,14 +189,18 @@ func (f *runFlags) run(ctx context.Context, env environment) (err error) {
 		return failed("%w", err)
 	}
 	if runErr != nil {
-		return failed("%w%s", runErr, firstError(result))
+		return failed("%w%s", runErr, whyNone(runErr, result))
 	}
 	return nil
 }
 
-// firstError adds the kinds of errors to a failure.
-func firstError(r *workload.Result) string {
-	if len(r.Errors) == 0 {
+// whyNone adds to the error of a run in which nothing committed what kept
+// transactions from it.
+func whyNone(err error, r *workload.Result) string {
+	switch {
+	case !errors.Is(err, workload.ErrNothingCommitted):
+		return ""
+	case len(r.Errors) == 0:
 		return "; the measured part was too short"
 	}
 	return fmt.Sprintf("; errors by kind: %v", r.Errors)
