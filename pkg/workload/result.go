@@ -182,7 +182,7 @@ func describe(o Options) Workload {
 		Name: o.Name, Keys: o.Keys, Skew: o.Skew, Shuffle: o.Shuffle, MoveHotEveryS: seconds(o.MoveHotEvery),
 		Mix: o.Mix, Ops: o.Ops, ValueBytes: o.ValueBytes, ReadKeysMin: o.readKeys().Min, ReadKeysMax: o.readKeys().Max,
 		Distinct: o.Distinct, Locality: o.Locality, Interactive: o.Interactive, InteractiveReads: o.InteractiveReads,
-		ThinkTimeMs: seconds(o.ThinkTime) * 1000,
+		ThinkTimeMs: float64(o.ThinkTime.Round(time.Microsecond).Microseconds()) / 1000,
 		Clients:     o.Clients, Scanners: o.Scanners, ScanPacePerS: o.ScanPace, RatePerS: o.Rate, WarmupS: seconds(o.Warmup), DurationS: seconds(o.Duration),
 		Count: o.Count, TimeoutS: seconds(o.Timeout), Seed: o.Seed,
 	}
@@ -215,8 +215,8 @@ func latencyOf(h *hdrhistogram.Histogram, exact time.Duration) Latency {
 	}
 	if exact > 0 {
 		l.Max = ms(exact.Microseconds())
-		// A bucket's upper end may lie above all that is in it.
-		for _, q := range []*float64{&l.P50, &l.P90, &l.P99, &l.P999} {
+		// A bucket's middle and upper end may lie above all that is in it.
+		for _, q := range []*float64{&l.Mean, &l.P50, &l.P90, &l.P99, &l.P999} {
 			*q = min(*q, l.Max)
 		}
 	}
