@@ -12,17 +12,17 @@ import (
 type interruption struct{ at atomic.Pointer[time.Time] }
 
 // watch notes when ctx ends, until the function it gives is called.
-func (i *interruption) watch(ctx context.Context) (stop func()) {
-	ended := context.AfterFunc(ctx, i.now)
-	return func() {
-		// Clients may have seen that ctx ended before the function ran.
-		if !ended() {
-			i.now()
-		}
-	}
+func (i *interruption) watch(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { i.seen(ctx) })
 }
 
-func (i *interruption) now() {
+// seen notes the end of ctx if it has ended and that was not noted before. What
+// stops for it calls this first: watch may come later, and an interruption must
+// not be after what it has stopped.
+func (i *interruption) seen(ctx context.Context) {
+	if ctx.Err() == nil {
+		return
+	}
 	now := time.Now()
 	i.at.CompareAndSwap(nil, &now)
 }

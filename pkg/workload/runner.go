@@ -143,6 +143,7 @@ func (s *run) client(ctx context.Context, number int) {
 			Sleep(ctx, backoff(failures))
 		}
 	}
+	s.meter.cut.seen(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); now.After(s.stopped) {
