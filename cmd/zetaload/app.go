@@ -243,7 +243,7 @@ func (f *appFlags) run(c *cobra.Command, env environment) (err error) {
 	case errors.Is(runErr, app.ErrBroken):
 		return failed("%w: %s", runErr, strings.Join(result.Broken(), "; "))
 	case runErr != nil:
-		return failed("%w%s", runErr, firstError(result))
+		return failed("%w%s", runErr, whyNone(runErr, result))
 	}
 	return nil
 }
@@ -270,7 +270,7 @@ func (f *appFlags) report(env environment, json *wholeFile, r *workload.Result) 
 // what is run, defaults included.
 func repeatFlags(c *cobra.Command) string {
 	words := strings.Fields(c.CommandPath())
-	own := c.Flags().Changed("own-cluster")
+	own := c.Flag("own-cluster").Value.String() == "true"
 	c.Flags().VisitAll(func(fl *pflag.Flag) {
 		v := fl.Value.String()
 		switch {

@@ -22,6 +22,17 @@ const (
 	ownDuration = 3 * time.Second
 )
 
+// notCompared refuses what has a meaning with --both-readers alone.
+func (f *runFlags) notCompared(c *cobra.Command) error {
+	if i := slices.IndexFunc(sharingFlags, c.Flags().Changed); i >= 0 {
+		return usage("--%s is of clusters in this process; add --both-readers, or give it to the servers", sharingFlags[i])
+	}
+	if c.Flags().Changed("rounds") {
+		return usage("--rounds is of --both-readers; leave it out, or add that")
+	}
+	return nil
+}
+
 // compareReaders runs the workload on a cluster of either kind of readers.
 func (f *runFlags) compareReaders(c *cobra.Command, env environment) (err error) {
 	changed := c.Flags().Changed

@@ -90,7 +90,7 @@ to quit at once.`,
 	fs.StringVar(&f.svg, "svg", "", "draw median latency against skew in this `file`")
 	fs.StringVar(&f.html, "html", "", "write a page with pictures and the table to this `file`")
 	fs.SortFlags = false
-	fs.Lookup("load").DefValue = ""
+	fs.Lookup("load").DefValue = "0" // what the default is, the usage tells
 	return c
 }
 

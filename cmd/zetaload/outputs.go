@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"path/filepath"
 
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/history"
@@ -17,6 +18,9 @@ type outputs struct {
 func (f *runFlags) outputs() (*outputs, error) {
 	o := &outputs{}
 	if f.json != "" && f.json != "-" {
+		if f.history != "" && filepath.Clean(f.json) == filepath.Clean(f.history) {
+			return nil, usage("--history and --json are the same file, %s", f.json)
+		}
 		var err error
 		if o.json, err = newWholeFile(f.json); err != nil {
 			return nil, usage("--json: %w", err)

@@ -65,9 +65,10 @@ func (r *recorder) Begin(txn workload.Txn) func(workload.Reply, workload.Outcome
 }
 
 // seen is what operation i of a committed transaction saw, nil if that is not
-// known. What others saw is provisional and proves nothing.
+// known: its results were lost, all of them, and the report counts it. What
+// others saw is provisional and proves nothing.
 func seen(reply workload.Reply, o workload.Outcome, i int) *workload.Seen {
-	if o != workload.Committed || i >= len(reply.Results) {
+	if o != workload.Committed || len(reply.Results) == 0 {
 		return nil
 	}
 	return &reply.Results[i]

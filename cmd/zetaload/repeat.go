@@ -3,6 +3,7 @@ package main
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/workload"
 )
@@ -11,79 +12,108 @@ import (
 // what is run, defaults included, because a later version may have others.
 // Where the outcome is written is left to the caller.
 func (f *runFlags) repeat() string {
-	o := f.options
-	words := []string{"zetaload", "run"}
-	add := func(flag, value string) { words = append(words, "--"+flag, quote(value)) }
-	number := func(flag string, v float64) { add(flag, strconv.FormatFloat(v, 'g', -1, 64)) }
-	whole := func(flag string, v uint64) { add(flag, strconv.FormatUint(v, 10)) }
-	on := func(flag string, v bool) {
-		if v {
-			words = append(words, "--"+flag)
-		}
-	}
-	add("addr", strings.Join(f.addrs, ","))
+	c := commandLine{"zetaload", "run"}
+	f.repeatTarget(&c)
+	f.repeatKeys(&c)
+	f.repeatTransactions(&c)
+	f.repeatLoad(&c)
+	return strings.Join(c, " ")
+}
+
+// repeatTarget adds where the cluster is and who calls.
+func (f *runFlags) repeatTarget(c *commandLine) {
+	c.text("addr", strings.Join(f.addrs, ","))
 	for _, arg := range f.who.Args() {
-		words = append(words, quote(arg))
+		*c = append(*c, quote(arg))
 	}
-	if f.connections != 0 {
-		whole("connections", uint64(f.connections))
-	}
+	c.wholeIf("connections", f.connections)
+}
+
+// repeatKeys adds which keys there are and how they are drawn.
+func (f *runFlags) repeatKeys(c *commandLine) {
+	o := &f.options
 	if f.workload != workload.Zeta {
-		add("workload", f.workload)
+		c.text("workload", f.workload)
 	}
-	whole("keys", o.Keys)
-	number("skew", o.Skew)
-	on("shuffle", o.Shuffle)
-	if o.MoveHotEvery > 0 {
-		add("move-hot-every", o.MoveHotEvery.String())
-	}
-	if o.Locality > 0 {
-		number("locality", o.Locality)
-	}
-	add("prefix", o.Prefix)
-	on("fresh-keys", o.FreshKeys)
-	whole("ops", uint64(o.Ops))
+	c.text("keys", strconv.FormatUint(o.Keys, 10))
+	c.number("skew", o.Skew)
+	c.onIf("shuffle", o.Shuffle)
+	c.spanIf("move-hot-every", o.MoveHotEvery)
+	c.numberIf("locality", o.Locality)
+	c.text("prefix", o.Prefix)
+	c.onIf("fresh-keys", o.FreshKeys)
+}
+
+// repeatTransactions adds what transactions do.
+func (f *runFlags) repeatTransactions(c *commandLine) {
+	o := &f.options
+	c.text("ops", strconv.Itoa(o.Ops))
 	if o.ReadKeys != (workload.KeyCount{}) {
-		add("read-keys", o.ReadKeys.String())
+		c.text("read-keys", o.ReadKeys.String())
 	}
-	on("distinct", o.Distinct)
+	c.onIf("distinct", o.Distinct)
 	if !o.Distinct && f.workload != workload.Zeta {
-		words = append(words, "--distinct=false")
+		*c = append(*c, "--distinct=false") // the workload may have them distinct
 	}
-	number("read-only", o.Mix.ReadOnly)
-	number("write-only", o.Mix.WriteOnly)
-	number("rmw", o.Mix.ReadModifyWrite)
-	number("incr", o.Mix.Increment)
-	whole("value-size", uint64(o.ValueBytes))
-	on("interactive", o.Interactive)
-	if o.InteractiveReads > 0 {
-		number("interactive-reads", o.InteractiveReads)
-	}
-	if o.ThinkTime > 0 {
-		add("think-time", o.ThinkTime.String())
-	}
-	whole("clients", uint64(o.Clients))
-	if o.Scanners > 0 {
-		whole("scanners", uint64(o.Scanners))
-	}
-	if o.ScanPace > 0 {
-		number("scan-pace", o.ScanPace)
-	}
-	if o.Rate > 0 {
-		number("rate", o.Rate)
-	}
-	if o.Warmup > 0 {
-		add("warmup", o.Warmup.String())
-	}
-	if o.Duration > 0 {
-		add("duration", o.Duration.String())
-	}
+	c.number("read-only", o.Mix.ReadOnly)
+	c.number("write-only", o.Mix.WriteOnly)
+	c.number("rmw", o.Mix.ReadModifyWrite)
+	c.number("incr", o.Mix.Increment)
+	c.text("value-size", strconv.Itoa(o.ValueBytes))
+	c.onIf("interactive", o.Interactive)
+	c.numberIf("interactive-reads", o.InteractiveReads)
+	c.spanIf("think-time", o.ThinkTime)
+}
+
+// repeatLoad adds how much, how fast and how long.
+func (f *runFlags) repeatLoad(c *commandLine) {
+	o := &f.options
+	c.text("clients", strconv.Itoa(o.Clients))
+	c.wholeIf("scanners", o.Scanners)
+	c.numberIf("scan-pace", o.ScanPace)
+	c.numberIf("rate", o.Rate)
+	c.spanIf("warmup", o.Warmup)
+	c.spanIf("duration", o.Duration)
 	if o.Count > 0 {
-		whole("count", o.Count)
+		c.text("count", strconv.FormatUint(o.Count, 10))
 	}
-	add("timeout", o.Timeout.String())
-	whole("seed", o.Seed)
-	return strings.Join(words, " ")
+	c.text("timeout", o.Timeout.String())
+	c.text("seed", strconv.FormatUint(o.Seed, 10))
+}
+
+// commandLine is the words of a command line, each as a shell reads it. The
+// methods whose name ends in If add nothing for a zero, which is the default of
+// their flags.
+type commandLine []string
+
+func (c *commandLine) text(flag, value string) { *c = append(*c, "--"+flag, quote(value)) }
+
+func (c *commandLine) number(flag string, v float64) {
+	c.text(flag, strconv.FormatFloat(v, 'g', -1, 64))
+}
+
+func (c *commandLine) numberIf(flag string, v float64) {
+	if v != 0 {
+		c.number(flag, v)
+	}
+}
+
+func (c *commandLine) wholeIf(flag string, v int) {
+	if v != 0 {
+		c.text(flag, strconv.Itoa(v))
+	}
+}
+
+func (c *commandLine) spanIf(flag string, d time.Duration) {
+	if d != 0 {
+		c.text(flag, d.String())
+	}
+}
+
+func (c *commandLine) onIf(flag string, on bool) {
+	if on {
+		*c = append(*c, "--"+flag)
+	}
 }
 
 // quote makes one word for a shell of s.

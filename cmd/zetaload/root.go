@@ -134,6 +134,14 @@ func (t target) check() error {
 
 const maxConnections = 1024
 
+// checkPrefix refuses an empty prefix, which would stand for the default.
+func checkPrefix(prefix string) error {
+	if prefix == "" {
+		return usage("--prefix is empty; want at least one character")
+	}
+	return nil
+}
+
 // notZero refuses an explicit 0 for flags whose zero would stand for a default.
 func notZero(c *cobra.Command, names ...string) error {
 	for _, name := range names {

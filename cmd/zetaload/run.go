@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -72,11 +71,11 @@ again to quit at once.`,
 			if err := f.complete(c); err != nil {
 				return err
 			}
-			if i := slices.IndexFunc(sharingFlags, c.Flags().Changed); i >= 0 && !f.bothReaders {
-				return usage("--%s is of clusters in this process; add --both-readers, or give it to the servers", sharingFlags[i])
-			}
 			if f.bothReaders {
 				return f.compareReaders(c, env)
+			}
+			if err := f.notCompared(c); err != nil {
+				return err
 			}
 			return f.run(c.Context(), env)
 		},
@@ -134,7 +133,7 @@ func (f *runFlags) addLoad(c *cobra.Command) {
 
 // complete checks the flags and fills in what follows from others.
 func (f *runFlags) complete(c *cobra.Command) error {
-	if err := f.check(); err != nil {
+	if err := errors.Join(f.check(), checkPrefix(f.options.Prefix)); err != nil {
 		return err
 	}
 	if err := notZero(c, "keys", "ops", "value-size", "clients", "timeout"); err != nil {
@@ -190,14 +189,18 @@ func (f *runFlags) run(ctx context.Context, env environment) (err error) {
 		return failed("%w", err)
 	}
 	if runErr != nil {
-		return failed("%w%s", runErr, firstError(result))
+		return failed("%w%s", runErr, whyNone(runErr, result))
 	}
 	return nil
 }
 
-// firstError adds the kinds of errors to a failure.
-func firstError(r *workload.Result) string {
-	if len(r.Errors) == 0 {
+// whyNone adds to the error of a run in which nothing committed what kept
+// transactions from it.
+func whyNone(err error, r *workload.Result) string {
+	switch {
+	case !errors.Is(err, workload.ErrNothingCommitted):
+		return ""
+	case len(r.Errors) == 0:
 		return "; the measured part was too short"
 	}
 	return fmt.Sprintf("; errors by kind: %v", r.Errors)

@@ -60,9 +60,10 @@
 //
 // # Repeatable
 //
-// From one seed, client i draws one sequence of transactions. With a Count and
-// a closed loop the clients have fixed shares of it, so two runs ask exactly
-// the same. In an open loop, or with a Duration, how far each client gets
-// depends on the store. The values written hold a tag that is new in each run,
+// From one seed, client i draws one sequence of transactions. With a Count
+// alone and a closed loop the clients have fixed shares of it, so two runs ask
+// exactly the same. In an open loop, with a Duration or with a Warmup, how far
+// each client gets depends on the store, and with MoveHotEvery or Locality so
+// do the keys. The values written hold a tag that is new in each run,
 // so that a repeated run never writes a value that is already there.
 package workload

@@ -16,6 +16,8 @@ import (
 // than processors would only cost memory.
 type meter struct {
 	window
+	// cut ends the window before its time.
+	cut   interruption
 	kinds []AppKind
 	parts []*part
 }
@@ -35,6 +37,8 @@ type totals struct {
 	// answered counts the commits answered inside the window, by whatever
 	// they began; done all transactions that ended, the warm-up included.
 	answered, done uint64
+	// lost counts those that committed, read, and got no results.
+	lost uint64
 	// keys counts the keys that transactions had, and near those of them that
 	// live on their client's node.
 	keys, near uint64
@@ -93,6 +97,8 @@ type sample struct {
 	reply                 Reply
 	// keys and near are those of the transaction.
 	keys, near int
+	// lost: it committed and read, and what it saw was not told.
+	lost bool
 }
 
 // add counts s.
@@ -102,7 +108,7 @@ func (m *meter) add(client int, s sample) {
 	defer p.mu.Unlock()
 	p.done++
 	k := &p.kinds[s.kind]
-	if s.outcome == Committed && !s.ended.Before(m.begin) && !m.over(s.ended) {
+	if s.outcome == Committed && !s.ended.Before(m.begin) && !m.over(s.ended) && !m.cut.before(s.ended) {
 		p.answered++
 		k.answered++
 	}
@@ -115,6 +121,9 @@ func (m *meter) add(client int, s sample) {
 	switch s.outcome {
 	case Committed:
 		k.committed++
+		if s.lost {
+			p.lost++
+		}
 		latency := s.ended.Sub(s.intended)
 		record(&k.latency, latency)
 		k.max = max(k.max, latency)
@@ -180,6 +189,7 @@ func (t *totals) merge(o *totals) {
 	mergeInto(&t.lag, o.lag)
 	t.answered += o.answered
 	t.done += o.done
+	t.lost += o.lost
 	t.keys += o.keys
 	t.near += o.near
 	for r, n := range o.aborts {

@@ -101,3 +101,25 @@ func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
 	}
 	require.Zero(t, testing.AllocsPerRun(10_000, add))
 }
+
+// A histogram knows its values to three digits, and what is reported must not
+// contradict itself for that.
+func TestTheMeanIsNotAboveTheMaximum(t *testing.T) {
+	begin := time.Now()
+	for _, d := range []time.Duration{5 * time.Millisecond, 8192 * time.Microsecond, 100_000 * time.Microsecond} {
+		m := newMeter(window{begin: begin}, 1)
+		for range 3 {
+			m.add(0, sample{measured: true, intended: begin, sent: begin, ended: begin.Add(d)})
+		}
+		l := m.sum().all().result("all", time.Second).Latency
+		want := float64(d.Microseconds()) / 1000
+		require.Equal(t, Latency{Mean: want, P50: want, P90: want, P99: want, P999: want, Max: want}, l)
+	}
+}
+
+func TestThinkTimesAreRoundNumbers(t *testing.T) {
+	for micros := range 20_000 {
+		w := describe(Options{ThinkTime: time.Duration(micros) * time.Microsecond})
+		require.LessOrEqual(t, len(fmt.Sprint(w.ThinkTimeMs)), len("19.999"), "%d us", micros)
+	}
+}

@@ -32,6 +32,10 @@ type Result struct {
 	// Backlog is how many transactions of an open loop were due before the
 	// end and never started.
 	Backlog uint64 `json:"backlog"`
+	// ResultsLost is how many transactions committed, and the store could no
+	// longer tell what they had read. A judge of the history does not see those
+	// reads.
+	ResultsLost uint64 `json:"results_lost"`
 	// All sums up the kinds, Updates those that change something; Kinds has
 	// one element for each kind, always.
 	All     KindResult   `json:"all"`
@@ -138,12 +142,9 @@ type Latency struct {
 	Max  float64 `json:"max"`
 }
 
-// result sums up a run whose clients have all stopped at or before now.
-func (s *run) result(now time.Time, interrupted bool) *Result {
-	end := s.stopped
-	if !s.window.end.IsZero() && !s.window.end.After(now) && (end.IsZero() || end.After(s.window.end)) {
-		end = s.window.end
-	}
+// result sums up a run whose clients have all stopped.
+func (s *run) result() *Result {
+	end, interrupted := s.meter.cut.end(s.window, s.stopped)
 	elapsed := max(end.Sub(s.window.begin), 0)
 	t := s.meter.sum()
 	o := s.plan.Options
@@ -155,6 +156,7 @@ func (s *run) result(now time.Time, interrupted bool) *Result {
 		Interrupted: interrupted,
 		ElapsedS:    seconds(elapsed),
 		Backlog:     s.schedule.backlog(end),
+		ResultsLost: t.lost,
 		All:         t.all().result("all", elapsed),
 		Updates:     t.updates().result("updates", elapsed),
 		Scans:       s.scans.result(elapsed),
@@ -180,7 +182,7 @@ func describe(o Options) Workload {
 		Name: o.Name, Keys: o.Keys, Skew: o.Skew, Shuffle: o.Shuffle, MoveHotEveryS: seconds(o.MoveHotEvery),
 		Mix: o.Mix, Ops: o.Ops, ValueBytes: o.ValueBytes, ReadKeysMin: o.readKeys().Min, ReadKeysMax: o.readKeys().Max,
 		Distinct: o.Distinct, Locality: o.Locality, Interactive: o.Interactive, InteractiveReads: o.InteractiveReads,
-		ThinkTimeMs: seconds(o.ThinkTime) * 1000,
+		ThinkTimeMs: float64(o.ThinkTime.Round(time.Microsecond).Microseconds()) / 1000,
 		Clients:     o.Clients, Scanners: o.Scanners, ScanPacePerS: o.ScanPace, RatePerS: o.Rate, WarmupS: seconds(o.Warmup), DurationS: seconds(o.Duration),
 		Count: o.Count, TimeoutS: seconds(o.Timeout), Seed: o.Seed,
 	}
@@ -213,8 +215,8 @@ func latencyOf(h *hdrhistogram.Histogram, exact time.Duration) Latency {
 	}
 	if exact > 0 {
 		l.Max = ms(exact.Microseconds())
-		// A bucket's upper end may lie above all that is in it.
-		for _, q := range []*float64{&l.P50, &l.P90, &l.P99, &l.P999} {
+		// A bucket's middle and upper end may lie above all that is in it.
+		for _, q := range []*float64{&l.Mean, &l.P50, &l.P90, &l.P99, &l.P999} {
 			*q = min(*q, l.Max)
 		}
 	}

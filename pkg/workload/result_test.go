@@ -39,7 +39,7 @@ func example() *Result {
 			Warmup: 2 * time.Second, Duration: 30 * time.Second, Count: 100_000, Seed: 42, ReadKeys: KeyCount{2, 16}, InteractiveReads: 25,
 			Locality: 50, Scanners: 2, ScanPace: 250, ThinkTime: 5 * time.Millisecond}.WithDefaults()),
 		Host:        Host{CPUs: 8, GoMaxProcs: 4, OS: "linux", Arch: "amd64", Go: "go1.26.8"},
-		Interrupted: true, ElapsedS: 29.25, Backlog: 17, NearKeys: 66.67,
+		Interrupted: true, ElapsedS: 29.25, Backlog: 17, ResultsLost: 4, NearKeys: 66.67,
 		Lag: Latency{P50: 0.05, P99: 1.1, Max: 7},
 		Scans: ScanResult{Complete: 3, CutShort: 1, Failed: 2, Errors: map[string]uint64{"Aborted": 2}, Pairs: 15_000, PairsPer: 500,
 			Latency: Latency{P50: 9500, P99: 9900, Max: 9901.5}},

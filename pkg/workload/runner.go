@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -66,7 +67,7 @@ var ErrNothingCommitted = errors.New("not one transaction of the measured part c
 
 // Run runs the workload. When ctx ends before the run, no more transactions
 // are started, those in flight are waited for (each has its deadline), and the
-// result is that of the shorter run, marked as interrupted.
+// result is that of the run up to then, marked as interrupted.
 //
 // The result is never nil. The error is nil or ErrNothingCommitted.
 func (r *Runner) Run(ctx context.Context) (*Result, error) {
@@ -74,16 +75,17 @@ func (r *Runner) Run(ctx context.Context) (*Result, error) {
 	s := newRun(r, begun)
 	// Started before the clients, so that it sees the first transactions.
 	stopProgress := s.progress(begun)
-	stopScanners := s.startScanners(context.WithoutCancel(ctx))
+	stopWatching := s.meter.cut.watch(ctx)
+	stopScanners := s.startScanners(ctx)
 	var wg sync.WaitGroup
 	for i := range r.plan.Clients {
 		wg.Go(func() { s.client(ctx, i) })
 	}
 	wg.Wait()
+	stopWatching()
 	stopScanners()
 	stopProgress()
-	interrupted := ctx.Err() != nil
-	result := s.result(time.Now(), interrupted)
+	result := s.result()
 	if result.All.Committed == 0 {
 		return result, ErrNothingCommitted
 	}
@@ -141,6 +143,7 @@ func (s *run) client(ctx context.Context, number int) {
 			Sleep(ctx, backoff(failures))
 		}
 	}
+	s.meter.cut.seen(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); now.After(s.stopped) {
@@ -175,7 +178,11 @@ func (s *run) once(ctx context.Context, store Store, g *generator, intended time
 		sm.reply, sm.err = store.Execute(ctx, txn.Ops)
 	}
 	sm.ended = time.Now()
+	if sm.err == nil {
+		sm.err = checkResults(sm.reply, txn.Ops)
+	}
 	sm.outcome = OutcomeOf(sm.err)
+	sm.lost = sm.outcome == Committed && len(sm.reply.Results) == 0 && slices.ContainsFunc(txn.Ops, Op.IsRead)
 	if sm.outcome == Unknown && ReadOnlyOps(txn.Ops) {
 		sm.outcome = Failed // whatever became of it, it changed nothing
 	}
@@ -184,6 +191,16 @@ func (s *run) once(ctx context.Context, store Store, g *generator, intended time
 	}
 	s.meter.add(g.client, sm)
 	return sm.outcome == Committed
+}
+
+// checkResults is the error of a store that says that ops committed and gives
+// another number of results: which read saw what is then anybody's guess. None
+// at all is an answer (Reply.Results), and counted apart.
+func checkResults(reply Reply, ops []Op) error {
+	if n := len(reply.Results); n != 0 && n != len(ops) {
+		return kv.Errorf(kv.KindInternal, "%d results for %d operations", n, len(ops))
+	}
+	return nil
 }
 
 // use has a client of the application do something.

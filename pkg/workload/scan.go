@@ -13,7 +13,7 @@ import (
 )
 
 // Scanners run beside the clients, from the end of the warm-up until the last
-// client has stopped or the measured part is over. Each scans all registers
+// client has stopped, or the measured part is over or interrupted. Each scans all registers
 // from the first to the last, and begins again; where the mix has increments,
 // it scans the counters in the proportion in which reads look at them. With a
 // pace, a scanner takes that many pairs a second, so that one scan can last
@@ -169,11 +169,14 @@ func (s *run) scan(ctx context.Context, txn Txn) (pairs int, err error) {
 	return pairs, err
 }
 
+// due is when the next pair is due.
+func (p *pacer) due() time.Time { return nth(p.begun, p.count, p.perS) }
+
 // pacer lets pairs through at a rate; 0 is as they come.
 type pacer struct {
 	perS  float64
 	begun time.Time
-	count float64
+	count uint64
 }
 
 // wait waits until the next pair is due; it is false when ctx has ended.
@@ -184,7 +187,7 @@ func (p *pacer) wait(ctx context.Context) bool {
 	if p.count == 0 {
 		p.begun = time.Now()
 	}
-	due := p.begun.Add(time.Duration(p.count / p.perS * float64(time.Second)))
+	due := p.due()
 	p.count++
 	// A timer for less would take longer than that.
 	if left := time.Until(due); left >= time.Millisecond {

@@ -78,14 +78,23 @@ type openLoop struct {
 func newOpenLoop(w window, start time.Time, rate float64, count uint64) *openLoop {
 	l := &openLoop{window: w, start: start, rate: rate, last: math.MaxUint64}
 	if count > 0 {
-		l.last = l.due(w.begin) + count
+		warm := l.due(w.begin)
+		l.last = warm + min(count, math.MaxUint64-warm)
 	}
 	return l
 }
 
 // at is the intended start of a ticket, which counts from 0.
-func (l *openLoop) at(ticket uint64) time.Time {
-	return l.start.Add(time.Duration(float64(ticket) / l.rate * float64(time.Second)))
+func (l *openLoop) at(ticket uint64) time.Time { return nth(l.start, ticket, l.rate) }
+
+// never is later than any run ends: at a very low rate what comes next is due
+// after more time than a time.Duration can hold.
+const never = 100 * 365 * 24 * time.Hour
+
+// nth is when the n-th of events is due, from 0, of which there are so many in a
+// second from start.
+func nth(start time.Time, n uint64, perS float64) time.Time {
+	return start.Add(time.Duration(min(float64(n)/perS*float64(time.Second), float64(never))))
 }
 
 // due is the number of tickets that are meant to start before t.
@@ -110,7 +119,13 @@ func (l *openLoop) next(ctx context.Context, _ int) (time.Time, bool, bool) {
 		start := l.at(ticket)
 		// What is due and not taken when time is up stays with the backlog.
 		// What was taken in time is run, though it may have slept past it.
-		if ticket >= l.last || ctx.Err() != nil || l.over(start) || l.over(time.Now()) {
+		if ticket >= l.last || ctx.Err() != nil || l.over(time.Now()) {
+			return start, false, false
+		}
+		if l.over(start) {
+			// Nothing more is due, and the run is not over before its time:
+			// its length is what the throughput is divided by.
+			Sleep(ctx, time.Until(l.end))
 			return start, false, false
 		}
 		if l.tickets.CompareAndSwap(ticket, ticket+1) {

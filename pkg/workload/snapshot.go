@@ -106,7 +106,7 @@ func (s *run) snapshot(now time.Time) (Snapshot, uint64) {
 	switch {
 	case now.Before(s.window.begin):
 		snap.Phase = Warmup
-	case s.window.over(now):
+	case s.window.over(now) || s.meter.cut.before(now):
 		snap.Phase = Draining
 	}
 	if all.latency != nil {

@@ -33,6 +33,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	if app := r.Workload.App; app != nil {
 		line("loaded", "%s", app.Loaded)
 	} else {
+		line("lost results", "%d committed transactions, of which it is not known what they read", r.ResultsLost)
 		line("scans", "%s", r.Scans)
 		line("locality", "%s", r.locality())
 	}

@@ -209,6 +209,7 @@ func TestOptionsOutOfRangeAreRefused(t *testing.T) {
 		"likes":            func() (App, error) { return NewLikes(e, Likes{Users: 3}) },
 		"likes as what":    func() (App, error) { return NewLikes(e, Likes{As: "list"}) },
 		"retwis":           func() (App, error) { return NewRetwis(e, Retwis{Scale: 30}) },
+		"retwis' shift":    func() (App, error) { return NewRetwis(e, Retwis{Scale: -1}) },
 		"retwis' law":      func() (App, error) { return NewRetwis(e, Retwis{Scale: 6, Followers: 3, Geometric: 2}) },
 		"retwis' bound":    func() (App, error) { return NewRetwis(e, Retwis{Scale: 6, Followers: 3, MostFollowers: 10_000}) },
 		"rubis":            func() (App, error) { return NewRubis(e, Rubis{Items: -1}) },

@@ -78,7 +78,8 @@ const (
 
 func (o Retwis) withDefaults() Retwis {
 	o.Scale, o.Followers, o.MostFollowers = orDefault(o.Scale, 16), orDefault(o.Followers, 16), orDefault(o.MostFollowers, 5000)
-	o.Posts, o.Geometric = orDefault(o.Posts, max(1, (1<<o.Scale)/16)), orDefault(o.Geometric, 0.5)
+	// A scale below 0 cannot be shifted by, and is refused with the graph.
+	o.Posts, o.Geometric = orDefault(o.Posts, max(1, (1<<max(o.Scale, 0))/16)), orDefault(o.Geometric, 0.5)
 	if o.Timelines == "" {
 		o.Timelines = TimelineScoredSet
 	}
