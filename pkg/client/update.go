@@ -54,7 +54,7 @@ func (db *DB) interact(ctx context.Context, readOnly bool, h *how, fn func(*inte
 			v.fault.Receipt.after(before)
 			before = v.fault.Receipt
 		}
-		if v.fault == nil || !r.again(v.fault) {
+		if v.fault == nil || h != nil && h.once || !r.again(v.fault) {
 			return v.err
 		}
 		attempt++

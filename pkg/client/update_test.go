@@ -125,6 +125,23 @@ func TestWithoutRetriesTheFunctionRunsOnce(t *testing.T) {
 	require.Equal(t, 1, runs)
 }
 
+func TestWhatRunsOnceIsNotRunAgainAndSaysWhy(t *testing.T) {
+	f := newFaulty()
+	db := open(t, []string{startNode(t, f, "", server.Options{}).addr})
+	f.onCommit(func(tx server.Tx) gateway.Response {
+		tx.Rollback()
+		return gateway.Response{ID: tx.ID(), Attempts: 1, Err: kv.Errorf(kv.KindAborted, "refused by the test")}
+	})
+	runs := 0
+	err := db.With(client.Once()).Update(within(t, 10*time.Second), func(tx *client.Tx) error {
+		runs++
+		return tx.Put(b("k"), b("v"))
+	})
+	requireKind(t, kv.KindAborted, err)
+	require.Contains(t, err.Error(), "refused by the test")
+	require.Equal(t, 1, runs)
+}
+
 func TestAConditionInAnUpdateIsToldWithoutAnotherRun(t *testing.T) {
 	f := newFaulty()
 	db := open(t, []string{startNode(t, f, "", server.Options{}).addr})

@@ -18,6 +18,7 @@ type how struct {
 	token []byte
 	plan  pb.ReadPlan
 	into  *Outcome
+	once  bool
 }
 
 // AtSnapshot reads the state of the store that a snapshot keeps, given by its
@@ -49,6 +50,11 @@ func ByPlan(p pb.ReadPlan) CallOption { return func(h *how) { h.plan = p } }
 // plan, the snapshot. It is for calls that return no Outcome, and is not for
 // several goroutines.
 func Into(o *Outcome) CallOption { return func(h *how) { h.into = o } }
+
+// Once has Update and View run their function once, whatever WithRetries says: for a
+// function that cannot be run again, as one in which somebody types. The error is that
+// which would have led to another run.
+func Once() CallOption { return func(h *how) { h.once = true } }
 
 // Handle is a DB that reads in a particular way.
 type Handle struct {

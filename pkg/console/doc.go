@@ -23,8 +23,8 @@
 //
 //	mux.Handle("/console/", protect(console.New(source, allowed)))
 //
-// Browsers send cookies, Basic credentials and client certificates along with server-sent
-// events, and no other headers.
+// Browsers send cookies, Basic credentials and client certificates along with the page's
+// requests, and no other headers. What a node answers instead of a stream the page shows.
 //
 // Keys can be anything, and so can be names. The page makes text nodes of them, never
 // markup, and its Content-Security-Policy forbids all code but the page's own files,

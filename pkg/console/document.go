@@ -26,6 +26,8 @@ type Document struct {
 	Receipts  []Receipt  `json:"receipts"`
 	Moves     []Move     `json:"moves"`
 	Snapshots []Snapshot `json:"snapshots"`
+	// SnapshotsKnown: they have been listed, so that none means that there is none.
+	SnapshotsKnown bool `json:"snapshots_known"`
 	// Problems say what could not be found out, and why.
 	Problems []string `json:"problems"`
 }

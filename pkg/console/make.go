@@ -15,7 +15,7 @@ import (
 // documentOf makes a Document of answers, without the seconds.
 func documentOf(a *answers, now time.Time) *Document {
 	d := &Document{Version: Version, Time: now.UnixMilli(), Node: a.status.NodeId, Cluster: a.status.ClusterId, Problems: append([]string{}, a.problems...), Moves: []Move{},
-		Hot: Hot{Shard: a.status.HotShard}, Snapshots: snapshotsOf(a.snapshots)}
+		Hot: Hot{Shard: a.status.HotShard}, Snapshots: snapshotsOf(a.snapshots), SnapshotsKnown: a.snapshots != nil}
 	for i := range a.status.Members {
 		n := nodeOf(&a.status.Members[i], a.nodes[i])
 		for _, s := range n.Shards {

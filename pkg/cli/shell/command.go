@@ -48,9 +48,9 @@ exit code of that command.`,
 	cli.Connected(cmd, func(ctx context.Context, db *client.DB, settings cli.Settings) error {
 		x := &Shell{db: db, settings: settings, streams: s, interrupts: context.WithCancel}
 		if in, ok := s.In.(*os.File); ok && s.Height != nil && term.IsTerminal(int(in.Fd())) {
-			// What ends the program ends the shell; but an interrupt is for what runs.
+			// What ends the program, or the terminal, ends the shell; but an interrupt is for what runs.
 			var stop context.CancelFunc
-			ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
+			ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			idle := make(chan os.Signal, 1) // nobody's
 			signal.Notify(idle, os.Interrupt)

@@ -52,9 +52,9 @@ var (
 func (s *Shell) run(ctx context.Context) error {
 	defer s.lines.close()
 	for ctx.Err() == nil {
-		command, err := s.read()
+		command, err := s.read(ctx)
 		switch {
-		case errors.Is(err, errInterrupted):
+		case errors.Is(err, errInterrupted) || ctx.Err() != nil:
 			continue
 		case errors.Is(err, io.EOF):
 			return s.end()
@@ -74,8 +74,13 @@ func (s *Shell) run(ctx context.Context) error {
 			}
 		}
 	}
-	if err := s.end(); err != nil || s.interactive {
-		return err
+	if s.interactive {
+		return s.end()
+	}
+	open := s.tx != nil
+	s.abandon()
+	if open {
+		return kv.Errorf(kv.KindCancelled, "interrupted; the open transaction is rolled back: nothing of it is applied")
 	}
 	return kv.Errorf(kv.KindCancelled, "interrupted")
 }
@@ -96,8 +101,9 @@ func (s *Shell) tell(err error) {
 }
 
 // read gives a command: a line, and those behind it for as long as they end in a
-// backslash.
-func (s *Shell) read() (string, error) {
+// backslash. On a terminal the end of the input gives up what is not complete: who
+// types it wants to leave.
+func (s *Shell) read(ctx context.Context) (string, error) {
 	prompt := "linchpin> "
 	switch {
 	case s.tx != nil && s.tx.failed:
@@ -109,9 +115,9 @@ func (s *Shell) read() (string, error) {
 	}
 	command := ""
 	for {
-		line, err := s.lines.line(prompt)
+		line, err := s.line(ctx, prompt)
 		if err != nil {
-			if command != "" && errors.Is(err, io.EOF) {
+			if command != "" && errors.Is(err, io.EOF) && !s.interactive {
 				return command, nil
 			}
 			return "", err
@@ -122,6 +128,26 @@ func (s *Shell) read() (string, error) {
 			return command, nil
 		}
 		prompt = "...> "
+	}
+}
+
+// line waits for a line, or for the end of ctx. Nothing ends a read of standard input:
+// it is left alone then, and ends with the program.
+func (s *Shell) line(ctx context.Context, prompt string) (string, error) {
+	type read struct {
+		line string
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() {
+		line, err := s.lines.line(prompt)
+		done <- read{line, err}
+	}()
+	select {
+	case r := <-done:
+		return r.line, r.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
 	}
 }
 

@@ -12,12 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/peterh/liner"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
@@ -36,9 +39,14 @@ func TestMain(m *testing.M) {
 // serve serves a store in memory.
 func serve(t *testing.T) (addr string) {
 	t.Helper()
+	return serveBackend(t, servertest.New())
+}
+
+func serveBackend(t *testing.T, b server.Backend) (addr string) {
+	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	srv, err := server.New(servertest.New(), server.Options{GRPC: []grpc.ServerOption{grpc.WaitForHandlers(true)}})
+	srv, err := server.New(b, server.Options{GRPC: []grpc.ServerOption{grpc.WaitForHandlers(true)}})
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(lis) }()
@@ -221,6 +229,74 @@ func TestAnInterruptEndsWhatRuns(t *testing.T) {
 	require.Nil(t, s.tx)
 }
 
+// wounding is a store that gives up each transaction that commits, as if for an older one.
+type wounding struct{ *servertest.Store }
+
+func (w wounding) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, error) {
+	tx, err := w.Store.Begin(ctx, o)
+	return wounded{tx}, err
+}
+
+type wounded struct{ server.Tx }
+
+func (w wounded) Commit(context.Context) gateway.Response {
+	w.Rollback()
+	return gateway.Response{ID: w.ID(), Attempts: 1, Err: kv.Errorf(kv.KindAborted, "an older transaction needed a lock")}
+}
+
+func TestACommitThatFailsSaysWhy(t *testing.T) {
+	code, _, errs := runScript(t, serveBackend(t, wounding{servertest.New()}), "begin\nput a 1\ncommit\n")
+	require.Contains(t, errs, "an older transaction needed a lock")
+	require.Contains(t, errs, "The transaction is rolled back: nothing of it is applied.")
+	require.Equal(t, cli.ExitCode(kv.Errorf(kv.KindAborted, "")), code)
+}
+
+// TestAnInterruptEndsAScriptThatWaitsForItsInput: so it does if a transaction is open.
+func TestAnInterruptEndsAScriptThatWaitsForItsInput(t *testing.T) {
+	addr := serve(t)
+	for _, lines := range []string{"put a 1\n", "begin\nput a 2\n"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		late := time.AfterFunc(20*time.Second, func() { close(over) })
+		first := true
+		in := reader(func(b []byte) (int, error) {
+			if first {
+				first = false
+				return copy(b, lines), nil
+			}
+			cancel()
+			<-over
+			return 0, io.EOF
+		})
+		var errs bytes.Buffer
+		s := cli.Streams{In: in, Out: io.Discard, Err: &errs}
+		root := cli.New(s)
+		root.AddCommand(Command(s))
+		code := cli.Main(ctx, root, []string{"shell", "--addr", addr})
+		require.True(t, late.Stop(), "only the end of its input has ended it")
+		close(over)
+		require.Equal(t, cli.ExitCode(kv.Errorf(kv.KindCancelled, "")), code)
+		require.Contains(t, errs.String(), "interrupted")
+		require.Equal(t, strings.HasPrefix(lines, "begin"), strings.Contains(errs.String(), "the open transaction is rolled back"), errs.String())
+	}
+}
+
+// reader is an input that a function gives.
+type reader func([]byte) (int, error)
+
+func (r reader) Read(b []byte) (int, error) { return r(b) }
+
+// TestTheEndOfTheInputGivesUpALineThatGoesOn: on a terminal; a script's last line can
+// end in a backslash.
+func TestTheEndOfTheInputGivesUpALineThatGoesOn(t *testing.T) {
+	s, out, errs := newShell(t, `put a 1 \`)
+	require.NoError(t, s.run(t.Context()))
+	require.Empty(t, out.String()+errs.String(), "nothing has run")
+	code, said, _ := runScript(t, serve(t), `put a 1 \`)
+	require.Zero(t, code)
+	require.Contains(t, said, "version ")
+}
+
 func TestCompletion(t *testing.T) {
 	s, _, _ := newShell(t)
 	for _, line := range []string{"put fruit:apple 1", "put fruit:pear 2", "put zebra 3", `put "with space" 4`, "incr visits"} {
@@ -284,9 +360,28 @@ func TestHistoryIsForItsOwnerOnlyAndHasNoSecrets(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "nothing else is left")
 	require.NoError(t, history{}.save(nil))
+	target := path
+	path = filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(target, path))
+	require.NoError(t, history{path}.save(func(w io.Writer) (int, error) { return io.WriteString(w, "get b\n") }))
+	read, err := os.ReadFile(target)
+	require.NoError(t, err)
+	require.Equal(t, "get b\n", string(read), "what a link is to is written, and not the link")
 
 	require.True(t, kept("put greeting hello"))
 	for _, c := range []string{"", " put private x", "user add ann --password s3cret", "get a --Token=abc", "login --client-secret x"} {
 		require.False(t, kept(c), c)
 	}
+}
+
+// TestALineThatIsTooLongDoesNotCostTheHistoryBehindIt: nor does one that is not text.
+func TestALineThatIsTooLongDoesNotCostTheHistoryBehindIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history")
+	require.NoError(t, os.WriteFile(path, []byte("get a\nput b "+strings.Repeat("x", 5000)+"\nget \xff\nget c\n"), 0o600))
+	e := &editor{State: liner.NewLiner(), history: history{path}, errs: io.Discard}
+	require.NoError(t, e.history.load(e.ReadHistory))
+	e.close()
+	saved, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "get a\nget c\n", string(saved))
 }

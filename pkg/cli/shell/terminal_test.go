@@ -3,11 +3,14 @@
 package shell
 
 import (
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -182,4 +185,34 @@ func TestAnInterruptEndsTheCommandAndNotTheShell(t *testing.T) {
 	x.prompts("linchpin> ")
 	x.types(ctrlD)
 	x.ends()
+}
+
+// TestASignalEndsTheShellAtItsPrompt: also while a transaction is open, and the history
+// is kept.
+func TestASignalEndsTheShellAtItsPrompt(t *testing.T) {
+	addr := serve(t)
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		file := filepath.Join(t.TempDir(), "history")
+		x := openTerminal(t, addr, file)
+		x.prompts("linchpin> ")
+		x.types("begin\r")
+		x.prompts("linchpin(txn)> ")
+		require.NoError(t, x.cmd.Process.Signal(s))
+		x.says("The open transaction is rolled back")
+		x.ends()
+		saved, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, "begin\n", string(saved))
+	}
+}
+
+// TestWhatIsNoFileIsNotReplacedByTheHistory: root can replace /dev/null.
+func TestWhatIsNoFileIsNotReplacedByTheHistory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	require.NoError(t, history{path}.save(func(w io.Writer) (int, error) { return io.WriteString(w, "get a\n") }))
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeNamedPipe, info.Mode().Type())
+	require.NoError(t, history{path}.load(func(io.Reader) (int, error) { return 0, errors.New("it has been read") }))
 }

@@ -57,20 +57,12 @@ func begin(ctx context.Context, db *client.DB, readOnly bool) *transaction {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &transaction{readOnly: readOnly, cancel: cancel, steps: make(chan step), ended: make(chan error, 1)}
 	go func() {
-		began := false
-		run := func(tx on) error {
-			if began {
-				return errRolledBack // it is not run again
-			}
-			began = true
-			return t.follow(ctx, tx)
-		}
-		h := db.With(client.Into(&t.outcome))
+		h := db.With(client.Into(&t.outcome), client.Once())
 		var err error
 		if readOnly {
-			err = h.View(ctx, func(ro *client.ReadTx) error { return run(reads{ro}) })
+			err = h.View(ctx, func(ro *client.ReadTx) error { return t.follow(ctx, reads{ro}) })
 		} else {
-			err = h.Update(ctx, func(tx *client.Tx) error { return run(tx) })
+			err = h.Update(ctx, func(tx *client.Tx) error { return t.follow(ctx, tx) })
 		}
 		t.ended <- err
 	}()

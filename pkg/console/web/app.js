@@ -5,8 +5,9 @@ import { attr, byID, el, keyed, text } from "./dom.js";
 import { clock, count, duration, plural } from "./format.js";
 import { drawGraph } from "./graph.js";
 import { about, keyRow, moveRow, nodeCard, receiptRow, snapshotRow } from "./lists.js";
-import { drawMatrix, sayConflict } from "./matrix.js";
+import { cellID, drawMatrix, sayConflict } from "./matrix.js";
 import { Series } from "./series.js";
+import { follow, Refused } from "./stream.js";
 
 const series = new Series();
 const kinds = [["all", "All"], ["one_shot", "Writes"], ["one_shot_read", "Reads"], ["interactive", "Interactive"], ["interactive_read", "Interactive reads"], ["scan", "Scans"]];
@@ -16,6 +17,7 @@ let allKeys = false;
 let last = null;
 let shownGraph = "";
 let shownMatrix = "";
+let chosenCell = "";
 
 const rate = new Chart(byID("rate"), "Transactions a second", [
   { name: "ended", class: "first", value: (p) => p.rate },
@@ -41,13 +43,16 @@ function show(doc) {
   showWaits(doc);
   showConflicts(doc);
   showReceipts(doc);
+  text(byID("moves-empty"), doc.hot.known ? "No key has been moved since the hot shard's node was started." : "The hot shard has not told of any.");
   list("moves", doc.moves, (m) => `${m.time_ms} ${m.key}`, moveRow);
   text(byID("moves-note"), doc.hot.known ? `mode ${doc.hot.mode}` : "");
+  text(byID("snapshots-empty"), doc.snapshots_known ? "There is no snapshot with a name." : "They could not be listed.");
   list("snapshots", doc.snapshots, (s) => s.id, snapshotRow);
   keyed(byID("nodes"), doc.nodes, (n) => n.node, nodeCard);
   text(byID("nodes-note"), `${doc.nodes.filter((n) => n.answered).length} of ${doc.nodes.length} answer`);
   document.body.dataset.state = "live";
-  text(byID("state-text"), `Live, ${clock(doc.time_ms)}`);
+  text(byID("state-text"), "Live"); // which is read out when it changes, unlike the time
+  text(byID("state-time"), clock(doc.time_ms));
 }
 
 function list(id, items, key, make) {
@@ -116,15 +121,24 @@ function showWaits(doc) {
 function showConflicts(doc) {
   const pane = byID("conflicts");
   const state = JSON.stringify(doc.conflicts);
-  if (state === shownMatrix || pane.matches(":hover") || pane.matches(":focus-within:not(:focus)")) return;
+  // Who points at a cell, or has gone to it with keys, reads. What was touched or
+  // clicked is not held, but goes on being explained.
+  const reads = (matchMedia("(hover: hover)").matches && pane.matches(":hover")) || pane.querySelector("button:focus-visible") !== null;
+  text(byID("conflicts-note"), reads && state !== shownMatrix ? "held while you read" : "last 5 minutes");
+  if (state === shownMatrix || reads) return;
   shownMatrix = state;
   if (!doc.conflicts.length) {
     pane.replaceChildren(el("p", { class: "empty" }, "No two operations have been in each other's way."));
     text(byID("conflicts-read"), "");
     return;
   }
-  pane.replaceChildren(drawMatrix(doc.conflicts, (c) => text(byID("conflicts-read"), sayConflict(c))));
-  text(byID("conflicts-read"), sayConflict(doc.conflicts[0]));
+  const read = (c) => {
+    chosenCell = cellID(c);
+    text(byID("conflicts-read"), sayConflict(c));
+  };
+  const { table, cells } = drawMatrix(doc.conflicts, read);
+  pane.replaceChildren(table);
+  text(byID("conflicts-read"), sayConflict(cells.get(chosenCell) ?? doc.conflicts[0]));
 }
 
 // showReceipts leaves the list as it is while somebody reads in it.
@@ -145,34 +159,41 @@ for (const [id, name] of kinds) {
 }
 
 // The stream. A page that is not seen costs nothing.
-let source = null;
+let stream = null;
 let retry = 0;
 let pause = 1000;
 
-function connect() {
+async function connect() {
   clearTimeout(retry);
-  if (source || document.hidden) return;
-  source = new EventSource("api/v1/events");
-  source.onmessage = (e) => {
-    pause = 1000;
-    show(JSON.parse(e.data));
-  };
-  source.onerror = () => {
-    disconnect();
-    lost();
-    retry = setTimeout(connect, pause);
-    pause = Math.min(2 * pause, 8000);
-  };
+  if (stream || document.hidden) return;
+  const mine = stream = new AbortController();
+  let why = null;
+  try {
+    await follow("api/v1/events", mine.signal, (doc) => {
+      pause = 1000;
+      // What cannot be drawn is no reason to ask again.
+      try { show(doc); } catch (e) { reportError(e); }
+    });
+  } catch (e) {
+    why = e;
+  }
+  if (stream !== mine) return; // nobody looks any more, or there is another one
+  stream = null;
+  lost(why);
+  retry = setTimeout(connect, pause);
+  pause = Math.min(2 * pause, 8000);
 }
 
 function disconnect() {
-  source?.close();
-  source = null;
+  stream?.abort();
+  stream = null;
 }
 
-function lost() {
+function lost(why) {
   document.body.dataset.state = last ? "lost" : "failed";
-  text(byID("state-text"), last ? `No answer since ${clock(last.time_ms)}; trying again` : "No answer; trying again");
+  const said = why instanceof Refused ? `Refused: ${why.message}` : last ? `No answer since ${clock(last.time_ms)}` : "No answer";
+  text(byID("state-text"), `${said}; trying again`);
+  text(byID("state-time"), "");
 }
 
 document.addEventListener("visibilitychange", () => {

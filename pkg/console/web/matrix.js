@@ -5,7 +5,10 @@ import { count, duration } from "./format.js";
 
 const most = 8;
 
-// drawMatrix gives a table. read(conflict) is called for a cell that is pointed at.
+// cellID tells cells apart.
+export const cellID = (c) => JSON.stringify([c.operations, c.holder_operations]);
+
+// drawMatrix gives a table, and its cells by cellID. read(conflict) is called for a cell that is pointed at.
 export function drawMatrix(conflicts, read) {
   const rows = leading(conflicts, (c) => c.operations);
   const columns = leading(conflicts, (c) => c.holder_operations);
@@ -13,7 +16,7 @@ export function drawMatrix(conflicts, read) {
   for (const c of conflicts) {
     const r = rows.includes(c.operations) ? c.operations : other;
     const k = columns.includes(c.holder_operations) ? c.holder_operations : other;
-    const id = JSON.stringify([r, k]);
+    const id = cellID({ operations: r, holder_operations: k });
     const cell = cells.get(id) ?? { operations: r, holder_operations: k, waits: 0, waited_us: 0, aborts: 0, commutes: "" };
     cell.waits += c.waits;
     cell.waited_us += c.waited_us;
@@ -25,8 +28,8 @@ export function drawMatrix(conflicts, read) {
   const head = el("tr", {}, el("td", { class: "corner" }, el("span", {}, "waits ↓  for →")),
     ...columns.map((c) => el("th", { scope: "col" }, el("span", { title: c || unknown }, c || unknown))));
   const body = rows.map((r) => el("tr", {}, el("th", { scope: "row", title: r || unknown }, r || unknown),
-    ...columns.map((c) => drawCell(cells.get(JSON.stringify([r, c])), top, read))));
-  return el("table", { class: "matrix" }, el("thead", {}, head), el("tbody", {}, ...body));
+    ...columns.map((c) => drawCell(cells.get(cellID({ operations: r, holder_operations: c })), top, read))));
+  return { table: el("table", { class: "matrix" }, el("thead", {}, head), el("tbody", {}, ...body)), cells };
 }
 
 const other = "others";

@@ -1,0 +1,194 @@
+package console_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/console"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/test/console/browser"
+)
+
+// told is a node that tells of one conflict, and can neither list snapshots nor ask
+// the hot shard.
+type told struct{ waits atomic.Uint64 }
+
+func (*told) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	return &pb.StatusResponse{NodeId: 1, ClusterId: "test", HotShard: 8, Members: []pb.Member{{NodeId: 1, Up: true, Self: true}}}, nil
+}
+
+func (*told) HotKeys(context.Context, *pb.HotKeysRequest) (*pb.HotKeysResponse, error) {
+	return nil, errors.New("it does not answer")
+}
+
+func (n *told) Activity(context.Context, *pb.ActivityRequest) (*pb.ActivityResponse, error) {
+	n.waits.Add(1)
+	return &pb.ActivityResponse{NodeId: 1, Conflicts: []pb.KeyConflict{
+		{Key: []byte("a"), Operations: "register.put", HolderOperations: "get", Waits: n.waits.Load(), WaitedUs: 9000},
+		{Key: []byte("a"), Operations: "get", HolderOperations: "get", Waits: n.waits.Load(), WaitedUs: 20}}}, nil
+}
+
+func (*told) ListSnapshots(context.Context, *pb.ListSnapshotsRequest) (*pb.ListSnapshotsResponse, error) {
+	return nil, errors.New("it does not answer")
+}
+
+// gate is a way to a console that can be closed: to refuse, or to fall silent without
+// a word, as a node does whose machine is gone.
+type gate struct {
+	*httptest.Server
+	refuses, silent atomic.Bool
+}
+
+func open(t *testing.T) *gate {
+	t.Helper()
+	g := &gate{}
+	c := console.New(&told{}, func(context.Context) error {
+		if g.refuses.Load() {
+			return errors.New("refused")
+		}
+		return nil
+	})
+	over := make(chan struct{})
+	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g.refuses.Load() {
+			http.Error(w, "the token has expired", http.StatusUnauthorized)
+			return
+		}
+		c.ServeHTTP(&held{ResponseWriter: w, g: g, until: over, gone: r.Context().Done()}, r)
+	}))
+	t.Cleanup(func() {
+		close(over)
+		g.CloseClientConnections()
+		g.Close()
+	})
+	return g
+}
+
+// held is a response that stops in the middle while the gate is silent.
+type held struct {
+	http.ResponseWriter
+	g           *gate
+	until, gone <-chan struct{}
+}
+
+func (h *held) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+func (h *held) Write(b []byte) (int, error) {
+	if h.g.silent.Load() {
+		select {
+		case <-h.until:
+		case <-h.gone:
+		}
+	}
+	return h.ResponseWriter.Write(b)
+}
+
+const (
+	state     = `document.body.dataset.state`
+	stateText = `document.getElementById("state-text").textContent`
+)
+
+// TestTheConsoleNoticesANodeThatSaysNothing: no connection breaks when a machine is
+// gone, and the page does not go on to say that it is live.
+func TestTheConsoleNoticesANodeThatSaysNothing(t *testing.T) {
+	g, b := open(t), browser.Open(t)
+	b.Look(360, "dark")
+	b.Do(chromedp.Navigate(g.URL + "/console/"))
+	b.Until(state+` === "live"`, 20*time.Second)
+	g.silent.Store(true)
+	b.Until(state+` === "lost"`, 20*time.Second)
+	require.Contains(t, browser.Eval[string](b, stateText), "No answer since")
+	require.LessOrEqual(t, browser.Eval[int](b, `document.documentElement.scrollWidth`), 360)
+	g.silent.Store(false)
+	b.Until(state+` === "live"`, 30*time.Second)
+	b.Silent()
+}
+
+// TestTheConsoleSaysWhyItIsRefused: not that there is no answer.
+func TestTheConsoleSaysWhyItIsRefused(t *testing.T) {
+	g, b := open(t), browser.Open(t)
+	b.Look(360, "light")
+	b.Do(chromedp.Navigate(g.URL + "/console/"))
+	b.Until(state+` === "live"`, 20*time.Second)
+	g.refuses.Store(true)
+	b.Until(stateText+` === "Refused: the token has expired; trying again"`, 20*time.Second)
+	require.LessOrEqual(t, browser.Eval[int](b, `document.documentElement.scrollWidth`), 360)
+	g.refuses.Store(false)
+	b.Until(state+` === "live"`, 30*time.Second)
+}
+
+// TestWhatIsReadOutDoesNotChangeEachSecond: a screen reader reads each change of a
+// status.
+func TestWhatIsReadOutDoesNotChangeEachSecond(t *testing.T) {
+	g, b := open(t), browser.Open(t)
+	b.Do(chromedp.Navigate(g.URL + "/console/"))
+	b.Until(state+` === "live"`, 20*time.Second)
+	require.True(t, browser.Eval[bool](b, `(() => {
+		window.changes = 0;
+		const status = [...document.querySelectorAll("[role=status], [aria-live], [role=alert]")];
+		for (const n of status) new MutationObserver(() => window.changes++).observe(n, { childList: true, characterData: true, subtree: true });
+		return status.length > 0;
+	})()`))
+	cell := `document.querySelector("#conflicts small").textContent`
+	before := browser.Eval[string](b, cell)
+	b.Until(cell+` !== `+`"`+before+`"`, 20*time.Second)
+	require.Zero(t, browser.Eval[int](b, `window.changes`))
+	b.Silent()
+}
+
+// TestWhatIsNotKnownIsNotSaidNotToBeThere, of moves and snapshots.
+func TestWhatIsNotKnownIsNotSaidNotToBeThere(t *testing.T) {
+	g, b := open(t), browser.Open(t)
+	b.Do(chromedp.Navigate(g.URL + "/console/"))
+	b.Until(state+` === "live"`, 20*time.Second)
+	require.Equal(t, "They could not be listed.", browser.Eval[string](b, `document.getElementById("snapshots-empty").innerText`))
+	require.Equal(t, "The hot shard has not told of any.", browser.Eval[string](b, `document.getElementById("moves-empty").innerText`))
+}
+
+// TestACellThatWasClickedDoesNotHoldTheMatrix, and goes on being explained.
+func TestACellThatWasClickedDoesNotHoldTheMatrix(t *testing.T) {
+	g, b := open(t), browser.Open(t)
+	b.Do(chromedp.Navigate(g.URL + "/console/"))
+	b.Until(`document.querySelectorAll("#conflicts td button").length === 2`, 20*time.Second)
+	second := `document.querySelectorAll("#conflicts td button")[1]`
+	b.Do(chromedp.Click(`#conflicts tbody tr:nth-child(2) td button`), chromedp.MouseEvent("mouseMoved", 1, 1))
+	before := browser.Eval[string](b, second+`.textContent`)
+	b.Until(second+`.textContent !== "`+before+`"`, 20*time.Second)
+	b.Until(`document.getElementById("conflicts-read").textContent.startsWith("get against get")`, time.Second)
+}
+
+// TestTheHottestCellCanBeRead: its texts have the contrast that WCAG wants of small
+// ones, 4.5 to 1, in both colours.
+func TestTheHottestCellCanBeRead(t *testing.T) {
+	g, b := open(t), browser.Open(t)
+	b.Do(chromedp.Navigate(g.URL + "/console/"))
+	for _, scheme := range []string{"light", "dark"} {
+		b.Look(390, scheme)
+		b.Until(`document.querySelector("#conflicts td button") !== null`, 20*time.Second)
+		got := browser.Eval[float64](b, `(() => {
+			const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+			const over = (...colours) => {
+				for (const c of colours) { canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1); }
+				const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+				return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+			};
+			const button = document.querySelector("#conflicts td button");
+			const ground = getComputedStyle(button).backgroundColor;
+			const ratios = [...button.children].map((n) => {
+				const [x, y] = [over(ground), over(ground, getComputedStyle(n).color)].sort((a, b) => b - a);
+				return (x + 0.05) / (y + 0.05);
+			});
+			return Math.min(...ratios);
+		})()`)
+		require.GreaterOrEqual(t, got, 4.5, scheme)
+		t.Logf("%s: %.1f", scheme, got)
+	}
+}
