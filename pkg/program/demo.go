@@ -121,7 +121,7 @@ func (d *demo) do(ctx context.Context) (err error) {
 		return err
 	}
 	if d.stay {
-		fmt.Fprintf(d.out, "\nThe cluster goes on serving. Try:  linchpin get --addr %s zeta/0\nInterrupt to end.\n", c.Addrs()[0])
+		fmt.Fprintf(d.out, "\nThe cluster goes on serving. Try:  linchpin get --addr %s %s\nInterrupt to end.\n", c.Addrs()[0], workload.CounterKey(prefix, 0))
 		<-ctx.Done()
 	}
 	return nil
