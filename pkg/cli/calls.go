@@ -43,12 +43,28 @@ func callingCommand(use, short, long, example string, least, most int, canBeBlin
 	var f flags
 	var p past
 	var blind bool
-	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example, DisableFlagParsing: true}
+	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example}
 	f.addTo(cmd, true)
 	p.addTo(cmd)
 	if canBeBlind {
 		cmd.Flags().BoolVar(&blind, "blind", false, "do not ask for an answer")
 	}
+	takeNumbersToo(cmd, least, most, func(cmd *cobra.Command, args []string) error {
+		method, rest, err := choose(cmd, args, blind)
+		if err != nil {
+			return err
+		}
+		return connected(&f, func(ctx context.Context, s *session, _ []string) error {
+			return s.call(ctx, &p, args[0], method, rest)
+		})(cmd, args)
+	})
+	return cmd
+}
+
+// takeNumbersToo makes run what a command does, with arguments that may be negative
+// numbers, which look like flags; there are least to most of them.
+func takeNumbersToo(cmd *cobra.Command, least, most int, run func(cmd *cobra.Command, args []string) error) {
+	cmd.DisableFlagParsing = true
 	cmd.RunE = func(cmd *cobra.Command, raw []string) error {
 		args, err := parseNumbersToo(cmd, raw)
 		if errors.Is(err, errHelp) {
@@ -59,15 +75,8 @@ func callingCommand(use, short, long, example string, least, most int, canBeBlin
 		if err := arguments(least, most)(cmd, args); err != nil {
 			return err
 		}
-		method, rest, err := choose(cmd, args, blind)
-		if err != nil {
-			return err
-		}
-		return connected(&f, func(ctx context.Context, s *session, _ []string) error {
-			return s.call(ctx, &p, args[0], method, rest)
-		})(cmd, args)
+		return run(cmd, args)
 	}
-	return cmd
 }
 
 // errHelp asks for the command's help.

@@ -121,6 +121,9 @@ func TestUsage(t *testing.T) {
 	run(t, "", "get", "k", "-o", "yaml").fails(t, 2, `--output is "yaml", want table or json`)
 	run(t, "", "get", "k", "--timeout", "soon").fails(t, 2, "soon")
 	run(t, "", "version", "please").fails(t, 2, "too many")
+	for _, group := range []string{"snapshot", "backup", "cert", "cluster", "user"} {
+		run(t, "", group, "nothing").fails(t, 2, `unknown command "nothing" for "linchpin `+group+`"`)
+	}
 }
 
 func TestEveryCommandHasProseAndAnExample(t *testing.T) {

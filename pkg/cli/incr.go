@@ -16,19 +16,17 @@ func incrCommand() *cobra.Command {
 		Use:   "incr KEY [DELTA]",
 		Short: "Add to a counter and print the sum",
 		Long: `Add DELTA, or 1, to a counter and print the sum. A key that does not exist
-becomes a counter. A negative DELTA would look like a flag; put two minus signs
-in front: "linchpin incr -- stock -1".
+becomes a counter. A negative DELTA is a number, not a flag.
 
 With --blind the sum is not printed. Additions that tell no sum do not wait for
 each other, so that any number of clients can count on the same key at once.`,
 		Example: `  linchpin incr visits
   linchpin incr visits 10 --blind
-  linchpin incr -- stock -1`,
-		Args: arguments(1, 2),
+  linchpin incr stock -1`,
 	}
 	f.addTo(cmd, true)
 	cmd.Flags().BoolVar(&blind, "blind", false, "do not ask for the sum")
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	takeNumbersToo(cmd, 1, 2, connected(&f, func(ctx context.Context, s *session, args []string) error {
 		key, err := s.bytes(args[0])
 		if err != nil {
 			return err
@@ -49,7 +47,7 @@ each other, so that any number of clients can count on the same key at once.`,
 		}
 		s.tellWait(&out.Receipt)
 		return s.printSum(key, out, blind)
-	})
+	}))
 	return cmd
 }
 

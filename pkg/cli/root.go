@@ -109,6 +109,7 @@ func Main(ctx context.Context, root *cobra.Command, args []string) int {
 			cmd.GroupID = groupAll
 		}
 	}
+	mistakes(root)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -120,6 +121,22 @@ func Main(ctx context.Context, root *cobra.Command, args []string) int {
 	}
 	Tell(root.ErrOrStderr(), err, format == formatJSON)
 	return ExitCode(err)
+}
+
+// mistakes makes what cobra says of arguments mistakes on the command line.
+func mistakes(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if _, told := errors.AsType[*UsageError](err); err == nil || told {
+				return err
+			}
+			return &UsageError{Text: err.Error(), Command: cmd.CommandPath()}
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		mistakes(sub)
+	}
 }
 
 // Tell writes a command's error for people, or as one JSON object.

@@ -114,9 +114,13 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 	f.SortFlags = false
 }
 
-// resolve sets what the command line has not set.
+// resolve sets what the command line has not set, and makes sure that what has to be
+// set is.
 func (o *startOptions) resolve(c *cobra.Command, _ []string) (err error) {
-	if o.settings, err = config.Resolve(c.Flags(), config.Options{}); err != nil {
+	if o.settings, err = config.Resolve(c.Flags(), config.Options{}); err == nil {
+		err = c.ValidateRequiredFlags()
+	}
+	if err != nil {
 		return &cli.UsageError{Text: err.Error(), Command: c.CommandPath()}
 	}
 	return nil

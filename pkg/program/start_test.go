@@ -39,6 +39,24 @@ func TestFlagsAreChecked(t *testing.T) {
 	}
 }
 
+// TestCommandLinesThatCannotWork have the exit code that tells a service not to try again.
+func TestCommandLinesThatCannotWork(t *testing.T) {
+	for line, text := range map[string]string{
+		"start":             `required flag(s) "store" not set`,
+		"start x --store d": `unknown command "x" for "linchpin start"`,
+		"demo x":            `unknown command "x" for "linchpin demo"`,
+		"shell x":           `unknown command "x" for "linchpin shell"`,
+		"config x":          `unknown command "x" for "linchpin config"`,
+		"config show x":     `unknown command "x" for "linchpin config show"`,
+	} {
+		var out, errs bytes.Buffer
+		s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}
+		require.Equal(t, cli.ExitUsage, run(context.Background(), s, strings.Fields(line)), line)
+		require.Contains(t, errs.String(), text)
+		require.Contains(t, errs.String(), "hint: see: linchpin ")
+	}
+}
+
 func TestNoHistoryIsANegativeOne(t *testing.T) {
 	for given, want := range map[time.Duration]time.Duration{0: -1, 1: 1, kv.DefaultHistory: kv.DefaultHistory, 24 * time.Hour: 24 * time.Hour} {
 		for _, every := range []time.Duration{10 * time.Millisecond, kv.DefaultPinEvery, time.Hour} {

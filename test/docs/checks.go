@@ -14,20 +14,38 @@ import (
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// Links tells which relative links lead nowhere.
+// Links tells which relative links lead nowhere: to no file, or to no heading of a page.
 func Links(root string, pages []Page) (bad []string) {
 	for _, p := range pages {
 		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(p.Text, ""), -1) {
-			to, _, _ := strings.Cut(m[1], "#")
-			if to == "" || strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
+			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
 				continue
 			}
-			if !exists(root, path.Join(path.Dir(p.Path), to)) {
-				bad = append(bad, fmt.Sprintf("%s: the link to %s leads nowhere", p.Path, m[1]))
+			to, anchor, _ := strings.Cut(m[1], "#")
+			text := p.Text
+			if to != "" {
+				at := path.Join(path.Dir(p.Path), to)
+				if !exists(root, at) {
+					bad = append(bad, fmt.Sprintf("%s: the link to %s leads nowhere", p.Path, m[1]))
+					continue
+				}
+				text = read(root, at)
+			}
+			if anchor != "" && !Anchors(text)[anchor] {
+				bad = append(bad, fmt.Sprintf("%s: the link to %s leads to no heading", p.Path, m[1]))
 			}
 		}
 	}
 	return bad
+}
+
+// read gives the text of a file, and none of a directory.
+func read(root, rel string) string {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(rel)))
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 func exists(root, rel string) bool {

@@ -80,6 +80,10 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 	for text, want := range map[string]string{
 		"[gone](gone.md)":                                              "the link to gone.md leads nowhere",
 		"[gone](../docs/protocol.md2#words)":                           "leads nowhere",
+		"[there](protocol.md#no-such-heading)":                         "the link to protocol.md#no-such-heading leads to no heading",
+		"# Words\n[here](#word)":                                       "the link to #word leads to no heading",
+		"[a file](../go.mod#words)":                                    "leads to no heading",
+		"```sh\n# words\n```\n[no heading](#words)":                    "leads to no heading",
 		"held by `TestThatNobodyWrote`":                                "no test TestThatNobodyWrote",
 		"held by `pkg/kv.TestWhatPagesNameExists`":                     "no test pkg/kv.TestWhatPagesNameExists",
 		"held by `pkg/gone.TestWhatPagesNameExists`":                   "pkg/gone.TestWhatPagesNameExists does not exist",
@@ -93,7 +97,7 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 		require.Contains(t, strings.ReplaceAll(strings.Join(check(text), "\n"), "no program has a flag", "no flag"), want, text)
 	}
 	for _, text := range []string{
-		"[there](protocol.md#words), [here](#words), [elsewhere](https://example.com/x)", "`test/docs.TestWhatPagesNameExists`",
+		"[there](guarantees.md#cluster), [elsewhere](https://example.com/x#y)", "[here](#words)\n\n## Words\n", "`test/docs.TestWhatPagesNameExists`",
 		"`TestWhatPagesNameExists/links`", "`mutant.NoWound`", "`pkg/...`, `pkg/kv`, `pkg/msg/msg.proto`", "`--store d --help`", "`prometheus --web.listen-address :9190`",
 		"```go\n// [no](link.md)\n```\n",
 	} {
@@ -101,4 +105,20 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 	}
 	require.Len(t, docs.Unlisted(tree, docs.Page{Text: strings.ReplaceAll(page(t, pages, "docs/guarantees.md").Text, "`mutant.NoWound`", "")}), 1)
 	require.NotEmpty(t, docs.Map(module.Packages, docs.Page{Text: strings.ReplaceAll(page(t, pages, "docs/architecture.md").Text, "`pkg/kv`", "kv")}))
+}
+
+// TestHeadingsHaveGitHubsNames: the rules, each by an example.
+func TestHeadingsHaveGitHubsNames(t *testing.T) {
+	for heading, want := range map[string]string{
+		"# Words":                             "words",
+		"### What happens when ...":           "what-happens-when-",
+		"## 11. Why it is right":              "11-why-it-is-right",
+		"## In `test/compare`":                "in-testcompare",
+		"## One-way, or two - retry_after_ms": "one-way-or-two---retry_after_ms",
+		"## Größe & Maß ##":                   "größe--maß",
+		"## see [the limits](limits.md#all)":  "see-the-limits",
+	} {
+		require.Equal(t, map[string]bool{want: true}, docs.Anchors("text\n\n"+heading+"\n\n#no heading\n"), heading)
+	}
+	require.Equal(t, map[string]bool{"a": true, "a-1": true, "a-2": true}, docs.Anchors("# A\n## A\n## a\n"))
 }

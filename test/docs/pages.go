@@ -3,7 +3,7 @@
 // wrong in some other way still passes; one that has been forgotten while a
 // test, a package or a flag was renamed does not.
 //
-//	Links     relative links lead to files
+//	Links     relative links lead to files, and to headings that these have
 //	Names     tests, fuzz targets and mutants that are named as such exist
 //	Unlisted  every mutant stands on docs/guarantees.md
 //	Paths     packages and files that are named exist
