@@ -25,7 +25,9 @@ stored form or in combining. A counterexample is printed as calls.
 It looks at the types that this program was built with, those of its own
 included, and needs no server. A server does the same for a moment when it
 starts. "Too strict" are locks that keep operations apart which were never
-seen to clash; that is no error.`,
+seen to clash; that is no error. "Not tried" is what the values and arguments
+that were made up never led to: of that nothing was found out, and more rounds,
+or arguments of the method's own making (Draw), may help.`,
 		RunE: func(c *cobra.Command, names []string) error {
 			all := adt.Types()
 			if len(names) > 0 {
@@ -77,6 +79,9 @@ func checkTypes(s cli.Streams, all []*adt.Type, seed uint64, rounds int) error {
 			t.Name, strings.Join(methods, ", "), rounds, report.Pairs, report.Waits, took)
 		for _, w := range report.Strict {
 			fmt.Fprintf(s.Out, "  too strict? %s\n", w)
+		}
+		for _, w := range report.Untried {
+			fmt.Fprintf(s.Out, "  not tried: %s\n", w)
 		}
 	}
 	if wrong > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
@@ -36,4 +37,23 @@ func TestCheckTypes(t *testing.T) {
 	require.ErrorContains(t, checkTypes(s, []*adt.Type{wrong}, 1, 500), "1 of 1 types are not what their declarations say")
 	require.Contains(t, out.String(), "word: WRONG (put)\n")
 	require.Contains(t, out.String(), "Different values come of A, then B")
+
+	picky, err := adt.Declare(adt.Spec[string]{
+		ID: 200, Name: "picky", Doc: "A word.", Zero: func() string { return "" },
+		Encode: func(s string) []byte { return []byte(s) }, Decode: func(b []byte) (string, error) { return string(b), nil },
+		Kinds: []adt.KindSpec{{Name: "put", Changes: true}}, Commute: []adt.Commutes{{A: 1, B: 1, When: adt.Always}},
+		Methods: []adt.MethodSpec[string]{{Name: "put", Params: []adt.Param{{Name: "word", Kind: msg.DatumBytes}}, Kind: 1,
+			Apply: func(_ string, a adt.Args) (string, error) {
+				if len(a[0].Bytes) < 10 {
+					return "", adt.Errorf(kv.KindInvalid, "too short")
+				}
+				return string(a[0].Bytes), nil
+			}}},
+	})
+	require.NoError(t, err)
+	out.Reset()
+	require.NoError(t, checkTypes(s, []*adt.Type{picky}, 1, 500))
+	require.Contains(t, out.String(), "picky: ok (put): 500 rounds, 0 beside each other")
+	require.Contains(t, out.String(), "  not tried: every call of put failed")
+	require.Contains(t, out.String(), `  not tried: "put" and "put" go together, and were never held beside each other`)
 }

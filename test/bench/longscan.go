@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -254,6 +255,14 @@ func liveHeap() uint64 {
 func (s *longScanRun) print(w io.Writer) error {
 	if s.pairs != s.scanned {
 		return fmt.Errorf("the scan returned %d of %d keys", s.pairs, s.scanned)
+	}
+	if len(s.during) == 0 || len(s.outside) == 0 {
+		return errors.New("no window has passed during the scan, or none beside it: there is nothing to compare")
+	}
+	for _, h := range slices.Concat(s.outside, s.during) {
+		if h.TotalCount() == 0 { // its p99 would be 0, the best there is
+			return fmt.Errorf("in a window of %v no transaction has ended", s.window)
+		}
 	}
 	p99 := func(hs []*hdrhistogram.Histogram) (out []float64) {
 		for _, h := range hs {

@@ -142,7 +142,7 @@ func TestAWholeRun(t *testing.T) {
 			for at := dir; at != filepath.Dir(at) && strings.HasPrefix(at, os.TempDir()+string(filepath.Separator)); at = filepath.Dir(at) {
 				require.NoError(t, os.Chmod(at, 0o711))
 			}
-			out, err := call(t, "--stores", k.Key, "--dir", dir, "--rounds", "1", "--warm", "10ms", "--duration", "100ms", "--clients", "4")
+			out, err := call(t, "--stores", k.Key, "--dir", dir, "--rounds", "1", "--warm", "10ms", "--duration", "300ms", "--clients", "4")
 			require.NoError(t, err, out)
 			require.Contains(t, out, k.Name)
 			require.NotRegexp(t, ` 0 acknowledged`, out)

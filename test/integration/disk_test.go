@@ -108,9 +108,6 @@ func TestDiskStaysFlat(t *testing.T) {
 
 	grown, later := o.load(t, dir)
 	t.Logf("%d MiB written: the store had %d MiB at most, later %d MiB", o.written.Load()>>20, grown>>20, later>>20)
-	if o.written.Load() < flatTotal {
-		t.Log("this machine was too slow: it would not have shown that everything is kept")
-	}
 	require.LessOrEqual(t, later, flatFactor*grown, "the store grows, although the data do not")
 	i := 0
 	for p, err := range o.db.With(client.AtSnapshot("first")).Scan(soon(t), nil, nil, client.ScanOptions{}) {
@@ -120,6 +117,9 @@ func TestDiskStaysFlat(t *testing.T) {
 		i++
 	}
 	require.Equal(t, flatKeys, i)
+	if o.written.Load() < flatTotal {
+		t.Skip("this machine was too slow: it would not have shown that everything is kept")
+	}
 }
 
 // load overwrites until all is written, or for half a minute. It returns the

@@ -53,9 +53,12 @@ func TestANodeIsDown(t *testing.T) {
 			_, err := tx.Get(gone)
 			return err
 		}))
+		told := 0
 		for _, err := range hasty.Scan(ctx, []byte("key/"), []byte("key0"), client.ScanOptions{}) {
+			told++
 			unavailable(t, err)
 		}
+		require.Equal(t, 1, told, "a scan of what is down must not be empty")
 		// With retries, the deadline is kept.
 		short, cancel := context.WithTimeout(ctx, 400*time.Millisecond)
 		begin = time.Now()

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,10 +19,12 @@ import (
 )
 
 // load has so many clients, on all nodes, write the keys that pick names, until
-// the returned function is called.
-func (c *hotCluster) load(clients int, pick func(r *rand.Rand) []string) (stop func()) {
+// the returned function is called, which tells how many transactions have
+// committed.
+func (c *hotCluster) load(clients int, pick func(r *rand.Rand) []string) (stop func() (committed int64)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
+	var committed atomic.Int64
 	for i := range clients {
 		wg.Add(1)
 		go func() {
@@ -34,12 +37,18 @@ func (c *hotCluster) load(clients int, pick func(r *rand.Rand) []string) (stop f
 					ops = append(ops, msg.Op{Kind: msg.OpPut, Key: []byte(k), Value: []byte("v")})
 				}
 				within, done := context.WithTimeout(context.Background(), 10*time.Second)
-				g.Execute(within, gateway.Request{Ops: ops})
+				if g.Execute(within, gateway.Request{Ops: ops}).Err == nil {
+					committed.Add(1)
+				}
 				done()
 			}
 		}()
 	}
-	return func() { cancel(); wg.Wait() }
+	return func() int64 {
+		cancel()
+		wg.Wait()
+		return committed.Load()
+	}
 }
 
 // onOthers names so many keys that are at home on different shards.
@@ -89,4 +98,5 @@ func TestUniformLoadMovesNothing(t *testing.T) {
 	})
 	defer stop()
 	require.Never(t, c.moved, 3*time.Second, 100*time.Millisecond)
+	require.Greater(t, stop(), int64(100), "there was a load")
 }

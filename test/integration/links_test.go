@@ -69,22 +69,22 @@ func TestClientsLinkIsCut(t *testing.T) {
 	ctx := soon(t)
 	const callers, each = 4, 25
 	done := make(chan error, callers)
-	progress := make(chan struct{}, callers*each)
+	progress := make(chan error, callers*each)
 	for i := range callers {
 		go func() {
 			for range each {
-				if _, err := db.Execute(ctx, client.Add([]byte("n"), 1), client.Add(fmt.Appendf(nil, "m/%d", i), 1)); err != nil {
+				_, err := db.Execute(ctx, client.Add([]byte("n"), 1), client.Add(fmt.Appendf(nil, "m/%d", i), 1))
+				if progress <- err; err != nil {
 					done <- err
 					return
 				}
-				progress <- struct{}{}
 			}
 			done <- nil
 		}()
 	}
 	for range 8 {
 		for range callers * each / 10 {
-			<-progress
+			require.NoError(t, <-progress)
 		}
 		link.Break()
 	}

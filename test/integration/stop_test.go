@@ -57,7 +57,11 @@ func TestStopWithAnOpenTransaction(t *testing.T) {
 			return err
 		})
 	}()
-	<-held
+	select {
+	case <-held:
+	case err := <-over:
+		t.Fatalf("the transaction ended before it held anything: %v", err)
+	}
 	code := n.Stop(t)
 	close(stopped)
 	require.Error(t, <-over)

@@ -164,10 +164,12 @@ func (d *doer) nearlyFull(f Fault, _ *rand.Rand) func() {
 // time it has to start while there is none.
 func (d *doer) full(f Fault, r *rand.Rand) func() {
 	n := d.Node(f.Node)
+	n.MayEnd()
 	giveBack := sandbox.Ballast(d.t, n.Dir, 0)
 	if r.IntN(2) == 0 {
 		n.Kill()
 		d.start(f.Node)
+		n.MayEnd()
 	}
 	d.down[f.Node] = true
 	return func() {

@@ -54,20 +54,29 @@ type Report struct {
 	// and locks for changes where nothing changed. It is no error: two that rarely
 	// clash, on values that are rarely drawn, look the same.
 	Strict []string
+	// Untried lists, in words, what was declared and never came about, so that
+	// nothing was found out about it: methods of which every call failed, and locks
+	// that go together and were never held beside each other. It is no error, and
+	// it is no check either.
+	Untried []string
 }
 
 // Examine is Type with a report.
 func Examine(t *adt.Type, seed uint64, rounds int) (Report, error) {
-	c := &checker{t: adt.Bare{Type: t}, lots: lots(seed), seen: map[[2]adt.Kind]*clashes{}, needed: map[[2]uint32]bool{}}
+	c := &checker{t: adt.Bare{Type: t}, lots: lots(seed), seen: map[[2]adt.Kind]*clashes{}, needed: map[[2]uint32]bool{},
+		done: map[uint32]bool{}, tried: map[[2]adt.Kind]bool{}}
 	for range rounds {
 		tr := c.draw()
-		if r := c.refute(tr); r != nil {
-			c.report = nil
+		r := c.refute(tr)
+		if r == nil {
+			c.clash(tr)
+			r = c.told(tr)
+		}
+		if r != nil {
 			return Report{}, fmt.Errorf("%s", c.shrink(tr, r))
 		}
-		c.clash(tr)
 	}
-	return Report{Pairs: c.pairs, Waits: c.waits, Needs: c.needs(), Strict: c.strict()}, nil
+	return Report{Pairs: c.pairs, Waits: c.waits, Needs: c.needs(), Strict: c.strict(), Untried: c.untried()}, nil
 }
 
 // checker is one run of Examine.
@@ -75,9 +84,14 @@ type checker struct {
 	t    adt.Bare
 	lots lots
 	// seen are the pairs of kinds that do not go together, the lesser first.
-	seen         map[[2]adt.Kind]*clashes
-	idle         []string
-	needed       map[[2]uint32]bool // by method and kind
+	seen   map[[2]adt.Kind]*clashes
+	idle   []string
+	needed map[[2]uint32]bool // by method and kind
+	// done are the methods of which a call did not fail.
+	done map[uint32]bool
+	// tried are the pairs of kinds, the lesser first, of which both orders were
+	// compared, or a reader's answer before and after the change.
+	tried        map[[2]adt.Kind]bool
 	pairs, waits int
 	// drawn are the bytes of a trial so far: half of them come again, so that parts
 	// of values meet.
@@ -105,6 +119,15 @@ func (c *checker) wrong(format string, args ...any) {
 	if c.report == nil {
 		c.report = &refutation{says: fmt.Sprintf(format, args...)}
 	}
+}
+
+// told takes what is wrong, nil if nothing is.
+func (c *checker) told(tr *trial) *refutation {
+	r := c.report
+	if c.report = nil; r != nil {
+		r.trial = tr
+	}
+	return r
 }
 
 // form is a value as it is compared: its existence and stored form.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -114,6 +115,7 @@ func TestARightDeclarationIsNotRefuted(t *testing.T) {
 		require.Greater(t, report.Pairs, rounds/4)
 		require.Greater(t, report.Waits, rounds/10)
 		require.Empty(t, report.Strict)
+		require.Empty(t, report.Untried)
 	}
 }
 
@@ -268,4 +270,61 @@ func TestStrictTablesAreTold(t *testing.T) {
 	require.Contains(t, all, `"add" and "stamp" do not go together, and nothing was found`)
 	require.Contains(t, all, `"add" and "remove" do not go together on different parts`)
 	require.Len(t, report.Strict, 2)
+}
+
+// TestWhatWasNeverTriedIsTold: a method that never gets arguments that it takes, and
+// whose declaration is wrong, is not refuted, and that it was not looked at is said.
+// With arguments that it takes it is refuted.
+func TestWhatWasNeverTriedIsTold(t *testing.T) {
+	s := right()
+	s.Kinds = append(s.Kinds, adt.KindSpec{Name: "reset", Changes: true})
+	reset := adt.Kind(len(s.Kinds))
+	s.Commute = append(s.Commute, adt.Commutes{A: reset, B: kindAdd, When: adt.Always}) // it removes what was added
+	s.Methods = append(s.Methods, adt.MethodSpec[names]{Name: "reset", Params: []adt.Param{{Name: "day", Kind: msg.DatumBytes}}, Kind: reset,
+		Apply: func(n names, a adt.Args) (names, error) {
+			if _, err := time.Parse(time.DateOnly, string(a[0].Bytes)); err != nil {
+				return n, adt.Errorf(kv.KindInvalid, "no day")
+			}
+			return names{}, nil
+		}})
+	made, err := adt.Declare(s)
+	require.NoError(t, err)
+	report, err := check.Examine(made, 1, rounds)
+	require.NoError(t, err)
+	require.Empty(t, report.Strict)
+	require.Equal(t, []string{"every call of reset failed; Draw may make up arguments that it takes",
+		`"add" and "reset" go together, and were never held beside each other`}, report.Untried)
+
+	s.Methods[5].Draw = func(n func(int) int) adt.Args { return adt.Args{adt.Bytes(fmt.Appendf(nil, "2024-02-%02d", 1+n(29)))} }
+	made, err = adt.Declare(s)
+	require.NoError(t, err)
+	require.ErrorContains(t, check.Type(made, 1, rounds), "reset ")
+}
+
+// TestAWrongStepIsToldWhereverItIsSeen: whenever a type does something wrong while it
+// is looked at, that is told, however few the rounds are and whichever of the
+// comparisons had it do so.
+func TestAWrongStepIsToldWhereverItIsSeen(t *testing.T) {
+	wrong := false
+	s := right()
+	s.Methods[1].Apply = func(n names, a adt.Args) (names, error) {
+		if len(n.words) > 0 && n.stamp > 0 {
+			wrong = true
+			a[0].Bytes[0]++
+		}
+		return n.with(a, false), nil
+	}
+	s.Methods[1].Params = []adt.Param{{Name: "word", Kind: msg.DatumBytes}}
+	s.Methods[1].Draw = func(n func(int) int) adt.Args { return adt.Args{adt.Bytes([]byte{'a' + byte(n(4))})} }
+	made, err := adt.Declare(s)
+	require.NoError(t, err)
+	seen := 0
+	for seed := range uint64(300) {
+		wrong = false
+		if err := check.Type(made, seed, 1); wrong {
+			require.Error(t, err, "seed %d", seed)
+			seen++
+		}
+	}
+	require.Greater(t, seen, 10)
 }

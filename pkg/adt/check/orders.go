@@ -135,6 +135,7 @@ func (c *checker) readers(reader *step, all []*standing, base entry.Value) (r *r
 	was, _ := c.perform(base, []step{*reader}, 99, false, nil)
 	for _, s := range all {
 		s.fate, s.after = undecided, nil // each of them may be the one that it sees
+		c.met(modes, c.t.ChangeModes(s.logged))
 	}
 	c.orders(all, func(order []*standing) bool {
 		v, err := c.replay(order, base)

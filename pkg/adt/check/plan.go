@@ -49,6 +49,7 @@ func (c *checker) perform(v entry.Value, calls []step, who int, ahead bool, othe
 		o.answers = append(o.answers, p.Answer)
 		c.admissible(&v, s, &p)
 		if len(p.Calls) == 0 {
+			c.done[s.method.Number] = true
 			continue
 		}
 		after, err := c.apply(&v, p.Calls)
@@ -57,6 +58,7 @@ func (c *checker) perform(v entry.Value, calls []step, who int, ahead bool, othe
 			return o, v // as it was
 		}
 		v = after
+		c.done[s.method.Number] = true
 		o.plain = append(o.plain, p.Calls...)
 		o.logged = c.t.Gather(slices.Clone(o.logged), p.Calls)
 	}

@@ -58,8 +58,8 @@ func (c *checker) refute(tr *trial) *refutation {
 	base := c.build(tr.setup)
 	r := c.beside(tr, base)
 	c.untouched()
-	if c.report != nil {
-		r, c.report = c.report, nil
+	if wrong := c.told(tr); wrong != nil {
+		return wrong
 	}
 	if r != nil {
 		r.trial = tr
@@ -116,6 +116,7 @@ func (c *checker) beside(tr *trial, base entry.Value) *refutation {
 	all = slices.DeleteFunc(all, func(s *standing) bool { return s.left || s.fate == aborted })
 	if len(all) > 1 {
 		c.pairs++
+		c.stood(all)
 	}
 	if r := c.everyOrder(all, base); r != nil {
 		return r

@@ -20,6 +20,7 @@ func TestTypesAreWhatTheySay(t *testing.T) {
 				require.Contains(t, says, "sometimes needs the lock")
 			}
 			require.Greater(t, report.Pairs, 500)
+			require.Empty(t, report.Untried, "all that goes together was held beside each other")
 		})
 	}
 }

@@ -2,6 +2,7 @@ package rounds
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -38,7 +39,12 @@ const (
 	over
 )
 
-// Run runs the loop and returns the first error of Do.
+// errIdle says that there is no number: a rate of 0 is less than any, and what is
+// divided by it more than any that is asked.
+var errIdle = errors.New("nothing ended while it was measured")
+
+// Run runs the loop and returns the first error of Do. That nothing ended while it
+// was measured is an error.
 func (l Loop) Run(ctx context.Context) (Load, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -84,7 +90,10 @@ func (l Loop) Run(ctx context.Context) (Load, error) {
 	if l.Latencies {
 		out.quantiles(slices.Concat(times...))
 	}
-	return out, context.Cause(ctx)
+	if err := context.Cause(ctx); err != nil || out.Done > 0 {
+		return out, err
+	}
+	return out, errIdle
 }
 
 func wait(ctx context.Context, d time.Duration) {

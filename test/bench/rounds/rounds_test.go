@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -55,6 +56,15 @@ func TestTheLoopCountsWhatItMeasuresAndStopsAtAnError(t *testing.T) {
 	require.LessOrEqual(t, int64(l.Done), calls.Load())
 	require.GreaterOrEqual(t, l.Took, 20*time.Millisecond)
 	require.LessOrEqual(t, l.P50, l.P99)
+
+	var over sync.WaitGroup
+	over.Add(1)
+	time.AfterFunc(500*time.Millisecond, over.Done)
+	_, err = rounds.Loop{Callers: 1, Measure: time.Millisecond, Do: func(context.Context, int) error {
+		over.Wait()
+		return nil
+	}}.Run(t.Context())
+	require.ErrorContains(t, err, "nothing ended while it was measured")
 
 	boom := errors.New("boom")
 	_, err = rounds.Loop{Callers: 2, Measure: time.Minute, Do: func(context.Context, int) error { return boom }}.Run(t.Context())

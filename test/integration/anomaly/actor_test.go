@@ -60,7 +60,11 @@ func (s *scene) act(node int, readOnly bool) *actor {
 		}
 		a.ended <- db.Update(s.ctx, run)
 	}()
-	<-began
+	select {
+	case <-began:
+	case err := <-a.ended:
+		require.FailNow(s.T, "a transaction does not begin", "%v", err)
+	}
 	s.Cleanup(func() { close(a.steps) })
 	return a
 }

@@ -42,6 +42,9 @@ func build() (Binaries, error) {
 		return Binaries{}, err
 	}
 	built.dir = dir
+	if err := depend(repository()); err != nil {
+		return Binaries{}, err
+	}
 	if err := os.Chmod(dir, 0o755); err != nil { // so that Node.UID can run it
 		return Binaries{}, err
 	}
@@ -51,6 +54,27 @@ func build() (Binaries, error) {
 		return Binaries{}, fmt.Errorf("building the programs: %w\n%s", err, out)
 	}
 	return Binaries{filepath.Join(dir, "linchpin"), filepath.Join(dir, "zetaload")}, nil
+}
+
+// sources are what the programs are made of.
+var sources = []string{"go.mod", "go.sum", "cmd", "deploy", "pkg"}
+
+// depend has the go command know that what a test finds out depends on the sources.
+// It remembers the results of tests, and runs one again if a package has changed that
+// it imports, or a file that its process has looked at. A test that runs programs
+// imports little of them; and the compiler that it runs is another process.
+func depend(root string) error {
+	for _, s := range sources {
+		if err := filepath.WalkDir(filepath.Join(root, s), func(path string, d os.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				_, err = os.Stat(path)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Main runs a package's tests and removes what Build has built. A TestMain

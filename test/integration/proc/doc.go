@@ -9,5 +9,7 @@
 // The programs are built once for all tests of a test binary. Every process is
 // ended when its test ends, by its own id; on Linux the kernel ends it as well
 // should the test binary die. What a failed test's processes wrote is shown in
-// the test's log, and a panic or a data race in any of them fails the test.
+// the test's log. A panic or a data race in any of them fails the test, and so
+// does the end of one that nobody ended (Kill, Stop), waited for, or said may end,
+// even where it was started again since.
 package proc

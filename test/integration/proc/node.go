@@ -33,6 +33,8 @@ type Node struct {
 	name    string
 	bin     string
 	proc    *process
+	// died are the ends, in words, of processes that nobody ended.
+	died []string
 }
 
 // process is one run of a program.
@@ -41,18 +43,41 @@ type process struct {
 	// done is closed when it has ended and err is set.
 	done chan struct{}
 	err  error
+	// asked: it was made to end, or is expected to end by itself.
+	asked bool
 }
 
 // NewNode prepares a node; it ends with the test at the latest.
 func NewNode(t testing.TB, name, dir string, args ...string) *Node {
 	t.Helper()
 	n := &Node{Dir: dir, Args: append([]string{"start", "--store", dir}, args...), Output: &Output{}, name: name, bin: Build(t).Linchpin}
-	t.Cleanup(func() {
-		n.Kill()
-		n.Output.check(t, name)
-	})
+	t.Cleanup(func() { n.end(t) })
 	return n
 }
+
+// end ends the node, and fails a test of which a process ended that nobody had
+// ended, whether or not it was started again.
+func (n *Node) end(t testing.TB) {
+	t.Helper()
+	n.Kill()
+	for _, d := range n.died {
+		t.Errorf("%s ended by itself, with %s", n.name, d)
+	}
+	n.Output.check(t, n.name)
+}
+
+// look notes it if the process has ended, and nobody ended it. From now on
+// somebody has.
+func (n *Node) look() {
+	if !n.proc.asked && !n.Running() {
+		n.died = append(n.died, fmt.Sprintf("exit code %d", exitCode(n.proc.err)))
+	}
+	n.proc.asked = true
+}
+
+// MayEnd tells that something is done to the process of which it may end by
+// itself.
+func (n *Node) MayEnd() { n.look() }
 
 func start(bin string, args []string, uid uint32, out *Output) (*process, error) {
 	p := &process{cmd: command(context.Background(), "", bin, args...), done: make(chan struct{})}
@@ -78,6 +103,9 @@ func (n *Node) Launch(t testing.TB) {
 	t.Helper()
 	if n.Running() {
 		t.Fatalf("%s runs already", n.name)
+	}
+	if n.proc != nil {
+		n.look()
 	}
 	fmt.Fprintf(n.Output, "---- %s %v\n", n.name, n.Args)
 	bin, args := n.bin, n.Args
@@ -121,6 +149,7 @@ func (n *Node) ServesOrEnds(t testing.TB) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
+	n.proc.asked = true
 	err := n.Output.Await(ctx, n.begun(), " serves at ", n.proc.done)
 	if err != nil && ctx.Err() != nil {
 		t.Fatalf("%s: %v\n%s", n.name, err, tail(n.Output.String(), 4000))
@@ -173,7 +202,8 @@ func (n *Node) Kill() {
 	if n.proc == nil {
 		return
 	}
-	_ = n.proc.cmd.Process.Kill() // it may have ended by itself
+	n.look()
+	_ = n.proc.cmd.Process.Kill() // it may have ended
 	<-n.proc.done
 }
 
@@ -187,6 +217,7 @@ func (n *Node) Stop(t testing.TB) int {
 // Terminate asks the process to end (SIGTERM) and does not wait.
 func (n *Node) Terminate(t testing.TB) {
 	t.Helper()
+	n.look()
 	if err := n.proc.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatalf("%s: %v", n.name, err)
 	}
@@ -215,6 +246,7 @@ func (n *Node) Thaw() error { return n.proc.cmd.Process.Signal(syscall.SIGCONT) 
 // Wait returns the exit code of a process that is expected to end by itself.
 func (n *Node) Wait(t testing.TB) int {
 	t.Helper()
+	n.proc.asked = true
 	select {
 	case <-n.proc.done:
 	case <-time.After(Patience):

@@ -137,8 +137,9 @@ func Start(t testing.TB, addrs []string, o Options) *Run {
 	return r
 }
 
-// note counts a transaction that has ended.
-func (r *Run) note(o workload.Outcome, err error) {
+// note counts a transaction that has ended. Besides the errors that faults
+// explain, there may be some of its own.
+func (r *Run) note(o workload.Outcome, err error, own ...kv.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended[o]++
@@ -146,9 +147,11 @@ func (r *Run) note(o workload.Outcome, err error) {
 		kind := kv.KindOf(err)
 		r.errors[kind]++
 		switch kind {
-		case kv.KindAborted, kv.KindUnavailable, kv.KindExhausted, kv.KindDeadline, kv.KindUnknown, kv.KindCondition:
+		case kv.KindAborted, kv.KindUnavailable, kv.KindExhausted, kv.KindDeadline, kv.KindUnknown:
 		default:
-			r.unexpected = append(r.unexpected, err)
+			if !slices.Contains(own, kind) {
+				r.unexpected = append(r.unexpected, err)
+			}
 		}
 	}
 	r.more.Broadcast()
@@ -246,6 +249,14 @@ func (r *Run) judge(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer keep(t, raw)
+	// What the judges see is what the clients have counted, and the last read.
+	seen := map[history.Outcome]int{}
+	for i := range h.Txns {
+		seen[h.Txns[i].Outcome]++
+	}
+	if c, u := r.ended[workload.Committed]+1, r.ended[workload.Unknown]; seen[history.Committed] != c || seen[history.Unknown] != u {
+		t.Errorf("the history has %d committed transactions and %d unknown ones, and there were %d and %d", seen[history.Committed], seen[history.Unknown], c, u)
+	}
 	begin := time.Now()
 	v := history.Judge(h)
 	t.Logf("judged in %v: %v", time.Since(begin).Round(time.Millisecond), v)

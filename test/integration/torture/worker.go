@@ -153,8 +153,8 @@ func (w *worker) begin() *history.Pending {
 	return w.rec.Begin(fmt.Appendf(nil, "%d.%d", w.number, w.count))
 }
 
-// end records how a transaction ended.
-func (w *worker) end(p *history.Pending, err error) workload.Outcome {
+// end records how a transaction ended, and own are errors that it may end with.
+func (w *worker) end(p *history.Pending, err error, own ...kv.Kind) workload.Outcome {
 	if e, ok := errors.AsType[*client.Error](err); ok && !e.ID.IsZero() {
 		p.SetID([]byte(e.ID.String()))
 	}
@@ -167,7 +167,7 @@ func (w *worker) end(p *history.Pending, err error) workload.Outcome {
 	default:
 		p.Unknown()
 	}
-	w.run.note(o, err)
+	w.run.note(o, err, own...)
 	return o
 }
 

@@ -1,0 +1,34 @@
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDependsOnTheSources looks at what a test process tells the go command that its
+// result depends on.
+func TestDependsOnTheSources(t *testing.T) {
+	const inner = "LINCHPIN_TEST_DEPENDS"
+	if os.Getenv(inner) != "" {
+		require.NoError(t, depend(repository()))
+		return
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	log := filepath.Join(t.TempDir(), "log")
+	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$", "-test.testlogfile="+log)
+	cmd.Env = append(os.Environ(), inner+"=1")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	told, err := os.ReadFile(log)
+	require.NoError(t, err)
+	for _, path := range []string{"go.sum", "cmd/linchpin/main.go", "cmd/zetaload/main.go", "pkg/program/checktypes.go", "pkg/shard/calls.go"} {
+		require.FileExists(t, filepath.Join(repository(), path))
+		require.Contains(t, string(told), "stat "+filepath.Join(repository(), path)+"\n")
+	}
+	require.Contains(t, string(told), "open "+filepath.Join(repository(), "pkg/shard")+"\n", "of new files, too")
+}
