@@ -10,8 +10,13 @@ import (
 // scanBytes bounds what one scan operation reads on one shard at a time.
 const scanBytes = 4 << 20
 
-// readRanges reads the rows of the task's ranges, which stay as they are.
+// readRanges reads the rows of the task's ranges, which stay as they are, and runs
+// it then; at once if it has none.
 func (m *Machine) readRanges(t *task) {
+	if !t.ranges {
+		m.run(t)
+		return
+	}
 	t.stage = stageRanging
 	t.rows = map[uint32]mvcc.RangeRows{}
 	for i := range t.ops {

@@ -244,10 +244,6 @@ func (m *Machine) granted(t *task) {
 		m.stats.LockWait.add(waited)
 		m.waited(key, hotshard.LockWait, holder, waited)
 	}
-	if !t.ranges {
-		m.run(t)
-		return
-	}
 	m.readRanges(t)
 }
 
