@@ -74,6 +74,29 @@ func span(first, last int64, n int) (i, j int) {
 	return int(first), int(last) + 1
 }
 
+// deleteNamed removes the members, or fields, that are named and there.
+func deleteNamed[V any](s paged.Map[string, V], names Args) (paged.Map[string, V], error) {
+	for _, d := range names {
+		if name := string(d.Bytes); s.Has(name) {
+			s = s.Delete(name)
+		}
+	}
+	return s, nil
+}
+
+// commutesIn lists what a table says: by kinds, when each commutes with the kinds
+// of change, of which first is the first; 0 is never.
+func commutesIn(first Kind, when [][]When) (out []Commutes) {
+	for a, row := range when {
+		for i, w := range row {
+			if w != 0 {
+				out = append(out, Commutes{Kind(a), first + Kind(i), w})
+			}
+		}
+	}
+	return out
+}
+
 var errNone = errors.New("it has no elements, and would not have been kept")
 
 // openStored reads the version of a collection's form, and how many elements of

@@ -81,9 +81,9 @@ func dictSpec() Spec[dictState] {
 	}
 }
 
-func dictCommute() (out []Commutes) {
+func dictCommute() []Commutes {
 	// As in the table of Dict.
-	when := [...][5]When{
+	return commutesIn(dictSets, [][]When{
 		dictSets:       {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
 		dictOverwrites: {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
 		dictIncrements: {OtherPart, OtherPart, Always, Always, OtherPart},
@@ -93,15 +93,7 @@ func dictCommute() (out []Commutes) {
 		dictPresent:    {Always, Always, Always, Always, OtherPart},
 		dictAbsent:     {OtherPart, Always, OtherPart, Always, Always},
 		dictSize:       {0, Always, 0, Always, 0},
-	}
-	for a, row := range when {
-		for i, w := range row {
-			if w != 0 {
-				out = append(out, Commutes{Kind(a), dictSets + Kind(i), w})
-			}
-		}
-	}
-	return out
+	})
 }
 
 func dictMethods() []MethodSpec[dictState] {
@@ -112,7 +104,7 @@ func dictMethods() []MethodSpec[dictState] {
 		{Name: "set", Doc: "Sets fields to values.", Params: []Param{fields[0], value}, Kind: dictSets, Part: eachPart(2, 0),
 			Apply: setFields, Plan: planSetFields, Combine: inARow(2)},
 		{Name: "delete", Doc: "Deletes fields; those that are not there stay away.", Params: fields, Kind: dictDeletes, Part: eachPart(1, 0),
-			Apply: deleteFields, Plan: planDeleteFields, Combine: inARow(1)},
+			Apply: deleteNamed[string], Plan: planDeleteFields, Combine: inARow(1)},
 		{Name: "get", Doc: "Answers a field's value, or nothing.", Params: []Param{field}, Kind: dictGets, Part: firstPart,
 			Answers: true, Plan: planGetFields},
 		{Name: "get-many", Doc: "Answers the value of each field, or nothing.", Params: fields, Kind: dictGets, Part: eachPart(1, 0),
@@ -137,15 +129,6 @@ func dictMethods() []MethodSpec[dictState] {
 func setFields(s dictState, a Args) (dictState, error) {
 	for i := 0; i+1 < len(a); i += 2 {
 		s = s.Put(string(a[i].Bytes), string(a[i+1].Bytes))
-	}
-	return s, nil
-}
-
-func deleteFields(s dictState, a Args) (dictState, error) {
-	for _, d := range a {
-		if f := string(d.Bytes); s.Has(f) {
-			s = s.Delete(f)
-		}
 	}
 	return s, nil
 }

@@ -118,9 +118,9 @@ func scoredSpec() Spec[scoredState] {
 	}
 }
 
-func scoredCommute() (out []Commutes) {
+func scoredCommute() []Commutes {
 	// As in the table of ScoredSet.
-	when := [...][5]When{
+	return commutesIn(scoredAdds, [][]When{
 		scoredAdds:       {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
 		scoredRescores:   {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
 		scoredIncrements: {OtherPart, OtherPart, Always, Always, OtherPart},
@@ -129,15 +129,7 @@ func scoredCommute() (out []Commutes) {
 		scoredScore:      {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
 		scoredAbsent:     {OtherPart, Always, OtherPart, Always, Always},
 		scoredSize:       {0, Always, 0, Always, 0},
-	}
-	for a, row := range when {
-		for i, w := range row {
-			if w != 0 {
-				out = append(out, Commutes{Kind(a), scoredAdds + Kind(i), w})
-			}
-		}
-	}
-	return out
+	})
 }
 
 func scoredMethods() []MethodSpec[scoredState] {

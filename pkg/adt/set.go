@@ -77,7 +77,7 @@ func setMethods() []MethodSpec[setState] {
 		{Name: "add", Doc: "Adds members; those that are there stay.", Params: many, Kind: setAdds, Part: parts,
 			Apply: addToSet, Plan: setPlan(1, false, setAdds, setPresent), Combine: combine},
 		{Name: "remove", Doc: "Removes members; those that are not there stay away.", Params: many, Kind: setRemoves, Part: parts,
-			Apply: removeFromSet, Plan: setPlan(2, true, setRemoves, setAbsent), Combine: combine},
+			Apply: deleteNamed[struct{}], Plan: setPlan(2, true, setRemoves, setAbsent), Combine: combine},
 		{Name: "contains", Doc: "Answers whether a member is there.", Params: one, Kind: setMember, Part: parts,
 			Answers: true, Plan: planContains},
 		{Name: "size", Doc: "Answers how many members there are.", Kind: setAll,
@@ -87,7 +87,7 @@ func setMethods() []MethodSpec[setState] {
 		{Name: "add-count", Doc: "Adds members, and answers how many of them were new.", Params: many, Kind: setInserts, Part: parts,
 			Apply: addToSet, Answers: true, Plan: counting(setPlan(6, false, setInserts, setPresent)), Combine: combine},
 		{Name: "remove-count", Doc: "Removes members, and answers how many of them were there.", Params: many, Kind: setTakes, Part: parts,
-			Apply: removeFromSet, Answers: true, Plan: counting(setPlan(7, true, setTakes, setAbsent)), Combine: combine},
+			Apply: deleteNamed[struct{}], Answers: true, Plan: counting(setPlan(7, true, setTakes, setAbsent)), Combine: combine},
 	}
 }
 
@@ -144,15 +144,6 @@ func addToSet(s setState, a Args) (setState, error) {
 	for _, d := range a {
 		if m := string(d.Bytes); !s.Has(m) {
 			s = s.Put(m, struct{}{})
-		}
-	}
-	return s, nil
-}
-
-func removeFromSet(s setState, a Args) (setState, error) {
-	for _, d := range a {
-		if m := string(d.Bytes); s.Has(m) {
-			s = s.Delete(m)
 		}
 	}
 	return s, nil

@@ -5,14 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"google.golang.org/grpc"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/gateway"
@@ -91,17 +89,8 @@ func (n *node) Hot(ctx context.Context) (*msg.HotReply, error) {
 // start serves a node at a free port.
 func start(t *testing.T) *node {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	n := &node{Store: servertest.New(), addr: lis.Addr().String()}
-	srv, err := server.New(n, server.Options{Users: &people{}, Log: slog.New(slog.DiscardHandler), GRPC: []grpc.ServerOption{grpc.WaitForHandlers(true)}})
-	require.NoError(t, err)
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(lis) }()
-	t.Cleanup(func() {
-		srv.Stop()
-		require.NoError(t, <-done)
-	})
+	n := &node{Store: servertest.New()}
+	n.addr = servertest.Serve(t, n, "", server.Options{Users: &people{}, Log: slog.New(slog.DiscardHandler)}).Addr
 	return n
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"google.golang.org/grpc"
 
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/gateway"
@@ -34,24 +33,8 @@ type node struct {
 // startNode serves a backend at addr, or at a free port if addr is empty.
 func startNode(t testing.TB, backend server.Backend, addr string, opts server.Options) *node {
 	t.Helper()
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
-	lis, err := net.Listen("tcp", addr)
-	require.NoError(t, err)
-	// Stop is to return when nothing of the server runs any more.
-	opts.GRPC = append(opts.GRPC, grpc.WaitForHandlers(true))
-	srv, err := server.New(backend, opts)
-	require.NoError(t, err)
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(lis) }()
-	n := &node{addr: lis.Addr().String(), drain: srv.Drain}
-	n.stop = sync.OnceFunc(func() {
-		srv.Stop()
-		require.NoError(t, <-done)
-	})
-	t.Cleanup(n.stop)
-	return n
+	s := servertest.Serve(t, backend, addr, opts)
+	return &node{addr: s.Addr, stop: s.End, drain: s.Drain}
 }
 
 // wires are the connections of a client, which can be cut.

@@ -187,75 +187,71 @@ func (o Op) ReadOnly() bool { return !o.op.Writes() }
 // (docs/cli.md), which can read it back; of Dump and Restore, which that has not,
 // only what it does and to which key.
 func (o Op) String() string {
-	var b strings.Builder
-	words := func(ws ...string) {
-		for _, w := range ws {
-			if b.Len() > 0 {
-				b.WriteByte(' ')
-			}
-			b.WriteString(w)
-		}
-	}
-	key := strconv.Quote(string(o.op.Key))
-	end := strconv.Quote(string(o.op.End))
+	return strings.Join(append(o.verb(), o.condition()...), " ")
+}
+
+// verb are the words for what it does.
+func (o Op) verb() []string {
+	key, end := strconv.Quote(string(o.op.Key)), strconv.Quote(string(o.op.End))
 	switch o.op.Kind {
 	case msg.OpGet:
-		if o.op.Stored {
-			words("dump", key)
-			break
+		switch {
+		case o.op.Stored:
+			return []string{"dump", key}
+		case o.op.ForUpdate:
+			return []string{"get", key, "for", "update"}
 		}
-		words("get", key)
-		if o.op.ForUpdate {
-			words("for", "update")
-		}
+		return []string{"get", key}
 	case msg.OpPut:
-		if o.op.Stored {
-			words("restore", key)
-			break
+		switch {
+		case o.op.Stored:
+			return []string{"restore", key}
+		case o.op.Expiry < 0:
+			return []string{"put", key, strconv.Quote(string(o.op.Value)), "ttl", o.ttl()}
 		}
-		words("put", key, strconv.Quote(string(o.op.Value)))
-		if o.op.Expiry < 0 {
-			words("ttl", o.ttl())
-		}
+		return []string{"put", key, strconv.Quote(string(o.op.Value))}
 	case msg.OpExpire:
 		if o.op.Expiry == 0 {
-			words("persist", key)
-			break
+			return []string{"persist", key}
 		}
-		words("expire", key, o.ttl())
+		return []string{"expire", key, o.ttl()}
 	case msg.OpDelete:
-		words("del", key)
+		return []string{"del", key}
 	case msg.OpRequire:
-		words("require", key)
+		return []string{"require", key}
 	case msg.OpAdd:
-		words("add", key, strconv.FormatInt(o.op.Delta, 10))
+		return []string{"add", key, strconv.FormatInt(o.op.Delta, 10)}
 	case msg.OpAddGet:
-		words("incr", key, strconv.FormatInt(o.op.Delta, 10))
+		return []string{"incr", key, strconv.FormatInt(o.op.Delta, 10)}
 	case msg.OpScan:
-		words("scan", key, end)
 		if o.op.Limit > 0 {
-			words("limit", strconv.FormatUint(uint64(o.op.Limit), 10))
+			return []string{"scan", key, end, "limit", strconv.FormatUint(uint64(o.op.Limit), 10)}
 		}
+		return []string{"scan", key, end}
 	case msg.OpDeleteRange:
-		words("delrange", key, end)
+		return []string{"delrange", key, end}
 	case msg.OpAsk, msg.OpChangeAsk:
-		words("call", key, o.called.typ+"."+o.called.method)
-		words(argumentTexts(o.op.Args)...)
+		return append([]string{"call", key, o.called.typ + "." + o.called.method}, argumentTexts(o.op.Args)...)
 	}
+	return nil
+}
+
+// condition are the words for what it expects of the key.
+func (o Op) condition() (words []string) {
 	if o.op.Expect != msg.ExpectNothing && o.op.Kind != msg.OpRequire {
-		words("if")
+		words = append(words, "if")
 	}
 	switch o.op.Expect {
 	case msg.ExpectExists:
-		words("exists")
+		return append(words, "exists")
 	case msg.ExpectAbsent:
-		words("absent")
+		return append(words, "absent")
 	case msg.ExpectValue:
-		words("value", strconv.Quote(string(o.op.ExpectValue)))
+		return append(words, "value", strconv.Quote(string(o.op.ExpectValue)))
 	case msg.ExpectVersion:
-		words("version", o.op.ExpectVersion.String())
+		return append(words, "version", o.op.ExpectVersion.String())
 	}
-	return b.String()
+	return words
 }
 
 // ttl is the time to live as the line language has it.

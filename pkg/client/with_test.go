@@ -10,9 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/client"
-	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/pins"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
@@ -21,9 +19,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// told is a store that notes how it was told to read.
+// told is a store that keeps how it was told to read.
 type told struct {
-	*servertest.Store
+	servertest.Told
 	mu  sync.Mutex
 	how []txn.How
 }
@@ -43,27 +41,10 @@ func (b *told) take() []txn.How {
 	return h
 }
 
-func (b *told) Submit(r gateway.Request, done func(gateway.Response)) {
-	b.note(r.How)
-	r.How.At.AsOf = 0 // the store has no history
-	b.Store.Submit(r, done)
-}
-
-func (b *told) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, error) {
-	b.note(o.How)
-	o.How.At.AsOf = 0
-	return b.Store.Begin(ctx, o)
-}
-
-func (b *told) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error {
-	b.note(o.How)
-	o.How.At.AsOf = 0
-	return b.Store.Scan(ctx, o, page)
-}
-
 func openTold(t *testing.T) (*client.DB, *told) {
 	t.Helper()
-	s := &told{Store: servertest.New()}
+	s := new(told)
+	s.Told = servertest.Told{Store: servertest.New(), Note: s.note}
 	return open(t, []string{startNode(t, s, "", server.Options{}).addr}), s
 }
 

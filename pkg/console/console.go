@@ -179,10 +179,8 @@ func (c *Console) current(ctx context.Context) (*made, error) {
 }
 
 func (c *Console) encode(a *answers, now time.Time) (*made, error) {
-	for _, n := range a.nodes {
-		if n != nil {
-			c.series.take(n, now.Unix())
-		}
+	for n := range a.present() {
+		c.series.take(n, now.Unix())
 	}
 	d := documentOf(a, now)
 	d.Seconds, d.Whole = c.series.total(now.Unix()-kept, now.Unix()), true

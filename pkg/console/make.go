@@ -88,10 +88,7 @@ func (c *contended) worst() (p pair, t *total) {
 
 func contendedOf(a *answers) map[string]*contended {
 	out := map[string]*contended{}
-	for _, n := range a.nodes {
-		if n == nil {
-			continue
-		}
+	for n := range a.present() {
 		for i := range n.Conflicts {
 			c := &n.Conflicts[i]
 			if len(c.Key) == 0 {
@@ -162,10 +159,7 @@ func keysOf(a *answers) []Key {
 // conflictsOf adds up the pairs of operations over all keys.
 func conflictsOf(a *answers) []Conflict {
 	sums := map[pair]*total{}
-	for _, n := range a.nodes {
-		if n == nil {
-			continue
-		}
+	for n := range a.present() {
 		for i := range n.Conflicts {
 			c := &n.Conflicts[i]
 			p := pair{c.Operations, c.HolderOperations}
@@ -187,10 +181,7 @@ func conflictsOf(a *answers) []Conflict {
 
 func waitsOf(a *answers) []Wait {
 	out := []Wait{}
-	for _, n := range a.nodes {
-		if n == nil {
-			continue
-		}
+	for n := range a.present() {
 		for i := range n.Waits {
 			w := &n.Waits[i]
 			x := Wait{Txn: w.TxnId.String(), Shard: w.Shard, Waited: w.WaitedUs, Operations: w.Operations, HolderOperations: w.HolderOperations}
@@ -209,10 +200,7 @@ func waitsOf(a *answers) []Wait {
 
 func receiptsOf(a *answers) []Receipt {
 	out := []Receipt{}
-	for _, n := range a.nodes {
-		if n == nil {
-			continue
-		}
+	for n := range a.present() {
 		for i := range n.Receipts {
 			r := &n.Receipts[i]
 			x := Receipt{Time: millis(r.TimeNs), Node: n.NodeId, Txn: r.TxnId.String(), Kind: r.Kind, Outcome: r.Outcome, Took: r.TookUs}

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -44,6 +45,17 @@ type answers struct {
 	hot       *pb.HotKeysResponse
 	snapshots *pb.ListSnapshotsResponse
 	problems  []string
+}
+
+// present are the answers that there are.
+func (a *answers) present() iter.Seq[*pb.ActivityResponse] {
+	return func(yield func(*pb.ActivityResponse) bool) {
+		for _, n := range a.nodes {
+			if n != nil && !yield(n) {
+				return
+			}
+		}
+	}
 }
 
 // ask asks all nodes at once. since is the last second that is known of each.

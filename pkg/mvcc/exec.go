@@ -4,60 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
-
-// View is what operations see.
-type View interface {
-	// Value is the newest visible value of a key, or a tombstone; the error is
-	// an Elsewhere if the key lives on another shard.
-	Value(key []byte) (entry.Value, error)
-	// Pending is the least and the greatest sum that the undecided adds of
-	// other transactions on a key may come to; the ends of 64 bits stand for
-	// everything beyond them as well.
-	Pending(key []byte) (low, high int64)
-	// Rows is the answer to the cold read of a range operation, by Op.Seq.
-	Rows(seq uint32) RangeRows
-	// Clock is the time by which keys expire, in milliseconds since 1970, rounded up.
-	Clock() int64
-	// Calls is what calls of data types see beyond the value; nil where they are
-	// not made but only buffered.
-	Calls() *Calls
-}
-
-// Elsewhere is the error of a View that does not have a key: it lives on
-// another shard.
-type Elsewhere struct{ Shard kv.ShardID }
-
-func (e Elsewhere) Error() string { return "the key lives on shard " + e.Shard.String() }
-
-// Moved is the failure of an operation on a key that lives on another shard.
-func Moved(key []byte, e Elsewhere) *msg.Failure {
-	return &msg.Failure{Reason: msg.ReasonMoved, Kind: uint32(kv.KindAborted), Key: key, MovedTo: e.Shard, Text: e.Error()}
-}
-
-// RangeRows is what a range held when its lock was taken.
-type RangeRows struct {
-	Rows []RangeRow
-	// Resume is where the rest begins, nil if there is none.
-	Resume []byte
-}
-
-// RangeRow is one existing key of a range.
-type RangeRow struct {
-	Key   []byte
-	Value entry.Value
-	// Index is when Value became visible.
-	Index kv.Index
-	// Partial: the row is a delta or a directory, so that of Value only type and
-	// identity are known. Paged: the value is in pages.
-	Partial, Paged bool
-}
 
 // Execution is what a piece did.
 type Execution struct {
@@ -301,139 +253,6 @@ func (x *execution) op(op *msg.Op) (msg.Result, *msg.Failure) {
 	return msg.Result{}, fail(kv.KindInvalid, op.Key, "operation %d does not exist", op.Kind)
 }
 
-func (x *execution) get(op *msg.Op) (msg.Result, *msg.Failure) {
-	v, f := x.value(op.Key)
-	if f == nil && op.Method != 0 {
-		return x.named(op, &v)
-	}
-	if f != nil || !v.Exists() {
-		return msg.Result{}, f
-	}
-	res := got(&v)
-	x.tellExpiry(&res, &v)
-	if op.Stored {
-		res.Value, f = x.payload(op.Key, &v)
-	}
-	return res, f
-}
-
-func got(v *entry.Value) msg.Result {
-	return msg.Result{Found: true, Type: uint32(v.Type), Value: Shown(v), Version: Identity(v.Version)}
-}
-
-// standing is what a key is at the moment, in words.
-func standing(v entry.Value) string {
-	switch {
-	case !v.Exists():
-		return "absent"
-	case v.Version.Moves == unborn:
-		return "changed by this transaction"
-	}
-	return "at version " + v.Version.String()
-}
-
-// expect tells whether what op expects of its key holds.
-func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
-	v, f := x.value(op.Key)
-	if f != nil || op.Expect == msg.ExpectNothing {
-		return v, f
-	}
-	switch op.Expect {
-	case msg.ExpectExists:
-		if !v.Exists() {
-			f = fail(kv.KindCondition, op.Key, "the key is required to exist and is %s", standing(v))
-		}
-	case msg.ExpectAbsent:
-		if v.Exists() {
-			f = fail(kv.KindCondition, op.Key, "the key is required to be absent and is %s", standing(v))
-		}
-	case msg.ExpectValue:
-		var has []byte
-		if v.Exists() {
-			if has, f = x.payload(op.Key, &v); f != nil {
-				return v, f
-			}
-		}
-		if !v.Exists() || !bytes.Equal(has, op.ExpectValue) {
-			f = fail(kv.KindCondition, op.Key, "the key does not have the expected value; it is %s", standing(v))
-		}
-	case msg.ExpectVersion:
-		if !v.Exists() || v.Version != op.ExpectVersion {
-			f = fail(kv.KindCondition, op.Key, "the key is expected at version %v and is %s", op.ExpectVersion, standing(v))
-		}
-	}
-	if f != nil && v.Exists() {
-		f.Current = &msg.Pair{Key: op.Key, Value: Shown(&v), Type: uint32(v.Type), Version: Identity(v.Version)}
-	} else if f != nil {
-		f.Current = &msg.Pair{Key: op.Key, Type: uint32(entry.TypeDeleted)}
-	}
-	return v, f
-}
-
-func (x *execution) put(op *msg.Op) (msg.Result, *msg.Failure) {
-	v, f := x.expect(op)
-	if f != nil {
-		return msg.Result{}, f
-	}
-	res := msg.Result{Found: v.Exists()}
-	if op.Kind == msg.OpDelete {
-		res.Version = x.next(op.Key)
-		x.write(entry.Effect{Key: op.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: res.Version})
-		return res, nil
-	}
-	if v.Exists() && v.Type != adt.Register && !op.Stored {
-		return res, wrongType(op.Key, v, "put", adt.Register)
-	}
-	res.Version = x.next(op.Key)
-	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: op.Type, Value: op.Value, Version: res.Version, Expires: x.deadline(op.Expiry)})
-	return res, nil
-}
-
-func (x *execution) addGet(op *msg.Op) (msg.Result, *msg.Failure) {
-	v, f := x.value(op.Key)
-	if f == nil {
-		v, f = x.plus(op.Key, v, op.Delta)
-	}
-	if f != nil {
-		return msg.Result{}, f
-	}
-	e := entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: uint32(adt.Counter), Value: v.Payload, Version: x.next(op.Key), Expires: v.Expires}
-	x.write(e)
-	res := msg.Result{Found: true, Type: e.Type, Value: e.Value, Version: e.Version}
-	return res, answered(&res, op, &v)
-}
-
-// visible is the range as this piece sees it, in order. What the piece has
-// added to is told by the range too: the key alone may not have been read.
-func (x *execution) visible(op *msg.Op) ([]RangeRow, []byte, *msg.Failure) {
-	found := x.view.Rows(op.Seq)
-	rows := make([]RangeRow, 0, len(found.Rows))
-	span := op.Span()
-	under := map[string]entry.Value{}
-	for _, r := range found.Rows {
-		if x.own(r.Key) == nil {
-			rows = append(rows, r)
-		} else {
-			under[string(r.Key)] = r.Value
-		}
-	}
-	for i := range x.out.Effects {
-		p := &x.out.Effects[i]
-		if !span.Contains(p.Key) || found.Resume != nil && bytes.Compare(p.Key, found.Resume) >= 0 {
-			continue
-		}
-		v, f := x.over(p, under[string(p.Key)])
-		if f != nil {
-			return nil, nil, f
-		}
-		if v.Exists() {
-			rows = append(rows, RangeRow{Key: p.Key, Value: v})
-		}
-	}
-	slices.SortFunc(rows, func(a, b RangeRow) int { return bytes.Compare(a.Key, b.Key) })
-	return rows, found.Resume, nil
-}
-
 // over is what a write of the piece makes of a value.
 func (x *execution) over(p *entry.Effect, v entry.Value) (entry.Value, *msg.Failure) {
 	switch p.Kind {
@@ -450,48 +269,4 @@ func (x *execution) over(p *entry.Effect, v entry.Value) (entry.Value, *msg.Fail
 	after, f := x.plus(p.Key, v, p.Delta)
 	after.Expires = expiry(p, &v)
 	return after, f
-}
-
-func (x *execution) scan(op *msg.Op) (msg.Result, *msg.Failure) {
-	rows, resume, f := x.visible(op)
-	if f != nil {
-		return msg.Result{}, f
-	}
-	if limit := ScanLimit(op); len(rows) > limit {
-		resume = rows[limit].Key
-		rows = rows[:limit]
-	}
-	res := msg.Result{Found: len(rows) > 0, Resume: resume, Pairs: make([]msg.Pair, len(rows))}
-	for i, r := range rows {
-		res.Pairs[i] = msg.Pair{Key: r.Key, Value: Shown(&r.Value), Type: uint32(r.Value.Type), Version: Identity(r.Value.Version), Expires: r.Value.Expires}
-	}
-	return res, nil
-}
-
-func (x *execution) deleteRange(op *msg.Op) (msg.Result, *msg.Failure) {
-	rows, resume, f := x.visible(op)
-	if f != nil {
-		return msg.Result{}, f
-	}
-	if resume != nil || len(rows) > kv.MaxTxnOps {
-		return msg.Result{}, fail(kv.KindInvalid, op.Key, "the range holds more than %d keys on one shard; delete it in parts", kv.MaxTxnOps)
-	}
-	for _, r := range rows {
-		e := entry.Effect{Key: r.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted)}
-		if x.own(r.Key) != nil {
-			e.Version = x.next(r.Key)
-		} else {
-			e.Version = x.version(r.Value.Version)
-		}
-		x.write(e)
-	}
-	return msg.Result{Found: len(rows) > 0, Count: uint64(len(rows))}, nil
-}
-
-// ScanLimit is how many pairs a scan operation may return.
-func ScanLimit(op *msg.Op) int {
-	if op.Limit == 0 || op.Limit > kv.MaxScanLimit {
-		return kv.MaxScanLimit
-	}
-	return int(op.Limit)
 }

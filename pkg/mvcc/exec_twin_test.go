@@ -1,11 +1,9 @@
 package mvcc
 
 import (
-	"flag"
 	"maps"
 	"math"
 	"math/big"
-	"os"
 	"slices"
 	"testing"
 
@@ -16,18 +14,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/test/tries"
 )
 
 // TestMain has rapid try more inputs than it does by default: they are cheap.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("3000"); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { tries.Main(m, "3000") }
 
 // cell is a key of the twin.
 type cell struct {

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"context"
 	"sync/atomic"
 	"testing"
 
@@ -9,9 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
@@ -22,28 +19,14 @@ import (
 
 // told notes how the backend was last told to read.
 type told struct {
-	*servertest.Store
+	servertest.Told
 	how atomic.Pointer[txn.How]
 }
 
-func (b *told) note(h txn.How) { b.how.Store(&h) }
-
-func (b *told) Submit(r gateway.Request, done func(gateway.Response)) {
-	b.note(r.How)
-	r.How.At.AsOf = 0 // the store has no history
-	b.Store.Submit(r, done)
-}
-
-func (b *told) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, error) {
-	b.note(o.How)
-	o.How.At.AsOf = 0
-	return b.Store.Begin(ctx, o)
-}
-
-func (b *told) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error {
-	b.note(o.How)
-	o.How.At.AsOf = 0
-	return b.Store.Scan(ctx, o, page)
+func newTold() *told {
+	b := new(told)
+	b.Told = servertest.Told{Store: servertest.New(), Note: func(h txn.How) { b.how.Store(&h) }}
+	return b
 }
 
 func snapshotAt(s string) *pb.At { return &pb.At{At: &pb.At_Snapshot{Snapshot: s}} }
@@ -112,7 +95,7 @@ func eachWay(t *testing.T, f func(t *testing.T, w way)) {
 // TestEveryCallCanSayHowToRead: what the request says reaches the backend, and
 // the answer tells what was read.
 func TestEveryCallCanSayHowToRead(t *testing.T) {
-	b := &told{Store: servertest.New()}
+	b := newTold()
 	e := serve(t, b, server.Options{})
 	e.must(t, put("k", "old"))
 	s, err := e.kv.CreateSnapshot(t.Context(), &pb.CreateSnapshotRequest{Name: "s"})
@@ -145,7 +128,7 @@ func TestEveryCallCanSayHowToRead(t *testing.T) {
 }
 
 func TestWhatCannotBeReadIsRefused(t *testing.T) {
-	b := &told{Store: servertest.New()}
+	b := newTold()
 	e := serve(t, b, server.Options{})
 	e.must(t, put("k", "v"))
 	b.how.Store(nil)

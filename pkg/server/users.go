@@ -80,6 +80,14 @@ func lifetime(ms uint64) (time.Duration, *kv.Error) {
 
 // ListUsers lists the users.
 func (s *service) ListUsers(ctx context.Context, _ *pb.ListUsersRequest) (*pb.ListUsersResponse, error) {
+	all, err := s.allUsers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return listOf(all), nil
+}
+
+func (s *service) allUsers(ctx context.Context) ([]*users.User, error) {
 	d, err := s.directory()
 	if err != nil {
 		return nil, err
@@ -88,7 +96,7 @@ func (s *service) ListUsers(ctx context.Context, _ *pb.ListUsersRequest) (*pb.Li
 	if err != nil {
 		return nil, statusOf(err, kv.TxnID{})
 	}
-	return listOf(all), nil
+	return all, nil
 }
 
 func listOf(all []*users.User) *pb.ListUsersResponse {
@@ -101,13 +109,9 @@ func listOf(all []*users.User) *pb.ListUsersResponse {
 
 // ExportUsers gives all users as they are stored.
 func (s *service) ExportUsers(ctx context.Context, _ *pb.ExportUsersRequest) (*pb.ExportUsersResponse, error) {
-	d, err := s.directory()
+	all, err := s.allUsers(ctx)
 	if err != nil {
 		return nil, err
-	}
-	all, err := d.Users(ctx)
-	if err != nil {
-		return nil, statusOf(err, kv.TxnID{})
 	}
 	t, err := users.TableOf(all)
 	if err != nil {

@@ -13,11 +13,11 @@
 //     prepares, votes, and applies what is decided (participant.go);
 //   - it keeps what is visible at pins, reads at them, and collects the rest
 //     (pins.go, readat.go, garbage.go); the hot shard is the keeper (keeper.go);
-//   - it is the last agent of others: it parks their piece, counts votes, and
-//     decides, executes and releases in one step (last.go).
+//   - it is the last agent of others: it parks their piece and counts votes
+//     (last.go), and decides, executes and releases in one step (decide.go).
 //
 // Everything that executes operations is a task (task.go), whichever part it
-// belongs to, and goes the same way:
+// belongs to, sees keys through a view (view.go), and goes the same way:
 //
 //	begin    pin the keys; ask for those that are not in memory
 //	loaded   (parked pieces wait here for their votes)

@@ -2,7 +2,6 @@ package shard
 
 import (
 	"math"
-	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -14,112 +13,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/lock"
 	"github.com/linchpindb/linchpin/pkg/txn/record"
 )
-
-// Config is what a shard is made with.
-type Config struct {
-	ID kv.ShardID
-	// Node is the one that the shard is on, whose gateway deletes keys that are
-	// due; 0 if nobody does.
-	Node kv.NodeID
-	// Lock are the lock table's bounds and times.
-	Lock lock.Options
-	// CacheBytes bounds the memory of keys that nobody needs at the moment.
-	// Default 32 MiB.
-	CacheBytes int
-	// Memory bounds the commits, and the aborts, that are remembered without
-	// asking the log. Default 32768.
-	Memory int
-	// Retention is how long outcomes are kept. Default kv.DefaultRetention.
-	Retention time.Duration
-	// Repeat is the first time between two sendings of a message that has no
-	// answer; it doubles up to Liveness. Default kv.DefaultRepeat.
-	Repeat time.Duration
-	// Liveness is how long a silence lasts before somebody is asked. Default
-	// kv.DefaultLiveness.
-	Liveness time.Duration
-	// Lease is for how long readers may be registered; a new life of the shard
-	// waits for so long before it seals or decides anything. Default
-	// kv.DefaultLease; negative where readers never register.
-	Lease time.Duration
-	// UnsealAfter, HoldBound and DelayFor are those of the snapshot-queues. 0
-	// of the first is what a decision mostly takes, as measured here, and at
-	// most kv.DefaultUnsealAfter.
-	UnsealAfter, HoldBound, DelayFor time.Duration
-	// Pins says how states of the whole store are kept. The zero value keeps none.
-	Pins PinConfig
-	// Heat says how hot keys are told of. The zero value tells nobody.
-	Heat HeatConfig
-	// GarbageBatch is how many replaced versions are collected at once.
-	// Default 1024; they are collected once a second at the latest.
-	GarbageBatch int
-	// DueEvery is how often the shard looks for keys that are due, of which it has
-	// duePerLook deleted at most. Default kv.DefaultDueEvery.
-	DueEvery time.Duration
-	// DueAgain is after what time a deletion is asked for anew that has not happened.
-	// Default 10 s.
-	DueAgain time.Duration
-	// Home is the shard on which a key lives that has not been moved. Only the
-	// shard that keys are moved to needs it; nil where all keys are at home, or
-	// marked as gone.
-	Home func(key []byte) kv.ShardID
-	// MaxKeyPins bounds how many hold one key in memory: those who wait for it,
-	// are parked with it, or have prepared it. One more that is new here is
-	// refused. Default kv.DefaultMaxKeyPins.
-	MaxKeyPins int
-	// Sharing says what is made of it that operations commute.
-	Sharing Sharing
-	// Paging says which values are stored in pages.
-	Paging mvcc.Paging
-	// Mutants are the rules to break, in tests.
-	Mutants mutant.Set
-	// Trace hears of decisions and of what becomes visible, in tests.
-	Trace Trace
-}
-
-// Trace is told what the messages alone do not show. Its functions may be
-// nil; they must not call the machine.
-type Trace struct {
-	// Committed: this shard has decided txn; the instant F of the protocol.
-	Committed func(txn kv.TxnRef)
-	// Shown: an effect of txn became the newest visible value of its key.
-	Shown func(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index)
-}
-
-func (c Config) withDefaults() Config {
-	if c.CacheBytes == 0 {
-		c.CacheBytes = 32 << 20
-	}
-	if c.Memory == 0 { // some 10 MB when full
-		c.Memory = 32768
-	}
-	if c.Retention == 0 {
-		c.Retention = kv.DefaultRetention
-	}
-	if c.Repeat == 0 {
-		c.Repeat = kv.DefaultRepeat
-	}
-	if c.Liveness == 0 {
-		c.Liveness = kv.DefaultLiveness
-	}
-	if c.Lease == 0 {
-		c.Lease = kv.DefaultLease
-	}
-	if c.GarbageBatch == 0 {
-		c.GarbageBatch = 1024
-	}
-	if c.DueEvery == 0 {
-		c.DueEvery = kv.DefaultDueEvery
-	}
-	if c.DueAgain == 0 {
-		c.DueAgain = 2 * kv.DefaultExpiryTime
-	}
-	if c.MaxKeyPins == 0 {
-		c.MaxKeyPins = kv.DefaultMaxKeyPins
-	}
-	c.Paging = c.Paging.WithDefaults()
-	c.Lock.Repeat, c.Lock.Liveness, c.Lock.Mutants = c.Repeat, c.Liveness, c.Mutants
-	return c
-}
 
 // Input is what a step takes in.
 type Input struct {

@@ -88,7 +88,7 @@ func appliedHere(txn kv.TxnRef, applied, committed uint32) bool {
 
 func (m *Machine) prepare(p *msg.Prepare) {
 	if !m.stillHeld(p.Txn, p.Piece.Incarnation, p.Piece.Grants) {
-		m.refusePrepare(p, failure(msg.ReasonStaleGrant, kv.KindAborted, "a lock that the transaction read under was lost"))
+		m.refusePrepare(p, staleGrant())
 		return
 	}
 	a := m.attemptOf(p.Txn, p.Gateway)

@@ -194,10 +194,6 @@ func (m *Machine) readReady(t *task) {
 			m.waited(key, hotshard.ReadWait, holder, waited)
 		}
 	}
-	if !t.ranges {
-		m.run(t)
-		return
-	}
 	m.readRanges(t)
 }
 

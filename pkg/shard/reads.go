@@ -245,6 +245,11 @@ func (m *Machine) onRelease(r *msg.Release) {
 	m.ended.add(m.now, r.Txn, nil)
 }
 
+// staleGrant is the failure of an attempt whose locks are not stillHeld.
+func staleGrant() *msg.Failure {
+	return failure(msg.ReasonStaleGrant, kv.KindAborted, "a lock that the transaction read under was lost")
+}
+
 // stillHeld checks the grants that a piece or a reader relies on.
 func (m *Machine) stillHeld(txn kv.TxnRef, inc kv.Incarnation, grants []msg.Grant) bool {
 	if len(grants) == 0 || m.cfg.Mutants.Has(mutant.NoGrantCheck) {

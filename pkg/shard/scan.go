@@ -92,3 +92,8 @@ func (m *Machine) replyPage(s *msg.ScanAt, p *msg.ScanPage) {
 	env.ScanPage = p
 	m.send(env)
 }
+
+// pageBytes bounds a page of a scan at a kept index. The gateway holds one of each
+// shard for as long as the client does not read, so it is no more than what the client
+// is sent at a time.
+const pageBytes = 1 << 20

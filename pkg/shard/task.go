@@ -1,9 +1,7 @@
 package shard
 
 import (
-	"bytes"
 	"errors"
-	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -44,14 +42,6 @@ const (
 func (s stage) String() string {
 	return [...]string{"loading", "loaded", "waiting", "ranging", "held", "paging", "done"}[s]
 }
-
-// scanBytes bounds what one scan operation reads on one shard at a time.
-const scanBytes = 4 << 20
-
-// pageBytes bounds a page of a scan at a kept index. The gateway holds one of each
-// shard for as long as the client does not read, so it is no more than what the client
-// is sent at a time.
-const pageBytes = 1 << 20
 
 // task executes the operations that a transaction sent to this shard.
 type task struct {
@@ -254,48 +244,7 @@ func (m *Machine) granted(t *task) {
 		m.stats.LockWait.add(waited)
 		m.waited(key, hotshard.LockWait, holder, waited)
 	}
-	if !t.ranges {
-		m.run(t)
-		return
-	}
 	m.readRanges(t)
-}
-
-// readRanges reads the rows of the task's ranges, which stay as they are.
-func (m *Machine) readRanges(t *task) {
-	t.stage = stageRanging
-	t.rows = map[uint32]mvcc.RangeRows{}
-	for i := range t.ops {
-		op := &t.ops[i]
-		if op.Span().IsPoint() || op.Span().IsEmpty() || op.Kind == msg.OpLockRange {
-			continue
-		}
-		r := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span()}
-		if op.Kind == msg.OpScan {
-			r.Limit, r.LimitBytes = mvcc.ScanLimit(op)+m.ownDeletes(t, op), scanBytes
-		} else {
-			r.Limit = kv.MaxTxnOps + 1
-		}
-		t.missing++
-		m.ask(r, &coldRead{task: t, round: t.round, seq: op.Seq})
-	}
-	if t.missing == 0 {
-		m.run(t)
-	}
-}
-
-// ownDeletes bounds how many rows of a scan the piece itself may hide.
-func (m *Machine) ownDeletes(t *task, scan *msg.Op) int {
-	n := 0
-	for i := range t.ops {
-		switch op := &t.ops[i]; {
-		case (op.Kind == msg.OpDelete || op.IsCall() && op.Writes()) && scan.Span().Contains(op.Key):
-			n++
-		case op.Kind == msg.OpDeleteRange && scan.Span().Overlaps(op.Span()):
-			n += kv.MaxTxnOps
-		}
-	}
-	return n
 }
 
 // run: everything that the task needs is there.
@@ -377,69 +326,6 @@ func failureOf(err error) *msg.Failure {
 func failure(r msg.Reason, k kv.Kind, text string) *msg.Failure {
 	return &msg.Failure{Reason: r, Kind: uint32(k), Text: text}
 }
-
-// view is what a task's operations see (mvcc.View).
-type view task
-
-// item finds a key, among the task's own first.
-func (v *view) item(key []byte) *mvcc.Item {
-	if len(v.pins) <= fewPins {
-		for _, it := range v.pins {
-			if bytes.Equal(it.Key, key) {
-				return it
-			}
-		}
-	}
-	return v.m.store.Get(key)
-}
-
-// fewPins is up to how many items are looked at one by one. Somewhat
-// arbitrary.
-const fewPins = 4
-
-func (v *view) Value(key []byte) (entry.Value, error) {
-	if it := v.item(key); it != nil && it.Loaded {
-		if to, here := v.m.elsewhere(key, it); !here && !v.mistaken(key) {
-			return it.Value, mvcc.Elsewhere{Shard: to}
-		}
-		if first, ok := v.first[string(key)]; ok && v.m.cfg.Mutants.Has(mutant.FirstPlanKept) {
-			return first, nil
-		}
-		adt.Remember(&it.Value)
-		return it.Value, nil
-	}
-	return entry.Value{}, kv.Errorf(kv.KindInternal, "key %q is not in memory", key)
-}
-
-// mistaken reports whether a mutant executes the task though the key is not here.
-func (v *view) mistaken(key []byte) bool {
-	switch has := v.m.cfg.Mutants.Has; {
-	case has(mutant.GuestsUnchecked):
-		comes := func(op msg.Op) bool { return op.Kind == msg.OpMoveIn }
-		return v.m.home(key) != v.m.cfg.ID && !slices.ContainsFunc(v.ops, comes)
-	case has(mutant.BlindWritesIgnoreMark):
-		return v.blind(key)
-	}
-	return false
-}
-
-// blind reports whether the task only puts a key.
-func (v *view) blind(key []byte) bool {
-	return !slices.ContainsFunc(v.ops, func(op msg.Op) bool {
-		return bytes.Equal(op.Key, key) && (op.Kind != msg.OpPut || op.Expect != msg.ExpectNothing)
-	})
-}
-
-func (v *view) Pending(key []byte) (low, high int64) {
-	if it := v.item(key); it != nil {
-		return mvcc.PendingAdds(it.Intents, v.txn)
-	}
-	return 0, 0
-}
-
-func (v *view) Calls() *mvcc.Calls { return v.m.see((*task)(v)) }
-
-func (v *view) Rows(seq uint32) mvcc.RangeRows { return v.rows[seq] }
 
 // exec runs the task's operations.
 func (m *Machine) exec(t *task) mvcc.Execution {

@@ -1,9 +1,7 @@
 package snapshotqueue
 
 import (
-	"flag"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
@@ -12,18 +10,11 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/test/tries"
 )
 
 // TestMain has rapid try more inputs than it does by default: they are cheap.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("1000"); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { tries.Main(m, "1000") }
 
 // TestTwin does the same random things to the queues and to their dumb twin.
 func TestTwin(t *testing.T) {

@@ -1,10 +1,8 @@
 package txn_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,18 +15,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/test/golden"
+	"github.com/linchpindb/linchpin/test/tries"
 )
 
 // TestMain has rapid try more inputs than it does by default: they are cheap.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("1500"); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { tries.Main(m, "1500") }
 
 // twin is a store as plain Go: registers under keys with r, counters under
 // keys with n.

@@ -52,9 +52,6 @@ func NewRunTag() string {
 	return tag[1:]
 }
 
-// Options are those of the run, defaults filled in.
-func (r *Runner) Options() Options { return r.plan.Options }
-
 // KeyOf gives the register with a rank, from 0, after the hot spot has moved
 // moves times.
 func (r *Runner) KeyOf(rank, moves uint64) []byte {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/client"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -56,7 +57,7 @@ func Load(t testing.TB, c *proc.Cluster, most time.Duration) {
 				for n := 0; ctx.Err() == nil; n++ {
 					// What fails, of contention and at the end, shows in the metrics.
 					_ = use(ctx, db, n*len(c.Nodes())+i)
-					pause(ctx, 2*time.Millisecond)
+					workload.Sleep(ctx, 2*time.Millisecond)
 				}
 			})
 		}
@@ -65,16 +66,6 @@ func Load(t testing.TB, c *proc.Cluster, most time.Duration) {
 		cancel()
 		wg.Wait()
 	})
-}
-
-// pause is the time for which a client thinks.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
 
 var hotA, hotB, views, tags, tickets = []byte("hot/a"), []byte("hot/b"), []byte("views"), []byte("tags"), []byte("tickets")
@@ -91,7 +82,7 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 				if _, err := tx.GetForUpdate(k); err != nil {
 					return err
 				}
-				pause(ctx, 3*time.Millisecond)
+				workload.Sleep(ctx, 3*time.Millisecond)
 				if err := tx.Put(k, fmt.Append(nil, n)); err != nil {
 					return err
 				}
@@ -105,7 +96,7 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 			if _, err := tx.Get(hotA); err != nil {
 				return err
 			}
-			pause(ctx, 2*time.Millisecond)
+			workload.Sleep(ctx, 2*time.Millisecond)
 			return tx.Put(hotA, fmt.Append(nil, n))
 		})
 	},
@@ -127,7 +118,7 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 		return db.Update(ctx, func(tx *client.Tx) error {
 			method := [...]string{"try-subtract", "try-add"}[n%2]
 			_, err := tx.Do(client.Call(tickets, "bounded-counter", "create", 0, 1, 1), client.Call(tickets, "bounded-counter", method, 1))
-			pause(ctx, 3*time.Millisecond)
+			workload.Sleep(ctx, 3*time.Millisecond)
 			return err
 		})
 	},
@@ -149,7 +140,7 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 				if _, err := ro.Get(k); err != nil {
 					return err
 				}
-				pause(ctx, 2*time.Millisecond)
+				workload.Sleep(ctx, 2*time.Millisecond)
 			}
 			return nil
 		})
@@ -158,13 +149,13 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 	func(ctx context.Context, db *client.DB, n int) error {
 		order := []pb.HotOrder{pb.HotOrder_HOT_PIN, pb.HotOrder_HOT_BAN}[n/3%2]
 		_, err := db.SetHotRule(ctx, pb.HotRule{Key: fmt.Appendf(nil, "log/%d", n%3), Order: order})
-		pause(ctx, 700*time.Millisecond)
+		workload.Sleep(ctx, 700*time.Millisecond)
 		return err
 	},
 	// Keys that expire.
 	func(ctx context.Context, db *client.DB, n int) error {
 		_, err := db.Execute(ctx, client.Put(fmt.Appendf(nil, "short/%d", n%100), nil).WithTTL(50*time.Millisecond))
-		pause(ctx, 20*time.Millisecond)
+		workload.Sleep(ctx, 20*time.Millisecond)
 		return err
 	},
 	// Scans, snapshots, the past.
@@ -185,7 +176,7 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 		if _, err := db.With(client.AsOf(time.Now().Add(-time.Second))).Execute(ctx, client.Get(views), client.Get(hotB)); err != nil {
 			return err
 		}
-		pause(ctx, 200*time.Millisecond)
+		workload.Sleep(ctx, 200*time.Millisecond)
 		_, err := db.DropSnapshot(ctx, name)
 		return err
 	},

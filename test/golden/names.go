@@ -31,12 +31,6 @@ func Txn(name string) (kv.TxnRef, error) {
 	return r, nil
 }
 
-// ID reads the name of a transaction over all its attempts.
-func ID(name string) (kv.TxnID, error) {
-	r, err := Txn(name)
-	return r.TxnID, err
-}
-
 // Name is what Txn read.
 func Name(r kv.TxnRef) string {
 	switch {

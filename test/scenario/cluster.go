@@ -106,11 +106,6 @@ func (c *Cluster) Release(from, to, kind string) int64 {
 	return at
 }
 
-// Waiting reports whether a message of a kind is held back.
-func (c *Cluster) Waiting(from, to, kind string) bool {
-	return slices.ContainsFunc(c.sent, route{from, to, kind}.matches)
-}
-
 // run delivers whatever is not held back.
 func (c *Cluster) run() {
 	if c.delivering {

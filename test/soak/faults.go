@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
+	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/proxy"
 	"github.com/linchpindb/linchpin/test/integration/sandbox"
@@ -60,7 +61,7 @@ func (d *doer) all(faults []Fault) error {
 	defer stop()
 	begin := time.Now()
 	for _, s := range steps {
-		wait(d.ctx, s.at-time.Since(begin))
+		workload.Sleep(d.ctx, s.at-time.Since(begin))
 		if d.ctx.Err() != nil {
 			return errStopped
 		}

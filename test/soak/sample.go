@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -126,7 +127,7 @@ func (s *sampler) node(ctx context.Context, t testing.TB, who string, n *proc.No
 	least := map[string]float64{}
 	for i := range looks {
 		if i > 0 {
-			wait(ctx, pace)
+			workload.Sleep(ctx, pace)
 		}
 		m, err := n.Metrics(ctx)
 		if err != nil {
@@ -215,15 +216,5 @@ func keepProfiles(ctx context.Context, t testing.TB, n *proc.Node, dir, name str
 		if err := errors.Join(get(ctx, n, profile, f), f.Close()); err != nil {
 			t.Logf("%s of %s: %v", what, name, err)
 		}
-	}
-}
-
-// wait lets time pass, unless the soak is ended.
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }

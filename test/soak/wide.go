@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -74,7 +75,7 @@ func (w *wide) read(ctx context.Context, t testing.TB, addr string, pause time.D
 			return
 		}
 		i++
-		wait(ctx, pause)
+		workload.Sleep(ctx, pause)
 		if ctx.Err() != nil {
 			break
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/peterh/liner"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"google.golang.org/grpc"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/client"
@@ -44,20 +42,10 @@ func serve(t *testing.T) (addr string) {
 
 func serveBackend(t *testing.T, b server.Backend) (addr string) {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	srv, err := server.New(b, server.Options{GRPC: []grpc.ServerOption{grpc.WaitForHandlers(true)}})
-	require.NoError(t, err)
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(lis) }()
-	t.Cleanup(func() {
-		srv.Stop()
-		require.NoError(t, <-done)
-	})
-	return lis.Addr().String()
+	return servertest.Serve(t, b, "", server.Options{}).Addr
 }
 
-// script runs lines from standard input.
+// runScript runs lines from standard input.
 func runScript(t *testing.T, addr, in string) (code int, out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer

@@ -2,15 +2,14 @@ package lock
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/test/tries"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -183,15 +182,7 @@ type both struct {
 }
 
 // TestMain has rapid try more inputs than it does by default: they are cheap.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("1000"); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { tries.Main(m, "1000") }
 
 // TestTwin does the same random things to the table and to its dumb twin.
 func TestTwin(t *testing.T) {

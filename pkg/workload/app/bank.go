@@ -83,7 +83,7 @@ func NewBank(e Env, o Bank) (App, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	law, err := zipf.NewPicker(zipf.Options{Keys: uint64(o.Accounts), Skew: o.Skew, Shuffle: true, Seed: e.Seed})
+	law, err := e.picker(o.Accounts, o.Skew)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (a *bank) Verify(ctx context.Context) ([]workload.Invariant, error) {
 	}
 	names := []string{"the total in the end is that of the beginning, and no account is below 0", "balances are those of the transfers acknowledged"}
 	if a.OneByOne {
-		return []workload.Invariant{notPromised(audits.name), notPromised(names[0]), notPromised(names[1])}, nil
+		return notPromised(audits.name, names[0], names[1]), nil
 	}
 	calls := make([]Call, a.Accounts)
 	for i := range calls {

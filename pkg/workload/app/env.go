@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/workload/zipf"
 )
 
 // Env is what an application runs in.
@@ -24,6 +25,11 @@ type Env struct {
 	// OneByOne runs operations one after the other, each as a transaction of
 	// its own; Interactive sends those of a transaction one after the other.
 	OneByOne, Interactive bool
+}
+
+// picker draws which of n things is used; the popular ones are anywhere among them.
+func (e *Env) picker(n int, skew float64) (*zipf.Picker, error) {
+	return zipf.NewPicker(zipf.Options{Keys: uint64(n), Skew: skew, Shuffle: true, Seed: e.Seed})
 }
 
 // App is an application with its data.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -43,7 +44,22 @@ func (f *finding) verdict(unit string) workload.Invariant {
 	return i
 }
 
-// notPromised is the verdict where operations are no transactions.
-func notPromised(name string) workload.Invariant {
-	return workload.Invariant{Name: name, Verdict: workload.NotPromised, Text: "it takes transactions of several operations; not checked"}
+// notPromised are the verdicts where operations are no transactions.
+func notPromised(names ...string) (all []workload.Invariant) {
+	for _, name := range names {
+		all = append(all, workload.Invariant{Name: name, Verdict: workload.NotPromised, Text: "it takes transactions of several operations; not checked"})
+	}
+	return all
+}
+
+// verdictsOf is what a row of verifications comes to, by the books that clients kept.
+func verdictsOf[B any](ctx context.Context, books *B, row ...func(context.Context, *B) (workload.Invariant, error)) (all []workload.Invariant, err error) {
+	for _, verify := range row {
+		i, err := verify(ctx, books)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, i)
+	}
+	return all, nil
 }

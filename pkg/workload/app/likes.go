@@ -91,7 +91,7 @@ func NewLikes(e Env, o Likes) (App, error) {
 	if err := o.validate(e.Clients); err != nil {
 		return nil, err
 	}
-	law, err := zipf.NewPicker(zipf.Options{Keys: uint64(o.Posts), Skew: o.Skew, Shuffle: true, Seed: e.Seed})
+	law, err := e.picker(o.Posts, o.Skew)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (a *likes) Verify(ctx context.Context) ([]workload.Invariant, error) {
 		return a.verifySets(ctx, names, posts)
 	}
 	if a.OneByOne {
-		return []workload.Invariant{notPromised(names), notPromised("each count is the number of users who like the post")}, nil
+		return notPromised(names, "each count is the number of users who like the post"), nil
 	}
 	return a.verifyCounters(ctx, names, users)
 }

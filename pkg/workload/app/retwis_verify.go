@@ -63,29 +63,12 @@ var retwisPromises = []string{
 
 func (a *retwis) Verify(ctx context.Context) ([]workload.Invariant, error) {
 	if a.OneByOne {
-		var all []workload.Invariant
-		for _, name := range retwisPromises {
-			all = append(all, notPromised(name))
-		}
-		return all, nil
+		return notPromised(retwisPromises...), nil
 	}
 	b := a.books()
 	reached := a.verifyReach(b)
-	var all []workload.Invariant
-	for _, verify := range []func(context.Context, *retwisBooks) (workload.Invariant, error){
-		a.verifyFollows,
-		func(context.Context, *retwisBooks) (workload.Invariant, error) {
-			return reached.verdict("pushes"), nil
-		},
-		a.verifyTimelines, a.verifyPosts, a.verifyReposts,
-	} {
-		i, err := verify(ctx, b)
-		if err != nil {
-			return all, err
-		}
-		all = append(all, i)
-	}
-	return all, nil
+	reach := func(context.Context, *retwisBooks) (workload.Invariant, error) { return reached.verdict("pushes"), nil }
+	return verdictsOf(ctx, b, a.verifyFollows, reach, a.verifyTimelines, a.verifyPosts, a.verifyReposts)
 }
 
 // verifyFollows reads both sides of every edge.

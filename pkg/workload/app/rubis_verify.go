@@ -56,22 +56,11 @@ func (a *rubis) books() *rubisBooks {
 
 func (a *rubis) Verify(ctx context.Context) ([]workload.Invariant, error) {
 	if a.OneByOne {
-		var all []workload.Invariant
-		for _, name := range append([]string{rubisViews}, rubisPromises...) {
-			all = append(all, notPromised(name))
-		}
-		return all, nil
+		return notPromised(append([]string{rubisViews}, rubisPromises...)...), nil
 	}
 	b := a.books()
-	all := []workload.Invariant{b.views.verdict("views")}
-	for _, verify := range []func(context.Context, *rubisBooks) (workload.Invariant, error){a.verifyBids, a.verifySales, a.verifyLists, a.verifyUsers} {
-		i, err := verify(ctx, b)
-		if err != nil {
-			return all, err
-		}
-		all = append(all, i)
-	}
-	return all, nil
+	views := func(context.Context, *rubisBooks) (workload.Invariant, error) { return b.views.verdict("views"), nil }
+	return verdictsOf(ctx, b, views, a.verifyBids, a.verifySales, a.verifyLists, a.verifyUsers)
 }
 
 // verifyBids first finds out which of the bids whose outcome is not known were

@@ -87,7 +87,7 @@ func NewTickets(e Env, o Tickets) (App, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	law, err := zipf.NewPicker(zipf.Options{Keys: uint64(o.Events), Skew: o.Skew, Shuffle: true, Seed: e.Seed})
+	law, err := e.picker(o.Events, o.Skew)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (a *tickets) Verify(ctx context.Context) ([]workload.Invariant, error) {
 	all := []workload.Invariant{over.verdict("events"), sold.verdict("events"), out.verdict("events")}
 	books := "orders, and the sums of the venues, agree with what is left"
 	if a.OneByOne {
-		return append(all, notPromised(books)), nil
+		return append(all, notPromised(books)...), nil
 	}
 	kept, err := a.verifyBooks(ctx, books, orders, left)
 	return append(all, kept), err

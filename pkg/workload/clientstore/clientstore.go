@@ -21,9 +21,6 @@ type Store struct {
 	turn atomic.Uint64
 }
 
-// New makes a store of open clients, which stay the caller's to close.
-func New(dbs ...*client.DB) *Store { return &Store{dbs: dbs} }
-
 // Open opens connections clients, at least one; 0 means one for each address.
 // Each prefers another of the addresses and moves on to the rest when that one
 // fails.

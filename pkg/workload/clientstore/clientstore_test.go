@@ -2,7 +2,6 @@ package clientstore_test
 
 import (
 	"context"
-	"net"
 	"testing"
 	"time"
 
@@ -23,17 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // serve starts a server in front of a backend and gives its address.
 func serve(t *testing.T, b server.Backend) string {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	srv, err := server.New(b, server.Options{})
-	require.NoError(t, err)
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(lis) }()
-	t.Cleanup(func() {
-		srv.Stop()
-		require.NoError(t, <-done)
-	})
-	return lis.Addr().String()
+	return servertest.Serve(t, b, "", server.Options{}).Addr
 }
 
 func open(t *testing.T, connections int, addrs ...string) *clientstore.Store {

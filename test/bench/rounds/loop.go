@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/linchpindb/linchpin/pkg/workload"
 )
 
 // Loop has callers that each do one thing after the other.
@@ -76,10 +78,10 @@ func (l Loop) Run(ctx context.Context) (Load, error) {
 			counts[i] = n
 		})
 	}
-	wait(ctx, l.Warm)
+	workload.Sleep(ctx, l.Warm)
 	phase.Store(measuring)
 	begin := time.Now()
-	wait(ctx, l.Measure)
+	workload.Sleep(ctx, l.Measure)
 	phase.Store(over)
 	took := time.Since(begin)
 	wg.Wait()
@@ -94,15 +96,6 @@ func (l Loop) Run(ctx context.Context) (Load, error) {
 		return out, err
 	}
 	return out, errIdle
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 func (l *Load) quantiles(all []time.Duration) {

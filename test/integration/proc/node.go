@@ -125,36 +125,44 @@ func (n *Node) Launch(t testing.TB) {
 // Serving waits until the node that was launched says that it serves.
 func (n *Node) Serving(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	if err := n.Output.Await(ctx, n.begun(), " serves at ", n.proc.done); err != nil {
-		t.Fatalf("%s: %v\n%s", n.name, err, tail(n.Output.String(), 4000))
-	}
+	n.Says(t, serves)
 }
 
 // Opened waits until the node that was launched has opened its store and calls
 // the other members.
 func (n *Node) Opened(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	if err := n.Output.Await(ctx, n.begun(), "meeting the other members", n.proc.done); err != nil {
-		t.Fatalf("%s: %v\n%s", n.name, err, tail(n.Output.String(), 4000))
-	}
+	n.Says(t, "meeting the other members")
 }
 
 // ServesOrEnds waits until the node that was launched either serves, which it
 // reports, or has ended.
 func (n *Node) ServesOrEnds(t testing.TB) bool {
 	t.Helper()
+	n.proc.asked = true
+	return n.await(t, serves) == nil
+}
+
+// serves is in what a node says when it serves.
+const serves = " serves at "
+
+// await waits until the node that was launched has written part. Its error is that
+// the node has ended first.
+func (n *Node) await(t testing.TB, part string) error {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	n.proc.asked = true
-	err := n.Output.Await(ctx, n.begun(), " serves at ", n.proc.done)
+	err := n.Output.Await(ctx, n.begun(), part, n.proc.done)
 	if err != nil && ctx.Err() != nil {
-		t.Fatalf("%s: %v\n%s", n.name, err, tail(n.Output.String(), 4000))
+		n.fatal(t, err)
 	}
-	return err == nil
+	return err
+}
+
+// fatal ends the test with the end of what the node has written.
+func (n *Node) fatal(t testing.TB, err error) {
+	t.Helper()
+	t.Fatalf("%s: %v\n%s", n.name, err, tail(n.Output.String(), 4000))
 }
 
 // begun is where the output of the current run begins.
@@ -226,10 +234,8 @@ func (n *Node) Terminate(t testing.TB) {
 // Says waits until the node has written something in its current run.
 func (n *Node) Says(t testing.TB, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	if err := n.Output.Await(ctx, n.begun(), text, n.proc.done); err != nil {
-		t.Fatalf("%s: %v\n%s", n.name, err, tail(n.Output.String(), 4000))
+	if err := n.await(t, text); err != nil {
+		n.fatal(t, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/history"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
@@ -67,17 +68,8 @@ func (rd *reader) live() {
 		cancel()
 		rd.run.readEnded(readEnd{kind.name, from, time.Now(), err, aborts})
 		if err != nil {
-			pause(context.Background(), 20*time.Millisecond) // others are to do something, too
+			workload.Sleep(context.Background(), 20*time.Millisecond) // others are to do something, too
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 
@@ -146,7 +138,7 @@ func (rd *reader) look(ctx context.Context) (*history.Pending, []string, error) 
 	err := rd.db.View(ctx, func(ro *client.ReadTx) error {
 		for i, k := range keys {
 			if i > 0 {
-				pause(ctx, think)
+				workload.Sleep(ctx, think)
 			}
 			v, err := ro.Get(k)
 			if err != nil {

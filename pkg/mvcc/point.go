@@ -1,0 +1,112 @@
+package mvcc
+
+import (
+	"bytes"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+func (x *execution) get(op *msg.Op) (msg.Result, *msg.Failure) {
+	v, f := x.value(op.Key)
+	if f == nil && op.Method != 0 {
+		return x.named(op, &v)
+	}
+	if f != nil || !v.Exists() {
+		return msg.Result{}, f
+	}
+	res := got(&v)
+	x.tellExpiry(&res, &v)
+	if op.Stored {
+		res.Value, f = x.payload(op.Key, &v)
+	}
+	return res, f
+}
+
+func got(v *entry.Value) msg.Result {
+	return msg.Result{Found: true, Type: uint32(v.Type), Value: Shown(v), Version: Identity(v.Version)}
+}
+
+// expect tells whether what op expects of its key holds.
+func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
+	v, f := x.value(op.Key)
+	if f != nil || op.Expect == msg.ExpectNothing {
+		return v, f
+	}
+	switch op.Expect {
+	case msg.ExpectExists:
+		if !v.Exists() {
+			f = fail(kv.KindCondition, op.Key, "the key is required to exist and is %s", standing(v))
+		}
+	case msg.ExpectAbsent:
+		if v.Exists() {
+			f = fail(kv.KindCondition, op.Key, "the key is required to be absent and is %s", standing(v))
+		}
+	case msg.ExpectValue:
+		var has []byte
+		if v.Exists() {
+			if has, f = x.payload(op.Key, &v); f != nil {
+				return v, f
+			}
+		}
+		if !v.Exists() || !bytes.Equal(has, op.ExpectValue) {
+			f = fail(kv.KindCondition, op.Key, "the key does not have the expected value; it is %s", standing(v))
+		}
+	case msg.ExpectVersion:
+		if !v.Exists() || v.Version != op.ExpectVersion {
+			f = fail(kv.KindCondition, op.Key, "the key is expected at version %v and is %s", op.ExpectVersion, standing(v))
+		}
+	}
+	if f != nil && v.Exists() {
+		f.Current = &msg.Pair{Key: op.Key, Value: Shown(&v), Type: uint32(v.Type), Version: Identity(v.Version)}
+	} else if f != nil {
+		f.Current = &msg.Pair{Key: op.Key, Type: uint32(entry.TypeDeleted)}
+	}
+	return v, f
+}
+
+// standing is what a key is at the moment, in words.
+func standing(v entry.Value) string {
+	switch {
+	case !v.Exists():
+		return "absent"
+	case v.Version.Moves == unborn:
+		return "changed by this transaction"
+	}
+	return "at version " + v.Version.String()
+}
+
+func (x *execution) put(op *msg.Op) (msg.Result, *msg.Failure) {
+	v, f := x.expect(op)
+	if f != nil {
+		return msg.Result{}, f
+	}
+	res := msg.Result{Found: v.Exists()}
+	if op.Kind == msg.OpDelete {
+		res.Version = x.next(op.Key)
+		x.write(entry.Effect{Key: op.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: res.Version})
+		return res, nil
+	}
+	if v.Exists() && v.Type != adt.Register && !op.Stored {
+		return res, wrongType(op.Key, v, "put", adt.Register)
+	}
+	res.Version = x.next(op.Key)
+	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: op.Type, Value: op.Value, Version: res.Version, Expires: x.deadline(op.Expiry)})
+	return res, nil
+}
+
+func (x *execution) addGet(op *msg.Op) (msg.Result, *msg.Failure) {
+	v, f := x.value(op.Key)
+	if f == nil {
+		v, f = x.plus(op.Key, v, op.Delta)
+	}
+	if f != nil {
+		return msg.Result{}, f
+	}
+	e := entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: uint32(adt.Counter), Value: v.Payload, Version: x.next(op.Key), Expires: v.Expires}
+	x.write(e)
+	res := msg.Result{Found: true, Type: e.Type, Value: e.Value, Version: e.Version}
+	return res, answered(&res, op, &v)
+}

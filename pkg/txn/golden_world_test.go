@@ -1,0 +1,126 @@
+package txn_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/test/golden"
+)
+
+var errNoWorld = fmt.Errorf("not a verb of the world")
+
+// world are the verbs that no client says.
+func (s *script) world(words []string) error {
+	switch words[0] {
+	case "drop":
+		var kept []*msg.Envelope
+		for _, env := range s.flying {
+			if len(words) > 1 && (env.Gateway != 0 || env.Shard.String() != words[1]) {
+				kept = append(kept, env)
+				continue
+			}
+			s.say("  lost: %s", golden.Message(env))
+		}
+		s.flying = kept
+	case "at":
+		d, err := time.ParseDuration(words[1])
+		if err != nil {
+			return err
+		}
+		s.now = int64(d)
+		s.g.Tick(s.now)
+		s.flush()
+		for _, sh := range s.shards {
+			if err := s.stepShard(sh, nil); err != nil {
+				return err
+			}
+		}
+	case "mark", "push":
+		ref, err := golden.Txn(words[1])
+		if err != nil {
+			return err
+		}
+		env := msg.ToGateway(1)
+		if words[0] == "mark" {
+			by, err := golden.Txn(words[3])
+			if err != nil {
+				return err
+			}
+			env.Mark = &msg.Mark{Txn: ref, By: by}
+		} else {
+			env.Push = &msg.Push{Txn: ref, Shard: 1}
+		}
+		s.g.Deliver(s.now, env)
+	case "leaving", "back":
+		var id, inc int
+		if _, err := fmt.Sscanf(strings.Join(words[1:], " "), "s%d %d", &id, &inc); err != nil {
+			return err
+		}
+		if words[0] == "leaving" {
+			s.g.SetLeaving(kv.ShardID(id), kv.Incarnation(inc))
+		} else {
+			s.g.Learn(kv.ShardID(id), kv.Incarnation(inc))
+		}
+	case "down", "up":
+		n, err := strconv.Atoi(words[1][1:])
+		s.g.SetDown(kv.NodeID(n), words[0] == "down")
+		return err
+	case "heat":
+		m, err := heatMap(words[1:])
+		env := msg.ToGateway(1)
+		env.HeatMap = m
+		s.g.Deliver(s.now, env)
+		return err
+	case "moved":
+		env := msg.ToGateway(1)
+		epoch, err := strconv.ParseUint(words[1], 10, 64)
+		env.HeatMap = &msg.HeatMap{Epoch: epoch}
+		for _, w := range words[2:] {
+			env.HeatMap.Moved = append(env.HeatMap.Moved, []byte(w))
+		}
+		s.g.Deliver(s.now, env)
+		return err
+	case "busy":
+		id, err := golden.Shard(words[1])
+		if err != nil {
+			return err
+		}
+		share, err := strconv.ParseFloat(words[2], 64)
+		s.shards[id].busy = share
+		return err
+	case "quiet":
+		for _, sh := range s.shards {
+			if n := sh.m.Snapshot(0).Keeps; n > 0 {
+				return fmt.Errorf("s%d keeps %d states for readers", sh.id, n)
+			}
+		}
+		return s.g.Quiet()
+	case "restart":
+		id, err := golden.Shard(words[1])
+		if err != nil {
+			return err
+		}
+		return s.shards[id].restart(s.now)
+	default:
+		return errNoWorld
+	}
+	return nil
+}
+
+// heatMap reads a map of heat, such as w=3 x=0.5.
+func heatMap(words []string) (*msg.HeatMap, error) {
+	m := &msg.HeatMap{}
+	for _, w := range words {
+		key, heat, _ := strings.Cut(w, "=")
+		h, err := strconv.ParseFloat(heat, 64)
+		if err != nil {
+			return nil, err
+		}
+		m.Keys = append(m.Keys, msg.KeyHeat{Key: []byte(key), Shard: router{}.Shard([]byte(key)), Heat: h})
+	}
+	return m, nil
+}
