@@ -53,6 +53,7 @@ lint: ## go vet, gofmt, staticcheck, stale generated code, layering
 		echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet $(PKGS)
 	$(GO) vet -tags mutants $(SIM_PKGS)
+	cd test/compare && $(GO) vet ./...
 	$(GO) run ./tools/protogen -check
 	$(GO) run ./tools/typesdoc -check
 	$(GO) run ./tools/metricsdoc -check
