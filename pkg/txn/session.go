@@ -120,7 +120,6 @@ func (s *session) relevant(ops []msg.Op) []msg.Op {
 	}
 	slices.Sort(hits)
 	hits = slices.Compact(hits)
-	// A range brings in all its keys, whose other writes matter too.
 	out := make([]msg.Op, len(hits))
 	for i, j := range hits {
 		out[i] = s.buffer[j]
