@@ -19,14 +19,15 @@ import (
 // saturated key with cold traffic alone.
 type isolationOptions struct {
 	*options
-	nodes, cold         int
-	hot                 []int
-	keys                uint64
-	delay               time.Duration
-	virtualWarm, span   time.Duration
-	message             time.Duration
-	maxInFlight         int
-	bound               bool
+	nodes, cold       int
+	hot               []int
+	keys              uint64
+	delay             time.Duration
+	virtualWarm, span time.Duration
+	message           time.Duration
+	maxInFlight       int
+	bound             bool
+	// throughput and latency are asked of the cold clients, as ratios.
 	throughput, latency float64
 }
 
@@ -188,5 +189,21 @@ func (s *isolationOptions) print(w io.Writer, rows []*isolationRow) error {
 		}
 		line("none", "the same CPU", row, row.same)
 	}
-	return tw.Flush()
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	return rounds.Print(w, "", nil, s.targets(rows))
+}
+
+// targets hold each number of hot clients against what is asked.
+func (s *isolationOptions) targets(rows []*isolationRow) (ts []rounds.Target) {
+	for _, row := range rows {
+		beside := fmt.Sprintf("beside %d × %d hot clients / with the same CPU", s.nodes, row.hot)
+		rate := rounds.Target{What: "cold transactions a second, " + beside, AtLeast: s.throughput}
+		rate.Got, rate.Low, rate.High = row.ratio(row.beside, perSecond)
+		late := rounds.Target{What: "their p99, " + beside, AtMost: s.latency}
+		late.Got, late.Low, late.High = row.ratio(row.beside, p99)
+		ts = append(ts, rate, late)
+	}
+	return ts
 }

@@ -160,31 +160,34 @@ func (r *Run) note(o workload.Outcome, err error, own ...kv.Kind) {
 // Await waits until n more transactions have committed.
 func (r *Run) Await(t testing.TB, n int) {
 	t.Helper()
-	timer := time.AfterFunc(proc.Patience, r.more.Broadcast)
-	defer timer.Stop()
-	begin := time.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for want := r.ended[workload.Committed] + n; r.ended[workload.Committed] < want; r.more.Wait() {
-		if time.Since(begin) > proc.Patience {
-			t.Fatalf("transactions do not commit any more: %v, errors %v", r.ended, r.errors)
-		}
-	}
+	r.await(t, n, "transactions do not commit any more", func() int { return r.ended[workload.Committed] })
 }
 
 // AwaitFailures waits until n more transactions have not committed. Those whose
 // condition does not hold never do, and do not count.
 func (r *Run) AwaitFailures(t testing.TB, n int) {
 	t.Helper()
-	timer := time.AfterFunc(proc.Patience, r.more.Broadcast)
+	r.await(t, n, "transactions do not fail", func() int {
+		return r.ended[workload.Failed] + r.ended[workload.Unknown] - r.errors[kv.KindCondition]
+	})
+}
+
+// await waits until count, which is asked with the lock held, has risen by n.
+func (r *Run) await(t testing.TB, n int, trouble string, count func() int) {
+	t.Helper()
+	late := false
+	timer := time.AfterFunc(proc.Patience, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		late = true
+		r.more.Broadcast()
+	})
 	defer timer.Stop()
-	begin := time.Now()
-	failed := func() int { return r.ended[workload.Failed] + r.ended[workload.Unknown] - r.errors[kv.KindCondition] }
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for want := failed() + n; failed() < want; r.more.Wait() {
-		if time.Since(begin) > proc.Patience {
-			t.Fatalf("transactions do not fail: %v, errors %v", r.ended, r.errors)
+	for want := count() + n; count() < want; r.more.Wait() {
+		if late {
+			t.Fatalf("%s: %v, errors %v", trouble, r.ended, r.errors)
 		}
 	}
 }
