@@ -126,3 +126,21 @@ func start(t *testing.T, bin, dir string) (addr string, stop func()) {
 		require.NoError(t, cmd.Wait(), "%s", &errs)
 	}
 }
+
+// TestThePageShowsWhatIsPrinted: docs/own-types.md has the words for a wrong declaration.
+func TestThePageShowsWhatIsPrinted(t *testing.T) {
+	page, err := os.ReadFile("../../docs/own-types.md")
+	require.NoError(t, err)
+	_, shown, found := strings.Cut(string(page), "$ distinct check-types distinct\n")
+	require.True(t, found)
+	shown, _, found = strings.Cut(shown, "```\n")
+	require.True(t, found)
+
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self, "check-types", "distinct")
+	cmd.Env = append(os.Environ(), wrongEnv+"=1")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, shown, string(out))
+}

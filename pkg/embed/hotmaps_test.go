@@ -30,7 +30,25 @@ type restartable struct {
 	addrs []string
 	dirs  []string
 	nodes []*embed.Instance
-	logs  [2]bytes.Buffer
+	logs  [2]journal
+}
+
+// journal is what a node logs. It may be read while the node runs.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
 }
 
 const restartableShards = 5

@@ -45,3 +45,32 @@ func TestAnOlderCopyOfAStoreIsRefused(t *testing.T) {
 		return r.Err == nil && string(r.Results[0].Value) == "new"
 	}, 20*time.Second, 10*time.Millisecond)
 }
+
+// TestAStoreThatIsOlderThanItsCatalogIsRefused: a node alone, whose store was put back and
+// whose catalog was not, needs nobody to tell it.
+func TestAStoreThatIsOlderThanItsCatalogIsRefused(t *testing.T) {
+	dir, older := t.TempDir(), filepath.Join(t.TempDir(), "copy")
+	begin := func() (*embed.Instance, error) {
+		return embed.Start(soon(t), embed.Options{Dir: dir, Listen: "127.0.0.1:0", Shards: 1, CacheBytes: 16 << 20})
+	}
+	for run := range 2 {
+		i, err := begin()
+		require.NoError(t, err)
+		require.NoError(t, i.Stop())
+		if run == 0 {
+			require.NoError(t, os.CopyFS(older, os.DirFS(filepath.Join(dir, "data"))))
+		}
+	}
+	newer := filepath.Join(t.TempDir(), "newer")
+	require.NoError(t, os.Rename(filepath.Join(dir, "data"), newer))
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "data"), os.DirFS(older)))
+	_, err := begin()
+	require.ErrorContains(t, err, "older than its catalog")
+	require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
+
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "data")))
+	require.NoError(t, os.Rename(newer, filepath.Join(dir, "data")))
+	i, err := begin()
+	require.NoError(t, err, "the newer one is taken")
+	require.NoError(t, i.Stop())
+}
