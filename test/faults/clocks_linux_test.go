@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,20 @@ func inTimeNamespace(t *testing.T, n *proc.Node, by time.Duration) {
 	n.Program = wrapper
 }
 
+// requireAhead holds that a node's clocks are off by so much from the machine's.
+func requireAhead(t *testing.T, n *proc.Node, by time.Duration) {
+	t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/timens_offsets", n.PID()))
+	require.NoError(t, err)
+	off := map[string]string{}
+	for line := range strings.Lines(string(raw)) {
+		f := strings.Fields(line)
+		off[f[0]] = f[1]
+	}
+	want := fmt.Sprint(int64(by / time.Second))
+	require.Equal(t, map[string]string{"monotonic": want, "boottime": want}, off)
+}
+
 // TestClocksThatStartElsewhere: nodes whose CLOCK_BOOTTIME is weeks apart, as it is of
 // machines that were booted weeks apart, are a cluster like any other. One of them is then
 // restarted with a clock that is weeks ahead, and again with one that has jumped back, as
@@ -59,6 +74,7 @@ func TestClocksThatStartElsewhere(t *testing.T) {
 	jumping := c.Node(2)
 	inTimeNamespace(t, c.Node(1), ahead/2)
 	c.Start(t)
+	requireAhead(t, c.Node(1), ahead/2)
 	db := proc.Open(t, []string{c.Node(0).Addr})
 	keys := keysOf(20)
 	put(t, db, "kept", keys...)
@@ -71,6 +87,7 @@ func TestClocksThatStartElsewhere(t *testing.T) {
 		require.Zero(t, jumping.Stop(t))
 		inTimeNamespace(t, jumping, by)
 		jumping.Start(t)
+		requireAhead(t, jumping, by)
 		c.Met(t)
 		run.Await(t, 50)
 		past := db.With(client.AtSnapshot(kept.Name))

@@ -189,17 +189,10 @@ func TestWhoWaitsForAKeyIsShown(t *testing.T) {
 		// lets go of it for a moment before: no wait that is over is told
 		// of as long as all stand.
 		for over := range 2 {
-			locked, release, held := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-			go func() {
-				err := db.Update(ctx, func(tx *client.Tx) error {
-					_, err := tx.GetForUpdate(key)
-					close(locked)
-					<-release
-					return err
-				})
-				held <- err
-			}()
-			<-locked
+			letGo := hold(t, db, func(tx *client.Tx) error {
+				_, err := tx.GetForUpdate(key)
+				return err
+			})
 			ended := make(chan error, writers)
 			for range writers {
 				go func() {
@@ -220,8 +213,7 @@ func TestWhoWaitsForAKeyIsShown(t *testing.T) {
 				// next to nothing it is not. Nothing else is expected to happen meanwhile.
 				time.Sleep(300 * time.Millisecond)
 			}
-			close(release)
-			require.NoError(t, <-held)
+			require.NoError(t, letGo())
 			for range writers {
 				require.NoError(t, <-ended)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -245,7 +246,7 @@ func TestMovesUnderKillsAndCuts(t *testing.T) {
 		if s.r.IntN(2) == 0 {
 			n.Kill()
 		} else {
-			n.Stop(t)
+			require.Equal(t, cli.ExitOK, n.Stop(t), n.Output)
 		}
 	}
 	openStores(t, s.c).checkOwners(tortured(), told)

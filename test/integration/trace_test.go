@@ -146,18 +146,10 @@ func TestATransactionIsTracedAcrossNodes(t *testing.T) {
 	gateway := (hotNode+1)%3 + 1
 	db := proc.Open(t, []string{c.Addrs()[gateway-1]})
 	ctx := soon(t)
-	locked, release, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		over <- db.Update(ctx, func(tx *client.Tx) error {
-			if _, err := tx.GetForUpdate(warm); err != nil {
-				return err
-			}
-			close(locked)
-			<-release
-			return nil
-		})
-	}()
-	<-locked
+	letGo := hold(t, db, func(tx *client.Tx) error {
+		_, err := tx.GetForUpdate(warm)
+		return err
+	})
 	answered := make(chan *client.Outcome, 1)
 	go func() {
 		out, err := db.Execute(ctx, client.Put(warm, []byte("v")), client.Put([]byte("hot"), []byte("v")))
@@ -176,8 +168,7 @@ func TestATransactionIsTracedAcrossNodes(t *testing.T) {
 		}
 		return false
 	}, func() string { return "nobody does" })
-	close(release)
-	require.NoError(t, <-over)
+	require.NoError(t, letGo())
 	out := <-answered
 	require.NotNil(t, out)
 

@@ -75,12 +75,16 @@ func (v vanishing) run(t *testing.T, c *proc.Cluster) {
 					if !waiter.IsZero() && !ofAge(waiter, tx.ID()) {
 						return errAge
 					}
-					return holdUntil(tx, v.key, held, vanished)
+					return holdUntil(gctx, tx, v.key, held, vanished)
 				})
 			}
 			ended <- err
 		}()
-		id = <-held
+		select {
+		case id = <-held:
+		case err := <-ended:
+			t.Fatalf("the transaction ended before it held anything: %v", err)
+		}
 		v.cut(link)
 		return id
 	}
@@ -103,17 +107,17 @@ func (v vanishing) run(t *testing.T, c *proc.Cluster) {
 		})
 	}
 	require.NoError(t, err)
+	link.Heal() // it is back, and wants to go on
 	close(vanished)
-	cancel()
 	require.Error(t, <-ended)
-	link.Heal()
+	require.NoError(t, ctx.Err(), "it was told so")
 	out, err := other.Execute(ctx, client.Get(v.key))
 	require.NoError(t, err)
 	require.Equal(t, "after", string(out.Results[0].Value))
 }
 
 // holdUntil locks and writes a key, says so, and goes on when it is told to.
-func holdUntil(tx *client.Tx, key []byte, held chan<- kv.TxnID, vanished <-chan struct{}) error {
+func holdUntil(ctx context.Context, tx *client.Tx, key []byte, held chan<- kv.TxnID, vanished <-chan struct{}) error {
 	if _, err := tx.GetForUpdate(key); err != nil {
 		return err
 	}
@@ -121,7 +125,11 @@ func holdUntil(tx *client.Tx, key []byte, held chan<- kv.TxnID, vanished <-chan 
 		return err
 	}
 	held <- tx.ID()
-	<-vanished
+	select {
+	case <-vanished:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	_, err := tx.Get([]byte("more"))
 	return err
 }

@@ -2,6 +2,7 @@ package security
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -21,7 +22,7 @@ import (
 func (c *cluster) waits() (holder, waiter kv.TxnID, end func()) {
 	c.t.Helper()
 	root := c.as(0, users.Root)
-	held, release, ended := make(chan kv.TxnID), make(chan struct{}), make(chan error, 2)
+	held, release, ended := make(chan kv.TxnID, 1), make(chan struct{}), make(chan error, 2)
 	lock := func(tx *client.Tx) error {
 		_, err := tx.Do(client.GetForUpdate(b("hot")))
 		return err
@@ -31,23 +32,48 @@ func (c *cluster) waits() (holder, waiter kv.TxnID, end func()) {
 			if err := lock(tx); err != nil {
 				return err
 			}
-			held <- tx.ID()
-			<-release
-			return nil
+			return stays(soon(c.t), tx, held, release)
 		})
 	}()
-	holder = <-held
+	holder = begun(c.t, held, ended)
 	began := make(chan kv.TxnID, 1)
 	go func() {
 		ended <- root.Update(soon(c.t), func(tx *client.Tx) error {
-			began <- tx.ID()
+			if tx.Attempt() == 1 {
+				began <- tx.ID()
+			}
 			return lock(tx)
 		})
 	}()
-	return holder, <-began, func() {
+	return holder, begun(c.t, began, ended), func() {
 		close(release)
 		require.NoError(c.t, <-ended)
 		require.NoError(c.t, <-ended)
+	}
+}
+
+// stays tells which transaction it is of and keeps that open until it may end.
+func stays(ctx context.Context, tx *client.Tx, held chan<- kv.TxnID, release <-chan struct{}) error {
+	if tx.Attempt() == 1 {
+		held <- tx.ID()
+	}
+	select {
+	case <-release:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// begun waits until a transaction has begun, and fails the test if it ends first.
+func begun(t testing.TB, began <-chan kv.TxnID, ended <-chan error) kv.TxnID {
+	t.Helper()
+	select {
+	case id := <-began:
+		return id
+	case err := <-ended:
+		t.Fatalf("a transaction has ended: %v", err)
+		return kv.TxnID{}
 	}
 }
 

@@ -2,11 +2,13 @@ package security
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -48,9 +50,12 @@ func TestHandshakesFailOnBothPorts(t *testing.T) {
 				closed(t, conn)
 				next := dial(t, d, addr)
 				defer next.Close()
-				if tls.Client(next, c.shaker()).HandshakeContext(soon(t)) == nil {
+				err = tls.Client(next, c.shaker()).HandshakeContext(soon(t))
+				if err == nil {
 					return errors.New("a handshake still works")
 				}
+				require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "it is not refused, but left open")
+				require.NotErrorIs(t, err, context.DeadlineExceeded, "it is not refused, but left open")
 				return nil
 			})
 		}

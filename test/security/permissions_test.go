@@ -205,7 +205,9 @@ func TestReceiptsDoNotNameOthers(t *testing.T) {
 			c.somebodyWaits()
 			return nil
 		}))
-		r := (<-waited).Receipt
+		out := <-waited
+		require.NotNil(t, out)
+		r := out.Receipt
 		require.Positive(t, r.Waited)
 		require.Equal(t, named, !r.Holder.IsZero())
 		require.Equal(t, named, !r.Wait.Holder.IsZero())

@@ -27,20 +27,18 @@ func TestRevocationReachesOpenStreams(t *testing.T) {
 		key := b("orders/1")
 		_, err := alice.Execute(soon(t), client.Put(key, b("x")))
 		require.NoError(t, err)
-		begun, revoked, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		held, revoked, ended := make(chan kv.TxnID, 1), make(chan struct{}), make(chan error, 1)
 		attempts := 0
 		go func() {
 			ended <- alice.Update(soon(t), func(tx *client.Tx) error {
 				attempts++
-				_, err := tx.Do(client.Put(b("orders/open"), b("x")))
-				if attempts == 1 {
-					close(begun)
-					<-revoked
+				if _, err := tx.Do(client.Put(b("orders/open"), b("x"))); err != nil {
+					return err
 				}
-				return err
+				return stays(soon(t), tx, held, revoked)
 			})
 		}()
-		<-begun
+		begun(t, held, ended)
 		_, err = root.RevokeUser(soon(t), "alice", pb.Rights{Grants: writes("orders/")})
 		require.NoError(t, err)
 		since := time.Now()
