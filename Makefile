@@ -29,7 +29,7 @@ PKGS ?= ./...
 # and so is what tries to refute data types, which are functions.
 RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v -e /pkg/engine -e '/pkg/adt$$' -e '/pkg/adt/check$$')
 # NEEDS are packages of Debian whose programs tests run.
-NEEDS ?= prometheus chromium
+NEEDS ?= prometheus chromium iproute2
 # The simulations and scenarios. They run once more with rules broken on
 # purpose (package mutant), each of which must be caught.
 SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/txn/lock

@@ -99,9 +99,14 @@ func TestNothingIsForNothing(t *testing.T) {
 	}
 	own, err := metrics.Catalog()
 	require.NoError(t, err)
+	there := map[string]bool{}
 	for _, m := range own {
+		there[m.Name] = true
 		reason, left := notShown[m.Name]
 		require.NotEqual(t, left, asked(m.Name), "%s: show it on a dashboard, or say here why not (%q)", m.Name, reason)
+	}
+	for name := range notShown {
+		require.True(t, there[name], "%s is left out, and there is none", name)
 	}
 }
 

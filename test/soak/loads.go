@@ -183,6 +183,9 @@ func (l *loads) verify(t testing.TB) (hold int) {
 			}
 		}
 	}
+	if hold == 0 {
+		t.Error("of no application a single invariant could be verified")
+	}
 	return hold
 }
 
