@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -120,4 +122,26 @@ func TestAnEmptyHistoryIsNotPraised(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, rec.Close())
 	require.Contains(t, newProgram(t, nil).ok("check", path), "nothing to judge")
+}
+
+// A run that does not begin leaves the history of the one before.
+func TestAHistoryIsKeptUntilARunBegins(t *testing.T) {
+	p, path := newProgram(t, &memstore.Store{}), file(t, "h.bin")
+	p.ok("run", "--count", "20", "--history", path)
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	p.openErr = errors.New("nobody is there")
+	require.Equal(t, exitFailed, p.run("run", "--count", "20", "--history", path))
+	require.Contains(t, p.err.String(), "nobody is there")
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+
+	p.openErr = nil
+	require.Equal(t, exitUsage, p.run("run", "--count", "20", "--history", filepath.Join(path, "no")))
+	require.Contains(t, p.err.String(), "--history")
+	p.ok("run", "--count", "30", "--history", path)
+	h, err := history.Load(path)
+	require.NoError(t, err)
+	require.Len(t, h.Txns, 30)
 }

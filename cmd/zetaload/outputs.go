@@ -2,14 +2,15 @@ package main
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/history"
 )
 
-// outputs are the files that a run writes. They are made before it begins, so
-// that a path which cannot be written is found out in time.
+// outputs are the files that a run writes. Their paths are tried before it begins, so
+// that one which cannot be written is found out in time.
 type outputs struct {
 	rec  *history.Recorder
 	json *wholeFile
@@ -27,13 +28,36 @@ func (f *runFlags) outputs() (*outputs, error) {
 		}
 	}
 	if f.history != "" {
-		var err error
-		meta := history.Meta{Note: f.repeat(), InitialUnknown: !f.options.FreshKeys}
-		if o.rec, err = history.Create(f.history, meta); err != nil {
+		if err := tryToWrite(f.history); err != nil {
 			return nil, errors.Join(usage("--history: %w", err), o.close())
 		}
 	}
 	return o, nil
+}
+
+// tryToWrite finds out whether a file can be written, and leaves what is in it.
+func tryToWrite(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil // to open a pipe is to wait for its reader
+	}
+	w, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// begin makes the history, in the place of one that may be there: the cluster has
+// answered.
+func (o *outputs) begin(f *runFlags) (err error) {
+	if f.history == "" {
+		return nil
+	}
+	o.rec, err = history.Create(f.history, history.Meta{Note: f.repeat(), InitialUnknown: !f.options.FreshKeys})
+	if err != nil {
+		return usage("--history: %w", err)
+	}
+	return nil
 }
 
 // recorder is what the run records with; nil for nothing.

@@ -174,6 +174,9 @@ func (f *runFlags) run(ctx context.Context, env environment) (err error) {
 			return failed("--locality: asking the cluster where keys live: %w", err)
 		}
 	}
+	if err := out.begin(f); err != nil {
+		return err
+	}
 	show := newProgress(env, f.progress)
 	f.options.Recorder, f.options.Progress = out.recorder(), show.snapshot()
 	r, err := workload.New(s, f.options)
