@@ -82,15 +82,20 @@ func startRestartable(t *testing.T) *restartable {
 }
 
 func (c *restartable) start(i int) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	n, err := embed.Start(ctx, embed.Options{Dir: c.dirs[i], Listen: c.addrs[i], Join: strings.Join(c.addrs, ","), Shards: restartableShards, CacheBytes: 16 << 20,
-		Hot: hotshard.ModePinned, DrainTimeout: 5 * time.Second, Log: slog.New(slog.NewTextHandler(&c.logs[i], &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	n, err := c.startOn(i, c.dirs[i])
 	if err != nil {
 		c.t.Error(err)
 		return
 	}
 	c.nodes[i] = n
+}
+
+// startOn starts a node on another directory than its own.
+func (c *restartable) startOn(i int, dir string) (*embed.Instance, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return embed.Start(ctx, embed.Options{Dir: dir, Listen: c.addrs[i], Join: strings.Join(c.addrs, ","), Shards: restartableShards, CacheBytes: 16 << 20,
+		Hot: hotshard.ModePinned, DrainTimeout: 5 * time.Second, Log: slog.New(slog.NewTextHandler(&c.logs[i], &slog.HandlerOptions{Level: slog.LevelWarn}))})
 }
 
 // meet waits until all nodes reach all ordinary shards, with keys that are of no

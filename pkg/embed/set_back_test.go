@@ -1,10 +1,8 @@
 package embed_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,9 +27,7 @@ func TestAnOlderCopyOfAStoreIsRefused(t *testing.T) {
 	c.stop(i)
 
 	for range 3 { // as a supervisor does it
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		_, err := embed.Start(ctx, embed.Options{Dir: older, Listen: c.addrs[i], Join: strings.Join(c.addrs, ","), Shards: restartableShards, CacheBytes: 16 << 20})
-		cancel()
+		_, err := c.startOn(i, older)
 		require.ErrorContains(t, err, "its store is an older copy: "+c.addrs[1-i]+" has met the node in a later state")
 		require.ErrorContains(t, err, "start it on the directory that it ran on last")
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
