@@ -119,8 +119,8 @@ func (p *Pair) Expires() (at time.Time, ok bool) { return expiresAt(p.expires) }
 type Value struct {
 	Found bool
 	Type  Type
-	// Bytes is what a register holds.
-	Bytes []byte
+	// Value is what a register holds.
+	Value []byte
 	// Number is what a counter holds.
 	Number int64
 	// Version names the write that was read; CompareVersionAndSet takes it.
@@ -183,7 +183,8 @@ func (r *Result) describe() string {
 }
 
 func (r *Result) value() Value {
-	return Value{Found: r.Found, Type: r.Type, Bytes: r.Value, Number: r.Number, Version: r.Version, TypeName: r.TypeName, TTL: r.TTL, expires: r.expires}
+	return Value{Found: r.Found, Type: r.Type, Value: r.Value, Number: r.Number, Version: r.Version, TypeName: r.TypeName,
+		TTL: r.TTL, expires: r.expires}
 }
 
 func pairOf(p *pb.Pair) Pair {

@@ -23,7 +23,7 @@ func TestAReturnToASavepointForgetsWritesAndFailures(t *testing.T) {
 		require.NoError(t, tx.RollbackTo("s"))
 		v, err := tx.Get(b("a"))
 		require.NoError(t, err)
-		require.Equal(t, "1", string(v.Bytes))
+		require.Equal(t, "1", string(v.Value))
 
 		require.NoError(t, tx.PutIfAbsent(b("taken"), b("w"))) // kept back until the next question
 		_, err = tx.Get(b("a"))

@@ -29,7 +29,7 @@ func TestUpdateReadsDecidesAndWrites(t *testing.T) {
 			return err
 		}
 		key[0] = 'z' // the transaction has its own copy
-		if v, err = tx.GetForUpdate(b("a")); err != nil || string(v.Bytes) != "1" {
+		if v, err = tx.GetForUpdate(b("a")); err != nil || string(v.Value) != "1" {
 			return fmt.Errorf("own write: %v, %w", v, err)
 		}
 		if err := errors.Join(tx.CompareAndSet(b("b"), b("2"), b("3")), tx.CompareVersionAndSet(b("a"), v.Version, b("4")),
@@ -301,7 +301,7 @@ func TestConcurrentUpdatesDoNotLoseEachOther(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					return tx.Put(b("list"), append(v.Bytes, 'x'))
+					return tx.Put(b("list"), append(v.Value, 'x'))
 				})
 				if err != nil {
 					t.Error(err)

@@ -60,7 +60,7 @@ var reads = map[string]func(ctx context.Context, x *client.Handle) (string, erro
 	"view": func(ctx context.Context, x *client.Handle) (value string, err error) {
 		err = x.View(ctx, func(ro *client.ReadTx) error {
 			v, err := ro.Get(b("k"))
-			value = string(v.Bytes)
+			value = string(v.Value)
 			return err
 		})
 		return value, err

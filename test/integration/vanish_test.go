@@ -139,6 +139,6 @@ func takeOver(t *testing.T, tx *client.Tx, key []byte) error {
 	if err != nil {
 		return err
 	}
-	require.Equal(t, "before", string(v.Bytes))
+	require.Equal(t, "before", string(v.Value))
 	return tx.Put(key, []byte("after"))
 }

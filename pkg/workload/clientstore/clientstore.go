@@ -178,7 +178,7 @@ func (t *attempts) run(ctx context.Context, id kv.TxnID, ops []workload.Op, do f
 			return t.last
 		}
 		t.reply.Results = append(t.reply.Results,
-			workload.Seen{Found: v.Found, IsNumber: v.Type == client.TypeCounter, Number: v.Number, Value: v.Bytes})
+			workload.Seen{Found: v.Found, IsNumber: v.Type == client.TypeCounter, Number: v.Number, Value: v.Value})
 	}
 	return nil
 }

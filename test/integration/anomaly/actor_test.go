@@ -95,7 +95,7 @@ func (a *actor) get(key []byte) int {
 	n := -1
 	a.begin(func(tx *client.Tx) error {
 		v, err := tx.Get(key)
-		n = number(v.Bytes)
+		n = number(v.Value)
 		return err
 	})
 	if a.wait() != nil {
@@ -172,7 +172,7 @@ func (a *actor) getAndCommit(key []byte) *int {
 	n := new(int)
 	a.begin(func(tx *client.Tx) error {
 		v, err := tx.Get(key)
-		*n = number(v.Bytes)
+		*n = number(v.Value)
 		if err != nil {
 			return errRollback
 		}

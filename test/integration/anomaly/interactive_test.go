@@ -42,7 +42,7 @@ func dirtyReadInteractive(s *scene) {
 		got := -1
 		reader.begin(func(tx *client.Tx) error {
 			v, err := tx.Get(s.x)
-			got = number(v.Bytes)
+			got = number(v.Value)
 			return err
 		})
 		writer.rollback()
@@ -179,7 +179,7 @@ func realTimeInteractive(s *scene) {
 				return err
 			}
 			y, err := ro.Get(s.y)
-			p = pair{number(x.Bytes), number(y.Bytes)}
+			p = pair{number(x.Value), number(y.Value)}
 			return err
 		}
 		err := s.db(node).View(s.ctx, read)

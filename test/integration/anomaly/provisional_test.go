@@ -37,7 +37,7 @@ func TestAFunctionsOwnErrorIsTrue(t *testing.T) {
 					}
 				}
 				y, err := tx.Get(s.y)
-				if err == nil && number(x.Bytes) != number(y.Bytes) {
+				if err == nil && number(x.Value) != number(y.Value) {
 					return errDiffer
 				}
 				return err

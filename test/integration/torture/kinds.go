@@ -99,7 +99,7 @@ func (w *worker) update(ctx context.Context) {
 var errGiveUp = errors.New("the function gives up")
 
 func noteValue(p *history.Pending, k []byte, v client.Value) {
-	r := client.Result{Found: v.Found, Type: v.Type, Value: v.Bytes, Number: v.Number}
+	r := client.Result{Found: v.Found, Type: v.Type, Value: v.Value, Number: v.Number}
 	get(k).note(p, &r)
 }
 
