@@ -135,3 +135,24 @@ func Flags(tree *Tree, pages []Page) (bad []string) {
 	}
 	return bad
 }
+
+var (
+	goBlock = regexp.MustCompile("(?ms)^```go\n.*?^```$")
+	looseGo = regexp.MustCompile(`(?m)^.*(\w, err :?= |if err != nil|\bfunc\(|db\.With\().*$`)
+)
+
+// LooseGo tells which code on a page is Go and not marked as such: nobody compiles that.
+func LooseGo(pages []Page) (bad []string) {
+	for _, p := range pages {
+		if strings.HasPrefix(p.Path, "docs/decisions/") {
+			continue // they tell of what was considered
+		}
+		rest := Page{Text: span.ReplaceAllString(goBlock.ReplaceAllString(p.Text, ""), "")}
+		for _, code := range rest.Code() {
+			if line := looseGo.FindString(code); line != "" {
+				bad = append(bad, fmt.Sprintf("%s: Go that is not in a block of Go: %s", p.Path, strings.TrimSpace(line)))
+			}
+		}
+	}
+	return bad
+}

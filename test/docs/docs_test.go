@@ -1,9 +1,6 @@
 package docs_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -48,25 +45,8 @@ func TestWhatPagesNameExists(t *testing.T) {
 	t.Run("all mutants", func(t *testing.T) { none(t, docs.Unlisted(tree, page(t, pages, "docs/guarantees.md"))) })
 	t.Run("packages and files", func(t *testing.T) { none(t, docs.Paths(root, pages)) })
 	t.Run("flags", func(t *testing.T) { none(t, docs.Flags(tree, pages)) })
+	t.Run("Go is marked as such", func(t *testing.T) { none(t, docs.LooseGo(pages)) })
 	t.Run("map", func(t *testing.T) { none(t, docs.Map(module.Packages, page(t, pages, "docs/architecture.md"))) })
-}
-
-// TestProgramsOnPagesCompile: a reader who copies one has something that runs.
-func TestProgramsOnPagesCompile(t *testing.T) {
-	_, pages := load(t)
-	require.NotEmpty(t, page(t, pages, "README.md").Programs())
-	for _, p := range pages {
-		for _, text := range p.Programs() {
-			t.Run(p.Path, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "main.go")
-				require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-				cmd := exec.Command("go", "vet", file)
-				cmd.Dir = root
-				out, err := cmd.CombinedOutput()
-				require.NoError(t, err, "%s", out)
-			})
-		}
-	}
 }
 
 // TestPlantedMistakesAreFound: each check notices what it is for.
@@ -75,7 +55,7 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 	tree := docs.NewTree(module)
 	check := func(text string) []string {
 		p := []docs.Page{{Path: "docs/planted.md", Text: text}}
-		return slices.Concat(docs.Links(root, p), docs.Names(tree, p), docs.Paths(root, p), docs.Flags(tree, p))
+		return slices.Concat(docs.Links(root, p), docs.Names(tree, p), docs.Paths(root, p), docs.Flags(tree, p), docs.LooseGo(p))
 	}
 	for text, want := range map[string]string{
 		"[gone](gone.md)":                                              "the link to gone.md leads nowhere",
@@ -91,6 +71,8 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 		"see `pkg/util`":                                               "pkg/util does not exist",
 		"see `pkg/kv/nothing.go`":                                      "pkg/kv/nothing.go does not exist",
 		"use `--no-such-flag`":                                         "no flag --no-such-flag",
+		"in Go:\n\n    out, err := db.Execute(ctx)\n":                  "Go that is not in a block of Go",
+		"```\nif err != nil {\n}\n```\n":                               "Go that is not in a block of Go",
 		"so:\n\n    linchpin start --no-such-flag=3\n\n":               "no flag --no-such-flag",
 		"so:\n\n```sh\nlinchpin start --store d --no-such-flag\n```\n": "no flag --no-such-flag",
 	} {
@@ -99,7 +81,7 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 	for _, text := range []string{
 		"[there](guarantees.md#cluster), [elsewhere](https://example.com/x#y)", "[here](#words)\n\n## Words\n", "`test/docs.TestWhatPagesNameExists`",
 		"`TestWhatPagesNameExists/links`", "`mutant.NoWound`", "`pkg/...`, `pkg/kv`, `pkg/msg/msg.proto`", "`--store d --help`", "`prometheus --web.listen-address :9190`",
-		"```go\n// [no](link.md)\n```\n",
+		"```go\n// [no](link.md)\nx := 1\n```\n",
 	} {
 		require.Empty(t, check(text), text)
 	}

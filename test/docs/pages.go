@@ -9,7 +9,7 @@
 //	Paths     packages and files that are named exist
 //	Map       every package has its place in docs/architecture.md
 //	Flags     flags in examples and in the text are flags of the programs
-//	Programs  whole Go programs on a page compile (docs_test.go)
+//	LooseGo   code in Go stands in blocks of Go, which test/manual runs
 package docs
 
 import (
@@ -66,15 +66,4 @@ func (p Page) Code() []string {
 	fences := fence.FindAllString(p.Text, -1)
 	rest := fence.ReplaceAllString(p.Text, "")
 	return slices.Concat(fences, indent.FindAllString(rest, -1), span.FindAllString(rest, -1))
-}
-
-var program = regexp.MustCompile("(?ms)^```go\n(package main\n.*?)^```$")
-
-// Programs gives the whole Go programs on the page.
-func (p Page) Programs() []string {
-	var out []string
-	for _, m := range program.FindAllStringSubmatch(p.Text, -1) {
-		out = append(out, m[1])
-	}
-	return out
 }

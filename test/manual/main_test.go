@@ -12,8 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const root = "../.."
-
 // buildLine is how the README has the programs built.
 const buildLine = "go build -o bin/ ./cmd/..."
 
@@ -66,16 +64,15 @@ func read(t *testing.T, page string) []Block {
 	return blocks
 }
 
-// needsNode is on pages whose commands need a node that runs.
-const needsNode = "<!-- needs a node -->"
-
-// TestPages runs what stands on the manual's pages, each in a directory of its own.
+// TestPages pastes what stands on the manual's pages into a fresh shell, each into one of
+// its own, and runs the programs in Go at their places.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(root, "docs", "manual", "*.md"))
 	require.NoError(t, err)
 	ran := 0
 	for _, f := range files {
+		page := "docs/manual/" + filepath.Base(f)
 		raw, err := os.ReadFile(f)
 		require.NoError(t, err)
 		blocks, err := Blocks(string(raw))
@@ -85,30 +82,17 @@ func TestPages(t *testing.T) {
 		}
 		ran++
 		t.Run(filepath.Base(f), func(t *testing.T) {
-			ports := FreePorts(t)
-			if strings.Contains(string(raw), needsNode) {
-				startNode(t, ports)
-			}
-			s := StartShell(t, built(t), ports)
+			s := StartShell(t, built(t), FreePorts(t))
 			for _, b := range blocks {
+				if b.Go != "" {
+					s.RunGo(t, page, b)
+				}
 				for _, c := range b.Commands {
-					s.Run(t, "docs/manual/"+filepath.Base(f), c)
+					s.Run(t, page, c)
 				}
 			}
 			s.Ended(t)
 		})
 	}
 	require.GreaterOrEqual(t, ran, 6)
-}
-
-// startNode starts a node in a shell of its own: what the page starts is another matter.
-func startNode(t *testing.T, ports Ports) {
-	t.Helper()
-	s := StartShell(t, built(t), ports)
-	out, code := s.Do(t, "linchpin start --store data --listen :7070 & linchpin health --wait 30s")
-	require.Zero(t, code, out)
-	t.Cleanup(func() {
-		out, code := s.Do(t, "kill %1; wait %1")
-		require.Zero(t, code, out)
-	})
 }

@@ -56,13 +56,19 @@ not run
 '''
 
 <!-- run -->
-'''console
-$ linchpin put a b
-version 0.0.1
-$ linchpin put a 'b
-> c'
-$ linchpin put a c --if-absent
-linchpin: ConditionFailed: ...
+'''sh
+linchpin put a b
+#> version 0.0.1
+linchpin put a 'b
+c'
+linchpin put a c --if-absent
+#> linchpin: ConditionFailed: ...
+#>
+#>   hint
+'''
+
+'''go
+package main
 '''
 
 <!-- run -->
@@ -77,28 +83,37 @@ done
 	blocks, err := Blocks(page)
 	require.NoError(t, err)
 	require.Equal(t, []Block{
-		{8, []Command{
+		{Line: 8, Commands: []Command{
 			{9, "linchpin put a b", true, "version 0.0.1\n"},
 			{11, "linchpin put a 'b\nc'", true, ""},
-			{13, "linchpin put a c --if-absent", true, "linchpin: ConditionFailed: ...\n"},
+			{13, "linchpin put a c --if-absent", true, "linchpin: ConditionFailed: ...\n\n  hint\n"},
 		}},
-		{18, []Command{
-			{19, "A=1   # a comment", false, ""},
-			{21, "for n in 1 2; do\n  echo $n\ndone", false, ""},
+		{Line: 19, Go: "package main\n"},
+		{Line: 24, Commands: []Command{
+			{25, "A=1   # a comment", false, ""},
+			{27, "for n in 1 2; do\n  echo $n\ndone", false, ""},
 		}},
 	}, blocks)
 	require.True(t, blocks[0].Commands[2].Fails())
 	require.False(t, blocks[0].Commands[0].Fails())
 	for text, why := range map[string]string{
-		"<!-- run -->\n\n```sh\nx\n```\n":            "no block",
-		"<!-- run -->\n```go\nx\n```\n":              "no block",
-		"<!-- run -->":                               "no block",
-		"<!-- run -->\n```sh\nx\n":                   "no end",
-		"<!-- run -->\n```console\nx\n```\n":         "begins with a command",
-		"<!-- run -->\n```sh\nfor i in 1; do\n```\n": "does not understand",
+		"<!-- run -->\n\n```sh\nx\n```\n":               "no block",
+		"<!-- run -->\n```go\nx\n```\n":                 "no block",
+		"<!-- run -->":                                  "no block",
+		"<!-- run -->\n```sh\nx\n":                      "no end",
+		"<!-- run -->\n```sh\n#> x\n```\n":              "begins with a command",
+		"<!-- run -->\n```sh\nfor i in 1; do\n```\n":    "does not understand",
+		"<!-- run -->\n```sh\nwait\n```\n":              "everything that the reader has started",
+		"<!-- run -->\n```sh\nwait; echo\n```\n":        "everything that the reader has started",
+		"<!-- run -->\n```sh\nkill 1; wait || x\n```\n": "everything that the reader has started",
+		"<!-- run -->\n```sh\nkill $(jobs -p)\n```\n":   "everything that the reader has started",
 	} {
 		_, err := Blocks(text)
 		require.ErrorContains(t, err, why, text)
+	}
+	for _, text := range []string{"wait $node", "kill $node; wait $node", "linchpin health --wait 30s", "await"} {
+		_, err := Blocks("<!-- run -->\n```sh\n" + text + "\n```\n")
+		require.NoError(t, err, text)
 	}
 }
 
@@ -115,7 +130,7 @@ func TestShell(t *testing.T) {
 	require.Equal(t, 3, code)
 	out, _ = s.Do(t, "jobs -r")
 	require.Contains(t, out, "sleep 60")
-	out, code = s.Do(t, "kill $(jobs -p); wait")
+	out, code = s.Do(t, "kill $(jobs -p); wait") // which pages must not
 	require.Empty(t, out)
 	require.NotEqual(t, -1, code)
 	s.Ended(t)

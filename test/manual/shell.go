@@ -81,7 +81,7 @@ func (s *Shell) environment(bin string) (env []string) {
 			env = append(env, v)
 		}
 	}
-	return append(env, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "XDG_STATE_HOME="+s.own,
+	return append(env, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "XDG_STATE_HOME="+s.own, "TMPDIR="+s.own,
 		"LINCHPIN_ADDR=127.0.0.1:"+s.ports["7070"], "LINCHPIN_FIRST_PORT="+s.ports["7001"])
 }
 
@@ -108,7 +108,9 @@ func (s *Shell) Do(t testing.TB, text string) (out string, code int) {
 	if err := os.WriteFile(file, []byte(s.Here(text)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.send(fmt.Sprintf(". %s > %s 2>&1 3>&- < /dev/null; echo $? >&3", file, s.out))
+	// Its input is that of the shell, as of lines that are pasted: a command that reads it
+	// would take the next lines, and does not end here.
+	s.send(fmt.Sprintf(". %s > %s 2>&1 3>&-; echo $? >&3", file, s.out))
 	ended := make(chan int, 1)
 	go func() {
 		line, _ := s.status.ReadString('\n')
