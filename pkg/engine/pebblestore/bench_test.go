@@ -134,3 +134,17 @@ func mustAppend(b *testing.B, s engine.Engine, es []entry.Entry) {
 		b.Fatal(err)
 	}
 }
+
+// BenchmarkBlockSum is what a cold read of a block of 8 KiB pays to have its sum
+// looked at before pebble does.
+func BenchmarkBlockSum(b *testing.B) {
+	block := make([]byte, 8<<10+blockTrailer)
+	at := len(block) - blockSum
+	binary.LittleEndian.PutUint32(block[at:], maskedSum(block[:at]))
+	b.SetBytes(int64(len(block)))
+	for b.Loop() {
+		if !blockWhole(block) {
+			b.Fatal("the sum is wrong")
+		}
+	}
+}

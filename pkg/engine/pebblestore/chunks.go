@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"slices"
 	"strings"
 
@@ -94,9 +93,7 @@ func (f chunkFormat) chunk(b []byte) int {
 	if h == 0 || n > len(b) || f.log && binary.LittleEndian.Uint32(b[7:]) != f.num {
 		return 0
 	}
-	// pebble's sum is over kind and all behind it, then masked.
-	c := crc32.Checksum(b[6:n], castagnoli)
-	if c>>15|c<<17 != binary.LittleEndian.Uint32(b)-0xa282ead8 {
+	if maskedSum(b[6:n]) != binary.LittleEndian.Uint32(b) { // over kind and all behind it
 		return 0
 	}
 	return n
@@ -280,7 +277,7 @@ func checkLogs(fsys vfs.FS, dir string) error {
 	slices.Sort(names)
 	for _, name := range names {
 		var num uint32
-		if !strings.HasSuffix(name, ".log") {
+		if !strings.HasSuffix(name, logSuffix) {
 			continue
 		}
 		if _, err := fmt.Sscanf(name, "%d.log", &num); err != nil {

@@ -23,7 +23,7 @@ import (
 // summed reports whether closedFile covers a file.
 func summed(name string) bool {
 	return name != lockFile && name != closedFile && !strings.HasSuffix(name, tempSuffix) &&
-		!strings.HasSuffix(name, ".sst") && !strings.HasSuffix(name, ".log")
+		!strings.HasSuffix(name, tableSuffix) && !strings.HasSuffix(name, logSuffix)
 }
 
 func sums(fsys vfs.FS, dir string) (string, error) {

@@ -28,6 +28,10 @@ const (
 	tempSuffix = ".tmp"
 	lockFile   = "LOCK"
 
+	// What pebble's files end with.
+	tableSuffix = ".sst"
+	logSuffix   = ".log"
+
 	formatNow = 1
 )
 

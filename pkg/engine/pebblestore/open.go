@@ -103,7 +103,8 @@ func (s *Store) openPebble(mustExist bool) (err error) {
 			err = kv.Errorf(kv.KindCorrupt, "%v", p)
 		}
 	}()
-	fs := vfs.FS(&walFS{FS: &slowTables{s.opts.FS, &s.readDelay}, delay: s.opts.SyncDelay, syncs: &s.syncs, failures: &s.failures})
+	tables := &checkedTables{&slowTables{s.opts.FS, &s.readDelay}}
+	fs := vfs.FS(&walFS{FS: tables, delay: s.opts.SyncDelay, syncs: &s.syncs, failures: &s.failures})
 	db, err := pebble.Open(s.dir, s.pebbleOptions(fs, s.lock, mustExist))
 	if err != nil {
 		return err

@@ -158,7 +158,9 @@ func (s *Store) listener() *pebble.EventListener {
 	l := &pebble.EventListener{
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			s.corruptions.Add(1)
-			s.opts.Logf("the store at %s has a damaged file: %v", s.dir, info)
+			if s.complaints.due(info.Path, time.Now()) {
+				s.opts.Logf("the store at %s has a damaged file: %s, with keys in %v: %v", s.dir, info.Path, info.Bounds, info.Details)
+			}
 		},
 		BackgroundError: func(err error) {
 			if s.failures.note(time.Now(), err) {

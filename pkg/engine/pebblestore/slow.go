@@ -23,7 +23,7 @@ type slowTables struct {
 // Open opens a file for reading.
 func (fs *slowTables) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	f, err := fs.FS.Open(name, opts...)
-	if err != nil || !strings.HasSuffix(name, ".sst") {
+	if err != nil || !strings.HasSuffix(name, tableSuffix) {
 		return f, err
 	}
 	return &slowTable{f, fs.delay}, nil

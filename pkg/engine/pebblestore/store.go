@@ -79,6 +79,7 @@ type Store struct {
 
 	appends, entries, syncs, corruptions atomic.Uint64
 	failures                             failures
+	complaints                           complaints
 	reclaims                             reclaims
 	// readDelay is added to reads of tables, in nanoseconds.
 	readDelay atomic.Int64
