@@ -28,8 +28,14 @@ const (
 	SeenUnchecked
 	// IncarnationIgnored: the last agent takes up business of an earlier life.
 	IncarnationIgnored
-	// SendBeforeDurable: messages leave before the log is durable.
+	// SendBeforeDurable: messages of a step that wrote something leave before that is
+	// durable.
 	SendBeforeDurable
+	// TellBeforeDurable: messages of a step that wrote nothing leave although what its
+	// shard wrote before is not durable.
+	TellBeforeDurable
+	// GatherReorders: the steps that are appended together are in another order.
+	GatherReorders
 	// NoTombstone: a repeated vote for what is not parked aborts the voter,
 	// but a later Park is taken all the same.
 	NoTombstone

@@ -3,11 +3,9 @@ package node
 import (
 	"runtime"
 	"sync"
-	"time"
 
 	"github.com/linchpindb/linchpin/pkg/engine"
-	"github.com/linchpindb/linchpin/pkg/entry"
-	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 )
 
 // committer appends what the shards want written, one batch for all shards
@@ -17,19 +15,17 @@ type committer struct {
 	releaser *releaser
 
 	mu     sync.Mutex
-	queue  []*stepOut
+	gather groupcommit.Gather
 	closed bool
 	signal chan struct{}
 	wg     sync.WaitGroup
 
-	// appending is held by whoever appends; taken is the room of the queue
-	// that is not in use.
+	// appending is held by whoever appends.
 	appending sync.Mutex
-	taken     []*stepOut
 }
 
 func newCommitter(n *Node) *committer {
-	return &committer{n: n, releaser: newReleaser(n), signal: make(chan struct{}, 1)}
+	return &committer{n: n, releaser: newReleaser(n), signal: make(chan struct{}, 1), gather: groupcommit.Gather{Mutants: n.opt.Shard.Mutants}}
 }
 
 func (c *committer) start() {
@@ -38,11 +34,11 @@ func (c *committer) start() {
 	go c.appendLoop()
 }
 
-// submit hands an output on; commit or commitNow is to follow. Outputs of one
+// submit hands a step on; commit or commitNow is to follow. Steps of one
 // shard keep their order.
-func (c *committer) submit(o *stepOut) {
+func (c *committer) submit(s *groupcommit.Step) {
 	c.mu.Lock()
-	c.queue = append(c.queue, o)
+	c.gather.Submit(s)
 	c.mu.Unlock()
 }
 
@@ -90,32 +86,25 @@ func (c *committer) appendLoop() {
 	}
 }
 
-// take appends what is in the queue, and reports whether it is the last.
+// take appends what was submitted, and reports whether it is the last.
 // Whoever calls it holds appending.
 func (c *committer) take() (closed bool) {
 	c.mu.Lock()
-	c.taken, c.queue = c.queue, c.taken[:0]
+	batch := c.gather.Take()
 	closed = c.closed
 	c.mu.Unlock()
-	if len(c.taken) > 0 {
-		c.append(c.taken)
+	if len(batch.Steps) > 0 {
+		c.append(batch)
 	}
-	clear(c.taken)
+	clear(batch.Steps)
 	return closed
 }
 
-// append appends the entries of some outputs, starts their reads, and has
-// their messages wait.
-func (c *committer) append(outs []*stepOut) {
-	groups := make([]entry.Group, 0, len(outs))
-	total := 0
-	for _, o := range outs {
-		if len(o.out.Entries) > 0 {
-			groups = append(groups, entry.Group{Shard: o.loop.id, Entries: o.out.Entries})
-			total += len(o.out.Entries)
-		}
-	}
+// append appends the entries of some steps, starts their reads, and has their
+// messages wait.
+func (c *committer) append(batch groupcommit.Batch) {
 	since := c.n.opt.Clock.Now()
+	groups := batch.Groups()
 	var at engine.Position
 	if len(groups) > 0 {
 		var err error
@@ -124,38 +113,20 @@ func (c *committer) append(outs []*stepOut) {
 			return
 		}
 	}
-	r := release{at: at, entries: total, since: since}
-	durable := c.releaser.position()
-	var free []*msg.Envelope
-	for _, o := range outs {
-		if len(o.out.Entries) > 0 {
-			o.loop.appended = at
-		}
-		// A shard without new entries waits for its last ones.
-		if o.loop.appended <= durable {
-			free = append(free, o.out.Send...)
-		} else {
-			r.at = max(r.at, o.loop.appended)
-			r.sends = append(r.sends, o.out.Send...)
-		}
-		for _, read := range o.out.Reads {
-			c.n.startRead(readJob{o.loop, read})
+	now, wait := batch.Appended(at, c.releaser.position())
+	wait.Since = since
+	for _, s := range batch.Steps {
+		for _, read := range s.Out.Reads {
+			c.n.startRead(readJob{c.n.shards[s.Shard.ID], read})
 		}
 	}
-	for _, o := range outs {
-		o.free()
+	for _, s := range batch.Steps {
+		free(s)
 	}
-	if len(r.sends) > 0 || total > 0 {
-		c.releaser.add(r)
+	if !wait.Empty() {
+		c.releaser.add(wait)
 	}
-	if len(free) > 0 {
-		c.n.route(free)
-	}
-}
-
-// tell has the metrics know of a batch that is durable.
-func (r *release) tell(n *Node) {
-	if r.entries > 0 && n.opt.Metrics != nil {
-		n.durable(r.entries, time.Duration(n.opt.Clock.Now()-r.since))
+	if len(now) > 0 {
+		c.n.route(now)
 	}
 }

@@ -22,6 +22,10 @@
 // (docs/protocol.md, section 2). An output without entries waits for the
 // shard's last one that had some.
 //
+// What is decided on that way, which messages a step takes, what is appended
+// together and which messages wait for what, is package groupcommit, which the
+// simulation of whole clusters calls too (test/sim).
+//
 // Every change of goroutine costs a transaction that is alone some ten
 // microseconds, and many transactions hardly anything. So while a gateway has
 // one transaction alone, the goroutine that brings it runs the shard's step

@@ -5,11 +5,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/trace"
 )
@@ -33,9 +33,8 @@ type shardLoop struct {
 	// stopped: no more steps.
 	stopped bool
 
-	// appended is the position of the shard's last entries; only the
-	// committer uses it.
-	appended engine.Position
+	// log is only the committer's.
+	log groupcommit.Shard
 
 	last counted
 	busy busyShare
@@ -64,14 +63,8 @@ func (b *busyShare) at(now int64) float64 {
 // counted is what has been told to the metrics.
 type counted struct{ marks, cold, full, crowded, noRoom uint64 }
 
-// stepOut is the output of a step on its way to the log.
-type stepOut struct {
-	loop *shardLoop
-	out  shard.Output
-}
-
 func newShardLoop(n *Node, m *shard.Machine, wakeAt int64) *shardLoop {
-	l := &shardLoop{n: n, id: m.ID(), inbox: newInbox(), m: m, wakeAt: wakeAt}
+	l := &shardLoop{n: n, id: m.ID(), inbox: newInbox(), log: groupcommit.Shard{ID: m.ID()}, m: m, wakeAt: wakeAt}
 	if n.opt.Metrics != nil {
 		l.metrics = n.opt.Metrics.Shard(m.ID())
 		l.metrics.Watch(l.stats)
@@ -130,8 +123,8 @@ func (l *shardLoop) rest() {
 	l.stopped = true
 	entries := l.m.Rest()
 	if len(entries) > 0 {
-		o := outputs.Get().(*stepOut)
-		o.loop, o.out.Entries = l, append(o.out.Entries, entries...)
+		o := outputs.Get().(*groupcommit.Step)
+		o.Shard, o.Out.Entries = &l.log, append(o.Out.Entries, entries...)
 		l.n.committer.submit(o)
 	}
 	l.mu.Unlock()
@@ -170,9 +163,9 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 	if l.traces != nil {
 		l.traces.Received(msgs)
 	}
-	o := outputs.Get().(*stepOut)
+	o := outputs.Get().(*groupcommit.Step)
 	now := l.n.opt.Clock.Now()
-	out = l.m.Step(shard.Input{Now: now, Wall: l.n.opt.Clock.Wall(), Messages: msgs, Reads: reads, Busy: l.busy.at(now), Disk: shard.Disk(l.n.disk.level.Load()), Room: o.out})
+	out = l.m.Step(shard.Input{Now: now, Wall: l.n.opt.Clock.Wall(), Messages: msgs, Reads: reads, Busy: l.busy.at(now), Disk: shard.Disk(l.n.disk.level.Load()), Room: o.Out})
 	l.busy.worked += int64(time.Since(begin))
 	if l.traces != nil {
 		l.traces.Sent(out.Send)
@@ -181,9 +174,9 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 	if l.metrics != nil {
 		l.measure(len(msgs), len(out.Entries), time.Since(begin))
 	}
-	o.loop, o.out = l, out
-	if len(out.Entries)+len(out.Send)+len(out.Reads) == 0 {
-		o.free()
+	o.Shard, o.Out = &l.log, out
+	if o.Empty() {
+		free(o)
 		return out, false
 	}
 	l.n.committer.submit(o)
@@ -191,7 +184,7 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 }
 
 // outputs are used again, for the room in their slices.
-var outputs = sync.Pool{New: func() any { return new(stepOut) }}
+var outputs = sync.Pool{New: func() any { return new(groupcommit.Step) }}
 
 // maxRoom bounds the entries, and the messages, for which a free output keeps
 // room.
@@ -199,17 +192,17 @@ const maxRoom = 4096
 
 // free gives an output up: its entries are appended and its messages are in
 // other hands.
-func (o *stepOut) free() {
-	clear(o.out.Entries)
-	clear(o.out.Send)
-	room := shard.Output{Entries: o.out.Entries[:0], Send: o.out.Send[:0]}
+func free(o *groupcommit.Step) {
+	clear(o.Out.Entries)
+	clear(o.Out.Send)
+	room := shard.Output{Entries: o.Out.Entries[:0], Send: o.Out.Send[:0]}
 	if cap(room.Entries) > maxRoom {
 		room.Entries = nil
 	}
 	if cap(room.Send) > maxRoom {
 		room.Send = nil
 	}
-	*o = stepOut{out: room}
+	*o = groupcommit.Step{Out: room}
 	outputs.Put(o)
 }
 

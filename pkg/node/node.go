@@ -11,12 +11,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/activity"
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/engine"
-	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/trace"
 	"github.com/linchpindb/linchpin/pkg/transport"
@@ -156,11 +156,8 @@ func (n *Node) abandon(err error) error {
 
 // openIncarnations makes the shards' new incarnations durable, in the store
 // and then in their copy, before anything is sent.
-func (n *Node) openIncarnations(outs []*stepOut) error {
-	groups := make([]entry.Group, 0, len(outs))
-	for _, o := range outs {
-		groups = append(groups, entry.Group{Shard: o.loop.id, Entries: o.out.Entries})
-	}
+func (n *Node) openIncarnations(outs []*groupcommit.Step) error {
+	groups := groupcommit.Batch{Steps: outs}.Groups()
 	if len(groups) == 0 {
 		return nil
 	}
@@ -171,13 +168,13 @@ func (n *Node) openIncarnations(outs []*stepOut) error {
 	if err := n.opt.Engine.WaitDurable(at); err != nil {
 		return err
 	}
-	n.committer.releaser.durable.Store(uint64(at))
+	n.committer.releaser.advance(at)
 	for _, o := range outs {
-		o.out.Entries, o.loop.appended = nil, at
+		o.Out.Entries, o.Shard.Appended = nil, at
 		if n.opt.Incarnations == nil {
 			continue
 		}
-		if err := n.opt.Incarnations.SetIncarnation(o.loop.id, o.loop.m.Incarnation()); err != nil {
+		if err := n.opt.Incarnations.SetIncarnation(o.Shard.ID, n.shards[o.Shard.ID].m.Incarnation()); err != nil {
 			return err
 		}
 	}
@@ -187,7 +184,7 @@ func (n *Node) openIncarnations(outs []*stepOut) error {
 // recoverShards brings every shard into a new incarnation, which is durable
 // in the store and in its copy before anything is sent. rested counts those whose
 // last life ended cleanly.
-func (n *Node) recoverShards() (outs []*stepOut, rested int, err error) {
+func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error) {
 	cfg := n.opt.Shard
 	cfg.Pins.Hot = n.opt.Router.HotShard()
 	cfg.Pins.Node = n.opt.Router.Node(cfg.Pins.Hot)
@@ -213,12 +210,12 @@ func (n *Node) recoverShards() (outs []*stepOut, rested int, err error) {
 		m, out := shard.New(cfg, rec, n.opt.Clock.Now(), n.opt.Clock.Wall())
 		l := newShardLoop(n, m, out.Next)
 		n.shards[id] = l
-		outs = append(outs, &stepOut{loop: l, out: out})
+		outs = append(outs, &groupcommit.Step{Shard: &l.log, Out: out})
 	}
 	return outs, rested, nil
 }
 
-func (n *Node) run(first []*stepOut) {
+func (n *Node) run(first []*groupcommit.Step) {
 	n.committer.start()
 	n.reading = make([]reader, n.opt.Readers)
 	for i := range n.reading {

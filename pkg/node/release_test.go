@@ -3,6 +3,7 @@ package node_test
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -230,4 +231,42 @@ func TestManyAtOnce(t *testing.T) {
 	callers.Wait()
 	n.Stop()
 	end()
+}
+
+// taken counts the messages that a node's shards have taken, each with the step that
+// is over.
+func taken(n *node.Node) (messages uint64) {
+	for _, s := range n.Snapshots(0) {
+		messages += s.Stats.Messages
+	}
+	return messages
+}
+
+// TestAReadOfWhatIsNotDurableWaits: a step that writes nothing may tell of what
+// an earlier one wrote.
+func TestAReadOfWhatIsNotDurableWaits(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		n, d, sync := start(t, true)
+		written, read := make(chan gateway.Response, 1), make(chan gateway.Response, 1)
+		before := d.await(0)
+		n.Gateway().Submit(gateway.Request{Ops: put("a"), Alone: alone}, func(r gateway.Response) { written <- r })
+		at := d.await(before)
+		one := taken(n)
+		n.Gateway().Submit(gateway.Request{Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("a")}}, Alone: alone}, func(r gateway.Response) { read <- r })
+		require.Eventually(t, func() bool { return taken(n) > one }, 10*time.Second, time.Millisecond)
+		// The answer has come to the log when something after it is there, and the
+		// batch of that is over when there is another.
+		next := at
+		for range 2 {
+			n.Gateway().Submit(gateway.Request{Ops: put("b")}, func(gateway.Response) {})
+			next = d.await(next)
+		}
+		require.Empty(t, read, "told before it was durable")
+		sync(at)
+		require.True(t, (<-read).Results[0].Found)
+		require.Nil(t, (<-written).Err)
+		end := keepSyncing(d, sync)
+		n.Stop()
+		end()
+	}
 }

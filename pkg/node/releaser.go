@@ -3,9 +3,10 @@ package node
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/engine"
-	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 )
 
 // notifier is an engine that tells of durable positions by itself, in rising
@@ -19,9 +20,6 @@ type notifier interface {
 // batches.
 type releaser struct {
 	n *Node
-	// durable is the position up to which everything is durable. It is
-	// written under mu.
-	durable atomic.Uint64
 	// waits has the positions that an engine without notices is asked about.
 	waits chan engine.Position
 	wg    sync.WaitGroup
@@ -29,21 +27,12 @@ type releaser struct {
 	mu sync.Mutex
 	// idle is signalled when nobody is releasing any more.
 	idle sync.Cond
-	// waiting are the batches whose messages have not left, oldest first.
-	waiting []release
-	// last is the highest position that was waited for.
-	last engine.Position
+	// waiting is what has not left.
+	waiting groupcommit.Releases
+	// durable is waiting.Durable. It is written under mu.
+	durable atomic.Uint64
 	// releasing: somebody is sending, and will look again. Written under mu.
 	releasing atomic.Bool
-}
-
-// release is the messages that wait for a batch.
-type release struct {
-	at    engine.Position
-	sends []*msg.Envelope
-	// entries is the size of the batch; since is when it was appended.
-	entries int
-	since   int64
 }
 
 func newReleaser(n *Node) *releaser {
@@ -73,13 +62,12 @@ func (r *releaser) start() {
 func (r *releaser) position() engine.Position { return engine.Position(r.durable.Load()) }
 
 // add has messages wait. Only the committer calls it.
-func (r *releaser) add(x release) {
+func (r *releaser) add(x groupcommit.Release) {
 	r.mu.Lock()
-	r.waiting = append(r.waiting, x)
-	r.last = max(r.last, x.at)
+	r.waiting.Add(x)
 	r.mu.Unlock()
 	if r.waits != nil {
-		r.waits <- x.at
+		r.waits <- x.At
 		return
 	}
 	r.advance(0) // it may be durable already, and nobody tells again
@@ -90,21 +78,22 @@ func (r *releaser) add(x release) {
 func (r *releaser) advance(at engine.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.durable.Store(max(r.durable.Load(), uint64(at)))
+	r.waiting.Advance(at)
+	r.durable.Store(uint64(r.waiting.Durable()))
 	if r.releasing.Load() {
 		return
 	}
 	r.releasing.Store(true)
 	for {
-		ready := r.ready()
+		ready := r.waiting.Ready()
 		if len(ready) == 0 {
 			break
 		}
 		r.mu.Unlock()
 		for i := range ready {
-			ready[i].tell(r.n)
-			if len(ready[i].sends) > 0 {
-				r.n.route(ready[i].sends)
+			r.tell(&ready[i])
+			if len(ready[i].Sends) > 0 {
+				r.n.route(ready[i].Sends)
 			}
 		}
 		r.mu.Lock()
@@ -113,17 +102,11 @@ func (r *releaser) advance(at engine.Position) {
 	r.idle.Broadcast()
 }
 
-// ready takes the batches that are durable from the front.
-func (r *releaser) ready() []release {
-	n := 0
-	for n < len(r.waiting) && uint64(r.waiting[n].at) <= r.durable.Load() {
-		n++
+// tell has the metrics know of a batch that is durable.
+func (r *releaser) tell(x *groupcommit.Release) {
+	if x.Entries > 0 && r.n.opt.Metrics != nil {
+		r.n.durable(x.Entries, time.Duration(r.n.opt.Clock.Now()-x.Since))
 	}
-	ready := r.waiting[:n:n]
-	if r.waiting = r.waiting[n:]; len(r.waiting) == 0 {
-		r.waiting = nil
-	}
-	return ready
 }
 
 // close waits until everything has been sent. Nothing may be added any more.
@@ -134,7 +117,7 @@ func (r *releaser) close() {
 		return
 	}
 	r.mu.Lock()
-	last := r.last
+	last := r.waiting.Last()
 	r.mu.Unlock()
 	if err := r.n.opt.Engine.WaitDurable(last); err != nil {
 		r.n.opt.OnFatal(err)

@@ -82,10 +82,17 @@ var Table = []Layer{
 		Imports:  []string{"words", "messages", "instruments"},
 	},
 	{
+		// What the shells decide between steps and the log. The simulation runs it.
+		Name:     "gathering",
+		Packages: []string{"pkg/node/groupcommit"},
+		Imports:  []string{"words", "messages", "whole", "world"},
+		Pure:     true, Outside: []string{},
+	},
+	{
 		Name:     "shells",
 		Packages: []string{"pkg/node/...", "pkg/gateway/..."},
 		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "instruments",
-			"shells"},
+			"gathering", "shells"},
 	},
 	{
 		// What the program brings along of the files for those who run it.
@@ -131,7 +138,7 @@ var Table = []Layer{
 		Name:     "tests",
 		Packages: []string{"test/..."},
 		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments", "shells",
-			"files", "client", "edges", "assembly", "judges", "wiring", "tests"},
+			"gathering", "files", "client", "edges", "assembly", "judges", "wiring", "tests"},
 	},
 	{
 		Name:     "tools",

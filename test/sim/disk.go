@@ -1,17 +1,18 @@
 package sim
 
 import (
+	"math"
+
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/engine/memstore"
-	"github.com/linchpindb/linchpin/pkg/entry"
-	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// disk is a log with the shards that share it. Whatever is appended while an
-// fsync runs is in the next.
+// disk is a log with the shards that share it. What is appended, and which messages
+// wait for what, is decided by the code of package node. Whatever is appended while
+// an fsync runs is in the next.
 type disk struct {
 	w      *world
 	n      *node
@@ -22,43 +23,109 @@ type disk struct {
 	// syncing: an fsync is under way.
 	syncing bool
 	// level is how much room it has for what is new, since when.
-	level shard.Disk
-	since int64
-	// held are messages that wait for a position, in the order of positions.
-	held []heldMessages
-	// fresh are the trace's notes on positions that are not durable.
+	level    shard.Disk
+	since    int64
+	gather   groupcommit.Gather
+	releases groupcommit.Releases
+	// committing: what was submitted will be appended.
+	committing bool
+	// notes are the trace's on steps that are not appended, fresh those on what is
+	// not durable.
+	notes map[*groupcommit.Step][]*note
 	fresh []*note
 }
 
-type heldMessages struct {
-	at   engine.Position
-	envs []*msg.Envelope
+func newDisk(n *node) *disk {
+	d := &disk{w: n.w, n: n, store: memstore.New()}
+	d.forget()
+	return d
 }
 
-func newDisk(n *node) *disk { return &disk{w: n.w, n: n, store: memstore.New()} }
+// forget begins a life.
+func (d *disk) forget() {
+	d.gather, d.releases = groupcommit.Gather{Mutants: d.w.opt.Mutants}, groupcommit.Releases{}
+	d.notes, d.fresh, d.syncing, d.committing = map[*groupcommit.Step][]*note{}, nil, false, false
+}
 
-// append writes a step's entries.
-func (d *disk) append(id kv.ShardID, entries []entry.Entry) engine.Position {
-	p, err := d.store.Append([]entry.Group{{Shard: id, Entries: entries}})
-	if err != nil {
-		panic(err) // a shard never writes what cannot be stored
+// notAppended is where a step is that has only been submitted.
+const notAppended = engine.Position(math.MaxUint64)
+
+// submit hands a step on. It is appended at once, or together with others that come
+// meanwhile.
+func (d *disk) submit(s *groupcommit.Step, notes []*note) {
+	w := d.w
+	d.gather.Submit(s)
+	for _, n := range notes {
+		n.at = notAppended
 	}
-	d.sync()
-	return p
-}
-
-// release sends what a step said, now or when its position is durable.
-func (d *disk) release(p engine.Position, envs []*msg.Envelope) {
-	if len(envs) == 0 {
+	d.notes[s] = notes
+	d.fresh = append(d.fresh, notes...)
+	if d.committing {
 		return
 	}
-	if p <= d.store.Durable() || d.w.opt.Mutants.Has(mutant.SendBeforeDurable) {
-		for _, env := range envs {
-			d.w.send(d.n, env)
+	wait := w.upTo(w.opt.Step)
+	switch w.rng.IntN(8) {
+	case 0, 1:
+		d.commit()
+		return
+	case 2:
+		wait = w.about(w.opt.Sync)
+	}
+	d.committing = true
+	life := d.life
+	w.after(wait, func() {
+		if d.life == life {
+			d.committing = false
+			d.commit()
 		}
-		return
+	})
+}
+
+// commit appends what was submitted, starts its reads and has its messages wait.
+func (d *disk) commit() {
+	batch := d.gather.Take()
+	groups := batch.Groups()
+	var at engine.Position
+	if len(groups) > 0 {
+		var err error
+		if at, err = d.store.Append(groups); err != nil {
+			panic(err) // a shard never writes what cannot be stored
+		}
+		d.sync()
 	}
-	d.held = append(d.held, heldMessages{p, envs})
+	d.place(batch, at)
+	now, wait := batch.Appended(at, d.store.Durable())
+	if !wait.Empty() {
+		d.releases.Add(wait)
+	}
+	for _, s := range batch.Steps {
+		sh := d.w.shards[d.w.shardAt(s.Shard.ID)]
+		for _, r := range s.Out.Reads {
+			sh.read(r)
+		}
+	}
+	d.send(now)
+}
+
+// place says in the notes on a batch's steps where these are: those that wrote
+// nothing are where the last that did is.
+func (d *disk) place(batch groupcommit.Batch, at engine.Position) {
+	last := map[*groupcommit.Shard]engine.Position{}
+	for _, s := range batch.Steps {
+		if len(s.Out.Entries) > 0 {
+			last[s.Shard] = at
+		}
+		for _, n := range d.notes[s] {
+			n.at = max(last[s.Shard], s.Shard.Appended)
+		}
+		delete(d.notes, s)
+	}
+}
+
+func (d *disk) send(envs []*msg.Envelope) {
+	for _, env := range envs {
+		d.w.send(d.n, env)
+	}
 }
 
 // sync begins an fsync unless one is under way.
@@ -94,12 +161,9 @@ func (d *disk) durable() {
 		n++
 	}
 	d.fresh = d.fresh[n:]
-	for len(d.held) > 0 && d.held[0].at <= p {
-		envs := d.held[0].envs
-		d.held = d.held[1:]
-		for _, env := range envs {
-			d.w.send(d.n, env)
-		}
+	d.releases.Advance(p)
+	for _, x := range d.releases.Ready() {
+		d.send(x.Sends)
 	}
 }
 
@@ -120,7 +184,8 @@ func (d *disk) crash() {
 	for _, note := range d.fresh {
 		note.lost = note.at > keep
 	}
-	d.fresh, d.held, d.syncing, d.up = nil, nil, false, false
+	d.forget()
+	d.up = false
 	d.life++
 	life := d.life
 	w.after(w.upTo(w.opt.Down), func() {
@@ -135,9 +200,10 @@ func (d *disk) crash() {
 func (d *disk) rest() {
 	for _, s := range d.shards {
 		if entries := s.m.Rest(); len(entries) > 0 {
-			d.append(s.id, entries)
+			d.gather.Submit(&groupcommit.Step{Shard: &s.log, Out: shard.Output{Entries: entries}})
 		}
 	}
+	d.commit()
 	d.store.SyncTo(d.store.Last())
 	d.durable()
 }

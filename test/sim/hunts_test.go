@@ -119,37 +119,39 @@ func watchful(o *Options) {
 
 // hunts lists the mutants with the seed that catches each.
 var hunts = []hunt{
-	{id: mutant.NoGrantCheck, name: "No grant check", seed: 93, shape: forgetful},
-	{id: mutant.GrantByHolding, name: "Grant by holding", seed: 93, shape: forgetful},
-	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 64, shape: func(o *Options) {
+	{id: mutant.NoGrantCheck, name: "No grant check", seed: 3, shape: forgetful},
+	{id: mutant.GrantByHolding, name: "Grant by holding", seed: 3, shape: forgetful},
+	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 92, shape: func(o *Options) {
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Mix.Ops = OpMix{Get: 6, Require: 3, Put: 6, Delete: 1}
 		o.Mix.OneShard, o.Mix.MaxOps = 0, 4
 	}},
-	{id: mutant.ReadLocksReleasedAtVote, name: "Read locks released at the vote", seed: 9},
-	{id: mutant.RangeLocksPresentOnly, name: "Range locks protect present keys only", seed: 8},
+	{id: mutant.ReadLocksReleasedAtVote, name: "Read locks released at the vote", seed: 1},
+	{id: mutant.RangeLocksPresentOnly, name: "Range locks protect present keys only", seed: 2},
 	{id: mutant.HotLocksIgnored, name: "Hot locks ignored", seed: 2},
 	{id: mutant.SeenUnchecked, name: "Optimistic reads unchecked", seed: 15},
-	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 101},
-	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 9},
-	{id: mutant.NoTombstone, name: "No tombstone", seed: 43, shape: func(o *Options) {
+	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 5},
+	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 29},
+	{id: mutant.TellBeforeDurable, name: "Telling of what is not durable", seed: 57},
+	{id: mutant.GatherReorders, name: "Steps are appended in another order", seed: 9},
+	{id: mutant.NoTombstone, name: "No tombstone", seed: 11, shape: func(o *Options) {
 		restless(o)
 		o.Straggle, o.Order, o.Mix.OneShard, o.Mix.MaxOps = 0.5, txn.HotLast, 0, 4
 		o.Mix.Interactive, o.Mix.InteractiveRead, o.Mix.Scan, o.Mix.OneShotRead = 0, 0, 0, 0
 	}},
-	{id: mutant.LateParkWins, name: "A late Park overrules a tombstone", seed: 3},
+	{id: mutant.LateParkWins, name: "A late Park overrules a tombstone", seed: 2},
 	{id: mutant.RecordForgottenEarly, name: "Record forgotten early", seed: 2, shape: func(o *Options) {
 		o.Crashes, o.Every = 10, 10*time.Millisecond
 	}},
-	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 55},
+	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 5},
 	{id: mutant.FencesForgotten, name: "Fences forgotten at a restart", seed: 1, shape: func(o *Options) {
 		o.Learned, o.Mix.Enquire, o.Crashes, o.Down, o.Every = false, 0.5, 20, 0, 10*time.Millisecond
 		o.Faults = FaultMix{Log: 1}
 	}},
 	{id: mutant.NoWound, name: "No wound", seed: 2, shape: calm},
 	{id: mutant.PreparedIsSafe, name: "Prepared is safe", seed: 5, shape: calm},
-	{id: mutant.CapStopsOlder, name: "The cap stops older operations", seed: 8, shape: func(o *Options) { calm(o); crowded(o); o.PhaseCount = 1 }},
-	{id: mutant.AttemptsEqualAge, name: "Attempts of one age", seed: 12, shape: func(o *Options) {
+	{id: mutant.CapStopsOlder, name: "The cap stops older operations", seed: 11, shape: func(o *Options) { calm(o); crowded(o); o.PhaseCount = 1 }},
+	{id: mutant.AttemptsEqualAge, name: "Attempts of one age", seed: 5, shape: func(o *Options) {
 		calm(o)
 		o.Registers, o.Counters, o.HotKeys, o.Clients = 1, 0, 0, 1
 		o.Mix.OneShot, o.Mix.Interactive, o.Mix.Dream, o.Mix.Return = 1, 20, 1, 1
@@ -165,64 +167,64 @@ var hunts = []hunt{
 		o.Crashes, o.Down, o.Every, o.Faults = 10, 0, 5*time.Millisecond, FaultMix{Gateway: 1}
 	}},
 	{id: mutant.GatewayDropsMarks, name: "Gateway drops marks after the commit was sent", seed: 22, shape: calm},
-	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 25, shape: func(o *Options) { calm(o); crowded(o) }},
+	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 105, shape: func(o *Options) { calm(o); crowded(o) }},
 	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 8, with: []mutant.ID{mutant.MarksOnce}, shape: even},
-	{id: mutant.ParkWithoutMark, name: "Park without the mark", seed: 2, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.Order, o.NoOptimistic, o.HotKeys, o.Shards = txn.HotLast, true, 2, 2 }},
-	{id: mutant.PrepareWithoutMark, name: "Prepare without the mark", seed: 2, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.HotKeys, o.Shards = 1, 3 }},
-	{id: mutant.NoIdleGrace, name: "No idle grace", seed: 2, shape: func(o *Options) { calm(o); o.Mix.Interactive, o.Mix.Dream = 20, 0.2 }},
-	{id: mutant.ConditionUnlocked, name: "Conditions unlocked", seed: 12},
-	{id: mutant.ColdReadStale, name: "A cold read replaces what is newer", seed: 23, shape: func(o *Options) {
+	{id: mutant.ParkWithoutMark, name: "Park without the mark", seed: 6, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.Order, o.NoOptimistic, o.HotKeys, o.Shards = txn.HotLast, true, 2, 2 }},
+	{id: mutant.PrepareWithoutMark, name: "Prepare without the mark", seed: 3, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.HotKeys, o.Shards = 1, 3 }},
+	{id: mutant.NoIdleGrace, name: "No idle grace", seed: 3, shape: func(o *Options) { calm(o); o.Mix.Interactive, o.Mix.Dream = 20, 0.2 }},
+	{id: mutant.ConditionUnlocked, name: "Conditions unlocked", seed: 5},
+	{id: mutant.ColdReadStale, name: "A cold read replaces what is newer", seed: 379, shape: func(o *Options) {
 		o.CacheBytes, o.ColdRead = 1, 3*time.Millisecond
 		o.Mix.Ops.Put, o.Mix.Ops.Get, o.Mix.MaxOps = 20, 20, 1
 	}},
-	{id: mutant.CheckSkipped, name: "A locking reader's grants unchecked", seed: 14, shape: func(o *Options) {
+	{id: mutant.CheckSkipped, name: "A locking reader's grants unchecked", seed: 38, shape: func(o *Options) {
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Crashes, o.Down, o.Every = 10, 5, 20, 0, 5*time.Millisecond
 		o.Faults = FaultMix{Log: 1}
 	}},
-	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 28},
+	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 40},
 	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 14},
-	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 5},
-	{id: mutant.PresumedUnasked, name: "An abort is presumed unasked", seed: 57},
-	{id: mutant.LookUpBlind, name: "A lookup is blind", seed: 1, shape: func(o *Options) {
+	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 9},
+	{id: mutant.PresumedUnasked, name: "An abort is presumed unasked", seed: 54},
+	{id: mutant.LookUpBlind, name: "A lookup is blind", seed: 3, shape: func(o *Options) {
 		restless(o)
 		o.Memory, o.ColdRead, o.Mix.Enquire = 2, 5*time.Millisecond, 0.5
 	}},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 9},
 
-	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 2, readers: true, shape: watched},
+	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 1, readers: true, shape: watched},
 	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 3, readers: true, shape: watched},
-	{id: mutant.HeldIgnored, name: "Held votes count", seed: 2, readers: true, shape: watched},
+	{id: mutant.HeldIgnored, name: "Held votes count", seed: 1, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
-	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 89, readers: true, shape: watched},
-	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 624, readers: true, shape: func(o *Options) {
+	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 16, readers: true, shape: watched},
+	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 688, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
 		o.Jitter, o.Mix.Ops = 3*time.Millisecond, OpMix{Get: 8, Put: 8}
 		o.HeatEvery, o.Lies, o.PinEvery, o.Mix.Scan, o.Mix.Snapshot, o.Plan = 0, 0, 0, 0, 0, txn.PlanHotLast
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
-	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 10, readers: true, shape: impatient},
-	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 104, readers: true, shape: impatient},
-	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 134, readers: true, shape: impatient},
-	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 2, readers: true, shape: impatient},
-	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 2, readers: true, shape: func(o *Options) {
+	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 1, readers: true, shape: impatient},
+	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 297, readers: true, shape: impatient},
+	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 42, readers: true, shape: impatient},
+	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 1, readers: true, shape: impatient},
+	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 6, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
 	}},
-	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 148, readers: true, shape: restarting},
-	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 32, readers: true, shape: restarting},
-	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 2, readers: true, shape: restarting},
-	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 10, readers: true, shape: restarting},
+	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 80, readers: true, shape: restarting},
+	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 55, readers: true, shape: restarting},
+	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 21, readers: true, shape: restarting},
+	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 1, readers: true, shape: restarting},
 	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 2, readers: true, shape: shortLived},
 	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 351, readers: true, shape: shortLived},
-	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 2, readers: true, shape: shortLived},
-	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 8, readers: true, shape: func(o *Options) {
+	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 9, readers: true, shape: shortLived},
+	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 25, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 60*time.Millisecond, 20, 20*time.Millisecond
 	}},
 
 	{id: mutant.GarbagePastPin, name: "Garbage past a pin", seed: 1, readers: true, shape: pinned},
-	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 925, readers: true, shape: func(o *Options) {
+	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 1055, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.HeatEvery, o.Lies, o.Mix.InteractiveRead = 0, 0, 0
@@ -232,15 +234,15 @@ var hunts = []hunt{
 		restless(o)
 		o.Nodes = 3
 	}},
-	{id: mutant.PinHotFirst, name: "Pin with the hot index first", seed: 2, readers: true, shape: pinned},
+	{id: mutant.PinHotFirst, name: "Pin with the hot index first", seed: 1, readers: true, shape: pinned},
 	{id: mutant.PinUnregistered, name: "Pin without registration", seed: 2, readers: true, shape: pinned},
-	{id: mutant.PinJoinedLate, name: "Pin joined late", seed: 5, readers: true, shape: pinned},
+	{id: mutant.PinJoinedLate, name: "Pin joined late", seed: 1, readers: true, shape: pinned},
 	{id: mutant.OpenLeftBeforePin, name: "An open reader left before its pin", seed: 7, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
 
-	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 221, readers: true, shape: func(o *Options) {
+	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 137, readers: true, shape: func(o *Options) {
 		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour
 	}},
 
@@ -258,9 +260,9 @@ var hunts = []hunt{
 	{id: mutant.RedirectIgnored, name: "A redirect is ignored", seed: 3, shape: func(o *Options) { calm(o); wandering(o) }},
 	{id: mutant.ExpiryUnchecked, name: "An expiry does not look at the key", seed: 1, model: true, shape: expiring},
 	{id: mutant.ExpiresEarly, name: "Keys expire early", seed: 1, model: true, shape: expiring},
-	{id: mutant.DeadlineLostAtMove, name: "A deadline is lost at a move", seed: 4, model: true, shape: func(o *Options) { wandering(o); o.Expiring = true }},
+	{id: mutant.DeadlineLostAtMove, name: "A deadline is lost at a move", seed: 5, model: true, shape: func(o *Options) { wandering(o); o.Expiring = true }},
 	{id: mutant.PlaceKept, name: "A place is kept", seed: 1, shape: refused},
 	{id: mutant.CollisionRefuses, name: "A collision refuses", seed: 1, shape: refused},
 	{id: mutant.KeysUnlimited, name: "Keys have no share", seed: 1, shape: refused},
-	{id: mutant.MovesIgnoreReaders, name: "Moves ignore readers", seed: 3, readers: true, shape: watchful},
+	{id: mutant.MovesIgnoreReaders, name: "Moves ignore readers", seed: 4, readers: true, shape: watchful},
 }

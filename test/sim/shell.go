@@ -3,14 +3,14 @@ package sim
 import (
 	"math"
 
-	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// shell runs one shard's machine.
+// shell runs one shard's machine, as a goroutine of package node does.
 type shell struct {
 	w    *world
 	n    *node
@@ -18,12 +18,12 @@ type shell struct {
 	id   kv.ShardID
 	m    *shard.Machine
 
-	inbox []*msg.Envelope
-	reads []entry.ReadResult
+	// arrived is what has not been pushed to the inbox.
+	arrived []*msg.Envelope
+	inbox   groupcommit.Inbox
+	log     groupcommit.Shard
 	// next is when a step is scheduled.
 	next int64
-	// last is the position of the newest entry.
-	last engine.Position
 	// alwaysBusy: it says that it has no time left. took counts the messages of
 	// its steps.
 	alwaysBusy bool
@@ -41,8 +41,8 @@ func (s *shell) start() {
 		s.w.fail("%v: recovery: %v", s.id, err)
 		return
 	}
-	s.inbox, s.reads, s.notes, s.next = nil, nil, nil, math.MaxInt64
-	s.last = s.disk.store.Durable()
+	s.arrived, s.inbox, s.log = nil, groupcommit.Inbox{}, groupcommit.Shard{ID: s.id}
+	s.notes, s.next = nil, math.MaxInt64
 	var out shard.Output
 	s.wall, s.local = s.n.wall(), s.n.local(s.w.now)
 	s.m, out = shard.New(s.config(), rec, s.local, s.wall)
@@ -50,11 +50,18 @@ func (s *shell) start() {
 	s.do(out)
 }
 
+// deliver has the next step take a message. Now and then whoever brings one runs a
+// step for it there and then, past all that waits, as a gateway does that has one
+// transaction alone.
 func (s *shell) deliver(env *msg.Envelope) {
 	if !s.disk.up {
 		return
 	}
-	s.inbox = append(s.inbox, env)
+	if s.w.rng.IntN(32) == 0 {
+		s.step([]*msg.Envelope{env}, nil)
+		return
+	}
+	s.arrived = append(s.arrived, env)
 	s.wake(s.w.now + int64(s.w.upTo(s.w.opt.Step)))
 }
 
@@ -68,7 +75,7 @@ func (s *shell) wake(at int64) {
 	s.w.at(at, func() {
 		if s.disk.up && s.disk.life == life && s.next == at {
 			s.next = math.MaxInt64
-			s.step()
+			s.take()
 		}
 	})
 }
@@ -81,17 +88,25 @@ func (s *shell) busy() float64 {
 	return 0
 }
 
-// step gives the machine all that has arrived, or some of it.
-func (s *shell) step() {
-	w := s.w
-	in := shard.Input{Now: s.n.local(w.now), Wall: s.n.wall(), Messages: s.inbox, Reads: s.reads, Busy: s.busy(), Disk: s.disk.level}
-	s.inbox, s.reads = nil, nil
-	if n := len(in.Messages); n > 1 && w.rng.IntN(3) == 0 {
-		n = 1 + w.rng.IntN(n)
-		s.inbox = append(s.inbox, in.Messages[n:]...)
-		in.Messages = in.Messages[:n]
-		s.wake(w.now + 1)
+// take runs a step for all that has arrived, or for some of it: then the rest comes
+// later.
+func (s *shell) take() {
+	n := len(s.arrived)
+	if n > 1 && s.w.rng.IntN(3) == 0 {
+		n = 1 + s.w.rng.IntN(n)
 	}
+	s.inbox.Push(s.arrived[:n]...)
+	s.arrived = s.arrived[n:]
+	if len(s.arrived) > 0 {
+		s.wake(s.w.now + 1)
+	}
+	s.step(s.inbox.Take(nil, nil))
+}
+
+// step runs a step.
+func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
+	w := s.w
+	in := shard.Input{Now: s.n.local(w.now), Wall: s.n.wall(), Messages: msgs, Reads: reads, Busy: s.busy(), Disk: s.disk.level}
 	w.sum.Steps++
 	w.sum.Messages += len(in.Messages)
 	s.took += len(in.Messages)
@@ -110,24 +125,17 @@ func (s *shell) step() {
 // do is what a shard asks of its caller.
 func (s *shell) do(out shard.Output) {
 	w := s.w
-	if len(out.Entries) > 0 {
-		s.last = s.disk.append(s.id, out.Entries)
-	}
-	for _, n := range s.notes {
-		n.at = s.last
-		if n.at > s.disk.store.Durable() {
-			s.disk.fresh = append(s.disk.fresh, n)
-		}
-	}
-	s.notes = nil
+	step := &groupcommit.Step{Shard: &s.log, Out: out}
+	s.asksDue(out.Send)
 	for _, env := range out.Urgent {
 		w.send(s.n, env)
 	}
-	s.asksDue(out.Send)
-	s.disk.release(s.last, out.Send)
-	for _, r := range out.Reads {
-		s.read(r)
+	if !step.Empty() {
+		s.disk.submit(step, s.notes)
+	} else if len(s.notes) > 0 {
+		w.fail("%v decides, and tells nobody", s.id)
 	}
+	s.notes = nil
 	if out.Next != math.MaxInt64 {
 		s.wake(max(s.n.global(out.Next), w.now+1))
 	}
@@ -151,7 +159,7 @@ func (s *shell) read(r entry.Read) {
 		}
 		w.after(tell, func() {
 			if s.disk.life == life && s.disk.up {
-				s.reads = append(s.reads, res)
+				s.inbox.PushRead(res)
 				s.wake(w.now)
 			}
 		})

@@ -1,0 +1,96 @@
+package groupcommit
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// step is one that says some numbers, and may have written an entry.
+func step(s *Shard, writes bool, says ...int) *Step {
+	o := shard.Output{}
+	if writes {
+		o.Entries = make([]entry.Entry, 1)
+	}
+	for _, n := range says {
+		o.Send = append(o.Send, begin(n))
+	}
+	return &Step{Shard: s, Out: o}
+}
+
+// said are the numbers in messages.
+func said(envs []*msg.Envelope) (out []int) {
+	for _, e := range envs {
+		out = append(out, int(e.Read.Number))
+	}
+	return out
+}
+
+// TestWhatWaitsForWhat has two shards write and tell, in batches at positions,
+// and the log become durable behind them.
+func TestWhatWaitsForWhat(t *testing.T) {
+	a, b := &Shard{ID: 1}, &Shard{ID: 2}
+	var g Gather
+	var r Releases
+	last := engine.Position(0)
+	commit := func(steps ...*Step) []int {
+		for _, s := range steps {
+			g.Submit(s)
+		}
+		batch := g.Take()
+		require.Equal(t, steps, batch.Steps, "in their order")
+		if len(batch.Groups()) > 0 {
+			last++
+		}
+		now, wait := batch.Appended(last, r.Durable())
+		if !wait.Empty() {
+			r.Add(wait)
+		}
+		return said(now)
+	}
+	durable := func(at engine.Position) (out []int) {
+		r.Advance(at)
+		for _, x := range r.Ready() {
+			out = append(out, said(x.Sends)...)
+		}
+		return out
+	}
+
+	require.Equal(t, []int{1}, commit(step(a, false, 1)), "nothing was written yet")
+	require.Empty(t, commit(step(a, true, 2)), "it waits for its own")
+	require.Empty(t, commit(step(a, false, 3)), "it may tell of what the step before wrote")
+	require.Equal(t, []int{4}, commit(step(b, false, 4)), "another shard's is nothing to it")
+	require.Empty(t, commit(step(b, true, 5), step(a, false, 6), step(b, false, 7)))
+	require.EqualValues(t, 2, r.Last())
+	require.Equal(t, []int{2, 3}, durable(1))
+	require.Empty(t, durable(0), "a late word changes nothing")
+	require.Equal(t, []int{8}, commit(step(a, false, 8)), "all that it wrote is durable")
+	require.Empty(t, commit(step(b, false, 9)))
+	require.Equal(t, []int{5, 6, 7, 9}, durable(2))
+	require.Empty(t, durable(2), "once")
+	require.Empty(t, commit(step(a, true)), "what nobody waits for is counted all the same")
+	r.Advance(3)
+	ready := r.Ready()
+	require.Len(t, ready, 1)
+	require.Equal(t, 1, ready[0].Entries)
+}
+
+// TestABatchIsAppendedInItsOrder: with several steps of one shard.
+func TestABatchIsAppendedInItsOrder(t *testing.T) {
+	a, b := &Shard{ID: 1}, &Shard{ID: 2}
+	var g Gather
+	first, second, third := step(a, true), step(b, true), step(a, true)
+	for _, s := range []*Step{first, step(b, false, 1), second, third} {
+		g.Submit(s)
+	}
+	groups := g.Take().Groups()
+	want := []entry.Group{{Shard: 1, Entries: first.Out.Entries}, {Shard: 2, Entries: second.Out.Entries}, {Shard: 1, Entries: third.Out.Entries}}
+	require.Equal(t, want, groups)
+	require.Same(t, &third.Out.Entries[0], &groups[2].Entries[0])
+	require.Empty(t, g.Take().Steps)
+}
