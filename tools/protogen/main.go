@@ -7,7 +7,8 @@
 //	go run ./tools/protogen pkg/msg/msg.proto   these
 //	go run ./tools/protogen -check              write nothing, and fail if a file is stale
 //
-// A file that declares a service gets stubs for it too. Paths are relative to
+// A file that declares a service gets stubs for it too, and the interface to clients a
+// public form below proto, from which other languages' clients are generated. Paths are relative to
 // the module's root, where it must be run.
 package main
 
@@ -82,6 +83,9 @@ type output map[string]string
 
 func writeOut(out output) error {
 	for name, content := range out {
+		if err := os.MkdirAll(filepath.Dir(filepath.FromSlash(name)), 0o755); err != nil {
+			return err
+		}
 		if err := os.WriteFile(filepath.FromSlash(name), []byte(content), 0o644); err != nil {
 			return err
 		}
@@ -113,8 +117,14 @@ func generate(path string) (output, error) {
 		return nil, err
 	}
 	// The file itself comes after all that it imports.
-	if self := req.ProtoFile[len(req.ProtoFile)-1]; len(self.Service) > 0 {
-		err = runPlugin("protoc-gen-go-grpc", req, out)
+	self := req.ProtoFile[len(req.ProtoFile)-1]
+	if len(self.Service) > 0 {
+		if err := runPlugin("protoc-gen-go-grpc", req, out); err != nil {
+			return nil, err
+		}
+	}
+	if at := public[path]; at != "" {
+		out[publicRoot+"/"+at], err = publish(path, self)
 	}
 	return out, err
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 )
 
 func TestGenerateAndCompare(t *testing.T) {
@@ -29,4 +31,25 @@ func TestGenerateAndCompare(t *testing.T) {
 	require.NoError(t, compare(out))
 	require.NoError(t, os.WriteFile("pkg/msg/msg.pb.go", []byte("package msg\n"), 0o644))
 	require.ErrorContains(t, compare(out), "pkg/msg/msg.pb.go is stale")
+}
+
+// TestPublic: the public form stands for itself, keeps the comments, and is the same
+// interface; one that is not is refused.
+func TestPublic(t *testing.T) {
+	t.Chdir("../..")
+	const path = "pkg/rpc/linchpinpb/linchpin.proto"
+	req, err := compile(path)
+	require.NoError(t, err)
+	self := req.ProtoFile[len(req.ProtoFile)-1]
+	text, err := publish(path, self)
+	require.NoError(t, err)
+	for _, left := range []string{"gogo", "go_package", "\nimport "} {
+		require.False(t, strings.Contains(text, left), left)
+	}
+	for _, kept := range []string{"syntax = \"proto3\";\n\npackage linchpin.v1;\n\n// KV runs transactions.", "  // key is empty if it is not known; of a range, it is the start.\n", "repeated Op ops = 1;\n"} {
+		require.True(t, strings.Contains(text, kept), kept)
+	}
+	self.MessageType[0].Field[0].Number = proto.Int32(99)
+	_, err = publish(path, self)
+	require.ErrorContains(t, err, "not the same interface")
 }
