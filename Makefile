@@ -28,8 +28,9 @@ PKGS ?= ./...
 # engines are left to `make race`, since crashing file systems are slow under it,
 # and so is what tries to refute data types, which are functions.
 RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v -e /pkg/engine -e '/pkg/adt$$' -e '/pkg/adt/check$$')
-# NEEDS are packages of Debian whose programs tests run.
-NEEDS ?= prometheus chromium iproute2
+# NEEDS are packages of Debian whose programs tests run; PACKAGE=PROGRAM is not
+# needed where the program is.
+NEEDS ?= prometheus chromium iproute2 python3=python3 python3-venv nodejs=node npm=npm
 # The simulations and scenarios. They run once more with rules broken on
 # purpose (package mutant), each of which must be caught.
 SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/txn/lock

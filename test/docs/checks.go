@@ -119,13 +119,16 @@ func Unlisted(tree *Tree, page Page) (bad []string) {
 
 var flagName = regexp.MustCompile(`(?:^|[\s` + "`" + `\[(=])--([a-z][a-z0-9-]*)(\.[a-z])?`)
 
+// others are lines with the flags of programs that are not ours.
+var others = regexp.MustCompile(`(?m)^.*\b(npm|pip|protoc) .*$`)
+
 // Flags tells which flags stand in code on a page and belong to no program. Those with a
 // dot in them are Prometheus'.
 func Flags(tree *Tree, pages []Page) (bad []string) {
 	for _, p := range pages {
 		seen := map[string]bool{}
 		for _, code := range p.Code() {
-			for _, m := range flagName.FindAllStringSubmatch(code, -1) {
+			for _, m := range flagName.FindAllStringSubmatch(others.ReplaceAllString(code, ""), -1) {
 				if name := m[1]; m[2] == "" && !seen[name] && !tree.Flags[name] {
 					seen[name] = true
 					bad = append(bad, fmt.Sprintf("%s: no program has a flag --%s", p.Path, name))

@@ -36,7 +36,7 @@ func Load(root string) ([]Page, error) {
 		case err != nil:
 			return err
 		case d.IsDir():
-			if name = d.Name(); p != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin") {
+			if name = d.Name(); p != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin" || name == "node_modules" || name == "venv") {
 				return filepath.SkipDir
 			}
 			return nil

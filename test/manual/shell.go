@@ -15,17 +15,19 @@ import (
 	"time"
 )
 
-// patience bounds one command.
+// patience bounds one command, unless the shell has more.
 const patience = time.Minute
 
 // Shell is a bash that does what a page says.
 type Shell struct {
 	// Dir is where it begins.
-	Dir    string
-	ports  Ports
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	status *bufio.Reader
+	Dir string
+	// Patience bounds one command.
+	Patience time.Duration
+	ports    Ports
+	cmd      *exec.Cmd
+	in       io.WriteCloser
+	status   *bufio.Reader
 	// own has files of the shell's that the page does not see.
 	own string
 	// out is where what runs now writes to. What it leaves running goes on there.
@@ -38,7 +40,7 @@ type Shell struct {
 // FreePorts, which shells may share.
 func StartShell(t testing.TB, bin string, ports Ports) *Shell {
 	t.Helper()
-	s := &Shell{Dir: t.TempDir(), own: t.TempDir(), ports: ports}
+	s := &Shell{Dir: t.TempDir(), Patience: patience, own: t.TempDir(), ports: ports}
 	s.cmd = exec.Command("bash", "--norc", "--noprofile")
 	s.cmd.Dir = s.Dir
 	s.cmd.Env = s.environment(bin)
@@ -122,7 +124,7 @@ func (s *Shell) Do(t testing.TB, text string) (out string, code int) {
 	}()
 	select {
 	case code = <-ended:
-	case <-time.After(patience):
+	case <-time.After(s.Patience):
 		t.Fatalf("does not end: %s\n%s", text, s.printed(t))
 	}
 	return s.printed(t), code
