@@ -1,7 +1,8 @@
 // Package catalog keeps what a node is: its number, its cluster, the members
 // and where they are called, where keys are placed, a copy of its shards'
-// incarnations, and which keys were last known to have been moved (HotMap). It is
-// one small file, written rarely and read once, when it is opened.
+// incarnations, which logs of the store are written to, and which keys were last
+// known to have been moved (HotMap). It is one small file, written rarely and read
+// once, when it is opened.
 //
 // # Why a copy of the incarnations
 //
@@ -10,6 +11,10 @@
 // from an old copy, and would undo commits that were acknowledged; such a node
 // refuses to start (CheckIncarnation). A crash between the two writes leaves
 // the catalog behind, which is no harm.
+//
+// The store's logs are noted here for the same reason: each when it has its first
+// write and before that is acknowledged, so that the store can tell a log that is
+// gone from one that was never begun (pebblestore.LogNotes).
 //
 // # Trusting the file
 //
@@ -29,6 +34,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,6 +61,8 @@ type Catalog struct {
 	// identity is nil until Init.
 	identity     *Identity
 	incarnations map[kv.ShardID]kv.Incarnation
+	// logs are the store's, as it noted them.
+	logs []uint64
 	// hotMap is nil if there is none; hotMapErr says why the file's was passed
 	// over.
 	hotMap    *HotMap
@@ -97,12 +105,14 @@ const (
 	keyFormat       = "format"
 	keyIdentity     = "identity"
 	keyIncarnations = "incarnations"
+	keyLogs         = "logs"
 
 	formatNow = 1
 )
 
 // load takes over the values of the file. All keys but the hot map's are there
-// from the start, so that none can go missing unnoticed.
+// from the start, so that none can go missing unnoticed; but catalogs that were made
+// before logs were noted have none of those until the first is.
 func (c *Catalog) load(values map[string][]byte) error {
 	var format int
 	if err := unseal(values, keyFormat, &format); err != nil {
@@ -121,6 +131,11 @@ func (c *Catalog) load(values map[string][]byte) error {
 	}
 	if c.incarnations == nil {
 		c.incarnations = map[kv.ShardID]kv.Incarnation{}
+	}
+	if _, noted := values[keyLogs]; noted {
+		if err := unseal(values, keyLogs, &c.logs); err != nil {
+			return err
+		}
 	}
 	if c.identity == nil {
 		return nil
@@ -252,6 +267,25 @@ func (c *Catalog) CheckOwner(cluster string, node kv.NodeID) error {
 	return &kv.Error{Kind: kv.KindInvalid, Op: -1,
 		Text: fmt.Sprintf("the catalog at %s belongs to %v of the cluster %s, not to %v of the cluster %q", c.path, id.Node, id.Cluster, node, cluster),
 		Hint: "give this node its own directory, or an empty one"}
+}
+
+// Logs gives the numbers of the store's logs that SetLogs was last called with.
+func (c *Catalog) Logs() []uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.logs)
+}
+
+// SetLogs notes which logs of the store hold writes, in the place of those noted
+// before.
+func (c *Catalog) SetLogs(logs []uint64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.write(keyLogs, logs); err != nil {
+		return err
+	}
+	c.logs = slices.Clone(logs)
+	return nil
 }
 
 // write makes one value durable.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
@@ -289,4 +290,24 @@ func TestReadOnly(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Join(dir, FileName), 0o400))
 	_, err := OpenWith(dir, quick)
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
+}
+
+// TestLogsAreKept: which logs of the store are written to, also of a catalog that was
+// made before they were noted.
+func TestLogsAreKept(t *testing.T) {
+	dir := t.TempDir()
+	c := mustOpen(t, dir)
+	require.Empty(t, c.Logs())
+	for _, logs := range [][]uint64{{2}, {2, 7}, {7, 12}} {
+		require.NoError(t, c.SetLogs(logs))
+		logs[0] = 99 // it belongs to the caller
+	}
+	c = reopen(t, c, dir)
+	require.Equal(t, []uint64{7, 12}, c.Logs())
+	require.NoError(t, c.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(bucketName)).Delete([]byte(keyLogs)) }))
+	c = reopen(t, c, dir)
+	require.Empty(t, c.Logs())
+	require.NoError(t, c.SetLogs([]uint64{3}))
+	require.NoError(t, c.Close())
+	require.Equal(t, kv.KindUnavailable, kv.KindOf(c.SetLogs([]uint64{4})))
 }

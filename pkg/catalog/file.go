@@ -100,6 +100,7 @@ func create(path string, dir *os.File, timeout time.Duration) (map[string][]byte
 		keyFormat:       seal(keyFormat, []byte(fmt.Sprint(formatNow))),
 		keyIdentity:     seal(keyIdentity, []byte("null")),
 		keyIncarnations: seal(keyIncarnations, []byte("{}")),
+		keyLogs:         seal(keyLogs, []byte("[]")),
 	}
 	err = update(db, values)
 	if err == nil {

@@ -61,7 +61,7 @@ func TestAStoreThatIsOlderThanItsCatalogIsRefused(t *testing.T) {
 	require.NoError(t, os.Rename(filepath.Join(dir, "data"), newer))
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "data"), os.DirFS(older)))
 	_, err := begin()
-	require.ErrorContains(t, err, "older than its catalog")
+	require.ErrorContains(t, err, "put back from an old copy")
 	require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
 
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "data")))

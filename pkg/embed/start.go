@@ -122,7 +122,7 @@ func (i *Instance) open() error {
 		return err
 	}
 	i.store, err = pebblestore.Open(filepath.Join(i.opt.Dir, "data"), pebblestore.Options{CacheBytes: i.opt.CacheBytes,
-		MaxOpenFiles: i.storeFiles, NoSync: i.opt.UnsafeNoSync, SyncDelay: i.opt.SyncDelay, Logf: func(f string, a ...any) { i.opt.log(logs.Store).Warn("store", "message", sprintf(f, a...)) }})
+		MaxOpenFiles: i.storeFiles, NoSync: i.opt.UnsafeNoSync, SyncDelay: i.opt.SyncDelay, Logs: i.catalog, Logf: func(f string, a ...any) { i.opt.log(logs.Store).Warn("store", "message", sprintf(f, a...)) }})
 	return err
 }
 

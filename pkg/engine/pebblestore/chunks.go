@@ -3,9 +3,7 @@ package pebblestore
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -34,9 +32,10 @@ import (
 //     readable batch says that a batch is durable that cannot be read, that
 //     is damage.
 //
-// What remains, after a crash only: the last batches, whose durability no
-// later batch tells of, and the length of the manifest's last record. Damage
-// there looks exactly like a torn write.
+// That whole logs are there is noted elsewhere (LogNotes). What remains, after a
+// crash only: the last batches, whose durability no later batch tells of, and
+// the length of the manifest's last record. Damage there looks exactly like a
+// torn write.
 
 const (
 	recordBlock = 32 << 10
@@ -166,24 +165,25 @@ func tornManifestEnd(b []byte, bad int) bool {
 	return n > len(rest)
 }
 
-// checkManifest looks for damage in the current manifest.
-func checkManifest(fsys vfs.FS, dir string) error {
+// checkManifest looks for damage in the current manifest, and gives it; nil if there
+// is none.
+func checkManifest(fsys vfs.FS, dir string) ([]byte, error) {
 	desc, err := pebble.Peek(dir, fsys)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !desc.Exists || desc.ManifestFilename == "" {
-		return nil
+		return nil, nil
 	}
 	name := fsys.PathBase(desc.ManifestFilename)
 	b, err := readFile(fsys, dir, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !manifestWhole(b) {
-		return kv.Errorf(kv.KindCorrupt, "the file %s is damaged: a record does not check", name)
+		return nil, kv.Errorf(kv.KindCorrupt, "the file %s is damaged: a record does not check", name)
 	}
-	return nil
+	return b, nil
 }
 
 // note is what a batch of the log tells of the batches before it.
@@ -276,18 +276,15 @@ func checkLogs(fsys vfs.FS, dir string) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		var num uint32
-		if !strings.HasSuffix(name, logSuffix) {
-			continue
-		}
-		if _, err := fmt.Sscanf(name, "%d.log", &num); err != nil {
+		num, ok := logNumber(name)
+		if !ok {
 			continue // not pebble's
 		}
 		b, err := readFile(fsys, dir, name)
 		if err != nil {
 			return err
 		}
-		if !logWhole(b, num) {
+		if !logWhole(b, uint32(num)) {
 			return kv.Errorf(kv.KindCorrupt, "the log %s is damaged: batches are missing that were durable", name)
 		}
 	}

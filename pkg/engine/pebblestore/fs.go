@@ -1,7 +1,9 @@
 package pebblestore
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -53,21 +55,27 @@ func (f *failures) pause(now time.Time) {
 	}
 }
 
-// walFS counts the log's fsyncs, and makes them slower if asked to, so that a
-// disk with expensive fsyncs can be measured on one with cheap ones.
+// walFS counts the log's fsyncs, notes which logs are written to, and makes fsyncs
+// slower if asked to, so that a disk with expensive ones can be measured on one with
+// cheap ones.
 type walFS struct {
 	vfs.FS
 	delay time.Duration
 	syncs *atomic.Uint64
+	book  *logBook
 	// failures slow new tables down.
 	failures *failures
 }
 
-func (fs *walFS) wrap(f vfs.File, err error, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (fs *walFS) wrap(f vfs.File, err error, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err != nil || category != walCategory {
 		return f, err
 	}
-	return &walFile{File: f, fs: fs}, nil
+	log, ok := logNumber(fs.PathBase(name))
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("pebblestore: %s is not the name of a log", name), f.Close())
+	}
+	return &walFile{File: f, fs: fs, log: log}, nil
 }
 
 // Create opens a new file.
@@ -76,22 +84,42 @@ func (fs *walFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, 
 		fs.failures.pause(time.Now())
 	}
 	f, err := fs.FS.Create(name, category)
-	return fs.wrap(f, err, category)
+	return fs.wrap(f, err, name, category)
 }
 
 // ReuseForWrite makes an old file of the log a new one.
 func (fs *walFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	fs.book.gone(fs.PathBase(oldname))
 	f, err := fs.FS.ReuseForWrite(oldname, newname, category)
-	return fs.wrap(f, err, category)
+	return fs.wrap(f, err, newname, category)
+}
+
+// Remove deletes a file.
+func (fs *walFS) Remove(name string) error {
+	fs.book.gone(fs.PathBase(name))
+	return fs.FS.Remove(name)
 }
 
 // Unwrap gives the filesystem below.
 func (fs *walFS) Unwrap() vfs.FS { return fs.FS }
 
-// walFile is a file of the log.
+// walFile is a file of the log. One goroutine at a time writes and syncs it.
 type walFile struct {
 	vfs.File
-	fs *walFS
+	fs  *walFS
+	log uint64
+	// begun: its first bytes are written. full: they are of a batch, and not the
+	// mark of the end of an empty log.
+	begun, full bool
+}
+
+// Write appends whole chunks.
+func (f *walFile) Write(p []byte) (int, error) {
+	if !f.begun && len(p) > 0 {
+		f.begun = true
+		f.full = len(p) >= logHeader && binary.LittleEndian.Uint32(p[manifestHeader:]) == uint32(f.log)
+	}
+	return f.File.Write(p)
 }
 
 func (f *walFile) synced(err error) error {
@@ -102,6 +130,9 @@ func (f *walFile) synced(err error) error {
 		time.Sleep(f.fs.delay)
 	}
 	f.fs.syncs.Add(1)
+	if f.full {
+		return f.fs.book.begun(f.log)
+	}
 	return nil
 }
 

@@ -25,7 +25,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the options of the store are wrong: " + err.Error()}
 	}
-	s := &Store{dir: dir, opts: opts.withDefaults()}
+	s := &Store{dir: dir, opts: opts.withDefaults(), logs: logBook{notes: opts.Logs}}
 	s.moved = sync.NewCond(&s.mu)
 	if err := s.lockDir(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (s *Store) lockDir() error {
 //
 //	read the format; a new store is marked "creating" first
 //	if the store was closed cleanly: compare its small files with their sums
-//	look for damage in the manifest and in the logs
+//	look for damage in the manifest and in the logs, and for logs that are gone
 //	open pebble, which replays the log
 //	a new store is marked "ready": from now on a missing manifest is a loss
 func (s *Store) open() error {
@@ -80,8 +80,14 @@ func (s *Store) open() error {
 	if err := checkClosed(s.opts.FS, s.dir); err != nil {
 		return s.openError(err)
 	}
-	if err := checkManifest(s.opts.FS, s.dir); err != nil {
+	manifest, err := checkManifest(s.opts.FS, s.dir)
+	if err != nil {
 		return s.openError(err)
+	}
+	if manifest != nil {
+		if err := s.logs.check(s.opts.FS, s.dir, unflushedLog(manifest)); err != nil {
+			return s.openError(err)
+		}
 	}
 	if err := checkLogs(s.opts.FS, s.dir); err != nil {
 		return s.openError(err)
@@ -104,7 +110,7 @@ func (s *Store) openPebble(mustExist bool) (err error) {
 		}
 	}()
 	tables := &checkedTables{&slowTables{s.opts.FS, &s.readDelay}}
-	fs := vfs.FS(&walFS{FS: tables, delay: s.opts.SyncDelay, syncs: &s.syncs, failures: &s.failures})
+	fs := vfs.FS(&walFS{FS: tables, delay: s.opts.SyncDelay, syncs: &s.syncs, book: &s.logs, failures: &s.failures})
 	db, err := pebble.Open(s.dir, s.pebbleOptions(fs, s.lock, mustExist))
 	if err != nil {
 		return err

@@ -45,6 +45,10 @@ type Options struct {
 	// SyncDelay is added to each fsync of the log. For measuring.
 	SyncDelay time.Duration
 
+	// Logs remembers which logs hold batches, so that a log that is gone or empty
+	// is noticed when the store is opened. Default: nobody does.
+	Logs LogNotes
+
 	// FS is where the store lives; default the operating system's. Tests give
 	// one that crashes or fails.
 	FS vfs.FS

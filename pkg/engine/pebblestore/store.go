@@ -80,6 +80,7 @@ type Store struct {
 	appends, entries, syncs, corruptions atomic.Uint64
 	failures                             failures
 	complaints                           complaints
+	logs                                 logBook
 	reclaims                             reclaims
 	// readDelay is added to reads of tables, in nanoseconds.
 	readDelay atomic.Int64
