@@ -15,12 +15,15 @@ import (
 type ScanOptions struct {
 	// Limit bounds the pairs in total; 0 is no bound.
 	Limit int
+	// Reverse begins with the last key.
+	Reverse bool
 	// PageSize bounds the pairs that the server sends at a time; 0 lets it
 	// choose.
 	PageSize int
 }
 
-// Scan reads the pairs with keys from start up to but without end, in order,
+// Scan reads the pairs with keys from start up to but without end, in order or
+// with Reverse from the last on,
 // all as they were at one moment after the call. An empty end means to the
 // last key. Nothing is sent before the loop begins, and leaving the loop ends
 // the scan.
@@ -38,7 +41,7 @@ func (db *DB) scanAs(ctx context.Context, h *how, start, end []byte, opts ScanOp
 			yield(Pair{}, asError(err))
 			return
 		}
-		req := &pb.ScanRequest{Start: start, End: end, Limit: uint64(max(opts.Limit, 0)), PageSize: uint32(max(opts.PageSize, 0)), At: h.at, Token: h.token}
+		req := &pb.ScanRequest{Start: start, End: end, Limit: uint64(max(opts.Limit, 0)), PageSize: uint32(max(opts.PageSize, 0)), Reverse: opts.Reverse, At: h.at, Token: h.token}
 		r := newRetrier(db, ctx)
 		defer r.stop()
 		for {

@@ -38,6 +38,15 @@ func CheckRead(r *entry.Read) error {
 	return kv.Errorf(kv.KindInternal, "a read has the unknown kind %d", r.Kind)
 }
 
+// ResumeRange is where a ReadRange that is full goes on.
+func ResumeRange(r *entry.Read, res *entry.ReadResult) []byte {
+	last := res.Rows[len(res.Rows)-1].Key
+	if r.Reverse {
+		return last
+	}
+	return kv.Next(last)
+}
+
 // Live reports whether a stored version holds a value, or a change of one, rather
 // than a tombstone. One that is neither is KindCorrupt and names the key.
 func Live(key, value []byte) (bool, error) {

@@ -23,13 +23,15 @@
 // ReadRange returns whole rows until it has Limit of them or until the row
 // that brings keys and values together to LimitBytes; that row is returned.
 // Resume is then kv.Next of the last key returned if another live row of the
-// span follows, and nil if none does. ReadGarbage finishes the key it is at:
+// span follows, and nil if none does; with Reverse it is the last key returned.
+// ReadGarbage finishes the key it is at:
 // a key costs as many versions as it looked at (those of the visible chain and
 // one more, or all if indexes are kept), and Resume is kv.Next of the last key
 // looked at if any key follows. ReadPages does so with user keys, each of which
 // costs as many rows as it has pages. ReadRows returns Limit rows, and Resume is
 // kv.Next of the last one's key if another follows. A limit of zero is no bound. Calling again with
-// Span.Start = Resume therefore visits everything once and always ends.
+// Span.Start = Resume, or Span.End with Reverse, therefore visits everything once
+// and always ends.
 //
 // ReadKey has no limit: who writes deltas sees to it that a chain is not much
 // larger than the value (docs/decisions/0016-deltas.md). One that begins with a

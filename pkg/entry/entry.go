@@ -114,8 +114,8 @@ const (
 	// with at the end.
 	ReadKey ReadKind = iota
 	// ReadRange is the newest versions at or below Index of the keys in Span,
-	// in order, without tombstones, at most Limit of them. Of a value that is
-	// stored as deltas it is only the newest of these.
+	// in order, or from the last on with Reverse, without tombstones, at most Limit
+	// of them. Of a value that is stored as deltas it is only the newest of these.
 	ReadRange
 	// ReadRow is a row of a table other than version.
 	ReadRow
@@ -147,6 +147,8 @@ type Read struct {
 	// ReadGarbage.
 	Kept  []kv.Index
 	Limit int
+	// Reverse is for ReadRange.
+	Reverse bool
 	// LimitBytes bounds the keys and values returned together, roughly: the
 	// row that passes it is the last. 0 is no bound.
 	LimitBytes int
@@ -178,7 +180,8 @@ type ReadResult struct {
 	// for ReadKey.
 	Rows    []Row
 	Garbage []Garbage
-	// Resume is where to go on when a limit was met, nil when all was seen.
+	// Resume is where to go on when a limit was met, nil when all was seen: the start
+	// of the next span, or its end with Reverse.
 	Resume []byte
 	// Err is set when the store could not be read; it is a *kv.Error.
 	Err error

@@ -126,6 +126,8 @@ type ScanOptions struct {
 	Span kv.Span
 	// Limit bounds the pairs in total; 0 is no bound.
 	Limit int
+	// Reverse begins with the last key.
+	Reverse bool
 	// How says how to read.
 	How txn.How
 	// Parent is the caller's trace, if it has one.

@@ -53,7 +53,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 		p.size = defaultPage
 	}
 	limit := int(min(in.Limit, math.MaxInt))
-	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: span, Limit: limit, How: how, Parent: s.parent(stream.Context()), Opened: func(o gateway.Opened) error {
+	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: span, Reverse: in.Reverse, Limit: limit, How: how, Parent: s.parent(stream.Context()), Opened: func(o gateway.Opened) error {
 		p.page.Token, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Pin)
 		hide(caller, &o.Receipt, &o.Ended)
 		p.page.Receipt = worded(receipt(&o.Receipt, &o.Ended))

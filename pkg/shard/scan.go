@@ -69,7 +69,7 @@ func (m *Machine) onScanAt(s *msg.ScanAt) {
 	default:
 		m.keep(s.Txn, k.index, s.KeepNanos)
 	}
-	m.askAt(entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: kv.Range(s.Start, s.End), Index: s.Index,
+	m.askAt(entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: kv.Range(s.Start, s.End), Index: s.Index, Reverse: s.Reverse,
 		Limit: mvcc.ScanLimit(&msg.Op{Limit: s.Limit}), LimitBytes: pageBytes}, &coldRead{page: s})
 }
 

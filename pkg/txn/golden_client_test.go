@@ -67,7 +67,7 @@ func (s *script) client(words []string, ops []msg.Op) error {
 		if err != nil {
 			return err
 		}
-		s.g.ScanAs(s.now, token, ref.TxnID, span, deadline, how)
+		s.g.ScanAs(s.now, token, ref.TxnID, span, false, deadline, how)
 	case "next":
 		n, err := strconv.Atoi(flag)
 		s.g.Next(s.now, token, ref, n)

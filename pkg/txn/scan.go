@@ -13,6 +13,8 @@ import (
 // page by page, holding no lock.
 type paging struct {
 	span kv.Span
+	// reverse begins with the last key.
+	reverse bool
 	// name is the attempt's on the shards.
 	name kv.TxnRef
 	// at is the state that is scanned: the index of every shard.
@@ -33,7 +35,8 @@ type scanPart struct {
 	shard kv.ShardID
 	inc   kv.Incarnation
 	pairs []msg.Pair
-	// from is where the next page begins, nil when there is none.
+	// from is where the next page begins, or ends if it is in reverse; nil when there
+	// is none.
 	from []byte
 	ask  *msg.Envelope
 }
@@ -42,15 +45,15 @@ type scanPart struct {
 // everywhere, or locks the range, fixes the indexes, and lets go. Its Done has
 // no pairs; Next reads them. The deadline is for the opening.
 func (g *Gateway) Scan(now int64, token Token, id kv.TxnID, span kv.Span, deadline int64) kv.TxnRef {
-	return g.ScanAs(now, token, id, span, deadline, How{})
+	return g.ScanAs(now, token, id, span, false, deadline, How{})
 }
 
-// ScanAs is Scan in a particular way.
-func (g *Gateway) ScanAs(now int64, token Token, id kv.TxnID, span kv.Span, deadline int64, how How) kv.TxnRef {
+// ScanAs is Scan in a particular way, and perhaps from the last key on.
+func (g *Gateway) ScanAs(now int64, token Token, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How) kv.TxnRef {
 	g.now = max(g.now, now)
 	c := &call{how: how, ref: kv.TxnRef{TxnID: id, Attempt: 1}, kind: scanning, token: token, readOnly: true, started: g.now}
 	c.deadline = min(deadline, g.now+int64(g.cfg.MaxAge))
-	c.scan = &paging{span: span}
+	c.scan = &paging{span: span, reverse: reverse}
 	c.ops = []msg.Op{{Kind: msg.OpLockRange, Key: span.Start, End: span.End}}
 	f := g.taken(id)
 	if f == nil {
@@ -93,7 +96,27 @@ func (g *Gateway) locked(c *call) { g.startCheck(c) }
 // fixed takes the index of a shard.
 func (p *paging) fixed(s kv.ShardID, inc kv.Incarnation, at kv.Index) {
 	p.at.Raise(s, at)
-	p.parts = append(p.parts, &scanPart{shard: s, inc: inc, from: p.span.Start})
+	from := p.span.Start
+	if p.reverse {
+		from = p.span.End
+	}
+	p.parts = append(p.parts, &scanPart{shard: s, inc: inc, from: from})
+}
+
+// rest is what has not been read of a part.
+func (p *paging) rest(of *scanPart) kv.Span {
+	if p.reverse {
+		return kv.Range(p.span.Start, of.from)
+	}
+	return kv.Range(of.from, p.span.End)
+}
+
+// before reports whether a key comes before another one.
+func (p *paging) before(a, b []byte) bool {
+	if p.reverse {
+		return bytes.Compare(a, b) > 0
+	}
+	return bytes.Compare(a, b) < 0
 }
 
 func (g *Gateway) startPaging(c *call) {
@@ -147,9 +170,10 @@ func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, limit int) {
 func (g *Gateway) askPage(c *call, p *scanPart) {
 	g.pageNumber++
 	g.pages[g.pageNumber] = c
+	rest := c.scan.rest(p)
 	p.ask = g.sendShard(p.shard, func(e *msg.Envelope) {
 		e.ScanAt = &msg.ScanAt{Txn: c.scan.name, Gateway: g.cfg.Node, Number: g.pageNumber, Pin: c.scan.pin, Incarnation: p.inc, Index: c.scan.at.At(p.shard),
-			Start: p.from, End: c.scan.span.End, Limit: uint32(min(c.scan.limit, kv.MaxScanLimit)), KeepNanos: int64(kv.DefaultScanKeep)}
+			Start: rest.Start, End: rest.End, Reverse: c.scan.reverse, Limit: uint32(min(c.scan.limit, kv.MaxScanLimit)), KeepNanos: int64(kv.DefaultScanKeep)}
 	})
 }
 
@@ -214,18 +238,18 @@ func (g *Gateway) page(c *call) {
 	}
 	var out []msg.Pair
 	for len(out) < c.scan.limit {
-		var least *scanPart
+		var next *scanPart
 		for _, p := range parts {
-			if len(p.pairs) > 0 && (least == nil || bytes.Compare(p.pairs[0].Key, least.pairs[0].Key) < 0) {
-				least = p
+			if len(p.pairs) > 0 && (next == nil || c.scan.before(p.pairs[0].Key, next.pairs[0].Key)) {
+				next = p
 			}
 		}
-		if least == nil {
+		if next == nil {
 			break
 		}
-		out = append(out, least.pairs[0])
-		least.pairs = least.pairs[1:]
-		if len(least.pairs) == 0 && least.from != nil {
+		out = append(out, next.pairs[0])
+		next.pairs = next.pairs[1:]
+		if len(next.pairs) == 0 && next.from != nil {
 			break // its next key is not known yet
 		}
 	}

@@ -221,7 +221,7 @@ func (c *client) scanAs(how txn.How) {
 	call := &callRecord{ops: []msg.Op{op}, results: []msg.Result{{Resume: op.Key}}}
 	t.calls = []*callRecord{call}
 	w.trace("client %d: %s scans %v at %v", c.n, name(t.ref), op.Span(), n.id)
-	w.call(n, func(now int64, tok txn.Token) { n.gw.ScanAs(now, tok, t.ref.TxnID, op.Span(), c.deadline(n), how) },
+	w.call(n, func(now int64, tok txn.Token) { n.gw.ScanAs(now, tok, t.ref.TxnID, op.Span(), backwards(t), c.deadline(n), how) },
 		func(d txn.Done, lost bool) {
 			if lost || d.Failure != nil {
 				c.ended(t, d, lost, c.next)
@@ -231,6 +231,22 @@ func (c *client) scanAs(how txn.How) {
 			w.inThePast(t, how.At, &d)
 			c.page(t, n, d.Txn)
 		})
+}
+
+// backwards reports whether a scan begins with the last key, as half of them do.
+func backwards(t *txnRecord) bool { return t.ref.Rand%2 == 0 }
+
+// seenBackwards notes a page of a scan that began with the last key. What has been seen
+// is a range that grows downwards.
+func seenBackwards(call *callRecord, page []msg.Pair) {
+	if len(page) == 0 {
+		return
+	}
+	op, res := &call.ops[0], &call.results[0]
+	op.Key, res.Resume = page[len(page)-1].Key, nil
+	page = slices.Clone(page)
+	slices.Reverse(page)
+	res.Pairs = append(page, res.Pairs...)
 }
 
 // page reads the next page of a scan.
@@ -255,14 +271,18 @@ func (c *client) page(t *txnRecord, n *node, ref kv.TxnRef) {
 				c.next()
 				return
 			}
-			res.Pairs = append(res.Pairs, d.Pairs...)
+			if backwards(t) {
+				seenBackwards(t.calls[0], d.Pairs)
+			} else {
+				res.Pairs = append(res.Pairs, d.Pairs...)
+			}
 			if !d.More {
 				res.Resume = nil
 				t.outcome, t.observed = committed, true
 				c.next()
 				return
 			}
-			if k := len(res.Pairs); k > 0 {
+			if k := len(res.Pairs); k > 0 && !backwards(t) {
 				res.Resume = kv.Next(res.Pairs[k-1].Key)
 			}
 			c.page(t, n, ref)

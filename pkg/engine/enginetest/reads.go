@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -96,6 +97,36 @@ func rangeLimit(t *testing.T, open Open) {
 	require.Equal(t, [][]string{{"a=1", "c=1", "d=1"}, {"e=1"}}, byRows(3))
 	require.Equal(t, [][]string{{"a=1", "c=1", "d=1", "e=1"}}, byRows(4))
 	require.Equal(t, [][]string{{"a=1", "c=1", "d=1", "e=1"}}, byRows(0))
+	require.NoError(t, e.Close())
+}
+
+// rangeReverse: what is read from the last key on is what is read from the first on,
+// whatever the limit.
+func rangeReverse(t *testing.T, open Open) {
+	e := open()
+	put(t, e, 0, set("a", 1, value("1")), set("b", 1, tombstone()), set("c", 1, value("1")), set("c", 4, value("4")), set("c", 9, value("9")),
+		set("d\x00", 9, value("9")), set("d", 2, value("2")), set("e", 1, value("1")), set("e", 7, tombstone()))
+	put(t, e, 1, set("a", 1, value("another shard's")))
+	for _, at := range []kv.Index{1, 3, 5, 8, newest} {
+		for _, span := range []kv.Span{everything, kv.Range([]byte("a"), []byte("d")), kv.Range([]byte("b"), nil), kv.Point([]byte("c"))} {
+			want := keys(t, e, 0, span, at)
+			slices.Reverse(want)
+			for limit := range 5 {
+				var got []string
+				for rest := span; ; {
+					res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: rest, Index: at, Limit: limit, Reverse: true})
+					require.NoError(t, res.Err)
+					got = append(got, pairs(t, res.Rows)...)
+					if res.Resume == nil {
+						break
+					}
+					require.Equal(t, res.Rows[len(res.Rows)-1].Key, res.Resume)
+					rest = kv.Range(rest.Start, res.Resume)
+				}
+				require.Equal(t, want, got, "%v at %d, %d at a time", span, at, limit)
+			}
+		}
+	}
 	require.NoError(t, e.Close())
 }
 

@@ -41,6 +41,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Open) {
 		{"a tombstone is a row of its key and a hole in a range", tombstones},
 		{"a range comes in the order of its keys", rangeOrder},
 		{"a range is cut by rows and resumed", rangeLimit},
+		{"a range is read from its last key on", rangeReverse},
 		{"a range is cut by bytes", rangeBytes},
 		{"a range sees only what its index sees", rangeAtIndex},
 		{"one version is deleted", deleteVersion},

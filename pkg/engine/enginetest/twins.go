@@ -141,6 +141,8 @@ func drawRead(t *rapid.T) entry.Read {
 		Key:   drawKey(t, "key"),
 		Index: drawIndex(t),
 		Limit: rapid.IntRange(0, 6).Draw(t, "limit"),
+
+		Reverse: rapid.Bool().Draw(t, "reverse"),
 	}
 	for i := kv.Index(0); i < r.Index && rapid.Bool().Draw(t, "more kept"); {
 		i += kv.Index(rapid.IntRange(1, 9).Draw(t, "kept"))

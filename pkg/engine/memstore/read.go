@@ -101,9 +101,29 @@ func (rs *rows) ascend(span kv.Span, visit func(key string, c *chain) bool) {
 	})
 }
 
+// descend visits them from the last on.
+func (rs *rows) descend(span kv.Span, visit func(key string, c *chain) bool) {
+	if span.IsPoint() {
+		span.End = kv.Next(span.Start)
+	}
+	start, end := string(span.Start), string(span.End)
+	within := func(key string, c *chain) bool {
+		return key >= start && (key == end && end != "" || visit(key, c))
+	}
+	if end == "" {
+		rs.versions.Reverse(within)
+		return
+	}
+	rs.versions.Descend(end, within)
+}
+
 func (rs *rows) readRange(r *entry.Read, res *entry.ReadResult) {
 	size, full := 0, false
-	rs.ascend(r.Span, func(key string, c *chain) bool {
+	walk := rs.ascend
+	if r.Reverse {
+		walk = rs.descend
+	}
+	walk(r.Span, func(key string, c *chain) bool {
 		at := c.above(r.Index) - 1
 		if at < 0 {
 			return true
@@ -119,7 +139,7 @@ func (rs *rows) readRange(r *entry.Read, res *entry.ReadResult) {
 		}
 		if full {
 			// Another live row follows, so there is something to resume.
-			res.Resume = kv.Next(res.Rows[len(res.Rows)-1].Key)
+			res.Resume = engine.ResumeRange(r, res)
 			return false
 		}
 		res.Rows = append(res.Rows, entry.Row{Key: []byte(key), Index: v.index, Value: clone(v.value)})

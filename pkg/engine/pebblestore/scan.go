@@ -62,6 +62,29 @@ func (c *cursor) next() {
 	c.settle()
 }
 
+// last goes to the last key of the span, and previous to the key before the current
+// one: to its oldest version, and then forward to the one that is visible.
+func (c *cursor) last() {
+	c.valid = c.it.Last()
+	c.settleBack()
+}
+
+func (c *cursor) previous() {
+	c.seek = enginekey.AppendPrefix(c.seek[:0], c.shard, entry.TableVersion, c.user)
+	c.valid = c.it.SeekLT(c.seek)
+	c.settleBack()
+}
+
+func (c *cursor) settleBack() {
+	if c.load() && c.index <= c.at {
+		c.seek = enginekey.AppendVersion(c.seek[:0], c.shard, c.user, c.at)
+		c.valid = c.it.SeekGE(c.seek)
+		c.ok, c.visible = c.load(), c.valid
+		return
+	}
+	c.ok, c.visible = c.valid, false // its oldest version is too new, or there is no key
+}
+
 // settle makes the stored key that the iterator is at the current one and
 // looks for its newest visible version.
 func (c *cursor) settle() {
@@ -127,8 +150,12 @@ func (s *Store) readRange(shard kv.ShardID, r *entry.Read, res *entry.ReadResult
 	if err != nil {
 		return err
 	}
+	begin, step := c.first, c.next
+	if r.Reverse {
+		begin, step = c.last, c.previous
+	}
 	size, full := 0, false
-	for c.first(); c.ok; c.next() {
+	for begin(); c.ok; step() {
 		if !c.visible {
 			continue
 		}
@@ -142,7 +169,7 @@ func (s *Store) readRange(shard kv.ShardID, r *entry.Read, res *entry.ReadResult
 		}
 		if full {
 			// Another live row follows, so there is something to resume.
-			res.Resume = kv.Next(res.Rows[len(res.Rows)-1].Key)
+			res.Resume = engine.ResumeRange(r, res)
 			break
 		}
 		res.Rows = append(res.Rows, entry.Row{Key: clone(c.user), Index: c.index, Value: clone(value)})

@@ -203,7 +203,13 @@ func (s *Store) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg
 	}
 	tx := s.enter(gateway.TxOptions{Attempt: 1, ReadOnly: true}, msg.Receipt{})
 	kerr := tx.look(o.How)
-	ps := tx.span(o.Span, o.Limit)
+	ps := tx.span(o.Span, 0)
+	if o.Reverse {
+		slices.Reverse(ps)
+	}
+	if o.Limit > 0 {
+		ps = ps[:min(o.Limit, len(ps))]
+	}
 	tx.Rollback()
 	if kerr != nil {
 		return kerr
