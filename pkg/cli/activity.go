@@ -45,10 +45,11 @@ const mostAsked = 256
 
 // activityCommand makes a command that asks all nodes for something that they have some
 // of, and shows as much as is wanted.
-func activityCommand(cmd *cobra.Command, ask func(in *pb.ActivityRequest, limit uint32), show func(s *session, nodes []*pb.ActivityResponse, limit int) error) *cobra.Command {
+func activityCommand(cmd *cobra.Command, size func() (lines, columns int), ask func(in *pb.ActivityRequest, limit uint32), show func(s *session, nodes []*pb.ActivityResponse, limit int) error) *cobra.Command {
 	var f flags
 	var limit int
 	f.addTo(cmd, true)
+	f.fits(cmd, size)
 	cmd.Flags().IntVar(&limit, "limit", 20, fmt.Sprintf("show so many, 1 to %d", mostAsked))
 	run := connected(&f, func(ctx context.Context, s *session, _ []string) error {
 		in := pb.ActivityRequest{SinceS: time.Now().Unix()}
@@ -68,7 +69,7 @@ func activityCommand(cmd *cobra.Command, ask func(in *pb.ActivityRequest, limit 
 	return cmd
 }
 
-func receiptsCommand() *cobra.Command {
+func receiptsCommand(size func() (lines, columns int)) *cobra.Command {
 	return activityCommand(&cobra.Command{
 		Use:   "receipts",
 		Short: "Show the last contention receipts of the cluster",
@@ -81,7 +82,7 @@ through it: of one second no more than the 16 longest.`,
 		Example: `  linchpin receipts --limit 5
   linchpin receipts --output json`,
 		Args: arguments(0, 0),
-	}, func(in *pb.ActivityRequest, limit uint32) { in.MaxReceipts = limit }, (*session).printReceipts)
+	}, size, func(in *pb.ActivityRequest, limit uint32) { in.MaxReceipts = limit }, (*session).printReceipts)
 }
 
 // recentAnswer is a receipt as JSON.
@@ -131,7 +132,7 @@ func (s *session) printReceipts(nodes []*pb.ActivityResponse, limit int) error {
 	return t.flush()
 }
 
-func waitsCommand() *cobra.Command {
+func waitsCommand(size func() (lines, columns int)) *cobra.Command {
 	return activityCommand(&cobra.Command{
 		Use:   "waits",
 		Short: "Show which transactions wait for which now",
@@ -140,7 +141,7 @@ first: for which key, for which other transaction, and what the two do with the 
 there is no other, readers have to end first, or those of an earlier life of a shard.`,
 		Example: `  linchpin waits`,
 		Args:    arguments(0, 0),
-	}, func(in *pb.ActivityRequest, limit uint32) { in.MaxWaits = limit }, (*session).printWaits)
+	}, size, func(in *pb.ActivityRequest, limit uint32) { in.MaxWaits = limit }, (*session).printWaits)
 }
 
 // currentAnswer is a wait as JSON.

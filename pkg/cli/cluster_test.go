@@ -117,12 +117,15 @@ func TestUsage(t *testing.T) {
 	r := run(t, "", "gett", "k")
 	r.fails(t, 2, `there is no command "gett"; did you mean get?`)
 	require.Contains(t, r.errs, "hint: see: linchpin --help")
-	run(t, "", "get", "--colour").fails(t, 2, "unknown flag: --colour")
+	run(t, "", "gett", "k", "--limit", "3").fails(t, 2, `there is no command "gett"; did you mean get?`)
+	run(t, "", "hot", "pinn", "k", "--prefix").fails(t, 2, `there is no command "pinn" of "linchpin hot"; did you mean pin?`)
+	run(t, "", "get", "--colour").fails(t, 2, "unknown flag: --colour\n")
+	run(t, "", "scan", "--key-only").fails(t, 2, "unknown flag: --key-only; did you mean --keys-only?")
 	run(t, "", "get", "k", "-o", "yaml").fails(t, 2, `--output is "yaml", want table or json`)
 	run(t, "", "get", "k", "--timeout", "soon").fails(t, 2, "soon")
 	run(t, "", "version", "please").fails(t, 2, "too many")
 	for _, group := range []string{"snapshot", "backup", "cert", "cluster", "user"} {
-		run(t, "", group, "nothing").fails(t, 2, `unknown command "nothing" for "linchpin `+group+`"`)
+		run(t, "", group, "nothing").fails(t, 2, `there is no command "nothing" of "linchpin `+group+`"`)
 	}
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/hex"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,10 @@ type flags struct {
 	retry   bool
 	output  string
 	hex     bool
+	// size is that of the terminal, of commands whose tables are made to fit it; wide
+	// asks for all of each row.
+	size func() (lines, columns int)
+	wide bool
 	// who says who calls.
 	who identity.Flags
 }
@@ -45,6 +50,24 @@ func (f *flags) addTo(cmd *cobra.Command, withHex bool) {
 	if withHex {
 		fs.BoolVar(&f.hex, "hex", false, "keys and values are given and shown in hexadecimal")
 	}
+}
+
+// fits has tables fit the terminal, if there is one, unless --wide is given.
+func (f *flags) fits(cmd *cobra.Command, size func() (lines, columns int)) {
+	f.size = size
+	cmd.Flags().BoolVar(&f.wide, "wide", false, "show all of each row, also where that does not fit the terminal")
+}
+
+// printer makes what a command prints with.
+func (f *flags) printer(out io.Writer) *printer {
+	p := &printer{out: out, json: f.output == formatJSON, hex: f.hex}
+	if f.size != nil && !f.wide {
+		p.columns = func() int {
+			_, columns := f.size()
+			return columns
+		}
+	}
+	return p
 }
 
 // session is what a command has to work with once it is connected.
@@ -73,8 +96,7 @@ func connected(f *flags, run func(ctx context.Context, s *session, args []string
 			return err
 		}
 		defer conn.close()
-		p := &printer{out: cmd.OutOrStdout(), json: f.output == formatJSON, hex: f.hex}
-		return run(ctx, &session{printer: p, flags: f, db: conn.db, opts: conn.opts, cmd: cmd}, args)
+		return run(ctx, &session{printer: f.printer(cmd.OutOrStdout()), flags: f, db: conn.db, opts: conn.opts, cmd: cmd}, args)
 	}
 }
 

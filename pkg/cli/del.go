@@ -11,8 +11,9 @@ import (
 func delCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:   "del KEY...",
-		Short: "Remove keys",
+		Use:     "del KEY...",
+		Aliases: []string{"rm", "delete"},
+		Short:   "Remove keys",
 		Long: `Remove one or more keys, all in one transaction, and tell for each whether it
 was there. A key that was not there is no error.`,
 		Example: `  linchpin del greeting

@@ -106,13 +106,13 @@ If the key does not exist, nothing is printed and the exit code is 1.`,
 	}
 	f.addTo(cmd, true)
 	p.addTo(cmd)
-	cmd.RunE = readsKey(cmd, &f, &p, func(s *session, key []byte, out *client.Outcome) error {
+	cmd.RunE = readsKeys(cmd, &f, &p, func(s *session, keys [][]byte, out *client.Outcome) error {
 		r := &out.Results[0]
 		switch {
 		case !r.Found:
-			return s.absent(key)
+			return s.absent(keys[0])
 		case s.json:
-			it := s.keyItem(key)
+			it := s.keyItem(keys[0])
 			it.Found, it.TTL = &r.Found, ttlMillis(r)
 			return s.object(it)
 		}

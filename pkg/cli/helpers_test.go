@@ -34,8 +34,8 @@ type node struct {
 	hot    []server.HotKey
 	// heat is what is known of hot keys, if set.
 	heat func() *msg.HotReply
-	// height is that of the terminal on which commands are run, if set.
-	height func() int
+	// streams are those of the commands that are run, but for what they read and write.
+	streams cli.Streams
 	// how is the way in which the last transaction or scan was to read.
 	how atomic.Pointer[txn.How]
 }
@@ -109,20 +109,20 @@ func (n *node) run(t *testing.T, args ...string) ran {
 func (n *node) runWith(t *testing.T, in string, args ...string) ran {
 	t.Helper()
 	// Flags come first, because of the arguments that begin with a minus sign.
-	return runOn(t, n.height, in, append([]string{args[0], "--addr", n.addr}, args[1:]...)...)
+	return runOn(t, n.streams, in, append([]string{args[0], "--addr", n.addr}, args[1:]...)...)
 }
 
 func run(t *testing.T, in string, args ...string) ran {
 	t.Helper()
-	return runOn(t, nil, in, args...)
+	return runOn(t, cli.Streams{}, in, args...)
 }
 
-// runOn runs a command on a terminal, if it has a height.
-func runOn(t *testing.T, height func() int, in string, args ...string) ran {
+// runOn runs a command on a terminal, if the streams have a size.
+func runOn(t *testing.T, s cli.Streams, in string, args ...string) ran {
 	t.Helper()
 	var out, errs bytes.Buffer
-	root := cli.New(cli.Streams{In: strings.NewReader(in), Out: &out, Err: &errs, Height: height})
-	code := cli.Main(context.Background(), root, args)
+	s.In, s.Out, s.Err = strings.NewReader(in), &out, &errs
+	code := cli.Main(context.Background(), cli.New(s), args)
 	return ran{code, out.String(), errs.String()}
 }
 

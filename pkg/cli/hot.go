@@ -11,7 +11,7 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-func hotCommand(height func() int) *cobra.Command {
+func hotCommand(size func() (lines, columns int)) *cobra.Command {
 	var f flags
 	var limit int
 	var watch bool
@@ -36,6 +36,7 @@ what is moved at all; rules and mode outlast restarts.`,
 		Args: arguments(0, 0),
 	}
 	f.addTo(cmd, true)
+	f.fits(cmd, size)
 	cmd.Flags().IntVar(&limit, "limit", 10, "show so many keys")
 	cmd.Flags().BoolVar(&watch, "watch", false, "show them again every second, in place on a terminal, until interrupted; --timeout is for each time")
 	cmd.Flags().DurationVar(&length, "for", 0, "with --watch: how long; 0 is without end")
@@ -60,7 +61,7 @@ what is moved at all; rules and mode outlast restarts.`,
 		}
 		each := f.timeout
 		f.timeout = length
-		return connected(&f, func(ctx context.Context, s *session, _ []string) error { return s.watch(ctx, each, height, show) })(cmd, args)
+		return connected(&f, func(ctx context.Context, s *session, _ []string) error { return s.watch(ctx, each, size, show) })(cmd, args)
 	}
 	cmd.AddCommand(hotRule("pin", pb.HotOrder_HOT_PIN, "Keep a key on the hot shard", `Have a key moved to the hot shard, now and whenever it is elsewhere, in any mode but
 off. With --prefix the rule is for all keys with the prefix, and moves those that
@@ -68,7 +69,7 @@ transactions clash over.`),
 		hotRule("unpin", pb.HotOrder_HOT_FREE, "Remove the rule for a key", `Remove the rule for a key or prefix, whether it was pinned or banned. A key on the hot
 shard goes home when nobody has waited for it for some seconds.`),
 		hotRule("ban", pb.HotOrder_HOT_BAN, "Keep a key from the hot shard", `Have a key stay at home, on the shard that it would be on if there were no hot shard.
-If it has been moved it goes home.`), hotMode(), hotMoves())
+If it has been moved it goes home.`), hotMode(), hotMoves(size))
 	return cmd
 }
 

@@ -67,7 +67,7 @@ func TestOnATerminalWhatIsWatchedIsDrawnInPlace(t *testing.T) {
 	n := start(t)
 	n.heat = hotReply
 	height := 4
-	n.height = func() int { return height }
+	n.streams.Size = func() (int, int) { return height, 300 }
 	out := n.run(t, "hot", "--watch", "--for", "1500ms").ok(t)
 	require.Equal(t, 1, strings.Count(out, "\x1b[2J"))
 	require.True(t, strings.HasPrefix(out, "\x1b[2J\x1b[H"))

@@ -10,7 +10,7 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-func hotMoves() *cobra.Command {
+func hotMoves(size func() (lines, columns int)) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "moves",
@@ -21,6 +21,7 @@ newest first: at most 64, and none from before the hot shard's node was last sta
 		Args:    arguments(0, 0),
 	}
 	f.addTo(cmd, true)
+	f.fits(cmd, size)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
 		r, err := s.db.HotKeys(ctx, 1)
 		if err != nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/linchpindb/linchpin/pkg/client"
@@ -19,6 +17,8 @@ type printer struct {
 	out  io.Writer
 	json bool
 	hex  bool
+	// columns is how wide tables can be; nil for any width.
+	columns func() int
 }
 
 // text shows bytes so that they can be told apart: as they are if they are
@@ -54,23 +54,6 @@ func (p *printer) object(v any) error {
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }
-
-// table writes rows in columns.
-type table struct{ w *tabwriter.Writer }
-
-func (p *printer) table(head ...string) *table {
-	t := &table{tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)}
-	if len(head) > 0 {
-		t.row(head...)
-	}
-	return t
-}
-
-func (t *table) row(cells ...string) { fmt.Fprintln(t.w, strings.Join(cells, "\t")) }
-
-// flush writes what has been kept back to find the widths; the next rows find
-// their own.
-func (t *table) flush() error { return t.w.Flush() }
 
 // item is a key and what it holds, as JSON. Bytes that are no valid UTF-8
 // stand in hexadecimal in the fields that end in _hex.

@@ -22,8 +22,9 @@ func putCommand() *cobra.Command {
 	var f flags
 	var c putFlags
 	cmd := &cobra.Command{
-		Use:   "put KEY VALUE",
-		Short: "Set a key to a value",
+		Use:     "put KEY VALUE",
+		Aliases: []string{"set"},
+		Short:   "Set a key to a value",
 		Long: `Set a key to a value and print the version that this makes. If VALUE is a single
 minus sign the value is read from standard input, every byte of it.
 

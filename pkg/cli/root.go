@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,8 +19,10 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Height is how many lines there are, if Out is a terminal; else it is nil.
-	Height func() int
+	// Size is the number of lines and columns, if Out is a terminal; else it is nil.
+	Size func() (lines, columns int)
+	// File: Out is a file, into which "linchpin get" writes the bytes of a value.
+	File bool
 }
 
 // New makes the root command with all commands that talk to a cluster.
@@ -38,7 +39,13 @@ other commands talk to a running node, by default the one at 127.0.0.1:7070:
   linchpin get greeting
   linchpin txn 'require greeting exists; incr visits; get greeting'
 
+Each flag has an environment variable, so that it need not be given each time:
+
+  export LINCHPIN_ADDR=10.0.0.1:7070,10.0.0.2:7070   # for --addr
+  export LINCHPIN_CERTS_DIR=$HOME/certs              # for --certs-dir: with TLS
+
 Each command has more to say with --help.`,
+		Version:       ReadBuild().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// Cobra's own check of unknown commands would not count as usage.
@@ -46,11 +53,7 @@ Each command has more to say with --help.`,
 			if len(args) == 0 {
 				return nil
 			}
-			text := fmt.Sprintf("there is no command %q", args[0])
-			if near := likeliest(args[0], cmd.SuggestionsFor(args[0])); len(near) > 0 {
-				text += "; did you mean " + strings.Join(near, " or ") + "?"
-			}
-			return &UsageError{Text: text, Command: cmd.CommandPath()}
+			return NoCommand(cmd, args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,15 +66,15 @@ Each command has more to say with --help.`,
 			return nil
 		},
 	}
-	root.SuggestionsMinimumDistance = 2
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &UsageError{Text: err.Error(), Command: cmd.CommandPath()}
+		return &UsageError{Text: err.Error() + suggestFlag(cmd, err), Command: cmd.CommandPath()}
 	})
-	root.AddCommand(getCommand(), putCommand(), delCommand(), scanCommand(), incrCommand(), expireCommand(), persistCommand(), ttlCommand(), txnCommand(),
-		outcomeCommand(), statusCommand(), shardsCommand(), hotCommand(s.Height), receiptsCommand(), waitsCommand(), snapshotCommand(), versionCommand(),
+	root.AddCommand(getCommand(s.File), putCommand(), mgetCommand(), msetCommand(), existsCommand(), keysCommand(s.Size), delCommand(), scanCommand(s.Size), incrCommand(), expireCommand(), persistCommand(), ttlCommand(), txnCommand(),
+		outcomeCommand(), statusCommand(), shardsCommand(), hotCommand(s.Size), receiptsCommand(s.Size), waitsCommand(s.Size), snapshotCommand(), versionCommand(),
 		callCommand(), typeCommand(), typesCommand(), backupCommand(), restoreCommand(), userCommand(), certCommand(), clusterCommand(),
 		drainCommand(), logCommand(), debugCommand(), healthCommand(), manCommand())
 	root.AddGroup(&cobra.Group{ID: groupAll, Title: "Available Commands:"}, &cobra.Group{ID: groupTypes, Title: "Commands of data types:"})
@@ -83,16 +86,6 @@ Each command has more to say with --help.`,
 		root.AddCommand(cmd)
 	}
 	return root
-}
-
-// likeliest are the suggestions that begin as what was typed does, if there are
-// such.
-func likeliest(typed string, near []string) []string {
-	same := slices.DeleteFunc(slices.Clone(near), func(s string) bool { return s[0] != typed[0] })
-	if len(same) > 0 {
-		return same
-	}
-	return near
 }
 
 // The groups of commands in the root's help.
@@ -111,7 +104,10 @@ func Main(ctx context.Context, root *cobra.Command, args []string) int {
 	}
 	mistakes(root)
 	root.SetArgs(args)
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := root, unknownCommand(root, args)
+	if err == nil {
+		cmd, err = root.ExecuteContextC(ctx)
+	}
 	if err == nil {
 		return ExitOK
 	}

@@ -13,15 +13,21 @@ import (
 // scan can be long, and its rows are not kept.
 const tableRows = 200
 
-func scanCommand() *cobra.Command {
+// scanning says what a scan lists.
+type scanning struct {
+	prefix                   string
+	limit                    int
+	keysOnly, reverse, count bool
+}
+
+func scanCommand(size func() (lines, columns int)) *cobra.Command {
 	var f flags
-	var prefix string
-	var limit int
-	var keysOnly bool
+	var o scanning
 	var p past
 	cmd := &cobra.Command{
-		Use:   "scan [START [END]]",
-		Short: "List keys in order",
+		Use:     "scan [START [END]]",
+		Aliases: []string{"ls"},
+		Short:   "List keys in order",
 		Long: `List the keys from START up to but without END, in the order of their bytes, with
 what they hold. Without END to the last key, without START from the first. All is
 as it was at one moment after the command was started.
@@ -29,38 +35,67 @@ as it was at one moment after the command was started.
 Keys and values are shown as "linchpin get" shows them.`,
 		Example: `  linchpin scan
   linchpin scan user:100 user:200 --limit 20
-  linchpin scan --prefix user: --output json
+  linchpin scan --prefix log: --reverse --limit 5
+  linchpin scan --prefix user: --count
   linchpin scan --as-of -5m`,
 		Args: arguments(0, 2),
 	}
 	f.addTo(cmd, true)
+	f.fits(cmd, size)
 	p.addTo(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&prefix, "prefix", "", "list the keys that begin with this instead")
-	fs.IntVar(&limit, "limit", 0, "stop after so many keys; 0 is all")
-	fs.BoolVar(&keysOnly, "keys-only", false, "show no values")
+	fs.StringVar(&o.prefix, "prefix", "", "list the keys that begin with this instead")
+	fs.IntVar(&o.limit, "limit", 0, "stop after so many keys; 0 is all")
+	fs.BoolVar(&o.keysOnly, "keys-only", false, "show no values")
+	fs.BoolVar(&o.reverse, "reverse", false, "begin with the last key")
+	fs.BoolVar(&o.count, "count", false, "print only how many keys there are")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
-		if limit < 0 {
-			return usagef(cmd, "--limit is %d, want 0 or more", limit)
+		if o.limit < 0 {
+			return usagef(cmd, "--limit is %d, want 0 or more", o.limit)
 		}
 		if fs.Changed("prefix") && len(args) > 0 {
 			return usagef(cmd, "--prefix and START do not go together")
 		}
-		start, end, err := s.bounds(args, prefix)
-		if err != nil {
-			return err
-		}
-		var out client.Outcome
-		how, err := p.options(cmd, &out)
-		if err != nil {
-			return err
-		}
-		err = s.printScan(s.db.With(how...).Scan(ctx, start, end, client.ScanOptions{Limit: limit}), keysOnly)
-		s.tellPast(&out)
-		s.tellWait(&out.Receipt)
-		return p.told(err)
+		return s.scan(ctx, &p, &o, args)
 	})
 	return cmd
+}
+
+// scan lists what a scan asks for.
+func (s *session) scan(ctx context.Context, p *past, o *scanning, args []string) error {
+	start, end, err := s.bounds(args, o.prefix)
+	if err != nil {
+		return err
+	}
+	var out client.Outcome
+	how, err := p.options(s.cmd, &out)
+	if err != nil {
+		return err
+	}
+	pairs := s.db.With(how...).Scan(ctx, start, end, client.ScanOptions{Limit: o.limit, Reverse: o.reverse})
+	if o.count {
+		err = s.printCount(pairs)
+	} else {
+		err = s.printScan(pairs, o.keysOnly)
+	}
+	s.tellPast(&out)
+	s.tellWait(&out.Receipt)
+	return p.told(err)
+}
+
+// printCount prints how many pairs there are.
+func (s *session) printCount(pairs iter.Seq2[client.Pair, error]) error {
+	n := 0
+	for _, err := range pairs {
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	if s.json {
+		return s.object(map[string]int{"keys": n})
+	}
+	return s.printf("%d\n", n)
 }
 
 // bounds gives the range that the command line asks for.

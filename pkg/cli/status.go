@@ -13,8 +13,9 @@ import (
 func statusCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show a node and the members it sees",
+		Use:     "status",
+		Aliases: []string{"info"},
+		Short:   "Show a node and the members it sees",
 		Long: `Show which node answers, whether it serves, and which members of the cluster it
 sees. A member that is down takes its shards with it; the others go on.`,
 		Example: `  linchpin status --addr 10.0.0.1:7070,10.0.0.2:7070`,

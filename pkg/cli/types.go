@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/client"
-	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -24,8 +23,8 @@ printed and the exit code is 1.`,
 	}
 	f.addTo(cmd, true)
 	p.addTo(cmd)
-	cmd.RunE = readsKey(cmd, &f, &p, func(s *session, key []byte, out *client.Outcome) error {
-		return s.printType(key, &out.Results[0])
+	cmd.RunE = readsKeys(cmd, &f, &p, func(s *session, keys [][]byte, out *client.Outcome) error {
+		return s.printType(keys[0], &out.Results[0])
 	})
 	return cmd
 }
@@ -42,7 +41,7 @@ func (s *session) printType(key []byte, r *client.Result) error {
 		return &quietError{ExitNotFound}
 	}
 	if !r.Found {
-		return &kv.Error{Kind: kv.KindNotFound, Text: "the key does not exist", Key: key, Op: -1}
+		return missing(key)
 	}
 	return s.printf("%s\n", r.TypeName)
 }

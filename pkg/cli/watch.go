@@ -12,7 +12,7 @@ const watchEvery = time.Second
 
 // watch shows something again and again until ctx ends: on a terminal in the
 // place of what it showed before, else below it.
-func (s *session) watch(ctx context.Context, each time.Duration, height func() int, show func(context.Context, *session) error) error {
+func (s *session) watch(ctx context.Context, each time.Duration, size func() (lines, columns int), show func(context.Context, *session) error) error {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
 	out := s.out
@@ -20,8 +20,8 @@ func (s *session) watch(ctx context.Context, each time.Duration, height func() i
 	switch {
 	case s.json:
 		draw = func(b []byte) error { _, err := out.Write(b); return err }
-	case height != nil:
-		draw = (&screen{out: out, height: height}).draw
+	case size != nil:
+		draw = (&screen{out: out, size: size}).draw
 	default:
 		first := true
 		draw = func(b []byte) error {
@@ -75,9 +75,9 @@ const (
 // screen draws on a terminal. It writes over what is there, instead of clearing
 // it first, so that nothing flickers.
 type screen struct {
-	out    io.Writer
-	height func() int
-	begun  bool
+	out   io.Writer
+	size  func() (lines, columns int)
+	begun bool
 }
 
 // draw shows lines, as many as there is room for: what scrolls could not be
@@ -91,7 +91,7 @@ func (s *screen) draw(text []byte) error {
 	b.WriteString(goHome + cutLines)
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	lines = lines[:len(lines)-1] // the text ends with a line
-	if h := s.height(); h > 1 {
+	if h, _ := s.size(); h > 1 {
 		lines = lines[:min(len(lines), h-1)]
 	}
 	for _, line := range lines {

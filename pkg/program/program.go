@@ -33,21 +33,27 @@ func Main() {
 	// The first signal ends what is under way, a second one the program.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Height: heightOf(os.Stdout)}, os.Args[1:]))
+	os.Exit(run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Size: sizeOf(os.Stdout), File: isFile(os.Stdout)}, os.Args[1:]))
 }
 
-// heightOf is how many lines a terminal has; nil if f is none.
-func heightOf(f *os.File) func() int {
+// sizeOf is how many lines and columns a terminal has, 0 for unknown; nil if f is none.
+func sizeOf(f *os.File) func() (lines, columns int) {
 	if !term.IsTerminal(int(f.Fd())) {
 		return nil
 	}
-	return func() int {
-		_, h, err := term.GetSize(int(f.Fd()))
+	return func() (lines, columns int) {
+		columns, lines, err := term.GetSize(int(f.Fd()))
 		if err != nil {
-			return 0
+			return 0, 0
 		}
-		return h
+		return lines, columns
 	}
+}
+
+// isFile reports whether f is a file on a disk, no terminal and no pipe.
+func isFile(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular()
 }
 
 // run runs one command line and returns the exit code.

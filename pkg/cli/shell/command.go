@@ -47,7 +47,7 @@ exit code of that command.`,
 	}
 	cli.Connected(cmd, func(ctx context.Context, db *client.DB, settings cli.Settings) error {
 		x := &Shell{db: db, settings: settings, streams: s, interrupts: context.WithCancel}
-		if in, ok := s.In.(*os.File); ok && s.Height != nil && term.IsTerminal(int(in.Fd())) {
+		if in, ok := s.In.(*os.File); ok && s.Size != nil && term.IsTerminal(int(in.Fd())) {
 			// What ends the program, or the terminal, ends the shell; but an interrupt is for what runs.
 			var stop context.CancelFunc
 			ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGHUP)

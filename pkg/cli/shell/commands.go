@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
@@ -38,6 +39,8 @@ way to another one.`, "savepoint before", (*Shell).savepoint},
 		"help":    {"help [COMMAND]", "List the commands, or explain one", "", "help zadd", (*Shell).help},
 		"exit":    quit, "quit": quit,
 	}
+	// As Redis has them.
+	commands["multi"], commands["exec"], commands["discard"] = commands["begin"], commands["commit"], commands["rollback"]
 }
 
 func (s *Shell) begin(ctx context.Context, words []string) error {
@@ -190,7 +193,7 @@ func (s *Shell) help(ctx context.Context, words []string) error {
 		fmt.Fprintf(s.streams.Out, "\nUsage:\n  %s\n\nExamples:\n  %s\n", o.usage, strings.ReplaceAll(o.example, "\n", "\n  "))
 		return nil
 	}
-	if !s.isCommand(words[1]) && isVerb(words[1]) {
+	if !s.isCommand(words[1]) && txnlang.IsVerb(words[1]) {
 		words = []string{"help", "txn"}
 	}
 	return s.command(ctx, append(slices.Clone(words[1:]), "--help"))

@@ -184,6 +184,9 @@ func (s *Shell) do(ctx context.Context, command string) error {
 	if len(parts) == 0 {
 		return nil
 	}
+	for i := range parts { // what begins a part is no key: small letters, as Redis has it, too
+		parts[i].Words[0] = strings.ToLower(parts[i].Words[0])
+	}
 	ctx, stop := s.interrupts(ctx)
 	defer stop()
 	began := time.Now()
@@ -204,7 +207,7 @@ func (s *Shell) doWords(ctx context.Context, command string, parts []txnlang.Par
 	switch {
 	case s.tx != nil:
 		return s.inTransaction(ctx, parts)
-	case len(parts) > 1 || !s.isCommand(words[0]) && isVerb(words[0]):
+	case len(parts) > 1 || !s.isCommand(words[0]) && txnlang.IsVerb(words[0]):
 		return s.command(ctx, []string{"txn", command})
 	}
 	return s.command(ctx, words)
@@ -216,7 +219,7 @@ func (s *Shell) command(ctx context.Context, words []string) error {
 	root := s.root(s.streams.Out, s.streams.Err)
 	cmd, rest, err := root.Find(words)
 	if err != nil || cmd == root {
-		return &cli.UsageError{Text: fmt.Sprintf("there is no command %q; help lists them", words[0]), Command: "linchpin"}
+		return cli.NoCommand(root, words[0])
 	}
 	path := strings.Fields(strings.TrimPrefix(cmd.CommandPath(), root.Name()))
 	root.SetArgs(append(append(path, s.flagsFor(cmd, rest)...), rest...))
@@ -256,21 +259,12 @@ func (s *Shell) flagsFor(cmd *cobra.Command, rest []string) (out []string) {
 
 // root has the commands that there are in the shell.
 func (s *Shell) root(out, errs io.Writer) *cobra.Command {
-	return cli.New(cli.Streams{In: strings.NewReader(""), Out: out, Err: errs, Height: s.streams.Height})
+	return cli.New(cli.Streams{In: strings.NewReader(""), Out: out, Err: errs, Size: s.streams.Size})
 }
 
 func (s *Shell) isCommand(word string) bool {
 	cmd, _, err := s.root(io.Discard, io.Discard).Find([]string{word})
 	return err == nil && cmd.HasParent()
-}
-
-func isVerb(word string) bool {
-	for _, v := range txnlang.Verbs() {
-		if v == word {
-			return true
-		}
-	}
-	return false
 }
 
 // apart are the commands that say nothing of keys' values, and can be run while a
@@ -302,7 +296,7 @@ func (s *Shell) inTransaction(ctx context.Context, parts []txnlang.Part) error {
 func (s *Shell) statements(parts []txnlang.Part) (all []txnlang.Statement, err error) {
 	for _, p := range parts {
 		name := p.Words[0]
-		if !isVerb(name) {
+		if !txnlang.IsVerb(name) {
 			st, ok, err := cli.ShortcutCall(p.Words)
 			switch {
 			case err != nil:

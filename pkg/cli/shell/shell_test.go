@@ -28,7 +28,7 @@ import (
 func TestMain(m *testing.M) {
 	if addr := os.Getenv("LINCHPIN_TEST_SHELL"); addr != "" {
 		root := cli.New(cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
-		root.AddCommand(Command(cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Height: func() int { return 24 }}))
+		root.AddCommand(Command(cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Size: func() (int, int) { return 24, 80 }}))
 		os.Exit(cli.Main(context.Background(), root, []string{"shell", "--addr", addr, "--history", os.Getenv("LINCHPIN_TEST_HISTORY")}))
 	}
 	goleak.VerifyTestMain(m)
@@ -54,6 +54,15 @@ func runScript(t *testing.T, addr, in string) (code int, out, errs string) {
 	root.AddCommand(Command(s))
 	code = cli.Main(t.Context(), root, []string{"shell", "--addr", addr})
 	return code, o.String(), e.String()
+}
+
+// TestRedisHabitsInTheShell: its names, in whatever letters.
+func TestRedisHabitsInTheShell(t *testing.T) {
+	addr := serve(t)
+	code, out, errs := runScript(t, addr, "SET a 1\nMULTI\nset b 2\nINCR n\nSADD team ann\nDEL a\nEXEC\nMGET a b n\nmulti\nrm b\ndiscard\nGET b\n")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "a  (absent)\nb  2\nn  1\nremoved\n2\n")
+	require.Contains(t, errs, "rolled back: nothing of the transaction is applied")
 }
 
 func TestAScriptRunsLineByLine(t *testing.T) {
@@ -96,7 +105,7 @@ func TestTheFirstErrorEndsAScript(t *testing.T) {
 		appliedNot string
 	}{
 		{"a command's", "get nothing\nput later 1\n", cli.ExitNotFound, []string{"linchpin: "}, "transaction", "later"},
-		{"an unknown command", "gte x\n", cli.ExitUsage, []string{`there is no command "gte"; help lists them`}, "transaction", ""},
+		{"an unknown command", "gte x\n", cli.ExitUsage, []string{`there is no command "gte"; did you mean get?`}, "transaction", ""},
 		{"a condition in a transaction", "begin\nput a 1\nrequire b exists\nput c 1\ncommit\n", cli.ExitCondition, []string{"The transaction is rolled back: nothing of it is applied."}, "still open", "a"},
 		{"a line that cannot be read", "begin\nput d 1\nput d\ncommit\n", cli.ExitUsage, []string{"expected a value", "still open"}, "committed", "d"},
 		{"the end in a transaction", "begin\nput e 1\n", cli.ExitUsage, []string{"the input ends with an open transaction"}, "", "e"},

@@ -1,6 +1,7 @@
 package txnlang
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -56,7 +57,7 @@ func parseStatement(lex *lexer) (*Statement, error) {
 	if p.err != nil || p.tok.end {
 		return nil, p.err
 	}
-	s := &Statement{Verb: p.tok.text, Line: lex.number}
+	s := &Statement{Verb: verbOf(p.tok.text), Line: lex.number}
 	read, ok := grammar[s.Verb]
 	if !ok || p.tok.quoted {
 		return nil, lex.errorf(p.tok.column, "expected %s, found %v", verbs, p.tok)
@@ -67,6 +68,15 @@ func parseStatement(lex *lexer) (*Statement, error) {
 		p.expected("the end of the operation")
 	}
 	return s, p.err
+}
+
+// otherNames are verbs as Redis and shells have them.
+var otherNames = map[string]string{"set": "put", "rm": "del", "delete": "del"}
+
+// verbOf is the verb that a word stands for, in small letters.
+func verbOf(word string) string {
+	word = strings.ToLower(word)
+	return cmp.Or(otherNames[word], word)
 }
 
 var grammar = map[string]func(*parser) client.Op{
@@ -212,7 +222,7 @@ func (p *parser) expected(what string) {
 
 // accept moves on if the word is the language's own word w.
 func (p *parser) accept(w string) bool {
-	if p.err != nil || p.tok.end || p.tok.quoted || p.tok.text != w {
+	if p.err != nil || p.tok.end || p.tok.quoted || !strings.EqualFold(p.tok.text, w) {
 		return false
 	}
 	p.step()

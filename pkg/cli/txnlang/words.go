@@ -42,6 +42,9 @@ func Verbs() []string {
 	return []string{"get", "put", "del", "require", "incr", "add", "scan", "delrange", "expire", "persist", "ttl", "call"}
 }
 
+// IsVerb reports whether an operation can begin with a word, in small letters or not.
+func IsVerb(word string) bool { return grammar[verbOf(word)] != nil }
+
 // CallOf is the operation that calls a method, named TYPE.METHOD. The arguments are
 // words, of which the server makes numbers where it wants them.
 func CallOf(key, method string, args []string) Statement {
