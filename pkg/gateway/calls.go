@@ -180,7 +180,9 @@ const scanPage = 1000
 func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page func([]msg.Pair) error) (plan txn.Plan, err error) {
 	var ref kv.TxnRef
 	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
-	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.ScanAs(now, cb, id, o.Span, o.Reverse, deadline, o.How) })
+	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) {
+		m.ScanAs(now, cb, id, o.Span, o.Reverse, deadline, o.How)
+	})
 	if err == nil {
 		ref, plan = d.Txn, d.Plan
 		err = doneError(g, d)

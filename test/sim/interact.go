@@ -221,7 +221,9 @@ func (c *client) scanAs(how txn.How) {
 	call := &callRecord{ops: []msg.Op{op}, results: []msg.Result{{Resume: op.Key}}}
 	t.calls = []*callRecord{call}
 	w.trace("client %d: %s scans %v at %v", c.n, name(t.ref), op.Span(), n.id)
-	w.call(n, func(now int64, tok txn.Token) { n.gw.ScanAs(now, tok, t.ref.TxnID, op.Span(), backwards(t), c.deadline(n), how) },
+	w.call(n, func(now int64, tok txn.Token) {
+		n.gw.ScanAs(now, tok, t.ref.TxnID, op.Span(), backwards(t), c.deadline(n), how)
+	},
 		func(d txn.Done, lost bool) {
 			if lost || d.Failure != nil {
 				c.ended(t, d, lost, c.next)
