@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -124,7 +125,14 @@ type addressError struct {
 	err  error
 }
 
-func (e *addressError) Error() string { return e.addr + ": " + fromStatus(e.err).Text }
+func (e *addressError) Error() string {
+	text := fromStatus(e.err).Text
+	if why, ok := errors.AsType[*kv.Error](e.err); ok {
+		text = why.Text
+	}
+	return e.addr + ": " + text
+}
+
 func (e *addressError) Unwrap() error { return e.err }
 
 func (c *connector) publish(s *session, failure error, round bool) {
@@ -204,14 +212,21 @@ func (c *connector) unreachable(failure, cause error) *Error {
 		e.Text = failure.Error()
 		return e
 	}
-	text := "no node could be reached in time"
+	e := errorf(kv.KindUnavailable, cause, "no node could be reached in time")
+	hint := "is linchpin running at one of these addresses?"
 	if failure != nil {
-		text = "no node can be reached; the last failure was that of " + failure.Error()
+		e.Text = "no node can be reached; " + failure.Error()
+		if len(c.addrs) > 1 {
+			e.Text = "no node can be reached; the last failure was that of " + failure.Error()
+		}
+		why, ok := errors.AsType[*kv.Error](failure)
+		if ok && why.Hint != "" {
+			hint = why.Hint
+		}
 	}
-	e := errorf(kv.KindUnavailable, cause, "%s", text)
-	e.Hint = "is linchpin running at one of these addresses? Nothing was applied"
-	if c.opts.tls == nil && len(c.opts.dial) == 0 {
-		e.Hint = "is linchpin running at one of these addresses, and without TLS? Nothing was applied"
+	e.Hint = hint + ". Nothing was applied"
+	if strings.HasSuffix(hint, "?") {
+		e.Hint = hint + " Nothing was applied"
 	}
 	return e
 }

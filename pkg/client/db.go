@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,14 @@ func Open(ctx context.Context, addrs []string, opts ...Option) (*DB, error) {
 	}
 	if len(addrs) == 0 {
 		return nil, errorf(kv.KindInvalid, nil, "there is no address to connect to")
+	}
+	for _, addr := range addrs {
+		_, _, err := net.SplitHostPort(addr)
+		if err != nil && o.dialer == nil {
+			e := errorf(kv.KindInvalid, err, "%q is not an address of a node", addr)
+			e.Hint = "want HOST:PORT, as in 127.0.0.1:7070; [::1]:7070 for IPv6"
+			return nil, e
+		}
 	}
 	if o.token != nil && o.tls == nil {
 		e := errorf(kv.KindInvalid, nil, "a token is to be sent, and there is no TLS")

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
@@ -73,13 +73,14 @@ const (
 	pingTimeout = 3 * time.Second
 )
 
-func dialOptions(o *options) []grpc.DialOption {
+func dialOptions(o *options, w *witness) []grpc.DialOption {
 	creds := insecure.NewCredentials()
 	if o.tls != nil {
+		w.secure = true
 		creds = credentials.NewTLS(o.tls())
 	}
 	opts := []grpc.DialOption{
-		grpc.WithTransportCredentials(creds),
+		grpc.WithTransportCredentials(handshakes{creds, w}),
 		codec.DialOption(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(pb.MaxMessageBytes), grpc.MaxCallSendMsgSize(pb.MaxMessageBytes)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout}),
@@ -89,9 +90,7 @@ func dialOptions(o *options) []grpc.DialOption {
 	if o.token != nil {
 		opts = append(opts, grpc.WithPerRPCCredentials(bearer(o.token)))
 	}
-	if d := o.dialer; d != nil {
-		opts = append(opts, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return d(ctx, addr) }))
-	}
+	opts = append(opts, grpc.WithContextDialer(w.dialer(o.dialer)))
 	return append(opts, o.dial...)
 }
 
@@ -113,7 +112,8 @@ func (bearer) RequireTransportSecurity() bool { return true }
 // newSession connects to addr and waits for the welcome. ctx is for that only.
 func newSession(ctx context.Context, addr string, o *options) (*session, error) {
 	// The address is the dialer's business, not that of a resolver.
-	conn, err := grpc.NewClient("passthrough:///"+addr, dialOptions(o)...)
+	var w witness
+	conn, err := grpc.NewClient("passthrough:///"+addr, dialOptions(o, &w)...)
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +129,9 @@ func newSession(ctx context.Context, addr string, o *options) (*session, error) 
 		stop()
 		cancel()
 		conn.Close()
+		if why := w.explain(); why != nil && fromStatus(err).Kind == kv.KindUnavailable {
+			err = why
+		}
 		return nil, err
 	}
 	s.slots = make(chan struct{}, s.bound(o.maxInFlight))
