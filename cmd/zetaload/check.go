@@ -18,8 +18,9 @@ that were read, each of which names the write that made it, and by real time.
 
 If it could not, the anomaly is named and told, with the transactions that make
 the circle; transaction 3.17 is number 17 of client 3, and the values that it
-wrote have .3.17. in them. Exit codes: 0 no violation, 1 a violation, 2 the file
-cannot be read.
+wrote have .3.17. in them. Where the order of some transactions cannot be decided,
+that is said, and is a pass: nothing that could be inferred is a violation. Exit
+codes: 0 no violation, 1 a violation, 2 the file cannot be read.
 
 A history that was cut off is judged as far as it goes. One that was recorded
 with --fresh-keys is judged more strictly, as every key is known to begin absent.`,

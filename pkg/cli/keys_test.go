@@ -75,6 +75,13 @@ func TestPutAndItsConditions(t *testing.T) {
 	n.run(t, "put", "n", "v").fails(t, 7, "WrongType")
 }
 
+// TestTheSizeThatIsToldIsTheInputs: not that of what was read of it.
+func TestTheSizeThatIsToldIsTheInputs(t *testing.T) {
+	n := start(t)
+	n.runWith(t, strings.Repeat("v", 5_000_000), "put", "k", "-").fails(t, 2, "the value has 5000000 bytes")
+	n.runWith(t, strings.Repeat("#", 90_000_000), "txn").fails(t, 2, "the text of the transaction has 90000000 bytes")
+}
+
 func TestDel(t *testing.T) {
 	n := start(t)
 	n.run(t, "put", "a", "1").ok(t)

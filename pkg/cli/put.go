@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -104,17 +105,37 @@ func (s *session) putOp(c *putFlags, args []string) (op client.Op, err error) {
 	return op, nil
 }
 
-// valueArgument reads a value from the command line, or from standard input,
-// of which it takes no more than it needs to see that a value is too long.
+// valueArgument reads a value from the command line, or from standard input.
 func (s *session) valueArgument(arg string) ([]byte, error) {
 	if arg != "-" {
 		return s.bytes(arg)
 	}
-	b, err := io.ReadAll(io.LimitReader(s.cmd.InOrStdin(), 2*kv.MaxValueBytes+2))
+	most := kv.MaxValueBytes
+	if s.flags.hex {
+		most = 2*kv.MaxValueBytes + 2
+	}
+	b, err := readInput(s.cmd.InOrStdin(), "the value", most, "a value has at most 1048576 bytes; store a larger one in several keys")
 	if err != nil || !s.flags.hex {
 		return b, err
 	}
 	return s.bytes(string(b))
+}
+
+// maxCounted is how much of an input that is too long is read, to say how long it is.
+const maxCounted = 1 << 30
+
+// readInput reads all of an input of no more than most bytes, or says how many it has.
+func readInput(in io.Reader, what string, most int, hint string) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
+	if err != nil || len(b) <= most {
+		return b, err
+	}
+	more, err := io.Copy(io.Discard, io.LimitReader(in, maxCounted))
+	size := fmt.Sprint(int64(len(b)) + more)
+	if err != nil || more == maxCounted {
+		size = "more than " + size
+	}
+	return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: what + " has " + size + " bytes", Hint: hint}
 }
 
 // printWritten tells the version of a single write.

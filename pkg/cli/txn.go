@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -73,12 +72,9 @@ answer is in hexadecimal; the operations are still written as above.`,
 func readScript(cmd *cobra.Command, args []string) ([]txnlang.Statement, error) {
 	script := strings.Join(args, "\n")
 	if len(args) == 0 || (len(args) == 1 && args[0] == "-") {
-		b, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxScript+1))
+		b, err := readInput(cmd.InOrStdin(), "the text of the transaction", maxScript, fmt.Sprintf("it has at most %d bytes", maxScript))
 		if err != nil {
 			return nil, err
-		}
-		if len(b) > maxScript {
-			return nil, usagef(cmd, "the text of the transaction is longer than %d bytes", maxScript)
 		}
 		script = string(b)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -58,8 +59,10 @@ type ClusterOptions struct {
 	// CacheBytes bounds each node's memory for keys, and again for blocks.
 	// Default 16 MiB.
 	CacheBytes int
-	// Listen has each node serve gRPC on a free port of the loopback.
+	// Listen has each node serve gRPC on a port of the loopback: a free one, or with
+	// Port this one on the first node, and PortStep more on each that follows.
 	Listen bool
+	Port   int
 	// Clock gives each node its clock. Default: the machine's.
 	Clock func(kv.NodeID) clock.Clock
 	// HTTP is the address at which the first node serves HTTP, if Listen is set, as
@@ -70,6 +73,10 @@ type ClusterOptions struct {
 	// Tracer makes a node's tracer. Default none. Whoever made it closes it.
 	Tracer func(kv.NodeID) *trace.Tracer
 }
+
+// PortStep is between the ports of a cluster's nodes, so that there is room for those
+// of consoles.
+const PortStep = 10
 
 func (o ClusterOptions) withDefaults() ClusterOptions {
 	if o.Nodes == 0 {
@@ -221,7 +228,12 @@ func (c *Cluster) clock(id kv.NodeID) (clock.Clock, error) {
 
 // listen has a member's addresses, and serves nobody yet.
 func (c *Cluster) listen(m *member) (err error) {
-	if m.lis, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	port := 0
+	if c.opt.Port > 0 {
+		port = c.opt.Port + PortStep*int(m.id-1)
+	}
+	m.lis, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
 		return err
 	}
 	m.addr = m.lis.Addr().String()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/pkg/workload/clientstore"
@@ -29,7 +31,9 @@ type demo struct {
 	order, reads string
 	mode         string
 	run          workload.Options
-	stay         bool
+	// stay: the cluster goes on serving, at fixed ports that begin with port.
+	stay bool
+	port int
 	// hotKeys is how many of the hottest registers, and as many counters, live on
 	// the hot shard from the start.
 	hotKeys  int
@@ -49,13 +53,20 @@ keys follow a zeta law, so that a few get most of the traffic, and prints what
 came of it. With --hot auto the load runs twice, first with the hot shard off and
 then with keys moved there, and the two are shown side by side at the end.
 
-With --stay the cluster goes on serving at the addresses that it prints.`,
+With --stay the cluster goes on serving: the first node at 127.0.0.1:7070, which is
+where the other commands look for one, and the console at http://127.0.0.1:7071.
+--port and --http are other places.`,
 		Example: `  linchpin demo
   linchpin demo --nodes 5 --skew 2 --clients 256
   linchpin demo --stay`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
-			if d.cluster.Hot, err = modeOf(c, d.mode); err != nil {
+			d.cluster.Hot, err = modeOf(c, d.mode)
+			if err != nil {
+				return err
+			}
+			err = d.check(c)
+			if err != nil {
 				return err
 			}
 			return d.do(c.Context())
@@ -74,9 +85,38 @@ With --stay the cluster goes on serving at the addresses that it prints.`,
 	f.Uint64Var(&d.run.Seed, "seed", d.run.Seed, "seed of the workload")
 	f.StringVar(&d.mode, "hot", hotshard.ModeAuto.String(), "which keys are moved to the hot shard: off, pinned, or auto, which is compared with off")
 	f.IntVar(&d.hotKeys, "hot-keys", 0, "how many of the hottest registers and counters live on the hot shard from the start")
-	f.StringVar(&d.cluster.HTTP, "http", ":0", "`address` for the console and the metrics of the first node; empty for none")
+	f.StringVar(&d.cluster.HTTP, "http", ":0", "`address` for the console and the metrics of the first node; empty for none (with --stay default :7071)")
+	f.IntVar(&d.port, "port", 0, "port of the first node, and 10 more for each that follows; 0 for free ones (with --stay default 7070)")
 	f.BoolVar(&d.stay, "stay", false, "keep serving after the workload, until interrupted")
 	return c
+}
+
+// The places of a cluster that stays.
+const (
+	stayPort = 7070
+	stayHTTP = ":7071"
+)
+
+// check refuses what cannot be meant, and fills in what depends on other flags.
+func (d *demo) check(c *cobra.Command) error {
+	err := shardsOf(c, d.cluster.Shards)
+	switch last := d.port + embed.PortStep*(d.cluster.Nodes-1); {
+	case err != nil:
+		return err
+	case d.cluster.Nodes < 1:
+		return &cli.UsageError{Text: fmt.Sprintf("--nodes is %d, want 1 or more", d.cluster.Nodes), Command: c.CommandPath()}
+	case d.port < 0 || last > 65535:
+		return &cli.UsageError{Text: fmt.Sprintf("--port is %d, want 0 to %d, so that there is one for each node", d.port,
+			65535-embed.PortStep*(d.cluster.Nodes-1)), Command: c.CommandPath()}
+	}
+	if d.stay && !c.Flags().Changed("port") {
+		d.port = stayPort
+	}
+	if d.stay && !c.Flags().Changed("http") {
+		d.cluster.HTTP = stayHTTP
+	}
+	d.cluster.Port = d.port
+	return nil
 }
 
 func (d *demo) do(ctx context.Context) (err error) {
@@ -103,6 +143,9 @@ func (d *demo) do(ctx context.Context) (err error) {
 		start.Hot = hotshard.ModeOff
 	}
 	c, err := embed.StartCluster(start)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: err.Error(), Hint: "something else has this port: give another one with --port, or --http for the console; --port 0 takes free ones"}
+	}
 	if err != nil {
 		return err
 	}

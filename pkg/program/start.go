@@ -129,6 +129,10 @@ func (o *startOptions) resolve(c *cobra.Command, _ []string) (err error) {
 // options checks the flags.
 func (o *startOptions) options(c *cobra.Command) (opt embed.Options, err error) {
 	opt = o.opt
+	err = shardsOf(c, opt.Shards)
+	if err != nil {
+		return opt, err
+	}
 	if opt.Order, err = txn.ParseOrder(o.order); err != nil {
 		return opt, err
 	}
@@ -170,6 +174,14 @@ func sharingFlags(f *pflag.FlagSet, s *shard.Sharing) {
 	f.Var(&s.Locks, "locks", "what locks go by: abstract, which operations commute, or rw, which of them write, for comparison")
 	f.Var(&s.Phasing, "phasing", "whether operations join those that hold a lock now, past older ones that wait; off for comparison")
 	f.Var(&s.Combining, "combining", "whether changes of a key in one step are written as one; off for comparison")
+}
+
+// shardsOf checks --shards, of which 0 would stand for the default.
+func shardsOf(c *cobra.Command, n int) error {
+	if n < 1 || n >= kv.MaxShards {
+		return &cli.UsageError{Text: fmt.Sprintf("--shards is %d, want 1 to %d", n, kv.MaxShards-1), Command: c.CommandPath()}
+	}
+	return nil
 }
 
 // modeOf reads --hot.

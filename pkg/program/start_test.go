@@ -46,7 +46,7 @@ func TestCommandLinesThatCannotWork(t *testing.T) {
 		"start x --store d": `unknown command "x" for "linchpin start"`,
 		"demo x":            `unknown command "x" for "linchpin demo"`,
 		"shell x":           `unknown command "x" for "linchpin shell"`,
-		"config x":          `unknown command "x" for "linchpin config"`,
+		"config x":          `there is no command "x" of "linchpin config"`,
 		"config show x":     `unknown command "x" for "linchpin config show"`,
 	} {
 		var out, errs bytes.Buffer

@@ -29,6 +29,9 @@ type Snapshot struct {
 	Phase Phase
 	// Elapsed is the time since the start of the run, the warm-up included.
 	Elapsed time.Duration
+	// Done is which part of the run is over, 0 to 1: of its time, or of its
+	// transactions if it ends with a number of those.
+	Done float64
 	// Rate is how many transactions ended in a second, since the last
 	// snapshot; in the last one, over the whole run.
 	Rate float64
@@ -41,8 +44,8 @@ type Snapshot struct {
 
 // String is one line for people.
 func (s Snapshot) String() string {
-	line := fmt.Sprintf("%6.1fs %-8s %9.0f/s  p50 %s  p99 %s  committed %d  retries %d  failed %d  unknown %d",
-		s.Elapsed.Seconds(), s.Phase, s.Rate, millis(s.P50), millis(s.P99), s.Committed, s.Retries, s.Failed, s.Unknown)
+	line := fmt.Sprintf("%3.0f%% %6.1fs %-8s %9.0f/s  p50 %s  p99 %s  committed %d  retries %d  failed %d  unknown %d",
+		100*s.Done, s.Elapsed.Seconds(), s.Phase, s.Rate, millis(s.P50), millis(s.P99), s.Committed, s.Retries, s.Failed, s.Unknown)
 	if s.Scanned > 0 {
 		line += fmt.Sprintf("  scanned %d", s.Scanned)
 	}
@@ -78,7 +81,7 @@ func (s *run) progress(begun time.Time) (stop func()) {
 			case <-quit:
 				now := time.Now()
 				snap, total := s.snapshot(now)
-				snap.Phase = Finished
+				snap.Phase, snap.Done = Finished, 1
 				if d := snap.Elapsed.Seconds(); d > 0 {
 					snap.Rate = float64(total) / d
 				}
@@ -93,6 +96,17 @@ func (s *run) progress(begun time.Time) (stop func()) {
 	}
 }
 
+// share is which part of the run is over at now, when so many of its transactions are.
+func (s *run) share(now time.Time, ended uint64) (done float64) {
+	if n := s.plan.Count; n > 0 {
+		done = float64(ended) / float64(n)
+	}
+	if !s.window.end.IsZero() {
+		done = max(done, now.Sub(s.begun).Seconds()/s.window.end.Sub(s.begun).Seconds())
+	}
+	return min(done, 1)
+}
+
 // snapshot gives the state at now without its rate, and how many transactions
 // have ended.
 func (s *run) snapshot(now time.Time) (Snapshot, uint64) {
@@ -103,6 +117,7 @@ func (s *run) snapshot(now time.Time) (Snapshot, uint64) {
 		Committed: all.committed, Failed: all.failed, Unknown: all.unknown, Retries: all.retries,
 		Scanned: s.scans.pairs.Load(),
 	}
+	snap.Done = s.share(now, all.committed+all.failed+all.unknown)
 	switch {
 	case now.Before(s.window.begin):
 		snap.Phase = Warmup

@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// WriteText writes r for people. The layout is always the same: every kind has
-// its line, and every section is there, with nothing in it or something. That of
-// an application has its own sections in the place of those about scans and
-// locality.
+// WriteText writes r for people. What was not asked for and what did not happen
+// has no line; programs read the JSON, where everything is. The report of an
+// application has its own sections in the place of those about scans and locality.
 func (r *Result) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	line := func(name, format string, args ...any) {
@@ -28,19 +27,31 @@ func (r *Result) WriteText(w io.Writer) error {
 	line("throughput", "%.1f transactions/s", r.All.ThroughputPer)
 	line("retries", "%d (%.3f per committed transaction), %d of them by read-only transactions", r.All.Retries,
 		ratio(r.All.Retries, r.All.Committed), r.readRetries())
-	line("start lag", "p50 %.3f ms, p99 %.3f ms, max %.3f ms", r.Lag.P50, r.Lag.P99, r.Lag.Max)
-	line("backlog", "%d transactions due and not started", r.Backlog)
+	if r.Workload.RatePerS > 0 {
+		line("start lag", "p50 %.3f ms, p99 %.3f ms, max %.3f ms", r.Lag.P50, r.Lag.P99, r.Lag.Max)
+	}
+	if r.Backlog > 0 {
+		line("backlog", "%d transactions due and not started", r.Backlog)
+	}
 	if app := r.Workload.App; app != nil {
 		line("loaded", "%s", app.Loaded)
-	} else {
+	}
+	if r.ResultsLost > 0 {
 		line("lost results", "%d committed transactions, of which it is not known what they read", r.ResultsLost)
+	}
+	if r.Scans.any() {
 		line("scans", "%s", r.Scans)
-		line("locality", "%s", r.locality())
+	}
+	if w := r.Workload; w.Locality > 0 {
+		line("locality", "%v%% of the keys asked for on the client's node, %v%% were there", w.Locality, r.NearKeys)
 	}
 	b.WriteString("\n")
 	fmt.Fprintf(&b, "%-18s %10s %8s %8s %9s %11s %10s %10s %10s %10s %10s %10s\n", "kind", "committed", "failed", "unknown",
 		"retries", "tx/s", "mean ms", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms")
 	for _, k := range append(slices.Clone(r.Kinds), r.Updates, r.All) {
+		if k.Kind != r.All.Kind && k.Committed+k.Failed+k.Unknown+k.Retries == 0 {
+			continue
+		}
 		l := k.Latency
 		fmt.Fprintf(&b, "%-18s %10d %8d %8d %9d %11.1f %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f\n", k.Kind, k.Committed,
 			k.Failed, k.Unknown, k.Retries, k.ThroughputPer, l.Mean, l.P50, l.P90, l.P99, l.P999, l.Max)
@@ -48,9 +59,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	writeCounts(&b, "aborted attempts by reason", r.Aborts)
 	writeCounts(&b, "aborted attempts of read-only transactions by reason", r.ReadAborts)
 	writeCounts(&b, "errors by kind", r.Errors)
-	if r.Workload.App == nil {
-		writeCounts(&b, "failed scans by kind of error", r.Scans.Errors)
-	}
+	writeCounts(&b, "failed scans by kind of error", r.Scans.Errors)
 	r.writeInvariants(&b)
 	fmt.Fprintf(&b, "\n%-12s %d\n", "seed", r.Workload.Seed)
 	if r.Command != "" {
@@ -98,19 +107,15 @@ func (r *Result) remark() string {
 	return ""
 }
 
-// locality says how many keys were to be near, and how many were.
-func (r *Result) locality() string {
-	if r.Workload.Locality == 0 {
-		return "not asked for"
-	}
-	return fmt.Sprintf("%v%% of the keys asked for on the client's node, %v%% were there", r.Workload.Locality, r.NearKeys)
-}
+// any reports whether there were scans.
+func (s ScanResult) any() bool { return s.Complete+s.CutShort+s.Failed > 0 }
 
+// writeCounts writes counts by name, if there are any.
 func writeCounts(b *bytes.Buffer, title string, counts map[string]uint64) {
-	fmt.Fprintf(b, "\n%s\n", title)
 	if len(counts) == 0 {
-		b.WriteString("  none\n")
+		return
 	}
+	fmt.Fprintf(b, "\n%s\n", title)
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(b, "  %-18s %10d\n", name, counts[name])
 	}

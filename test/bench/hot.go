@@ -192,7 +192,7 @@ func (cs *clusters) orders(w io.Writer) error {
 // time on a cluster of its own. With too few clients they wait for the delay,
 // with too many the queues cost more than they give; the best number counts.
 func (cs *clusters) saturated(w io.Writer, what string, auto bool, ops increment) error {
-	if !strings.Contains(what, cs.h.only) {
+	if !cs.h.selectsName(what) {
 		return nil
 	}
 	fmt.Fprintf(w, "\nSaturated throughput of hot-last, increments that return, %s:\n", what)

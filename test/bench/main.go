@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -25,13 +26,31 @@ type options struct {
 	profile string
 	callers int
 	keys    int
-	// only selects variants by a part of their names.
-	only string
+	// only selects variants by a part of their names; selects: it has selected one.
+	only    string
+	selects bool
 }
 
 // selected are the variants that --only lets pass.
 func (o *options) selected(vs ...rounds.Variant) []rounds.Variant {
-	return slices.DeleteFunc(vs, func(v rounds.Variant) bool { return !strings.Contains(v.Name, o.only) })
+	return slices.DeleteFunc(vs, func(v rounds.Variant) bool { return !o.selectsName(v.Name) })
+}
+
+// selectsName reports whether --only lets a name pass.
+func (o *options) selectsName(name string) bool {
+	if !strings.Contains(name, o.only) {
+		return false
+	}
+	o.selects = true
+	return true
+}
+
+// checkOnly refuses an --only that has selected nothing.
+func (o *options) checkOnly() error {
+	if o.only == "" || o.selects {
+		return nil
+	}
+	return fmt.Errorf("--only %q selects nothing: it is no part of a variant's name, or this comparison has none to select", o.only)
 }
 
 func main() {
@@ -58,7 +77,7 @@ func main() {
 		done, err = profiled(name)
 		return err
 	}
-	root.PersistentPostRunE = func(*cobra.Command, []string) error { return done() }
+	root.PersistentPostRunE = func(*cobra.Command, []string) error { return errors.Join(done(), o.checkOnly()) }
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -114,7 +114,7 @@ func (v Verdict) String() string {
 	case !v.OK():
 		what = "NOT strictly serializable"
 	case !v.Exact:
-		what = "no violation found (some orders could not be decided)"
+		what = "no violation found, which is a pass (some orders could not be decided; a history of fewer transactions may be decided)"
 	}
 	fmt.Fprintf(&b, "%s: %d transactions, %d keys, %d dependencies in %d rounds", what, v.Txns, v.Keys, v.Edges, v.Rounds)
 	if v.Dropped > 0 {
