@@ -24,16 +24,24 @@ CONTESTS := ^Benchmark(AbstractLocks|AgainstItself|Noticing)$$
 COMPARE ?=
 # PKGS are the packages that build, test and bench look at.
 PKGS ?= ./...
-# RACE_PKGS are run with the race detector: machines, shells and edges. The
-# engines are left to `make race`, since crashing file systems are slow under it,
-# and so is what tries to refute data types, which are functions.
-RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v -e /pkg/engine -e '/pkg/adt$$' -e '/pkg/adt/check$$')
+# NO_RACE are the packages below pkg whose tests run without the race detector: those
+# that are pure, and so have nothing to race with (test/layering sees to both), and
+# the engines, since crashing file systems are slow under it. `make race` has all.
+NO_RACE := adt entry hotshard kv msg mutant mvcc pins shard snapshotqueue txn users vclock engine
+# RACE_PKGS are the others: shells and edges. Each test runs once: with the race
+# detector, with the mutants, or as it is.
+RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v -E '/pkg/($(subst $(eval) ,|,$(NO_RACE)))(/|$$)')
 # NEEDS are packages of Debian whose programs tests run; PACKAGE=PROGRAM is not
 # needed where the program is.
 NEEDS ?= prometheus chromium iproute2 python3=python3 python3-venv nodejs=node npm=npm
-# The simulations and scenarios. They run once more with rules broken on
+# The simulations and scenarios. They run in the build in which rules can be broken on
 # purpose (package mutant), each of which must be caught.
 SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/txn/lock
+# REST_PKGS are those that neither run with the race detector nor with the mutants: of
+# two lists, the second of which is told twice, the lines that are there once.
+REST_PKGS ?= $$( ($(GO) list $(PKGS); $(GO) list $(RACE_PKGS) $(SIM_PKGS) | sed p) | sort | uniq -u )
+# NO_RACE_TESTS are tests of RACE_PKGS that the race detector would falsify.
+NO_RACE_TESTS ?= -run '^TestAllocations' ./pkg/client ./pkg/embed ./pkg/server
 
 SOURCES = cmd deploy examples pkg test tools
 
@@ -45,9 +53,7 @@ help: ## list the verbs
 build: ## build the programs into bin/
 	$(GO) build -trimpath -o bin/ ./cmd/...
 
-# `make test` tries less long than `make adt-check`; the tests of pkg/adt/check try, too.
-test: ROUNDS = 4000
-test: lint adt-check test-all test-race test-mutants ## everything that must pass before a change lands
+test: lint test-all test-race test-mutants ## everything that must pass before a change lands
 
 lint: ## go vet, gofmt, staticcheck, stale generated code, layering
 	@unformatted=$$(gofmt -l $(SOURCES)); if [ -n "$$unformatted" ]; then \
@@ -68,7 +74,8 @@ needs:
 	@.ci/needs $(NEEDS) || true
 
 test-all: needs
-	$(GO) test -timeout 10m $(PKGS)
+	$(GO) test -timeout 10m $(REST_PKGS)
+	$(GO) test -timeout 10m $(NO_RACE_TESTS)
 
 test-race:
 	$(GO) test -race -timeout 10m $(RACE_PKGS)

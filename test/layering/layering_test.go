@@ -35,6 +35,19 @@ func TestImportsPointDown(t *testing.T) { none(t, module(t).Imports(layering.Tab
 
 func TestPurePackagesArePure(t *testing.T) { none(t, module(t).Purity(layering.Table)) }
 
+// TestOnlyPurePackagesEscapeTheRaceDetector: what `make test` runs without it has nothing
+// to race with.
+func TestOnlyPurePackagesEscapeTheRaceDetector(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
+	require.NoError(t, err)
+	none(t, module(t).NoRace(layering.Table, string(raw)))
+	planted := strings.Replace(string(raw), "NO_RACE := ", "NO_RACE := gateway nothing ", 1)
+	require.Equal(t, []string{
+		"pkg/gateway is not pure, and NO_RACE of the Makefile keeps it from the race detector",
+		"pkg/nothing is in NO_RACE of the Makefile, and there is no such package",
+	}, module(t).NoRace(layering.Table, planted))
+}
+
 func TestFilesAreShort(t *testing.T) { none(t, module(t).Files()) }
 
 func TestPackagesAreNamedAfterWhatTheyKnow(t *testing.T) { none(t, module(t).Names()) }

@@ -3,6 +3,7 @@ package layering
 import (
 	"go/ast"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,4 +84,30 @@ func localName(f *File, imported string) string {
 		return imported[strings.LastIndex(imported, "/")+1:]
 	}
 	return ""
+}
+
+// NoRace reports packages that a Makefile leaves out of what runs with the race
+// detector, although they are not pure, nor an engine.
+func (t *Tree) NoRace(table []Layer, makefile string) (bad []string) {
+	line := regexp.MustCompile(`(?m)^NO_RACE := (.*)$`).FindStringSubmatch(makefile)
+	if line == nil {
+		return []string{"the Makefile has no NO_RACE"}
+	}
+	for _, name := range strings.Fields(line[1]) {
+		in, n := "pkg/"+name, 0
+		for _, p := range t.Packages {
+			if !under(p.Path, in) {
+				continue
+			}
+			n++
+			layer := layerOf(table, p.Path)
+			if name != "engine" && (layer == nil || !layer.Pure) {
+				bad = append(bad, p.Path+" is not pure, and NO_RACE of the Makefile keeps it from the race detector")
+			}
+		}
+		if n == 0 {
+			bad = append(bad, in+" is in NO_RACE of the Makefile, and there is no such package")
+		}
+	}
+	return bad
 }
