@@ -16,30 +16,35 @@ import (
 // drawing is a picture of one number against the skew, a line for each mode.
 type drawing struct {
 	Title, unit string
-	// falls: it gets less to the right, so the legend stands below.
-	falls bool
-	of    func(m *Measured) float64
+	of          func(m *Measured) float64
 }
 
 // drawings are those of the page; the first is the picture of the paper.
 var drawings = []drawing{
-	{"Median latency against skew", "p50, ms", false, func(m *Measured) float64 { return m.P50 }},
-	{"The slowest hundredth against skew", "p99, ms", false, func(m *Measured) float64 { return m.P99 }},
-	{"Throughput against skew", "transactions per second", true, func(m *Measured) float64 { return m.PerSecond }},
+	{"Median latency against skew", "p50, ms", func(m *Measured) float64 { return m.P50 }},
+	{"The slowest hundredth against skew", "p99, ms", func(m *Measured) float64 { return m.P99 }},
+	{"Throughput against skew", "transactions per second", func(m *Measured) float64 { return m.PerSecond }},
 }
 
-// The size of a picture, and what is drawn with. The colours are told apart
-// by the colour-blind, too (Okabe and Ito), and marks by anybody.
+// The size of a picture, of which the legend has a part beside the lines, so that it
+// covers none, and what is drawn with. The colours are told apart by the colour-blind,
+// too (Okabe and Ito), and marks by anybody.
 const (
-	wide = 16 * vg.Centimeter
-	high = 10 * vg.Centimeter
+	wide   = 19 * vg.Centimeter
+	high   = 10 * vg.Centimeter
+	beside = 4.2 * vg.Centimeter
+	// margin is for the half of the last tick's label that is right of the axis.
+	margin = 0.4 * vg.Centimeter
 )
 
 var (
+	// strong is the colour of what linchpin does by itself, plain that of what it is
+	// compared with; the others have what is left.
+	strong  = color.RGBA{0xd5, 0x5e, 0x00, 0xff}
+	plain   = color.RGBA{0x77, 0x77, 0x77, 0xff}
 	colours = []color.Color{
-		color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x99, 0x99, 0x99, 0xff}, color.RGBA{0x56, 0xb4, 0xe9, 0xff},
-		color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}, color.RGBA{0xcc, 0x79, 0xa7, 0xff},
-		color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x00, 0x00, 0x00, 0xff},
+		color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff},
+		color.RGBA{0xcc, 0x79, 0xa7, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x00, 0x00, 0x00, 0xff},
 	}
 	marks = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.BoxGlyph{}, draw.RingGlyph{},
 		draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}}
@@ -50,20 +55,35 @@ var (
 func (r *Result) WriteSVG(w io.Writer) error { return r.draw(w, drawings[0]) }
 
 func (r *Result) draw(w io.Writer, d drawing) error {
-	p, err := r.plot(d)
+	p, legend, err := r.plot(d)
 	if err != nil {
 		return err
 	}
 	c := vgsvg.New(wide, high)
-	p.Draw(draw.New(c))
+	all := draw.New(c)
+	p.Draw(draw.Crop(all, 0, -beside-margin, 0, 0))
+	legend.Draw(draw.Crop(all, wide-beside, 0, 0, -vg.Centimeter))
 	_, err = c.WriteTo(w)
 	return err
 }
 
-// plot lays one of the pictures out. What is 0 was not measured and is left
-// out.
-func (r *Result) plot(d drawing) (*plot.Plot, error) {
-	p := plot.New()
+// style is how the line of a mode is drawn, the i-th of those in between.
+func (m Mode) style(i int) (c color.Color, width vg.Length) {
+	switch {
+	case m.Auto:
+		return strong, vg.Points(2.5)
+	case m.Reference:
+		return plain, vg.Points(1.5)
+	}
+	return colours[i%len(colours)], vg.Points(1)
+}
+
+// plot lays one of the pictures out, and the legend beside it. What is 0 was not
+// measured and is left out.
+func (r *Result) plot(d drawing) (*plot.Plot, *plot.Legend, error) {
+	p, legend := plot.New(), plot.NewLegend()
+	legend.Top, legend.Left, legend.Padding = true, true, vg.Points(4)
+	legend.TextStyle.Font.Variant = "Sans"
 	sans(p)
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = d.Title, "skew", d.unit
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.TickerFunc(ticks)
@@ -85,26 +105,24 @@ func (r *Result) plot(d drawing) (*plot.Plot, error) {
 		}
 		l, s, err := plotter.NewLinePoints(line)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		l.Color, l.Width = colours[i%len(colours)], vg.Points(1.5)
+		l.Color, l.Width = m.style(i)
 		s.Color, s.Shape, s.Radius = l.Color, marks[i%len(marks)], vg.Points(3)
 		p.Add(l, s)
-		p.Legend.Add(m.label(), l, s)
+		legend.Add(m.label(), l, s)
 	}
 	if top == 0 {
 		low, top = 1, 1 // an empty picture
 	}
 	p.Y.Min, p.Y.Max = below(low), above(top)
 	p.X.Min, p.X.Max = r.span()
-	p.Legend.Top, p.Legend.Left = !d.falls, true
-	p.Legend.Padding = vg.Points(2)
-	return p, nil
+	return p, &legend, nil
 }
 
 // sans sets all texts without serifs.
 func sans(p *plot.Plot) {
-	for _, s := range []*draw.TextStyle{&p.Title.TextStyle, &p.Legend.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
+	for _, s := range []*draw.TextStyle{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
 		&p.X.Tick.Label, &p.Y.Tick.Label} {
 		s.Font.Variant = "Sans"
 	}
