@@ -19,15 +19,15 @@ let shownGraph = "";
 let shownMatrix = "";
 let chosenCell = "";
 
-const rate = new Chart(byID("rate"), "Transactions a second", [
+const rate = new Chart(byID("rate"), "Transactions per second", [
   { name: "ended", class: "first", value: (p) => p.rate },
   { name: "failed", class: "bad", value: (p) => (p.failed ? p.failed : null) },
 ], count, { area: true }, (p) => text(byID("rate-read"), p ? `${clock(p.t * 1000)}  ${count(p.rate)}${p.failed ? `, ${count(p.failed)} failed` : ""}` : ""));
 
-const latency = new Chart(byID("latency"), "Time that transactions take", [
-  { name: "half take at most", class: "first", value: (p) => p.p50 },
-  { name: "99 of 100 take at most", class: "second", value: (p) => p.p99 },
-], duration, { log: true }, (p) => text(byID("latency-read"), p ? `${clock(p.t * 1000)}  ${p.p50 === null ? "nothing ended" : `half ${duration(p.p50)}, 99 of 100 ${duration(p.p99)}`}` : "half · 99 of 100"));
+const latency = new Chart(byID("latency"), "Latency of transactions", [
+  { name: "p50", class: "first", value: (p) => p.p50 },
+  { name: "p99", class: "second", value: (p) => p.p99 },
+], duration, { log: true }, (p) => text(byID("latency-read"), p ? `${clock(p.t * 1000)}  ${p.p50 === null ? "nothing ended" : `p50 ${duration(p.p50)}, p99 ${duration(p.p99)}`}` : ""));
 
 // show draws a document.
 function show(doc) {
@@ -105,7 +105,7 @@ byID("keys-more").addEventListener("click", () => {
 
 function hotNote(doc) {
   if (!doc.hot.known) return "";
-  return `hot shard s${doc.hot.shard} busy ${Math.round(100 * doc.hot.busy)} %`;
+  return `hot shard s${doc.hot.shard} busy ${Math.round(100 * doc.hot.busy)} % of the time`;
 }
 
 function showWaits(doc) {

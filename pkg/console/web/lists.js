@@ -28,7 +28,7 @@ export function keyRow() {
   li.update = (k) => {
     text(name, k.key);
     attr(name, "title", k.key);
-    text(wait, k.known ? `${duration(k.waiting_us_per_s)} waited a second` : k.waited_us ? `${duration(k.waited_us)} waited` : "");
+    text(wait, k.known ? `${duration(k.waiting_us_per_s)} of waiting per second` : k.waited_us ? `${duration(k.waited_us)} of waiting` : "");
     bar.style.setProperty("--share", (weight(k) / most).toFixed(3));
     text(why, keyWhy(k));
     text(advice, k.commutes);
@@ -129,7 +129,7 @@ export function nodeCard() {
     text(address, n.address);
     attr(li, "class", n.answered ? "up" : n.up ? "silent" : "down");
     text(state, n.answered ? (n.node === doc.node ? "serves this page" : "") : n.up ? "has not answered" : "cannot be reached");
-    text(facts, n.answered ? [n.version, `up ${long(n.uptime_ms)}`, `${bytes(n.disk_bytes)} on disk`, `${count(n.in_flight)} under way`].filter(Boolean).join(" · ") : "");
+    text(facts, n.answered ? [n.version, `up ${long(n.uptime_ms)}`, `${bytes(n.disk_bytes)} on disk`, `${count(n.in_flight)} in flight`].filter(Boolean).join(" · ") : "");
     if (shards.childElementCount !== n.shards.length) shards.replaceChildren(...n.shards.map(() => el("span", { class: "chip" })));
     n.shards.forEach((s, i) => {
       const chip = shards.children[i];
