@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
@@ -84,16 +85,30 @@ func (db *DB) runOnce(r *retrier, ref kv.TxnRef, readOnly bool, h *how, before R
 	return t.afterCommit(db)
 }
 
-// afterFailure is for a transaction that failed while fn ran.
+// afterFailure is for a transaction that failed while fn ran. A failure that has
+// ended it is told by the server when it is certain; before one that a return to a
+// savepoint would have taken back comes what a rollback says. If others ended it, an
+// error of fn's own may come from what was not so.
 func (t *interaction) afterFailure(own error) verdict {
-	v := verdict{err: own}
 	if own == nil {
-		v.err = t.failed
+		own = t.failed
 	}
-	if t.failed.Kind.Retryable() {
-		v.fault = t.failed
+	if t.undoable {
+		v := t.afterRollback(own)
+		if v.fault != nil {
+			return v
+		}
 	}
-	return v
+	if !t.failed.Kind.Retryable() {
+		return verdict{err: own}
+	}
+	if !errors.Is(own, t.failed) {
+		if t.failed.Cause == nil {
+			t.failed.Cause = own
+		}
+		own = t.failed
+	}
+	return verdict{err: own, fault: t.failed}
 }
 
 // afterRollback is for an fn that wants no commit. The server says whether

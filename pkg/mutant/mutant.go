@@ -250,5 +250,8 @@ const (
 	DeadlineLostAtMove
 	// ExpiresEarly: keys are deleted before their deadlines.
 	ExpiresEarly
+	// FailuresUnvalidated: a failure is final though what was read before it may not
+	// have been current.
+	FailuresUnvalidated
 	numMutants
 )

@@ -99,7 +99,7 @@ func receive(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResp
 // step runs one step and answers it.
 func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.TransactResponse {
 	if t.broken && t.tx != nil && in.GetRollbackTo() == nil && in.GetRollback() == nil {
-		return t.failedStep(invalid("an earlier step of the transaction has failed", "roll back to a savepoint from before it, or roll back"))
+		return t.failedStep(ctx, invalid("an earlier step of the transaction has failed", "roll back to a savepoint from before it, or roll back"))
 	}
 	switch s := in.Step.(type) {
 	case *pb.TransactRequest_Begin:
@@ -118,16 +118,16 @@ func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.Transac
 		return t.mark(ctx, s.Release.Name, Tx.Release)
 	case *pb.TransactRequest_Rollback:
 		if t.tx == nil {
-			return t.failed(notOpen())
+			return t.failed(ctx, notOpen())
 		}
 		tx := t.tx
 		t.tx = nil
 		if err := tx.RollbackChecked(ctx); err != nil {
-			return t.failed(err)
+			return t.failed(ctx, err)
 		}
 		return &pb.TransactResponse{Answer: &pb.TransactResponse_RolledBack{RolledBack: &pb.RolledBack{}}}
 	}
-	return t.failed(invalid("the step is of no kind that this server knows", "use one of begin, do, commit, rollback, savepoint, rollback_to, release"))
+	return t.failed(ctx, invalid("the step is of no kind that this server knows", "use one of begin, do, commit, rollback, savepoint, rollback_to, release"))
 }
 
 func notOpen() *kv.Error {
@@ -136,24 +136,24 @@ func notOpen() *kv.Error {
 
 func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResponse {
 	if t.tx != nil {
-		return t.failed(invalid("a transaction is open on the stream already", "commit it or roll it back first"))
+		return t.failed(ctx, invalid("a transaction is open on the stream already", "commit it or roll it back first"))
 	}
 	t.id, t.attempt, t.readOnly, t.used = idOr(in.TxnId, time.Now()), max(1, in.Attempt), in.ReadOnly, budget{}
 	t.marked, t.broken = false, false
 	if t.service.isDraining() {
-		return t.failed(stopping())
+		return t.failed(ctx, stopping())
 	}
 	var kerr *kv.Error
 	if t.began, kerr = t.caller.User(); kerr != nil {
-		return t.failed(kerr)
+		return t.failed(ctx, kerr)
 	}
 	how, kerr := t.service.how(in.At, in.Token, in.Plan)
 	if kerr != nil {
-		return t.failed(kerr)
+		return t.failed(ctx, kerr)
 	}
 	tx, err := t.service.backend.Begin(ctx, gateway.TxOptions{ID: t.id, Attempt: t.attempt, ReadOnly: t.readOnly, How: how, Parent: t.parentOf(in)})
 	if err != nil {
-		return t.failed(err)
+		return t.failed(ctx, err)
 	}
 	t.tx = tx
 	return &pb.TransactResponse{Answer: &pb.TransactResponse_Begun{Begun: &pb.Begun{TxnId: t.id, Attempt: t.attempt}}}
@@ -169,31 +169,31 @@ func (t *transact) parentOf(in *pb.BeginStep) trace.Parent {
 
 func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
 	if t.tx == nil {
-		return t.failed(notOpen())
+		return t.failed(ctx, notOpen())
 	}
 	ops, kerr := operations(in.Ops, &t.used)
 	if kerr != nil {
-		return t.failedStep(kerr)
+		return t.failedStep(ctx, kerr)
 	}
 	if slices.ContainsFunc(ops, func(o msg.Op) bool { return o.Stored }) {
-		return t.failedStep(invalid("dump and restore are not for interactive transactions", "use Execute"))
+		return t.failedStep(ctx, invalid("dump and restore are not for interactive transactions", "use Execute"))
 	}
 	if kerr := t.caller.Check(ops); kerr != nil {
-		return t.failed(kerr)
+		return t.failed(ctx, kerr)
 	}
 	if t.readOnly && t.used.writes {
-		return t.failedStep(invalid("the transaction is read-only and the step writes", "begin it without read_only"))
+		return t.failedStep(ctx, invalid("the transaction is read-only and the step writes", "begin it without read_only"))
 	}
 	ctx, cancel := within(ctx, in.TimeoutMs)
 	defer cancel()
 	rs, err := t.tx.Do(ctx, ops)
 	if err != nil {
-		return t.failedStep(err)
+		return t.failedStep(ctx, err)
 	}
 	waited, none := t.tx.Waited(), txn.Ended{}
 	hide(t.caller, &waited, &none)
 	if err := tooLarge(rs); err != nil {
-		return t.failedStep(err)
+		return t.failedStep(ctx, err)
 	}
 	return &pb.TransactResponse{Answer: &pb.TransactResponse_Done{Done: &pb.Done{Results: results(nil, rs), Receipt: worded(receipt(&waited, &none))}}}
 }
@@ -208,10 +208,10 @@ func within(ctx context.Context, timeoutMs uint32) (context.Context, context.Can
 
 func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 	if t.tx == nil {
-		return t.failed(notOpen())
+		return t.failed(ctx, notOpen())
 	}
 	if err := t.caller.Unchanged(t.began); err != nil {
-		return t.failed(err)
+		return t.failed(ctx, err)
 	}
 	r := t.tx.Commit(ctx)
 	t.tx = nil
@@ -234,10 +234,10 @@ func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 // mark changes the transaction's savepoints.
 func (t *transact) mark(ctx context.Context, name string, do func(Tx, context.Context, string) error) *pb.TransactResponse {
 	if t.tx == nil {
-		return t.failed(notOpen())
+		return t.failed(ctx, notOpen())
 	}
 	if err := do(t.tx, ctx, name); err != nil {
-		return t.failedStep(err)
+		return t.failedStep(ctx, err)
 	}
 	t.marked, t.broken = true, false
 	return &pb.TransactResponse{Answer: &pb.TransactResponse_Done{Done: &pb.Done{}}}
@@ -245,16 +245,23 @@ func (t *transact) mark(ctx context.Context, name string, do func(Tx, context.Co
 
 // failedStep answers a step that has failed. A transaction with savepoints waits
 // for what its client makes of that, if the failure has left it open.
-func (t *transact) failedStep(err error) *pb.TransactResponse {
+func (t *transact) failedStep(ctx context.Context, err error) *pb.TransactResponse {
 	if !t.marked || !t.tx.Open() {
-		return t.failed(err)
+		return t.failed(ctx, err)
 	}
 	t.broken = true
 	return &pb.TransactResponse{Answer: &pb.TransactResponse_StepFailed{StepFailed: failedCall(hidden(t.caller, err), t.id, int(t.attempt))}}
 }
 
-// failed rolls back what is open: after a failure a transaction is over.
-func (t *transact) failed(err error) *pb.TransactResponse {
+// failed rolls back what is open: after a failure a transaction is over. The step
+// may have failed because of what the client had read. So the failure is told only
+// if that was current; if it was not, the client is told to try again.
+func (t *transact) failed(ctx context.Context, err error) *pb.TransactResponse {
+	if t.tx != nil && !kv.KindOf(err).Retryable() {
+		if stale := t.tx.RollbackChecked(ctx); stale != nil {
+			err = stale
+		}
+	}
 	t.rollback()
 	return &pb.TransactResponse{Answer: &pb.TransactResponse_Failed{Failed: failedCall(hidden(t.caller, err), t.id, int(t.attempt))}}
 }

@@ -18,7 +18,12 @@ func (m *Machine) tryDecide(rec *record.Record) {
 	if rec.State != record.Parked || t == nil || t.stage != stageLoaded {
 		return
 	}
-	if !rec.AllIn(m.cfg.Mutants) {
+	no := rec.No()
+	switch {
+	case no != nil && len(rec.Silent()) > 0, no == nil && !rec.AllIn(m.cfg.Mutants):
+		return
+	case no != nil && t.err == nil:
+		m.abort(rec, m.validated(t, no.Failure))
 		return
 	}
 	if t.err != nil {
@@ -65,6 +70,22 @@ func (m *Machine) seenHolds(t *task) *msg.Failure {
 	return nil
 }
 
+// validated is what becomes of a piece that is executed with failure f, nil for
+// none: a stale read or a lost lock goes before f, which the client may have caused
+// by what it read.
+func (m *Machine) validated(t *task, f *msg.Failure) *msg.Failure {
+	if f != nil && m.cfg.Mutants.Has(mutant.FailuresUnvalidated) {
+		return f
+	}
+	if stale := m.seenHolds(t); stale != nil {
+		return stale
+	}
+	if t.rec != nil && !m.stillHeld(t.txn, m.inc, t.rec.Park.Piece.Grants) {
+		return staleGrant()
+	}
+	return f
+}
+
 // decideNow is F(T): in one step the piece is executed, checked, committed,
 // and its locks released.
 func (m *Machine) decideNow(t *task) {
@@ -73,15 +94,10 @@ func (m *Machine) decideNow(t *task) {
 	if m.lacks(t, &x) {
 		return
 	}
-	if x.Failure == nil {
-		x.Failure = m.seenHolds(t)
-	}
-	if x.Failure == nil && !m.stillHeld(t.txn, m.inc, rec.Park.Piece.Grants) {
-		x.Failure = staleGrant()
-	}
+	f := m.validated(t, x.Failure)
 	switch {
-	case x.Failure != nil:
-		m.abort(rec, x.Failure)
+	case f != nil:
+		m.abort(rec, f)
 		return
 	case !m.heldByReaders(t, &x):
 		m.commit(t, x)

@@ -70,7 +70,7 @@ func (s *script) envelope(txn kv.TxnRef, verb string, args []string, ops []msg.O
 		}
 		switch verb {
 		case "park":
-			env.Park = &msg.Park{Txn: txn, Gateway: 1, Participants: f.with, NoWait: f.nowait, Piece: p}
+			env.Park = &msg.Park{Txn: txn, Gateway: 1, Participants: f.with, ReadBefore: len(p.Grants)+len(p.Seen) > 0, NoWait: f.nowait, Piece: p}
 		case "prepare":
 			env.Prepare = &msg.Prepare{Txn: txn, Gateway: 1, Last: f.last, LastIncarnation: 1, NoWait: f.nowait, Piece: p}
 		case "lock":

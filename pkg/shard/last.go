@@ -124,6 +124,11 @@ func (m *Machine) park(p *msg.Park) {
 		m.abort(rec, staleGrant())
 		return
 	}
+	no := rec.No()
+	if no != nil && !rec.Concludes(no) {
+		m.abort(rec, no.Failure)
+		return
+	}
 	t := &x.task
 	t.parked = x
 	t.kind, t.txn, t.gateway, t.ops, t.seen, t.rec = taskPark, p.Txn, p.Gateway, p.Piece.Ops, p.Piece.Seen, rec
@@ -215,6 +220,8 @@ func (m *Machine) heardOf(txn kv.TxnRef, gateway kv.NodeID) *record.Record {
 func (m *Machine) count(rec *record.Record, v *msg.Vote) {
 	rec.Vote(v)
 	switch {
+	case rec.Concludes(rec.VoteOf(v.Shard)) && !m.cfg.Mutants.Has(mutant.FailuresUnvalidated):
+		m.tryDecide(rec)
 	case !v.Yes:
 		m.abort(rec, v.Failure)
 	case rec.State == record.Heard && v.Repeated:

@@ -103,11 +103,9 @@ func (m *Machine) prepareNow(t *task) {
 	if m.lacks(t, &x) {
 		return
 	}
-	if x.Failure == nil {
-		x.Failure = m.seenHolds(t)
-	}
-	if x.Failure != nil {
-		m.voteNo(t, x.Failure)
+	f := m.validated(t, x.Failure)
+	if f != nil {
+		m.voteNo(t, f)
 		return
 	}
 	m.shrinkScans(t, x.Results)

@@ -103,11 +103,15 @@ func (m *Machine) repeatVotes() {
 func (m *Machine) repeatQuestions() {
 	for _, rec := range m.recs.All() {
 		switch {
-		case rec.State == record.Heard && len(rec.Silent()) == 0:
+		case rec.State == record.Heard && len(rec.Silent()) == 0 && rec.No() == nil:
 			// The voter repeats its vote, and that is a question.
 			continue
 		case m.now < rec.NextAsk:
 			m.timers.at(rec.NextAsk)
+			continue
+		}
+		if rec.State == record.Heard && rec.No() != nil { // which is not repeated
+			m.abort(rec, failure(msg.ReasonTombstone, kv.KindAborted, "a participant failed before the transaction was parked"))
 			continue
 		}
 		rec.NextAsk = m.now + int64(m.cfg.Liveness)

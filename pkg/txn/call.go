@@ -93,6 +93,8 @@ type call struct {
 	scan     *paging // phasePaging
 	reading  *reading
 	rollback bool // the check under way ends a rollback
+	// concluded is the failure that the check under way is for.
+	concluded *msg.Failure
 
 	how How
 	// past is the state that is read, if it is not the present.

@@ -148,6 +148,7 @@ func (g *Gateway) sendCommit(c *call, ps pieces) {
 		c.commit.sends = append(c.commit.sends, env)
 	}
 	park.Piece.Incarnation = c.commit.inc
+	park.ReadBefore = c.kind == interactive && c.session.hasRead()
 	park.Snapshot = c.kind == oneShot && c.readOnly && g.cfg.Reads == SnapshotReads
 	c.commit.sends = append(c.commit.sends, env)
 	if c.marked {
@@ -161,7 +162,7 @@ func (g *Gateway) sendCommit(c *call, ps pieces) {
 // tickCommit repeats the commit; near the deadline it asks for an end, and at
 // the deadline the outcome is unknown, unless there is nothing to apply.
 func (g *Gateway) tickCommit(c *call) {
-	reads := c.kind == oneShot && c.readOnly
+	reads := c.kind == oneShot && c.readOnly || c.commit.validating
 	if reads && len(g.down) > 0 {
 		if f := g.unreachable(g.shardsOf(c)); f != nil {
 			g.finish(c, Done{Failure: f})
@@ -169,7 +170,7 @@ func (g *Gateway) tickCommit(c *call) {
 		}
 	}
 	if g.now >= c.deadline {
-		if reads || c.commit.validating {
+		if reads {
 			g.finish(c, Done{Failure: g.late(c)})
 			return
 		}
@@ -216,7 +217,11 @@ func (g *Gateway) onAnswer(a *msg.Answer) {
 		if c.commit.validating || c.session != nil {
 			g.release(c)
 		}
-		g.afterAbort(c, a.Failure)
+		f := a.Failure
+		if f.Reason == msg.ReasonRequest && c.session != nil && c.session.sawAbsent() {
+			f = unvalidated()
+		}
+		g.afterAbort(c, f)
 	case c.commit.validating:
 		c.commit.validating = false
 		g.startCheck(c)

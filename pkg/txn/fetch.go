@@ -186,7 +186,7 @@ func (g *Gateway) onLockReply(r *msg.LockReply) {
 	}
 	c.heard(r.Shard, &r.Receipt)
 	if r.Failure != nil {
-		g.abort(c, c.ofCall(r.Failure))
+		g.conclude(c, c.ofCall(r.Failure))
 		return
 	}
 	l := s.asks[i].env.Lock

@@ -263,6 +263,13 @@ func unchecked() *msg.Failure {
 	return failure(msg.ReasonStaleRead, kv.KindAborted, "what the transaction read cannot be checked: it is not open, or in the middle of a call")
 }
 
+// unvalidated is why a failure does not count that the client may have brought about
+// by reading that a key is absent. What is asked for failed earlier than that is
+// validated, and between the two the key may have been there. The next attempt locks.
+func unvalidated() *msg.Failure {
+	return failure(msg.ReasonStaleRead, kv.KindAborted, "the transaction failed, perhaps because of a key that was read without a lock and was absent")
+}
+
 // endRead ends a transaction without writes: its optimistic reads are
 // validated in one step on the hot shard while its locks are held, then the
 // locks are checked and released. Between the last grant and the first check
@@ -286,10 +293,41 @@ func (g *Gateway) endRead(c *call) {
 	}
 	if s.rounds <= 1 {
 		g.release(c)
-		g.finish(c, Done{Committed: !c.rollback, Results: s.results})
+		g.endedRead(c)
 		return
 	}
 	g.startCheck(c)
+}
+
+// endedRead: what was read is certain.
+func (g *Gateway) endedRead(c *call) {
+	g.finish(c, Done{Committed: !c.rollback, Results: c.session.results, Failure: c.concluded})
+}
+
+// conclude ends an interactive transaction with the failure of a call, for which a
+// shard has nothing left to lock. Its client may have asked for what failed because
+// of what it had read; so that is made certain first, and if it was not so the
+// transaction has lost against others.
+func (g *Gateway) conclude(c *call, f *msg.Failure) {
+	if c.kind != interactive || f.Reason != msg.ReasonRequest || g.cfg.Mutants.Has(mutant.FailuresUnvalidated) {
+		g.abort(c, f)
+		return
+	}
+	for _, t := range c.session.touched {
+		if len(t.grants)+len(t.seen) == 0 {
+			g.sendShard(t.shard, func(e *msg.Envelope) { e.Release = &msg.Release{Txn: c.ref} })
+		}
+	}
+	c.session.asks = nil
+	if c.session.sawAbsent() {
+		g.abort(c, unvalidated())
+		return
+	}
+	if c.doBy != 0 {
+		c.deadline = min(c.deadline, c.doBy)
+	}
+	c.started, c.rollback, c.concluded = g.now, true, f
+	g.endRead(c)
 }
 
 // checks is a reader's last round.
@@ -364,7 +402,7 @@ func (g *Gateway) checked(c *call) {
 	}
 	// Nothing is left to release: the checks, and the validation of optimistic
 	// reads, have done that.
-	g.finish(c, Done{Committed: !c.rollback, Results: c.session.results})
+	g.endedRead(c)
 }
 
 // cutRows sorts what the shards returned of a range and cuts off what lies

@@ -228,7 +228,7 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 		return
 	}
 	if p.Failure != nil {
-		g.abort(c, c.ofCall(p.Failure))
+		g.conclude(c, c.ofCall(p.Failure))
 		return
 	}
 	r.replies = append(slices.DeleteFunc(r.replies, func(x *msg.ReadReply) bool { return x.Reading.Shard == s }), p)
@@ -436,7 +436,7 @@ func (g *Gateway) endOpen(c *call) {
 			return
 		}
 	}
-	d := Done{Committed: !c.rollback, Results: c.session.results, Plan: PlanOpen}
+	d := Done{Committed: !c.rollback, Results: c.session.results, Plan: PlanOpen, Failure: c.concluded}
 	if c.past != nil {
 		d.Plan = PlanPin
 	}

@@ -88,6 +88,19 @@ func (s *session) at(shard kv.ShardID) *touched {
 	return s.touched[i]
 }
 
+// hasRead reports whether something was read on a shard.
+func (s *session) hasRead() bool {
+	return slices.ContainsFunc(s.touched, func(t *touched) bool { return len(t.grants)+len(t.seen) > 0 })
+}
+
+// sawAbsent reports whether a key that was read without a lock did not exist. Absence
+// has no version, so that nobody can tell later whether the key was absent all along.
+func (s *session) sawAbsent() bool {
+	return slices.ContainsFunc(s.touched, func(t *touched) bool {
+		return slices.ContainsFunc(t.seen, func(x msg.Seen) bool { return x.Version.IsZero() })
+	})
+}
+
 // push appends a write to the buffer.
 func (s *session) push(op msg.Op) {
 	if op.IsRange() {

@@ -40,7 +40,7 @@ func body(e *msg.Envelope) string {
 		return fmt.Sprintf("Prepare %s for %v%s: %s", Name(p.Txn), p.Last, when(p.NoWait, " nowait"), piece(&p.Piece))
 	case e.Park != nil:
 		p := e.Park
-		return fmt.Sprintf("Park %s%s%s: %s", Name(p.Txn), when(len(p.Participants) > 0, fmt.Sprintf(" with %v", p.Participants)), when(p.NoWait, " nowait"), piece(&p.Piece))
+		return fmt.Sprintf("Park %s%s%s: %s", Name(p.Txn), when(len(p.Participants) > 0, fmt.Sprintf(" with %v", p.Participants)), when(p.ReadBefore, " after reading")+when(p.NoWait, " nowait"), piece(&p.Piece))
 	}
 	return decision(e)
 }

@@ -88,6 +88,8 @@ type txnRecord struct {
 	// rolledBack: its writes are not to take effect.
 	rolledBack bool
 	resLost    bool
+	// concluded is the failure of the commit, if it tells of what was asked for.
+	concluded *msg.Failure
 }
 
 // callRecord is one list of operations with what came back.

@@ -171,6 +171,9 @@ func (c *client) oneShotAs(readOnly bool, how txn.How) {
 	w, n := c.w, c.anyNode()
 	t := c.begin(oneShot, kv.TxnRef{TxnID: c.newID(n)})
 	call := &callRecord{ops: c.someOps(1+w.rng.IntN(w.opt.Mix.MaxOps), readOnly, w.chance(w.opt.Mix.OneShard))}
+	if !readOnly && w.chance(w.opt.Mix.Conclude) {
+		call.ops = c.twins()
+	}
 	c.dump(call.ops)
 	if w.opt.Batch > 0 && readOnly && how == (txn.How{}) {
 		if n.lastRead != nil && w.rng.IntN(2) == 0 {

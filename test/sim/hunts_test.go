@@ -71,6 +71,15 @@ func watched(o *Options) {
 	o.Mix.OneShard, o.Mix.MaxOps, o.Mix.Think, o.Mix.Ops = 0, 4, time.Millisecond, OpMix{Get: 6, Put: 8, Add: 1, Scan: 1}
 }
 
+// concluding has clients ask for what must hold by what they have read on the hot
+// shard.
+func concluding(o *Options) {
+	calm(o)
+	o.Shards, o.Registers, o.Counters, o.HotKeys, o.NoOptimistic, o.Order = 2, 2, 0, 1, false, txn.HotLast
+	o.Mix.OneShot, o.Mix.Interactive, o.Mix.Conclude, o.Mix.Think = 10, 10, 0.7, time.Millisecond
+	o.Mix.Ops, o.Mix.MaxOps = OpMix{Get: 2, Put: 2, Delete: 4, Condition: 1}, 1
+}
+
 // impatient has readers ask for decisions to be put off at once.
 func impatient(o *Options) {
 	watched(o)
@@ -130,6 +139,7 @@ var hunts = []hunt{
 	{id: mutant.RangeLocksPresentOnly, name: "Range locks protect present keys only", seed: 2},
 	{id: mutant.HotLocksIgnored, name: "Hot locks ignored", seed: 2},
 	{id: mutant.SeenUnchecked, name: "Optimistic reads unchecked", seed: 15},
+	{id: mutant.FailuresUnvalidated, name: "Failures unvalidated", seed: 1, shape: concluding},
 	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 5},
 	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 29},
 	{id: mutant.TellBeforeDurable, name: "Telling of what is not durable", seed: 57},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -74,7 +75,10 @@ func (x *interaction) step() {
 		x.mark()
 		return
 	}
-	call := &callRecord{ops: x.c.someOps(1+w.rng.IntN(2), x.ro, false)}
+	call := &callRecord{ops: x.concluding()}
+	if call.ops == nil {
+		call.ops = x.c.someOps(1+w.rng.IntN(2), x.ro, false)
+	}
 	w.trace("client %d: %s does %s", x.c.n, name(x.t.ref), describe(call.ops))
 	ops := cloneOps(call.ops)
 	w.call(x.n, func(now int64, tok txn.Token) { x.n.gw.Do(now, tok, x.t.ref, ops) }, func(d txn.Done, lost bool) {
@@ -83,14 +87,23 @@ func (x *interaction) step() {
 		case lost:
 			x.lose()
 		case d.Closed:
-			x.t.outcome, x.t.failure = failed, d.Failure
+			x.t.outcome, x.t.failure, x.t.rolledBack = failed, d.Failure, true
 			w.sum.Aborted++
 			w.countReader(x.t, d)
+			if concludes(d.Failure) {
+				call.failure = d.Failure
+				x.t.calls = append(x.t.calls, call)
+				x.believe()
+			}
 			x.retry(d.Failure)
 		default:
 			call.results, call.failure = slices.Clone(d.Results), d.Failure
 			x.t.calls = append(x.t.calls, call)
 			x.c.remember(call)
+			if d.Failure != nil && w.chance(w.opt.Mix.Conclude) {
+				x.rollback(true)
+				return
+			}
 			w.after(w.about(w.opt.Mix.Think), x.step)
 		}
 	})
@@ -166,6 +179,10 @@ func (x *interaction) finish() {
 	w.call(x.n, func(now int64, tok txn.Token) { x.n.gw.Commit(now, tok, x.t.ref, x.c.deadline(x.n)) },
 		func(d txn.Done, lost bool) {
 			x.c.ended(x.t, d, lost, func() {
+				if x.t.outcome == failed && concludes(d.Failure) {
+					x.t.concluded = d.Failure
+					x.believe()
+				}
 				if x.t.outcome == failed && d.Failure != nil && !uncertain(d.Failure) {
 					x.retry(d.Failure)
 					return
@@ -181,7 +198,8 @@ func (x *interaction) rollback(validate bool) {
 	w := x.c.w
 	x.t.rolledBack = true
 	w.trace("client %d: %s rolls back, validate=%v", x.c.n, name(x.t.ref), validate)
-	w.call(x.n, func(now int64, tok txn.Token) { x.n.gw.Rollback(now, tok, x.t.ref, validate) },
+	checked := validate && !w.opt.Mutants.Has(mutant.FailuresUnvalidated)
+	w.call(x.n, func(now int64, tok txn.Token) { x.n.gw.Rollback(now, tok, x.t.ref, checked) },
 		func(d txn.Done, lost bool) {
 			x.t.outcome = failed
 			if !lost && d.Failure == nil && validate {

@@ -143,6 +143,10 @@ type Mix struct {
 	Return float64
 	// Dump is the share of reads in one-shots that are of a value's stored form.
 	Dump float64
+	// Conclude is the share of one-shots that write one value to two keys, of calls
+	// that ask for what must hold by what their attempt has read of one of these, and
+	// of failed calls after which the client gives up and believes them.
+	Conclude float64
 	// Huge: increments may bring a counter out of its range.
 	Huge bool
 	// OneShard is the share of one-shots that stay on one shard.
@@ -214,6 +218,7 @@ func Draw(seed int64) Options {
 		o.Paging = pick(t, mvcc.Paging{}, mvcc.Paging{Over: 300, Least: 300, Chain: 1}, mvcc.Paging{Over: 600, Least: 900, Chain: 3})
 		drawLarge(&o)
 	}
+	o.Mix.Conclude = pick(rand.New(rand.NewPCG(uint64(seed), 0xc0c1)), 0, 0, 0.3)
 	drawFills(&o, rand.New(rand.NewPCG(uint64(seed), 0xd15c)).IntN)
 	// Expiries are refused like others, but do not ask as clients do.
 	o.Expiring = rand.New(rand.NewPCG(uint64(seed), 0x77e1)).IntN(2) == 0 && o.Places == 0

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -164,6 +165,8 @@ func (x *trial) history(t *txnRecord) error {
 		switch {
 		case err != nil:
 			return err
+		case t.concluded != nil && c.failure == nil && kind == kv.KindWrongType:
+			return nil // by that the commit failed; what came after may have been of its own making
 		case t.rolledBack && (kind == kv.KindWrongType || kind == kv.KindOutOfRange || kind != kv.KindOK && c.ops[seq].Kind == msg.OpChange) && c.failure == nil:
 			return nil // blind writes find that out at the commit
 		case c.failure == nil && kind != kv.KindOK:
@@ -176,6 +179,9 @@ func (x *trial) history(t *txnRecord) error {
 		case c.failure != nil && kind != kv.Kind(c.failure.Kind):
 			return fmt.Errorf("%s ended with %v, and in the model with %v", describe(c.ops), kv.Kind(c.failure.Kind), kind)
 		}
+	}
+	if t.concluded != nil && kv.Kind(t.concluded.Kind) == kv.KindWrongType {
+		return errors.New("the commit failed by the type of a value, and in the model nothing is of a wrong type")
 	}
 	return nil
 }

@@ -64,6 +64,8 @@ type Summary struct {
 	// Moves counts those of keys that were tried at random, Moved those of them
 	// that took place; Planned are those that the planner began.
 	Moves, Moved, Planned int
+	// Concluded counts failures that clients believed.
+	Concluded int
 	// Undone counts returns to savepoints.
 	Undone int
 	// Refused counts what gateways did not admit, Fills how many times a disk was low

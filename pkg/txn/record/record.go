@@ -117,11 +117,33 @@ func (r *Record) Vote(v *msg.Vote) {
 	if r.votes == nil {
 		r.votes = make(map[kv.ShardID]*msg.Vote, 2)
 	}
-	if old := r.votes[v.Shard]; old != nil && v.Epoch.Less(old.Epoch) {
-		return
+	if old := r.votes[v.Shard]; old != nil && (v.Epoch.Less(old.Epoch) || r.Concludes(old)) {
+		return // whoever has said no knows of no attempt when it is asked again
 	}
 	r.votes[v.Shard] = v
 }
+
+// VoteOf is the vote of a participant that counts, nil if there is none.
+func (r *Record) VoteOf(s kv.ShardID) *msg.Vote { return r.votes[s] }
+
+// No is the vote of a participant on which the request failed, nil if there is none.
+// Of several it is that of the first shard.
+func (r *Record) No() *msg.Vote {
+	var no *msg.Vote
+	for s, v := range r.votes {
+		if failed(v) && (no == nil || s < no.Shard) {
+			no = v
+		}
+	}
+	return no
+}
+
+func failed(v *msg.Vote) bool { return !v.Yes && v.Failure != nil && v.Failure.Reason == msg.ReasonRequest }
+
+// Concludes reports whether a vote is a no that the client is told only when
+// everybody has voted, and has found what was read current: it may have asked for
+// what fails because of what it read. Whether it has read the Park tells.
+func (r *Record) Concludes(v *msg.Vote) bool { return failed(v) && (r.Park == nil || r.Park.ReadBefore) }
 
 // Dropped reports whether a vote relies on an epoch that has been dropped.
 func (r *Record) Dropped(v *msg.Vote) bool {
