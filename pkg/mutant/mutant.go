@@ -16,6 +16,9 @@ const (
 	NoGrantCheck ID = iota
 	// GrantByHolding: prepare accepts any lock that the transaction holds.
 	GrantByHolding
+	// GrantsUncheckedByLast: the last agent does not check in the decision that the
+	// grants are still held.
+	GrantsUncheckedByLast
 	// ReadLocksLost: read locks are not logged with the prepare.
 	ReadLocksLost
 	// ReadLocksReleasedAtVote: a participant drops its read locks when it votes.
@@ -109,6 +112,8 @@ const (
 	DroppedEpochsCount
 	// DropForgotten: an epoch is dropped only if the record is parked already.
 	DropForgotten
+	// DropLowered: a late request to drop an older epoch has newer ones count again.
+	DropLowered
 	// UnsealedEpochIgnored: a shard takes an answer to Unseal for any epoch.
 	UnsealedEpochIgnored
 	// UnsealsByItself: a shard unseals without asking the last agent.
@@ -121,12 +126,22 @@ const (
 	RecoveredSealedToLast
 	// EpochsRestart: a new life gives out the epochs of the last one.
 	EpochsRestart
-	// RestartSealsAtOnce: a new life does not wait for the readers of the last.
+	// RestartSealsAtOnce: a new life's participants do not wait for the readers of the
+	// last.
 	RestartSealsAtOnce
+	// RestartDecidesAtOnce: nor do the pieces that it decides.
+	RestartDecidesAtOnce
 	// LeaseUnchecked: a gateway does not look whether its leases have lapsed.
 	LeaseUnchecked
 	// LeaseFromReply: a gateway counts a lease from when it heard of it.
 	LeaseFromReply
+	// LeaseWithoutMargin: a gateway counts on clocks that go at one rate.
+	LeaseWithoutMargin
+	// OpenEndUnchecked: an open reader's leases are not looked at when it ends.
+	OpenEndUnchecked
+	// OtherCopyTaken: a reader takes what the last shard read though it relied on
+	// another reading than the one whose values came.
+	OtherCopyTaken
 	// LeaseRevived: a renewal counts although the lease had lapsed.
 	LeaseRevived
 	// RenewedElsewhere: a renewal in another life than the registration counts.

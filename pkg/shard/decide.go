@@ -30,7 +30,7 @@ func (m *Machine) tryDecide(rec *record.Record) {
 		m.abort(rec, failureOf(t.err))
 		return
 	}
-	if !m.stillHeld(rec.Txn, m.inc, rec.Park.Piece.Grants) {
+	if !m.lastHolds(rec) {
 		m.abort(rec, staleGrant())
 		return
 	}
@@ -46,6 +46,11 @@ func (m *Machine) tryDecide(rec *record.Record) {
 	t.admitted = t.admitted || len(rec.Park.Participants) > 0 // and have voted
 	t.req.NoWait = rec.NoWait && !m.cfg.Mutants.Has(mutant.ParkWithoutMark)
 	m.acquire(t)
+}
+
+// lastHolds checks the grants that a piece relies on which is decided here.
+func (m *Machine) lastHolds(rec *record.Record) bool {
+	return m.stillHeld(rec.Txn, m.inc, rec.Park.Piece.Grants) || m.cfg.Mutants.Has(mutant.GrantsUncheckedByLast)
 }
 
 // seenHolds validates optimistic reads; they are read-locked, or it is the
@@ -80,7 +85,7 @@ func (m *Machine) validated(t *task, f *msg.Failure) *msg.Failure {
 	if stale := m.seenHolds(t); stale != nil {
 		return stale
 	}
-	if t.rec != nil && !m.stillHeld(t.txn, m.inc, t.rec.Park.Piece.Grants) {
+	if t.rec != nil && !m.lastHolds(t.rec) {
 		return staleGrant()
 	}
 	return f

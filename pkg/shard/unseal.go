@@ -48,7 +48,7 @@ func (m *Machine) dropUnheard(u *msg.Unseal) {
 }
 
 func (m *Machine) dropEpoch(rec *record.Record, u *msg.Unseal) {
-	rec.DropEpoch(u.Shard, u.Epoch)
+	rec.DropEpoch(u.Shard, u.Epoch, m.cfg.Mutants)
 	if rec.State == record.Ready && !rec.AllIn(m.cfg.Mutants) {
 		m.unready(rec)
 	}

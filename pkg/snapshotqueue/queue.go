@@ -164,7 +164,7 @@ func (q *Queue) Pieces() (n int) {
 
 // Open reports whether nobody can be held at the moment: there is no reader.
 func (q *Queue) Open(now int64) bool {
-	return len(q.readers) == 0 && (now >= q.opt.SealFrom || q.opt.Mutants.Has(mutant.RestartSealsAtOnce))
+	return len(q.readers) == 0 && !q.waitsForLast(now, true)
 }
 
 // Registered reports whether a reader is registered for longer than a read.
@@ -310,12 +310,22 @@ func (q *Queue) letGo(u *update) {
 	u.waiting = nil
 }
 
+// waitsForLast reports whether nothing may be sealed, or no piece decided, since readers
+// of the last life may be about.
+func (q *Queue) waitsForLast(now int64, piece bool) bool {
+	broken := mutant.RestartSealsAtOnce
+	if piece {
+		broken = mutant.RestartDecidesAtOnce
+	}
+	return now < q.opt.SealFrom && !q.opt.Mutants.Has(broken)
+}
+
 // free reports whether nobody holds an update.
 func (q *Queue) free(u *update) bool {
 	if len(u.needs) == 0 {
 		return true
 	}
-	if q.now < q.opt.SealFrom && !q.opt.Mutants.Has(mutant.RestartSealsAtOnce) {
+	if q.waitsForLast(q.now, u.piece) {
 		return false
 	}
 	if q.opt.Mutants.Has(mutant.ReadersIgnoredByLast) && u.piece || q.opt.Mutants.Has(mutant.ReadersIgnored) && !u.piece {

@@ -76,7 +76,12 @@ func Affinity(id kv.TxnID) uint64 { return id.Affinity() }
 
 // granted is how much of a lease the gateway relies on: clocks may differ in
 // their rates.
-func (g *Gateway) granted() int64 { return int64(g.cfg.Lease) - int64(g.cfg.Lease)/10 }
+func (g *Gateway) granted() int64 {
+	if g.cfg.Mutants.Has(mutant.LeaseWithoutMargin) {
+		return int64(g.cfg.Lease)
+	}
+	return int64(g.cfg.Lease) - int64(g.cfg.Lease)/10
+}
 
 // startReading sends a one-shot's reads by a plan.
 func (g *Gateway) startReading(c *call, ps pieces) {
@@ -248,7 +253,7 @@ func (g *Gateway) readAll(c *call) {
 		g.askRead(c, r.lastShard, r.last)
 		return
 	}
-	if r.last != nil && !g.reliedRight(r) {
+	if r.last != nil && !g.reliedRight(r) && !g.cfg.Mutants.Has(mutant.OtherCopyTaken) {
 		again := *r.last
 		g.askRead(c, r.lastShard, &again)
 		g.notifyAgain(r)
@@ -431,7 +436,7 @@ func (g *Gateway) openRead(c *call, wanted map[kv.ShardID][]msg.Op) {
 // current now.
 func (g *Gateway) endOpen(c *call) {
 	if c.reading != nil {
-		if l := g.firstLapsed(c.reading); l != nil {
+		if l := g.firstLapsed(c.reading); l != nil && !g.cfg.Mutants.Has(mutant.OpenEndUnchecked) {
 			g.lapsed(c, l.shard)
 			return
 		}

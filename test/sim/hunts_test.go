@@ -94,6 +94,14 @@ func shortLived(o *Options) {
 	o.Straggle, o.StraggleMax = 0.3, 60*time.Millisecond
 }
 
+// unattended has open readers' leases lapse because timers go off late.
+func unattended(o *Options) {
+	watched(o)
+	o.Lease, o.OpenBudget, o.Mix.InteractiveRead, o.Mix.Think = 100*time.Millisecond, -1, 20, 30*time.Millisecond
+	o.Nodes, o.TickLate, o.Jitter, o.Sync, o.Straggle, o.Loss, o.Crashes = 3, 200*time.Millisecond, 100*time.Microsecond, 0, 0, 0, 0
+	o.MaxAge, o.Bound = time.Minute, 5*time.Minute
+}
+
 // restarting has shards restart under readers and prepared updates.
 func restarting(o *Options) {
 	watched(o)
@@ -130,6 +138,12 @@ func watchful(o *Options) {
 var hunts = []hunt{
 	{id: mutant.NoGrantCheck, name: "No grant check", seed: 3, shape: forgetful},
 	{id: mutant.GrantByHolding, name: "Grant by holding", seed: 3, shape: forgetful},
+	{id: mutant.GrantsUncheckedByLast, name: "Grants unchecked by the last agent", seed: 2, shape: func(o *Options) {
+		calm(o)
+		crowded(o)
+		o.Mix.OneShot, o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan, o.Mix.Interactive, o.Mix.Think = 10, 0, 0, 0, 10, 20*time.Millisecond
+		o.Nodes, o.Mix.Ops, o.NoOptimistic, o.Cuts, o.Down, o.Txns = 3, OpMix{Get: 3, Put: 3}, true, 20, 300*time.Millisecond, 20
+	}},
 	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 92, shape: func(o *Options) {
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Mix.Ops = OpMix{Get: 6, Require: 3, Put: 6, Delete: 1}
@@ -215,6 +229,7 @@ var hunts = []hunt{
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
 	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 1, readers: true, shape: impatient},
 	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 297, readers: true, shape: impatient},
+	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 105, readers: true, shape: impatient},
 	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 42, readers: true, shape: impatient},
 	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 1, readers: true, shape: impatient},
 	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 6, readers: true, shape: func(o *Options) {
@@ -224,9 +239,23 @@ var hunts = []hunt{
 	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 80, readers: true, shape: restarting},
 	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 55, readers: true, shape: restarting},
 	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 21, readers: true, shape: restarting},
-	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 1, readers: true, shape: restarting},
+	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 55, readers: true, shape: restarting},
+	{id: mutant.RestartDecidesAtOnce, name: "A restarted shard decides at once", seed: 2, readers: true, shape: func(o *Options) {
+		restarting(o)
+		o.Mix.OneShard, o.Mix.MaxOps, o.Mix.InteractiveRead = 0.7, 2, 10
+	}},
+	{id: mutant.LeaseWithoutMargin, name: "A lease without its margin", seed: 3, readers: true, shape: func(o *Options) {
+		unattended(o)
+		o.UnsealAfter = time.Second // so that who waits for an update does so until he holds it no more
+	}},
+	{id: mutant.OpenEndUnchecked, name: "An open reader's leases are unchecked at its end", seed: 43, readers: true, shape: unattended},
+	{id: mutant.OtherCopyTaken, name: "The hot read relied on another copy", seed: 2, readers: true, with: []mutant.ID{mutant.LeaseUnchecked}, shape: func(o *Options) {
+		restarting(o)
+		o.Lease, o.Plan, o.Loss, o.Straggle, o.StraggleMax = 20*time.Millisecond, txn.PlanHotLast, 0.2, 0.2, 60*time.Millisecond
+		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan = 20, 0, 0
+	}},
 	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 2, readers: true, shape: shortLived},
-	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 351, readers: true, shape: shortLived},
+	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 140, readers: true, shape: shortLived},
 	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 9, readers: true, shape: shortLived},
 	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 25, readers: true, shape: func(o *Options) {
 		restarting(o)

@@ -23,6 +23,9 @@ type cell struct {
 	thing   thing // another data type's value
 	version kv.Version
 	index   kv.Index // at which the version became visible
+	// kept is the version before calls of the transaction under way which left the value
+	// as it was: whether they count as changes is for the shard to say.
+	kept kv.Version
 	// expires is the version's deadline, in milliseconds.
 	expires int64
 }
@@ -48,6 +51,8 @@ type trial struct {
 	blur bool // results of blind writes tell nothing of what was there
 	// points: only results of point operations are known.
 	points bool
+	// vague: a condition may hold or not (cell.kept).
+	vague bool
 }
 
 func (t *trial) get(key string) (c cell, mine bool) {
@@ -112,7 +117,9 @@ func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	case msg.OpExpire, msg.OpDeleteExpired:
 		return kv.KindOK, t.expire(op, res)
 	}
-	if !holds(op, c) {
+	if op.Expect == msg.ExpectVersion && !c.kept.IsZero() && c.kept == op.ExpectVersion {
+		t.vague = true
+	} else if !holds(op, c) {
 		return kv.KindCondition, nil
 	}
 	if op.Kind == msg.OpRequire {

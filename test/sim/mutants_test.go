@@ -122,11 +122,17 @@ func (h *hunt) catch() (seed int64, tries int, err error) {
 	}
 	for seed = 1; tries < *triesFlag && time.Since(begin) < *budgetFlag; seed++ {
 		tries++
-		if err = attempt(h.options(seed, m)); err != nil {
+		if err = attempt(h.options(seed, m)); err != nil && h.alone(seed) {
 			return seed, tries, err
 		}
 	}
 	return 0, tries, nil
+}
+
+// alone reports whether it is the mutant that is noticed, and not what is broken with
+// it.
+func (h *hunt) alone(seed int64) bool {
+	return len(h.with) == 0 || attempt(h.options(seed, mutant.Of(h.with...))) == nil
 }
 
 // play has the unbroken code pass in the shape of a mutant.

@@ -141,7 +141,7 @@ func (n *node) schedule(next int64) {
 	}
 	n.gwNext = at
 	life := n.life
-	n.w.at(at, func() {
+	n.w.at(at+int64(n.w.upTo(n.w.opt.TickLate)), func() {
 		if n.life != life || !n.gwUp || n.gwNext != at {
 			return
 		}

@@ -37,6 +37,8 @@ type Options struct {
 	// Batch is the longest time that a gateway gathers calls before it sends, 0
 	// for none.
 	Batch time.Duration
+	// TickLate is by how much at most a gateway's timers go off late.
+	TickLate time.Duration
 	// Sharing says what is made of it that operations commute.
 	Sharing shard.Sharing
 	// Paging says which values are stored in pages.
@@ -219,6 +221,7 @@ func Draw(seed int64) Options {
 		drawLarge(&o)
 	}
 	o.Mix.Conclude = pick(rand.New(rand.NewPCG(uint64(seed), 0xc0c1)), 0, 0, 0.3)
+	o.TickLate = time.Duration(pick(rand.New(rand.NewPCG(uint64(seed), 0x7a7e)), 0, 0, 2, 30)) * time.Millisecond
 	drawFills(&o, rand.New(rand.NewPCG(uint64(seed), 0xd15c)).IntN)
 	// Expiries are refused like others, but do not ask as clients do.
 	o.Expiring = rand.New(rand.NewPCG(uint64(seed), 0x77e1)).IntN(2) == 0 && o.Places == 0

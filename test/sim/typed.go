@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
@@ -92,6 +93,10 @@ func (t *trial) invoke(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	o := own{cell: cell{typ: m.Type.ID, thing: x, exists: !x.empty(), expires: c.expires}, called: !mine || t.own[key].called}
 	if o.typ = m.Type.ID; !o.exists {
 		o.thing, o.expires = nil, 0
+	} else if c.exists && reflect.DeepEqual(c.thing, x) {
+		if o.kept = c.version; mine {
+			o.kept = c.kept
+		}
 	}
 	t.own[key] = o
 	return kv.KindOK, nil

@@ -102,11 +102,11 @@ func (r *Record) AllIn(broken mutant.Set) bool {
 }
 
 // DropEpoch has no vote of a participant count up to an epoch.
-func (r *Record) DropEpoch(s kv.ShardID, epoch kv.Epoch) {
+func (r *Record) DropEpoch(s kv.ShardID, epoch kv.Epoch, broken mutant.Set) {
 	if r.dropped == nil {
 		r.dropped = make(map[kv.ShardID]kv.Epoch, 1)
 	}
-	if r.dropped[s].Less(epoch) {
+	if r.dropped[s].Less(epoch) || broken.Has(mutant.DropLowered) {
 		r.dropped[s] = epoch
 	}
 }
