@@ -229,7 +229,10 @@ var hunts = []hunt{
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
 	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 1, readers: true, shape: impatient},
 	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 297, readers: true, shape: impatient},
-	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 105, readers: true, shape: impatient},
+	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 218, readers: true, shape: func(o *Options) {
+		impatient(o)
+		o.Straggle, o.StraggleMax, o.Dup, o.Repeat, o.Mix.OneShotRead = 0.4, 30*time.Millisecond, 0.8, 3*time.Millisecond, 16
+	}},
 	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 42, readers: true, shape: impatient},
 	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 1, readers: true, shape: impatient},
 	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 6, readers: true, shape: func(o *Options) {
@@ -248,8 +251,8 @@ var hunts = []hunt{
 		unattended(o)
 		o.UnsealAfter = time.Second // so that who waits for an update does so until he holds it no more
 	}},
-	{id: mutant.OpenEndUnchecked, name: "An open reader's leases are unchecked at its end", seed: 43, readers: true, shape: unattended},
-	{id: mutant.OtherCopyTaken, name: "The hot read relied on another copy", seed: 2, readers: true, with: []mutant.ID{mutant.LeaseUnchecked}, shape: func(o *Options) {
+	{id: mutant.OpenEndUnchecked, name: "An open reader's leases are unchecked at its end", seed: 29, readers: true, shape: unattended},
+	{id: mutant.OtherCopyTaken, name: "The hot read relied on another copy", seed: 5, readers: true, with: []mutant.ID{mutant.LeaseUnchecked}, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Plan, o.Loss, o.Straggle, o.StraggleMax = 20*time.Millisecond, txn.PlanHotLast, 0.2, 0.2, 60*time.Millisecond
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan = 20, 0, 0

@@ -138,12 +138,16 @@ func (r *Record) No() *msg.Vote {
 	return no
 }
 
-func failed(v *msg.Vote) bool { return !v.Yes && v.Failure != nil && v.Failure.Reason == msg.ReasonRequest }
+func failed(v *msg.Vote) bool {
+	return !v.Yes && v.Failure != nil && v.Failure.Reason == msg.ReasonRequest
+}
 
 // Concludes reports whether a vote is a no that the client is told only when
 // everybody has voted, and has found what was read current: it may have asked for
 // what fails because of what it read. Whether it has read the Park tells.
-func (r *Record) Concludes(v *msg.Vote) bool { return failed(v) && (r.Park == nil || r.Park.ReadBefore) }
+func (r *Record) Concludes(v *msg.Vote) bool {
+	return failed(v) && (r.Park == nil || r.Park.ReadBefore)
+}
 
 // Dropped reports whether a vote relies on an epoch that has been dropped.
 func (r *Record) Dropped(v *msg.Vote) bool {
