@@ -59,8 +59,8 @@ func (b *backend) Scan(ctx context.Context, o gateway.ScanOptions, page func([]m
 	return b.node.Gateway().Scan(ctx, o, page)
 }
 
-func (b *backend) Outcome(ctx context.Context, id kv.TxnID) (gateway.Outcome, error) {
-	return b.node.Gateway().Outcome(ctx, id)
+func (b *backend) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (gateway.Outcome, error) {
+	return b.node.Gateway().Outcome(ctx, id, user)
 }
 
 func (b *backend) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Pin, error) {

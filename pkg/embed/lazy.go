@@ -54,9 +54,9 @@ func (l *lazyBackend) Scan(ctx context.Context, o gateway.ScanOptions, page func
 	return notFormed()
 }
 
-func (l *lazyBackend) Outcome(ctx context.Context, id kv.TxnID) (gateway.Outcome, error) {
+func (l *lazyBackend) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (gateway.Outcome, error) {
 	if b := l.ready.Load(); b != nil {
-		return b.Outcome(ctx, id)
+		return b.Outcome(ctx, id, user)
 	}
 	return gateway.Outcome{}, notFormed()
 }

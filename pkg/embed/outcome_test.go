@@ -3,6 +3,7 @@ package embed_test
 import (
 	"context"
 	"math"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/txn/record"
 )
 
 // TestEnquiryAboutAnIDOfTheFarFuture: no transaction can have it, and every shard would
@@ -19,7 +21,7 @@ func TestEnquiryAboutAnIDOfTheFarFuture(t *testing.T) {
 	c := start(t, embed.ClusterOptions{})
 	gw := c.Node(1).Gateway()
 	ask := func(ahead time.Duration) error {
-		_, err := gw.Outcome(soon(t), kv.TxnID{Time: time.Now().Add(ahead).UnixNano(), Rand: 7})
+		_, err := gw.Outcome(soon(t), kv.TxnID{Time: time.Now().Add(ahead).UnixNano(), Rand: 7}, 0)
 		return err
 	}
 	require.NoError(t, ask(0))
@@ -34,6 +36,36 @@ func TestEnquiryWithADeadlineInCenturies(t *testing.T) {
 	c := start(t, embed.ClusterOptions{})
 	ctx, cancel := context.WithDeadline(context.Background(), time.Now().Add(math.MaxInt64))
 	defer cancel()
-	_, err := c.Node(1).Gateway().Outcome(ctx, kv.TxnID{Time: time.Now().UnixNano(), Rand: 7})
+	_, err := c.Node(1).Gateway().Outcome(ctx, kv.TxnID{Time: time.Now().UnixNano(), Rand: 7}, 0)
 	require.NoError(t, err)
+}
+
+// TestEnquiriesAreBoundedPerUser: who asks for the outcomes of ids that were never sent
+// is refused when he has closed as many as a user may, and is told why. Others are not.
+func TestEnquiriesAreBoundedPerUser(t *testing.T) {
+	c := start(t, embed.ClusterOptions{Nodes: 1, Shards: 1, NoSync: true})
+	g := c.Node(1).Gateway()
+	now := time.Now().UnixNano()
+	ask := func(user kv.Account, n int) (err error) {
+		_, err = g.Outcome(soon(t), kv.TxnID{Time: now, Rand: uint64(n)}, user)
+		return err
+	}
+	var all sync.WaitGroup
+	const callers = 64
+	for caller := range callers {
+		all.Go(func() {
+			for n := caller; n < record.MaxFences; n += callers {
+				if err := ask(1, n); err != nil {
+					t.Errorf("enquiry %d: %v", n, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	err := ask(1, record.MaxFences)
+	require.Equal(t, kv.KindExhausted, kv.KindOf(err))
+	require.ErrorContains(t, err, "the outcomes of 16384 others that had not")
+	require.NoError(t, ask(1, 5), "it is closed already")
+	require.NoError(t, ask(2, record.MaxFences))
 }

@@ -128,15 +128,15 @@ func (g *Gateway) Execute(ctx context.Context, req Request) Response {
 	}
 }
 
-// Outcome finds out what became of a transaction. If it has not committed it
+// Outcome finds out, for a user, what became of a transaction. If it has not committed it
 // never will.
-func (g *Gateway) Outcome(ctx context.Context, id kv.TxnID) (Outcome, error) {
+func (g *Gateway) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (Outcome, error) {
 	if g.isAhead(id) { // it would be remembered until then that it never will
 		return Outcome{}, wrongTime(id)
 	}
 	start := g.opt.Clock.Now()
 	deadline := g.deadline(start, deadlineOf(ctx))
-	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.Outcome(now, cb, id, deadline) })
+	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.Outcome(now, cb, id, user, deadline) })
 	if err != nil {
 		return Outcome{}, err
 	}

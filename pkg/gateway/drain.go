@@ -72,7 +72,7 @@ func (g *Gateway) announced(env *msg.Envelope) {
 			g.opt.Send([]*msg.Envelope{heard})
 		}
 	default:
-		g.Learn(a.Shard, a.Incarnation)
+		g.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
 	}
 }
 

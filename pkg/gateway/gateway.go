@@ -363,6 +363,13 @@ func (g *Gateway) Learn(sh kv.ShardID, inc kv.Incarnation) {
 	}
 }
 
+// LearnAborts says what a shard's incarnation is, and how many attempts it has aborted.
+func (g *Gateway) LearnAborts(sh kv.ShardID, k kv.Known) {
+	for _, s := range g.stripes {
+		g.run(s, func(m *txn.Gateway, _ int64) { m.LearnAborts(sh, k) })
+	}
+}
+
 func (g *Gateway) setHeat(h *txn.Heat) {
 	for _, s := range g.stripes {
 		g.run(s, func(m *txn.Gateway, now int64) { m.SetHeat(now, h) })

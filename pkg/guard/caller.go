@@ -163,3 +163,12 @@ func (c *Caller) Name() string {
 	}
 	return ""
 }
+
+// Account is what the caller's use of shards is counted to: the user's, if callers are
+// known.
+func (c *Caller) Account() kv.Account {
+	if c == nil {
+		return 0
+	}
+	return kv.AccountOf(c.Name())
+}

@@ -58,7 +58,7 @@ type Planner struct {
 	survey *Survey
 	rules  rules
 	keys   map[string]*plannedKey
-	pairs  map[kv.NodeID]pairDigest
+	pairs  map[uint32]pairDigest
 	busy   float64
 
 	owned map[string]*plannedKey
@@ -97,7 +97,7 @@ type Move struct {
 func NewPlanner(opt PlannerOptions) *Planner {
 	opt = opt.withDefaults()
 	return &Planner{opt: opt, survey: NewSurvey(opt.Every), rules: newRules(nil), keys: map[string]*plannedKey{}, shed: math.MinInt64, spent: math.MinInt64,
-		pairs: map[kv.NodeID]pairDigest{}, owned: map[string]*plannedKey{}, epoch: opt.Epoch, told: opt.Epoch, movedAt: opt.Epoch}
+		pairs: map[uint32]pairDigest{}, owned: map[string]*plannedKey{}, epoch: opt.Epoch, told: opt.Epoch, movedAt: opt.Epoch}
 }
 
 // TakeDigest takes what a shard tells of its hot keys. The hot shard is to tell

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 // Decide says which moves to make now. The operator's wishes come first, then
@@ -30,7 +28,7 @@ func (p *Planner) Decide(now int64) []Move {
 // expire forgets what has not been repeated, and the moves that took too long.
 func (p *Planner) expire() {
 	old := p.ago(digestLasts * p.opt.Every)
-	maps.DeleteFunc(p.pairs, func(_ kv.NodeID, d pairDigest) bool { return d.at < old })
+	maps.DeleteFunc(p.pairs, func(_ uint32, d pairDigest) bool { return d.at < old })
 	for _, k := range p.keys {
 		if k.at < old {
 			k.cool()

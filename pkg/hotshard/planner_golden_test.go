@@ -197,7 +197,7 @@ func (s *plannerScript) digest(w []string) (err error) {
 
 func (s *plannerScript) pairs(w []string) error {
 	n, err := strconv.Atoi(w[0][1:])
-	d := &msg.PairDigest{Gateway: kv.NodeID(n)}
+	d := &msg.PairDigest{Gateway: uint32(n)}
 	for _, word := range w[1:] {
 		ab, rate, _ := strings.Cut(word, "=")
 		a, b, _ := strings.Cut(ab, "+")

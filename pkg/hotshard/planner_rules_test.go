@@ -85,7 +85,7 @@ func (w *plannerWorld) digests() {
 }
 
 func (w *plannerWorld) pairs() {
-	d := &msg.PairDigest{Gateway: kv.NodeID(rapid.IntRange(1, 3).Draw(w.t, "gateway"))}
+	d := &msg.PairDigest{Gateway: uint32(rapid.IntRange(1, 3).Draw(w.t, "gateway"))}
 	for range rapid.IntRange(0, 4).Draw(w.t, "pairs") {
 		a, b := rapid.SampledFrom(planned).Draw(w.t, "a"), rapid.SampledFrom(planned).Draw(w.t, "b")
 		d.Pairs = append(d.Pairs, msg.HeatPair{A: []byte(a), B: []byte(b), Rate: rapid.Float64Range(0, 20).Draw(w.t, "rate")})

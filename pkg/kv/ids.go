@@ -17,12 +17,43 @@ func (s ShardID) String() string { return "s" + strconv.Itoa(int(s)) }
 
 // NodeID names a member of the cluster: its place in the sorted list of first
 // members, from 1. Zero is no node.
-type NodeID uint32
+type NodeID uint16
 
 func (n NodeID) String() string { return "n" + strconv.Itoa(int(n)) }
 
 // Incarnation counts the lives of a shard, from 1. Zero means "not known".
 type Incarnation uint64
+
+// Known is what a gateway knew of a last agent when it sent a commit there. Every
+// message about the commit names it. A client may send an id again, so that two
+// commits may be of one attempt; they differ in what they name, or else the one before
+// is remembered (docs/decisions/0004).
+type Known struct {
+	Incarnation Incarnation
+	// Aborts is how many attempts the shard had aborted in that incarnation, as far
+	// as was known.
+	Aborts uint64
+}
+
+// Names reports whether a message that names k is about the commit that names o. The
+// zero Known, of rows and messages that know of none, is about any.
+func (k Known) Names(o Known) bool { return k == o || k == Known{} || o == Known{} }
+
+func (k Known) String() string { return fmt.Sprintf("%d+%d", k.Incarnation, k.Aborts) }
+
+// Account stands for a user where shards count what each of them uses. Zero is for what
+// the store does by itself.
+type Account uint16
+
+// AccountOf is the account of a user's name. Two users have the same one with a probability of
+// one in 65,536, and then count as one.
+func AccountOf(name string) Account {
+	h := uint32(2166136261) // FNV-1a
+	for i := range len(name) {
+		h = (h ^ uint32(name[i])) * 16777619
+	}
+	return max(Account(h^h>>16), 1)
+}
 
 // Index counts the transactions that have become visible on a shard, from 1.
 // Zero is the empty shard.

@@ -189,6 +189,7 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error)
 	cfg.Pins.Hot = n.opt.Router.HotShard()
 	cfg.Pins.Node = n.opt.Router.Node(cfg.Pins.Hot)
 	cfg.Heat.Hot, cfg.Heat.Nodes, cfg.Heat.Node = cfg.Pins.Hot, n.opt.Router.Nodes(), cfg.Pins.Node
+	cfg.Nodes = cfg.Heat.Nodes
 	cfg.CacheBytes /= max(len(n.ids), 1)
 	cfg.Node = n.opt.ID
 	for _, id := range n.ids {

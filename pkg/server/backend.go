@@ -32,7 +32,7 @@ type Backend interface {
 	Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error
 	// Outcome finds out what became of a transaction, and sees to it that it
 	// stays so.
-	Outcome(ctx context.Context, id kv.TxnID) (gateway.Outcome, error)
+	Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (gateway.Outcome, error)
 
 	// CreateSnapshot keeps the state of the store at one moment of the call.
 	// The name has been checked.

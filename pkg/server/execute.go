@@ -31,6 +31,7 @@ func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.Execu
 	if err != nil {
 		return nil, statusOf(err, id)
 	}
+	how.User = caller.Account()
 	callers, has := ctx.Deadline()
 	answered := make(chan gateway.Response, 1) // room, so that done never blocks
 	s.backend.Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true, How: how, Parent: s.parent(ctx)},

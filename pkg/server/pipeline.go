@@ -119,6 +119,7 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 		p.put(c.number, gateway.Response{ID: id, Err: err})
 		return true
 	}
+	how.User = p.caller.Account()
 	if now != p.readAt || p.wasBlocked() {
 		p.readAt, p.arrived = now, p.service.backend.Now()
 	}

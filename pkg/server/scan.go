@@ -154,7 +154,7 @@ func (s *service) Outcome(ctx context.Context, in *pb.OutcomeRequest) (*pb.Outco
 	if in.TxnId.IsZero() {
 		return nil, statusOf(invalid("no transaction is named", "pass the txn_id that the transaction was sent with or answered by"), kv.TxnID{})
 	}
-	o, err := s.backend.Outcome(ctx, in.TxnId)
+	o, err := s.backend.Outcome(ctx, in.TxnId, guard.CallerOf(ctx).Account())
 	if err != nil {
 		return nil, statusOf(err, in.TxnId)
 	}

@@ -151,6 +151,7 @@ func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResp
 	if kerr != nil {
 		return t.failed(ctx, kerr)
 	}
+	how.User = t.caller.Account()
 	tx, err := t.service.backend.Begin(ctx, gateway.TxOptions{ID: t.id, Attempt: t.attempt, ReadOnly: t.readOnly, How: how, Parent: t.parentOf(in)})
 	if err != nil {
 		return t.failed(ctx, err)

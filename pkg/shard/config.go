@@ -16,6 +16,9 @@ type Config struct {
 	// Node is the one that the shard is on, whose gateway deletes keys that are
 	// due; 0 if nobody does.
 	Node kv.NodeID
+	// Nodes is how many nodes there are, whose gateways are told how many attempts have
+	// been aborted; 0 if none is.
+	Nodes int
 	// Lock are the lock table's bounds and times.
 	Lock lock.Options
 	// CacheBytes bounds the memory of keys that nobody needs at the moment.

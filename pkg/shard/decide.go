@@ -130,9 +130,8 @@ func (m *Machine) commit(t *task, x mvcc.Execution) {
 	if len(participants) > 0 || slices.ContainsFunc(t.ops, func(op msg.Op) bool { return op.Writes() }) {
 		m.logCommit(t, x.Effects, results)
 	}
-	env, answer := msg.AnswerTo(rec.Gateway)
-	*answer = msg.Answer{Txn: t.txn, Shard: m.cfg.ID, Incarnation: m.inc, Committed: true, Results: results, Receipt: receipt.Told(), Seen: seen, Index: m.index}
-	m.send(env)
+	a := m.answer(recorder(rec))
+	a.Committed, a.Results, a.Receipt, a.Seen, a.Index = true, results, receipt.Told(), seen, m.index
 	m.stats.Committed++
 	m.drop(t)
 	m.releaseOwn(t.txn)
@@ -151,7 +150,7 @@ func (m *Machine) commit(t *task, x mvcc.Execution) {
 	}
 	rec.NextAsk = m.now + int64(m.cfg.Liveness)
 	m.timers.at(rec.NextAsk)
-	m.tellAll(rec.Txn, participants, true)
+	m.tellAll(rec.Txn, rec.Known, participants, true)
 }
 
 // logCommit writes the outcome, the record if somebody must hear of it, and
@@ -176,7 +175,8 @@ func (m *Machine) logCommit(t *task, effects []entry.Effect, results []msg.Resul
 	}
 	m.finish(t.txn.TxnID, &m.outcome)
 	if len(participants) > 0 {
-		m.put(entry.TableRecord, m.refKey(t.txn), &entry.Record{Txn: t.txn, Gateway: t.gateway, Participants: participants})
+		m.put(entry.TableRecord, m.refKey(t.txn), &entry.Record{Txn: t.txn, Gateway: t.gateway, Participants: participants,
+			Incarnation: t.rec.Known.Incarnation, Aborts: t.rec.Known.Aborts})
 	}
 }
 
@@ -213,19 +213,22 @@ func (m *Machine) abort(rec *record.Record, f *msg.Failure) {
 	m.queue.Withdraw(m.now, rec.Txn)
 	m.drop(taskOf(rec))
 	m.recs.Remove(rec)
-	m.memory.Kill(rec.Txn, f)
+	m.memory.Kill(rec.User, rec.Txn, f)
 	m.stats.abort(f)
 	m.releaseOwn(rec.Txn)
-	env, answer := msg.AnswerTo(rec.Gateway)
-	*answer = msg.Answer{Txn: rec.Txn, Shard: m.cfg.ID, Incarnation: m.inc, Failure: f, Receipt: receipt.Told(), Seen: seen}
-	m.send(env)
-	m.tellAll(rec.Txn, told, false)
+	a := m.answer(recorder(rec))
+	a.Failure, a.Receipt, a.Seen = f, receipt.Told(), seen
+	m.tellAll(rec.Txn, rec.Known, told, false)
 }
 
-func (m *Machine) tellAll(txn kv.TxnRef, shards []kv.ShardID, commit bool) {
+// recorder is the gateway that hears of a record's end.
+func recorder(rec *record.Record) asker { return asker{rec.Txn, rec.Gateway, rec.Known} }
+
+// tellAll tells participants what becomes of the commit that names what it does.
+func (m *Machine) tellAll(txn kv.TxnRef, named kv.Known, shards []kv.ShardID, commit bool) {
 	for _, s := range shards {
 		env, decide := msg.DecideTo(s)
-		*decide = msg.Decide{Txn: txn, Last: m.cfg.ID, Commit: commit}
+		*decide = msg.Decide{Txn: txn, Last: m.cfg.ID, Commit: commit, LastIncarnation: named.Incarnation, LastAborts: named.Aborts}
 		m.send(env)
 	}
 }

@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"encoding/binary"
+
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -14,7 +16,7 @@ func (m *Machine) onCancel(c *msg.Cancel) {
 	rec := m.recs.Get(c.Txn)
 	switch {
 	case rec != nil && rec.State == record.Committed:
-		m.answerAgain(c.Txn, c.Gateway)
+		m.answerAgain(canceller(c))
 		return
 	case rec != nil:
 		rec.Gateway = c.Gateway
@@ -24,17 +26,19 @@ func (m *Machine) onCancel(c *msg.Cancel) {
 	m.lookUpOrAbort(c)
 }
 
+func canceller(c *msg.Cancel) asker { return asker{c.Txn, c.Gateway, c.Known()} }
+
 func (m *Machine) lookUpOrAbort(c *msg.Cancel) {
 	tombstone := func() {
 		f := m.closedRecord(c.Txn)
 		if f == nil {
 			f = failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was given up by its gateway")
-			m.memory.Kill(c.Txn, f)
+			m.memory.Kill(c.User, c.Txn, f)
 		}
-		m.answerAbort(c.Txn, c.Gateway, f)
+		m.answerAbort(canceller(c), f)
 	}
 	if m.memory.Finished(c.Txn.TxnID).Committed != 0 {
-		m.answerAgain(c.Txn, c.Gateway)
+		m.answerAgain(canceller(c))
 		return
 	}
 	if c.Incarnation == m.inc && m.memory.Complete(c.Txn.TxnID) {
@@ -45,7 +49,7 @@ func (m *Machine) lookUpOrAbort(c *msg.Cancel) {
 		switch {
 		case err != nil:
 		case o.Committed != 0:
-			m.answerFinished(c.Txn, c.Gateway, o)
+			m.answerFinished(canceller(c), o)
 		case m.recs.Get(c.Txn) != nil:
 			m.onCancel(c)
 		default:
@@ -78,12 +82,32 @@ func (m *Machine) onEnquire(q *msg.Enquire) {
 	})
 }
 
+// FenceRow is a row of TableFence.
+type FenceRow struct {
+	ID kv.TxnID
+	// User is who asked, 0 if that was not written down.
+	User kv.Account
+}
+
+// fenceRow is the value of such a row.
+func fenceRow(user kv.Account) []byte { return binary.BigEndian.AppendUint16(nil, uint16(user)) }
+
+func fencedBy(row []byte) kv.Account {
+	if len(row) != 2 {
+		return 0
+	}
+	return kv.Account(binary.BigEndian.Uint16(row))
+}
+
 // fence closes an id durably: the reply, like every message, waits for the
 // entry.
 func (m *Machine) fence(q *msg.Enquire) {
-	m.memory.Fence(q.Id)
+	if !m.memory.Fence(q.User, q.Id) {
+		m.replyEnquire(q, &msg.EnquireReply{Exhausted: true})
+		return
+	}
 	if !m.cfg.Mutants.Has(mutant.FencesForgotten) {
-		m.write(entry.Entry{Table: entry.TableFence, Key: m.idKey(q.Id), Value: []byte{1}})
+		m.write(entry.Entry{Table: entry.TableFence, Key: m.idKey(q.Id), Value: fenceRow(q.User)})
 	}
 	for _, rec := range m.recs.Of(q.Id) {
 		if rec.State != record.Committed {

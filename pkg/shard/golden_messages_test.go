@@ -18,6 +18,9 @@ type flags struct {
 	optimistic, keep bool
 	life             kv.Incarnation
 	hasLife          bool
+	// heard is of how many aborts the gateway has, if it is said.
+	heard    uint64
+	hasHeard bool
 }
 
 func readFlags(words []string) (f flags, err error) {
@@ -29,6 +32,9 @@ func readFlags(words []string) (f flags, err error) {
 			var n uint64
 			n, err = strconv.ParseUint(life, 10, 64)
 			f.life, f.hasLife = kv.Incarnation(n), true
+		case strings.HasPrefix(words[i], "heard="):
+			f.heard, err = strconv.ParseUint(words[i][len("heard="):], 10, 64)
+			f.hasHeard = true
 		case words[i] == "with":
 			i++
 			for _, w := range strings.Split(words[i], ",") {
@@ -64,13 +70,16 @@ func (s *script) envelope(txn kv.TxnRef, verb string, args []string, ops []msg.O
 		if !f.hasLife {
 			f.life = k.life
 		}
+		if !f.hasHeard {
+			f.heard = k.aborts
+		}
 		p := msg.Piece{Ops: ops, Incarnation: f.life}
 		if !f.bare {
 			p.Grants, p.Seen = k.grants, k.seen
 		}
 		switch verb {
 		case "park":
-			env.Park = &msg.Park{Txn: txn, Gateway: 1, Participants: f.with, ReadBefore: len(p.Grants)+len(p.Seen) > 0, NoWait: f.nowait, Piece: p}
+			env.Park = &msg.Park{Txn: txn, Gateway: 1, Aborts: f.heard, Participants: f.with, ReadBefore: len(p.Grants)+len(p.Seen) > 0, NoWait: f.nowait, Piece: p}
 		case "prepare":
 			env.Prepare = &msg.Prepare{Txn: txn, Gateway: 1, Last: f.last, LastIncarnation: 1, NoWait: f.nowait, Piece: p}
 		case "lock":
@@ -131,7 +140,7 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 	}
 	switch verb {
 	case "vote":
-		v := &msg.Vote{Txn: txn, Gateway: 1, Shard: from, LastIncarnation: s.of(txn).life, Incarnation: 1}
+		v := &msg.Vote{Txn: txn, Gateway: 1, Shard: from, LastIncarnation: s.of(txn).life, LastAborts: s.of(txn).aborts, Incarnation: 1}
 		if v.Yes = arg(1) != "no"; v.Yes {
 			v.Sealed, v.Epoch, v.Repeated = arg(1) != "held", kv.Epoch{Incarnation: 1, Count: 1}, arg(1) == "again"
 			if arg(1) == "later" {
@@ -150,7 +159,7 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 	case "release":
 		env.Release = &msg.Release{Txn: txn}
 	case "cancel":
-		env.Cancel = &msg.Cancel{Txn: txn, Gateway: 1, Incarnation: s.of(txn).life}
+		env.Cancel = &msg.Cancel{Txn: txn, Gateway: 1, Incarnation: s.of(txn).life, Aborts: s.of(txn).aborts}
 	case "enquire":
 		env.Enquire = &msg.Enquire{Id: txn.TxnID, Gateway: 1}
 	case "mark":

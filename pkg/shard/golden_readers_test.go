@@ -41,7 +41,7 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 		d, err = time.ParseDuration(args[0])
 		env.Renew = &msg.Renew{Reader: txn, Gateway: 1, Number: 9, Incarnation: life(args, s.m.Incarnation()), LeaseNanos: int64(d)}
 	case "unseal":
-		u := &msg.Unseal{Txn: txn, Gateway: 1, LastIncarnation: life(args, s.m.Incarnation())}
+		u := &msg.Unseal{Txn: txn, Gateway: 1, LastIncarnation: life(args, s.m.Incarnation()), LastAborts: s.of(txn).aborts}
 		if u.Shard, err = golden.Shard(args[0]); err == nil {
 			u.Epoch, err = epochOf(args[1])
 		}

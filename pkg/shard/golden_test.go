@@ -69,11 +69,14 @@ type script struct {
 	// disk is how much room it has.
 	disk shard.Disk
 	txns map[kv.TxnRef]*known
+	// aborts is of how many it was told.
+	aborts uint64
 }
 
 // known is what a transaction's gateway would know.
 type known struct {
 	life   kv.Incarnation
+	aborts uint64
 	grants []msg.Grant
 	seen   []msg.Seen
 	number uint32
@@ -82,7 +85,7 @@ type known struct {
 }
 
 func (s *script) start(options map[string]string) error {
-	s.now, s.wall, s.held, s.disk, s.reads, s.txns = 0, 0, false, shard.DiskRoomy, nil, map[kv.TxnRef]*known{}
+	s.now, s.wall, s.held, s.disk, s.reads, s.txns, s.aborts = 0, 0, false, shard.DiskRoomy, nil, map[kv.TxnRef]*known{}, 0
 	s.store, s.cfg = memstore.NewAutoSync(), shard.Config{Lease: -1}
 	for k, v := range options {
 		n, err := strconv.Atoi(v)
@@ -213,6 +216,9 @@ func (s *script) learn(env *msg.Envelope) {
 			}
 		}
 	}
+	if r := env.Answer; r != nil {
+		s.aborts = r.Aborts
+	}
 	if r := env.CheckReply; r != nil {
 		s.of(r.Txn).index = r.Index
 	}
@@ -223,7 +229,7 @@ func (s *script) learn(env *msg.Envelope) {
 
 func (s *script) of(txn kv.TxnRef) *known {
 	if s.txns[txn] == nil {
-		s.txns[txn] = &known{life: s.m.Incarnation(), asked: map[uint32][]msg.Op{}}
+		s.txns[txn] = &known{life: s.m.Incarnation(), aborts: s.aborts, asked: map[uint32][]msg.Op{}}
 	}
 	return s.txns[txn]
 }

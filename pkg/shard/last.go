@@ -22,7 +22,7 @@ func (m *Machine) onPark(p *msg.Park) {
 	if rec != nil && rec.State != record.Heard {
 		switch {
 		case rec.State == record.Committed:
-			m.answerAgain(p.Txn, p.Gateway)
+			m.answerAgain(parker(p))
 		case p.NoWait && !rec.NoWait:
 			rec.NoWait = true
 			m.doom(taskOf(rec))
@@ -32,14 +32,15 @@ func (m *Machine) onPark(p *msg.Park) {
 		return
 	}
 	if m.memory.Finished(p.Txn.TxnID).Committed != 0 {
-		m.answerAgain(p.Txn, p.Gateway)
+		m.answerAgain(parker(p))
 		return
 	}
 	// Memory is complete only for what this incarnation did, and not for all
 	// of that.
 	complete := p.Piece.Incarnation == m.inc && m.memory.Complete(p.Txn.TxnID)
-	if f := m.closedRecord(p.Txn); f != nil && (complete || m.cfg.Mutants.Has(mutant.PresumedUnasked)) && !m.cfg.Mutants.Has(mutant.LateParkWins) {
-		m.answerAbort(p.Txn, p.Gateway, f)
+	closed := m.closedCommit(p.Txn, p.User, p.Known())
+	if closed != nil && (complete || m.cfg.Mutants.Has(mutant.PresumedUnasked)) && !m.cfg.Mutants.Has(mutant.LateParkWins) {
+		m.abortPark(p, closed)
 		return
 	}
 	switch {
@@ -65,7 +66,7 @@ func (m *Machine) parkAfterLookUp(p *msg.Park, otherwise *msg.Failure) {
 		if rec := m.recs.Get(p.Txn); rec != nil && rec.State != record.Heard {
 			return // a repeat was quicker
 		}
-		f := m.closedRecord(p.Txn)
+		f := m.closedCommit(p.Txn, p.User, p.Known())
 		if err != nil {
 			f = failureOf(err)
 			if o.Committed == 0 {
@@ -74,9 +75,9 @@ func (m *Machine) parkAfterLookUp(p *msg.Park, otherwise *msg.Failure) {
 		}
 		switch {
 		case o.Committed != 0:
-			m.answerFinished(p.Txn, p.Gateway, o)
+			m.answerFinished(parker(p), o)
 		case f != nil:
-			m.answerAbort(p.Txn, p.Gateway, f)
+			m.abortPark(p, f)
 		case otherwise != nil:
 			m.abortPark(p, otherwise)
 		default:
@@ -85,15 +86,25 @@ func (m *Machine) parkAfterLookUp(p *msg.Park, otherwise *msg.Failure) {
 	})
 }
 
+// asker is a gateway that wants an answer to a commit, or an end of it.
+type asker struct {
+	txn     kv.TxnRef
+	gateway kv.NodeID
+	named   kv.Known
+}
+
+func parker(p *msg.Park) asker { return asker{p.Txn, p.Gateway, p.Known()} }
+
 // answerAgain repeats the answer to a commit from the log. If that has dropped
 // it already, memory may still know that there was one.
-func (m *Machine) answerAgain(txn kv.TxnRef, gateway kv.NodeID) {
-	m.lookUp(txn.TxnID, func(o *entry.Outcome, err error) {
+func (m *Machine) answerAgain(to asker) {
+	id := to.txn.TxnID
+	m.lookUp(id, func(o *entry.Outcome, err error) {
 		if err == nil && o.Committed == 0 {
-			o = &entry.Outcome{Committed: m.memory.Finished(txn.TxnID).Committed, ResultsLost: true}
+			o = &entry.Outcome{Committed: m.memory.Finished(id).Committed, ResultsLost: true}
 		}
 		if err == nil && o.Committed != 0 {
-			m.answerFinished(txn, gateway, o)
+			m.answerFinished(to, o)
 		}
 	})
 }
@@ -105,16 +116,20 @@ func (m *Machine) abortPark(p *msg.Park, f *msg.Failure) {
 		m.abort(rec, f)
 		return
 	}
-	m.answerAbort(p.Txn, p.Gateway, f)
+	m.answerAbort(parker(p), f)
 }
 
 func (m *Machine) park(p *msg.Park) {
-	x := m.newParked()
 	rec := m.recs.Get(p.Txn)
+	if rec != nil && !rec.Known.Names(p.Known()) {
+		m.abort(rec, failure(msg.ReasonTombstone, kv.KindAborted, "an earlier commit of the attempt was heard of"))
+		return
+	}
+	x := m.newParked()
 	x.task.admitted = rec != nil // others have voted
 	if rec == nil {
 		rec = &x.rec
-		rec.Txn, rec.Gateway, rec.Since = p.Txn, p.Gateway, m.now
+		rec.Txn, rec.Gateway, rec.User, rec.Known, rec.Since = p.Txn, p.Gateway, p.User, p.Known(), m.now
 		m.recs.Insert(rec)
 	}
 	rec.State, rec.Park, rec.NoWait = record.Parked, p, rec.NoWait || p.NoWait
@@ -172,45 +187,46 @@ func taskOf(rec *record.Record) *task {
 	return t
 }
 
-func (m *Machine) answerAbort(txn kv.TxnRef, gateway kv.NodeID, f *msg.Failure) {
-	env, answer := msg.AnswerTo(gateway)
-	*answer = msg.Answer{Txn: txn, Shard: m.cfg.ID, Incarnation: m.inc, Failure: f}
+// answer begins an answer.
+func (m *Machine) answer(to asker) *msg.Answer {
+	env, a := msg.AnswerTo(to.gateway)
+	*a = msg.Answer{Txn: to.txn, Shard: m.cfg.ID, Incarnation: m.inc, Aborts: m.memory.Aborts(),
+		NamedIncarnation: to.named.Incarnation, NamedAborts: to.named.Aborts}
 	m.send(env)
+	return a
 }
+
+func (m *Machine) answerAbort(to asker, f *msg.Failure) { m.answer(to).Failure = f }
 
 // answerFinished repeats an answer. An attempt other than the one that
 // committed is dead.
-func (m *Machine) answerFinished(txn kv.TxnRef, gateway kv.NodeID, o *entry.Outcome) {
-	env, answer := msg.AnswerTo(gateway)
-	*answer = msg.Answer{Txn: txn, Shard: m.cfg.ID, Incarnation: m.inc, Index: m.index}
-	if o.Committed == txn.Attempt {
-		answer.Committed, answer.Results, answer.ResultsLost = true, o.Results, o.ResultsLost
+func (m *Machine) answerFinished(to asker, o *entry.Outcome) {
+	a := m.answer(to)
+	a.Index = m.index
+	if o.Committed == to.txn.Attempt {
+		a.Committed, a.Results, a.ResultsLost = true, o.Results, o.ResultsLost
 	} else {
-		answer.Failure = failure(msg.ReasonTombstone, kv.KindAborted, "another attempt of the transaction has committed")
+		a.Failure = failure(msg.ReasonTombstone, kv.KindAborted, "another attempt of the transaction has committed")
 	}
-	m.send(env)
 }
 
 // onVote counts a vote, or answers it.
 func (m *Machine) onVote(v *msg.Vote) {
-	switch rec, s := m.standingOf(v.Txn, v.LastIncarnation, v.Shard); s {
+	x := saidBy(v)
+	switch rec, s := m.standingOf(x); s {
 	case recorded:
 		m.count(rec, v)
 	case unheard:
-		m.hear(v)
+		m.count(m.heardOf(x), v)
 	case unsure:
-		m.standingInLog(v.Txn, v.Shard, func() { m.onVote(v) }, func() { m.hear(v) })
+		m.standingInLog(x, func() { m.onVote(v) }, func() { m.count(m.heardOf(x), v) })
 	}
 }
 
-// hear takes the first vote of an attempt that has not been parked.
-func (m *Machine) hear(v *msg.Vote) {
-	m.count(m.heardOf(v.Txn, v.Gateway), v)
-}
-
 // heardOf makes the record of an attempt that has not been parked.
-func (m *Machine) heardOf(txn kv.TxnRef, gateway kv.NodeID) *record.Record {
-	rec := m.recs.Add(m.now, txn, gateway, record.Heard)
+func (m *Machine) heardOf(x said) *record.Record {
+	rec := m.recs.Add(m.now, x.txn, x.gateway, record.Heard)
+	rec.User, rec.Known = x.user, x.named
 	rec.NextAsk = m.now + int64(m.cfg.Liveness)
 	m.timers.at(rec.NextAsk)
 	return rec
@@ -226,7 +242,7 @@ func (m *Machine) count(rec *record.Record, v *msg.Vote) {
 		m.abort(rec, v.Failure)
 	case rec.State == record.Heard && v.Repeated:
 		if m.cfg.Mutants.Has(mutant.NoTombstone) {
-			m.tellAll(v.Txn, []kv.ShardID{v.Shard}, false)
+			m.tellOne(saidBy(v), false)
 			m.recs.Remove(rec)
 			return
 		}
@@ -253,8 +269,8 @@ func (m *Machine) onDecideAck(d *msg.DecideAck) {
 // recoverRecord takes up a commit that somebody may not have heard of.
 func (m *Machine) recoverRecord(row *entry.Record) {
 	rec := m.recs.Add(m.now, row.Txn, row.Gateway, record.Committed)
-	rec.Missing = row.Participants
+	rec.Missing, rec.Known = row.Participants, kv.Known{Incarnation: row.Incarnation, Aborts: row.Aborts}
 	rec.NextAsk = m.now + int64(m.cfg.Repeat)
 	m.timers.at(rec.NextAsk)
-	m.tellAll(rec.Txn, rec.Missing, true)
+	m.tellAll(rec.Txn, rec.Known, rec.Missing, true)
 }

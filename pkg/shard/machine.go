@@ -108,6 +108,9 @@ type Machine struct {
 	unread []*prepared
 	lastID uint64
 
+	// toldAborts is how many aborts gateways have been told of.
+	toldAborts uint64
+
 	timers timers
 	sweeps sweeps
 	// collected is when garbage was last collected, collectedTo the floor then;
@@ -299,6 +302,7 @@ func (m *Machine) Rest() []entry.Entry {
 }
 
 func (m *Machine) finishStep() Output {
+	m.tellAborts()
 	m.encodeLate()
 	for _, e := range m.outcomes {
 		m.write(e)

@@ -38,6 +38,13 @@ func (pr *prepared) loaded() bool {
 	return !slices.ContainsFunc(pr.items, func(it *mvcc.Item) bool { return !it.Loaded })
 }
 
+// promisedTo reports whether the promise was made for the commit that a decision is
+// about.
+func (pr *prepared) promisedTo(d *msg.Decide) bool {
+	own := kv.Known{Incarnation: pr.row.LastIncarnation, Aborts: pr.row.LastAborts}
+	return d.Last == pr.row.Last && own.Names(d.Known())
+}
+
 // onPrepare: lock, check, execute, write intents, vote.
 func (m *Machine) onPrepare(p *msg.Prepare) {
 	if a := m.attempts[p.Txn]; a != nil {
@@ -110,7 +117,8 @@ func (m *Machine) prepareNow(t *task) {
 	}
 	m.shrinkScans(t, x.Results)
 	pr := &prepared{receipt: m.receipt(t), at: m.now, wait: int64(m.cfg.Repeat)}
-	pr.row = entry.Prepared{Txn: t.txn, Gateway: t.gateway, Last: p.Last, LastIncarnation: p.LastIncarnation, Effects: x.Effects, Results: x.Results}
+	pr.row = entry.Prepared{Txn: t.txn, Gateway: t.gateway, User: p.User, Last: p.Last, LastIncarnation: p.LastIncarnation, LastAborts: p.LastAborts,
+		Effects: x.Effects, Results: x.Results}
 	for i := range pr.row.Effects {
 		e := &pr.row.Effects[i]
 		it := m.hold(t, e, pr)
@@ -152,7 +160,7 @@ func (m *Machine) vote(a *attempt, repeated bool) {
 	pr := a.prepared
 	state, epoch := m.queue.State(a.txn)
 	env, v := msg.VoteTo(pr.row.Last)
-	*v = msg.Vote{Txn: a.txn, Gateway: a.gateway, Shard: m.cfg.ID, LastIncarnation: pr.row.LastIncarnation, Yes: true,
+	*v = msg.Vote{Txn: a.txn, Gateway: a.gateway, User: pr.row.User, Shard: m.cfg.ID, LastIncarnation: pr.row.LastIncarnation, LastAborts: pr.row.LastAborts, Yes: true,
 		Sealed: state == snapshotqueue.Sealed, Epoch: epoch, Results: pr.row.Results, Receipt: m.orHeld(pr.receipt, a.txn), Repeated: repeated, Incarnation: m.inc}
 	m.send(env)
 	if v.Sealed && epoch != pr.epoch {
@@ -180,7 +188,8 @@ func (m *Machine) refusePrepare(p *msg.Prepare, f *msg.Failure) {
 func (m *Machine) refusePrepareWith(p *msg.Prepare, f *msg.Failure, rc msg.Receipt) {
 	m.ended.add(m.now, p.Txn, nil)
 	env, v := msg.VoteTo(p.Last)
-	*v = msg.Vote{Txn: p.Txn, Gateway: p.Gateway, Shard: m.cfg.ID, LastIncarnation: p.LastIncarnation, Failure: f, Receipt: rc, Incarnation: m.inc}
+	*v = msg.Vote{Txn: p.Txn, Gateway: p.Gateway, User: p.User, Shard: m.cfg.ID, LastIncarnation: p.LastIncarnation, LastAborts: p.LastAborts,
+		Failure: f, Receipt: rc, Incarnation: m.inc}
 	m.send(env)
 }
 
@@ -193,7 +202,7 @@ func (m *Machine) onAskVote(q *msg.AskVote) {
 		}
 		return
 	}
-	p := &msg.Prepare{Txn: q.Txn, Gateway: q.Gateway, Last: q.Last, LastIncarnation: q.LastIncarnation}
+	p := &msg.Prepare{Txn: q.Txn, Gateway: q.Gateway, User: q.User, Last: q.Last, LastIncarnation: q.LastIncarnation, LastAborts: q.LastAborts}
 	m.refusePrepare(p, failure(msg.ReasonRefused, kv.KindAborted, "a participant never heard of the transaction"))
 }
 
@@ -201,6 +210,8 @@ func (m *Machine) onAskVote(q *msg.AskVote) {
 func (m *Machine) onDecide(d *msg.Decide) {
 	a := m.attempts[d.Txn]
 	switch {
+	case a != nil && a.prepared != nil && !a.prepared.promisedTo(d):
+		return // it is of another commit of the attempt, and late
 	case a != nil && a.prepared != nil && d.Commit && !m.ready(a.prepared):
 		a.prepared.decided = d
 		return

@@ -38,25 +38,32 @@ func (m *Machine) attemptOf(txn kv.TxnRef, gateway kv.NodeID) *attempt {
 	return a
 }
 
-// closedRecord tells why an attempt cannot be decided here any more, nil if
-// it can.
+// closedRecord tells why an attempt cannot be decided here any more, as far as is
+// remembered, nil if it can.
 func (m *Machine) closedRecord(txn kv.TxnRef) *msg.Failure {
 	if txn.Time < m.floor {
 		return failure(msg.ReasonTooOld, kv.KindTooOld, "the transaction is older than what the store remembers")
 	}
-	if d, ok := m.memory.Dead(txn); ok {
-		if d.Failure != nil {
-			return d.Failure
+	if f, ok := m.memory.Dead(txn); ok {
+		if f != nil {
+			return f
 		}
 		return failure(msg.ReasonTombstone, kv.KindAborted, "the attempt was given up")
 	}
 	if m.memory.Fenced(txn.TxnID) {
 		return failure(msg.ReasonFenced, kv.KindAborted, "an enquiry about the transaction closed it")
 	}
-	if m.memory.Presumed(txn) {
-		return failure(msg.ReasonTooOld, kv.KindAborted, "the attempt is older than the aborts that the shard remembers")
-	}
 	return nil
+}
+
+// closedCommit is closedRecord for a commit of a user's, and what it names. One of this
+// life whose abort may have been forgotten is taken for aborted.
+func (m *Machine) closedCommit(txn kv.TxnRef, user kv.Account, named kv.Known) *msg.Failure {
+	f := m.closedRecord(txn)
+	if f == nil && named.Incarnation == m.inc && m.memory.Presumed(user, named.Aborts) {
+		f = failure(msg.ReasonTombstone, kv.KindAborted, "the commit was sent before the aborts that the shard remembers")
+	}
+	return f
 }
 
 // closedHere tells why an attempt cannot lock or prepare here any more.

@@ -15,7 +15,7 @@ type Recovered struct {
 	State    entry.State
 	Prepared []entry.Prepared
 	Records  []entry.Record
-	Fences   []kv.TxnID
+	Fences   []FenceRow
 	Pins     []*msg.Pin
 	Moved    []MovedRow
 	Rules    []RuleRow
@@ -36,9 +36,9 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 		err = c.Unmarshal(row.Value)
 		r.Records = append(r.Records, c)
 	case entry.TableFence:
-		var id kv.TxnID
-		err = id.Unmarshal(row.Key)
-		r.Fences = append(r.Fences, id)
+		f := FenceRow{User: fencedBy(row.Value)}
+		err = f.ID.Unmarshal(row.Key)
+		r.Fences = append(r.Fences, f)
 	case entry.TableMoved:
 		var g entry.Moved
 		err = g.Unmarshal(row.Value)
@@ -62,8 +62,8 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 }
 
 func (m *Machine) recover(r Recovered) {
-	for _, id := range r.Fences {
-		m.memory.Fence(id)
+	for _, f := range r.Fences {
+		m.memory.RecoverFence(f.User, f.ID)
 	}
 	for i := range r.Records {
 		m.recoverRecord(&r.Records[i])

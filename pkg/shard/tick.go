@@ -102,16 +102,13 @@ func (m *Machine) repeatVotes() {
 // repeatQuestions asks for missing votes and acknowledgements.
 func (m *Machine) repeatQuestions() {
 	for _, rec := range m.recs.All() {
-		switch {
-		case rec.State == record.Heard && len(rec.Silent()) == 0 && rec.No() == nil:
-			// The voter repeats its vote, and that is a question.
-			continue
-		case m.now < rec.NextAsk:
+		if m.now < rec.NextAsk {
 			m.timers.at(rec.NextAsk)
 			continue
 		}
-		if rec.State == record.Heard && rec.No() != nil { // which is not repeated
-			m.abort(rec, failure(msg.ReasonTombstone, kv.KindAborted, "a participant failed before the transaction was parked"))
+		if rec.State == record.Heard && (rec.No() != nil || len(rec.Silent()) == 0) {
+			// A yes that somebody stands by would have been repeated.
+			m.abort(rec, failure(msg.ReasonTombstone, kv.KindAborted, "the transaction was not parked"))
 			continue
 		}
 		rec.NextAsk = m.now + int64(m.cfg.Liveness)
@@ -123,11 +120,11 @@ func (m *Machine) repeatQuestions() {
 			}
 			for _, s := range rec.Silent() {
 				env := msg.ToShard(s)
-				env.AskVote = &msg.AskVote{Txn: rec.Txn, Last: m.cfg.ID, LastIncarnation: m.inc, Gateway: rec.Gateway}
+				env.AskVote = &msg.AskVote{Txn: rec.Txn, Last: m.cfg.ID, LastIncarnation: m.inc, LastAborts: rec.Known.Aborts, Gateway: rec.Gateway, User: rec.User}
 				m.send(env)
 			}
 		case record.Committed:
-			m.tellAll(rec.Txn, rec.Missing, true)
+			m.tellAll(rec.Txn, rec.Known, rec.Missing, true)
 		}
 	}
 }

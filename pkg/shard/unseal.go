@@ -21,30 +21,32 @@ func (m *Machine) askUnseal(q snapshotqueue.Ask) {
 		return
 	}
 	env := msg.ToShard(a.prepared.row.Last)
-	env.Unseal = &msg.Unseal{Txn: q.Txn, Gateway: a.gateway, Shard: m.cfg.ID, LastIncarnation: a.prepared.row.LastIncarnation, Epoch: q.Epoch}
+	env.Unseal = &msg.Unseal{Txn: q.Txn, Gateway: a.gateway, Shard: m.cfg.ID, LastIncarnation: a.prepared.row.LastIncarnation,
+		LastAborts: a.prepared.row.LastAborts, User: a.prepared.row.User, Epoch: q.Epoch}
 	m.urgent(env)
 }
 
 // onUnseal drops a participant's epochs for good, or says what was decided. It
 // is never refused.
 func (m *Machine) onUnseal(u *msg.Unseal) {
-	switch rec, s := m.standingOf(u.Txn, u.LastIncarnation, u.Shard); s {
+	x := said{txn: u.Txn, gateway: u.Gateway, user: u.User, named: u.Known(), by: u.Shard}
+	switch rec, s := m.standingOf(x); s {
 	case recorded:
 		m.dropEpoch(rec, u)
 	case unheard:
-		m.dropUnheard(u)
+		m.dropUnheard(x, u)
 	case unsure:
-		m.standingInLog(u.Txn, u.Shard, func() { m.onUnseal(u) }, func() { m.dropUnheard(u) })
+		m.standingInLog(x, func() { m.onUnseal(u) }, func() { m.dropUnheard(x, u) })
 	}
 }
 
 // dropUnheard drops an epoch before anything was heard of the transaction.
-func (m *Machine) dropUnheard(u *msg.Unseal) {
+func (m *Machine) dropUnheard(x said, u *msg.Unseal) {
 	if m.cfg.Mutants.Has(mutant.DropForgotten) {
 		m.tellUnsealed(u.Txn, u.Shard, u.Epoch)
 		return
 	}
-	m.dropEpoch(m.heardOf(u.Txn, u.Gateway), u)
+	m.dropEpoch(m.heardOf(x), u)
 }
 
 func (m *Machine) dropEpoch(rec *record.Record, u *msg.Unseal) {

@@ -14,7 +14,7 @@ import (
 // repeated until the last agent answers.
 type commit struct {
 	last  kv.ShardID
-	inc   kv.Incarnation
+	known kv.Known
 	sends []*msg.Envelope
 	// next is when to repeat, after wait.
 	next, wait int64
@@ -131,12 +131,12 @@ func (g *Gateway) sendCommit(c *call, ps pieces) {
 	}
 	g.noteTogether(ps)
 	c.phase = phaseCommitting
-	c.commit = commit{last: last, inc: ps.at(last).Incarnation, validating: c.commit.validating, wait: int64(g.cfg.Repeat)}
+	c.commit = commit{last: last, known: g.known(last, ps.at(last).Incarnation), validating: c.commit.validating, wait: int64(g.cfg.Repeat)}
 	if len(ps) == 1 {
 		c.commit.sends = c.oneSend[:0]
 	}
 	env, park := msg.ParkTo(last)
-	park.Txn, park.Gateway = c.ref, g.cfg.Node
+	park.Txn, park.Gateway, park.User, park.Aborts = c.ref, g.cfg.Node, c.how.User, c.commit.known.Aborts
 	for _, p := range ps {
 		if p.shard == last && !parallel {
 			park.Piece = p.piece
@@ -144,10 +144,10 @@ func (g *Gateway) sendCommit(c *call, ps pieces) {
 		}
 		park.Participants = append(park.Participants, p.shard)
 		env, prepare := msg.PrepareTo(p.shard)
-		*prepare = msg.Prepare{Txn: c.ref, Gateway: g.cfg.Node, Last: last, LastIncarnation: c.commit.inc, Piece: p.piece}
+		*prepare = msg.Prepare{Txn: c.ref, Gateway: g.cfg.Node, User: c.how.User, Last: last, LastIncarnation: c.commit.known.Incarnation, LastAborts: c.commit.known.Aborts, Piece: p.piece}
 		c.commit.sends = append(c.commit.sends, env)
 	}
-	park.Piece.Incarnation = c.commit.inc
+	park.Piece.Incarnation = c.commit.known.Incarnation
 	park.ReadBefore = c.kind == interactive && c.session.hasRead()
 	park.Snapshot = c.kind == oneShot && c.readOnly && g.cfg.Reads == SnapshotReads
 	c.commit.sends = append(c.commit.sends, env)
@@ -189,7 +189,7 @@ func (g *Gateway) tickCommit(c *call) {
 		c.commit.next = nextRepeat(g.now, c.commit.wait, c.lastRepeat())
 		if c.commit.cancelling {
 			g.sendShard(c.commit.last, func(e *msg.Envelope) {
-				e.Cancel = &msg.Cancel{Txn: c.ref, Gateway: g.cfg.Node, Incarnation: c.commit.inc}
+				e.Cancel = &msg.Cancel{Txn: c.ref, Gateway: g.cfg.Node, User: c.how.User, Incarnation: c.commit.known.Incarnation, Aborts: c.commit.known.Aborts}
 			})
 		} else {
 			g.out.Send = append(g.out.Send, c.commit.sends...)
@@ -203,12 +203,12 @@ func (g *Gateway) tickCommit(c *call) {
 
 // onAnswer: the last agent has decided.
 func (g *Gateway) onAnswer(a *msg.Answer) {
-	g.Learn(a.Shard, a.Incarnation)
+	g.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
 	for _, s := range a.Seen {
 		g.Learn(s.Shard, s.Incarnation)
 	}
 	c := g.find(a.Txn)
-	if c == nil || c.phase != phaseCommitting || a.Shard != c.commit.last {
+	if c == nil || c.phase != phaseCommitting || a.Shard != c.commit.last || !c.commit.known.Names(a.Named()) {
 		return
 	}
 	c.heard(a.Shard, a.Receipt)

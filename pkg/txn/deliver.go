@@ -29,7 +29,8 @@ func (g *Gateway) Deliver(now int64, env *msg.Envelope) {
 	case env.RenewReply != nil:
 		g.onRenewReply(env.RenewReply)
 	case env.Announce != nil:
-		g.Learn(env.Announce.Shard, env.Announce.Incarnation)
+		a := env.Announce
+		g.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
 	case env.PinReply != nil:
 		g.onPinReply(env.PinReply)
 	case env.HotReply != nil:

@@ -1,18 +1,22 @@
 package txn
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn/record"
 )
 
 // enquiry asks every shard what became of a transaction.
 type enquiry struct {
 	id         kv.TxnID
+	user       kv.Account
 	tokens     []Token
 	missing    []kv.ShardID
 	tooOld     bool
+	exhausted  bool
 	deadline   int64
 	next, wait int64
 }
@@ -20,8 +24,9 @@ type enquiry struct {
 // Outcome finds out what became of a transaction whose answer was lost. If it
 // has not committed it is closed for good, on every shard and durably, before
 // the answer "aborted" is given. Its Done says Committed, with the results if
-// they are still known; not committed is no failure.
-func (g *Gateway) Outcome(now int64, token Token, id kv.TxnID, deadline int64) {
+// they are still known; not committed is no failure. What is closed is counted to the
+// user, and there may be no room for one more.
+func (g *Gateway) Outcome(now int64, token Token, id kv.TxnID, user kv.Account, deadline int64) {
 	g.now = max(g.now, now)
 	q := g.enquiries[id]
 	if q != nil {
@@ -29,7 +34,7 @@ func (g *Gateway) Outcome(now int64, token Token, id kv.TxnID, deadline int64) {
 		q.deadline = max(q.deadline, deadline)
 		return
 	}
-	q = &enquiry{id: id, tokens: []Token{token}, deadline: deadline, wait: int64(g.cfg.Repeat)}
+	q = &enquiry{id: id, user: user, tokens: []Token{token}, deadline: deadline, wait: int64(g.cfg.Repeat)}
 	for s := range g.cfg.Router.Shards() {
 		q.missing = append(q.missing, kv.ShardID(s))
 	}
@@ -39,7 +44,7 @@ func (g *Gateway) Outcome(now int64, token Token, id kv.TxnID, deadline int64) {
 
 func (g *Gateway) enquire(q *enquiry) {
 	for _, s := range q.missing {
-		g.sendShard(s, func(e *msg.Envelope) { e.Enquire = &msg.Enquire{Id: q.id, Gateway: g.cfg.Node} })
+		g.sendShard(s, func(e *msg.Envelope) { e.Enquire = &msg.Enquire{Id: q.id, Gateway: g.cfg.Node, User: q.user} })
 	}
 	q.next = g.now + q.wait
 	g.timed(min(q.next, q.deadline))
@@ -87,7 +92,7 @@ func (g *Gateway) onEnquireReply(r *msg.EnquireReply) {
 		g.endEnquiry(q, Done{Committed: true, Results: recorded(r.Results), ResultsLost: r.ResultsLost})
 		return
 	}
-	q.tooOld = q.tooOld || r.TooOld
+	q.tooOld, q.exhausted = q.tooOld || r.TooOld, q.exhausted || r.Exhausted
 	q.missing = slices.DeleteFunc(q.missing, func(s kv.ShardID) bool { return s == r.Shard })
 	if len(q.missing) > 0 {
 		return
@@ -96,5 +101,18 @@ func (g *Gateway) onEnquireReply(r *msg.EnquireReply) {
 		g.endEnquiry(q, Done{Failure: failure(msg.ReasonTooOld, kv.KindTooOld, "the transaction is too old to tell; outcomes are kept for ten minutes")})
 		return
 	}
+	if q.exhausted {
+		g.endEnquiry(q, Done{Failure: tooManyEnquiries()})
+		return
+	}
 	g.endEnquiry(q, Done{})
+}
+
+// tooManyEnquiries: some shards have not committed it, and do not promise that they never
+// will.
+func tooManyEnquiries() *msg.Failure {
+	f := failure(msg.ReasonExhausted, kv.KindExhausted, fmt.Sprintf("the transaction has not committed so far, and it cannot be closed: "+
+		"the user has asked for the outcomes of %d others that had not", record.MaxFences))
+	f.Hint = "each is remembered until its id is ten minutes old; ask again then, and only for ids that were sent"
+	return f
 }

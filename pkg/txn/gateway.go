@@ -20,6 +20,8 @@ type Gateway struct {
 	// places are what transactions take as long as they are under way.
 	places *admission.Places
 	incs   []kv.Incarnation
+	// aborts are how many attempts each shard has aborted in that incarnation.
+	aborts []uint64
 	down   map[kv.NodeID]bool
 	// leaving are shards that are about to stop, with the incarnation that is.
 	leaving map[kv.ShardID]kv.Incarnation
@@ -79,7 +81,7 @@ func NewGateway(cfg Config) *Gateway {
 	cfg = cfg.withDefaults()
 	shards := cfg.Router.Shards()
 	g := &Gateway{
-		cfg: cfg, incs: make([]kv.Incarnation, shards), parked: slices.Repeat([]bool{true}, shards), sparing: make([]bool, shards), moved: map[string]kv.ShardID{}, pairs: hotshard.NewPairs(hotshard.PairOptions{}), down: map[kv.NodeID]bool{}, leaving: map[kv.ShardID]kv.Incarnation{},
+		cfg: cfg, incs: make([]kv.Incarnation, shards), aborts: make([]uint64, shards), parked: slices.Repeat([]bool{true}, shards), sparing: make([]bool, shards), moved: map[string]kv.ShardID{}, pairs: hotshard.NewPairs(hotshard.PairOptions{}), down: map[kv.NodeID]bool{}, leaving: map[kv.ShardID]kv.Incarnation{},
 		readers: map[kv.TxnRef]*call{}, pages: map[uint32]*call{},
 		earlier: map[kv.TxnRef]*call{}, ids: map[kv.TxnID]*call{}, enquiries: map[kv.TxnID]*enquiry{}, ended: map[kv.TxnRef]*msg.Failure{}, next: never,
 	}
@@ -164,16 +166,35 @@ func (g *Gateway) SetDown(n kv.NodeID, down bool) {
 // What has been begun there goes on.
 func (g *Gateway) SetLeaving(s kv.ShardID, inc kv.Incarnation) {
 	if int(s) < len(g.incs) && inc >= g.incs[s] {
-		g.incs[s] = inc
+		g.Learn(s, inc)
 		g.leaving[s] = inc
 	}
 }
 
 // Learn says what a shard's incarnation is; it saves the first attempt.
 func (g *Gateway) Learn(s kv.ShardID, inc kv.Incarnation) {
-	if int(s) < len(g.incs) {
-		g.incs[s] = max(g.incs[s], inc)
+	g.LearnAborts(s, kv.Known{Incarnation: inc})
+}
+
+// LearnAborts says what a shard's incarnation is, and how many attempts it has aborted in
+// it: who does not know that may lose one attempt.
+func (g *Gateway) LearnAborts(s kv.ShardID, k kv.Known) {
+	switch {
+	case int(s) >= len(g.incs) || k.Incarnation < g.incs[s]:
+	case k.Incarnation > g.incs[s]:
+		g.incs[s], g.aborts[s] = k.Incarnation, k.Aborts
+	default:
+		g.aborts[s] = max(g.aborts[s], k.Aborts)
 	}
+}
+
+// known is what a commit names of its last agent, of which it knows an incarnation.
+func (g *Gateway) known(s kv.ShardID, inc kv.Incarnation) kv.Known {
+	k := kv.Known{Incarnation: inc}
+	if inc == g.incs[s] {
+		k.Aborts = g.aborts[s]
+	}
+	return k
 }
 
 // timed has Tick called at a time.

@@ -61,7 +61,7 @@ func (s *script) client(words []string, ops []msg.Op) error {
 	case "release":
 		s.g.Release(s.now, token, ref, flag)
 	case "outcome":
-		s.g.Outcome(s.now, token, ref.TxnID, deadline)
+		s.g.Outcome(s.now, token, ref.TxnID, 0, deadline)
 	case "scan":
 		span, err := golden.Span(flag)
 		if err != nil {

@@ -93,7 +93,7 @@ func (g *Gateway) tellPairs() {
 	}
 	g.pairsTold = len(top) > 0
 	g.sendShard(g.cfg.Router.HotShard(), func(e *msg.Envelope) {
-		e.PairDigest = &msg.PairDigest{Gateway: g.cfg.Node + kv.NodeID(g.cfg.Stripe)<<16, Pairs: top}
+		e.PairDigest = &msg.PairDigest{Gateway: uint32(g.cfg.Node) + uint32(g.cfg.Stripe)<<16, Pairs: top}
 	})
 }
 

@@ -16,6 +16,14 @@ type How struct {
 	After *vclock.Clock
 	// Plan is how to read without locks; PlanAny leaves it to the gateway.
 	Plan Plan
+	// User is for whom it is.
+	User kv.Account
+}
+
+// plain reports whether it is the present that is read, in any way.
+func (h How) plain() bool {
+	h.User = 0
+	return h == How{}
 }
 
 // At names a state of the past: a snapshot by its name or its number, or the

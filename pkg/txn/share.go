@@ -27,7 +27,7 @@ const mostUnsent = 16
 // else, if that has not been sent yet: then it is of a state that is current
 // after both have begun.
 func (g *Gateway) share(c *call) bool {
-	if g.cfg.NoSharing || c.kind != oneShot || c.ref.Attempt > 1 || c.how != (How{}) || !g.cfg.Mutants.Has(mutant.UniqueShared) && slices.ContainsFunc(c.ops, distinct) {
+	if g.cfg.NoSharing || c.kind != oneShot || c.ref.Attempt > 1 || !c.how.plain() || !g.cfg.Mutants.Has(mutant.UniqueShared) && slices.ContainsFunc(c.ops, distinct) {
 		return false
 	}
 	i := slices.IndexFunc(g.unsent, func(o *call) bool { return g.sameReads(o.ops, c.ops) })

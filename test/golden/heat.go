@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
@@ -20,7 +21,7 @@ func ofHeat(e *msg.Envelope) string {
 		}
 		return out
 	case e.PairDigest != nil:
-		out := fmt.Sprintf("PairDigest from %v:", e.PairDigest.Gateway)
+		out := fmt.Sprintf("PairDigest from %v:", kv.NodeID(e.PairDigest.Gateway))
 		for _, p := range e.PairDigest.Pairs {
 			out += fmt.Sprintf(" %s with %s %.3g/s", p.A, p.B, p.Rate)
 		}

@@ -186,17 +186,46 @@ func (c *client) oneShotAs(readOnly bool, how txn.How) {
 	t.reader = t.readOnly
 	w.trace("client %d: %s one-shot at %v: %s", c.n, name(t.ref), n.id, describe(call.ops))
 	ops := cloneOps(call.ops)
+	how.User = c.account()
 	w.callWith(n, call.ops, func(now int64, tok txn.Token) { n.gw.ExecuteAs(now, tok, t.ref.TxnID, ops, c.deadline(n), how) },
 		func(d txn.Done, lost bool) {
 			if d.Committed {
 				call.results, t.resLost = d.Results, d.ResultsLost
 				c.remember(call)
 			}
+			if !t.readOnly && (lost || d.Failure == nil || uncertain(d.Failure)) && w.chance(w.opt.Mix.Again) {
+				c.again(t, func() { c.ended(t, d, lost, c.next) })
+				return
+			}
 			c.ended(t, d, lost, func() {
 				w.inThePast(t, how.At, &d)
 				c.next()
 			})
 		})
+}
+
+// account is that of the user who the client is.
+func (c *client) account() kv.Account {
+	if c.w.opt.Users == 0 {
+		return 0
+	}
+	return kv.Account(1 + c.n%c.w.opt.Users)
+}
+
+// again sends a one-shot once more that has committed, or may have, and goes on when it is
+// answered. What the answer says does not matter: the first call may still be under way.
+func (c *client) again(t *txnRecord, then func()) {
+	w := c.w
+	w.after(w.about(10*time.Millisecond), func() {
+		n := c.anyNode()
+		w.trace("client %d: %s again at %v", c.n, name(t.ref), n.id)
+		w.call(n, func(now int64, tok txn.Token) {
+			n.gw.ExecuteAs(now, tok, t.ref.TxnID, cloneOps(t.calls[0].ops), c.deadline(n), txn.How{User: c.account()})
+		}, func(d txn.Done, lost bool) {
+			w.trace("client %d: %s again: committed=%v lost=%v %v", c.n, name(t.ref), d.Committed, lost, d.Failure)
+			then()
+		})
+	})
 }
 
 // ended notes what a client was told at the end of a commit, and finds out
@@ -282,7 +311,7 @@ func (c *client) enquire(id kv.TxnID, tries int, then func(known bool, results [
 		c.enquire(id, 1, func(bool, []msg.Result, bool) { w.busy-- })
 	}
 	deadline := func() int64 { return n.local(w.now) + int64(time.Second) }
-	w.call(n, func(now int64, tok txn.Token) { n.gw.Outcome(now, tok, id, deadline()) }, func(d txn.Done, lost bool) {
+	w.call(n, func(now int64, tok txn.Token) { n.gw.Outcome(now, tok, id, c.account(), deadline()) }, func(d txn.Done, lost bool) {
 		w.trace("enquiry about t%d: committed=%v lost=%v %v", id.Rand, d.Committed, lost, d.Failure)
 		switch {
 		case !lost && d.Failure == nil:

@@ -44,6 +44,7 @@ func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.How) {
 		w.after(time.Millisecond, c.next)
 		return
 	}
+	how.User = c.account()
 	x := &interaction{c: c, n: n, t: c.begin(interactive, ref), left: w.rng.IntN(4), ro: readOnly, how: how}
 	x.t.readOnly, x.t.reader = readOnly, readOnly
 	w.trace("client %d: %s begins at %v", c.n, name(ref), n.id)

@@ -219,6 +219,9 @@ func (s *shell) config() shard.Config {
 		Lease: o.Lease, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound, DelayFor: o.DelayFor,
 		Pins: s.w.pins(), Heat: s.w.heat(), DueEvery: dueEvery, DueAgain: dueAgain,
 		Trace: shard.Trace{Committed: s.committed, Shown: s.shown}}
+	if o.Told {
+		c.Nodes = len(s.w.nodes)
+	}
 	if s.id == s.w.router.HotShard() {
 		c.Home = s.w.router.Shard
 	}

@@ -111,6 +111,11 @@ type Options struct {
 	// Expiring: keys are given times to live.
 	Expiring bool
 
+	// Users is how many users the clients are, 0 if they are not told apart. Told:
+	// shards tell gateways how many attempts they have aborted.
+	Users int
+	Told  bool
+
 	// Bound is how long any call may take to be answered.
 	Bound time.Duration
 
@@ -139,6 +144,9 @@ type Mix struct {
 	// client that goes away, ShortDeadline that of calls with a deadline that may pass, Shrug
 	// that of lost answers about which nobody enquires.
 	Enquire, Vanish, Dream, ShortDeadline, Shrug float64
+	// Again is the share of one-shots that write, and were not told to have failed, that
+	// their client sends again under the same id.
+	Again float64
 	// Return is the share of clients that lose an interactive transaction
 	// before its commit and begin its next attempt elsewhere, though the one
 	// before may still be open.
@@ -225,7 +233,14 @@ func Draw(seed int64) Options {
 	drawFills(&o, rand.New(rand.NewPCG(uint64(seed), 0xd15c)).IntN)
 	// Expiries are refused like others, but do not ask as clients do.
 	o.Expiring = rand.New(rand.NewPCG(uint64(seed), 0x77e1)).IntN(2) == 0 && o.Places == 0
+	drawUsers(&o, rand.New(rand.NewPCG(uint64(seed), 0xa9a1)))
 	return o
+}
+
+// drawUsers says who clients are, and whether they send ids again. Not where keys move:
+// a shard that has taken a key in does not know what was committed where it was before.
+func drawUsers(o *Options, r *rand.Rand) {
+	o.Users, o.Told = pick(r, 0, 2, 3), r.IntN(2) == 0
 }
 
 // drawLarge has half of the runs with data types be about values of many pages,

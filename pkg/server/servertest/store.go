@@ -231,7 +231,7 @@ func (s *Store) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg
 }
 
 // Outcome fences an id that has not committed.
-func (s *Store) Outcome(_ context.Context, id kv.TxnID) (gateway.Outcome, error) {
+func (s *Store) Outcome(_ context.Context, id kv.TxnID, _ kv.Account) (gateway.Outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o, ok := s.outcomes[id]

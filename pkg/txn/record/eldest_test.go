@@ -34,28 +34,38 @@ func TestEldestComesFirst(t *testing.T) {
 func TestMemoryNeverForgetsInSilence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := NewMemory(rapid.IntRange(1, 6).Draw(t, "limit"), mutant.Set{})
-		committed, killed := map[kv.TxnID]bool{}, map[kv.TxnRef]bool{}
+		committed, killed := map[kv.TxnID]bool{}, map[kv.TxnRef]sent{}
 		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 39), 1, 60).Draw(t, "ends") {
 			txn := kv.TxnRef{TxnID: kv.TxnID{Time: int64(n / 4), Rand: uint64(n / 2 % 2)}, Attempt: uint32(1 + n%2)}
 			if n%3 == 0 {
 				m.Finish(txn.TxnID, Finished{Committed: txn.Attempt})
 				committed[txn.TxnID] = true
-			} else {
-				m.Kill(txn, nil)
-				killed[txn] = true
+			} else if _, again := killed[txn]; !again {
+				killed[txn] = sent{kv.Account(n % 5), m.Aborts()}
+				m.Kill(kv.Account(n%5), txn, nil)
 			}
 		}
 		for id := range committed {
 			require.True(t, m.Finished(id) != Finished{} || !m.Complete(id), "%v is committed, and memory claims to be complete", id)
 		}
-		for txn := range killed {
+		for txn, at := range killed {
 			_, known := m.Dead(txn)
-			require.True(t, known || m.Presumed(txn), "%v is dead, and memory takes it for new", txn)
+			require.True(t, known || m.Presumed(at.by, at.heard), "%v is dead, and memory takes it for new", txn)
 		}
 		finished, dead, _ := m.Len()
 		require.LessOrEqual(t, max(finished, dead), m.limit)
-		require.Equal(t, []int{finished, dead}, []int{m.order.len(), m.deadOrder.len()}, "what is forgotten leaves nothing behind")
+		lines := 0
+		for _, s := range m.aborts.shares {
+			lines += s.len()
+		}
+		require.Equal(t, []int{finished, dead}, []int{m.order.len(), lines}, "what is forgotten leaves nothing behind")
 	})
+}
+
+// sent is when a commit was sent: its gateway had heard of so many aborts.
+type sent struct {
+	by    kv.Account
+	heard uint64
 }
 
 func TestCheckNoticesWhatIsBroken(t *testing.T) {

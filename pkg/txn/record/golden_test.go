@@ -2,6 +2,8 @@ package record
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,10 +23,13 @@ var none mutant.Set
 //	A vote s1 yes 1.3 | yes held | no
 //	A commit                      waits for acknowledgements
 //	A ack s1 | remove             from now on it is for the memory
-//	A finish | applied | kill | fence | forget-fences
-//	A ask                         what the memory says
+//	A finish | applied | forget-fences
+//	A kill | fence [of u1]        of that user
+//	A ask [of u1] [heard 3]       what the memory says, if the commit is sent now, or was
+//	                              when its gateway had heard of so many aborts
 //
-// After each step the records and the memory's floors are printed.
+// After each step the records and the memory's floors are printed, of aborts that of each
+// user who has one.
 func TestGolden(t *testing.T) {
 	golden.Run(t, "testdata", func() *golden.Script {
 		s := &script{}
@@ -59,7 +64,7 @@ func (s *script) do(line string) (string, error) {
 	case "heard", "parked", "vote", "commit", "ack", "remove":
 		return s.record(txn, words[1], words[2:])
 	}
-	return s.memory(txn, words[1])
+	return s.memory(txn, words[1], words[2:])
 }
 
 func shards(words []string) (out []kv.ShardID, err error) {
@@ -129,7 +134,25 @@ func vote(r *Record, args []string) error {
 	return err
 }
 
-func (s *script) memory(txn kv.TxnRef, verb string) (string, error) {
+// of reads "of u1" and "heard 3".
+func (s *script) of(args []string) (user kv.Account, heard uint64, err error) {
+	heard = s.m.Aborts()
+	for len(args) > 1 && err == nil {
+		switch args[0] {
+		case "of":
+			_, err = fmt.Sscanf(args[1], "u%d", &user)
+		case "heard":
+			_, err = fmt.Sscanf(args[1], "%d", &heard)
+		default:
+			err = fmt.Errorf("what is %q?", args[0])
+		}
+		args = args[2:]
+	}
+	return user, heard, err
+}
+
+func (s *script) memory(txn kv.TxnRef, verb string, args []string) (string, error) {
+	user, heard, err := s.of(args)
 	switch verb {
 	case "finish":
 		s.m.Finish(txn.TxnID, Finished{Committed: txn.Attempt})
@@ -138,29 +161,29 @@ func (s *script) memory(txn kv.TxnRef, verb string) (string, error) {
 		f.Applied = txn.Attempt
 		s.m.Finish(txn.TxnID, f)
 	case "kill":
-		s.m.Kill(txn, &msg.Failure{Reason: msg.ReasonWounded})
+		s.m.Kill(user, txn, &msg.Failure{Reason: msg.ReasonWounded})
 	case "fence":
-		s.m.Fence(txn.TxnID)
+		s.m.Fence(user, txn.TxnID)
 	case "forget-fences":
 		s.m.DropFences(txn.Time)
 	case "ask":
-		return golden.Name(txn) + " is " + s.ask(txn), nil
+		return golden.Name(txn) + " is " + s.ask(txn, user, heard), err
 	default:
 		return "", fmt.Errorf("no verb %q", verb)
 	}
-	return "", nil
+	return "", err
 }
 
-func (s *script) ask(txn kv.TxnRef) string {
+func (s *script) ask(txn kv.TxnRef, user kv.Account, heard uint64) string {
 	var out []string
 	if f := s.m.Finished(txn.TxnID); f != (Finished{}) {
 		out = append(out, fmt.Sprintf("finished (committed attempt %d, applied %d)", f.Committed, f.Applied))
 	} else if !s.m.Complete(txn.TxnID) {
 		out = append(out, "perhaps committed: only the log knows")
 	}
-	if d, ok := s.m.Dead(txn); ok {
-		out = append(out, "dead ("+d.Failure.Reason.String()+")")
-	} else if s.m.Presumed(txn) {
+	if f, ok := s.m.Dead(txn); ok {
+		out = append(out, "dead ("+f.Reason.String()+")")
+	} else if s.m.Presumed(user, heard) {
 		out = append(out, "presumed dead")
 	}
 	if s.m.Fenced(txn.TxnID) {
@@ -207,10 +230,28 @@ func (s *script) after() (string, error) {
 	}
 	finished, dead, fences := s.m.Len()
 	if finished+dead+fences > 0 {
-		out = append(out, fmt.Sprintf("  memory: %d finished, %d dead, %d fences; floors %s and %s", finished, dead, fences,
-			floor(s.m.finishedFloor), floor(s.m.deadFloor)))
+		out = append(out, fmt.Sprintf("  memory: %d finished, %d dead, %d fences; floors %s and%s", finished, dead, fences,
+			floor(s.m.finishedFloor), s.abortFloors()))
 	}
 	return strings.Join(out, "\n"), s.t.Check()
+}
+
+// abortFloors are those of all users who have one.
+func (s *script) abortFloors() string {
+	a := &s.m.aborts
+	out := ""
+	if a.common > 0 {
+		out = fmt.Sprintf(" %d", a.common)
+	}
+	for _, user := range slices.Sorted(maps.Keys(a.shares)) {
+		if f := a.shares[user].floor; f > 0 {
+			out += fmt.Sprintf(" u%d:%d", user, f)
+		}
+	}
+	if out == "" {
+		return " none"
+	}
+	return out
 }
 
 // floor names the first transaction that is not below it.

@@ -17,10 +17,10 @@ func TestAbortsDoNotKeepLargeValues(t *testing.T) {
 		txn := kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1}
 		told = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindCondition), Key: []byte("k"), Text: "as it is",
 			Current: &msg.Pair{Key: []byte("k"), Value: value}}
-		m.Kill(txn, told)
-		d, ok := m.Dead(txn)
+		m.Kill(0, txn, told)
+		kept, ok := m.Dead(txn)
 		require.True(t, ok)
-		return told, d.Failure
+		return told, kept
 	}
 	told, kept := kill(1, make([]byte, kv.MaxValueBytes))
 	require.True(t, kept.Current == nil) // Nil would print it

@@ -16,32 +16,12 @@ type Finished struct {
 	Applied uint32
 }
 
-// Dead is an attempt that can never commit here: aborted, refused, or cut off
-// by a question. It is the tombstone.
-type Dead struct {
-	Failure *msg.Failure
-}
-
-// maxKeptValue bounds what is kept with an abort of the value for which a condition
-// failed. Somewhat arbitrary: of the size of the rest of a Dead, while a value may be a
-// mebibyte.
-const maxKeptValue = 256
-
-// kept is as much of a failure as is remembered: who has to be answered once more is not
-// told of a large value.
-func kept(f *msg.Failure) *msg.Failure {
-	if f == nil || f.Current == nil || len(f.Current.Value) <= maxKeptValue {
-		return f
-	}
-	short := *f
-	short.Current = nil
-	return &short
-}
-
 // Memory remembers what is finished, so that a late or repeated message finds
-// out. Both of its parts are bounded; the oldest id falls out first and raises
-// a floor on id times: above the floor the memory is complete, below it a
-// commit must be looked up in the log, and an abort is presumed.
+// out. Its parts are bounded.
+//
+// Of commits the oldest id falls out first and raises a floor on id times: above
+// the floor the memory is complete, below it a commit must be looked up in the log.
+// What it knows of aborts is in Aborts, and of closed ids in fences.
 type Memory struct {
 	limit    int
 	finished map[kv.TxnID]Finished
@@ -49,23 +29,20 @@ type Memory struct {
 	// finishedFloor: commits of ids with a lower time may be forgotten.
 	finishedFloor int64
 
-	dead      map[kv.TxnRef]Dead
-	deadOrder eldest[kv.TxnRef]
-	deadFloor int64
-
-	// fences are in the log too, and kept until the floor of the shard
-	// passes them.
-	fences  map[kv.TxnID]struct{}
+	aborts  aborts
+	fences  fences
 	mutants mutant.Set
 }
 
 // NewMemory makes a memory of at most limit commits and as many aborts.
 func NewMemory(limit int, m mutant.Set) *Memory {
-	return &Memory{
-		limit: limit, finished: map[kv.TxnID]Finished{}, dead: map[kv.TxnRef]Dead{}, fences: map[kv.TxnID]struct{}{}, mutants: m,
-		order:     eldest[kv.TxnID]{time: func(id kv.TxnID) int64 { return id.Time }},
-		deadOrder: eldest[kv.TxnRef]{time: func(r kv.TxnRef) int64 { return r.Time }},
+	x := &Memory{
+		limit: limit, finished: map[kv.TxnID]Finished{}, mutants: m,
+		order: eldest[kv.TxnID]{time: func(id kv.TxnID) int64 { return id.Time }},
 	}
+	x.aborts.init(limit)
+	x.fences.init()
+	return x
 }
 
 // Finish notes a commit or an applied commit; f replaces what was known.
@@ -92,54 +69,48 @@ func (m *Memory) Complete(id kv.TxnID) bool {
 	return id.Time >= m.finishedFloor || m.mutants.Has(mutant.MemoryFloorIgnored)
 }
 
-// Kill notes that an attempt can never commit here.
-func (m *Memory) Kill(txn kv.TxnRef, f *msg.Failure) {
-	if m.mutants.Has(mutant.DeadForgotten) {
-		return
-	}
-	if _, ok := m.dead[txn]; ok {
-		return
-	}
-	m.dead[txn] = Dead{Failure: kept(f)}
-	m.deadOrder.push(txn)
-	if m.deadOrder.len() > m.limit {
-		old := m.deadOrder.pop()
-		delete(m.dead, old)
-		m.deadFloor = max(m.deadFloor, old.Time+1)
+// Kill notes that an attempt, of a user's, can never commit here.
+func (m *Memory) Kill(user kv.Account, txn kv.TxnRef, f *msg.Failure) {
+	if !m.mutants.Has(mutant.DeadForgotten) {
+		m.aborts.kill(user, txn, f)
 	}
 }
 
-// Dead tells whether an attempt can never commit here, and why.
-func (m *Memory) Dead(txn kv.TxnRef) (Dead, bool) {
-	d, ok := m.dead[txn]
+// Dead tells whether an attempt is remembered as one that can never commit here, and
+// why it cannot.
+func (m *Memory) Dead(txn kv.TxnRef) (*msg.Failure, bool) {
+	d, ok := m.aborts.dead[txn]
 	return d, ok
 }
 
-// Presumed reports whether an attempt that memory does not know must be taken
-// for aborted, because an abort of it may have been forgotten.
-func (m *Memory) Presumed(txn kv.TxnRef) bool {
-	return txn.Time < m.deadFloor && !m.mutants.Has(mutant.MemoryFloorIgnored)
+// Aborts is how many attempts have been killed.
+func (m *Memory) Aborts() uint64 { return m.aborts.made }
+
+// Presumed reports whether the abort of an attempt of a user's that is not Dead may have
+// been forgotten, if its commit was sent when the gateway had heard of so many aborts.
+func (m *Memory) Presumed(user kv.Account, heard uint64) bool {
+	return heard < m.aborts.floor(user) && !m.mutants.Has(mutant.MemoryFloorIgnored)
 }
 
-// Fence closes an id for good.
-func (m *Memory) Fence(id kv.TxnID) { m.fences[id] = struct{}{} }
+// Fence closes an id for good, which a user has asked about. It reports false, and does
+// nothing, if the user has closed so many that there is no room for one more.
+func (m *Memory) Fence(user kv.Account, id kv.TxnID) bool {
+	return m.fences.add(user, id, MaxFences)
+}
+
+// RecoverFence is Fence for one that the log holds.
+func (m *Memory) RecoverFence(user kv.Account, id kv.TxnID) { m.fences.add(user, id, 0) }
 
 // Fenced reports whether an id is closed.
 func (m *Memory) Fenced(id kv.TxnID) bool {
-	_, ok := m.fences[id]
+	_, ok := m.fences.of[id]
 	return ok
 }
 
 // DropFences forgets the fences of ids with a time below floor.
-func (m *Memory) DropFences(floor int64) {
-	for id := range m.fences {
-		if id.Time < floor {
-			delete(m.fences, id)
-		}
-	}
-}
+func (m *Memory) DropFences(floor int64) { m.fences.drop(floor) }
 
 // Len is the number of commits, aborts and fences remembered.
 func (m *Memory) Len() (finished, dead, fences int) {
-	return len(m.finished), len(m.dead), len(m.fences)
+	return len(m.finished), len(m.aborts.dead), len(m.fences.of)
 }

@@ -53,7 +53,10 @@ func (s State) String() string {
 type Record struct {
 	Txn     kv.TxnRef
 	Gateway kv.NodeID
-	State   State
+	// User is whose transaction it is, and Known what the commit names.
+	User  kv.Account
+	Known kv.Known
+	State State
 	// Park is the message, from Parked on until the record is decided.
 	Park *msg.Park
 	// NoWait: the transaction is marked.

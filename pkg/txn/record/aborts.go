@@ -1,0 +1,157 @@
+package record
+
+import (
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// aborts are the attempts that can never commit here: aborted, refused, or cut off by a
+// question. They are the tombstones, numbered in the order in which they were made.
+//
+// A message can bring such an attempt back only if it was sent before the attempt was
+// killed, when its gateway had heard of fewer aborts than the tombstone's number; and a
+// commit names how many that was. So each tombstone that is forgotten raises a floor to
+// its number, and what names less than the floor is presumed to be dead. How old the
+// transaction is does not matter, nor what time its id says.
+//
+// Each user has a share of the memory and a floor. When there is no room for one more it
+// is made where most is, so that a floor rises only for users who have more than an equal
+// share.
+type aborts struct {
+	limit int
+	// made is how many there ever were, and the number of the newest.
+	made   uint64
+	dead   map[kv.TxnRef]*msg.Failure
+	shares map[kv.Account]*share
+	// common is the floor of the users who have no share.
+	common uint64
+	// longest is a share of which no other is much longer as long as it has enough.
+	longest *share
+	enough  int
+}
+
+// maxShares bounds the users that are told apart. Somewhat arbitrary: more than abort
+// anything within a short time.
+const maxShares = 1024
+
+// share is what is remembered of one user's.
+type share struct {
+	user kv.Account
+	// line are the tombstones in the order of their numbers, of which those before head
+	// are forgotten.
+	line []tombstone
+	head int
+	// floor is the number of the newest that was forgotten.
+	floor uint64
+	// newest is the number of the newest that was made.
+	newest uint64
+}
+
+type tombstone struct {
+	txn    kv.TxnRef
+	number uint64
+}
+
+func (s *share) len() int { return len(s.line) - s.head }
+
+// pop forgets the oldest; there must be one.
+func (s *share) pop() tombstone {
+	v := s.line[s.head]
+	s.head++
+	if 2*s.head >= len(s.line) {
+		s.line, s.head = s.line[:copy(s.line, s.line[s.head:])], 0
+	}
+	s.floor = v.number
+	return v
+}
+
+func (a *aborts) init(limit int) {
+	a.limit, a.dead, a.shares = limit, map[kv.TxnRef]*msg.Failure{}, map[kv.Account]*share{}
+}
+
+func (a *aborts) floor(user kv.Account) uint64 {
+	if s := a.shares[user]; s != nil {
+		return max(s.floor, a.common)
+	}
+	return a.common
+}
+
+func (a *aborts) kill(user kv.Account, txn kv.TxnRef, f *msg.Failure) {
+	if _, ok := a.dead[txn]; ok {
+		return
+	}
+	s := a.shareOf(user)
+	a.made++
+	a.dead[txn] = kept(f)
+	s.line = append(s.line, tombstone{txn, a.made})
+	s.newest = a.made
+	if len(a.dead) > a.limit {
+		a.forget(s)
+	}
+}
+
+// slack is which part of the limit a share may be longer than the one that is taken for
+// the longest, so that they need not all be compared each time.
+const slack = 64
+
+// forget makes room after one has been added to a share.
+func (a *aborts) forget(s *share) {
+	switch {
+	case a.longest == nil || a.longest.len() < a.enough:
+		a.longest = a.first(func(o, than *share) bool { return o.len() > than.len() })
+		a.enough = a.longest.len() - a.limit/slack
+	case s.len() > a.longest.len():
+		a.longest, a.enough = s, s.len()-a.limit/slack
+	}
+	delete(a.dead, a.longest.pop().txn)
+}
+
+func (a *aborts) shareOf(user kv.Account) *share {
+	s := a.shares[user]
+	if s != nil {
+		return s
+	}
+	if len(a.shares) >= maxShares {
+		a.merge(a.first(func(o, than *share) bool { return o.newest < than.newest }))
+	}
+	s = &share{user: user}
+	a.shares[user] = s
+	return s
+}
+
+// merge forgets all of a user's: that of who has had nothing aborted for longest.
+func (a *aborts) merge(s *share) {
+	for s.len() > 0 {
+		delete(a.dead, s.pop().txn)
+	}
+	a.common = max(a.common, s.floor)
+	delete(a.shares, s.user)
+	a.longest = nil
+}
+
+// first finds the first share in an order; of equal ones, that of the least account.
+func (a *aborts) first(before func(o, than *share) bool) *share {
+	var first *share
+	for _, s := range a.shares {
+		if first == nil || before(s, first) || !before(first, s) && s.user < first.user {
+			first = s
+		}
+	}
+	return first
+}
+
+// maxKeptValue bounds what is kept with an abort of the value for which a condition
+// failed. Somewhat arbitrary: of the size of the rest of a tombstone, while a value may be
+// a mebibyte.
+const maxKeptValue = 256
+
+// kept is as much of a failure as is remembered: who has to be answered once more is not
+// told of a large value.
+func kept(f *msg.Failure) *msg.Failure {
+	if f == nil || f.Current == nil || len(f.Current.Value) <= maxKeptValue {
+		return f
+	}
+	short := *f
+	short.Current = nil
+	return &short
+}
