@@ -134,7 +134,7 @@ func (m *Machine) prepareNow(t *task) {
 	m.drop(t)
 	m.locks.SetPrepared(m.now, t.txn)
 	m.put(entry.TablePrepared, m.refKey(t.txn), &pr.row)
-	m.queue.Prepared(m.now, t.txn, m.changesOf(pr.row.Effects))
+	m.queue.Prepared(m.now, t.txn, m.promised(&pr.row))
 	m.vote(a, false)
 	if m.cfg.Mutants.Has(mutant.ReadLocksReleasedAtVote) {
 		m.locks.ReleaseReads(t.txn)
@@ -318,6 +318,6 @@ func (m *Machine) recoverPrepared(row entry.Prepared) {
 		pr.items = append(pr.items, it)
 		m.await(it, pr)
 	}
-	m.queue.Recover(m.now, row.Txn, m.changesOf(pr.row.Effects))
+	m.queue.Recover(m.now, row.Txn, m.promised(&pr.row))
 	m.vote(a, false)
 }

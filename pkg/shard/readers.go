@@ -305,13 +305,44 @@ func (m *Machine) changesOf(effects []entry.Effect) []snapshotqueue.Need {
 }
 
 // heldByReaders reports whether a piece that could be decided now must wait
-// for readers to leave. It waits without having executed, and unheld goes on.
+// for readers to leave. It waits without having executed, and without locks, and
+// unheld goes on: then it reads its ranges anew.
 func (m *Machine) heldByReaders(t *task, x *mvcc.Execution) bool {
-	if m.queue.Open(m.now) || !m.queue.Hold(m.now, t.txn, m.changesOf(x.Effects)) {
+	if m.queue.Open(m.now) {
+		return false
+	}
+	changes, others := m.changesOf(x.Effects), t.rec.Park.Participants
+	if len(changes) == 0 && len(others) > 0 && !slices.Contains(others, m.cfg.ID) {
+		changes = onlyIndex
+	}
+	if !m.queue.Hold(m.now, t.txn, changes) {
 		return false
 	}
 	t.stage = stageHeld
+	m.loosen(t)
 	return true
+}
+
+// onlyIndex is what a piece changes that writes elsewhere alone: this shard's index,
+// which is its token. Who fixes the index sees it, with everything else, or the state
+// that it fixes would have the update and not the token.
+var onlyIndex = []snapshotqueue.Need{{Span: kv.Point(nil), Mode: adt.ModeWrite}}
+
+// promised lists what a prepared update changes here, as others see it. Its last agent
+// is a participant too where all prepare in parallel.
+func (m *Machine) promised(row *entry.Prepared) []snapshotqueue.Need {
+	if len(row.Effects) == 0 && row.Last == m.cfg.ID {
+		return onlyIndex
+	}
+	return m.changesOf(row.Effects)
+}
+
+// loosen has a piece that is to wait give back the locks that it took, and what it
+// read under them.
+func (m *Machine) loosen(t *task) {
+	m.locks.GiveBack(&t.req)
+	t.rows = nil
+	t.round++ // reads under way are for nothing
 }
 
 // unheld: no reader stands in the way of a piece any more.
@@ -330,12 +361,7 @@ func (m *Machine) unheld(f *snapshotqueue.Freed) {
 	if t.held == nil || t.held.Nanos < f.Nanos {
 		t.held = f
 	}
-	switch {
-	case t.ranges: // it still has its locks, and what it read under them
-		m.run(t)
-	default:
-		m.acquire(t)
-	}
+	m.acquire(t)
 }
 
 // forgetReaders drops what is left of readers that nothing was heard of for

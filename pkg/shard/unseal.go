@@ -57,8 +57,7 @@ func (m *Machine) dropEpoch(rec *record.Record, u *msg.Unseal) {
 	m.tellUnsealed(u.Txn, u.Shard, u.Epoch)
 }
 
-// unready has a piece wait for votes again. The locks of its ranges stay: a
-// request of the same transaction gets them again.
+// unready has a piece wait for votes again.
 func (m *Machine) unready(rec *record.Record) {
 	rec.State = record.Parked
 	rec.NextAsk = m.now + int64(m.cfg.Liveness)
@@ -66,9 +65,8 @@ func (m *Machine) unready(rec *record.Record) {
 	m.queue.Withdraw(m.now, rec.Txn)
 	t := taskOf(rec)
 	m.locks.Cancel(&t.req)
-	t.stage, t.rows = stageLoaded, nil
-	t.round++ // reads under way are for nothing
-	t.missing = 0
+	m.loosen(t)
+	t.stage, t.missing = stageLoaded, 0
 }
 
 func (m *Machine) tellUnsealed(txn kv.TxnRef, s kv.ShardID, epoch kv.Epoch) {

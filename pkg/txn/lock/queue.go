@@ -169,7 +169,7 @@ func (t *Table) grant(now int64, r *Request) {
 		return
 	}
 	o := t.ownerOf(r.Txn)
-	r.grants = make([]Grant, 0, len(r.Needs))
+	r.grants, r.after = make([]Grant, 0, len(r.Needs)), t.number
 	for _, n := range r.Needs {
 		if t.covered(o, n) {
 			r.grants = append(r.grants, t.existing(o, n))
@@ -177,6 +177,7 @@ func (t *Table) grant(now int64, r *Request) {
 		}
 		r.grants = append(r.grants, t.addGrant(now, o, n))
 	}
+	r.upTo = t.number
 	if t.opt.Mutants.Has(mutant.NoMarkOnGrant) {
 		return
 	}

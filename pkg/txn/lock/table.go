@@ -74,7 +74,7 @@ func (t *Table) SetGrace(d time.Duration) { t.grace = min(max(d, 1), t.opt.Grace
 // Waiting belongs to the table until Next returns it or Cancel or Release
 // removes it.
 func (t *Table) Acquire(now int64, r *Request) Decision {
-	r.since, r.wait, r.grants = now, msg.Receipt{}, nil
+	r.since, r.wait, r.grants, r.upTo = now, msg.Receipt{}, nil, 0
 	if t.grantable(now, r, r) {
 		t.grant(now, r)
 		return Granted
@@ -185,17 +185,31 @@ func (t *Table) ReleaseHeld(txn kv.TxnRef) {
 
 // ReleaseReads gives up the read locks of txn and keeps the others.
 func (t *Table) ReleaseReads(txn kv.TxnRef) {
+	t.releaseIf(txn, func(h holder) bool { return h.mode == adt.ModeRead })
+}
+
+// GiveBack gives up what r was granted that its transaction had not held before.
+func (t *Table) GiveBack(r *Request) {
+	if r.upTo > r.after {
+		t.releaseIf(r.Txn, func(h holder) bool { return h.number > r.after && h.number <= r.upTo })
+	}
+	r.grants, r.upTo = nil, 0
+}
+
+func (t *Table) releaseIf(txn kv.TxnRef, is func(holder) bool) {
 	o := t.owners[txn]
 	if o == nil {
 		return
 	}
-	isRead := func(h holder) bool { return h.owner == o && h.mode == adt.ModeRead }
+	goes := func(h holder) bool { return h.owner == o && is(h) }
 	for _, e := range o.points {
-		e.holders = slices.DeleteFunc(e.holders, isRead)
-		t.touch(e)
+		if slices.ContainsFunc(e.holders, goes) {
+			e.holders = slices.DeleteFunc(e.holders, goes)
+			t.touch(e)
+		}
 	}
 	for _, rh := range slices.Clone(o.ranges) {
-		if isRead(rh.holder) {
+		if goes(rh.holder) {
 			t.ranges = slices.DeleteFunc(t.ranges, func(x *rangeHold) bool { return x == rh })
 			t.touchSpan(rh.span)
 		}
@@ -203,7 +217,7 @@ func (t *Table) ReleaseReads(txn kv.TxnRef) {
 	o.points = slices.DeleteFunc(o.points, func(e *entry) bool {
 		return !slices.ContainsFunc(e.holders, func(h holder) bool { return h.owner == o })
 	})
-	o.ranges = slices.DeleteFunc(o.ranges, func(rh *rangeHold) bool { return isRead(rh.holder) })
+	o.ranges = slices.DeleteFunc(o.ranges, func(rh *rangeHold) bool { return goes(rh.holder) })
 	if len(o.points)+len(o.ranges) == 0 {
 		delete(t.owners, txn)
 	}

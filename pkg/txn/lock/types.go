@@ -159,9 +159,11 @@ type Request struct {
 	nextPush int64
 	waiting  bool
 	// wait is what stood in the way first and, when that is over, for how long.
-	wait     msg.Receipt
-	grants   []Grant
-	sequence uint64
+	wait   msg.Receipt
+	grants []Grant
+	// after and upTo are between which numbers the grants are that are new with it.
+	after, upTo uint64
+	sequence    uint64
 }
 
 // Grants are the locks that a granted request was given; none if Instant.
