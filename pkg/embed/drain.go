@@ -3,10 +3,12 @@ package embed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/logs"
 	"github.com/linchpindb/linchpin/pkg/server"
 )
@@ -244,7 +246,26 @@ func (i *Instance) Stop() error {
 	if err := i.server.GracefulStop(stop); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		errs = append(errs, err)
 	}
-	errs = append(errs, i.release())
+	errs = append(errs, i.releaseSoon())
 	i.opt.log(logs.Node).Info("stopped")
 	return errors.Join(errs...)
+}
+
+// releaseTimeout is how long a stop waits for the disk. Somewhat arbitrary: it is
+// enough for eight memtables on a slow one, and less than supervisors wait.
+const releaseTimeout = 20 * time.Second
+
+// releaseSoon is release, but gives up when what it waits for does not come: a store
+// that waits for room, which may never be made, lets nobody end.
+func (i *Instance) releaseSoon() error {
+	released := make(chan error, 1)
+	go func() { released <- i.release() }()
+	select {
+	case err := <-released:
+		return err
+	case <-time.After(releaseTimeout):
+		return &kv.Error{Kind: kv.KindUnavailable, Op: -1,
+			Text: fmt.Sprintf("the store in %s could not be closed within %v: its disk is full, or does not answer", i.opt.Dir, releaseTimeout),
+			Hint: "nothing is lost that was acknowledged; make room, then start the node again"}
+	}
 }

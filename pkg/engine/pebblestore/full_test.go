@@ -76,3 +76,61 @@ func TestNoRoomForTables(t *testing.T) {
 	}
 	require.Equal(t, 1, count, "told: %q", told)
 }
+
+// usage is a disk that says how much it has free.
+type usage struct {
+	tableless
+	free uint64
+}
+
+func (d *usage) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{AvailBytes: d.free, TotalBytes: 1 << 30}, nil
+}
+
+// TestCloseWithoutRoom: where there is no room for tables a store is closed at once, and
+// opened again it has everything, whether it knew of it before or found out.
+func TestCloseWithoutRoom(t *testing.T) {
+	for name, free := range map[string]uint64{"known before": 100 << 10, "found out": 1 << 30} {
+		t.Run(name, func(t *testing.T) {
+			disk := &usage{tableless: tableless{FS: vfs.NewMem()}, free: free}
+			o := testOptions(t, disk)
+			var mu sync.Mutex
+			var told strings.Builder
+			o.Logf = func(format string, args ...any) {
+				mu.Lock()
+				defer mu.Unlock()
+				fmt.Fprintf(&told, format+"\n", args...)
+			}
+			s, err := Open("store", o)
+			require.NoError(t, err)
+			for n := 1; n <= 20; n++ {
+				appendDurably(t, s, n, 200)
+			}
+			disk.full.Store(true)
+			closed := make(chan error, 1)
+			go func() { closed <- s.Close() }()
+			select {
+			case err := <-closed:
+				require.NoError(t, err)
+			case <-time.After(30 * time.Second):
+				t.Fatal("the store is still being closed")
+			}
+			mu.Lock()
+			require.Contains(t, told.String(), "its log is complete, and is replayed by the next start")
+			mu.Unlock()
+			names, err := disk.List("store")
+			require.NoError(t, err)
+			require.NotContains(t, names, closedFile, "its log is not empty")
+
+			disk.full.Store(false)
+			disk.free = 1 << 30
+			s, err = Open("store", o)
+			require.NoError(t, err)
+			require.Equal(t, 20, survivors(t, s))
+			require.NoError(t, s.Close())
+			names, err = disk.List("store")
+			require.NoError(t, err)
+			require.Contains(t, names, closedFile)
+		})
+	}
+}

@@ -167,6 +167,12 @@ func (s *Store) listener() *pebble.EventListener {
 			}
 		},
 		BackgroundError: func(err error) {
+			if !pebble.IsCorruptionError(err) { // which flushes do not meet
+				select {
+				case s.hindered <- err:
+				default:
+				}
+			}
 			if s.failures.note(time.Now(), err) {
 				s.opts.Logf("background work on the store at %s failed and will be tried again: %v", s.dir, err)
 			}

@@ -81,7 +81,9 @@ type Store struct {
 	failures                             failures
 	complaints                           complaints
 	logs                                 logBook
-	reclaims                             reclaims
+	// hindered gets an error of background work, if it has room for one.
+	hindered chan error
+	reclaims reclaims
 	// readDelay is added to reads of tables, in nanoseconds.
 	readDelay atomic.Int64
 }
@@ -255,44 +257,4 @@ func (s *Store) WaitDurable(p engine.Position) error {
 		return nil
 	}
 	return s.failed
-}
-
-// Close waits until everything appended is durable, writes it into tables so
-// that the next start replays nothing, and gives the directory up. A second
-// Close is an error.
-func (s *Store) Close() error {
-	s.life.Lock()
-	defer s.life.Unlock()
-	if s.closed {
-		return errClosed
-	}
-	s.closed = true
-	s.mu.Lock()
-	s.draining = true
-	s.moved.Broadcast()
-	s.mu.Unlock()
-	s.syncer.Wait()
-
-	failed := s.failure()
-	if failed == nil {
-		if err := s.db.Flush(); err != nil {
-			failed = &kv.Error{Kind: kv.KindInternal, Op: -1, Text: fmt.Sprintf("closing the store at %s: %v", s.dir, err),
-				Hint: "its log is complete; start the node again"}
-		}
-	}
-	err := s.db.Close()
-	if failed == nil {
-		// A failed write of the log may show only now.
-		failed = s.failure()
-	}
-	if failed == nil && err != nil {
-		failed = &kv.Error{Kind: kv.KindInternal, Op: -1, Text: fmt.Sprintf("closing the store at %s: %v", s.dir, err)}
-	}
-	if failed == nil {
-		failed = writeClosed(s.opts.FS, s.dir)
-	}
-	if err := s.lock.Close(); failed == nil && err != nil {
-		failed = fmt.Errorf("pebblestore: unlocking %s: %w", s.dir, err)
-	}
-	return failed
 }
