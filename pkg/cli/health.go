@@ -12,6 +12,7 @@ import (
 func healthCommand() *cobra.Command {
 	var f flags
 	var wait time.Duration
+	var writes bool
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Tell by the exit code whether a node serves",
@@ -19,6 +20,9 @@ func healthCommand() *cobra.Command {
 cannot be reached, waits for the other members, or drains (8 if it does not let the
 caller in). It is made for health checks of containers and load balancers, and tries
 once, for 2 s.
+
+A node whose disk is nearly full refuses writes and serves reads: it serves, and what
+it refuses is shown. With --writes the exit code is 4 then, too.
 
 With --wait it tries again, until the node serves and all members of its cluster are
 up, or the time is over: for scripts that have just started nodes.`,
@@ -33,6 +37,7 @@ up, or the time is over: for scripts that have just started nodes.`,
 		_ = flag.Value.Set(value) // both are such values
 	}
 	cmd.Flags().DurationVar(&wait, "wait", 0, "try again for so long, until the node serves and all members are up")
+	cmd.Flags().BoolVar(&writes, "writes", false, "ask for a node that takes writes, too")
 	once := connected(&f, func(ctx context.Context, s *session, _ []string) error {
 		st, err := s.db.Status(ctx)
 		if err != nil {
@@ -46,8 +51,15 @@ up, or the time is over: for scripts that have just started nodes.`,
 				return kv.Errorf(kv.KindUnavailable, "node n%d at %s is not up", m.NodeId, m.Address)
 			}
 		}
+		why := refusal(&st.Room)
+		if why != "" && writes {
+			return kv.Errorf(kv.KindUnavailable, "node n%d %s", st.NodeId, why)
+		}
 		if s.json {
-			return s.object(map[string]any{"node": st.NodeId, "ready": true})
+			return s.object(map[string]any{"node": st.NodeId, "ready": true, "room": roomObject(&st.Room)})
+		}
+		if why != "" {
+			return s.printf("node n%d serves, but %s\n", st.NodeId, why)
 		}
 		return s.printf("node n%d serves\n", st.NodeId)
 	})

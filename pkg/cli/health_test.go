@@ -49,3 +49,28 @@ func TestHealthWaits(t *testing.T) {
 	n.run(t, "health", "--wait", "1ms").fails(t, 4, "node n2 at 127.0.0.1:2 is not up")
 	run(t, "", "health", "--addr", nobody(t), "--wait", "1ms").fails(t, 4, "no node can be reached")
 }
+
+// TestHealthOfAFullDisk: a node that refuses writes serves, and says what it refuses; who
+// needs writes asks for that.
+func TestHealthOfAFullDisk(t *testing.T) {
+	n := start(t)
+	room := server.Room{Free: 10 << 20, Size: 1 << 30, Reserve: 256 << 20}
+	n.status = func() server.Status {
+		st := n.Store.Status()
+		st.Room = room
+		return st
+	}
+	n.run(t, "health", "--writes").ok(t)
+	require.Contains(t, n.run(t, "status").ok(t), "disk: 10.0 MiB free of 1024.0 MiB\n")
+	for refuses, words := range map[server.Refuses]string{server.RefusesWrites: "refuses writes, but for deletions", server.RefusesAllWrites: "refuses all writes"} {
+		room.Refuses = refuses
+		why := words + ": its disk has 10.0 MiB free, and it keeps 256.0 MiB in reserve (--disk-reserve-mb); make room there"
+		require.Equal(t, "node n1 serves, but "+why+"\n", n.run(t, "health").ok(t))
+		n.run(t, "health", "--writes").fails(t, 4, "node n1 "+why)
+		out := n.run(t, "status").ok(t)
+		require.Contains(t, out, "node n1 "+why)
+		require.Regexp(t, `up \(answers\), refuses (all )?writes`, out)
+		got := objects(t, n.run(t, "health", "-o", "json").ok(t))[0]
+		require.Contains(t, got["room"].(map[string]any)["refuses"], "writes")
+	}
+}

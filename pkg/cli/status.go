@@ -17,7 +17,8 @@ func statusCommand() *cobra.Command {
 		Aliases: []string{"info"},
 		Short:   "Show a node and the members it sees",
 		Long: `Show which node answers, whether it serves, and which members of the cluster it
-sees. A member that is down takes its shards with it; the others go on.`,
+sees. A member that is down takes its shards with it; the others go on. A member whose
+disk is nearly full refuses writes, and serves reads.`,
 		Example: `  linchpin status --addr 10.0.0.1:7070,10.0.0.2:7070`,
 		Args:    arguments(0, 0),
 	}
@@ -27,10 +28,11 @@ sees. A member that is down takes its shards with it; the others go on.`,
 		if err != nil {
 			return err
 		}
+		rooms := s.rooms(ctx, st)
 		if s.json {
-			return s.object(statusObject(st))
+			return s.object(statusObject(st, rooms))
 		}
-		return s.printStatus(st)
+		return s.printStatus(st, rooms)
 	})
 	return cmd
 }
@@ -44,6 +46,7 @@ type statusAnswer struct {
 	UptimeMs uint64         `json:"uptime_ms"`
 	Shards   uint32         `json:"shards"`
 	HotShard uint32         `json:"hot_shard"`
+	Room     roomAnswer     `json:"room"`
 	Members  []memberAnswer `json:"members"`
 }
 
@@ -51,19 +54,20 @@ type memberAnswer struct {
 	Node    uint32 `json:"node"`
 	Address string `json:"address"`
 	Up      bool   `json:"up"`
+	Refuses string `json:"refuses,omitempty"`
 }
 
-func statusObject(st *pb.StatusResponse) *statusAnswer {
+func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.Room) *statusAnswer {
 	a := &statusAnswer{Node: st.NodeId, Cluster: st.ClusterId, Version: st.Version, Ready: st.Ready,
-		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Members: []memberAnswer{}}
+		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Room: roomObject(&st.Room), Members: []memberAnswer{}}
 	for i := range st.Members {
 		m := &st.Members[i]
-		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self})
+		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, refusesWords[rooms[m.NodeId].Refuses]})
 	}
 	return a
 }
 
-func (s *session) printStatus(st *pb.StatusResponse) error {
+func (s *session) printStatus(st *pb.StatusResponse, rooms map[uint32]pb.Room) error {
 	ready := "serving"
 	if !st.Ready {
 		ready = "waiting for the other members"
@@ -71,6 +75,9 @@ func (s *session) printStatus(st *pb.StatusResponse) error {
 	up := (time.Duration(st.UptimeMs) * time.Millisecond).Round(time.Second)
 	if err := s.printf("node n%d of cluster %s, %s for %v, version %s, %d shards (hot: s%d)\n\n",
 		st.NodeId, st.ClusterId, ready, up, st.Version, st.Shards, st.HotShard); err != nil {
+		return err
+	}
+	if err := s.printRoom(st); err != nil {
 		return err
 	}
 	t := s.table("MEMBER", "ADDRESS", "STATE")
@@ -82,6 +89,9 @@ func (s *session) printStatus(st *pb.StatusResponse) error {
 			state = "up (answers)"
 		case m.Up:
 			state = "up"
+		}
+		if what := refusesWords[rooms[m.NodeId].Refuses]; what != "" {
+			state += ", refuses " + what
 		}
 		t.row(fmt.Sprintf("n%d", m.NodeId), m.Address, state)
 	}

@@ -66,7 +66,7 @@ func (r *retrier) use() (*session, *Error) {
 // again says whether to make another attempt after err, and waits until it is
 // time for it.
 func (r *retrier) again(err *Error) bool {
-	if !r.db.opts.retries || !err.Kind.Retryable() {
+	if !r.db.opts.retries || !err.Kind.Retryable() || err.RetryAfter > longestWish {
 		return false
 	}
 	if err.RetryAfter > 0 && r.restFor(err.RetryAfter) || err.RetryAfter == 0 && r.rest() {
@@ -77,6 +77,11 @@ func (r *retrier) again(err *Error) bool {
 	}
 	return false
 }
+
+// longestWish is for how long the client waits at the server's wish. Who is to come
+// back later than that, as when a disk is full, hears of it at once: somebody has to
+// do something about it.
+const longestWish = 5 * time.Second
 
 // restFor pauses for as long as the server has asked for, and up to a tenth
 // more, lest clients of several servers come all at once.

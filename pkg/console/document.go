@@ -38,11 +38,18 @@ type Node struct {
 	Address string `json:"address"`
 	// Up: the node that serves the page can reach it. What follows is zero if it
 	// has not answered.
-	Up       bool    `json:"up"`
-	Answered bool    `json:"answered"`
-	Version  string  `json:"version"`
-	UptimeMs uint64  `json:"uptime_ms"`
-	Disk     uint64  `json:"disk_bytes"`
+	Up       bool   `json:"up"`
+	Answered bool   `json:"answered"`
+	Version  string `json:"version"`
+	UptimeMs uint64 `json:"uptime_ms"`
+	Disk     uint64 `json:"disk_bytes"`
+	// Free and Size are the disk's, Reserve what the node keeps free of it, in
+	// bytes; 0 if not known. Refuses is "", "writes" (but for deletions) or "all
+	// writes".
+	Free     uint64  `json:"free_bytes"`
+	Size     uint64  `json:"size_bytes"`
+	Reserve  uint64  `json:"reserve_bytes"`
+	Refuses  string  `json:"refuses"`
 	InFlight uint64  `json:"in_flight"`
 	Open     uint64  `json:"open"`
 	Shards   []Shard `json:"shards"`

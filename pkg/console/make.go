@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,10 @@ func documentOf(a *answers, now time.Time) *Document {
 		Hot: Hot{Shard: a.status.HotShard}, Snapshots: snapshotsOf(a.snapshots), SnapshotsKnown: a.snapshots != nil}
 	for i := range a.status.Members {
 		n := nodeOf(&a.status.Members[i], a.nodes[i])
+		if n.Refuses != "" {
+			d.Problems = append(d.Problems, fmt.Sprintf("Node n%d refuses %s: its disk has %s free, and it keeps %s in reserve (--disk-reserve-mb).",
+				n.Node, n.Refuses, kv.ShownBytes(n.Free), kv.ShownBytes(n.Reserve)))
+		}
 		for _, s := range n.Shards {
 			d.Waiting += s.Waiting
 		}
@@ -39,12 +44,15 @@ var modes = map[pb.HotMode]string{pb.HotMode_HOT_MODE_AUTO: "auto", pb.HotMode_H
 
 var orders = map[pb.HotOrder]string{pb.HotOrder_HOT_PIN: "pinned", pb.HotOrder_HOT_BAN: "banned"}
 
+var refuses = map[pb.RoomRefuses]string{pb.RoomRefuses_ROOM_REFUSES_WRITES: "writes", pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES: "all writes"}
+
 func nodeOf(m *pb.Member, a *pb.ActivityResponse) Node {
 	n := Node{Node: m.NodeId, Address: m.Address, Up: m.Up, Shards: []Shard{}}
 	if a == nil {
 		return n
 	}
 	n.Answered, n.Version, n.UptimeMs, n.Disk, n.InFlight, n.Open = true, a.Version, a.UptimeMs, a.DiskBytes, a.InFlight, a.Open
+	n.Free, n.Size, n.Reserve, n.Refuses = a.Room.FreeBytes, a.Room.SizeBytes, a.Room.ReserveBytes, refuses[a.Room.Refuses]
 	for i := range a.Shards {
 		s := &a.Shards[i]
 		n.Shards = append(n.Shards, Shard{Shard: s.Shard, Hot: s.Hot, Keys: s.KeysInMemory, Waiting: s.Waiting, Intents: s.Intents})

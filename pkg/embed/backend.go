@@ -14,6 +14,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node"
 	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -83,7 +84,7 @@ func (b *backend) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*
 
 func (b *backend) Status() server.Status {
 	st := server.Status{Node: b.id, ClusterID: b.cluster, Version: b.version, Uptime: b.node.Uptime(), Ready: true,
-		Shards: b.router.Shards(), HotShard: b.router.HotShard()}
+		Shards: b.router.Shards(), HotShard: b.router.HotShard(), Room: roomOf(b.node, b.store)}
 	addrs := b.addresses()
 	for i := range b.router.Nodes() {
 		id := kv.NodeID(i + 1)
@@ -91,6 +92,16 @@ func (b *backend) Status() server.Status {
 	}
 	return st
 }
+
+// roomOf asks the file system, and the node what it makes of that.
+func roomOf(n *node.Node, s *pebblestore.Store) server.Room {
+	r := n.Room()
+	disk, _ := s.Disk() // what is not known is shown as 0
+	return server.Room{Free: disk.Free, Size: disk.Size, Reserve: r.Reserve, Refuses: refusesAt[r.Level]}
+}
+
+var refusesAt = map[shard.Disk]server.Refuses{shard.DiskRoomy: server.RefusesNothing, shard.DiskLow: server.RefusesWrites,
+	shard.DiskFull: server.RefusesAllWrites}
 
 func (b *backend) all() []*node.Node {
 	if b.peers != nil {

@@ -255,7 +255,7 @@ func (m *member) serve() {
 	m.served = make(chan error, 1)
 	go func() { m.served <- m.server.Serve(m.lis) }()
 	if m.web != nil {
-		m.web.serve(pages(m.metrics.Handler(func() error { return nil }), m.server.Local()))
+		m.web.serve(pages(m.metrics.Handler(func() error { return nil }, m.node.RefusesWrites), m.server.Local()))
 	}
 }
 

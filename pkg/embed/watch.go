@@ -42,7 +42,7 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 			CacheMisses: uint64(p.CacheMisses), Flushes: uint64(p.Flushes), Compactions: uint64(p.Compactions),
 			CompactionDebtBytes: p.CompactionDebt, FlushedBytes: p.FlushedBytes, CompactedBytes: p.CompactedBytes, LoggedBytes: p.WALBytesWritten,
 			Compacting: uint64(p.CompactionsInProgress), FailedCompactions: uint64(p.CompactionsFailed), Corruptions: p.Corruptions,
-			FreeBytes: disk.Free, SizeBytes: disk.Size, Full: uint64(n.Disk()),
+			FreeBytes: disk.Free, SizeBytes: disk.Size, Full: uint64(n.Room().Level),
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -28,4 +29,12 @@ func printable(s string) bool {
 		}
 	}
 	return true
+}
+
+// ShownBytes shows a number of bytes to people.
+func ShownBytes(n uint64) string {
+	if n >= 10<<30 {
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }

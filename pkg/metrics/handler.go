@@ -12,21 +12,30 @@ import (
 //
 //	/metrics  for Prometheus
 //	/healthz  200 while the process can answer at all
-//	/readyz   200 while the node serves, else 503 with the reason
+//	/readyz   200 while the node serves, else 503 with the reason; a node that
+//	          refuses writes for want of room serves, and says so here, but
+//	          /readyz?writes is 503 then
 //
-// ready gives the reason why the node does not serve, nil when it does.
-func (m *Node) Handler(ready func() error) http.Handler {
+// ready gives the reason why the node does not serve, nil when it does; refuses why it
+// refuses writes, "" when it does not.
+func (m *Node) Handler(ready func() error, refuses func() string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		say(w, http.StatusOK, "ok")
 	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := ready(); err != nil {
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		err, why := ready(), refuses()
+		switch {
+		case err != nil:
 			say(w, http.StatusServiceUnavailable, err.Error())
-			return
+		case why == "":
+			say(w, http.StatusOK, "ok")
+		case r.URL.Query().Has("writes"):
+			say(w, http.StatusServiceUnavailable, why)
+		default:
+			say(w, http.StatusOK, "ok, but "+why)
 		}
-		say(w, http.StatusOK, "ok")
 	})
 	return mux
 }

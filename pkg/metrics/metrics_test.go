@@ -333,12 +333,23 @@ func fetch(t *testing.T, h http.Handler, path string) (int, string) {
 
 func TestHandler(t *testing.T) {
 	var notReady error
-	h := used(t).Handler(func() error { return notReady })
+	var noRoom string
+	h := used(t).Handler(func() error { return notReady }, func() string { return noRoom })
 	code, body := fetch(t, h, "/metrics")
 	require.Equal(t, http.StatusOK, code)
 	require.Contains(t, body, `linchpin_transactions_total{kind="one_shot",outcome="OK"} 2`)
-	code, _ = fetch(t, h, "/readyz")
+	code, body = fetch(t, h, "/readyz")
 	require.Equal(t, http.StatusOK, code)
+	require.Equal(t, "ok\n", body)
+	code, _ = fetch(t, h, "/readyz?writes")
+	require.Equal(t, http.StatusOK, code)
+	noRoom = "all writes are refused"
+	code, body = fetch(t, h, "/readyz")
+	require.Equal(t, http.StatusOK, code, "it serves reads")
+	require.Equal(t, "ok, but all writes are refused\n", body)
+	code, body = fetch(t, h, "/readyz?writes")
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Equal(t, "all writes are refused\n", body)
 	notReady = errors.New("two members have not been met")
 	code, body = fetch(t, h, "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, code)
@@ -355,7 +366,7 @@ func TestPromtoolHasNothingToSay(t *testing.T) {
 	if err != nil {
 		t.Skip("promtool is not installed")
 	}
-	_, body := fetch(t, used(t).Handler(func() error { return nil }), "/metrics")
+	_, body := fetch(t, used(t).Handler(func() error { return nil }, func() string { return "" }), "/metrics")
 	cmd := exec.Command(promtool, "check", "metrics")
 	cmd.Stdin = bytes.NewReader([]byte(body))
 	out, err := cmd.CombinedOutput()

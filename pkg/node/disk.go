@@ -3,9 +3,11 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
@@ -22,10 +24,20 @@ type frugal interface {
 	Reclaim(context.Context) error
 }
 
+// Room is how much room there is for new writes on the disk below the engine.
+type Room struct {
+	Level shard.Disk
+	// Free and Reserve are in bytes; 0 if there is no reserve, and Free is not
+	// looked at.
+	Free, Reserve uint64
+	// text says for people why Level is not DiskRoomy.
+	text string
+}
+
 // disk is how much room there is for new writes. Only the watcher calls look,
-// after Start has; level may be read by any goroutine.
+// after Start has; room may be read by any goroutine.
 type disk struct {
-	level atomic.Int32 // a shard.Disk
+	room atomic.Pointer[Room] // nil before the first look
 	// blind: the last look failed, and that was told.
 	blind bool
 	// reclaiming: a goroutine gives room back; reclaimed is when the last one began.
@@ -55,10 +67,14 @@ func (d *disk) look(n *Node) {
 	}
 	d.blind = false
 	reserve := uint64(n.opt.DiskReserve)
-	before := shard.Disk(d.level.Load())
+	before := n.Room().Level
 	after := levelOf(before, free, reserve)
+	now := &Room{Level: after, Free: free, Reserve: reserve}
+	if after != shard.DiskRoomy {
+		now.text = fmt.Sprintf("node %v has %s free on its disk, and keeps %s in reserve (--disk-reserve-mb)", n.opt.ID, kv.ShownBytes(free), kv.ShownBytes(reserve))
+	}
+	d.room.Store(now)
 	if after != before {
-		d.level.Store(int32(after))
 		d.tell(n, after, free, reserve)
 	}
 	if f, ok := n.opt.Engine.(frugal); ok {
@@ -123,5 +139,24 @@ func (d *disk) reclaim(n *Node, f frugal) {
 	})
 }
 
-// Disk tells how much room there is for new writes.
-func (n *Node) Disk() shard.Disk { return shard.Disk(n.disk.level.Load()) }
+// RefusesWrites says why new writes are refused for want of room; "" if they are not.
+func (n *Node) RefusesWrites() string {
+	r := n.Room()
+	if r.Level == shard.DiskRoomy {
+		return ""
+	}
+	what := "writes are refused, but for deletions"
+	if r.Level == shard.DiskFull {
+		what = "all writes are refused"
+	}
+	return what + ": " + r.text
+}
+
+// Room tells how much room there is for new writes, as it was at the last look, a
+// quarter of a second ago.
+func (n *Node) Room() Room {
+	if r := n.disk.room.Load(); r != nil {
+		return *r
+	}
+	return Room{}
+}

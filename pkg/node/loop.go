@@ -165,7 +165,9 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 	}
 	o := outputs.Get().(*groupcommit.Step)
 	now := l.n.opt.Clock.Now()
-	out = l.m.Step(shard.Input{Now: now, Wall: l.n.opt.Clock.Wall(), Messages: msgs, Reads: reads, Busy: l.busy.at(now), Disk: shard.Disk(l.n.disk.level.Load()), Room: o.Out})
+	disk := l.n.Room()
+	out = l.m.Step(shard.Input{Now: now, Wall: l.n.opt.Clock.Wall(), Messages: msgs, Reads: reads, Busy: l.busy.at(now),
+		Disk: disk.Level, DiskText: disk.text, Room: o.Out})
 	l.busy.worked += int64(time.Since(begin))
 	if l.traces != nil {
 		l.traces.Sent(out.Send)

@@ -90,7 +90,7 @@ func AnswerNode(b Backend, question []byte) []byte {
 func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
 	st, a := b.Status(), b.Activity(in.SinceS, int(min(in.MaxReceipts, maxReceipts)), int(min(in.MaxWaits, maxWaits)))
 	out := &pb.ActivityResponse{NodeId: uint32(st.Node), Version: st.Version, UptimeMs: uint64(st.Uptime.Milliseconds()), NowNs: time.Now().UnixNano(),
-		DiskBytes: a.DiskBytes, InFlight: uint64(a.InFlight), Open: uint64(a.Open)}
+		DiskBytes: a.DiskBytes, InFlight: uint64(a.InFlight), Open: uint64(a.Open), Room: room(st.Room)}
 	for _, sh := range b.Shards() {
 		if sh.Node == st.Node {
 			out.Shards = append(out.Shards, shardStatus(&sh))

@@ -10,11 +10,18 @@ import (
 func (s *service) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
 	st := s.backend.Status()
 	out := &pb.StatusResponse{NodeId: uint32(st.Node), ClusterId: st.ClusterID, Version: st.Version,
-		UptimeMs: uint64(st.Uptime.Milliseconds()), Ready: st.Ready, Shards: uint32(st.Shards), HotShard: uint32(st.HotShard)}
+		UptimeMs: uint64(st.Uptime.Milliseconds()), Ready: st.Ready, Shards: uint32(st.Shards), HotShard: uint32(st.HotShard), Room: room(st.Room)}
 	for _, m := range st.Members {
 		out.Members = append(out.Members, pb.Member{NodeId: uint32(m.Node), Address: m.Address, Up: m.Up, Self: m.Self})
 	}
 	return out, nil
+}
+
+var refuses = map[Refuses]pb.RoomRefuses{RefusesNothing: pb.RoomRefuses_ROOM_REFUSES_NOTHING,
+	RefusesWrites: pb.RoomRefuses_ROOM_REFUSES_WRITES, RefusesAllWrites: pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES}
+
+func room(r Room) pb.Room {
+	return pb.Room{FreeBytes: r.Free, SizeBytes: r.Size, ReserveBytes: r.Reserve, Refuses: refuses[r.Refuses]}
 }
 
 // Shards tells about the cluster's shards.

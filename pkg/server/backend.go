@@ -103,7 +103,26 @@ type Status struct {
 	// Shards is the number of the cluster's shards, the hot one included.
 	Shards   int
 	HotShard kv.ShardID
+	// Room is the node's own.
+	Room Room
 }
+
+// Room is what the disk below a node's store has left, in bytes: 0 for what is not
+// known.
+type Room struct {
+	Free, Size, Reserve uint64
+	Refuses             Refuses
+}
+
+// Refuses is what a node refuses for want of room.
+type Refuses uint8
+
+const (
+	RefusesNothing Refuses = iota
+	// RefusesWrites: but for deletions of keys.
+	RefusesWrites
+	RefusesAllWrites
+)
 
 // Member is a node of the cluster as another sees it.
 type Member struct {

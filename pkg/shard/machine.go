@@ -28,6 +28,9 @@ type Input struct {
 	Busy float64
 	// Disk is how much room the disk has (room.go).
 	Disk Disk
+	// DiskText says for people which disk that is, and what it has free; it may be
+	// empty.
+	DiskText string
 	// Room is an earlier output of which nothing is needed any more: its
 	// slices are used for the new one. It may be empty.
 	Room Output
@@ -53,7 +56,8 @@ type Machine struct {
 	now  int64
 	wall int64
 	// disk is how much room there is for what is new.
-	disk Disk
+	disk     Disk
+	diskText string
 
 	index  kv.Index
 	writes uint64
@@ -204,7 +208,7 @@ func (m *Machine) Step(in Input) Output {
 	m.now, m.wall = max(m.now, in.Now), max(m.wall, in.Wall)
 	m.stats.Steps++
 	m.heat.setBusy(in.Busy)
-	m.disk = in.Disk
+	m.disk, m.diskText = in.Disk, in.DiskText
 	m.out.Entries, m.out.Send = in.Room.Entries[:0], in.Room.Send[:0]
 	for i := range in.Reads {
 		m.coldResult(&in.Reads[i])

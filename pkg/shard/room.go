@@ -39,8 +39,9 @@ const (
 // end to such pieces.
 
 // retryNoRoom is when to come back for want of room. Somewhat arbitrary: somebody has
-// to do something about it, and nodes look four times a second.
-const retryNoRoom = time.Second
+// to do something about it, which takes longer than a client should be kept waiting
+// without a word, so clients give up at once (pkg/client).
+const retryNoRoom = 10 * time.Second
 
 // noRoom refuses a task for which there is no room on the disk.
 func (m *Machine) noRoom(t *task) *msg.Failure {
@@ -52,6 +53,10 @@ func (m *Machine) noRoom(t *task) *msg.Failure {
 	default:
 		return nil
 	}
+	where := m.diskText
+	if where == "" {
+		where = fmt.Sprintf("where shard %v writes less is free than the reserve", m.cfg.ID)
+	}
 	what, hint := "so nothing new is written there", "make room on that node's disk"
 	if m.disk == DiskLow {
 		if onlyDeletes(t.ops) {
@@ -61,7 +66,7 @@ func (m *Machine) noRoom(t *task) *msg.Failure {
 	}
 	m.stats.NoRoom++
 	return &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindExhausted), RetryAfterNanos: int64(retryNoRoom),
-		Text: fmt.Sprintf("disk: where shard %v writes less is free than the reserve, %s", m.cfg.ID, what),
+		Text: fmt.Sprintf("disk: %s, %s", where, what),
 		Hint: hint + "; it goes on by itself, and serves reads meanwhile"}
 }
 

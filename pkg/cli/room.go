@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// rooms asks the members that are up how much room their disks have. One that does not
+// answer, or does not tell this caller, is left out.
+func (s *session) rooms(ctx context.Context, st *pb.StatusResponse) map[uint32]pb.Room {
+	ctx, cancel := context.WithTimeout(ctx, otherTimeout)
+	defer cancel()
+	rooms := map[uint32]pb.Room{st.NodeId: st.Room}
+	for i := range st.Members {
+		m := &st.Members[i]
+		if m.Self || !m.Up || m.NodeId == st.NodeId {
+			continue
+		}
+		a, err := s.db.Activity(ctx, &pb.ActivityRequest{NodeId: m.NodeId, SinceS: time.Now().Unix()})
+		if err == nil {
+			rooms[m.NodeId] = a.Room
+		}
+	}
+	return rooms
+}
+
+// roomAnswer is what the disk of the node that answers has left. Refuses is "", "writes"
+// (but for deletions) or "all writes".
+type roomAnswer struct {
+	FreeBytes    uint64 `json:"free_bytes"`
+	SizeBytes    uint64 `json:"size_bytes"`
+	ReserveBytes uint64 `json:"reserve_bytes"`
+	Refuses      string `json:"refuses"`
+}
+
+var refusesWords = map[pb.RoomRefuses]string{pb.RoomRefuses_ROOM_REFUSES_WRITES: "writes", pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES: "all writes"}
+
+func roomObject(r *pb.Room) roomAnswer {
+	return roomAnswer{FreeBytes: r.FreeBytes, SizeBytes: r.SizeBytes, ReserveBytes: r.ReserveBytes, Refuses: refusesWords[r.Refuses]}
+}
+
+// refusal says what a node refuses for want of room, and why; "" if it refuses nothing.
+func refusal(r *pb.Room) string {
+	what := map[pb.RoomRefuses]string{
+		pb.RoomRefuses_ROOM_REFUSES_WRITES:     "refuses writes, but for deletions",
+		pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES: "refuses all writes",
+	}[r.Refuses]
+	if what == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s: its disk has %s free, and it keeps %s in reserve (--disk-reserve-mb); make room there", what,
+		kv.ShownBytes(r.FreeBytes), kv.ShownBytes(r.ReserveBytes))
+}
+
+// printRoom tells of the disk of the node that answers, if that is known.
+func (s *session) printRoom(st *pb.StatusResponse) error {
+	r := &st.Room
+	if why := refusal(r); why != "" {
+		return s.printf("node n%d %s\n\n", st.NodeId, why)
+	}
+	if r.SizeBytes == 0 {
+		return nil
+	}
+	return s.printf("disk: %s free of %s\n\n", kv.ShownBytes(r.FreeBytes), kv.ShownBytes(r.SizeBytes))
+}
