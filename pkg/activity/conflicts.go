@@ -23,7 +23,7 @@ const (
 // the part of the value that they were about, and methods (adt.Methods).
 type Pair struct {
 	Mode, HolderMode       uint64
-	Methods, HolderMethods uint32
+	Methods, HolderMethods uint64
 }
 
 // modeMask leaves out which part of a value a mode is about (adt.Mode).

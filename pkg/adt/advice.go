@@ -10,32 +10,32 @@ type Advice struct {
 }
 
 // Advise finds what would have commuted where the methods mine had to wait for
-// theirs: something in the place of the one side alone, or of the other alone,
-// and only where there is neither, in the place of both. There is nothing in the
-// list if nothing that does the work goes together.
-func Advise(mine, theirs Methods) (out []Advice) {
+// theirs: something in the place of both if both did the same, else in that of the one
+// side alone, or of the other alone, and only where there is neither, in the place of
+// both. It is false if nothing that does the work goes together.
+func Advise(mine, theirs Methods) (Advice, bool) {
+	mine, theirs = mine&anyKey, theirs&anyKey
 	if mine == 0 || theirs == 0 {
-		return nil
+		return Advice{}, false
 	}
-	if m, provided, ok := standIn(mine, theirs.Mode()); ok {
-		out = append(out, Advice{Mine: m, IfMine: provided})
+	if mine != theirs {
+		if m, provided, ok := standIn(mine, theirs.Mode()); ok {
+			return Advice{Mine: m, IfMine: provided}, true
+		}
+		if m, provided, ok := standIn(theirs, mine.Mode()); ok {
+			return Advice{Theirs: m, IfTheirs: provided}, true
+		}
 	}
-	if m, provided, ok := standIn(theirs, mine.Mode()); ok {
-		out = append(out, Advice{Theirs: m, IfTheirs: provided})
-	}
-	if len(out) > 0 {
-		return out
-	}
-	for a := range numMethods {
+	for _, a := range suggested {
 		ifMine, ok := a.standsFor(mine)
 		if !ok {
 			continue
 		}
 		if b, ifTheirs, ok := standIn(theirs, a.Mode()); ok {
-			return []Advice{{Mine: a, Theirs: b, IfMine: ifMine, IfTheirs: ifTheirs}}
+			return Advice{Mine: a, Theirs: b, IfMine: ifMine, IfTheirs: ifTheirs}, true
 		}
 	}
-	return nil
+	return Advice{}, false
 }
 
 // Of gives what the two sides do when the advice is followed.
@@ -51,7 +51,7 @@ func (a *Advice) Of(mine, theirs Methods) (Methods, Methods) {
 
 // standIn finds a method in the place of some that goes together with a mode.
 func standIn(of Methods, with Mode) (Method, string, bool) {
-	for m := range numMethods {
+	for _, m := range suggested {
 		if provided, ok := m.standsFor(of); ok && Compatible(m.Mode(), with) {
 			return m, provided, true
 		}

@@ -13,24 +13,25 @@ type TypedAdvice struct {
 // AdviseTyped finds what would have commuted where a mode had to wait for
 // another one of the same data type. A question is offered in the place of a
 // question and a change in that of a change; whether it does the work, only who
-// asked can tell.
-func AdviseTyped(mine, theirs Mode) (out []TypedAdvice) {
+// asked can tell. What stands in the place of this transaction's is preferred. It is
+// false if there is nothing.
+func AdviseTyped(mine, theirs Mode) (TypedAdvice, bool) {
 	id, typed := mine.Type()
 	other, too := theirs.Type()
 	if !typed || !too || id != other || !mine.Valid() || !theirs.Valid() || Compatible(mine, theirs) {
-		return nil
+		return TypedAdvice{}, false
 	}
 	t := Lookup(id)
 	if t.Relation(mine.Kind(), theirs.Kind()) == OtherPart {
-		return []TypedAdvice{{Apart: true}}
+		return TypedAdvice{Apart: true}, true
 	}
 	if m, apart := t.standIn(mine.Kind(), theirs.Kind()); m != nil {
-		out = append(out, TypedAdvice{Mine: m, Apart: apart})
+		return TypedAdvice{Mine: m, Apart: apart}, true
 	}
 	if m, apart := t.standIn(theirs.Kind(), mine.Kind()); m != nil {
-		out = append(out, TypedAdvice{Theirs: m, Apart: apart})
+		return TypedAdvice{Theirs: m, Apart: apart}, true
 	}
-	return out
+	return TypedAdvice{}, false
 }
 
 // standIn finds the method that is nearest to a kind of lock, by name, of those

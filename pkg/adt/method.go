@@ -48,7 +48,26 @@ const (
 )
 
 // Methods is a set of them: what one transaction does with one key.
-type Methods uint32
+//
+//	bits  0-22  methods
+//	      23    Interactive
+//	      24-31 data type of the methods that it calls, 0 if it calls none
+//	      32-63 which of the type's methods they are, by number from 1; those above
+//	            32 are not told apart
+//
+// Sets are in messages: their bits are never used again.
+type Methods uint64
+
+const (
+	// Interactive: the transaction is not sent as one request, and keeps what it has locked while
+	// messages travel and its client thinks.
+	Interactive Methods = 1 << 23
+	// anyKey are the bits that methods for a key of whatever type have.
+	anyKey    Methods = 1<<23 - 1
+	typeShift         = 24
+	callShift         = 32
+	calls             = ^(Methods(1)<<typeShift - 1)
+)
 
 // declaration is what a method is, in words, and in whose place it can stand.
 // All that receipts say about what would have commuted follows from these and
@@ -82,12 +101,15 @@ func set(ms ...Method) (out Methods) {
 }
 
 var (
-	reads   = set(MethodGet, MethodGetForUpdate, MethodRequire, MethodScan, MethodScanForUpdate, MethodAsk)
 	adding  = set(MethodAdd, MethodAddGet)
 	counted = adding | set(MethodGet, MethodGetForUpdate, MethodPut)
 )
 
-// methods are all there are, and the order in which they are suggested.
+// suggested are the methods that stand in the place of others, in the order of preference:
+// who reads for update mostly writes, so that a get is no help.
+var suggested = [...]Method{MethodAdd, MethodGet, MethodScan, MethodPast}
+
+// methods are all there are.
 var methods = [numMethods]declaration{
 	MethodNone: {name: "none", noun: "operation", mode: ModeWrite},
 	MethodGet: {name: "get", noun: "get", op: &msg.Op{Kind: msg.OpGet},
@@ -107,9 +129,8 @@ var methods = [numMethods]declaration{
 	MethodScanForUpdate: {name: "scan-for-update", noun: "scan for update", op: &msg.Op{Kind: msg.OpScan, ForUpdate: true}},
 	MethodDeleteRange:   {name: "delete-range", noun: "delete of a range", op: &msg.Op{Kind: msg.OpDeleteRange}},
 	MethodMove:          {name: "move", noun: "move of the key to another shard", op: &msg.Op{Kind: msg.OpMoveOut}},
-	MethodView: {name: "view", noun: "read-only transaction (View)", mode: ModeNone, merit: "it takes no locks",
-		stands: []stand{{reads, reads, "the transaction writes nothing"}}},
-	MethodOpenView: {name: "open-view", noun: "read-only transaction", mode: ModeRead},
+	MethodView:          {name: "view", noun: "read-only transaction (View)", mode: ModeNone, merit: "it takes no locks"},
+	MethodOpenView:      {name: "open-view", noun: "read-only transaction", mode: ModeRead},
 	MethodPast: {name: "past", noun: "read in the past", mode: ModeNone, merit: "what is past stays as it is, whoever writes",
 		stands: []stand{{set(MethodOpenView), set(MethodOpenView), "it may see what was the case a moment ago"}}},
 	MethodAsk:       {name: "ask", noun: "question to a data type", op: &msg.Op{Kind: msg.OpAsk}},
@@ -181,6 +202,78 @@ var ofKind = [...]Method{msg.OpPut: MethodPut, msg.OpDelete: MethodDelete, msg.O
 	msg.OpAddGet: MethodAddGet, msg.OpDeleteRange: MethodDeleteRange, msg.OpMoveOut: MethodMove, msg.OpMoveIn: MethodMove,
 	msg.OpAsk: MethodAsk, msg.OpChange: MethodChange, msg.OpChangeAsk: MethodChangeAsk, msg.OpExpire: MethodExpire, msg.OpDeleteExpired: MethodDelete}
 
+// MethodsOf is what an operation is: the method, and of a data type's which one. Of one
+// that finds something out for another one it is the other.
+func MethodsOf(op *msg.Op) Methods {
+	if op.Methods != 0 {
+		return Methods(op.Methods)
+	}
+	s := MethodOf(op).Set()
+	if op.IsCall() {
+		s |= call(entry.Type(op.Type), op.Method)
+	}
+	return s
+}
+
+// call is a method of a data type, by its number.
+func call(t entry.Type, method uint32) Methods {
+	s := Methods(t) << typeShift
+	if method > 0 && method <= 32 {
+		s |= 1 << (callShift + method - 1)
+	}
+	return s
+}
+
+// With is the set of what is in either. A key that was of another data type before is
+// of the latter's.
+func (s Methods) With(o Methods) Methods {
+	if t := o.dataType(); t != 0 && s.dataType() != t {
+		s &^= calls
+	} else if t == 0 {
+		o &^= calls
+	}
+	return s | o
+}
+
+func (s Methods) dataType() entry.Type { return entry.Type(s >> typeShift) }
+
+// Calls are the data type's methods that are called, as far as they are known here:
+// "set.contains".
+func (s Methods) Calls() (names []string) {
+	t := Lookup(s.dataType())
+	if t == nil {
+		return nil
+	}
+	for _, m := range t.Methods {
+		if m.Number <= 32 && s&(1<<(callShift+m.Number-1)) != 0 {
+			names = append(names, m.FullName())
+		}
+	}
+	return names
+}
+
+// CallWords says what methods of one data type are, after an "a" or "the": "contains on
+// a set" of "set.contains".
+func CallWords(names []string) string {
+	var says []string
+	on := ""
+	for _, n := range names {
+		typ, method, _ := strings.Cut(n, ".")
+		on = " on a " + typ
+		says = append(says, method)
+	}
+	return and(says) + on
+}
+
+// and joins words: "a, b and c".
+func and(words []string) string {
+	n := len(words) - 1
+	if n < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:n], ", ") + " and " + words[n]
+}
+
 // Set is the set with one element.
 func (m Method) Set() Methods {
 	if m == MethodNone {
@@ -191,8 +284,9 @@ func (m Method) Set() Methods {
 
 // Each lists the elements in order.
 func (s Methods) Each() []Method {
-	out := make([]Method, 0, bits.OnesCount32(uint32(s)))
-	for m := MethodNone + 1; m < 32; m++ {
+	s &= anyKey
+	out := make([]Method, 0, bits.OnesCount64(uint64(s)))
+	for m := MethodNone + 1; anyKey>>m != 0; m++ {
 		if s&(1<<m) != 0 {
 			out = append(out, m)
 		}
@@ -211,13 +305,22 @@ func (s Methods) Mode() Mode {
 
 // Noun says what the methods are, after a "the": "get and put". Of what is not
 // known, mode tells at least something.
-func (s Methods) Noun(mode Mode) string { return s.words(mode, mode.Words(), "") }
+func (s Methods) Noun(mode Mode) string { return s.words(mode, s.typed(mode), "") }
 
 // Phrase says it with an article: "a get and an add".
-func (s Methods) Phrase(mode Mode) string { return s.words(mode, mode.Words(), "a ") }
+func (s Methods) Phrase(mode Mode) string { return s.words(mode, s.typed(mode), "a ") }
 
-// NounOf and PhraseOf are Noun and Phrase where the kind of lock is known in
-// words only, "add on a set", since the type is another program's.
+// typed says what is done with a data type: which methods are called, or if that is not
+// known what the mode tells.
+func (s Methods) typed(mode Mode) string {
+	if names := s.Calls(); len(names) > 0 {
+		return CallWords(names)
+	}
+	return mode.Words()
+}
+
+// NounOf and PhraseOf are Noun and Phrase where what is done with a data type is known
+// in words only, "add on a set", since the type is another program's.
 func (s Methods) NounOf(typed string) string { return s.words(ModeNone, typed, "") }
 
 // PhraseOf: see NounOf.
@@ -248,10 +351,7 @@ func (s Methods) words(mode Mode, typed, article string) string {
 			}
 		}
 	}
-	if n := len(nouns) - 1; n > 0 {
-		return strings.Join(nouns[:n], ", ") + " and " + nouns[n]
-	}
-	return nouns[0]
+	return and(nouns)
 }
 
 // Words is a mode of a data type in words, after an "a" or "the": "add on a set".
@@ -298,19 +398,23 @@ var unknown = [numModes + 1]string{"operation", "read", "add", "write", "operati
 
 // ChangeOf is what an effect does to its key, as others see it: the modes are
 // appended to room.
-func ChangeOf(room []Mode, e *entry.Effect) ([]Mode, Method) {
+func ChangeOf(room []Mode, e *entry.Effect) ([]Mode, Methods) {
 	if e.Kind == entry.EffectExpire || e.Expires != 0 && (e.Kind == entry.EffectAdd || e.Kind == entry.EffectChange) {
-		return append(room, ModeWrite), MethodExpire
+		return append(room, ModeWrite), MethodExpire.Set()
 	}
 	switch e.Kind {
 	case entry.EffectAdd:
-		return append(room, ModeAdd), MethodAdd
+		return append(room, ModeAdd), MethodAdd.Set()
 	case entry.EffectDelete:
-		return append(room, ModeWrite), MethodDelete
+		return append(room, ModeWrite), MethodDelete.Set()
 	case entry.EffectMoveOut, entry.EffectMoveIn:
-		return append(room, ModeWrite), MethodMove
+		return append(room, ModeWrite), MethodMove.Set()
 	case entry.EffectChange:
-		return ChangeModes(room, entry.Type(e.Type), e.Calls), MethodChange
+		s := MethodChange.Set()
+		for i := range e.Calls {
+			s |= call(entry.Type(e.Type), e.Calls[i].Method)
+		}
+		return ChangeModes(room, entry.Type(e.Type), e.Calls), s
 	}
-	return append(room, ModeWrite), MethodPut
+	return append(room, ModeWrite), MethodPut.Set()
 }

@@ -17,8 +17,8 @@ import (
 
 // contended is what a node knows of a wait of an add for a put.
 func contended() server.Activity {
-	wait := msg.Receipt{WaitedNanos: 12e6, Key: []byte("visits"), Cause: msg.CauseLock, Mode: uint64(adt.ModeWrite), Methods: uint32(adt.MethodAddGet.Set()),
-		Holder: kv.TxnRef{TxnID: kv.TxnID{Time: 5, Rand: 6}, Attempt: 1}, HolderMode: uint64(adt.ModeWrite), HolderMethods: uint32(adt.MethodPut.Set()), Others: 2}
+	wait := msg.Receipt{WaitedNanos: 12e6, Key: []byte("visits"), Cause: msg.CauseLock, Mode: uint64(adt.ModeWrite), Methods: uint64(adt.MethodAddGet.Set()),
+		Holder: kv.TxnRef{TxnID: kv.TxnID{Time: 5, Rand: 6}, Attempt: 1}, HolderMode: uint64(adt.ModeWrite), HolderMethods: uint64(adt.MethodPut.Set()), Others: 2}
 	id := kv.TxnID{Time: 7, Rand: 8}
 	return server.Activity{
 		Receipts: []activity.Receipt{{At: 2e9, Ended: activity.Ended{ID: id, Kind: metrics.OneShot, Took: 13 * time.Millisecond, Wait: &wait}},

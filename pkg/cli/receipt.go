@@ -30,18 +30,22 @@ type abortAnswer struct {
 
 // conflictAnswer is what was in the way, in the words of the API.
 type conflictAnswer struct {
-	Cause            string         `json:"cause,omitempty"`
-	Key              *string        `json:"key,omitempty"`
-	KeyHex           *string        `json:"key_hex,omitempty"`
-	Operations       []string       `json:"operations,omitempty"`
-	Mode             string         `json:"mode,omitempty"`
-	Holder           string         `json:"holder,omitempty"`
-	HolderOperations []string       `json:"holder_operations,omitempty"`
-	HolderMode       string         `json:"holder_mode,omitempty"`
-	Others           int            `json:"others,omitempty"`
-	Commutes         []adviceAnswer `json:"commutes,omitempty"`
-	Lock             string         `json:"lock,omitempty"`
-	HolderLock       string         `json:"holder_lock,omitempty"`
+	Cause             string         `json:"cause,omitempty"`
+	Key               *string        `json:"key,omitempty"`
+	KeyHex            *string        `json:"key_hex,omitempty"`
+	Operations        []string       `json:"operations,omitempty"`
+	Mode              string         `json:"mode,omitempty"`
+	Holder            string         `json:"holder,omitempty"`
+	HolderOperations  []string       `json:"holder_operations,omitempty"`
+	HolderMode        string         `json:"holder_mode,omitempty"`
+	Others            int            `json:"others,omitempty"`
+	Commutes          []adviceAnswer `json:"commutes,omitempty"`
+	Lock              string         `json:"lock,omitempty"`
+	HolderLock        string         `json:"holder_lock,omitempty"`
+	Calls             []string       `json:"calls,omitempty"`
+	HolderCalls       []string       `json:"holder_calls,omitempty"`
+	Interactive       bool           `json:"interactive,omitempty"`
+	HolderInteractive bool           `json:"holder_interactive,omitempty"`
 }
 
 // adviceAnswer is what would have commuted in the place of what was done.
@@ -74,7 +78,8 @@ func (p *printer) receiptObject(r *client.Receipt) receiptAnswer {
 func (p *printer) conflictObject(c *client.Conflict) conflictAnswer {
 	a := conflictAnswer{Cause: word(c.Cause.String(), "CAUSE_"), Operations: operationWords(c.Operations), Mode: word(c.Mode.String(), "LOCK_"),
 		HolderOperations: operationWords(c.HolderOperations), HolderMode: word(c.HolderMode.String(), "LOCK_"), Others: c.Others,
-		Lock: c.Lock, HolderLock: c.HolderLock}
+		Lock: c.Lock, HolderLock: c.HolderLock, Calls: c.Calls, HolderCalls: c.HolderCalls,
+		Interactive: c.Interactive, HolderInteractive: c.HolderInteractive}
 	a.Key, a.KeyHex = p.jsonBytes(c.Key)
 	if !c.Holder.IsZero() {
 		a.Holder = c.Holder.String()

@@ -100,7 +100,7 @@ func TestATxnThatWaitedSaysForWhom(t *testing.T) {
 	}
 	n.submit.Store(&slow)
 	const why = `Waited 7000 us for key "k": the put had to wait for transaction 00000000000000010000000000000002, which had locked it for an add. ` +
-		`With an add in the place of the put there would have been no conflict, if all that is done with the key is to count: adds do not conflict with each other.`
+		`Use an add in the place of the put if all that is done with the key is to count: adds do not conflict with each other.`
 	require.Contains(t, n.run(t, "txn", "put k v").ok(t), why+"\n")
 	waited := map[string]any{"us": float64(7000), "cause": "lock", "key": "k", "operations": []any{"put"}, "mode": "write", "holder": "00000000000000010000000000000002",
 		"holder_operations": []any{"add"}, "holder_mode": "add", "others": float64(2), "commutes": []any{map[string]any{"instead": "add"}}}
@@ -127,8 +127,8 @@ func TestATxnThatWaitedSaysForWhom(t *testing.T) {
 
 // waitedFor is a receipt of a put of k.
 func waitedFor(nanos int64, cause msg.Cause, theirs adt.Method) msg.Receipt {
-	r := msg.Receipt{WaitedNanos: nanos, Key: []byte("k"), Cause: cause, Mode: uint64(adt.ModeWrite), Methods: uint32(adt.MethodPut.Set()),
-		HolderMode: uint64(theirs.Mode()), HolderMethods: uint32(theirs.Set())}
+	r := msg.Receipt{WaitedNanos: nanos, Key: []byte("k"), Cause: cause, Mode: uint64(adt.ModeWrite), Methods: uint64(adt.MethodPut.Set()),
+		HolderMode: uint64(theirs.Mode()), HolderMethods: uint64(theirs.Set())}
 	r.Holder.TxnID = kv.TxnID{Time: 1, Rand: 2}
 	return r
 }

@@ -246,7 +246,7 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
 		f.Store.Submit(req, func(r gateway.Response) {
 			r.Receipt = msg.Receipt{Key: b("k"), WaitedNanos: 3_000_000, Cause: msg.CauseLock, Others: 1,
-				Mode: uint64(adt.ModeWrite), Methods: uint32(adt.MethodPut.Set()), HolderMode: uint64(adt.ModeAdd), HolderMethods: uint32(adt.MethodAdd.Set())}
+				Mode: uint64(adt.ModeWrite), Methods: uint64(adt.MethodPut.Set()), HolderMode: uint64(adt.ModeAdd), HolderMethods: uint64(adt.MethodAdd.Set())}
 			r.Receipt.Holder.TxnID = holder
 			by := msg.Receipt{Cause: msg.CauseChanged, Key: b("j")}
 			r.Ended.Count, r.Ended.Reason, r.Ended.By = 2, msg.ReasonStaleRead, &by
@@ -263,7 +263,7 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 	require.Equal(t, want, out.Receipt)
 	require.Equal(t, `Waited 3000 us for key "k": the put had to wait for transaction 00000000000000010000000000000002, which had locked it for an add, and for 1 more. `+
 		`2 attempts were given up, the last one because another transaction changed key "j" after this one had read it. `+
-		`With an add in the place of the put there would have been no conflict, if all that is done with the key is to count: adds do not conflict with each other.`, out.Receipt.String())
+		`Use an add in the place of the put if all that is done with the key is to count: adds do not conflict with each other.`, out.Receipt.String())
 	require.Empty(t, client.Receipt{}.String())
 	failed := &client.Error{Kind: kv.KindDeadline, Text: "too late", Op: -1, Hint: "allow more time", Receipt: want}
 	require.Equal(t, "DeadlineExceeded: too late; allow more time. "+want.String(), failed.Error())

@@ -48,10 +48,16 @@ type Conflict struct {
 	// Lock and HolderLock are the kinds of lock of a data type, as "set.add",
 	// where the mode is LOCK_TYPED.
 	Lock, HolderLock string
+	// Calls and HolderCalls are the methods of a data type that were called, as
+	// "set.contains".
+	Calls, HolderCalls []string
+	// Interactive and HolderInteractive: the transaction was not sent as one request, and
+	// kept what it had locked while messages travelled and its client thought.
+	Interactive, HolderInteractive bool
 	// Others counts the transactions that were in the way besides.
 	Others int
-	// Commutes says what would have commuted; it is empty if nothing does, or
-	// if the operations are not known.
+	// Commutes says what would have commuted, one advice at most; it is empty if
+	// nothing does, or if the operations are not known.
 	Commutes []pb.Advice
 }
 
@@ -67,7 +73,8 @@ func (c *Conflict) wire() *pb.Conflict {
 		return nil
 	}
 	return &pb.Conflict{Cause: c.Cause, Key: c.Key, Operations: c.Operations, Mode: c.Mode, Holder: c.Holder,
-		HolderOperations: c.HolderOperations, HolderMode: c.HolderMode, Others: uint32(c.Others), Commutes: c.Commutes, Lock: c.Lock, HolderLock: c.HolderLock}
+		HolderOperations: c.HolderOperations, HolderMode: c.HolderMode, Others: uint32(c.Others), Commutes: c.Commutes, Lock: c.Lock, HolderLock: c.HolderLock,
+		Calls: c.Calls, HolderCalls: c.HolderCalls, Interactive: c.Interactive, HolderInteractive: c.HolderInteractive}
 }
 
 func conflictOf(c *pb.Conflict) *Conflict {
@@ -75,7 +82,8 @@ func conflictOf(c *pb.Conflict) *Conflict {
 		return nil
 	}
 	return &Conflict{Cause: c.Cause, Key: c.Key, Operations: c.Operations, Mode: c.Mode, Holder: c.Holder,
-		HolderOperations: c.HolderOperations, HolderMode: c.HolderMode, Others: int(c.Others), Commutes: c.Commutes, Lock: c.Lock, HolderLock: c.HolderLock}
+		HolderOperations: c.HolderOperations, HolderMode: c.HolderMode, Others: int(c.Others), Commutes: c.Commutes, Lock: c.Lock, HolderLock: c.HolderLock,
+		Calls: c.Calls, HolderCalls: c.HolderCalls, Interactive: c.Interactive, HolderInteractive: c.HolderInteractive}
 }
 
 // ReceiptOf is a receipt of another transaction, as Activity tells of them; zero for

@@ -213,7 +213,7 @@ const maxDebugReceipts = 1000
 
 // wait is what was waited for, or given way to.
 func (d *debugging) wait(r *msg.Receipt) map[string]any {
-	noun := func(methods uint32, mode uint64) string { return adt.Methods(methods).Noun(adt.Mode(mode)) }
+	noun := func(methods uint64, mode uint64) string { return adt.Methods(methods).Noun(adt.Mode(mode)) }
 	return map[string]any{"key": d.key(r.Key), "waited": time.Duration(r.WaitedNanos).String(), "cause": r.Cause.String(), "holder": r.Holder.String(), "others": r.Others,
 		"operation": noun(r.Methods, r.Mode), "holder_operation": noun(r.HolderMethods, r.HolderMode), "open": r.Open}
 }

@@ -111,7 +111,7 @@ func TestWhoWaitedIsToldForWhom(t *testing.T) {
 			out := <-got
 			require.NotNil(t, out)
 			x.told(out.Receipt, key, holder, pb.Operation_OP_ADD, pb.Operation_OP_GET_FOR_UPDATE, "Waited ", "the add had to wait",
-				"With an add in the place of the other one's get for update there would have been no conflict")
+				"Send the other one as one request, or use an add in the place of its get for update if all that is done with the key is to count")
 			require.False(t, out.Receipt.Waiting)
 		}
 		holder, release := x.holding(forUpdate(key))
@@ -126,7 +126,9 @@ func TestWhoWaitedIsToldForWhom(t *testing.T) {
 		x.waits()
 		release()
 		require.NoError(t, <-done)
-		x.told(out.Receipt, key, holder, pb.Operation_OP_GET_FOR_UPDATE, pb.Operation_OP_GET_FOR_UPDATE, "Waited ")
+		x.told(out.Receipt, key, holder, pb.Operation_OP_GET_FOR_UPDATE, pb.Operation_OP_GET_FOR_UPDATE, "Waited ",
+			"Send each of them as one request, or use an add in the place of both if all that is done with the key is to count")
+		require.True(t, out.Receipt.Wait.Interactive && out.Receipt.Wait.HolderInteractive)
 	}
 }
 
@@ -164,7 +166,7 @@ func TestWhoseTimeIsOverIsToldWhatItWaitedFor(t *testing.T) {
 			require.True(t, e.Receipt.Waiting)
 			mine := pb.Operation_OP_ADD
 			if name == "a step" {
-				mine = pb.Operation_OP_GET_FOR_UPDATE // which is what it begins with
+				mine = pb.Operation_OP_ADD_GET // although it begins with a get for update
 			}
 			x.told(e.Receipt, key, holder, mine, pb.Operation_OP_GET_FOR_UPDATE, "Was still waiting after ")
 			require.True(t, strings.HasSuffix(e.Error(), e.Receipt.String()), "the error has it: %v", e)
@@ -215,4 +217,42 @@ func TestWhoNeedNotWaitHasNoReceipt(t *testing.T) {
 	out, err := x.db.Execute(soon(t), client.Add([]byte("a"), 1))
 	require.NoError(t, err)
 	require.Equal(t, client.Receipt{}, out.Receipt)
+}
+
+// TestWhoReadsInOrderToWriteIsToldWhatHelps: one request, or an add. A View is of no help to
+// it, nor to whom it waits for.
+func TestWhoReadsInOrderToWriteIsToldWhatHelps(t *testing.T) {
+	x := contend(t)
+	err := x.db.Update(soon(t), func(tx *client.Tx) error {
+		have, err := tx.Get([]byte("hot"))
+		if err != nil {
+			return err
+		}
+		_, err = x.db.Execute(soon(t), client.Add([]byte("hot"), 1))
+		return errors.Join(err, tx.Add([]byte("hot"), have.Number))
+	})
+	e, ok := errors.AsType[*client.Error](err)
+	require.True(t, ok, "%v", err)
+	require.NotNil(t, e.Receipt.Abort)
+	require.Equal(t, pb.Cause_CAUSE_CHANGED, e.Receipt.Abort.Cause)
+	require.True(t, e.Receipt.Abort.Interactive)
+	require.Contains(t, e.Receipt.String(), "Send it as one request, or use an add if all that is done with the key is to count.")
+
+	for _, mine := range []client.Op{client.Delete([]byte("a")), client.Put([]byte("a"), nil), client.AddGet([]byte("a"), 1)} {
+		_, release := x.holding(msg.Op{Kind: msg.OpGet, Key: []byte("a")})
+		got := make(chan *client.Outcome, 1)
+		go func() {
+			out, _ := x.db.Execute(soon(t), mine)
+			got <- out
+		}()
+		x.waits()
+		release()
+		out := <-got
+		require.NotNil(t, out)
+		require.Equal(t, []pb.Operation{pb.Operation_OP_GET}, out.Receipt.Wait.HolderOperations)
+		require.Contains(t, out.Receipt.String(), "Send the other one as one request")
+		require.NotContains(t, out.Receipt.String(), "View")
+		_, err := x.db.Execute(soon(t), client.Delete([]byte("a")))
+		require.NoError(t, err)
+	}
 }

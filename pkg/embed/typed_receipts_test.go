@@ -47,16 +47,18 @@ func TestReceiptsNameTheMethodsOfDataTypes(t *testing.T) {
 	require.Equal(t, []pb.Operation{pb.Operation_OP_CHANGE}, r.Wait.Operations)
 	require.Equal(t, []pb.Operation{pb.Operation_OP_ASK}, r.Wait.HolderOperations)
 	require.Contains(t, r.Wait.Commutes, pb.Advice{HolderInstead: pb.Operation_OP_ASK, HolderMethod: "set.contains", Apart: true})
-	for _, says := range []string{`key "team"`, "the add on a set had to wait for transaction " + r.Holder.String(), "which had locked it for a size or members on a set",
-		"With contains in the place of the other one's size or members on a set there would have been no conflict, if that is enough and about another part of the set.",
-		"With a read-only transaction (View) in the place of the other one's size or members on a set there would have been no conflict"} {
+	for _, says := range []string{`key "team"`, "the add on a set had to wait for transaction " + r.Holder.String(), "which had locked it for a size on a set",
+		"Send the other one as one request, or use contains in the place of its size on a set if that is enough and about another part of the set."} {
 		require.Contains(t, r.String(), says)
 	}
+	require.Equal(t, []string{"set.add"}, r.Wait.Calls)
+	require.Equal(t, []string{"set.size"}, r.Wait.HolderCalls)
+	require.NotContains(t, r.String(), "View")
 
 	r = waited(call("contains", adt.Bytes([]byte("eve"))), client.Call(b("team"), "set", "add", "eve"))
 	require.Equal(t, []string{"set.add", "set.absent"}, []string{r.Wait.Lock, r.Wait.HolderLock})
 	require.Contains(t, r.Wait.Commutes, pb.Advice{Apart: true})
-	require.Contains(t, r.String(), "They would have commuted if they had been about different parts of the set.")
+	require.Contains(t, r.String(), "Send the other one as one request, or let the two be about different parts of the set, which commute.")
 
 	r = waited(msg.Op{Kind: msg.OpGet, Key: b("team"), ForUpdate: true}, client.Call(b("team"), "set", "add-count", "joe"))
 	require.Equal(t, pb.LockMode_LOCK_WRITE, r.Wait.HolderMode)

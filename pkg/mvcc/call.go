@@ -36,9 +36,9 @@ type Buffer interface {
 
 // Missing is a lock that a call turned out to need.
 type Missing struct {
-	Key    []byte
-	Mode   adt.Mode
-	Method adt.Method
+	Key     []byte
+	Mode    adt.Mode
+	Methods adt.Methods
 }
 
 // Shown is a value as it is told to those who do not call methods of its type.
@@ -77,7 +77,7 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 	if c.Held != nil {
 		for _, m := range modes {
 			if !c.Held(op.Key, m) {
-				x.out.Missing = append(x.out.Missing, Missing{op.Key, m, adt.MethodOf(op)})
+				x.out.Missing = append(x.out.Missing, Missing{op.Key, m, adt.MethodsOf(op)})
 			}
 		}
 	}

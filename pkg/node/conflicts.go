@@ -63,7 +63,7 @@ func (k *conflict) words() metrics.Conflict {
 	return metrics.Conflict{Operation: noun(k.Methods, k.Mode), Holder: noun(k.HolderMethods, k.HolderMode), Cause: strings.ToLower(strings.TrimPrefix(k.cause.String(), "Cause"))}
 }
 
-func noun(methods uint32, mode uint64) string {
+func noun(methods uint64, mode uint64) string {
 	if methods == 0 && adt.Mode(mode) == adt.ModeNone {
 		return "unknown"
 	}

@@ -30,15 +30,15 @@ func TestWhoWaitsForWhomIsCounted(t *testing.T) {
 	end := func(r msg.Receipt, e txn.Ended) {
 		o.Ended(gateway.OneShot, &gateway.Response{Receipt: r, Ended: e}, time.Second)
 	}
-	put := msg.Receipt{WaitedNanos: 5e8, Cause: msg.CauseLock, Mode: uint64(adt.ModeWrite), Methods: uint32(adt.MethodGet.Set() | adt.MethodPut.Set()),
-		HolderMode: uint64(adt.ModeAdd), HolderMethods: uint32(adt.MethodAdd.Set())}
+	put := msg.Receipt{WaitedNanos: 5e8, Cause: msg.CauseLock, Mode: uint64(adt.ModeWrite), Methods: uint64(adt.MethodGet.Set() | adt.MethodPut.Set()),
+		HolderMode: uint64(adt.ModeAdd), HolderMethods: uint64(adt.MethodAdd.Set())}
 	end(put, txn.Ended{})
 	end(put, txn.Ended{Count: 3, Reason: msg.ReasonWounded, By: &msg.Receipt{Cause: msg.CauseWound, Mode: uint64(adt.ModeWrite), HolderMode: uint64(adt.ModeRead)}})
 	end(msg.Receipt{}, txn.Ended{})
 	// Two parts of a set are one conflict.
 	for part := range uint64(2) {
-		end(msg.Receipt{WaitedNanos: 1e9, Cause: msg.CauseQueue, Mode: uint64(typed(t, "set", 1, part+1)), Methods: uint32(adt.MethodChange.Set()),
-			HolderMode: uint64(typed(t, "set", 1, part+1)), HolderMethods: uint32(adt.MethodChange.Set())}, txn.Ended{})
+		end(msg.Receipt{WaitedNanos: 1e9, Cause: msg.CauseQueue, Mode: uint64(typed(t, "set", 1, part+1)), Methods: uint64(adt.MethodChange.Set()),
+			HolderMode: uint64(typed(t, "set", 1, part+1)), HolderMethods: uint64(adt.MethodChange.Set())}, txn.Ended{})
 	}
 	// It is not known what they gave way to.
 	end(msg.Receipt{}, txn.Ended{Count: 1, Reason: msg.ReasonWounded})
@@ -75,7 +75,7 @@ func TestKindsOfConflictsAreBounded(t *testing.T) {
 	m, err := metrics.New(metrics.Options{Node: 1, NoRuntime: true})
 	require.NoError(t, err)
 	var c conflicts
-	for i := range uint32(2 * maxConflicts) {
+	for i := range uint64(2 * maxConflicts) {
 		c.of(m, &msg.Receipt{Methods: i}).Waited(1)
 	}
 	require.Len(t, *c.known.Load(), maxConflicts)

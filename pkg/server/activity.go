@@ -138,22 +138,26 @@ func keyConflict(c *activity.Conflict) pb.KeyConflict {
 	r := msg.Receipt{Key: c.Key, Mode: c.Mode, HolderMode: c.HolderMode, Methods: c.Methods, HolderMethods: c.HolderMethods}
 	out := pb.KeyConflict{Key: c.Key, Waits: c.Waits, WaitedUs: micros(c.Nanos), Aborts: c.Aborts, SinceNs: c.Since, LastNs: c.Last}
 	out.Operations, out.HolderOperations = sides(&r)
-	out.Commutes = detail.WouldCommute(conflict(&r))
+	out.Commutes = detail.Advice(conflict(&r))
 	return out
 }
 
-// sides names what both sides of a wait did: as type and kind of lock where that is
-// known, else by the methods, and of those that are not known by the lock.
+// sides names what both sides of a wait did by the methods, with the data type, and what
+// is not known by the lock.
 func sides(r *msg.Receipt) (mine, theirs string) {
 	return side(r.Mode, r.Methods), side(r.HolderMode, r.HolderMethods)
 }
 
-func side(mode uint64, methods uint32) string {
-	if name := adt.Mode(mode).KindName(); name != "" {
+func side(mode, methods uint64) string {
+	names := adt.Methods(methods).Calls()
+	if name := adt.Mode(mode).KindName(); name != "" && len(names) == 0 {
 		return name
 	}
-	var names []string
+	isNamed := len(names) > 0
 	for _, m := range adt.Methods(methods).Each() {
+		if isNamed && (m == adt.MethodAsk || m == adt.MethodChange || m == adt.MethodChangeAsk) {
+			continue
+		}
 		if name := called[m]; name != "" {
 			names = append(names, name)
 			continue

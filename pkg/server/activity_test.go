@@ -49,7 +49,7 @@ func TestOperationsAreNamedWithTheirType(t *testing.T) {
 	} {
 		s := servertest.New()
 		s.SetActivity(server.Activity{Conflicts: []activity.Conflict{{Key: []byte("k"), Pair: activity.Pair{
-			Mode: uint64(side.mode), Methods: uint32(side.methods), HolderMode: uint64(side.mode), HolderMethods: uint32(side.methods)}}}})
+			Mode: uint64(side.mode), Methods: uint64(side.methods), HolderMode: uint64(side.mode), HolderMethods: uint64(side.methods)}}}})
 		c := asked(t, s, &pb.ActivityRequest{}).Conflicts[0]
 		require.Equal(t, want, c.Operations)
 		require.Equal(t, want, c.HolderOperations)

@@ -32,15 +32,16 @@ func conflict(r *msg.Receipt) *pb.Conflict {
 		return nil
 	}
 	mine, theirs := adt.Mode(r.Mode), adt.Mode(r.HolderMode)
+	did, holderDid := adt.Methods(r.Methods), adt.Methods(r.HolderMethods)
 	out := &pb.Conflict{Cause: pb.Cause(r.Cause), Key: r.Key, Mode: lockMode(mine), Holder: r.Holder.TxnID, HolderMode: lockMode(theirs), Others: r.Others,
 		Lock: mine.KindName(), HolderLock: theirs.KindName(),
-		Operations: operationsOf(adt.Methods(r.Methods)), HolderOperations: operationsOf(adt.Methods(r.HolderMethods))}
-	for _, a := range adt.Advise(adt.Methods(r.Methods), adt.Methods(r.HolderMethods)) {
-		out.Commutes = append(out.Commutes, pb.Advice{Instead: pb.Operation(a.Mine), HolderInstead: pb.Operation(a.Theirs)})
-	}
-	for _, a := range adt.AdviseTyped(mine, theirs) {
-		out.Commutes = append(out.Commutes, pb.Advice{Instead: pb.Operation(a.Mine.Called()), HolderInstead: pb.Operation(a.Theirs.Called()),
-			Method: a.Mine.FullName(), HolderMethod: a.Theirs.FullName(), Apart: a.Apart})
+		Operations: operationsOf(did), HolderOperations: operationsOf(holderDid), Calls: did.Calls(), HolderCalls: holderDid.Calls(),
+		Interactive: did&adt.Interactive != 0, HolderInteractive: holderDid&adt.Interactive != 0}
+	if a, ok := adt.AdviseTyped(mine, theirs); ok {
+		out.Commutes = []pb.Advice{{Instead: pb.Operation(a.Mine.Called()), HolderInstead: pb.Operation(a.Theirs.Called()),
+			Method: a.Mine.FullName(), HolderMethod: a.Theirs.FullName(), Apart: a.Apart}}
+	} else if a, ok := adt.Advise(did, holderDid); ok {
+		out.Commutes = []pb.Advice{{Instead: pb.Operation(a.Mine), HolderInstead: pb.Operation(a.Theirs)}}
 	}
 	return out
 }

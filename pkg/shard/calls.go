@@ -16,7 +16,7 @@ import (
 // key holds.
 func (m *Machine) callNeeds(needs []lock.Need, op *msg.Op) []lock.Need {
 	if m.cfg.Sharing.Locks == RWLocks {
-		return append(needs, lock.Need{Span: kv.Point(op.Key), Mode: m.modeOf(op), Methods: adt.MethodOf(op).Set()})
+		return append(needs, lock.Need{Span: kv.Point(op.Key), Mode: m.modeOf(op), Methods: adt.MethodsOf(op)})
 	}
 	m.modes = adt.Modes(m.modes[:0], op)
 	return m.asNeeds(needs, op, m.modes)
@@ -24,7 +24,7 @@ func (m *Machine) callNeeds(needs []lock.Need, op *msg.Op) []lock.Need {
 
 func (m *Machine) asNeeds(needs []lock.Need, op *msg.Op, modes []adt.Mode) []lock.Need {
 	for _, mode := range modes {
-		needs = append(needs, lock.Need{Span: kv.Point(op.Key), Mode: mode, Methods: adt.MethodOf(op).Set()})
+		needs = append(needs, lock.Need{Span: kv.Point(op.Key), Mode: mode, Methods: adt.MethodsOf(op)})
 	}
 	return needs
 }
@@ -127,7 +127,7 @@ func (m *Machine) lacks(t *task, x *mvcc.Execution) bool {
 	}
 	m.stats.Replanned++
 	for _, n := range x.Missing {
-		t.more = append(t.more, lock.Need{Span: kv.Point(n.Key), Mode: n.Mode, Methods: n.Method.Set()})
+		t.more = append(t.more, lock.Need{Span: kv.Point(n.Key), Mode: n.Mode, Methods: n.Methods})
 	}
 	t.round++
 	m.acquire(t)

@@ -174,5 +174,5 @@ func (m *Machine) opNeeds(needs []lock.Need, op *msg.Op) (_ []lock.Need, ranged 
 	if ranged && span.IsEmpty() || op.Kind == msg.OpRequire && m.cfg.Mutants.Has(mutant.ConditionUnlocked) {
 		return needs, ranged
 	}
-	return append(needs, lock.Need{Span: span, Mode: m.modeOf(op), Methods: adt.MethodOf(op).Set()}), ranged
+	return append(needs, lock.Need{Span: span, Mode: m.modeOf(op), Methods: adt.MethodsOf(op)}), ranged
 }

@@ -296,9 +296,9 @@ func (m *Machine) changesOf(effects []entry.Effect) []snapshotqueue.Need {
 	}
 	out := make([]snapshotqueue.Need, 0, len(effects))
 	for i := range effects {
-		modes, method := m.changeModes(&effects[i])
+		modes, methods := m.changeModes(&effects[i])
 		for _, mode := range modes {
-			out = append(out, snapshotqueue.Need{Span: kv.Point(effects[i].Key), Mode: mode, Methods: method.Set()})
+			out = append(out, snapshotqueue.Need{Span: kv.Point(effects[i].Key), Mode: mode, Methods: methods})
 		}
 	}
 	return out

@@ -64,6 +64,6 @@ func wounded(r *lock.Request) *msg.Failure {
 func changed(key []byte) *msg.Failure {
 	f := failure(msg.ReasonStaleRead, kv.KindAborted, "a value that was read has changed")
 	f.Key = key
-	f.Conflict = &msg.Receipt{Cause: msg.CauseChanged, Key: key, Mode: uint64(adt.ModeRead), Methods: uint32(adt.MethodGet.Set()), HolderMode: uint64(adt.ModeWrite)}
+	f.Conflict = &msg.Receipt{Cause: msg.CauseChanged, Key: key, Mode: uint64(adt.ModeRead), Methods: uint64(adt.MethodGet.Set()), HolderMode: uint64(adt.ModeWrite)}
 	return f
 }

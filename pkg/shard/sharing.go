@@ -90,9 +90,9 @@ func (m *Machine) modeOf(op *msg.Op) adt.Mode {
 }
 
 // changeModes lists what an effect does to its key, as readers see it.
-func (m *Machine) changeModes(e *entry.Effect) ([]adt.Mode, adt.Method) {
+func (m *Machine) changeModes(e *entry.Effect) ([]adt.Mode, adt.Methods) {
 	if e.Kind == entry.EffectChange && m.cfg.Mutants.Has(mutant.ChangeUnshown) {
-		return nil, adt.MethodChange
+		return nil, adt.MethodChange.Set()
 	}
 	if len(e.Calls) > 1 && m.cfg.Mutants.Has(mutant.ChangeShownByFirst) {
 		return adt.ChangeOf(m.modes[:0], &entry.Effect{Key: e.Key, Kind: e.Kind, Type: e.Type, Calls: e.Calls[:1]})

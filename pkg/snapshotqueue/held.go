@@ -62,13 +62,13 @@ func (u *update) receipt(nanos int64) msg.Receipt {
 	if nanos <= 0 {
 		return msg.Receipt{}
 	}
-	r := msg.Receipt{WaitedNanos: nanos, Key: u.heldKey, Cause: msg.CauseReaders, HolderMode: uint64(adt.ModeRead), HolderMethods: uint32(adt.MethodOpenView.Set())}
+	r := msg.Receipt{WaitedNanos: nanos, Key: u.heldKey, Cause: msg.CauseReaders, HolderMode: uint64(adt.ModeRead), HolderMethods: uint64(adt.MethodOpenView.Set())}
 	if u.heldKey == nil {
 		r.Cause = msg.CauseForgotten
 	}
 	for i := range u.needs {
 		if n := &u.needs[i]; u.heldKey == nil || n.Span.Contains(u.heldKey) {
-			r.Mode, r.Methods = uint64(n.Mode), uint32(n.Methods)
+			r.Mode, r.Methods = uint64(n.Mode), uint64(n.Methods)
 			break
 		}
 	}

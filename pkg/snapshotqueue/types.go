@@ -144,13 +144,13 @@ func (r *Read) Receipt(now int64) msg.Receipt {
 	if nanos <= 0 || by == nil {
 		return msg.Receipt{}
 	}
-	out := msg.Receipt{WaitedNanos: nanos, Open: open, Cause: msg.CauseUpdate, Holder: by.txn, Mode: uint64(adt.ModeRead), Methods: uint32(adt.MethodOpenView.Set())}
+	out := msg.Receipt{WaitedNanos: nanos, Open: open, Cause: msg.CauseUpdate, Holder: by.txn, Mode: uint64(adt.ModeRead), Methods: uint64(adt.MethodOpenView.Set())}
 	if open && len(r.waits) > 1 {
 		out.Others = uint32(len(r.waits) - 1)
 	}
 	for i := range by.needs {
 		if n := &by.needs[i]; !commute(r.Needs, by.needs[i:i+1]) {
-			out.Key, out.HolderMode, out.HolderMethods = n.Span.Start, uint64(n.Mode), uint32(n.Methods)
+			out.Key, out.HolderMode, out.HolderMethods = n.Span.Start, uint64(n.Mode), uint64(n.Methods)
 			break
 		}
 	}

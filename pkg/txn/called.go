@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -95,7 +96,7 @@ func pretend(w *msg.Op, key []byte) msg.Op {
 func (a *asking) finds(i int, key []byte) []msg.Op {
 	op := &a.ops[i]
 	a.s.after[finding{op.Seq, string(key)}] = entry.Value{}
-	return a.after(i, &msg.Op{Kind: msg.OpGet, Seq: op.Seq, Key: key, Stored: needsAll(op)})
+	return a.after(i, &msg.Op{Kind: msg.OpGet, Seq: op.Seq, Key: key, Stored: needsAll(op), Methods: uint64(adt.MethodsOf(op))})
 }
 
 // forget drops what was asked for an operation that is not executed again.

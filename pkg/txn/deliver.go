@@ -129,7 +129,7 @@ func again(f *msg.Failure) bool {
 // afterAbort: the attempt is known to be aborted.
 func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
 	f = c.blamed(f)
-	c.ended.note(f)
+	c.note(f)
 	if g.redirected(c, f) && c.kind == moving {
 		g.finish(c, Done{Failure: f}) // it is not where it was said to be
 		return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -106,7 +107,7 @@ func (g *Gateway) wants(c *call, ops []msg.Op) (wanted, hasty map[kv.ShardID][]m
 			continue
 		}
 		asked[string(op.Key)] = true
-		get := msg.Op{Kind: msg.OpGet, Seq: op.Seq, Key: op.Key, ForUpdate: forUpdate, Stored: all}
+		get := msg.Op{Kind: msg.OpGet, Seq: op.Seq, Key: op.Key, ForUpdate: forUpdate, Stored: all, Methods: uint64(adt.MethodsOf(op))}
 		if sh := g.place(c, op.Key); s.optimistic && op.Kind == msg.OpGet && !forUpdate && sh == g.cfg.Router.HotShard() {
 			hasty[sh] = append(hasty[sh], get)
 		} else {
@@ -119,7 +120,8 @@ func (g *Gateway) wants(c *call, ops []msg.Op) (wanted, hasty map[kv.ShardID][]m
 // rangeAsk is what the shards are asked for a range operation. A scan may
 // lose rows to the transaction's own deletes, so it asks for as many more.
 func (s *session) rangeAsk(op *msg.Op) msg.Op {
-	out := msg.Op{Kind: msg.OpScan, Seq: op.Seq, Key: op.Key, End: op.End, ForUpdate: op.ForUpdate || op.Kind == msg.OpDeleteRange}
+	out := msg.Op{Kind: msg.OpScan, Seq: op.Seq, Key: op.Key, End: op.End, ForUpdate: op.ForUpdate || op.Kind == msg.OpDeleteRange,
+		Methods: uint64(adt.MethodsOf(op))}
 	if op.Kind == msg.OpLockRange {
 		out.Kind = msg.OpLockRange
 	}
@@ -141,6 +143,11 @@ func (s *session) rangeAsk(op *msg.Op) msg.Op {
 func (g *Gateway) askLock(c *call, sh kv.ShardID, ops []msg.Op, optimistic bool) {
 	if len(ops) == 0 {
 		return
+	}
+	if c.kind == interactive && !c.readOnly {
+		for i := range ops {
+			ops[i].Methods = uint64(adt.MethodsOf(&ops[i]) | adt.Interactive)
+		}
 	}
 	s := c.session
 	s.number++

@@ -3,6 +3,7 @@ package txn
 import (
 	"slices"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
@@ -21,6 +22,17 @@ func (e *Ended) note(f *msg.Failure) {
 	if f != nil && f.Reason.Contention() {
 		e.Count++
 		e.Reason, e.By = f.Reason, f.Conflict
+	}
+}
+
+// note counts the attempt if others ended it. The shard that found a read changed does not
+// know what kind of transaction it was of.
+func (c *call) note(f *msg.Failure) {
+	c.ended.note(f)
+	if by := c.ended.By; by != nil && by.Cause == msg.CauseChanged && c.kind == interactive {
+		marked := *by
+		marked.Methods |= uint64(adt.Interactive)
+		c.ended.By = &marked
 	}
 }
 

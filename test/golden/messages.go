@@ -129,7 +129,7 @@ func Waited(r *msg.Receipt) string {
 }
 
 // methods says what somebody does with a key.
-func methods(ms uint32, mode uint64) string {
+func methods(ms, mode uint64) string {
 	return when(ms != 0, "("+adt.Methods(ms).Noun(adt.Mode(mode))+")")
 }
 

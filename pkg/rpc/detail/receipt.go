@@ -27,22 +27,20 @@ func Sentence(r *pb.Receipt) string {
 		says = append(says, givenUp(r))
 	}
 	if told != nil {
-		says = append(says, commuted(told)...)
+		if a := advice(told); a != "" {
+			says = append(says, a)
+		}
 	}
 	return strings.Join(says, " ")
 }
 
-// WouldCommute says in words what would have commuted, empty if nothing would or if
-// it is not known. Where both sides did the same it is said of one.
-func WouldCommute(c *pb.Conflict) string {
-	if len(c.Commutes) == 0 {
+// Advice says in one sentence what would have kept the two out of each other's way,
+// empty if it is not known, or if nothing would.
+func Advice(c *pb.Conflict) string {
+	if len(c.Commutes) == 0 && !c.Interactive && !c.HolderInteractive {
 		return ""
 	}
-	says := commuted(c)
-	if len(says) > 1 && set(c.Operations) == set(c.HolderOperations) && c.Lock == c.HolderLock {
-		says = says[:1]
-	}
-	return strings.Join(says, " ")
+	return advice(c)
 }
 
 // waited says for how long and for what.
@@ -56,7 +54,7 @@ func waited(r *pb.Receipt) string {
 	if r.Waiting {
 		head, had = "Was still waiting after "+long, "has to wait"
 	}
-	mine, theirs := noun(c.Operations, c.Mode, c.Lock), phrase(c.HolderOperations, c.HolderMode, c.HolderLock)
+	mine, theirs := mine(c).noun(), theirs(c).phrase()
 	other := holder(c.Holder)
 	more := ""
 	if c.Others > 0 {
@@ -95,7 +93,7 @@ func givenUp(r *pb.Receipt) string {
 	if c == nil {
 		c = &pb.Conflict{}
 	}
-	mine, theirs := phrase(c.Operations, c.Mode, c.Lock), phrase(c.HolderOperations, c.HolderMode, c.HolderLock)
+	mine, theirs := mine(c).phrase(), theirs(c).phrase()
 	switch {
 	case c.Cause == pb.Cause_CAUSE_WOUND && len(c.Key) > 0:
 		return fmt.Sprintf("%s because %s, which is older and so goes first, needed %s for %s, and this one had it locked for %s.", head, holder(c.Holder), named(c.Key), theirs, mine)
@@ -118,58 +116,27 @@ var reasons = map[string]string{
 	"stale-grant": "a lock that this one had read under was lost",
 }
 
-// commuted says what would have commuted. Nothing is said of what is not known,
-// nor where no operation is at fault.
-func commuted(c *pb.Conflict) (says []string) {
-	mine, theirs := set(c.Operations), set(c.HolderOperations)
-	if mine == 0 || theirs == 0 {
-		return nil
-	}
-	for i := range c.Commutes {
-		if s := typed(c, &c.Commutes[i]); s != "" {
-			says = append(says, s)
-		}
-	}
-	for _, a := range adt.Advise(mine, theirs) {
-		says = append(says, advice(c, &a))
-	}
-	if len(says) == 0 {
-		says = append(says, fmt.Sprintf("Nothing that does the same would have commuted: %s and %s exclude each other, so the shorter the transactions, the shorter the wait.",
-			mine.PhraseOf(words(c.Lock)), theirs.PhraseOf(words(c.HolderLock))))
-	}
-	return says
+// side is what one of the two did.
+type side struct {
+	methods adt.Methods
+	mode    pb.LockMode
+	// typed says what it did with a data type, as an operation: "add on a set". It is
+	// empty if it did nothing with one.
+	typed string
 }
 
-// typed says what would have commuted of a data type's methods; it is empty if
-// the advice is about other operations. The server has told all of it, since the
-// type may be one that only servers know.
-func typed(c *pb.Conflict, a *pb.Advice) string {
-	kind, holderKind := words(c.Lock), words(c.HolderLock)
-	typ, _, _ := strings.Cut(c.Lock, ".")
-	apart := ""
-	if a.Apart {
-		apart = " and about another part of the " + typ
-	}
-	switch {
-	case a.Method != "":
-		return fmt.Sprintf("With %s in the place of the %s there would have been no conflict, if that is enough%s.", methodName(a.Method), kind, apart)
-	case a.HolderMethod != "":
-		return fmt.Sprintf("With %s in the place of the other one's %s there would have been no conflict, if that is enough%s.", methodName(a.HolderMethod), holderKind, apart)
-	case a.Apart:
-		return fmt.Sprintf("They would have commuted if they had been about different parts of the %s.", typ)
-	}
-	return ""
+func mine(c *pb.Conflict) side { return side{set(c.Operations), c.Mode, typed(c.Lock, c.Calls)} }
+
+func theirs(c *pb.Conflict) side {
+	return side{set(c.HolderOperations), c.HolderMode, typed(c.HolderLock, c.HolderCalls)}
 }
 
-// methodName is the method of a type's full name of it: "contains".
-func methodName(full string) string {
-	_, name, _ := strings.Cut(full, ".")
-	return name
-}
-
-// words says what a kind of lock is, as an operation: "add on a set" of
-// "set.add". It is empty if there is none.
-func words(lock string) string {
+// typed says which methods were called, or if that is not known what the kind of lock
+// tells: "add on a set" of "set.add".
+func typed(lock string, calls []string) string {
+	if len(calls) > 0 {
+		return adt.CallWords(calls)
+	}
 	typ, kind, ok := strings.Cut(lock, ".")
 	if !ok {
 		return ""
@@ -177,21 +144,21 @@ func words(lock string) string {
 	return adt.KindWords(typ, kind)
 }
 
-// noun says what operations are, after a "the". Of what is not known, the mode
-// tells at least something.
-func noun(ops []pb.Operation, mode pb.LockMode, lock string) string {
-	if lock != "" || len(ops) > 0 {
-		return set(ops).NounOf(words(lock))
+// noun says what it did, after a "the". Of what is not known, the mode tells at least
+// something.
+func (s side) noun() string {
+	if s.typed != "" || s.methods != 0 {
+		return s.methods.NounOf(s.typed)
 	}
-	return set(ops).Noun(known(mode))
+	return s.methods.Noun(known(s.mode))
 }
 
 // phrase is noun with an article.
-func phrase(ops []pb.Operation, mode pb.LockMode, lock string) string {
-	if lock != "" || len(ops) > 0 {
-		return set(ops).PhraseOf(words(lock))
+func (s side) phrase() string {
+	if s.typed != "" || s.methods != 0 {
+		return s.methods.PhraseOf(s.typed)
 	}
-	return set(ops).Phrase(known(mode))
+	return s.methods.Phrase(known(s.mode))
 }
 
 // known is the mode for any key that a lock mode is; those of data types have
@@ -203,26 +170,106 @@ func known(m pb.LockMode) adt.Mode {
 	return adt.Mode(m)
 }
 
-func advice(c *pb.Conflict, a *adt.Advice) string {
-	mine, theirs := set(c.Operations), set(c.HolderOperations)
-	m, h := a.Of(mine, theirs)
-	here, there := mine.NounOf(words(c.Lock)), theirs.NounOf(words(c.HolderLock))
-	with, provided := "", a.IfMine
+// advice says what to do about a conflict, in one sentence. Nothing is said of what is not
+// known, nor where no operation is at fault.
+func advice(c *pb.Conflict) string {
+	a, b := mine(c), theirs(c)
+	if c.Cause == pb.Cause_CAUSE_CHANGED && c.Interactive && a.methods != 0 {
+		return "Send it as one request, or use an add if all that is done with the key is to count."
+	}
+	if a.methods == 0 || b.methods == 0 {
+		return ""
+	}
+	use := useInstead(c)
+	if len(c.Commutes) > 0 && isTyped(&c.Commutes[0]) {
+		use = useTyped(c, &c.Commutes[0])
+	}
+	send := atOnce(c)
+	switch {
+	case send != "" && use != "":
+		return fmt.Sprintf("%s, or %s.", send, use)
+	case send != "":
+		return fmt.Sprintf("%s: %s and %s exclude each other.", send, a.phrase(), b.phrase())
+	case use != "":
+		return strings.ToUpper(use[:1]) + use[1:] + "."
+	}
+	return fmt.Sprintf("Nothing that does the same would have commuted: %s and %s exclude each other, so the shorter the transactions, the shorter the wait.",
+		a.phrase(), b.phrase())
+}
+
+// atOnce says which of the two would have kept the key for less long as one request.
+func atOnce(c *pb.Conflict) string {
+	switch {
+	case c.Interactive && c.HolderInteractive:
+		return "Send each of them as one request"
+	case c.Interactive:
+		return "Send it as one request"
+	case c.HolderInteractive:
+		return "Send the other one as one request"
+	}
+	return ""
+}
+
+// whose says whose operations the other's are, after atOnce has named it or not.
+func whose(c *pb.Conflict) string {
+	if c.HolderInteractive && !c.Interactive {
+		return "its"
+	}
+	return "the other one's"
+}
+
+// isTyped: the advice is about methods of a data type. The server has told all of it, since
+// the type may be one that only servers know.
+func isTyped(a *pb.Advice) bool { return a.Method != "" || a.HolderMethod != "" || a.Apart }
+
+// useTyped says which method to use of a data type, if that is enough.
+func useTyped(c *pb.Conflict, a *pb.Advice) string {
+	typ, _, _ := strings.Cut(c.Lock, ".")
+	enough := " if that is enough"
+	if a.Apart {
+		enough += " and about another part of the " + typ
+	}
+	switch {
+	case a.Method != "":
+		return fmt.Sprintf("use %s in the place of the %s", methodName(a.Method), mine(c).noun()) + enough
+	case a.HolderMethod != "":
+		return fmt.Sprintf("use %s in the place of %s %s", methodName(a.HolderMethod), whose(c), theirs(c).noun()) + enough
+	}
+	return fmt.Sprintf("let the two be about different parts of the %s, which commute", typ)
+}
+
+// methodName is the method of a type's full name of it: "contains".
+func methodName(full string) string {
+	_, name, _ := strings.Cut(full, ".")
+	return name
+}
+
+// useInstead says what to use in the place of what, when, and why that goes together; empty
+// if there is nothing.
+func useInstead(c *pb.Conflict) string {
+	mine, theirs := mine(c), theirs(c)
+	a, ok := adt.Advise(mine.methods, theirs.methods)
+	if !ok {
+		return ""
+	}
+	m, h := a.Of(mine.methods, theirs.methods)
+	use, provided := "", a.IfMine
 	switch {
 	case a.Theirs == adt.MethodNone:
-		with = fmt.Sprintf("%s in the place of the %s", m.Phrase(adt.ModeNone), here)
+		use = fmt.Sprintf("use %s in the place of the %s", m.Phrase(adt.ModeNone), mine.noun())
 	case a.Mine == adt.MethodNone:
-		with = fmt.Sprintf("%s in the place of the other one's %s", h.Phrase(adt.ModeNone), there)
+		use = fmt.Sprintf("use %s in the place of %s %s", h.Phrase(adt.ModeNone), whose(c), theirs.noun())
 		provided = a.IfTheirs
 	case a.Mine == a.Theirs:
-		with = m.Phrase(adt.ModeNone) + " in the place of both"
+		use = fmt.Sprintf("use %s in the place of both", m.Phrase(adt.ModeNone))
 	default:
-		with = fmt.Sprintf("%s in the place of the %s, and %s in the place of the other one's %s", m.Phrase(adt.ModeNone), here, h.Phrase(adt.ModeNone), there)
+		use = fmt.Sprintf("use %s in the place of the %s, and %s in the place of the other one's %s",
+			m.Phrase(adt.ModeNone), mine.noun(), h.Phrase(adt.ModeNone), theirs.noun())
 	}
 	if a.Mine != adt.MethodNone && a.Theirs != adt.MethodNone && a.IfTheirs != a.IfMine {
 		provided += " and, on the other side, " + a.IfTheirs
 	}
-	return fmt.Sprintf("With %s there would have been no conflict, if %s: %s.", with, provided, adt.Together(m, h))
+	return fmt.Sprintf("%s if %s: %s", use, provided, adt.Together(m, h))
 }
 
 // set is the methods that operations are. Operations and methods have the same

@@ -177,7 +177,7 @@ func receipt(r msg.Receipt) string {
 	return out
 }
 
-func methodsOf(ms uint32) string {
+func methodsOf(ms uint64) string {
 	if ms == 0 {
 		return ""
 	}

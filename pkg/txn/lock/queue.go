@@ -219,7 +219,7 @@ func (t *Table) existing(o *owner, n Need) Grant {
 		for i := range holders {
 			if h := &holders[i]; h.owner == o && adt.Covers(h.mode, n.Mode) {
 				g.Number = h.number
-				h.methods |= n.Methods
+				h.methods = h.methods.With(n.Methods)
 			}
 		}
 		return g
@@ -227,7 +227,7 @@ func (t *Table) existing(o *owner, n Need) Grant {
 	for _, rh := range o.ranges {
 		if adt.Covers(rh.mode, n.Mode) && sameRange(rh.span, n.Span) {
 			g.Number = rh.number
-			rh.methods |= n.Methods
+			rh.methods = rh.methods.With(n.Methods)
 			rh.uses++
 			break
 		}

@@ -36,11 +36,11 @@ func (r *Request) blocks(n *Need) blocker {
 
 // fill says in a receipt that b is in the way of a need.
 func (b *blocker) fill(to *msg.Receipt, n *Need) {
-	to.Key, to.Mode, to.Methods = n.Span.Start, uint64(n.Mode), uint32(n.Methods)
+	to.Key, to.Mode, to.Methods = n.Span.Start, uint64(n.Mode), uint64(n.Methods)
 	if b.key != "" {
 		to.Key = []byte(b.key)
 	}
-	to.Cause, to.Holder, to.HolderMode, to.HolderMethods = b.cause, b.txn, uint64(b.mode), uint32(b.methods)
+	to.Cause, to.Holder, to.HolderMode, to.HolderMethods = b.cause, b.txn, uint64(b.mode), uint64(b.methods)
 }
 
 // others counts those in the way whom a receipt does not name.
@@ -76,8 +76,8 @@ func (t *Table) wound(o *owner, by *Request) msg.Receipt {
 	for i := range by.Needs {
 		n := &by.Needs[i]
 		if h, key := o.inTheWay(n); h != nil {
-			out.Key, out.Mode, out.Methods = key, uint64(h.mode), uint32(h.methods)
-			out.HolderMode, out.HolderMethods = uint64(n.Mode), uint32(n.Methods)
+			out.Key, out.Mode, out.Methods = key, uint64(h.mode), uint64(h.methods)
+			out.HolderMode, out.HolderMethods = uint64(n.Mode), uint64(n.Methods)
 			break
 		}
 	}

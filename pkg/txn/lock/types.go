@@ -95,7 +95,7 @@ func Normalize(needs []Need) []Need {
 		last := &out[len(out)-1]
 		if isSame(last.Span, n.Span) {
 			if mode, ok := adt.Join(last.Mode, n.Mode); ok {
-				last.Mode, last.Methods = mode, last.Methods|n.Methods
+				last.Mode, last.Methods = mode, last.Methods.With(n.Methods)
 				continue
 			}
 			if joined(out, &n) {
@@ -116,7 +116,7 @@ func joined(out []Need, n *Need) bool {
 			return false
 		}
 		if mode, ok := adt.Join(o.Mode, n.Mode); ok {
-			o.Mode, o.Methods = mode, o.Methods|n.Methods
+			o.Mode, o.Methods = mode, o.Methods.With(n.Methods)
 			return true
 		}
 	}
