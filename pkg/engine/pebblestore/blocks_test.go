@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -30,11 +31,11 @@ type large struct {
 }
 
 func noise(r *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(r.Uint32())
+	b := make([]byte, n+8)
+	for i := 0; i < n; i += 8 {
+		binary.LittleEndian.PutUint64(b[i:], r.Uint64())
 	}
-	return b
+	return b[:n]
 }
 
 // newLarge writes count values of a size, with small ones between them, into a
@@ -95,9 +96,9 @@ func TestFlippedBitsInLargeValues(t *testing.T) {
 		t.Run(fmt.Sprintf("%d KiB", size>>10), func(t *testing.T) {
 			const count = 12
 			l := newLarge(t, size, count)
-			damaged := []string{"k001/large", "k005/large", "k009/large"}
+			damaged := []string{"k001/large", "k003/large", "k005/large", "k007/large", "k009/large", "k011/large"}
 			for i, key := range damaged {
-				l.flip(key, size*i/3)
+				l.flip(key, size*i/len(damaged))
 			}
 			s := l.open()
 			for try := range 2 {
