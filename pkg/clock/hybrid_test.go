@@ -1,0 +1,66 @@
+package clock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+func TestHybridGoesByTheTimeOfDayUnlessThatIsFarBehind(t *testing.T) {
+	m := NewManual(100, int64(time.Hour))
+	h := NewHybrid(m, time.Minute)
+	_, known := h.Least(m.Now())
+	require.False(t, known)
+	push := func(wall time.Duration) { h.Push(int64(wall) - m.Now()) }
+	push(time.Hour + 59*time.Second)
+	require.Equal(t, int64(time.Hour), h.Wall(), "within the slack")
+	push(2 * time.Hour)
+	require.Equal(t, int64(2*time.Hour), h.Wall())
+	push(time.Hour + 30*time.Minute)
+	m.Advance(time.Minute)
+	require.Equal(t, int64(2*time.Hour+time.Minute), h.Wall(), "it goes on as Now does")
+	m.SetWall(int64(2*time.Hour + time.Second))
+	require.Equal(t, int64(2*time.Hour+time.Second), h.Wall(), "the time of day has come near")
+	m.SetWall(0)
+	require.Equal(t, int64(2*time.Hour+time.Minute), h.Wall(), "and was set back")
+	require.Zero(t, h.TimeOfDay())
+}
+
+func TestHybridAgreesWithMost(t *testing.T) {
+	const hour = time.Hour
+	for _, c := range []struct {
+		own           time.Duration
+		peers         []time.Duration
+		agreed, apart time.Duration
+	}{
+		{5 * hour, nil, 5 * hour, 0},
+		{5 * hour, []time.Duration{5 * hour}, 5 * hour, 0},
+		{9 * hour, []time.Duration{5 * hour}, 5 * hour, 4 * hour},
+		{1 * hour, []time.Duration{5 * hour}, 1 * hour, -4 * hour},
+		{5 * hour, []time.Duration{5 * hour, 9 * hour}, 5 * hour, 0},
+		{5 * hour, []time.Duration{5 * hour, 1 * hour}, 5 * hour, 0},
+		{9 * hour, []time.Duration{5 * hour, 5 * hour}, 5 * hour, 4 * hour},
+		{9 * hour, []time.Duration{9 * hour, 5 * hour}, 9 * hour, 0},
+		{1 * hour, []time.Duration{5 * hour, 5 * hour}, 1 * hour, -4 * hour},
+		{9 * hour, []time.Duration{5 * hour, 6 * hour, 7 * hour}, 6 * hour, 3 * hour},
+		{9 * hour, []time.Duration{5 * hour, 5 * hour, 9 * hour, 9 * hour}, 9 * hour, 0},
+	} {
+		m := NewManual(100, int64(c.own))
+		h := NewHybrid(m, time.Minute)
+		for i, p := range c.peers {
+			h.Heard(kv.NodeID(i+2), m.Now(), int64(p))
+		}
+		require.Equal(t, c.agreed, time.Duration(h.Agreed(m.Now())), "%+v", c)
+		apart, known := h.Apart(m.Now())
+		require.Equal(t, c.apart, apart, "%+v", c)
+		require.Equal(t, len(c.peers) > 0, known)
+		h.Push(int64(20*hour) - m.Now())
+		require.Equal(t, 20*hour, time.Duration(h.Agreed(m.Now())), "what has been forgotten by")
+		m.Advance(peerFresh + 1)
+		_, known = h.Apart(m.Now())
+		require.False(t, known, "nobody has been heard of lately")
+	}
+}
