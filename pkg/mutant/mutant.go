@@ -268,5 +268,9 @@ const (
 	// FailuresUnvalidated: a failure is final though what was read before it may not
 	// have been current.
 	FailuresUnvalidated
+	// ClockBelieved: ids are forgotten by a time of day that has only just been set.
+	ClockBelieved
+	// FloorLowered: a floor that is in the future is lowered when the shard starts.
+	FloorLowered
 	numMutants
 )

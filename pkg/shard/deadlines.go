@@ -227,7 +227,7 @@ func (m *Machine) deadlinesRead(r *entry.ReadResult, room int) {
 func (m *Machine) deleteDue(k *dueKey) {
 	d := &m.deadlines
 	d.asked++
-	id := kv.TxnID{Time: m.wall, Rand: 1<<63 | uint64(m.cfg.ID)<<48 | uint64(m.inc&math.MaxUint16)<<32 | d.asked&math.MaxUint32}
+	id := kv.TxnID{Time: m.ids.wall, Rand: 1<<63 | uint64(m.cfg.ID)<<48 | uint64(m.inc&math.MaxUint16)<<32 | d.asked&math.MaxUint32}
 	env := msg.ToGateway(m.cfg.Node)
 	env.Due = &msg.Due{ExpireKey: &msg.ExpireKey{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Key: k.key, Expires: k.expires}}
 	m.send(env)

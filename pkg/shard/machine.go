@@ -18,9 +18,11 @@ import (
 type Input struct {
 	// Now rises and has no meaning but its differences, in nanoseconds.
 	Now int64
-	// Wall is nanoseconds since 1970; it is compared with ids only to forget
-	// what is old.
-	Wall     int64
+	// Wall is the time of day, in nanoseconds since 1970. It may jump, either way.
+	Wall int64
+	// IDTime is the time by which ids are forgotten (floor.go), in nanoseconds
+	// since 1970; 0 is Wall. New ids should be near it.
+	IDTime   int64
 	Messages []*msg.Envelope
 	Reads    []entry.ReadResult
 	// Busy is in which share of the time the shard has worked lately, 0 if that
@@ -61,7 +63,10 @@ type Machine struct {
 
 	index  kv.Index
 	writes uint64
-	floor  int64
+	// floor is the least id time that is remembered, and ids the time by which it
+	// rises.
+	floor int64
+	ids   idTime
 	// moves is no less than those of any tombstone that was here.
 	moves uint32
 	// reserved is the state row: its index and write number are ahead of ours,
@@ -155,7 +160,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	inc := rec.State.Incarnation + 1
 	m := &Machine{
 		cfg: cfg, inc: inc, now: now, wall: wall,
-		index: rec.State.Index, writes: rec.State.Writes, floor: rec.State.Floor, moves: rec.State.Moves, dirty: true,
+		index: rec.State.Index, writes: rec.State.Writes, moves: rec.State.Moves, dirty: true,
 		store:    mvcc.NewStore(cfg.CacheBytes),
 		garbage:  mvcc.NewGarbage(64*cfg.GarbageBatch, rec.State.Index > 0),
 		locks:    lock.New(cfg.lockOptions()),
@@ -170,6 +175,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		looking:  map[kv.TxnID][]*lookup{},
 	}
 	m.version = m.nextVersion
+	m.initFloor(rec.State.Floor)
 	m.initSeeing()
 	m.ended.init(now, cfg.Memory)
 	m.left.init(now, cfg.Memory)
@@ -205,7 +211,8 @@ func (m *Machine) Index() kv.Index { return m.index }
 
 // Step takes everything that has arrived and says what to do about it.
 func (m *Machine) Step(in Input) Output {
-	m.now, m.wall = max(m.now, in.Now), max(m.wall, in.Wall)
+	m.now, m.wall = max(m.now, in.Now), in.Wall
+	m.observeIDs(&in)
 	m.stats.Steps++
 	m.heat.setBusy(in.Busy)
 	m.disk, m.diskText = in.Disk, in.DiskText

@@ -52,7 +52,7 @@ func (m *Machine) plan() {
 // that it would be refused. Moves are made older than they are: who is older goes
 // first for a lock, and for the keys that are to be moved so many wait that a
 // move's turn might come too late.
-func (m *Machine) olderBy(d time.Duration) int64 { return max(m.wall-int64(d), m.floor) }
+func (m *Machine) olderBy(d time.Duration) int64 { return max(m.ids.wall-int64(d), m.floor) }
 
 // tellMap tells all gateways what they do not know yet.
 func (m *Machine) tellMap() {

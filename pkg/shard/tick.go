@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -223,20 +222,4 @@ func (m *Machine) readAgain() {
 		}
 		m.ready(pr)
 	}
-}
-
-// raiseFloor forgets outcomes that are older than the retention time, some
-// tenths of it at a time.
-func (m *Machine) raiseFloor() {
-	floor := m.wall - int64(m.cfg.Retention)
-	if floor-m.floor < int64(m.cfg.Retention)/20 {
-		return
-	}
-	m.floorCount = m.stats.Committed + m.stats.Applied
-	m.floor, m.dirty = floor, true
-	key := m.idKey(kv.TxnID{Time: floor})
-	for _, t := range []entry.Table{entry.TableOutcome, entry.TableFence} {
-		m.write(entry.Entry{Action: entry.DeleteBelow, Table: t, Key: key})
-	}
-	m.memory.DropFences(floor)
 }

@@ -96,7 +96,7 @@ func (c *client) anyNode() *node {
 // newID makes an id by a node's time of day.
 func (c *client) newID(n *node) kv.TxnID {
 	c.w.sum.Txns++
-	t := n.wall()
+	t := n.clk.Wall()
 	if c.w.rng.IntN(10) == 0 {
 		t -= t % 1_000_000 // ids of one nanosecond
 	}
@@ -159,7 +159,11 @@ func (c *client) curious(id kv.TxnID) {
 		return
 	}
 	w.busy++
-	w.after(w.about(5*time.Millisecond), func() {
+	pause := 5 * time.Millisecond
+	if w.opt.Jumps > 0 { // outcomes may be forgotten, or wrongly taken for unknown, by then
+		pause += min(5*w.retention(), 5*time.Second)
+	}
+	w.after(w.about(pause), func() {
 		c.enquire(id, 0, func(bool, []msg.Result, bool) { w.busy-- })
 	})
 }
@@ -241,6 +245,7 @@ func (c *client) ended(t *txnRecord, d txn.Done, lost bool, then func()) {
 	if f := d.Failure; f != nil && kv.Kind(f.Kind) == kv.KindCorrupt && f.Text != errUnreadable.Text {
 		w.fail("%s found a log damaged that is not: %s", name(t.ref), f.Text)
 	}
+	w.checkAge(t, d.Failure)
 	switch {
 	case lost, uncertain(d.Failure):
 		t.outcome, t.end = unknown, math.MaxInt64

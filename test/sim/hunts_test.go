@@ -134,6 +134,15 @@ func watchful(o *Options) {
 	o.HotKeys, o.MoveEvery = 0, 2*time.Millisecond
 }
 
+// jumping has times of day jump far while transactions come one after the other, slowly,
+// and somebody ask about many of them later.
+func jumping(o *Options) {
+	calm(o)
+	o.Clients, o.Txns, o.Mix.Think, o.Mix.Enquire = 4, 25, 200*time.Millisecond, 0.5
+	o.Mix.OneShot, o.Mix.OneShotRead, o.Mix.Interactive, o.Mix.InteractiveRead, o.Mix.Scan = 10, 0, 0, 0, 0
+	o.Jumps, o.JumpFor, o.JumpBy, o.Retention = 6, time.Second, 24*time.Hour, 0
+}
+
 // hunts lists the mutants with the seed that catches each.
 var hunts = []hunt{
 	{id: mutant.NoGrantCheck, name: "No grant check", seed: 3, shape: forgetful},
@@ -212,6 +221,12 @@ var hunts = []hunt{
 	{id: mutant.LookUpBlind, name: "A lookup is blind", seed: 3, shape: func(o *Options) {
 		restless(o)
 		o.Memory, o.ColdRead, o.Mix.Enquire = 2, 5*time.Millisecond, 0.5
+	}},
+	{id: mutant.ClockBelieved, name: "A time of day is believed at once", seed: 13, shape: jumping},
+	{id: mutant.FloorLowered, name: "A floor in the future is lowered", seed: 17, shape: func(o *Options) {
+		jumping(o)
+		o.Retention, o.JumpFor, o.Memory = 100*time.Millisecond, 2*time.Second, 2
+		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 200*time.Millisecond, FaultMix{Log: 1}
 	}},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 9},
 

@@ -30,9 +30,9 @@ func (c *client) interact(readOnly bool) { c.interactAs(readOnly, txn.How{}) }
 func (c *client) interactAs(readOnly bool, how txn.How) {
 	n := c.anyNode()
 	ref := kv.TxnRef{TxnID: c.newID(n), Attempt: 1}
-	if !c.w.dreamt && c.w.chance(c.w.opt.Mix.Dream) {
-		c.w.dreamt = true
+	if c.w.dreamt.IsZero() && c.w.chance(c.w.opt.Mix.Dream) {
 		ref.Time += int64(time.Hour)
+		c.w.dreamt = ref.TxnID
 	}
 	c.attempt(n, ref, readOnly, how)
 }
@@ -61,7 +61,7 @@ func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.How) {
 // step makes the next call, or ends the attempt.
 func (x *interaction) step() {
 	w := x.c.w
-	dreams := x.t.ref.Time > wallBase+int64(time.Hour) && x.t.ref.Attempt == 1 && x.left <= 0
+	dreams := x.t.ref.TxnID == w.dreamt && x.t.ref.Attempt == 1 && x.left <= 0
 	if dreams || w.chance(w.opt.Mix.Vanish) {
 		w.trace("client %d vanishes from %s", x.c.n, name(x.t.ref))
 		x.lose()

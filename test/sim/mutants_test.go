@@ -99,7 +99,7 @@ func (h *hunt) options(seed int64, m mutant.Set) Options {
 		o = Draw(seed)
 		o.Reads = txn.SnapshotReads
 	}
-	o.MoveEvery, o.Expiring, o.Mix.Conclude = 0, false, 0 // but for the hunts that are about that
+	o.MoveEvery, o.Expiring, o.Jumps, o.Mix.Conclude = 0, false, 0, 0 // but for the hunts that are about that
 	o.Things, o.Batch, o.Sharing = 0, 0, shard.Sharing{}
 	if h.typed {
 		o.Things = 1

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
@@ -18,7 +19,9 @@ type node struct {
 	rate float64 // of its clock
 	base int64   // of its clock
 	skew int64   // of its time of day
-	cut  int64   // until when it is cut off from the others
+	jump int64   // by how much that has been set wrong
+	clk  *clock.Hybrid
+	cut  int64 // until when it is cut off from the others
 
 	gw *txn.Gateway
 	// life counts the gateway's restarts; what belongs to an earlier one is
@@ -39,6 +42,7 @@ type node struct {
 
 func newNode(w *world, id kv.NodeID) *node {
 	n := &node{w: w, id: id, rate: 0.95 + 0.1*w.rng.Float64(), base: w.rng.Int64N(1_000_000_000_000), skew: int64(w.upTo(w.opt.Skew))}
+	n.clk = newClock(n)
 	n.startGateway()
 	return n
 }

@@ -59,6 +59,10 @@ type Options struct {
 	Far bool
 	// Skew is how far the nodes' times of day may be apart.
 	Skew time.Duration
+	// Jumps is how many times a time of day is set, by at most JumpBy either way or back
+	// to where it was, each for about JumpFor.
+	Jumps           int
+	JumpBy, JumpFor time.Duration
 	// Cuts is how many times a node is cut off for a while, of at most Down.
 	Cuts int
 	// Delay is the least time of a message between nodes, Jitter the mean of
@@ -230,6 +234,7 @@ func Draw(seed int64) Options {
 	}
 	o.Mix.Conclude = pick(rand.New(rand.NewPCG(uint64(seed), 0xc0c1)), 0, 0, 0.3)
 	o.TickLate = time.Duration(pick(rand.New(rand.NewPCG(uint64(seed), 0x7a7e)), 0, 0, 2, 30)) * time.Millisecond
+	drawJumps(&o, rand.New(rand.NewPCG(uint64(seed), 0xc10c)))
 	drawFills(&o, rand.New(rand.NewPCG(uint64(seed), 0xd15c)).IntN)
 	// Expiries are refused like others, but do not ask as clients do.
 	o.Expiring = rand.New(rand.NewPCG(uint64(seed), 0x77e1)).IntN(2) == 0 && o.Places == 0
@@ -241,6 +246,14 @@ func Draw(seed int64) Options {
 // a shard that has taken a key in does not know what was committed where it was before.
 func drawUsers(o *Options, r *rand.Rand) {
 	o.Users, o.Told = pick(r, 0, 2, 3), r.IntN(2) == 0
+}
+
+// drawJumps has times of day jump in one of four runs.
+func drawJumps(o *Options, r *rand.Rand) {
+	if r.IntN(4) == 0 {
+		o.Jumps, o.JumpFor = 1+r.IntN(10), time.Duration(pick(r, 10, 200, 1500))*time.Millisecond
+		o.JumpBy = pick(r, time.Second, time.Minute, 24*time.Hour, 10*365*24*time.Hour)
+	}
 }
 
 // drawLarge has half of the runs with data types be about values of many pages,

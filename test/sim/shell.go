@@ -46,6 +46,7 @@ func (s *shell) start() {
 	var out shard.Output
 	s.wall, s.local = s.n.wall(), s.n.local(s.w.now)
 	s.m, out = shard.New(s.config(), rec, s.local, s.wall)
+	s.push()
 	s.w.trace("%v starts in incarnation %d", s.id, s.m.Incarnation())
 	s.do(out)
 }
@@ -106,7 +107,7 @@ func (s *shell) take() {
 // step runs a step.
 func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 	w := s.w
-	in := shard.Input{Now: s.n.local(w.now), Wall: s.n.wall(), Messages: msgs, Reads: reads, Busy: s.busy(), Disk: s.disk.level}
+	in := shard.Input{Now: s.n.local(w.now), Wall: s.n.wall(), IDTime: s.idTime(), Messages: msgs, Reads: reads, Busy: s.busy(), Disk: s.disk.level}
 	w.sum.Steps++
 	w.sum.Messages += len(in.Messages)
 	s.took += len(in.Messages)
@@ -114,6 +115,7 @@ func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 		w.traceEnv(s.id, "takes", env)
 	}
 	out := s.m.Step(in)
+	s.push()
 	if !w.opt.Unchecked {
 		if err := s.m.Check(); err != nil {
 			w.fail("%v", err)

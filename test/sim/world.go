@@ -41,9 +41,9 @@ type world struct {
 	// expiries are those that delete what is due.
 	expiries   map[kv.TxnID]*expiry
 	decidedDue map[expiryLife]*txnRecord
-	// dreamt: there has been a client that Mix.Dream is about. Of two, the
+	// dreamt is the transaction that Mix.Dream is about, zero before it. Of two, the
 	// younger would wait for the other as long as that may last.
-	dreamt bool
+	dreamt kv.TxnID
 	// faults are injected until calm.
 	calm bool
 	err  error
@@ -214,6 +214,7 @@ func (w *world) play() (Summary, error) {
 	w.startFills()
 	w.startLies()
 	w.startMoves()
+	w.startJumps()
 	w.run(int64(time.Hour), func() bool { return w.busy == 0 })
 	if w.err == nil && w.busy > 0 {
 		w.fail("%d clients never finished", w.busy)
