@@ -73,6 +73,14 @@ func (db *DB) welcomed(s *session) {
 	}
 }
 
+// setClock does the same by what a node said that has refused the time of an id: its
+// clock may have been set since it welcomed us.
+func (db *DB) setClock(err *Error) {
+	if err.serverTime != 0 {
+		db.ahead.Store(err.serverTime - time.Now().UnixNano())
+	}
+}
+
 // now is the time by the cluster's clocks, more or less.
 func (db *DB) now() int64 { return time.Now().UnixNano() + db.ahead.Load() }
 
@@ -81,9 +89,10 @@ func (db *DB) newID() kv.TxnID { return kv.TxnID{Time: db.now(), Rand: rand.Uint
 
 // nextID names a transaction that takes the place of another one which is
 // known to be aborted: it has the age of that, and so grows old enough to win.
-// Past the age that servers accept it starts afresh.
+// Past the age that servers accept it starts afresh, and so it does if clocks have
+// been set meanwhile.
 func (db *DB) nextID(id kv.TxnID) kv.TxnID {
-	if db.now()-id.Time > int64(kv.MaxTxnAge)/2 {
+	if age := db.now() - id.Time; age > int64(kv.MaxTxnAge)/2 || age < -int64(kv.MaxTxnAge) {
 		return db.newID()
 	}
 	return kv.TxnID{Time: id.Time, Rand: rand.Uint64()}

@@ -43,6 +43,8 @@ type Error struct {
 	Receipt Receipt
 	// Cause is the error behind this one, if there is one.
 	Cause error
+	// serverTime is the node's clock, if it has refused the time in the id.
+	serverTime int64
 }
 
 func (e *Error) Error() string {
@@ -60,6 +62,9 @@ func (e *Error) Error() string {
 func (e *Error) plain() *kv.Error {
 	return &kv.Error{Kind: e.Kind, Text: e.Text, Key: e.Key, Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter}
 }
+
+// retryable reports whether the same may succeed under another id.
+func (e *Error) retryable() bool { return e.Kind.Retryable() || e.serverTime != 0 }
 
 // Unwrap gives the error in kv's words, and the cause.
 func (e *Error) Unwrap() []error {
@@ -79,7 +84,7 @@ func asError(err error) *Error {
 		return e
 	}
 	if e, ok := errors.AsType[*kv.Error](err); ok {
-		return &Error{Kind: e.Kind, Text: e.Text, Key: e.Key, Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter}
+		return &Error{Kind: e.Kind, Text: e.Text, Key: e.Key, Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter, serverTime: e.ServerTime}
 	}
 	return errorf(kv.KindInternal, err, "%v", err)
 }

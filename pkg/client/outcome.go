@@ -21,7 +21,7 @@ func (db *DB) Outcome(ctx context.Context, id kv.TxnID) (committed bool, results
 		if e == nil {
 			return answer.Decision == pb.Decision_COMMITTED, resultsOf(answer.Results), nil
 		}
-		if !r.again(e) {
+		if !e.Kind.Retryable() || !r.again(e) { // another id is no help here
 			return false, nil, e
 		}
 	}

@@ -64,9 +64,11 @@ func (r *retrier) use() (*session, *Error) {
 }
 
 // again says whether to make another attempt after err, and waits until it is
-// time for it.
+// time for it. If it was the time in the id that the node refused, the clock is set
+// by the node's first.
 func (r *retrier) again(err *Error) bool {
-	if !r.db.opts.retries || !err.Kind.Retryable() || err.RetryAfter > longestWish {
+	r.db.setClock(err)
+	if !r.db.opts.retries || !err.retryable() || err.RetryAfter > longestWish {
 		return false
 	}
 	if err.RetryAfter > 0 && r.restFor(err.RetryAfter) || err.RetryAfter == 0 && r.rest() {

@@ -99,7 +99,7 @@ func (t *interaction) afterFailure(own error) verdict {
 			return v
 		}
 	}
-	if !t.failed.Kind.Retryable() {
+	if !t.failed.retryable() {
 		return verdict{err: own}
 	}
 	if !errors.Is(own, t.failed) {
@@ -108,7 +108,7 @@ func (t *interaction) afterFailure(own error) verdict {
 		}
 		own = t.failed
 	}
-	return verdict{err: own, fault: t.failed}
+	return verdict{err: own, fault: t.failed, closed: t.failed.serverTime != 0}
 }
 
 // afterRollback is for an fn that wants no commit. The server says whether

@@ -40,6 +40,8 @@ type backend struct {
 
 func (b *backend) Now() int64 { return b.node.Gateway().Now() }
 
+func (b *backend) NewID() kv.TxnID { return b.node.Gateway().NewID() }
+
 func (b *backend) Submit(req gateway.Request, done func(gateway.Response)) {
 	b.operations.count(req.Ops)
 	b.node.Gateway().Submit(req, done)

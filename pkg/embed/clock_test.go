@@ -15,13 +15,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// jumping is a clock whose time of day is set by somebody.
+// jumping is a clock whose time of day is set by somebody, and which moves on faster
+// than others.
 type jumping struct {
 	clock.Real
-	by atomic.Int64
+	by, passed atomic.Int64
 }
 
-func (j *jumping) Wall() int64 { return j.Real.Wall() + j.by.Load() }
+func (j *jumping) Now() int64 { return j.Real.Now() + j.passed.Load() }
+
+func (j *jumping) Wall() int64 { return j.Real.Wall() + j.passed.Load() + j.by.Load() }
 
 // TestTimeOfDayJumps: the time of day of each node jumps, by seconds, minutes
 // and hours, ahead and back, and transactions go through all nodes meanwhile. None fails,

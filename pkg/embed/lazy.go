@@ -3,6 +3,7 @@ package embed
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,13 @@ func (l *lazyBackend) Now() int64 {
 		return b.Now()
 	}
 	return 0
+}
+
+func (l *lazyBackend) NewID() kv.TxnID {
+	if b := l.ready.Load(); b != nil {
+		return b.NewID()
+	}
+	return kv.TxnID{Time: time.Now().UnixNano(), Rand: rand.Uint64()}
 }
 
 func (l *lazyBackend) Submit(req gateway.Request, done func(gateway.Response)) {

@@ -17,8 +17,9 @@ import (
 func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 	m.WatchGateway(func() metrics.GatewayStats {
 		g := n.Gateway()
-		a := g.Admission()
-		return metrics.GatewayStats{InFlight: g.InFlight() - g.Open(), Open: g.Open(), Refused: g.Refused(), RefusedBy: a.Refused, Displaced: a.Displaced, Rounds: g.Rounds()}
+		a, c := g.Admission(), n.Clock()
+		return metrics.GatewayStats{ClockJumps: c.Jumps, IDsAhead: c.IDsAhead, ClockApart: c.Apart,
+			InFlight: g.InFlight() - g.Open(), Open: g.Open(), Refused: g.Refused(), RefusedBy: a.Refused, Displaced: a.Displaced, Rounds: g.Rounds()}
 	})
 	if n.KeepsPins() {
 		m.WatchPins(func() metrics.PinStats {

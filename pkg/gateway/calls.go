@@ -23,7 +23,11 @@ func (g *Gateway) Submit(req Request, done func(Response)) {
 	if req.ID.IsZero() {
 		req.ID = g.NewID()
 	}
-	if err := g.checkID(req.ID); err != nil {
+	start := req.Arrived
+	if start == 0 {
+		start = g.Now()
+	}
+	if err := g.checkID(req.ID, start); err != nil {
 		done(Response{ID: req.ID, Err: err})
 		return
 	}
@@ -37,10 +41,6 @@ func (g *Gateway) Submit(req Request, done func(Response)) {
 	t := &submitted{g: g, kind: kind, done: done}
 	if g.opt.Tracer != nil {
 		t.span = g.opt.Tracer.Begin(req.Parent, kind.String(), req.ID, len(req.Ops))
-	}
-	start := req.Arrived
-	if start == 0 {
-		start = g.Now()
 	}
 	t.start = start
 	deadline := g.deadline(start, req.Deadline)
@@ -131,10 +131,10 @@ func (g *Gateway) Execute(ctx context.Context, req Request) Response {
 // Outcome finds out, for a user, what became of a transaction. If it has not committed it
 // never will.
 func (g *Gateway) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (Outcome, error) {
-	if g.isAhead(id) { // it would be remembered until then that it never will
-		return Outcome{}, wrongTime(id)
-	}
 	start := g.opt.Clock.Now()
+	if g.isAhead(id, start) { // it would be remembered until then that it never will
+		return Outcome{}, g.wrongTime(id, start)
+	}
 	deadline := g.deadline(start, deadlineOf(ctx))
 	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.Outcome(now, cb, id, user, deadline) })
 	if err != nil {

@@ -73,6 +73,19 @@ func (g *Gateway) announced(env *msg.Envelope) {
 		}
 	default:
 		g.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
+		g.hearTimes(env)
+	}
+}
+
+// hearTimes notes what another node says of its clock, and of the time by which one of
+// its shards forgets.
+func (g *Gateway) hearTimes(env *msg.Envelope) {
+	a, now := env.Announce, g.opt.Clock.Now()
+	if a.IdTime != 0 {
+		g.opt.Clock.Push(a.IdTime - now)
+	}
+	if a.Clock != 0 && env.From != 0 {
+		g.opt.Clock.Heard(env.From, now, a.Clock)
 	}
 }
 

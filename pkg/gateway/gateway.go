@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -18,7 +19,8 @@ import (
 type Options struct {
 	// Machine is the configuration of the machines.
 	Machine txn.Config
-	Clock   clock.Clock
+	// Clock is the node's; its Wall makes ids.
+	Clock *clock.Hybrid
 	// Send takes the envelopes that the machines want sent; they are for
 	// shards. It must not block, nor keep the slice.
 	Send func([]*msg.Envelope)
@@ -155,20 +157,33 @@ func (g *Gateway) NewID() kv.TxnID {
 // the far future would be kept for as long.
 const maxAhead = 10 * time.Minute
 
-// checkID refuses an id that no client whose clock is about right has made.
-func (g *Gateway) checkID(id kv.TxnID) *kv.Error {
-	if id.Time > 0 && !g.isAhead(id) {
-		return nil
+// maxBehind is how far an id may be behind the time by which shards forget. What is
+// farther behind might be too old for a shard before the transaction ends, and then
+// nobody could tell what became of it; so it is not begun.
+const maxBehind = kv.DefaultRetention / 2
+
+// checkID refuses an id that no client has made whose clock goes by this node's.
+// Nothing has been done for it then.
+func (g *Gateway) checkID(id kv.TxnID, now int64) *kv.Error {
+	if id.Time <= 0 || g.isAhead(id, now) {
+		return g.wrongTime(id, now)
 	}
-	return wrongTime(id)
+	if least, ok := g.opt.Clock.Least(now); ok && id.Time < least-int64(maxBehind) {
+		return g.wrongTime(id, now)
+	}
+	return nil
 }
 
 // isAhead reports whether an id is from the far future.
-func (g *Gateway) isAhead(id kv.TxnID) bool { return id.Time > g.opt.Clock.Wall()+int64(maxAhead) }
+func (g *Gateway) isAhead(id kv.TxnID, now int64) bool {
+	return id.Time > g.opt.Clock.WallAt(now)+int64(maxAhead)
+}
 
-func wrongTime(id kv.TxnID) *kv.Error {
-	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the time in the transaction's id is " + time.Unix(0, id.Time).UTC().Format(time.RFC3339),
-		Hint: "make ids from the present time; the client's clock may be wrong"}
+func (g *Gateway) wrongTime(id kv.TxnID, now int64) *kv.Error {
+	stamp := func(t int64) string { return time.Unix(0, t).UTC().Format(time.RFC3339) }
+	wall := g.opt.Clock.WallAt(now)
+	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the time in the transaction's id is %s, and the node's clock shows %s", stamp(id.Time), stamp(wall)),
+		Hint: "make ids by the clock of the node, which its welcome and this error tell, or have the node make them; the client's clock may be wrong", ServerTime: wall}
 }
 
 func (g *Gateway) of(id kv.TxnID) *stripe {

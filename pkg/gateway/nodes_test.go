@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +21,7 @@ func life(t *testing.T) (*gateway.Gateway, <-chan *msg.Envelope) {
 	router, err := hotshard.NewRouter(1, 2, nil)
 	require.NoError(t, err)
 	sent := make(chan *msg.Envelope, 10)
-	g := gateway.New(gateway.Options{Machine: txn.Config{Node: 1, Router: router}, Clock: clock.NewManual(1, 1),
+	g := gateway.New(gateway.Options{Machine: txn.Config{Node: 1, Router: router}, Clock: clock.NewHybrid(clock.NewManual(1, 1), time.Minute),
 		Send: func(envs []*msg.Envelope) {
 			for _, env := range envs {
 				sent <- env

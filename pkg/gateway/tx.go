@@ -30,10 +30,11 @@ func (g *Gateway) Begin(_ context.Context, o TxOptions) (*Tx, error) {
 	if o.ID.IsZero() {
 		o.ID, o.Attempt = g.NewID(), 1
 	}
-	if err := g.checkID(o.ID); err != nil {
+	now := g.opt.Clock.Now()
+	if err := g.checkID(o.ID, now); err != nil {
 		return nil, err
 	}
-	t := &Tx{g: g, ref: kv.TxnRef{TxnID: o.ID, Attempt: max(o.Attempt, 1)}, kind: Interactive, start: g.opt.Clock.Now()}
+	t := &Tx{g: g, ref: kv.TxnRef{TxnID: o.ID, Attempt: max(o.Attempt, 1)}, kind: Interactive, start: now}
 	if o.ReadOnly {
 		t.kind = InteractiveRead
 	}

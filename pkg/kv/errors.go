@@ -99,6 +99,9 @@ type Error struct {
 	// RetryAfter is how long to wait before trying again, for KindExhausted; 0
 	// if nobody knows.
 	RetryAfter time.Duration
+	// ServerTime is the node's clock, in nanoseconds since 1970, if it was the time
+	// in the transaction's id that was refused; else 0.
+	ServerTime int64
 }
 
 func (e *Error) Error() string {

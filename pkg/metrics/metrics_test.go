@@ -63,7 +63,7 @@ func used(t testing.TB) *metrics.Node {
 		return []metrics.PeerStats{{Peer: 1, Sent: 9, Received: 10, Dropped: 11, Up: true}}
 	})
 	m.WatchGateway(func() metrics.GatewayStats {
-		return metrics.GatewayStats{InFlight: 12, Open: 13, Refused: 14, RefusedBy: [4]uint64{42, 43, 44, 45}, Displaced: 46, Rounds: 37}
+		return metrics.GatewayStats{InFlight: 12, Open: 13, Refused: 14, RefusedBy: [4]uint64{42, 43, 44, 45}, Displaced: 46, Rounds: 37, ClockJumps: 67, IDsAhead: 68 * time.Second, ClockApart: -69 * time.Second}
 	})
 	m.WatchStore(func() metrics.StoreStats {
 		return metrics.StoreStats{Appends: 15, Entries: 16, Fsyncs: 17, DiskBytes: 18, CacheHits: 19, CacheMisses: 20,
@@ -182,6 +182,9 @@ func TestWhatIsMeasuredIsShown(t *testing.T) {
 		"linchpin_pins kind=named":                                                             35,
 		"linchpin_oldest_pin_age_seconds":                                                      36,
 		"linchpin_gateway_pin_rounds_total":                                                    37,
+		"linchpin_node_clock_jumps_total":                                                      67,
+		"linchpin_node_clock_ids_ahead_seconds":                                                68,
+		"linchpin_node_clock_apart_seconds":                                                    -69,
 		"linchpin_hot_moved_keys":                                                              38,
 		"linchpin_hot_moves_total direction=in":                                                39,
 		"linchpin_hot_moves_total direction=out":                                               40,

@@ -25,6 +25,11 @@ type GatewayStats struct {
 	Displaced uint64
 	// Rounds counts those begun to fix a state of the whole store.
 	Rounds uint64
+	// ClockJumps counts how often the time of day was set by a second or more. IDsAhead
+	// is how far ids are made ahead of it, ClockApart how far it is ahead of the other
+	// nodes', negative if behind.
+	ClockJumps           uint64
+	IDsAhead, ClockApart time.Duration
 }
 
 // PinStats tell of the pins, where they are kept.
@@ -163,6 +168,10 @@ func gauge[T any](name, help string, v func(*T) uint64) sourced[T] {
 	return sourced[T]{desc: prometheus.NewDesc("linchpin_"+name, help, nil, nil), kind: prometheus.GaugeValue, value: number(v)}
 }
 
+func seconds[T any](name, help string, v func(*T) time.Duration) sourced[T] {
+	return sourced[T]{desc: prometheus.NewDesc("linchpin_"+name, help, nil, nil), kind: prometheus.GaugeValue, value: func(t *T) float64 { return v(t).Seconds() }}
+}
+
 var admissionRefusals = prometheus.NewDesc("linchpin_gateway_admission_refusals_total",
 	"New transactions refused, by what had its share of places: a key, a shard, the interactive ones, or the node.", []string{"cause"}, nil)
 
@@ -178,6 +187,11 @@ var gatewayMetrics = []sourced[GatewayStats]{
 	refusals(0, "key"), refusals(1, "shard"), refusals(2, "open"), refusals(3, "node"),
 	total("gateway_displaced_total", "Requests refused while some other key or shard had more places than its share. It should stay 0.", func(g *GatewayStats) uint64 { return g.Displaced }),
 	total("gateway_pin_rounds_total", "Rounds begun to fix a state of the whole store.", func(g *GatewayStats) uint64 { return g.Rounds }),
+	total("node_clock_jumps_total", "Times that the time of day was set by a second or more while the node ran.", func(g *GatewayStats) uint64 { return g.ClockJumps }),
+	seconds("node_clock_ids_ahead_seconds", "How far ids of transactions are made ahead of the time of day, since a shard has forgotten by a clock that was ahead; else 0.",
+		func(g *GatewayStats) time.Duration { return g.IDsAhead }),
+	seconds("node_clock_apart_seconds", "How far the node's clock is ahead of most other nodes', negative if it is behind; 0 where there is no other.",
+		func(g *GatewayStats) time.Duration { return g.ClockApart }),
 }
 
 var pinsKept = prometheus.NewDesc("linchpin_pins", "States of the whole store that are kept, by why: history or named. Shown where they are kept.", []string{"kind"}, nil)

@@ -27,7 +27,9 @@ func (l *links) Send(to kv.NodeID, envs []*msg.Envelope) {
 	defer l.mu.Unlock()
 	for _, e := range envs {
 		if e.Announce != nil {
-			l.sent[to] = append(l.sent[to], *e.Announce)
+			a := *e.Announce
+			a.Clock = 0 // is another each time
+			l.sent[to] = append(l.sent[to], a)
 		}
 	}
 }

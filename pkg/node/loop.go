@@ -3,6 +3,7 @@ package node
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -32,6 +33,8 @@ type shardLoop struct {
 	wakeAt int64
 	// stopped: no more steps.
 	stopped bool
+	// idOffset is the machine's IDOffset after the last step, noOffset if none.
+	idOffset atomic.Int64
 
 	// log is only the committer's.
 	log groupcommit.Shard
@@ -72,6 +75,7 @@ func newShardLoop(n *Node, m *shard.Machine, wakeAt int64) *shardLoop {
 			l.stages[i] = n.opt.Metrics.Stage(s).NewBatch()
 		}
 	}
+	l.noteIDs()
 	if n.opt.Tracer != nil {
 		l.traces = n.opt.Tracer.Shard(m.ID(), m.ID() == n.opt.Router.HotShard())
 	}
@@ -156,6 +160,18 @@ func (l *shardLoop) stepHere(env *msg.Envelope) bool {
 	return true
 }
 
+// noOffset: the shard has not forgotten by any time yet.
+const noOffset = math.MinInt64
+
+// noteIDs takes note of the time by which the shard forgets.
+func (l *shardLoop) noteIDs() {
+	offset, ok := l.m.IDOffset()
+	if !ok {
+		offset = noOffset
+	}
+	l.idOffset.Store(offset)
+}
+
 // step runs a step and submits its output, and reports whether there is any.
 // l.mu is held.
 func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out shard.Output, submitted bool) {
@@ -166,9 +182,10 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 	o := outputs.Get().(*groupcommit.Step)
 	now := l.n.opt.Clock.Now()
 	disk := l.n.Room()
-	out = l.m.Step(shard.Input{Now: now, Wall: l.n.opt.Clock.Wall(), Messages: msgs, Reads: reads, Busy: l.busy.at(now),
+	out = l.m.Step(shard.Input{Now: now, Wall: l.n.clock.TimeOfDay(), IDTime: l.n.clock.Agreed(now), Messages: msgs, Reads: reads, Busy: l.busy.at(now),
 		Disk: disk.Level, DiskText: disk.text, Room: o.Out})
 	l.busy.worked += int64(time.Since(begin))
+	l.noteIDs()
 	if l.traces != nil {
 		l.traces.Sent(out.Send)
 		l.traces.Sent(out.Urgent)

@@ -92,6 +92,7 @@ type Node struct {
 
 	disk  disk
 	reads slowReads
+	clock clockWatch
 
 	// stop is closed, and life ends, when the node does.
 	stop chan struct{}
@@ -124,6 +125,7 @@ func Start(opt Options) (*Node, error) {
 			n.ids = append(n.ids, id)
 		}
 	}
+	n.watchClock(opt.Clock)
 	n.disk.look(n)
 	outs, rested, err := n.recoverShards()
 	if err != nil {
@@ -136,8 +138,9 @@ func Start(opt Options) (*Node, error) {
 	if opt.Metrics != nil || opt.Journal != nil {
 		obs = &observer{m: opt.Metrics, j: opt.Journal}
 	}
-	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: opt.Clock, Send: n.route, SendAlone: n.sendAlone, Stripes: opt.Stripes, Observer: obs, HotMaps: opt.HotMaps,
+	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: n.clock.Hybrid, Send: n.route, SendAlone: n.sendAlone, Stripes: opt.Stripes, Observer: obs, HotMaps: opt.HotMaps,
 		Tracer: opt.Tracer, Answer: opt.Answer})
+	n.clock.look(n)
 	if err := n.openIncarnations(outs); err != nil {
 		n.gateway.Close()
 		return nil, n.abandon(err)
@@ -339,7 +342,7 @@ func (n *Node) Receive(envs []*msg.Envelope) {
 const watchEvery = 250 * time.Millisecond
 
 // watch tells the gateway which nodes cannot be reached, the shards whether the
-// disk has room, and the log of reads that take long.
+// disk has room, and the log of reads that take long and clocks that jump.
 func (n *Node) watch() {
 	defer n.wg.Done()
 	t := time.NewTicker(watchEvery)
@@ -357,14 +360,15 @@ func (n *Node) watch() {
 }
 
 // Look tells the gateway at once which nodes can be reached now, and them, once in
-// a while, which incarnations the shards here have; the node does so by itself every
-// watchEvery.
+// a while, which incarnations the shards here have, and looks at the clock; the node
+// does so by itself every watchEvery.
 func (n *Node) Look() {
+	n.downMu.Lock()
+	defer n.downMu.Unlock()
+	n.clock.look(n)
 	if n.opt.Transport == nil {
 		return
 	}
-	n.downMu.Lock()
-	defer n.downMu.Unlock()
 	for i := range n.opt.Router.Nodes() {
 		id := kv.NodeID(i + 1)
 		if id == n.opt.ID {
@@ -389,7 +393,7 @@ func (n *Node) Look() {
 // announceEvery is how often peers are told the incarnations of the shards here:
 // the word may be lost with a link that is up again before anybody has noticed, and
 // a gateway that has heard that a shard leaves begins nothing there until it hears
-// of a later incarnation. Somewhat arbitrary.
+// of a later incarnation. Clocks are told of with it. Somewhat arbitrary.
 const announceEvery = 10 * time.Second
 
 // announce tells a peer's gateway the incarnations of the shards here.
@@ -398,6 +402,7 @@ func (n *Node) announce(to kv.NodeID) {
 	for _, id := range n.ids {
 		env := msg.ToGateway(to)
 		env.Announce = &msg.Announce{Shard: id, Incarnation: n.shards[id].m.Incarnation()}
+		n.clock.tell(n.shards[id], env.Announce)
 		envs = append(envs, env)
 	}
 	n.opt.Transport.Send(to, envs)

@@ -19,6 +19,8 @@ import (
 type Backend interface {
 	// Now is the backend's time, for Request.Arrived.
 	Now() int64
+	// NewID makes a transaction's id, by the clock that clients are to make them by.
+	NewID() kv.TxnID
 	// Submit runs a one-shot transaction. It must not block: what cannot be
 	// taken is answered KindExhausted. done is called exactly once, on any
 	// goroutine, also before Submit returns; it does not block. The backend

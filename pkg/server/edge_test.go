@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -32,6 +33,8 @@ func newEcho() *echo {
 }
 
 func (e *echo) Now() int64 { return 1 }
+
+func (e *echo) NewID() kv.TxnID { return kv.TxnID{Time: time.Now().UnixNano(), Rand: rand.Uint64()} }
 
 func (e *echo) Submit(r gateway.Request, done func(gateway.Response)) {
 	e.requests++

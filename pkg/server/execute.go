@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/gateway"
@@ -14,7 +13,7 @@ import (
 
 // Execute runs one transaction and waits for it.
 func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.ExecuteResponse, error) {
-	id := idOr(in.TxnId, time.Now())
+	id := s.idOr(in.TxnId)
 	if ctx.Err() != nil {
 		return nil, statusOf(expired(ctx), id)
 	}
@@ -85,9 +84,9 @@ func settle(r *gateway.Response, id kv.TxnID, writes bool) {
 }
 
 // idOr gives id, or a new one if it is zero.
-func idOr(id kv.TxnID, now time.Time) kv.TxnID {
+func (s *service) idOr(id kv.TxnID) kv.TxnID {
 	if !id.IsZero() {
 		return id
 	}
-	return kv.TxnID{Time: now.UnixNano(), Rand: rand.Uint64()}
+	return s.backend.NewID()
 }

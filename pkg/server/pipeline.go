@@ -52,7 +52,7 @@ func (s *service) Pipeline(stream grpc.BidiStreamingServer[pb.PipelineRequest, p
 
 func (s *service) welcome() *pb.Welcome {
 	st := s.backend.Status()
-	return &pb.Welcome{ServerTimeNs: time.Now().UnixNano(), ClusterId: st.ClusterID, NodeId: uint32(st.Node),
+	return &pb.Welcome{ServerTimeNs: s.backend.NewID().Time, ClusterId: st.ClusterID, NodeId: uint32(st.Node),
 		MaxInFlight: uint32(s.opts.MaxInFlight), Version: st.Version}
 }
 
@@ -88,7 +88,7 @@ func (p *pipe) message() error {
 // call handles one call, which was read at now. It reports false when the
 // stream has ended.
 func (p *pipe) call(c *incoming, now time.Time) bool {
-	id := idOr(c.id, now)
+	id := p.service.idOr(c.id)
 	switch p.admit() {
 	case closed:
 		return false

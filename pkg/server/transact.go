@@ -138,7 +138,7 @@ func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResp
 	if t.tx != nil {
 		return t.failed(ctx, invalid("a transaction is open on the stream already", "commit it or roll it back first"))
 	}
-	t.id, t.attempt, t.readOnly, t.used = idOr(in.TxnId, time.Now()), max(1, in.Attempt), in.ReadOnly, budget{}
+	t.id, t.attempt, t.readOnly, t.used = t.service.idOr(in.TxnId), max(1, in.Attempt), in.ReadOnly, budget{}
 	t.marked, t.broken = false, false
 	if t.service.isDraining() {
 		return t.failed(ctx, stopping())

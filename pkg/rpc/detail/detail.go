@@ -45,7 +45,7 @@ var kinds = func() map[string]kv.Kind {
 
 // Of gives the detail of an error. The code is left to the caller.
 func Of(e *kv.Error) *pb.ErrorDetail {
-	d := &pb.ErrorDetail{Kind: e.Kind.String(), Text: e.Text, Key: e.Key, Hint: e.Hint, Retryable: e.Kind.Retryable(), RetryAfterMs: millis(e.RetryAfter)}
+	d := &pb.ErrorDetail{Kind: e.Kind.String(), Text: e.Text, Key: e.Key, Hint: e.Hint, Retryable: e.Kind.Retryable(), RetryAfterMs: millis(e.RetryAfter), ServerTimeNs: e.ServerTime}
 	if e.Op >= 0 {
 		d.Op = uint32(e.Op) + 1
 	}
@@ -56,7 +56,7 @@ func Of(e *kv.Error) *pb.ErrorDetail {
 // not know, because the server is newer, becomes KindInternal.
 func Error(d *pb.ErrorDetail) *kv.Error {
 	k, ok := kinds[d.Kind]
-	e := &kv.Error{Kind: k, Text: d.Text, Key: d.Key, Hint: d.Hint, Op: int(d.Op) - 1, RetryAfter: time.Duration(d.RetryAfterMs) * time.Millisecond}
+	e := &kv.Error{Kind: k, Text: d.Text, Key: d.Key, Hint: d.Hint, Op: int(d.Op) - 1, RetryAfter: time.Duration(d.RetryAfterMs) * time.Millisecond, ServerTime: d.ServerTimeNs}
 	if !ok || k == kv.KindOK {
 		e.Kind, e.Text = kv.KindInternal, fmt.Sprintf("%s (kind %q of a newer server)", d.Text, d.Kind)
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -65,6 +66,9 @@ func New() *Store {
 
 // Now is nanoseconds since 1970.
 func (*Store) Now() int64 { return time.Now().UnixNano() }
+
+// NewID makes an id by the time of day.
+func (*Store) NewID() kv.TxnID { return kv.TxnID{Time: time.Now().UnixNano(), Rand: rand.Uint64()} }
 
 // Submit runs a transaction on the caller's goroutine if the store is free.
 func (s *Store) Submit(req gateway.Request, done func(gateway.Response)) {

@@ -1,0 +1,87 @@
+package faults
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+// raiseFloors has the shards of a stopped node forget up to a time, as they would have by
+// a clock that was ahead.
+func raiseFloors(t *testing.T, n *proc.Node, floor time.Time) (raised int) {
+	t.Helper()
+	s, err := pebblestore.Open(filepath.Join(n.Dir, "data"), pebblestore.Small())
+	require.NoError(t, err)
+	for id := range kv.ShardID(64) {
+		var rec shard.Recovered
+		require.NoError(t, s.Recover(id, rec.Add))
+		if rec.State.Incarnation == 0 {
+			continue
+		}
+		raised++
+		rec.State.Floor = floor.UnixNano()
+		row, err := rec.State.Marshal()
+		require.NoError(t, err)
+		key := kv.TxnID{Time: floor.UnixNano()}
+		name := make([]byte, key.Size())
+		_, err = key.MarshalTo(name)
+		require.NoError(t, err)
+		at, err := s.Append([]entry.Group{{Shard: id, Entries: []entry.Entry{
+			{Action: entry.DeleteBelow, Table: entry.TableOutcome, Key: name},
+			{Table: entry.TableState, Value: row},
+		}}})
+		require.NoError(t, err)
+		require.NoError(t, s.WaitDurable(at))
+	}
+	require.NoError(t, s.Close())
+	return raised
+}
+
+// TestAFloorInTheFuture: one node of three has forgotten by a clock that was a day ahead, as
+// older versions did when it was so for a second. When the cluster is up again, and all
+// clocks are right, writes succeed within seconds, through each node and on all shards. What
+// had been committed before is not said to be aborted.
+func TestAFloorInTheFuture(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{})
+	db := proc.Open(t, c.Addrs())
+	keys := keysOf(40)
+	put(t, db, "before", keys...)
+	ops := []client.Op{}
+	for _, k := range keys {
+		ops = append(ops, client.Put(k, []byte("all")))
+	}
+	last, err := db.Execute(soon(t), ops...)
+	require.NoError(t, err)
+	for _, n := range c.Nodes() {
+		require.Zero(t, n.Stop(t))
+	}
+	require.Positive(t, raiseFloors(t, c.Node(1), time.Now().Add(24*time.Hour)))
+	c.Start(t)
+	begin := time.Now()
+	for _, n := range c.Nodes() {
+		to := proc.Open(t, []string{n.Addr})
+		proc.Until(t, "writes", func(ctx context.Context) bool {
+			_, err = to.Execute(ctx, ops...)
+			return err == nil
+		}, func() string { return err.Error() })
+		put(t, to, "after", keys...)
+		_, err = to.Execute(soon(t), ops...)
+		require.NoError(t, err)
+	}
+	require.Less(t, time.Since(begin), 10*time.Second)
+	put(t, db, "again", keys...) // by a client that had its clock from before
+	committed, _, err := db.Outcome(soon(t), last.ID)
+	require.True(t, committed || kv.KindOf(err) == kv.KindTooOld, "%v", err)
+	c.Node(1).Says(t, "ids of transactions are made ahead of the time of day")
+}
