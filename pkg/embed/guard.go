@@ -38,7 +38,7 @@ func (i *Instance) guard() error {
 	i.directory = guard.NewDirectory(dir)
 	var err error
 	i.gate, err = guard.New(guard.Options{Keeper: i.keeper, RequireCertificate: i.opt.RequireClientCert, Directory: i.directory,
-		Needs: server.Needs, Limits: i.opt.Limits, Log: i.opt.log(logs.Security)})
+		Needs: server.Needs, Limits: i.opt.Limits, Budget: i.callers, Log: i.opt.log(logs.Security)})
 	return err
 }
 
@@ -63,11 +63,7 @@ func (i *Instance) ask() membership.AskFunc {
 
 // guardOptions are the gate's for the gRPC server.
 func (i *Instance) guardOptions() []grpc.ServerOption {
-	opts := []grpc.ServerOption{grpc.ConnectionTimeout(i.gate.Timeout())}
-	if i.gate.Secure() {
-		opts = append(opts, grpc.Creds(i.gate.Credentials()), grpc.InTapHandle(i.gate.Tap))
-	}
-	return opts
+	return []grpc.ServerOption{grpc.ConnectionTimeout(i.gate.Timeout()), grpc.Creds(i.gate.Credentials()), grpc.InTapHandle(i.gate.Tap)}
 }
 
 // webNeeds says what requests over HTTP want of their callers: health checks
@@ -139,10 +135,11 @@ func (s *userStore) Save(ctx context.Context, table []byte, old kv.Version) erro
 
 // watchGuard has the metrics ask the gate and the certificates; keeper is nil
 // without TLS.
-func watchGuard(m *metrics.Node, gate *guard.Gate, keeper *certs.Keeper) {
+func watchGuard(m *metrics.Node, gate *guard.Gate, keeper *certs.Keeper, memoryBudget int64) {
 	m.WatchGuard(func() metrics.GuardStats {
 		g := gate.Stats()
-		s := metrics.GuardStats{Open: g.Open, Strangers: g.Strangers, Refused: g.Refused}
+		s := metrics.GuardStats{Open: g.Open, Strangers: g.Strangers, Refused: g.Refused,
+			MemoryBudget: memoryBudget, CallersMemory: g.Memory.Total, MemoryUsed: g.Memory.Used, MemoryRefused: g.Memory.Refused}
 		if keeper == nil {
 			return s
 		}

@@ -1,11 +1,38 @@
 package embed
 
 import (
+	"fmt"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/guard"
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// gcPercent and memorySlack are TuneMemory's settings. Measured with puts of
+// How a node deals out its memory (Options.MemoryBudget):
+//
+//	the store's cache  CacheBytes, and as much again for the shards' keys
+//	everything else    fixedMemory: the program, its goroutines, strangers' connections
+//	callers            a third of what is left (guard/memory), at most maxCallers
+//	the rest           garbage, and what shards and gateways have in hand
+//
+// The runtime is told to keep below three quarters of the whole, and less by what it
+// does not count, the cache's blocks: it may go beyond for a moment. When it cannot although it collects as often as it may, reads
+// of the store are refused until it can (pressure): what they read is the one thing
+// that nobody has asked the callers' part for.
+const (
+	fixedMemory = 192 << 20
+	maxCallers  = 1 << 30
+	// leastCallers serves a caller at a time.
+	leastCallers = 16 << 20
+	// usualCache is the CacheBytes of a node with enough memory.
+	usualCache = 256 << 20
+)
+
+// gcPercent and memorySlack are for where there is memory enough. Measured with puts of
 // 128 bytes: against the runtime's own 100, 300 makes a third of the
 // collections and saves four per cent of a server's processor time.
 const (
@@ -13,16 +40,85 @@ const (
 	memorySlack = 1 << 30
 )
 
-// TuneMemory sets the garbage collector of a process that is a server and
-// nothing else: it may let the heap grow to four times what is alive, as long
-// as the process stays below twice cacheBytes (Options.CacheBytes: blocks and
-// keys) and 1 GiB; from there on it collects as often as it takes. The
-// environment's GOGC and GOMEMLIMIT go before.
-func TuneMemory(cacheBytes int64) {
+// memoryPlan is how a node's memory is dealt out, in bytes.
+type memoryPlan struct {
+	// budget is the whole, limit what the runtime is told.
+	budget, cache, callers, limit int64
+}
+
+// planMemory deals out a budget, or the default one if it is 0; so with the cache.
+func planMemory(budget, cache int64) (memoryPlan, error) {
+	p := memoryPlan{budget: budget, cache: cache}
+	if p.budget == 0 {
+		p.budget = defaultBudget(machineMemory("/"))
+	}
+	if p.cache == 0 {
+		p.cache = min(usualCache, p.budget/8)
+	}
+	rest := p.budget - 2*p.cache - fixedMemory
+	if rest < 2*leastCallers {
+		return p, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the memory budget is %d MiB, too little for caches of twice %d MiB and the %d MiB that a node takes besides",
+			p.budget>>20, p.cache>>20, (fixedMemory+2*leastCallers)>>20), Hint: "give more with --memory-budget, or less with --cache-mb"}
+	}
+	p.callers = min(max(rest/3, leastCallers), maxCallers)
+	p.limit = min(p.budget/4*3-p.cache, 2*p.cache+p.callers+memorySlack)
+	return p, nil
+}
+
+// connections is how many there may be at most, of so many that are wanted, 0 for the
+// usual number: for a quarter of the memory.
+func (p *memoryPlan) connections(wanted int) int {
+	if wanted == 0 {
+		wanted = usualConnections
+	}
+	return min(wanted, int(p.budget/4/guard.ConnBytes))
+}
+
+// TuneMemory sets the garbage collector of a process that is a server and nothing
+// else: it may let the heap grow to four times what is alive, as long as the process
+// stays below Options.MemoryBudget, and below twice CacheBytes and 2 GiB; from there on it
+// collects as often as it takes. The environment's GOGC and GOMEMLIMIT go before.
+func TuneMemory(opt Options) error {
+	p, err := planMemory(opt.MemoryBudget, opt.CacheBytes)
+	if err != nil {
+		return err
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(2*Options{CacheBytes: cacheBytes}.withDefaults().CacheBytes + memorySlack)
+		debug.SetMemoryLimit(p.limit)
 	}
+	return nil
+}
+
+// pressure tells when a process has more memory than it may.
+type pressure struct {
+	bound uint64
+	// looked is when it was asked last, in nanoseconds, short what was found.
+	looked atomic.Int64
+	short  atomic.Bool
+}
+
+// lookEvery is how often it looks. Memory grows by a few MiB in the meantime.
+const lookEvery = 5 * time.Millisecond
+
+// newPressure is for a process that has no more than a plan's memory.
+func newPressure(p memoryPlan) *pressure {
+	return &pressure{bound: uint64(p.budget/8*7 - p.cache)}
+}
+
+// high reports whether the runtime has more memory than it may, although it was to
+// collect its garbage before.
+func (p *pressure) high() bool {
+	now := time.Now().UnixNano()
+	last := p.looked.Load()
+	if now-last < int64(lookEvery) || !p.looked.CompareAndSwap(last, now) {
+		return p.short.Load()
+	}
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	short := s[0].Value.Uint64()-s[1].Value.Uint64() > p.bound
+	p.short.Store(short)
+	return short
 }

@@ -62,8 +62,14 @@ type Options struct {
 	// negative for no snapshots at all.
 	History, HistoryEvery time.Duration
 	// CacheBytes is the memory for blocks and memtables of the store, and
-	// again for the shards' keys. Default 256 MiB.
+	// again for the shards' keys. Default 256 MiB, or an eighth of MemoryBudget if
+	// that is less.
 	CacheBytes int64
+	// MemoryBudget is how many bytes of memory the process may have. What callers
+	// have the node hold is bounded by a part of it (guard/memory), and TuneMemory
+	// tells the runtime. Default three quarters of what the process's control group
+	// may have, or half of the machine's memory.
+	MemoryBudget int64
 	// DiskReserve is how many bytes are kept free on the store's disk: with less,
 	// the node refuses new writes. 0 is kv.DefaultDiskReserve, negative for none.
 	DiskReserve int64
@@ -113,9 +119,6 @@ func (o Options) withDefaults() Options {
 	if o.Shards == 0 {
 		o.Shards = 8
 	}
-	if o.CacheBytes == 0 {
-		o.CacheBytes = 256 << 20
-	}
 	if o.DiskReserve == 0 {
 		o.DiskReserve = kv.DefaultDiskReserve
 	}
@@ -152,6 +155,7 @@ func (o Options) Validate() error {
 	bad(o.Dir == "", "no storage directory was given", "name one with --store")
 	bad(o.Shards < 0 || o.Shards >= kv.MaxShards, "the number of shards is out of range", "use 1 to 1023")
 	bad(o.CacheBytes < 0, "the cache's size is negative", "use 0 for the default")
+	bad(o.MemoryBudget < 0, "the memory budget is negative", "use 0 for the default")
 	bad(o.DrainTimeout < 0 || o.DrainTimeout > time.Hour, "the time to drain is out of range", "use 0 (10s) to 1h")
 	bad(o.DrainWait < 0 || o.DrainWait > time.Hour, "the time to wait before draining is out of range", "use 0 (none) to 1h")
 	bad(!(o.TraceRatio >= 0 && o.TraceRatio <= 1), "the share of transactions to trace is out of range", "use 0 (none) to 1 (all)")

@@ -15,6 +15,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/guard"
+	"github.com/linchpindb/linchpin/pkg/guard/memory"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/logs"
@@ -32,7 +33,10 @@ import (
 
 // Instance is a running node.
 type Instance struct {
-	opt     Options
+	opt Options
+	// plan is how memory is dealt out, callers what those have of it.
+	plan    memoryPlan
+	callers *memory.Budget
 	catalog *catalogStore
 	hotMaps *hotMaps
 	store   *pebblestore.Store
@@ -77,9 +81,14 @@ func Start(ctx context.Context, opt Options) (*Instance, error) {
 	if err := checkTypes(); err != nil {
 		return nil, err
 	}
-	i := &Instance{opt: opt, lazy: &lazyBackend{}, drain: newDrain()}
-	i.storeFiles, i.opt.Limits.Connections = dealFiles(fileLimit(), opt.Limits.Connections)
-	err := i.start(ctx)
+	plan, err := planMemory(opt.MemoryBudget, opt.CacheBytes)
+	if err != nil {
+		return nil, err
+	}
+	opt.CacheBytes = plan.cache
+	i := &Instance{opt: opt, plan: plan, callers: memory.New(plan.callers), lazy: &lazyBackend{}, drain: newDrain()}
+	i.storeFiles, i.opt.Limits.Connections = dealFiles(fileLimit(), plan.connections(opt.Limits.Connections))
+	err = i.start(ctx)
 	switch {
 	case err == nil:
 		return i, nil
@@ -170,7 +179,8 @@ func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, 
 		return membership.Saved{}, err
 	}
 	i.server, err = server.New(i.lazy, server.Options{NotReady: true, SlowReader: i.opt.SlowReader, Operator: i, Traces: i.opt.TraceEndpoint != "", Log: i.opt.log(logs.Server), Users: i.directory,
-		GRPC:     append(tgrpc.ServerOptions(), i.guardOptions()...),
+		PeerService: peerpb.Peer_ServiceDesc.ServiceName, MaxPeerBytes: tgrpc.MaxBatchMessage,
+		GRPC:     i.guardOptions(),
 		Register: func(r grpc.ServiceRegistrar) { i.transport.Register(r) }})
 	if err != nil {
 		return membership.Saved{}, err
@@ -215,7 +225,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 	i.hotMaps = rememberHotMaps(i.catalog.Catalog, i.opt.log(logs.Hot))
 	i.node, err = node.Start(node.Options{ID: saved.Node, Router: router, Engine: i.store, Clock: clk, Transport: i.transport,
 		Incarnations: i.catalog, HotMaps: i.hotMaps, Shard: shard.Config{CacheBytes: int(i.opt.CacheBytes), Pins: pinConfig(i.opt.History, i.opt.HistoryEvery), Heat: heatConfig(i.opt.Hot), Sharing: i.opt.Sharing}, Gateway: txn.Config{Order: i.opt.Order, Reads: i.opt.Reads, Plan: i.opt.Plan, NoSharing: bool(i.opt.Sharing.Combining)},
-		DiskReserve: i.opt.DiskReserve, Metrics: m, Journal: activity.New(), Answer: i.lazy.answer, Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
+		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, Metrics: m, Journal: activity.New(), Answer: i.lazy.answer, Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
 	if err != nil {
 		return err
 	}
@@ -225,7 +235,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 	watch(m, i.node, i.store)
 	m.WatchScans(i.server.UnreadScans)
 	watchPeers(m, i.transport)
-	watchGuard(m, i.gate, i.keeper)
+	watchGuard(m, i.gate, i.keeper, i.plan.budget)
 	i.users.serve(i.node.Gateway())
 	counted, err := countOperations(m)
 	if err != nil {

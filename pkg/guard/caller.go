@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/guard/memory"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/users"
@@ -21,6 +22,9 @@ type Caller struct {
 	hash [32]byte
 	// until is when the certificate expires.
 	until time.Time
+	// account is what it has of the node's memory on its connection; nil is without
+	// bounds, as nodes are.
+	account *memory.Account
 	// found is what was looked up last.
 	found atomic.Pointer[found]
 }
@@ -33,16 +37,55 @@ type found struct {
 	expires int64
 }
 
-type callerKey struct{}
+// call is what the gate adds to the context of a call.
+type call struct {
+	caller  *Caller
+	account *memory.Account
+	end     context.CancelCauseFunc
+}
 
-func withCaller(ctx context.Context, c *Caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, c)
+type callKey struct{}
+
+func withCall(ctx context.Context, c *Caller, a *memory.Account) context.Context {
+	ctx, end := context.WithCancelCause(ctx)
+	return context.WithValue(ctx, callKey{}, &call{c, a, end})
 }
 
 // CallerOf gives who makes a call.
 func CallerOf(ctx context.Context) *Caller {
-	c, _ := ctx.Value(callerKey{}).(*Caller)
-	return c
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c.caller
+	}
+	return nil
+}
+
+// AccountOf gives what the caller has of the node's memory. Without a gate it is nil,
+// which has no bounds.
+func AccountOf(ctx context.Context) *memory.Account {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c.account
+	}
+	return nil
+}
+
+// End ends the context of a call that came by a gate, for a reason.
+func End(ctx context.Context, why error) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok && c.end != nil {
+		c.end(why)
+	}
+}
+
+// isNode reports whether it is another node.
+func (c *Caller) isNode() bool { return c != nil && c.name == users.Node }
+
+// stands reports whether what let the caller in is still so, as far as that can be
+// told.
+func (c *Caller) stands() bool {
+	if c == nil || c.isNode() {
+		return true
+	}
+	_, err := c.User()
+	return err == nil || err.Kind == kv.KindUnavailable
 }
 
 // Known reports whether there is TLS, so that callers are known.

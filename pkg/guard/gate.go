@@ -17,11 +17,13 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/tap"
 
 	"github.com/linchpindb/linchpin/pkg/certs"
+	"github.com/linchpindb/linchpin/pkg/guard/memory"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	"github.com/linchpindb/linchpin/pkg/users"
@@ -66,6 +68,9 @@ type Options struct {
 	// Needs says what methods need, by their full names.
 	Needs  func(method string) Need
 	Limits Limits
+	// Budget is the memory for what callers have the node hold. Default without
+	// bounds.
+	Budget *memory.Budget
 	// Log is told of failures and of connections that are refused, at most once a
 	// second of each kind. Default none.
 	Log *slog.Logger
@@ -76,7 +81,7 @@ type Options struct {
 // Gate lets callers in.
 type Gate struct {
 	opt    Options
-	ledger ledger
+	ledger *ledger
 	// counted are calls by what became of them.
 	counted [numResults]atomic.Uint64
 
@@ -121,7 +126,7 @@ func New(o Options) (*Gate, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Gate{opt: o, ledger: ledger{limits: o.Limits, at: map[netip.Prefix]*address{}}, told: map[string]*told{}}, nil
+	return &Gate{opt: o, ledger: newLedger(o.Limits, o.Keeper == nil), told: map[string]*told{}}, nil
 }
 
 // Secure reports whether there is TLS.
@@ -130,11 +135,10 @@ func (g *Gate) Secure() bool { return g.opt.Keeper != nil }
 // Timeout is how long a caller may take to be known, handshake included.
 func (g *Gate) Timeout() time.Duration { return g.opt.Limits.Timeout }
 
-// Credentials are those of a gRPC server behind the gate's Listener, nil without
-// TLS.
+// Credentials are those of a gRPC server behind the gate's Listener.
 func (g *Gate) Credentials() credentials.TransportCredentials {
 	if !g.Secure() {
-		return nil
+		return &handshaker{insecure.NewCredentials(), g}
 	}
 	return &handshaker{credentials.NewTLS(g.opt.Keeper.Server(g.opt.RequireCertificate, "h2")), g}
 }
@@ -145,7 +149,7 @@ type handshaker struct {
 	gate *Gate
 }
 
-// info is what calls know of their connection.
+// info is what calls know of their connection; nothing of TLS if there is none.
 type info struct {
 	credentials.TLSInfo
 	conn *conn
@@ -161,14 +165,35 @@ func (h *handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthIn
 		h.gate.unshaken(c, err)
 		return nil, nil, err
 	}
+	if !h.gate.Secure() {
+		return secure, info{conn: c}, nil
+	}
 	told, ok := auth.(credentials.TLSInfo)
 	if !ok {
 		return nil, nil, fmt.Errorf("guard: a handshake gave %T", auth)
 	}
-	if certificate(&told.State) != nil {
-		c.known()
-	}
+	h.gate.shaken(c, &told.State)
 	return secure, info{told, c}, nil
+}
+
+// shaken looks at the certificate of a new connection. If its name is a user's, the
+// caller is known before it has called. If that cannot be told now, it is not its
+// failure.
+func (g *Gate) shaken(c *conn, s *tls.ConnectionState) {
+	if certificate(s) == nil {
+		return
+	}
+	who, err := g.caller(s, nil)
+	if err != nil {
+		return
+	}
+	if !who.isNode() {
+		if _, err := who.User(); err != nil {
+			c.blameless.Store(err.Kind == kv.KindUnavailable)
+			return
+		}
+	}
+	_ = g.settled(c, who) // if there is no place, its first call is told
 }
 
 func (h *handshaker) Clone() credentials.TransportCredentials {
@@ -183,7 +208,7 @@ func (g *Gate) unshaken(c *conn, err error) {
 	}
 	c.failed()
 	g.count(kv.KindUnauthenticated)
-	g.tell("a TLS handshake failed", c.from, "why", err)
+	g.tell("a TLS handshake failed", c.place.from, "why", err)
 }
 
 // certificate is the caller's, verified; nil if it has shown none.
@@ -205,32 +230,50 @@ func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error)
 	if auth.conn == nil {
 		return ctx, refuse(unauthenticated("the connection has no TLS", "use --tls-ca"))
 	}
+	if !g.Secure() {
+		a := auth.conn.account("")
+		if g.opt.Needs != nil && g.opt.Needs(call.FullMethodName) == NeedNode {
+			a = nil // nobody shows to be one, but the others must not want for memory
+		}
+		return withCall(ctx, nil, a), nil
+	}
 	c, err := g.enter(&auth.State, call.Header, g.opt.Needs(call.FullMethodName), call.FullMethodName)
-	g.settle(auth.conn, err, call.FullMethodName)
-	if err != nil {
+	if err = g.settle(auth.conn, c, err, call.FullMethodName); err != nil {
 		return ctx, refuse(err)
 	}
-	return withCaller(ctx, c), nil
+	return withCall(ctx, c, c.account), nil
 }
 
-// settle notes what became of a call.
-func (g *Gate) settle(c *conn, err *kv.Error, what string) {
+// settle notes what became of a call, of which c is the caller if it was found out,
+// and says whether it may go on.
+func (g *Gate) settle(k *conn, c *Caller, err *kv.Error, what string) *kv.Error {
 	if err == nil {
-		g.counted[letIn].Add(1)
-		c.known()
-		return
+		if err = g.settled(k, c); err == nil {
+			g.counted[letIn].Add(1)
+			return nil
+		}
 	}
 	g.count(err.Kind)
 	switch err.Kind {
 	case kv.KindUnauthenticated:
-		c.failed()
-		g.tell("a caller did not show who it is", c.from, "what", what, "why", err.Text)
-	case kv.KindUnavailable:
-		c.refused()
+		k.failed()
+		g.tell("a caller did not show who it is", k.place.from, "what", what, "why", err.Text)
+	case kv.KindUnavailable, kv.KindExhausted:
+		k.blameless.Store(true)
+		k.refused()
 	case kv.KindDenied:
-		c.known() // it is, only it may not
-		g.tell("a caller was refused", c.from, "what", what, "why", err.Text)
+		_ = g.settled(k, c) // it is known, only it may not
+		g.tell("a caller was refused", k.place.from, "what", what, "why", err.Text)
 	}
+	return err
+}
+
+// settled says who the caller of a connection is, and gives it its account.
+func (g *Gate) settled(k *conn, c *Caller) *kv.Error {
+	if !c.isNode() {
+		c.account = k.account(c.Name())
+	}
+	return k.knows(c)
 }
 
 func (g *Gate) count(k kv.Kind) {
@@ -239,7 +282,7 @@ func (g *Gate) count(k kv.Kind) {
 		g.counted[failed].Add(1)
 	case kv.KindDenied:
 		g.counted[denied].Add(1)
-	case kv.KindUnavailable:
+	case kv.KindUnavailable, kv.KindExhausted:
 		g.counted[unavailable].Add(1)
 	}
 }
@@ -252,23 +295,26 @@ func refuse(e *kv.Error) error {
 		d.Code = uint32(codes.Unauthenticated)
 	case kv.KindDenied:
 		d.Code = uint32(codes.PermissionDenied)
+	case kv.KindExhausted:
+		d.Code = uint32(codes.ResourceExhausted)
 	default:
 		d.Code = uint32(codes.Unavailable)
 	}
 	return detail.Status(d)
 }
 
-// enter finds out who calls, and whether it may.
+// enter finds out who calls, and whether it may. The caller is given also if it is
+// known and denied.
 func (g *Gate) enter(s *tls.ConnectionState, header metadata.MD, need Need, what string) (*Caller, *kv.Error) {
 	c, err := g.caller(s, header.Get("authorization"))
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case need == NeedNode && c.name == users.Node:
+	case need == NeedNode && c.isNode():
 		return c, nil
-	case c.name == users.Node:
-		return nil, &kv.Error{Kind: kv.KindDenied, Op: -1, Text: "a node's certificate is for calls between nodes", Hint: "make one for a user: linchpin cert create-client NAME"}
+	case c.isNode():
+		return c, &kv.Error{Kind: kv.KindDenied, Op: -1, Text: "a node's certificate is for calls between nodes", Hint: "make one for a user: linchpin cert create-client NAME"}
 	}
 	// Who is refused as a user has been found to be one: what is denied, and not
 	// unauthenticated, counts as known.
@@ -277,12 +323,9 @@ func (g *Gate) enter(s *tls.ConnectionState, header metadata.MD, need Need, what
 		return nil, err
 	}
 	if need == NeedNode {
-		return nil, &kv.Error{Kind: kv.KindDenied, Op: -1, Text: what + " is for nodes only", Hint: "a node's certificate is made by: linchpin cert create-node"}
+		return c, &kv.Error{Kind: kv.KindDenied, Op: -1, Text: what + " is for nodes only", Hint: "a node's certificate is made by: linchpin cert create-node"}
 	}
-	if err := u.CheckRole(need.role(), what); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return c, u.CheckRole(need.role(), what)
 }
 
 // caller is who calls, by its token if it shows one, and else by its certificate.
@@ -356,11 +399,13 @@ type Stats struct {
 	Refused, Calls map[string]uint64
 	// Age is how old the table of users is.
 	Age time.Duration
+	// Memory is what callers have.
+	Memory memory.Stats
 }
 
 // Stats tell what the gate has done.
 func (g *Gate) Stats() Stats {
-	s := Stats{Refused: map[string]uint64{}, Calls: map[string]uint64{}}
+	s := Stats{Refused: map[string]uint64{}, Calls: map[string]uint64{}, Memory: g.opt.Budget.Stats()}
 	s.Open, s.Strangers = g.ledger.counts()
 	for r := range numRefusals {
 		s.Refused[r.String()] = g.ledger.refused[r].Load()

@@ -13,7 +13,7 @@ import (
 // HTTPListener is the listener of an HTTP server behind the gate, with TLS if
 // there is any.
 func (g *Gate) HTTPListener(inner net.Listener) net.Listener {
-	l := g.Listener(inner)
+	l := &listener{inner, g, Web}
 	if !g.Secure() {
 		return l
 	}
@@ -55,22 +55,24 @@ func (g *Gate) HTTP(next http.Handler, needs func(*http.Request) Need) http.Hand
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		need := needs(r)
+		k, ok := r.Context().Value(connKey{}).(*conn)
 		if need == NeedNothing {
+			if ok {
+				k.blameless.Store(true)
+			}
 			next.ServeHTTP(w, r)
 			return
 		}
-		k, ok := r.Context().Value(connKey{}).(*conn)
 		if !ok || r.TLS == nil {
 			http.Error(w, "the connection is not known", http.StatusInternalServerError)
 			return
 		}
 		c, err := g.enterHTTP(r, need)
-		g.settle(k, err, r.URL.Path)
-		if err != nil {
+		if err = g.settle(k, c, err, r.URL.Path); err != nil {
 			answer(w, err)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(withCaller(r.Context(), c)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, &call{caller: c, account: c.account})))
 	})
 }
 
@@ -81,7 +83,7 @@ func (g *Gate) enterHTTP(r *http.Request, need Need) (*Caller, *kv.Error) {
 	}
 	c, err := g.enter(r.TLS, map[string][]string{"authorization": {"Bearer " + password}}, need, r.URL.Path)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	if u, err := c.User(); err != nil || u.Name != name {
 		return nil, unauthenticated("the token is not that user's", "give the user's name, and its token as the password")

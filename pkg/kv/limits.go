@@ -20,12 +20,18 @@ const (
 	// MaxTxnOps bounds the operations of one transaction, and the keys that
 	// its delete-ranges remove.
 	MaxTxnOps = 10_000
+	// MaxAnswerBytes bounds what the results of one transaction, or one step of an
+	// interactive one, have together, with what frames them.
+	MaxAnswerBytes = MaxTxnBytes + 128*MaxTxnOps
 	// MaxSavepoints bounds the savepoints of a transaction, MaxSavepointName the
 	// bytes of their names.
 	MaxSavepoints    = 1000
 	MaxSavepointName = 64
 	// MaxScanLimit bounds the pairs that one scan operation returns.
 	MaxScanLimit = 10_000
+	// ScanPageBytes bounds a page of a scan at a kept index, but for its last pair.
+	// The gateway holds one of each shard for as long as the client does not read.
+	ScanPageBytes = 256 << 10
 	// MaxShards bounds the shards of a cluster, the hot one included. Shard
 	// ids are two bytes in keys; the bound is far lower because each shard
 	// is a goroutine on some node and an entry of every vector clock.

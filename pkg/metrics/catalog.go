@@ -73,7 +73,8 @@ func specimen() (*Node, error) {
 	m.WatchPins(func() PinStats { return PinStats{} })
 	m.WatchPeers(func() []PeerStats { return []PeerStats{{Peer: kv.NodeID(2)}} })
 	m.WatchGuard(func() GuardStats {
-		return GuardStats{Secure: true, Refused: map[string]uint64{"timeout": 1}, Calls: map[string]uint64{"ok": 1}, Expires: []CertificateExpiry{{Certificate: "own"}}}
+		return GuardStats{Secure: true, Refused: map[string]uint64{"timeout": 1},
+			MemoryUsed: map[string]int64{"answers": 1}, MemoryRefused: map[string]uint64{"answers": 1}, Calls: map[string]uint64{"ok": 1}, Expires: []CertificateExpiry{{Certificate: "own"}}}
 	})
 	m.WatchHot(func() HotStats {
 		return HotStats{Mode: "auto", Modes: []string{"auto"}, Begun: []Moves{{Reason: "quiet"}}, Keys: []HotKey{{Key: []byte("k")}}}

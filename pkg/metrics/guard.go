@@ -14,6 +14,12 @@ type GuardStats struct {
 	// yet. Refused counts those that were closed, by why.
 	Open, Strangers int
 	Refused         map[string]uint64
+	// MemoryBudget is how many bytes the process may have, CallersMemory how many of
+	// them callers may. MemoryUsed is what they have, by kind, and MemoryRefused how
+	// often there was none.
+	MemoryBudget, CallersMemory int64
+	MemoryUsed                  map[string]int64
+	MemoryRefused               map[string]uint64
 	// Secure: there is TLS. The rest is known only then.
 	Secure bool
 	// Calls counts calls by what became of them at the gate.
@@ -44,7 +50,15 @@ func (m *Node) WatchGuard(f func() GuardStats) {
 var (
 	guardConnections = prometheus.NewDesc("linchpin_connections", "Open connections, by whether the caller is known: yes, or not yet.", []string{"known"}, nil)
 	guardRefused     = prometheus.NewDesc("linchpin_connections_refused_total",
-		"Connections closed before their caller was known, by which limit was met: connections, strangers, address, failures or timeout.", []string{"limit"}, nil)
+		"Connections closed at the door or later, by which limit was met: connections, strangers, address, failures, timeout, user (it is none any more), or memory.",
+		[]string{"limit"}, nil)
+	guardBudget = prometheus.NewDesc("linchpin_memory_budget_bytes",
+		"How much memory there may be (--memory-budget), by part: process, or callers: what clients may have the node hold.", []string{"part"}, nil)
+	guardMemory = prometheus.NewDesc("linchpin_callers_memory_bytes",
+		"What clients have the node hold, by kind: connections, streams (open calls), requests that are not complete or not answered, and answers that have not been read.",
+		[]string{"kind"}, nil)
+	guardNoMemory = prometheus.NewDesc("linchpin_callers_memory_refused_total", "How often a client was refused or kept waiting in vain for want of memory, by kind.",
+		[]string{"kind"}, nil)
 	guardCalls = prometheus.NewDesc("linchpin_authentications_total",
 		"Calls at the gate, by what became of them: ok, unauthenticated, denied, or unavailable because the users are not known.", []string{"result"}, nil)
 	guardTableAge = prometheus.NewDesc("linchpin_users_age_seconds", "How long ago the table of users was read.", nil, nil)
@@ -54,7 +68,7 @@ var (
 )
 
 // guardDescs are all of them.
-var guardDescs = []*prometheus.Desc{guardConnections, guardRefused, guardCalls, guardTableAge, guardReloads, guardExpires}
+var guardDescs = []*prometheus.Desc{guardConnections, guardRefused, guardBudget, guardMemory, guardNoMemory, guardCalls, guardTableAge, guardReloads, guardExpires}
 
 // collectGuard shows what is known of the gate.
 func collectGuard(to chan<- prometheus.Metric, s *GuardStats) {
@@ -69,6 +83,12 @@ func collectGuard(to chan<- prometheus.Metric, s *GuardStats) {
 	gauge(guardConnections, float64(s.Open-s.Strangers), "yes")
 	gauge(guardConnections, float64(s.Strangers), "no")
 	counts(guardRefused, s.Refused)
+	gauge(guardBudget, float64(s.MemoryBudget), "process")
+	gauge(guardBudget, float64(s.CallersMemory), "callers")
+	for _, kind := range slices.Sorted(maps.Keys(s.MemoryUsed)) {
+		gauge(guardMemory, float64(s.MemoryUsed[kind]), kind)
+	}
+	counts(guardNoMemory, s.MemoryRefused)
 	if !s.Secure {
 		return
 	}

@@ -56,6 +56,9 @@ type Options struct {
 	// if that knows how many there are: with less, the shards take no new writes
 	// (package shard, room.go). 0 or less for none.
 	DiskReserve int64
+	// NoMemory reports that the process has no memory for what a read of the store
+	// would bring: then reads fail. It is asked by any goroutine. Default never.
+	NoMemory func() bool
 	// Readers is the number of goroutines that read the disk. Default
 	// 4 times GOMAXPROCS.
 	Readers int
@@ -106,6 +109,9 @@ type Node struct {
 func Start(opt Options) (*Node, error) {
 	if opt.Readers == 0 {
 		opt.Readers = 4 * runtime.GOMAXPROCS(0)
+	}
+	if opt.NoMemory == nil {
+		opt.NoMemory = func() bool { return false }
 	}
 	if opt.OnFatal == nil {
 		opt.OnFatal = func(err error) { panic(err) }

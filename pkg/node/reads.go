@@ -27,13 +27,17 @@ func (n *Node) startRead(j readJob) {
 	select {
 	case n.readers <- j:
 	default:
-		j.loop.inbox.pushRead(entry.ReadResult{ID: j.read.ID, Kind: j.read.Kind, Err: &kv.Error{Kind: kv.KindExhausted, Op: -1,
-			Text: "the node's disk is too slow: too many reads wait for it", Hint: "come back later; is the disk broken, or does something else use it?",
-			RetryAfter: retrySlow}})
+		j.refuse("the node's disk is too slow: too many reads wait for it", "come back later; is the disk broken, or does something else use it?")
 	}
 }
 
-// retrySlow is when to come back to a disk that is too slow. Somewhat arbitrary.
+// refuse fails a read as if the disk had.
+func (j *readJob) refuse(text, hint string) {
+	j.loop.inbox.pushRead(entry.ReadResult{ID: j.read.ID, Kind: j.read.Kind,
+		Err: &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: text, Hint: hint, RetryAfter: retrySlow}})
+}
+
+// retrySlow is when to come back to a node that could not read. Somewhat arbitrary.
 const retrySlow = time.Second
 
 // reader is one of the goroutines that read.
@@ -45,6 +49,10 @@ type reader struct {
 func (n *Node) readLoop(r *reader) {
 	defer n.rwg.Done()
 	for j := range n.readers {
+		if n.opt.NoMemory() {
+			j.refuse("the node has no memory for what is to be read from the store (--memory-budget)", "come back later, and read less at a time")
+			continue
+		}
 		begin := n.opt.Clock.Now()
 		r.since.Store(max(begin, 1))
 		res := n.opt.Engine.Read(j.loop.id, j.read)

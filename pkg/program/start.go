@@ -23,6 +23,7 @@ import (
 type startOptions struct {
 	opt                      embed.Options
 	order, reads, plan, mode string
+	memory                   string
 	hot                      []string
 	cacheMB, reserveMB       int64
 	history, every           time.Duration
@@ -102,7 +103,8 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.plan, "read-plan", txn.PlanAny.String(), "how one-shots read on several shards: any, at-once, hot-last or pin; any picks")
 	f.DurationVar(&o.history, "history", kv.DefaultHistory, "how far back --as-of can read; the same for all nodes; 0 keeps no history")
 	f.DurationVar(&o.every, "history-every", kv.DefaultPinEvery, "how often a state of the history is fixed, while there are writes")
-	f.Int64Var(&o.cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in MiB; the process stays below twice that and 1 GiB where it can")
+	f.Int64Var(&o.cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in MiB; by default less where --memory-budget is below 2 GiB")
+	f.StringVar(&o.memory, "memory-budget", "", "how much memory the process may have, as in 2GiB or 50%: clients are refused what would take more (default: three quarters of what the control group has, or half of the machine's)")
 	f.Int64Var(&o.reserveMB, "disk-reserve-mb", kv.DefaultDiskReserve>>20, "with less free on the store's disk, in MiB, the node refuses new writes, and goes on when there is room; 0 for none")
 	f.DurationVar(&opt.SlowReader, "slow-reader", kv.MaxTxnAge, "how long a page of a scan waits for a client that does not read; then the scan ends")
 	f.BoolVar(&opt.UnsafeNoSync, "unsafe-no-sync", false, "answer before anything is on disk: a crash LOSES acknowledged commits; for measuring only")
@@ -151,7 +153,12 @@ func (o *startOptions) options(c *cobra.Command) (opt embed.Options, err error) 
 	if opt.History, opt.HistoryEvery, err = historyOf(c, o.history, o.every); err != nil {
 		return opt, err
 	}
-	opt.CacheBytes = o.cacheMB << 20
+	if c.Flags().Changed("cache-mb") {
+		opt.CacheBytes = o.cacheMB << 20
+	}
+	if opt.MemoryBudget, err = budgetOf(c, o.memory); err != nil {
+		return opt, err
+	}
 	if opt.DiskReserve, err = reserveOf(c, o.reserveMB); err != nil {
 		return opt, err
 	}
@@ -222,7 +229,9 @@ func serve(ctx context.Context, s cli.Streams, opt embed.Options) error {
 	if opt.UnsafeNoSync {
 		fmt.Fprintln(s.Err, "WARNING: --unsafe-no-sync: commits are acknowledged before they are on disk, and a crash loses them. Use it for measuring only.")
 	}
-	embed.TuneMemory(opt.CacheBytes)
+	if err := embed.TuneMemory(opt); err != nil {
+		return err
+	}
 	i, err := embed.Start(ctx, opt)
 	if err != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, embed.ErrDrained)) {
 		fmt.Fprintln(s.Err, "linchpin: the node was asked to end before it served, and has")

@@ -7,14 +7,22 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/guard/memory"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // answers is the queue between a backend that answers on any goroutine, and
 // the one goroutine that sends.
+//
+// It counts what the stream occupies: for each call under way its request and what
+// its answer is expected to have (need), and for each answer what it has, until it
+// has been sent. That is bounded by maxBytes, and all of it is taken from the
+// caller's memory, some at a time.
 type answers struct {
-	maxInFlight, maxBytes int
+	maxInFlight int
+	maxBytes    int64
+	account     *memory.Account
 	// wake has a token when there is something new for the sender.
 	wake chan struct{}
 
@@ -24,8 +32,11 @@ type answers struct {
 	// queue holds answers that wait to be sent; spare is its other half, used
 	// in turn with it.
 	queue, spare []queued
-	// bytes are the results in queue, estimated.
-	bytes int
+	// bytes is what is occupied, unsent the part of it that is being sent, and taken
+	// what has been taken of account for it.
+	bytes, unsent, taken int64
+	// estimates are of the stream's answers.
+	estimates memory.Estimates
 	// inFlight counts admitted calls whose answer was not taken for sending.
 	inFlight int
 	// blocked: the reader has had to wait for room in its current message.
@@ -41,7 +52,9 @@ type answers struct {
 type queued struct {
 	number uint64
 	// refused: the call was never admitted.
-	refused  bool
+	refused bool
+	// bytes is what it is counted with.
+	bytes    int64
 	response gateway.Response
 }
 
@@ -51,57 +64,159 @@ type admission int
 const (
 	admitted admission = iota
 	full
+	// noMemory: there is none for the call.
+	noMemory
 	closed
 )
 
-func newAnswers(maxInFlight, maxBytes int) *answers {
-	a := &answers{maxInFlight: maxInFlight, maxBytes: maxBytes, wake: make(chan struct{}, 1)}
+const (
+	// freeBytes is what a stream may occupy without taking memory: it is part of what
+	// the stream was counted with.
+	freeBytes = 32 << 10
+	// takeStep is how much it takes at a time.
+	takeStep = 64 << 10
+	// callCost is about what a call under way costs beside its operations.
+	callCost = 256
+)
+
+func newAnswers(maxInFlight, maxBytes int, account *memory.Account) *answers {
+	a := &answers{maxInFlight: maxInFlight, maxBytes: int64(maxBytes), account: account, wake: make(chan struct{}, 1)}
 	a.room.L = &a.mu
 	return a
 }
 
+// need is what a call is counted with until it is answered, at a time in nanoseconds.
+func (a *answers) need(used *budget, now int64) int64 {
+	n := int64(used.bytes) + callCost
+	if used.class == memory.Blind {
+		return n
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return n + a.estimates.At(used.class, now)
+}
+
 // admit counts a call in. While the client leaves too much unread, it blocks:
-// the queue holds at most one answer per call in flight and as many refusals.
-func (a *answers) admit() admission {
+// the queue holds at most one answer per call in flight and as many refusals. So it
+// does while there is no memory, if it will be given back by this stream.
+func (a *answers) admit(need int64) (admission, *kv.Error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.blocked = false
-	for !a.closed && (len(a.queue) >= 2*a.maxInFlight || a.bytes >= a.maxBytes) {
+	for !a.closed {
+		var err *kv.Error
+		switch {
+		case len(a.queue) >= 2*a.maxInFlight, a.bytes > 0 && a.bytes+need > a.maxBytes:
+		case a.inFlight >= a.maxInFlight:
+			return full, nil
+		default:
+			if err = a.take(need); err == nil {
+				a.bytes += need
+				a.inFlight++
+				return admitted, nil
+			}
+			if a.bytes == 0 {
+				return noMemory, err
+			}
+		}
 		a.blocked = true
 		a.room.Wait()
 	}
-	switch {
-	case a.closed:
-		return closed
-	case a.inFlight >= a.maxInFlight:
-		return full
+	return closed, nil
+}
+
+// take takes memory for n bytes more.
+func (a *answers) take(n int64) *kv.Error {
+	more := a.bytes + n - freeBytes - a.taken
+	if more <= 0 {
+		return nil
 	}
-	a.inFlight++
-	return admitted
+	more = (more + takeStep - 1) / takeStep * takeStep
+	err := a.account.Take(memory.Requests, more)
+	if err == nil {
+		a.taken += more
+	}
+	return err
+}
+
+// give counts n bytes less, and gives back what is not needed soon.
+func (a *answers) give(n int64) {
+	a.bytes -= n
+	spare := a.taken - max(a.bytes-freeBytes, 0)
+	if !a.closed { // some is kept for the next
+		spare = (spare - takeStep) / takeStep * takeStep
+	}
+	if spare > 0 {
+		a.account.Give(memory.Requests, spare)
+		a.taken -= spare
+	}
+	a.room.Broadcast()
 }
 
 // wasBlocked reports whether the last admit had to wait. It is for the reader
 // alone, which is the one that writes blocked.
 func (a *answers) wasBlocked() bool { return a.blocked }
 
-// put queues the answer to an admitted call.
-func (a *answers) put(number uint64, r gateway.Response) {
-	a.enqueue(queued{number: number, response: r}, resultBytes(r.Results))
+// counted is what a call under way is counted with.
+type counted struct {
+	need   int64
+	class  memory.Class
+	writes bool
+}
+
+// answered says how many bytes the results of a call had, at a time in nanoseconds.
+func (a *answers) answered(c counted, bytes int, now int64) {
+	if c.class != memory.Blind {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.estimates.Saw(c.class, int64(bytes), now)
+	}
+}
+
+// put queues the answer to an admitted call. If there is no memory for the results, they
+// are lost.
+func (a *answers) put(number uint64, r gateway.Response, c counted) {
+	a.mu.Lock()
+	if a.closed {
+		a.give(c.need)
+		a.mu.Unlock()
+		return
+	}
+	bytes := callCost + int64(resultBytes(r.Results))
+	if bytes > c.need {
+		if err := a.take(bytes - c.need); err != nil {
+			lose(&r, err, c.writes)
+			bytes = callCost
+		}
+	}
+	a.bytes += bytes - c.need
+	a.enqueue(queued{number: number, bytes: bytes, response: r})
+}
+
+// lose drops the results of a response that there is no memory for: a transaction that
+// wrote has committed all the same.
+func lose(r *gateway.Response, err *kv.Error, writes bool) {
+	r.Results = nil
+	if writes {
+		r.ResultsLost = true
+	} else {
+		r.Err = err
+	}
 }
 
 // refuse queues the answer to a call that was not admitted.
 func (a *answers) refuse(number uint64, id kv.TxnID, err *kv.Error) {
-	a.enqueue(queued{number: number, refused: true, response: gateway.Response{ID: id, Err: err}}, 0)
-}
-
-func (a *answers) enqueue(q queued, bytes int) {
 	a.mu.Lock()
 	if a.closed {
 		a.mu.Unlock()
 		return
 	}
+	a.enqueue(queued{number: number, refused: true, response: gateway.Response{ID: id, Err: err}})
+}
+
+// enqueue adds an answer and unlocks.
+func (a *answers) enqueue(q queued) {
 	a.queue = append(a.queue, q)
-	a.bytes += bytes
 	first := len(a.queue) == 1
 	a.mu.Unlock()
 	if first { // else the sender has been woken and has not taken it yet
@@ -116,10 +231,11 @@ func (a *answers) signal() {
 	}
 }
 
-// take empties the queue. The result is valid until the next take. Calls stop
+// all empties the queue. The result is valid until the next time. Calls stop
 // counting as in flight here, before they are sent: a client that uses a
-// place again as soon as it has the answer must find it free.
-func (a *answers) take() []queued {
+// place again as soon as it has the answer must find it free. Their bytes are
+// counted until they are sent (sent).
+func (a *answers) all() []queued {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.queue, a.spare = a.spare[:0], a.queue
@@ -130,10 +246,24 @@ func (a *answers) take() []queued {
 		if !a.spare[i].refused {
 			a.inFlight--
 		}
+		a.unsent += a.spare[i].bytes
 	}
-	a.bytes = 0
 	a.room.Broadcast()
 	return a.spare
+}
+
+// sent says that answers are with gRPC, which counts for itself.
+func (a *answers) sent(qs []queued) {
+	bytes := int64(0)
+	for i := range qs {
+		bytes += qs[i].bytes
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.closed {
+		a.unsent -= bytes
+		a.give(bytes)
+	}
 }
 
 // keptAnswers bounds the answers for which a queue keeps room while idle.
@@ -168,8 +298,12 @@ func (a *answers) over(ends bool) (bool, error) {
 // close drops what is queued and what comes, and frees a blocked reader.
 func (a *answers) close() {
 	a.mu.Lock()
+	for i := range a.queue {
+		a.bytes -= a.queue[i].bytes
+	}
 	a.closed, a.queue, a.spare = true, nil, nil
-	a.room.Broadcast()
+	a.bytes -= a.unsent
+	a.give(0) // what is under way is given back when it ends
 	a.mu.Unlock()
 }
 
@@ -178,14 +312,12 @@ func (a *answers) close() {
 // call, until the server ends the stream.
 func (a *answers) send(s *service, stream grpc.ServerStream) error {
 	ctx := stream.Context()
-	out := outbox{service: s, stream: stream}
+	out := outbox{service: s, stream: stream, sent: a.sent}
 	draining, ending, ends := s.draining, s.ending, false
 	for {
-		taken := a.take()
-		if err := out.sendAll(taken); err != nil {
+		if err := out.sendAll(a.all()); err != nil {
 			return err
 		}
-		clear(taken) // an idle stream holds no values
 		if done, err := a.over(ends); done {
 			return err
 		}

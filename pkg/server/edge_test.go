@@ -90,19 +90,17 @@ func (l *looped) run(t testing.TB, p *pipe, out *outbox, messages int) {
 		if err := p.message(); err != nil {
 			t.Fatal(err)
 		}
-		taken := p.take()
-		if err := out.sendAll(taken); err != nil {
+		if err := out.sendAll(p.all()); err != nil {
 			t.Fatal(err)
 		}
-		clear(taken)
 	}
 }
 
 func newLoop(t testing.TB, calls int, op pb.Op) (*looped, *pipe, *outbox) {
 	s := &service{backend: newEcho(), opts: Options{}.withDefaults(), draining: make(chan struct{})}
 	l := &looped{codec: codec.New(), request: encoded(t, calls, op)}
-	p := &pipe{answers: newAnswers(s.opts.MaxInFlight, s.opts.MaxUnreadBytes), service: s, stream: l}
-	return l, p, &outbox{stream: l}
+	p := &pipe{answers: newAnswers(s.opts.MaxInFlight, s.opts.MaxUnreadBytes, nil), service: s, stream: l}
+	return l, p, &outbox{stream: l, sent: p.sent}
 }
 
 const perMessage = 32

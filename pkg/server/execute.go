@@ -2,11 +2,14 @@ package server
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/guard"
+	"github.com/linchpindb/linchpin/pkg/guard/memory"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
@@ -31,26 +34,119 @@ func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.Execu
 		return nil, statusOf(err, id)
 	}
 	how.User = caller.Account()
+	h := &held{account: guard.AccountOf(ctx), class: b.class}
+	if err := h.expect(ctx, b.bytes); err != nil {
+		return nil, statusOf(err, id)
+	}
 	callers, has := ctx.Deadline()
-	answered := make(chan gateway.Response, 1) // room, so that done never blocks
-	s.backend.Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true, How: how, Parent: s.parent(ctx)},
-		func(r gateway.Response) { answered <- r })
+	w := &waiting{held: h, answered: make(chan gateway.Response, 1)} // room, so that done never blocks
+	s.backend.Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true, How: how, Parent: s.parent(ctx)}, w.done)
 	select {
-	case r := <-answered:
-		return s.executed(caller, r, id, b.writes)
+	case r := <-w.answered:
+		return s.executed(caller, r, id, b.writes, h)
 	case <-ctx.Done():
 	}
-	select { // an answer that is there already is better than none
-	case r := <-answered:
-		return s.executed(caller, r, id, b.writes)
+	if r, ok := w.leave(); ok { // an answer that is there already is better than none
+		return s.executed(caller, r, id, b.writes, h)
+	}
+	return nil, statusOf(abandoned(ctx), id)
+}
+
+// waiting is a transaction whose answer somebody waits for, or has waited for: until it
+// has ended it keeps its memory.
+type waiting struct {
+	held     *held
+	answered chan gateway.Response
+	mu       sync.Mutex
+	// left: nobody waits any more.
+	left bool
+}
+
+func (w *waiting) done(r gateway.Response) {
+	w.held.saw(r.Results)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.left {
+		w.held.release()
+		return
+	}
+	w.answered <- r
+}
+
+// leave ends the waiting; there may be an answer all the same.
+func (w *waiting) leave() (r gateway.Response, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case r = <-w.answered:
+		return r, true
 	default:
-		return nil, statusOf(abandoned(ctx), id)
+		w.left = true
+		return r, false
 	}
 }
 
+// held is the memory of a transaction that is not on a Pipeline.
+type held struct {
+	account *memory.Account
+	class   memory.Class
+	bytes   int64
+}
+
+// expect takes some more for operations that are about to run, of so many bytes, and
+// for what their results may have.
+func (h *held) expect(ctx context.Context, ops int) *kv.Error {
+	n := int64(ops) + h.account.Expected(h.class)
+	err := h.account.Wait(ctx, memory.Requests, n, memoryPatience)
+	if err == nil {
+		h.bytes += n
+	}
+	return err
+}
+
+// saw says what results there were.
+func (h *held) saw(rs []msg.Result) { h.account.Saw(h.class, int64(resultBytes(rs))) }
+
+// has says that so much is needed in all. If there is not so much, what there was
+// remains.
+func (h *held) has(bytes int64) *kv.Error {
+	if bytes > h.bytes {
+		if err := h.account.Take(memory.Requests, bytes-h.bytes); err != nil {
+			return err
+		}
+	} else {
+		h.account.Give(memory.Requests, h.bytes-bytes)
+	}
+	h.bytes = bytes
+	return nil
+}
+
+func (h *held) release() {
+	h.account.Give(memory.Requests, h.bytes)
+	h.bytes = 0
+}
+
+// abandon releases it when what nobody waits for any more has ended, more or less: it
+// cannot be told when.
+func (h *held) abandon() {
+	account, bytes := h.account, h.bytes
+	h.bytes = 0
+	if account != nil && bytes > 0 {
+		time.AfterFunc(abandonedFor, func() { account.Give(memory.Requests, bytes) })
+	}
+}
+
+// abandonedFor is how long reads that nobody waits for are still counted. Somewhat
+// arbitrary.
+const abandonedFor = 2 * time.Second
+
 // executed converts the response to a transaction named id.
-func (s *service) executed(caller *guard.Caller, r gateway.Response, id kv.TxnID, writes bool) (*pb.ExecuteResponse, error) {
+func (s *service) executed(caller *guard.Caller, r gateway.Response, id kv.TxnID, writes bool, h *held) (*pb.ExecuteResponse, error) {
+	defer h.release() // what is sent is counted by what sends it
 	settle(&r, id, writes)
+	if err := h.has(int64(resultBytes(r.Results))); err != nil {
+		lose(&r, err, writes)
+	}
 	hide(caller, &r.Receipt, &r.Ended)
 	if r.Err != nil {
 		d := failedResponse(&r)

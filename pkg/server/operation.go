@@ -8,6 +8,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/guard/memory"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -17,6 +18,8 @@ import (
 // transaction uses it once, an interactive one over all of its steps.
 type budget struct {
 	ops, bytes int
+	// class is what its answer may be.
+	class memory.Class
 	// writes: one of the operations can change something.
 	writes bool
 }
@@ -63,6 +66,12 @@ func (b *budget) spend(o *msg.Op, i int, err *kv.Error) *kv.Error {
 	}
 	o.Seq = uint32(i)
 	b.writes = b.writes || o.Writes()
+	switch {
+	case o.IsRange():
+		b.class = memory.Ranges
+	case b.class == memory.Blind && o.Kind != msg.OpPut && o.Kind != msg.OpAdd && o.Kind != msg.OpDelete:
+		b.class = memory.Points
+	}
 	b.bytes += len(o.Key) + len(o.End) + len(o.Value) + len(o.ExpectValue) + argBytes(o.Args)
 	if b.bytes > kv.MaxTxnBytes {
 		return invalid(fmt.Sprintf("the keys and values of the transaction have %d bytes or more", b.bytes),

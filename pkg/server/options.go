@@ -33,15 +33,24 @@ type Options struct {
 	// 4096. More of them help no backend whose own queues are bounded at
 	// kv.DefaultMaxInFlight; fewer bound what one client can occupy.
 	MaxInFlight int
-	// MaxUnreadBytes bounds the answers, in bytes, that a Pipeline client
-	// has not read when its stream stops taking calls. 0 is 64 MiB. Calls
-	// that are under way then still add their answers.
+	// MaxUnreadBytes bounds what a Pipeline stream may occupy, in bytes, when it
+	// stops taking calls: the calls that are under way, with what their answers are
+	// expected to have, and the answers that have not been read. One call it always
+	// takes. 0 is 16 MiB.
 	MaxUnreadBytes int
+	// MessageTimeout is how long a message may take to come whole once it has begun.
+	// 0 is kv.MaxTxnAge.
+	MessageTimeout time.Duration
 	// SlowReader is how long one page of a scan may wait for a client that does
 	// not read. 0 is kv.MaxTxnAge.
 	SlowReader time.Duration
-	// MaxStreams bounds the concurrent calls of one connection. 0 is 10000.
+	// MaxStreams bounds the concurrent calls of one connection; more wait at the
+	// client. 0 is 512.
 	MaxStreams int
+	// PeerService is the service of other nodes, whose messages may have up to
+	// MaxPeerBytes; empty for none.
+	PeerService  string
+	MaxPeerBytes int
 	// Users keeps the users; nil is a server that has none.
 	Users Directory
 	// NotReady starts with health at NOT_SERVING, until SetReady.
@@ -64,13 +73,16 @@ func (o Options) withDefaults() Options {
 		o.MaxInFlight = 4096
 	}
 	if o.MaxUnreadBytes == 0 {
-		o.MaxUnreadBytes = 64 << 20
+		o.MaxUnreadBytes = 16 << 20
 	}
 	if o.SlowReader == 0 {
 		o.SlowReader = kv.MaxTxnAge
 	}
 	if o.MaxStreams == 0 {
-		o.MaxStreams = 10_000
+		o.MaxStreams = 512
+	}
+	if o.MessageTimeout == 0 {
+		o.MessageTimeout = kv.MaxTxnAge
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -89,8 +101,10 @@ func (o Options) check() error {
 	bad("MaxInFlight", o.MaxInFlight)
 	bad("MaxUnreadBytes", o.MaxUnreadBytes)
 	bad("MaxStreams", o.MaxStreams)
-	if o.SlowReader < 0 {
-		errs = append(errs, fmt.Errorf("server: SlowReader is %v, must not be negative", o.SlowReader))
+	for name, d := range map[string]time.Duration{"SlowReader": o.SlowReader, "MessageTimeout": o.MessageTimeout} {
+		if d < 0 {
+			errs = append(errs, fmt.Errorf("server: %s is %v, must not be negative", name, d))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -100,7 +114,10 @@ func (o Options) grpcOptions(s *service) []grpc.ServerOption {
 	return append([]grpc.ServerOption{
 		codec.ServerOption(),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
-		grpc.MaxRecvMsgSize(pb.MaxMessageBytes),
+		// What is received is bounded by receiver. Windows do not grow: what nobody
+		// has asked for takes memory.
+		grpc.StaticStreamWindowSize(windowBytes),
+		grpc.StaticConnWindowSize(connWindowBytes),
 		grpc.MaxSendMsgSize(pb.MaxMessageBytes),
 		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
 		// Else Stop would not wait for handlers, of which one may just begin.
@@ -112,6 +129,14 @@ func (o Options) grpcOptions(s *service) []grpc.ServerOption {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: PingAfter, Timeout: PingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}, o.GRPC...)
+}
+
+// longest is how long a message of a service may be.
+func (s *service) longest(service string) int {
+	if service == s.opts.PeerService {
+		return s.opts.MaxPeerBytes
+	}
+	return pb.MaxMessageBytes
 }
 
 // deadline is the earlier of the caller's, if it has one, and the greatest

@@ -11,6 +11,8 @@ type outbox struct {
 	service *service
 	stream  grpc.ServerStream
 	msg     pb.PipelineResponse
+	// sent is told of answers that are with gRPC.
+	sent func([]queued)
 }
 
 const (
@@ -36,6 +38,8 @@ func (o *outbox) sendAll(qs []queued) error {
 			return err
 		}
 		o.reset()
+		o.sent(qs[:n])
+		clear(qs[:n]) // values are held for as long as they are counted
 		qs = qs[n:]
 	}
 	return nil

@@ -39,7 +39,7 @@ func (s *service) Pipeline(stream grpc.BidiStreamingServer[pb.PipelineRequest, p
 	if err := stream.Send(&pb.PipelineResponse{Welcome: s.welcome()}); err != nil {
 		return err
 	}
-	p := &pipe{answers: newAnswers(s.opts.MaxInFlight, s.opts.MaxUnreadBytes), service: s, stream: stream, caller: guard.CallerOf(stream.Context())}
+	p := &pipe{answers: newAnswers(s.opts.MaxInFlight, s.opts.MaxUnreadBytes, guard.AccountOf(stream.Context())), service: s, stream: stream, caller: guard.CallerOf(stream.Context())}
 	p.until, p.hasUntil = stream.Context().Deadline()
 	defer p.close() // whatever is answered later, is dropped
 	s.readers.Add(1)
@@ -70,8 +70,8 @@ func (p *pipe) read() (err error) {
 }
 
 // message receives one message and handles its calls, each as soon as it is
-// decoded. So a message costs no more memory than its bytes and what the
-// backend keeps of it, whatever a client puts into it. If it is broken in the
+// decoded. So a message costs no more memory than its bytes, until they have been
+// taken, and what the backend keeps of it, whatever a client puts into it. If it is broken in the
 // middle, the calls before that have been taken; their outcome is unknown to
 // the client, as with any stream that breaks.
 func (p *pipe) message() error {
@@ -89,34 +89,38 @@ func (p *pipe) message() error {
 // stream has ended.
 func (p *pipe) call(c *incoming, now time.Time) bool {
 	id := p.service.idOr(c.id)
-	switch p.admit() {
+	under := counted{p.need(&c.used, now.UnixNano()), c.used.class, c.used.writes}
+	switch what, err := p.admit(under.need); what {
 	case closed:
 		return false
+	case noMemory:
+		p.refuse(c.number, id, err)
+		return true
 	case full:
 		p.refuse(c.number, id, &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: "too many calls of this stream are unanswered",
 			Hint: "wait for answers before sending more; the welcome tells how many there may be"})
 		return true
 	}
 	if p.service.isDraining() {
-		p.put(c.number, gateway.Response{ID: id, Err: stopping()})
+		p.put(c.number, gateway.Response{ID: id, Err: stopping()}, under)
 		return true
 	}
 	until, err := p.callDeadline(c, now)
 	if err != nil {
-		p.put(c.number, gateway.Response{ID: id, Err: err})
+		p.put(c.number, gateway.Response{ID: id, Err: err}, under)
 		return true
 	}
 	if c.err != nil {
-		p.put(c.number, gateway.Response{ID: id, Err: c.err})
+		p.put(c.number, gateway.Response{ID: id, Err: c.err}, under)
 		return true
 	}
 	if err := p.caller.Check(c.ops); err != nil {
-		p.put(c.number, gateway.Response{ID: id, Err: err})
+		p.put(c.number, gateway.Response{ID: id, Err: err}, under)
 		return true
 	}
 	how, err := p.service.how(c.at, c.token, c.plan)
 	if err != nil {
-		p.put(c.number, gateway.Response{ID: id, Err: err})
+		p.put(c.number, gateway.Response{ID: id, Err: err}, under)
 		return true
 	}
 	how.User = p.caller.Account()
@@ -124,15 +128,16 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 		p.readAt, p.arrived = now, p.service.backend.Now()
 	}
 	// What the closure holds is all that the edge remembers of a call.
-	number, writes := c.number, c.used.writes
+	number := c.number
 	req := gateway.Request{ID: id, Ops: c.ops, Arrived: p.arrived, Deadline: until, Alone: c.alone, How: how}
 	if p.service.opts.Traces {
 		req.Parent = trace.Parent(c.traceparent)
 	}
 	p.service.backend.Submit(req, func(r gateway.Response) {
-		settle(&r, id, writes)
+		p.answered(under, resultBytes(r.Results), time.Now().UnixNano())
+		settle(&r, id, under.writes)
 		hide(p.caller, &r.Receipt, &r.Ended)
-		p.put(number, r)
+		p.put(number, r, under)
 	})
 	return true
 }

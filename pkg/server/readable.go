@@ -2,54 +2,263 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/linchpindb/linchpin/pkg/guard"
+	"github.com/linchpindb/linchpin/pkg/guard/memory"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// A request that does not decode is the caller's fault: it is answered Invalid,
-// with a detail. gRPC by itself says Internal, and it says so while the codec
-// is at work, before any interceptor could change it. So what gRPC is given to
-// decode into keeps the error to itself until gRPC has returned.
+// gRPC receives a message of any length that it may have before anybody is asked, for
+// as long as that takes, and answers what does not decode as a fault of its own. So
+// messages are received here, from the stream that gRPC reads them from:
+//
+//	read the head, which tells the length; refuse what is too large
+//	take that much of the caller's memory, or wait until there is some
+//	read the rest, within a time, and decode it
+//
+// Until then a stream holds its window (windowBytes), which it has taken when it began.
 
-// keeping decodes into another decoder and keeps what went wrong.
-type keeping struct {
-	into codec.Decoder
-	err  error
+const (
+	// windowBytes and connWindowBytes are what gRPC receives on a call, and on a
+	// connection, before it is asked. They do not grow.
+	windowBytes     = 128 << 10
+	connWindowBytes = 1 << 20
+	// streamBytes is what a call is counted with: its window, what gRPC takes to
+	// send (64 KiB), and its goroutines.
+	streamBytes = windowBytes + 96<<10
+	// smallMessage is the length up to which a message is part of what its call was
+	// counted with.
+	smallMessage = 32 << 10
+	// memoryPatience is how long a call waits for memory that others of its user
+	// have. Somewhat arbitrary.
+	memoryPatience = 5 * time.Second
+)
+
+// wire is the stream beneath a call, which gRPC has in its context.
+type wire interface {
+	// ReadMessageHeader reads the five bytes before a message.
+	ReadMessageHeader(header []byte) error
+	// Read reads n bytes.
+	Read(n int) (mem.BufferSlice, error)
 }
 
-// Unmarshal implements codec.Decoder.
-func (k *keeping) Unmarshal(b []byte) error {
-	k.err = k.into.Unmarshal(b)
-	return nil
+// receiver receives the messages of a call. One goroutine at a time does so.
+type receiver struct {
+	ctx     context.Context
+	wire    wire
+	account *memory.Account
+	// patience is how long a message may take to come whole, limit its greatest
+	// length.
+	patience time.Duration
+	limit    int
+	// many: the client may send more than one message.
+	many  bool
+	first bool
+	// held is what was taken for the last message.
+	held   int64
+	timer  *time.Timer
+	header [5]byte
 }
 
-// receive has gRPC decode into m and tells what went wrong.
-func (k *keeping) receive(m any, gRPC func(any) error) error {
-	d, ok := m.(codec.Decoder)
+// open begins to count a call. Whoever has opened it closes it.
+func (s *service) open(ctx context.Context, many bool, limit int) (*receiver, error) {
+	w, ok := grpc.ServerTransportStreamFromContext(ctx).(wire)
 	if !ok {
-		return gRPC(m)
+		return nil, status.Errorf(codes.Internal, "the call has no stream that messages can be read from, but a %T", grpc.ServerTransportStreamFromContext(ctx))
 	}
-	*k = keeping{into: d}
-	if err := gRPC(k); err != nil {
+	r := &receiver{ctx: ctx, wire: w, account: guard.AccountOf(ctx), patience: s.opts.MessageTimeout, limit: limit, many: many, first: true}
+	if err := r.account.Take(memory.Streams, streamBytes); err != nil {
+		return nil, statusOf(err, kv.TxnID{})
+	}
+	return r, nil
+}
+
+func (r *receiver) close() {
+	r.release()
+	r.account.Give(memory.Streams, streamBytes)
+}
+
+// release gives back what was taken for the last message.
+func (r *receiver) release() {
+	r.account.Give(memory.Requests, r.held)
+	r.held = 0
+}
+
+// receive receives a message into m. At the end it is io.EOF.
+func (r *receiver) receive(m any) error {
+	r.release()
+	data, err := r.message()
+	if err != nil {
+		return r.explained(err)
+	}
+	defer data.Free()
+	if err := decode(data, m); err != nil {
 		return err
 	}
-	if k.err != nil {
-		return statusOf(invalid("the request cannot be read: "+k.err.Error(),
-			"compare it with the description of the service; a txn_id has 16 bytes"), kv.TxnID{})
+	if _, ok := m.(*decoder); ok {
+		r.release() // its calls have been counted
 	}
-	return nil
+	if r.many {
+		return nil
+	}
+	// What is but one message has to be followed by the end, and soon.
+	defer r.within()()
+	switch err := r.wire.ReadMessageHeader(r.header[:]); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return r.explained(err)
+	}
+	return status.Error(codes.Internal, "the call has more than one message")
 }
 
-// readable gives desc with such unary methods.
-func readable(desc grpc.ServiceDesc) *grpc.ServiceDesc {
+// message reads one.
+func (r *receiver) message() (mem.BufferSlice, error) {
+	if err := r.wire.ReadMessageHeader(r.header[:]); err != nil {
+		if errors.Is(err, io.EOF) && r.first && !r.many {
+			return nil, status.Error(codes.Internal, "the call has no message")
+		}
+		return nil, err
+	}
+	r.first = false
+	if r.header[0] != 0 {
+		return nil, status.Error(codes.Unimplemented, "the message is compressed")
+	}
+	n := int64(uint32(r.header[1])<<24 | uint32(r.header[2])<<16 | uint32(r.header[3])<<8 | uint32(r.header[4]))
+	if n > int64(r.limit) {
+		return nil, statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: fmt.Sprintf("the message has %d bytes, and at most %d are allowed", n, r.limit),
+			Hint: fmt.Sprintf("a transaction has at most %d bytes of keys and values; split it", kv.MaxTxnBytes)}, kv.TxnID{})
+	}
+	if n > smallMessage {
+		// Twice: what was received, and what is made of it.
+		if err := r.account.Wait(r.ctx, memory.Requests, 2*n, memoryPatience); err != nil {
+			return nil, statusOf(err, kv.TxnID{})
+		}
+		r.held = 2 * n
+	}
+	defer r.within()()
+	return r.wire.Read(int(n))
+}
+
+// slowMessage is why a call was ended of which a message did not come whole.
+type slowMessage struct{ after time.Duration }
+
+func (e *slowMessage) Error() string {
+	return fmt.Sprintf("the message did not come whole within %v", e.after)
+}
+
+// within ends the call if what is read now takes too long; it gives what ends the
+// time.
+func (r *receiver) within() func() {
+	if r.timer == nil {
+		r.timer = time.AfterFunc(r.patience, func() { guard.End(r.ctx, &slowMessage{r.patience}) })
+	} else {
+		r.timer.Reset(r.patience)
+	}
+	return func() { r.timer.Stop() }
+}
+
+// explained is why nothing more could be read.
+func (r *receiver) explained(err error) error {
+	slow := (*slowMessage)(nil)
+	switch {
+	case errors.Is(err, io.EOF):
+		return err
+	case errors.As(context.Cause(r.ctx), &slow):
+		return statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: slow.Error(), Hint: "send smaller messages, or over a faster network"}, kv.TxnID{})
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return status.Error(codes.Internal, err.Error())
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	return status.Error(codes.Unavailable, err.Error())
+}
+
+// decode reads m from data. What does not decode is the caller's fault, and answered
+// Invalid, with a detail.
+func decode(data mem.BufferSlice, m any) error {
+	err := crowded(data, m)
+	if err == nil {
+		err = codec.New().Unmarshal(data, m)
+	}
+	if err == nil {
+		return nil
+	}
+	e := (*kv.Error)(nil)
+	if !errors.As(err, &e) {
+		e = invalid("the request cannot be read: "+err.Error(), "compare it with the description of the service; a txn_id has 16 bytes")
+	}
+	return statusOf(e, kv.TxnID{})
+}
+
+// crowded refuses messages of which the generated decoders would make many times their
+// bytes: those of too many operations.
+func crowded(data mem.BufferSlice, m any) error {
+	switch m.(type) {
+	case *pb.ExecuteRequest, *pb.TransactRequest:
+	default:
+		return nil
+	}
+	if data.Len() < kv.MaxTxnOps {
+		return nil // each takes two bytes
+	}
+	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	defer buf.Free()
+	count := func(b []byte) error {
+		n := 0
+		return fields(b, func(num protowire.Number, raw []byte, _ uint64) error {
+			if num == 1 && raw != nil {
+				n++
+			}
+			if n <= kv.MaxTxnOps {
+				return nil
+			}
+			return new(budget).count(n)
+		})
+	}
+	if _, ok := m.(*pb.ExecuteRequest); ok {
+		return count(buf.ReadOnlyData())
+	}
+	return fields(buf.ReadOnlyData(), func(_ protowire.Number, raw []byte, _ uint64) error { return count(raw) })
+}
+
+// counter tells an account of answers; nil if there is none.
+func counter(a *memory.Account) func(int) {
+	if a == nil {
+		return nil
+	}
+	return func(n int) { a.Add(memory.Answers, int64(n)) }
+}
+
+// readable gives desc with unary methods whose messages are received here.
+func (s *service) readable(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	methods := make([]grpc.MethodDesc, len(desc.Methods))
 	for i, m := range desc.Methods {
 		handle := m.Handler
-		m.Handler = func(srv any, ctx context.Context, gRPC func(any) error, next grpc.UnaryServerInterceptor) (any, error) {
-			return handle(srv, ctx, func(in any) error { return new(keeping).receive(in, gRPC) }, next)
+		m.Handler = func(srv any, ctx context.Context, _ func(any) error, next grpc.UnaryServerInterceptor) (any, error) {
+			r, err := s.open(ctx, false, s.longest(desc.ServiceName))
+			if err != nil {
+				return nil, err
+			}
+			defer r.close()
+			out, err := handle(srv, ctx, r.receive, next)
+			if c, ok := out.(codec.Message); ok && err == nil {
+				return &codec.Counted{Message: c, Count: counter(r.account)}, nil
+			}
+			return out, err
 		}
 		methods[i] = m
 	}
@@ -57,10 +266,31 @@ func readable(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	return &desc
 }
 
-// readableStream is a stream that does so. One goroutine at a time receives.
-type readableStream struct {
-	grpc.ServerStream
-	keeping keeping
+// registrar registers services that are readable.
+type registrar struct {
+	*grpc.Server
+	service *service
 }
 
-func (s *readableStream) RecvMsg(m any) error { return s.keeping.receive(m, s.ServerStream.RecvMsg) }
+// RegisterService implements grpc.ServiceRegistrar.
+func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	r.Server.RegisterService(r.service.readable(*desc), impl)
+}
+
+// readableStream is a stream whose messages are received and counted here.
+type readableStream struct {
+	grpc.ServerStream
+	*receiver
+	out codec.Counted
+}
+
+func (s *readableStream) RecvMsg(m any) error { return s.receive(m) }
+
+func (s *readableStream) SendMsg(m any) error {
+	c, ok := m.(codec.Message)
+	if !ok || s.out.Count == nil {
+		return s.ServerStream.SendMsg(m)
+	}
+	s.out.Message = c
+	return s.ServerStream.SendMsg(&s.out)
+}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"google.golang.org/grpc"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/codec"
 )
 
 // recoverUnary turns a handler's panic into an Internal error.
@@ -19,7 +21,18 @@ func (s *service) recoverUnary(ctx context.Context, req any, info *grpc.UnarySer
 // recoverStream does the same for streams, and makes them readableStreams.
 func (s *service) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 	defer s.recovered(info.FullMethod, &err)
-	return next(srv, &readableStream{ServerStream: stream})
+	r, err := s.open(stream.Context(), info.IsClientStream, s.longest(serviceOf(info.FullMethod)))
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	return next(srv, &readableStream{ServerStream: stream, receiver: r, out: codec.Counted{Count: counter(r.account)}})
+}
+
+// serviceOf is the service of a method, of which the full name is "/service/method".
+func serviceOf(method string) string {
+	service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	return service
 }
 
 // recovered is deferred; it catches a panic, logs it and sets err.

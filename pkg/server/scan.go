@@ -23,6 +23,13 @@ const (
 	maxPageBytes = 1 << 20
 )
 
+// scanCost is what a scan is counted with: the gateway holds a page of each shard, and
+// there is one that is sent.
+func scanCost(shards int) int { return min(shards*kv.ScanPageBytes, maxScanCost) + maxPageBytes }
+
+// maxScanCost bounds that where there are many shards, whose pages are rarely full.
+const maxScanCost = 16 << 20
+
 // Scan streams the pairs of a range.
 func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.ScanResponse]) error {
 	ctx := stream.Context()
@@ -48,6 +55,11 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	if kerr != nil {
 		return statusOf(kerr, kv.TxnID{})
 	}
+	pages := held{account: guard.AccountOf(ctx)}
+	if err := pages.expect(ctx, scanCost(s.backend.Status().Shards)); err != nil {
+		return statusOf(err, kv.TxnID{})
+	}
+	defer pages.abandon()
 	p := pager{stream: stream, size: int(in.PageSize), patience: s.opts.SlowReader, late: s.lateReader(ctx), caller: caller, span: span}
 	if p.size == 0 {
 		p.size = defaultPage
@@ -65,6 +77,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	if err != nil {
 		return statusOf(hidden(caller, err), kv.TxnID{})
 	}
+	pages.release() // nothing is read any more
 	return p.flush()
 }
 

@@ -56,11 +56,12 @@ func New(b Backend, opts Options) (*Server, error) {
 	svc := &service{backend: b, opts: opts.withDefaults(), draining: make(chan struct{}), ending: make(chan struct{}), cutting: make(chan struct{}),
 		masking: maphash.MakeSeed()}
 	s := &Server{service: svc, grpc: grpc.NewServer(svc.opts.grpcOptions(svc)...), health: health.NewServer()}
-	s.grpc.RegisterService(readable(pb.KV_ServiceDesc), svc)
-	s.grpc.RegisterService(readable(pb.Admin_ServiceDesc), svc)
-	grpc_health_v1.RegisterHealthServer(s.grpc, s.health)
+	to := registrar{s.grpc, svc}
+	to.RegisterService(&pb.KV_ServiceDesc, svc)
+	to.RegisterService(&pb.Admin_ServiceDesc, svc)
+	grpc_health_v1.RegisterHealthServer(to, s.health)
 	if opts.Register != nil {
-		opts.Register(s.grpc)
+		opts.Register(to)
 	}
 	if err := reflect.Register(s.grpc, pb.File); err != nil {
 		return nil, err

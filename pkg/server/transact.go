@@ -33,6 +33,8 @@ type transact struct {
 	attempt  uint32
 	readOnly bool
 	used     budget
+	// held is the memory of the open transaction: what it has written and read.
+	held held
 	// marked: it has had a savepoint, so that a failed step does not end it;
 	// broken: a step has failed, and is to be taken back first.
 	marked, broken bool
@@ -44,7 +46,8 @@ type transact struct {
 // receives them, so that a stopping server can end a stream on which nothing
 // is open.
 func (s *service) Transact(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse]) error {
-	t := &transact{service: s, caller: guard.CallerOf(stream.Context()), parent: s.parent(stream.Context())}
+	t := &transact{service: s, caller: guard.CallerOf(stream.Context()), parent: s.parent(stream.Context()), held: held{account: guard.AccountOf(stream.Context())}}
+	defer t.over()
 	defer t.rollback()
 	steps, stop := make(chan received), make(chan struct{})
 	defer close(stop)
@@ -122,6 +125,7 @@ func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.Transac
 		}
 		tx := t.tx
 		t.tx = nil
+		defer t.over()
 		if err := tx.RollbackChecked(ctx); err != nil {
 			return t.failed(ctx, err)
 		}
@@ -172,6 +176,7 @@ func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
 	if t.tx == nil {
 		return t.failed(ctx, notOpen())
 	}
+	written := t.used.bytes
 	ops, kerr := operations(in.Ops, &t.used)
 	if kerr != nil {
 		return t.failedStep(ctx, kerr)
@@ -187,8 +192,20 @@ func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
 	}
 	ctx, cancel := within(ctx, in.TimeoutMs)
 	defer cancel()
+	before := t.held.bytes + int64(t.used.bytes-written)
+	t.held.class = t.used.class
+	if err := t.held.expect(ctx, t.used.bytes-written); err != nil {
+		return t.failedStep(ctx, err)
+	}
 	rs, err := t.tx.Do(ctx, ops)
 	if err != nil {
+		if ctx.Err() != nil {
+			t.held.abandon()
+		}
+		return t.failedStep(ctx, err)
+	}
+	t.held.saw(rs)
+	if err := t.held.has(before + int64(resultBytes(rs))); err != nil {
 		return t.failedStep(ctx, err)
 	}
 	waited, none := t.tx.Waited(), txn.Ended{}
@@ -216,6 +233,7 @@ func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 	}
 	r := t.tx.Commit(ctx)
 	t.tx = nil
+	t.over()
 	settle(&r, t.id, t.used.writes)
 	hide(t.caller, &r.Receipt, &r.Ended)
 	if r.Attempts == 0 {
@@ -271,5 +289,9 @@ func (t *transact) rollback() {
 	if t.tx != nil {
 		t.tx.Rollback()
 		t.tx = nil
+		t.over()
 	}
 }
+
+// over gives back the memory of a transaction that has ended.
+func (t *transact) over() { t.held.release() }

@@ -19,6 +19,7 @@ type coldRead struct {
 	task  *task      // a range
 	round int
 	seq   uint32
+	scan  bool        // of a scan operation
 	page  *msg.ScanAt // a page of a scan at a kept index
 	// then takes the answer to anything else.
 	then func(*entry.ReadResult)
@@ -125,7 +126,15 @@ func (m *Machine) rangeRead(c *coldRead, r *entry.ReadResult) {
 		t.err = err
 	}
 	t.rows[c.seq] = rows
-	if t.missing--; t.missing == 0 {
+	t.missing--
+	if c.scan {
+		dropped, err := t.scans.arrived(r)
+		t.missing -= dropped
+		if err != nil {
+			t.err, t.rows = err, map[uint32]mvcc.RangeRows{}
+		}
+	}
+	if t.missing == 0 {
 		m.run(t)
 	}
 }

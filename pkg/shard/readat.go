@@ -23,6 +23,7 @@ type pastRead struct {
 	pins    []*mvcc.Item
 	values  map[string]entry.Value
 	rows    map[uint32]mvcc.RangeRows
+	scans   scans
 	missing int
 	err     error
 	m       *Machine
@@ -65,6 +66,7 @@ func (m *Machine) onReadPast(q *msg.Read) {
 	for i := range q.Ops {
 		m.askPast(p, &q.Ops[i])
 	}
+	p.scans.begin()
 	m.pastArrived(p, nil)
 }
 
@@ -93,12 +95,10 @@ func (m *Machine) askPast(p *pastRead, op *msg.Op) {
 			return
 		}
 		p.missing++
-		m.askAt(entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: span, Index: p.q.Index, Limit: mvcc.ScanLimit(op), LimitBytes: scanBytes},
-			&coldRead{then: func(r *entry.ReadResult) {
-				rows, err := decodeRows(r)
-				p.rows[op.Seq] = rows
-				m.pastArrived(p, err)
-			}})
+		r := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: span, Index: p.q.Index, Limit: mvcc.ScanLimit(op), LimitBytes: scanBytes}
+		p.scans.next = append(p.scans.next, func() {
+			m.askAt(r, &coldRead{then: func(r *entry.ReadResult) { m.pastScanned(p, op.Seq, r) }})
+		})
 		return
 	}
 	if _, ok := p.values[string(op.Key)]; ok {
@@ -118,6 +118,19 @@ func (m *Machine) askPast(p *pastRead, op *msg.Op) {
 			p.values[string(op.Key)] = f.Value
 			m.pastArrived(p, err)
 		}})
+}
+
+// pastScanned takes the rows of a range.
+func (m *Machine) pastScanned(p *pastRead, seq uint32, r *entry.ReadResult) {
+	rows, err := decodeRows(r)
+	dropped, large := p.scans.arrived(r)
+	p.missing -= dropped
+	if large != nil {
+		err, p.rows = large, map[uint32]mvcc.RangeRows{}
+	} else {
+		p.rows[seq] = rows
+	}
+	m.pastArrived(p, err)
 }
 
 // pastArrived: one thing less is missing.

@@ -70,7 +70,7 @@ func (m *Machine) onScanAt(s *msg.ScanAt) {
 		m.keep(s.Txn, k.index, s.KeepNanos)
 	}
 	m.askAt(entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: kv.Range(s.Start, s.End), Index: s.Index, Reverse: s.Reverse,
-		Limit: mvcc.ScanLimit(&msg.Op{Limit: s.Limit}), LimitBytes: pageBytes}, &coldRead{page: s})
+		Limit: mvcc.ScanLimit(&msg.Op{Limit: s.Limit}), LimitBytes: kv.ScanPageBytes}, &coldRead{page: s})
 }
 
 func (m *Machine) pageRead(s *msg.ScanAt, r *entry.ReadResult) {
@@ -92,8 +92,3 @@ func (m *Machine) replyPage(s *msg.ScanAt, p *msg.ScanPage) {
 	env.ScanPage = p
 	m.send(env)
 }
-
-// pageBytes bounds a page of a scan at a kept index. The gateway holds one of each
-// shard for as long as the client does not read, so it is no more than what the client
-// is sent at a time.
-const pageBytes = 1 << 20

@@ -60,6 +60,7 @@ type task struct {
 	// missing counts the cold reads that are under way for it.
 	missing int
 	rows    map[uint32]mvcc.RangeRows
+	scans   scans
 	ranges  bool
 	// noWait: the transaction was marked before the task began.
 	noWait bool

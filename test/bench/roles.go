@@ -28,7 +28,9 @@ func nodeRole() *cobra.Command {
 		for _, k := range hot {
 			opt.HotKeys = append(opt.HotKeys, []byte(k))
 		}
-		embed.TuneMemory(opt.CacheBytes)
+		if err := embed.TuneMemory(opt); err != nil {
+			return err
+		}
 		i, err := embed.Start(c.Context(), opt)
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ var Table = []Layer{
 	{
 		// Who is who, and who may come in: certificates, tokens, limits.
 		Name:     "security",
-		Packages: []string{"pkg/certs", "pkg/guard"},
+		Packages: []string{"pkg/certs", "pkg/guard", "pkg/guard/memory"},
 		Imports:  []string{"words", "messages", "parts", "wire", "security"},
 	},
 	{

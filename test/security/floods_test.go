@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
 // grpc opens a connection by a user's certificate, or of nobody.
@@ -57,15 +59,32 @@ type frames struct {
 // frames opens one, as nobody.
 func (g *target) frames(t *testing.T, d *net.Dialer) *frames {
 	t.Helper()
+	f, err := g.tryFrames(d)
+	require.NoError(t, err)
+	t.Cleanup(func() { f.conn.Close() })
+	require.NoError(t, f.conn.SetDeadline(time.Now().Add(proc.Patience)))
+	return f
+}
+
+// tryFrames tries to open one.
+func (g *target) tryFrames(d *net.Dialer) (*frames, error) {
+	raw, err := d.Dial("tcp", g.addr)
+	if err != nil {
+		return nil, err
+	}
 	config := g.config("")()
 	config.NextProtos, config.ServerName = []string{"h2"}, "127.0.0.1"
-	f := &frames{conn: tls.Client(dial(t, d, g.addr), config), next: 1}
-	_, err := io.WriteString(f.conn, http2.ClientPreface)
-	require.NoError(t, err)
+	f := &frames{conn: tls.Client(raw, config), next: 1}
 	f.Framer = http2.NewFramer(f.conn, f.conn)
 	f.enc = hpack.NewEncoder(&f.head)
-	require.NoError(t, f.WriteSettings())
-	return f
+	if _, err = io.WriteString(f.conn, http2.ClientPreface); err == nil {
+		err = f.WriteSettings()
+	}
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // headers begins a call.

@@ -34,16 +34,20 @@ type target struct {
 	honest     *client.DB
 	// served counts what the honest client has written.
 	served atomic.Int64
+	// took is how long that has taken each time.
+	tookMu sync.Mutex
+	took   []time.Duration
 	// attackers are addresses of the loopback, each for one attack.
 	attackers int
 	token     string
 }
 
-// besiege starts a node and the honest client.
-func besiege(t *testing.T) *target {
+// besiege starts a node, with some more flags, and the honest client.
+func besiege(t *testing.T, flags ...string) *target {
 	t.Helper()
 	g := &target{authority: newAuthority(t), addr: proc.FreeAddr(t), http: proc.FreeAddr(t)}
-	g.node = proc.NewNode(t, "target", filepath.Join(t.TempDir(), "store"), "--listen", g.addr, "--http", g.http, "--certs-dir", g.Dir, "--shards", "3", "--cache-mb", "16")
+	g.node = proc.NewNode(t, "target", filepath.Join(t.TempDir(), "store"),
+		append([]string{"--listen", g.addr, "--http", g.http, "--certs-dir", g.Dir, "--shards", "3", "--cache-mb", "16"}, flags...)...)
 	g.node.Start(t)
 	root := g.client(client.WithTLS(g.config(users.Root)))
 	u, err := root.CreateUser(soon(t), pb.CreateUserRequest{Name: "alice", Rights: pb.Rights{Grants: writes("alice/")}})
@@ -55,6 +59,7 @@ func besiege(t *testing.T) *target {
 	done.Go(func() {
 		for ctx.Err() == nil {
 			each, stop := context.WithTimeout(ctx, proc.Patience)
+			began := time.Now()
 			_, err := g.honest.Execute(each, client.Add(b("honest"), 1))
 			stop()
 			if err != nil && ctx.Err() == nil {
@@ -62,6 +67,9 @@ func besiege(t *testing.T) *target {
 				return
 			}
 			g.served.Add(1)
+			g.tookMu.Lock()
+			g.took = append(g.took, time.Since(began))
+			g.tookMu.Unlock()
 		}
 	})
 	t.Cleanup(func() {

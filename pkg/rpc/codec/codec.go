@@ -44,6 +44,28 @@ type Decoder interface {
 	Unmarshal(b []byte) error
 }
 
+// Counted is a message whose encoded bytes are counted for as long as gRPC has them:
+// until the other side has taken them, or the call is over. Those that are below
+// gRPC's threshold for pools, 1 KiB, are not.
+type Counted struct {
+	Message
+	// Count is told how many bytes more there are, or less, by any goroutine.
+	Count func(bytes int)
+}
+
+// counting gives buffers back to a pool, and tells.
+type counting struct {
+	mem.BufferPool
+	count func(int)
+	size  int
+}
+
+// Put implements mem.BufferPool.
+func (c *counting) Put(b *[]byte) {
+	c.count(-c.size)
+	c.BufferPool.Put(b)
+}
+
 // Codec is an encoding.CodecV2. It has no state.
 type Codec struct{ stock encoding.CodecV2 }
 
@@ -75,11 +97,15 @@ func (c Codec) Marshal(v any) (mem.BufferSlice, error) {
 		}
 		return mem.BufferSlice{mem.SliceBuffer(b)}, nil
 	}
-	pool := mem.DefaultBufferPool()
+	var pool mem.BufferPool = mem.DefaultBufferPool()
 	b := pool.Get(size)
 	if err := fill(m, (*b)[:size]); err != nil {
 		pool.Put(b)
 		return nil, err
+	}
+	if c, ok := v.(*Counted); ok && c.Count != nil {
+		c.Count(size)
+		pool = &counting{pool, c.Count, size}
 	}
 	return mem.BufferSlice{mem.NewBuffer(b, pool)}, nil
 }

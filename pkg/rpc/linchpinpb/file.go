@@ -10,4 +10,4 @@ const File = "pkg/rpc/linchpinpb/linchpin.proto"
 // set it with grpc.MaxCallRecvMsgSize and the like. It leaves room for the
 // frame of each operation or pair beside the keys and values of the largest
 // transaction. A message with several calls or answers keeps to it too.
-const MaxMessageBytes = kv.MaxTxnBytes + 128*kv.MaxTxnOps
+const MaxMessageBytes = kv.MaxAnswerBytes

@@ -90,7 +90,7 @@ func (n *testNet) serve(t testing.TB, id kv.NodeID, h transport.Handler) *node {
 	o.Handler, o.Meet = h, noMeet
 	tr, err := grpc.New(o)
 	require.NoError(t, err)
-	s := gogrpc.NewServer(append(grpc.ServerOptions(), codec.ServerOption())...)
+	s := gogrpc.NewServer(gogrpc.MaxRecvMsgSize(grpc.MaxBatchMessage), codec.ServerOption())
 	tr.Register(s)
 	l := n.listen(t, id)
 	nd := &node{Transport: tr, server: s, served: make(chan struct{})}

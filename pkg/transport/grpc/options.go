@@ -23,6 +23,9 @@ const (
 	// still being decoded. A single larger envelope travels alone.
 	maxBatchCount = 256
 	maxBatchBytes = 1 << 20
+	// MaxBatchMessage is the greatest message of the Peer service, which a server that
+	// carries it must take.
+	MaxBatchMessage = MaxMessageBytes + maxBatchBytes
 )
 
 // MeetFunc answers an introduction; package membership has it.

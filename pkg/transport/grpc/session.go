@@ -159,7 +159,7 @@ func (t *Transport) dial(addr string) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient("passthrough:///"+addr,
 		grpc.WithTransportCredentials(creds),
 		codec.DialOption(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(MaxMessageBytes+maxBatchBytes)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(MaxBatchMessage)),
 		grpc.WithContextDialer(t.dialTCP),
 	)
 	if err != nil {

@@ -87,15 +87,9 @@ func New(o Options) (*Transport, error) {
 }
 
 // Register adds the Peer service to a server, which must use the codec of
-// package rpc/codec and the options of ServerOptions.
+// package rpc/codec and take messages of MaxBatchMessage.
 func (t *Transport) Register(s grpc.ServiceRegistrar) {
 	peerpb.RegisterPeerServer(s, &service{t: t})
-}
-
-// ServerOptions are what a server that carries the Peer service needs besides
-// its codec.
-func ServerOptions() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.MaxRecvMsgSize(MaxMessageBytes + maxBatchBytes)}
 }
 
 // Start tells the node who it is and where the others are, itself possibly

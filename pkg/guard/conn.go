@@ -1,0 +1,267 @@
+package guard
+
+import (
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/guard/memory"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Listener bounds what it accepts. What is refused is closed without a word to the
+// other side; the log tells of it.
+func (g *Gate) Listener(inner net.Listener) net.Listener { return &listener{inner, g, Calls} }
+
+type listener struct {
+	net.Listener
+	gate *Gate
+	door Door
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if k := l.gate.admit(c, l.door); k != nil {
+			return k, nil
+		}
+		c.Close()
+	}
+}
+
+const (
+	// unreadPatience is how long the other side may take nothing of what is
+	// written: as long as it may be silent when it is asked (server.PingAfter and
+	// PingTimeout).
+	unreadPatience = 12 * time.Second
+	// readAhead is how much is read while the other side takes nothing. What it says
+	// may want answers, which would wait in memory: so who does not read is not read
+	// either. Somewhat arbitrary.
+	readAhead = 256 << 10
+	// ConnBytes is about what a connection costs: buffers of TLS and gRPC, and a few
+	// goroutines.
+	ConnBytes = 128 << 10
+)
+
+// conn is a connection that was admitted.
+type conn struct {
+	net.Conn
+	gate  *Gate
+	place place
+	// spent is what its callers have of the node's memory.
+	spent *memory.Conn
+	// failures of its callers.
+	failures atomic.Int32
+	// ended: the other side has ended what it says.
+	ended atomic.Bool
+	// blameless: that it shows no caller is no failure.
+	blameless atomic.Bool
+	// caller is the one that was let in last.
+	caller atomic.Pointer[Caller]
+	flow   flow
+
+	mu            sync.Mutex
+	known, closed bool
+	// due reviews the connection (review).
+	due *time.Timer
+}
+
+// flow couples what is read with what is written.
+type flow struct {
+	mu sync.Mutex
+	// writing: a write is under way, during which ahead bytes were read.
+	writing, closed bool
+	ahead           int
+	moved           sync.Cond
+}
+
+// admit gives nil if there is no room.
+func (g *Gate) admit(c net.Conn, door Door) *conn {
+	k := &conn{Conn: c, gate: g, place: place{from: origin(c.RemoteAddr()), door: door}, spent: g.opt.Budget.Conn()}
+	k.flow.moved.L = &k.flow.mu
+	k.place.evict = k.giveWay
+	why, victim, ok := g.ledger.enter(&k.place, g.opt.Now())
+	if !ok {
+		g.turned(&k.place, why)
+		return nil
+	}
+	if victim != nil {
+		g.turned(victim, why)
+		victim.evict()
+	}
+	if !g.Secure() {
+		k.known = true
+		return k
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.due = time.AfterFunc(g.opt.Limits.Timeout, k.review)
+	return k
+}
+
+// turned counts and tells of a connection that was turned away.
+func (g *Gate) turned(p *place, why refusal) {
+	g.ledger.refused[why].Add(1)
+	open, strangers := g.ledger.counts()
+	g.tell(why.text(), p.from, "cause", why.String(), "open", open, "strangers", strangers)
+}
+
+// account is what a user has on the connection. Where users have no names, addresses
+// are what stands for them.
+func (c *conn) account(user string) *memory.Account {
+	if user == "" {
+		user = "from " + c.place.from.Addr().String()
+	}
+	return c.spent.Account(user)
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) {
+	f := &c.flow
+	f.mu.Lock()
+	for f.writing && f.ahead >= readAhead && !f.closed {
+		f.moved.Wait()
+	}
+	f.mu.Unlock()
+	n, err := c.Conn.Read(p)
+	if err == io.EOF {
+		c.ended.Store(true)
+	}
+	f.mu.Lock()
+	if f.writing {
+		f.ahead += n
+	}
+	f.mu.Unlock()
+	return n, err
+}
+
+// Write implements net.Conn. Over HTTP the server has a time for its answers.
+func (c *conn) Write(p []byte) (int, error) {
+	f := &c.flow
+	f.mu.Lock()
+	f.writing = true
+	f.mu.Unlock()
+	if c.place.door == Calls {
+		if err := c.Conn.SetWriteDeadline(time.Now().Add(unreadPatience)); err != nil {
+			return 0, err
+		}
+	}
+	n, err := c.Conn.Write(p)
+	f.mu.Lock()
+	f.writing, f.ahead = false, 0
+	f.moved.Broadcast()
+	f.mu.Unlock()
+	return n, err
+}
+
+// review closes the connection of a caller that has remained a stranger, or of one
+// that is no user any more. Others are looked at again later.
+func (c *conn) review() {
+	c.mu.Lock()
+	known := c.known
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	if known && c.caller.Load().stands() {
+		c.due.Reset(c.gate.opt.Limits.Timeout)
+		c.mu.Unlock()
+		return
+	}
+	c.mu.Unlock()
+	if known {
+		c.gate.turned(&c.place, nobody)
+	} else {
+		c.gate.turned(&c.place, tooSlow)
+		c.blame()
+	}
+	c.Close()
+}
+
+// blame counts a failure of the connection's address.
+func (c *conn) blame() {
+	if !c.blameless.Load() {
+		c.gate.ledger.failed(c.place.from, c.gate.opt.Now())
+	}
+}
+
+// giveWay closes the connection of a stranger that has lost its place. It has failed
+// if it had the time to show who it is.
+func (c *conn) giveWay() {
+	if c.gate.opt.Now().Sub(c.place.since) >= displaceAfter {
+		c.blame()
+	}
+	c.Close()
+}
+
+// knows says who its caller is. It fails if there is no place for another one.
+func (c *conn) knows(who *Caller) *kv.Error {
+	c.caller.Store(who)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known || c.closed {
+		return nil
+	}
+	if err := who.account.Take(memory.Connections, ConnBytes); err != nil {
+		c.gate.turned(&c.place, noMemory)
+		return err
+	}
+	why, ok := c.gate.ledger.known(&c.place, who.isNode(), c.gate.opt.Now())
+	if !ok {
+		who.account.Give(memory.Connections, ConnBytes)
+		c.gate.turned(&c.place, why)
+		return &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: "the node has as many connections as it may have (--max-connections, files, --memory-budget)",
+			Hint: "use another node, or fewer connections"}
+	}
+	c.known = true
+	c.due.Reset(c.gate.opt.Limits.Timeout)
+	return nil
+}
+
+// failed counts a failure of its caller, and closes it if there were too many.
+func (c *conn) failed() {
+	c.gate.ledger.failed(c.place.from, c.gate.opt.Now())
+	c.refused()
+}
+
+// refused closes the connection if too many calls were. Answers to them wait in
+// memory until the caller reads them, so there must not be many.
+func (c *conn) refused() {
+	if int(c.failures.Add(1)) > c.gate.opt.Limits.Tries {
+		c.Close()
+	}
+}
+
+// Close implements net.Conn; again it does nothing.
+func (c *conn) Close() error {
+	if !c.leave() {
+		return nil
+	}
+	return c.Conn.Close()
+}
+
+// leave gives up the connection's place, once.
+func (c *conn) leave() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.closed = true
+	if c.due != nil {
+		c.due.Stop()
+	}
+	c.gate.ledger.leave(&c.place, c.gate.opt.Now())
+	c.spent.Close()
+	f := &c.flow
+	f.mu.Lock()
+	f.closed = true
+	f.moved.Broadcast()
+	f.mu.Unlock()
+	return true
+}

@@ -1,0 +1,314 @@
+package guard
+
+import (
+	"container/list"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Door is where a connection came in.
+type Door int
+
+const (
+	// Calls is that of gRPC.
+	Calls Door = iota
+	// Web is that of HTTP.
+	Web
+	numDoors
+)
+
+// refusal is why a connection was closed at the door, or later.
+type refusal int
+
+const (
+	tooMany refusal = iota
+	tooManyStrangers
+	tooManyOfAddress
+	failedTooOften
+	tooSlow
+	nobody
+	noMemory
+	numRefusals
+)
+
+func (r refusal) String() string {
+	return [numRefusals]string{"connections", "strangers", "address", "failures", "timeout", "user", "memory"}[r]
+}
+
+// text is what the log says of it. What was refused for which reason is counted
+// by its name above.
+func (r refusal) text() string {
+	return [numRefusals]string{
+		"a connection was refused: as many are open as may be (--max-connections, files, --memory-budget)",
+		"a connection was refused or gave way: too many are open of callers that have not shown who they are",
+		"a connection was refused or gave way: its address has too many open on which nobody has shown who it is",
+		"a connection was refused: its address has failed too often, and is refused for a while",
+		"a connection was closed: its caller did not show who it is in time",
+		"a connection was closed: its caller is no user any more",
+		"a connection was refused: its user has as many as there is memory for (--memory-budget)",
+	}[r]
+}
+
+// standing is what is known of a connection's caller.
+type standing int
+
+const (
+	stranger standing = iota
+	user
+	peerNode
+	// gone: it has given way to another, or was closed.
+	gone
+)
+
+// place is what the ledger knows of a connection.
+type place struct {
+	from  netip.Prefix
+	door  Door
+	since time.Time
+	// standing and at, its place in the queue of strangers, are guarded by the
+	// ledger.
+	standing standing
+	at       *list.Element
+	// evict closes the connection, which has given its place to another.
+	evict func()
+}
+
+// ledger counts connections and failures by address.
+type ledger struct {
+	limits Limits
+	places places
+	// openHouse says that there are no strangers here: everybody is let in.
+	openHouse bool
+	// refused counts connections by refusal.
+	refused [numRefusals]atomic.Uint64
+
+	mu sync.Mutex
+	// users and nodes are how many there are, strangers those whose callers are not
+	// known, by door, the oldest first.
+	users, nodes int
+	strangers    [numDoors]list.List
+	// at has the addresses of which there is something to know.
+	at map[netip.Prefix]*address
+}
+
+func newLedger(l Limits, openHouse bool) *ledger {
+	return &ledger{limits: l, places: l.places(), openHouse: openHouse, at: map[netip.Prefix]*address{}}
+}
+
+// address is what is known of one. It is forgotten when it has no stranger and no
+// failure that counts.
+type address struct {
+	strangers [numDoors]int
+	// failures is how many count now; a minute takes away Limits.Failures of
+	// them. It is as of when.
+	failures float64
+	when     time.Time
+	// refused is for how long the address was refused last, until when.
+	refused time.Duration
+	until   time.Time
+}
+
+func (a *address) idle() bool { return a.strangers == [numDoors]int{} }
+
+// keptAddresses bounds the addresses with failures. Beyond it those are forgotten
+// that have no connection: who has so many addresses is not stopped by counting.
+const keptAddresses = 1 << 16
+
+// enter admits a connection as a stranger's, or says why not. Where all places are
+// taken, a stranger may have to give way, whose evict is to be called.
+func (l *ledger) enter(p *place, now time.Time) (why refusal, victim *place, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.openHouse {
+		bound := l.limits.Connections
+		if p.door == Calls {
+			bound -= l.places.strangers[Web]
+		}
+		if l.users >= max(bound, 1) {
+			return tooMany, nil, false
+		}
+		l.users++
+		p.standing = user
+		return 0, nil, true
+	}
+	a := l.of(p.from, now)
+	defer l.forget(p.from, a, now)
+	a.fade(now, l.limits)
+	if now.Before(a.until) {
+		return failedTooOften, nil, false
+	}
+	queue := &l.strangers[p.door]
+	switch {
+	case a.strangers[p.door] >= l.limits.PerAddress:
+		why = tooManyOfAddress
+		victim = l.oldest(p.door, p.from)
+		if now.Sub(victim.since) < displaceAfter {
+			return why, nil, false
+		}
+	case queue.Len() >= l.places.strangers[p.door]:
+		why = tooManyStrangers
+		victim = l.mostOf(p.door)
+		if l.at[victim.from].strangers[p.door] <= a.strangers[p.door]+1 && now.Sub(victim.since) < displaceAfter {
+			return why, nil, false
+		}
+	}
+	p.since = now
+	p.at = queue.PushBack(p)
+	a.strangers[p.door]++
+	if victim != nil {
+		l.remove(victim, now)
+	}
+	return why, victim, true
+}
+
+// displaceAfter is how long a stranger has its place for itself: more than an honest
+// caller needs to show who it is. From then on it gives way to others. Somewhat
+// arbitrary.
+const displaceAfter = time.Second
+
+// oldest is the oldest stranger of an address, which has some.
+func (l *ledger) oldest(door Door, from netip.Prefix) *place {
+	for e := l.strangers[door].Front(); e != nil; e = e.Next() {
+		if p := e.Value.(*place); p.from == from {
+			return p
+		}
+	}
+	return nil
+}
+
+// mostOf is the oldest stranger of the address that has most.
+func (l *ledger) mostOf(door Door) (victim *place) {
+	most := 0
+	for e := l.strangers[door].Front(); e != nil; e = e.Next() {
+		p := e.Value.(*place)
+		if n := l.at[p.from].strangers[door]; n > most {
+			victim, most = p, n
+		}
+	}
+	return victim
+}
+
+// of gives what is known of an address, and makes room for it.
+func (l *ledger) of(from netip.Prefix, now time.Time) *address {
+	a := l.at[from]
+	if a == nil {
+		if len(l.at) >= keptAddresses {
+			for k, old := range l.at {
+				if old.idle() {
+					delete(l.at, k)
+				}
+			}
+		}
+		a = &address{when: now}
+		l.at[from] = a
+	}
+	return a
+}
+
+// forget forgets an address of which there is nothing to know.
+func (l *ledger) forget(from netip.Prefix, a *address, now time.Time) {
+	if !a.idle() {
+		return
+	}
+	if a.fade(now, l.limits); a.failures == 0 {
+		delete(l.at, from)
+	}
+}
+
+// known ends that a connection is a stranger's, or says why it cannot.
+func (l *ledger) known(p *place, node bool, now time.Time) (why refusal, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case p.standing != stranger:
+		return 0, true
+	case node && l.nodes < l.places.nodes:
+		l.remove(p, now)
+		p.standing = peerNode
+		l.nodes++
+	case l.users >= l.places.users:
+		return tooMany, false
+	default:
+		l.remove(p, now)
+		p.standing = user
+		l.users++
+	}
+	return 0, true
+}
+
+// leave ends a connection.
+func (l *ledger) leave(p *place, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch p.standing {
+	case stranger:
+		l.remove(p, now)
+	case user:
+		l.users--
+	case peerNode:
+		l.nodes--
+	}
+	p.standing = gone
+}
+
+// remove takes a stranger away.
+func (l *ledger) remove(p *place, now time.Time) {
+	l.strangers[p.door].Remove(p.at)
+	p.standing, p.at = gone, nil
+	a := l.at[p.from]
+	a.strangers[p.door]--
+	l.forget(p.from, a, now)
+}
+
+// fade has failures pass away with time, and with the last one the memory of how
+// long the address was refused.
+func (a *address) fade(now time.Time, limits Limits) {
+	a.failures = max(0, a.failures-now.Sub(a.when).Minutes()*float64(limits.Failures))
+	a.when = now
+	if a.failures == 0 && !now.Before(a.until) {
+		a.refused = 0
+	}
+}
+
+// failed counts a failure of an address.
+func (l *ledger) failed(from netip.Prefix, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.of(from, now)
+	a.fade(now, l.limits)
+	a.failures++
+	if a.failures > float64(l.limits.Failures) && !now.Before(a.until) {
+		a.refused = min(max(2*a.refused, time.Second), l.limits.Longest)
+		a.until = now.Add(a.refused)
+	}
+}
+
+// counts are the connections, and the strangers' among them.
+func (l *ledger) counts() (open, strangers int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.strangers {
+		strangers += l.strangers[i].Len()
+	}
+	return l.users + l.nodes + strangers, strangers
+}
+
+// origin is the address that counts for a connection.
+func origin(a net.Addr) netip.Prefix {
+	p, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return netip.Prefix{} // all that have none are one
+	}
+	ip, bits := p.Addr().Unmap().WithZone(""), 32
+	if ip.Is6() {
+		bits = 64
+	}
+	prefix, err := ip.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return prefix
+}

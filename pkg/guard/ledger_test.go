@@ -1,0 +1,236 @@
+package guard
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func prefix(s string) netip.Prefix {
+	return origin(&net.TCPAddr{IP: net.ParseIP(s), Port: 1})
+}
+
+func newTestLedger(l Limits) *ledger { return newLedger(l.withDefaults(), false) }
+
+// come has a connection come, and gives its place if it is let in.
+func come(l *ledger, from netip.Prefix, now time.Time) (*place, any) {
+	p := &place{from: from}
+	why, victim, ok := l.enter(p, now)
+	switch {
+	case !ok:
+		return nil, why
+	case victim != nil:
+		return p, victim
+	}
+	return p, "in"
+}
+
+func TestAddressesThatAreOne(t *testing.T) {
+	require.Equal(t, prefix("10.0.0.1"), prefix("::ffff:10.0.0.1"))
+	require.NotEqual(t, prefix("10.0.0.1"), prefix("10.0.0.2"))
+	require.Equal(t, prefix("2001:db8::1"), prefix("2001:db8::2:3:4:5"), "one site of IPv6")
+	require.NotEqual(t, prefix("2001:db8::1"), prefix("2001:db8:0:1::1"))
+	require.Equal(t, netip.Prefix{}, origin(&net.UnixAddr{Name: "x"}))
+}
+
+func TestStrangersAreFew(t *testing.T) {
+	l, now := newTestLedger(Limits{Connections: 100, Strangers: 4, PerAddress: 2}), time.Unix(0, 0)
+	a, b, c, d := prefix("10.0.0.1"), prefix("10.0.0.2"), prefix("10.0.0.3"), prefix("10.0.0.4")
+	enter := func(from netip.Prefix) *place {
+		t.Helper()
+		p, what := come(l, from, now)
+		require.Equal(t, "in", what)
+		return p
+	}
+	first := enter(a)
+	second := enter(a)
+	_, what := come(l, a, now)
+	require.Equal(t, tooManyOfAddress, what)
+	enter(b)
+	_, ok := l.known(first, false, now)
+	require.True(t, ok)
+	enter(a) // a known caller does not count
+	enter(c)
+	_, what = come(l, c, now)
+	require.Equal(t, tooManyStrangers, what, "all are new")
+	newcomer, what := come(l, d, now)
+	require.Same(t, second, what, "who has none goes before who has most")
+	require.NotNil(t, newcomer)
+	l.leave(second, now)
+	_, strangers := l.counts()
+	require.Equal(t, 4, strangers)
+	now = now.Add(displaceAfter)
+	for range 8 {
+		_, what = come(l, d, now)
+		require.IsType(t, &place{}, what, "whoever had the time to show who it is gives way")
+		l.leave(what.(*place), now)
+		now = now.Add(displaceAfter)
+	}
+}
+
+// TestUsersLeavePlacesForOthers: however many connections users have, strangers come in,
+// who may be other nodes, or ask for the node's health.
+func TestUsersLeavePlacesForOthers(t *testing.T) {
+	for _, connections := range []int{16, 1000, 16384} {
+		l, now := newTestLedger(Limits{Connections: connections}), time.Unix(0, 0)
+		users := 0
+		for {
+			p, what := come(l, prefix("10.0.0.1"), now)
+			require.Equal(t, "in", what)
+			if why, ok := l.known(p, false, now); !ok {
+				require.Equal(t, tooMany, why)
+				l.leave(p, now)
+				break
+			}
+			users++
+		}
+		require.Equal(t, l.places.users, users)
+		require.GreaterOrEqual(t, users, connections/2)
+		nodes := 0
+		for range l.places.nodes {
+			p, what := come(l, prefix("10.0.0.2"), now)
+			require.Equal(t, "in", what)
+			_, ok := l.known(p, true, now)
+			require.True(t, ok)
+			nodes++
+		}
+		web := &place{from: prefix("10.0.0.3"), door: Web}
+		for range l.places.strangers[Calls] {
+			l.enter(&place{from: prefix("10.0.0.3")}, now)
+		}
+		_, victim, ok := l.enter(web, now)
+		require.True(t, ok && victim == nil)
+		open, strangers := l.counts()
+		require.LessOrEqual(t, open, connections)
+		require.Equal(t, users+nodes+strangers, open)
+	}
+}
+
+func TestFailuresAreAnswered(t *testing.T) {
+	l, now := newTestLedger(Limits{Failures: 3, Longest: 4 * time.Second}), time.Unix(0, 0)
+	a, b := prefix("10.0.0.1"), prefix("10.0.0.2")
+	refused := func(from netip.Prefix) bool {
+		p, what := come(l, from, now)
+		if p != nil {
+			l.leave(p, now)
+		} else {
+			require.Equal(t, failedTooOften, what)
+		}
+		return p == nil
+	}
+	for range 3 {
+		l.failed(a, now)
+		require.False(t, refused(a), "few failures are mistakes")
+	}
+	for i, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 4 * time.Second} {
+		l.failed(a, now)
+		l.failed(a, now) // of a connection that was there: it makes it no longer
+		require.True(t, refused(a), i)
+		require.False(t, refused(b), "another address is not refused")
+		now = now.Add(wait - 1)
+		require.True(t, refused(a), i)
+		now = now.Add(1)
+		require.False(t, refused(a), i)
+	}
+	now = now.Add(10 * time.Minute)
+	require.False(t, refused(a))
+	require.Empty(t, l.at, "nothing is remembered of what has passed")
+	for range 3 {
+		l.failed(a, now)
+		require.False(t, refused(a), "it begins anew")
+	}
+	l.failed(a, now)
+	require.True(t, refused(a))
+	now = now.Add(time.Second)
+	require.False(t, refused(a))
+}
+
+// TestTheLedgerIsBounded: however many addresses fail.
+func TestTheLedgerIsBounded(t *testing.T) {
+	l, now := newTestLedger(Limits{}), time.Unix(0, 0)
+	for i := range keptAddresses + 1000 {
+		l.failed(prefix(fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)), now)
+		require.LessOrEqual(t, len(l.at), keptAddresses)
+	}
+}
+
+// TestTheLedgerAddsUp: whatever comes and goes, it counts what is there, and in the
+// end nothing.
+func TestTheLedgerAddsUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l, now := newTestLedger(Limits{Connections: 16, Strangers: 4, Web: 2, PerAddress: 3, Failures: 2}), time.Unix(0, 0)
+		var all []*place
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
+			from := prefix(fmt.Sprintf("10.0.0.%d", rapid.IntRange(1, 3).Draw(t, "address")))
+			verb := rapid.SampledFrom([]string{"enter", "enter", "known", "leave", "fail"}).Draw(t, "verb")
+			i := rapid.IntRange(0, max(len(all)-1, 0)).Draw(t, "which")
+			switch {
+			case verb == "enter":
+				p := &place{from: from, door: Door(rapid.IntRange(0, 1).Draw(t, "door"))}
+				_, victim, ok := l.enter(p, now)
+				if ok {
+					all = append(all, p)
+				}
+				if victim != nil { // it leaves when its connection is closed
+					require.Equal(t, gone, victim.standing)
+				}
+			case verb == "fail":
+				l.failed(from, now)
+			case len(all) == 0:
+			case verb == "known":
+				l.known(all[i], rapid.Bool().Draw(t, "node"), now)
+			case verb == "leave":
+				l.leave(all[i], now)
+				all = append(all[:i], all[i+1:]...)
+			}
+			var by [gone + 1]int
+			at := map[netip.Prefix]*[numDoors]int{}
+			for _, p := range all {
+				by[p.standing]++
+				if p.standing == stranger {
+					if at[p.from] == nil {
+						at[p.from] = new([numDoors]int)
+					}
+					at[p.from][p.door]++
+				}
+			}
+			n, s := l.counts()
+			if n != by[stranger]+by[user]+by[peerNode] || s != by[stranger] || l.users != by[user] || l.nodes != by[peerNode] || n > 16 || s > 6 {
+				t.Fatalf("%d open and %d strangers, %d users, %d nodes; want %v", n, s, l.users, l.nodes, by)
+			}
+			for from, n := range at {
+				if l.at[from].strangers != *n || n[Calls] > 3 || n[Web] > 3 {
+					t.Fatalf("%v has %d strangers, want %d", from, l.at[from].strangers, *n)
+				}
+			}
+		}
+		for _, p := range all {
+			l.leave(p, now)
+			l.leave(p, now)
+		}
+		now = now.Add(time.Hour)
+		for i := range 3 {
+			p, _ := come(l, prefix(fmt.Sprintf("10.0.0.%d", i+1)), now)
+			if p == nil {
+				t.Fatal("refused an hour later")
+			}
+			l.leave(p, now)
+		}
+		if n, s := l.counts(); n != 0 || s != 0 || len(l.at) != 0 {
+			t.Fatalf("%d, %d and %d are left", n, s, len(l.at))
+		}
+	})
+}
+
+func TestLimitsAreChecked(t *testing.T) {
+	require.ErrorContains(t, Limits{Strangers: -1, Timeout: -1}.check(), "Strangers is -1")
+	require.ErrorContains(t, Limits{Strangers: -1, Timeout: -1}.check(), "Timeout is -1")
+	_, err := New(Options{Limits: Limits{Tries: -1}})
+	require.Error(t, err)
+}

@@ -1,0 +1,334 @@
+// Package memory shares out the memory that a node spends on its callers: on calls
+// that are open, on requests that have not come whole or are under way, and on
+// answers that nobody has read yet. One Budget is a node's; an Account is what one
+// user has of it on one connection.
+//
+// # Shares
+//
+// A fixed share for each user would have to be small, for there may be many, and
+// then one user alone could not use what is free. So the bound moves: what a user
+// takes leaves four times of it free (T is the whole, U what all have, u what the user
+// has and c what it has on the connection):
+//
+//	u <= 1/4 (T - U)   so one user has at most T/5
+//	c <= 3/16 (T - U)  so one connection of it has at most 3T/19
+//
+// However many take all they can get one after the other, something is free for who
+// comes next: after ten of them a tenth. Besides, each user may have T/1024 at any
+// time, which is enough to call and be answered.
+//
+// # Who waits, who is refused
+//
+// Take refuses at once; Wait waits for a while first, so that who sends faster than
+// it reads is slowed down and not refused. Add is for what is there already, and for
+// what takes the place of something that was counted: it is never refused.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Kind is what memory is spent on.
+type Kind int
+
+const (
+	// Streams are open calls, each with what its transport may hold without being
+	// asked.
+	Streams Kind = iota
+	// Requests are messages that are being read, and transactions under way.
+	Requests
+	// Answers have not been read by their client.
+	Answers
+	// Connections are those of users.
+	Connections
+	numKinds
+)
+
+func (k Kind) String() string {
+	return [numKinds]string{"streams", "requests", "answers", "connections"}[k]
+}
+
+// nouns are for errors.
+func (k Kind) nouns() string {
+	return [numKinds]string{"open calls", "requests that are not complete or not answered", "answers that have not been read", "connections"}[k]
+}
+
+// Budget is a node's. Nil is one without bounds. Its methods may be called by any
+// goroutine.
+type Budget struct {
+	total int64
+
+	mu      sync.Mutex
+	used    int64
+	by      [numKinds]int64
+	refused [numKinds]uint64
+	users   map[string]*share
+	// freed is closed when something has been given back; nil if nobody waits.
+	freed chan struct{}
+}
+
+// share is what a user or a connection has.
+type share struct {
+	used int64
+	// accounts counts those that are open.
+	accounts int
+	// estimates are of the user's answers.
+	estimates Estimates
+}
+
+// New makes a budget of so many bytes.
+func New(total int64) *Budget { return &Budget{total: total, users: map[string]*share{}} }
+
+// Total is how many bytes there are, 0 for a budget without bounds.
+func (b *Budget) Total() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.total
+}
+
+// Conn is a connection, on which several users may call. Nil has no bounds.
+type Conn struct {
+	budget *Budget
+	share  share
+	// accounts are by user. closed: all has been given back.
+	accounts map[string]*Account
+	closed   bool
+}
+
+// Account is what a user has on a connection. Nil has no bounds.
+type Account struct {
+	conn *Conn
+	name string
+	user *share
+	by   [numKinds]int64
+}
+
+// Conn opens a connection.
+func (b *Budget) Conn() *Conn {
+	if b == nil {
+		return nil
+	}
+	return &Conn{budget: b, accounts: map[string]*Account{}}
+}
+
+// Account is a user's on the connection, the same one each time.
+func (c *Conn) Account(user string) *Account {
+	if c == nil {
+		return nil
+	}
+	b := c.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a := c.accounts[user]
+	if a != nil || c.closed {
+		return a
+	}
+	s := b.users[user]
+	if s == nil {
+		s = &share{}
+		b.users[user] = s
+	}
+	s.accounts++
+	a = &Account{conn: c, name: user, user: s}
+	c.accounts[user] = a
+	return a
+}
+
+// Close gives back what is counted for the connection, but for requests: what is under
+// way goes on, and is given back when it ends. What else is given back later does
+// nothing.
+func (c *Conn) Close() {
+	if c == nil {
+		return
+	}
+	b := c.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.closed = true
+	for user, a := range c.accounts {
+		for k := range a.by {
+			if Kind(k) != Requests {
+				b.count(a, Kind(k), -a.by[k])
+			}
+		}
+		b.settle(a, user)
+	}
+	b.tell()
+}
+
+// settle forgets the account of a closed connection if nothing is left on it.
+func (b *Budget) settle(a *Account, user string) {
+	if a.by[Requests] != 0 {
+		return
+	}
+	delete(a.conn.accounts, user)
+	a.user.accounts--
+	if a.user.accounts == 0 {
+		delete(b.users, user)
+	}
+}
+
+// count changes what is counted.
+func (b *Budget) count(a *Account, k Kind, n int64) {
+	a.by[k] += n
+	a.user.used += n
+	a.conn.share.used += n
+	b.by[k] += n
+	b.used += n
+}
+
+// tell wakes those that wait.
+func (b *Budget) tell() {
+	if b.freed != nil {
+		close(b.freed)
+		b.freed = nil
+	}
+}
+
+// always is what a user may have at any time.
+func (b *Budget) always() int64 { return b.total / 1024 }
+
+// fits reports whether an account may have n more.
+func (b *Budget) fits(a *Account, n int64) bool {
+	user, conn := a.user.used+n, a.conn.share.used+n
+	if user <= b.always() {
+		return true
+	}
+	free := b.total - b.used - n
+	return user <= free/4 && conn <= free/16*3
+}
+
+// Add counts n bytes, whether or not there is room. It is not for requests.
+func (a *Account) Add(k Kind, n int64) {
+	if a == nil {
+		return
+	}
+	b := a.conn.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !a.conn.closed {
+		b.count(a, k, n)
+	}
+}
+
+// Give gives back n bytes.
+func (a *Account) Give(k Kind, n int64) {
+	if a == nil || n == 0 {
+		return
+	}
+	b := a.conn.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.conn.closed && k != Requests {
+		return
+	}
+	b.count(a, k, -n)
+	if a.conn.closed {
+		b.settle(a, a.name)
+	}
+	b.tell()
+}
+
+// Take counts n bytes if there is room. The error is of kv.KindExhausted.
+func (a *Account) Take(k Kind, n int64) *kv.Error { return a.Wait(context.Background(), k, n, 0) }
+
+// Wait is Take, and waits for room for up to a time, or until ctx ends.
+func (a *Account) Wait(ctx context.Context, k Kind, n int64, patience time.Duration) *kv.Error {
+	if a == nil {
+		return nil
+	}
+	b := a.conn.budget
+	var timer <-chan time.Time
+	for {
+		freed, err := a.try(k, n, patience > 0)
+		if err == nil {
+			return nil
+		}
+		if freed == nil {
+			return err
+		}
+		if timer == nil {
+			t := time.NewTimer(patience)
+			defer t.Stop()
+			timer = t.C
+		}
+		select {
+		case <-freed:
+			continue
+		case <-timer:
+		case <-ctx.Done():
+		}
+		b.mu.Lock()
+		b.refused[k]++
+		b.mu.Unlock()
+		return err
+	}
+}
+
+// try takes, or says why not; and if waits is set, what to wait for.
+func (a *Account) try(k Kind, n int64, waits bool) (freed chan struct{}, err *kv.Error) {
+	b := a.conn.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.conn.closed {
+		return nil, kv.Errorf(kv.KindCancelled, "the connection is closed")
+	}
+	if b.fits(a, n) {
+		b.count(a, k, n)
+		return nil, nil
+	}
+	err = b.short(a, k, n)
+	if !waits {
+		b.refused[k]++
+		return nil, err
+	}
+	if b.freed == nil {
+		b.freed = make(chan struct{})
+	}
+	return b.freed, err
+}
+
+// retryAfter is when to come back. Somewhat arbitrary.
+const retryAfter = 100 * time.Millisecond
+
+// short says that there is no room.
+func (b *Budget) short(a *Account, k Kind, n int64) *kv.Error {
+	free := max(b.total-b.used, 0)
+	return &kv.Error{Kind: kv.KindExhausted, Op: -1, RetryAfter: retryAfter,
+		Text: fmt.Sprintf("there is no memory for %d bytes more of this user's %s: it has %d bytes, %d of them on this connection, of %d, of which %d are free (--memory-budget)",
+			n, k.nouns(), a.user.used, a.conn.share.used, b.total, free),
+		Hint: "a user may have a quarter of what is free, and three quarters of that on one connection; read answers as they come, and have fewer calls and smaller requests under way"}
+}
+
+// Stats tell what there is.
+type Stats struct {
+	// Total is the whole, in bytes, 0 if there are no bounds.
+	Total int64
+	// Used and Refused are by Kind: bytes in use, and how often there was no room.
+	Used    map[string]int64
+	Refused map[string]uint64
+}
+
+// Stats tell what is in use.
+func (b *Budget) Stats() Stats {
+	s := Stats{Used: map[string]int64{}, Refused: map[string]uint64{}}
+	if b == nil {
+		return s
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.Total = b.total
+	for k := range numKinds {
+		s.Used[k.String()], s.Refused[k.String()] = b.by[k], b.refused[k]
+	}
+	return s
+}
