@@ -1860,8 +1860,9 @@ var xxx_messageInfo_Trace proto.InternalMessageInfo
 
 // ScanAt reads a page of a range as it was at an index that is being kept.
 type ScanAt struct {
-	Txn         github_com_linchpindb_linchpin_pkg_kv.TxnRef      `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
-	Gateway     github_com_linchpindb_linchpin_pkg_kv.NodeID      `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
+	Txn     github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
+	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
+	// number 0 reads nothing, and has no reply: the index is to be kept for longer.
 	Number      uint32                                            `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,4,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Index       github_com_linchpindb_linchpin_pkg_kv.Index       `protobuf:"varint,5,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`

@@ -67,6 +67,8 @@ type Machine struct {
 	// rises.
 	floor int64
 	ids   idTime
+	// lastLease is that of the readers of the life before.
+	lastLease int64
 	// moves is no less than those of any tombstone that was here.
 	moves uint32
 	// reserved is the state row: its index and write number are ahead of ours,
@@ -164,7 +166,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		store:    mvcc.NewStore(cfg.CacheBytes),
 		garbage:  mvcc.NewGarbage(64*cfg.GarbageBatch, rec.State.Index > 0),
 		locks:    lock.New(cfg.lockOptions()),
-		queue:    snapshotqueue.New(queueOptions(cfg, inc, now, rec.State.Rested)),
+		queue:    snapshotqueue.New(queueOptions(cfg, inc, now, &rec.State)),
 		readers:  map[kv.TxnRef]*reader{},
 		recs:     record.NewTable(),
 		memory:   record.NewMemory(cfg.Memory, cfg.Mutants),
@@ -174,7 +176,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		past:     map[pastName]bool{},
 		looking:  map[kv.TxnID][]*lookup{},
 	}
-	m.version = m.nextVersion
+	m.version, m.lastLease = m.nextVersion, leaseOf(&rec.State, cfg)
 	m.initFloor(rec.State.Floor)
 	m.initSeeing()
 	m.ended.init(now, cfg.Memory)
@@ -189,14 +191,33 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	return m, m.finishStep()
 }
 
-// queueOptions has a shard's new life wait for the readers of the last one,
-// unless that has left word that there are none.
-func queueOptions(cfg Config, inc kv.Incarnation, now int64, rested bool) snapshotqueue.Options {
+// queueOptions has a shard's new life wait for the readers of the last one, by its
+// lease and not by one's own, unless that has left word that there are none.
+func queueOptions(cfg Config, inc kv.Incarnation, now int64, last *entry.State) snapshotqueue.Options {
 	o := snapshotqueue.Options{Incarnation: inc, Repeat: cfg.Repeat, UnsealAfter: cfg.UnsealAfter, HoldBound: cfg.HoldBound, DelayFor: cfg.DelayFor, Mutants: cfg.Mutants}
-	if inc > 1 && cfg.Lease > 0 && !rested {
-		o.SealFrom = now + int64(cfg.Lease)
+	if lease := leaseOf(last, cfg); inc > 1 && lease > 0 && !last.Rested {
+		o.SealFrom = now + lease
 	}
 	return o
+}
+
+// leaseOf is for how long readers may be registered that a life which has left this
+// row knew of; one of which that is not known had the usual lease, or today's.
+func leaseOf(last *entry.State, cfg Config) int64 {
+	if last.LeaseNanos == 0 {
+		return max(int64(cfg.Lease), int64(kv.DefaultLease))
+	}
+	return last.LeaseNanos
+}
+
+// lease is what the state row says to the next life. As long as readers of an earlier
+// one may be about, theirs counts, too.
+func (m *Machine) lease() int64 {
+	own := max(int64(m.cfg.Lease), -1)
+	if m.now < m.queue.SealFrom() {
+		return max(own, m.lastLease)
+	}
+	return own
 }
 
 // ID is the shard's name.
@@ -319,9 +340,9 @@ func (m *Machine) finishStep() Output {
 		m.write(e)
 	}
 	m.outcomes = emptied(m.outcomes)
-	if m.dirty || m.index > m.reserved.Index || m.writes > m.reserved.Writes {
+	if m.dirty || m.lease() != m.reserved.LeaseNanos || m.index > m.reserved.Index || m.writes > m.reserved.Writes {
 		m.dirty = false
-		m.reserved = entry.State{Incarnation: m.inc, Index: m.index + reserve, Writes: m.writes + reserve, Floor: m.floor, Moves: m.moves}
+		m.reserved = entry.State{Incarnation: m.inc, Index: m.index + reserve, Writes: m.writes + reserve, Floor: m.floor, Moves: m.moves, LeaseNanos: m.lease()}
 		m.put(entry.TableState, nil, &m.reserved)
 	}
 	out := m.out

@@ -56,6 +56,11 @@ func (m *Machine) onScanAt(s *msg.ScanAt) {
 	case s.Done:
 		delete(m.keeps, keepName{s.Txn})
 		return
+	case s.Number == 0:
+		if k != nil && k.index == s.Index && s.Incarnation == m.inc {
+			m.keep(s.Txn, k.index, s.KeepNanos)
+		}
+		return
 	case s.Pin != 0:
 		if ok, gone := m.readable(s.Pin, s.Index); !ok {
 			if gone != nil {

@@ -72,6 +72,9 @@ type Gateway struct {
 	unsent []*call
 	shared uint64
 
+	// kept are the rounds at whose states somebody reads.
+	kept []*round
+
 	next int64
 	out  Output
 }
@@ -95,7 +98,7 @@ func (g *Gateway) InFlight() int { return len(g.ids) + len(g.earlier) + len(g.en
 // Quiet tells what is left when no transaction is under way: nil when there is
 // nothing.
 func (g *Gateway) Quiet() error {
-	if n := g.InFlight(); n+len(g.readers)+len(g.pages)+len(g.nextRound) > 0 || g.round != nil {
+	if n := g.InFlight(); n+len(g.readers)+len(g.pages)+len(g.nextRound)+len(g.kept) > 0 || g.round != nil {
 		return fmt.Errorf("gateway %v: not quiet: %d under way, %d readers, %d pages asked for, %d wait for a pin, a round is under way: %v",
 			g.cfg.Node, n, len(g.readers), len(g.pages), len(g.nextRound), g.round != nil)
 	}

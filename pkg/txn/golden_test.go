@@ -130,6 +130,8 @@ func (c *config) set(k, v string) (err error) {
 		c.gateway.Admission.Always, err = strconv.Atoi(v)
 	case "open":
 		c.gateway.Admission.Open, err = strconv.Atoi(v)
+	case "max-age":
+		c.gateway.MaxAge, err = time.ParseDuration(v)
 	case "open-budget":
 		c.gateway.OpenBudget, err = time.ParseDuration(v)
 	case "history":

@@ -25,6 +25,8 @@ type round struct {
 	incs []kv.Incarnation
 	inc  kv.Incarnation
 	wall int64
+	// renewAt is when the shards are told to keep the state for longer.
+	renewAt int64
 }
 
 // joinRound has a call wait for a state that is fixed from now on. pinned, or
@@ -108,7 +110,7 @@ func (g *Gateway) fixed(c *call) {
 	p.inc, p.wall = hot.Reading.Incarnation, hot.Wall
 	waiters := p.waiters
 	p.waiters = nil
-	p.users++ // until all have had their say
+	g.use(p) // until all have had their say
 	g.finish(c, Done{Committed: true})
 	for _, w := range waiters {
 		if w.waiting && w.round == p {
@@ -149,21 +151,6 @@ func (g *Gateway) leaveRound(c *call) {
 	c.waiting, c.round = false, nil
 	if p != nil && !waited {
 		g.unuse(p)
-	}
-}
-
-// unuse has the shards forget a state that nobody reads at.
-func (g *Gateway) unuse(p *round) {
-	if p.users--; p.users <= 0 {
-		g.forgetKept(p.name)
-	}
-}
-
-// forgetKept has the shards forget what they keep under the name of a round's
-// attempt. They would do so by themselves after kv.DefaultScanKeep.
-func (g *Gateway) forgetKept(name kv.TxnRef) {
-	for s := range g.cfg.Router.Shards() {
-		g.sendShard(kv.ShardID(s), func(e *msg.Envelope) { e.ScanAt = &msg.ScanAt{Txn: name, Done: true} })
 	}
 }
 

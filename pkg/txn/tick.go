@@ -50,6 +50,7 @@ func (g *Gateway) Tick(now int64) {
 		}
 	}
 	g.tickEnquiries()
+	g.tickKept()
 }
 
 func (g *Gateway) sorted() []*call {

@@ -32,7 +32,11 @@ const (
 	tableSuffix = ".sst"
 	logSuffix   = ".log"
 
-	formatNow = 1
+	// formatNow is that of what is written now: since 2, the shards' state rows say
+	// for how long readers were registered, which a program that does not know it
+	// would lose. A store of an older format is read as it is, and gets the newer one
+	// when it is opened.
+	formatNow = 2
 )
 
 // state is how far the creation of a store has come.
@@ -66,28 +70,27 @@ func writeFormat(fsys vfs.FS, dir string, st state) error {
 	return writeSummed(fsys, dir, formatFile, fmt.Sprintf("linchpin store\nformat %d\nstate %s\n", formatNow, st))
 }
 
-func readFormat(fsys vfs.FS, dir string) (state, error) {
+// readFormat tells how far a store's creation has come, and of which format it is.
+func readFormat(fsys vfs.FS, dir string) (st state, format int, err error) {
 	text, err := readSummed(fsys, dir, formatFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return stateNone, nil
+		return stateNone, 0, nil
 	}
 	if err != nil {
-		return stateNone, err
+		return stateNone, 0, err
 	}
-	var format int
-	var st state
 	n, err := fmt.Sscanf(text, "linchpin store\nformat %d\n", &format)
 	if err == nil && format > formatNow {
-		return stateNone, &kv.Error{Kind: kv.KindInvalid, Op: -1,
+		return stateNone, 0, &kv.Error{Kind: kv.KindInvalid, Op: -1,
 			Text: fmt.Sprintf("its format is %d, and this linchpin knows formats up to %d", format, formatNow), Hint: hintNewer}
 	}
 	if _, line, ok := strings.Cut(text, "\nstate "); n == 1 && ok {
 		st = state(strings.TrimSuffix(line, "\n"))
 	}
 	if st != stateCreating && st != stateReady {
-		return stateNone, kv.Errorf(kv.KindCorrupt, "the file %s does not say what it should", formatFile)
+		return stateNone, 0, kv.Errorf(kv.KindCorrupt, "the file %s does not say what it should", formatFile)
 	}
-	return st, nil
+	return st, format, nil
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

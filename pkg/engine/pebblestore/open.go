@@ -66,9 +66,10 @@ func (s *Store) lockDir() error {
 //	if the store was closed cleanly: compare its small files with their sums
 //	look for damage in the manifest and in the logs, and for logs that are gone
 //	open pebble, which replays the log
-//	a new store is marked "ready": from now on a missing manifest is a loss
+//	a new store is marked "ready": from now on a missing manifest is a loss;
+//	one of an older format is marked as one of this
 func (s *Store) open() error {
-	st, err := readFormat(s.opts.FS, s.dir)
+	st, format, err := readFormat(s.opts.FS, s.dir)
 	if err != nil {
 		return s.openError(err)
 	}
@@ -95,7 +96,7 @@ func (s *Store) open() error {
 	if err := s.openPebble(st == stateReady); err != nil {
 		return s.openError(err)
 	}
-	if st != stateReady {
+	if st != stateReady || format < formatNow {
 		if err := writeFormat(s.opts.FS, s.dir, stateReady); err != nil {
 			return s.openError(errors.Join(err, s.db.Close()))
 		}

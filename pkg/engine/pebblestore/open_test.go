@@ -127,11 +127,29 @@ func TestNewerFormat(t *testing.T) {
 	s, err := Open("store", testOptions(t, mem))
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	require.NoError(t, writeSummed(mem, "store", formatFile, "linchpin store\nformat 2\nwho knows\n"))
-	refused(t, "store", testOptions(t, mem), kv.KindInvalid, "format is 2", "newer")
+	require.NoError(t, writeSummed(mem, "store", formatFile, "linchpin store\nformat 3\nwho knows\n"))
+	refused(t, "store", testOptions(t, mem), kv.KindInvalid, "format is 3", "newer")
 
 	require.NoError(t, writeSummed(mem, "store", formatFile, "linchpin store\nformat 1\nstate odd\n"))
 	refused(t, "store", testOptions(t, mem), kv.KindCorrupt, formatFile)
+}
+
+// TestAnOlderFormatBecomesTheNewerOne: what an older linchpin has written is read, and
+// that one does not open it again.
+func TestAnOlderFormatBecomesTheNewerOne(t *testing.T) {
+	mem := vfs.NewMem()
+	s, err := Open("store", testOptions(t, mem))
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.NoError(t, mem.Remove("store/"+closedFile))
+	require.NoError(t, writeSummed(mem, "store", formatFile, "linchpin store\nformat 1\nstate ready\n"))
+	s, err = Open("store", testOptions(t, mem))
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	st, format, err := readFormat(mem, "store")
+	require.NoError(t, err)
+	require.Equal(t, stateReady, st)
+	require.Equal(t, formatNow, format)
 }
 
 func TestNewerPebble(t *testing.T) {

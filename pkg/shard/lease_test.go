@@ -1,0 +1,67 @@
+package shard
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/entry"
+)
+
+// lives has a shard live, and crash, with one log.
+type lives struct {
+	t   *testing.T
+	log *memstore.Store
+	m   *Machine
+}
+
+// begin starts a life at a time, with a lease, and tells for how long it waits for
+// readers.
+func (l *lives) begin(at, lease time.Duration) time.Duration {
+	var rec Recovered
+	require.NoError(l.t, l.log.Recover(0, rec.Add))
+	var out Output
+	l.m, out = New(Config{Lease: lease}, rec, int64(at), 0)
+	l.write(out.Entries)
+	return max(0, time.Duration(l.m.queue.SealFrom())-at)
+}
+
+func (l *lives) step(at time.Duration) { l.write(l.m.Step(Input{Now: int64(at)}).Entries) }
+
+func (l *lives) write(entries []entry.Entry) {
+	if len(entries) == 0 {
+		return
+	}
+	var at engine.Position
+	at, err := l.log.Append([]entry.Group{{Entries: entries}})
+	require.NoError(l.t, err)
+	l.log.SyncTo(at)
+}
+
+// TestANewLifeWaitsForTheLeasesThatWereGiven: a server that is started with a shorter
+// lease waits for the readers that have the longer one, also if it is the second, and
+// no longer than that.
+func TestANewLifeWaitsForTheLeasesThatWereGiven(t *testing.T) {
+	l := &lives{t: t, log: memstore.New()}
+	require.Zero(t, l.begin(0, 10*time.Second), "nobody was here before")
+	require.Equal(t, 10*time.Second, l.begin(time.Second, 2*time.Second))
+	l.step(2 * time.Second)
+	require.Equal(t, 10*time.Second, l.begin(3*time.Second, 2*time.Second), "the readers of the first life may still be about")
+	l.step(14 * time.Second)
+	require.Equal(t, 2*time.Second, l.begin(15*time.Second, 20*time.Second), "and now they may not")
+	require.Equal(t, 20*time.Second, l.begin(16*time.Second, -1), "this life registers nobody, the last one did")
+	l.step(40 * time.Second)
+	require.Zero(t, l.begin(41*time.Second, 2*time.Second))
+}
+
+// TestAnOldRowSaysNothingOfItsLease: then the usual lease was given, or today's.
+func TestAnOldRowSaysNothingOfItsLease(t *testing.T) {
+	for lease, want := range map[time.Duration]time.Duration{time.Second: 2 * time.Second, 5 * time.Second: 5 * time.Second, -1: 2 * time.Second} {
+		rec := Recovered{State: entry.State{Incarnation: 1}}
+		m, _ := New(Config{Lease: lease}, rec, 0, 0)
+		require.EqualValues(t, want, m.queue.SealFrom())
+	}
+}
