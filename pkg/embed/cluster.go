@@ -41,6 +41,9 @@ type ClusterOptions struct {
 	Hot hotshard.Mode
 	// Order is the commit order.
 	Order txn.Order
+	// NoEarlyLocks has gateways take no lock earlier than they must
+	// (txn.Config.NoEarlyLocks). For measuring only.
+	NoEarlyLocks bool
 	// Sharing says what is made of it that operations commute.
 	Sharing shard.Sharing
 	// Reads says how read-only transactions read.
@@ -208,7 +211,7 @@ func (c *Cluster) startMember(m *member) error {
 	}
 	lazy := &lazyBackend{}
 	m.node, err = node.Start(node.Options{Tracer: tracer, ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: m.transport,
-		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot), Sharing: c.opt.Sharing}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads, NoSharing: bool(c.opt.Sharing.Combining)}, Metrics: m.metrics,
+		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot), Sharing: c.opt.Sharing}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads, NoSharing: bool(c.opt.Sharing.Combining), NoEarlyLocks: c.opt.NoEarlyLocks}, Metrics: m.metrics,
 		Journal: activity.New(), Answer: lazy.answer})
 	if err != nil {
 		return err

@@ -272,5 +272,7 @@ const (
 	ClockBelieved
 	// FloorLowered: a floor that is in the future is lowered when the shard starts.
 	FloorLowered
+	// LockWithoutMark: a gateway whose lock requests have no answer ignores marks.
+	LockWithoutMark
 	numMutants
 )

@@ -59,7 +59,9 @@ func (g *Gateway) onMark(mk *msg.Mark) {
 	}
 	switch c.phase {
 	case phaseLocking:
-		g.abort(c, wounded(mk))
+		if !g.cfg.Mutants.Has(mutant.LockWithoutMark) {
+			g.askNoWait(c)
+		}
 	case phaseCommitting:
 		if g.cfg.Mutants.Has(mutant.GatewayDropsMarks) {
 			return
@@ -130,6 +132,7 @@ func again(f *msg.Failure) bool {
 func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
 	f = c.blamed(f)
 	c.note(f)
+	g.noteLost(c, f)
 	if g.redirected(c, f) && c.kind == moving {
 		g.finish(c, Done{Failure: f}) // it is not where it was said to be
 		return

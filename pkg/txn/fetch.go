@@ -102,6 +102,7 @@ func (g *Gateway) wants(c *call, ops []msg.Op) (wanted, hasty map[kv.ShardID][]m
 			continue
 		}
 		needs, forUpdate := sees(op)
+		forUpdate = forUpdate || needs && g.early(c, op.Key)
 		all := whole[string(op.Key)]
 		if !needs || s.knows(op.Key, all) || len(called) > 0 || asked[string(op.Key)] || s.determined(op.Key) {
 			continue
@@ -162,6 +163,23 @@ func (g *Gateway) askLock(c *call, sh kv.ShardID, ops []msg.Op, optimistic bool)
 	g.timed(min(a.next, c.endAt()))
 }
 
+// askNoWait has the lock requests of a transaction that has been marked say so: a
+// request that waits dies. One that has been granted is answered; its answer may be on
+// its way, since it leaves later than marks do. Requests are copied, since the first
+// may still be on its way.
+func (g *Gateway) askNoWait(c *call) {
+	for _, a := range c.session.asks {
+		if a.env.Lock.NoWait {
+			continue
+		}
+		env, l := *a.env, *a.env.Lock
+		l.NoWait = true
+		env.Lock = &l
+		a.env = &env
+		g.out.Send = append(g.out.Send, a.env)
+	}
+}
+
 func (g *Gateway) repeatLocks(c *call) {
 	for _, a := range c.session.asks {
 		if g.now >= a.next {
@@ -192,6 +210,7 @@ func (g *Gateway) onLockReply(r *msg.LockReply) {
 		return
 	}
 	c.heard(r.Shard, &r.Receipt)
+	g.noteWaited(&r.Receipt)
 	if r.Failure != nil {
 		g.conclude(c, c.ofCall(r.Failure))
 		return

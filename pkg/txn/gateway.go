@@ -44,6 +44,8 @@ type Gateway struct {
 	// they are.
 	moved      map[string]kv.ShardID
 	movedEpoch uint64
+	// habits are what open transactions do to contended keys that they read.
+	habits habits
 	// pairs counts which hot keys occur together; pairsTold: the planner has
 	// been told of some.
 	pairs     *hotshard.Pairs

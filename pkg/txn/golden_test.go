@@ -122,6 +122,8 @@ func (c *config) set(k, v string) (err error) {
 		c.gateway.Reads, err = txn.ParseReads(v)
 	case "plan":
 		c.gateway.Plan, err = txn.ParsePlan(v)
+	case "no-early-locks":
+		c.gateway.NoEarlyLocks = true
 	case "max-in-flight":
 		c.gateway.MaxInFlight, err = strconv.Atoi(v)
 	case "per-key":

@@ -187,6 +187,9 @@ func (g *Gateway) Commit(now int64, token Token, ref kv.TxnRef, deadline int64) 
 	c.deadline = min(c.deadline, deadline)
 	c.started = g.now
 	c.ops = nil
+	if !c.readOnly {
+		g.noteHabits(c)
+	}
 	if len(c.session.buffer) == 0 {
 		g.endRead(c)
 		return

@@ -66,6 +66,9 @@ type Config struct {
 	NoSharing bool
 	// NoOptimistic has reads on the hot shard lock at once.
 	NoOptimistic bool
+	// NoEarlyLocks has the reads of open transactions lock for reading at most, whatever
+	// is known of what they will write. For measuring.
+	NoEarlyLocks bool
 	// Repeat is the first time between two sendings of what has no answer.
 	// It doubles up to Liveness. Default kv.DefaultRepeat.
 	Repeat time.Duration

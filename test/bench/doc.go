@@ -3,6 +3,7 @@
 //	go run ./test/bench puts       one-shot puts against bare echoes
 //	go run ./test/bench sync       what durability costs
 //	go run ./test/bench hot        one hot key, hot-last against parallel
+//	go run ./test/bench update     read, think and write, with early locks and without
 //	go run ./test/bench sss        readers without locks against locking ones
 //	go run ./test/bench isolation  cold traffic beside one saturated key
 //	go run ./test/bench footprint  idle cost, memory, size, time to start

@@ -158,25 +158,25 @@ var hunts = []hunt{
 		o.Mix.Ops = OpMix{Get: 6, Require: 3, Put: 6, Delete: 1}
 		o.Mix.OneShard, o.Mix.MaxOps = 0, 4
 	}},
-	{id: mutant.ReadLocksReleasedAtVote, name: "Read locks released at the vote", seed: 1},
+	{id: mutant.ReadLocksReleasedAtVote, name: "Read locks released at the vote", seed: 2},
 	{id: mutant.RangeLocksPresentOnly, name: "Range locks protect present keys only", seed: 2},
 	{id: mutant.HotLocksIgnored, name: "Hot locks ignored", seed: 2},
 	{id: mutant.SeenUnchecked, name: "Optimistic reads unchecked", seed: 15},
-	{id: mutant.FailuresUnvalidated, name: "Failures unvalidated", seed: 1, shape: concluding},
-	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 5},
+	{id: mutant.FailuresUnvalidated, name: "Failures unvalidated", seed: 2, shape: concluding},
+	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 150},
 	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 29},
 	{id: mutant.TellBeforeDurable, name: "Telling of what is not durable", seed: 57},
-	{id: mutant.GatherReorders, name: "Steps are appended in another order", seed: 9},
-	{id: mutant.NoTombstone, name: "No tombstone", seed: 11, shape: func(o *Options) {
+	{id: mutant.GatherReorders, name: "Steps are appended in another order", seed: 23},
+	{id: mutant.NoTombstone, name: "No tombstone", seed: 2, shape: func(o *Options) {
 		restless(o)
 		o.Straggle, o.Order, o.Mix.OneShard, o.Mix.MaxOps = 0.5, txn.HotLast, 0, 4
 		o.Mix.Interactive, o.Mix.InteractiveRead, o.Mix.Scan, o.Mix.OneShotRead = 0, 0, 0, 0
 	}},
-	{id: mutant.LateParkWins, name: "A late Park overrules a tombstone", seed: 2},
+	{id: mutant.LateParkWins, name: "A late Park overrules a tombstone", seed: 5},
 	{id: mutant.RecordForgottenEarly, name: "Record forgotten early", seed: 2, shape: func(o *Options) {
 		o.Crashes, o.Every = 10, 10*time.Millisecond
 	}},
-	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 5},
+	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 9},
 	{id: mutant.FencesForgotten, name: "Fences forgotten at a restart", seed: 1, shape: func(o *Options) {
 		o.Learned, o.Mix.Enquire, o.Crashes, o.Down, o.Every = false, 0.5, 20, 0, 10*time.Millisecond
 		o.Faults = FaultMix{Log: 1}
@@ -200,24 +200,25 @@ var hunts = []hunt{
 		o.Crashes, o.Down, o.Every, o.Faults = 10, 0, 5*time.Millisecond, FaultMix{Gateway: 1}
 	}},
 	{id: mutant.GatewayDropsMarks, name: "Gateway drops marks after the commit was sent", seed: 22, shape: calm},
-	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 105, shape: func(o *Options) { calm(o); crowded(o) }},
-	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 8, with: []mutant.ID{mutant.MarksOnce}, shape: even},
-	{id: mutant.ParkWithoutMark, name: "Park without the mark", seed: 6, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.Order, o.NoOptimistic, o.HotKeys, o.Shards = txn.HotLast, true, 2, 2 }},
+	{id: mutant.LockWithoutMark, name: "Lock without the mark", seed: 1, shape: func(o *Options) { calm(o); crowded(o); o.Mix.Interactive, o.NoOptimistic = 20, true }},
+	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 2, shape: func(o *Options) { calm(o); crowded(o) }},
+	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 4, with: []mutant.ID{mutant.MarksOnce}, shape: even},
+	{id: mutant.ParkWithoutMark, name: "Park without the mark", seed: 3, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.Order, o.NoOptimistic, o.HotKeys, o.Shards = txn.HotLast, true, 2, 2 }},
 	{id: mutant.PrepareWithoutMark, name: "Prepare without the mark", seed: 3, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.HotKeys, o.Shards = 1, 3 }},
 	{id: mutant.NoIdleGrace, name: "No idle grace", seed: 3, shape: func(o *Options) { calm(o); o.Mix.Interactive, o.Mix.Dream = 20, 0.2 }},
-	{id: mutant.ConditionUnlocked, name: "Conditions unlocked", seed: 5},
-	{id: mutant.ColdReadStale, name: "A cold read replaces what is newer", seed: 379, shape: func(o *Options) {
+	{id: mutant.ConditionUnlocked, name: "Conditions unlocked", seed: 64},
+	{id: mutant.ColdReadStale, name: "A cold read replaces what is newer", seed: 292, shape: func(o *Options) {
 		o.CacheBytes, o.ColdRead = 1, 3*time.Millisecond
 		o.Mix.Ops.Put, o.Mix.Ops.Get, o.Mix.MaxOps = 20, 20, 1
 	}},
-	{id: mutant.CheckSkipped, name: "A locking reader's grants unchecked", seed: 38, shape: func(o *Options) {
+	{id: mutant.CheckSkipped, name: "A locking reader's grants unchecked", seed: 92, shape: func(o *Options) {
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Crashes, o.Down, o.Every = 10, 5, 20, 0, 5*time.Millisecond
 		o.Faults = FaultMix{Log: 1}
 	}},
 	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 40},
 	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 14},
 	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 9},
-	{id: mutant.PresumedUnasked, name: "An abort is presumed unasked", seed: 54},
+	{id: mutant.PresumedUnasked, name: "An abort is presumed unasked", seed: 67},
 	{id: mutant.LookUpBlind, name: "A lookup is blind", seed: 3, shape: func(o *Options) {
 		restless(o)
 		o.Memory, o.ColdRead, o.Mix.Enquire = 2, 5*time.Millisecond, 0.5
@@ -315,9 +316,9 @@ var hunts = []hunt{
 	}},
 	{id: mutant.CollectedMovesForgotten, name: "The moves of what was collected are forgotten", seed: 10, shape: wandering},
 	{id: mutant.RedirectIgnored, name: "A redirect is ignored", seed: 3, shape: func(o *Options) { calm(o); wandering(o) }},
-	{id: mutant.ExpiryUnchecked, name: "An expiry does not look at the key", seed: 1, model: true, shape: expiring},
+	{id: mutant.ExpiryUnchecked, name: "An expiry does not look at the key", seed: 3, model: true, shape: expiring},
 	{id: mutant.ExpiresEarly, name: "Keys expire early", seed: 1, model: true, shape: expiring},
-	{id: mutant.DeadlineLostAtMove, name: "A deadline is lost at a move", seed: 5, model: true, shape: func(o *Options) { wandering(o); o.Expiring = true }},
+	{id: mutant.DeadlineLostAtMove, name: "A deadline is lost at a move", seed: 22, model: true, shape: func(o *Options) { wandering(o); o.Expiring = true }},
 	{id: mutant.PlaceKept, name: "A place is kept", seed: 1, shape: refused},
 	{id: mutant.CollisionRefuses, name: "A collision refuses", seed: 1, shape: refused},
 	{id: mutant.KeysUnlimited, name: "Keys have no share", seed: 1, shape: refused},

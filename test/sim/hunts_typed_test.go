@@ -71,11 +71,11 @@ var typedHunts = []hunt{
 		of("set", "bag")(o)
 		o.Mix.Ops = OpMix{Scan: 5, Put: 2, DeleteRange: 1}
 	}},
-	{id: mutant.PlanUnlocked, name: "A plan without its lock", seed: 12, typed: true, shape: of("set", "dict", "scored-set", "bounded-counter")},
+	{id: mutant.PlanUnlocked, name: "A plan without its lock", seed: 10, typed: true, shape: of("set", "dict", "scored-set", "bounded-counter")},
 	{id: mutant.FirstPlanKept, name: "The first plan is kept", seed: 1, typed: true, shape: of("set", "dict", "list")},
 	{id: mutant.OthersIgnored, name: "Undecided calls ignored", seed: 1, typed: true, shape: of("bounded-counter")},
 	{id: mutant.RefusalUnlocked, name: "A refusal without its lock", seed: 1, typed: true, shape: of("bounded-counter")},
-	{id: mutant.AheadIgnored, name: "Answers ahead are not alone", seed: 16, typed: true, shape: of("bounded-counter", "dict", "scored-set")},
+	{id: mutant.AheadIgnored, name: "Answers ahead are not alone", seed: 3, typed: true, shape: of("bounded-counter", "dict", "scored-set")},
 	{id: mutant.OwnCallsUnseen, name: "Own calls unseen", seed: 1, typed: true, shape: talkative()},
 	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 11, typed: true, readers: true, shape: readTyped("set", "dict", "scored-set")},
 	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 11, typed: true, readers: true, shape: readTyped()},
@@ -94,7 +94,7 @@ var typedHunts = []hunt{
 		o.Types = []string{"ids"}
 	}},
 	{id: mutant.AppliedForgotten, name: "Applied calls forgotten", seed: 6, typed: true, shape: restartsTyped},
-	{id: mutant.MoveUnlocked, name: "A move does not lock a key that is called", seed: 1, typed: true, shape: func(o *Options) {
+	{id: mutant.MoveUnlocked, name: "A move does not lock a key that is called", seed: 4, typed: true, shape: func(o *Options) {
 		of()(o)
 		wandering(o)
 		o.Mix.Ops = OpMix{Get: 1}
@@ -104,7 +104,7 @@ var typedHunts = []hunt{
 		wandering(o)
 	}},
 	{id: mutant.SealedIgnored, name: "Sealed calls not waited for", seed: 2, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 10, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 14, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 2, model: true, typed: true, shape: restartsTyped},
 	{id: mutant.FoldPastPin, name: "A change is written over past a pin", seed: 2, typed: true, readers: true, shape: func(o *Options) {
 		large("list", "set", "dict")(o)
@@ -117,7 +117,7 @@ var typedHunts = []hunt{
 		o.Paging = mvcc.Paging{Over: 300, Least: 300, Chain: 1}
 		o.PinEvery, o.History, o.Lease, o.Mix.Snapshot, o.OpenBudget = 5*time.Millisecond, 2*time.Second, 150*time.Millisecond, 25, -1
 	}},
-	{id: mutant.PatchOfTheLast, name: "A patch of several transactions says what the last did", seed: 1, typed: true, shape: func(o *Options) {
+	{id: mutant.PatchOfTheLast, name: "A patch of several transactions says what the last did", seed: 6, typed: true, shape: func(o *Options) {
 		large("set", "dict", "scored-set")(o)
 		o.Paging = mvcc.Paging{Over: 300, Least: 300, Chain: 3}
 	}},

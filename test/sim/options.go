@@ -48,6 +48,8 @@ type Options struct {
 	Reads        txn.Reads
 	Plan         txn.Plan
 	NoOptimistic bool
+	// NoEarlyLocks is the gateways' option of that name.
+	NoEarlyLocks bool
 	// Learned: gateways know the shards' incarnations from the start.
 	Learned bool
 
@@ -235,6 +237,7 @@ func Draw(seed int64) Options {
 	o.Mix.Conclude = pick(rand.New(rand.NewPCG(uint64(seed), 0xc0c1)), 0, 0, 0.3)
 	o.TickLate = time.Duration(pick(rand.New(rand.NewPCG(uint64(seed), 0x7a7e)), 0, 0, 2, 30)) * time.Millisecond
 	drawJumps(&o, rand.New(rand.NewPCG(uint64(seed), 0xc10c)))
+	o.NoEarlyLocks = rand.New(rand.NewPCG(uint64(seed), 0xea51)).IntN(3) == 0
 	drawFills(&o, rand.New(rand.NewPCG(uint64(seed), 0xd15c)).IntN)
 	// Expiries are refused like others, but do not ask as clients do.
 	o.Expiring = rand.New(rand.NewPCG(uint64(seed), 0x77e1)).IntN(2) == 0 && o.Places == 0

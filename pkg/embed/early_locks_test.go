@@ -1,0 +1,48 @@
+package embed_test
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/embed"
+)
+
+// TestAContendedKeyIsLockedWhenItIsRead: functions that all read a key and write it
+// run in vain only until the gateway has seen that. (Without early locks every fifth, or
+// every second, run is in vain.)
+func TestAContendedKeyIsLockedWhenItIsRead(t *testing.T) {
+	const clients, each = 16, 60
+	key := []byte("everybody's")
+	db := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2, HotKeys: [][]byte{key}})
+	ctx := context.Background()
+	var runs atomic.Int64
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			for range each {
+				assert.NoError(t, db.Update(ctx, func(tx *client.Tx) error {
+					runs.Add(1)
+					have, err := tx.Get(key)
+					if err != nil {
+						return err
+					}
+					n, _ := strconv.Atoi(string(have.Value))
+					return tx.Put(key, strconv.AppendInt(nil, int64(n+1), 10))
+				}))
+			}
+		})
+	}
+	wg.Wait()
+	out, err := db.Execute(ctx, client.Get(key))
+	require.NoError(t, err)
+	require.Equal(t, strconv.Itoa(clients*each), string(out.Results[0].Value))
+	t.Logf("%d runs for %d commits", runs.Load(), clients*each)
+	require.Less(t, runs.Load(), int64(clients*each*11/10))
+}
