@@ -80,11 +80,11 @@ var typedHunts = []hunt{
 	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 11, typed: true, readers: true, shape: readTyped("set", "dict", "scored-set")},
 	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 11, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.ChangeUnshown, name: "Changes not shown to readers", seed: 1, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.ChangeShownByFirst, name: "Changes shown by their first call", seed: 10, typed: true, readers: true, shape: func(o *Options) {
+	{id: mutant.ChangeShownByFirst, name: "Changes shown by their first call", seed: 32, typed: true, readers: true, shape: func(o *Options) {
 		readTyped("set")(o)
 		o.Methods, o.Mix.MaxOps = []string{"add", "remove", "contains", "contains"}, 8
 	}},
-	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 46, model: true, typed: true, readers: true, shape: gathering},
+	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 2, model: true, typed: true, readers: true, shape: gathering},
 	{id: mutant.SharedUnlike, name: "A read joins one that is not the same", seed: 12, typed: true, readers: true, shape: func(o *Options) {
 		gathering(o)
 		o.Types, o.Methods = []string{"set"}, []string{"contains", "contains", "contains", "add", "remove"}
@@ -104,7 +104,7 @@ var typedHunts = []hunt{
 		wandering(o)
 	}},
 	{id: mutant.SealedIgnored, name: "Sealed calls not waited for", seed: 2, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 14, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 13, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 2, model: true, typed: true, shape: restartsTyped},
 	{id: mutant.FoldPastPin, name: "A change is written over past a pin", seed: 2, typed: true, readers: true, shape: func(o *Options) {
 		large("list", "set", "dict")(o)
@@ -125,7 +125,7 @@ var typedHunts = []hunt{
 		inPages(o)
 		o.Types, o.Methods = []string{"dict"}, []string{"set", "set", "delete", "get", "scan"}
 	}},
-	{id: mutant.CallLocksLost, name: "Locks of questions lost at a restart", seed: 239, model: true, typed: true, shape: func(o *Options) {
+	{id: mutant.CallLocksLost, name: "Locks of questions lost at a restart", seed: 348, model: true, typed: true, shape: func(o *Options) {
 		of("set", "bounded-counter")(o)
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Order = txn.HotLast
