@@ -166,6 +166,10 @@ func (i *Instance) drainNow(timeout time.Duration) {
 	defer cancel()
 	d.set(func(p *server.Draining) { p.Phase = server.DrainTransactions })
 	n.Gateway().Refuse()
+	// Others hear of it at once, so that what is open there ends meanwhile.
+	var told sync.WaitGroup
+	told.Go(func() { n.SayLeaving(ctx) })
+	defer told.Wait()
 	i.server.Drain()
 	if err := n.Gateway().Drain(ctx); err != nil {
 		i.cutOff(n.Gateway())

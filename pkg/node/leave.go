@@ -12,6 +12,21 @@ import (
 // until they have heard it, and how often its shards are looked at.
 const leaveEvery = 25 * time.Millisecond
 
+// SayLeaving has the gateways of the other nodes begin nothing new on the shards of this
+// one, while its own gateway still does; it returns when all that can be reached have
+// heard, or ctx ends. Leave is to follow.
+func (n *Node) SayLeaving(ctx context.Context) {
+	t := time.NewTicker(leaveEvery)
+	defer t.Stop()
+	for n.tellLeaving() > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
 // Leave has the gateways of all nodes begin nothing new on the shards of this one,
 // and waits until what they had begun there has ended, or ctx has. The shards go on
 // serving what was begun, and the node has to be stopped afterwards.

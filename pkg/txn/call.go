@@ -70,8 +70,10 @@ type call struct {
 
 	marked   bool
 	markedAt int64
-	// idleSince is when the last call of an interactive one ended.
+	// idleSince is when the last call of an interactive one ended; left is how many
+	// shards were known to leave, or to have left, when it began.
 	idleSince int64
+	left      uint64
 	retryAt   int64
 	aborts    []msg.Reason // of the attempts before this one
 	redirects uint32       // of the attempts before this one, those that only looked in the wrong place

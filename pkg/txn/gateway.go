@@ -23,8 +23,9 @@ type Gateway struct {
 	// aborts are how many attempts each shard has aborted in that incarnation.
 	aborts []uint64
 	down   map[kv.NodeID]bool
-	// leaving are shards that are about to stop, with the incarnation that is.
-	leaving map[kv.ShardID]kv.Incarnation
+	// leaving are shards that are about to stop; leavings counts how many have been.
+	leaving  map[kv.ShardID]leaving
+	leavings uint64
 
 	// ids finds the attempt of a transaction that is under way, the newest if
 	// there are several; the others are in earlier.
@@ -86,7 +87,7 @@ func NewGateway(cfg Config) *Gateway {
 	cfg = cfg.withDefaults()
 	shards := cfg.Router.Shards()
 	g := &Gateway{
-		cfg: cfg, incs: make([]kv.Incarnation, shards), aborts: make([]uint64, shards), parked: slices.Repeat([]bool{true}, shards), sparing: make([]bool, shards), moved: map[string]kv.ShardID{}, pairs: hotshard.NewPairs(hotshard.PairOptions{}), down: map[kv.NodeID]bool{}, leaving: map[kv.ShardID]kv.Incarnation{},
+		cfg: cfg, incs: make([]kv.Incarnation, shards), aborts: make([]uint64, shards), parked: slices.Repeat([]bool{true}, shards), sparing: make([]bool, shards), moved: map[string]kv.ShardID{}, pairs: hotshard.NewPairs(hotshard.PairOptions{}), down: map[kv.NodeID]bool{}, leaving: map[kv.ShardID]leaving{},
 		readers: map[kv.TxnRef]*call{}, pages: map[uint32]*call{},
 		earlier: map[kv.TxnRef]*call{}, ids: map[kv.TxnID]*call{}, enquiries: map[kv.TxnID]*enquiry{}, ended: map[kv.TxnRef]*msg.Failure{}, next: never,
 	}
@@ -172,7 +173,10 @@ func (g *Gateway) SetDown(n kv.NodeID, down bool) {
 func (g *Gateway) SetLeaving(s kv.ShardID, inc kv.Incarnation) {
 	if int(s) < len(g.incs) && inc >= g.incs[s] {
 		g.Learn(s, inc)
-		g.leaving[s] = inc
+		if g.leaving[s].inc != inc {
+			g.leavings++
+			g.leaving[s] = leaving{inc, g.leavings}
+		}
 	}
 }
 
@@ -301,14 +305,31 @@ func (g *Gateway) unreachable(shards []kv.ShardID) *msg.Failure {
 	return nil
 }
 
+// leaving is an incarnation of a shard that is about to stop, the so many'th that was
+// heard of.
+type leaving struct {
+	inc    kv.Incarnation
+	number uint64
+}
+
 // refusing says why something new should not be begun on these shards, nil if it
 // can be: because they cannot be reached, or soon cannot.
 func (g *Gateway) refusing(shards []kv.ShardID) *msg.Failure {
+	f := g.leavingBefore(shards, g.leavings)
+	if f != nil {
+		return f
+	}
+	return g.unreachable(shards)
+}
+
+// leavingBefore says why something that began when so many leavings had been heard of
+// should not be begun on these shards.
+func (g *Gateway) leavingBefore(shards []kv.ShardID, heard uint64) *msg.Failure {
 	for _, s := range shards {
-		inc, ok := g.leaving[s]
+		l, ok := g.leaving[s]
 		switch {
-		case !ok:
-		case inc < g.incs[s]:
+		case !ok || l.number > heard:
+		case l.inc < g.incs[s]:
 			delete(g.leaving, s) // it is back
 		default:
 			f := failure(msg.ReasonExhausted, kv.KindUnavailable, "shard "+s.String()+" is on node "+g.cfg.Router.Node(s).String()+", which is draining")
@@ -316,7 +337,7 @@ func (g *Gateway) refusing(shards []kv.ShardID) *msg.Failure {
 			return f
 		}
 	}
-	return g.unreachable(shards)
+	return nil
 }
 
 // avoids reports whether there is a shard that refusing might tell of.

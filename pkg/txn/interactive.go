@@ -27,7 +27,7 @@ func (g *Gateway) BeginAs(now int64, ref kv.TxnRef, readOnly bool, how How) *msg
 	if f := g.refuse(how, readOnly); f != nil {
 		return f
 	}
-	c := &call{how: how, ref: ref, kind: interactive, readOnly: readOnly, started: g.now, idleSince: g.now, session: newSession()}
+	c := &call{how: how, ref: ref, kind: interactive, readOnly: readOnly, started: g.now, idleSince: g.now, left: g.leavings, session: newSession()}
 	c.deadline = g.now + int64(g.cfg.MaxAge)
 	c.session.optimistic = ref.Attempt == 1 && !readOnly && !g.cfg.NoOptimistic
 	if f := g.admitOpen(c); f != nil {
@@ -93,11 +93,33 @@ func (g *Gateway) DoBy(now int64, token Token, ref kv.TxnRef, ops []msg.Op, dead
 			return
 		}
 	}
+	if f := g.refusingCall(c, ops); f != nil {
+		g.abort(c, f)
+		return
+	}
 	if f := g.admitCall(c, ops); f != nil {
 		g.finish(c, Done{Failure: f})
 		return
 	}
 	g.fetch(c, ops)
+}
+
+// refusingCall says why an interactive transaction cannot do this: it began when a shard
+// that it needs was about to stop, and would keep it from that.
+func (g *Gateway) refusingCall(c *call, ops []msg.Op) *msg.Failure {
+	if len(g.leaving) == 0 {
+		return nil
+	}
+	for i := range ops {
+		shards := g.everyShard()
+		if !ops[i].IsRange() {
+			shards = []kv.ShardID{g.place(c, ops[i].Key)}
+		}
+		if f := g.leavingBefore(shards, c.left); f != nil {
+			return f
+		}
+	}
+	return nil
 }
 
 // failedCall answers a call with a failure that leaves an interactive
