@@ -140,7 +140,8 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. Over HTTP the server has a time for its answers.
+// Write implements net.Conn. Over HTTP the server has a time for its answers, and
+// closes the connection itself.
 func (c *conn) Write(p []byte) (int, error) {
 	f := &c.flow
 	f.mu.Lock()
@@ -152,6 +153,10 @@ func (c *conn) Write(p []byte) (int, error) {
 		}
 	}
 	n, err := c.Conn.Write(p)
+	if err != nil && c.place.door == Calls {
+		c.Close() // gRPC would go on reading
+		return n, err
+	}
 	f.mu.Lock()
 	f.writing, f.ahead = false, 0
 	f.moved.Broadcast()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -64,12 +65,16 @@ type receiver struct {
 	patience time.Duration
 	limit    int
 	// many: the client may send more than one message.
-	many  bool
-	first bool
-	// held is what was taken for the last message.
-	held   int64
+	many   bool
+	first  bool
 	timer  *time.Timer
 	header [5]byte
+
+	// mu guards what follows: the call may end while another goroutine receives.
+	mu sync.Mutex
+	// held is what was taken for the last message.
+	held   int64
+	closed bool
 }
 
 // open begins to count a call. Whoever has opened it closes it.
@@ -86,19 +91,29 @@ func (s *service) open(ctx context.Context, many bool, limit int) (*receiver, er
 }
 
 func (r *receiver) close() {
-	r.release()
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.hold(0)
 	r.account.Give(memory.Streams, streamBytes)
 }
 
-// release gives back what was taken for the last message.
-func (r *receiver) release() {
+// hold says what was taken for a message, and gives back what was for the last one; if
+// the call has ended, both.
+func (r *receiver) hold(n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.account.Give(memory.Requests, r.held)
-	r.held = 0
+	r.held = n
+	if r.closed {
+		r.account.Give(memory.Requests, n)
+		r.held = 0
+	}
 }
 
 // receive receives a message into m. At the end it is io.EOF.
 func (r *receiver) receive(m any) error {
-	r.release()
+	r.hold(0)
 	data, err := r.message()
 	if err != nil {
 		return r.explained(err)
@@ -108,7 +123,7 @@ func (r *receiver) receive(m any) error {
 		return err
 	}
 	if _, ok := m.(*decoder); ok {
-		r.release() // its calls have been counted
+		r.hold(0) // its calls have been counted
 	}
 	if r.many {
 		return nil
@@ -146,7 +161,7 @@ func (r *receiver) message() (mem.BufferSlice, error) {
 		if err := r.account.Wait(r.ctx, memory.Requests, 2*n, memoryPatience); err != nil {
 			return nil, statusOf(err, kv.TxnID{})
 		}
-		r.held = 2 * n
+		r.hold(2 * n)
 	}
 	defer r.within()()
 	return r.wire.Read(int(n))
