@@ -30,6 +30,8 @@ type Options struct {
 	SendAlone func(*msg.Envelope)
 	// Stripes is the number of machines. Default 8.
 	Stripes int
+	// Gateways is how many there are in the cluster, this one included. Default 1.
+	Gateways int
 	// TickEvery is the grain of repeats and deadlines. Default 5 ms.
 	TickEvery time.Duration
 	// Observer hears of transactions that end. Default none.
@@ -131,6 +133,9 @@ func New(opt Options) *Gateway {
 	}
 	g := &Gateway{opt: opt, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), questions: map[uint64]chan []byte{}, asked: rand.Uint64()}
 	per := opt.Machine
+	if per.RoundGap == 0 {
+		per.RoundGap = kv.RoundGap(opt.Stripes * max(opt.Gateways, 1))
+	}
 	per.MaxInFlight = (opt.Machine.MaxInFlight + opt.Stripes - 1) / opt.Stripes
 	per.Admission = per.Admission.Split(opt.Stripes)
 	for i := range opt.Stripes {

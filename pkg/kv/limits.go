@@ -80,10 +80,9 @@ const (
 	// DefaultUnsealAfter is how long a reader waits for a decision before the
 	// last agent is asked to put it off.
 	DefaultUnsealAfter = time.Millisecond
-	// DefaultHoldBound is how long readers may hold an update before new ones
-	// are delayed in its favour, each by DefaultReaderDelay at most.
-	DefaultHoldBound   = time.Millisecond
-	DefaultReaderDelay = time.Millisecond
+	// DefaultHoldBound is the held age of an update above which no reader may
+	// register on the keys that it writes.
+	DefaultHoldBound = 20 * time.Millisecond
 	// DefaultOpenBudget is how long an interactive reader stays registered
 	// before it is pinned.
 	DefaultOpenBudget = 50 * time.Millisecond
@@ -108,3 +107,10 @@ const (
 	DefaultMaxKeyPins  = 8192
 	DefaultMaxInFlight = 16384
 )
+
+// RoundGap is what a gateway leaves between two rounds where so many gateways make
+// them. Rounds hold whole shards, and are never refused: without gaps those of many
+// gateways would overlap, and leave no time for updates.
+func RoundGap(gateways int) time.Duration {
+	return max(5*time.Millisecond, time.Duration(gateways)*1500*time.Microsecond)
+}

@@ -274,5 +274,18 @@ const (
 	FloorLowered
 	// LockWithoutMark: a gateway whose lock requests have no answer ignores marks.
 	LockWithoutMark
+	// RoundBeforeReader: who asks for a state gets the last one, which a round fixed
+	// before the reader began.
+	RoundBeforeReader
+	// LateReadsUsed: an open reader that has asked for a pin uses what comes of its
+	// reads that were under way.
+	LateReadsUsed
+	// ClosedWhenHeldOnly: the queues of an old update's keys are open while it is
+	// sealed.
+	ClosedWhenHeldOnly
+	// HeldAgeNotInherited: a shard takes no notice of the age in answers to Unseal.
+	HeldAgeNotInherited
+	// NoRoundGaps: a gateway begins a round as soon as the last one has ended.
+	NoRoundGaps
 	numMutants
 )

@@ -144,7 +144,7 @@ func Start(opt Options) (*Node, error) {
 	if opt.Metrics != nil || opt.Journal != nil {
 		obs = &observer{m: opt.Metrics, j: opt.Journal}
 	}
-	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: n.clock.Hybrid, Send: n.route, SendAlone: n.sendAlone, Stripes: opt.Stripes, Observer: obs, HotMaps: opt.HotMaps,
+	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: n.clock.Hybrid, Send: n.route, SendAlone: n.sendAlone, Stripes: opt.Stripes, Gateways: opt.Router.Nodes(), Observer: obs, HotMaps: opt.HotMaps,
 		Tracer: opt.Tracer, Answer: opt.Answer})
 	n.clock.look(n)
 	if err := n.openIncarnations(outs); err != nil {

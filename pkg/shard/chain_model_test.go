@@ -65,7 +65,7 @@ func (w *chainWorld) pick(n int, label string) int {
 func newChainWorld(t *rapid.T) *chainWorld {
 	w := &chainWorld{t: t, store: memstore.NewAutoSync(), state: map[string]map[string]string{}, history: map[kv.Index]map[string]map[string]string{0: {}},
 		pending: map[kv.TxnRef][]msg.Op{}, readers: map[kv.TxnRef][]msg.Op{}}
-	w.cfg = shard.Config{Lease: 100 * time.Millisecond, CacheBytes: rapid.SampledFrom([]int{1, 3000, 1 << 20}).Draw(t, "cache"),
+	w.cfg = shard.Config{Lease: 100 * time.Millisecond, HoldBound: time.Hour, CacheBytes: rapid.SampledFrom([]int{1, 3000, 1 << 20}).Draw(t, "cache"),
 		GarbageBatch: rapid.SampledFrom([]int{1, 4, 1024}).Draw(t, "batch"), Pins: shard.PinConfig{Every: time.Millisecond, Hot: 9, Node: 1},
 		Paging: rapid.SampledFrom([]mvcc.Paging{{}, {Over: 300, Least: 60, Chain: 1}, {Over: 300, Least: 400, Chain: 3}}).Draw(t, "paging")}
 	w.restart()

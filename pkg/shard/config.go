@@ -39,10 +39,10 @@ type Config struct {
 	// waits for so long before it seals or decides anything. Default
 	// kv.DefaultLease; negative where readers never register.
 	Lease time.Duration
-	// UnsealAfter, HoldBound and DelayFor are those of the snapshot-queues. 0
-	// of the first is what a decision mostly takes, as measured here, and at
-	// most kv.DefaultUnsealAfter.
-	UnsealAfter, HoldBound, DelayFor time.Duration
+	// UnsealAfter and HoldBound are those of the snapshot-queues. 0 of the first is
+	// what a decision mostly takes, as measured here, and at most
+	// kv.DefaultUnsealAfter.
+	UnsealAfter, HoldBound time.Duration
 	// Pins says how states of the whole store are kept. The zero value keeps none.
 	Pins PinConfig
 	// Heat says how hot keys are told of. The zero value tells nobody.

@@ -134,6 +134,7 @@ func (m *Machine) commit(t *task, x mvcc.Execution) {
 	a.Committed, a.Results, a.Receipt, a.Seen, a.Index = true, results, receipt.Told(), seen, m.index
 	m.stats.Committed++
 	m.drop(t)
+	m.queue.Withdraw(m.now, t.txn)
 	m.releaseOwn(t.txn)
 	if len(participants) == 0 {
 		m.recs.Remove(rec)

@@ -18,7 +18,7 @@ import (
 //	R notice s1 4              the fourth reading of s1 was for R
 //	R leave | renew 2s [life=1]
 //	A heat s3 a=20             s3 tells the planner, on behalf of nobody
-//	A unseal s1 1.2 [life=1]   s1 asks; A unsealed 1.2 is the answer
+//	A unseal s1 1.2 [life=1]   s1 asks; A unsealed 1.2 [age=30ms] is the answer
 func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args []string, ops []msg.Op) (err error) {
 	switch verb {
 	case "read":
@@ -48,7 +48,11 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 		env.Unseal = u
 	case "unsealed":
 		env.Unsealed = &msg.Unsealed{Txn: txn}
-		env.Unsealed.Epoch, err = epochOf(args[0])
+		if env.Unsealed.Epoch, err = epochOf(args[0]); err == nil && len(args) > 1 {
+			var age time.Duration
+			age, err = time.ParseDuration(strings.TrimPrefix(args[1], "age="))
+			env.Unsealed.HeldNanos = int64(age)
+		}
 	case "pins":
 		env.Pins, err = pinsOf(args, s.m.Incarnation())
 	case "keep":

@@ -194,7 +194,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 // queueOptions has a shard's new life wait for the readers of the last one, by its
 // lease and not by one's own, unless that has left word that there are none.
 func queueOptions(cfg Config, inc kv.Incarnation, now int64, last *entry.State) snapshotqueue.Options {
-	o := snapshotqueue.Options{Incarnation: inc, Repeat: cfg.Repeat, UnsealAfter: cfg.UnsealAfter, HoldBound: cfg.HoldBound, DelayFor: cfg.DelayFor, Mutants: cfg.Mutants}
+	o := snapshotqueue.Options{Incarnation: inc, Repeat: cfg.Repeat, UnsealAfter: cfg.UnsealAfter, HoldBound: cfg.HoldBound, Mutants: cfg.Mutants}
 	if lease := leaseOf(last, cfg); inc > 1 && lease > 0 && !last.Rested {
 		o.SealFrom = now + lease
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
+	"github.com/linchpindb/linchpin/pkg/txn/record"
 )
 
 // reader is what a read-only transaction has on this shard: the read under way
@@ -138,15 +139,44 @@ func (m *Machine) enterRead(t *task) {
 		}
 	}
 	lease := t.read.LeaseNanos
-	t.entered = snapshotqueue.Read{Reader: t.txn, Needs: m.readNeeds(t), Lasting: lease > 0, Stays: t.ranges,
+	t.entered = snapshotqueue.Read{Reader: t.txn, Needs: m.readNeeds(t), Lasting: lease > 0, Stays: t.ranges, Whole: t.read.KeepNanos > 0,
 		Until: m.now + max(lease, int64(m.cfg.Lease)), Patience: m.patience(), Tag: t}
 	if lease > 0 {
 		t.entered.Until = m.now + lease
 	}
+	m.enter(t)
+}
+
+// enter has a reader enter the snapshot-queues, or refuses it where they are closed.
+func (m *Machine) enter(t *task) {
 	t.stage = stageWaiting
-	if m.queue.Enter(m.now, &t.entered) {
+	switch {
+	case m.queue.Enter(m.now, &t.entered):
 		m.readReady(t)
+	case t.entered.Refused():
+		m.turnAway(t)
 	}
+}
+
+// turnAway: a reader would hold an update that readers have held for long. It is told
+// to read at a pin. Nothing is kept of it: a repeat tries again.
+func (m *Machine) turnAway(t *task) {
+	f := failure(msg.ReasonClosed, kv.KindAborted, "readers have held an update of the key for long")
+	if t.kind == taskPark {
+		t.rec.State = record.Aborted
+		m.drop(t)
+		m.recs.Remove(t.rec)
+		m.answerAbort(recorder(t.rec), f)
+		return
+	}
+	m.readers[t.txn].reading = nil
+	if !m.queue.Registered(t.txn) {
+		delete(m.readers, t.txn)
+	}
+	m.drop(t)
+	env := msg.ToGateway(t.gateway)
+	env.ReadReply = &msg.ReadReply{Reader: t.txn, Number: t.read.Number, Reading: msg.Reading{Shard: m.cfg.ID, Incarnation: m.inc}, Failure: f}
+	m.send(env)
 }
 
 // enterSnapshot begins the read of a transaction that is on this shard alone.
@@ -157,9 +187,7 @@ func (m *Machine) enterSnapshot(t *task) {
 		return
 	}
 	t.entered = snapshotqueue.Read{Reader: t.txn, Needs: m.readNeeds(t), Stays: t.ranges, Until: m.now + int64(m.cfg.Lease), Patience: m.patience(), Tag: t}
-	if m.queue.Enter(m.now, &t.entered) {
-		m.readReady(t)
-	}
+	m.enter(t)
 }
 
 // everything is what a reader sees that fixes the shard's index.
@@ -225,7 +253,11 @@ func (m *Machine) replyRead(t *task) {
 		}
 	}
 	reply.Receipt = m.receipt(t)
-	reply.Parked, reply.Busy = m.queue.Parked(t.entered.Needs) || m.recs.Len() > 0, m.heat.spare
+	parked, age := m.queue.Passes(m.now, t.entered.Needs)
+	reply.Parked, reply.Busy = parked || m.recs.Len() > 0, m.heat.spare
+	if q.LeaseNanos > 0 {
+		reply.HeldNanos = age
+	}
 	r.reading, r.replied, r.reply = nil, q, reply
 	m.stats.Reads++
 	m.drop(t)

@@ -17,7 +17,7 @@ func (m *Machine) askUnseal(q snapshotqueue.Ask) {
 	}
 	m.stats.UnsealsAsked++
 	if m.cfg.Mutants.Has(mutant.UnsealsByItself) {
-		m.queue.Unsealed(m.now, q.Txn, q.Epoch)
+		m.queue.Unsealed(m.now, q.Txn, q.Epoch, 0)
 		return
 	}
 	env := msg.ToShard(a.prepared.row.Last)
@@ -62,17 +62,19 @@ func (m *Machine) unready(rec *record.Record) {
 	rec.State = record.Parked
 	rec.NextAsk = m.now + int64(m.cfg.Liveness)
 	m.timers.at(rec.NextAsk)
-	m.queue.Withdraw(m.now, rec.Txn)
+	m.queue.Unready(m.now, rec.Txn)
 	t := taskOf(rec)
 	m.locks.Cancel(&t.req)
 	m.loosen(t)
 	t.stage, t.missing = stageLoaded, 0
 }
 
+// tellUnsealed also tells for how long readers have kept the update from being decided
+// here. Where that is longer than at the participant its keys are closed by it.
 func (m *Machine) tellUnsealed(txn kv.TxnRef, s kv.ShardID, epoch kv.Epoch) {
 	env := msg.ToShard(s)
-	env.Unsealed = &msg.Unsealed{Txn: txn, Epoch: epoch}
+	env.Unsealed = &msg.Unsealed{Txn: txn, Epoch: epoch, HeldNanos: m.queue.HeldAge(m.now, txn)}
 	m.send(env)
 }
 
-func (m *Machine) onUnsealed(u *msg.Unsealed) { m.queue.Unsealed(m.now, u.Txn, u.Epoch) }
+func (m *Machine) onUnsealed(u *msg.Unsealed) { m.queue.Unsealed(m.now, u.Txn, u.Epoch, u.HeldNanos) }

@@ -45,7 +45,7 @@ type both struct {
 }
 
 func newBoth(t *rapid.T) *both {
-	opt := Options{Incarnation: 2, UnsealAfter: 4, Repeat: 6, HoldBound: 9, DelayFor: 5}
+	opt := Options{Incarnation: 2, UnsealAfter: 4, Repeat: 6, HoldBound: 9}
 	opt.SealFrom = rapid.SampledFrom([]int64{0, 8, 20}).Draw(t, "seal from")
 	b := &both{t: t, q: New(opt), twin: &twin{opt: opt}, epochs: map[kv.Epoch]bool{}}
 	for range rapid.IntRange(0, 2).Draw(t, "recovered") {
@@ -135,15 +135,24 @@ func (b *both) compare() {
 	b.compareWaiting()
 	needs := drawNeeds(b.t, readerModes)
 	clashes := func(u *twinUpdate) bool { return clash(u.needs, needs) }
-	require.Equal(b.t, slices.ContainsFunc(b.twin.updates, clashes), b.q.Parked(needs), "%v is parked", needs)
+	parked, age := b.q.Passes(b.now(), needs)
+	require.Equal(b.t, slices.ContainsFunc(b.twin.updates, clashes), parked, "%v is parked", needs)
+	want := int64(0)
+	for _, u := range b.twin.updates {
+		if clashes(u) && u.held() {
+			want = max(want, b.twin.age(u))
+		}
+	}
+	require.Equal(b.t, want, age, "%v passes an age", needs)
 }
 
 func (b *both) compareUpdates() {
 	held, pieces := 0, 0
 	for _, u := range b.twin.updates {
-		if u.state == Held {
+		if u.held() {
 			held++
 		}
+		require.Equal(b.t, b.twin.age(u), b.q.HeldAge(b.now(), u.txn), "%v is held for", u.txn)
 		if u.piece {
 			pieces++
 		}
@@ -177,7 +186,7 @@ func (b *both) compareWaiting() {
 		is := func(n Need) bool { return n.Span.IsPoint() && string(n.Span.Start) == key }
 		want := 0
 		for _, u := range b.twin.updates {
-			if u.state == Held && slices.ContainsFunc(u.needs, is) {
+			if u.held() && slices.ContainsFunc(u.needs, is) {
 				want++
 			}
 		}

@@ -58,17 +58,19 @@ func TestCheckNoticesWhatIsBroken(t *testing.T) {
 // counted.
 func TestCounters(t *testing.T) {
 	a, r, s := named(t, "A"), named(t, "R"), named(t, "S")
-	q := New(Options{Incarnation: 1, UnsealAfter: 10, HoldBound: 10, DelayFor: 10})
+	q := New(Options{Incarnation: 1, UnsealAfter: 10, HoldBound: 10})
 	q.Prepared(0, a, need("k", adt.ModeWrite))
 	read := &Read{Reader: r, Needs: need("k", adt.ModeRead), Lasting: true, Until: 40}
 	require.False(t, q.Enter(5, read))
 	_, epoch := q.State(a)
-	q.Unsealed(15, a, epoch)
+	q.Unsealed(15, a, epoch, 0)
 	q.Done(15, read)
 	require.Equal(t, Counters{Reads: 1, Waits: 1, Unseals: 1, Holds: 1}, q.Counters(), "the read was still registered when A was unsealed")
 
-	require.False(t, q.Enter(30, &Read{Reader: s, Needs: need("k", adt.ModeRead), Lasting: true, Until: 40}))
-	require.EqualValues(t, 1, q.Counters().Delays, "A is held for more than 10")
+	late := &Read{Reader: s, Needs: need("k", adt.ModeRead), Lasting: true, Until: 40}
+	require.False(t, q.Enter(30, late))
+	require.True(t, late.Refused())
+	require.EqualValues(t, 1, q.Counters().Refusals, "A is held for more than 10")
 	q.Tick(40)
 	require.EqualValues(t, 1, q.Counters().Lapses)
 	require.EqualValues(t, 25, q.Counters().HeldNanos, "from 15 to 40")

@@ -64,14 +64,8 @@ func (q *Queue) conflicting(needs []Need) (out []*update) {
 	return out
 }
 
-// sealed lists those of them that may be decided at any moment.
-func (q *Queue) sealed(needs []Need) []*update {
-	return slices.DeleteFunc(q.conflicting(needs), func(u *update) bool { return u.state == Held })
-}
-
-// Parked reports whether updates, or pieces, that do not commute with needs
-// are here: a registration would hold them back.
-func (q *Queue) Parked(needs []Need) bool { return len(q.conflicting(needs)) > 0 }
+// mayBeDecided reports whether that may happen at any moment, elsewhere.
+func (u *update) mayBeDecided() bool { return u.state == Sealed || u.state == Recovered }
 
 func (q *Queue) sortedUpdates() []*update {
 	out := make([]*update, 0, len(q.updates))
@@ -128,7 +122,7 @@ func (q *Queue) checkReaders(u *update) error {
 			return fmt.Errorf("snapshotqueue: invariant 2: %v is sealed, and %v does not wait for it", u.txn, rd.id)
 		}
 	}
-	if u.state != Sealed && !held && q.now >= q.opt.SealFrom && q.due > q.now && q.changes.Empty() {
+	if u.state != Sealed && u.state != Unheld && !held && q.now >= q.opt.SealFrom && q.due > q.now && q.changes.Empty() {
 		return fmt.Errorf("snapshotqueue: invariant 3: %v is %v, and nobody holds it", u.txn, u.state)
 	}
 	return nil

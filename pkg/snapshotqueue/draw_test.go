@@ -8,8 +8,8 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// draw prints the queues: the updates with who holds them, the registered
-// readers with what they wait for, and the reads that are delayed.
+// draw prints the queues: the updates with who holds them and their held ages, and the
+// registered readers with what they wait for.
 func draw(q *Queue) (out []string) {
 	line := func(id kv.TxnRef, needs []Need, text string) {
 		out = append(out, fmt.Sprintf("  %-3s %-21s | %s", golden.Name(id), needsText(needs), text))
@@ -30,11 +30,6 @@ func draw(q *Queue) (out []string) {
 		}
 		line(rd.id, rd.needs, text)
 	}
-	for _, r := range q.reads {
-		if r.state == readDelayed {
-			line(r.Reader, r.Needs, "delayed until "+golden.Time(r.since+int64(q.opt.DelayFor)))
-		}
-	}
 	if len(out) == 0 {
 		return []string{"  (empty)"}
 	}
@@ -47,7 +42,7 @@ func standing(q *Queue, u *update) string {
 	case u.state == Sealed:
 		text += " " + u.epoch.String()
 	case u.piece:
-		text = "piece, held"
+		text = "piece, " + text
 	}
 	by := ""
 	for _, rd := range q.sortedReaders() {
@@ -58,7 +53,13 @@ func standing(q *Queue, u *update) string {
 	if by != "" {
 		text += " by" + by
 	}
-	if u.state != Sealed && q.now < q.opt.SealFrom {
+	if age := q.age(u); age > 0 {
+		text += ", age " + golden.Time(age)
+	}
+	if q.age(u) > int64(q.opt.HoldBound) {
+		text += ", closes its keys"
+	}
+	if u.state != Sealed && u.state != Unheld && q.now < q.opt.SealFrom {
 		text += " until " + golden.Time(q.opt.SealFrom) + " at least"
 	}
 	return text

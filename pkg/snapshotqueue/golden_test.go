@@ -19,10 +19,11 @@ import (
 //
 //	A prepared k:write [c,f):add   what it changes; - for nothing
 //	A recovered k:write            from the log, at a restart
-//	A decided | unsealed 1.1       its last agent has answered
-//	C holds k:write | withdraws    a piece that is to be decided here
-//	R reads k:read [a,c):read      also: lasting, stays, until 2s, and as=x
+//	A decided | unsealed 1.1       its last agent has answered; also: age 30ms
+//	C holds k:write | unready | withdraws   a piece that is to be decided here
+//	R reads k:read [a,c):read      also: lasting, stays, whole, until 2s, and as=x
 //	                               to name one of several reads
+//	R passes k:read                what a registered reader is in the way of
 //	R done [x]                     the read has its values, or is given up
 //	R leaves | renews until 3s
 //	at 20ms                        time goes on, and Tick is called
@@ -50,7 +51,7 @@ func (s *script) start(options map[string]string) error {
 	opt := Options{Incarnation: 1, UnsealAfter: 20 * time.Millisecond, HoldBound: 100 * time.Millisecond}
 	s.now, s.reads = 0, map[string]*Read{}
 	durations := map[string]*time.Duration{"unseal-after": &opt.UnsealAfter, "repeat": &opt.Repeat,
-		"hold-bound": &opt.HoldBound, "delay": &opt.DelayFor}
+		"hold-bound": &opt.HoldBound}
 	for k, v := range options {
 		var err error
 		switch p := durations[k]; {
@@ -152,13 +153,22 @@ func (s *script) updateVerb(txn kv.TxnRef, verb string, args []string) (text str
 	case "withdraws":
 		s.q.Withdraw(s.now, txn)
 		return "", true, nil
+	case "unready":
+		s.q.Unready(s.now, txn)
+		return "", true, nil
 	case "decided":
 		s.q.Decided(s.now, txn)
 		return "", true, nil
 	case "unsealed":
 		var e kv.Epoch
-		_, err = fmt.Sscanf(args[0], "%d.%d", &e.Incarnation, &e.Count)
-		s.q.Unsealed(s.now, txn, e)
+		if _, err = fmt.Sscanf(args[0], "%d.%d", &e.Incarnation, &e.Count); err != nil {
+			return "", true, err
+		}
+		age := int64(0)
+		if len(args) > 2 && args[1] == "age" {
+			age, err = nanos(args[2])
+		}
+		s.q.Unsealed(s.now, txn, e, age)
 		return "", true, err
 	}
 	return "", false, nil
@@ -197,6 +207,13 @@ func (s *script) readerVerb(id kv.TxnRef, verb string, args []string) (string, e
 		}
 		s.q.Done(s.now, s.reads[name])
 		return "", nil
+	case "passes":
+		needs, err := needsOf(args)
+		if err != nil {
+			return "", err
+		}
+		parked, age := s.q.Passes(s.now, needs)
+		return fmt.Sprintf("%s passes updates: %t, held for %s", name, parked, golden.Time(age)), nil
 	case "leaves":
 		s.q.Leave(s.now, id)
 		return "", nil
@@ -221,6 +238,8 @@ func (s *script) read(id kv.TxnRef, name string, args []string) (text string, er
 			r.Lasting = true
 		case args[i] == "stays":
 			r.Stays = true
+		case args[i] == "whole":
+			r.Whole = true
 		case args[i] == "until":
 			i++
 			r.Until, err = nanos(args[i])
@@ -237,8 +256,8 @@ func (s *script) read(id kv.TxnRef, name string, args []string) (text string, er
 	switch {
 	case s.q.Enter(s.now, r):
 		return name + " reads at once", nil
-	case r.state == readDelayed:
-		return name + " is delayed", nil
+	case r.Refused():
+		return name + " is refused", nil
 	}
 	return name + " waits", nil
 }

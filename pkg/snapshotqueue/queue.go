@@ -15,7 +15,7 @@ import (
 //  1. a sealed update has an epoch of this incarnation, and no two share one;
 //  2. no registered reader conflicts with a sealed update, but those that wait
 //     for it;
-//  3. a held update, or a piece, conflicts with a registered reader, or nothing
+//  3. a held update, or piece, conflicts with a registered reader, or nothing
 //     may seal yet, or Changes has not been drained;
 //  4. every waiting read is registered.
 type Queue struct {
@@ -28,7 +28,7 @@ type Queue struct {
 	// ranged are the updates and readers with a range among their needs.
 	rangedUpdates []*update
 	rangedReaders []*reader
-	reads         []*Read // delayed or waiting, in the order of arrival
+	reads         []*Read // waiting, in the order of arrival
 	changes       Changes
 	due           int64
 	lists, ticks  uint64
@@ -36,6 +36,9 @@ type Queue struct {
 	// held counts the updates and pieces that are held.
 	held int
 }
+
+// never is a time that does not come.
+const never = int64(math.MaxInt64)
 
 // point is a key that somebody needs.
 type point struct {
@@ -52,6 +55,8 @@ type update struct {
 	// piece: to be decided on this shard, in one step.
 	piece     bool
 	heldSince int64
+	// aged is when its held age began, never if no reader has held it.
+	aged int64
 	// held is for how long it was held before, heldKey a key of it for which
 	// somebody was registered when it was last found held.
 	held    int64
@@ -79,7 +84,7 @@ type Changes struct {
 	Ready []*Read
 	// Sealed are updates that have just sealed and vote anew.
 	Sealed []kv.TxnRef
-	// Free are pieces that no reader holds any more. They have left the queues.
+	// Free are pieces that no reader holds any more. They stay here, unheld.
 	Free []Freed
 	// Lapsed are reads that waited for longer than their registration lasted.
 	// They are over.
@@ -94,7 +99,7 @@ func (c *Changes) Empty() bool {
 // New makes the queues of a shard in a new incarnation.
 func New(opt Options) *Queue {
 	return &Queue{opt: opt.withDefaults(), updates: map[kv.TxnRef]*update{}, readers: map[kv.TxnRef]*reader{},
-		points: map[string]*point{}, due: math.MaxInt64}
+		points: map[string]*point{}, due: never}
 }
 
 // SealFrom is when updates may seal.
@@ -188,7 +193,7 @@ func (q *Queue) Prepared(now int64, txn kv.TxnRef, needs []Need) {
 	if u := q.updates[txn]; u != nil && !u.piece {
 		return
 	}
-	u := q.enter(&update{txn: txn, needs: needs, heldSince: q.now})
+	u := q.enter(&update{txn: txn, needs: needs, heldSince: q.now, aged: never})
 	if q.free(u) {
 		q.seal(u)
 		return
@@ -207,7 +212,7 @@ func (q *Queue) dueToSeal() {
 // Recover enters an update that was prepared in an earlier life.
 func (q *Queue) Recover(now int64, txn kv.TxnRef, needs []Need) {
 	q.now = max(q.now, now)
-	u := q.enter(&update{txn: txn, needs: needs, heldSince: q.now, state: Recovered, epoch: kv.Epoch{Incarnation: q.opt.Incarnation}})
+	u := q.enter(&update{txn: txn, needs: needs, heldSince: q.now, aged: never, state: Recovered, epoch: kv.Epoch{Incarnation: q.opt.Incarnation}})
 	if q.free(u) {
 		q.seal(u)
 		return
@@ -235,33 +240,50 @@ func (q *Queue) State(txn kv.TxnRef) (State, kv.Epoch) {
 }
 
 // Hold reports whether a piece must wait for readers before it is decided. If
-// so it is entered, until Changes says that it is free, or Withdraw. A piece
-// that changes nothing here is never held.
+// so it is entered, until Changes says that it is free. From then on it is here,
+// unheld, until Withdraw, and may come again with other needs. A piece that
+// changes nothing here is never held.
 func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 	q.now = max(q.now, now)
+	u := q.updates[txn]
 	switch {
 	case len(needs) == 0:
 		return false
-	case q.updates[txn] != nil:
+	case u != nil && (u.state == Held || !u.piece):
 		return true
+	case u == nil:
+		u = &update{txn: txn, aged: never}
 	}
-	u := &update{txn: txn, needs: needs, piece: true, heldSince: q.now}
-	if q.free(u) {
+	next := &update{txn: txn, needs: needs, piece: true, heldSince: q.now, aged: u.aged, held: u.held, heldKey: u.heldKey}
+	if q.free(next) {
 		return false
 	}
-	q.enter(u)
-	q.isHeld(u)
+	q.enter(next)
+	q.isHeld(next)
 	q.dueToSeal()
 	return true
 }
 
-// Withdraw takes a piece out that waits no more.
+// Unready has a piece that waits here wait for votes anew. Its age goes on.
+func (q *Queue) Unready(now int64, txn kv.TxnRef) {
+	q.now = max(q.now, now)
+	if u := q.updates[txn]; u != nil && u.piece && u.state == Held {
+		q.freed(u)
+		q.turn(u, Unheld)
+	}
+}
+
+// Withdraw takes a piece out that is decided, or given up.
 func (q *Queue) Withdraw(now int64, txn kv.TxnRef) {
 	q.now = max(q.now, now)
-	if u := q.updates[txn]; u != nil && u.piece {
-		q.freed(u)
-		q.remove(u)
+	u := q.updates[txn]
+	if u == nil || !u.piece {
+		return
 	}
+	if u.state == Held {
+		q.freed(u)
+	}
+	q.remove(u)
 }
 
 // Decided takes a prepared update out, whatever the decision was.
@@ -278,9 +300,10 @@ func (q *Queue) Decided(now int64, txn kv.TxnRef) {
 	q.letGo(u)
 }
 
-// Unsealed says that no epoch of an update up to this one counts any more. An
-// answer for an epoch that is not its current one means nothing.
-func (q *Queue) Unsealed(now int64, txn kv.TxnRef, epoch kv.Epoch) {
+// Unsealed says that no epoch of an update up to this one counts any more, and how
+// old, in nanoseconds, it is as held at its last agent, 0 for not. An answer for an
+// epoch that is not its current one means nothing.
+func (q *Queue) Unsealed(now int64, txn kv.TxnRef, epoch kv.Epoch, age int64) {
 	q.now = max(q.now, now)
 	u := q.updates[txn]
 	if u == nil || u.piece || u.state == Held {
@@ -292,6 +315,9 @@ func (q *Queue) Unsealed(now int64, txn kv.TxnRef, epoch kv.Epoch) {
 	q.counters.Unseals++
 	q.turn(u, Held)
 	u.heldSince = q.now
+	if age > 0 && !q.opt.Mutants.Has(mutant.HeldAgeNotInherited) {
+		u.aged = min(u.aged, q.now-age)
+	}
 	q.letGo(u)
 	if q.retry(u); u.state == Held {
 		q.isHeld(u)
@@ -336,7 +362,7 @@ func (q *Queue) free(u *update) bool {
 
 // retry seals an update, or frees a piece, that nobody holds any more.
 func (q *Queue) retry(u *update) {
-	if u.state == Sealed || !q.free(u) {
+	if u.state == Sealed || u.state == Unheld || !q.free(u) {
 		return
 	}
 	if !u.piece {
@@ -345,27 +371,18 @@ func (q *Queue) retry(u *update) {
 		return
 	}
 	q.freed(u)
-	q.remove(u)
+	q.turn(u, Unheld)
 	q.changes.Free = append(q.changes.Free, Freed{u.txn, u.held, u.heldKey, u.receipt(u.held)})
 }
 
 // seal gives an update an epoch of its own.
 func (q *Queue) seal(u *update) {
-	q.wakeDelayed()
 	q.freed(u)
 	q.count++
 	q.turn(u, Sealed)
 	u.epoch = kv.Epoch{Incarnation: q.opt.Incarnation, Count: q.count}
 	if q.opt.Mutants.Has(mutant.EpochsRestart) {
 		u.epoch.Incarnation = 1
-	}
-}
-
-// wakeDelayed has delayed reads looked at again: what they stood back for may
-// be over.
-func (q *Queue) wakeDelayed() {
-	if slices.ContainsFunc(q.reads, func(r *Read) bool { return r.state == readDelayed }) {
-		q.due = min(q.due, q.now)
 	}
 }
 
@@ -398,7 +415,6 @@ func (q *Queue) remove(u *update) {
 	if u.state == Held {
 		q.held--
 	}
-	q.wakeDelayed()
 	for i := range u.needs {
 		if u.needs[i].Span.IsPoint() {
 			key := u.needs[i].Span.Start

@@ -2,7 +2,6 @@ package snapshotqueue
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -10,8 +9,8 @@ import (
 )
 
 // Enter begins a read: it registers the reader where it has to, and reports
-// whether the newest visible values may be read at once. If not, Changes will
-// tell. Done is to follow when they have been read.
+// whether the newest visible values may be read at once. If not, and it was not
+// Refused, Changes will tell. Done is to follow when they have been read.
 func (q *Queue) Enter(now int64, r *Read) bool {
 	q.now = max(q.now, now)
 	q.counters.Reads++
@@ -19,20 +18,19 @@ func (q *Queue) Enter(now int64, r *Read) bool {
 	if rd := q.readers[r.Reader]; rd != nil && rd.until <= q.now {
 		q.lapse(rd) // it does not come back with this read
 	}
-	if q.delayed(r) {
-		q.counters.Delays++
-		r.state = readDelayed
-		q.reads = append(q.reads, r)
-		q.due = min(q.due, r.since+int64(q.opt.DelayFor), r.Until)
+	met := q.conflicting(r.Needs)
+	sealed := slices.ContainsFunc(met, (*update).mayBeDecided)
+	if (r.Lasting || r.Stays || sealed) && !r.Whole && slices.ContainsFunc(met, q.closes) {
+		q.counters.Refusals++
+		r.state = readRefused
 		return false
 	}
-	return q.admit(r)
+	return q.admit(r, slices.DeleteFunc(met, func(u *update) bool { return !u.mayBeDecided() }))
 }
 
-// admit is the atomic step: register, then collect what to wait for.
-func (q *Queue) admit(r *Read) bool {
-	r.waits = q.sealed(r.Needs)
-	if q.opt.Mutants.Has(mutant.SealedIgnored) {
+// admit is the atomic step: register, and wait for what is sealed.
+func (q *Queue) admit(r *Read, sealed []*update) bool {
+	if r.waits = sealed; q.opt.Mutants.Has(mutant.SealedIgnored) {
 		r.waits = nil
 	}
 	wait := len(r.waits) > 0
@@ -122,7 +120,7 @@ func (q *Queue) over(r *Read) {
 	for _, u := range r.waits {
 		u.waiting = slices.DeleteFunc(u.waiting, func(x *Read) bool { return x == r })
 	}
-	if r.state == readDelayed || r.state == readWaiting {
+	if r.state == readWaiting {
 		q.reads = slices.DeleteFunc(q.reads, func(x *Read) bool { return x == r })
 	}
 	r.waits, r.state = nil, readOver
@@ -207,30 +205,20 @@ func (q *Queue) Tick(now int64) (asks []Ask) {
 	}
 	if q.now >= q.opt.SealFrom {
 		for _, u := range q.sortedUpdates() {
-			if q.updates[u.txn] == u {
-				q.retry(u)
-			}
+			q.retry(u)
+			q.ages(u)
 		}
 	}
 	q.ticks++
-	for _, r := range slices.Clone(q.reads) {
-		switch {
-		case r.state == readDelayed && q.now >= r.Until:
-			q.over(r)
-			q.changes.Lapsed = append(q.changes.Lapsed, r)
-		case r.state == readDelayed && (q.now >= r.since+int64(q.opt.DelayFor) || !q.delayed(r)):
-			q.reads = slices.DeleteFunc(q.reads, func(x *Read) bool { return x == r })
-			if q.admit(r) {
-				r.waited = q.now - r.since
-				q.changes.Ready = append(q.changes.Ready, r)
-			}
-		case r.state == readWaiting && q.now >= r.ask:
-			r.ask = q.now + int64(q.opt.Repeat)
-			for _, u := range r.waits {
-				if u.asked != q.ticks {
-					u.asked = q.ticks
-					asks = append(asks, Ask{u.txn, u.epoch})
-				}
+	for _, r := range q.reads {
+		if q.now < r.ask {
+			continue
+		}
+		r.ask = q.now + int64(q.opt.Repeat)
+		for _, u := range r.waits {
+			if u.asked != q.ticks {
+				u.asked = q.ticks
+				asks = append(asks, Ask{u.txn, u.epoch})
 			}
 		}
 	}
@@ -240,40 +228,19 @@ func (q *Queue) Tick(now int64) (asks []Ask) {
 }
 
 func (q *Queue) setDue() {
-	q.due = math.MaxInt64
+	q.due = never
 	for _, rd := range q.readers {
 		q.due = min(q.due, rd.until)
 	}
 	for _, u := range q.updates {
-		if u.state != Sealed && q.now < q.opt.SealFrom {
+		if u.state != Sealed && u.state != Unheld && q.now < q.opt.SealFrom {
 			q.due = min(q.due, q.opt.SealFrom)
 		}
 	}
 	for _, r := range q.reads {
-		if r.state == readDelayed {
-			q.due = min(q.due, r.since+int64(q.opt.DelayFor), r.Until)
-		} else {
-			q.due = min(q.due, r.ask)
-		}
+		q.due = min(q.due, r.ask)
 	}
 }
 
-// NextTick is when Tick may have something to do, math.MaxInt64 for never.
+// NextTick is when Tick may have something to do, a time that does not come for never.
 func (q *Queue) NextTick() int64 { return q.due }
-
-// delayed reports whether a read has to stand back for an update that readers
-// have held for long, all in all: one that is unsealed again and again is held
-// a little each time. Who is registered already does not: others may wait for
-// what it has read.
-func (q *Queue) delayed(r *Read) bool {
-	if !r.Lasting || q.readers[r.Reader] != nil {
-		return false
-	}
-	for _, u := range q.conflicting(r.Needs) {
-		if u.state == Held && q.now >= q.opt.SealFrom && u.held+q.now-u.heldSince > int64(q.opt.HoldBound) {
-			r.by = u
-			return true
-		}
-	}
-	return false
-}

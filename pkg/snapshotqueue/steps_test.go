@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-var verbs = []string{"enter", "enter", "prepare", "prepare", "done", "done", "decide", "unseal", "hold", "leave", "renew", "withdraw", "nothing"}
+var verbs = []string{"enter", "enter", "prepare", "prepare", "done", "done", "decide", "unseal", "hold", "leave", "renew", "withdraw", "unready", "nothing"}
 
 // step does one random thing to both.
 func (b *both) step() {
@@ -28,6 +28,10 @@ func (b *both) step() {
 		b.unseal()
 	case "withdraw":
 		b.withdraw(drawName(b.t, 'A'))
+	case "unready":
+		txn := drawName(b.t, 'A')
+		b.q.Unready(b.now(), txn)
+		b.twin.unready(txn)
 	case "leave":
 		b.leave(drawName(b.t, 'R'))
 	case "renew":
@@ -41,8 +45,10 @@ func (b *both) enter() {
 	r := &Read{Reader: drawName(b.t, 'R'), Needs: drawNeeds(b.t, readerModes), Until: b.now() + int64(rapid.IntRange(1, 20).Draw(b.t, "lease"))}
 	r.Lasting = rapid.Bool().Draw(b.t, "lasting")
 	r.Stays = rapid.IntRange(0, 3).Draw(b.t, "stays") == 3
+	r.Whole = rapid.IntRange(0, 3).Draw(b.t, "whole") == 3
 	want := b.twin.enter(r)
 	require.Equal(b.t, want.state == readReady, b.q.Enter(b.now(), r), "%v reads %v", r.Reader, r.Needs)
+	require.Equal(b.t, want.state == readRefused, r.Refused(), "%v reads %v", r.Reader, r.Needs)
 }
 
 // prepare enters an update that is not here. Its shard prepares it once.
@@ -85,8 +91,9 @@ func (b *both) unseal() {
 	if u := b.twin.update(txn); u != nil && rapid.Bool().Draw(b.t, "current") {
 		epoch = u.epoch
 	}
-	b.q.Unsealed(b.now(), txn, epoch)
-	b.twin.unsealed(txn, epoch)
+	age := rapid.SampledFrom([]int64{0, 0, 3, 12}).Draw(b.t, "age")
+	b.q.Unsealed(b.now(), txn, epoch, age)
+	b.twin.unsealed(txn, epoch, age)
 }
 
 // done ends a read that is ready, or gives one up.

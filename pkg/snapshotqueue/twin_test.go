@@ -38,10 +38,11 @@ type twinUpdate struct {
 	// queue calls the current one.
 	sealing int
 	epoch   kv.Epoch
-	// since is when it was entered or last unsealed.
-	since int64
-	// before is for how long it was held before that.
-	before int64
+	// ages are all the times at which a reader was found to hold it, or which its last
+	// agent told. The age is the oldest.
+	ages []int64
+	// free: a piece that was held, and is not.
+	free bool
 }
 
 type twinEntry struct {
@@ -51,6 +52,8 @@ type twinEntry struct {
 	lasting bool
 	done    bool
 }
+
+func (u *twinUpdate) held() bool { return u.state == Held && !u.free }
 
 // twinRead is a Read as the caller made it; what the queue notes in it is
 // hidden behind fields of the same names.
@@ -163,7 +166,7 @@ func (w *twin) heldBack(needs []Need) bool {
 // stands reports whether an update is as it was when a reader met it.
 func (w *twin) stands(b barrier) bool {
 	u := w.update(b.txn)
-	return u != nil && u.state != Held && u.sealing == b.sealing
+	return u != nil && u.state != Held && !u.piece && u.sealing == b.sealing
 }
 
 // due is when something will have to happen, at the latest.
@@ -173,15 +176,12 @@ func (w *twin) due() int64 {
 		out = min(out, w.until(id))
 	}
 	for _, u := range w.updates {
-		if u.state != Sealed && w.now < w.opt.SealFrom {
+		if u.state != Sealed && !u.free && w.now < w.opt.SealFrom {
 			out = min(out, w.opt.SealFrom)
 		}
 	}
 	for _, r := range w.open {
-		switch r.state {
-		case readDelayed:
-			out = min(out, r.since+int64(w.opt.DelayFor), r.Until)
-		case readWaiting:
+		if r.state == readWaiting {
 			out = min(out, r.ask)
 		}
 	}
@@ -203,9 +203,9 @@ func (w *twin) settle() {
 func (w *twin) settleThose(which func(*twinUpdate) bool) {
 	for _, u := range slices.Clone(w.updates) {
 		switch {
-		case !which(u) || u.state == Sealed || w.heldBack(u.needs):
+		case !which(u) || u.state == Sealed || u.free || w.heldBack(u.needs):
 		case u.piece:
-			w.remove(u.txn)
+			u.free = true
 			w.changes.Free = append(w.changes.Free, Freed{Txn: u.txn})
 		default:
 			w.seal(u)
@@ -214,11 +214,24 @@ func (w *twin) settleThose(which func(*twinUpdate) bool) {
 	}
 }
 
+// grows notes that a reader holds an update, if it is not the shard's start alone that
+// does.
+func (w *twin) grows(u *twinUpdate) {
+	if u.held() && w.now >= w.opt.SealFrom && w.heldBack(u.needs) {
+		u.ages = append(u.ages, w.now)
+	}
+}
+
+// age is an update's held age.
+func (w *twin) age(u *twinUpdate) int64 {
+	if len(u.ages) == 0 || w.now < w.opt.SealFrom {
+		return 0
+	}
+	return w.now - slices.Min(u.ages)
+}
+
 func (w *twin) seal(u *twinUpdate) {
 	w.sealings++
-	if u.state == Held || u.state == Recovered {
-		u.before += w.now - u.since
-	}
 	u.state, u.sealing, u.epoch = Sealed, w.sealings, kv.Epoch{}
 }
 

@@ -8,25 +8,47 @@ import (
 
 // prepare enters an update, prepared or recovered.
 func (w *twin) prepare(txn kv.TxnRef, needs []Need, state State) {
-	u := &twinUpdate{txn: txn, needs: needs, state: state, since: w.now}
+	u := &twinUpdate{txn: txn, needs: needs, state: state}
 	w.updates = append(w.updates, u)
 	if !w.heldBack(needs) {
 		w.seal(u)
-	} else if state == Recovered {
+		return
+	}
+	w.grows(u)
+	if state == Recovered {
 		u.epoch = kv.Epoch{Incarnation: w.opt.Incarnation}
 	}
 }
 
 func (w *twin) hold(txn kv.TxnRef, needs []Need) bool {
-	if w.update(txn) == nil && w.heldBack(needs) {
-		w.updates = append(w.updates, &twinUpdate{txn: txn, needs: needs, piece: true, since: w.now})
+	u := w.update(txn)
+	switch {
+	case u != nil && !u.free:
+		return true
+	case !w.heldBack(needs):
+		return false
+	case u == nil:
+		u = &twinUpdate{txn: txn, piece: true}
+		w.updates = append(w.updates, u)
 	}
-	return w.update(txn) != nil
+	u.needs, u.free = needs, false
+	w.grows(u)
+	return true
 }
 
-func (w *twin) unsealed(txn kv.TxnRef, epoch kv.Epoch) {
-	if u := w.update(txn); u != nil && u.state != Held && u.epoch == epoch {
-		u.state, u.since = Held, w.now
+func (w *twin) unready(txn kv.TxnRef) {
+	if u := w.update(txn); u != nil && u.piece {
+		u.free = true
+	}
+}
+
+func (w *twin) unsealed(txn kv.TxnRef, epoch kv.Epoch, age int64) {
+	if u := w.update(txn); u != nil && !u.piece && u.state != Held && u.epoch == epoch {
+		u.state = Held
+		if age > 0 {
+			u.ages = append(u.ages, w.now-age)
+		}
+		w.grows(u)
 	}
 }
 
@@ -35,21 +57,29 @@ func (w *twin) enter(r *Read) *twinRead {
 	if w.registered(r.Reader) && w.until(r.Reader) <= w.now {
 		w.lapseAtOnce(r.Reader)
 	}
-	w.open = append(w.open, e)
-	if w.delayed(e) {
-		e.state = readDelayed
-	} else {
-		w.admit(e)
+	if w.refused(r) {
+		e.state = readRefused
+		return e
 	}
+	w.open = append(w.open, e)
+	w.admit(e)
 	return e
 }
 
-// delayed reports whether a read stands back for an update that was held long.
-func (w *twin) delayed(r *twinRead) bool {
-	return r.Lasting && !w.registered(r.Reader) && w.now >= w.opt.SealFrom &&
-		slices.ContainsFunc(w.updates, func(u *twinUpdate) bool {
-			return u.state == Held && clash(r.Needs, u.needs) && u.before+w.now-u.since > int64(w.opt.HoldBound)
-		})
+// refused reports whether a read would have to register where an update is that was
+// held for long.
+func (w *twin) refused(r *Read) bool {
+	if r.Whole {
+		return false
+	}
+	waits, old := false, false
+	for _, u := range w.updates {
+		if clash(r.Needs, u.needs) {
+			waits = waits || u.state != Held && !u.piece
+			old = old || w.age(u) > int64(w.opt.HoldBound)
+		}
+	}
+	return old && (r.Lasting || r.Stays || waits)
 }
 
 func (w *twin) admit(r *twinRead) {
@@ -141,21 +171,11 @@ func (w *twin) tick() (asks []Ask) {
 		}
 	}
 	w.settle()
-	w.open = slices.DeleteFunc(w.open, func(r *twinRead) bool {
-		late := r.state == readDelayed && w.now >= r.Until
-		if late {
-			w.changes.Lapsed = append(w.changes.Lapsed, r.Read)
-		}
-		return late
-	})
+	for _, u := range w.updates {
+		w.grows(u)
+	}
 	for _, r := range w.open {
-		switch {
-		case r.state == readDelayed && (w.now >= r.since+int64(w.opt.DelayFor) || !w.delayed(r)):
-			w.admit(r)
-			if r.state == readReady {
-				w.changes.Ready = append(w.changes.Ready, r.Read)
-			}
-		case r.state == readWaiting && w.now >= r.ask:
+		if r.state == readWaiting && w.now >= r.ask {
 			r.ask = w.now + int64(w.opt.Repeat)
 			for _, b := range r.barriers {
 				if w.stands(b) {

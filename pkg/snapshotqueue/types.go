@@ -45,9 +45,12 @@ const (
 	// Recovered: prepared in an earlier life of the shard, and possibly sealed
 	// then. Readers wait for it, and its votes say that it is held.
 	Recovered
+	// Unheld, of a piece that readers have held: they do so no more, but it is not
+	// decided. It waits for locks, or for votes anew.
+	Unheld
 )
 
-func (s State) String() string { return [...]string{"held", "sealed", "recovered"}[s] }
+func (s State) String() string { return [...]string{"held", "sealed", "recovered", "unheld"}[s] }
 
 // Options are what a shard's queues are made with.
 type Options struct {
@@ -59,10 +62,9 @@ type Options struct {
 	// asked to unseal, and Repeat the time between two such requests. Defaults
 	// kv.DefaultUnsealAfter and kv.DefaultRepeat.
 	UnsealAfter, Repeat time.Duration
-	// HoldBound is for how long an update is held, in sum, before new readers are
-	// delayed in its favour, each for at most DelayFor. Defaults
-	// kv.DefaultHoldBound and kv.DefaultReaderDelay.
-	HoldBound, DelayFor time.Duration
+	// HoldBound is the held age above which an update closes the queues of the keys
+	// that it writes. Default kv.DefaultHoldBound.
+	HoldBound time.Duration
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
 }
@@ -76,7 +78,6 @@ func (o Options) withDefaults() Options {
 	def(&o.UnsealAfter, kv.DefaultUnsealAfter)
 	def(&o.Repeat, kv.DefaultRepeat)
 	def(&o.HoldBound, kv.DefaultHoldBound)
-	def(&o.DelayFor, kv.DefaultReaderDelay)
 	return o
 }
 
@@ -92,6 +93,8 @@ type Read struct {
 	// Stays has it registered until Done even if it need not wait, because
 	// reading goes on after that.
 	Stays bool
+	// Whole fixes the shard's index, for a round of pins. It is never refused.
+	Whole bool
 	// Until is when the registration lapses at the latest.
 	Until int64
 	// Patience is for how long it waits before the last agents are asked to
@@ -112,6 +115,10 @@ type Read struct {
 	by     *update
 	waited int64
 }
+
+// Refused reports whether the read came to a queue that is closed. It was not
+// registered for it, and is over: its reader reads at a pin.
+func (r *Read) Refused() bool { return r.state == readRefused }
 
 // Since is when the read was entered.
 func (r *Read) Since() int64 { return r.since }
@@ -134,7 +141,7 @@ func (r *Read) Waited() (nanos int64, key []byte, holder kv.TxnRef) {
 // Receipt is the same with what the update does, also while the read waits.
 func (r *Read) Receipt(now int64) msg.Receipt {
 	nanos, by := r.waited, r.by
-	open := r.state == readDelayed || r.state == readWaiting
+	open := r.state == readWaiting
 	if open {
 		nanos = now - r.since
 		if len(r.waits) > 0 {
@@ -161,12 +168,12 @@ type readState uint8
 
 const (
 	_ readState = iota
-	// readDelayed: not registered, in favour of an update that was held long.
-	readDelayed
 	// readWaiting: registered; waits is not empty.
 	readWaiting
 	readReady
 	readOver
+	// readRefused: never registered.
+	readRefused
 )
 
 // Ask is a request to unseal an update.
@@ -177,9 +184,9 @@ type Ask struct {
 
 // Counters count what the queues did; they only rise.
 type Counters struct {
-	// Reads counts those that entered, Waits those that had to wait, Delays
-	// those that were delayed in favour of an update.
-	Reads, Waits, Delays uint64
+	// Reads counts those that came, Waits those that had to wait, Refusals those
+	// that came to a closed queue.
+	Reads, Waits, Refusals uint64
 	// Holds counts updates that a reader held, HeldNanos for how long.
 	Holds     uint64
 	HeldNanos int64

@@ -213,6 +213,8 @@ func (g *Gateway) onAnswer(a *msg.Answer) {
 	}
 	c.heard(a.Shard, a.Receipt)
 	switch {
+	case a.Failure != nil && a.Failure.Reason == msg.ReasonClosed:
+		g.turnedAway(c)
 	case !a.Committed:
 		if c.commit.validating || c.session != nil {
 			g.release(c)

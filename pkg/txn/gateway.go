@@ -52,11 +52,15 @@ type Gateway struct {
 	pairs     *hotshard.Pairs
 	pairsTold bool
 	// round fixes a state for those who wait for it, nextRound wait for the
-	// next. due is the call by which the keeper gets what it wants.
+	// next, which does not begin before roundFrom. due is the call by which the
+	// keeper gets what it wants.
 	round     *call
 	nextRound []*call
+	roundFrom int64
 	rounds    uint64
 	due       *call
+	// before is the state of the last round, for a mutant.
+	before *round
 	// pages finds the scans that wait for a page by the request's number.
 	pages      map[uint32]*call
 	pageNumber uint32

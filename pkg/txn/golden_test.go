@@ -85,7 +85,7 @@ type script struct {
 }
 
 func (s *script) start(options map[string]string) error {
-	c := config{gateway: txn.Config{Node: 1, Router: router{}, Reads: txn.LockingReads, OpenBudget: -1}}
+	c := config{gateway: txn.Config{Node: 1, Router: router{}, Reads: txn.LockingReads, OpenBudget: -1, RoundGap: -1}}
 	for k, v := range options {
 		if err := c.set(k, v); err != nil {
 			return err
@@ -134,6 +134,8 @@ func (c *config) set(k, v string) (err error) {
 		c.gateway.Admission.Open, err = strconv.Atoi(v)
 	case "max-age":
 		c.gateway.MaxAge, err = time.ParseDuration(v)
+	case "gap":
+		c.gateway.RoundGap, err = time.ParseDuration(v)
 	case "open-budget":
 		c.gateway.OpenBudget, err = time.ParseDuration(v)
 	case "history":

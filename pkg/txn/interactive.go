@@ -155,10 +155,6 @@ func (c *call) ofCall(f *msg.Failure) *msg.Failure {
 
 func (g *Gateway) idle(c *call) {
 	c.phase, c.idleSince, c.doBy, c.open = phaseIdle, g.now, 0, nil
-	if c.reading != nil && c.past == nil && !c.waiting && c.pinAt == 0 && g.cfg.OpenBudget > 0 {
-		c.pinAt = c.reading.asked + int64(g.cfg.OpenBudget)
-		g.timed(c.pinAt)
-	}
 	if c.marked {
 		g.timed(g.now + int64(g.cfg.IdleGrace))
 	}

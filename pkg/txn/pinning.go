@@ -34,14 +34,32 @@ type round struct {
 func (g *Gateway) joinRound(c *call) {
 	c.waiting = true
 	switch {
-	case g.round == nil:
-		g.startRound([]*call{c})
-	case g.cfg.Mutants.Has(mutant.PinJoinedLate):
+	case g.before != nil:
+		c.waiting, c.round = false, g.before
+		g.pinned(c)
+	case g.round != nil && g.cfg.Mutants.Has(mutant.PinJoinedLate):
 		g.round.round.waiters = append(g.round.round.waiters, c)
 		c.round = g.round.round
-	default:
+	case g.round != nil || g.now < g.roundFrom:
 		g.nextRound = append(g.nextRound, c)
+		g.tryRound()
+	default:
+		g.startRound([]*call{c})
 	}
+}
+
+// tryRound begins the next round, if somebody waits for it and it is time.
+func (g *Gateway) tryRound() {
+	if g.round != nil || len(g.nextRound) == 0 {
+		return
+	}
+	if g.now < g.roundFrom {
+		g.timed(g.roundFrom)
+		return
+	}
+	next := g.nextRound
+	g.nextRound = nil
+	g.startRound(next)
 }
 
 // startRound begins a round under an id of the gateway's own, which leads to
@@ -111,6 +129,10 @@ func (g *Gateway) fixed(c *call) {
 	waiters := p.waiters
 	p.waiters = nil
 	g.use(p) // until all have had their say
+	if g.cfg.Mutants.Has(mutant.RoundBeforeReader) {
+		p.users++
+		g.before = p
+	}
 	g.finish(c, Done{Committed: true})
 	for _, w := range waiters {
 		if w.waiting && w.round == p {
@@ -122,17 +144,15 @@ func (g *Gateway) fixed(c *call) {
 	g.unuse(p)
 }
 
-// endRound: a round has ended; the next begins if somebody waits for it.
+// endRound: a round has ended; after a while the next begins if somebody waits for it.
 func (g *Gateway) endRound(c *call, f *msg.Failure) {
 	g.round = nil
+	if g.cfg.RoundGap > 0 && !g.cfg.Mutants.Has(mutant.NoRoundGaps) {
+		g.roundFrom = g.now + int64(g.cfg.RoundGap)
+	}
 	waiters := c.round.waiters
 	c.round.waiters = nil
-	if next := g.nextRound; len(next) > 0 {
-		g.nextRound = nil
-		if next = slices.DeleteFunc(next, func(w *call) bool { return !w.waiting }); len(next) > 0 {
-			g.startRound(next)
-		}
-	}
+	g.tryRound()
 	for _, w := range waiters {
 		if w.waiting && w.round == c.round && f != nil {
 			w.waiting, w.round = false, nil
@@ -148,6 +168,9 @@ func (g *Gateway) leaveRound(c *call) {
 	}
 	p := c.round
 	waited := c.waiting
+	if waited {
+		g.nextRound = slices.DeleteFunc(g.nextRound, func(w *call) bool { return w == c })
+	}
 	c.waiting, c.round = false, nil
 	if p != nil && !waited {
 		g.unuse(p)
@@ -208,12 +231,46 @@ func (g *Gateway) openPinned(c *call, p *round) {
 }
 
 // pinOpen has an open reader pinned while it is still registered. A call that
-// comes meanwhile waits.
+// comes meanwhile waits, and so does one that is under way: what its reads would
+// come to may be newer than the pin, and is not used.
 func (g *Gateway) pinOpen(c *call) {
 	c.pinAt = 0
+	if c.phase == phaseReading {
+		c.phase = phasePinning
+		g.giveUpReads(c)
+	}
 	if g.cfg.Mutants.Has(mutant.OpenLeftBeforePin) && c.reading != nil {
 		g.endReading(c)
 		c.reading = nil
 	}
+	g.joinRound(c)
+}
+
+// giveUpReads forgets the requests of an open reader that have no answer. It leaves
+// where it has no answer at all: it relies on nothing there.
+func (g *Gateway) giveUpReads(c *call) {
+	r := c.reading
+	if g.cfg.Mutants.Has(mutant.LateReadsUsed) {
+		return
+	}
+	r.asks = nil
+	r.leases = slices.DeleteFunc(r.leases, func(l *lease) bool {
+		if r.reply(l.shard) != nil {
+			return false
+		}
+		g.sendShard(l.shard, func(e *msg.Envelope) { e.Leave = &msg.Leave{Reader: r.id} })
+		return true
+	})
+}
+
+// turnedAway: a shard has told a reader to read at a pin. One that is known as a whole
+// leaves at once, and reads everything there.
+func (g *Gateway) turnedAway(c *call) {
+	if c.kind == interactive {
+		g.pinOpen(c)
+		return
+	}
+	g.endReading(c)
+	c.reading, c.commit, c.phase = nil, commit{}, phasePinning
 	g.joinRound(c)
 }

@@ -202,7 +202,7 @@ func (r *reading) reply(s kv.ShardID) *msg.ReadReply {
 func (g *Gateway) onReadReply(p *msg.ReadReply) {
 	g.Learn(p.Reading.Shard, p.Reading.Incarnation)
 	c := g.readers[p.Reader]
-	if c == nil || c.phase != phaseReading {
+	if c == nil || c.phase != phaseReading && !(c.phase == phasePinning && g.cfg.Mutants.Has(mutant.LateReadsUsed)) {
 		return
 	}
 	r, s := c.reading, p.Reading.Shard
@@ -216,6 +216,10 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 		g.parked[s], g.sparing[s] = p.Parked, p.Busy
 	}
 	c.heard(s, &p.Receipt)
+	if p.Failure != nil && p.Failure.Reason == msg.ReasonClosed {
+		g.turnedAway(c)
+		return
+	}
 	if l := r.lease(s); l != nil {
 		if l.inc == 0 {
 			l.inc = p.Reading.Incarnation
@@ -239,10 +243,25 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 	r.replies = append(slices.DeleteFunc(r.replies, func(x *msg.ReadReply) bool { return x.Reading.Shard == s }), p)
 	if c.kind == interactive {
 		c.session.learn(c.session.at(s), a.env.Read.Ops, false, p.Results)
+		if p.HeldNanos > 0 {
+			g.pinBy(c, a.sent+int64(g.cfg.OpenBudget)-p.HeldNanos)
+		}
 	}
-	if len(r.asks) == 0 {
+	if len(r.asks) == 0 && c.phase == phaseReading {
 		g.readAll(c)
 	}
+}
+
+// pinBy has an open reader pinned at a time, or earlier: 50 ms after it registered
+// first, and no later than 50 ms after somebody began to hold what it holds too.
+func (g *Gateway) pinBy(c *call, at int64) {
+	if g.cfg.OpenBudget < 0 || c.past != nil || c.waiting {
+		return
+	}
+	if c.pinAt == 0 || at < c.pinAt {
+		c.pinAt = at
+	}
+	g.timed(c.pinAt)
 }
 
 // readAll: every request has its answer.
@@ -413,6 +432,7 @@ func (g *Gateway) openRead(c *call, wanted map[kv.ShardID][]msg.Op) {
 			plan = PlanPin
 		}
 		g.newReading(c, plan)
+		g.pinBy(c, g.now+int64(g.cfg.OpenBudget))
 	}
 	c.phase = phaseReading
 	for s := range g.cfg.Router.Shards() {

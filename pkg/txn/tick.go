@@ -49,6 +49,7 @@ func (g *Gateway) Tick(now int64) {
 			g.tickCall(c)
 		}
 	}
+	g.tryRound()
 	g.tickEnquiries()
 	g.tickKept()
 }
@@ -94,7 +95,16 @@ func (g *Gateway) tickCall(c *call) {
 	case phaseLocking:
 		g.repeatLocks(c)
 	case phaseReading:
-		g.tickReading(c)
+		if c.pinAt == 0 || g.now < c.pinAt {
+			g.tickReading(c)
+			g.timedPin(c)
+		} else {
+			g.pinOpen(c)
+		}
+	case phasePinning:
+		if c.reading != nil { // it stays registered until it is pinned
+			g.tickReading(c)
+		}
 	case phaseChecking:
 		g.repeatChecks(c)
 	case phasePaging:
@@ -119,8 +129,13 @@ func (g *Gateway) tickIdle(c *call) {
 	case c.marked && !g.cfg.Mutants.Has(mutant.NoIdleGrace):
 		g.timed(max(c.markedAt, c.idleSince) + int64(g.cfg.IdleGrace))
 	}
+	g.timedPin(c)
+	g.timed(c.deadline)
+}
+
+// timedPin has Tick called when an open reader is to be pinned.
+func (g *Gateway) timedPin(c *call) {
 	if c.pinAt != 0 {
 		g.timed(c.pinAt)
 	}
-	g.timed(c.deadline)
 }

@@ -61,6 +61,10 @@ type Config struct {
 	// updates. Then it is pinned. Default kv.DefaultOpenBudget; negative for
 	// never.
 	OpenBudget time.Duration
+	// RoundGap is what is left at least between two rounds, by which states of the
+	// whole store are fixed; kv.RoundGap says how much it should be. Default that for
+	// one gateway; negative for nothing.
+	RoundGap time.Duration
 	// NoSharing has each one-shot read ask for itself, though another that is the
 	// same has not been sent yet.
 	NoSharing bool
@@ -109,6 +113,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Lease, kv.DefaultLease)
 	def(&c.IdleGrace, kv.DefaultIdleGrace)
 	def(&c.OpenBudget, kv.DefaultOpenBudget)
+	def(&c.RoundGap, kv.RoundGap(1))
 	def(&c.MaxAge, kv.MaxTxnAge)
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = kv.DefaultMaxInFlight

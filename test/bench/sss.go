@@ -27,7 +27,7 @@ type sssOptions struct {
 	virtualWarm, span time.Duration
 	message           time.Duration
 	parts             []string
-	unseal, reader    time.Duration
+	unseal            time.Duration
 	lanes             bool
 	gather            time.Duration
 	speed             float64
@@ -64,7 +64,6 @@ Then on three real nodes in this process, on two cores or what there is.`,
 	f.DurationVar(&s.message, "message", 0, "processor time of a simulated message at either end (default: measured by a batched-stream echo)")
 	f.Float64Var(&s.speed, "speed", 1, "how many times as fast simulated cores are as what was measured")
 	f.DurationVar(&s.unseal, "unseal-after", 0, "time after which simulated readers have updates unsealed (default: the shards' own)")
-	f.DurationVar(&s.reader, "reader-delay", 0, "for how long simulated readers stand back at most (default: the shards' own)")
 	f.DurationVar(&s.gather, "gather", time.Second, "virtual time before each measurement where keys move by themselves")
 	f.BoolVar(&s.lanes, "lanes", true, "simulated cores take what ends something before what begins something, as nodes do; false: first come, first served")
 	f.Var(&s.sharing.Locks, "locks", "what simulated locks go by: abstract, which operations commute, or rw, which of them write")

@@ -28,7 +28,7 @@ func ofReaders(e *msg.Envelope) string {
 	case e.Unseal != nil:
 		return fmt.Sprintf("Unseal %s of %v, up to epoch %v", Name(e.Unseal.Txn), e.Unseal.Shard, e.Unseal.Epoch)
 	case e.Unsealed != nil:
-		return fmt.Sprintf("Unsealed %s, up to epoch %v", Name(e.Unsealed.Txn), e.Unsealed.Epoch)
+		return fmt.Sprintf("Unsealed %s, up to epoch %v", Name(e.Unsealed.Txn), e.Unsealed.Epoch) + heldFor(e.Unsealed.HeldNanos)
 	}
 	return ofPins(e)
 }
@@ -61,8 +61,11 @@ func readReply(p *msg.ReadReply) string {
 		relied[i] = reading(&p.Relied[i])
 	}
 	return head + results(p.Results) + fmt.Sprintf(" at index %d", p.Index) + when(len(relied) > 0, ", after "+strings.Join(relied, ", ")) +
-		waited(&p.Receipt) + when(p.Parked, ", updates wait here")
+		waited(&p.Receipt) + when(p.Parked, ", updates wait here") + heldFor(p.HeldNanos)
 }
+
+// heldFor is a held age, if there is one.
+func heldFor(nanos int64) string { return when(nanos > 0, ", held for "+Time(nanos)) }
 
 // reading names one execution: the shard, its life, and a number.
 func reading(r *msg.Reading) string {

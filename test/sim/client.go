@@ -19,7 +19,12 @@ type client struct {
 	versions map[string]kv.Version
 	values   map[string][]byte
 	count    int // of values it made
+	// watches: it only reads, in views unless oneShots.
+	watches, oneShots bool
 }
+
+// mostViews is how many transactions a client that only reads runs at most.
+const mostViews = 60
 
 // openCall is a call to a gateway that has no answer yet.
 type openCall struct {
@@ -46,6 +51,40 @@ func (w *world) startClients() {
 		w.busy++
 		w.after(w.upTo(10*time.Millisecond), c.next)
 	}
+}
+
+// startViews starts the clients that only read. Nobody waits for their end.
+func (w *world) startViews() {
+	for i := range w.opt.Views + w.opt.OneShotViews {
+		c := &client{w: w, n: w.opt.Clients + i, left: mostViews, versions: map[string]kv.Version{}, values: map[string][]byte{},
+			watches: true, oneShots: i >= w.opt.Views}
+		w.after(w.upTo(max(w.opt.ViewFor, time.Millisecond)), c.next)
+	}
+}
+
+// watch runs the next transaction of a client that only reads.
+func (c *client) watch() {
+	w := c.w
+	switch {
+	case w.calm || c.left == 0:
+	case !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.gwUp }):
+		w.after(5*time.Millisecond, c.next)
+	case c.oneShots:
+		c.left--
+		w.after(w.upTo(time.Millisecond), func() { c.oneShot(true) })
+	default:
+		c.left--
+		c.interact(true)
+	}
+}
+
+// thinks is how long a client does nothing between two calls. A view has some three
+// pauses.
+func (c *client) thinks() time.Duration {
+	if c.watches {
+		return c.w.upTo(2 * c.w.opt.ViewFor / 3)
+	}
+	return c.w.about(c.w.opt.Mix.Think)
 }
 
 // call makes a call to a node's gateway. A node that is down breaks it.
@@ -115,6 +154,10 @@ func (c *client) deadline(n *node) int64 {
 // next begins the client's next transaction, or ends it.
 func (c *client) next() {
 	w := c.w
+	if c.watches {
+		c.watch()
+		return
+	}
 	if c.left == 0 {
 		w.busy--
 		return

@@ -46,6 +46,9 @@ func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.How) {
 	}
 	how.User = c.account()
 	x := &interaction{c: c, n: n, t: c.begin(interactive, ref), left: w.rng.IntN(4), ro: readOnly, how: how}
+	if c.watches {
+		x.left = 2
+	}
 	x.t.readOnly, x.t.reader = readOnly, readOnly
 	w.trace("client %d: %s begins at %v", c.n, name(ref), n.id)
 	f := n.gw.BeginAs(n.local(w.now), ref, readOnly, how)
@@ -55,7 +58,7 @@ func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.How) {
 		x.retry(f)
 		return
 	}
-	w.after(w.about(w.opt.Mix.Think), x.step)
+	w.after(x.c.thinks(), x.step)
 }
 
 // step makes the next call, or ends the attempt.
@@ -105,7 +108,7 @@ func (x *interaction) step() {
 				x.rollback(true)
 				return
 			}
-			w.after(w.about(w.opt.Mix.Think), x.step)
+			w.after(x.c.thinks(), x.step)
 		}
 	})
 }
@@ -141,7 +144,7 @@ func (x *interaction) mark() {
 			x.marks = x.marks[:to+1]
 			w.sum.Undone++
 		}
-		w.after(w.about(w.opt.Mix.Think), x.step)
+		w.after(x.c.thinks(), x.step)
 	})
 }
 

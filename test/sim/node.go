@@ -65,7 +65,7 @@ func (n *node) startGateway() {
 	n.life++
 	n.gwUp, n.gwNext, n.torn = true, math.MaxInt64, false
 	n.gw = txn.NewGateway(txn.Config{Node: n.id, Epoch: n.wall() - n.local(n.w.now), Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic, NoEarlyLocks: o.NoEarlyLocks, Reads: o.Reads, NoSharing: bool(o.Sharing.Combining), Plan: o.Plan, Lease: o.Lease, OpenBudget: o.OpenBudget,
-		Repeat: o.Repeat, Liveness: o.Liveness, IdleGrace: o.IdleGrace, MaxAge: o.MaxAge, MaxInFlight: o.Places, Admission: o.admission(), Mutants: o.Mutants})
+		Repeat: o.Repeat, Liveness: o.Liveness, IdleGrace: o.IdleGrace, MaxAge: o.MaxAge, MaxInFlight: o.Places, Admission: o.admission(), RoundGap: kv.RoundGap(o.Nodes), Mutants: o.Mutants})
 	n.learn()
 }
 
@@ -220,7 +220,7 @@ func (s *shell) config() shard.Config {
 	o := &s.w.opt
 	c := shard.Config{ID: s.id, Node: s.n.id, Sharing: o.Sharing, Paging: o.Paging, CacheBytes: o.CacheBytes, Memory: o.Memory, Retention: o.Retention, Repeat: o.Repeat,
 		Liveness: o.Liveness, GarbageBatch: o.GarbageBatch, Mutants: o.Mutants,
-		Lease: o.Lease, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound, DelayFor: o.DelayFor,
+		Lease: o.Lease, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound,
 		Pins: s.w.pins(), Heat: s.w.heat(), DueEvery: dueEvery, DueAgain: dueAgain,
 		Trace: shard.Trace{Committed: s.committed, Shown: s.shown}}
 	if o.Told {

@@ -55,7 +55,12 @@ type Options struct {
 
 	// Clients run Txns transactions each.
 	Clients, Txns int
-	Mix           Mix
+	// Views are further clients that have one view after another open, each for about
+	// ViewFor, and OneShotViews are such that read in one shot, one after another. They
+	// stop with the others, or after mostViews each.
+	Views, OneShotViews int
+	ViewFor             time.Duration
+	Mix                 Mix
 
 	// Far: messages within a node take as long as those between nodes.
 	Far bool
@@ -102,7 +107,7 @@ type Options struct {
 	// CleanStops: some of the crashes of logs are clean stops instead.
 	CleanStops bool
 	// Those of readers.
-	Lease, UnsealAfter, HoldBound, DelayFor time.Duration
+	Lease, UnsealAfter, HoldBound time.Duration
 	// OpenBudget is how long an open reader stays registered; PinEvery and
 	// History are those of pins, of which there are none if PinEvery is 0.
 	OpenBudget, PinEvery, History time.Duration
@@ -195,7 +200,7 @@ func Draw(seed int64) Options {
 	o.Lease = time.Duration(pick(r, 30, 150, 1000)) * time.Millisecond
 	o.UnsealAfter = time.Duration(pick(r, 0, 100, 2000, 10000)) * time.Microsecond
 	o.HoldBound = time.Duration(pick(r, 500, 5000, 50000)) * time.Microsecond
-	o.DelayFor = time.Duration(pick(r, 1, 10)) * time.Millisecond
+	_ = r.IntN(2) // what was drawn here is gone, and what follows stays the same
 	o.CleanStops = r.IntN(2) == 0
 	if o.Reads == txn.SnapshotReads && r.IntN(2) == 0 { // more readers than there would be
 		o.Mix.OneShotRead += 3
@@ -239,6 +244,7 @@ func Draw(seed int64) Options {
 	drawJumps(&o, rand.New(rand.NewPCG(uint64(seed), 0xc10c)))
 	o.NoEarlyLocks = rand.New(rand.NewPCG(uint64(seed), 0xea51)).IntN(3) == 0
 	drawFills(&o, rand.New(rand.NewPCG(uint64(seed), 0xd15c)).IntN)
+	drawViews(&o, rand.New(rand.NewPCG(uint64(seed), 0x51e3)))
 	// Expiries are refused like others, but do not ask as clients do.
 	o.Expiring = rand.New(rand.NewPCG(uint64(seed), 0x77e1)).IntN(2) == 0 && o.Places == 0
 	drawUsers(&o, rand.New(rand.NewPCG(uint64(seed), 0xa9a1)))
@@ -257,6 +263,17 @@ func drawJumps(o *Options, r *rand.Rand) {
 		o.Jumps, o.JumpFor = 1+r.IntN(10), time.Duration(pick(r, 10, 200, 1500))*time.Millisecond
 		o.JumpBy = pick(r, time.Second, time.Minute, 24*time.Hour, 10*365*24*time.Hour)
 	}
+}
+
+// drawViews has a third of the runs with snapshot reads be about short views that
+// overlap, so that updates of what they read are always held.
+func drawViews(o *Options, r *rand.Rand) {
+	if o.Reads != txn.SnapshotReads || o.Places > 0 || r.IntN(3) > 0 {
+		return // refusals are judged where nothing is interactive
+	}
+	o.Views, o.OneShotViews = r.IntN(6), r.IntN(4)
+	o.ViewFor = time.Duration(pick(r, 2, 20, 45)) * time.Millisecond
+	o.HoldBound = time.Duration(pick(r, 1, 5, 20)) * time.Millisecond
 }
 
 // drawLarge has half of the runs with data types be about values of many pages,

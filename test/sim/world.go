@@ -210,6 +210,7 @@ func Run(o Options) (Summary, error) { return newWorld(o).play() }
 // play runs the history of a new world and judges it.
 func (w *world) play() (Summary, error) {
 	w.startClients()
+	w.startViews()
 	w.startFaults()
 	w.startFills()
 	w.startLies()

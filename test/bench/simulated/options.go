@@ -54,9 +54,9 @@ type Options struct {
 	Drain bool
 	// OneLane has cores take everything first come, first served.
 	OneLane bool
-	// UnsealAfter, HoldBound and DelayFor are those of the shards; 0 is their
+	// UnsealAfter and HoldBound are those of the shards; 0 is their
 	// default.
-	UnsealAfter, HoldBound, DelayFor time.Duration
+	UnsealAfter, HoldBound time.Duration
 	// Auto has keys moved to the hot shard as they get hot; otherwise those that
 	// were put there stay alone.
 	Auto bool

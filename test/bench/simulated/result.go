@@ -56,8 +56,8 @@ type Kind struct {
 
 // Counts are sums over the shards.
 type Counts struct {
-	// Holds, Waits, Delays, Unseals are those of the snapshot-queues.
-	Holds, Waits, Delays, Unseals uint64
+	// Holds, Waits, Refusals, Unseals are those of the snapshot-queues.
+	Holds, Waits, Refusals, Unseals uint64
 	// ReadWait is for how long readers waited, LockWait for how long requests
 	// for locks did.
 	ReadWait, LockWait, held time.Duration
@@ -68,7 +68,7 @@ func (c *cluster) counts() (k Counts) {
 		x := s.m.Snapshot(0)
 		k.Holds += x.Queues.Holds
 		k.Waits += x.Queues.Waits
-		k.Delays += x.Queues.Delays
+		k.Refusals += x.Queues.Refusals
 		k.Unseals += x.Queues.Unseals
 		k.held += time.Duration(x.Queues.HeldNanos)
 		k.ReadWait += time.Duration(x.Stats.ReadWaitNanos)
@@ -78,7 +78,7 @@ func (c *cluster) counts() (k Counts) {
 }
 
 func (k Counts) minus(o Counts) Counts {
-	return Counts{k.Holds - o.Holds, k.Waits - o.Waits, k.Delays - o.Delays, k.Unseals - o.Unseals,
+	return Counts{k.Holds - o.Holds, k.Waits - o.Waits, k.Refusals - o.Refusals, k.Unseals - o.Unseals,
 		k.ReadWait - o.ReadWait, k.LockWait - o.LockWait, k.held - o.held}
 }
 

@@ -28,7 +28,7 @@ type shell struct {
 func newShell(n *node, id kv.ShardID) *shell {
 	o := &n.c.opt
 	s := &shell{n: n, id: id, next: never}
-	cfg := shard.Config{ID: id, Sharing: o.Sharing, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound, DelayFor: o.DelayFor}
+	cfg := shard.Config{ID: id, Sharing: o.Sharing, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound}
 	if o.OneBound {
 		cfg.Lock.MaxKeyWaiters, cfg.MaxKeyPins = kv.DefaultMaxWaiters, math.MaxInt
 	}
