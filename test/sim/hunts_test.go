@@ -117,6 +117,26 @@ func pinned(o *Options) {
 	o.Mix.Scan, o.Mix.Snapshot, o.OpenBudget, o.Mix.Ops = 2, 25, -1, OpMix{Get: 2, Put: 10, Delete: 2, Scan: 1}
 }
 
+// overlapping has views overlap on the keys of several shards that updates write.
+func overlapping(o *Options) {
+	watched(o)
+	calm(o)
+	o.Nodes, o.Clients, o.Views, o.OneShotViews, o.ViewFor = 2, 4, 8, 3, 6*time.Millisecond
+	o.HoldBound, o.OpenBudget, o.HeatEvery, o.Lies, o.PinEvery, o.Plan = 2*time.Millisecond, 10*time.Millisecond, 0, 0, 0, txn.PlanAny
+	o.Mix.OneShot, o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan, o.Mix.Snapshot = 10, 0, 0, 0, 0
+	o.Mix.Ops = OpMix{Get: 6, Put: 8}
+}
+
+// unending has every key read all the time, by views that end before they would be
+// pinned, and updates of several shards that must be decided soon.
+func unending(o *Options) {
+	overlapping(o)
+	o.Registers, o.Counters, o.HotKeys, o.Views, o.OneShotViews, o.ViewFor = 4, 0, 1, 16, 0, 20*time.Millisecond
+	o.HoldBound, o.OpenBudget, o.Mix.Ops = 0, 0, OpMix{Get: 4, Put: 8}
+	o.Jitter, o.Delay, o.Sync, o.ColdRead, o.Step, o.UnsealAfter = 100*time.Microsecond, 100*time.Microsecond, 0, 0, 0, 0
+	o.Clients, o.Txns, o.Bound, o.Memory = 3, 6, 400*time.Millisecond, 0 // who left is remembered
+}
+
 // wandering has keys move to the hot shard and back all the time.
 func wandering(o *Options) {
 	o.Shards, o.Registers, o.Counters, o.HotKeys, o.Clients, o.Txns = 3, 4, 1, 0, 8, 15
@@ -299,6 +319,16 @@ var hunts = []hunt{
 		watched(o)
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
+
+	{id: mutant.RoundBeforeReader, name: "A round that began before the reader", seed: 1, readers: true, shape: overlapping},
+	{id: mutant.LateReadsUsed, name: "Reads used that came after the pin was asked for", seed: 296, readers: true, shape: func(o *Options) {
+		overlapping(o)
+		o.Shards, o.Registers, o.Counters, o.HotKeys, o.Memory, o.CacheBytes = 1, 3, 0, 2, 0, 0
+		o.Clients, o.Views, o.OneShotViews, o.ViewFor, o.Mix.OneShard, o.Mix.MaxOps = 10, 10, 0, 6*time.Millisecond, 0.8, 2
+		o.Straggle, o.StraggleMax, o.Jitter, o.HoldBound, o.Txns = 0.4, 12*time.Millisecond, 100*time.Microsecond, time.Millisecond, 40
+		o.Sync, o.Step, o.ColdRead, o.Mix.Ops, o.Mix.Think = 0, 0, 0, OpMix{Get: 1, Put: 8}, 0
+	}},
+	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 77, readers: true, shape: unending},
 
 	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 136, readers: true, shape: func(o *Options) {
 		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour

@@ -1,0 +1,30 @@
+//go:build mutants
+
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+// TestABrokenRuleStarvesWriters: where each of them is broken some have to wait for
+// longer, or for ever, and nothing else is wrong.
+func TestABrokenRuleStarvesWriters(t *testing.T) {
+	t.Run("no age taken over", func(t *testing.T) {
+		require.Greater(t, heldHereAndThere(t, mutant.Of(mutant.HeldAgeNotInherited)), 85*time.Millisecond)
+	})
+	// Rounds of some gateway hold the shards all the time.
+	t.Run("no gaps between rounds", func(t *testing.T) {
+		b := crowdOfViews()
+		b.views, b.oneShots = 0, 16
+		sound := b.run(t, 1, 300*time.Millisecond)
+		b.mutants = mutant.Of(mutant.NoRoundGaps)
+		broken := b.run(t, 1, 300*time.Millisecond)
+		t.Logf("sound: %v\nbroken: %v", sound, broken)
+		require.Less(t, 10*broken.puts, sound.puts)
+	})
+}
