@@ -114,6 +114,8 @@ func TestSeveralAddressesAreTriedInOrder(t *testing.T) {
 func TestUsage(t *testing.T) {
 	require.Contains(t, run(t, "").ok(t), "Available Commands")
 	require.Contains(t, run(t, "", "help", "txn").ok(t), "delrange START END")
+	require.Contains(t, run(t, "", "completion", "bash").ok(t), "linchpin")
+	run(t, "", "completion", "fush").fails(t, 2, `there is no command "fush" of "linchpin completion"`)
 	r := run(t, "", "gett", "k")
 	r.fails(t, 2, `there is no command "gett"; did you mean get?`)
 	require.Contains(t, r.errs, "hint: see: linchpin --help")

@@ -30,8 +30,10 @@ func unknownCommand(root *cobra.Command, args []string) error {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return nil
 	}
+	root.InitDefaultHelpCmd() // which cobra adds when it runs, as the next one
+	root.InitDefaultCompletionCmd(args...)
 	cmd, rest, err := root.Find(args)
-	if err != nil || !cmd.HasSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") || rest[0] == "help" {
+	if err != nil || !cmd.HasSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
 		return nil // the command itself says what is wrong
 	}
 	if cmd.Args == nil || cmd.Args(cmd, rest[:1]) == nil {
