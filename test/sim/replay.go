@@ -178,6 +178,13 @@ func (x *trial) history(t *txnRecord) error {
 			x.own = before
 		case c.failure != nil && x.vague && c.failure.Kind == uint32(kv.KindCondition):
 			x.own = before
+		case c.failure != nil && t.kind == interactive && c.failure.HasSeq && kind != kv.Kind(c.failure.Kind):
+			// two operations fail, and a shard found the one before the gateway the other
+			x.own = maps.Clone(before)
+			if err := x.fails(c.ops, int(c.failure.Seq), kv.Kind(c.failure.Kind)); err != nil {
+				return err
+			}
+			x.own = before
 		case c.failure != nil && kind != kv.Kind(c.failure.Kind):
 			return fmt.Errorf("%s ended with %v, and in the model with %v", describe(c.ops), kv.Kind(c.failure.Kind), kind)
 		}
