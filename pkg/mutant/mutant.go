@@ -287,5 +287,8 @@ const (
 	HeldAgeNotInherited
 	// NoRoundGaps: a gateway begins a round as soon as the last one has ended.
 	NoRoundGaps
+	// AttemptsApart: a shard that has committed an attempt of a transaction, or has
+	// promised to, takes others.
+	AttemptsApart
 	numMutants
 )

@@ -100,6 +100,9 @@ func (m *Machine) decideNow(t *task) {
 		return
 	}
 	f := m.validated(t, x.Failure)
+	if f == nil {
+		f = m.rivals(t.txn)
+	}
 	switch {
 	case f != nil:
 		m.abort(rec, f)
@@ -175,6 +178,7 @@ func (m *Machine) logCommit(t *task, effects []entry.Effect, results []msg.Resul
 		m.outcome.Results, m.outcome.ResultsLost = nil, true
 	}
 	m.finish(t.txn.TxnID, &m.outcome)
+	m.overtake(t.txn)
 	if len(participants) > 0 {
 		m.put(entry.TableRecord, m.refKey(t.txn), &entry.Record{Txn: t.txn, Gateway: t.gateway, Participants: participants,
 			Incarnation: t.rec.Known.Incarnation, Aborts: t.rec.Known.Aborts})

@@ -26,6 +26,9 @@
 //	granted  read ranges, which is right now that they are locked
 //	run      check, execute, and reply, vote or commit
 //
+// A shard commits one attempt of a transaction at most, and promises or decides one at a
+// time (once.go).
+//
 // # What the caller promises
 //
 // Entries are appended in the order in which Step returned them. Messages in

@@ -35,6 +35,10 @@ func (m *Machine) onPark(p *msg.Park) {
 		m.answerAgain(parker(p))
 		return
 	}
+	if m.memory.Finished(p.Txn.TxnID).Applied != 0 && !m.cfg.Mutants.Has(mutant.AttemptsApart) {
+		m.abortPark(p, overtaken())
+		return
+	}
 	// Memory is complete only for what this incarnation did, and not for all
 	// of that.
 	complete := p.Piece.Incarnation == m.inc && m.memory.Complete(p.Txn.TxnID)
@@ -76,6 +80,8 @@ func (m *Machine) parkAfterLookUp(p *msg.Park, otherwise *msg.Failure) {
 		switch {
 		case o.Committed != 0:
 			m.answerFinished(parker(p), o)
+		case o.Applied != 0 && !m.cfg.Mutants.Has(mutant.AttemptsApart):
+			m.abortPark(p, overtaken())
 		case f != nil:
 			m.abortPark(p, f)
 		case otherwise != nil:
@@ -206,7 +212,7 @@ func (m *Machine) answerFinished(to asker, o *entry.Outcome) {
 	if o.Committed == to.txn.Attempt {
 		a.Committed, a.Results, a.ResultsLost = true, o.Results, o.ResultsLost
 	} else {
-		a.Failure = failure(msg.ReasonTombstone, kv.KindAborted, "another attempt of the transaction has committed")
+		a.Failure = overtaken()
 	}
 }
 

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"math"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -71,7 +72,9 @@ type Machine struct {
 	lastLease int64
 	// moves is no less than those of any tombstone that was here.
 	moves uint32
-	// reserved is the state row: its index and write number are ahead of ours,
+	// newest is no less than the time in any id that has committed or was applied.
+	newest int64
+	// reserved is the state row: its index, write number and newest are ahead of ours,
 	// so that it need not be written with every commit. dirty: it has to be
 	// written although they are.
 	reserved entry.State
@@ -87,7 +90,10 @@ type Machine struct {
 
 	// attempts are those that hold, wait or have prepared here.
 	attempts map[kv.TxnRef]*attempt
-	ended    endedMemory
+	// tries counts them by transaction, and pledged is the one that has prepared.
+	tries   map[kv.TxnID]int
+	pledged map[kv.TxnID]kv.TxnRef
+	ended   endedMemory
 	// readers are read-only transactions; left are those that have ended.
 	// readings counts their reads.
 	readers  map[kv.TxnRef]*reader
@@ -162,7 +168,8 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	inc := rec.State.Incarnation + 1
 	m := &Machine{
 		cfg: cfg, inc: inc, now: now, wall: wall,
-		index: rec.State.Index, writes: rec.State.Writes, moves: rec.State.Moves, dirty: true,
+		index: rec.State.Index, writes: rec.State.Writes, moves: rec.State.Moves, newest: rec.State.Newest, dirty: true,
+		reserved: entry.State{Newest: max(rec.State.Newest, reserveTime)},
 		store:    mvcc.NewStore(cfg.CacheBytes),
 		garbage:  mvcc.NewGarbage(64*cfg.GarbageBatch, rec.State.Index > 0),
 		locks:    lock.New(cfg.lockOptions()),
@@ -171,6 +178,8 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		recs:     record.NewTable(),
 		memory:   record.NewMemory(cfg.Memory, cfg.Mutants),
 		attempts: map[kv.TxnRef]*attempt{},
+		tries:    map[kv.TxnID]int{},
+		pledged:  map[kv.TxnID]kv.TxnRef{},
 		keeps:    map[keepName]*keep{},
 		cold:     map[uint64]*coldRead{},
 		past:     map[pastName]bool{},
@@ -178,6 +187,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	}
 	m.version, m.lastLease = m.nextVersion, leaseOf(&rec.State, cfg)
 	m.initFloor(rec.State.Floor)
+	m.memory.Forget(m.newest)
 	m.initSeeing()
 	m.ended.init(now, cfg.Memory)
 	m.left.init(now, cfg.Memory)
@@ -328,7 +338,7 @@ func (m *Machine) Rest() []entry.Entry {
 	if m.queue.Readers() > 0 || m.now < m.queue.SealFrom() {
 		return nil
 	}
-	m.reserved.Index, m.reserved.Writes, m.reserved.Rested = m.index, m.writes, true
+	m.reserved.Index, m.reserved.Writes, m.reserved.Newest, m.reserved.Rested = m.index, m.writes, m.newest, true
 	m.put(entry.TableState, nil, &m.reserved)
 	return m.out.Entries
 }
@@ -340,16 +350,25 @@ func (m *Machine) finishStep() Output {
 		m.write(e)
 	}
 	m.outcomes = emptied(m.outcomes)
-	if m.dirty || m.lease() != m.reserved.LeaseNanos || m.index > m.reserved.Index || m.writes > m.reserved.Writes {
-		m.dirty = false
-		m.reserved = entry.State{Incarnation: m.inc, Index: m.index + reserve, Writes: m.writes + reserve, Floor: m.floor, Moves: m.moves, LeaseNanos: m.lease()}
-		m.put(entry.TableState, nil, &m.reserved)
+	if m.dirty || m.lease() != m.reserved.LeaseNanos || m.index > m.reserved.Index || m.writes > m.reserved.Writes || m.newest > m.reserved.Newest {
+		m.writeState()
 	}
 	out := m.out
 	out.Next = m.nextTick()
 	m.out = Output{}
 	m.reuse()
 	return out
+}
+
+// writeState writes the state row, ahead of what it is about.
+func (m *Machine) writeState() {
+	m.dirty = false
+	newest := m.reserved.Newest
+	if m.newest > newest {
+		newest = m.newest + reserveTime
+	}
+	m.reserved = entry.State{Incarnation: m.inc, Index: m.index + reserve, Writes: m.writes + reserve, Floor: m.floor, Moves: m.moves, LeaseNanos: m.lease(), Newest: newest}
+	m.put(entry.TableState, nil, &m.reserved)
 }
 
 // maxRoom bounds the room that is kept for the next step. Somewhat arbitrary: a
@@ -390,3 +409,7 @@ const never = int64(math.MaxInt64)
 // write numbers a restart skips. Somewhat arbitrary: enough that the row costs
 // nothing, and that 64 bits suffice for any number of restarts.
 const reserve = 1000
+
+// reserveTime is how far ahead newest is, in nanoseconds: for so long after a restart ids
+// are looked up that may have committed before.
+const reserveTime = int64(10 * time.Second)

@@ -62,6 +62,9 @@ func (m *Machine) onPrepare(p *msg.Prepare) {
 	}
 	if f := m.memory.Finished(p.Txn.TxnID); appliedHere(p.Txn, f.Applied, f.Committed) && !m.cfg.Mutants.Has(mutant.AppliedForgotten) {
 		return // a late duplicate of what has been decided and applied
+	} else if m.others(p.Txn, f.Applied, f.Committed) {
+		m.refusePrepare(p, overtaken())
+		return
 	}
 	if f := m.closedHere(p.Txn); f != nil {
 		m.refusePrepare(p, f)
@@ -81,6 +84,8 @@ func (m *Machine) onPrepare(p *msg.Prepare) {
 		case a != nil && (a.prepared != nil || a.preparing != nil), err == nil && appliedHere(p.Txn, o.Applied, o.Committed), m.closedHere(p.Txn) != nil:
 		case err != nil:
 			m.refusePrepare(p, failureOf(err))
+		case m.others(p.Txn, o.Applied, o.Committed):
+			m.refusePrepare(p, overtaken())
 		default:
 			m.prepare(p)
 		}
@@ -111,6 +116,9 @@ func (m *Machine) prepareNow(t *task) {
 		return
 	}
 	f := m.validated(t, x.Failure)
+	if f == nil {
+		f = m.rivals(t.txn)
+	}
 	if f != nil {
 		m.voteNo(t, f)
 		return
@@ -131,6 +139,7 @@ func (m *Machine) prepareNow(t *task) {
 		m.drop(late)
 	}
 	a.preparing, a.prepared, a.reads, a.replies = nil, pr, nil, nil
+	m.pledged[t.txn.TxnID] = t.txn
 	m.drop(t)
 	m.locks.SetPrepared(m.now, t.txn)
 	m.put(entry.TablePrepared, m.refKey(t.txn), &pr.row)
@@ -262,6 +271,9 @@ func (m *Machine) settle(a *attempt, commit bool) {
 		m.ended.add(m.now, a.txn, nil)
 	}
 	a.prepared = nil
+	if m.pledged[a.txn.TxnID] == a.txn {
+		delete(m.pledged, a.txn.TxnID)
+	}
 	m.end(a)
 }
 
@@ -273,6 +285,7 @@ func (m *Machine) noteApplied(pr *prepared) {
 	}
 	m.outcome = entry.Outcome{Applied: pr.row.Txn.Attempt}
 	m.finish(pr.row.Txn.TxnID, &m.outcome)
+	m.overtake(pr.row.Txn)
 }
 
 // show makes an effect visible at the current index. The item is pinned.
@@ -304,6 +317,7 @@ func (m *Machine) recoverPrepared(row entry.Prepared) {
 	a := m.attemptOf(row.Txn, row.Gateway)
 	pr := &prepared{row: row, recovered: true, at: m.now, wait: int64(m.cfg.Repeat)}
 	a.prepared = pr
+	m.pledged[row.Txn.TxnID] = row.Txn
 	for _, l := range row.Locks {
 		span := kv.Point(l.Start)
 		if l.IsRange {

@@ -33,6 +33,7 @@ func (m *Machine) attemptOf(txn kv.TxnRef, gateway kv.NodeID) *attempt {
 	if a == nil {
 		a = &attempt{txn: txn, gateway: gateway}
 		m.attempts[txn] = a
+		m.tries[txn.TxnID]++
 	}
 	a.touched, a.pushed = m.now, 0
 	return a
@@ -225,7 +226,18 @@ func (m *Machine) releaseGrants(t *task) {
 // forgetIfIdle drops an attempt that has nothing here any more.
 func (m *Machine) forgetIfIdle(a *attempt) {
 	if len(a.reads) == 0 && len(a.replies) == 0 && a.preparing == nil && a.prepared == nil {
-		delete(m.attempts, a.txn)
+		m.forget(a)
+	}
+}
+
+func (m *Machine) forget(a *attempt) {
+	if m.attempts[a.txn] != a {
+		return
+	}
+	delete(m.attempts, a.txn)
+	m.tries[a.txn.TxnID]--
+	if m.tries[a.txn.TxnID] == 0 {
+		delete(m.tries, a.txn.TxnID)
 	}
 }
 
@@ -237,7 +249,7 @@ func (m *Machine) end(a *attempt) {
 	m.drop(a.preparing)
 	a.reads, a.replies, a.preparing = nil, nil, nil
 	m.locks.ReleaseHeld(a.txn)
-	delete(m.attempts, a.txn)
+	m.forget(a)
 }
 
 // onRelease: the gateway has given the attempt up before it asked to commit.

@@ -223,6 +223,11 @@ func (g *Gateway) onAnswer(a *msg.Answer) {
 		if f.Reason == msg.ReasonRequest && c.session != nil && c.session.sawAbsent() {
 			f = unvalidated()
 		}
+		if f.Reason == msg.ReasonCommitted && c.kind == oneShot {
+			// Its client has sent it before, and what it asked for is done.
+			g.finish(c, Done{Committed: true, ResultsLost: true, Index: msg.ShardIndex{Shard: a.Shard, Index: a.Index}})
+			return
+		}
 		g.afterAbort(c, f)
 	case c.commit.validating:
 		c.commit.validating = false

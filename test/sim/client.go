@@ -266,7 +266,7 @@ func (c *client) again(t *txnRecord, then func()) {
 	w.after(w.about(10*time.Millisecond), func() {
 		n := c.anyNode()
 		w.trace("client %d: %s again at %v", c.n, name(t.ref), n.id)
-		w.call(n, func(now int64, tok txn.Token) {
+		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.Token) {
 			n.gw.ExecuteAs(now, tok, t.ref.TxnID, cloneOps(t.calls[0].ops), c.deadline(n), txn.How{User: c.account()})
 		}, func(d txn.Done, lost bool) {
 			w.trace("client %d: %s again: committed=%v lost=%v %v", c.n, name(t.ref), d.Committed, lost, d.Failure)

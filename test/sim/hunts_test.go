@@ -249,6 +249,9 @@ var hunts = []hunt{
 		o.Retention, o.JumpFor, o.Memory = 100*time.Millisecond, 2*time.Second, 2
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 200*time.Millisecond, FaultMix{Log: 1}
 	}},
+	{id: mutant.AttemptsApart, name: "Another attempt commits where one has", seed: 2, shape: func(o *Options) {
+		o.Mix.Again, o.Lies, o.Shards, o.Mix.OneShard = 0.5, 5*time.Millisecond, 4, 0
+	}},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 9},
 
 	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 1, readers: true, shape: watched},

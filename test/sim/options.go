@@ -255,6 +255,9 @@ func Draw(seed int64) Options {
 // a shard that has taken a key in does not know what was committed where it was before.
 func drawUsers(o *Options, r *rand.Rand) {
 	o.Users, o.Told = pick(r, 0, 2, 3), r.IntN(2) == 0
+	if o.MoveEvery == 0 && o.HeatEvery == 0 {
+		o.Mix.Again = pick(r, 0, 0.1, 0.5)
+	}
 }
 
 // drawJumps has times of day jump in one of four runs.

@@ -60,11 +60,15 @@ func (m *Memory) Finish(id kv.TxnID, f Finished) {
 	}
 }
 
+// Forget says that commits of ids up to a time may have been made before there was this
+// memory.
+func (m *Memory) Forget(upTo int64) { m.finishedFloor = max(m.finishedFloor, upTo+1) }
+
 // Finished finds what is known about an id, zero if nothing is in memory.
 func (m *Memory) Finished(id kv.TxnID) Finished { return m.finished[id] }
 
 // Complete reports whether memory would know a commit of this id, had there
-// been one in this incarnation.
+// been one.
 func (m *Memory) Complete(id kv.TxnID) bool {
 	return id.Time >= m.finishedFloor || m.mutants.Has(mutant.MemoryFloorIgnored)
 }
