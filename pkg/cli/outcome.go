@@ -18,8 +18,9 @@ func outcomeCommand() *cobra.Command {
 		Long: `Tell what became of a transaction whose answer was lost; ID stands in the message
 that said so. If it has committed, "committed" is printed with its results, as far
 as they are still known, and the exit code is 0. If it has not, it never will
-after this question: "aborted" is printed, the exit code is 6, and it is safe to
-run it again. If neither can be told in time, or the transaction is older than
+after this question: "nothing applied" is printed, the exit code is 6, and it is safe
+to run it again. So it is if the transaction was answered and wrote nothing, as one that only
+reads, checks conditions or draws identifiers: nothing is kept of those. If neither can be told in time, or the transaction is older than
 what the cluster remembers, the exit code is 4 or 5.`,
 		Example: `  linchpin outcome 18b2f3a4c5d6e7f8091a2b3c4d5e6f70`,
 		Args:    arguments(1, 1),
@@ -65,7 +66,7 @@ func (s *session) printOutcome(id kv.TxnID, committed bool, results []client.Res
 
 func (s *session) outcomeText(committed bool, results []client.Result) error {
 	if !committed {
-		return s.printf("aborted\n")
+		return s.printf("nothing applied: it was aborted, or it wrote nothing\n")
 	}
 	if err := s.printf("committed\n"); err != nil || len(results) == 0 {
 		return err
@@ -74,7 +75,10 @@ func (s *session) outcomeText(committed bool, results []client.Result) error {
 	for i := range results {
 		r := &results[i]
 		value := ""
-		if r.Type == client.TypeCounter || len(r.Value) > 0 {
+		switch {
+		case len(r.Answer) > 0:
+			value = s.answerText(r)
+		case r.Type == client.TypeCounter || len(r.Value) > 0:
 			value = s.value(r.Type, r.TypeName, r.Value, r.Number)
 		}
 		t.row(fmt.Sprint(i+1), fmt.Sprint(r.Found), value, shownVersion(r.Version))

@@ -180,8 +180,11 @@ func TestOutcome(t *testing.T) {
 	require.Equal(t, true, got["committed"])
 	require.Len(t, got["results"], 3)
 	other := "0000000000000001" + "0000000000000002"
-	require.Equal(t, ran{6, "aborted\n", ""}, n.run(t, "outcome", other))
+	require.Equal(t, ran{6, "nothing applied: it was aborted, or it wrote nothing\n", ""}, n.run(t, "outcome", other))
 	require.Equal(t, ran{6, `{"txn_id":"` + other + `","committed":false}` + "\n", ""}, n.run(t, "outcome", other, "-o", "json"))
-	n.run(t, "outcome", "ffffffffffffffff0000000000000001").fails(t, 5, "TooOld")
+	called := objects(t, n.run(t, "txn", "-o", "json", "call z scored-set.increment m 2.5; call z scored-set.score m").ok(t))[0]["txn_id"].(string)
+	require.Regexp(t, `(?m)^2 +true +2.5 `, n.run(t, "outcome", called).ok(t), "what a data type answers is told")
+	n.run(t, "outcome", "ffffffffffffffff0000000000000001").fails(t, 2, "the id only stands for that of a transaction")
+	n.run(t, "outcome", "0000010000000000"+"0000000000000001").fails(t, 5, "TooOld")
 	n.run(t, "outcome", "17").fails(t, 2, "32 hexadecimal digits")
 }

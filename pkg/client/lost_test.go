@@ -14,6 +14,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
 
 // openWired gives a client whose connections can be cut.
@@ -130,7 +131,7 @@ func TestReadersWhoLoseTheirAnswerJustReadAgain(t *testing.T) {
 func TestAnIDThatIsTooOldCannotBeToldOf(t *testing.T) {
 	f := newFaulty()
 	db, _ := openWired(t, f)
-	_, _, err := db.Outcome(within(t, 10*time.Second), kv.TxnID{Time: -1, Rand: 1})
+	_, _, err := db.Outcome(within(t, 10*time.Second), kv.TxnID{Time: servertest.TooOld, Rand: 1})
 	requireKind(t, kv.KindTooOld, err)
 	_, _, err = db.Outcome(within(t, 10*time.Second), kv.TxnID{})
 	requireKind(t, kv.KindInvalid, err)

@@ -9,8 +9,9 @@ import (
 )
 
 // Outcome asks what became of a transaction. If it has not committed, it never
-// will after this: the question closes the id for good. The results come with
-// a committed transaction, unless they were larger than what the store keeps
+// will after this: the question closes the id for good. Nor has one "committed"
+// that was answered and wrote nothing, since nothing is kept of those. The results come
+// with a committed transaction, unless they were larger than what the store keeps
 // (kv.MaxRecordResultBytes). An id older than what the store remembers is an
 // error of kv.KindTooOld.
 func (db *DB) Outcome(ctx context.Context, id kv.TxnID) (committed bool, results []Result, err error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -93,6 +94,13 @@ type TxnID struct {
 
 // IsZero reports whether id names no transaction.
 func (id TxnID) IsZero() bool { return id == TxnID{} }
+
+// Mask gives an id that stands for this one where its transaction's may not be told, once
+// its random part has been replaced. Its time is that of no transaction.
+func (id TxnID) Mask(rand uint64) TxnID { return TxnID{Time: id.Time | math.MinInt64, Rand: rand} }
+
+// Masked reports whether an id only stands for another one.
+func (id TxnID) Masked() bool { return id.Time < 0 }
 
 // Affinity is the same for a transaction and for the names under which its
 // gateway reads for it.

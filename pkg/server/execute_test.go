@@ -141,7 +141,10 @@ func TestAnIdCommitsOnceAndItsOutcomeCanBeAsked(t *testing.T) {
 	_, err = e.kv.Execute(t.Context(), &pb.ExecuteRequest{TxnId: never, Ops: []pb.Op{get("n")}})
 	require.Equal(t, codes.Aborted, status.Code(err))
 
-	_, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{TxnId: kv.TxnID{Time: -5}})
+	_, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{TxnId: kv.TxnID{Time: 5}.Mask(7)})
+	require.Equal(t, codes.InvalidArgument, status.Code(err))
+	require.ErrorContains(t, err, "only stands for that of a transaction")
+	_, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{TxnId: kv.TxnID{Time: servertest.TooOld}})
 	require.Equal(t, "TooOld", detail.From(err).Kind)
 	_, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{})
 	require.Equal(t, codes.InvalidArgument, status.Code(err))

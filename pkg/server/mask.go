@@ -38,7 +38,7 @@ func (s *service) maskConflict(c *pb.Conflict) {
 
 func (s *service) maskID(id *kv.TxnID) {
 	if !id.IsZero() {
-		id.Rand = maphash.Comparable(s.masking, *id)
+		*id = id.Mask(maphash.Comparable(s.masking, *id))
 	}
 }
 

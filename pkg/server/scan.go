@@ -167,6 +167,10 @@ func (s *service) Outcome(ctx context.Context, in *pb.OutcomeRequest) (*pb.Outco
 	if in.TxnId.IsZero() {
 		return nil, statusOf(invalid("no transaction is named", "pass the txn_id that the transaction was sent with or answered by"), kv.TxnID{})
 	}
+	if in.TxnId.Masked() {
+		return nil, statusOf(invalid("the id only stands for that of a transaction, which is not told to everybody",
+			"ask with the id that its client was given; who may read every key is shown it in receipts"), in.TxnId)
+	}
 	o, err := s.backend.Outcome(ctx, in.TxnId, guard.CallerOf(ctx).Account())
 	if err != nil {
 		return nil, statusOf(err, in.TxnId)

@@ -173,7 +173,7 @@ var hunts = []hunt{
 		o.Mix.OneShot, o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan, o.Mix.Interactive, o.Mix.Think = 10, 0, 0, 0, 10, 20*time.Millisecond
 		o.Nodes, o.Mix.Ops, o.NoOptimistic, o.Cuts, o.Down, o.Txns = 3, OpMix{Get: 3, Put: 3}, true, 20, 300*time.Millisecond, 20
 	}},
-	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 92, shape: func(o *Options) {
+	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 110, shape: func(o *Options) {
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Mix.Ops = OpMix{Get: 6, Require: 3, Put: 6, Delete: 1}
 		o.Mix.OneShard, o.Mix.MaxOps = 0, 4
@@ -250,7 +250,7 @@ var hunts = []hunt{
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 200*time.Millisecond, FaultMix{Log: 1}
 	}},
 	{id: mutant.AttemptsApart, name: "Another attempt commits where one has", seed: 2, shape: func(o *Options) {
-		o.Mix.Again, o.Lies, o.Shards, o.Mix.OneShard = 0.5, 5*time.Millisecond, 4, 0
+		o.Mix.Again, o.SentOnce, o.Lies, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
 	}},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 9},
 

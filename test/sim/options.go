@@ -126,6 +126,9 @@ type Options struct {
 	// shards tell gateways how many attempts they have aborted.
 	Users int
 	Told  bool
+	// SentOnce: no client sends an id again, so that a shard that has restarted need not
+	// look up whether one has committed before.
+	SentOnce bool
 
 	// Bound is how long any call may take to be answered.
 	Bound time.Duration

@@ -45,6 +45,9 @@ func (s *shell) start() {
 	s.notes, s.next = nil, math.MaxInt64
 	var out shard.Output
 	s.wall, s.local = s.n.wall(), s.n.local(s.w.now)
+	if s.w.opt.SentOnce {
+		rec.State.Newest = 0
+	}
 	s.m, out = shard.New(s.config(), rec, s.local, s.wall)
 	s.push()
 	s.w.trace("%v starts in incarnation %d", s.id, s.m.Incarnation())

@@ -308,7 +308,8 @@ type Decision int32
 const (
 	Decision_UNDECIDED Decision = 0
 	Decision_COMMITTED Decision = 1
-	// ABORTED is final: no attempt of the transaction can commit any more.
+	// ABORTED is final: no attempt of the transaction has applied anything, and none will.
+	// It is said too of one that was answered and wrote nothing.
 	Decision_ABORTED Decision = 2
 )
 

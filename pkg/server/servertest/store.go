@@ -234,13 +234,16 @@ func (s *Store) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg
 	return nil
 }
 
+// TooOld is the time of ids of which the store remembers nothing any more.
+const TooOld = 1 << 40
+
 // Outcome fences an id that has not committed.
 func (s *Store) Outcome(_ context.Context, id kv.TxnID, _ kv.Account) (gateway.Outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o, ok := s.outcomes[id]
 	if !ok {
-		if id.Time < 0 {
+		if id.Time == TooOld {
 			return o, kv.Errorf(kv.KindTooOld, "transaction %v is older than what is remembered", id)
 		}
 		o.ID = id
