@@ -33,7 +33,7 @@ func conflict(r *msg.Receipt) *pb.Conflict {
 	}
 	mine, theirs := adt.Mode(r.Mode), adt.Mode(r.HolderMode)
 	did, holderDid := adt.Methods(r.Methods), adt.Methods(r.HolderMethods)
-	out := &pb.Conflict{Cause: pb.Cause(r.Cause), Key: r.Key, Mode: lockMode(mine), Holder: r.Holder.TxnID, HolderMode: lockMode(theirs), Others: r.Others,
+	out := &pb.Conflict{Cause: pb.Cause(r.Cause), Key: r.Key, Mode: lockMode(mine), Holder: r.Holder.TxnID, HolderMode: lockMode(theirs), Others: uint32(r.Others),
 		Lock: mine.KindName(), HolderLock: theirs.KindName(),
 		Operations: operationsOf(did), HolderOperations: operationsOf(holderDid), Calls: did.Calls(), HolderCalls: holderDid.Calls(),
 		Interactive: did&adt.Interactive != 0, HolderInteractive: holderDid&adt.Interactive != 0}

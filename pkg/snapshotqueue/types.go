@@ -1,6 +1,7 @@
 package snapshotqueue
 
 import (
+	"math"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
@@ -153,7 +154,7 @@ func (r *Read) Receipt(now int64) msg.Receipt {
 	}
 	out := msg.Receipt{WaitedNanos: nanos, Open: open, Cause: msg.CauseUpdate, Holder: by.txn, Mode: uint64(adt.ModeRead), Methods: uint64(adt.MethodOpenView.Set())}
 	if open && len(r.waits) > 1 {
-		out.Others = uint32(len(r.waits) - 1)
+		out.Others = uint16(min(len(r.waits)-1, math.MaxUint16))
 	}
 	for i := range by.needs {
 		if n := &by.needs[i]; !commute(r.Needs, by.needs[i:i+1]) {

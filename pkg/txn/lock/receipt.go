@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"math"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
@@ -44,12 +45,12 @@ func (b *blocker) fill(to *msg.Receipt, n *Need) {
 }
 
 // others counts those in the way whom a receipt does not name.
-func others(r *msg.Receipt, inTheWay []*owner) uint32 {
+func others(r *msg.Receipt, inTheWay []*owner) uint16 {
 	n := len(inTheWay)
 	if slices.ContainsFunc(inTheWay, func(o *owner) bool { return o.txn == r.Holder }) {
 		n--
 	}
-	return uint32(n)
+	return uint16(min(n, math.MaxUint16))
 }
 
 // Receipt tells for how long a request has waited so far, and what is in its
