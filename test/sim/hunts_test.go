@@ -196,7 +196,7 @@ var hunts = []hunt{
 	{id: mutant.RecordForgottenEarly, name: "Record forgotten early", seed: 2, shape: func(o *Options) {
 		o.Crashes, o.Every = 10, 10*time.Millisecond
 	}},
-	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 45},
+	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 55},
 	{id: mutant.FencesForgotten, name: "Fences forgotten at a restart", seed: 1, shape: func(o *Options) {
 		o.Learned, o.Mix.Enquire, o.Crashes, o.Down, o.Every = false, 0.5, 20, 0, 10*time.Millisecond
 		o.Faults = FaultMix{Log: 1}
@@ -259,7 +259,7 @@ var hunts = []hunt{
 	{id: mutant.HeldIgnored, name: "Held votes count", seed: 1, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
 	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 5, readers: true, shape: watched},
-	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 688, readers: true, shape: func(o *Options) {
+	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 193, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
 		o.Jitter, o.Mix.Ops = 3*time.Millisecond, OpMix{Get: 8, Put: 8}
@@ -267,21 +267,21 @@ var hunts = []hunt{
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
 	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 7, readers: true, shape: impatient},
-	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 349, readers: true, shape: impatient},
-	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 28, readers: true, shape: func(o *Options) {
+	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 222, readers: true, shape: impatient},
+	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 121, readers: true, shape: func(o *Options) {
 		impatient(o)
 		o.Straggle, o.StraggleMax, o.Dup, o.Repeat, o.Mix.OneShotRead = 0.4, 30*time.Millisecond, 0.8, 3*time.Millisecond, 16
 	}},
-	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 278, readers: true, shape: impatient},
+	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 15, readers: true, shape: impatient},
 	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 1, readers: true, shape: impatient},
 	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 5, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
 	}},
 	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 12, readers: true, shape: restarting},
-	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 128, readers: true, shape: restarting},
+	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 108, readers: true, shape: restarting},
 	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 25, readers: true, shape: restarting},
-	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 128, readers: true, shape: restarting},
+	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 108, readers: true, shape: restarting},
 	{id: mutant.RestartDecidesAtOnce, name: "A restarted shard decides at once", seed: 2, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Mix.OneShard, o.Mix.MaxOps, o.Mix.InteractiveRead = 0.7, 2, 10
@@ -305,12 +305,12 @@ var hunts = []hunt{
 	}},
 
 	{id: mutant.GarbagePastPin, name: "Garbage past a pin", seed: 1, readers: true, shape: pinned},
-	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 1348, readers: true, shape: func(o *Options) {
+	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 2654, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.HeatEvery, o.Lies, o.Mix.InteractiveRead = 0, 0, 0
 	}},
-	{id: mutant.PinBelowFloor, name: "A pin below the floor", seed: 6, readers: true, shape: func(o *Options) {
+	{id: mutant.PinBelowFloor, name: "A pin below the floor", seed: 12, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.Nodes = 3
@@ -333,7 +333,7 @@ var hunts = []hunt{
 	}},
 	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 77, readers: true, shape: unending},
 
-	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 136, readers: true, shape: func(o *Options) {
+	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 428, readers: true, shape: func(o *Options) {
 		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour
 	}},
 
