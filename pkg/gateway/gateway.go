@@ -134,12 +134,12 @@ func New(opt Options) *Gateway {
 	g := &Gateway{opt: opt, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), questions: map[uint64]chan []byte{}, asked: rand.Uint64()}
 	per := opt.Machine
 	if per.RoundGap == 0 {
-		per.RoundGap = kv.RoundGap(opt.Stripes * max(opt.Gateways, 1))
+		per.RoundGap = kv.RoundGap(max(opt.Gateways, 1))
 	}
 	per.MaxInFlight = (opt.Machine.MaxInFlight + opt.Stripes - 1) / opt.Stripes
 	per.Admission = per.Admission.Split(opt.Stripes)
 	for i := range opt.Stripes {
-		per.Stripe = i
+		per.Stripe, per.Borrows = i, i > 0
 		g.stripes = append(g.stripes, &stripe{m: txn.NewGateway(per)})
 	}
 	if opt.HotMaps != nil {
@@ -244,9 +244,25 @@ func (g *Gateway) settle(now int64, s *stripe, alone bool) {
 	for i := range out.Done {
 		out.Done[i].Token.(caller).over(&out.Done[i], now)
 	}
+	if out.Borrow {
+		g.lend(s)
+	}
+	for _, name := range out.GiveBack {
+		g.run(g.stripes[0], func(m *txn.Gateway, now int64) { m.GiveBack(now, name) })
+	}
 	clear(out.Send)
 	clear(out.Done)
 	outputs.Put(out)
+}
+
+// lend has the first machine fix a state for another one.
+func (g *Gateway) lend(to *stripe) {
+	g.run(g.stripes[0], func(m *txn.Gateway, now int64) {
+		m.Lend(now, callback(func(d *txn.Done, _ int64) {
+			state, f := d.State, d.Failure
+			g.run(to, func(m *txn.Gateway, now int64) { m.Borrowed(now, state, f) })
+		}))
+	})
 }
 
 // outputs are used again.

@@ -45,6 +45,8 @@ const (
 	// snapping is about a pin that is kept; pinning is a round.
 	snapping
 	pinning
+	// lending is a state for another machine of the node.
+	lending
 	// moving moves a key to another shard.
 	moving
 	// ruling asks about hot keys, or sets the rules for them.

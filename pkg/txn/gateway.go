@@ -59,6 +59,11 @@ type Gateway struct {
 	roundFrom int64
 	rounds    uint64
 	due       *call
+	// borrowing is the round of another machine that calls wait for, nextBorrow those
+	// that wait for the next; lent are the states that others have of this one.
+	borrowing  *round
+	nextBorrow []*call
+	lent       map[kv.TxnRef]*round
 	// before is the state of the last round, for a mutant.
 	before *round
 	// pages finds the scans that wait for a page by the request's number.
@@ -92,7 +97,7 @@ func NewGateway(cfg Config) *Gateway {
 	shards := cfg.Router.Shards()
 	g := &Gateway{
 		cfg: cfg, incs: make([]kv.Incarnation, shards), aborts: make([]uint64, shards), parked: slices.Repeat([]bool{true}, shards), sparing: make([]bool, shards), moved: map[string]kv.ShardID{}, pairs: hotshard.NewPairs(hotshard.PairOptions{}), down: map[kv.NodeID]bool{}, leaving: map[kv.ShardID]leaving{},
-		readers: map[kv.TxnRef]*call{}, pages: map[uint32]*call{},
+		readers: map[kv.TxnRef]*call{}, lent: map[kv.TxnRef]*round{}, pages: map[uint32]*call{},
 		earlier: map[kv.TxnRef]*call{}, ids: map[kv.TxnID]*call{}, enquiries: map[kv.TxnID]*enquiry{}, ended: map[kv.TxnRef]*msg.Failure{}, next: never,
 	}
 	g.places = g.newPlaces()
@@ -105,7 +110,7 @@ func (g *Gateway) InFlight() int { return len(g.ids) + len(g.earlier) + len(g.en
 // Quiet tells what is left when no transaction is under way: nil when there is
 // nothing.
 func (g *Gateway) Quiet() error {
-	if n := g.InFlight(); n+len(g.readers)+len(g.pages)+len(g.nextRound)+len(g.kept) > 0 || g.round != nil {
+	if n := g.InFlight(); n+len(g.readers)+len(g.pages)+len(g.nextRound)+len(g.nextBorrow)+len(g.kept)+len(g.lent) > 0 || g.round != nil {
 		return fmt.Errorf("gateway %v: not quiet: %d under way, %d readers, %d pages asked for, %d wait for a pin, a round is under way: %v",
 			g.cfg.Node, n, len(g.readers), len(g.pages), len(g.nextRound), g.round != nil)
 	}
@@ -127,6 +132,8 @@ func (g *Gateway) Flush() Output {
 func (g *Gateway) FlushInto(out *Output) {
 	g.out.Send, out.Send = out.Send[:0], g.out.Send
 	g.out.Done, out.Done = out.Done[:0], g.out.Done
+	g.out.GiveBack, out.GiveBack = out.GiveBack[:0], g.out.GiveBack
+	out.Borrow, g.out.Borrow = g.out.Borrow, false
 	out.Next = g.next
 	if !g.cfg.Mutants.Has(mutant.SharedAfterSent) {
 		g.unsent = g.unsent[:0]

@@ -25,7 +25,11 @@ func (g *Gateway) use(p *round) {
 // unuse has the shards forget a state that nobody reads at.
 func (g *Gateway) unuse(p *round) {
 	p.users--
-	if p.users > 0 {
+	switch {
+	case p.users > 0:
+		return
+	case p.lent:
+		g.out.GiveBack = append(g.out.GiveBack, p.name)
 		return
 	}
 	g.kept = slices.DeleteFunc(g.kept, func(x *round) bool { return x == p })

@@ -27,16 +27,23 @@ type round struct {
 	wall int64
 	// renewAt is when the shards are told to keep the state for longer.
 	renewAt int64
+	// lent: it is of another machine's round, which keeps it.
+	lent bool
 }
 
 // joinRound has a call wait for a state that is fixed from now on. pinned, or
 // unpinned, is called for it.
 func (g *Gateway) joinRound(c *call) {
 	c.waiting = true
+	g.timed(c.endAt())
 	switch {
 	case g.before != nil:
 		c.waiting, c.round = false, g.before
 		g.pinned(c)
+	case g.cfg.Borrows && c.kind != scanning && g.borrowing != nil:
+		g.nextBorrow = append(g.nextBorrow, c)
+	case g.cfg.Borrows && c.kind != scanning:
+		g.borrow([]*call{c})
 	case g.round != nil && g.cfg.Mutants.Has(mutant.PinJoinedLate):
 		g.round.round.waiters = append(g.round.round.waiters, c)
 		c.round = g.round.round
@@ -170,6 +177,7 @@ func (g *Gateway) leaveRound(c *call) {
 	waited := c.waiting
 	if waited {
 		g.nextRound = slices.DeleteFunc(g.nextRound, func(w *call) bool { return w == c })
+		g.leaveBorrowers(c)
 	}
 	c.waiting, c.round = false, nil
 	if p != nil && !waited {
@@ -191,6 +199,8 @@ func (g *Gateway) pinned(c *call) {
 	case snapping:
 		c.round = nil
 		g.keepPin(c, p)
+	case lending:
+		g.lend(c, p)
 	case oneShot:
 		p.users++
 		c.past = &past{kept: p.name, at: &p.at}

@@ -65,6 +65,9 @@ type Config struct {
 	// whole store are fixed; kv.RoundGap says how much it should be. Default that for
 	// one gateway; negative for nothing.
 	RoundGap time.Duration
+	// Borrows has another machine of the node fix the states that this one needs,
+	// but for scans (Output.Borrow).
+	Borrows bool
 	// NoSharing has each one-shot read ask for itself, though another that is the
 	// same has not been sent yet.
 	NoSharing bool
@@ -159,6 +162,8 @@ type Done struct {
 	// Pins are those that were asked for; of a transaction that read in the
 	// past, the one it read at.
 	Pins []msg.Pin
+	// State is what was asked for with Lend.
+	State *State
 	// Hot is what is known of hot keys, if that was asked for.
 	Hot *msg.HotReply
 	// Closed: the interactive transaction is over.
@@ -180,6 +185,10 @@ type Output struct {
 	Done []Done
 	// Next is when to call Tick again at the latest.
 	Next int64
+	// Borrow: the machine waits for a state that another one fixes from now on, to be
+	// given by Borrowed. GiveBack are the names of those that it needs no more.
+	Borrow   bool
+	GiveBack []kv.TxnRef
 }
 
 const never = int64(math.MaxInt64)

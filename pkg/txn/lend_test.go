@@ -1,0 +1,153 @@
+package txn
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// pair is two machines of a node: the second borrows from the first. Shards answer
+// rounds at once, and nothing else.
+type pair struct {
+	t            *testing.T
+	lender, side *Gateway
+	now          int64
+	// rounds are those that the shards have seen, forgot those that they were told to
+	// forget.
+	rounds, forgot map[kv.TxnRef]bool
+	index          kv.Index
+	// asked are the calls of Lend that have no answer yet.
+	asked []*Done
+	// reads are the kept states that were read at.
+	reads []kv.TxnRef
+}
+
+func newPair(t *testing.T) *pair {
+	router, err := hotshard.NewRouter(1, 1, nil)
+	require.NoError(t, err)
+	cfg := Config{Node: 1, Router: router, Reads: SnapshotReads, RoundGap: -1}
+	p := &pair{t: t, lender: NewGateway(cfg), rounds: map[kv.TxnRef]bool{}, forgot: map[kv.TxnRef]bool{}, now: 1}
+	cfg.Borrows = true
+	p.side = NewGateway(cfg)
+	return p
+}
+
+// flush does what the machines want, but for the answers to Lend, which wait.
+func (p *pair) flush() (done []Done) {
+	for again := true; again; {
+		again = false
+		for _, g := range []*Gateway{p.side, p.lender} {
+			out := g.Flush()
+			for i := range out.Done {
+				if d := out.Done[i]; g == p.lender {
+					p.asked = append(p.asked, &d)
+				} else {
+					done = append(done, d)
+				}
+			}
+			if out.Borrow {
+				p.lender.Lend(p.now, "lend")
+				again = true
+			}
+			for _, name := range out.GiveBack {
+				p.lender.GiveBack(p.now, name)
+				again = true
+			}
+			for _, env := range out.Send {
+				again = p.answer(g, env) || again
+			}
+		}
+	}
+	return done
+}
+
+// answer is the shard's.
+func (p *pair) answer(g *Gateway, env *msg.Envelope) bool {
+	switch q := env.Read; {
+	case env.ScanAt != nil && env.ScanAt.Done:
+		p.forgot[env.ScanAt.Txn] = true
+		return false
+	case q == nil:
+		return false
+	default:
+		if q.KeepNanos > 0 {
+			p.rounds[q.Reader] = true
+		} else {
+			require.False(p.t, p.forgot[q.Kept], "a state is read that the shards may have forgotten")
+			p.reads = append(p.reads, q.Kept)
+		}
+		p.index++
+		reply := msg.ToGateway(1)
+		reply.ReadReply = &msg.ReadReply{Reader: q.Reader, Number: q.Number, Index: p.index, Reading: msg.Reading{Shard: env.Shard, Incarnation: 1, Number: uint64(p.index)},
+			Results: make([]msg.Result, len(q.Ops))}
+		g.Deliver(p.now, reply)
+		return true
+	}
+}
+
+func (p *pair) execute(n uint64) {
+	p.side.ExecuteAs(p.now, n, kv.TxnID{Time: int64(n), Rand: n}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, math.MaxInt64/2, How{Plan: PlanPin})
+}
+
+// lent answers the oldest Lend.
+func (p *pair) lent() []Done {
+	d := p.asked[0]
+	p.asked = p.asked[1:]
+	p.side.Borrowed(p.now, d.State, d.Failure)
+	return p.flush()
+}
+
+// TestStatesAreLentToOtherMachines: who comes while a state is on its way waits for the
+// next one, and the shards forget a state when all who read at it have ended.
+func TestStatesAreLentToOtherMachines(t *testing.T) {
+	p := newPair(t)
+	p.execute(1)
+	p.execute(2) // it has come after the first asked
+	require.Empty(t, p.flush())
+	require.Len(t, p.asked, 1)
+	require.Len(t, p.rounds, 1)
+	require.Empty(t, p.forgot, "the state is kept")
+
+	done := p.lent()
+	require.Len(t, done, 1, "the second waits for the next")
+	require.Nil(t, done[0].Failure)
+	require.Equal(t, PlanPin, done[0].Plan)
+	require.Len(t, p.forgot, 1, "nobody reads at the first state any more")
+	require.Len(t, p.rounds, 2)
+
+	require.Len(t, p.lent(), 1)
+	require.Len(t, p.forgot, 2)
+	require.NotEqual(t, p.reads[0], p.reads[len(p.reads)-1])
+	require.NoError(t, p.side.Quiet())
+	require.NoError(t, p.lender.Quiet())
+}
+
+// TestABorrowedStateNobodyWaitsForIsGivenBack, and if there is none all hear why.
+func TestABorrowedStateNobodyWaitsForIsGivenBack(t *testing.T) {
+	p := newPair(t)
+	p.side.ExecuteAs(p.now, 1, kv.TxnID{Time: 1, Rand: 1}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, p.now+int64(time.Second), How{Plan: PlanPin})
+	require.Empty(t, p.flush())
+	p.now += int64(2 * time.Second)
+	p.side.Tick(p.now)
+	done := p.flush()
+	require.Len(t, done, 1, "it was too late")
+	require.NotNil(t, done[0].Failure)
+	require.Empty(t, p.lent())
+	require.Len(t, p.forgot, 1)
+	require.NoError(t, p.side.Quiet())
+	require.NoError(t, p.lender.Quiet())
+
+	p.execute(2)
+	require.Empty(t, p.flush())
+	p.asked[0] = &Done{Failure: failure(msg.ReasonExhausted, kv.KindUnavailable, "the shard's node is down")}
+	done = p.lent()
+	require.Len(t, done, 1)
+	require.EqualValues(t, kv.KindUnavailable, done[0].Failure.Kind)
+	require.NoError(t, p.side.Quiet())
+}
