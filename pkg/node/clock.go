@@ -19,6 +19,8 @@ const (
 	clockJump = time.Second
 	// clockApart is how far a node's clock may be from the others' unmentioned.
 	clockApart = 10 * time.Second
+	// idsAhead is how far ids may be ahead of the time of day unmentioned.
+	idsAhead = time.Second
 )
 
 // clockWatch notices what becomes of the time of day, and tells. look is called with
@@ -71,7 +73,7 @@ func (c *clockWatch) look(n *Node) {
 	}
 	c.offset = wall - now
 	ids := time.Duration(c.WallAt(now) - wall)
-	if ahead := ids > 0; ahead != c.ahead {
+	if ahead := ids > idsAhead; ahead != c.ahead {
 		c.ahead = ahead
 		if ahead {
 			n.opt.Log.Warn("ids of transactions are made ahead of the time of day, since a shard has forgotten by a clock that was ahead; this does no harm", "ahead_by", ids)
