@@ -41,7 +41,7 @@ var quiet = []string{
 	"ALERTS", "linchpin_store_corruptions_total", "linchpin_store_failed_compactions_total", "linchpin_store_compact", "linchpin_gateway_displaced_total",
 	"refusals_total", "linchpin_connections_refused_total", "linchpin_peer_messages_dropped_total", "linchpin_shard_lapses_total", "linchpin_hot_moves_given_up_total", "linchpin_shard_garbage_notes_lost_total",
 	"linchpin_shard_swept_keys_total", "linchpin_shard_due_keys", "linchpin_shard_overdue_seconds", "linchpin_scans_unread_total", "linchpin_shard_pages_",
-	"transaction_failures", "changes(process_start_time_seconds",
+	"transaction_failures", "changes(process_start_time_seconds", "linchpin_node_clock_", "linchpin_callers_memory_",
 }
 
 // withTLS are what a cluster has with TLS only, which this one is without: their

@@ -62,8 +62,10 @@ var groups = []struct{ prefix, title string }{
 	{"linchpin_store_", "The store"},
 	{"linchpin_peer_", "Peers"},
 	{"linchpin_authentications_", "Who comes in"},
+	{"linchpin_callers_", ""},
 	{"linchpin_certificate_", ""},
 	{"linchpin_connections", ""},
+	{"linchpin_memory_", ""},
 	{"linchpin_users_", ""},
 	{"linchpin_", "Others"},
 }
