@@ -98,6 +98,9 @@ func (v *viewsOptions) run(ctx context.Context, w io.Writer) (err error) {
 			x := &viewsCell{c: c, keys: keys, views: views, oneShots: oneShots, length: length, nodes: v.nodes, writers: v.writers, width: v.width}
 			return x, x.run(ctx, v.settle, v.cell)
 		}
+		if _, err := cell(1, 0, 20*time.Millisecond); err != nil { // the first is slower
+			return err
+		}
 		alone, err := cell(1, 0, 20*time.Millisecond)
 		if err != nil {
 			return err
