@@ -27,12 +27,13 @@ func TestFullDisks(t *testing.T) {
 	var sum Summary
 	for seed := range int64(24) {
 		o := drawUpdates(seed)
-		o.Shards, o.Nodes, o.Clients, o.Txns = 3, 3, 8, 60
+		o.Shards, o.Nodes, o.Clients, o.Txns = 3, 3, 8, 120
 		o.Straggle, o.Dup, o.Loss, o.ReadErrors, o.Crashes, o.Cuts, o.Mix.Vanish = 0, 0.05, 0.01, 0, 0, 0, 0
 		o.Sync, o.ColdRead = min(o.Sync, time.Millisecond), min(o.ColdRead, 100*time.Microsecond)
 		o.Mix.OneShotRead, o.Mix.Think = 6, 15*time.Millisecond
-		// Longer than a lease, and than it takes to repeat what was lost, several times.
-		o.Fills, o.FillFor, o.Lease = 12, 200*time.Millisecond, 30*time.Millisecond
+		// Longer than a lease and than views hold an update (50 ms and a round), and than it
+		// takes to repeat what was lost, several times.
+		o.Fills, o.FillFor, o.Lease = 20, 400*time.Millisecond, 30*time.Millisecond
 		o.GraphOnly = seed%2 == 0
 		s := seen.play(t, seed, o)
 		sum.add(s)

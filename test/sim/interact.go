@@ -153,6 +153,9 @@ func (x *interaction) mark() {
 func (x *interaction) lose() {
 	w := x.c.w
 	x.t.outcome, x.t.end = failed, w.now
+	// The client has not asked for a commit. Its gateway may still have had a failure
+	// validated, which is decided like a commit that writes nothing.
+	x.t.rolledBack = true
 	if !w.chance(w.opt.Mix.Return) {
 		x.c.next()
 		return
