@@ -202,6 +202,36 @@ var ofKind = [...]Method{msg.OpPut: MethodPut, msg.OpDelete: MethodDelete, msg.O
 	msg.OpAddGet: MethodAddGet, msg.OpDeleteRange: MethodDeleteRange, msg.OpMoveOut: MethodMove, msg.OpMoveIn: MethodMove,
 	msg.OpAsk: MethodAsk, msg.OpChange: MethodChange, msg.OpChangeAsk: MethodChangeAsk, msg.OpExpire: MethodExpire, msg.OpDeleteExpired: MethodDelete}
 
+// OperationOf is what an operation is, as its result remembers it: the method, and of a
+// data type's the type and its number there. It is in logs, so that its bits are never
+// used again: 0-4 the method, 5-12 the type, 13 and above the type's method. That of all
+// but data types' takes one byte.
+func OperationOf(op *msg.Op) uint32 {
+	did := uint32(MethodOf(op))
+	if op.IsCall() {
+		did |= op.Type<<5 | op.Method<<13
+	}
+	return did
+}
+
+// OperationName names what OperationOf gave: "put", "set.contains". It is empty if
+// nothing was noted; a data type that is not known here leaves "ask", "change" or
+// "change-ask".
+func OperationName(did uint32) string {
+	if did == 0 {
+		return ""
+	}
+	t := Lookup(entry.Type(did >> 5))
+	if t != nil && did>>13 != 0 {
+		for _, m := range t.Methods {
+			if m.Number == did>>13 {
+				return m.FullName()
+			}
+		}
+	}
+	return Method(did & 31).String()
+}
+
 // MethodsOf is what an operation is: the method, and of a data type's which one. Of one
 // that finds something out for another one it is the other.
 func MethodsOf(op *msg.Op) Methods {

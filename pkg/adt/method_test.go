@@ -22,6 +22,25 @@ func TestMethodsOfOperations(t *testing.T) {
 	require.Equal(t, MethodNone, MethodOf(&msg.Op{Kind: 99}))
 }
 
+// TestOperationsKeepTheirNames: a result remembers what it is of, in one byte if it is no
+// data type's.
+func TestOperationsKeepTheirNames(t *testing.T) {
+	for kind := range msg.OpKind_name {
+		op := msg.Op{Kind: msg.OpKind(kind)}
+		require.Less(t, OperationOf(&op), uint32(128), "%v", op.Kind)
+		require.Equal(t, MethodOf(&op).String(), OperationName(OperationOf(&op)))
+	}
+	for _, typ := range Types() {
+		for _, m := range typ.Methods {
+			did := OperationOf(&msg.Op{Kind: msg.OpChange, Type: uint32(typ.ID), Method: m.Number})
+			require.Less(t, did, uint32(1<<21), "three bytes")
+			require.Equal(t, m.FullName(), OperationName(did))
+		}
+	}
+	require.Equal(t, "change", OperationName(OperationOf(&msg.Op{Kind: msg.OpChange, Type: 254, Method: 3})), "a type that is not known")
+	require.Empty(t, OperationName(0), "an older version noted none")
+}
+
 func TestMethodsHaveWords(t *testing.T) {
 	seen := map[string]bool{}
 	for m := range numMethods {

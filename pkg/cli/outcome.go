@@ -17,11 +17,13 @@ func outcomeCommand() *cobra.Command {
 		Short: "Tell what became of a transaction",
 		Long: `Tell what became of a transaction whose answer was lost; ID stands in the message
 that said so. If it has committed, "committed" is printed with its results, as far
-as they are still known, and the exit code is 0. If it has not, it never will
+as they are still known, and the exit code is 0. Operations are named as in receipts
+("put", "add-get", "set.add"); keys are not kept. If it has not committed, it never will
 after this question: "nothing applied" is printed, the exit code is 6, and it is safe
 to run it again. So it is if the transaction was answered and wrote nothing, as one that only
-reads, checks conditions or draws identifiers: nothing is kept of those. If neither can be told in time, or the transaction is older than
-what the cluster remembers, the exit code is 4 or 5.`,
+reads, checks conditions or draws identifiers: nothing is kept of those. If neither can be
+told in time, or the transaction is older than what the cluster remembers, the exit code
+is 4 or 5.`,
 		Example: `  linchpin outcome 18b2f3a4c5d6e7f8091a2b3c4d5e6f70`,
 		Args:    arguments(1, 1),
 	}
@@ -50,7 +52,9 @@ func (s *session) printOutcome(id kv.TxnID, committed bool, results []client.Res
 			Results   []resultAnswer `json:"results,omitempty"`
 		}{TxnID: id.String(), Committed: committed}
 		for i := range results {
-			a.Results = append(a.Results, s.resultObject("", &results[i]))
+			r := s.resultObject("", &results[i])
+			r.Op = results[i].Operation
+			a.Results = append(a.Results, r)
 		}
 		if err := s.object(a); err != nil {
 			return err
@@ -71,7 +75,7 @@ func (s *session) outcomeText(committed bool, results []client.Result) error {
 	if err := s.printf("committed\n"); err != nil || len(results) == 0 {
 		return err
 	}
-	t := s.table("OPERATION", "FOUND", "VALUE", "VERSION")
+	t := s.table("", "OPERATION", "FOUND", "VALUE", "VERSION")
 	for i := range results {
 		r := &results[i]
 		value := ""
@@ -81,7 +85,7 @@ func (s *session) outcomeText(committed bool, results []client.Result) error {
 		case r.Type == client.TypeCounter || len(r.Value) > 0:
 			value = s.value(r.Type, r.TypeName, r.Value, r.Number)
 		}
-		t.row(fmt.Sprint(i+1), fmt.Sprint(r.Found), value, shownVersion(r.Version))
+		t.row(fmt.Sprint(i+1), r.Operation, fmt.Sprint(r.Found), value, shownVersion(r.Version))
 	}
 	return t.flush()
 }

@@ -174,16 +174,17 @@ func TestResultsThatAreLostAreSaidToBe(t *testing.T) {
 func TestOutcome(t *testing.T) {
 	n := start(t)
 	id := objects(t, n.run(t, "txn", "-o", "json", "put k v; incr n; get k").ok(t))[0]["txn_id"].(string)
-	require.Equal(t, "committed\nOPERATION  FOUND  VALUE  VERSION\n1          false         0.0.1\n2          false  1      0.0.2\n3          true   v      0.0.1\n",
+	require.Equal(t, "committed\n   OPERATION  FOUND  VALUE  VERSION\n1  put        false         0.0.1\n2  add-get    false  1      0.0.2\n3  get        true   v      0.0.1\n",
 		n.run(t, "outcome", id).ok(t))
 	got := objects(t, n.run(t, "outcome", id, "-o", "json").ok(t))[0]
 	require.Equal(t, true, got["committed"])
 	require.Len(t, got["results"], 3)
+	require.Equal(t, "add-get", got["results"].([]any)[1].(map[string]any)["op"])
 	other := "0000000000000001" + "0000000000000002"
 	require.Equal(t, ran{6, "nothing applied: it was aborted, or it wrote nothing\n", ""}, n.run(t, "outcome", other))
 	require.Equal(t, ran{6, `{"txn_id":"` + other + `","committed":false}` + "\n", ""}, n.run(t, "outcome", other, "-o", "json"))
 	called := objects(t, n.run(t, "txn", "-o", "json", "call z scored-set.increment m 2.5; call z scored-set.score m").ok(t))[0]["txn_id"].(string)
-	require.Regexp(t, `(?m)^2 +true +2.5 `, n.run(t, "outcome", called).ok(t), "what a data type answers is told")
+	require.Regexp(t, `(?m)^2 +scored-set.score +true +2.5 `, n.run(t, "outcome", called).ok(t), "what a data type answers is told")
 	n.run(t, "outcome", "ffffffffffffffff0000000000000001").fails(t, 2, "the id only stands for that of a transaction")
 	n.run(t, "outcome", "0000010000000000"+"0000000000000001").fails(t, 5, "TooOld")
 	n.run(t, "outcome", "17").fails(t, 2, "32 hexadecimal digits")

@@ -20,7 +20,11 @@ func (db *DB) Outcome(ctx context.Context, id kv.TxnID) (committed bool, results
 	for {
 		answer, e := db.ask(&r, id)
 		if e == nil {
-			return answer.Decision == pb.Decision_COMMITTED, resultsOf(answer.Results), nil
+			results := resultsOf(answer.Results)
+			for i := range min(len(results), len(answer.Operations)) {
+				results[i].Operation = answer.Operations[i]
+			}
+			return answer.Decision == pb.Decision_COMMITTED, results, nil
 		}
 		if !e.Kind.Retryable() || !r.again(e) { // another id is no help here
 			return false, nil, e

@@ -85,8 +85,11 @@ type Result struct {
 	TypeName string
 	// TTL, of a Get or Dump, is how long the key had to live when it was read; 0 if
 	// it does not expire, or if that time was over (Expires tells).
-	TTL     time.Duration
-	expires int64
+	TTL time.Duration
+	// Operation, of DB.Outcome, names what this is the result of: "put", "set.contains".
+	// It is empty for what an older version of the store committed.
+	Operation string
+	expires   int64
 }
 
 // Expires is when the key that was read expires, by the clock of its shard; ok is

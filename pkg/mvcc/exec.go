@@ -78,7 +78,7 @@ func ExecInto(room []entry.Effect, view View, ops []msg.Op, version Versions) Ex
 			fail.Seq, fail.HasSeq = ops[i].Seq, true
 			return Execution{Failure: fail, Plans: x.out.Plans}
 		}
-		res.Seq = ops[i].Seq
+		res.Seq, res.Operation = ops[i].Seq, adt.OperationOf(&ops[i])
 		x.out.Results = append(x.out.Results, res)
 	}
 	return x.out

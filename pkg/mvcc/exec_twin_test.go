@@ -304,7 +304,7 @@ func TestExecAgainstPlainGo(t *testing.T) {
 			deleted = deleted || op.Kind == msg.OpDeleteRange
 			got := x.Results[i]
 			require.Equal(t, string(res.Value), string(got.Value))
-			res.Value, got.Value, res.Seq = nil, nil, op.Seq
+			res.Value, got.Value, res.Seq, res.Operation = nil, nil, op.Seq, adt.OperationOf(op)
 			require.Equal(t, res, got, "%v of %q", op.Kind, op.Key)
 		}
 		require.Nil(t, x.Failure)

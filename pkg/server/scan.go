@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/guard"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -182,6 +183,9 @@ func (s *service) Outcome(ctx context.Context, in *pb.OutcomeRequest) (*pb.Outco
 			o.Results, out.ResultsLost = nil, true
 		}
 		out.Results = results(nil, o.Results)
+		for i := range o.Results {
+			out.Operations = append(out.Operations, adt.OperationName(o.Results[i].Operation))
+		}
 	}
 	return out, nil
 }

@@ -324,7 +324,7 @@ func recorded(parts []msg.Result) []msg.Result {
 		r := parts[i]
 		if j > i+1 {
 			r = joinParts(parts[i:j])
-			r.Seq = parts[i].Seq
+			r.Seq, r.Operation = parts[i].Seq, parts[i].Operation
 		}
 		out = append(out, r)
 	}

@@ -188,6 +188,14 @@ func (t *tx) span(s kv.Span, limit int) []msg.Pair {
 
 // op runs one operation and appends its result.
 func (t *tx) op(o *msg.Op) *kv.Error {
+	if err := t.apply(o); err != nil {
+		return err
+	}
+	t.results[len(t.results)-1].Operation = adt.OperationOf(o)
+	return nil
+}
+
+func (t *tx) apply(o *msg.Op) *kv.Error {
 	t.store.mu.Lock()
 	if t.store.holderKey == nil {
 		t.store.holderKey = o.Key
