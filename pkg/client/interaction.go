@@ -65,11 +65,15 @@ func (t *interaction) do(ops ...Op) ([]Result, error) {
 		t.failed = err
 		return nil, err
 	}
-	if answer.GetDone() == nil || len(answer.GetDone().Results) != skip+len(ops) {
+	done := answer.GetDone()
+	if begun := answer.GetBegun(); begun != nil {
+		done = begun.Done
+	}
+	if done == nil || len(done.Results) != skip+len(ops) {
 		t.failed = errorf(kv.KindInternal, nil, "the server answered %T with a wrong number of results", answer.Answer)
 		return nil, t.failed
 	}
-	return resultsOf(answer.GetDone().Results[skip:]), nil
+	return resultsOf(done.Results[skip:]), nil
 }
 
 // keep takes an operation whose result nobody waits for.
@@ -139,7 +143,8 @@ func (t *interaction) commit() *Error {
 	if !t.begun && len(t.kept) == 0 {
 		return nil
 	}
-	answer, err := t.exchange(t.kept, &pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{TimeoutMs: t.timeoutMs()}}})
+	commit := &pb.CommitStep{TimeoutMs: t.timeoutMs(), Last: t.doStep(t.kept)}
+	answer, err := t.exchange(nil, &pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: commit}})
 	if err == nil && answer.GetCommitted() == nil {
 		t.broken = true
 		err = errorf(kv.KindInternal, nil, "the server answered a commit with %T", answer.Answer)
@@ -161,29 +166,38 @@ func (t *interaction) rollback() *Error {
 }
 
 // exchange sends what there is to send, without waiting in between: the
-// beginning if it has not been sent, ops if there are any, and last if it is
-// not nil. It returns the answer to the last of them.
+// beginning if it has not been sent, ops if there are any, together with it if
+// that is so, and last if it is not nil. It returns the answer to the last of them.
 func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.TransactResponse, *Error) {
 	if err := t.connect(); err != nil {
 		return nil, err
 	}
 	var steps []*pb.TransactRequest
+	do := t.doStep(ops)
 	if !t.begun {
-		begin := &pb.BeginStep{TxnId: t.ref.TxnID, Attempt: t.ref.Attempt, ReadOnly: t.readOnly, Traceparent: t.r.db.opts.traceparent(t.r.ctx)}
+		begin := &pb.BeginStep{TxnId: t.ref.TxnID, Attempt: t.ref.Attempt, ReadOnly: t.readOnly,
+			Traceparent: t.r.db.opts.traceparent(t.r.ctx), First: do}
 		if t.how != nil {
 			begin.At, begin.Token, begin.Plan = t.how.at, t.how.token, t.how.plan
 		}
 		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: begin}})
 		t.begun, t.open = true, true
-	}
-	if len(ops) > 0 {
-		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Do{Do: &pb.DoStep{Ops: wireOps(ops), TimeoutMs: t.timeoutMs()}}})
+	} else if do != nil {
+		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Do{Do: do}})
 	}
 	t.kept, t.keptBytes = t.kept[:0], 0
 	if last != nil {
 		steps = append(steps, last)
 	}
 	return t.sendAndReceive(steps)
+}
+
+// doStep is a step that runs ops, nil if there are none.
+func (t *interaction) doStep(ops []Op) *pb.DoStep {
+	if len(ops) == 0 {
+		return nil
+	}
+	return &pb.DoStep{Ops: wireOps(ops), TimeoutMs: t.timeoutMs()}
 }
 
 func (t *interaction) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactResponse, *Error) {

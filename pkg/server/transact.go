@@ -106,13 +106,11 @@ func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.Transac
 	}
 	switch s := in.Step.(type) {
 	case *pb.TransactRequest_Begin:
-		return t.begin(ctx, s.Begin)
+		return t.beginWith(ctx, s.Begin)
 	case *pb.TransactRequest_Do:
 		return t.do(ctx, s.Do)
 	case *pb.TransactRequest_Commit:
-		ctx, cancel := within(ctx, s.Commit.TimeoutMs)
-		defer cancel()
-		return t.commit(ctx)
+		return t.commitWith(ctx, s.Commit)
 	case *pb.TransactRequest_Savepoint:
 		return t.mark(ctx, s.Savepoint.Name, Tx.Savepoint)
 	case *pb.TransactRequest_RollbackTo:
@@ -136,6 +134,21 @@ func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.Transac
 
 func notOpen() *kv.Error {
 	return invalid("no transaction is open on the stream", "begin one; a failed step has ended the one before")
+}
+
+// beginWith begins a transaction, and runs the operations that came with the step.
+func (t *transact) beginWith(ctx context.Context, in *pb.BeginStep) *pb.TransactResponse {
+	out := t.begin(ctx, in)
+	begun := out.GetBegun()
+	if begun == nil || in.First == nil {
+		return out
+	}
+	done := t.do(ctx, in.First)
+	begun.Done = done.GetDone()
+	if begun.Done == nil {
+		return done
+	}
+	return out
 }
 
 func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResponse {
@@ -222,6 +235,26 @@ func within(ctx context.Context, timeoutMs uint32) (context.Context, context.Can
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, time.Duration(timeoutMs)*time.Millisecond)
+}
+
+// commitWith runs the operations that came with the step, and commits.
+func (t *transact) commitWith(ctx context.Context, in *pb.CommitStep) *pb.TransactResponse {
+	var results []pb.Result
+	if in.Last != nil {
+		out := t.do(ctx, in.Last)
+		done := out.GetDone()
+		if done == nil {
+			return out
+		}
+		results = done.Results
+	}
+	ctx, cancel := within(ctx, in.TimeoutMs)
+	defer cancel()
+	out := t.commit(ctx)
+	if committed := out.GetCommitted(); committed != nil {
+		committed.Results = results
+	}
+	return out
 }
 
 func (t *transact) commit(ctx context.Context) *pb.TransactResponse {

@@ -87,6 +87,44 @@ func failed(t *testing.T, r *pb.TransactResponse) *pb.ErrorDetail {
 	return r.Answer.(*pb.TransactResponse_Failed).Failed
 }
 
+// TestOperationsWithABeginAndWithACommit sends them in one message with those.
+func TestOperationsWithABeginAndWithACommit(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	d := transact(t, e)
+	begin := func(first ...pb.Op) *pb.TransactResponse {
+		return d.begin(&pb.BeginStep{First: &pb.DoStep{Ops: first}})
+	}
+	commit := func(last ...pb.Op) *pb.TransactResponse {
+		return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{Last: &pb.DoStep{Ops: last}}}})
+	}
+	begun := begin(put("k", "v"), get("k")).GetBegun()
+	require.NotNil(t, begun)
+	require.False(t, begun.TxnId.IsZero())
+	require.Len(t, begun.Done.Results, 2)
+	require.Equal(t, "v", string(begun.Done.Results[1].Value))
+	committed := commit(add("n", 3, false), get("n")).GetCommitted()
+	require.NotNil(t, committed)
+	require.Equal(t, begun.TxnId, committed.TxnId)
+	require.Len(t, committed.Results, 2)
+	require.Equal(t, int64(3), committed.Results[1].Number)
+	require.Equal(t, "v", string(e.must(t, get("k")).Results[0].Value))
+
+	require.Equal(t, "ConditionFailed", failed(t, begin(putValue("k", "x", "w"))).Kind)
+	require.Equal(t, "Invalid", failed(t, commit()).Kind, "none is open")
+
+	require.NotNil(t, begin(put("k", "w")).GetBegun())
+	require.Equal(t, "ConditionFailed", failed(t, commit(putValue("k", "x", "y"))).Kind)
+	require.Equal(t, "v", string(e.must(t, get("k")).Results[0].Value), "nothing was committed")
+
+	require.NotNil(t, begin(put("k", "w")).GetBegun())
+	d.savepoint("s")
+	undone := commit(putValue("k", "x", "y"))
+	require.NotNil(t, undone.GetStepFailed(), "with a savepoint it can be taken back: %v", undone)
+	require.NotNil(t, d.rollbackTo("s").GetDone())
+	require.NotNil(t, commit(put("m", "1")).GetCommitted())
+	require.Equal(t, "w", string(e.must(t, get("k")).Results[0].Value))
+}
+
 func TestInteractiveTransactionsOneAfterTheOther(t *testing.T) {
 	e, st := store(t, server.Options{})
 	d := transact(t, e)
