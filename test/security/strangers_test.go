@@ -1,0 +1,227 @@
+package security
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/users"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+// pair are two real nodes of one cluster, with TLS.
+type pair struct {
+	*authority
+	nodes [2]*proc.Node
+	// addrs are of gRPC, http of HTTP.
+	addrs, http [2]string
+}
+
+// startPair starts them.
+func startPair(t *testing.T) *pair {
+	t.Helper()
+	g := &pair{authority: newAuthority(t)}
+	for i := range g.nodes {
+		g.addrs[i], g.http[i] = proc.FreeAddr(t), proc.FreeAddr(t)
+	}
+	for i := range g.nodes {
+		g.nodes[i] = proc.NewNode(t, fmt.Sprint("node ", i+1), filepath.Join(t.TempDir(), "store"), "--listen", g.addrs[i], "--join", g.addrs[0]+","+g.addrs[1],
+			"--http", g.http[i], "--certs-dir", g.Dir, "--shards", "3", "--cache-mb", "16")
+		g.nodes[i].Launch(t)
+	}
+	for i := range g.nodes {
+		g.nodes[i].Serving(t)
+	}
+	return g
+}
+
+// open opens a client of a node on a connection of its own.
+func (g *pair) open(i int, name string) (*client.DB, error) {
+	return client.Open(soon(g.t), []string{g.addrs[i]}, client.WithTLS(g.config(name)))
+}
+
+// newcomer is a client that comes, writes on all shards and goes: how long that took.
+func (g *pair) newcomer(i int) (time.Duration, error) {
+	began := time.Now()
+	db, err := g.open(i, users.Root)
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	var ops []client.Op
+	for k := range 16 {
+		ops = append(ops, client.Add(fmt.Appendf(nil, "key %d", k), 1))
+	}
+	_, err = db.Execute(soon(g.t), ops...)
+	return time.Since(began), err
+}
+
+// healthy asks for a node's health on a connection of its own.
+func (g *pair) healthy(i int) (time.Duration, error) {
+	began := time.Now()
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: g.config("")(), DisableKeepAlives: true}, Timeout: proc.Patience}
+	resp, err := web.Get("https://" + g.http[i] + "/healthz")
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("the node's health is %s", resp.Status)
+	}
+	return time.Since(began), nil
+}
+
+// silent opens connections from an address and begins a handshake on each that it never
+// goes on with. What is closed is opened again, as long as ctx lasts.
+func silent(ctx context.Context, d *net.Dialer, addr string) {
+	for ctx.Err() == nil {
+		c, err := d.DialContext(ctx, "tcp", addr)
+		if err != nil {
+			break // of the test's end, or of files
+		}
+		stop := context.AfterFunc(ctx, func() { c.Close() })
+		_, _ = c.Write([]byte{0x16, 0x03, 0x01, 0x02}) // the first bytes of a greeting
+		_, _ = io.Copy(io.Discard, c)
+		stop()
+		c.Close()
+		select { // a flood would take processors, not places
+		case <-ctx.Done():
+		case <-time.After(reopen):
+		}
+	}
+}
+
+const (
+	// siege is how long strangers besiege the nodes: longer than they may remain so.
+	siege = 14 * time.Second
+	// strangersEach is how many connections each address holds on each port: all that it
+	// may have, and some.
+	strangersEach = 80
+	// reopen is when one that was closed is opened again.
+	reopen = 300 * time.Millisecond
+	// inTime is how long a newcomer may need, on a machine that has other things to do.
+	inTime = 3 * time.Second
+)
+
+// TestStrangersKeepNobodyOut: four addresses take all places of strangers that there are
+// on all ports of two nodes. Who has a certificate comes in all the same, the nodes tell
+// their health, and find each other anew when one is started again.
+func TestStrangersKeepNobodyOut(t *testing.T) {
+	t.Parallel()
+	g := startPair(t)
+	ctx, cancel := context.WithTimeout(t.Context(), siege)
+	defer cancel()
+	var all sync.WaitGroup
+	for a := range 4 {
+		d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(a+2))}, Timeout: proc.Patience}
+		for _, addr := range append(g.addrs[:], g.http[:]...) {
+			for range strangersEach {
+				all.Go(func() { silent(ctx, d, addr) })
+			}
+		}
+	}
+	defer all.Wait()
+	again := false
+	var slowest [2]time.Duration
+	came := 0
+	for ; ctx.Err() == nil; came++ {
+		for i := range g.nodes {
+			took, err := g.newcomer(i)
+			require.NoError(t, err, "a newcomer is kept out of node %d", i+1)
+			slowest[0] = max(slowest[0], took)
+			took, err = g.healthy(i)
+			require.NoError(t, err, "the health of node %d is not told", i+1)
+			slowest[1] = max(slowest[1], took)
+		}
+		if !again && came > 20 {
+			again = true
+			g.nodes[1].Kill()
+			g.nodes[1].Start(t)
+			_, err := g.newcomer(0) // the restarted shards wait for readers of before
+			require.NoError(t, err, "the nodes do not find each other")
+		}
+	}
+	require.True(t, again)
+	t.Logf("%d newcomers, at most %v; health, at most %v", 2*came, slowest[0], slowest[1])
+	require.Less(t, slowest[0], inTime)
+	require.Less(t, slowest[1], inTime)
+}
+
+// TestWhoIsNoUserHoldsNoPlace: a certificate of the cluster's authority whose name is no
+// user, or is one no longer, does not hold connections of a real node for ever.
+func TestWhoIsNoUserHoldsNoPlace(t *testing.T) {
+	t.Parallel()
+	g := besiege(t)
+	root := g.client(client.WithTLS(g.config(users.Root)))
+	for _, name := range []string{"nobody", "mallory"} {
+		g.user(name)
+	}
+	_, err := root.CreateUser(soon(t), pb.CreateUserRequest{Name: "mallory", Rights: pb.Rights{Grants: reads("alice/")}})
+	require.NoError(t, err)
+	g.untilKnown(t, "mallory")
+	before := g.metric(t, `linchpin_connections{known="yes"}`)
+	const each = 50
+	held := map[string][]*grpc.ClientConn{"nobody": g.hold(t, "nobody", each), "mallory": g.hold(t, "mallory", each)}
+	eventually(t, func() error {
+		if n := g.metric(t, `linchpin_connections{known="yes"}`); n < before+each {
+			return fmt.Errorf("%v connections are of users", n)
+		}
+		return nil
+	})
+	_, err = root.DropUser(soon(t), "mallory")
+	require.NoError(t, err)
+	for _, who := range []string{"nobody", "mallory"} {
+		for _, c := range held[who] {
+			require.True(t, c.WaitForStateChange(soon(t), connectivity.Ready), "a connection of %s is left open", who)
+		}
+	}
+	eventually(t, func() error {
+		if n := g.metric(t, `linchpin_connections{known="no"}`); n > 0 {
+			return fmt.Errorf("%v strangers are left", n)
+		}
+		return nil
+	})
+	require.LessOrEqual(t, g.metric(t, `linchpin_connections{known="yes"}`), before)
+}
+
+// untilKnown waits until a user who has just been made can call.
+func (g *target) untilKnown(t *testing.T, name string) {
+	t.Helper()
+	eventually(t, func() error {
+		db, err := client.Open(soon(t), []string{g.addr}, client.WithTLS(g.config(name)))
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		_, err = db.WhoAmI(soon(t))
+		return err
+	})
+}
+
+// hold opens connections by a certificate, on which nothing is called and all that the
+// node asks is answered.
+func (g *target) hold(t *testing.T, name string, n int) (all []*grpc.ClientConn) {
+	t.Helper()
+	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 4, byte(len(name)))}, Timeout: proc.Patience}
+	for range n {
+		c := g.grpc(t, d, name, "")
+		c.Connect()
+		for s := c.GetState(); s != connectivity.Ready; s = c.GetState() {
+			require.True(t, c.WaitForStateChange(soon(t), s), "a connection of %s stays %v", name, s)
+		}
+		all = append(all, c)
+	}
+	return all
+}
