@@ -86,7 +86,8 @@ func (x *terminal) says(text string) {
 }
 
 // prompts waits until the shell reads a line. It shows its prompt a moment before it
-// takes keys one by one; until then ctrl-C and ctrl-D are the terminal's.
+// takes keys one by one, and another one before ctrl-C is a key; until then that and
+// ctrl-D are the terminal's, which throws away what was typed before.
 func (x *terminal) prompts(prompt string) {
 	x.Helper()
 	x.says(prompt)
@@ -94,7 +95,7 @@ func (x *terminal) prompts(prompt string) {
 		stty := exec.Command("stty", "-a")
 		stty.Stdin = x.file
 		modes, err := stty.Output()
-		return err == nil && strings.Contains(string(modes), "-icanon")
+		return err == nil && strings.Contains(string(modes), "-icanon") && strings.Contains(string(modes), "-isig")
 	}, 30*time.Second, time.Millisecond, "the terminal still gathers lines")
 }
 
