@@ -90,7 +90,9 @@ func (b *backend) Status() server.Status {
 	addrs := b.addresses()
 	for i := range b.router.Nodes() {
 		id := kv.NodeID(i + 1)
-		st.Members = append(st.Members, server.Member{Node: id, Address: addrs[id], Up: b.node.Up(id), Self: id == b.id})
+		on := b.router.On(id)
+		st.Members = append(st.Members, server.Member{Node: id, Address: addrs[id], Up: b.node.Up(id), Self: id == b.id,
+			Shards: on, Keyspace: b.router.Keyspace(on)})
 	}
 	return st
 }

@@ -222,10 +222,11 @@ func (i *Instance) serve(saved membership.Saved) error {
 	if err := i.transport.Start(tgrpc.Identity{Cluster: saved.Cluster, Node: saved.Node}, saved.Addresses()); err != nil {
 		return err
 	}
+	addresses := func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }
 	i.hotMaps = rememberHotMaps(i.catalog.Catalog, i.opt.log(logs.Hot))
 	i.node, err = node.Start(node.Options{ID: saved.Node, Router: router, Engine: i.store, Clock: clk, Transport: i.transport,
 		Incarnations: i.catalog, HotMaps: i.hotMaps, Shard: shard.Config{CacheBytes: int(i.opt.CacheBytes), Pins: pinConfig(i.opt.History, i.opt.HistoryEvery), Heat: heatConfig(i.opt.Hot), Sharing: i.opt.Sharing}, Gateway: txn.Config{Order: i.opt.Order, Reads: i.opt.Reads, Plan: i.opt.Plan, NoSharing: bool(i.opt.Sharing.Combining)},
-		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, Metrics: m, Journal: activity.New(), Answer: i.lazy.answer, Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
+		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, Metrics: m, Journal: activity.New(), Answer: i.lazy.answer, Addresses: addresses, Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
 	if err != nil {
 		return err
 	}
@@ -243,7 +244,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 	}
 	i.lazy.ready.Store(&backend{operations: counted,
 		node: i.node, router: router, id: saved.Node, cluster: saved.Cluster, version: i.opt.Version,
-		addresses: func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }, metrics: m, store: i.store})
+		addresses: addresses, metrics: m, store: i.store})
 	if i.web != nil {
 		i.web.serve(i.httpHandler(m))
 	}

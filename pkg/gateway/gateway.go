@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -40,6 +41,9 @@ type Options struct {
 	HotMaps HotMaps
 	// Tracer makes spans. Default none.
 	Tracer *trace.Tracer
+	// Down tells what cannot be had while a node is down, for errors. Default: its
+	// number alone.
+	Down func(kv.NodeID) *kv.Down
 	// Answer answers what other nodes ask this one (AskNode). It is called by any
 	// goroutine. Default: they get no answer.
 	Answer func(question []byte) []byte
@@ -127,6 +131,9 @@ func New(opt Options) *Gateway {
 	}
 	if opt.Machine.MaxInFlight == 0 {
 		opt.Machine.MaxInFlight = kv.DefaultMaxInFlight
+	}
+	if opt.Down == nil {
+		opt.Down = func(n kv.NodeID) *kv.Down { return &kv.Down{Node: n} }
 	}
 	if opt.SendAlone == nil {
 		opt.SendAlone = func(env *msg.Envelope) { opt.Send([]*msg.Envelope{env}) }
@@ -388,7 +395,7 @@ func (g *Gateway) tick() {
 // SetDown says whether a node can be reached.
 func (g *Gateway) SetDown(n kv.NodeID, down bool) {
 	for _, s := range g.stripes {
-		g.run(s, func(m *txn.Gateway, _ int64) { m.SetDown(n, down) })
+		g.run(s, func(m *txn.Gateway, now int64) { m.SetDown(now, n, down) })
 	}
 }
 
@@ -465,13 +472,26 @@ func (g *Gateway) response(d *txn.Done) Response {
 		r.Pin = &d.Pins[0]
 	}
 	if d.Failure != nil {
-		r.Err, r.Results, r.Current = d.Failure.Error(), nil, d.Failure.Current
-		hint(r.Err)
+		r.Err, r.Results, r.Current = g.errorOf(d.Failure), nil, d.Failure.Current
 		if r.Err.Kind == kv.KindExhausted {
 			g.refused.Add(1)
 		}
 	}
 	return r
+}
+
+// errorOf is a failure as callers are told of it.
+func (g *Gateway) errorOf(f *msg.Failure) *kv.Error {
+	e := f.Error()
+	if f.Down != 0 {
+		e.Down = g.opt.Down(f.Down)
+	}
+	if e.Down != nil && e.Kind == kv.KindUnavailable {
+		told := e.Down.Error()
+		e.Text, e.Hint = told.Text, cmp.Or(e.Hint, told.Hint)
+	}
+	hint(e)
+	return e
 }
 
 // hint says what a client can do about an error that has no hint yet.

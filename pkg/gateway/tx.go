@@ -41,9 +41,7 @@ func (g *Gateway) Begin(_ context.Context, o TxOptions) (*Tx, error) {
 	var f *msg.Failure
 	g.run(g.of(o.ID), func(m *txn.Gateway, now int64) { f = m.BeginAs(now, t.ref, o.ReadOnly, o.How) })
 	if f != nil {
-		err := f.Error()
-		hint(err)
-		return nil, err
+		return nil, g.errorOf(f)
 	}
 	g.open.Add(1)
 	if g.opt.Tracer != nil {

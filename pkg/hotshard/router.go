@@ -103,6 +103,39 @@ func (r *Router) Shards() int { return int(r.shards) + 1 }
 // Node is the node that a shard lives on: shards are dealt round.
 func (r *Router) Node(s kv.ShardID) kv.NodeID { return kv.NodeID(s)%r.nodes + 1 }
 
+// On lists the shards that live on a node, in order.
+func (r *Router) On(n kv.NodeID) (shards []kv.ShardID) {
+	for s := range kv.ShardID(r.Shards()) {
+		if r.Node(s) == n {
+			shards = append(shards, s)
+		}
+	}
+	return shards
+}
+
+// Keyspace is how much of the keyspace has its home on some shards, from 0 to 100 per
+// cent. The hot shard is home to no key.
+func (r *Router) Keyspace(shards []kv.ShardID) float64 {
+	slots := 0
+	for _, s := range shards {
+		if s < r.shards {
+			slots += r.firstSlot(s+1) - r.firstSlot(s)
+		}
+	}
+	return 100 * float64(slots) / kv.Slots
+}
+
+// firstSlot is the first slot of an ordinary shard.
+func (r *Router) firstSlot(s kv.ShardID) int {
+	return (int(s)*kv.Slots + int(r.shards) - 1) / int(r.shards)
+}
+
+// Down tells what cannot be had while a node is down.
+func (r *Router) Down(n kv.NodeID, address string) *kv.Down {
+	shards := r.On(n)
+	return &kv.Down{Node: n, Address: address, Shards: shards, Hot: slices.Contains(shards, r.shards), Keyspace: r.Keyspace(shards)}
+}
+
 // Nodes is the number of nodes.
 func (r *Router) Nodes() int { return int(r.nodes) }
 

@@ -120,6 +120,38 @@ func TestShardsAreEven(t *testing.T) {
 	}
 }
 
+// TestWhatANodeTakesAlong: each key is in the share of the node that it is on, and the
+// hot shard is home to none.
+func TestWhatANodeTakesAlong(t *testing.T) {
+	for _, shards := range []int{1, 2, 5, 7, 100} {
+		r, err := NewRouter(shards, 3, nil)
+		require.NoError(t, err)
+		slots, seen := map[kv.NodeID]int{}, map[int]bool{}
+		for i := 0; len(seen) < kv.Slots; i++ {
+			k := fmt.Appendf(nil, "k%d", i)
+			if s := Slot(k); !seen[s] {
+				seen[s] = true
+				slots[r.Node(r.Shard(k))]++
+			}
+		}
+		var all []kv.ShardID
+		for n := range kv.NodeID(3) {
+			d := r.Down(n+1, "h:1")
+			require.InDelta(t, 100*float64(slots[n+1])/kv.Slots, d.Keyspace, 1e-9, "%d shards, node %d", shards, n+1)
+			require.Equal(t, d.Hot, r.Node(r.HotShard()) == n+1)
+			for _, s := range d.Shards {
+				require.Equal(t, n+1, r.Node(s))
+			}
+			if d.Hot {
+				require.Equal(t, r.HotShard(), d.Shards[len(d.Shards)-1])
+			}
+			all = append(all, d.Shards...)
+		}
+		require.Len(t, all, r.Shards())
+		require.InDelta(t, 100, r.Keyspace(all), 1e-9)
+	}
+}
+
 func TestNodesAreEven(t *testing.T) {
 	r, err := NewRouter(8, 3, nil)
 	require.NoError(t, err)

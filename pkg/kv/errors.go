@@ -102,6 +102,9 @@ type Error struct {
 	// ServerTime is the node's clock, in nanoseconds since 1970, if it was the time
 	// in the transaction's id that was refused; else 0.
 	ServerTime int64
+	// Down is the node that is known to be down and has a shard that was needed;
+	// nil if that is not why.
+	Down *Down
 }
 
 func (e *Error) Error() string {

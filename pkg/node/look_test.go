@@ -9,6 +9,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -89,6 +90,69 @@ func TestPeersHearOfIncarnations(t *testing.T) {
 	n.Look()
 	require.Equal(t, mine, l.take(2), "again, since it may have restarted")
 	require.Empty(t, l.take(3))
+}
+
+// TestWhoIsTakenForDown: who was heard of, and is not any more. Who has just begun, or
+// stood still, has heard of nobody, which says nothing about the others; it waits.
+func TestWhoIsTakenForDown(t *testing.T) {
+	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announce{}}
+	now := clock.NewManual(1, 1)
+	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l, Clock: now}
+	opt.Addresses = func() map[kv.NodeID]string { return map[kv.NodeID]string{2: "10.0.0.2:7070", 3: "10.0.0.3:7070"} }
+	var err error
+	opt.Router, err = hotshard.NewRouter(6, 3, nil)
+	require.NoError(t, err)
+	n, err := node.Start(opt)
+	require.NoError(t, err)
+	defer n.Stop()
+	pass := func(d time.Duration) { // looking all the time
+		for range int(d / (250 * time.Millisecond)) {
+			now.Advance(250 * time.Millisecond)
+			n.Look()
+		}
+	}
+	down := func(id kv.NodeID) *kv.Down {
+		key := []byte("a")
+		for opt.Router.Node(opt.Router.Shard(key)) != id {
+			key = append(key, 'a')
+		}
+		failed := make(chan *kv.Error, 1)
+		n.Gateway().Submit(gateway.Request{Ops: []msg.Op{{Key: key}}}, func(r gateway.Response) { failed <- r.Err })
+		select {
+		case e := <-failed:
+			require.Equal(t, kv.KindUnavailable, e.Kind)
+			require.Equal(t, e.Down.String(), e.Text)
+			return e.Down
+		default:
+			return nil // it waits for an answer
+		}
+	}
+	n.Look()
+	require.Nil(t, down(3), "it may not have been connected yet")
+	require.False(t, n.Up(3), "but is not known to be up, which those want to know who wait for it")
+	pass(3 * time.Second)
+	require.Equal(t, &kv.Down{Node: 3, Address: "10.0.0.3:7070", Shards: []kv.ShardID{2, 5}, Keyspace: opt.Router.Keyspace([]kv.ShardID{2, 5})}, down(3))
+	require.Nil(t, down(2))
+	l.set(3, true)
+	n.Look()
+	require.Nil(t, down(3), "it is back")
+	l.set(3, false)
+	n.Look()
+	require.NotNil(t, down(3), "the transport has waited for long enough")
+
+	l.set(2, false)
+	now.Advance(5 * time.Second)
+	n.Look()
+	require.Nil(t, down(2), "it was this node that stood still")
+	require.NotNil(t, down(3), "it was down before")
+	pass(2 * time.Second)
+	l.set(2, true)
+	pass(2 * time.Second)
+	require.Nil(t, down(2))
+	l.set(2, false)
+	n.Look()
+	require.NotNil(t, down(2))
+	require.True(t, down(2).Hot == (opt.Router.Node(opt.Router.HotShard()) == 2))
 }
 
 // TestPeersHearAgain: what was told may have been lost with a link that broke and

@@ -66,6 +66,8 @@ type Options struct {
 	// be nil.
 	Metrics *metrics.Node
 	Journal *activity.Journal
+	// Addresses are where the nodes were called last, for errors. Default none.
+	Addresses func() map[kv.NodeID]string
 	// Answer answers what other nodes ask; see gateway.Options.
 	Answer func(question []byte) []byte
 	// Tracer makes spans. Default none.
@@ -88,10 +90,7 @@ type Node struct {
 	started   time.Time
 
 	downMu sync.Mutex
-	down   map[kv.NodeID]bool
-	// told is when the peers that can be reached were last told the incarnations
-	// of the shards here, by the node's clock.
-	told map[kv.NodeID]int64
+	peers  peers
 
 	disk  disk
 	reads slowReads
@@ -122,7 +121,7 @@ func Start(opt Options) (*Node, error) {
 	if opt.Shard.CacheBytes == 0 {
 		opt.Shard.CacheBytes = 256 << 20
 	}
-	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, down: map[kv.NodeID]bool{}, told: map[kv.NodeID]int64{}, stop: make(chan struct{}), started: time.Now()}
+	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, peers: newPeers(), stop: make(chan struct{}), started: time.Now()}
 	n.life, n.end = context.WithCancel(context.Background())
 	n.readers = make(chan readJob, maxReadsWaiting)
 	n.committer = newCommitter(n)
@@ -145,7 +144,13 @@ func Start(opt Options) (*Node, error) {
 		obs = &observer{m: opt.Metrics, j: opt.Journal}
 	}
 	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: n.clock.Hybrid, Send: n.route, SendAlone: n.sendAlone, Stripes: opt.Stripes, Gateways: opt.Router.Nodes(), Observer: obs, HotMaps: opt.HotMaps,
-		Tracer: opt.Tracer, Answer: opt.Answer})
+		Tracer: opt.Tracer, Answer: opt.Answer, Down: func(id kv.NodeID) *kv.Down {
+			address := ""
+			if opt.Addresses != nil {
+				address = opt.Addresses()[id]
+			}
+			return opt.Router.Down(id, address)
+		}})
 	n.clock.look(n)
 	if err := n.openIncarnations(outs); err != nil {
 		n.gateway.Close()
@@ -363,55 +368,6 @@ func (n *Node) watch() {
 		n.disk.look(n)
 		n.reads.look(n)
 	}
-}
-
-// Look tells the gateway at once which nodes can be reached now, and them, once in
-// a while, which incarnations the shards here have, and looks at the clock; the node
-// does so by itself every watchEvery.
-func (n *Node) Look() {
-	n.downMu.Lock()
-	defer n.downMu.Unlock()
-	n.clock.look(n)
-	if n.opt.Transport == nil {
-		return
-	}
-	for i := range n.opt.Router.Nodes() {
-		id := kv.NodeID(i + 1)
-		if id == n.opt.ID {
-			continue
-		}
-		is := !n.opt.Transport.Up(id)
-		if is != n.down[id] {
-			n.down[id] = is
-			n.gateway.SetDown(id, is)
-		}
-		at, told := n.told[id]
-		switch now := n.opt.Clock.Now(); {
-		case is:
-			delete(n.told, id)
-		case !told || now-at >= int64(announceEvery):
-			n.told[id] = now
-			n.announce(id)
-		}
-	}
-}
-
-// announceEvery is how often peers are told the incarnations of the shards here:
-// the word may be lost with a link that is up again before anybody has noticed, and
-// a gateway that has heard that a shard leaves begins nothing there until it hears
-// of a later incarnation. Clocks are told of with it. Somewhat arbitrary.
-const announceEvery = 10 * time.Second
-
-// announce tells a peer's gateway the incarnations of the shards here.
-func (n *Node) announce(to kv.NodeID) {
-	envs := make([]*msg.Envelope, 0, len(n.ids))
-	for _, id := range n.ids {
-		env := msg.ToGateway(to)
-		env.Announce = &msg.Announce{Shard: id, Incarnation: n.shards[id].m.Incarnation()}
-		n.clock.tell(n.shards[id], env.Announce)
-		envs = append(envs, env)
-	}
-	n.opt.Transport.Send(to, envs)
 }
 
 // Stop ends the node: what has been appended becomes durable, and what it

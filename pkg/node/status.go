@@ -12,18 +12,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// Up reports whether a node can be reached from here. The gateway here knows
-// it, too, when Up returns: what a status tells is what transactions meet.
-func (n *Node) Up(id kv.NodeID) bool {
-	if id == n.opt.ID || n.opt.Transport == nil {
-		return id == n.opt.ID
-	}
-	n.Look()
-	n.downMu.Lock()
-	defer n.downMu.Unlock()
-	return !n.down[id]
-}
-
 // Uptime is the time since Start.
 func (n *Node) Uptime() time.Duration { return time.Since(n.started) }
 

@@ -132,6 +132,10 @@ type Member struct {
 	Address string
 	Up      bool
 	Self    bool
+	// Shards are those on it, and Keyspace is how much of the keyspace has its home
+	// there, in per cent.
+	Shards   []kv.ShardID
+	Keyspace float64
 }
 
 // ShardStatus is what is known of a shard. The numbers are known only of the

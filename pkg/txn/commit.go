@@ -18,7 +18,10 @@ type commit struct {
 	sends []*msg.Envelope
 	// next is when to repeat, after wait.
 	next, wait int64
+	// cancelling: the last agent is asked for an end. without is why, if it is that the
+	// node of a participant is down.
 	cancelling bool
+	without    *msg.Failure
 	// validating: it has no writes, and is the first half of a reader's end.
 	validating bool
 }
@@ -163,11 +166,8 @@ func (g *Gateway) sendCommit(c *call, ps pieces) {
 // the deadline the outcome is unknown, unless there is nothing to apply.
 func (g *Gateway) tickCommit(c *call) {
 	reads := c.kind == oneShot && c.readOnly || c.commit.validating
-	if reads && len(g.down) > 0 {
-		if f := g.unreachable(g.shardsOf(c)); f != nil {
-			g.finish(c, Done{Failure: f})
-			return
-		}
+	if len(g.down) > 0 && g.meetDown(c, reads) {
+		return
 	}
 	if g.now >= c.deadline {
 		if reads {
@@ -179,10 +179,8 @@ func (g *Gateway) tickCommit(c *call) {
 		return
 	}
 	g.timed(c.deadline)
-	if !c.commit.cancelling && g.now >= c.cancelAt() {
-		c.commit.cancelling = true
-		c.commit.next = g.now
-		c.commit.wait = int64(g.cfg.Repeat) / 2
+	if g.now >= c.cancelAt() {
+		c.commit.cancel(g)
 	}
 	if g.now >= c.commit.next {
 		c.commit.wait = min(2*c.commit.wait, int64(g.cfg.Liveness))

@@ -122,7 +122,7 @@ func (g *Gateway) release(c *call) {
 // again reports whether another attempt may fare better.
 func again(f *msg.Failure) bool {
 	switch f.Reason {
-	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone, msg.ReasonRefused, msg.ReasonLapsed, msg.ReasonMoved:
+	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone, msg.ReasonRefused, msg.ReasonLapsed, msg.ReasonMoved, msg.ReasonClosed:
 		return true
 	}
 	return false
@@ -138,7 +138,10 @@ func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
 		return
 	}
 	if c.kind == interactive || !again(f) || g.now >= c.cancelAt() {
-		if f.Reason == msg.ReasonCancelled && g.now >= c.cancelAt() {
+		switch {
+		case f.Reason == msg.ReasonCancelled && c.commit.without != nil:
+			f = c.commit.without
+		case f.Reason == msg.ReasonCancelled && g.now >= c.cancelAt():
 			f = g.late(c)
 		}
 		g.finish(c, Done{Failure: f})
@@ -186,9 +189,5 @@ func (g *Gateway) shardsOf(c *call) []kv.ShardID {
 	if c.reading != nil {
 		return g.awaits(c)
 	}
-	out := make([]kv.ShardID, 0, len(c.commit.sends))
-	for _, env := range c.commit.sends {
-		out = append(out, env.Shard)
-	}
-	return out
+	return c.commit.shards()
 }

@@ -59,6 +59,7 @@ func (g *Gateway) tickEnquiries() {
 	for _, id := range ids {
 		q := g.enquiries[id]
 		switch {
+		case g.onlyDown(q):
 		case g.now >= q.deadline:
 			f := g.unreachable(q.missing)
 			if f == nil {
@@ -72,6 +73,21 @@ func (g *Gateway) tickEnquiries() {
 			g.timed(min(q.next, q.deadline))
 		}
 	}
+}
+
+// onlyDown ends an enquiry that all shards have answered whose nodes are not down, and
+// reports whether it has. It cannot be told yet then.
+func (g *Gateway) onlyDown(q *enquiry) bool {
+	for _, s := range q.missing {
+		if g.unreachable([]kv.ShardID{s}) == nil {
+			return false
+		}
+	}
+	f := g.unreachable(q.missing)
+	f.Hint = "what has become of the transaction can be told when the node is back; ask again then, or wait for it " +
+		"(--wait-for-shards, client.WithWaitForShards)"
+	g.endEnquiry(q, Done{Failure: f})
+	return true
 }
 
 func (g *Gateway) endEnquiry(q *enquiry, d Done) {
@@ -95,6 +111,9 @@ func (g *Gateway) onEnquireReply(r *msg.EnquireReply) {
 	q.tooOld, q.exhausted = q.tooOld || r.TooOld, q.exhausted || r.Exhausted
 	q.missing = slices.DeleteFunc(q.missing, func(s kv.ShardID) bool { return s == r.Shard })
 	if len(q.missing) > 0 {
+		if len(g.down) > 0 {
+			g.onlyDown(q)
+		}
 		return
 	}
 	if q.tooOld {

@@ -22,7 +22,8 @@ type Gateway struct {
 	incs   []kv.Incarnation
 	// aborts are how many attempts each shard has aborted in that incarnation.
 	aborts []uint64
-	down   map[kv.NodeID]bool
+	// down says since when nodes have been known to be down.
+	down map[kv.NodeID]int64
 	// leaving are shards that are about to stop; leavings counts how many have been.
 	leaving  map[kv.ShardID]leaving
 	leavings uint64
@@ -96,7 +97,7 @@ func NewGateway(cfg Config) *Gateway {
 	cfg = cfg.withDefaults()
 	shards := cfg.Router.Shards()
 	g := &Gateway{
-		cfg: cfg, incs: make([]kv.Incarnation, shards), aborts: make([]uint64, shards), parked: slices.Repeat([]bool{true}, shards), sparing: make([]bool, shards), moved: map[string]kv.ShardID{}, pairs: hotshard.NewPairs(hotshard.PairOptions{}), down: map[kv.NodeID]bool{}, leaving: map[kv.ShardID]leaving{},
+		cfg: cfg, incs: make([]kv.Incarnation, shards), aborts: make([]uint64, shards), parked: slices.Repeat([]bool{true}, shards), sparing: make([]bool, shards), moved: map[string]kv.ShardID{}, pairs: hotshard.NewPairs(hotshard.PairOptions{}), down: map[kv.NodeID]int64{}, leaving: map[kv.ShardID]leaving{},
 		readers: map[kv.TxnRef]*call{}, lent: map[kv.TxnRef]*round{}, pages: map[uint32]*call{},
 		earlier: map[kv.TxnRef]*call{}, ids: map[kv.TxnID]*call{}, enquiries: map[kv.TxnID]*enquiry{}, ended: map[kv.TxnRef]*msg.Failure{}, next: never,
 	}
@@ -168,12 +169,18 @@ func (g *Gateway) newCall() *call {
 	return c
 }
 
-// SetDown says whether a node can be reached. New transactions that need one
-// that cannot are refused at once.
-func (g *Gateway) SetDown(n kv.NodeID, down bool) {
-	if down {
-		g.down[n] = true
-	} else {
+// SetDown says whether a node is known to be down. While it is, new transactions that
+// need it are refused at once, and those under way that wait for it are ended.
+func (g *Gateway) SetDown(now int64, n kv.NodeID, down bool) {
+	g.now = max(g.now, now)
+	_, was := g.down[n]
+	switch {
+	case down && !was:
+		g.down[n] = g.now
+		if g.InFlight() > 0 {
+			g.timed(g.now)
+		}
+	case !down:
 		delete(g.down, n)
 	}
 }
@@ -303,53 +310,3 @@ func (g *Gateway) sendShard(s kv.ShardID, fill func(*msg.Envelope)) *msg.Envelop
 	g.out.Send = append(g.out.Send, env)
 	return env
 }
-
-func (g *Gateway) unreachable(shards []kv.ShardID) *msg.Failure {
-	if len(g.down) == 0 {
-		return nil
-	}
-	for _, s := range shards {
-		if n := g.cfg.Router.Node(s); g.down[n] {
-			return failure(msg.ReasonExhausted, kv.KindUnavailable, "shard "+s.String()+" is on node "+n.String()+", which cannot be reached")
-		}
-	}
-	return nil
-}
-
-// leaving is an incarnation of a shard that is about to stop, the so many'th that was
-// heard of.
-type leaving struct {
-	inc    kv.Incarnation
-	number uint64
-}
-
-// refusing says why something new should not be begun on these shards, nil if it
-// can be: because they cannot be reached, or soon cannot.
-func (g *Gateway) refusing(shards []kv.ShardID) *msg.Failure {
-	f := g.leavingBefore(shards, g.leavings)
-	if f != nil {
-		return f
-	}
-	return g.unreachable(shards)
-}
-
-// leavingBefore says why something that began when so many leavings had been heard of
-// should not be begun on these shards.
-func (g *Gateway) leavingBefore(shards []kv.ShardID, heard uint64) *msg.Failure {
-	for _, s := range shards {
-		l, ok := g.leaving[s]
-		switch {
-		case !ok || l.number > heard:
-		case l.inc < g.incs[s]:
-			delete(g.leaving, s) // it is back
-		default:
-			f := failure(msg.ReasonExhausted, kv.KindUnavailable, "shard "+s.String()+" is on node "+g.cfg.Router.Node(s).String()+", which is draining")
-			f.Hint = "nothing was applied; try again when the node is back"
-			return f
-		}
-	}
-	return nil
-}
-
-// avoids reports whether there is a shard that refusing might tell of.
-func (g *Gateway) avoids() bool { return len(g.down)+len(g.leaving) > 0 }

@@ -67,7 +67,7 @@ func (s *script) world(words []string) error {
 		}
 	case "down", "up":
 		n, err := strconv.Atoi(words[1][1:])
-		s.g.SetDown(kv.NodeID(n), words[0] == "down")
+		s.g.SetDown(s.now, kv.NodeID(n), words[0] == "down")
 		return err
 	case "heat":
 		m, err := heatMap(words[1:])

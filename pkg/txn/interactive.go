@@ -104,10 +104,10 @@ func (g *Gateway) DoBy(now int64, token Token, ref kv.TxnRef, ops []msg.Op, dead
 	g.fetch(c, ops)
 }
 
-// refusingCall says why an interactive transaction cannot do this: it began when a shard
-// that it needs was about to stop, and would keep it from that.
+// refusingCall says why an interactive transaction cannot do this: a shard that it needs
+// is down, or it began when that was about to stop, and would keep it from that.
 func (g *Gateway) refusingCall(c *call, ops []msg.Op) *msg.Failure {
-	if len(g.leaving) == 0 {
+	if !g.avoids() {
 		return nil
 	}
 	for i := range ops {
@@ -115,7 +115,11 @@ func (g *Gateway) refusingCall(c *call, ops []msg.Op) *msg.Failure {
 		if !ops[i].IsRange() {
 			shards = []kv.ShardID{g.place(c, ops[i].Key)}
 		}
-		if f := g.leavingBefore(shards, c.left); f != nil {
+		f := g.unreachable(shards)
+		if f == nil {
+			f = g.leavingBefore(shards, c.left)
+		}
+		if f != nil {
 			return f
 		}
 	}

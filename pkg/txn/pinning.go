@@ -210,14 +210,29 @@ func (g *Gateway) pinned(c *call) {
 	}
 }
 
-// unpinned: there will be no such state.
+// unpinned: there will be no such state. A reader that only was to leave a key to
+// others needs no node that is down; it leaves, and begins anew.
 func (g *Gateway) unpinned(c *call, f *msg.Failure) {
-	if c.kind == interactive && c.phase == phaseIdle {
+	switch {
+	case c.kind == interactive && c.phase == phaseIdle:
 		c.pinAt = g.now + int64(g.cfg.OpenBudget) // it stays registered
 		g.timed(c.pinAt)
-		return
+	case f.Down != 0 && (c.kind == interactive || c.kind == oneShot && g.forced(c) != PlanPin):
+		g.abort(c, failure(msg.ReasonClosed, kv.KindAborted, "readers have held an update of a key for long, and no state can be fixed to read at instead while node "+
+			f.Down.String()+" is down"))
+	default:
+		g.abort(c, f)
 	}
-	g.abort(c, f)
+}
+
+// putOff has an open reader pinned later if a node is down, without which no state can
+// be fixed, and reports whether it has.
+func (g *Gateway) putOff(c *call) bool {
+	if len(g.down) == 0 || g.unreachable(g.everyShard()) == nil {
+		return false
+	}
+	c.pinAt = g.now + int64(g.cfg.OpenBudget)
+	return true
 }
 
 // openPinned: an open reader, which was registered until now, reads at the pin

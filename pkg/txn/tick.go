@@ -86,6 +86,9 @@ func (g *Gateway) tickCall(c *call) {
 		return
 	}
 	if f := g.unreachable(g.awaits(c)); f != nil {
+		if c.phase == phaseAsking {
+			f.Hint = "what was asked of the hot shard may have been done; ask again when the node is back"
+		}
 		g.endScan(c)
 		g.abort(c, f)
 		return
@@ -95,7 +98,7 @@ func (g *Gateway) tickCall(c *call) {
 	case phaseLocking:
 		g.repeatLocks(c)
 	case phaseReading:
-		if c.pinAt == 0 || g.now < c.pinAt {
+		if c.pinAt == 0 || g.now < c.pinAt || g.putOff(c) {
 			g.tickReading(c)
 			g.timedPin(c)
 		} else {

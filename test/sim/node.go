@@ -166,7 +166,7 @@ func (n *node) tellDown(down bool) {
 		w.after(w.about(time.Millisecond), func() {
 			up := n.gwUp && !slices.ContainsFunc(n.disks, func(d *disk) bool { return !d.up })
 			if o.gwUp && down != up {
-				o.gw.SetDown(n.id, down)
+				o.gw.SetDown(w.now, n.id, down)
 			}
 		})
 	}
@@ -211,7 +211,7 @@ func (n *node) repair() {
 		}
 	}
 	for _, o := range n.w.nodes {
-		o.gw.SetDown(n.id, false)
+		o.gw.SetDown(n.w.now, n.id, false)
 	}
 }
 

@@ -49,14 +49,37 @@ func Of(e *kv.Error) *pb.ErrorDetail {
 	if e.Op >= 0 {
 		d.Op = uint32(e.Op) + 1
 	}
+	d.Down = downNode(e.Down)
 	return d
+}
+
+func downNode(n *kv.Down) *pb.DownNode {
+	if n == nil {
+		return nil
+	}
+	out := &pb.DownNode{NodeId: uint32(n.Node), Address: n.Address, Hot: n.Hot, KeyspacePercent: n.Keyspace}
+	for _, s := range n.Shards {
+		out.Shards = append(out.Shards, uint32(s))
+	}
+	return out
+}
+
+func down(n *pb.DownNode) *kv.Down {
+	if n == nil {
+		return nil
+	}
+	out := &kv.Down{Node: kv.NodeID(n.NodeId), Address: n.Address, Hot: n.Hot, Keyspace: n.KeyspacePercent}
+	for _, s := range n.Shards {
+		out.Shards = append(out.Shards, kv.ShardID(s))
+	}
+	return out
 }
 
 // Error gives the error that a detail tells of. A kind that this program does
 // not know, because the server is newer, becomes KindInternal.
 func Error(d *pb.ErrorDetail) *kv.Error {
 	k, ok := kinds[d.Kind]
-	e := &kv.Error{Kind: k, Text: d.Text, Key: d.Key, Hint: d.Hint, Op: int(d.Op) - 1, RetryAfter: time.Duration(d.RetryAfterMs) * time.Millisecond, ServerTime: d.ServerTimeNs}
+	e := &kv.Error{Kind: k, Text: d.Text, Key: d.Key, Hint: d.Hint, Op: int(d.Op) - 1, RetryAfter: time.Duration(d.RetryAfterMs) * time.Millisecond, ServerTime: d.ServerTimeNs, Down: down(d.Down)}
 	if !ok || k == kv.KindOK {
 		e.Kind, e.Text = kv.KindInternal, fmt.Sprintf("%s (kind %q of a newer server)", d.Text, d.Kind)
 	}

@@ -33,6 +33,25 @@ func TestEveryKindComesBackAsItWas(t *testing.T) {
 	}
 }
 
+// TestANodeThatIsDownIsTold: by an error, and by a status.
+func TestANodeThatIsDownIsTold(t *testing.T) {
+	down := &kv.Down{Node: 3, Address: "10.0.0.3:7070", Shards: []kv.ShardID{2, 5}, Hot: true, Keyspace: 20}
+	for _, e := range []*kv.Error{down.Error(), {Kind: kv.KindUnknown, Text: "no answer", Op: -1, Down: down}} {
+		d := detail.Of(e)
+		d.Code = uint32(codes.Unavailable)
+		require.Equal(t, e.Kind.Retryable(), d.Retryable)
+		require.Equal(t, &pb.DownNode{NodeId: 3, Address: "10.0.0.3:7070", Shards: []uint32{2, 5}, Hot: true, KeyspacePercent: 20}, d.Down)
+		require.Equal(t, e, detail.Error(detail.From(detail.Status(d))))
+	}
+	st := &pb.StatusResponse{HotShard: 5, Members: []pb.Member{
+		{NodeId: 1, Self: true, Shards: []uint32{0, 3}, KeyspacePercent: 40},
+		{NodeId: 2, Up: true, Shards: []uint32{1, 4}, KeyspacePercent: 40},
+		{NodeId: 3, Address: "10.0.0.3:7070", Shards: []uint32{2, 5}, KeyspacePercent: 20},
+		{NodeId: 4}, // of an older node, which does not tell
+	}}
+	require.Equal(t, []kv.Down{*down}, detail.Down(st))
+}
+
 // TestWhenToRetryIsTold: to whoever knows the detail, and to whoever knows only
 // gRPC's own.
 func TestWhenToRetryIsTold(t *testing.T) {

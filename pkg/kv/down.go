@@ -1,0 +1,73 @@
+package kv
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Down is a node that is known to be down, with the part of the store that cannot
+// be had until it is back.
+type Down struct {
+	Node NodeID
+	// Address is where it was called last; it may be empty.
+	Address string
+	// Shards are those on it, in order. Hot: the last one is the hot shard.
+	Shards []ShardID
+	Hot    bool
+	// Keyspace is how much of the keyspace has its home there, from 0 to 100 per
+	// cent. The hot shard is home to none: it has single keys of the others.
+	Keyspace float64
+}
+
+// String says which node, which shards and how much of the keyspace:
+// "node n2 (127.0.0.1:7072) is down, and with it the shards s1 and s4, 40 % of the
+// keyspace".
+func (d *Down) String() string { return d.Called() + ", and with it " + d.Lost() }
+
+// Called says which node: "node n2 (127.0.0.1:7072) is down".
+func (d *Down) Called() string {
+	s := "node " + d.Node.String()
+	if d.Address != "" {
+		s += " (" + d.Address + ")"
+	}
+	return s + " is down"
+}
+
+// maxNamed is how many shards are named in words.
+const maxNamed = 8
+
+// Lost says which shards and how much of the keyspace: "the shards s1 and s4, 40 % of
+// the keyspace". Of many only the first and the last are named.
+func (d *Down) Lost() string {
+	names := make([]string, len(d.Shards))
+	for i, s := range d.Shards {
+		names[i] = s.String()
+	}
+	last := len(names) - 1
+	if last < 0 {
+		return "its shards"
+	}
+	if d.Hot {
+		names[last] += " (hot)"
+	}
+	share := ", " + Percent(d.Keyspace) + " of the keyspace"
+	switch {
+	case last == 0:
+		return "the shard " + names[0] + share
+	case last >= maxNamed:
+		return fmt.Sprintf("%d shards (%s, ..., %s)", last+1, strings.Join(names[:3], ", "), names[last]) + share
+	}
+	return "the shards " + strings.Join(names[:last], ", ") + " and " + names[last] + share
+}
+
+// Error is the failure of what needs one of the shards, of which nothing was applied.
+func (d *Down) Error() *Error {
+	return &Error{Kind: KindUnavailable, Op: -1, Text: d.String(), Down: d, Hint: "nothing was applied, and what lives on other nodes is served; " +
+		"start the node, or wait for it (--wait-for-shards, client.WithWaitForShards)"}
+}
+
+// Percent shows a share of 0 to 100 with at most one decimal: "33.3 %".
+func Percent(p float64) string {
+	return strings.TrimSuffix(strconv.FormatFloat(p, 'f', 1, 64), ".0") + " %"
+}
