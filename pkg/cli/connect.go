@@ -29,8 +29,10 @@ type flags struct {
 	addrs   []string
 	timeout time.Duration
 	retry   bool
-	output  string
-	hex     bool
+	// wait: for shards whose node is known to be down.
+	wait   bool
+	output string
+	hex    bool
 	// size is that of the terminal, of commands whose tables are made to fit it; wide
 	// asks for all of each row.
 	size func() (lines, columns int)
@@ -45,6 +47,7 @@ func (f *flags) addTo(cmd *cobra.Command, withHex bool) {
 	fs.StringSliceVar(&f.addrs, "addr", []string{DefaultAddr}, "addresses of nodes, separated by commas; the first that answers is used")
 	fs.DurationVar(&f.timeout, "timeout", DefaultTimeout, "how long to try, retries included; 0 is without end")
 	fs.BoolVar(&f.retry, "retry", true, "try again what lost against others or lost its node, until the timeout; if no node answers in the beginning, that is told at once")
+	fs.BoolVar(&f.wait, "wait-for-shards", false, "wait until the timeout for shards whose node is known to be down, instead of failing at once")
 	fs.StringVarP(&f.output, "output", "o", formatTable, "table, or json: one object a line")
 	f.who.AddTo(fs)
 	if withHex {
@@ -117,7 +120,7 @@ type connection struct {
 // the same way.
 func (f *flags) open(ctx context.Context) (*connection, error) {
 	shared, _ := ctx.Value(sharedConnection{}).(*connection)
-	if shared != nil && f.retry {
+	if shared != nil && f.retry && !f.wait {
 		return &connection{shared.db, shared.opts, func() {}}, nil
 	}
 	if shared != nil {
@@ -132,7 +135,7 @@ func (f *flags) open(ctx context.Context) (*connection, error) {
 
 // dial connects; done is called when the connection is closed, or there is none.
 func (f *flags) dial(ctx context.Context, opts []client.Option, done func()) (*connection, error) {
-	db, err := client.Open(ctx, f.addrs, append(slices.Clone(opts), client.WithRetries(f.retry))...)
+	db, err := client.Open(ctx, f.addrs, append(slices.Clone(opts), client.WithRetries(f.retry), client.WithWaitForShards(f.wait))...)
 	if err != nil {
 		done()
 		return nil, err

@@ -43,7 +43,9 @@
 // Errors are *Error, and kv.KindOf gives their kind. The kinds that say "try
 // again" (aborted, unavailable, exhausted) are tried again here, with growing
 // pauses, until the context ends, or for kv.MaxTxnAge if it never does;
-// WithRetries(false) leaves that to the caller. All attempts of a transaction
+// WithRetries(false) leaves that to the caller. What fails because a node is known to be
+// down (Error.Down) would fail again: it is told at once, and tried again only by who
+// wants to wait for the node, as during a restart: WithWaitForShards(true). All attempts of a transaction
 // have the age of the first, so that it grows older until it wins.
 //
 // The server is told a deadline a little before that of the context, so that

@@ -31,6 +31,9 @@ type Error struct {
 	// RetryAfter is how long the server asks to wait before another try, which
 	// is what the client does itself if retries are on; 0 if it does not say.
 	RetryAfter time.Duration
+	// Down is the node that is known to be down and has a shard that was needed; nil
+	// if that is not why.
+	Down *kv.Down
 	// ID is that of the transaction; zero when there was none.
 	ID kv.TxnID
 	// Attempts is how often it was tried.
@@ -60,7 +63,22 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) plain() *kv.Error {
-	return &kv.Error{Kind: e.Kind, Text: e.Text, Key: e.Key, Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter}
+	return &kv.Error{Kind: e.Kind, Text: e.Text, Key: e.Key, Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter, Down: e.Down}
+}
+
+// Contended reports whether a transaction failed because others wanted its keys: it lost
+// against them, they were too many, one of them left a key in a state in which it could
+// not do what it should, or it still waited for one of them when its deadline passed.
+func (e *Error) Contended() bool {
+	switch e.Kind {
+	case kv.KindAborted, kv.KindCondition, kv.KindOutOfRange:
+		return true
+	case kv.KindExhausted:
+		return len(e.Key) > 0
+	case kv.KindDeadline:
+		return e.Receipt.Waiting && !e.Receipt.Holder.IsZero()
+	}
+	return false
 }
 
 // retryable reports whether the same may succeed under another id.
@@ -84,7 +102,7 @@ func asError(err error) *Error {
 		return e
 	}
 	if e, ok := errors.AsType[*kv.Error](err); ok {
-		return &Error{Kind: e.Kind, Text: e.Text, Key: e.Key, Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter, serverTime: e.ServerTime}
+		return &Error{Kind: e.Kind, Text: e.Text, Key: e.Key, Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter, Down: e.Down, serverTime: e.ServerTime}
 	}
 	return errorf(kv.KindInternal, err, "%v", err)
 }
@@ -142,5 +160,13 @@ func contextError(ctx context.Context, what string) *Error {
 func unknown(id kv.TxnID, why string, cause error) *Error {
 	e := errorf(kv.KindUnknown, cause, "transaction %v may or may not have been applied: %s", id, why)
 	e.ID, e.Hint = id, fmt.Sprintf("ask with: linchpin outcome %v", id)
+	return e
+}
+
+// unknownFor is unknown for as long as the node is down that the enquiry fails for.
+func unknownFor(id kv.TxnID, why string, cause *Error) *Error {
+	e := unknown(id, why+"; "+cause.Text, cause)
+	e.Down = cause.Down
+	e.Hint = "when the node is back, " + e.Hint
 	return e
 }

@@ -20,6 +20,8 @@ type Dialer func(ctx context.Context, addr string) (net.Conn, error)
 type options struct {
 	// retries: try again what is retryable.
 	retries bool
+	// waitForShards: also what fails because a node is known to be down.
+	waitForShards bool
 	// maxInFlight bounds the requests of Execute that are unanswered.
 	maxInFlight int
 	// connectTimeout bounds the time to reach one address and be welcomed.
@@ -56,6 +58,16 @@ func defaults() options {
 // about, because the caller could not do it better, and a transaction that was
 // not sent at all still moves on to another node.
 func WithRetries(on bool) Option { return func(o *options) { o.retries = on } }
+
+// WithWaitForShards says whether to wait for a node that is known to be down: what needs
+// a shard on it is tried again, until it is back, the context ends, or, under a context
+// without a deadline, a minute has passed. The default is not to: the call ends at once
+// with an Error of kv.KindUnavailable that names the node and its shards (Error.Down),
+// and calls that need other shards go on. Nodes are known to be down when they have not
+// been heard of for 3 s; a shorter absence, and a node that drains, are waited for in
+// any case. It is for what has to get through a restart of a node, and has no effect
+// without retries.
+func WithWaitForShards(on bool) Option { return func(o *options) { o.waitForShards = on } }
 
 // WithMaxInFlight bounds how many calls of Execute wait for an answer at the
 // same time; more wait to be sent. The default is 4096, the least 1, and the

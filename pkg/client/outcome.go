@@ -67,6 +67,8 @@ func (db *DB) resolve(r *retrier, id kv.TxnID, why string) (*Outcome, *Error) {
 			e := errorf(kv.KindAborted, nil, "transaction %v did not commit: %s, and an enquiry closed it", id, why)
 			e.ID = id
 			return nil, e
+		case r.known(err):
+			return nil, unknownFor(id, why, err)
 		case err.Kind == kv.KindTooOld:
 			return nil, unknown(id, fmt.Sprintf("%s, and it is too old to ask about", why), err)
 		case err.Kind == kv.KindInvalid:

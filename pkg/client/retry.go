@@ -68,7 +68,7 @@ func (r *retrier) use() (*session, *Error) {
 // by the node's first.
 func (r *retrier) again(err *Error) bool {
 	r.db.setClock(err)
-	if !r.db.opts.retries || !err.retryable() || err.RetryAfter > longestWish {
+	if !r.db.opts.retries || !err.retryable() || err.RetryAfter > longestWish || r.known(err) {
 		return false
 	}
 	if err.RetryAfter > 0 && r.restFor(err.RetryAfter) || err.RetryAfter == 0 && r.rest() {
@@ -79,6 +79,10 @@ func (r *retrier) again(err *Error) bool {
 	}
 	return false
 }
+
+// known reports whether err comes of a node that is known to be down and is not to be
+// waited for: it would be the same again.
+func (r *retrier) known(err *Error) bool { return err.Down != nil && !r.db.opts.waitForShards }
 
 // longestWish is for how long the client waits at the server's wish. Who is to come
 // back later than that, as when a disk is full, hears of it at once: somebody has to
