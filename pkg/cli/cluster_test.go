@@ -25,8 +25,9 @@ func cluster(t *testing.T) (a, z *node) {
 	for i, n := range []*node{a, z} {
 		n.status = func() server.Status {
 			return server.Status{Node: kv.NodeID(i + 1), ClusterID: "c1", Version: "v9", Uptime: 90 * time.Second, Ready: i == 0, Shards: 3, HotShard: 2,
-				Members: []server.Member{{Node: 1, Address: a.addr, Up: true, Self: i == 0}, {Node: 2, Address: z.addr, Up: true, Self: i == 1},
-					{Node: 3, Address: dead}}}
+				Members: []server.Member{{Node: 1, Address: a.addr, Up: true, Self: i == 0, Shards: []kv.ShardID{0}, Keyspace: 50},
+					{Node: 2, Address: z.addr, Up: true, Self: i == 1, Shards: []kv.ShardID{2}},
+					{Node: 3, Address: dead, Shards: []kv.ShardID{1}, Keyspace: 50}}}
 		}
 	}
 	return a, z
@@ -36,11 +37,14 @@ func TestStatus(t *testing.T) {
 	a, z := cluster(t)
 	out := a.run(t, "status").ok(t)
 	require.Contains(t, out, "node n1 of cluster c1, serving for 1m30s, version v9, 3 shards (hot: s2)\n")
-	require.Regexp(t, `n1 +127\.0\.0\.1:\d+ +up \(answers\)\nn2 +127\.0\.0\.1:\d+ +up\nn3 +127\.0\.0\.1:\d+ +down\n$`, out)
+	require.Regexp(t, `n1 +127\.0\.0\.1:\d+ +up \(answers\)\nn2 +127\.0\.0\.1:\d+ +up\nn3 +127\.0\.0\.1:\d+ +down\n\n`+
+		`unavailable: the shard s1, 50 % of the keyspace; node n3 \(127\.0\.0\.1:\d+\) is down\n$`, out)
 	require.Contains(t, z.run(t, "status").ok(t), "waiting for the other members")
 	got := objects(t, a.run(t, "status", "-o", "json").ok(t))[0]
 	require.Equal(t, "c1", got["cluster"])
-	require.Equal(t, map[string]any{"node": float64(2), "address": z.addr, "up": true}, got["members"].([]any)[1])
+	require.Equal(t, map[string]any{"node": float64(2), "address": z.addr, "up": true, "shards": []any{float64(2)}, "keyspace_percent": float64(0)},
+		got["members"].([]any)[1])
+	require.Equal(t, float64(50), got["unavailable_keyspace_percent"])
 }
 
 func TestShardsAreToldByTheirOwnNodes(t *testing.T) {

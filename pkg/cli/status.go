@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -17,8 +20,9 @@ func statusCommand() *cobra.Command {
 		Aliases: []string{"info"},
 		Short:   "Show a node and the members it sees",
 		Long: `Show which node answers, whether it serves, and which members of the cluster it
-sees. A member that is down takes its shards with it; the others go on. A member whose
-disk is nearly full refuses writes, and serves reads.`,
+sees. A member that is down takes its shards with it, and it is said which, and how much
+of the keyspace; the others go on. A member whose disk is nearly full refuses writes,
+and serves reads.`,
 		Example: `  linchpin status --addr 10.0.0.1:7070,10.0.0.2:7070`,
 		Args:    arguments(0, 0),
 	}
@@ -48,6 +52,9 @@ type statusAnswer struct {
 	HotShard uint32         `json:"hot_shard"`
 	Room     roomAnswer     `json:"room"`
 	Members  []memberAnswer `json:"members"`
+	// UnavailablePercent is how much of the keyspace has its home on members that are
+	// down.
+	UnavailablePercent float64 `json:"unavailable_keyspace_percent"`
 }
 
 type memberAnswer struct {
@@ -55,6 +62,10 @@ type memberAnswer struct {
 	Address string `json:"address"`
 	Up      bool   `json:"up"`
 	Refuses string `json:"refuses,omitempty"`
+	// Shards are those on it, and Keyspace is how much of the keyspace has its home
+	// there.
+	Shards   []uint32 `json:"shards"`
+	Keyspace float64  `json:"keyspace_percent"`
 }
 
 func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.Room) *statusAnswer {
@@ -62,7 +73,11 @@ func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.Room) *statusAnswer
 		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Room: roomObject(&st.Room), Members: []memberAnswer{}}
 	for i := range st.Members {
 		m := &st.Members[i]
-		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, refusesWords[rooms[m.NodeId].Refuses]})
+		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, refusesWords[rooms[m.NodeId].Refuses],
+			append([]uint32{}, m.Shards...), m.KeyspacePercent})
+	}
+	for _, d := range detail.Down(st) {
+		a.UnavailablePercent += d.Keyspace
 	}
 	return a
 }
@@ -95,5 +110,26 @@ func (s *session) printStatus(st *pb.StatusResponse, rooms map[uint32]pb.Room) e
 		}
 		t.row(fmt.Sprintf("n%d", m.NodeId), m.Address, state)
 	}
-	return t.flush()
+	return errors.Join(t.flush(), s.printDown(st))
+}
+
+// printDown says what cannot be had because members are down.
+func (s *session) printDown(st *pb.StatusResponse) error {
+	nodes := detail.Down(st)
+	share := 0.0
+	for i := range nodes {
+		before := ""
+		if i == 0 {
+			before = "\n"
+		}
+		share += nodes[i].Keyspace
+		err := s.printf("%sunavailable: %s; %s\n", before, nodes[i].Lost(), nodes[i].Called())
+		if err != nil {
+			return err
+		}
+	}
+	if len(nodes) > 1 {
+		return s.printf("in all %s of the keyspace\n", kv.Percent(share))
+	}
+	return nil
 }

@@ -109,6 +109,17 @@ func TestANodeThatDoesNotAnswerIsSaid(t *testing.T) {
 	})
 }
 
+// TestWhatANodeTakesAlongIsSaid: which shards, and how much of the keyspace.
+func TestWhatANodeTakesAlongIsSaid(t *testing.T) {
+	d := documentOf(&answers{status: &pb.StatusResponse{NodeId: 1, HotShard: 5, Members: []pb.Member{
+		{NodeId: 1, Up: true, Self: true, Shards: []uint32{0, 2, 4}, KeyspacePercent: 60},
+		{NodeId: 2, Address: "10.0.0.2:7070", Shards: []uint32{1, 3, 5}, KeyspacePercent: 40}}},
+		nodes: make([]*pb.ActivityResponse, 2)}, time.Unix(1, 0))
+	require.Equal(t, []string{"Node n2 (10.0.0.2:7070) is down, and with it the shards s1, s3 and s5 (hot), 40 % of the keyspace."}, d.Problems)
+	require.Equal(t, "the shards s1, s3 and s5 (hot), 40 % of the keyspace", d.Nodes[1].Lost)
+	require.Empty(t, d.Nodes[0].Lost)
+}
+
 func TestWhatTheHotShardDoesNotTellReceiptsDo(t *testing.T) {
 	c := &cluster{hot: func() (*pb.HotKeysResponse, error) { return nil, errors.New("no hot shard") }}
 	c.act = func(node uint32) *pb.ActivityResponse {

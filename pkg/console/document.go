@@ -53,6 +53,9 @@ type Node struct {
 	InFlight uint64  `json:"in_flight"`
 	Open     uint64  `json:"open"`
 	Shards   []Shard `json:"shards"`
+	// Lost says in words which shards and how much of the keyspace cannot be had
+	// because the node is down; else it is empty.
+	Lost string `json:"lost"`
 }
 
 // Shard is one of a node's.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -17,8 +18,14 @@ import (
 func documentOf(a *answers, now time.Time) *Document {
 	d := &Document{Version: Version, Time: now.UnixMilli(), Node: a.status.NodeId, Cluster: a.status.ClusterId, Problems: append([]string{}, a.problems...), Moves: []Move{},
 		Hot: Hot{Shard: a.status.HotShard}, Snapshots: snapshotsOf(a.snapshots), SnapshotsKnown: a.snapshots != nil}
+	down := detail.Down(a.status)
 	for i := range a.status.Members {
 		n := nodeOf(&a.status.Members[i], a.nodes[i])
+		at := slices.IndexFunc(down, func(d kv.Down) bool { return uint32(d.Node) == n.Node })
+		if at >= 0 {
+			n.Lost = down[at].Lost()
+			d.Problems = append(d.Problems, "N"+down[at].String()[1:]+".")
+		}
 		if n.Refuses != "" {
 			d.Problems = append(d.Problems, fmt.Sprintf("Node n%d refuses %s: its disk has %s free, and it keeps %s in reserve (--disk-reserve-mb).",
 				n.Node, n.Refuses, kv.ShownBytes(n.Free), kv.ShownBytes(n.Reserve)))

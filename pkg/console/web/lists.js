@@ -128,8 +128,8 @@ export function nodeCard() {
     text(name, `n${n.node}`);
     text(address, n.address);
     attr(li, "class", n.refuses ? "silent" : n.answered ? "up" : n.up ? "silent" : "down");
-    text(state, n.refuses ? `refuses ${n.refuses}` : n.answered ? (n.node === doc.node ? "serves this page" : "") : n.up ? "has not answered" : "cannot be reached");
-    text(facts, n.answered ? [n.version, `up ${long(n.uptime_ms)}`, `${bytes(n.disk_bytes)} on disk`, n.size_bytes ? `${bytes(n.free_bytes)} free` : "", `${count(n.in_flight)} in flight`].filter(Boolean).join(" · ") : "");
+    text(state, n.refuses ? `refuses ${n.refuses}` : n.answered ? (n.node === doc.node ? "serves this page" : "") : n.up ? "has not answered" : "down");
+    text(facts, n.answered ? [n.version, `up ${long(n.uptime_ms)}`, `${bytes(n.disk_bytes)} on disk`, n.size_bytes ? `${bytes(n.free_bytes)} free` : "", `${count(n.in_flight)} in flight`].filter(Boolean).join(" · ") : n.lost ? `unavailable: ${n.lost}` : "");
     if (shards.childElementCount !== n.shards.length) shards.replaceChildren(...n.shards.map(() => el("span", { class: "chip" })));
     n.shards.forEach((s, i) => {
       const chip = shards.children[i];
