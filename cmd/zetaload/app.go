@@ -59,7 +59,8 @@ Data is loaded before anything is measured, under keys that are new in each run;
 it stays there when the run has ended. "zetaload run --workload NAME" is the same
 as "zetaload app NAME".
 
-Exit code 1 says that an invariant does not hold, or that nothing committed.`,
+Exit code 1 says that an invariant does not hold, that nothing committed, or that
+transactions failed for other reasons than contention.`,
 		Example: `  zetaload app tickets --own-cluster
   zetaload app retwis --scale 12 --mix post-heavy --clients 64 --duration 30s
   zetaload app raw-mix --skew 1 --adds 50 --own-cluster --locks rw
@@ -245,7 +246,7 @@ func (f *appFlags) run(c *cobra.Command, env environment) (err error) {
 	case runErr != nil:
 		return failed("%w%s", runErr, whyNone(runErr, result))
 	}
-	return nil
+	return faulty(result)
 }
 
 func (f *appFlags) jsonFile() (*wholeFile, error) {

@@ -194,7 +194,17 @@ func (f *runFlags) run(ctx context.Context, env environment) (err error) {
 	if runErr != nil {
 		return failed("%w%s", runErr, whyNone(runErr, result))
 	}
-	return nil
+	return faulty(result)
+}
+
+// faulty is the error of a run in which transactions failed for other reasons than
+// contention, nil if none did.
+func faulty(r *workload.Result) error {
+	why := r.Fault()
+	if why == "" {
+		return nil
+	}
+	return failed("%s", why)
 }
 
 // whyNone adds to the error of a run in which nothing committed what kept
@@ -206,7 +216,11 @@ func whyNone(err error, r *workload.Result) string {
 	case len(r.Errors) == 0:
 		return "; the measured part was too short"
 	}
-	return fmt.Sprintf("; errors by kind: %v", r.Errors)
+	s := fmt.Sprintf("; errors by kind: %v", r.Errors)
+	for i := range r.Down {
+		s += "; " + r.Down[i].String()
+	}
+	return s
 }
 
 // report writes the result where it is wanted.

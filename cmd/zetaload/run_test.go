@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/pkg/workload/memstore"
@@ -163,6 +165,50 @@ func TestARunInWhichNothingCommitsFailsAndReports(t *testing.T) {
 	require.Contains(t, p.out.String(), "Unavailable                10")
 	require.Contains(t, p.err.String(), "not one transaction")
 	require.Equal(t, 1, p.closed)
+}
+
+// TestTheExitCodeTellsFaultsFromContention: losing against others is what such a load is
+// for, and everything else is not.
+func TestTheExitCodeTellsFaultsFromContention(t *testing.T) {
+	down := &kv.Down{Node: 2, Address: "10.0.0.2:7070", Shards: []kv.ShardID{1, 4}, Hot: true, Keyspace: 20}
+	late := &client.Error{Kind: kv.KindDeadline, Text: "late", Op: -1}
+	waited := &client.Error{Kind: kv.KindDeadline, Text: "late", Op: -1, Receipt: client.Receipt{Waiting: true, Waited: time.Second, Holder: kv.TxnID{Time: 1}}}
+	for _, c := range []struct {
+		err  error
+		says string // "" if it is contention
+	}{
+		{kv.Errorf(kv.KindAborted, "wounded"), ""},
+		{kv.Errorf(kv.KindCondition, "it is there"), ""},
+		{&client.Error{Kind: kv.KindExhausted, Key: []byte("hot"), Op: -1}, ""},
+		{waited, ""},
+		{late, "10 DeadlineExceeded"},
+		{&client.Error{Kind: kv.KindExhausted, Text: "the disk is full", Op: -1}, "10 ResourceExhausted"},
+		{kv.Errorf(kv.KindUnknown, "lost"), "10 OutcomeUnknown"},
+		{down.Error(), "10 Unavailable; node n2 (10.0.0.2:7070) is down, and with it the shards s1 and s4 (hot), 20 % of the keyspace"},
+		{&client.Error{Kind: kv.KindUnavailable, Text: down.String(), Down: down, Op: -1}, "10 Unavailable; node n2 "},
+	} {
+		s := &memstore.Store{Before: func(_ context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
+			if n%3 == 0 && n <= 30 {
+				return workload.Reply{Attempts: 1}, c.err
+			}
+			return workload.Reply{}, nil
+		}}
+		p := newProgram(t, s)
+		if c.says == "" {
+			p.ok("run", "--count", "100", "--clients", "2", "--rmw", "1")
+			continue
+		}
+		require.Equal(t, exitFailed, p.run("run", "--count", "100", "--clients", "2", "--rmw", "1"), c.says)
+		require.Contains(t, p.err.String(), "10 of 100 transactions did not commit for other reasons than contention: "+c.says)
+		if errors.Is(c.err, &kv.Error{Kind: kv.KindUnavailable}) {
+			require.Contains(t, p.out.String(), "\nnodes that were down\n  "+down.String()+": 10 transactions\n")
+		}
+	}
+	p := newProgram(t, &memstore.Store{Before: func(context.Context, uint64, []workload.Op) (workload.Reply, error) {
+		return workload.Reply{}, down.Error()
+	}})
+	require.Equal(t, exitFailed, p.run("run", "--count", "10"))
+	require.Contains(t, p.err.String(), down.String())
 }
 
 func TestAClusterThatCannotBeReachedIsAFailure(t *testing.T) {

@@ -46,10 +46,12 @@ type totals struct {
 	// those of read-only transactions.
 	aborts, readAborts map[string]uint64
 	errors             map[kv.Kind]uint64
+	// faults are those that do not come of contention.
+	faults faults
 }
 
 func newTotals(spec []AppKind) totals {
-	return totals{kinds: make([]kindTotals, len(spec)), spec: spec, aborts: map[string]uint64{}, readAborts: map[string]uint64{}, errors: map[kv.Kind]uint64{}}
+	return totals{kinds: make([]kindTotals, len(spec)), spec: spec, aborts: map[string]uint64{}, readAborts: map[string]uint64{}, errors: map[kv.Kind]uint64{}, faults: newFaults()}
 }
 
 type kindTotals struct {
@@ -134,6 +136,7 @@ func (m *meter) add(client int, s sample) {
 	}
 	if s.err != nil {
 		p.errors[kv.KindOf(s.err)]++
+		p.faults.add(s.err)
 	}
 	if retries := max(s.reply.Attempts, 1) - 1; retries > 0 {
 		k.retries += uint64(retries)
@@ -201,6 +204,7 @@ func (t *totals) merge(o *totals) {
 	for k, n := range o.errors {
 		t.errors[k] += n
 	}
+	t.faults.merge(&o.faults)
 }
 
 func (t *kindTotals) merge(o *kindTotals) {

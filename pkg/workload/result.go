@@ -54,6 +54,11 @@ type Result struct {
 	ReadAborts map[string]uint64 `json:"aborts_read_only"`
 	// Errors counts transactions that did not commit, by kind of error.
 	Errors map[string]uint64 `json:"errors"`
+	// Faults counts those among them that did not fail because others wanted the same
+	// keys, by kind of error.
+	Faults map[string]uint64 `json:"faults"`
+	// Down are the nodes that were down, as far as transactions have met that.
+	Down []DownNode `json:"down,omitempty"`
 	// Invariants are those of an application, as they were found in the end.
 	Invariants []Invariant `json:"invariants,omitempty"`
 }
@@ -165,6 +170,8 @@ func (s *run) result() *Result {
 		Aborts:      t.aborts,
 		ReadAborts:  t.readAborts,
 		Errors:      kindCounts(t.errors),
+		Faults:      kindCounts(t.faults.kinds),
+		Down:        t.faults.nodes(),
 	}
 	for k := range t.kinds {
 		r.Kinds = append(r.Kinds, t.kinds[k].result(t.spec[k].Name, elapsed))

@@ -44,7 +44,9 @@ func example() *Result {
 		Scans: ScanResult{Complete: 3, CutShort: 1, Failed: 2, Errors: map[string]uint64{"Aborted": 2}, Pairs: 15_000, PairsPer: 500,
 			Latency: Latency{P50: 9500, P99: 9900, Max: 9901.5}},
 		Aborts: map[string]uint64{"wounded": 4321, "stale read": 99}, ReadAborts: map[string]uint64{"stale read": 99},
-		Errors: map[string]uint64{"Unavailable": 12, "OutcomeUnknown": 3},
+		Errors: map[string]uint64{"Unavailable": 12, "OutcomeUnknown": 3, "Aborted": 5},
+		Faults: map[string]uint64{"Unavailable": 12, "OutcomeUnknown": 3},
+		Down:   []DownNode{{Node: 2, Address: "10.0.0.2:7070", Shards: []uint32{1, 4}, Hot: true, Keyspace: 12.5, Transactions: 13}},
 	}
 	for i, k := range Kinds() {
 		r.Kinds = append(r.Kinds, kind(k, 100_000*uint64(i+1)))

@@ -59,6 +59,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	writeCounts(&b, "aborted attempts by reason", r.Aborts)
 	writeCounts(&b, "aborted attempts of read-only transactions by reason", r.ReadAborts)
 	writeCounts(&b, "errors by kind", r.Errors)
+	r.writeDown(&b)
 	writeCounts(&b, "failed scans by kind of error", r.Scans.Errors)
 	r.writeInvariants(&b)
 	fmt.Fprintf(&b, "\n%-12s %d\n", "seed", r.Workload.Seed)
