@@ -13,7 +13,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -30,14 +29,8 @@ func TestANodeIsDown(t *testing.T) {
 	for i := range 2 {
 		patient := proc.Open(t, []string{c.Node(i).Addr})
 		hasty := proc.Open(t, []string{c.Node(i).Addr}, client.WithRetries(false))
-		proc.WaitStatus(t, c.Node(i), func(s *pb.StatusResponse) bool {
-			for _, m := range s.Members {
-				if m.Address == down.Addr && m.Up {
-					return false
-				}
-			}
-			return true
-		})
+		waiting := proc.Open(t, []string{c.Node(i).Addr}, client.WithWaitForShards(true))
+		awaitDown(t, c.Node(i), down, at[2][0])
 		ctx := soon(t)
 		for _, k := range append(at[0], at[1]...) { // the rest works
 			_, err := patient.Execute(ctx, client.Put(k, k))
@@ -61,10 +54,13 @@ func TestANodeIsDown(t *testing.T) {
 			unavailable(t, err)
 		}
 		require.Equal(t, 1, told, "a scan of what is down must not be empty")
-		// With retries, the deadline is kept.
+		// Who does not go without retries is told at once, too, and who waits for it is so
+		// until the deadline.
+		_, err = patient.Execute(ctx, client.Get(gone))
+		unavailable(t, err)
 		short, cancel := context.WithTimeout(ctx, 400*time.Millisecond)
 		begin = time.Now()
-		_, err = patient.Execute(short, client.Get(gone))
+		_, err = waiting.Execute(short, client.Get(gone))
 		cancel()
 		require.Contains(t, []kv.Kind{kv.KindUnavailable, kv.KindDeadline}, kv.KindOf(err), "%v", err)
 		require.Less(t, time.Since(begin), 3*time.Second)
