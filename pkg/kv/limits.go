@@ -86,6 +86,9 @@ const (
 	// DefaultOpenBudget is how long an interactive reader stays registered
 	// before it is pinned.
 	DefaultOpenBudget = 50 * time.Millisecond
+	// DefaultCrowdFor is for how long a gateway pins open readers from the start
+	// after a shard has refused one.
+	DefaultCrowdFor = time.Second
 	// DefaultHeatEvery is how often shards tell which of their keys are hot, and
 	// gateways hear of those of all shards.
 	DefaultHeatEvery = 250 * time.Millisecond

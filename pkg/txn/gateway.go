@@ -58,8 +58,10 @@ type Gateway struct {
 	round     *call
 	nextRound []*call
 	roundFrom int64
-	rounds    uint64
-	due       *call
+	// crowded is until when open readers read at a pin from the start.
+	crowded int64
+	rounds  uint64
+	due     *call
 	// borrowing is the round of another machine that calls wait for, nextBorrow those
 	// that wait for the next; lent are the states that others have of this one.
 	borrowing  *round

@@ -216,6 +216,7 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 		g.parked[s], g.sparing[s] = p.Parked, p.Busy
 	}
 	c.heard(s, &p.Receipt)
+	g.noteCrowd(c, p)
 	if p.Failure != nil && p.Failure.Reason == msg.ReasonClosed {
 		g.turnedAway(c)
 		return
@@ -249,6 +250,16 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 	}
 	if len(r.asks) == 0 && c.phase == phaseReading {
 		g.readAll(c)
+	}
+}
+
+// noteCrowd (docs/protocol.md, section 5, Starvation): where an update has been held for so
+// long that open readers are refused, those who come next would be so too, after they have
+// held others. They read at a pin from the start.
+func (g *Gateway) noteCrowd(c *call, p *msg.ReadReply) {
+	closed := p.Failure != nil && p.Failure.Reason == msg.ReasonClosed
+	if c.kind == interactive && g.cfg.OpenBudget >= 0 && (closed || p.HeldNanos >= int64(kv.DefaultHoldBound)) {
+		g.crowded = g.now + int64(g.cfg.CrowdFor)
 	}
 }
 
@@ -426,6 +437,11 @@ func (g *Gateway) onRenewReply(p *msg.RenewReply) {
 // openRead asks the shards for what an interactive reader wants to see, and
 // registers it there.
 func (g *Gateway) openRead(c *call, wanted map[kv.ShardID][]msg.Op) {
+	if c.kind == interactive && c.reading == nil && c.past == nil && g.now < g.crowded {
+		c.phase = phasePinning
+		g.joinRound(c)
+		return
+	}
 	if c.reading == nil {
 		plan := PlanOpen
 		if c.past != nil {

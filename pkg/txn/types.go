@@ -61,6 +61,9 @@ type Config struct {
 	// updates. Then it is pinned. Default kv.DefaultOpenBudget; negative for
 	// never.
 	OpenBudget time.Duration
+	// CrowdFor is for how long open readers are pinned from the start after one was
+	// refused. Default kv.DefaultCrowdFor; negative for never.
+	CrowdFor time.Duration
 	// RoundGap is what is left at least between two rounds, by which states of the
 	// whole store are fixed; kv.RoundGap says how much it should be. Default that for
 	// one gateway; negative for nothing.
@@ -116,6 +119,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Lease, kv.DefaultLease)
 	def(&c.IdleGrace, kv.DefaultIdleGrace)
 	def(&c.OpenBudget, kv.DefaultOpenBudget)
+	def(&c.CrowdFor, kv.DefaultCrowdFor)
 	def(&c.RoundGap, kv.RoundGap(1))
 	def(&c.MaxAge, kv.MaxTxnAge)
 	if c.MaxInFlight == 0 {

@@ -132,7 +132,7 @@ func overlapping(o *Options) {
 func unending(o *Options) {
 	overlapping(o)
 	o.Registers, o.Counters, o.HotKeys, o.Views, o.OneShotViews, o.ViewFor = 4, 0, 1, 16, 0, 20*time.Millisecond
-	o.HoldBound, o.OpenBudget, o.Mix.Ops = 0, 0, OpMix{Get: 4, Put: 8}
+	o.HoldBound, o.OpenBudget, o.CrowdFor, o.Mix.Ops = 0, 0, -1, OpMix{Get: 4, Put: 8}
 	o.Jitter, o.Delay, o.Sync, o.ColdRead, o.Step, o.UnsealAfter = 100*time.Microsecond, 100*time.Microsecond, 0, 0, 0, 0
 	o.Clients, o.Txns, o.Bound, o.Memory = 3, 6, 400*time.Millisecond, 0 // who left is remembered
 }

@@ -111,6 +111,8 @@ type Options struct {
 	// OpenBudget is how long an open reader stays registered; PinEvery and
 	// History are those of pins, of which there are none if PinEvery is 0.
 	OpenBudget, PinEvery, History time.Duration
+	// CrowdFor is for how long open readers are pinned from the start after one was refused.
+	CrowdFor time.Duration
 	// HeatEvery is how often shards tell which keys are hot, 0 for never; Lies
 	// the mean time between two untrue maps that gateways are told, 0 for none.
 	HeatEvery, Lies time.Duration
@@ -210,6 +212,7 @@ func Draw(seed int64) Options {
 		o.Mix.InteractiveRead += 2
 		o.Mix.Scan++
 	}
+	o.CrowdFor = []time.Duration{-1, 5 * time.Millisecond, 0}[uint64(seed)%3]
 	o.OpenBudget = pick(r, -1, time.Millisecond, 5*time.Millisecond, 50*time.Millisecond)
 	if o.Plan == txn.PlanAny && r.IntN(8) == 0 {
 		o.Plan = txn.PlanPin

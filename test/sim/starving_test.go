@@ -170,15 +170,19 @@ func crowdOfViews() beside {
 	return beside{nodes: 3, keys: 6, views: 16, viewFor: 20 * time.Millisecond, writers: 8, width: 2, oneWay: 100 * time.Microsecond, jitter: 50 * time.Microsecond}
 }
 
-// TestWritersGoOnBesideShortViews: whatever overlaps, updates go on, in half of the
-// number at least that there was beside a single view before there was the rule
-// (842 in 2 s); no call of a reader takes longer than 70 ms, and none fails.
+// TestWritersGoOnBesideShortViews: whatever overlaps, updates go on. Beside views there are
+// half as many at least as beside a single one; where one-shot readers overlap all the time,
+// half as many as there were beside a single view before the rule (842 in 2 s). No call of a
+// reader takes longer than 70 ms, and none fails.
 func TestWritersGoOnBesideShortViews(t *testing.T) {
+	one := crowdOfViews()
+	one.views = 1
+	alone := one.run(t, 1, 2*time.Second)
+	t.Logf("a single view: %v", alone)
 	for _, tc := range []struct {
 		name   string
 		change func(*beside)
 	}{
-		{"1 view of 20 ms", func(b *beside) { b.views = 1 }},
 		{"16 views of 20 ms", func(*beside) {}},
 		{"32 views of 5 ms", func(b *beside) { b.views, b.viewFor = 32, 5*time.Millisecond }},
 		{"16 views of 45 ms", func(b *beside) { b.viewFor = 45 * time.Millisecond }},
@@ -192,7 +196,11 @@ func TestWritersGoOnBesideShortViews(t *testing.T) {
 			tc.change(&b)
 			got := b.run(t, 1, 2*time.Second)
 			t.Logf("%v", got)
-			require.Greater(t, got.puts, 842/2)
+			least := alone.puts / 2
+			if b.oneShots > 0 {
+				least = 842 / 2
+			}
+			require.Greater(t, got.puts, least)
 			require.Less(t, part(got.waits, 1), 70*time.Millisecond)
 			require.Empty(t, got.failed)
 		})
