@@ -173,7 +173,7 @@ var hunts = []hunt{
 		o.Mix.OneShot, o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan, o.Mix.Interactive, o.Mix.Think = 10, 0, 0, 0, 10, 20*time.Millisecond
 		o.Nodes, o.Mix.Ops, o.NoOptimistic, o.Cuts, o.Down, o.Txns = 3, OpMix{Get: 3, Put: 3}, true, 20, 300*time.Millisecond, 20
 	}},
-	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 110, shape: func(o *Options) {
+	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 92, shape: func(o *Options) {
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Mix.Ops = OpMix{Get: 6, Require: 3, Put: 6, Delete: 1}
 		o.Mix.OneShard, o.Mix.MaxOps = 0, 4
@@ -209,7 +209,7 @@ var hunts = []hunt{
 		o.Registers, o.Counters, o.HotKeys, o.Clients = 1, 0, 0, 1
 		o.Mix.OneShot, o.Mix.Interactive, o.Mix.Dream, o.Mix.Return = 1, 20, 1, 1
 	}},
-	{id: mutant.NoAskVote, name: "Missing votes not asked for", seed: 1, shape: func(o *Options) {
+	{id: mutant.NoAskVote, name: "Missing votes not asked for", seed: 3, shape: func(o *Options) {
 		calm(o)
 		o.Shards, o.Mix.OneShard, o.Mix.MaxOps, o.Mix.Enquire, o.Mix.Shrug = 4, 0, 4, 0, 1
 		o.Crashes, o.Down, o.Every, o.Faults = 30, 0, 5*time.Millisecond, FaultMix{Torn: 1}
@@ -219,14 +219,14 @@ var hunts = []hunt{
 		o.Mix.Interactive = 20
 		o.Crashes, o.Down, o.Every, o.Faults = 10, 0, 5*time.Millisecond, FaultMix{Gateway: 1}
 	}},
-	{id: mutant.GatewayDropsMarks, name: "Gateway drops marks after the commit was sent", seed: 22, shape: calm},
+	{id: mutant.GatewayDropsMarks, name: "Gateway drops marks after the commit was sent", seed: 1, shape: calm},
 	{id: mutant.LockWithoutMark, name: "Lock without the mark", seed: 1, shape: func(o *Options) { calm(o); crowded(o); o.Mix.Interactive, o.NoOptimistic = 20, true }},
 	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 2, shape: func(o *Options) { calm(o); crowded(o) }},
-	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 4, with: []mutant.ID{mutant.MarksOnce}, shape: even},
+	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 1, with: []mutant.ID{mutant.MarksOnce}, shape: even},
 	{id: mutant.ParkWithoutMark, name: "Park without the mark", seed: 3, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.Order, o.NoOptimistic, o.HotKeys, o.Shards = txn.HotLast, true, 2, 2 }},
-	{id: mutant.PrepareWithoutMark, name: "Prepare without the mark", seed: 3, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.HotKeys, o.Shards = 1, 3 }},
+	{id: mutant.PrepareWithoutMark, name: "Prepare without the mark", seed: 1, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.HotKeys, o.Shards = 1, 3 }},
 	{id: mutant.NoIdleGrace, name: "No idle grace", seed: 3, shape: func(o *Options) { calm(o); o.Mix.Interactive, o.Mix.Dream = 20, 0.2 }},
-	{id: mutant.ConditionUnlocked, name: "Conditions unlocked", seed: 64},
+	{id: mutant.ConditionUnlocked, name: "Conditions unlocked", seed: 46},
 	{id: mutant.ColdReadStale, name: "A cold read replaces what is newer", seed: 292, shape: func(o *Options) {
 		o.CacheBytes, o.ColdRead = 1, 3*time.Millisecond
 		o.Mix.Ops.Put, o.Mix.Ops.Get, o.Mix.MaxOps = 20, 20, 1
@@ -237,7 +237,7 @@ var hunts = []hunt{
 	}},
 	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 40},
 	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 14},
-	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 9},
+	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 5},
 	{id: mutant.PresumedUnasked, name: "An abort is presumed unasked", seed: 67},
 	{id: mutant.LookUpBlind, name: "A lookup is blind", seed: 3, shape: func(o *Options) {
 		restless(o)
@@ -249,16 +249,16 @@ var hunts = []hunt{
 		o.Retention, o.JumpFor, o.Memory = 100*time.Millisecond, 2*time.Second, 2
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 200*time.Millisecond, FaultMix{Log: 1}
 	}},
-	{id: mutant.AttemptsApart, name: "Another attempt commits where one has", seed: 2, shape: func(o *Options) {
+	{id: mutant.AttemptsApart, name: "Another attempt commits where one has", seed: 3, shape: func(o *Options) {
 		o.Mix.Again, o.SentOnce, o.Lies, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
 	}},
-	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 9},
+	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 8},
 
 	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 1, readers: true, shape: watched},
 	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 3, readers: true, shape: watched},
 	{id: mutant.HeldIgnored, name: "Held votes count", seed: 1, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
-	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 5, readers: true, shape: watched},
+	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 16, readers: true, shape: watched},
 	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 193, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
@@ -274,30 +274,30 @@ var hunts = []hunt{
 	}},
 	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 15, readers: true, shape: impatient},
 	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 1, readers: true, shape: impatient},
-	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 5, readers: true, shape: func(o *Options) {
+	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 1, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
 	}},
 	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 12, readers: true, shape: restarting},
 	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 108, readers: true, shape: restarting},
-	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 25, readers: true, shape: restarting},
+	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 10, readers: true, shape: restarting},
 	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 108, readers: true, shape: restarting},
-	{id: mutant.RestartDecidesAtOnce, name: "A restarted shard decides at once", seed: 2, readers: true, shape: func(o *Options) {
+	{id: mutant.RestartDecidesAtOnce, name: "A restarted shard decides at once", seed: 94, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Mix.OneShard, o.Mix.MaxOps, o.Mix.InteractiveRead = 0.7, 2, 10
 	}},
-	{id: mutant.LeaseWithoutMargin, name: "A lease without its margin", seed: 36, readers: true, shape: func(o *Options) {
+	{id: mutant.LeaseWithoutMargin, name: "A lease without its margin", seed: 7, readers: true, shape: func(o *Options) {
 		unattended(o)
 		o.UnsealAfter = time.Second // so that who waits for an update does so until he holds it no more
 	}},
-	{id: mutant.OpenEndUnchecked, name: "An open reader's leases are unchecked at its end", seed: 32, readers: true, shape: unattended},
-	{id: mutant.OtherCopyTaken, name: "The hot read relied on another copy", seed: 5, readers: true, with: []mutant.ID{mutant.LeaseUnchecked}, shape: func(o *Options) {
+	{id: mutant.OpenEndUnchecked, name: "An open reader's leases are unchecked at its end", seed: 10, readers: true, shape: unattended},
+	{id: mutant.OtherCopyTaken, name: "The hot read relied on another copy", seed: 8, readers: true, with: []mutant.ID{mutant.LeaseUnchecked}, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Plan, o.Loss, o.Straggle, o.StraggleMax = 20*time.Millisecond, txn.PlanHotLast, 0.2, 0.2, 60*time.Millisecond
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan = 20, 0, 0
 	}},
-	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 2, readers: true, shape: shortLived},
-	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 109, readers: true, shape: shortLived},
+	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 12, readers: true, shape: shortLived},
+	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 12, readers: true, shape: shortLived},
 	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 2, readers: true, shape: shortLived},
 	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 25, readers: true, shape: func(o *Options) {
 		restarting(o)
@@ -315,16 +315,16 @@ var hunts = []hunt{
 		restless(o)
 		o.Nodes = 3
 	}},
-	{id: mutant.PinHotFirst, name: "Pin with the hot index first", seed: 1, readers: true, shape: pinned},
+	{id: mutant.PinHotFirst, name: "Pin with the hot index first", seed: 2, readers: true, shape: pinned},
 	{id: mutant.PinUnregistered, name: "Pin without registration", seed: 2, readers: true, shape: pinned},
-	{id: mutant.PinJoinedLate, name: "Pin joined late", seed: 1, readers: true, shape: pinned},
+	{id: mutant.PinJoinedLate, name: "Pin joined late", seed: 3, readers: true, shape: pinned},
 	{id: mutant.OpenLeftBeforePin, name: "An open reader left before its pin", seed: 7, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
 
 	{id: mutant.RoundBeforeReader, name: "A round that began before the reader", seed: 1, readers: true, shape: overlapping},
-	{id: mutant.LateReadsUsed, name: "Reads used that came after the pin was asked for", seed: 296, readers: true, shape: func(o *Options) {
+	{id: mutant.LateReadsUsed, name: "Reads used that came after the pin was asked for", seed: 1, readers: true, shape: func(o *Options) {
 		overlapping(o)
 		o.Shards, o.Registers, o.Counters, o.HotKeys, o.Memory, o.CacheBytes = 1, 3, 0, 2, 0, 0
 		o.Clients, o.Views, o.OneShotViews, o.ViewFor, o.Mix.OneShard, o.Mix.MaxOps = 10, 10, 0, 6*time.Millisecond, 0.8, 2
@@ -333,7 +333,7 @@ var hunts = []hunt{
 	}},
 	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 77, readers: true, shape: unending},
 
-	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 428, readers: true, shape: func(o *Options) {
+	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 712, readers: true, shape: func(o *Options) {
 		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour
 	}},
 
