@@ -42,13 +42,15 @@ type call struct {
 	caller  *Caller
 	account *memory.Account
 	end     context.CancelCauseFunc
+	// conn is where the call came in, nil over HTTP.
+	conn *conn
 }
 
 type callKey struct{}
 
-func withCall(ctx context.Context, c *Caller, a *memory.Account) context.Context {
+func withCall(ctx context.Context, c *Caller, a *memory.Account, k *conn) context.Context {
 	ctx, end := context.WithCancelCause(ctx)
-	return context.WithValue(ctx, callKey{}, &call{c, a, end})
+	return context.WithValue(ctx, callKey{}, &call{c, a, end, k})
 }
 
 // CallerOf gives who makes a call.

@@ -64,6 +64,7 @@ type conn struct {
 	// caller is the one that was let in last.
 	caller atomic.Pointer[Caller]
 	flow   flow
+	pace   pace
 
 	mu            sync.Mutex
 	known, closed bool
@@ -82,7 +83,7 @@ type flow struct {
 
 // admit gives nil if there is no room.
 func (g *Gate) admit(c net.Conn, door Door) *conn {
-	k := &conn{Conn: c, gate: g, place: place{from: origin(c.RemoteAddr()), door: door}, spent: g.opt.Budget.Conn()}
+	k := &conn{Conn: c, gate: g, pace: pace{gone: make(chan struct{})}, place: place{from: origin(c.RemoteAddr()), door: door}, spent: g.opt.Budget.Conn()}
 	k.flow.moved.L = &k.flow.mu
 	k.place.evict = k.giveWay
 	why, victim, ok := g.ledger.enter(&k.place, g.opt.Now())
@@ -122,6 +123,7 @@ func (c *conn) account(user string) *memory.Account {
 
 // Read implements net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
+	c.pace.wait()
 	f := &c.flow
 	f.mu.Lock()
 	for f.writing && f.ahead >= readAhead && !f.closed {
@@ -137,7 +139,19 @@ func (c *conn) Read(p []byte) (int, error) {
 		f.ahead += n
 	}
 	f.mu.Unlock()
+	if c.pace.read(n) && !c.isKnown() {
+		c.gate.turned(&c.place, tooMuch)
+		c.blame()
+		c.Close()
+		return 0, net.ErrClosed
+	}
 	return n, err
+}
+
+func (c *conn) isKnown() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known
 }
 
 // Write implements net.Conn. Over HTTP the server has a time for its answers, and
@@ -263,6 +277,7 @@ func (c *conn) leave() bool {
 	}
 	c.gate.ledger.leave(&c.place, c.gate.opt.Now())
 	c.spent.Close()
+	close(c.pace.gone)
 	f := &c.flow
 	f.mu.Lock()
 	f.closed = true

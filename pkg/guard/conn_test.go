@@ -134,6 +134,7 @@ func TestWhoDoesNotReadIsNotReadFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := newTestGate(t, Limits{Timeout: time.Hour}, nil)
 		k, there := g.admitted(t, Calls)
+		k.known = true
 		sent := make(chan int)
 		go func() { // says much and reads nothing
 			n := 0

@@ -235,13 +235,13 @@ func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error)
 		if g.opt.Needs != nil && g.opt.Needs(call.FullMethodName) == NeedNode {
 			a = nil // nobody shows to be one, but the others must not want for memory
 		}
-		return withCall(ctx, nil, a), nil
+		return withCall(ctx, nil, a, auth.conn), nil
 	}
 	c, err := g.enter(&auth.State, call.Header, g.opt.Needs(call.FullMethodName), call.FullMethodName)
 	if err = g.settle(auth.conn, c, err, call.FullMethodName); err != nil {
 		return ctx, refuse(err)
 	}
-	return withCall(ctx, c, c.account), nil
+	return withCall(ctx, c, c.account, auth.conn), nil
 }
 
 // settle notes what became of a call, of which c is the caller if it was found out,

@@ -29,13 +29,14 @@ const (
 	tooManyOfAddress
 	failedTooOften
 	tooSlow
+	tooMuch
 	nobody
 	noMemory
 	numRefusals
 )
 
 func (r refusal) String() string {
-	return [numRefusals]string{"connections", "strangers", "address", "failures", "timeout", "user", "memory"}[r]
+	return [numRefusals]string{"connections", "strangers", "address", "failures", "timeout", "bytes", "user", "memory"}[r]
 }
 
 // text is what the log says of it. What was refused for which reason is counted
@@ -47,6 +48,7 @@ func (r refusal) text() string {
 		"a connection was refused or gave way: its address has too many open on which nobody has shown who it is",
 		"a connection was refused: its address has failed too often, and is refused for a while",
 		"a connection was closed: its caller did not show who it is in time",
+		"a connection was closed: its caller has said too much without showing who it is",
 		"a connection was closed: its caller is no user any more",
 		"a connection was refused: its user has as many as there is memory for (--memory-budget)",
 	}[r]

@@ -23,6 +23,8 @@ const (
 	// MaxAnswerBytes bounds what the results of one transaction, or one step of an
 	// interactive one, have together, with what frames them.
 	MaxAnswerBytes = MaxTxnBytes + 128*MaxTxnOps
+	// MoreThanAnAnswer is the text of an error: so much was read that it is given up.
+	MoreThanAnAnswer = "the ranges that the transaction reads hold more than an answer can"
 	// MaxSavepoints bounds the savepoints of a transaction, MaxSavepointName the
 	// bytes of their names.
 	MaxSavepoints    = 1000

@@ -93,7 +93,7 @@ func (a *answers) need(used *budget, now int64) int64 {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return n + a.estimates.At(used.class, now)
+	return n + min(a.estimates.At(used.class, now), a.account.Most())
 }
 
 // admit counts a call in. While the client leaves too much unread, it blocks:

@@ -63,7 +63,7 @@ type waiting struct {
 }
 
 func (w *waiting) done(r gateway.Response) {
-	w.held.saw(r.Results)
+	w.held.saw(answerBytes(r.Results, r.Err))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.left {
@@ -98,14 +98,25 @@ type held struct {
 func (h *held) expect(ctx context.Context, ops int) *kv.Error {
 	n := int64(ops) + h.account.Expected(h.class)
 	err := h.account.Wait(ctx, memory.Requests, n, memoryPatience)
-	if err == nil {
-		h.bytes += n
+	if err != nil {
+		guard.Slow(ctx)
+		return err
 	}
-	return err
+	h.bytes += n
+	return nil
 }
 
-// saw says what results there were.
-func (h *held) saw(rs []msg.Result) { h.account.Saw(h.class, int64(resultBytes(rs))) }
+// saw says how many bytes an answer had.
+func (h *held) saw(bytes int) { h.account.Saw(h.class, int64(bytes)) }
+
+// answerBytes is what an answer had, or would have had: one that failed because it would
+// have been too large has been read all the same.
+func answerBytes(rs []msg.Result, err *kv.Error) int {
+	if err != nil && err.Text == kv.MoreThanAnAnswer {
+		return kv.MaxAnswerBytes
+	}
+	return resultBytes(rs)
+}
 
 // has says that so much is needed in all. If there is not so much, what there was
 // remains.

@@ -67,6 +67,8 @@ func (b *budget) spend(o *msg.Op, i int, err *kv.Error) *kv.Error {
 	o.Seq = uint32(i)
 	b.writes = b.writes || o.Writes()
 	switch {
+	case o.IsRange() && b.class >= memory.Ranges:
+		b.class = memory.ManyRanges
 	case o.IsRange():
 		b.class = memory.Ranges
 	case b.class == memory.Blind && o.Kind != msg.OpPut && o.Kind != msg.OpAdd && o.Kind != msg.OpDelete:

@@ -94,6 +94,7 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 	case closed:
 		return false
 	case noMemory:
+		guard.Slow(p.stream.Context())
 		p.refuse(c.number, id, err)
 		return true
 	case full:
@@ -134,7 +135,7 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 		req.Parent = trace.Parent(c.traceparent)
 	}
 	p.service.backend.Submit(req, func(r gateway.Response) {
-		p.answered(under, resultBytes(r.Results), time.Now().UnixNano())
+		p.answered(under, answerBytes(r.Results, r.Err), time.Now().UnixNano())
 		settle(&r, id, under.writes)
 		hide(p.caller, &r.Receipt, &r.Ended)
 		p.put(number, r, under)

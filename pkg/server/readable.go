@@ -85,6 +85,7 @@ func (s *service) open(ctx context.Context, many bool, limit int) (*receiver, er
 	}
 	r := &receiver{ctx: ctx, wire: w, account: guard.AccountOf(ctx), patience: s.opts.MessageTimeout, limit: limit, many: many, first: true}
 	if err := r.account.Take(memory.Streams, streamBytes); err != nil {
+		guard.Slow(ctx)
 		return nil, statusOf(err, kv.TxnID{})
 	}
 	return r, nil
@@ -120,6 +121,7 @@ func (r *receiver) receive(m any) error {
 	}
 	defer data.Free()
 	if err := decode(data, m); err != nil {
+		guard.Slow(r.ctx)
 		return err
 	}
 	if _, ok := m.(*decoder); ok {
@@ -159,6 +161,7 @@ func (r *receiver) message() (mem.BufferSlice, error) {
 	if n > smallMessage {
 		// Twice: what was received, and what is made of it.
 		if err := r.account.Wait(r.ctx, memory.Requests, 2*n, memoryPatience); err != nil {
+			guard.Slow(r.ctx)
 			return nil, statusOf(err, kv.TxnID{})
 		}
 		r.hold(2 * n)
@@ -264,6 +267,10 @@ func (s *service) readable(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	for i, m := range desc.Methods {
 		handle := m.Handler
 		m.Handler = func(srv any, ctx context.Context, _ func(any) error, next grpc.UnaryServerInterceptor) (any, error) {
+			if errors.Is(ctx.Err(), context.Canceled) { // it was given up before it could begin
+				guard.Slow(ctx)
+				return nil, status.FromContextError(ctx.Err()).Err()
+			}
 			r, err := s.open(ctx, false, s.longest(desc.ServiceName))
 			if err != nil {
 				return nil, err

@@ -212,12 +212,13 @@ func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
 	}
 	rs, err := t.tx.Do(ctx, ops)
 	if err != nil {
+		t.held.saw(answerBytes(nil, errorOf(err)))
 		if ctx.Err() != nil {
 			t.held.abandon()
 		}
 		return t.failedStep(ctx, err)
 	}
-	t.held.saw(rs)
+	t.held.saw(resultBytes(rs))
 	if err := t.held.has(before + int64(resultBytes(rs))); err != nil {
 		return t.failedStep(ctx, err)
 	}

@@ -28,9 +28,10 @@ type scans struct {
 	bytes int
 }
 
-// begin asks for the first ones.
+// begin asks for as many as may be read at a time: for one that might be too much alone if
+// the others are.
 func (s *scans) begin() {
-	for len(s.next) > 0 && s.asked < scansAtOnce {
+	for len(s.next) > 0 && (s.asked == 0 || s.asked < scansAtOnce && s.bytes+s.asked*scanBytes < pieceBytes) {
 		s.ask()
 	}
 }
@@ -51,12 +52,10 @@ func (s *scans) arrived(r *entry.ReadResult) (dropped int, err error) {
 	s.asked--
 	if s.bytes > pieceBytes {
 		dropped, s.next = len(s.next), nil
-		return dropped, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the ranges that the transaction reads hold more than an answer can",
+		return dropped, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: kv.MoreThanAnAnswer,
 			Hint: "read fewer keys in one transaction, or use Scan"}
 	}
-	if len(s.next) > 0 {
-		s.ask()
-	}
+	s.begin()
 	return 0, nil
 }
 

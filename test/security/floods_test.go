@@ -59,7 +59,7 @@ type frames struct {
 // frames opens one, as nobody.
 func (g *target) frames(t *testing.T, d *net.Dialer) *frames {
 	t.Helper()
-	f, err := g.tryFrames(d)
+	f, err := tryFrames(d, g.addr, g.config("")())
 	require.NoError(t, err)
 	t.Cleanup(func() { f.conn.Close() })
 	require.NoError(t, f.conn.SetDeadline(time.Now().Add(proc.Patience)))
@@ -67,12 +67,11 @@ func (g *target) frames(t *testing.T, d *net.Dialer) *frames {
 }
 
 // tryFrames tries to open one.
-func (g *target) tryFrames(d *net.Dialer) (*frames, error) {
-	raw, err := d.Dial("tcp", g.addr)
+func tryFrames(d *net.Dialer, addr string, config *tls.Config) (*frames, error) {
+	raw, err := d.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	config := g.config("")()
 	config.NextProtos, config.ServerName = []string{"h2"}, "127.0.0.1"
 	f := &frames{conn: tls.Client(raw, config), next: 1}
 	f.Framer = http2.NewFramer(f.conn, f.conn)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -22,8 +21,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/users"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
-
-func TestMain(m *testing.M) { os.Exit(proc.Main(m)) }
 
 // authority is a directory of certificates.
 type authority struct {

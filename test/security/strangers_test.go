@@ -104,8 +104,8 @@ func silent(ctx context.Context, d *net.Dialer, addr string) {
 }
 
 const (
-	// siege is how long strangers besiege the nodes: longer than they may remain so.
-	siege = 14 * time.Second
+	// besiegedFor is how long strangers besiege the nodes: longer than they may remain so.
+	besiegedFor = 14 * time.Second
 	// strangersEach is how many connections each address holds on each port: all that it
 	// may have, and some.
 	strangersEach = 80
@@ -121,7 +121,7 @@ const (
 func TestStrangersKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	g := startPair(t)
-	ctx, cancel := context.WithTimeout(t.Context(), siege)
+	ctx, cancel := context.WithTimeout(t.Context(), besiegedFor)
 	defer cancel()
 	var all sync.WaitGroup
 	for a := range 4 {

@@ -1,6 +1,8 @@
 package pebblestore
 
 import (
+	"runtime"
+
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/linchpindb/linchpin/pkg/engine"
@@ -145,6 +147,10 @@ func (c *cursor) close() error {
 	return err
 }
 
+// turnBytes is how much a read of a range copies before others have their turn: it may take
+// as long as a hundred reads of a key. Somewhat arbitrary.
+const turnBytes = 64 << 10
+
 func (s *Store) readRange(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) error {
 	c, err := s.cursor(shard, r, indexFilter(r.Index))
 	if err != nil {
@@ -154,7 +160,7 @@ func (s *Store) readRange(shard kv.ShardID, r *entry.Read, res *entry.ReadResult
 	if r.Reverse {
 		begin, step = c.last, c.previous
 	}
-	size, full := 0, false
+	size, turn, full := 0, 0, false
 	for begin(); c.ok; step() {
 		if !c.visible {
 			continue
@@ -174,6 +180,10 @@ func (s *Store) readRange(shard kv.ShardID, r *entry.Read, res *entry.ReadResult
 		}
 		res.Rows = append(res.Rows, entry.Row{Key: clone(c.user), Index: c.index, Value: clone(value)})
 		size += len(c.user) + len(value)
+		if size-turn >= turnBytes {
+			turn = size
+			runtime.Gosched()
+		}
 		full = len(res.Rows) == r.Limit || (r.LimitBytes > 0 && size >= r.LimitBytes)
 	}
 	return c.close()

@@ -1,6 +1,9 @@
 package memory
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Class is what kind of operations a transaction has, by what its answer may be.
 type Class int
@@ -12,6 +15,8 @@ const (
 	Points
 	// Ranges are those that read ranges.
 	Ranges
+	// ManyRanges are those that read several.
+	ManyRanges
 	numClasses
 )
 
@@ -28,14 +33,16 @@ type estimate struct {
 }
 
 // habits are where estimates begin, how far they go down, and how fast. Somewhat
-// arbitrary: a scan reads up to 4 MiB of each shard (package shard), and a stream
-// has 4096 calls under way only if their answers are small.
+// arbitrary: a scan reads up to 4 MiB of each shard, and several about four times as much
+// (package shard); and a stream has 4096 calls under way only if their answers are small.
 var habits = [numClasses]struct {
 	first, least int64
 	half         time.Duration
 }{
 	Points: {64 << 10, 256, 50 * time.Millisecond},
 	Ranges: {4 << 20, 256 << 10, 2 * time.Second},
+
+	ManyRanges: {16 << 20, 1 << 20, 2 * time.Second},
 }
 
 // Saw says that an answer had n bytes, at a time in nanoseconds.
@@ -70,7 +77,8 @@ func (a *Account) Saw(c Class, n int64) {
 	a.user.estimates.Saw(c, n, time.Now().UnixNano())
 }
 
-// Expected is how many bytes an answer to the user may have.
+// Expected is how many bytes an answer to the user may have, if it may have any: no more
+// than the user may, so that it is read one at a time at least.
 func (a *Account) Expected(c Class) int64 {
 	if a == nil || c == Blind {
 		return 0
@@ -78,5 +86,14 @@ func (a *Account) Expected(c Class) int64 {
 	b := a.conn.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return a.user.estimates.At(c, time.Now().UnixNano())
+	return min(a.user.estimates.At(c, time.Now().UnixNano()), a.Most())
+}
+
+// Most is what a user may nearly always have at once, in bytes: to expect more would be to
+// refuse it for ever.
+func (a *Account) Most() int64 {
+	if a == nil {
+		return math.MaxInt64
+	}
+	return a.conn.budget.total / 8
 }

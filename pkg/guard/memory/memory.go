@@ -22,9 +22,14 @@
 // Take refuses at once; Wait waits for a while first, so that who sends faster than
 // it reads is slowed down and not refused. Add is for what is there already, and for
 // what takes the place of something that was counted: it is never refused.
+//
+// Those that wait stand in a queue for each account, and the queues take turns. Who
+// gives something back hands it to whose turn it is; nobody else wakes up. So what one
+// user has waiting costs others nothing.
 package memory
 
 import (
+	"container/list"
 	"context"
 	"fmt"
 	"sync"
@@ -68,8 +73,8 @@ type Budget struct {
 	by      [numKinds]int64
 	refused [numKinds]uint64
 	users   map[string]*share
-	// freed is closed when something has been given back; nil if nobody waits.
-	freed chan struct{}
+	// waiting are the accounts with a queue, whose turn it is first.
+	waiting list.List
 }
 
 // share is what a user or a connection has.
@@ -107,6 +112,19 @@ type Account struct {
 	name string
 	user *share
 	by   [numKinds]int64
+	// queue are those that wait; turn is the account's place in Budget.waiting, nil if
+	// nobody does.
+	queue list.List
+	turn  *list.Element
+}
+
+// waiter waits for n bytes.
+type waiter struct {
+	kind Kind
+	n    int64
+	// granted is closed when they are counted, or cannot be any more: then closed is set.
+	granted chan struct{}
+	closed  bool
 }
 
 // Conn opens a connection.
@@ -160,9 +178,15 @@ func (c *Conn) Close() {
 				b.count(a, Kind(k), -a.by[k])
 			}
 		}
+		for e := a.queue.Front(); e != nil; e = a.queue.Front() {
+			w := a.queue.Remove(e).(*waiter)
+			w.closed = true
+			close(w.granted)
+		}
+		b.leaves(a)
 		b.settle(a, user)
 	}
-	b.tell()
+	b.grant()
 }
 
 // settle forgets the account of a closed connection if nothing is left on it.
@@ -186,11 +210,48 @@ func (b *Budget) count(a *Account, k Kind, n int64) {
 	b.used += n
 }
 
-// tell wakes those that wait.
-func (b *Budget) tell() {
-	if b.freed != nil {
-		close(b.freed)
-		b.freed = nil
+// grant hands out what is free: one to each account that waits in turn, for as long as
+// one gets something.
+func (b *Budget) grant() {
+	for unserved := 0; unserved < b.waiting.Len(); unserved++ {
+		e := b.waiting.Front()
+		a := e.Value.(*Account)
+		b.waiting.MoveToBack(e)
+		if b.grantOne(a) {
+			b.leaves(a)
+			unserved = -1 // all have another turn
+		}
+	}
+}
+
+// grantOne hands an account's first waiter what it waits for, or one of the next if they
+// want less.
+func (b *Budget) grantOne(a *Account) bool {
+	e := a.queue.Front()
+	for range overtaken {
+		if e == nil {
+			return false
+		}
+		w := e.Value.(*waiter)
+		if b.fits(a, w.n) {
+			a.queue.Remove(e)
+			b.count(a, w.kind, w.n)
+			close(w.granted)
+			return true
+		}
+		e = e.Next()
+	}
+	return false
+}
+
+// overtaken is how many that want more may be overtaken. Somewhat arbitrary.
+const overtaken = 8
+
+// leaves takes an account off those that wait, if it has nobody who does.
+func (b *Budget) leaves(a *Account) {
+	if a.turn != nil && a.queue.Len() == 0 {
+		b.waiting.Remove(a.turn)
+		a.turn = nil
 	}
 }
 
@@ -235,73 +296,82 @@ func (a *Account) Give(k Kind, n int64) {
 	if a.conn.closed {
 		b.settle(a, a.name)
 	}
-	b.tell()
+	b.grant()
 }
 
 // Take counts n bytes if there is room. The error is of kv.KindExhausted.
-func (a *Account) Take(k Kind, n int64) *kv.Error { return a.Wait(context.Background(), k, n, 0) }
+func (a *Account) Take(k Kind, n int64) *kv.Error {
+	if a == nil {
+		return nil
+	}
+	b := a.conn.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.conn.closed {
+		return closed()
+	}
+	if !b.fits(a, n) {
+		return b.short(a, k, n)
+	}
+	b.count(a, k, n)
+	return nil
+}
 
-// Wait is Take, and waits for room for up to a time, or until ctx ends.
+func closed() *kv.Error { return kv.Errorf(kv.KindCancelled, "the connection is closed") }
+
+// Wait is Take, and waits for room for up to a time, or until ctx ends, behind those of
+// the account that wait already and for no more.
 func (a *Account) Wait(ctx context.Context, k Kind, n int64, patience time.Duration) *kv.Error {
 	if a == nil {
 		return nil
 	}
 	b := a.conn.budget
-	var timer <-chan time.Time
-	for {
-		freed, err := a.try(k, n, patience > 0)
-		if err == nil {
-			return nil
-		}
-		if freed == nil {
-			return err
-		}
-		if timer == nil {
-			t := time.NewTimer(patience)
-			defer t.Stop()
-			timer = t.C
-		}
-		select {
-		case <-freed:
-			continue
-		case <-timer:
-		case <-ctx.Done():
-		}
-		b.mu.Lock()
-		b.refused[k]++
-		b.mu.Unlock()
-		return err
-	}
-}
-
-// try takes, or says why not; and if waits is set, what to wait for.
-func (a *Account) try(k Kind, n int64, waits bool) (freed chan struct{}, err *kv.Error) {
-	b := a.conn.budget
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	if a.conn.closed {
-		return nil, kv.Errorf(kv.KindCancelled, "the connection is closed")
+		b.mu.Unlock()
+		return closed()
 	}
 	if b.fits(a, n) {
 		b.count(a, k, n)
-		return nil, nil
+		b.mu.Unlock()
+		return nil
 	}
-	err = b.short(a, k, n)
-	if !waits {
-		b.refused[k]++
-		return nil, err
+	w := &waiter{kind: k, n: n, granted: make(chan struct{})}
+	place := a.queue.PushBack(w)
+	if a.turn == nil {
+		a.turn = b.waiting.PushBack(a)
 	}
-	if b.freed == nil {
-		b.freed = make(chan struct{})
+	b.mu.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-w.granted:
+	case <-timer.C:
+	case <-ctx.Done():
 	}
-	return b.freed, err
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-w.granted:
+		if w.closed {
+			return closed()
+		}
+		return nil
+	default:
+	}
+	a.queue.Remove(place)
+	b.leaves(a)
+	err := b.short(a, k, n)
+	b.grant() // who stood behind it may want less
+	return err
 }
 
 // retryAfter is when to come back. Somewhat arbitrary.
 const retryAfter = 100 * time.Millisecond
 
-// short says that there is no room.
+// short counts a refusal, and says that there is no room.
 func (b *Budget) short(a *Account, k Kind, n int64) *kv.Error {
+	b.refused[k]++
 	free := max(b.total-b.used, 0)
 	return &kv.Error{Kind: kv.KindExhausted, Op: -1, RetryAfter: retryAfter,
 		Text: fmt.Sprintf("there is no memory for %d bytes more of this user's %s: it has %d bytes, %d of them on this connection, of %d, of which %d are free (--memory-budget)",

@@ -1,0 +1,84 @@
+package memory
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestThoseThatWaitTakeTurns: what one user gives back is offered to each account in turn,
+// however many wait on one of them, and wakes nobody who gets nothing.
+func TestThoseThatWaitTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1 << 20)
+		holder := b.Conn().Account("holder")
+		holder.Add(Requests, 1<<20)
+		granted := make(chan string, 100)
+		wait := func(a *Account, user string) {
+			go func() {
+				if a.Wait(t.Context(), Requests, 2<<10, time.Minute) == nil {
+					granted <- user
+				}
+			}()
+			synctest.Wait()
+		}
+		many, few := b.Conn().Account("many"), b.Conn().Account("few")
+		for range 50 {
+			wait(many, "many")
+		}
+		wait(few, "few")
+		wait(few, "few")
+		holder.Give(Requests, 1<<10)
+		synctest.Wait()
+		require.Empty(t, granted)
+		require.Equal(t, 50, many.queue.Len(), "all wait where they did")
+		var got []string
+		for len(got) < 4 {
+			holder.Give(Requests, 1<<10)
+			synctest.Wait()
+			for len(granted) > 0 {
+				got = append(got, <-granted)
+			}
+		}
+		require.Equal(t, []string{"many", "few", "many", "few"}, got[:4])
+		holder.Give(Requests, holder.by[Requests])
+		synctest.Wait()
+		require.Len(t, granted, 52-len(got))
+		require.Zero(t, b.waiting.Len())
+	})
+}
+
+// TestWhoWantsLessMayGoFirst: one that waits for more than there will be does not keep those
+// behind it.
+func TestWhoWantsLessMayGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1 << 20)
+		a := b.Conn().Account("u")
+		grab(a)
+		done := make(chan bool, 2)
+		go func() { done <- a.Wait(t.Context(), Requests, 1<<20, time.Second) == nil }()
+		synctest.Wait()
+		go func() { done <- a.Wait(t.Context(), Requests, 1<<10, time.Second) == nil }()
+		synctest.Wait()
+		a.Give(Answers, 2<<10)
+		require.True(t, <-done, "the small one")
+		require.False(t, <-done, "the large one, after a second")
+	})
+}
+
+// BenchmarkGiveWhileManyWait is what it costs others that a user has 3,000 calls waiting.
+func BenchmarkGiveWhileManyWait(bm *testing.B) {
+	b := New(64 << 20)
+	greedy, other := b.Conn().Account("greedy"), b.Conn().Account("other")
+	grab(greedy)
+	for range 3000 {
+		go greedy.Wait(bm.Context(), Requests, 4<<20, time.Hour)
+	}
+	for bm.Loop() {
+		if other.Take(Requests, 1<<10) == nil {
+			other.Give(Requests, 1<<10)
+		}
+	}
+}
