@@ -243,8 +243,19 @@ func (n *Node) Says(t testing.TB, text string) {
 // as that was not taken away (Output.Take).
 func (n *Node) Said(text string) bool { return strings.Contains(n.Output.String()[n.begun():], text) }
 
-// Freeze has the kernel stop the process where it is; Thaw has it go on.
-func (n *Node) Freeze() error { return n.proc.cmd.Process.Signal(syscall.SIGSTOP) }
+// Freeze has the kernel stop the process where it is, and returns when it has; Thaw has
+// it go on.
+func (n *Node) Freeze() error {
+	err := n.proc.cmd.Process.Signal(syscall.SIGSTOP)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for begin := time.Now(); err == nil && !stopped(n.proc.cmd.Process.Pid); <-tick.C {
+		if time.Since(begin) > Patience {
+			err = fmt.Errorf("%s was told to stop %v ago, and has not", n.name, Patience)
+		}
+	}
+	return err
+}
 
 // Thaw ends a Freeze.
 func (n *Node) Thaw() error { return n.proc.cmd.Process.Signal(syscall.SIGCONT) }
