@@ -488,7 +488,12 @@ func (g *Gateway) errorOf(f *msg.Failure) *kv.Error {
 	}
 	if e.Down != nil && e.Kind == kv.KindUnavailable {
 		told := e.Down.Error()
-		e.Text, e.Hint = told.Text, cmp.Or(e.Hint, told.Hint)
+		e.Hint = cmp.Or(e.Hint, told.Hint)
+		if len(e.Key) > 0 { // one that lives elsewhere, and the text says why
+			e.Text += "; " + told.Text
+		} else {
+			e.Text = told.Text
+		}
 	}
 	hint(e)
 	return e

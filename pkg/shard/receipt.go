@@ -34,7 +34,7 @@ func (m *Machine) orHeld(r msg.Receipt, txn kv.TxnRef) msg.Receipt {
 
 // tellWait answers a request that was repeated while the task waits: if the
 // transaction is given up before it gets any further, its client is told what
-// it waited for.
+// it waited for. Who waits for a promise of this shard is told who decides it, too.
 func (m *Machine) tellWait(t *task) {
 	if t == nil {
 		return
@@ -45,6 +45,10 @@ func (m *Machine) tellWait(t *task) {
 	}
 	env := msg.ToGateway(t.gateway)
 	env.Waits = &msg.Waits{Txn: t.txn, Shard: m.cfg.ID, Receipt: r}
+	holder := m.attempts[r.Holder]
+	if holder != nil && holder.prepared != nil {
+		env.Waits.Prepared, env.Waits.Last = true, holder.prepared.row.Last
+	}
 	m.urgent(env)
 }
 

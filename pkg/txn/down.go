@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -96,6 +97,26 @@ func (g *Gateway) meetDown(c *call, reads bool) (over bool) {
 		c.commit.cancel(g)
 	}
 	return false
+}
+
+// waitsForDown is for a call that waits for a transaction that has promised to commit,
+// if the node is down that decides that: it would wait until that is back. It ends, or
+// is asked to, if it has asked to commit.
+func (g *Gateway) waitsForDown(c *call, w *msg.Waits) bool {
+	f := g.unreachable([]kv.ShardID{w.Last})
+	if f == nil || c.kind == pinning {
+		return false
+	}
+	f.Key = w.Receipt.Key
+	f.Text = "transaction " + w.Receipt.Holder.TxnID.String() + " has the key, and is to be decided by shard " + w.Last.String() + " on node " + f.Down.String() + ", which is down"
+	if c.phase != phaseCommitting {
+		g.abort(c, f)
+		return true
+	}
+	c.commit.without = cmp.Or(c.commit.without, f)
+	c.commit.cancel(g)
+	g.timed(g.now)
+	return true
 }
 
 // shards are those that the commit was sent to.

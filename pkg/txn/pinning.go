@@ -2,6 +2,7 @@ package txn
 
 import (
 	"slices"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -210,15 +211,23 @@ func (g *Gateway) pinned(c *call) {
 	}
 }
 
-// unpinned: there will be no such state. A reader that only was to leave a key to
-// others needs no node that is down; it leaves, and begins anew.
+// shutPause is after how long a one-shot reader that was turned away tries again, if no
+// state can be fixed for it because a node is down. Somewhat arbitrary: half of what
+// has a key closed.
+const shutPause = 10 * time.Millisecond
+
+// unpinned: there will be no such state. A reader that was only to leave a key to
+// others does not need the node that is down; it leaves, and begins anew.
 func (g *Gateway) unpinned(c *call, f *msg.Failure) {
 	switch {
 	case c.kind == interactive && c.phase == phaseIdle:
 		c.pinAt = g.now + int64(g.cfg.OpenBudget) // it stays registered
 		g.timed(c.pinAt)
-	case f.Down != 0 && (c.kind == interactive || c.kind == oneShot && g.forced(c) != PlanPin):
-		g.abort(c, failure(msg.ReasonClosed, kv.KindAborted, "readers have held an update of a key for long, and no state can be fixed to read at instead while node "+
+	case f.Down != 0 && c.kind == oneShot && g.forced(c) != PlanPin:
+		c.phase, c.retryAt = phaseBackoff, g.now+int64(shutPause)
+		g.timed(c.retryAt)
+	case f.Down != 0 && c.kind == interactive:
+		g.abort(c, failure(msg.ReasonExhausted, kv.KindUnavailable, "readers have held an update of a key for long, and no state can be fixed to read at instead while node "+
 			f.Down.String()+" is down"))
 	default:
 		g.abort(c, f)

@@ -437,7 +437,7 @@ func (g *Gateway) onRenewReply(p *msg.RenewReply) {
 // openRead asks the shards for what an interactive reader wants to see, and
 // registers it there.
 func (g *Gateway) openRead(c *call, wanted map[kv.ShardID][]msg.Op) {
-	if c.kind == interactive && c.reading == nil && c.past == nil && g.now < g.crowded {
+	if c.kind == interactive && c.reading == nil && c.past == nil && g.now < g.crowded && len(g.down) == 0 {
 		c.phase = phasePinning
 		g.joinRound(c)
 		return

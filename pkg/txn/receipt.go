@@ -51,6 +51,9 @@ func (g *Gateway) onWaits(w *msg.Waits) {
 	if c == nil || c.phase != phaseCommitting && !slices.Contains(g.awaits(c), w.Shard) {
 		return
 	}
+	if w.Prepared && len(g.down) > 0 && g.waitsForDown(c, w) {
+		return
+	}
 	if c.open == nil || c.open.shard == w.Shard || w.Receipt.WaitedNanos > c.open.receipt.WaitedNanos {
 		c.open = &waits{w.Shard, w.Receipt}
 	}

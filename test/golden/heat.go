@@ -40,7 +40,11 @@ func ofHeat(e *msg.Envelope) string {
 	case e.HotReply != nil:
 		return "HotReply " + readerName(e.HotReply.Request) + ": " + Hot(e.HotReply)
 	case e.Waits != nil:
-		return fmt.Sprintf("Waits %s on %v: %s", readerName(e.Waits.Txn), e.Waits.Shard, Waited(&e.Waits.Receipt))
+		decides := ""
+		if e.Waits.Prepared {
+			decides = fmt.Sprintf(", which %v decides", e.Waits.Last)
+		}
+		return fmt.Sprintf("Waits %s on %v: %s%s", readerName(e.Waits.Txn), e.Waits.Shard, Waited(&e.Waits.Receipt), decides)
 	}
 	return e.Name()
 }

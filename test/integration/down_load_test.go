@@ -150,6 +150,8 @@ func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
 	awaitDown(t, c.Node(1), down, at[2][0])
 	adds.finish()
 
+	endsInTime(t, proc.Open(t, []string{c.Node(0).Addr}), counters)
+
 	live, gone := slices.Concat(at[0], at[1]), at[2]
 	users := make([]*user, 12)
 	var all sync.WaitGroup
@@ -219,6 +221,33 @@ func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
 		}
 	}
 	adds.hold(t, c.Open(t))
+}
+
+// endsInTime requires that nobody waits for keys of which some may be left locked by
+// transactions that only the dead node can decide.
+func endsInTime(t *testing.T, db *client.DB, keys [][]byte) {
+	t.Helper()
+	refused, locked := 0, 0
+	for _, k := range keys {
+		for _, op := range []client.Op{client.Add(k, 0), client.Get(k)} {
+			begin := time.Now()
+			_, err := db.Execute(soon(t), op)
+			require.Less(t, time.Since(begin), 2*time.Second, "%v", err)
+			if err == nil {
+				continue
+			}
+			unavailable(t, err)
+			e, _ := errors.AsType[*client.Error](err)
+			require.NotNil(t, e.Down, "%v", err)
+			refused++
+			if len(e.Key) > 0 {
+				require.Contains(t, e.Text, "which is down")
+				locked++
+			}
+		}
+	}
+	require.Positive(t, refused)
+	t.Logf("%d refused, %d of them for a lock that only the dead node can have released", refused, locked)
 }
 
 // awaitDown waits until one node knows that another is down, which has a key, and gives
