@@ -93,6 +93,16 @@ var memoryAttacks = []struct {
 		}
 		return a.while(func() error { return a.WriteSettings(all...) })
 	}},
+	{name: "settings without end", reads: true, run: func(a *attacker) error {
+		if err := a.headers("/linchpin.v1.KV/Pipeline", a.token, false); err != nil { // it is a user
+			return err
+		}
+		var all []http2.Setting
+		for range 2000 {
+			all = append(all, http2.Setting{ID: 0x99, Val: 1})
+		}
+		return a.while(func() error { return a.WriteSettings(all...) })
+	}},
 	{name: "pings that are not read", stranger: true, run: func(a *attacker) error {
 		return a.while(func() error { return a.WritePing(false, [8]byte{1}) })
 	}},
