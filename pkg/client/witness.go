@@ -182,7 +182,7 @@ func (w *witness) explainPlain() *kv.Error {
 		return &kv.Error{Text: "what answers is an HTTP server", Hint: hintHTTP}
 	case len(w.first) > 0 && w.first[0] == tlsRecord:
 		return &kv.Error{Text: "what answers wants TLS", Hint: hintTLS}
-	case len(w.first) == 0 && (errors.Is(w.err, io.EOF) || errors.Is(w.err, syscall.ECONNRESET)):
+	case len(w.first) == 0 && (errors.Is(w.err, io.EOF) || errors.Is(w.err, syscall.ECONNRESET) || errors.Is(w.err, syscall.EPIPE)):
 		return &kv.Error{Text: "the connection was closed without an answer", Hint: hintTLS}
 	}
 	return nil
