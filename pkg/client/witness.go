@@ -63,6 +63,15 @@ type witnessed struct {
 	seen bool
 }
 
+// Write implements net.Conn. The other side may be gone before anything is read.
+func (c *witnessed) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		c.by.note(err)
+	}
+	return n, err
+}
+
 // Read implements net.Conn. One goroutine reads at a time.
 func (c *witnessed) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
