@@ -112,7 +112,8 @@ func TestANodeThatIsDownFailsAtOnce(t *testing.T) {
 		short, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		err := do(short, waiting)
 		cancel()
-		require.Contains(t, []kv.Kind{kv.KindUnavailable, kv.KindDeadline}, kv.KindOf(err), "%s: %v", name, err)
+		// Unknown if the time is over while an attempt is under way, as it may be.
+		require.Contains(t, []kv.Kind{kv.KindUnavailable, kv.KindDeadline, kv.KindUnknown}, kv.KindOf(err), "%s: %v", name, err)
 	}
 }
 
