@@ -62,10 +62,10 @@ func TestWhyNoConnection(t *testing.T) {
 	named.EnableHTTP2 = true
 	named.StartTLS()
 	defer named.Close()
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	node := servertest.Serve(t, servertest.New(), "", server.Options{}).Addr
 	hangUp := listen(t, func(c net.Conn) { _ = c.Close() })
+	closed := httptest.NewServer(nil)
+	closed.Close() // last, so that none of the others has its port
 	at := func(s *httptest.Server) string { return s.Listener.Addr().String() }
 	for _, x := range []struct {
 		name, addr, text, hint string
