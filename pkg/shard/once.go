@@ -49,7 +49,11 @@ func (m *Machine) overtake(txn kv.TxnRef) {
 			m.abort(rec, overtaken())
 		}
 	}
-	if m.tries[txn.TxnID] == 0 {
+	others := m.tries[txn.TxnID]
+	if m.attempts[txn] != nil {
+		others--
+	}
+	if others == 0 {
 		return
 	}
 	for _, a := range m.sortedAttempts() {
