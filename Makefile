@@ -73,8 +73,9 @@ lint: ## go vet, gofmt, staticcheck, stale generated code, layering
 needs:
 	@.ci/needs $(NEEDS) || true
 
+# Four packages at a time: those with real processes mostly wait.
 test-all: needs
-	$(GO) test -timeout 10m $(REST_PKGS)
+	$(GO) test -p 4 -timeout 10m $(REST_PKGS)
 	$(GO) test -timeout 10m $(NO_RACE_TESTS)
 
 test-race:
