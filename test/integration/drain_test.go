@@ -161,6 +161,14 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	other := proc.Open(t, []string{c.Node(1).Addr}, client.WithRetries(false))
 	ctx := soon(t)
 	require.Equal(t, http.StatusOK, readiness(t, n))
+	// What a gateway has not heard of a shard yet aborts the first transaction that only
+	// writes there, and nothing is tried again here.
+	for _, d := range []*client.DB{db, other} {
+		for i := range 8 {
+			_, err := d.Execute(ctx, client.Put(fmt.Appendf(nil, "mine%d", i), []byte("before")), client.Put(fmt.Appendf(nil, "others%d", i), []byte("before")))
+			require.NoError(t, err)
+		}
+	}
 	type drained struct {
 		code int
 		out  string
@@ -214,7 +222,7 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 		for _, k := range []string{"mine", "others"} {
 			out, err := all.Execute(soon(t), client.Get(fmt.Appendf(nil, "%s%d", k, i)))
 			require.NoError(t, err)
-			require.True(t, out.Results[0].Found, k)
+			require.Equal(t, "x", string(out.Results[0].Value), k)
 		}
 	}
 }
