@@ -36,8 +36,8 @@ type verdict struct {
 	err error
 	// fault is why there may be another run; nil when err is final.
 	fault *Error
-	// closed: the id has been closed by an enquiry, or one run of it may have
-	// committed; another run needs another id.
+	// closed: the id has been closed by an enquiry, one run of it may have committed,
+	// or the node has refused its time; another run needs another id.
 	closed bool
 }
 
@@ -124,14 +124,18 @@ func (t *interaction) afterRollback(own error) verdict {
 }
 
 // afterCommit commits, and if it is not known whether that has happened, finds
-// out.
+// out. An operation that went along with the commit may have failed in a way that a
+// return to a savepoint would have taken back: that is a failure like any other.
 func (t *interaction) afterCommit(db *DB) verdict {
 	err := t.commit()
 	switch {
 	case err == nil:
 		return verdict{}
+	case t.undoable:
+		t.failed = err
+		return t.afterFailure(nil)
 	case (!t.broken || t.refused) && err.Kind != kv.KindUnknown:
-		return verdict{err: err, fault: err}
+		return verdict{err: err, fault: err, closed: err.serverTime != 0}
 	case !t.wrote:
 		// It cannot have changed anything; but the run may have ended well.
 		return verdict{err: err, fault: err, closed: true}

@@ -220,19 +220,33 @@ func TestClientsSetTheirClocksAgain(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, db.Close()) })
 		return db
 	}
-	key, clients := []byte("k"), []*client.DB{open()}
-	write := func() {
-		t.Helper()
-		clients = append(clients, open())
-		for _, db := range clients {
+	key, clients := []byte("k"), []*client.DB{open(), open()}
+	// Each of them is some client's first after the clock was set.
+	ways := []func(*client.DB) error{
+		func(db *client.DB) error {
 			_, err := db.Execute(t.Context(), client.Put(key, []byte("v")))
-			require.NoError(t, err)
-			require.NoError(t, db.Update(t.Context(), func(tx *client.Tx) error {
+			return err
+		},
+		func(db *client.DB) error {
+			return db.Update(t.Context(), func(tx *client.Tx) error { return tx.Put(key, []byte("blind")) })
+		},
+		func(db *client.DB) error {
+			return db.Update(t.Context(), func(tx *client.Tx) error {
 				if _, err := tx.Get(key); err != nil {
 					return err
 				}
 				return tx.Put(key, []byte("w"))
-			}))
+			})
+		},
+	}
+	write := func() {
+		t.Helper()
+		clients = append(clients, open())
+		for i, db := range clients {
+			for j := range ways {
+				way := (i + j) % len(ways)
+				require.NoError(t, ways[way](db), "way %d", way)
+			}
 		}
 	}
 	write()

@@ -14,10 +14,6 @@ import (
 
 var errUnequal = errors.New("g and k differ")
 
-// TestAFailureByWhatWasReadHotIsNoLie: g, on the hot shard, and k are always
-// written together, so that no serial order has them differ. A function reads g
-// without a lock, and then asks for what must hold if k is what g is. While it
-// thinks both are written.
 // open starts a cluster with a client.
 func open(t *testing.T, opt embed.ClusterOptions) *client.DB {
 	opt.Listen, opt.NoSync = true, true
@@ -28,6 +24,10 @@ func open(t *testing.T, opt embed.ClusterOptions) *client.DB {
 	return db
 }
 
+// TestAFailureByWhatWasReadHotIsNoLie: g, on the hot shard, and k are always
+// written together, so that no serial order has them differ. A function reads g
+// without a lock, and then asks for what must hold if k is what g is. While it
+// thinks both are written.
 func TestAFailureByWhatWasReadHotIsNoLie(t *testing.T) {
 	g, k, spare := []byte("g"), []byte("k"), []byte("spare")
 	for _, c := range []struct {
@@ -67,6 +67,18 @@ func TestAFailureByWhatWasReadHotIsNoLie(t *testing.T) {
 			}
 			_, _ = tx.Do(client.RequireEquals(k, g.Value))
 			return nil
+		}},
+		{"a condition behind a savepoint, told at the commit", func(tx *client.Tx, g client.Value) error {
+			if err := tx.Savepoint("before"); err != nil {
+				return err
+			}
+			return tx.CompareAndSet(k, g.Value, []byte("mine"))
+		}},
+		{"a condition behind a nested part, told at the commit", func(tx *client.Tx, g client.Value) error {
+			if err := tx.Nested(func() error { return tx.Put(spare, []byte("part")) }); err != nil {
+				return err
+			}
+			return tx.CompareAndSet(k, g.Value, []byte("mine"))
 		}},
 		{"a type, told at the commit", func(tx *client.Tx, g client.Value) error {
 			if string(g.Value) == "old" {
