@@ -65,15 +65,7 @@ func (t *interaction) do(ops ...Op) ([]Result, error) {
 		t.failed = err
 		return nil, err
 	}
-	done := answer.GetDone()
-	if begun := answer.GetBegun(); begun != nil {
-		done = begun.Done
-	}
-	if done == nil || len(done.Results) != skip+len(ops) {
-		t.failed = errorf(kv.KindInternal, nil, "the server answered %T with a wrong number of results", answer.Answer)
-		return nil, t.failed
-	}
-	return resultsOf(done.Results[skip:]), nil
+	return resultsOf(resultsIn(answer)[skip:]), nil
 }
 
 // keep takes an operation whose result nobody waits for.
@@ -143,8 +135,11 @@ func (t *interaction) commit() *Error {
 	if !t.begun && len(t.kept) == 0 {
 		return nil
 	}
-	commit := &pb.CommitStep{TimeoutMs: t.timeoutMs(), Last: t.doStep(t.kept)}
-	answer, err := t.exchange(nil, &pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: commit}})
+	commit, before := &pb.CommitStep{TimeoutMs: t.timeoutMs()}, t.kept
+	if t.along() {
+		commit.Last, before = t.doStep(t.kept), nil
+	}
+	answer, err := t.exchange(before, &pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: commit}})
 	if err == nil && answer.GetCommitted() == nil {
 		t.broken = true
 		err = errorf(kv.KindInternal, nil, "the server answered a commit with %T", answer.Answer)
@@ -166,8 +161,8 @@ func (t *interaction) rollback() *Error {
 }
 
 // exchange sends what there is to send, without waiting in between: the
-// beginning if it has not been sent, ops if there are any, together with it if
-// that is so, and last if it is not nil. It returns the answer to the last of them.
+// beginning if it has not been sent, ops if there are any, along with it if the node
+// knows that, and last if it is not nil. It returns the answer to the last of them.
 func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.TransactResponse, *Error) {
 	if err := t.connect(); err != nil {
 		return nil, err
@@ -176,13 +171,17 @@ func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.Transact
 	do := t.doStep(ops)
 	if !t.begun {
 		begin := &pb.BeginStep{TxnId: t.ref.TxnID, Attempt: t.ref.Attempt, ReadOnly: t.readOnly,
-			Traceparent: t.r.db.opts.traceparent(t.r.ctx), First: do}
+			Traceparent: t.r.db.opts.traceparent(t.r.ctx)}
+		if t.along() {
+			begin.First, do = do, nil
+		}
 		if t.how != nil {
 			begin.At, begin.Token, begin.Plan = t.how.at, t.how.token, t.how.plan
 		}
 		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: begin}})
 		t.begun, t.open = true, true
-	} else if do != nil {
+	}
+	if do != nil {
 		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Do{Do: do}})
 	}
 	t.kept, t.keptBytes = t.kept[:0], 0
@@ -191,6 +190,10 @@ func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.Transact
 	}
 	return t.sendAndReceive(steps)
 }
+
+// along says that the node runs operations that come along with a begin or a commit. One
+// of before that was possible would ignore them, and commit what is left.
+func (t *interaction) along() bool { return t.session.welcome.Revision >= 1 }
 
 // doStep is a step that runs ops, nil if there are none.
 func (t *interaction) doStep(ops []Op) *pb.DoStep {
@@ -229,12 +232,53 @@ func (t *interaction) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactR
 			t.open = i < len(steps)-1
 			return nil, fromDetail(f)
 		}
+		results, asked := len(resultsIn(answer)), operationsIn(steps[i])
+		if undoable == nil && asked > 0 && results != asked {
+			return nil, ignored(results, asked)
+		}
 		if i == len(steps)-1 {
 			t.open = answer.GetCommitted() == nil && answer.GetRolledBack() == nil
 			return answer, nil
 		}
 	}
 	panic("client: nothing was sent")
+}
+
+// operationsIn is how many operations a step asks for.
+func operationsIn(step *pb.TransactRequest) int {
+	do := step.GetDo()
+	switch {
+	case step.GetBegin() != nil:
+		do = step.GetBegin().First
+	case step.GetCommit() != nil:
+		do = step.GetCommit().Last
+	}
+	if do == nil {
+		return 0
+	}
+	return len(do.Ops)
+}
+
+// resultsIn are the results of the operations of the step that is answered.
+func resultsIn(answer *pb.TransactResponse) []pb.Result {
+	done := answer.GetDone()
+	if committed := answer.GetCommitted(); committed != nil {
+		return committed.Results
+	}
+	if begun := answer.GetBegun(); begun != nil {
+		done = begun.Done
+	}
+	if done == nil {
+		return nil
+	}
+	return done.Results
+}
+
+// ignored is the error of a step whose operations the node has not run as they were asked.
+func ignored(results, operations int) *Error {
+	e := errorf(kv.KindInternal, nil, "the node has answered %d operations with %d results", operations, results)
+	e.Hint = "it speaks another version, and may have committed the transaction without some of them: let clients and nodes be of one version"
+	return e
 }
 
 // timeoutMs is what the server is to take at most for a step, 0 for any time.

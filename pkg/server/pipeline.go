@@ -53,7 +53,7 @@ func (s *service) Pipeline(stream grpc.BidiStreamingServer[pb.PipelineRequest, p
 func (s *service) welcome() *pb.Welcome {
 	st := s.backend.Status()
 	return &pb.Welcome{ServerTimeNs: s.backend.NewID().Time, ClusterId: st.ClusterID, NodeId: uint32(st.Node),
-		MaxInFlight: uint32(s.opts.MaxInFlight), Version: st.Version}
+		MaxInFlight: uint32(s.opts.MaxInFlight), Version: st.Version, Revision: pb.Revision}
 }
 
 // read receives and submits until the stream or the server ends. A nil error

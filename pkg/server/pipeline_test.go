@@ -70,6 +70,7 @@ func TestPipelineWelcomes(t *testing.T) {
 	require.Equal(t, "servertest", w.ClusterId)
 	require.Equal(t, uint32(1), w.NodeId)
 	require.Equal(t, uint32(17), w.MaxInFlight)
+	require.EqualValues(t, pb.Revision, w.Revision)
 	require.WithinDuration(t, time.Now(), time.Unix(0, w.ServerTimeNs), patience)
 }
 

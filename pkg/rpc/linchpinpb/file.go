@@ -11,3 +11,10 @@ const File = "pkg/rpc/linchpinpb/linchpin.proto"
 // frame of each operation or pair beside the keys and values of the largest
 // transaction. A message with several calls or answers keeps to it too.
 const MaxMessageBytes = kv.MaxAnswerBytes
+
+// Revision is that of the interface as it is here, which a node's welcome tells. It is
+// raised with every field of a request that must not be ignored. Clients go by that of
+// the node, and do without the fields that came later:
+//
+//	1: BeginStep.first, CommitStep.last
+const Revision = 1
