@@ -100,7 +100,7 @@ to be judged afterwards for strict serializability.
   zetaload app tickets --own-cluster
   zetaload experiment hot-or-not --html page.html
 
-Exit codes: 0 all is well; 1 the store failed (nothing committed, transactions failed
+Exit codes: 0 all is well; 1 the store failed (nothing committed, transactions or scans failed
 or have no known outcome for other reasons than contention, a violation was found, or an
 invariant of an application does not hold); 2 the command line or a file given on it is
 at fault.`,

@@ -197,7 +197,7 @@ func (f *runFlags) run(ctx context.Context, env environment) (err error) {
 	return faulty(result)
 }
 
-// faulty is the error of a run in which transactions failed for other reasons than
+// faulty is the error of a run in which transactions or scans failed for other reasons than
 // contention, nil if none did.
 func faulty(r *workload.Result) error {
 	why := r.Fault()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -209,6 +210,58 @@ func TestTheExitCodeTellsFaultsFromContention(t *testing.T) {
 	}})
 	require.Equal(t, exitFailed, p.run("run", "--count", "10"))
 	require.Contains(t, p.err.String(), down.String())
+}
+
+// unscannable fails every scan, and lets no transaction pass before two have.
+type unscannable struct {
+	*memstore.Store
+	err    error
+	scans  atomic.Int64
+	failed chan struct{}
+}
+
+func newUnscannable(err error) *unscannable {
+	u := &unscannable{err: err, failed: make(chan struct{})}
+	u.Store = &memstore.Store{Before: func(context.Context, uint64, []workload.Op) (workload.Reply, error) {
+		<-u.failed
+		return workload.Reply{}, nil
+	}}
+	return u
+}
+
+func (u *unscannable) Scan(context.Context, workload.Range, func(workload.Pair) bool) error {
+	if u.scans.Add(1) == 3 {
+		close(u.failed)
+	}
+	return u.err
+}
+
+// TestARunWhoseScansFailIsNoSuccess: the same holds for scans, also where every transaction
+// beside them has committed.
+func TestARunWhoseScansFailIsNoSuccess(t *testing.T) {
+	down := &kv.Down{Node: 2, Address: "10.0.0.2:7070", Shards: []kv.ShardID{1}, Keyspace: 20}
+	for _, c := range []struct {
+		err  error
+		says string // "" if it is contention
+	}{
+		{kv.Errorf(kv.KindAborted, "the scan is no longer open"), ""},
+		{kv.Errorf(kv.KindCorrupt, "damaged"), "scans failed for other reasons than contention: "},
+		{down.Error(), "scans failed for other reasons than contention: "},
+	} {
+		p := newProgram(t, newUnscannable(c.err))
+		if c.says == "" {
+			p.ok("run", "--count", "100", "--clients", "2", "--scanners", "1")
+			continue
+		}
+		require.Equal(t, exitFailed, p.run("run", "--count", "100", "--clients", "2", "--scanners", "1"), "%v", c.err)
+		require.Contains(t, p.err.String(), c.says)
+		require.Contains(t, p.err.String(), kv.KindOf(c.err).String())
+		require.NotContains(t, p.err.String(), "transactions did not commit")
+		if kv.KindOf(c.err) == kv.KindUnavailable {
+			require.Contains(t, p.err.String(), "; "+down.String())
+			require.Contains(t, p.out.String(), "\nnodes that were down\n  "+down.String())
+		}
+	}
 }
 
 func TestAClusterThatCannotBeReachedIsAFailure(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 )
 
 // DownNode is a node that was known to be down, with the part of the store on it, and
-// how many transactions that needed it failed, or have no known outcome, because of it.
+// how many transactions and scans that needed it failed, or have no known outcome, because
+// of it.
 type DownNode struct {
 	Node    uint32   `json:"node"`
 	Address string   `json:"address"`
@@ -84,6 +85,10 @@ func (f *faults) merge(o *faults) {
 	for k, n := range o.kinds {
 		f.kinds[k] += n
 	}
+	f.mergeDown(o)
+}
+
+func (f *faults) mergeDown(o *faults) {
 	for _, d := range o.down {
 		f.of(d.Down).transactions += d.transactions
 	}
@@ -112,24 +117,36 @@ func (d *DownNode) String() string {
 	return down.String()
 }
 
-// Fault says which transactions failed, or have no known outcome, for other reasons than
-// that others wanted the same keys, and which nodes were down; "" if none did.
+// Fault says which transactions failed, or have no known outcome, and which scans failed,
+// for other reasons than that others wanted the same keys, and which nodes were down; "" if
+// none did.
 func (r *Result) Fault() string {
-	total := uint64(0)
-	var kinds []string
-	for _, k := range slices.SortedFunc(maps.Keys(r.Faults), func(a, b string) int { return cmp.Or(cmp.Compare(r.Faults[b], r.Faults[a]), strings.Compare(a, b)) }) {
-		total += r.Faults[k]
-		kinds = append(kinds, fmt.Sprintf("%d %s", r.Faults[k], k))
+	const why = "for other reasons than contention"
+	var parts []string
+	total, kinds := countsOf(r.Faults)
+	if total > 0 {
+		all := r.All.Committed + r.All.Failed + r.All.Unknown
+		parts = append(parts, fmt.Sprintf("%d of %d transactions did not commit %s: %s", total, all, why, kinds))
 	}
-	if total == 0 {
-		return ""
+	total, kinds = countsOf(r.Scans.Faults)
+	if total > 0 {
+		all := r.Scans.Complete + r.Scans.CutShort + r.Scans.Failed
+		parts = append(parts, fmt.Sprintf("%d of %d scans failed %s: %s", total, all, why, kinds))
 	}
-	all := r.All.Committed + r.All.Failed + r.All.Unknown
-	s := fmt.Sprintf("%d of %d transactions did not commit for other reasons than contention: %s", total, all, strings.Join(kinds, ", "))
 	for i := range r.Down {
-		s += "; " + r.Down[i].String()
+		parts = append(parts, r.Down[i].String())
 	}
-	return s
+	return strings.Join(parts, "; ")
+}
+
+// countsOf sums counts up, and says what of, the greatest first.
+func countsOf(counts map[string]uint64) (total uint64, text string) {
+	var parts []string
+	for _, k := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) }) {
+		total += counts[k]
+		parts = append(parts, fmt.Sprintf("%d %s", counts[k], k))
+	}
+	return total, strings.Join(parts, ", ")
 }
 
 // writeDown writes which nodes were down.

@@ -57,7 +57,7 @@ type Result struct {
 	// Faults counts those among them that did not fail because others wanted the same
 	// keys, by kind of error.
 	Faults map[string]uint64 `json:"faults"`
-	// Down are the nodes that were down, as far as transactions have met that.
+	// Down are the nodes that were down, as far as transactions and scans have met that.
 	Down []DownNode `json:"down,omitempty"`
 	// Invariants are those of an application, as they were found in the end.
 	Invariants []Invariant `json:"invariants,omitempty"`
@@ -130,6 +130,8 @@ type ScanResult struct {
 	// its first pair is tried again by the client, which does not tell.
 	Failed uint64            `json:"failed"`
 	Errors map[string]uint64 `json:"errors"`
+	// Faults counts those among them that did not fail because of other transactions.
+	Faults map[string]uint64 `json:"faults"`
 	// Pairs counts those of all three.
 	Pairs    uint64  `json:"pairs"`
 	PairsPer float64 `json:"pairs_per_s"`
@@ -152,6 +154,7 @@ func (s *run) result() *Result {
 	end, interrupted := s.meter.cut.end(s.window, s.stopped)
 	elapsed := max(end.Sub(s.window.begin), 0)
 	t := s.meter.sum()
+	s.scans.addDown(&t.faults)
 	o := s.plan.Options
 	r := &Result{
 		Format:      Format,

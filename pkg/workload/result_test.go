@@ -41,7 +41,7 @@ func example() *Result {
 		Host:        Host{CPUs: 8, GoMaxProcs: 4, OS: "linux", Arch: "amd64", Go: "go1.26.8"},
 		Interrupted: true, ElapsedS: 29.25, Backlog: 17, ResultsLost: 4, NearKeys: 66.67,
 		Lag: Latency{P50: 0.05, P99: 1.1, Max: 7},
-		Scans: ScanResult{Complete: 3, CutShort: 1, Failed: 2, Errors: map[string]uint64{"Aborted": 2}, Pairs: 15_000, PairsPer: 500,
+		Scans: ScanResult{Complete: 3, CutShort: 1, Failed: 2, Errors: map[string]uint64{"Aborted": 1, "Corrupt": 1}, Faults: map[string]uint64{"Corrupt": 1}, Pairs: 15_000, PairsPer: 500,
 			Latency: Latency{P50: 9500, P99: 9900, Max: 9901.5}},
 		Aborts: map[string]uint64{"wounded": 4321, "stale read": 99}, ReadAborts: map[string]uint64{"stale read": 99},
 		Errors: map[string]uint64{"Unavailable": 12, "OutcomeUnknown": 3, "Aborted": 5},

@@ -42,6 +42,7 @@ type scanMeter struct {
 	mu                    sync.Mutex // guards what follows
 	complete, cut, failed uint64
 	errors                map[kv.Kind]uint64
+	faults                faults
 	latency               *hdrhistogram.Histogram // of complete scans
 	max                   time.Duration
 }
@@ -56,9 +57,10 @@ func (m *scanMeter) end(took time.Duration, cut bool, err error) {
 	case err != nil:
 		m.failed++
 		if m.errors == nil {
-			m.errors = map[kv.Kind]uint64{}
+			m.errors, m.faults = map[kv.Kind]uint64{}, newFaults()
 		}
 		m.errors[kv.KindOf(err)]++
+		m.faults.add(err)
 	default:
 		m.complete++
 		record(&m.latency, took)
@@ -71,7 +73,14 @@ func (m *scanMeter) result(elapsed time.Duration) ScanResult {
 	defer m.mu.Unlock()
 	pairs := m.pairs.Load()
 	return ScanResult{Complete: m.complete, CutShort: m.cut, Failed: m.failed, Pairs: pairs, PairsPer: perSecond(pairs, elapsed),
-		Errors: kindCounts(m.errors), Latency: latencyOf(m.latency, m.max)}
+		Errors: kindCounts(m.errors), Faults: kindCounts(m.faults.kinds), Latency: latencyOf(m.latency, m.max)}
+}
+
+// addDown adds the nodes that scans found down to those that transactions did.
+func (m *scanMeter) addDown(to *faults) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	to.mergeDown(&m.faults)
 }
 
 // startScanners gives the function that ends them and waits until they have.
