@@ -258,7 +258,13 @@ func counter(a *memory.Account) func(int) {
 	if a == nil {
 		return nil
 	}
-	return func(n int) { a.Add(memory.Answers, int64(n)) }
+	return func(n int) {
+		if n < 0 {
+			a.Give(memory.Answers, int64(-n))
+			return
+		}
+		a.Add(memory.Answers, int64(n))
+	}
 }
 
 // readable gives desc with unary methods whose messages are received here.

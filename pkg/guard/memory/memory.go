@@ -25,13 +25,16 @@
 //
 // Those that wait stand in a queue for each account, and the queues take turns. Who
 // gives something back hands it to whose turn it is; nobody else wakes up. So what one
-// user has waiting costs others nothing.
+// user has waiting costs others nothing. In a queue, those that want less may go first,
+// until they have had as much as who wants more. Take does not stand in a queue: it is
+// for what nobody can wait with, such as open calls, of which each is small.
 package memory
 
 import (
 	"container/list"
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -122,6 +125,8 @@ type Account struct {
 type waiter struct {
 	kind Kind
 	n    int64
+	// passed is what others were granted before it although they came later: n at most.
+	passed int64
 	// granted is closed when they are counted, or cannot be any more: then closed is set.
 	granted chan struct{}
 	closed  bool
@@ -225,26 +230,31 @@ func (b *Budget) grant() {
 }
 
 // grantOne hands an account's first waiter what it waits for, or one of the next if they
-// want less.
+// want less, and no more than those before them let pass.
 func (b *Budget) grantOne(a *Account) bool {
+	most := int64(math.MaxInt64)
 	e := a.queue.Front()
 	for range overtaken {
 		if e == nil {
 			return false
 		}
 		w := e.Value.(*waiter)
-		if b.fits(a, w.n) {
+		if w.n <= most && b.fits(a, w.n) {
+			for before := e.Prev(); before != nil; before = before.Prev() {
+				before.Value.(*waiter).passed += w.n
+			}
 			a.queue.Remove(e)
 			b.count(a, w.kind, w.n)
 			close(w.granted)
 			return true
 		}
+		most = min(most, w.n-w.passed)
 		e = e.Next()
 	}
 	return false
 }
 
-// overtaken is how many that want more may be overtaken. Somewhat arbitrary.
+// overtaken is how many that want more may be overtaken at a time. Somewhat arbitrary.
 const overtaken = 8
 
 // leaves takes an account off those that wait, if it has nobody who does.
@@ -268,7 +278,8 @@ func (b *Budget) fits(a *Account, n int64) bool {
 	return user <= free/4 && conn <= free/16*3
 }
 
-// Add counts n bytes, whether or not there is room. It is not for requests.
+// Add counts n bytes, whether or not there is room. It is not for requests, nor for less
+// than nothing: what is given back may be what others wait for (Give).
 func (a *Account) Add(k Kind, n int64) {
 	if a == nil {
 		return
@@ -331,7 +342,7 @@ func (a *Account) Wait(ctx context.Context, k Kind, n int64, patience time.Durat
 		b.mu.Unlock()
 		return closed()
 	}
-	if b.fits(a, n) {
+	if a.queue.Len() == 0 && b.fits(a, n) {
 		b.count(a, k, n)
 		b.mu.Unlock()
 		return nil
@@ -341,6 +352,8 @@ func (a *Account) Wait(ctx context.Context, k Kind, n int64, patience time.Durat
 	if a.turn == nil {
 		a.turn = b.waiting.PushBack(a)
 	}
+	b.grantOne(a) // it may be one that those before it let pass
+	b.leaves(a)
 	b.mu.Unlock()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -361,9 +374,12 @@ func (a *Account) Wait(ctx context.Context, k Kind, n int64, patience time.Durat
 	}
 	a.queue.Remove(place)
 	b.leaves(a)
-	err := b.short(a, k, n)
-	b.grant() // who stood behind it may want less
-	return err
+	defer b.grant() // who stood behind it may want less
+	if b.fits(a, n) { // it stood too far behind to be asked, or behind one that lets nobody pass
+		b.count(a, k, n)
+		return nil
+	}
+	return b.short(a, k, n)
 }
 
 // retryAfter is when to come back. Somewhat arbitrary.
