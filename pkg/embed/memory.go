@@ -26,8 +26,8 @@ import (
 const (
 	fixedMemory = 192 << 20
 	maxCallers  = 1 << 30
-	// leastCallers serves a caller at a time.
-	leastCallers = 16 << 20
+	// leastCallers serves a caller at a time, with the largest value there may be.
+	leastCallers = 24 << 20
 	// usualCache is the CacheBytes of a node with enough memory.
 	usualCache = 256 << 20
 )
@@ -44,11 +44,13 @@ const (
 type memoryPlan struct {
 	// budget is the whole, limit what the runtime is told.
 	budget, cache, callers, limit int64
+	// ownCache: the cache's size was not left to the budget.
+	ownCache bool
 }
 
 // planMemory deals out a budget, or the default one if it is 0; so with the cache.
 func planMemory(budget, cache int64) (memoryPlan, error) {
-	p := memoryPlan{budget: budget, cache: cache}
+	p := memoryPlan{budget: budget, cache: cache, ownCache: cache != 0}
 	if p.budget == 0 {
 		p.budget = defaultBudget(machineMemory("/"))
 	}
@@ -63,6 +65,19 @@ func planMemory(budget, cache int64) (memoryPlan, error) {
 	p.callers = min(max(rest/3, leastCallers), maxCallers)
 	p.limit = min(p.budget/4*3-p.cache, 2*p.cache+p.callers+memorySlack)
 	return p, nil
+}
+
+// needed is how large the budget is of which callers have so many bytes; 0 if they never
+// have.
+func (p *memoryPlan) needed(callers int64) int64 {
+	rest := 3*max(callers, leastCallers) + fixedMemory
+	switch {
+	case callers > maxCallers:
+		return 0
+	case p.ownCache:
+		return rest + 2*p.cache
+	}
+	return min(rest/3*4+4, rest+2*usualCache)
 }
 
 // connections is how many there may be at most, of so many that are wanted, 0 for the

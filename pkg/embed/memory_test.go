@@ -65,6 +65,22 @@ func TestMemoryIsDealtOut(t *testing.T) {
 	require.ErrorContains(t, err, "--cache-mb")
 }
 
+// TestHowMuchMemoryIsNeeded: with what an error says to give, there is enough, and not
+// much more.
+func TestHowMuchMemoryIsNeeded(t *testing.T) {
+	for _, cache := range []int64{0, 16 << 20, 256 << 20} {
+		p, err := planMemory(1<<30, cache)
+		require.NoError(t, err)
+		for callers := int64(leastCallers); callers <= maxCallers; callers += 999_999 {
+			needed, err := planMemory(p.needed(callers), cache)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, needed.callers, callers)
+			require.LessOrEqual(t, needed.callers, callers+16)
+		}
+		require.Zero(t, p.needed(maxCallers+1))
+	}
+}
+
 func TestPressure(t *testing.T) {
 	require.False(t, (&pressure{bound: 1 << 60}).high())
 	require.True(t, (&pressure{bound: 1}).high())

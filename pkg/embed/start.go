@@ -87,6 +87,7 @@ func Start(ctx context.Context, opt Options) (*Instance, error) {
 	}
 	opt.CacheBytes = plan.cache
 	i := &Instance{opt: opt, plan: plan, callers: memory.New(plan.callers), lazy: &lazyBackend{}, drain: newDrain()}
+	i.callers.Process = plan.needed
 	i.storeFiles, i.opt.Limits.Connections = dealFiles(fileLimit(), plan.connections(opt.Limits.Connections))
 	err = i.start(ctx)
 	switch {

@@ -87,13 +87,13 @@ func newAnswers(maxInFlight, maxBytes int, account *memory.Account) *answers {
 
 // need is what a call is counted with until it is answered, at a time in nanoseconds.
 func (a *answers) need(used *budget, now int64) int64 {
-	n := int64(used.bytes) + callCost
+	n := used.memory() + callCost
 	if used.class == memory.Blind {
 		return n
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return n + min(a.estimates.At(used.class, now), a.account.Most())
+	return n + expected(a.account, a.estimates.At(used.class, now), 2*n)
 }
 
 // admit counts a call in. While the client leaves too much unread, it blocks:

@@ -35,7 +35,7 @@ func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.Execu
 	}
 	how.User = caller.Account()
 	h := &held{account: guard.AccountOf(ctx), class: b.class}
-	if err := h.expect(ctx, b.bytes); err != nil {
+	if err := h.expect(ctx, b.memory()); err != nil {
 		return nil, statusOf(err, id)
 	}
 	callers, has := ctx.Deadline()
@@ -93,10 +93,13 @@ type held struct {
 	bytes   int64
 }
 
-// expect takes some more for operations that are about to run, of so many bytes, and
-// for what their results may have.
-func (h *held) expect(ctx context.Context, ops int) *kv.Error {
-	n := int64(ops) + h.account.Expected(h.class)
+// expect takes some more for operations that are about to run, which take so many bytes,
+// and for what their results may have.
+func (h *held) expect(ctx context.Context, ops int64) *kv.Error {
+	if err := h.account.Never(memory.Requests, h.bytes+ops); err != nil {
+		return err
+	}
+	n := ops + expected(h.account, h.account.Expected(h.class), h.bytes+2*ops)
 	err := h.account.Wait(ctx, memory.Requests, n, memoryPatience)
 	if err != nil {
 		guard.Slow(ctx)
@@ -104,6 +107,13 @@ func (h *held) expect(ctx context.Context, ops int) *kv.Error {
 	}
 	h.bytes += n
 	return nil
+}
+
+// expected is how much is taken for an answer of about so many bytes, beside what its
+// request takes: no more than both may take, so that they are served one at a time at
+// least.
+func expected(account *memory.Account, bytes, request int64) int64 {
+	return max(min(bytes, account.Most()-request), 0)
 }
 
 // saw says how many bytes an answer had.
@@ -122,6 +132,9 @@ func answerBytes(rs []msg.Result, err *kv.Error) int {
 // remains.
 func (h *held) has(bytes int64) *kv.Error {
 	if bytes > h.bytes {
+		if err := h.account.Never(memory.Requests, bytes); err != nil {
+			return err
+		}
 		if err := h.account.Take(memory.Requests, bytes-h.bytes); err != nil {
 			return err
 		}
@@ -132,18 +145,21 @@ func (h *held) has(bytes int64) *kv.Error {
 	return nil
 }
 
-func (h *held) release() {
-	h.account.Give(memory.Requests, h.bytes)
-	h.bytes = 0
+func (h *held) release() { h.give(h.bytes) }
+
+// give gives back n bytes, if n is not negative.
+func (h *held) give(n int64) {
+	n = max(n, 0)
+	h.account.Give(memory.Requests, n)
+	h.bytes -= n
 }
 
-// abandon releases it when what nobody waits for any more has ended, more or less: it
-// cannot be told when.
-func (h *held) abandon() {
-	account, bytes := h.account, h.bytes
-	h.bytes = 0
-	if account != nil && bytes > 0 {
-		time.AfterFunc(abandonedFor, func() { account.Give(memory.Requests, bytes) })
+// abandon gives back n bytes when what nobody waits for any more has ended, more or less:
+// it cannot be told when.
+func (h *held) abandon(n int64) {
+	h.bytes -= max(n, 0)
+	if h.account != nil && n > 0 {
+		time.AfterFunc(abandonedFor, func() { h.account.Give(memory.Requests, n) })
 	}
 }
 

@@ -24,6 +24,13 @@ type budget struct {
 	writes bool
 }
 
+// opCost is about what an operation takes beside its bytes while it is under way: a
+// message to a shard, what that and the gateway know of it, and its result.
+const opCost = 512
+
+// memory is about how many bytes the transaction takes, its answer left out.
+func (b *budget) memory() int64 { return int64(b.bytes) + int64(b.ops)*opCost }
+
 // shownKey bounds the bytes of a key that an error about it carries.
 const shownKey = 64
 

@@ -26,7 +26,9 @@ const (
 
 // scanCost is what a scan is counted with: the gateway holds a page of each shard, and
 // there is one that is sent.
-func scanCost(shards int) int { return min(shards*kv.ScanPageBytes, maxScanCost) + maxPageBytes }
+func scanCost(shards int) int64 {
+	return min(int64(shards)*kv.ScanPageBytes, maxScanCost) + maxPageBytes
+}
 
 // maxScanCost bounds that where there are many shards, whose pages are rarely full.
 const maxScanCost = 16 << 20
@@ -57,10 +59,10 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 		return statusOf(kerr, kv.TxnID{})
 	}
 	pages := held{account: guard.AccountOf(ctx)}
-	if err := pages.expect(ctx, scanCost(s.backend.Status().Shards)); err != nil {
+	if err := pages.expect(ctx, min(scanCost(s.backend.Status().Shards), pages.account.Most())); err != nil {
 		return statusOf(err, kv.TxnID{})
 	}
-	defer pages.abandon()
+	defer func() { pages.abandon(pages.bytes) }()
 	p := pager{stream: stream, size: int(in.PageSize), patience: s.opts.SlowReader, late: s.lateReader(ctx), caller: caller, span: span}
 	if p.size == 0 {
 		p.size = defaultPage

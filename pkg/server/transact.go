@@ -189,7 +189,7 @@ func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
 	if t.tx == nil {
 		return t.failed(ctx, notOpen())
 	}
-	written := t.used.bytes
+	written := t.used.memory()
 	ops, kerr := operations(in.Ops, &t.used)
 	if kerr != nil {
 		return t.failedStep(ctx, kerr)
@@ -205,29 +205,42 @@ func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
 	}
 	ctx, cancel := within(ctx, in.TimeoutMs)
 	defer cancel()
-	before := t.held.bytes + int64(t.used.bytes-written)
-	t.held.class = t.used.class
-	if err := t.held.expect(ctx, t.used.bytes-written); err != nil {
-		return t.failedStep(ctx, err)
-	}
-	rs, err := t.tx.Do(ctx, ops)
+	rs, err := t.run(ctx, ops, t.used.memory()-written)
 	if err != nil {
-		t.held.saw(answerBytes(nil, errorOf(err)))
-		if ctx.Err() != nil {
-			t.held.abandon()
-		}
-		return t.failedStep(ctx, err)
-	}
-	t.held.saw(resultBytes(rs))
-	if err := t.held.has(before + int64(resultBytes(rs))); err != nil {
 		return t.failedStep(ctx, err)
 	}
 	waited, none := t.tx.Waited(), txn.Ended{}
 	hide(t.caller, &waited, &none)
-	if err := tooLarge(rs); err != nil {
-		return t.failedStep(ctx, err)
-	}
 	return &pb.TransactResponse{Answer: &pb.TransactResponse_Done{Done: &pb.Done{Results: results(nil, rs), Receipt: worded(receipt(&waited, &none))}}}
+}
+
+// run runs operations, which take so many bytes. If they fail, the transaction may go on,
+// without what their results were expected to have.
+func (t *transact) run(ctx context.Context, ops []msg.Op, bytes int64) ([]msg.Result, error) {
+	has := t.held.bytes + bytes
+	t.held.class = t.used.class
+	if err := t.held.expect(ctx, bytes); err != nil {
+		return nil, err
+	}
+	rs, err := t.tx.Do(ctx, ops)
+	if err != nil {
+		t.held.saw(answerBytes(nil, errorOf(err)))
+		if ctx.Err() != nil { // something may be read for it still
+			t.held.abandon(t.held.bytes - has)
+		}
+		t.held.give(t.held.bytes - has)
+		return nil, err
+	}
+	t.held.saw(resultBytes(rs))
+	none := tooLarge(rs)
+	if none == nil {
+		none = t.held.has(has + int64(resultBytes(rs)))
+	}
+	if none != nil {
+		t.held.give(t.held.bytes - has)
+		return nil, none
+	}
+	return rs, nil
 }
 
 // within bounds what a step may take; 0 is no bound.

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"math"
 	"time"
 )
 
@@ -77,8 +76,7 @@ func (a *Account) Saw(c Class, n int64) {
 	a.user.estimates.Saw(c, n, time.Now().UnixNano())
 }
 
-// Expected is how many bytes an answer to the user may have, if it may have any: no more
-// than the user may, so that it is read one at a time at least.
+// Expected is how many bytes an answer to the user may have, if it may have any.
 func (a *Account) Expected(c Class) int64 {
 	if a == nil || c == Blind {
 		return 0
@@ -86,14 +84,5 @@ func (a *Account) Expected(c Class) int64 {
 	b := a.conn.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return min(a.user.estimates.At(c, time.Now().UnixNano()), a.Most())
-}
-
-// Most is what a user may nearly always have at once, in bytes: to expect more would be to
-// refuse it for ever.
-func (a *Account) Most() int64 {
-	if a == nil {
-		return math.MaxInt64
-	}
-	return a.conn.budget.total / 8
+	return a.user.estimates.At(c, time.Now().UnixNano())
 }

@@ -69,6 +69,10 @@ func (k Kind) nouns() string {
 // Budget is a node's. Nil is one without bounds. Its methods may be called by any
 // goroutine.
 type Budget struct {
+	// Process tells how large --memory-budget is of which so many bytes are for callers,
+	// 0 if there is none. It is for errors, and may be nil.
+	Process func(callers int64) int64
+
 	total int64
 
 	mu      sync.Mutex
@@ -91,14 +95,6 @@ type share struct {
 
 // New makes a budget of so many bytes.
 func New(total int64) *Budget { return &Budget{total: total, users: map[string]*share{}} }
-
-// Total is how many bytes there are, 0 for a budget without bounds.
-func (b *Budget) Total() int64 {
-	if b == nil {
-		return 0
-	}
-	return b.total
-}
 
 // Conn is a connection, on which several users may call. Nil has no bounds.
 type Conn struct {
@@ -310,7 +306,8 @@ func (a *Account) Give(k Kind, n int64) {
 	b.grant()
 }
 
-// Take counts n bytes if there is room. The error is of kv.KindExhausted.
+// Take counts n bytes if there is room. The error is of kv.KindExhausted, or of
+// kv.KindInvalid if there never will be.
 func (a *Account) Take(k Kind, n int64) *kv.Error {
 	if a == nil {
 		return nil
@@ -318,10 +315,12 @@ func (a *Account) Take(k Kind, n int64) *kv.Error {
 	b := a.conn.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if a.conn.closed {
+	switch {
+	case a.conn.closed:
 		return closed()
-	}
-	if !b.fits(a, n) {
+	case n > b.most():
+		return b.never(k, n)
+	case !b.fits(a, n):
 		return b.short(a, k, n)
 	}
 	b.count(a, k, n)
@@ -338,11 +337,14 @@ func (a *Account) Wait(ctx context.Context, k Kind, n int64, patience time.Durat
 	}
 	b := a.conn.budget
 	b.mu.Lock()
-	if a.conn.closed {
+	switch {
+	case a.conn.closed:
 		b.mu.Unlock()
 		return closed()
-	}
-	if a.queue.Len() == 0 && b.fits(a, n) {
+	case n > b.most():
+		defer b.mu.Unlock()
+		return b.never(k, n)
+	case a.queue.Len() == 0 && b.fits(a, n):
 		b.count(a, k, n)
 		b.mu.Unlock()
 		return nil
@@ -374,12 +376,50 @@ func (a *Account) Wait(ctx context.Context, k Kind, n int64, patience time.Durat
 	}
 	a.queue.Remove(place)
 	b.leaves(a)
-	defer b.grant() // who stood behind it may want less
+	defer b.grant()   // who stood behind it may want less
 	if b.fits(a, n) { // it stood too far behind to be asked, or behind one that lets nobody pass
 		b.count(a, k, n)
 		return nil
 	}
 	return b.short(a, k, n)
+}
+
+// most is how much one request may take: what a user may nearly always have at once, and
+// so for ever have to be refused of more.
+func (b *Budget) most() int64 { return b.total / 8 }
+
+// Most is how many bytes one request may take in all; beyond, it is refused for ever.
+func (a *Account) Most() int64 {
+	if a == nil {
+		return math.MaxInt64
+	}
+	return a.conn.budget.most()
+}
+
+// Never refuses a request that takes n bytes in all if it may not: the error is of
+// kv.KindInvalid.
+func (a *Account) Never(k Kind, n int64) *kv.Error {
+	if n <= a.Most() {
+		return nil
+	}
+	b := a.conn.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.never(k, n)
+}
+
+// never counts a refusal, and says that there is not enough memory, and never will be.
+func (b *Budget) never(k Kind, n int64) *kv.Error {
+	b.refused[k]++
+	err := &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the request or its answer takes %d bytes of the node's memory, and one may take %d (--memory-budget)", n, b.most()),
+		Hint: "split it"}
+	if b.Process == nil {
+		return err
+	}
+	if whole := b.Process(8 * n); whole > 0 {
+		err.Hint = fmt.Sprintf("split it, or start the node with --memory-budget %dMiB", (whole+1<<20-1)>>20)
+	}
+	return err
 }
 
 // retryAfter is when to come back. Somewhat arbitrary.

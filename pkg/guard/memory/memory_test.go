@@ -57,6 +57,28 @@ func TestEachUserHasALittleAtAnyTime(t *testing.T) {
 	require.EqualValues(t, 1, b.Stats().Refused["answers"])
 }
 
+// TestWhatCannotBeIsInvalid: to come back later would be no use.
+func TestWhatCannotBeIsInvalid(t *testing.T) {
+	b := New(64 << 20)
+	b.Process = func(callers int64) int64 { return 10 * callers }
+	a := b.Conn().Account("u")
+	require.Nil(t, a.Take(Requests, a.Most()))
+	a.Give(Requests, a.Most())
+	for name, err := range map[string]*kv.Error{
+		"take":  a.Take(Requests, a.Most()+1),
+		"wait":  a.Wait(t.Context(), Requests, a.Most()+1, time.Hour),
+		"never": a.Never(Requests, a.Most()+1),
+	} {
+		require.Equal(t, kv.KindInvalid, err.Kind, name)
+		require.Contains(t, err.Text, "--memory-budget", name)
+		require.Contains(t, err.Hint, "--memory-budget 641MiB", name)
+	}
+	require.EqualValues(t, 3, b.Stats().Refused["requests"])
+	require.Nil(t, a.Never(Requests, a.Most()))
+	b.Process = func(int64) int64 { return 0 }
+	require.Equal(t, "split it", a.Never(Requests, 1<<40).Hint)
+}
+
 func TestWaitingForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1 << 20)
@@ -77,12 +99,13 @@ func TestWaitingForRoom(t *testing.T) {
 		}
 		a.Give(Answers, 1<<18)
 		require.Nil(t, <-done)
+		grab(a)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { done <- a.Wait(ctx, Requests, 1<<20, time.Minute) }()
+		go func() { done <- a.Wait(ctx, Requests, 1<<17, time.Minute) }()
 		synctest.Wait()
 		cancel()
 		require.NotNil(t, <-done)
-		go func() { done <- a.Wait(t.Context(), Requests, 1<<20, time.Minute) }()
+		go func() { done <- a.Wait(t.Context(), Requests, 1<<17, time.Minute) }()
 		synctest.Wait()
 		c.Close()
 		require.Equal(t, kv.KindCancelled, (<-done).Kind)
@@ -113,7 +136,6 @@ func TestWithoutBounds(t *testing.T) {
 	a.Add(Streams, 1)
 	a.Give(Streams, 1)
 	b.Conn().Close()
-	require.Zero(t, b.Total())
 	require.Zero(t, b.Stats().Total)
 }
 

@@ -60,7 +60,7 @@ func TestWhoWantsLessMayGoFirst(t *testing.T) {
 		a := b.Conn().Account("u")
 		grab(a)
 		done := make(chan bool, 2)
-		go func() { done <- a.Wait(t.Context(), Requests, 1<<20, time.Second) == nil }()
+		go func() { done <- a.Wait(t.Context(), Requests, 1<<17, time.Second) == nil }()
 		synctest.Wait()
 		go func() { done <- a.Wait(t.Context(), Requests, 1<<10, time.Second) == nil }()
 		synctest.Wait()
@@ -120,7 +120,7 @@ func TestWhoseTimeIsUpLooksAgain(t *testing.T) {
 		a := b.Conn().Account("u")
 		grab(a)
 		for range overtaken {
-			go a.Wait(t.Context(), Requests, 1<<20, time.Minute)
+			go a.Wait(t.Context(), Requests, 1<<17, time.Minute)
 			synctest.Wait()
 		}
 		done := make(chan *kv.Error, 1)
