@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/linchpindb/linchpin/pkg/certs"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
@@ -77,6 +79,9 @@ func (a *attacker) while(each func() error) error {
 	return nil
 }
 
+// lockedKey may be read by attackers, and has no value.
+const lockedKey = "big/"
+
 // memoryAttacks are by name.
 var memoryAttacks = []struct {
 	name string
@@ -84,6 +89,8 @@ var memoryAttacks = []struct {
 	reads bool
 	// stranger says that it takes no user.
 	stranger bool
+	// locked says that lockedKey is locked meanwhile.
+	locked bool
 	run      attempt
 }{
 	{name: "settings that are not read", stranger: true, run: func(a *attacker) error {
@@ -196,6 +203,30 @@ var memoryAttacks = []struct {
 				return err
 			}
 			return a.message(id, []byte(strings.Repeat("\x0a\x00", 60<<10)), 120<<10, true)
+		})
+	}},
+	{name: "calls of many short operations that wait for a lock", reads: true, locked: true, run: func(a *attacker) error {
+		one := pb.Op{Op: &pb.Op_Get{Get: &pb.GetOp{Key: b(lockedKey)}}}
+		in := &pb.PipelineRequest{Calls: []pb.Call{{Number: 1, Request: pb.ExecuteRequest{Ops: slices.Repeat([]pb.Op{one}, kv.MaxTxnOps)}}}}
+		body, err := in.Marshal()
+		if err != nil {
+			return err
+		}
+		var streams []uint32
+		for range 20 {
+			streams = append(streams, a.next)
+			if err := a.headers("/linchpin.v1.KV/Pipeline", a.token, false); err != nil {
+				return err
+			}
+		}
+		return a.while(func() error { // as often as the streams' windows allow
+			for _, id := range streams {
+				if err := a.message(id, body, len(body), false); err != nil {
+					return err
+				}
+			}
+			<-time.After(400 * time.Millisecond)
+			return nil
 		})
 	}},
 	{name: "calls on a connection that is not read", run: func(a *attacker) error {
