@@ -290,5 +290,10 @@ const (
 	// AttemptsApart: a shard that has committed an attempt of a transaction, or has
 	// promised to, takes others.
 	AttemptsApart
+	// LastAgentsApart: a shard takes part in several commits of one attempt, which have
+	// different last agents.
+	LastAgentsApart
+	// DeadOnce: a second commit of an attempt that is aborted relies on the first one's tombstone.
+	DeadOnce
 	numMutants
 )

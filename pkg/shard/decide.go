@@ -218,7 +218,7 @@ func (m *Machine) abort(rec *record.Record, f *msg.Failure) {
 	m.queue.Withdraw(m.now, rec.Txn)
 	m.drop(taskOf(rec))
 	m.recs.Remove(rec)
-	m.memory.Kill(rec.User, rec.Txn, f)
+	m.memory.Kill(rec.User, rec.Txn, rec.Known.Aborts, f)
 	m.stats.abort(f)
 	m.releaseOwn(rec.Txn)
 	a := m.answer(recorder(rec))

@@ -20,10 +20,22 @@ func (m *Machine) onCancel(c *msg.Cancel) {
 		return
 	case rec != nil:
 		rec.Gateway = c.Gateway
-		m.abort(rec, failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was given up by its gateway"))
+		m.abort(rec, m.givenUp(c.Txn))
 		return
 	}
 	m.lookUpOrAbort(c)
+}
+
+// givenUp is the failure of what is cancelled. If another commit of the transaction is
+// under way, or was made, then that decides.
+func (m *Machine) givenUp(txn kv.TxnRef) *msg.Failure {
+	if f := m.rivals(txn); f != nil {
+		return f
+	}
+	if m.decidedElsewhere(txn) {
+		return rival()
+	}
+	return failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was given up by its gateway")
 }
 
 func canceller(c *msg.Cancel) asker { return asker{c.Txn, c.Gateway, c.Known()} }
@@ -32,13 +44,18 @@ func (m *Machine) lookUpOrAbort(c *msg.Cancel) {
 	tombstone := func() {
 		f := m.closedRecord(c.Txn)
 		if f == nil {
-			f = failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was given up by its gateway")
-			m.memory.Kill(c.User, c.Txn, f)
+			f = m.givenUp(c.Txn)
+			m.memory.Kill(c.User, c.Txn, c.Aborts, f)
 		}
+		m.killedToo(c.User, c.Txn, c.Known())
 		m.answerAbort(canceller(c), f)
 	}
-	if m.memory.Finished(c.Txn.TxnID).Committed != 0 {
+	switch f := m.memory.Finished(c.Txn.TxnID); {
+	case f.Committed != 0:
 		m.answerAgain(canceller(c))
+		return
+	case f.Applied != 0:
+		m.answerAbort(canceller(c), overtaken())
 		return
 	}
 	if c.Incarnation == m.inc && m.memory.Complete(c.Txn.TxnID) {
@@ -50,6 +67,8 @@ func (m *Machine) lookUpOrAbort(c *msg.Cancel) {
 		case err != nil:
 		case o.Committed != 0:
 			m.answerFinished(canceller(c), o)
+		case o.Applied != 0:
+			m.answerAbort(canceller(c), overtaken())
 		case m.recs.Get(c.Txn) != nil:
 			m.onCancel(c)
 		default:

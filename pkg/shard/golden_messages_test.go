@@ -123,6 +123,16 @@ func (s *script) page(txn kv.TxnRef, args []string) (*msg.Envelope, error) {
 	return env, err
 }
 
+// lastNamed is the last agent that speaks: s9, unless the last two words are "from" and
+// another one.
+func lastNamed(args []string) (kv.ShardID, error) {
+	n := len(args)
+	if n < 2 || args[n-2] != "from" {
+		return 9, nil
+	}
+	return golden.Shard(args[n-1])
+}
+
 // short are the messages that say little.
 func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []string) (*msg.Envelope, error) {
 	arg := func(i int) string {
@@ -151,9 +161,13 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 		}
 		env.Vote = v
 	case "decide":
-		env.Decide = &msg.Decide{Txn: txn, Last: 9, Commit: arg(0) == "commit"}
+		last, err := lastNamed(args)
+		env.Decide = &msg.Decide{Txn: txn, Last: last, Commit: arg(0) == "commit"}
+		return env, err
 	case "askvote":
-		env.AskVote = &msg.AskVote{Txn: txn, Last: 9, LastIncarnation: 1, Gateway: 1}
+		last, err := lastNamed(args)
+		env.AskVote = &msg.AskVote{Txn: txn, Last: last, LastIncarnation: 1, Gateway: 1}
+		return env, err
 	case "ack":
 		env.DecideAck = &msg.DecideAck{Txn: txn, Shard: from}
 	case "release":

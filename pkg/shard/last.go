@@ -126,6 +126,10 @@ func (m *Machine) abortPark(p *msg.Park, f *msg.Failure) {
 }
 
 func (m *Machine) park(p *msg.Park) {
+	if m.decidedElsewhere(p.Txn) {
+		m.answerAbort(parker(p), m.refuseToDecide(p.User, p.Txn, p.Known()))
+		return
+	}
 	rec := m.recs.Get(p.Txn)
 	if rec != nil && !rec.Known.Names(p.Known()) {
 		m.abort(rec, failure(msg.ReasonTombstone, kv.KindAborted, "an earlier commit of the attempt was heard of"))

@@ -49,6 +49,9 @@ func (pr *prepared) promisedTo(d *msg.Decide) bool {
 func (m *Machine) onPrepare(p *msg.Prepare) {
 	if a := m.attempts[p.Txn]; a != nil {
 		switch {
+		case a.isForOther(p.Last) && !m.cfg.Mutants.Has(mutant.LastAgentsApart):
+			m.refusePrepareWith(p, rival(), msg.Receipt{})
+			return
 		case a.prepared != nil:
 			m.vote(a, false)
 			return
@@ -61,7 +64,8 @@ func (m *Machine) onPrepare(p *msg.Prepare) {
 		}
 	}
 	if f := m.memory.Finished(p.Txn.TxnID); appliedHere(p.Txn, f.Applied, f.Committed) && !m.cfg.Mutants.Has(mutant.AppliedForgotten) {
-		return // a late duplicate of what has been decided and applied
+		m.refuseApplied(p)
+		return
 	} else if m.others(p.Txn, f.Applied, f.Committed) {
 		m.refusePrepare(p, overtaken())
 		return
@@ -81,7 +85,9 @@ func (m *Machine) onPrepare(p *msg.Prepare) {
 	m.lookUp(p.Txn.TxnID, func(o *entry.Outcome, err error) {
 		a := m.attempts[p.Txn]
 		switch {
-		case a != nil && (a.prepared != nil || a.preparing != nil), err == nil && appliedHere(p.Txn, o.Applied, o.Committed), m.closedHere(p.Txn) != nil:
+		case err == nil && appliedHere(p.Txn, o.Applied, o.Committed):
+			m.refuseApplied(p)
+		case a != nil && (a.prepared != nil || a.preparing != nil), m.closedHere(p.Txn) != nil:
 		case err != nil:
 			m.refusePrepare(p, failureOf(err))
 		case m.others(p.Txn, o.Applied, o.Committed):
@@ -99,6 +105,10 @@ func appliedHere(txn kv.TxnRef, applied, committed uint32) bool {
 }
 
 func (m *Machine) prepare(p *msg.Prepare) {
+	if m.decidedHere(p.Txn, p.Last) {
+		m.refusePrepareWith(p, rival(), msg.Receipt{})
+		return
+	}
 	if !m.stillHeld(p.Txn, p.Piece.Incarnation, p.Piece.Grants) {
 		m.refusePrepare(p, staleGrant())
 		return
@@ -205,13 +215,18 @@ func (m *Machine) refusePrepareWith(p *msg.Prepare, f *msg.Failure, rc msg.Recei
 // onAskVote: the last agent misses our vote. Who does not know the
 // transaction refuses it for good.
 func (m *Machine) onAskVote(q *msg.AskVote) {
-	if a := m.attempts[q.Txn]; a != nil && (a.prepared != nil || a.preparing != nil) {
+	a := m.attempts[q.Txn]
+	if a != nil && (a.prepared != nil || a.preparing != nil) && !a.isForOther(q.Last) {
 		if a.prepared != nil {
 			m.vote(a, false)
 		}
 		return
 	}
 	p := &msg.Prepare{Txn: q.Txn, Gateway: q.Gateway, User: q.User, Last: q.Last, LastIncarnation: q.LastIncarnation, LastAborts: q.LastAborts}
+	if a.isForOther(q.Last) {
+		m.refusePrepareWith(p, rival(), msg.Receipt{})
+		return
+	}
 	m.refusePrepare(p, failure(msg.ReasonRefused, kv.KindAborted, "a participant never heard of the transaction"))
 }
 

@@ -61,10 +61,22 @@ func (m *Machine) closedRecord(txn kv.TxnRef) *msg.Failure {
 // life whose abort may have been forgotten is taken for aborted.
 func (m *Machine) closedCommit(txn kv.TxnRef, user kv.Account, named kv.Known) *msg.Failure {
 	f := m.closedRecord(txn)
+	if f != nil {
+		m.killedToo(user, txn, named)
+	}
 	if f == nil && named.Incarnation == m.inc && m.memory.Presumed(user, named.Aborts) {
 		f = failure(msg.ReasonTombstone, kv.KindAborted, "the commit was sent before the aborts that the shard remembers")
 	}
 	return f
+}
+
+// killedToo has a commit that is answered from memory have a tombstone of its own: when it was
+// sent, its gateway may have heard of the abort that is remembered.
+func (m *Machine) killedToo(user kv.Account, txn kv.TxnRef, named kv.Known) {
+	f, dead := m.memory.Dead(txn)
+	if dead && named.Incarnation == m.inc && !m.cfg.Mutants.Has(mutant.DeadOnce) {
+		m.memory.Kill(user, txn, named.Aborts, f)
+	}
 }
 
 // closedHere tells why an attempt cannot lock or prepare here any more.

@@ -52,6 +52,10 @@ func (m *Machine) standingOf(x said) (*record.Record, standing) {
 		return rec, answered
 	case rec != nil:
 		return rec, recorded
+	case m.decidedElsewhere(x.txn):
+		m.refuseToDecide(x.user, x.txn, x.named)
+		m.tellOne(x, false)
+		return nil, answered
 	case m.closedCommit(x.txn, x.user, x.named) != nil || m.memory.Finished(x.txn.TxnID).Committed != 0:
 		m.tellOne(x, false)
 		return nil, answered
@@ -93,6 +97,9 @@ func (m *Machine) standingInLog(x said, again, first func()) {
 			again()
 		case o.Committed != 0 || m.closedCommit(x.txn, x.user, x.named) != nil:
 			m.tellOne(x, false) // who was to hear of a commit has acknowledged it
+		case m.decidedElsewhere(x.txn):
+			m.refuseToDecide(x.user, x.txn, x.named)
+			m.tellOne(x, false)
 		default:
 			first()
 		}

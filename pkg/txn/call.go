@@ -78,6 +78,7 @@ type call struct {
 	left      uint64
 	retryAt   int64
 	aborts    []msg.Reason // of the attempts before this one
+	contested bool         // another commit of the id was found under way
 	redirects uint32       // of the attempts before this one, those that only looked in the wrong place
 	receipt   msg.Receipt
 	// open is the wait that lasts, as far as was heard of it, and ended tells of

@@ -122,7 +122,7 @@ func (g *Gateway) release(c *call) {
 // again reports whether another attempt may fare better.
 func again(f *msg.Failure) bool {
 	switch f.Reason {
-	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone, msg.ReasonRefused, msg.ReasonLapsed, msg.ReasonMoved:
+	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone, msg.ReasonRefused, msg.ReasonLapsed, msg.ReasonMoved, msg.ReasonRival:
 		return true
 	}
 	return false
@@ -131,6 +131,7 @@ func again(f *msg.Failure) bool {
 // afterAbort: the attempt is known to be aborted.
 func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
 	f = c.blamed(f)
+	c.contested = c.contested || f.Reason == msg.ReasonRival
 	c.note(f)
 	g.noteLost(c, f)
 	if g.redirected(c, f) && c.kind == moving {
@@ -163,11 +164,20 @@ func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
 	g.leaveRound(c)
 	if n := c.ref.Attempt; n > 4 {
 		c.phase = phaseBackoff
-		c.retryAt = g.now + int64(1_000_000)<<min(n-4, 6)
+		c.retryAt = g.now + g.pauseBefore(n, c.ref.TxnID)
 		g.timed(c.retryAt)
 		return
 	}
 	g.start(c)
+}
+
+// pauseBefore is how long attempt n waits, in nanoseconds: 2 to 64 ms, and up to half as much
+// again, which differs from gateway to gateway. Two that were sent the same id would
+// otherwise get in each other's way at each attempt.
+func (g *Gateway) pauseBefore(n uint32, id kv.TxnID) int64 {
+	pause := int64(1_000_000) << min(n-4, 6)
+	mix := (id.Rand ^ uint64(g.cfg.Node)<<32 ^ uint64(n)) * 0x9e3779b97f4a7c15
+	return pause + int64(mix>>54)*pause/2048
 }
 
 // late is the failure of what did not end before its deadline, and was not

@@ -282,6 +282,9 @@ func (g *Gateway) finish(c *call, d Done) {
 		g.endRound(c, d.Failure)
 		return
 	}
+	if f := d.Failure; f != nil && c.contested && c.kind == oneShot && kv.Kind(f.Kind) != kv.KindUnknown {
+		d.Failure = failure(msg.ReasonRival, kv.KindUnknown, "transaction "+c.ref.TxnID.String()+" was sent before and may be under way; ask for its outcome by that id")
+	}
 	g.stamp(c, &d)
 	g.leaveRound(c)
 	g.endSharing(c, &d)

@@ -232,9 +232,8 @@ func (c *client) oneShotAs(readOnly bool, how txn.How) {
 	t.readOnly = !t.writes()
 	t.reader = t.readOnly
 	w.trace("client %d: %s one-shot at %v: %s", c.n, name(t.ref), n.id, describe(call.ops))
-	ops := cloneOps(call.ops)
 	how.User = c.account()
-	w.callWith(n, call.ops, func(now int64, tok txn.Token) { n.gw.ExecuteAs(now, tok, t.ref.TxnID, ops, c.deadline(n), how) },
+	c.send(n, t, how,
 		func(d txn.Done, lost bool) {
 			if d.Committed {
 				call.results, t.resLost = d.Results, d.ResultsLost
@@ -249,6 +248,35 @@ func (c *client) oneShotAs(readOnly bool, how txn.How) {
 				c.next()
 			})
 		})
+}
+
+// send sends a one-shot to a gateway, or to two, which do not know of each other. If one says
+// that it has committed, then it has; and if the one is not sure that it has not, nobody is.
+func (c *client) send(n *node, t *txnRecord, how txn.How, then func(d txn.Done, lost bool)) {
+	w, ops := c.w, t.calls[0].ops
+	to := func(n *node, then func(d txn.Done, lost bool)) {
+		ops := cloneOps(ops)
+		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.Token) { n.gw.ExecuteAs(now, tok, t.ref.TxnID, ops, c.deadline(n), how) }, then)
+	}
+	if t.readOnly || !w.chance(w.opt.Mix.Twice) {
+		to(n, then)
+		return
+	}
+	var first *txn.Done
+	var firstLost bool
+	both := func(d txn.Done, lost bool) {
+		if first == nil {
+			first, firstLost = &d, lost
+			return
+		}
+		w.trace("client %d: %s twice: committed=%v lost=%v %v, and committed=%v lost=%v %v", c.n, name(t.ref), first.Committed, firstLost, first.Failure, d.Committed, lost, d.Failure)
+		if first.Committed && !(d.Committed && first.ResultsLost) || !d.Committed && (firstLost || uncertain(first.Failure)) {
+			d, lost = *first, firstLost
+		}
+		then(d, lost)
+	}
+	to(n, both)
+	w.after(w.about(w.opt.Jitter/4), func() { to(c.anyNode(), both) })
 }
 
 // account is that of the user who the client is.

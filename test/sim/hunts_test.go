@@ -252,6 +252,13 @@ var hunts = []hunt{
 	{id: mutant.AttemptsApart, name: "Another attempt commits where one has", seed: 3, shape: func(o *Options) {
 		o.Mix.Again, o.SentOnce, o.Lies, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
 	}},
+	{id: mutant.LastAgentsApart, name: "Two last agents decide one attempt", seed: 3, shape: func(o *Options) {
+		o.Mix.Twice, o.SentOnce, o.Lies, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
+	}},
+	{id: mutant.DeadOnce, name: "A second commit of what is dead has no tombstone", seed: 4106, shape: func(o *Options) {
+		o.Mix.Twice, o.SentOnce, o.Lies, o.Shards, o.Memory, o.Told = 0.9, false, 5*time.Millisecond, 4, 2, true
+		o.StraggleMax, o.Users = 2*time.Second, 0
+	}},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 8},
 
 	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 1, readers: true, shape: watched},

@@ -105,7 +105,7 @@ func (h *hunt) options(seed int64, m mutant.Set) Options {
 		o.Things = 1
 	}
 	o.Places, o.KeyPlaces, o.KeyPins, o.KeyWaiters = 0, 0, 0, 0
-	o.Users, o.Told, o.Mix.Again, o.SentOnce = 0, false, 0, true
+	o.Users, o.Told, o.Mix.Again, o.Mix.Twice, o.SentOnce = 0, false, 0, 0, true
 	if h.shape != nil {
 		h.shape(&o)
 	}

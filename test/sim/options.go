@@ -163,6 +163,9 @@ type Mix struct {
 	// Again is the share of one-shots that write, and were not told to have failed, that
 	// their client sends again under the same id.
 	Again float64
+	// Twice is the share of one-shots that write that their client sends to two gateways
+	// at about the same time.
+	Twice float64
 	// Return is the share of clients that lose an interactive transaction
 	// before its commit and begin its next attempt elsewhere, though the one
 	// before may still be open.
@@ -263,6 +266,7 @@ func drawUsers(o *Options, r *rand.Rand) {
 	o.Users, o.Told = pick(r, 0, 2, 3), r.IntN(2) == 0
 	if o.MoveEvery == 0 && o.HeatEvery == 0 {
 		o.Mix.Again = pick(r, 0, 0.1, 0.5)
+		o.Mix.Twice = pick(r, 0, 0, 0.1, 0.5)
 	}
 }
 

@@ -14,20 +14,33 @@ import (
 // its number, and what names less than the floor is presumed to be dead. How old the
 // transaction is does not matter, nor what time its id says.
 //
+// An id may be sent again when its gateway has heard of the abort, or by another user. That
+// commit names no less than the number of the tombstone that it dies of, and gets one of its own.
+//
 // Each user has a share of the memory and a floor. When there is no room for one more it
 // is made where most is, so that a floor rises only for users who have more than an equal
 // share.
 type aborts struct {
 	limit int
+	// held is how many tombstones there are.
+	held int
 	// made is how many there ever were, and the number of the newest.
 	made   uint64
-	dead   map[kv.TxnRef]*msg.Failure
+	dead   map[kv.TxnRef]death
 	shares map[kv.Account]*share
 	// common is the floor of the users who have no share.
 	common uint64
 	// longest is a share of which no other is much longer as long as it has enough.
 	longest *share
 	enough  int
+}
+
+// death is an attempt's: how many tombstones it has, whose the newest is and its number.
+type death struct {
+	failure    *msg.Failure
+	tombstones int
+	user       kv.Account
+	number     uint64
 }
 
 // maxShares bounds the users that are told apart. Somewhat arbitrary: more than abort
@@ -66,7 +79,7 @@ func (s *share) pop() tombstone {
 }
 
 func (a *aborts) init(limit int) {
-	a.limit, a.dead, a.shares = limit, map[kv.TxnRef]*msg.Failure{}, map[kv.Account]*share{}
+	a.limit, a.dead, a.shares = limit, map[kv.TxnRef]death{}, map[kv.Account]*share{}
 }
 
 func (a *aborts) floor(user kv.Account) uint64 {
@@ -76,16 +89,23 @@ func (a *aborts) floor(user kv.Account) uint64 {
 	return a.common
 }
 
-func (a *aborts) kill(user kv.Account, txn kv.TxnRef, f *msg.Failure) {
-	if _, ok := a.dead[txn]; ok {
+// kill makes a tombstone for a commit that names heard aborts, unless it has one.
+func (a *aborts) kill(user kv.Account, txn kv.TxnRef, heard uint64, f *msg.Failure) {
+	d, dead := a.dead[txn]
+	if dead && d.user == user && d.number > heard {
 		return
+	}
+	if !dead {
+		d.failure = kept(f)
 	}
 	s := a.shareOf(user)
 	a.made++
-	a.dead[txn] = kept(f)
+	a.held++
+	d.tombstones, d.user, d.number = d.tombstones+1, user, a.made
+	a.dead[txn] = d
 	s.line = append(s.line, tombstone{txn, a.made})
 	s.newest = a.made
-	if len(a.dead) > a.limit {
+	if a.held > a.limit {
 		a.forget(s)
 	}
 }
@@ -103,7 +123,20 @@ func (a *aborts) forget(s *share) {
 	case s.len() > a.longest.len():
 		a.longest, a.enough = s, s.len()-a.limit/slack
 	}
-	delete(a.dead, a.longest.pop().txn)
+	a.drop(a.longest)
+}
+
+// drop forgets the oldest tombstone of a share.
+func (a *aborts) drop(s *share) {
+	txn := s.pop().txn
+	a.held--
+	d := a.dead[txn]
+	d.tombstones--
+	if d.tombstones == 0 {
+		delete(a.dead, txn)
+		return
+	}
+	a.dead[txn] = d
 }
 
 func (a *aborts) shareOf(user kv.Account) *share {
@@ -122,7 +155,7 @@ func (a *aborts) shareOf(user kv.Account) *share {
 // merge forgets all of a user's: that of who has had nothing aborted for longest.
 func (a *aborts) merge(s *share) {
 	for s.len() > 0 {
-		delete(a.dead, s.pop().txn)
+		a.drop(s)
 	}
 	a.common = max(a.common, s.floor)
 	delete(a.shares, s.user)

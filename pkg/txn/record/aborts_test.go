@@ -19,10 +19,10 @@ func TestWhoFillsTheMemoryLosesByIt(t *testing.T) {
 	m := NewMemory(limit, none)
 	n := 0
 	for ; n < others; n++ {
-		m.Kill(kv.Account(2+n), attempt(n), nil)
+		m.Kill(kv.Account(2+n), attempt(n), 0, nil)
 	}
 	for ; n < 10*limit; n++ {
-		m.Kill(1, attempt(n), nil)
+		m.Kill(1, attempt(n), 0, nil)
 	}
 	for i := range others {
 		_, known := m.Dead(attempt(i))
@@ -36,6 +36,33 @@ func TestWhoFillsTheMemoryLosesByIt(t *testing.T) {
 	require.Equal(t, limit, dead)
 }
 
+// TestACommitThatIsSentAgainHasItsOwnTombstone: whichever is forgotten first, each of the
+// commits of an attempt is dead or presumed to be, its user's or another one's.
+func TestACommitThatIsSentAgainHasItsOwnTombstone(t *testing.T) {
+	type commit struct {
+		user  kv.Account
+		heard uint64
+	}
+	const limit = 8
+	for _, again := range []commit{{1, 0}, {1, 1}, {1, 5}, {2, 0}, {2, 1}} {
+		for _, filler := range []kv.Account{1, 2, 3} {
+			m := NewMemory(limit, none)
+			txn := attempt(0)
+			m.Kill(1, txn, 0, nil)
+			for n := range again.heard {
+				m.Kill(3, attempt(int(1+n)), 0, nil)
+			}
+			m.Kill(again.user, txn, again.heard, nil)
+			for n := range 3 * limit {
+				_, dead := m.Dead(txn)
+				require.True(t, dead || m.Presumed(1, 0), "%v, filled by %d: the first", again, filler)
+				require.True(t, dead || m.Presumed(again.user, again.heard), "%v, filled by %d: the second", again, filler)
+				m.Kill(filler, attempt(100+n), 0, nil)
+			}
+		}
+	}
+}
+
 // TestSharesAreNearlyEqual: users who have more aborted than there is room for get
 // about the same share of it each, in whatever order they come.
 func TestSharesAreNearlyEqual(t *testing.T) {
@@ -44,7 +71,7 @@ func TestSharesAreNearlyEqual(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range 20 * limit {
 		user := kv.Account(min(r.IntN(users), r.IntN(users))) // some more often than others
-		m.Kill(user, attempt(n), nil)
+		m.Kill(user, attempt(n), 0, nil)
 	}
 	for user := range kv.Account(users) {
 		require.InDelta(t, limit/users, m.aborts.shares[user].len(), 2*limit/slack)
@@ -56,7 +83,7 @@ func TestSharesAreNearlyEqual(t *testing.T) {
 func TestTheUsersToldApartAreBounded(t *testing.T) {
 	m := NewMemory(100*maxShares, none)
 	for n := range 2 * maxShares {
-		m.Kill(kv.Account(n), attempt(n), nil)
+		m.Kill(kv.Account(n), attempt(n), 0, nil)
 	}
 	require.Len(t, m.aborts.shares, maxShares)
 	require.True(t, m.Presumed(0, maxShares-1))

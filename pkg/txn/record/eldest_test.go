@@ -42,7 +42,7 @@ func TestMemoryNeverForgetsInSilence(t *testing.T) {
 				committed[txn.TxnID] = true
 			} else if _, again := killed[txn]; !again {
 				killed[txn] = sent{kv.Account(n % 5), m.Aborts()}
-				m.Kill(kv.Account(n%5), txn, nil)
+				m.Kill(kv.Account(n%5), txn, 0, nil)
 			}
 		}
 		for id := range committed {

@@ -161,7 +161,7 @@ func (s *script) memory(txn kv.TxnRef, verb string, args []string) (string, erro
 		f.Applied = txn.Attempt
 		s.m.Finish(txn.TxnID, f)
 	case "kill":
-		s.m.Kill(user, txn, &msg.Failure{Reason: msg.ReasonWounded})
+		s.m.Kill(user, txn, 0, &msg.Failure{Reason: msg.ReasonWounded})
 	case "fence":
 		s.m.Fence(user, txn.TxnID)
 	case "forget-fences":

@@ -17,7 +17,7 @@ func TestAbortsDoNotKeepLargeValues(t *testing.T) {
 		txn := kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1}
 		told = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindCondition), Key: []byte("k"), Text: "as it is",
 			Current: &msg.Pair{Key: []byte("k"), Value: value}}
-		m.Kill(0, txn, told)
+		m.Kill(0, txn, 0, told)
 		kept, ok := m.Dead(txn)
 		require.True(t, ok)
 		return told, kept

@@ -73,10 +73,11 @@ func (m *Memory) Complete(id kv.TxnID) bool {
 	return id.Time >= m.finishedFloor || m.mutants.Has(mutant.MemoryFloorIgnored)
 }
 
-// Kill notes that an attempt, of a user's, can never commit here.
-func (m *Memory) Kill(user kv.Account, txn kv.TxnRef, f *msg.Failure) {
+// Kill notes that a commit of an attempt, of a user's, that was sent when its gateway had heard
+// of so many aborts, can never be made here. If the attempt is Dead already, that stays why.
+func (m *Memory) Kill(user kv.Account, txn kv.TxnRef, heard uint64, f *msg.Failure) {
 	if !m.mutants.Has(mutant.DeadForgotten) {
-		m.aborts.kill(user, txn, f)
+		m.aborts.kill(user, txn, heard, f)
 	}
 }
 
@@ -84,7 +85,7 @@ func (m *Memory) Kill(user kv.Account, txn kv.TxnRef, f *msg.Failure) {
 // why it cannot.
 func (m *Memory) Dead(txn kv.TxnRef) (*msg.Failure, bool) {
 	d, ok := m.aborts.dead[txn]
-	return d, ok
+	return d.failure, ok
 }
 
 // Aborts is how many attempts have been killed.
