@@ -1,0 +1,78 @@
+package txn
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// TestAfterARivalNoFailureIsCertain: a gateway that was refused since another commit of
+// the id is under way tries again, and whatever fails then, the other one may yet be made.
+func TestAfterARivalNoFailureIsCertain(t *testing.T) {
+	rival := &msg.Failure{Reason: msg.ReasonRival, Kind: uint32(kv.KindAborted)}
+	condition := &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindCondition)}
+	committed := &msg.Failure{Reason: msg.ReasonCommitted, Kind: uint32(kv.KindUnknown)}
+	for name, tc := range map[string]struct {
+		then      *msg.Failure
+		committed bool
+		kind      kv.Kind
+	}{
+		"another failure": {then: condition, kind: kv.KindUnknown},
+		"its deadline":    {then: rival, kind: kv.KindUnknown},
+		"its commit":      {then: committed, committed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewGateway(Config{Node: 1, Router: oneHome{}, MaxInFlight: 8, Repeat: time.Second, Liveness: time.Second, MaxAge: time.Minute})
+			end := time.Second.Nanoseconds()
+			g.Execute(0, 1, kv.TxnID{Time: 1}, []msg.Op{{Kind: msg.OpPut, Key: []byte("k")}}, end)
+			said, now := rival, int64(0)
+			for attempts := 0; now <= 2*end; now += time.Millisecond.Nanoseconds() {
+				out := g.Flush()
+				for _, d := range out.Done {
+					require.Equal(t, tc.committed, d.Committed)
+					if !tc.committed {
+						require.Equal(t, tc.kind, kv.Kind(d.Failure.Kind), d.Failure.Text)
+					}
+					require.Greater(t, attempts, 1)
+					return
+				}
+				for _, env := range out.Send {
+					answer := msg.ToGateway(1)
+					answer.Answer = &msg.Answer{Shard: env.Shard, Incarnation: 1, Failure: said}
+					if env.Park != nil {
+						answer.Answer.Txn, said = env.Park.Txn, tc.then
+						attempts++
+					} else {
+						answer.Answer.Txn = env.Cancel.Txn
+					}
+					g.Deliver(now, answer)
+				}
+				g.Tick(now)
+			}
+			t.Fatal("it was not told")
+		})
+	}
+}
+
+// TestPausesDifferBetweenGateways, so that two that were sent the same id do not get in each
+// other's way at each attempt.
+func TestPausesDifferBetweenGateways(t *testing.T) {
+	a, b := NewGateway(Config{Node: 1, Router: oneHome{}}), NewGateway(Config{Node: 2, Router: oneHome{}})
+	alike := 0
+	for i := range uint64(1000) {
+		id := kv.TxnID{Time: 1, Rand: i}
+		for n := uint32(5); n < 15; n++ {
+			pa, pb := a.pauseBefore(n, id), b.pauseBefore(n, id)
+			require.GreaterOrEqual(t, pa, int64(2*time.Millisecond))
+			require.LessOrEqual(t, pa, int64(96*time.Millisecond))
+			if max(pa-pb, pb-pa) < int64(20*time.Microsecond) {
+				alike++
+			}
+		}
+	}
+	require.Less(t, alike, 500, "of 10,000")
+}
