@@ -108,7 +108,8 @@ func (q *Queue) SealFrom() int64 { return q.opt.SealFrom }
 // Counters tells what the queues did so far.
 func (q *Queue) Counters() Counters { return q.counters }
 
-// Len is the number of prepared updates and waiting pieces.
+// Len is the number of prepared updates and of pieces of last agents that are known here,
+// whether they wait or not (Unheld).
 func (q *Queue) Len() int { return len(q.updates) }
 
 // Held is the number of updates and pieces that are held back.
@@ -157,7 +158,7 @@ func (q *Queue) turn(u *update, to State) {
 	}
 }
 
-// Pieces is the number of waiting pieces.
+// Pieces is the number of pieces that are known here, whether they wait or not (Unheld).
 func (q *Queue) Pieces() (n int) {
 	for _, u := range q.updates {
 		if u.piece {
