@@ -33,6 +33,21 @@ func (g *Gateway) refusing(shards []kv.ShardID) *msg.Failure {
 	return g.leavingBefore(shards, g.leavings)
 }
 
+// roundless says why no state of the whole store can be fixed now, which needs every
+// shard, nil if one can.
+func (g *Gateway) roundless() *msg.Failure {
+	if !g.avoids() {
+		return nil
+	}
+	return g.refusing(g.everyShard())
+}
+
+// isRoundless reports whether a round has failed because it needs a shard that is not
+// there, or is about to go.
+func isRoundless(f *msg.Failure) bool {
+	return f.Reason == msg.ReasonExhausted && kv.Kind(f.Kind) == kv.KindUnavailable
+}
+
 // unreachable says which of these shards is on a node that is known to be down.
 func (g *Gateway) unreachable(shards []kv.ShardID) *msg.Failure {
 	if len(g.down) == 0 {

@@ -48,7 +48,8 @@ func (g *Gateway) onExpireKey(k *msg.ExpireKey) {
 	}
 }
 
-// start begins an attempt of whatever is not interactive.
+// start begins an attempt of whatever is not interactive, or of an open reader that was
+// turned away.
 func (g *Gateway) start(c *call) {
 	switch {
 	case c.kind == pinning:
@@ -60,6 +61,9 @@ func (g *Gateway) start(c *call) {
 		return
 	case c.unresolved():
 		g.resolve(c)
+		return
+	case c.kind == interactive:
+		g.fetch(c, c.ops)
 		return
 	case c.kind == scanning:
 		g.startScan(c)

@@ -35,8 +35,13 @@ type round struct {
 // joinRound has a call wait for a state that is fixed from now on. pinned, or
 // unpinned, is called for it.
 func (g *Gateway) joinRound(c *call) {
-	c.waiting = true
 	g.timed(c.endAt())
+	f := g.roundless()
+	if f != nil {
+		g.unpinned(c, f)
+		return
+	}
+	c.waiting = true
 	switch {
 	case g.before != nil:
 		c.waiting, c.round = false, g.before
@@ -91,7 +96,7 @@ func (g *Gateway) Rounds() uint64 { return g.rounds }
 
 // startPin has every shard fix its index, the hot one last.
 func (g *Gateway) startPin(c *call) {
-	if f := g.refusing(g.everyShard()); f != nil {
+	if f := g.roundless(); f != nil {
 		g.finish(c, Done{Failure: f})
 		return
 	}
@@ -211,33 +216,59 @@ func (g *Gateway) pinned(c *call) {
 	}
 }
 
-// shutPause is after how long a one-shot reader that was turned away tries again, if no
-// state can be fixed for it because a node is down. Somewhat arbitrary: half of what
-// has a key closed.
+// shutPause is after how long a reader that was turned away tries again, if no state can
+// be fixed for it because a node is down or drains. Somewhat arbitrary: half of what has
+// a key closed.
 const shutPause = 10 * time.Millisecond
 
-// unpinned: there will be no such state. A reader that was only to leave a key to
-// others does not need the node that is down; it leaves, and begins anew.
+// unpinned: there will be no such state. A reader that was only to hold nobody does not
+// need the node for which there is none: it reads on where it is registered, or leaves
+// and begins anew.
 func (g *Gateway) unpinned(c *call, f *msg.Failure) {
 	switch {
 	case c.kind == interactive && c.phase == phaseIdle:
 		c.pinAt = g.now + int64(g.cfg.OpenBudget) // it stays registered
 		g.timed(c.pinAt)
-	case f.Down != 0 && c.kind == oneShot && g.forced(c) != PlanPin:
-		c.phase, c.retryAt = phaseBackoff, g.now+int64(shutPause)
-		g.timed(c.retryAt)
-	case f.Down != 0 && c.kind == interactive:
-		g.abort(c, failure(msg.ReasonExhausted, kv.KindUnavailable, "readers have held an update of a key for long, and no state can be fixed to read at instead while node "+
-			f.Down.String()+" is down"))
+	case !isRoundless(f):
+		g.abort(c, f)
+	case c.kind == oneShot && g.forced(c) != PlanPin:
+		g.tryLater(c)
+	case c.kind == interactive:
+		g.openUnpinned(c, f)
 	default:
 		g.abort(c, f)
 	}
 }
 
-// putOff has an open reader pinned later if a node is down, without which no state can
-// be fixed, and reports whether it has.
+// openUnpinned: an open reader in the middle of a call is not pinned. Where it has left,
+// or was turned away, it cannot read on under the same name. If it has been told nothing
+// yet it begins anew.
+func (g *Gateway) openUnpinned(c *call, f *msg.Failure) {
+	switch {
+	case c.reading == nil || !c.reading.left:
+		c.pinAt = g.now + int64(g.cfg.OpenBudget)
+		g.fetch(c, c.ops)
+	case len(c.ops) > 0 && c.ops[0].Seq == 0:
+		g.endReading(c)
+		c.reading, c.pinAt = nil, 0
+		c.session.unlearn()
+		g.tryLater(c)
+	default:
+		g.abort(c, failure(msg.ReasonExhausted, kv.KindUnavailable,
+			"the view cannot read on, because others wait for it, and no state of the store can be fixed to read at instead: "+f.Text))
+	}
+}
+
+// tryLater has a reader that is registered nowhere begin anew after a while.
+func (g *Gateway) tryLater(c *call) {
+	c.phase, c.retryAt = phaseBackoff, g.now+int64(shutPause)
+	g.timed(c.retryAt)
+}
+
+// putOff has an open reader pinned later if a node is down or drains, without which no
+// state can be fixed, and reports whether it has.
 func (g *Gateway) putOff(c *call) bool {
-	if len(g.down) == 0 || g.unreachable(g.everyShard()) == nil {
+	if g.roundless() == nil {
 		return false
 	}
 	c.pinAt = g.now + int64(g.cfg.OpenBudget)
@@ -277,6 +308,9 @@ func (g *Gateway) pinOpen(c *call) {
 		g.endReading(c)
 		c.reading = nil
 	}
+	if c.reading != nil && !g.tickLeases(c) {
+		return
+	}
 	g.joinRound(c)
 }
 
@@ -292,6 +326,7 @@ func (g *Gateway) giveUpReads(c *call) {
 		if r.reply(l.shard) != nil {
 			return false
 		}
+		r.left = true
 		g.sendShard(l.shard, func(e *msg.Envelope) { e.Leave = &msg.Leave{Reader: r.id} })
 		return true
 	})
@@ -301,6 +336,7 @@ func (g *Gateway) giveUpReads(c *call) {
 // leaves at once, and reads everything there.
 func (g *Gateway) turnedAway(c *call) {
 	if c.kind == interactive {
+		c.reading.left = true
 		g.pinOpen(c)
 		return
 	}

@@ -35,8 +35,9 @@ type reading struct {
 	notifying []*msg.Envelope
 	// asked is when the first request was sent.
 	asked int64
-	// ended: the shards have been told.
-	ended bool
+	// ended: the shards have been told. left: one has been told that the reader leaves it
+	// while it is still registered on others, or has turned it away.
+	ended, left bool
 }
 
 // readAsk is a request without an answer.
@@ -217,30 +218,41 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 	}
 	c.heard(s, &p.Receipt)
 	g.noteCrowd(c, p)
-	if p.Failure != nil && p.Failure.Reason == msg.ReasonClosed {
+	switch {
+	case p.Failure != nil && p.Failure.Reason == msg.ReasonClosed:
 		g.turnedAway(c)
-		return
-	}
-	if l := r.lease(s); l != nil {
-		if l.inc == 0 {
-			l.inc = p.Reading.Incarnation
-		}
-		if l.inc != p.Reading.Incarnation && !g.cfg.Mutants.Has(mutant.LeaseUnchecked) {
-			g.lapsed(c, s)
-			return
-		}
-		if g.cfg.Mutants.Has(mutant.LeaseFromReply) {
-			l.until = max(l.until, g.now+g.granted())
-		}
-	}
-	if p.Failure != nil && g.redirected(c, p.Failure) && c.kind != pinning {
+	case !g.registeredBy(r.lease(s), p):
+		g.lapsed(c, s)
+	case p.Failure != nil && g.redirected(c, p.Failure) && c.kind != pinning:
 		g.readElsewhere(c, s, a.env.Read.Ops)
-		return
-	}
-	if p.Failure != nil {
+	case p.Failure != nil:
 		g.conclude(c, c.ofCall(p.Failure))
-		return
+	default:
+		g.haveRead(c, a, p)
 	}
+}
+
+// registeredBy notes in which life of its shard an answer finds the reader registered,
+// and reports whether that is the one in which it found it before. There may be no lease.
+func (g *Gateway) registeredBy(l *lease, p *msg.ReadReply) bool {
+	if l == nil {
+		return true
+	}
+	if l.inc == 0 {
+		l.inc = p.Reading.Incarnation
+	}
+	if l.inc != p.Reading.Incarnation && !g.cfg.Mutants.Has(mutant.LeaseUnchecked) {
+		return false
+	}
+	if g.cfg.Mutants.Has(mutant.LeaseFromReply) {
+		l.until = max(l.until, g.now+g.granted())
+	}
+	return true
+}
+
+// haveRead takes the values of an answer to a.
+func (g *Gateway) haveRead(c *call, a *readAsk, p *msg.ReadReply) {
+	r, s := c.reading, p.Reading.Shard
 	r.replies = append(slices.DeleteFunc(r.replies, func(x *msg.ReadReply) bool { return x.Reading.Shard == s }), p)
 	if c.kind == interactive {
 		c.session.learn(c.session.at(s), a.env.Read.Ops, false, p.Results)
@@ -381,6 +393,12 @@ func (g *Gateway) tickReading(c *call) bool {
 		}
 		g.timed(a.next)
 	}
+	return g.tickLeases(c)
+}
+
+// tickLeases renews leases. It reports false if one has lapsed, which ends the attempt.
+func (g *Gateway) tickLeases(c *call) bool {
+	r := c.reading
 	if l := g.firstLapsed(r); l != nil {
 		g.lapsed(c, l.shard)
 		return false
@@ -437,7 +455,7 @@ func (g *Gateway) onRenewReply(p *msg.RenewReply) {
 // openRead asks the shards for what an interactive reader wants to see, and
 // registers it there.
 func (g *Gateway) openRead(c *call, wanted map[kv.ShardID][]msg.Op) {
-	if c.kind == interactive && c.reading == nil && c.past == nil && g.now < g.crowded && len(g.down) == 0 {
+	if c.kind == interactive && c.reading == nil && c.past == nil && g.now < g.crowded && g.roundless() == nil {
 		c.phase = phasePinning
 		g.joinRound(c)
 		return

@@ -101,6 +101,14 @@ func (s *session) sawAbsent() bool {
 	})
 }
 
+// unlearn forgets what was read.
+func (s *session) unlearn() {
+	clear(s.base)
+	clear(s.rows)
+	clear(s.answers)
+	clear(s.after)
+}
+
 // push appends a write to the buffer.
 func (s *session) push(op msg.Op) {
 	if op.IsRange() {

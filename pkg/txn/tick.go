@@ -76,24 +76,34 @@ func (g *Gateway) tickCall(c *call) {
 		}
 		g.timed(c.retryAt)
 	}
-	if g.now >= c.endAt() {
-		f := failure(msg.ReasonCancelled, kv.KindAborted, "")
-		if c.doBy != 0 && g.now < c.deadline {
-			f = g.late(c)
-		}
-		g.endScan(c)
-		g.abort(c, f)
-		return
-	}
-	if f := g.unreachable(g.awaits(c)); f != nil {
-		if c.phase == phaseAsking {
-			f.Hint = "what was asked of the hot shard may have been done; ask again when the node is back"
-		}
+	f := g.overdue(c)
+	if f != nil {
 		g.endScan(c)
 		g.abort(c, f)
 		return
 	}
 	g.timed(c.endAt())
+	g.repeatCall(c)
+}
+
+// overdue says why a call that has not asked to commit is given up now: it is late, or
+// waits for a node that is down; nil if it is not.
+func (g *Gateway) overdue(c *call) *msg.Failure {
+	if g.now >= c.endAt() {
+		if c.doBy != 0 && g.now < c.deadline {
+			return g.late(c)
+		}
+		return failure(msg.ReasonCancelled, kv.KindAborted, "")
+	}
+	f := g.unreachable(g.awaits(c))
+	if f != nil && c.phase == phaseAsking {
+		f.Hint = "what was asked of the hot shard may have been done; ask again when the node is back"
+	}
+	return f
+}
+
+// repeatCall repeats what a call has no answer to, and has an open reader pinned in time.
+func (g *Gateway) repeatCall(c *call) {
 	switch c.phase {
 	case phaseLocking:
 		g.repeatLocks(c)
