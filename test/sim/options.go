@@ -72,6 +72,8 @@ type Options struct {
 	JumpBy, JumpFor time.Duration
 	// Cuts is how many times a node is cut off for a while, of at most Down.
 	Cuts int
+	// Drains is how many times a node says that it leaves, and stops.
+	Drains int
 	// Delay is the least time of a message between nodes, Jitter the mean of
 	// what comes on top; Straggle is the share of messages that take up to
 	// StraggleMax instead. Loss and Dup are shares too.

@@ -55,7 +55,7 @@ type Summary struct {
 	// Txns counts attempts of transactions as clients made them, Committed
 	// the decisions to commit.
 	Txns, Committed, Aborted, Unknown, Enquiries int
-	Steps, Messages, Crashes                     int
+	Steps, Messages, Crashes, Drains             int
 	// Readers counts read-only transactions that ended, ReaderAborts their
 	// attempts that were aborted.
 	Readers, ReaderAborts int
@@ -93,6 +93,7 @@ func (s *Summary) add(o Summary) {
 	s.Steps += o.Steps
 	s.Messages += o.Messages
 	s.Crashes += o.Crashes
+	s.Drains += o.Drains
 	s.Readers += o.Readers
 	s.ReaderAborts += o.ReaderAborts
 	s.Snapshots += o.Snapshots
@@ -212,6 +213,7 @@ func (w *world) play() (Summary, error) {
 	w.startClients()
 	w.startViews()
 	w.startFaults()
+	w.startDrains()
 	w.startFills()
 	w.startLies()
 	w.startMoves()
