@@ -303,8 +303,8 @@ var hunts = []hunt{
 		o.Lease, o.Plan, o.Loss, o.Straggle, o.StraggleMax = 20*time.Millisecond, txn.PlanHotLast, 0.2, 0.2, 60*time.Millisecond
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan = 20, 0, 0
 	}},
-	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 12, readers: true, shape: shortLived},
-	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 12, readers: true, shape: shortLived},
+	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 41, readers: true, shape: shortLived},
+	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 140, readers: true, shape: shortLived},
 	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 2, readers: true, shape: shortLived},
 	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 25, readers: true, shape: func(o *Options) {
 		restarting(o)
