@@ -200,8 +200,15 @@ func TestOneClockOfThreeIsNotBelieved(t *testing.T) {
 				made := c.Node(id).Gateway().NewID().Time
 				require.InDelta(t, float64(c.clocks[1].Wall()), float64(made), float64(time.Minute))
 			}
-			require.InDelta(t, by.Seconds(), c.Node(2).Clock().Apart.Seconds(), 1)
-			require.Zero(t, c.Node(1).Clock().Apart.Round(time.Second))
+			// The last that they have told each other may be from between one clock's moving
+			// on and another's.
+			require.Eventually(t, func() bool {
+				for id := range c.clocks {
+					c.Node(id).Look()
+				}
+				wrong, right := c.Node(2).Clock().Apart-by, c.Node(1).Clock().Apart
+				return wrong.Abs() < time.Second && right.Round(time.Second) == 0
+			}, 10*time.Second, time.Millisecond)
 			c.set(0)
 			c.write()
 			require.Zero(t, c.Node(2).Clock().IDsAhead)

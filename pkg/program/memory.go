@@ -26,9 +26,9 @@ func budgetOf(c *cobra.Command, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	number, per := strings.TrimSpace(text), float64(0)
+	number, per, of := strings.TrimSpace(text), float64(0), float64(1)
 	if rest, ok := strings.CutSuffix(number, "%"); ok {
-		number, per = rest, float64(embed.MachineMemory())/100
+		number, per, of = rest, float64(embed.MachineMemory()), 100
 	}
 	for _, u := range units {
 		if rest, ok := strings.CutSuffix(number, u.name); ok && per == 0 {
@@ -36,8 +36,9 @@ func budgetOf(c *cobra.Command, text string) (int64, error) {
 		}
 	}
 	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || per == 0 || !(n > 0 && n*per < maxBudget) {
+	budget := n / of * per // in this order, so that 100 % is all of it to the byte
+	if err != nil || per == 0 || !(budget > 0 && budget < maxBudget) {
 		return 0, &cli.UsageError{Text: fmt.Sprintf("--memory-budget is %q, want a number of MiB or GiB, as in 2GiB, or a percentage, as in 50%%", text), Command: c.CommandPath()}
 	}
-	return int64(n * per), nil
+	return int64(budget), nil
 }

@@ -64,7 +64,8 @@ const (
 // cost memory, which is counted, and nobody else; when they have gone, so have
 // their files and goroutines.
 func TestManyIdleConnections(t *testing.T) {
-	n := single(t, filepath.Join(t.TempDir(), "store"))
+	// By default a machine of less than ten GiB has places for fewer.
+	n := single(t, filepath.Join(t.TempDir(), "store"), "--memory-budget", "6GiB")
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr})
 	put(t, db, "value", keysOf(5)...)

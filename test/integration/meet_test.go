@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/client"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -195,10 +195,18 @@ func TestAMemberMoves(t *testing.T) {
 	join := strings.Join([]string{c.Node(0).Addr, c.Node(1).Addr, addr}, ",")
 	moved := proc.NewNode(t, "moved", old.Dir, "--listen", addr, "--join", join)
 	moved.Start(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
+	proc.WaitStatus(t, c.Node(0), func(s *pb.StatusResponse) bool {
+		found := false
+		for _, m := range s.Members {
+			if !m.Up {
+				return false
+			}
+			found = found || m.Address == addr
+		}
+		return found && len(s.Members) == 3
+	})
 	for _, k := range keys {
-		out, err := db.Execute(ctx, client.Get(k))
+		out, err := db.Execute(soon(t), client.Get(k))
 		require.NoError(t, err)
 		require.Equal(t, k, out.Results[0].Value)
 	}

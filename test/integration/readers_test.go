@@ -104,7 +104,7 @@ func goesOn(t *testing.T, done <-chan error, begin time.Time, within time.Durati
 	select {
 	case err := <-done:
 		require.NoError(t, err, what)
-		took := time.Since(begin)
+		took := proc.Took(begin)
 		t.Logf("%s: committed after %v", what, took.Round(time.Millisecond))
 		require.Less(t, took, within, what)
 	case <-time.After(within + proc.Patience):
@@ -243,7 +243,7 @@ func TestReaderThatNeverEnds(t *testing.T) {
 		for n := 0; time.Since(begin) < kv.DefaultLease+kv.DefaultLease/4; n++ {
 			at := time.Now()
 			require.NoError(t, putAll(soon(t), db, key, other))
-			require.Less(t, time.Since(at), readerMayHold, "update %d, while it stays", n)
+			require.Less(t, proc.Took(at), readerMayHold, "update %d, while it stays", n)
 		}
 		require.NoError(t, r.end(t))
 		require.Equal(t, []string{"before"}, r.saw)

@@ -135,3 +135,21 @@ func TestShell(t *testing.T) {
 	require.NotEqual(t, -1, code)
 	s.Ended(t)
 }
+
+// TestALoadIsMadeOnceMoreOnlyForWantOfTime: not where the store is at fault.
+func TestALoadIsMadeOnceMoreOnlyForWantOfTime(t *testing.T) {
+	const says = "zetaload: 3 of 100 transactions did not commit for other reasons than contention: "
+	for _, c := range []struct {
+		kinds string
+		again bool
+	}{
+		{"3 DeadlineExceeded\n", true},
+		{"2 Unavailable, 1 OutcomeUnknown; node n2 (127.0.0.1:7002) is down\n", true},
+		{"2 Unavailable, 1 Internal\n", false},
+		{"3 Corrupt\n", false},
+		{"2 Internal, 1 Unavailable\n", false},
+		{"2 DeadlineExceeded; 1 of 4 scans failed for other reasons than contention: 1 Corrupt\n", false},
+	} {
+		require.Equal(t, c.again, busy.MatchString("all 97 committed\n"+says+c.kinds+"more\n"), c.kinds)
+	}
+}

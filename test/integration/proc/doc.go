@@ -12,4 +12,7 @@
 // the test's log. A panic or a data race in any of them fails the test, and so
 // does the end of one that nobody ended (Kill, Stop), waited for, or said may end,
 // even where it was started again since.
+//
+// Bounds below some seconds are held against Took: machines that do other things as well
+// stand still at times, and a test is to fail by its nodes.
 package proc

@@ -90,7 +90,7 @@ func (c *Cluster) Quiet(t testing.TB, within time.Duration) time.Duration {
 		left = c.left(ctx)
 		return left == ""
 	}, func() string { return left })
-	took := time.Since(begin)
+	took := Took(begin)
 	if took > within {
 		t.Errorf("it took %v, more than %v, until nothing was left", took, within)
 	}

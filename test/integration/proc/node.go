@@ -107,6 +107,9 @@ func (n *Node) Launch(t testing.TB) {
 	if n.proc != nil {
 		n.look()
 	}
+	if err := watchMachine(); err != nil {
+		t.Fatal(err)
+	}
 	fmt.Fprintf(n.Output, "---- %s %v\n", n.name, n.Args)
 	bin, args := n.bin, n.Args
 	if n.Program != "" {

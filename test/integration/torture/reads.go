@@ -52,8 +52,8 @@ func (r *Run) readEnded(e readEnd) {
 }
 
 // AwaitOthers waits until n more transactions have committed that are not those
-// of the clients that only read, and tells how long that took.
-func (r *Run) AwaitOthers(t testing.TB, n int) time.Duration {
+// of the clients that only read.
+func (r *Run) AwaitOthers(t testing.TB, n int) {
 	t.Helper()
 	others := func() int {
 		r.mu.Lock()
@@ -67,7 +67,6 @@ func (r *Run) AwaitOthers(t testing.TB, n int) time.Duration {
 			t.Fatalf("only readers go on: %v, errors %v", r.ended, r.errors)
 		}
 	}
-	return time.Since(begin)
 }
 
 // during finds a fault that a reader may have failed of, nil if there is none:
