@@ -68,30 +68,47 @@ func (g *target) big(t *testing.T) {
 	}
 }
 
-// besieged has some attacks go on at once, and holds that the node stays within its
-// memory and serves the honest client in time. It gives that client's p99; usual is the one
-// while others take the processors and leave the node alone, 0 if this is that.
-func (g *target) besieged(t *testing.T, name string, usual time.Duration, attacks ...attackBy) (p99 time.Duration) {
+// whileAttacked has some attacks go on at once, and gives the honest client's p99 meanwhile. It
+// holds that the node stays within its memory.
+func (g *target) whileAttacked(t *testing.T, attacks []attackBy) time.Duration {
+	t.Helper()
+	g.tookMu.Lock()
+	from := len(g.took)
+	g.tookMu.Unlock()
+	require.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", g.node.PID()), []byte("5"), 0)) // the peak begins anew
+	g.attacked(t, attacks...)
+	require.True(t, g.node.Running())
+	peak := resident(t, g.node.PID(), "VmHWM")
+	p99, times := g.p99(from)
+	t.Logf("at most %d MiB; the honest client was served %d times, p99 %v", peak, times, p99)
+	require.Less(t, peak, budgetMiB)
+	require.NotZero(t, times)
+	return p99
+}
+
+// besieged holds that the honest client is served in time while some attacks go on at once.
+// usual is its p99 while others take the processors and leave the node alone: where that is
+// slow already, the machine has other things to do. It may have got them since that was
+// measured, so what is too slow is measured once more, and the usual too.
+func (g *target) besieged(t *testing.T, name string, usual time.Duration, attacks ...attackBy) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
-		g.tookMu.Lock()
-		from := len(g.took)
-		g.tookMu.Unlock()
-		require.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", g.node.PID()), []byte("5"), 0)) // the peak begins anew
-		g.attacked(t, attacks...)
-		require.True(t, g.node.Running())
-		peak := resident(t, g.node.PID(), "VmHWM")
-		times := 0
-		p99, times = g.p99(from)
-		t.Logf("at most %d MiB; the honest client was served %d times, p99 %v", peak, times, p99)
-		require.Less(t, peak, budgetMiB)
-		if usual > 0 {
-			// Where that is slow already, the machine has other things to do.
-			require.NotZero(t, times)
-			require.Less(t, p99, max(100*time.Millisecond, 8*usual))
+		const quick, times = 100 * time.Millisecond, 8
+		p99 := g.whileAttacked(t, attacks)
+		if p99 >= max(quick, times*usual) {
+			usual = g.whileAttacked(t, byAll(hogs, ""))
+			p99 = g.whileAttacked(t, attacks)
 		}
+		require.Less(t, p99, max(quick, times*usual))
 	})
-	return p99
+}
+
+// byAll is an attack by all attackers: by one user, or by nobody.
+func byAll(name, token string) (all []attackBy) {
+	for i := range attackers {
+		all = append(all, attackBy{Name: name, Token: token, From: byte(i + 1)})
+	}
+	return all
 }
 
 // lock has a transaction hold lockedKey until it is told to end.
@@ -128,25 +145,18 @@ func TestMemoryStaysWithinItsBudget(t *testing.T) {
 		tokens = append(tokens, u.Token)
 	}
 	g.big(t)
-	// by is an attack by all attackers: by one user, or by nobody.
-	by := func(name, token string) (all []attackBy) {
-		for i := range attackers {
-			all = append(all, attackBy{Name: name, Token: token, From: byte(i + 1)})
-		}
-		return all
-	}
-	usual := g.besieged(t, hogs, 0, by(hogs, "")...)
+	usual := g.whileAttacked(t, byAll(hogs, ""))
 	var together []attackBy
 	for k, a := range memoryAttacks {
 		if a.stranger {
-			g.besieged(t, a.name, usual, by(a.name, "")...)
+			g.besieged(t, a.name, usual, byAll(a.name, "")...)
 			continue
 		}
 		unlock := func() {}
 		if a.locked {
 			unlock = lock(t, root)
 		}
-		g.besieged(t, a.name, usual, by(a.name, tokens[0])...)
+		g.besieged(t, a.name, usual, byAll(a.name, tokens[0])...)
 		unlock()
 		together = append(together, attackBy{Name: a.name, Token: tokens[k%attackers], From: byte(k%attackers + 1)})
 	}

@@ -91,7 +91,7 @@ var memoryAttacks = []struct {
 	stranger bool
 	// locked says that lockedKey is locked meanwhile.
 	locked bool
-	run      attempt
+	run    attempt
 }{
 	{name: "settings that are not read", stranger: true, run: func(a *attacker) error {
 		var all []http2.Setting
