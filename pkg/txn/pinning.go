@@ -255,7 +255,8 @@ func (g *Gateway) openUnpinned(c *call, f *msg.Failure) {
 		g.tryLater(c)
 	default:
 		g.abort(c, failure(msg.ReasonExhausted, kv.KindUnavailable,
-			"the view cannot read on, because others wait for it, and no state of the store can be fixed to read at instead: "+f.Text))
+			"the view cannot read on, because others wait for it, and no state of the store can be fixed to read at"+
+				" instead: "+f.Text))
 	}
 }
 

@@ -36,7 +36,9 @@ func startBystanders(t *testing.T, addrs []string, keys [][]byte) *bystanders {
 	for i, addr := range addrs {
 		db := proc.Open(t, []string{addr}, client.WithRetries(false))
 		for j := range 2 {
-			b.run(ctx, "view", &b.views, func(deadline context.Context, n int) error { return b.view(deadline, db, 31*(2*i+j)+n) })
+			b.run(ctx, "view", &b.views, func(deadline context.Context, n int) error {
+				return b.view(deadline, db, 31*(2*i+j)+n)
+			})
 		}
 		b.run(ctx, "gets", &b.gets, func(deadline context.Context, n int) error {
 			_, err := db.Execute(deadline, client.Get(b.wanted), client.Get(b.keys[n%len(b.keys)]))
@@ -53,7 +55,8 @@ func startBystanders(t *testing.T, addrs []string, keys [][]byte) *bystanders {
 }
 
 // run does something one time after the other.
-func (b *bystanders) run(ctx context.Context, what string, done *atomic.Int64, do func(deadline context.Context, n int) error) {
+func (b *bystanders) run(ctx context.Context, what string, done *atomic.Int64,
+	do func(deadline context.Context, n int) error) {
 	b.all.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
 			deadline, cancel := context.WithTimeout(context.Background(), proc.Patience)

@@ -16,17 +16,20 @@ func TestReadersWhileNodesDrain(t *testing.T) {
 	var sum Summary
 	for seed := range int64(60) {
 		o := drawUpdates(seed)
-		o.Reads, o.Plan, o.Lease = txn.SnapshotReads, txn.Plan([]txn.Plan{txn.PlanAny, txn.PlanAtOnce, txn.PlanHotLast}[seed%3]), time.Second
-		o.Order, o.Shards, o.Nodes, o.Registers, o.Counters, o.HotKeys, o.Clients, o.Txns = txn.HotLast, 3, 3, 4, 1, 2, 10, 25
+		plans := []txn.Plan{txn.PlanAny, txn.PlanAtOnce, txn.PlanHotLast}
+		o.Reads, o.Plan, o.Lease, o.Order = txn.SnapshotReads, plans[seed%3], time.Second, txn.HotLast
+		o.Shards, o.Nodes, o.Registers, o.Counters, o.HotKeys, o.Clients, o.Txns = 3, 3, 4, 1, 2, 10, 25
 		o.Crashes, o.Cuts, o.Drains, o.Down = 0, 0, 4, 100*time.Millisecond
-		o.OpenBudget, o.HoldBound, o.CrowdFor = time.Duration(1+seed%5)*time.Millisecond, time.Duration(1+seed%3)*time.Millisecond, 20*time.Millisecond
+		o.OpenBudget, o.HoldBound = time.Duration(1+seed%5)*time.Millisecond, time.Duration(1+seed%3)*time.Millisecond
+		o.CrowdFor = 20 * time.Millisecond
 		o.Mix = Mix{OneShot: 8, OneShotRead: 8, Interactive: 2, InteractiveRead: 10, Scan: 1, MaxOps: 4, Think: time.Millisecond,
 			Ops: OpMix{Get: 6, Put: 8, Add: 2, Scan: 1, Require: 1}}
 		s, err := Run(o)
 		require.NoError(t, err, "seed %d", seed)
 		sum.add(s)
 	}
-	t.Logf("%d drains; %d readers, %d aborted; %d commits, %d updates aborted", sum.Drains, sum.Readers, sum.ReaderAborts, sum.Committed, sum.Aborted)
+	t.Logf("%d drains; %d readers, %d aborted; %d commits, %d updates aborted",
+		sum.Drains, sum.Readers, sum.ReaderAborts, sum.Committed, sum.Aborted)
 	require.Greater(t, sum.Drains, 60)
 	require.Greater(t, sum.Readers, 2000)
 }

@@ -173,7 +173,7 @@ var hunts = []hunt{
 		o.Mix.OneShot, o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan, o.Mix.Interactive, o.Mix.Think = 10, 0, 0, 0, 10, 20*time.Millisecond
 		o.Nodes, o.Mix.Ops, o.NoOptimistic, o.Cuts, o.Down, o.Txns = 3, OpMix{Get: 3, Put: 3}, true, 20, 300*time.Millisecond, 20
 	}},
-	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 92, shape: func(o *Options) {
+	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 372, shape: func(o *Options) {
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Mix.Ops = OpMix{Get: 6, Require: 3, Put: 6, Delete: 1}
 		o.Mix.OneShard, o.Mix.MaxOps = 0, 4
@@ -274,7 +274,7 @@ var hunts = []hunt{
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
 	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 7, readers: true, shape: impatient},
-	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 222, readers: true, shape: impatient},
+	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 288, readers: true, shape: impatient},
 	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 121, readers: true, shape: func(o *Options) {
 		impatient(o)
 		o.Straggle, o.StraggleMax, o.Dup, o.Repeat, o.Mix.OneShotRead = 0.4, 30*time.Millisecond, 0.8, 3*time.Millisecond, 16
@@ -303,16 +303,16 @@ var hunts = []hunt{
 		o.Lease, o.Plan, o.Loss, o.Straggle, o.StraggleMax = 20*time.Millisecond, txn.PlanHotLast, 0.2, 0.2, 60*time.Millisecond
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan = 20, 0, 0
 	}},
-	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 41, readers: true, shape: shortLived},
-	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 140, readers: true, shape: shortLived},
-	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 2, readers: true, shape: shortLived},
+	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 28, readers: true, shape: shortLived},
+	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 661, readers: true, shape: shortLived},
+	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 10, readers: true, shape: shortLived},
 	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 25, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 60*time.Millisecond, 20, 20*time.Millisecond
 	}},
 
 	{id: mutant.GarbagePastPin, name: "Garbage past a pin", seed: 1, readers: true, shape: pinned},
-	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 2654, readers: true, shape: func(o *Options) {
+	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 1726, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.HeatEvery, o.Lies, o.Mix.InteractiveRead = 0, 0, 0
@@ -340,7 +340,7 @@ var hunts = []hunt{
 	}},
 	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 77, readers: true, shape: unending},
 
-	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 712, readers: true, shape: func(o *Options) {
+	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 1230, readers: true, shape: func(o *Options) {
 		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour
 	}},
 

@@ -125,7 +125,7 @@ var typedHunts = []hunt{
 		inPages(o)
 		o.Types, o.Methods = []string{"dict"}, []string{"set", "set", "delete", "get", "scan"}
 	}},
-	{id: mutant.CallLocksLost, name: "Locks of questions lost at a restart", seed: 294, model: true, typed: true, shape: func(o *Options) {
+	{id: mutant.CallLocksLost, name: "Locks of questions lost at a restart", seed: 456, model: true, typed: true, shape: func(o *Options) {
 		of("set", "bounded-counter")(o)
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Order = txn.HotLast
