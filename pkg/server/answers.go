@@ -35,6 +35,8 @@ type answers struct {
 	// bytes is what is occupied, unsent the part of it that is being sent, and taken
 	// what has been taken of account for it.
 	bytes, unsent, taken int64
+	// reserved is the part of bytes of a call that is being decoded.
+	reserved int64
 	// estimates are of the stream's answers.
 	estimates memory.Estimates
 	// inFlight counts admitted calls whose answer was not taken for sending.
@@ -102,20 +104,61 @@ func (a *answers) need(used *budget, now int64) int64 {
 func (a *answers) admit(need int64) (admission, *kv.Error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.blocked = false
+	a.blocked = a.blocked && a.reserved > 0
+	what, err := a.wait(need - a.reserved)
+	if what == admitted {
+		a.bytes += need - a.reserved
+		a.inFlight++
+		a.reserved = 0
+	}
+	a.unreserve()
+	return what, err
+}
+
+// reserve counts n bytes of a call before it is decoded, as admit does, which is to
+// follow and has them.
+func (a *answers) reserve(n int64) (admission, *kv.Error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.blocked = a.blocked && a.reserved > 0
+	what, err := a.wait(n)
+	if what == admitted {
+		a.bytes += n
+		a.reserved += n
+	}
+	return what, err
+}
+
+// awaitTurn waits until a call may be refused, as admit does before it says so.
+func (a *answers) awaitTurn() admission {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	what, _ := a.wait(0)
+	return what
+}
+
+// unreserve gives back what was reserved.
+func (a *answers) unreserve() {
+	if a.reserved > 0 {
+		n := a.reserved
+		a.reserved = 0
+		a.give(n)
+	}
+}
+
+// wait waits until there is room for need bytes more, and takes the memory.
+func (a *answers) wait(need int64) (admission, *kv.Error) {
 	for !a.closed {
-		var err *kv.Error
 		switch {
-		case len(a.queue) >= 2*a.maxInFlight, a.bytes > 0 && a.bytes+need > a.maxBytes:
+		case len(a.queue) >= 2*a.maxInFlight, a.bytes > a.reserved && a.bytes+need > a.maxBytes:
 		case a.inFlight >= a.maxInFlight:
 			return full, nil
 		default:
-			if err = a.take(need); err == nil {
-				a.bytes += need
-				a.inFlight++
+			err := a.take(need)
+			if err == nil {
 				return admitted, nil
 			}
-			if a.bytes == 0 {
+			if a.bytes == a.reserved {
 				return noMemory, err
 			}
 		}
@@ -273,6 +316,7 @@ const keptAnswers = 4096
 func (a *answers) readerEnded(err error) {
 	a.mu.Lock()
 	a.ended, a.err = true, err
+	a.unreserve()
 	a.mu.Unlock()
 	a.signal()
 }

@@ -28,6 +28,11 @@ type incoming struct {
 	traceparent string
 	// err is what is wrong with the request; ops are not complete then.
 	err *kv.Error
+	// message is the length of the message that has the call.
+	message int
+	// began and refused are what became of it before it was decoded (decoder.begin).
+	began   admission
+	refused *kv.Error
 }
 
 // decoder reads a pb.PipelineRequest call by call, straight to what a backend
@@ -40,6 +45,12 @@ type decoder struct {
 	// call is handed each call and reports whether to go on. It must not keep
 	// the pointer.
 	call func(*incoming, time.Time) bool
+	// begin is asked before the operations of a large call are decoded, of which so
+	// many bytes will be made, and reports whether they are to be. Nil is always.
+	begin func(*incoming, int64) bool
+	// refuse is handed the number of a call that there is no memory to receive for, and
+	// why, and reports whether to go on.
+	refuse func(number uint64, err *kv.Error) bool
 	// stopped: call has reported false.
 	stopped bool
 
@@ -98,11 +109,11 @@ func (d *decoder) Unmarshal(b []byte) error {
 		if num != 1 || raw == nil || d.stopped {
 			return nil
 		}
-		d.next = incoming{alone: len(b)-len(raw) <= maxFrame}
+		d.next = incoming{alone: len(b)-len(raw) <= maxFrame, message: len(b)}
 		if err := d.oneCall(raw); err != nil {
 			return err
 		}
-		if d.next.used.ops == 0 && d.next.err == nil {
+		if d.next.used.ops == 0 && d.next.err == nil && d.next.refused == nil {
 			d.next.err = d.next.used.count(0)
 		}
 		d.stopped = !d.call(&d.next, now)
@@ -160,6 +171,10 @@ func (d *decoder) request(b []byte) error {
 		return err
 	}
 	if c.err = c.used.count(n); c.err != nil {
+		return nil
+	}
+	bytes := int64(len(b)) + int64(n)*opCost
+	if bytes > smallMessage && d.begin != nil && !d.begin(c, bytes) {
 		return nil
 	}
 	if c.ops == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/guard"
+	"github.com/linchpindb/linchpin/pkg/guard/memory"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/trace"
@@ -76,7 +77,7 @@ func (p *pipe) read() (err error) {
 // the client, as with any stream that breaks.
 func (p *pipe) message() error {
 	if p.in.call == nil {
-		p.in.call = p.call
+		p.in.call, p.in.begin, p.in.refuse = p.call, p.begin, p.refuseLarge
 	}
 	err := p.stream.RecvMsg(&p.in)
 	if p.in.stopped {
@@ -85,12 +86,36 @@ func (p *pipe) message() error {
 	return err
 }
 
+// begin takes memory for a call that is about to be decoded.
+func (p *pipe) begin(c *incoming, bytes int64) bool {
+	c.refused = p.account.Never(memory.Requests, int64(c.message)+bytes)
+	if c.refused != nil {
+		c.began = noMemory
+		return false
+	}
+	c.began, c.refused = p.reserve(bytes)
+	return c.began == admitted
+}
+
+// refuseLarge answers a call that could not be received.
+func (p *pipe) refuseLarge(number uint64, err *kv.Error) bool {
+	if p.awaitTurn() == closed {
+		return false
+	}
+	p.refuse(number, p.service.backend.NewID(), err)
+	return true
+}
+
 // call handles one call, which was read at now. It reports false when the
 // stream has ended.
 func (p *pipe) call(c *incoming, now time.Time) bool {
 	id := p.service.idOr(c.id)
 	under := counted{p.need(&c.used, now.UnixNano()), c.used.class, c.used.writes}
-	switch what, err := p.admit(under.need); what {
+	what, err := c.began, c.refused
+	if what == admitted {
+		what, err = p.admit(under.need)
+	}
+	switch what {
 	case closed:
 		return false
 	case noMemory:

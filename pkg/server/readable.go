@@ -27,7 +27,12 @@ import (
 //
 //	read the head, which tells the length; refuse what is too large
 //	take that much of the caller's memory, or wait until there is some
-//	read the rest, within a time, and decode it
+//	read the rest, within a time
+//	take what is made of it, if that is more than its bytes, and decode it
+//
+// While a call waits its stream is not read, and its client has to wait before it sends
+// more. What gets no memory is read all the same where it is a step or calls of several,
+// and forgotten as it comes, so that the others go on.
 //
 // Until then a stream holds its window (windowBytes), which it has taken when it began.
 
@@ -45,6 +50,9 @@ const (
 	// memoryPatience is how long a call waits for memory that others of its user
 	// have. Somewhat arbitrary.
 	memoryPatience = 5 * time.Second
+	// decodedCost is what an operation takes beside its bytes until it is counted with
+	// its transaction (opCost).
+	decodedCost = 384
 )
 
 // wire is the stream beneath a call, which gRPC has in its context.
@@ -95,37 +103,61 @@ func (r *receiver) close() {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
-	r.hold(0)
+	r.give()
 	r.account.Give(memory.Streams, streamBytes)
 }
 
-// hold says what was taken for a message, and gives back what was for the last one; if
-// the call has ended, both.
-func (r *receiver) hold(n int64) {
+// give gives back what was taken for a message.
+func (r *receiver) give() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.account.Give(memory.Requests, r.held)
-	r.held = n
+	r.held = 0
+}
+
+// take takes n bytes for a message, and waits for them.
+func (r *receiver) take(n int64, patience time.Duration) *kv.Error {
+	r.mu.Lock()
+	all := r.held + n
+	r.mu.Unlock()
+	if err := r.account.Never(memory.Requests, all); err != nil {
+		return err
+	}
+	if err := r.account.Wait(r.ctx, memory.Requests, n, patience); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.closed {
 		r.account.Give(memory.Requests, n)
-		r.held = 0
+		return nil
 	}
+	r.held += n
+	return nil
 }
 
 // receive receives a message into m. At the end it is io.EOF.
 func (r *receiver) receive(m any) error {
-	r.hold(0)
-	data, err := r.message()
+	r.give()
+	n, err := r.length()
+	if err != nil {
+		return r.explained(err)
+	}
+	if err := r.room(n, m); err != nil {
+		guard.Slow(r.ctx)
+		return r.refused(n, m, err)
+	}
+	data, err := r.read(n)
 	if err != nil {
 		return r.explained(err)
 	}
 	defer data.Free()
-	if err := decode(data, m); err != nil {
+	if err := r.decode(data, m); err != nil {
 		guard.Slow(r.ctx)
 		return err
 	}
 	if _, ok := m.(*decoder); ok {
-		r.hold(0) // its calls have been counted
+		r.give() // its calls have been counted
 	}
 	if r.many {
 		return nil
@@ -141,33 +173,82 @@ func (r *receiver) receive(m any) error {
 	return status.Error(codes.Internal, "the call has more than one message")
 }
 
-// message reads one.
-func (r *receiver) message() (mem.BufferSlice, error) {
+// length reads the head of a message.
+func (r *receiver) length() (int64, error) {
 	if err := r.wire.ReadMessageHeader(r.header[:]); err != nil {
 		if errors.Is(err, io.EOF) && r.first && !r.many {
-			return nil, status.Error(codes.Internal, "the call has no message")
+			return 0, status.Error(codes.Internal, "the call has no message")
 		}
-		return nil, err
+		return 0, err
 	}
 	r.first = false
 	if r.header[0] != 0 {
-		return nil, status.Error(codes.Unimplemented, "the message is compressed")
+		return 0, status.Error(codes.Unimplemented, "the message is compressed")
 	}
 	n := int64(uint32(r.header[1])<<24 | uint32(r.header[2])<<16 | uint32(r.header[3])<<8 | uint32(r.header[4]))
 	if n > int64(r.limit) {
-		return nil, statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: fmt.Sprintf("the message has %d bytes, and at most %d are allowed", n, r.limit),
+		return 0, statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: fmt.Sprintf("the message has %d bytes, and at most %d are allowed", n, r.limit),
 			Hint: fmt.Sprintf("a transaction has at most %d bytes of keys and values; split it", kv.MaxTxnBytes)}, kv.TxnID{})
 	}
-	if n > smallMessage {
-		// Twice: what was received, and what is made of it.
-		if err := r.account.Wait(r.ctx, memory.Requests, 2*n, memoryPatience); err != nil {
-			guard.Slow(r.ctx)
-			return nil, statusOf(err, kv.TxnID{})
-		}
-		r.hold(2 * n)
+	return n, nil
+}
+
+// room takes memory for a message of n bytes. A pipeline waits for it as long as a message
+// may take to come: others' calls are on it.
+func (r *receiver) room(n int64, m any) *kv.Error {
+	if n <= smallMessage {
+		return nil
 	}
+	// Twice: what was received, and what is made of it.
+	if _, ok := m.(*decoder); !ok {
+		return r.take(2*n, memoryPatience)
+	}
+	if err := r.account.Never(memory.Requests, 2*n); err != nil {
+		return err
+	}
+	return r.take(n, r.patience) // its calls are counted when they are decoded
+}
+
+// read reads n bytes.
+func (r *receiver) read(n int64) (mem.BufferSlice, error) {
 	defer r.within()()
 	return r.wire.Read(int(n))
+}
+
+// refusedMessage is why a message was not received, or not decoded. The next one may be.
+type refusedMessage struct{ why *kv.Error }
+
+func (e *refusedMessage) Error() string { return e.why.Error() }
+
+// GRPCStatus implements what gRPC asks errors for.
+func (e *refusedMessage) GRPCStatus() *status.Status {
+	st, _ := status.FromError(statusOf(e.why, kv.TxnID{}))
+	return st
+}
+
+// refused ends a call by itself. Of a stream it reads the message and forgets it: what is
+// refused are the calls that it has, or the step that it is.
+func (r *receiver) refused(n int64, m any, why *kv.Error) error {
+	if !r.many {
+		return statusOf(why, kv.TxnID{})
+	}
+	defer r.within()()
+	rest := &skimmer{wire: r.wire, left: n}
+	d, ok := m.(*decoder)
+	if !ok {
+		if err := rest.skip(uint64(n)); err != nil {
+			return r.explained(err)
+		}
+		return &refusedMessage{why}
+	}
+	err := rest.calls(func(number uint64) bool {
+		d.stopped = !d.refuse(number, why)
+		return !d.stopped
+	})
+	if err != nil {
+		return r.explained(err)
+	}
+	return nil
 }
 
 // slowMessage is why a call was ended of which a message did not come whole.
@@ -207,8 +288,16 @@ func (r *receiver) explained(err error) error {
 
 // decode reads m from data. What does not decode is the caller's fault, and answered
 // Invalid, with a detail.
-func decode(data mem.BufferSlice, m any) error {
-	err := crowded(data, m)
+func (r *receiver) decode(data mem.BufferSlice, m any) error {
+	ops, err := operationsIn(data, m)
+	if err == nil && ops*decodedCost > smallMessage {
+		if why := r.take(int64(ops)*decodedCost, memoryPatience); why != nil {
+			if r.many {
+				return &refusedMessage{why}
+			}
+			return statusOf(why, kv.TxnID{})
+		}
+	}
 	if err == nil {
 		err = codec.New().Unmarshal(data, m)
 	}
@@ -222,21 +311,17 @@ func decode(data mem.BufferSlice, m any) error {
 	return statusOf(e, kv.TxnID{})
 }
 
-// crowded refuses messages of which the generated decoders would make many times their
-// bytes: those of too many operations.
-func crowded(data mem.BufferSlice, m any) error {
-	switch m.(type) {
-	case *pb.ExecuteRequest, *pb.TransactRequest:
-	default:
-		return nil
-	}
-	if data.Len() < kv.MaxTxnOps {
-		return nil // each takes two bytes
+// operationsIn counts the operations of a message of which the generated decoders make many
+// times its bytes, and refuses too many.
+func operationsIn(data mem.BufferSlice, m any) (n int, _ error) {
+	_, execute := m.(*pb.ExecuteRequest)
+	_, step := m.(*pb.TransactRequest)
+	if !execute && !step || data.Len()/2*decodedCost <= smallMessage {
+		return 0, nil // each takes two bytes
 	}
 	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buf.Free()
 	count := func(b []byte) error {
-		n := 0
 		return fields(b, func(num protowire.Number, raw []byte, _ uint64) error {
 			if num == 1 && raw != nil {
 				n++
@@ -247,10 +332,10 @@ func crowded(data mem.BufferSlice, m any) error {
 			return new(budget).count(n)
 		})
 	}
-	if _, ok := m.(*pb.ExecuteRequest); ok {
-		return count(buf.ReadOnlyData())
+	if execute {
+		return n, count(buf.ReadOnlyData())
 	}
-	return fields(buf.ReadOnlyData(), func(_ protowire.Number, raw []byte, _ uint64) error { return count(raw) })
+	return n, fields(buf.ReadOnlyData(), func(_ protowire.Number, raw []byte, _ uint64) error { return count(raw) })
 }
 
 // counter tells an account of answers; nil if there is none.

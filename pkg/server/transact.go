@@ -67,16 +67,32 @@ func (s *service) Transact(stream grpc.BidiStreamingServer[pb.TransactRequest, p
 		case <-s.cutting:
 			return statusOf(stopping(), t.id)
 		case in := <-steps:
-			if errors.Is(in.err, io.EOF) {
+			refused := (*refusedMessage)(nil)
+			var out *pb.TransactResponse
+			switch {
+			case errors.Is(in.err, io.EOF):
 				return nil
-			} else if in.err != nil {
+			case errors.As(in.err, &refused):
+				out = t.refused(stream.Context(), refused.why)
+			case in.err != nil:
 				return in.err
+			default:
+				out = t.step(stream.Context(), in.step)
 			}
-			if err := stream.Send(t.step(stream.Context(), in.step)); err != nil {
+			if err := stream.Send(out); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// refused answers a step that there was no memory for.
+func (t *transact) refused(ctx context.Context, err *kv.Error) *pb.TransactResponse {
+	if t.tx == nil {
+		t.id, t.attempt = kv.TxnID{}, 0 // it would have begun one
+		return t.failed(ctx, err)
+	}
+	return t.failedStep(ctx, err)
 }
 
 // received is a step or the reason why there are no more.
@@ -93,7 +109,8 @@ func receive(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResp
 		case <-stop:
 			return
 		}
-		if err != nil {
+		refused := (*refusedMessage)(nil)
+		if err != nil && !errors.As(err, &refused) {
 			return
 		}
 	}

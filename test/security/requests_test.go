@@ -1,0 +1,121 @@
+package security
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/codec"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+// small is a node with little memory: a request may take 12 MiB of it, a connection 15.
+func small(t *testing.T) *embed.Instance {
+	t.Helper()
+	i, err := embed.Start(soon(t), embed.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 2, MemoryBudget: 512 << 20, CacheBytes: 16 << 20, UnsafeNoSync: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, i.Stop()) })
+	return i
+}
+
+// values puts n values of 1 MiB.
+func values(n int) (ops []client.Op) {
+	for i := range n {
+		ops = append(ops, client.Put(fmt.Appendf(nil, "large/%d", i), make([]byte, 1<<20)))
+	}
+	return ops
+}
+
+// TestARequestThatIsTooLargeForTheMemory is refused at once and for good, whichever way it
+// comes, and nothing else of its connection is.
+func TestARequestThatIsTooLargeForTheMemory(t *testing.T) {
+	i := small(t)
+	db, err := client.Open(t.Context(), []string{i.Addr()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	conn, err := grpc.NewClient(i.Addr(), grpc.WithTransportCredentials(insecure.NewCredentials()), codec.DialOption(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(64<<20)))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	request := pb.ExecuteRequest{}
+	for k := range 10 {
+		request.Ops = append(request.Ops, pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: fmt.Appendf(nil, "large/%d", k), Value: make([]byte, 1<<20)}}})
+	}
+	for name, run := range map[string]func(ctx context.Context) error{
+		"pipelined": func(ctx context.Context) error {
+			_, err := db.Execute(ctx, values(10)...)
+			return err
+		},
+		"interactive, at once": func(ctx context.Context) error {
+			return db.Update(ctx, func(tx *client.Tx) error {
+				_, err := tx.Do(values(10)...)
+				return err
+			})
+		},
+		"interactive, step by step": func(ctx context.Context) error {
+			return db.Update(ctx, func(tx *client.Tx) error {
+				for _, op := range values(13) {
+					if _, err := tx.Do(op, client.Get([]byte("other"))); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+		"a call by itself": func(ctx context.Context) error {
+			_, err := pb.NewKVClient(conn).Execute(ctx, &request)
+			return detail.Error(detail.From(err))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			locked, end, waits := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+			go func() {
+				waits <- db.Update(ctx, func(tx *client.Tx) error {
+					if _, err := tx.GetForUpdate([]byte("small")); err != nil {
+						return err
+					}
+					close(locked)
+					<-end
+					return nil
+				})
+			}()
+			<-locked
+			go func() { // is under way meanwhile, on the same connection
+				_, err := db.With(client.Once()).Execute(ctx, client.AddGet([]byte("small"), 1))
+				waits <- err
+			}()
+			said := ""
+			proc.Until(t, "it waits", func(ctx context.Context) bool {
+				a, err := db.Activity(ctx, &pb.ActivityRequest{MaxWaits: 1})
+				said = fmt.Sprint(a, err)
+				return err == nil && len(a.Waits) > 0
+			}, func() string { return said })
+			began := time.Now()
+			err := run(ctx)
+			require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
+			require.ErrorContains(t, err, "--memory-budget")
+			require.Less(t, time.Since(began), 2*time.Second)
+			close(end)
+			require.NoError(t, <-waits)
+			require.NoError(t, <-waits)
+		})
+	}
+	_, err = db.Execute(t.Context(), values(5)...)
+	require.NoError(t, err)
+	require.NoError(t, db.Update(t.Context(), func(tx *client.Tx) error {
+		_, err := tx.Do(values(5)...)
+		return err
+	}))
+}
