@@ -164,11 +164,6 @@ func (g *Gateway) NewID() kv.TxnID {
 	return kv.TxnID{Time: g.opt.Clock.Wall(), Rand: rand.Uint64()}
 }
 
-// maxAhead is how far a client's clock may be ahead of this node's. What is
-// remembered about a transaction is kept until its id is old, so an id from
-// the far future would be kept for as long.
-const maxAhead = 10 * time.Minute
-
 // maxBehind is how far an id may be behind the time by which shards forget. What is
 // farther behind might be too old for a shard before the transaction ends, and then
 // nobody could tell what became of it; so it is not begun.
@@ -188,7 +183,7 @@ func (g *Gateway) checkID(id kv.TxnID, now int64) *kv.Error {
 
 // isAhead reports whether an id is from the far future.
 func (g *Gateway) isAhead(id kv.TxnID, now int64) bool {
-	return id.Time > g.opt.Clock.WallAt(now)+int64(maxAhead)
+	return id.Time > g.opt.Clock.WallAt(now)+int64(kv.MaxIDAhead)
 }
 
 func (g *Gateway) wrongTime(id kv.TxnID, now int64) *kv.Error {

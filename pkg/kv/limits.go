@@ -91,6 +91,10 @@ const (
 	// DefaultCrowdFor is for how long a gateway pins open readers from the start
 	// after a shard has refused one.
 	DefaultCrowdFor = time.Second
+	// MaxIDAhead is how far the time in a transaction's id may be ahead of the node's
+	// clock. What is remembered about a transaction is kept until its id is old, so an
+	// id from the far future would be kept for as long.
+	MaxIDAhead = 10 * time.Minute
 	// DefaultHeatEvery is how often shards tell which of their keys are hot, and
 	// gateways hear of those of all shards.
 	DefaultHeatEvery = 250 * time.Millisecond

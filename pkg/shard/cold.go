@@ -188,7 +188,9 @@ func (m *Machine) lookUp(id kv.TxnID, then func(*entry.Outcome, error)) {
 
 // finish writes an outcome down, in memory and in the log. It does not keep o.
 func (m *Machine) finish(id kv.TxnID, o *entry.Outcome) {
-	m.newest = max(m.newest, id.Time)
+	if m.committed.note(id.Time) {
+		m.dirty = true
+	}
 	m.memory.Finish(id, record.Finished{Committed: o.Committed, Applied: o.Applied})
 	m.outcomes = append(m.outcomes, entry.Entry{Table: entry.TableOutcome, Key: m.idKey(id), Value: m.rows.encode(o)})
 	for _, l := range m.looking[id] {

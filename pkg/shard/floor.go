@@ -72,9 +72,6 @@ func (m *Machine) observeIDs(in *Input) {
 	m.ids.observe(m.now, wall, m.tolerance())
 }
 
-// Floor is the least id time that is remembered.
-func (m *Machine) Floor() int64 { return m.floor }
-
 // IDOffset is a time, less Now, that new ids should not be far behind, since the
 // shard is about to forget by it, or has; false if there is none.
 func (m *Machine) IDOffset() (int64, bool) {
@@ -103,4 +100,5 @@ func (m *Machine) raiseFloor() {
 		m.write(entry.Entry{Action: entry.DeleteBelow, Table: t, Key: key})
 	}
 	m.memory.DropFences(floor)
+	m.committed.drop(floor)
 }

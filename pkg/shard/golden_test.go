@@ -150,7 +150,7 @@ func (s *script) restart() (string, error) {
 	}
 	s.reads = nil
 	if !s.once {
-		rec.State.Newest = 0
+		rec.State.Newest, rec.State.Ahead = -1, nil
 	}
 	m, out := shard.New(s.cfg, rec, s.now, s.wall)
 	s.m = m

@@ -2,7 +2,6 @@ package shard
 
 import (
 	"math"
-	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -72,9 +71,10 @@ type Machine struct {
 	lastLease int64
 	// moves is no less than those of any tombstone that was here.
 	moves uint32
-	// newest is no less than the time in any id that has committed or was applied.
-	newest int64
-	// reserved is the state row: its index, write number and newest are ahead of ours,
+	// committed are the times in ids that have committed or were applied, as far as the
+	// state row says them.
+	committed idTimes
+	// reserved is the state row: its index and write number are ahead of ours,
 	// so that it need not be written with every commit. dirty: it has to be
 	// written although they are.
 	reserved entry.State
@@ -168,8 +168,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	inc := rec.State.Incarnation + 1
 	m := &Machine{
 		cfg: cfg, inc: inc, now: now, wall: wall,
-		index: rec.State.Index, writes: rec.State.Writes, moves: rec.State.Moves, newest: rec.State.Newest, dirty: true,
-		reserved: entry.State{Newest: max(rec.State.Newest, reserveTime)},
+		index: rec.State.Index, writes: rec.State.Writes, moves: rec.State.Moves, dirty: true,
 		store:    mvcc.NewStore(cfg.CacheBytes),
 		garbage:  mvcc.NewGarbage(64*cfg.GarbageBatch, rec.State.Index > 0),
 		locks:    lock.New(cfg.lockOptions()),
@@ -187,7 +186,9 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	}
 	m.version, m.lastLease = m.nextVersion, leaseOf(&rec.State, cfg)
 	m.initFloor(rec.State.Floor)
-	m.memory.Forget(m.newest)
+	m.committed = idTimesOf(&rec.State, m.ids.wall, int64(cfg.Retention))
+	m.forgotten()
+	m.committed.reserve()
 	m.initSeeing()
 	m.ended.init(now, cfg.Memory)
 	m.left.init(now, cfg.Memory)
@@ -338,7 +339,9 @@ func (m *Machine) Rest() []entry.Entry {
 	if m.queue.Readers() > 0 || m.now < m.queue.SealFrom() {
 		return nil
 	}
-	m.reserved.Index, m.reserved.Writes, m.reserved.Newest, m.reserved.Rested = m.index, m.writes, m.newest, true
+	m.reserved.Index, m.reserved.Writes, m.reserved.Rested = m.index, m.writes, true
+	m.committed.rested()
+	m.committed.tell(&m.reserved)
 	m.put(entry.TableState, nil, &m.reserved)
 	return m.out.Entries
 }
@@ -350,7 +353,7 @@ func (m *Machine) finishStep() Output {
 		m.write(e)
 	}
 	m.outcomes = emptied(m.outcomes)
-	if m.dirty || m.lease() != m.reserved.LeaseNanos || m.index > m.reserved.Index || m.writes > m.reserved.Writes || m.newest > m.reserved.Newest {
+	if m.dirty || m.lease() != m.reserved.LeaseNanos || m.index > m.reserved.Index || m.writes > m.reserved.Writes {
 		m.writeState()
 	}
 	out := m.out
@@ -363,11 +366,8 @@ func (m *Machine) finishStep() Output {
 // writeState writes the state row, ahead of what it is about.
 func (m *Machine) writeState() {
 	m.dirty = false
-	newest := m.reserved.Newest
-	if m.newest > newest {
-		newest = m.newest + reserveTime
-	}
-	m.reserved = entry.State{Incarnation: m.inc, Index: m.index + reserve, Writes: m.writes + reserve, Floor: m.floor, Moves: m.moves, LeaseNanos: m.lease(), Newest: newest}
+	m.reserved = entry.State{Incarnation: m.inc, Index: m.index + reserve, Writes: m.writes + reserve, Floor: m.floor, Moves: m.moves, LeaseNanos: m.lease()}
+	m.committed.tell(&m.reserved)
 	m.put(entry.TableState, nil, &m.reserved)
 }
 
@@ -409,7 +409,3 @@ const never = int64(math.MaxInt64)
 // write numbers a restart skips. Somewhat arbitrary: enough that the row costs
 // nothing, and that 64 bits suffice for any number of restarts.
 const reserve = 1000
-
-// reserveTime is how far ahead newest is, in nanoseconds: for so long after a restart ids
-// are looked up that may have committed before.
-const reserveTime = int64(10 * time.Second)

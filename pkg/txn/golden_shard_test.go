@@ -33,7 +33,7 @@ func (s *shardScript) restart(now int64) error {
 	if err := s.store.Recover(s.id, rec.Add); err != nil {
 		return err
 	}
-	rec.State.Newest = 0 // ids in stories are not in the order of time
+	rec.State.Newest, rec.State.Ahead = -1, nil // ids in stories are not in the order of time
 	m, out := shard.New(shard.Config{ID: s.id, Lease: s.lease, Pins: s.pins, Heat: s.heat, Home: router{}.Shard}, rec, now, now)
 	s.m = m
 	_, err := s.act(now, out)

@@ -45,8 +45,8 @@ func (s *shell) start() {
 	s.notes, s.next = nil, math.MaxInt64
 	var out shard.Output
 	s.wall, s.local = s.n.wall(), s.n.local(s.w.now)
-	if s.w.opt.SentOnce {
-		rec.State.Newest = 0
+	if s.w.opt.SentOnce { // then nothing has to be looked up
+		rec.State.Newest, rec.State.Ahead = -1, nil
 	}
 	s.m, out = shard.New(s.config(), rec, s.local, s.wall)
 	s.push()

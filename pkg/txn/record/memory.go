@@ -28,11 +28,17 @@ type Memory struct {
 	order    eldest[kv.TxnID]
 	// finishedFloor: commits of ids with a lower time may be forgotten.
 	finishedFloor int64
+	// earlier are times of ids that may have committed before there was this memory,
+	// besides those below the floor.
+	earlier []times
 
 	aborts  aborts
 	fences  fences
 	mutants mutant.Set
 }
+
+// times are all from one to another.
+type times struct{ from, to int64 }
 
 // NewMemory makes a memory of at most limit commits and as many aborts.
 func NewMemory(limit int, m mutant.Set) *Memory {
@@ -64,13 +70,24 @@ func (m *Memory) Finish(id kv.TxnID, f Finished) {
 // memory.
 func (m *Memory) Forget(upTo int64) { m.finishedFloor = max(m.finishedFloor, upTo+1) }
 
+// ForgetBetween says the same of ids with a time from one to another.
+func (m *Memory) ForgetBetween(from, to int64) { m.earlier = append(m.earlier, times{from, to}) }
+
 // Finished finds what is known about an id, zero if nothing is in memory.
 func (m *Memory) Finished(id kv.TxnID) Finished { return m.finished[id] }
 
 // Complete reports whether memory would know a commit of this id, had there
 // been one.
 func (m *Memory) Complete(id kv.TxnID) bool {
-	return id.Time >= m.finishedFloor || m.mutants.Has(mutant.MemoryFloorIgnored)
+	if m.mutants.Has(mutant.MemoryFloorIgnored) {
+		return true
+	}
+	for _, t := range m.earlier {
+		if t.from <= id.Time && id.Time <= t.to {
+			return false
+		}
+	}
+	return id.Time >= m.finishedFloor
 }
 
 // Kill notes that a commit of an attempt, of a user's, that was sent when its gateway had heard

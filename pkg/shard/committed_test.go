@@ -1,0 +1,187 @@
+package shard
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// reborn is a shard that is stopped and killed, and its log.
+type reborn struct {
+	t     *testing.T
+	m     *Machine
+	store *memstore.Store
+	now   int64
+	// began is the index at which the life began.
+	began kv.Index
+	// lookedUp counts the outcomes that it has asked the log for.
+	lookedUp int
+}
+
+const day = int64(24 * time.Hour)
+
+func newReborn(t *testing.T) *reborn {
+	r := &reborn{t: t, store: memstore.NewAutoSync(), now: 20_000 * day}
+	r.start(nil)
+	return r
+}
+
+// start begins a life; as has the state row be another one.
+func (r *reborn) start(as func(*entry.State)) {
+	var rec Recovered
+	require.NoError(r.t, r.store.Recover(0, rec.Add))
+	if as != nil {
+		as(&rec.State)
+	}
+	m, out := New(Config{Lease: -1, Nodes: 1}, rec, r.now, r.now)
+	r.m, r.began = m, m.Index()
+	r.write(out.Entries)
+}
+
+func (r *reborn) write(es []entry.Entry) {
+	_, err := r.store.Append([]entry.Group{{Shard: 0, Entries: es}})
+	require.NoError(r.t, err)
+}
+
+// stop ends a life cleanly.
+func (r *reborn) stop() { r.write(r.m.Rest()) }
+
+// incr adds to a counter, and reports whether that was looked up before.
+func (r *reborn) incr(id kv.TxnID) (lookedUp bool) {
+	r.t.Helper()
+	env, p := msg.ParkTo(0)
+	*p = msg.Park{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Gateway: 1,
+		Piece: msg.Piece{Incarnation: r.m.Incarnation(), Ops: []msg.Op{{Kind: msg.OpAdd, Key: []byte("n"), Delta: 1}}}}
+	before, in, answered := r.lookedUp, Input{Messages: []*msg.Envelope{env}}, false
+	for first := true; first || len(in.Reads) > 0; first = false {
+		in.Now, in.Wall, in.Disk = r.now, r.now, DiskRoomy
+		out := r.m.Step(in)
+		in = Input{}
+		r.write(out.Entries)
+		for i := range out.Reads {
+			if out.Reads[i].Table == entry.TableOutcome {
+				r.lookedUp++
+			}
+			in.Reads = append(in.Reads, r.store.Read(0, out.Reads[i]))
+		}
+		for _, e := range out.Send {
+			answered = answered || e.Answer != nil && e.Answer.Committed
+		}
+	}
+	require.True(r.t, answered)
+	return r.lookedUp > before
+}
+
+// commits is how often the counter was written in this life.
+func (r *reborn) commits() int { return int(r.m.Index() - r.began) }
+
+// at is an id with a time so far from the present.
+func (r *reborn) at(ahead time.Duration, n uint64) kv.TxnID {
+	return kv.TxnID{Time: r.now + int64(ahead), Rand: n}
+}
+
+// TestIDsFromTheFutureAreRememberedSingly: a node's clock is a day ahead for two seconds. The
+// shard is killed, or stopped, several times. The ids of those seconds are refused as long as
+// they are remembered, and all others are not looked up.
+func TestIDsFromTheFutureAreRememberedSingly(t *testing.T) {
+	for _, clean := range []bool{false, true} {
+		r := newReborn(t)
+		today, ahead := r.at(0, 1), []kv.TxnID{r.at(24*time.Hour, 2), r.at(24*time.Hour+2*time.Second, 3)}
+		for _, id := range append(ahead, today) {
+			require.False(t, r.incr(id), "the first life knows all")
+		}
+		for life := range 4 {
+			if clean {
+				r.stop()
+			}
+			r.start(nil)
+			r.now += int64(time.Minute)
+			for _, id := range append(ahead, today) {
+				require.True(t, r.incr(id), "life %d", life)
+			}
+			require.Zero(t, r.commits(), "each was applied before")
+			for n := range uint64(10) {
+				require.False(t, r.incr(r.at(time.Duration(n)*time.Minute, 100+n)), "life %d, %d minutes ahead", life, n)
+			}
+			require.Equal(t, 10, r.commits())
+			r.now += int64(11 * time.Minute)
+		}
+	}
+}
+
+// TestARowOfAnOlderFormatIsTakenToKnowNothing: an id that committed before the first start with
+// this format is not executed again.
+func TestARowOfAnOlderFormatIsTakenToKnowNothing(t *testing.T) {
+	r := newReborn(t)
+	ids := []kv.TxnID{r.at(-time.Minute, 1), r.at(0, 2), r.at(9*time.Minute, 3)}
+	for _, id := range ids {
+		r.incr(id)
+	}
+	r.start(func(s *entry.State) { s.Newest, s.Ahead = 0, nil })
+	for life := range 3 {
+		for _, id := range ids {
+			require.True(t, r.incr(id), "life %d", life)
+		}
+		require.Zero(t, r.commits())
+		r.start(nil)
+	}
+	r.now += int64(11 * time.Minute)
+	require.False(t, r.incr(r.at(0, 4)), "that is over some time")
+}
+
+// TestNoTimeOfACommitIsLost: whatever times come, through whatever restarts, each is in a span;
+// there are never too many, and they stay in order and apart.
+func TestNoTimeOfACommitIsLost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := idTimesOf(&entry.State{}, 0, 0)
+		c.reserve()
+		var all []int64
+		var row entry.State
+		c.tell(&row)
+		floor := int64(0)
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			switch rapid.IntRange(0, 9).Draw(t, "what") {
+			case 0:
+				if rapid.Bool().Draw(t, "clean") {
+					c.rested()
+					c.tell(&row)
+				}
+				c = idTimesOf(&row, 0, 0)
+				c.reserve()
+			case 1:
+				floor += int64(rapid.IntRange(0, 100).Draw(t, "minutes")) * int64(time.Minute)
+				c.drop(floor)
+				c.tell(&row)
+			default:
+				id := rapid.SampledFrom([]int64{0, int64(time.Hour), day, math.MaxInt64}).Draw(t, "about")
+				id = max(id, floor) - int64(rapid.IntRange(0, 300).Draw(t, "seconds"))*int64(time.Second)
+				if c.note(id) {
+					c.tell(&row)
+				}
+				all = append(all, id)
+			}
+			require.LessOrEqual(t, len(c), maxSpans)
+			for i := 1; i < len(c); i++ {
+				require.Less(t, c[i-1].to, c[i].from)
+				require.LessOrEqual(t, c[i].from, c[i].last)
+				require.LessOrEqual(t, c[i].last, c[i].to)
+			}
+			next := idTimesOf(&row, 0, 0)
+			for _, id := range all {
+				in := false
+				for _, s := range next {
+					in = in || s.from <= id && id <= s.to
+				}
+				require.True(t, in, "%v is not in %v", id, row)
+			}
+		}
+	})
+}
