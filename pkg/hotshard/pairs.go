@@ -78,20 +78,34 @@ func (p *Pairs) Fade(now int64) { p.fade(now, faintPair) }
 // anything is certain. It changes nothing.
 func (p *Pairs) Top(now int64, n int) []msg.HeatPair {
 	rate := p.rate(now)
-	list := make([]msg.HeatPair, 0, p.Len())
+	type ranked struct {
+		*entry
+		least float64
+	}
+	list := make([]ranked, 0, p.Len())
 	for _, e := range p.byWeight {
-		// The key was made by Note, so the length is there.
-		size, at := binary.Uvarint(e.key)
 		if least := (e.heat - e.inherited) * rate; least > 0 {
-			list = append(list, msg.HeatPair{A: e.key[at : at+int(size)], B: e.key[at+int(size):], Rate: least})
+			list = append(list, ranked{e, least})
 		}
 	}
-	slices.SortFunc(list, func(x, y msg.HeatPair) int {
-		return cmp.Or(cmp.Compare(y.Rate, x.Rate), bytes.Compare(x.A, y.A), bytes.Compare(x.B, y.B))
+	slices.SortFunc(list, func(x, y ranked) int {
+		if c := cmp.Compare(y.least, x.least); c != 0 {
+			return c
+		}
+		xa, xb := pairOf(x.key)
+		ya, yb := pairOf(y.key)
+		return cmp.Or(bytes.Compare(xa, ya), bytes.Compare(xb, yb))
 	})
-	list = list[:min(max(n, 0), len(list))]
-	for i := range list {
-		list[i].A, list[i].B = bytes.Clone(list[i].A), bytes.Clone(list[i].B)
+	out := make([]msg.HeatPair, min(max(n, 0), len(list)))
+	for i := range out {
+		a, b := pairOf(list[i].key)
+		out[i] = msg.HeatPair{A: bytes.Clone(a), B: bytes.Clone(b), Rate: list[i].least}
 	}
-	return list
+	return out
+}
+
+// pairOf takes a name that Note has made apart.
+func pairOf(name []byte) (a, b []byte) {
+	size, at := binary.Uvarint(name)
+	return name[at : at+int(size)], name[at+int(size):]
 }

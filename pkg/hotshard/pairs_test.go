@@ -136,3 +136,17 @@ func BenchmarkPairs(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTopOfPairs is what a gateway's stripe does each time that it is told of heat.
+func BenchmarkTopOfPairs(b *testing.B) {
+	p, keys := NewPairs(PairOptions{}), manyKeys(200)
+	for i := range 127 {
+		for range i%13 + 1 {
+			p.Note(int64(i)*ms, keys[i], keys[i+1])
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Top(sec, 32)
+	}
+}
