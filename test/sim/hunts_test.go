@@ -249,7 +249,7 @@ var hunts = []hunt{
 		o.Retention, o.JumpFor, o.Memory = 100*time.Millisecond, 2*time.Second, 2
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 200*time.Millisecond, FaultMix{Log: 1}
 	}},
-	{id: mutant.AttemptsApart, name: "Another attempt commits where one has", seed: 3, shape: func(o *Options) {
+	{id: mutant.AttemptsApart, name: "Another attempt commits where one has", seed: 9, shape: func(o *Options) {
 		o.Mix.Again, o.SentOnce, o.Lies, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
 	}},
 	{id: mutant.LastAgentsApart, name: "Two last agents decide one attempt", seed: 3, shape: func(o *Options) {
