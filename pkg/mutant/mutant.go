@@ -295,5 +295,7 @@ const (
 	LastAgentsApart
 	// DeadOnce: a second commit of an attempt that is aborted relies on the first one's tombstone.
 	DeadOnce
+	// PinClockBelieved: pins are given up by a time of day that has only just been set.
+	PinClockBelieved
 	numMutants
 )

@@ -93,12 +93,8 @@ func (n *Node) Pins() (all, named int, age time.Duration) {
 		return 0, 0, 0
 	}
 	l.mu.Lock()
-	all, named, oldest := l.m.Pins()
-	l.mu.Unlock()
-	if all > 0 {
-		age = max(time.Duration(n.opt.Clock.Wall()-oldest), 0)
-	}
-	return all, named, age
+	defer l.mu.Unlock()
+	return l.m.Pins(n.opt.Clock.Now())
 }
 
 // Hot tells of the hot shard, if it is here (KeepsPins), and in which share of the

@@ -30,9 +30,9 @@ const KeepLonger = "read at a newer one, or keep it longer the next time (--ttl,
 type Request struct {
 	// Origin names the request; a repeat of it gets the same pin.
 	Origin kv.TxnRef
-	// Clock is the state, Time when it was the current one.
+	// Clock is the state, Fixed when it was the current one, by Now of the keeper's life.
 	Clock []msg.ShardIndex
-	Time  int64
+	Fixed int64
 	// Name and TTL are those of a named pin. Without a name it is part of the
 	// history.
 	Name string
@@ -41,26 +41,49 @@ type Request struct {
 
 // Keeper owns all pins. Invariant (Check): in the order of numbers neither
 // times nor any entry of the clocks falls; the floor is no less than any.
+//
+// Its methods take Now, which rises evenly within a life, and begins anywhere in the next.
 type Keeper struct {
 	// history is how long a state without a name is kept after the next.
 	history int64
-	pins    []*msg.Pin
-	// floor is the newest state that was asked to be kept, at floorTime.
-	floor     *vclock.Clock
-	floorTime int64
-	change    uint64
-	next      uint64
-	mutants   mutant.Set
+	pins    []*pin
+	// floor is the newest state that was asked to be kept, at floorFixed.
+	floor      *vclock.Clock
+	floorFixed int64
+	change     uint64
+	next       uint64
+	// first is above the numbers of earlier lives.
+	first   uint64
+	day     dayClock
+	mutants mutant.Set
+}
+
+// Options say how pins are kept.
+type Options struct {
+	// History is how long a state without a name is kept after the next.
+	History time.Duration
+	// Doubt is for how long the time of day must have gone on evenly after it was set, or
+	// after a start, to be believed.
+	Doubt   time.Duration
+	Mutants mutant.Set
 }
 
 // New makes a keeper of the pins that the log holds, in any order. next is
-// above every number that was ever given.
-func New(history time.Duration, pins []*msg.Pin, next uint64, mutants mutant.Set) *Keeper {
-	k := &Keeper{mutants: mutants, history: int64(history), pins: slices.Clone(pins), floor: &vclock.Clock{}, next: next, change: 1}
-	slices.SortFunc(k.pins, func(a, b *msg.Pin) int { return int(int64(a.Number) - int64(b.Number)) })
-	if n := len(k.pins); n > 0 {
-		k.floor, k.floorTime = msg.Clock(k.pins[n-1].Clock), k.pins[n-1].Time
+// above every number that was ever given; wall is the time of day at now.
+func New(opt Options, rows []*msg.Pin, next uint64, now, wall int64) *Keeper {
+	if opt.Mutants.Has(mutant.PinClockBelieved) {
+		opt.Doubt = 0
 	}
+	k := &Keeper{mutants: opt.Mutants, history: int64(opt.History), floor: &vclock.Clock{}, floorFixed: now, next: next, first: next, change: 1,
+		day: newDayClock(int64(opt.Doubt), now, wall)}
+	for _, r := range rows {
+		k.pins = append(k.pins, &pin{Pin: *r, fixed: r.Time, over: r.Expires})
+	}
+	slices.SortFunc(k.pins, func(a, b *pin) int { return int(int64(a.Number) - int64(b.Number)) })
+	if n := len(k.pins); n > 0 {
+		k.floor = msg.Clock(k.pins[n-1].Clock)
+	}
+	k.setTimes()
 	return k
 }
 
@@ -72,15 +95,15 @@ func invalid(text, hint string) *kv.Error {
 // number of a new pin, which must be above all before. It returns nil if there
 // is nothing to keep: a state of the history that is the same as the last. The
 // caller writes the pin down if it is fresh.
-func (k *Keeper) Keep(wall int64, q Request, number func() uint64) (p *msg.Pin, fresh bool, err *kv.Error) {
-	if made := k.Made(q.Origin, q.Name); made != nil {
+func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Pin, fresh bool, err *kv.Error) {
+	if made = k.Made(q.Origin, q.Name); made != nil {
 		return made, false, nil
 	}
 	if q.Name != "" {
 		if err := CheckName(q.Name); err != nil {
 			return nil, false, err
 		}
-		if k.byName(wall, q.Name) != nil {
+		if k.byName(now, q.Name) != nil {
 			return nil, false, &kv.Error{Kind: kv.KindCondition, Op: -1, Text: fmt.Sprintf("there is a snapshot named %q already", q.Name),
 				Hint: "choose another name, or drop that one first"}
 		}
@@ -95,16 +118,17 @@ func (k *Keeper) Keep(wall int64, q Request, number func() uint64) (p *msg.Pin, 
 	}
 	n := number()
 	k.next = max(k.next, n+1)
-	p = &msg.Pin{Number: n, Name: q.Name, Time: k.floorTime, Clock: msg.Indexes(k.floor), Origin: q.Origin}
+	p := &pin{Pin: msg.Pin{Number: n, Name: q.Name, Clock: msg.Indexes(k.floor), Origin: q.Origin}, fixed: k.floorFixed}
 	if k.mutants.Has(mutant.PinBelowFloor) {
-		p.Clock, p.Time = q.Clock, q.Time
+		p.Clock, p.fixed = q.Clock, q.Fixed
 	}
 	if q.Name != "" {
-		p.Expires = wall + int64(q.TTL)
+		p.over = now + int64(q.TTL)
 	}
+	k.setOwn(p)
 	k.pins = append(k.pins, p)
 	k.change++
-	return p, true, nil
+	return &p.Pin, true, nil
 }
 
 // Made finds the pin of this name that was made for a request, nil if there is none: the
@@ -112,7 +136,7 @@ func (k *Keeper) Keep(wall int64, q Request, number func() uint64) (p *msg.Pin, 
 func (k *Keeper) Made(origin kv.TxnRef, name string) *msg.Pin {
 	for _, p := range k.pins {
 		if p.Origin == origin && p.Name == name {
-			return p
+			return &p.Pin
 		}
 	}
 	return nil
@@ -124,7 +148,7 @@ func (k *Keeper) raise(q Request) {
 	if !c.Covers(k.floor) {
 		return
 	}
-	k.floorTime = max(k.floorTime, q.Time)
+	k.floorFixed = max(k.floorFixed, q.Fixed)
 	if !k.floor.Covers(c) {
 		k.floor = c
 		k.change++
@@ -176,21 +200,18 @@ func CheckName(name string) *kv.Error {
 	return nil
 }
 
-func (k *Keeper) byName(wall int64, name string) *msg.Pin {
+func (k *Keeper) byName(now int64, name string) *msg.Pin {
 	for _, p := range k.pins {
-		if p.Name == name && !over(p, wall) {
-			return p
+		if p.Name == name && !k.isOver(p, now) {
+			return &p.Pin
 		}
 	}
 	return nil
 }
 
-// over reports whether a named pin's time is over.
-func over(p *msg.Pin, wall int64) bool { return p.Name != "" && p.Expires <= wall }
-
 // Named finds a pin by its name.
-func (k *Keeper) Named(wall int64, name string) (*msg.Pin, *kv.Error) {
-	if p := k.byName(wall, name); p != nil {
+func (k *Keeper) Named(now int64, name string) (*msg.Pin, *kv.Error) {
+	if p := k.byName(now, name); p != nil {
 		return p, nil
 	}
 	return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("there is no snapshot named %q; it may have expired", name),
@@ -198,11 +219,11 @@ func (k *Keeper) Named(wall int64, name string) (*msg.Pin, *kv.Error) {
 }
 
 // Numbered finds a pin by its number.
-func (k *Keeper) Numbered(wall int64, number uint64) (*msg.Pin, *kv.Error) {
+func (k *Keeper) Numbered(now int64, number uint64) (*msg.Pin, *kv.Error) {
 	i, ok := k.find(number)
 	switch {
-	case ok && !over(k.pins[i], wall):
-		return k.pins[i], nil
+	case ok && !k.isOver(k.pins[i], now):
+		return &k.pins[i].Pin, nil
 	case number < k.next:
 		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("snapshot %d is no longer kept: it has expired or was dropped", number),
 			Hint: KeepLonger}
@@ -212,25 +233,28 @@ func (k *Keeper) Numbered(wall int64, number uint64) (*msg.Pin, *kv.Error) {
 }
 
 func (k *Keeper) find(number uint64) (int, bool) {
-	return slices.BinarySearchFunc(k.pins, number, func(p *msg.Pin, n uint64) int { return int(int64(p.Number) - int64(n)) })
+	return slices.BinarySearchFunc(k.pins, number, func(p *pin, n uint64) int { return int(int64(p.Number) - int64(n)) })
 }
 
-// AsOf finds the newest state of the history that is not younger than a time.
-func (k *Keeper) AsOf(wall, at int64) (*msg.Pin, *kv.Error) {
+// AsOf finds the newest state of the history that is not younger than a time of day.
+func (k *Keeper) AsOf(now, at int64) (*msg.Pin, *kv.Error) {
 	if k.history <= 0 {
 		return nil, invalid("the server keeps no history", "start it with --history, or read at a snapshot with a name")
 	}
-	if at > wall {
+	switch wall := k.day.at(now); {
+	case k.day.inDoubt():
+		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: fmt.Sprintf("the server's clock was set soon after its start: it says %s, and by the time before it is %s",
+			stamp(now+k.day.seen), stamp(wall)), Hint: "ask again in some minutes, or read at a snapshot with a name"}
+	case at > wall:
 		return nil, invalid(fmt.Sprintf("%s is in the future: the server's clock says %s", stamp(at), stamp(wall)), "ask for a time that is over")
 	}
-	i := len(k.pins)
-	for {
-		if i = k.lastUnnamed(i); i < 0 {
-			break
-		}
-		if k.pins[i].Time <= at {
-			return k.pins[i], nil
-		}
+	p := k.newest(func(p *pin) bool { return p.earliest <= at })
+	if p != k.newest(func(p *pin) bool { return p.latest <= at }) {
+		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("it is not known which state was the current one at %s: the server's clock was set between two starts", stamp(at)),
+			Hint: "ask for a later time, or read at a snapshot with a name"}
+	}
+	if p != nil {
+		return &p.Pin, nil
 	}
 	text := fmt.Sprintf("%s is before the history, which is empty", stamp(at))
 	for _, p := range k.pins {
@@ -242,13 +266,23 @@ func (k *Keeper) AsOf(wall, at int64) (*msg.Pin, *kv.Error) {
 	return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: text, Hint: "ask for a later time; --history says how much is kept"}
 }
 
+// newest is the newest pin of the history for which is holds, nil if there is none.
+func (k *Keeper) newest(is func(*pin) bool) *pin {
+	for i := k.lastUnnamed(len(k.pins)); i >= 0; i = k.lastUnnamed(i) {
+		if is(k.pins[i]) {
+			return k.pins[i]
+		}
+	}
+	return nil
+}
+
 func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
 
 // List gives the pins with a name, oldest first.
-func (k *Keeper) List(wall int64) (out []msg.Pin) {
+func (k *Keeper) List(now int64) (out []msg.Pin) {
 	for _, p := range k.pins {
-		if p.Name != "" && !over(p, wall) {
-			out = append(out, *p)
+		if p.Name != "" && !k.isOver(p, now) {
+			out = append(out, p.Pin)
 		}
 	}
 	return out
@@ -267,20 +301,20 @@ func (k *Keeper) Drop(number uint64) bool {
 // Expire gives up the pins whose time is over, and returns their numbers. A
 // state of the history is over when the next one is old enough: until then it
 // is what was the case at some time within the history.
-func (k *Keeper) Expire(wall int64) (gone []uint64) {
-	next := int64(-1)
+func (k *Keeper) Expire(now int64) (gone []uint64) {
+	var next *pin
 	for i := len(k.pins) - 1; i >= 0; i-- {
 		p := k.pins[i]
 		switch {
 		case p.Name != "":
-			if over(p, wall) {
+			if k.isOver(p, now) {
 				gone = append(gone, p.Number)
 			}
 			continue
-		case k.history <= 0, next >= 0 && next <= wall-k.history:
+		case k.history <= 0, next != nil && k.isPast(next, now):
 			gone = append(gone, p.Number)
 		}
-		next = p.Time
+		next = p
 	}
 	slices.Reverse(gone)
 	for _, n := range gone {
@@ -292,13 +326,13 @@ func (k *Keeper) Expire(wall int64) (gone []uint64) {
 // Len is the number of pins, Named that of those with a name.
 func (k *Keeper) Len() (all, named int) { return len(k.pins), k.named() }
 
-// Oldest is when the oldest state that is kept was the current one, 0 if none
+// Age is how long ago the oldest state that is kept was the current one, 0 if none
 // is kept.
-func (k *Keeper) Oldest() int64 {
+func (k *Keeper) Age(now int64) time.Duration {
 	if len(k.pins) == 0 {
 		return 0
 	}
-	return k.pins[0].Time
+	return time.Duration(k.day.at(now) - k.pins[0].Time)
 }
 
 // Floor is a shard's index in the newest state.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
@@ -30,7 +29,8 @@ func (s state) clock() []msg.ShardIndex {
 	return msg.Indexes(c)
 }
 
-// twin is a keeper, and everything that was ever done to it, in plain lists.
+// twin is a keeper, and everything that was ever done to it, in plain lists. Its time of
+// day is right, and is believed at once.
 type twin struct {
 	k       *Keeper
 	history int64
@@ -49,7 +49,7 @@ type twin struct {
 
 func newTwin(history int64) *twin {
 	w := &twin{history: history, wall: 1000, states: []state{{time: 1000}}, dropped: map[uint64]bool{}}
-	w.k = New(time.Duration(history), nil, 1, mutant.Set{})
+	w.k = New(Options{History: time.Duration(history)}, nil, 1, w.wall, w.wall)
 	return w
 }
 
@@ -109,7 +109,7 @@ func (w *twin) step(t *rapid.T) {
 func (w *twin) keep(t *rapid.T) {
 	s := w.states[len(w.states)-1-rapid.IntRange(0, min(5, len(w.states)-1)).Draw(t, "older")]
 	w.names++
-	q := Request{Origin: kv.TxnRef{TxnID: kv.TxnID{Time: int64(w.names)}, Attempt: 1}, Clock: s.clock(), Time: s.time}
+	q := Request{Origin: kv.TxnRef{TxnID: kv.TxnID{Time: int64(w.names)}, Attempt: 1}, Clock: s.clock(), Fixed: s.time}
 	if rapid.Bool().Draw(t, "named") {
 		q.Name = fmt.Sprint("s", w.names)
 		q.TTL = time.Duration(rapid.Int64Range(1, 50).Draw(t, "ttl"))
@@ -139,15 +139,23 @@ func (w *twin) keep(t *rapid.T) {
 	}
 }
 
+func rowsOf(k *Keeper) (rows []*msg.Pin) {
+	for _, p := range k.pins {
+		row := p.Pin
+		rows = append(rows, &row)
+	}
+	return rows
+}
+
 // restart makes the keeper anew of what it holds, as the log would.
 func (w *twin) restart(t *rapid.T) {
-	rows := slices.Clone(w.k.pins)
+	rows := rowsOf(w.k)
 	for i := range rows { // rows come in any order
 		j := rapid.IntRange(0, i).Draw(t, "swap")
 		rows[i], rows[j] = rows[j], rows[i]
 	}
 	w.writes += rapid.Uint64Range(0, 3).Draw(t, "other writes")
-	w.k = New(time.Duration(w.history), rows, w.writes+1, mutant.Set{})
+	w.k = New(Options{History: time.Duration(w.history)}, rows, w.writes+1, w.wall, w.wall)
 	w.states = w.states[len(w.states)-1:]
 	w.floor = state{}
 	if n := len(rows); n > 0 {
@@ -221,12 +229,12 @@ func TestKeeperAgainstItsTwin(t *testing.T) {
 }
 
 // keeper makes one with a history of 10, whose wall clock stands at 100.
-func keeper() *Keeper { return New(10, nil, 1, mutant.Set{}) }
+func keeper() *Keeper { return New(Options{History: 10}, nil, 1, 0, 0) }
 
 func at(time int64, x ...kv.Index) Request {
 	s := state{time: time}
 	copy(s.at[:], x)
-	return Request{Origin: kv.TxnRef{TxnID: kv.TxnID{Time: time}, Attempt: 1}, Clock: s.clock(), Time: time}
+	return Request{Origin: kv.TxnRef{TxnID: kv.TxnID{Time: time}, Attempt: 1}, Clock: s.clock(), Fixed: time}
 }
 
 func (q Request) named(name string, ttl time.Duration) Request {
@@ -303,7 +311,7 @@ func TestTheHistoryKeepsWhatWasTheCaseWithinIt(t *testing.T) {
 }
 
 func TestWithoutHistoryOnlyNamesAreKept(t *testing.T) {
-	k := New(0, nil, 1, mutant.Set{})
+	k := New(Options{}, nil, 1, 0, 0)
 	_, fresh, err := k.Keep(100, at(100, 1), nil)
 	require.Nil(t, err)
 	require.False(t, fresh)
@@ -312,18 +320,18 @@ func TestWithoutHistoryOnlyNamesAreKept(t *testing.T) {
 	_, err = k.AsOf(100, 100)
 	require.Contains(t, err.Text, "keeps no history")
 	// It is what remains of a history that the server is no longer to keep.
-	old := New(0, []*msg.Pin{{Number: 1, Time: 5}, {Number: 2, Time: 6, Name: "s", Expires: 100}}, 3, mutant.Set{})
+	old := New(Options{}, []*msg.Pin{{Number: 1, Time: 5}, {Number: 2, Time: 6, Name: "s", Expires: 100}}, 3, 7, 7)
 	require.Equal(t, []uint64{1}, old.Expire(7))
 	all, named := old.Len()
 	require.Equal(t, []int{1, 1}, []int{all, named})
-	require.EqualValues(t, 6, old.Oldest())
+	require.EqualValues(t, 4, old.Age(10))
 }
 
 func TestAnEmptyHistorySaysSo(t *testing.T) {
 	_, err := keeper().AsOf(100, 50)
 	require.Equal(t, kv.KindTooOld, err.Kind)
 	require.Contains(t, err.Text, "before the history, which is empty")
-	require.Zero(t, keeper().Oldest())
+	require.Zero(t, keeper().Age(100))
 }
 
 func TestThereIsABoundOnSnapshots(t *testing.T) {

@@ -81,6 +81,8 @@ type Trace struct {
 	Committed func(txn kv.TxnRef)
 	// Shown: an effect of txn became the newest visible value of its key.
 	Shown func(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index)
+	// Kept: this shard keeps a pin, whose state was the current one at fixed, by its Now.
+	Kept func(number uint64, fixed int64)
 }
 
 func (c Config) withDefaults() Config {

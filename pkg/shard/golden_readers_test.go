@@ -56,7 +56,7 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 	case "pins":
 		env.Pins, err = pinsOf(args, s.m.Incarnation())
 	case "keep":
-		env.KeepPin, err = keepOf(txn, args, s.m.Incarnation(), s.wall)
+		env.KeepPin, err = keepOf(txn, args, s.m.Incarnation(), s.now)
 	case "ask-pins":
 		env.AskPins = &msg.AskPins{Shard: 1}
 		env.AskPins.Index, err = index(args[0])
@@ -119,8 +119,8 @@ func pinsOf(args []string, asker kv.Incarnation) (p *msg.Pins, err error) {
 }
 
 // keepOf reads a state to be kept, as in name=x s0/5 s1/3.
-func keepOf(txn kv.TxnRef, args []string, inc kv.Incarnation, wall int64) (q *msg.KeepPin, err error) {
-	q = &msg.KeepPin{Request: txn, Gateway: 1, Incarnation: life(args, inc), Time: wall, TtlNanos: int64(time.Hour)}
+func keepOf(txn kv.TxnRef, args []string, inc kv.Incarnation, now int64) (q *msg.KeepPin, err error) {
+	q = &msg.KeepPin{Request: txn, Gateway: 1, Incarnation: life(args, inc), Fixed: now, TtlNanos: int64(time.Hour)}
 	for _, w := range args {
 		var s, i uint64
 		if name, ok := strings.CutPrefix(w, "name="); ok {

@@ -13,6 +13,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/pins"
 )
 
+func (m *Machine) keeperOptions() pins.Options {
+	return pins.Options{History: m.cfg.Pins.History, Doubt: m.cfg.Retention, Mutants: m.cfg.Mutants}
+}
+
+// observeDay has the keeper see the time of day.
+func (m *Machine) observeDay() {
+	if m.pins.keeper == nil {
+		return
+	}
+	for _, p := range m.pins.keeper.Observe(m.now, m.wall) {
+		m.put(entry.TablePin, pinKey(p.Number), p)
+	}
+}
+
 // onAskPins answers if there is news, and notes that there are writes.
 func (m *Machine) onAskPins(q *msg.AskPins) {
 	k := m.pins.keeper
@@ -46,12 +60,15 @@ func (m *Machine) onKeepPin(q *msg.KeepPin) {
 	case q.Incarnation != m.inc:
 		r.Failure = failure(msg.ReasonIncarnation, kv.KindAborted, "the hot shard has restarted since it fixed its index")
 	default:
-		p, fresh, err := k.Keep(m.wall, pins.Request{Origin: q.Request, Clock: q.Clock, Time: q.Time, Name: q.Name, TTL: time.Duration(q.TtlNanos)},
+		p, fresh, err := k.Keep(m.now, pins.Request{Origin: q.Request, Clock: q.Clock, Fixed: q.Fixed, Name: q.Name, TTL: time.Duration(q.TtlNanos)},
 			func() uint64 { return m.nextVersion(kv.Version{}).Write })
 		if err != nil {
 			r.Failure = failureOf(err)
 		}
 		if fresh {
+			if m.cfg.Trace.Kept != nil {
+				m.cfg.Trace.Kept(p.Number, k.Fixed(p.Number))
+			}
 			m.put(entry.TablePin, pinKey(p.Number), p)
 		}
 		if p != nil {
@@ -79,7 +96,7 @@ func (m *Machine) onFindPin(q *msg.FindPin) {
 	if k := m.pins.keeper; k == nil {
 		r.Failure = pinsOff()
 	} else if q.List {
-		r.Pins = k.List(m.wall)
+		r.Pins = k.List(m.now)
 	} else if p, err := m.findPin(q); err != nil {
 		r.Failure = failureOf(err)
 	} else {
@@ -91,11 +108,11 @@ func (m *Machine) onFindPin(q *msg.FindPin) {
 func (m *Machine) findPin(q *msg.FindPin) (*msg.Pin, *kv.Error) {
 	switch k := m.pins.keeper; {
 	case q.Name != "":
-		return k.Named(m.wall, q.Name)
+		return k.Named(m.now, q.Name)
 	case q.Number != 0:
-		return k.Numbered(m.wall, q.Number)
+		return k.Numbered(m.now, q.Number)
 	default:
-		return k.AsOf(m.wall, q.AsOf)
+		return k.AsOf(m.now, q.AsOf)
 	}
 }
 
@@ -116,7 +133,7 @@ func (m *Machine) expirePins() {
 	if m.pins.keeper == nil {
 		return
 	}
-	gone := m.pins.keeper.Expire(m.wall)
+	gone := m.pins.keeper.Expire(m.now)
 	for _, n := range gone {
 		m.del(entry.TablePin, pinKey(n))
 	}
@@ -135,12 +152,12 @@ func (m *Machine) expectsPins() bool {
 }
 
 // Pins tells how many pins are kept here, how many of them have a name, and
-// when the oldest was the present.
-func (m *Machine) Pins() (all, named int, oldest int64) {
+// for how long by now the oldest has been past.
+func (m *Machine) Pins(now int64) (all, named int, age time.Duration) {
 	k := m.pins.keeper
 	if k == nil {
 		return 0, 0, 0
 	}
 	all, named = k.Len()
-	return all, named, k.Oldest()
+	return all, named, k.Age(now)
 }

@@ -249,6 +249,7 @@ func (m *Machine) Step(in Input) Output {
 	m.heat.setBusy(in.Busy)
 	m.disk, m.diskText = in.Disk, in.DiskText
 	m.out.Entries, m.out.Send = in.Room.Entries[:0], in.Room.Send[:0]
+	m.observeDay()
 	for i := range in.Reads {
 		m.coldResult(&in.Reads[i])
 	}

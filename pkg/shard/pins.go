@@ -50,7 +50,7 @@ func (m *Machine) initPins(rec Recovered) {
 	m.pins.fixed = rec.State.Index
 	m.pins.ask, m.pins.round = m.now, m.now
 	if m.cfg.ID == m.cfg.Pins.Hot {
-		m.pins.keeper = pins.New(m.cfg.Pins.History, rec.Pins, rec.State.Writes+1, m.cfg.Mutants)
+		m.pins.keeper = pins.New(m.keeperOptions(), rec.Pins, rec.State.Writes+1, m.now, m.wall)
 		m.pinsChanged()
 	}
 }

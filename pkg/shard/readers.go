@@ -238,7 +238,7 @@ func (m *Machine) replyRead(t *task) {
 		m.keep(q.Reader, m.index, q.KeepNanos)
 		m.keeps[keepName{q.Reader}].reply = reply
 		m.pins.fixed = max(m.pins.fixed, m.index)
-		reply.Wall = m.wall
+		reply.Fixed = m.now
 	default:
 		x := m.exec(t)
 		if m.lacksPages(t, &x) {

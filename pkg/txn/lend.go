@@ -22,11 +22,11 @@ import (
 
 // State is a state of the whole store that a round has fixed.
 type State struct {
-	name kv.TxnRef
-	at   vclock.Clock
-	incs []kv.Incarnation
-	inc  kv.Incarnation
-	wall int64
+	name  kv.TxnRef
+	at    vclock.Clock
+	incs  []kv.Incarnation
+	inc   kv.Incarnation
+	fixed int64
 	// receipt tells what the round waited for.
 	receipt msg.Receipt
 }
@@ -60,7 +60,7 @@ func (g *Gateway) lend(c *call, p *round) {
 	c.round = nil
 	p.users++
 	g.lent[p.name] = p
-	g.finish(c, Done{Committed: true, State: &State{p.name, p.at, p.incs, p.inc, p.wall, c.receipt}})
+	g.finish(c, Done{Committed: true, State: &State{p.name, p.at, p.incs, p.inc, p.fixed, c.receipt}})
 }
 
 // GiveBack ends the use that another machine made of a state.
@@ -86,7 +86,7 @@ func (g *Gateway) Borrowed(now int64, s *State, f *msg.Failure) {
 		g.borrow(next)
 	}
 	if f == nil {
-		p.name, p.at, p.incs, p.inc, p.wall = s.name, s.at, s.incs, s.inc, s.wall
+		p.name, p.at, p.incs, p.inc, p.fixed = s.name, s.at, s.incs, s.inc, s.fixed
 		p.users++ // until all have had their say
 	}
 	for _, w := range waiters {

@@ -152,7 +152,7 @@ func (g *Gateway) startPastScan(c *call) {
 // keepPin asks for a round's state to be kept.
 func (g *Gateway) keepPin(c *call, p *round) {
 	g.ask(c, func(e *msg.Envelope, request kv.TxnRef) {
-		e.KeepPin = &msg.KeepPin{Request: request, Gateway: g.cfg.Node, Incarnation: p.inc, Time: p.wall, Clock: msg.Indexes(&p.at), Name: c.pinName, TtlNanos: c.pinTTL}
+		e.KeepPin = &msg.KeepPin{Request: request, Gateway: g.cfg.Node, Incarnation: p.inc, Fixed: p.fixed, Clock: msg.Indexes(&p.at), Name: c.pinName, TtlNanos: c.pinTTL}
 	})
 }
 

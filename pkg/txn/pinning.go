@@ -20,12 +20,12 @@ type round struct {
 	// that read at it. When there are none the shards may forget it.
 	name  kv.TxnRef
 	users int
-	// The state, once it is fixed: wall is when it was the current one, by the
-	// clock of the hot shard, whose incarnation is inc.
-	at   vclock.Clock
-	incs []kv.Incarnation
-	inc  kv.Incarnation
-	wall int64
+	// The state, once it is fixed: fixed is when it was the current one, by Now
+	// of the hot shard, whose incarnation is inc.
+	at    vclock.Clock
+	incs  []kv.Incarnation
+	inc   kv.Incarnation
+	fixed int64
 	// renewAt is when the shards are told to keep the state for longer.
 	renewAt int64
 	// lent: it is of another machine's round, which keeps it.
@@ -138,7 +138,7 @@ func (g *Gateway) fixed(c *call) {
 		p.incs[x.Reading.Shard] = x.Reading.Incarnation
 	}
 	hot := r.reply(g.cfg.Router.HotShard())
-	p.inc, p.wall = hot.Reading.Incarnation, hot.Wall
+	p.inc, p.fixed = hot.Reading.Incarnation, hot.Fixed
 	waiters := p.waiters
 	p.waiters = nil
 	g.use(p) // until all have had their say

@@ -15,7 +15,7 @@ func ofPins(e *msg.Envelope) string {
 		return due(e.Due.ExpireKey)
 	case e.KeepPin != nil:
 		p := e.KeepPin
-		out := fmt.Sprintf("KeepPin %s %s at %s, in life %d", readerName(p.Request), indexes(p.Clock), Time(p.Time), p.Incarnation)
+		out := fmt.Sprintf("KeepPin %s %s at %s, in life %d", readerName(p.Request), indexes(p.Clock), Time(p.Fixed), p.Incarnation)
 		return out + when(p.Name != "", fmt.Sprintf(", as %s for %v", p.Name, time.Duration(p.TtlNanos)))
 	case e.FindPin != nil:
 		p := e.FindPin

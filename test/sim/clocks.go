@@ -28,8 +28,7 @@ func (w *world) retention() time.Duration {
 }
 
 // startJumps has times of day jump, either way, and back to where they were, and nodes
-// tell each other of their clocks. Keys and states of the past go by the time of day
-// without its jumps: the judges do, too.
+// tell each other of their clocks.
 func (w *world) startJumps() {
 	if w.opt.Jumps == 0 {
 		return
@@ -49,6 +48,9 @@ func (w *world) startJumps() {
 	}
 	tell()
 }
+
+// believesJumps reports whether a time of day may be wrong for so long that it is believed.
+func (w *world) believesJumps() bool { return w.opt.Jumps > 0 && w.opt.Retention > 0 }
 
 // jump sets the time of day of a node, or of all.
 func (w *world) jump() {

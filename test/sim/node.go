@@ -222,7 +222,7 @@ func (s *shell) config() shard.Config {
 		Liveness: o.Liveness, GarbageBatch: o.GarbageBatch, Mutants: o.Mutants,
 		Lease: o.Lease, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound,
 		Pins: s.w.pins(), Heat: s.w.heat(), DueEvery: dueEvery, DueAgain: dueAgain,
-		Trace: shard.Trace{Committed: s.committed, Shown: s.shown}}
+		Trace: shard.Trace{Committed: s.committed, Shown: s.shown, Kept: s.kept}}
 	if o.Told {
 		c.Nodes = len(s.w.nodes)
 	}

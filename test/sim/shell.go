@@ -32,6 +32,8 @@ type shell struct {
 	notes []*note
 	// wall and local are the node's clocks when the machine was made.
 	wall, local int64
+	// fixed are the instants at which it has fixed its index, by its clock.
+	fixed map[int64]int64
 }
 
 // start makes the machine from the log.
@@ -44,7 +46,7 @@ func (s *shell) start() {
 	s.arrived, s.inbox, s.log = nil, groupcommit.Inbox{}, groupcommit.Shard{ID: s.id}
 	s.notes, s.next = nil, math.MaxInt64
 	var out shard.Output
-	s.wall, s.local = s.n.wall(), s.n.local(s.w.now)
+	s.wall, s.local, s.fixed = timepiece{s.n}.Wall(), s.n.local(s.w.now), map[int64]int64{}
 	if s.w.opt.SentOnce { // then nothing has to be looked up
 		rec.State.Newest, rec.State.Ahead = -1, nil
 	}
@@ -110,7 +112,7 @@ func (s *shell) take() {
 // step runs a step.
 func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 	w := s.w
-	in := shard.Input{Now: s.n.local(w.now), Wall: s.n.wall(), IDTime: s.idTime(), Messages: msgs, Reads: reads, Busy: s.busy(), Disk: s.disk.level}
+	in := shard.Input{Now: s.n.local(w.now), Wall: timepiece{s.n}.Wall(), IDTime: s.idTime(), Messages: msgs, Reads: reads, Busy: s.busy(), Disk: s.disk.level}
 	w.sum.Steps++
 	w.sum.Messages += len(in.Messages)
 	s.took += len(in.Messages)
@@ -118,6 +120,7 @@ func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 		w.traceEnv(s.id, "takes", env)
 	}
 	out := s.m.Step(in)
+	s.fixes(in.Now, out.Send)
 	s.push()
 	if !w.opt.Unchecked {
 		if err := s.m.Check(); err != nil {

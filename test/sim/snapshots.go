@@ -76,7 +76,7 @@ func (c *client) keep() {
 		w.trace("client %d kept %s: %v lost=%v %v", c.n, s.name, d.Pins, lost, d.Failure)
 		if !lost && d.Failure == nil {
 			s.number = d.Pins[0].Number
-			s.kept = ttl > int64(time.Hour)
+			s.kept = ttl > int64(time.Hour) && !w.believesJumps()
 			w.sum.Snapshots++
 			if at := w.instant(&d.Pins[0]); at < begun || at > w.now {
 				w.fail("snapshot %s is of %d, and was made between %d and %d", s.name, at, begun, w.now)
@@ -110,11 +110,25 @@ func (c *client) list() {
 	})
 }
 
-// instant is when a pin's state was the present: the time of day of the hot
-// shard's node tells exactly.
+// fixes takes note of when the hot shard fixes its index.
+func (s *shell) fixes(now int64, envs []*msg.Envelope) {
+	for _, env := range envs {
+		if env.ReadReply != nil && env.ReadReply.Fixed == now {
+			s.fixed[now] = s.w.now
+		}
+	}
+}
+
+// kept takes note of the instant of a pin.
+func (s *shell) kept(number uint64, fixed int64) { s.w.instants[number] = s.fixed[fixed] }
+
+// instant is when a pin's state was the present.
 func (w *world) instant(p *msg.Pin) int64 {
-	hot := w.nodes[w.router.Node(w.router.HotShard())-1]
-	return p.Time - wallBase - hot.skew
+	at, known := w.instants[p.Number]
+	if !known {
+		w.fail("nobody has made snapshot %d", p.Number)
+	}
+	return at
 }
 
 // inThePast puts a reader where its pin is, whose instant is exactly known, and

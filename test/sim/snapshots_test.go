@@ -32,6 +32,7 @@ func TestAReaderOfThePastReadsTheStateThatItAskedFor(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(Draw(1))
+			w.instants[pin.Number] = 40
 			x := &txnRecord{kind: tc.kind, outcome: committed, calls: []*callRecord{{}}}
 			if tc.kind == scan {
 				x.outcome = running // it has just been opened

@@ -36,6 +36,8 @@ type world struct {
 	log  chronicle
 	// snaps are the snapshots that clients have made.
 	snaps []*snapshot
+	// instants are when the states of pins were the present, by number.
+	instants map[uint64]int64
 	// movers are the transactions that move keys.
 	movers map[kv.TxnID]bool
 	// expiries are those that delete what is due.
@@ -109,7 +111,7 @@ func (s *Summary) add(o Summary) {
 }
 
 func newWorld(o Options) *world {
-	w := &world{opt: o, rng: rand.New(rand.NewPCG(uint64(o.Seed), 0x11c4)), log: newChronicle(), movers: map[kv.TxnID]bool{}, expiries: map[kv.TxnID]*expiry{}, decidedDue: map[expiryLife]*txnRecord{}}
+	w := &world{opt: o, rng: rand.New(rand.NewPCG(uint64(o.Seed), 0x11c4)), log: newChronicle(), movers: map[kv.TxnID]bool{}, instants: map[uint64]int64{}, expiries: map[kv.TxnID]*expiry{}, decidedDue: map[expiryLife]*txnRecord{}}
 	var hot [][]byte
 	for i := range o.HotKeys {
 		hot = append(hot, regKey(i), counterKey(i))

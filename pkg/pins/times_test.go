@@ -1,0 +1,223 @@
+package pins
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+const (
+	second = int64(time.Second)
+	minute = 60 * second
+	day    = 24 * 60 * minute
+	// noon is a right time of day.
+	noon = 20_000 * day
+)
+
+// TestAStoreWithTimesInTheFutureHeals: the time of day was a day, or ten years, ahead for
+// some seconds, and what was kept since has that time, as an older version has left it. The
+// history of the new life is right from the beginning, that of before goes when its time
+// is over, and so do snapshots that would be kept for years.
+func TestAStoreWithTimesInTheFutureHeals(t *testing.T) {
+	for _, ahead := range []int64{day, 3650 * day} {
+		var rows []*msg.Pin
+		add := func(name string, at, expires int64) {
+			n := uint64(len(rows) + 1)
+			rows = append(rows, &msg.Pin{Number: n, Name: name, Time: at, Expires: expires, Clock: []msg.ShardIndex{{Shard: 0, Index: kv.Index(n)}}})
+		}
+		for i := range int64(300) {
+			add("", noon+(i-600)*second, 0)
+		}
+		jumped := noon - 300*second + ahead
+		add("ahead", jumped, jumped+day)
+		for range 300 {
+			add("", jumped, 0)
+		}
+		add("right", jumped, noon+day)
+		k := New(Options{History: 10 * time.Minute, Doubt: 10 * time.Minute}, rows, uint64(len(rows)+1), 0, noon)
+		require.NoError(t, k.Check())
+		got, err := k.AsOf(0, noon-400*second)
+		require.Nil(t, err)
+		require.Equal(t, noon-400*second, got.Time)
+		_, err = k.AsOf(0, noon-100*second)
+		require.Equal(t, kv.KindTooOld, err.Kind)
+		require.Contains(t, err.Text, "it is not known which state was the current one")
+		got, err = k.AsOf(0, noon)
+		require.Nil(t, err)
+		require.EqualValues(t, len(rows)-1, got.Number, "the last of the history from before")
+		for _, name := range []string{"ahead", "right"} {
+			_, err = k.Named(0, name)
+			require.Nil(t, err)
+		}
+		var changed []*msg.Pin
+		for now := second; now <= 10*minute+2*second; now += second {
+			changed = append(changed, k.Observe(now, noon+now)...)
+			p := kept(t, k, now, at(now, kv.Index(1000+now/second)))
+			require.Equal(t, noon+now, p.Time)
+			got, err := k.AsOf(now, noon+now)
+			require.Nil(t, err)
+			require.Equal(t, p, got)
+			k.Expire(now)
+		}
+		all, named := k.Len()
+		require.Equal(t, 2, named)
+		require.InDelta(t, 602, all-named, 2, "the history from before is gone")
+		if ahead > day {
+			require.Len(t, changed, 1)
+			require.Equal(t, noon+int64(MaxTTL), changed[0].Expires)
+		}
+		require.Len(t, k.List(day-1), 2)
+		require.Empty(t, k.List(int64(MaxTTL)))
+	}
+}
+
+// lives are those of a keeper whose time of day is wrong now and then, for less than it takes
+// to be believed, also at a start, and which is told so each second.
+type lives struct {
+	k *Keeper
+	// now is the right time; the keeper's Now is since base.
+	now, base int64
+	// wrong is by how much the time of day is off, until right.
+	wrong, right int64
+	pins         []lived
+	// rows are the pins as they were written down.
+	rows map[uint64]msg.Pin
+}
+
+// lived is a pin and when it was kept, by the right time. It is doubtful if the life in which
+// it was kept ended before that was known.
+type lived struct {
+	number      uint64
+	named       bool
+	fixed, over int64
+	own         bool
+	doubtful    bool
+}
+
+const (
+	testDoubt   = 60 * second
+	testHistory = 30 * second
+)
+
+func (l *lives) wall() int64 { return l.now + l.wrong }
+
+func (l *lives) restart() {
+	var rows []*msg.Pin
+	next := uint64(1)
+	if l.k != nil {
+		next = l.k.next
+	}
+	for _, p := range l.rows {
+		rows = append(rows, &p)
+	}
+	for i := range l.pins {
+		p := &l.pins[i]
+		p.doubtful = p.doubtful || p.own && !near(l.k.day.at(l.now-l.base), l.now)
+		p.own = false
+	}
+	l.base = l.now - 5
+	l.k = New(Options{History: time.Duration(testHistory), Doubt: time.Duration(testDoubt)}, rows, next, 5, l.wall())
+}
+
+func (l *lives) second(t *rapid.T) {
+	l.now += second
+	if l.now >= l.right {
+		l.wrong = 0
+	}
+	now := l.now - l.base
+	for _, p := range l.k.Observe(now, l.wall()) {
+		l.rows[p.Number] = *p
+	}
+	index := kv.Index(l.now / second)
+	q := at(now, index)
+	q.Origin.Time = l.now
+	p := lived{fixed: l.now, own: true}
+	if rapid.IntRange(0, 5).Draw(t, "named") == 0 {
+		q.TTL = time.Duration(rapid.Int64Range(1, 200).Draw(t, "ttl") * second)
+		q.Name, p.named, p.over = fmt.Sprint(index), true, l.now+int64(q.TTL)
+	}
+	made, _, err := l.k.Keep(now, q, func() uint64 { return l.k.next })
+	require.Nil(t, err)
+	p.number, l.rows[made.Number] = made.Number, *made
+	l.pins = append(l.pins, p)
+	for _, n := range l.k.Expire(now) {
+		delete(l.rows, n)
+	}
+	require.NoError(t, l.k.Check())
+}
+
+// check: nothing has gone early, and of what was kept in this life nothing stays for too
+// long. A state as of a time is of then.
+func (l *lives) check(t *rapid.T) {
+	next, inherited := int64(-1), 0
+	for i := len(l.pins) - 1; i >= 0; i-- {
+		p := &l.pins[i]
+		_, has := l.k.find(p.number)
+		over := p.over
+		if !p.named {
+			over = next + testHistory
+		}
+		switch {
+		case !p.named && next < 0:
+			require.True(t, has, "the newest state")
+		case !has && !p.doubtful:
+			require.LessOrEqual(t, over, l.now+2*evenness, "%+v went early", p)
+		case has && p.own:
+			require.Greater(t, over, l.now, "%+v is still here", p)
+		}
+		if !p.named {
+			next = p.fixed
+			if has && !p.own {
+				inherited++
+			}
+		}
+	}
+	if l.k.day.sure() {
+		require.LessOrEqual(t, inherited, 1)
+		l.checkAsOf(t)
+	}
+}
+
+// checkAsOf: times are known for certain.
+func (l *lives) checkAsOf(t *rapid.T) {
+	at := l.now - rapid.Int64Range(0, 29).Draw(t, "ago")*second
+	got, err := l.k.AsOf(l.now-l.base, at)
+	require.Nil(t, err)
+	for _, p := range l.pins {
+		if !p.named && p.fixed <= at-evenness {
+			require.GreaterOrEqual(t, got.Number, p.number)
+		}
+		if p.number == got.Number {
+			require.LessOrEqual(t, p.fixed, at+evenness)
+		}
+	}
+}
+
+func TestNothingGoesEarlyOrStaysWhenTheTimeOfDayJumps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := &lives{now: noon, rows: map[uint64]msg.Pin{}}
+		l.restart()
+		for range rapid.IntRange(1, 12).Draw(t, "times") {
+			switch rapid.SampledFrom([]string{"jump", "restart", "wait", "wait"}).Draw(t, "what") {
+			case "jump":
+				if l.wrong != 0 {
+					continue // else it would be wrong for long
+				}
+				l.wrong = rapid.SampledFrom([]int64{-3650 * day, -day, -minute, -5 * second, 5 * second, minute, day, 3650 * day}).Draw(t, "by")
+				l.right = l.now + rapid.Int64Range(1, 50).Draw(t, "for")*second
+			case "restart":
+				l.restart()
+			}
+			for range rapid.IntRange(1, 80).Draw(t, "seconds") {
+				l.second(t)
+				l.check(t)
+			}
+		}
+	})
+}
