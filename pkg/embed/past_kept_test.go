@@ -56,8 +56,11 @@ func TestSnapshotsSurviveARestart(t *testing.T) {
 		require.Equal(t, "12", values(t, r))
 		require.Equal(t, kept.Clock, r.Pin.Clock)
 	}
-	r := past(t, c, 1, txn.How{At: txn.At{Number: short.Number}})
-	require.NotNil(t, r.Err)
+	var r gateway.Response
+	require.Eventually(t, func() bool { // the keeper was down for a time that it does not know
+		r = past(t, c, 1, txn.How{At: txn.At{Number: short.Number}})
+		return r.Err != nil
+	}, 10*time.Second, 10*time.Millisecond)
 	require.Equal(t, kv.KindTooOld, r.Err.Kind, "%v", r.Err)
 	r = past(t, c, 1, txn.How{At: txn.At{Name: "short"}})
 	require.NotNil(t, r.Err)

@@ -29,4 +29,10 @@
 // a pin until it has heard the keeper again: the pin may have been given up,
 // and its versions collected, before the restart. What was told to the life
 // before does not count, since it may be as old as that.
+//
+// # Times
+//
+// States are fixed, and end, by the monotonic clock of the keeper's life (Now), and
+// are shown by times of day. The clock for that does not jump (clock.go); what
+// the rows of earlier lives say is only believed as far as it can be (times.go).
 package pins

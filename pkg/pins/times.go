@@ -118,9 +118,15 @@ func (k *Keeper) setOwn(p *pin) {
 }
 
 // isOver reports whether a named pin's time is over. Of one from an earlier life that is known
-// when the time of day is.
+// when the time of day is, or when this life alone has been as long as it was to be kept.
 func (k *Keeper) isOver(p *pin, now int64) bool {
-	return p.Name != "" && (k.isOwn(p) || k.day.sure()) && p.Expires <= k.day.at(now)
+	switch {
+	case p.Name == "":
+		return false
+	case k.isOwn(p), k.day.sure():
+		return p.Expires <= k.day.at(now)
+	}
+	return p.fixed <= k.day.at(k.day.start) && p.over-p.fixed <= now-k.day.start
 }
 
 // isPast reports whether the state of the history that was fixed next is so old that the one

@@ -322,6 +322,11 @@ var hunts = []hunt{
 		restless(o)
 		o.Nodes = 3
 	}},
+	{id: mutant.PinClockBelieved, name: "Pins go by a time of day that was just set", seed: 9, readers: true, shape: func(o *Options) {
+		pinned(o)
+		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
+		o.Jumps, o.JumpFor, o.JumpBy, o.Retention = 8, 20*time.Millisecond, 10*365*24*time.Hour, 0
+	}},
 	{id: mutant.PinHotFirst, name: "Pin with the hot index first", seed: 2, readers: true, shape: pinned},
 	{id: mutant.PinUnregistered, name: "Pin without registration", seed: 2, readers: true, shape: pinned},
 	{id: mutant.PinJoinedLate, name: "Pin joined late", seed: 3, readers: true, shape: pinned},
