@@ -322,7 +322,7 @@ var hunts = []hunt{
 		restless(o)
 		o.Nodes = 3
 	}},
-	{id: mutant.PinClockBelieved, name: "Pins go by a time of day that was just set", seed: 9, readers: true, shape: func(o *Options) {
+	{id: mutant.PinClockBelieved, name: "Pins go by a time of day that was just set", seed: 16, readers: true, shape: func(o *Options) {
 		pinned(o)
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Jumps, o.JumpFor, o.JumpBy, o.Retention = 8, 20*time.Millisecond, 10*365*24*time.Hour, 0
