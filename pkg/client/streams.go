@@ -23,8 +23,8 @@ type streamPool struct {
 	closed bool
 }
 
-// maxIdleStreams bounds what is kept, somewhat arbitrarily; a stream costs
-// some kilobytes on either side.
+// maxIdleStreams bounds what is kept, somewhat arbitrarily; a stream costs some
+// kilobytes here, and at the node 224 KiB of what a user may have it hold.
 const maxIdleStreams = 64
 
 // get gives an idle stream, nil if there is none. The last one that was put

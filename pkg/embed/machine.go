@@ -21,8 +21,7 @@ func defaultBudget(total int64, group bool) int64 {
 	return total / 2
 }
 
-// MachineMemory is how many bytes of memory this process can have: the machine's, or
-// less if its control group has a bound.
+// MachineMemory is machineMemory of the machine that this is.
 func MachineMemory() int64 {
 	total, _ := machineMemory("/")
 	return total

@@ -6,6 +6,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/guard"
+	"github.com/linchpindb/linchpin/pkg/guard/memory"
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 // machine writes the files in which a machine tells of its memory.
@@ -78,6 +82,40 @@ func TestHowMuchMemoryIsNeeded(t *testing.T) {
 			require.LessOrEqual(t, needed.callers, callers+16)
 		}
 		require.Zero(t, p.needed(maxCallers+1))
+	}
+}
+
+// TestDocumentedPartsOfTheMemory: docs/security.md has these numbers, in MiB.
+func TestDocumentedPartsOfTheMemory(t *testing.T) {
+	const openCall = 224 << 10
+	for budget, want := range map[int64][]int64{
+		512:       {64, 12, 10, 8, 4, 102, 46},
+		1 << 10:   {192, 38, 30, 24, 12, 307, 138},
+		2 << 10:   {448, 89, 70, 56, 16, 716, 323},
+		4 << 10:   {1024, 204, 161, 128, 16, 1638, 512},
+		128 << 10: {1024, 204, 161, 128, 16, 1638, 512},
+	} {
+		p, err := planMemory(budget<<20, 0)
+		require.NoError(t, err)
+		b := memory.New(p.callers)
+		request := b.Conn().Account("u").Most()
+		takes := func(k memory.Kind, n int64, conns int) (times int64) {
+			var accounts []*memory.Account
+			for range conns {
+				accounts = append(accounts, b.Conn().Account("v"))
+			}
+			for _, a := range accounts {
+				had := times
+				for ; a.Take(k, n) == nil; times++ {
+				}
+				defer a.Give(k, n*(times-had))
+			}
+			return times
+		}
+		const step = 64 << 10
+		got := []int64{p.callers >> 20, takes(memory.Answers, step, 10) * step >> 20, takes(memory.Answers, step, 1) * step >> 20, request >> 20,
+			min(request/2, kv.MaxTxnBytes) >> 20, takes(memory.Connections, guard.ConnBytes, 10), min(takes(memory.Streams, openCall, 1), 512)}
+		require.Equal(t, want, got, "with %d MiB", budget)
 	}
 }
 

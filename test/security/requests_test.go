@@ -1,6 +1,7 @@
 package security
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -22,7 +23,12 @@ import (
 // small is a node with little memory: a request may take 12 MiB of it, a connection 15.
 func small(t *testing.T) *embed.Instance {
 	t.Helper()
-	i, err := embed.Start(soon(t), embed.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 2, MemoryBudget: 512 << 20, CacheBytes: 16 << 20, UnsafeNoSync: true})
+	return withMemory(t, 512)
+}
+
+func withMemory(t *testing.T, mib int64) *embed.Instance {
+	t.Helper()
+	i, err := embed.Start(soon(t), embed.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 2, MemoryBudget: mib << 20, CacheBytes: 16 << 20, UnsafeNoSync: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, i.Stop()) })
 	return i
@@ -118,4 +124,23 @@ func TestARequestThatIsTooLargeForTheMemory(t *testing.T) {
 		_, err := tx.Do(values(5)...)
 		return err
 	}))
+}
+
+// TestTheSmallestNodeTakesTheLargestValue, and gives it back.
+func TestTheSmallestNodeTakesTheLargestValue(t *testing.T) {
+	db, err := client.Open(t.Context(), []string{withMemory(t, 272).Addr()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	key := bytes.Repeat([]byte("k"), kv.MaxKeyBytes)
+	for range 20 {
+		_, err := db.Execute(soon(t), client.Put(key, make([]byte, kv.MaxValueBytes)))
+		require.NoError(t, err)
+		require.NoError(t, db.Update(soon(t), func(tx *client.Tx) error {
+			v, err := tx.Get(key)
+			if err != nil {
+				return err
+			}
+			return tx.CompareVersionAndSet(key, v.Version, v.Value)
+		}))
+	}
 }
