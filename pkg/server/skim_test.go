@@ -86,8 +86,8 @@ func TestCallsThatThereIsNoMemoryForAreRefused(t *testing.T) {
 	x := receivingWith(t, 64<<20)
 	x.wire.sent(t, &pb.PipelineRequest{Calls: []pb.Call{large(1, 3<<20), large(0, 2<<20), large(300, 9<<20)}})
 	x.wire.sent(t, &pb.PipelineRequest{Calls: []pb.Call{{Number: 7}}})
-	// As the Go client has it: the number comes last, in eleven bytes.
-	one, err := (&pb.Call{Request: large(0, 9<<20).Request}).Marshal()
+	// As the Go client has it: the number comes last, in eleven bytes; of two the last one counts.
+	one, err := (&pb.Call{Number: 4, Request: large(0, 9<<20).Request}).Marshal()
 	require.NoError(t, err)
 	one = append(one, 8, 0x89, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0)
 	x.wire.sent(t, &pb.PipelineRequest{}, append([]byte{10, byte(len(one)) | 0x80, byte(len(one)>>7) | 0x80, byte(len(one)>>14) | 0x80, byte(len(one) >> 21)}, one...)...)
