@@ -33,7 +33,8 @@ type interaction struct {
 	// broken: the stream failed, so the last step may or may not have reached
 	// the server.
 	broken bool
-	// refused: it failed because the node drains, and has not executed it.
+	// refused: it failed because the node drains or is short of memory, and has not
+	// executed it.
 	refused bool
 	// over: the function has returned.
 	over bool
@@ -215,9 +216,10 @@ func (t *interaction) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactR
 		if err != nil {
 			t.broken = true
 			e := t.streamError(err)
-			// What gRPC says of its own may come after a commit; a node that drains
-			// ends a stream instead of the steps that it has not answered.
-			t.refused = e.Kind == kv.KindUnavailable && detail.From(err) != nil
+			// What gRPC says of its own may come after a commit; a node that drains,
+			// or has no memory for the stream, ends it instead of the steps that it has
+			// not answered.
+			t.refused = (e.Kind == kv.KindUnavailable || e.Kind == kv.KindExhausted) && detail.From(err) != nil
 			return nil, e
 		}
 		if f := answer.GetStepFailed(); f != nil && undoable == nil {

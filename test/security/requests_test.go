@@ -144,3 +144,30 @@ func TestTheSmallestNodeTakesTheLargestValue(t *testing.T) {
 		}))
 	}
 }
+
+// TestATransactionWithoutMemoryForItsStreamIsRefused, and not enquired about: nothing of it
+// was done, and its id can be used again.
+func TestATransactionWithoutMemoryForItsStreamIsRefused(t *testing.T) {
+	i := small(t)
+	db, err := client.Open(t.Context(), []string{i.Addr()}, client.WithRetries(false))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	for range 3 { // of 127.0.0.1, which stands for a user
+		conn, err := grpc.NewClient(i.Addr(), grpc.WithTransportCredentials(insecure.NewCredentials()), codec.DialOption())
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, conn.Close()) })
+		for {
+			stream, err := pb.NewKVClient(conn).Transact(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, stream.Send(&pb.TransactRequest{Step: &pb.TransactRequest_Rollback{Rollback: &pb.RollbackStep{}}}))
+			_, err = stream.Recv()
+			if err != nil {
+				require.Equal(t, kv.KindExhausted, detail.Error(detail.From(err)).Kind)
+				break
+			}
+		}
+	}
+	err = db.Update(soon(t), func(tx *client.Tx) error { return tx.Put([]byte("k"), nil) })
+	require.Equal(t, kv.KindExhausted, kv.KindOf(err), "%v", err)
+	require.ErrorContains(t, err, "--memory-budget")
+}
