@@ -133,6 +133,20 @@ func TestASilentConnectionIsGivenUp(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond, "a new connection was made")
 }
 
+// TestAPeerThatCallsIsCalledAtOnce: a node that is started again calls the others when it
+// has met its cluster; they do not wait for the end of their pauses.
+func TestAPeerThatCallsIsCalledAtOnce(t *testing.T) {
+	n := newNet(t, grpc.Options{})
+	n.opts.RetryMin, n.opts.RetryMax = time.Hour, time.Hour
+	b := n.serve(t, 2, func([]*msg.Envelope) {})
+	defer b.Close()
+	a := n.Start(t, 1, func([]*msg.Envelope) {}).(*node)
+	defer a.Close()
+	require.Eventually(t, func() bool { return a.Stats()[0].LastError != "" }, 10*time.Second, time.Millisecond, "it is refused")
+	require.NoError(t, b.Transport.Start(grpc.Identity{Cluster: cluster, Node: 2}, n.addrs))
+	require.Eventually(t, func() bool { return a.Stats()[0].Up }, 10*time.Second, time.Millisecond)
+}
+
 func TestAPeerMoves(t *testing.T) {
 	n := newNet(t, grpc.Options{})
 	first := new(suite.Inbox)

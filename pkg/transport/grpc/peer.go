@@ -23,6 +23,8 @@ type peer struct {
 	box *outbox.Outbox
 	// heard is when the last Beat came, by t.now; 0 is never.
 	heard atomic.Int64
+	// called has an element when the peer has called this node: it can be called, too.
+	called chan struct{}
 
 	sent, sentBatches, received, receivedBatches atomic.Uint64
 	oversized, connects                          atomic.Uint64
@@ -35,7 +37,7 @@ type peer struct {
 }
 
 func newPeer(t *Transport, id kv.NodeID, addr string) *peer {
-	return &peer{t: t, id: id, addr: addr, box: outbox.New(t.opts.Outbox)}
+	return &peer{t: t, id: id, addr: addr, box: outbox.New(t.opts.Outbox), called: make(chan struct{}, 1)}
 }
 
 // send puts envelopes into the outbox, but for those that no peer would take:
@@ -57,6 +59,15 @@ func (p *peer) send(envs []*msg.Envelope) {
 func (p *peer) up() bool {
 	at := p.heard.Load()
 	return at > 0 && p.t.now()-at < int64(p.t.opts.UpWindow)
+}
+
+// hasCalled has the next session begin at once if none is under way: a node that has
+// been started again is back with its first call, and not a pause later.
+func (p *peer) hasCalled() {
+	select {
+	case p.called <- struct{}{}:
+	default:
+	}
 }
 
 func (p *peer) setAddress(addr string) {
@@ -94,6 +105,9 @@ func (p *peer) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-p.called:
+			wait = p.t.opts.RetryMin
+			continue
 		case <-time.After(wait):
 		}
 		wait = min(2*wait, p.t.opts.RetryMax)

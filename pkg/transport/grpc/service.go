@@ -55,6 +55,9 @@ func (s *service) Stream(stream peerpb.Peer_StreamServer) error {
 		s.t.exit(from, in)
 		return err
 	}
+	if p := s.t.peer(from); p != nil {
+		p.hasCalled()
+	}
 	result := make(chan error, 1)
 	go func() {
 		defer s.t.exit(from, in)
