@@ -24,21 +24,44 @@ func (p *pair) leases() (renewed int) {
 	return renewed
 }
 
+// pinned is the view of pinnedInACall.
+var pinned = kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 1}, Attempt: 1}
+
+// pinnedInACall has a view's time run out while a read of it is lost.
+func (p *pair) pinnedInACall(t *testing.T) {
+	t.Helper()
+	require.Nil(t, p.side.Begin(p.now, pinned, true))
+	p.side.Do(p.now, 1, pinned, []msg.Op{{Kind: msg.OpGet, Key: []byte("a")}})
+	require.Len(t, p.flush(), 1)
+	p.side.Do(p.now, 2, pinned, []msg.Op{{Kind: msg.OpGet, Key: []byte("b")}})
+	require.Len(t, p.side.Flush().Send, 1, "a read that is lost")
+	p.now += int64(kv.DefaultOpenBudget)
+	p.side.Tick(p.now)
+	require.True(t, p.side.Flush().Borrow)
+}
+
+// endsBy has the view's call answered, and it ends well by a plan.
+func (p *pair) endsBy(t *testing.T, plan Plan) {
+	t.Helper()
+	done := p.lent()
+	require.Len(t, done, 1)
+	require.Nil(t, done[0].Failure)
+	require.EqualValues(t, 2, done[0].Token)
+	p.side.Commit(p.now, 3, pinned, p.now+1)
+	done = p.flush()
+	require.Len(t, done, 1)
+	require.Nil(t, done[0].Failure)
+	require.Equal(t, plan, done[0].Plan)
+	require.NoError(t, p.side.Quiet())
+	require.NoError(t, p.lender.Quiet())
+}
+
 // TestLeasesAreRenewedWhilePinned: a view is pinned in the middle of a call, on a machine
 // that has nothing else to do and borrows its rounds. The round takes longer than a lease,
 // and so long the view's are renewed: it reads on at the state.
 func TestLeasesAreRenewedWhilePinned(t *testing.T) {
 	p := newPair(t)
-	ref := kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 1}, Attempt: 1}
-	require.Nil(t, p.side.Begin(p.now, ref, true))
-	p.side.Do(p.now, 1, ref, []msg.Op{{Kind: msg.OpGet, Key: []byte("a")}})
-	require.Len(t, p.flush(), 1)
-
-	p.side.Do(p.now, 2, ref, []msg.Op{{Kind: msg.OpGet, Key: []byte("b")}})
-	require.Len(t, p.side.Flush().Send, 1, "a read that is lost")
-	p.now += int64(kv.DefaultOpenBudget)
-	p.side.Tick(p.now)
-	require.True(t, p.side.Flush().Borrow)
+	p.pinnedInACall(t)
 	p.lender.Lend(p.now, "lend")
 
 	renewed := 0
@@ -50,17 +73,7 @@ func TestLeasesAreRenewedWhilePinned(t *testing.T) {
 	require.Greater(t, renewed, 4)
 
 	require.Empty(t, p.flush(), "the shards have answered the round")
-	done := p.lent()
-	require.Len(t, done, 1)
-	require.Nil(t, done[0].Failure)
-	require.EqualValues(t, 2, done[0].Token)
-	p.side.Commit(p.now, 3, ref, p.now+1)
-	done = p.flush()
-	require.Len(t, done, 1)
-	require.Nil(t, done[0].Failure)
-	require.Equal(t, PlanPin, done[0].Plan)
-	require.NoError(t, p.side.Quiet())
-	require.NoError(t, p.lender.Quiet())
+	p.endsBy(t, PlanPin)
 }
 
 // TestAViewReadsOnWhereThereIsNoState: it is pinned in the middle of a call, and the
@@ -68,29 +81,10 @@ func TestLeasesAreRenewedWhilePinned(t *testing.T) {
 // needs nothing of that node.
 func TestAViewReadsOnWhereThereIsNoState(t *testing.T) {
 	p := newPair(t)
-	ref := kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 1}, Attempt: 1}
-	require.Nil(t, p.side.Begin(p.now, ref, true))
-	p.side.Do(p.now, 1, ref, []msg.Op{{Kind: msg.OpGet, Key: []byte("a")}})
-	require.Len(t, p.flush(), 1)
-
-	p.side.Do(p.now, 2, ref, []msg.Op{{Kind: msg.OpGet, Key: []byte("b")}})
-	require.Len(t, p.side.Flush().Send, 1, "a read that is lost")
-	p.now += int64(kv.DefaultOpenBudget)
-	p.side.Tick(p.now)
-	require.True(t, p.side.Flush().Borrow)
+	p.pinnedInACall(t)
 	p.lender.SetLeaving(0, 1)
 	p.lender.Lend(p.now, "lend")
 	require.Empty(t, p.flush())
 
-	done := p.lent()
-	require.Len(t, done, 1)
-	require.Nil(t, done[0].Failure)
-	require.EqualValues(t, 2, done[0].Token)
-	p.side.Commit(p.now, 3, ref, p.now+1)
-	done = p.flush()
-	require.Len(t, done, 1)
-	require.Nil(t, done[0].Failure)
-	require.Equal(t, PlanOpen, done[0].Plan)
-	require.NoError(t, p.side.Quiet())
-	require.NoError(t, p.lender.Quiet())
+	p.endsBy(t, PlanOpen)
 }
