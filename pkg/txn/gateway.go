@@ -282,9 +282,7 @@ func (g *Gateway) finish(c *call, d Done) {
 		g.endRound(c, d.Failure)
 		return
 	}
-	if f := d.Failure; f != nil && c.contested && c.kind == oneShot && kv.Kind(f.Kind) != kv.KindUnknown {
-		d.Failure = failure(msg.ReasonRival, kv.KindUnknown, "transaction "+c.ref.TxnID.String()+" was sent before and may be under way; ask for its outcome by that id")
-	}
+	d.Failure = c.certain(d.Failure)
 	g.stamp(c, &d)
 	g.leaveRound(c)
 	g.endSharing(c, &d)
@@ -296,6 +294,16 @@ func (g *Gateway) finish(c *call, d Done) {
 	if c.kind == oneShot {
 		g.over = append(g.over, c)
 	}
+}
+
+// certain is what the client is told of a failure: if another commit of the id was found under
+// way, that may yet be made.
+func (c *call) certain(f *msg.Failure) *msg.Failure {
+	if f == nil || !c.contested || c.kind != oneShot || kv.Kind(f.Kind) == kv.KindUnknown {
+		return f
+	}
+	return failure(msg.ReasonRival, kv.KindUnknown,
+		"transaction "+c.ref.TxnID.String()+" was sent before and may be under way; ask for its outcome by that id")
 }
 
 func (g *Gateway) remember(ref kv.TxnRef, f *msg.Failure) {

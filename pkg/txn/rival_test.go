@@ -26,7 +26,8 @@ func TestAfterARivalNoFailureIsCertain(t *testing.T) {
 		"its commit":      {then: committed, committed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewGateway(Config{Node: 1, Router: oneHome{}, MaxInFlight: 8, Repeat: time.Second, Liveness: time.Second, MaxAge: time.Minute})
+			g := NewGateway(Config{Node: 1, Router: oneHome{}, MaxInFlight: 8,
+				Repeat: time.Second, Liveness: time.Second, MaxAge: time.Minute})
 			end := time.Second.Nanoseconds()
 			g.Execute(0, 1, kv.TxnID{Time: 1}, []msg.Op{{Kind: msg.OpPut, Key: []byte("k")}}, end)
 			said, now := rival, int64(0)

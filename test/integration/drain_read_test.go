@@ -71,7 +71,8 @@ func (b *bystanders) run(ctx context.Context, what string, done *atomic.Int64,
 				continue
 			}
 			e, _ := errors.AsType[*client.Error](err)
-			if e != nil && e.Down != nil && slices.Contains(b.live, e.Down.Address) && proc.Stood(time.Now().Add(-2*downAfter), time.Now()) >= downAfter/2 {
+			stood := proc.Stood(time.Now().Add(-2*downAfter), time.Now())
+			if e != nil && e.Down != nil && slices.Contains(b.live, e.Down.Address) && stood >= downAfter/2 {
 				continue // a node that got no processor is taken for down
 			}
 			b.mu.Lock()

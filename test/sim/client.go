@@ -253,10 +253,12 @@ func (c *client) oneShotAs(readOnly bool, how txn.How) {
 // send sends a one-shot to a gateway, or to two, which do not know of each other. If one says
 // that it has committed, then it has; and if the one is not sure that it has not, nobody is.
 func (c *client) send(n *node, t *txnRecord, how txn.How, then func(d txn.Done, lost bool)) {
-	w, ops := c.w, t.calls[0].ops
+	w := c.w
 	to := func(n *node, then func(d txn.Done, lost bool)) {
-		ops := cloneOps(ops)
-		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.Token) { n.gw.ExecuteAs(now, tok, t.ref.TxnID, ops, c.deadline(n), how) }, then)
+		ops := cloneOps(t.calls[0].ops)
+		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.Token) {
+			n.gw.ExecuteAs(now, tok, t.ref.TxnID, ops, c.deadline(n), how)
+		}, then)
 	}
 	if t.readOnly || !w.chance(w.opt.Mix.Twice) {
 		to(n, then)
