@@ -130,10 +130,6 @@ func (p *Planner) TakeDigest(now int64, d *msg.HeatDigest) {
 func (p *Planner) TakePairs(now int64, d *msg.PairDigest) {
 	p.advance(now)
 	p.active = true
-	if len(d.Pairs) == 0 {
-		delete(p.pairs, d.Gateway)
-		return
-	}
 	p.pairs[d.Gateway] = pairDigest{p.now, d.Pairs}
 }
 

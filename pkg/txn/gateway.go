@@ -48,10 +48,10 @@ type Gateway struct {
 	movedEpoch uint64
 	// habits are what open transactions do to contended keys that they read.
 	habits habits
-	// pairs counts which hot keys occur together; pairsTold: the planner has
-	// been told of some.
-	pairs     *hotshard.Pairs
-	pairsTold bool
+	// pairs counts which hot keys occur together; pairsNew: some have since the
+	// planner was told.
+	pairs    *hotshard.Pairs
+	pairsNew bool
 	// round fixes a state for those who wait for it, nextRound wait for the
 	// next, which does not begin before roundFrom. due is the call by which the
 	// keeper gets what it wants.

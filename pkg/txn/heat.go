@@ -75,6 +75,7 @@ func (g *Gateway) noteTogether(ps pieces) {
 		for j := range i {
 			if hot[i].shard != hot[j].shard {
 				g.pairs.Note(g.now, hot[i].key, hot[j].key)
+				g.pairsNew = true
 			}
 		}
 	}
@@ -83,15 +84,19 @@ func (g *Gateway) noteTogether(ps pieces) {
 // pairsTold is how many pairs the planner is told of.
 const pairsTold = 32
 
-// tellPairs tells the planner which hot keys occur together, as long as there
-// are any.
+// tellPairs tells the planner which hot keys occur together, if any have since
+// it was told last. What is not repeated the planner forgets by itself, and a
+// gateway without work is silent.
 func (g *Gateway) tellPairs() {
 	g.pairs.Fade(g.now)
-	top := g.pairs.Top(g.now, pairsTold)
-	if len(top) == 0 && !g.pairsTold {
+	if !g.pairsNew {
 		return
 	}
-	g.pairsTold = len(top) > 0
+	g.pairsNew = false
+	top := g.pairs.Top(g.now, pairsTold)
+	if len(top) == 0 {
+		return
+	}
 	g.sendShard(g.cfg.Router.HotShard(), func(e *msg.Envelope) {
 		e.PairDigest = &msg.PairDigest{Gateway: uint32(g.cfg.Node) + uint32(g.cfg.Stripe)<<16, Pairs: top}
 	})
