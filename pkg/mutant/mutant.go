@@ -272,6 +272,8 @@ const (
 	ClockBelieved
 	// FloorLowered: a floor that is in the future is lowered when the shard starts.
 	FloorLowered
+	// FloorPassed: an enquiry whose outcome was deleted while it was read closes the id.
+	FloorPassed
 	// LockWithoutMark: a gateway whose lock requests have no answer ignores marks.
 	LockWithoutMark
 	// RoundBeforeReader: who asks for a state gets the last one, which a round fixed

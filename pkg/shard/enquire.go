@@ -80,8 +80,9 @@ func (m *Machine) lookUpOrAbort(c *msg.Cancel) {
 // onEnquire: somebody lost the answer. Either this shard has the commit, or
 // it makes sure that it never will.
 func (m *Machine) onEnquire(q *msg.Enquire) {
+	tooOld := &msg.EnquireReply{TooOld: true}
 	if q.Id.Time < m.floor {
-		m.replyEnquire(q, &msg.EnquireReply{TooOld: true})
+		m.replyEnquire(q, tooOld)
 		return
 	}
 	if m.memory.Fenced(q.Id) {
@@ -95,6 +96,8 @@ func (m *Machine) onEnquire(q *msg.Enquire) {
 			m.replyEnquire(q, &msg.EnquireReply{Committed: true, Results: o.Results, ResultsLost: o.ResultsLost})
 		case m.memory.Finished(q.Id).Committed != 0: // the floor has passed it meanwhile
 			m.replyEnquire(q, &msg.EnquireReply{Committed: true, ResultsLost: true})
+		case q.Id.Time < m.floor && !m.cfg.Mutants.Has(mutant.FloorPassed):
+			m.replyEnquire(q, tooOld)
 		default:
 			m.fence(q)
 		}

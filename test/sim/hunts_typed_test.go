@@ -104,8 +104,8 @@ var typedHunts = []hunt{
 		wandering(o)
 	}},
 	{id: mutant.SealedIgnored, name: "Sealed calls not waited for", seed: 2, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 23, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 2, model: true, typed: true, shape: restartsTyped},
+	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 26, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 8, model: true, typed: true, shape: restartsTyped},
 	{id: mutant.FoldPastPin, name: "A change is written over past a pin", seed: 6, typed: true, readers: true, shape: func(o *Options) {
 		large("list", "set", "dict")(o)
 		o.PinEvery, o.History, o.Lease, o.Mix.Snapshot, o.OpenBudget = 5*time.Millisecond, 20*time.Millisecond, 150*time.Millisecond, 25, -1
