@@ -61,7 +61,9 @@ type memberAnswer struct {
 	Node    uint32 `json:"node"`
 	Address string `json:"address"`
 	Up      bool   `json:"up"`
-	Refuses string `json:"refuses,omitempty"`
+	// Draining: nothing new is begun on its shards.
+	Draining bool   `json:"draining,omitempty"`
+	Refuses  string `json:"refuses,omitempty"`
 	// Shards are those on it, and Keyspace is how much of the keyspace has its home
 	// there.
 	Shards   []uint32 `json:"shards"`
@@ -73,7 +75,7 @@ func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.Room) *statusAnswer
 		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Room: roomObject(&st.Room), Members: []memberAnswer{}}
 	for i := range st.Members {
 		m := &st.Members[i]
-		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, refusesWords[rooms[m.NodeId].Refuses],
+		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, m.Draining, refusesWords[rooms[m.NodeId].Refuses],
 			append([]uint32{}, m.Shards...), m.KeyspacePercent})
 	}
 	for _, d := range detail.Down(st) {
@@ -104,6 +106,9 @@ func (s *session) printStatus(st *pb.StatusResponse, rooms map[uint32]pb.Room) e
 			state = "up (answers)"
 		case m.Up:
 			state = "up"
+		}
+		if m.Draining && (m.Up || m.Self) {
+			state += ", draining"
 		}
 		if what := refusesWords[rooms[m.NodeId].Refuses]; what != "" {
 			state += ", refuses " + what

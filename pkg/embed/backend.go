@@ -92,7 +92,7 @@ func (b *backend) Status() server.Status {
 		id := kv.NodeID(i + 1)
 		on := b.router.On(id)
 		st.Members = append(st.Members, server.Member{Node: id, Address: addrs[id], Up: b.node.Up(id), Self: id == b.id,
-			Shards: on, Keyspace: b.router.Keyspace(on)})
+			Draining: slices.ContainsFunc(on, b.node.Gateway().Leaving), Shards: on, Keyspace: b.router.Keyspace(on)})
 	}
 	return st
 }

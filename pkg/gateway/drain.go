@@ -96,6 +96,14 @@ func (g *Gateway) SetLeaving(sh kv.ShardID, inc kv.Incarnation) {
 	}
 }
 
+// Leaving reports whether nothing new is begun on a shard because its node is about to
+// stop. What has been heard of its next incarnation, all machines know.
+func (g *Gateway) Leaving(sh kv.ShardID) (is bool) {
+	last := g.stripes[len(g.stripes)-1] // which hears of everything after the others
+	g.run(last, func(m *txn.Gateway, _ int64) { is = m.Leaving(sh) })
+	return is
+}
+
 // Heard reports whether a node has heard that a shard of this one is leaving.
 func (g *Gateway) Heard(sh kv.ShardID, by kv.NodeID) bool {
 	g.leaving.mu.Lock()

@@ -132,6 +132,8 @@ type Member struct {
 	Address string
 	Up      bool
 	Self    bool
+	// Draining: nothing new is begun on its shards.
+	Draining bool
 	// Shards are those on it, and Keyspace is how much of the keyspace has its home
 	// there, in per cent.
 	Shards   []kv.ShardID

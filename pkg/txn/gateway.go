@@ -187,6 +187,11 @@ func (g *Gateway) SetDown(now int64, n kv.NodeID, down bool) {
 	}
 }
 
+// Leaving reports whether nothing new is begun on a shard because its node is about to stop.
+func (g *Gateway) Leaving(s kv.ShardID) bool {
+	return g.leavingBefore([]kv.ShardID{s}, g.leavings) != nil
+}
+
 // SetLeaving says that a shard's node is about to stop: new transactions that need
 // the shard are refused at once, until it is in a later incarnation than this one.
 // What has been begun there goes on.

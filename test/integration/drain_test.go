@@ -23,6 +23,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -202,6 +203,9 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 				code, out := linchpin(t, "health", "--addr", n.Addr)
 				return code == cli.ExitUnavailable && strings.Contains(out, "draining")
 			}, func() string { return "it does not" })
+			proc.WaitStatus(t, c.Node(1), func(s *pb.StatusResponse) bool {
+				return slices.ContainsFunc(s.Members, func(m pb.Member) bool { return m.Draining && m.Address == n.Addr })
+			})
 			select {
 			case d := <-done:
 				return fmt.Errorf("it did not wait: %s", d.out)

@@ -148,7 +148,8 @@ func Open(t testing.TB, addrs []string, opts ...client.Option) *client.DB {
 	return db
 }
 
-// Met waits until every running node sees all running nodes, and no other.
+// Met waits until every running node sees all running nodes, and no other, and begins
+// transactions on them.
 func (c *Cluster) Met(t testing.TB) {
 	t.Helper()
 	up := map[string]bool{}
@@ -159,7 +160,7 @@ func (c *Cluster) Met(t testing.TB) {
 		if n.Running() {
 			WaitStatus(t, n, func(s *pb.StatusResponse) bool {
 				for _, m := range s.Members {
-					if m.Up != up[m.Address] {
+					if m.Up != up[m.Address] || m.Up && m.Draining {
 						return false
 					}
 				}
