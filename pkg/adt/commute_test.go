@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -39,7 +38,7 @@ type answer struct {
 	value  string
 }
 
-func (k *oneKey) run(t *rapid.T, op msg.Op) answer {
+func (k *oneKey) run(t *testing.T, op msg.Op) answer {
 	x := mvcc.Exec(k, []msg.Op{op}, k.version)
 	if x.Failure != nil {
 		return answer{failed: kv.Kind(x.Failure.Kind)}
@@ -52,28 +51,35 @@ func (k *oneKey) run(t *rapid.T, op msg.Op) answer {
 	return answer{found: x.Results[0].Found, value: string(x.Results[0].Value)}
 }
 
-func drawValue(t *rapid.T) entry.Value {
-	switch rapid.IntRange(0, 3).Draw(t, "state") {
-	case 0:
-		return entry.Value{}
-	case 1:
-		return entry.Value{Type: entry.TypeDeleted, Version: kv.Version{Write: 99}}
-	case 2:
-		return entry.Value{Type: adt.Register, Version: kv.Version{Write: 99}, Payload: []byte("old")}
-	}
-	return entry.Value{Type: adt.Counter, Version: kv.Version{Write: 99}, Payload: adt.EncodeCounter(rapid.Int64Range(-100, 100).Draw(t, "n"))}
+// values are one of each kind that a key may hold.
+func values() []entry.Value {
+	old := kv.Version{Write: 99}
+	return []entry.Value{{}, {Type: entry.TypeDeleted, Version: old}, {Type: adt.Register, Version: old, Payload: []byte("old")},
+		{Type: adt.Counter, Version: old, Payload: adt.EncodeCounter(0)}, {Type: adt.Counter, Version: old, Payload: adt.EncodeCounter(7)}}
 }
 
-func drawOp(t *rapid.T) msg.Op {
-	op := msg.Op{Key: []byte("k"), Kind: rapid.SampledFrom([]msg.OpKind{msg.OpGet, msg.OpAdd, msg.OpRequire, msg.OpPut, msg.OpDelete, msg.OpAddGet}).Draw(t, "op")}
-	op.Value = []byte(rapid.SampledFrom([]string{"x", "y", "old"}).Draw(t, "value"))
-	op.Delta = rapid.Int64Range(-3, 3).Draw(t, "delta")
-	op.ForUpdate = rapid.Bool().Draw(t, "for update")
-	if op.Kind == msg.OpRequire || rapid.Bool().Draw(t, "conditional") {
-		op.Expect = msg.Expect(rapid.IntRange(1, 4).Draw(t, "expect"))
-		op.ExpectValue, op.ExpectVersion = []byte("old"), kv.Version{Write: 99}
+// everyOp is each operation, with what it may write, under each condition.
+func everyOp() (out []msg.Op) {
+	add := func(op msg.Op) {
+		op.Key, op.ExpectValue, op.ExpectVersion = []byte("k"), []byte("old"), kv.Version{Write: 99}
+		for op.Expect = range msg.Expect(5) {
+			if op.Expect != msg.ExpectNothing || op.Kind != msg.OpRequire {
+				out = append(out, op)
+			}
+		}
 	}
-	return op
+	for _, kind := range []msg.OpKind{msg.OpRequire, msg.OpDelete, msg.OpGet} {
+		add(msg.Op{Kind: kind})
+	}
+	add(msg.Op{Kind: msg.OpGet, ForUpdate: true})
+	for _, v := range []string{"x", "y", "old"} {
+		add(msg.Op{Kind: msg.OpPut, Value: []byte(v)})
+	}
+	for _, delta := range []int64{-7, 0, 3} {
+		add(msg.Op{Kind: msg.OpAdd, Delta: delta})
+		add(msg.Op{Kind: msg.OpAddGet, Delta: delta})
+	}
+	return out
 }
 
 // TestCompatibleModesCommute: whatever the table says may go together is
@@ -82,21 +88,25 @@ func drawOp(t *rapid.T) msg.Op {
 // or the table would forbid too much.
 func TestCompatibleModesCommute(t *testing.T) {
 	clash := map[[2]adt.Mode]bool{}
-	rapid.Check(t, func(t *rapid.T) {
-		start, a, b := drawValue(t), drawOp(t), drawOp(t)
-		ab, ba := &oneKey{value: start, writes: 100}, &oneKey{value: start, writes: 100}
-		a1, b1 := ab.run(t, a), ab.run(t, b)
-		b2, a2 := ba.run(t, b), ba.run(t, a)
-		exists1, type1, payload1 := ab.state()
-		exists2, type2, payload2 := ba.state()
-		commute := a1 == a2 && b1 == b2 && exists1 == exists2 && (!exists1 || type1 == type2 && string(payload1) == string(payload2))
-		modes := [2]adt.Mode{adt.ModeOf(&a), adt.ModeOf(&b)}
-		if adt.Compatible(modes[0], modes[1]) {
-			require.True(t, commute, "on %v, %v and %v: %v %v the one way, %v %v the other", start, a, b, a1, b1, a2, b2)
-		} else if !commute {
-			clash[modes], clash[[2]adt.Mode{modes[1], modes[0]}] = true, true
+	ops := everyOp()
+	for _, start := range values() {
+		for _, a := range ops {
+			for _, b := range ops {
+				ab, ba := &oneKey{value: start, writes: 100}, &oneKey{value: start, writes: 100}
+				a1, b1 := ab.run(t, a), ab.run(t, b)
+				b2, a2 := ba.run(t, b), ba.run(t, a)
+				exists1, type1, payload1 := ab.state()
+				exists2, type2, payload2 := ba.state()
+				commute := a1 == a2 && b1 == b2 && exists1 == exists2 && (!exists1 || type1 == type2 && string(payload1) == string(payload2))
+				modes := [2]adt.Mode{adt.ModeOf(&a), adt.ModeOf(&b)}
+				if adt.Compatible(modes[0], modes[1]) {
+					require.True(t, commute, "on %v, %v and %v: %v %v the one way, %v %v the other", start, a, b, a1, b1, a2, b2)
+				} else if !commute {
+					clash[modes], clash[[2]adt.Mode{modes[1], modes[0]}] = true, true
+				}
+			}
 		}
-	})
+	}
 	for _, a := range []adt.Mode{adt.ModeRead, adt.ModeAdd, adt.ModeWrite} {
 		for _, b := range []adt.Mode{adt.ModeRead, adt.ModeAdd, adt.ModeWrite} {
 			require.Equal(t, !adt.Compatible(a, b), clash[[2]adt.Mode{a, b}], "%v and %v", a, b)
