@@ -113,10 +113,17 @@ type pressure struct {
 	// looked is when it was asked last, in nanoseconds, short what was found.
 	looked atomic.Int64
 	short  atomic.Bool
+	// freed is when the runtime was last asked to give back what it can.
+	freed atomic.Int64
 }
 
 // lookEvery is how often it looks. Memory grows by a few MiB in the meantime.
 const lookEvery = 5 * time.Millisecond
+
+// freeEvery is how often the runtime is asked, as long as it has too much, to collect its
+// garbage and give it back. It does so by itself when something is allocated; but where
+// everybody is refused, nothing is, and it would take two minutes.
+const freeEvery = time.Second
 
 // newPressure is for a process that has no more than a plan's memory.
 func newPressure(p memoryPlan) *pressure {
@@ -131,9 +138,17 @@ func (p *pressure) high() bool {
 	if now-last < int64(lookEvery) || !p.looked.CompareAndSwap(last, now) {
 		return p.short.Load()
 	}
+	short := held() > p.bound
+	p.short.Store(short)
+	if freed := p.freed.Load(); short && now-freed >= int64(freeEvery) && p.freed.CompareAndSwap(freed, now) {
+		go debug.FreeOSMemory()
+	}
+	return short
+}
+
+// held is how much memory the runtime has, in bytes.
+func held() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
-	short := s[0].Value.Uint64()-s[1].Value.Uint64() > p.bound
-	p.short.Store(short)
-	return short
+	return s[0].Value.Uint64() - s[1].Value.Uint64()
 }

@@ -3,7 +3,10 @@ package embed
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -122,4 +125,19 @@ func TestDocumentedPartsOfTheMemory(t *testing.T) {
 func TestPressure(t *testing.T) {
 	require.False(t, (&pressure{bound: 1 << 60}).high())
 	require.True(t, (&pressure{bound: 1}).high())
+}
+
+// TestPressureEnds: a process that has too much, all of it garbage, has not for long, though
+// nothing is allocated that would have it collected.
+func TestPressureEnds(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	p := pressure{bound: held() + 32<<20}
+	require.False(t, p.high())
+	garbage := make([]byte, 96<<20)
+	for i := 0; i < len(garbage); i += 4096 {
+		garbage[i] = 1
+	}
+	runtime.KeepAlive(garbage)
+	require.Eventually(t, p.high, time.Second, lookEvery)
+	require.Eventually(t, func() bool { return !p.high() }, 20*time.Second, lookEvery)
 }
