@@ -106,12 +106,12 @@ func (s *shell) idTime() int64 {
 }
 
 // checkAge: what has only just begun is not too old, whatever clocks show, as long as
-// nothing has become old enough to be forgotten.
+// nothing has become old enough to be forgotten by the fastest of them.
 func (w *world) checkAge(t *txnRecord, f *msg.Failure) {
 	if w.opt.Jumps == 0 && w.opt.Skew >= w.retention() {
 		return // the clocks are too far apart, and nobody sets them
 	}
-	if f != nil && f.Reason == msg.ReasonTooOld && kv.Kind(f.Kind) == kv.KindTooOld && w.now < int64(w.retention()) {
+	if f != nil && f.Reason == msg.ReasonTooOld && kv.Kind(f.Kind) == kv.KindTooOld && w.now < int64(float64(w.retention())/fastest) {
 		w.fail("%s, begun at %v, was refused as too old: %s", name(t.ref), time.Duration(t.start), f.Text)
 	}
 }

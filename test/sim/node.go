@@ -41,11 +41,14 @@ type node struct {
 }
 
 func newNode(w *world, id kv.NodeID) *node {
-	n := &node{w: w, id: id, rate: 0.95 + 0.1*w.rng.Float64(), base: w.rng.Int64N(1_000_000_000_000), skew: int64(w.upTo(w.opt.Skew))}
+	n := &node{w: w, id: id, rate: slowest + (fastest-slowest)*w.rng.Float64(), base: w.rng.Int64N(1_000_000_000_000), skew: int64(w.upTo(w.opt.Skew))}
 	n.clk = newClock(n)
 	n.startGateway()
 	return n
 }
+
+// slowest and fastest are between which rates nodes' clocks run.
+const slowest, fastest = 0.95, 1.05
 
 // local is what the node's clock shows at an instant.
 func (n *node) local(now int64) int64 { return n.base + int64(float64(now)*n.rate) }
