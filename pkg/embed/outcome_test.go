@@ -11,7 +11,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/txn/record"
 )
 
 // TestEnquiryAboutAnIDOfTheFarFuture: no transaction can have it, and every shard would
@@ -54,7 +53,7 @@ func TestEnquiriesAreBoundedPerUser(t *testing.T) {
 	const callers = 64
 	for caller := range callers {
 		all.Go(func() {
-			for n := caller; n < record.MaxFences; n += callers {
+			for n := caller; n < kv.MaxFences; n += callers {
 				if err := ask(1, n); err != nil {
 					t.Errorf("enquiry %d: %v", n, err)
 					return
@@ -63,9 +62,9 @@ func TestEnquiriesAreBoundedPerUser(t *testing.T) {
 		})
 	}
 	all.Wait()
-	err := ask(1, record.MaxFences)
+	err := ask(1, kv.MaxFences)
 	require.Equal(t, kv.KindExhausted, kv.KindOf(err))
 	require.ErrorContains(t, err, "the outcomes of 16384 others that had not")
 	require.NoError(t, ask(1, 5), "it is closed already")
-	require.NoError(t, ask(2, record.MaxFences))
+	require.NoError(t, ask(2, kv.MaxFences))
 }

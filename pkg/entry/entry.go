@@ -186,3 +186,6 @@ type ReadResult struct {
 	// Err is set when the store could not be read; it is a *kv.Error.
 	Err error
 }
+
+// IsMove reports whether an effect is that of a move of a key.
+func (m *Effect) IsMove() bool { return m.Kind == EffectMoveOut || m.Kind == EffectMoveIn }

@@ -115,6 +115,10 @@ const (
 	// memory: what four gateways admit of one key.
 	DefaultMaxKeyPins  = 8192
 	DefaultMaxInFlight = 16384
+	// MaxFences is how many ids a user may have closed on a shard by asking for their outcomes, until
+	// they are as old as outcomes may be asked for. It is how many transactions a node has under way at
+	// most: one that is lost with its node may have them all asked for.
+	MaxFences = DefaultMaxInFlight
 )
 
 // RoundGap is what a gateway leaves between two rounds where so many gateways make

@@ -83,6 +83,7 @@ type Store struct {
 	order    Item
 	unpinned int
 	bytes    int // of unpinned items
+	pins     int // of all items
 	limit    int
 }
 
@@ -127,12 +128,15 @@ func (s *Store) Pin(key []byte) *Item {
 		s.uncache(it)
 	}
 	it.pins++
+	s.pins++
 	return it
 }
 
 // Unpin gives back one Pin.
 func (s *Store) Unpin(it *Item) {
-	if it.pins--; it.pins > 0 {
+	s.pins--
+	it.pins--
+	if it.pins > 0 {
 		return
 	}
 	if !it.Loaded {
@@ -214,7 +218,7 @@ func (it *Item) RemoveIntents(txn kv.TxnRef) {
 // Check holds the store against its invariants: pinned items are not in the
 // cache's order, unpinned ones are loaded and carry no intent.
 func (s *Store) Check() error {
-	bytes := 0
+	bytes, pins := 0, 0
 	for k, it := range s.items {
 		switch {
 		case k != string(it.Key):
@@ -224,9 +228,13 @@ func (s *Store) Check() error {
 		case it.pins == 0 && (len(it.Intents) > 0 || !it.Loaded):
 			return fmt.Errorf("mvcc: unpinned item %q has %d intents, loaded=%v", it.Key, len(it.Intents), it.Loaded)
 		}
+		pins += int(it.pins)
 		if it.pins == 0 {
 			bytes += it.size
 		}
+	}
+	if pins != s.pins {
+		return fmt.Errorf("mvcc: counts %d pins, has %d", s.pins, pins)
 	}
 	if bytes != s.bytes {
 		return fmt.Errorf("mvcc: cache counts %d bytes, holds %d", s.bytes, bytes)
@@ -236,6 +244,9 @@ func (s *Store) Check() error {
 
 // Pinned is the number of items that somebody needs.
 func (s *Store) Pinned() int { return len(s.items) - s.unpinned }
+
+// Pins is how many pins all items have.
+func (s *Store) Pins() int { return s.pins }
 
 // Bytes approximates the memory of the cached items.
 func (s *Store) Bytes() int { return s.bytes }

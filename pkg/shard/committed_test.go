@@ -1,12 +1,10 @@
 package shard
 
 import (
-	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/linchpindb/linchpin/pkg/engine/memstore"
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -135,54 +133,4 @@ func TestARowOfAnOlderFormatIsTakenToKnowNothing(t *testing.T) {
 	}
 	r.now += int64(11 * time.Minute)
 	require.False(t, r.incr(r.at(0, 4)), "that is over some time")
-}
-
-// TestNoTimeOfACommitIsLost: whatever times come, through whatever restarts, each is in a span;
-// there are never too many, and they stay in order and apart.
-func TestNoTimeOfACommitIsLost(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := idTimesOf(&entry.State{}, 0, 0)
-		c.reserve()
-		var all []int64
-		var row entry.State
-		c.tell(&row)
-		floor := int64(0)
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			switch rapid.IntRange(0, 9).Draw(t, "what") {
-			case 0:
-				if rapid.Bool().Draw(t, "clean") {
-					c.rested()
-					c.tell(&row)
-				}
-				c = idTimesOf(&row, 0, 0)
-				c.reserve()
-				c.tell(&row) // each life writes the row before anything else
-			case 1:
-				floor += int64(rapid.IntRange(0, 100).Draw(t, "minutes")) * int64(time.Minute)
-				c.drop(floor)
-				c.tell(&row)
-			default:
-				id := rapid.SampledFrom([]int64{0, int64(time.Hour), day, math.MaxInt64}).Draw(t, "about")
-				id = max(id, floor) - int64(rapid.IntRange(0, 300).Draw(t, "seconds"))*int64(time.Second)
-				if c.note(id) {
-					c.tell(&row)
-				}
-				all = append(all, id)
-			}
-			require.LessOrEqual(t, len(c), maxSpans)
-			for i := 1; i < len(c); i++ {
-				require.Less(t, c[i-1].to, c[i].from)
-				require.LessOrEqual(t, c[i].from, c[i].last)
-				require.LessOrEqual(t, c[i].last, c[i].to)
-			}
-			next := idTimesOf(&row, 0, 0)
-			for _, id := range all {
-				in := false
-				for _, s := range next {
-					in = in || s.from <= id && id <= s.to
-				}
-				require.True(t, in, "%v is not in %v", id, row)
-			}
-		}
-	})
 }

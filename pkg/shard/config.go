@@ -3,11 +3,36 @@ package shard
 import (
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
-	"github.com/linchpindb/linchpin/pkg/txn/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/env"
+	"github.com/linchpindb/linchpin/pkg/shard/exec"
+	"github.com/linchpindb/linchpin/pkg/shard/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/past"
+	"github.com/linchpindb/linchpin/pkg/shard/store"
+)
+
+// Sharing says what transactions on one key make of it that they commute. Disk is how much of the
+// disk is free.
+type (
+	Sharing = exec.Sharing
+	Locks   = exec.Locks
+	// Trace is told what the messages alone do not show.
+	Trace = env.Trace
+	// PinConfig says how states of the whole store are kept.
+	PinConfig = past.Config
+	Off       = exec.Off
+	Disk      = exec.Space
+)
+
+// These are the values of Locks and Disk.
+const (
+	AbstractLocks = exec.AbstractLocks
+	RWLocks       = exec.RWLocks
+	DiskRoomy     = exec.SpaceEnough
+	DiskLow       = exec.SpaceLow
+	DiskFull      = exec.SpaceNone
 )
 
 // Config is what a shard is made with.
@@ -74,15 +99,23 @@ type Config struct {
 	Trace Trace
 }
 
-// Trace is told what the messages alone do not show. Its functions may be
-// nil; they must not call the machine.
-type Trace struct {
-	// Committed: this shard has decided txn; the instant F of the protocol.
-	Committed func(txn kv.TxnRef)
-	// Shown: an effect of txn became the newest visible value of its key.
-	Shown func(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index)
-	// Kept: this shard keeps a pin, whose state was the current one at fixed, by its Now.
-	Kept func(number uint64, fixed int64)
+func (c *Config) storeConfig() store.Config {
+	return store.Config{CacheBytes: c.CacheBytes, GarbageBatch: c.GarbageBatch, Paging: c.Paging, Apart: bool(c.Sharing.Combining),
+		KeepsNothing: c.Pins.Every <= 0}
+}
+
+// pinConfig is that of kept states.
+func (c *Config) pinConfig() past.Config {
+	p := c.Pins
+	p.Doubt = c.Retention
+	return p
+}
+
+// lockOptions are those of the lock table.
+func (c *Config) lockOptions() lock.Options {
+	opt := c.Lock
+	opt.NoPhasing = opt.NoPhasing || bool(c.Sharing.Phasing)
+	return opt
 }
 
 func (c Config) withDefaults() Config {

@@ -1,33 +1,31 @@
 // Package shard is the unit of concurrency control: a deterministic state
-// machine with one log. Messages, answers to cold reads and the time go into
-// Step; entries for the log, messages and cold reads come out, and nothing
+// machine with one log. Messages, answers to reads of the log and the time go into
+// Step; entries for the log, messages and reads come out, and nothing
 // else happens. Waiting is therefore a state that can be printed, and a whole
 // cluster can be replayed from a seed.
 //
-// A shard plays five parts at once (docs/protocol.md):
+// Guarantee: the transactions of which the shard is a part are strictly serializable
+// (docs/protocol.md); what it has promised, decided or answered survives any crash.
 //
-//   - it locks and reads for running transactions (reads.go);
-//   - it reads for read-only ones, which are registered in the snapshot-queues
-//     and hold updates (readers.go, unseal.go);
-//   - it is a participant of transactions that are decided elsewhere: it
-//     prepares, votes, and applies what is decided (participant.go);
-//   - it keeps what is visible at pins, reads at them, and collects the rest
-//     (pins.go, readat.go, garbage.go); the hot shard is the keeper (keeper.go);
-//   - it is the last agent of others: it parks their piece and counts votes
-//     (last.go), and decides, executes and releases in one step (decide.go).
+// The machine here receives, dispatches and keeps time. The rest is in packages below, each of which
+// owns its state, sees the shard through env, and returns what has happened:
 //
-// Everything that executes operations is a task (task.go), whichever part it
-// belongs to, sees keys through a view (view.go), and goes the same way:
+//	read      read-only transactions, in the snapshot-queues
+//	commit    the participant and the last agent of two-phase commit
+//	past      kept snapshots, and reads of them
+//	exec      a piece of a transaction, from its keys to its results
+//	outcome   what is known of ids: committed, aborted, too old
+//	store     keys: in memory, in the log, and garbage
+//	lock      the lock table
+//	record    the last agent's records, and the bounded memory of what has ended
+//	heat      which keys are hot, and where they live
+//	expiry    keys that expire
+//	env       the shard's name, clocks, and the output of the step
 //
-//	begin    pin the keys; ask for those that are not in memory
-//	loaded   (parked pieces wait here for their votes)
-//	acquire  all locks at once, or wait for them holding nothing; readers
-//	         register instead, and wait for what is sealed
-//	granted  read ranges, which is right now that they are locked
-//	run      check, execute, and reply, vote or commit
-//
-// A shard commits one attempt of a transaction at most, and promises or decides one at a
-// time (once.go).
+// A one-key Put comes as a Park: commit.LastAgent begins a piece (exec.Begin loads the key), votes are
+// not awaited, the locks are granted (exec.Acquire), the piece is executed (exec.Run), checked,
+// made visible (store.Show) and written, its outcome recorded (outcome.Finish) and answered, all in one
+// Step. What waits, for a key, a lock, a vote or a reader, is taken up by settle.
 //
 // # What the caller promises
 //

@@ -4,20 +4,22 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/linchpindb/linchpin/pkg/txn/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/lock"
 )
 
 // String prints what the shard holds and what it waits for: holders of locks,
 // waiting requests, promises and records, each on a line, by age.
 func (m *Machine) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v incarnation %d index %d\n", m.cfg.ID, m.inc, m.index)
+	fmt.Fprintf(&b, "%v incarnation %d index %d\n", m.cfg.ID, m.Inc, m.store.Index())
 	for _, txn := range m.locks.Owners() {
 		what := "holds"
-		if a := m.attempts[txn]; a == nil {
+		last, promised := m.part.Promised(txn)
+		switch {
+		case promised:
+			what = fmt.Sprintf("prepared for %v, holds", last)
+		case !m.part.Known(txn):
 			what = "decides, holds"
-		} else if a.prepared != nil {
-			what = fmt.Sprintf("prepared for %v, holds", a.prepared.row.Last)
 		}
 		fmt.Fprintf(&b, "  %v %s", txn, what)
 		for _, g := range m.locks.HeldBy(txn) {
@@ -41,6 +43,9 @@ func (m *Machine) String() string {
 			fmt.Fprintf(&b, ", no acknowledgement from %v", rec.Missing)
 		}
 		b.WriteString("\n")
+	}
+	for _, txn := range m.readers.Snapshots() {
+		fmt.Fprintf(&b, "  %v reads a snapshot\n", txn)
 	}
 	return b.String()
 }

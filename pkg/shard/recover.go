@@ -3,11 +3,12 @@ package shard
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard/heat"
+	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 )
 
 // Recovered is what a shard's log holds besides versions and outcomes.
@@ -15,10 +16,10 @@ type Recovered struct {
 	State    entry.State
 	Prepared []entry.Prepared
 	Records  []entry.Record
-	Fences   []FenceRow
+	Fences   []outcome.Fence
 	Pins     []*msg.Pin
-	Moved    []MovedRow
-	Rules    []RuleRow
+	Moved    []heat.MovedRow
+	Rules    []heat.RuleRow
 }
 
 // Add takes one row; it is the visitor for an engine's Recover.
@@ -36,19 +37,19 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 		err = c.Unmarshal(row.Value)
 		r.Records = append(r.Records, c)
 	case entry.TableFence:
-		f := FenceRow{User: fencedBy(row.Value)}
-		err = f.ID.Unmarshal(row.Key)
+		var f outcome.Fence
+		err = f.Unmarshal(row.Key, row.Value)
 		r.Fences = append(r.Fences, f)
 	case entry.TableMoved:
 		var g entry.Moved
 		err = g.Unmarshal(row.Value)
-		r.Moved = append(r.Moved, MovedRow{Key: row.Key, Moved: g})
+		r.Moved = append(r.Moved, heat.MovedRow{Key: row.Key, Moved: g})
 	case entry.TableHotRule:
 		var q entry.HotRule
 		if err = q.Unmarshal(row.Value); len(row.Key) == 0 {
 			err = errors.New("it has no name")
 		}
-		r.Rules = append(r.Rules, RuleRow{Key: row.Key, HotRule: q})
+		r.Rules = append(r.Rules, heat.RuleRow{Key: row.Key, HotRule: q})
 	case entry.TablePin:
 		p := &msg.Pin{}
 		err = p.Unmarshal(row.Value)
@@ -59,25 +60,4 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 			Hint: "the store is damaged; put back a copy only if it was made since the node last ran, else restore a backup"}
 	}
 	return nil
-}
-
-func (m *Machine) recover(r Recovered) {
-	for _, f := range r.Fences {
-		m.memory.RecoverFence(f.User, f.ID)
-	}
-	for i := range r.Records {
-		m.recoverRecord(&r.Records[i])
-	}
-	for i := range r.Prepared {
-		m.recoverPrepared(r.Prepared[i])
-	}
-}
-
-func (m *Machine) sortedAttempts() []*attempt {
-	out := make([]*attempt, 0, len(m.attempts))
-	for _, a := range m.attempts {
-		out = append(out, a)
-	}
-	slices.SortFunc(out, func(a, b *attempt) int { return a.txn.CompareAge(b.txn) })
-	return out
 }

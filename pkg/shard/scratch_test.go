@@ -2,14 +2,15 @@ package shard
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard/env"
 	"github.com/linchpindb/linchpin/test/golden"
+	"github.com/stretchr/testify/require"
 )
 
 // TestNothingIsLeftOfAStepInItsRoom: what a step works in is used for the next one,
@@ -44,7 +45,7 @@ func TestNothingIsLeftOfAStepInItsRoom(t *testing.T) {
 	}
 	var many, sets []*msg.Envelope
 	var wide []msg.Op
-	for n := range 2 * maxRoom {
+	for n := range 2 * env.MaxRoom {
 		many = append(many, park(nil, false, ops(fmt.Sprintf("put k%d v", n))...))
 		sets = append(sets, park(nil, false, ops(fmt.Sprintf("set.add s%d v", n))...))
 		wide = append(wide, ops(fmt.Sprintf("put k%d v", n))...)
@@ -56,27 +57,38 @@ func TestNothingIsLeftOfAStepInItsRoom(t *testing.T) {
 	}{{"many", many}, {"many that are encoded late", sets}, {"a large one", []*msg.Envelope{park(nil, false, wide...)}}, {"few", few}} {
 		t.Run(step.name, func(t *testing.T) {
 			play(step.envs)
-			empty(t, "over", m.over)
-			empty(t, "outcomes", m.outcomes)
-			empty(t, "late", m.late)
-			empty(t, "effects", m.effects)
-			empty(t, "loadedReads", m.loadedReads)
+			empty(t, room(m, "last", "pool", "over"), "decisions")
+			empty(t, room(m, "readers", "pool", "over"), "snapshots")
+			empty(t, room(m, "outcomes", "rows"), "outcomes")
+			empty(t, room(m, "exec", "effects"), "effects")
+			loaded := room(m, "readers", "loaded")
+			empty(t, loaded, "readers")
 			if step.name == "few" {
-				require.NotZero(t, cap(m.loadedReads), "its room is used from the start")
+				require.NotZero(t, loaded.Cap(), "its room is used from the start")
 			}
-			for _, x := range m.spare[len(m.spare):cap(m.spare)] {
-				require.Nil(t, x, "a pair that is in use is not spare")
+			for _, pool := range []reflect.Value{room(m, "last", "pool", "spare"), room(m, "readers", "pool", "spare")} {
+				for i := pool.Len(); i < pool.Cap(); i++ {
+					require.True(t, pool.Slice(0, pool.Cap()).Index(i).IsZero(), "what is in use is not spare")
+				}
 			}
 		})
 	}
 }
 
+// room is a slice somewhere in the machine's parts.
+func room(m *Machine, path ...string) reflect.Value {
+	v := reflect.ValueOf(m).Elem()
+	for _, name := range path {
+		v = reflect.Indirect(v).FieldByName(name)
+	}
+	return v
+}
+
 // empty looks at room that is not used, and behind it.
-func empty[T any](t *testing.T, name string, room []T) {
-	require.Empty(t, room, name)
-	require.LessOrEqual(t, cap(room), maxRoom, name)
-	var zero T
-	for i, x := range room[:cap(room)] {
-		require.Equal(t, zero, x, "%s, place %d", name, i)
+func empty(t *testing.T, room reflect.Value, name string) {
+	require.Zero(t, room.Len(), name)
+	require.LessOrEqual(t, room.Cap(), env.MaxRoom, name)
+	for i := range room.Cap() {
+		require.True(t, room.Slice(0, room.Cap()).Index(i).IsZero(), "%s, place %d", name, i)
 	}
 }

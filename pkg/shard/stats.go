@@ -5,34 +5,14 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard/env"
+	"github.com/linchpindb/linchpin/pkg/shard/heat"
+	"github.com/linchpindb/linchpin/pkg/shard/lock"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
-	"github.com/linchpindb/linchpin/pkg/txn/lock"
 )
 
 // Duration sums up times of one kind.
-type Duration struct {
-	Count uint64
-	Nanos int64
-	// recent are those since the last take, at most maxRecent of them; taken
-	// are those before.
-	recent, taken []int64
-}
-
-const maxRecent = 1024
-
-func (d *Duration) add(nanos int64) {
-	d.Count++
-	d.Nanos += nanos
-	if len(d.recent) < maxRecent {
-		d.recent = append(d.recent, nanos)
-	}
-}
-
-func (d *Duration) take() []int64 {
-	d.recent, d.taken = d.taken[:0], d.recent
-	return d.taken
-}
+type Duration = env.Duration
 
 // Stats are a shard's counters; they only rise.
 type Stats struct {
@@ -74,22 +54,8 @@ type Stats struct {
 	LockWait, ParkToReady, VoteToDecide Duration
 }
 
-// KeyWait says how much waiting a key has caused since it came to be noticed.
-type KeyWait struct {
-	Key    []byte
-	Shard  kv.ShardID
-	Nanos  int64
-	Count  uint64
-	Holder kv.TxnRef
-	// Last is when somebody last waited for it.
-	Last int64
-}
-
-func (s *Stats) abort(f *msg.Failure) {
-	if f != nil && int(f.Reason) < len(s.Aborted) {
-		s.Aborted[f.Reason]++
-	}
-}
+// KeyWait says how much waiting a key has caused.
+type KeyWait = heat.KeyWait
 
 // Snapshot is what a shard looks like at the moment.
 type Snapshot struct {
@@ -119,31 +85,31 @@ type Snapshot struct {
 	Waits []KeyWait
 }
 
+// counters are the shard's own and those of its parts.
+func (m *Machine) counters() Stats {
+	of, c, r := m.store.Stats(), m.last.Stats(), m.readers.Stats()
+	s := Stats{Steps: m.Steps, Messages: m.messages, Committed: c.Committed, Applied: c.Applied, Aborted: c.Aborted,
+		MarksSent: c.WoundsSent, Broken: c.LocksBroken, UnsealsAsked: c.UnsealsAsked, ParkToReady: c.ParkToReady, VoteToDecide: c.VoteToDecide,
+		Reads: r.Reads, ReadWaits: r.Waits, ReadWaitNanos: r.WaitNanos, PastReads: m.past.Count()}
+	x := m.exec.Stats()
+	s.Replanned, s.Planned, s.Crowded, s.NoRoom, s.LockWait = x.Replanned, x.Planned, x.Crowded, x.NoRoom, x.LockWait
+	s.ColdReads, s.PagesRead, s.PagesWritten, s.ReadErrors, s.Swept = of.Reads, of.PagesRead, of.PagesWritten, of.ReadErrors, of.Swept
+	s.Expired, s.ExpiredLateNanos = m.expiry.Stats().Expired, m.expiry.Stats().LateNanos
+	return s
+}
+
 // Snapshot copies the shard's counters and sizes.
 func (m *Machine) Snapshot(top int) Snapshot {
+	garbage, lost := m.store.Garbage()
 	return Snapshot{
-		Shard: m.cfg.ID, Incarnation: m.inc, Index: m.index, Stats: m.stats, Locks: m.locks.Counters(),
+		Shard: m.cfg.ID, Incarnation: m.Inc, Index: m.store.Index(), Stats: m.counters(), Locks: m.locks.Counters(),
 		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.Waiting(), Holders: m.locks.Held(),
-		Prepared: m.queue.Len(), Records: m.recs.Len(), Undecided: m.recs.Undecided(), Guests: len(m.guests.keys), Keeps: len(m.keeps), Garbage: m.garbage.Len(),
-		GarbageLost: m.garbage.Lost, Readers: m.readersKnown(), Queues: m.queue.Counters(), Held: m.queue.Held(),
-		Due: len(m.deadlines.due), Overdue: m.overdue(),
-		Waits: m.waits(top),
+		Prepared: m.queue.Len(), Records: m.recs.Len(), Undecided: m.recs.Undecided(), Guests: m.heat.Moved(), Keeps: m.store.Kept().Len(), Garbage: garbage,
+		GarbageLost: lost, Readers: m.readers.Len(), Queues: m.queue.Counters(), Held: m.queue.Held(),
+		Due: m.expiry.Due(), Overdue: m.expiry.Overdue(),
+		Waits: m.heat.Waits(top),
 	}
 }
-
-// waits lists the keys for which somebody has waited lately, most first.
-func (m *Machine) waits(top int) (out []KeyWait) {
-	for _, k := range m.heat.meter.Top(m.now, top, 0) {
-		if k.Count > 0 {
-			out = append(out, KeyWait{Key: k.Key, Shard: m.cfg.ID, Nanos: k.Nanos, Count: k.Count, Holder: k.Holder, Last: k.Last})
-		}
-	}
-	return out
-}
-
-// readersKnown counts read-only transactions: those that are registered, or
-// those that the shard has something of, whichever are more.
-func (m *Machine) readersKnown() int { return max(len(m.readers), m.queue.Readers()) }
 
 // Times are single times of some kinds, in nanoseconds.
 type Times struct{ LockWait, ParkToReady, VoteToDecide []int64 }
@@ -151,7 +117,7 @@ type Times struct{ LockWait, ParkToReady, VoteToDecide []int64 }
 // TakeTimes drains the times that have ended since the last call, at most
 // 1024 of each kind. They are valid until the next call.
 func (m *Machine) TakeTimes() Times {
-	return Times{m.stats.LockWait.take(), m.stats.ParkToReady.take(), m.stats.VoteToDecide.take()}
+	return Times{m.exec.Stats().LockWait.Take(), m.last.Stats().ParkToReady.Take(), m.last.Stats().VoteToDecide.Take()}
 }
 
 // Levels are the few numbers that are wanted after every step.
@@ -171,43 +137,22 @@ type Levels struct {
 func (m *Machine) Levels() Levels {
 	c := m.locks.Counters()
 	return Levels{Waiting: m.locks.Waiting(), Prepared: m.queue.Len(), Records: m.recs.Len(), Keys: m.store.Len(),
-		Readers: m.readersKnown(), Held: m.queue.Held(), ColdReading: len(m.cold), Marks: c.Marks, ColdReads: m.stats.ColdReads, Full: c.Full, Crowded: c.Crowded + m.stats.Crowded, NoRoom: m.stats.NoRoom}
+		Readers: m.readers.Len(), Held: m.queue.Held(), ColdReading: m.store.Reading(), Marks: c.Marks, ColdReads: m.store.Stats().Reads, Full: c.Full, Crowded: c.Crowded + m.exec.Stats().Crowded, NoRoom: m.exec.Stats().NoRoom}
 }
 
-// HotStats tell of the hot shard: how many keys have been moved there and are
-// there now, and how many moves there and home it has seen in this life; and of
-// the planner, if keys are moved at all.
-type HotStats struct {
-	Moved      int
-	Came, Went uint64
-	// Planned: there is a planner. Capacity is how many keys may be moved there;
-	// Mode and Rules, a number, are the operator's; Counters are the planner's.
-	Planned         bool
-	Capacity, Rules int
-	Mode            hotshard.Mode
-	Counters        hotshard.PlannerCounters
-}
+// HotStats tell of the hot shard.
+type HotStats = heat.Stats
 
 // HotTop lists at most n of the cluster's keys for which most is waited, as the
 // hot shard has heard of them. Other shards know of none.
-func (m *Machine) HotTop(n int) []hotshard.KeyState {
-	if m.heat.planner == nil {
-		return nil
-	}
-	top := m.heat.planner.Top(m.now, n)
-	for i := range top {
-		if top[i].Shard == m.cfg.ID {
-			top[i].Waits.Queue = m.queueOf(top[i].Key)
-		}
-	}
-	return top
-}
+func (m *Machine) HotTop(n int) []hotshard.KeyState { return m.heat.Top(n) }
 
 // HotStats gives them.
-func (m *Machine) HotStats() HotStats {
-	s := HotStats{Moved: len(m.guests.keys), Came: m.guests.came, Went: m.guests.went}
-	if p := m.heat.planner; p != nil {
-		s.Planned, s.Capacity, s.Rules, s.Mode, s.Counters = true, p.Capacity(), len(m.heat.rules), m.heat.mode, p.Counters()
-	}
-	return s
-}
+func (m *Machine) HotStats() HotStats { return m.heat.Stats() }
+
+// IsGuest reports whether a key has been moved here.
+func (m *Machine) IsGuest(key []byte) bool { return m.heat.IsMoved(key) }
+
+// Pins is how many states are kept here, how many of them have a name, and
+// for how long by now the oldest has been past.
+func (m *Machine) Pins(now int64) (all, named int, age time.Duration) { return m.snapshots.Len(now) }

@@ -19,7 +19,7 @@ type Waiter struct {
 // longest come first. It looks at 3 n at most, but for the prepared updates, which
 // are sorted if readers hold any.
 func (m *Machine) Waiters(now int64, n int) (out []Waiter) {
-	now = max(now, m.now)
+	now = max(now, m.Now)
 	for _, r := range m.locks.Waiters(n) {
 		if told := m.locks.Receipt(now, r); told.Cause != msg.CauseNone {
 			out = append(out, Waiter{r.Txn, told})

@@ -3,6 +3,7 @@ package snapshotqueue
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -104,6 +105,9 @@ func New(opt Options) *Queue {
 
 // SealFrom is when updates may seal.
 func (q *Queue) SealFrom() int64 { return q.opt.SealFrom }
+
+// SetUnsealAfter replaces Options.UnsealAfter.
+func (q *Queue) SetUnsealAfter(d time.Duration) { q.opt.UnsealAfter = d }
 
 // Counters tells what the queues did so far.
 func (q *Queue) Counters() Counters { return q.counters }

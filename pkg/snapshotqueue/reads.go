@@ -1,7 +1,6 @@
 package snapshotqueue
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -43,7 +42,7 @@ func (q *Queue) admit(r *Read, sealed []*update) bool {
 		return true
 	}
 	q.counters.Waits++
-	r.state, r.ask = readWaiting, q.now+int64(cmp.Or(r.Patience, q.opt.UnsealAfter))
+	r.state, r.ask = readWaiting, q.now+int64(q.opt.UnsealAfter)
 	for _, u := range r.waits {
 		u.waiting = append(u.waiting, r)
 	}

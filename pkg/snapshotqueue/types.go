@@ -98,9 +98,6 @@ type Read struct {
 	Whole bool
 	// Until is when the registration lapses at the latest.
 	Until int64
-	// Patience is for how long it waits before the last agents are asked to
-	// unseal; 0 for Options.UnsealAfter.
-	Patience time.Duration
 	// Tag is the caller's.
 	Tag any
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/txn/record"
 )
 
 // enquiry asks every shard what became of a transaction.
@@ -131,7 +130,7 @@ func (g *Gateway) onEnquireReply(r *msg.EnquireReply) {
 // will.
 func tooManyEnquiries() *msg.Failure {
 	f := failure(msg.ReasonExhausted, kv.KindExhausted, fmt.Sprintf("the transaction has not committed so far, and it cannot be closed: "+
-		"the user has asked for the outcomes of %d others that had not", record.MaxFences))
+		"the user has asked for the outcomes of %d others that had not", kv.MaxFences))
 	f.Hint = "each is remembered until its id is ten minutes old; ask again then, and only for ids that were sent"
 	return f
 }

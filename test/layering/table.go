@@ -45,15 +45,42 @@ var Table = []Layer{
 	},
 	{
 		Name: "parts",
-		Packages: []string{"pkg/txn", "pkg/txn/admission", "pkg/txn/lock", "pkg/txn/record", "pkg/snapshotqueue", "pkg/pins",
+		Packages: []string{"pkg/txn", "pkg/txn/admission", "pkg/snapshotqueue", "pkg/pins",
 			"pkg/hotshard", "pkg/mvcc", "pkg/users"},
 		Imports: []string{"words", "messages", "types", "parts"},
 		Pure:    true, Outside: []string{"github.com/cespare/xxhash"},
 	},
 	{
+		// What a shard holds: locks, records, keys, outcomes, heat.
+		Name: "shard state",
+		Packages: []string{"pkg/shard/env", "pkg/shard/expiry", "pkg/shard/heat", "pkg/shard/lock", "pkg/shard/outcome", "pkg/shard/record",
+			"pkg/shard/store"},
+		Imports: []string{"words", "messages", "types", "parts", "shard state"},
+		Pure:    true, Outside: []string{},
+	},
+	{
+		Name:     "shard execution",
+		Packages: []string{"pkg/shard/exec"},
+		Imports:  []string{"words", "messages", "types", "parts", "shard state"},
+		Pure:     true, Outside: []string{},
+	},
+	{
+		// Both sides of the commit, and reads of the past, on top of the execution.
+		Name:     "shard roles",
+		Packages: []string{"pkg/shard/commit", "pkg/shard/past"},
+		Imports:  []string{"words", "messages", "types", "parts", "shard state", "shard execution"},
+		Pure:     true, Outside: []string{},
+	},
+	{
+		Name:     "shard readers",
+		Packages: []string{"pkg/shard/read"},
+		Imports:  []string{"words", "messages", "types", "parts", "shard state", "shard execution", "shard roles"},
+		Pure:     true, Outside: []string{},
+	},
+	{
 		Name:     "whole",
 		Packages: []string{"pkg/shard"},
-		Imports:  []string{"words", "messages", "types", "parts"},
+		Imports:  []string{"words", "messages", "types", "parts", "shard state", "shard execution", "shard roles", "shard readers"},
 		Pure:     true, Outside: []string{},
 	},
 	{

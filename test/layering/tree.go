@@ -34,6 +34,7 @@ type File struct {
 	// Generated says that a program wrote it.
 	Generated bool
 	Lines     int
+	Text      string
 	Syntax    *ast.File
 }
 
@@ -118,7 +119,7 @@ func (t *Tree) read(p string) (*File, error) {
 		return nil, fmt.Errorf("layering: %w", err)
 	}
 	return &File{Path: rel, Test: strings.HasSuffix(rel, "_test.go"), Generated: ast.IsGenerated(syntax),
-		Lines: strings.Count(string(src), "\n"), Syntax: syntax}, nil
+		Lines: strings.Count(string(src), "\n"), Text: string(src), Syntax: syntax}, nil
 }
 
 // imports gives what a file imports, with where.

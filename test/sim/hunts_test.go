@@ -259,7 +259,7 @@ var hunts = []hunt{
 	{id: mutant.LastAgentsApart, name: "Two last agents decide one attempt", seed: 3, shape: func(o *Options) {
 		o.Mix.Twice, o.SentOnce, o.Lies, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
 	}},
-	{id: mutant.DeadOnce, name: "A second commit of what is dead has no tombstone", seed: 1553, shape: func(o *Options) {
+	{id: mutant.DeadOnce, name: "A second commit of what is dead has no tombstone", seed: 3063, shape: func(o *Options) {
 		o.Mix.Twice, o.SentOnce, o.Lies, o.Shards, o.Memory, o.Told = 0.9, false, 5*time.Millisecond, 4, 2, true
 		o.StraggleMax, o.Users = 2*time.Second, 0
 	}},
@@ -278,7 +278,7 @@ var hunts = []hunt{
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
 	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 7, readers: true, shape: impatient},
-	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 296, readers: true, shape: impatient},
+	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 349, readers: true, shape: impatient},
 	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 14, readers: true, shape: func(o *Options) {
 		impatient(o)
 		o.Straggle, o.StraggleMax, o.Dup, o.Repeat, o.Mix.OneShotRead = 0.4, 30*time.Millisecond, 0.8, 3*time.Millisecond, 16

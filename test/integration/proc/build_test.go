@@ -26,7 +26,7 @@ func TestDependsOnTheSources(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	told, err := os.ReadFile(log)
 	require.NoError(t, err)
-	for _, path := range []string{"go.sum", "cmd/linchpin/main.go", "cmd/zetaload/main.go", "pkg/program/checktypes.go", "pkg/shard/calls.go"} {
+	for _, path := range []string{"go.sum", "cmd/linchpin/main.go", "cmd/zetaload/main.go", "pkg/program/checktypes.go", "pkg/shard/exec/run.go"} {
 		require.FileExists(t, filepath.Join(repository(), path))
 		require.Contains(t, string(told), "stat "+filepath.Join(repository(), path)+"\n")
 	}

@@ -1,0 +1,290 @@
+package commit
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/shard/exec"
+	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
+)
+
+// prepared is a participant's promise, as it is in the log.
+type prepared struct {
+	row entry.Prepared
+	// items are those of row.Effects, pinned.
+	items []*mvcc.Item
+	// decided is a commit that waits for items, or pages of them, which, after a restart, are still
+	// being read. recovered: it is not known yet whether pages are needed.
+	decided   *msg.Decide
+	recovered bool
+	receipt   msg.Receipt
+	at        int64
+	// epoch is that of the newest sealing, which was at sealed.
+	epoch  kv.Epoch
+	sealed int64
+	// nextVote is when the vote is repeated, after wait.
+	nextVote, wait int64
+}
+
+// loaded reports whether all items are in memory.
+func (pr *prepared) loaded() bool {
+	return !slices.ContainsFunc(pr.items, func(it *mvcc.Item) bool { return !it.Loaded })
+}
+
+// promisedTo reports whether the promise was made for the commit that a decision is about.
+func (pr *prepared) promisedTo(d *msg.Decide) bool {
+	own := kv.Known{Incarnation: pr.row.LastIncarnation, Aborts: pr.row.LastAborts}
+	return d.Last == pr.row.Last && own.Names(d.Known())
+}
+
+// onPrepare: lock, check, execute, write intents, vote.
+func (p *Participant) onPrepare(q *msg.Prepare) {
+	if p.preparedAgain(q) {
+		return
+	}
+	f := p.Outcomes.Finished(q.Txn.TxnID)
+	if appliedHere(q.Txn, f.Applied, f.Committed) && !p.Mutants.Has(mutant.AppliedForgotten) {
+		p.refuseApplied(q)
+		return
+	}
+	if p.others(q.Txn, f.Applied, f.Committed) {
+		p.refusePrepare(q, overtaken())
+		return
+	}
+	closed := p.closedHere(q.Txn)
+	switch {
+	case closed != nil:
+		p.refusePrepare(q, closed)
+	case q.Piece.Incarnation != p.Inc:
+		p.refusePrepare(q, msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the shard has restarted"))
+	case p.Outcomes.Complete(q.Txn.TxnID):
+		p.prepare(q)
+	default:
+		p.prepareAfterLookUp(q)
+	}
+}
+
+// preparedAgain answers a Prepare of an attempt that is here already.
+func (p *Participant) preparedAgain(q *msg.Prepare) bool {
+	a := p.attempts.of[q.Txn]
+	switch {
+	case a == nil:
+		return false
+	case a.isForOther(q.Last) && !p.Mutants.Has(mutant.LastAgentsApart):
+		p.refusePrepareWith(q, rival(), msg.Receipt{})
+	case a.prepared != nil:
+		p.vote(a, false)
+	case a.preparing != nil:
+		t := a.preparing
+		if q.NoWait {
+			p.Went(t, p.Exec.Wound(t))
+		}
+		p.reportWait(t)
+	default:
+		return false
+	}
+	return true
+}
+
+// prepareAfterLookUp: only the log knows whether an attempt of the transaction was applied here.
+func (p *Participant) prepareAfterLookUp(q *msg.Prepare) {
+	p.Outcomes.LookUp(q.Txn.TxnID, func(o *entry.Outcome, err error) {
+		a := p.attempts.of[q.Txn]
+		switch {
+		case err == nil && appliedHere(q.Txn, o.Applied, o.Committed):
+			p.refuseApplied(q)
+		case a != nil && (a.prepared != nil || a.preparing != nil), p.closedHere(q.Txn) != nil:
+		case err != nil:
+			p.refusePrepare(q, msg.FailureOf(err))
+		case p.others(q.Txn, o.Applied, o.Committed):
+			p.refusePrepare(q, overtaken())
+		default:
+			p.prepare(q)
+		}
+	})
+}
+
+// appliedHere reports whether the shard has applied an attempt: it says so, or it was the last agent
+// itself and has decided it.
+func appliedHere(txn kv.TxnRef, applied, committed uint32) bool {
+	return applied == txn.Attempt || committed == txn.Attempt
+}
+
+func (p *Participant) prepare(q *msg.Prepare) {
+	if p.decidedHere(q.Txn, q.Last) {
+		p.refusePrepareWith(q, rival(), msg.Receipt{})
+		return
+	}
+	if !p.stillHeld(q.Txn, q.Piece.Incarnation, q.Piece.Grants) {
+		p.refusePrepare(q, staleGrant())
+		return
+	}
+	a := p.attempts.touch(p.Now, q.Txn, q.Gateway)
+	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.Gateway, Ops: q.Piece.Ops, Seen: q.Piece.Seen, Owner: q,
+		NoWait: q.NoWait, Admitted: len(q.Piece.Grants) > 0, Spans: true}
+	p.begin(a.preparing)
+}
+
+// prepareNow executes under the locks and makes the promise.
+func (p *Participant) prepareNow(t *exec.Task) {
+	a, q := p.attempts.of[t.Txn], t.Owner.(*msg.Prepare)
+	x, step := p.Exec.Run(t)
+	if step != exec.Ready {
+		p.Went(t, step)
+		return
+	}
+	f := p.validated(t, x.Failure)
+	if f == nil {
+		f = p.rivals(t.Txn)
+	}
+	if f != nil {
+		p.voteNo(t, f)
+		return
+	}
+	p.Exec.ShrinkScans(t, x.Results)
+	pr := &prepared{receipt: p.Exec.Receipt(t), at: p.Now, wait: int64(p.cfg.Repeat)}
+	pr.row = entry.Prepared{Txn: t.Txn, Gateway: t.Gateway, User: q.User, Last: q.Last, LastIncarnation: q.LastIncarnation,
+		LastAborts: q.LastAborts, Effects: x.Effects, Results: x.Results}
+	for i := range pr.row.Effects {
+		e := &pr.row.Effects[i]
+		it := p.Exec.Item(t, e, pr)
+		it.AddIntent(t.Txn, e)
+		pr.items = append(pr.items, it)
+	}
+	p.Exec.Used(t, x.Effects, p.pace.hold())
+	p.logLocks(pr)
+	for _, late := range a.reads {
+		p.Exec.Drop(late)
+	}
+	a.preparing, a.prepared, a.reads, a.replies = nil, pr, nil, nil
+	p.attempts.promised[t.Txn.TxnID] = t.Txn
+	p.Exec.Drop(t)
+	p.Locks.SetPrepared(p.Now, t.Txn)
+	p.Put(entry.TablePrepared, p.RefKey(t.Txn), &pr.row)
+	p.Queue.Prepared(p.Now, t.Txn, p.promised(&pr.row))
+	p.vote(a, false)
+	if p.Mutants.Has(mutant.ReadLocksReleasedAtVote) {
+		p.Locks.ReleaseReads(t.Txn)
+	}
+}
+
+// validated is what becomes of a piece that is executed with failure f, nil for none: a stale read
+// goes before f, which the client may have caused by what it read.
+func (p *Parts) validated(t *exec.Task, f *msg.Failure) *msg.Failure {
+	if f != nil && p.Mutants.Has(mutant.FailuresUnvalidated) {
+		return f
+	}
+	stale := p.Exec.SeenHolds(t)
+	if stale != nil {
+		return stale
+	}
+	return f
+}
+
+// logLocks writes down what must be locked again after a restart: the read locks, and the write locks
+// on ranges, which no intent shows.
+func (p *Participant) logLocks(pr *prepared) {
+	for _, g := range p.Locks.HeldBy(pr.row.Txn) {
+		if g.Mode == adt.ModeRead && p.Mutants.Has(mutant.ReadLocksLost) {
+			continue
+		}
+		if p.Mutants.Has(mutant.CallLocksLost) && g.Mode != adt.ModeRead && adt.Covers(adt.ModeRead, g.Mode) {
+			continue
+		}
+		pr.row.Locks = append(pr.row.Locks, entry.HeldLock{Start: g.Span.Start, End: g.Span.End, IsRange: !g.Span.IsPoint(), Mode: uint64(g.Mode)})
+	}
+}
+
+// vote sends the vote to the last agent; it is complete, so that it can be repeated.
+func (p *Participant) vote(a *attempt, repeated bool) {
+	pr := a.prepared
+	state, epoch := p.Queue.State(a.txn)
+	m, v := msg.VoteTo(pr.row.Last)
+	*v = msg.Vote{Txn: a.txn, Gateway: a.gateway, User: pr.row.User, Shard: p.ID, LastIncarnation: pr.row.LastIncarnation,
+		LastAborts: pr.row.LastAborts, Yes: true, Sealed: state == snapshotqueue.Sealed, Epoch: epoch, Results: pr.row.Results,
+		Receipt: p.OrHeld(pr.receipt, a.txn), Repeated: repeated, Incarnation: p.Inc}
+	p.Send(m)
+	if v.Sealed && epoch != pr.epoch {
+		pr.epoch, pr.sealed = epoch, p.Now
+	}
+	pr.nextVote = p.Now + pr.wait
+	p.at(pr.nextVote)
+}
+
+// Sealed votes for an update that no reader holds any more.
+func (p *Participant) Sealed(txn kv.TxnRef) {
+	a := p.attempts.of[txn]
+	if a != nil && a.prepared != nil {
+		p.vote(a, false)
+	}
+}
+
+// voteNo ends a piece that cannot prepare.
+func (p *Participant) voteNo(t *exec.Task, f *msg.Failure) {
+	receipt := p.Exec.Receipt(t)
+	p.end(p.attempts.of[t.Txn])
+	p.Exec.Drop(t)
+	p.refusePrepareWith(t.Owner.(*msg.Prepare), f, receipt)
+}
+
+func (p *Participant) refusePrepare(q *msg.Prepare, f *msg.Failure) {
+	a := p.attempts.of[q.Txn]
+	if a != nil {
+		p.end(a)
+	}
+	p.refusePrepareWith(q, f, msg.Receipt{})
+}
+
+func (p *Participant) refusePrepareWith(q *msg.Prepare, f *msg.Failure, rc msg.Receipt) {
+	p.ended.Add(p.Now, q.Txn, nil)
+	m, v := msg.VoteTo(q.Last)
+	*v = msg.Vote{Txn: q.Txn, Gateway: q.Gateway, User: q.User, Shard: p.ID, LastIncarnation: q.LastIncarnation,
+		LastAborts: q.LastAborts, Failure: f, Receipt: rc, Incarnation: p.Inc}
+	p.Send(m)
+}
+
+// onAskVote: the last agent misses the vote. A transaction that is not known here is refused for good.
+func (p *Participant) onAskVote(q *msg.AskVote) {
+	a := p.attempts.of[q.Txn]
+	if a != nil && (a.prepared != nil || a.preparing != nil) && !a.isForOther(q.Last) {
+		if a.prepared != nil {
+			p.vote(a, false)
+		}
+		return
+	}
+	x := &msg.Prepare{Txn: q.Txn, Gateway: q.Gateway, User: q.User, Last: q.Last, LastIncarnation: q.LastIncarnation,
+		LastAborts: q.LastAborts}
+	if a.isForOther(q.Last) {
+		p.refusePrepareWith(x, rival(), msg.Receipt{})
+		return
+	}
+	p.refusePrepare(x, msg.Fail(msg.ReasonRefused, kv.KindAborted, "a participant never heard of the transaction"))
+}
+
+// refuseApplied answers a Prepare of an attempt that has been decided and applied here. A late
+// duplicate needs no answer, and its last agent takes none; but it may be of another commit.
+func (p *Participant) refuseApplied(q *msg.Prepare) {
+	if q.Last != p.ID && !p.Mutants.Has(mutant.LastAgentsApart) {
+		p.refusePrepareWith(q, overtaken(), msg.Receipt{})
+	}
+}
+
+// repeatVotes votes again where no decision has come.
+func (p *Participant) repeatVotes() {
+	for _, a := range p.attempts.sorted() {
+		pr := a.prepared
+		switch {
+		case pr == nil:
+		case p.Now >= pr.nextVote:
+			pr.wait = min(2*pr.wait, int64(p.cfg.Liveness))
+			p.vote(a, true)
+		default:
+			p.at(pr.nextVote)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package heat
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Rows of the operator's rules are named by a byte and the key or prefix.
+const (
+	keyRow    = 'k'
+	prefixRow = 'p'
+	modeRow   = 'm'
+)
+
+// RuleRow is a row of TableHotRule.
+type RuleRow struct {
+	Key []byte
+	entry.HotRule
+}
+
+// setsKept is how many requests that set something are remembered: a gateway
+// repeats one for as long as it has no answer, and the repeat may come when
+// another request has set something else.
+const setsKept = 256
+
+// onSetHot keeps a rule, or the mode, once for each request.
+func (p *Part) onSetHot(q *msg.SetHot) {
+	r := &msg.HotReply{Request: q.Request}
+	if p.planner == nil {
+		r.Failure = noPlanner()
+		p.replyHot(q.Gateway, r)
+		return
+	}
+	if slices.Contains(p.set, q.Request) {
+		p.fillHot(r)
+		p.replyHot(q.Gateway, r)
+		return
+	}
+	if q.Rule != nil && !p.setRule(q.Rule) {
+		r.Failure = msg.Fail(msg.ReasonRequest, kv.KindExhausted, fmt.Sprintf("there are %d rules for hot keys, which is the limit", maxRules))
+		r.Failure.Hint = "remove one, or make one for a prefix"
+		p.replyHot(q.Gateway, r)
+		return
+	}
+	if q.Mode > 0 {
+		p.mode = hotshard.Mode(q.Mode - 1)
+		p.env.Put(entry.TableHotRule, []byte{modeRow}, &entry.HotRule{Mode: q.Mode})
+		p.planner.SetMode(p.mode)
+	}
+	if len(p.set) >= setsKept {
+		p.set = slices.Delete(p.set, 0, setsKept/2)
+	}
+	p.set = append(p.set, q.Request)
+	p.warm()
+	p.fillHot(r)
+	p.replyHot(q.Gateway, r)
+}
+
+// maxRules bounds the operator's rules.
+const maxRules = 1000
+
+// setRule reports whether there was room for the rule.
+func (p *Part) setRule(q *msg.HotRule) bool {
+	rule := hotshard.Rule{Key: q.Key, Prefix: q.Prefix, Order: hotshard.Order(q.Order)}
+	row := append([]byte{keyRow}, q.Key...)
+	if q.Prefix {
+		row[0] = prefixRow
+	}
+	same := func(o hotshard.Rule) bool { return o.Prefix == rule.Prefix && string(o.Key) == string(rule.Key) }
+	rules := slices.DeleteFunc(slices.Clone(p.rules), same)
+	switch {
+	case rule.Order == hotshard.Free:
+		p.env.Delete(entry.TableHotRule, row)
+	case len(rules) >= maxRules:
+		return false
+	default:
+		rules = append(rules, rule)
+		p.env.Put(entry.TableHotRule, row, &entry.HotRule{Order: q.Order})
+	}
+	p.rules = rules
+	p.planner.SetRules(p.rules)
+	return true
+}
+
+// onAskHot answers what is known of hot keys.
+func (p *Part) onAskHot(q *msg.AskHot) {
+	r := &msg.HotReply{Request: q.Request}
+	if p.planner == nil {
+		r.Failure = noPlanner()
+	} else {
+		p.fillHot(r)
+	}
+	p.replyHot(q.Gateway, r)
+}
+
+// fillHot tells what is known.
+func (p *Part) fillHot(r *msg.HotReply) {
+	r.Mode, r.Busy = uint32(p.mode)+1, p.busy
+	for _, k := range p.planner.Keys(p.env.Now) {
+		s := msg.HotState{Key: k.Key, Shard: k.Shard, Heat: k.Heat, Waited: k.Waited, Would: k.Would, Why: k.Why,
+			Order: uint32(k.Order), Moving: k.Moving, Waits: k.Waits}
+		if k.Shard == p.env.ID {
+			s.Waits.Queue = p.around.Queue(k.Key) // what was told is a moment old
+		}
+		if g, is := p.moved.keys[string(k.Key)]; is {
+			s.Since = g.Since
+		}
+		r.Keys = append(r.Keys, s)
+	}
+	for _, mv := range p.planner.Moves() {
+		at := p.env.Wall - (p.env.Now - mv.At)
+		r.Moves = append(r.Moves, msg.HotMoved{Key: mv.Key, From: mv.From, To: mv.To, Time: at, Why: mv.Reason})
+	}
+	for _, rule := range p.rules {
+		r.Rules = append(r.Rules, msg.HotRule{Key: rule.Key, Prefix: rule.Prefix, Order: uint32(rule.Order)})
+	}
+}
+
+func (p *Part) replyHot(to kv.NodeID, r *msg.HotReply) {
+	m := msg.ToGateway(to)
+	m.HotReply = r
+	p.env.Send(m)
+}
+
+// noPlanner is the failure of what only the planner can do.
+func noPlanner() *msg.Failure {
+	return msg.Fail(msg.ReasonRequest, kv.KindInvalid, "hot keys are not looked for on this server")
+}

@@ -1,0 +1,72 @@
+package outcome
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+func endedRef(i int) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: int64(i)}, Attempt: 1} }
+
+// TestEndedMemoryHoldsWhatTheLoadAsksFor: a shard that lives for an hour holds no
+// more of what has ended than after its first minutes.
+func TestEndedMemoryHoldsWhatTheLoadAsksFor(t *testing.T) {
+	var c Ended
+	c.Init(0, 32768)
+	const perSecond, second = 20, int64(1e9)
+	ages := int(2 * int64(endedFor) / second)
+	for i := range 3600 * perSecond {
+		now := int64(i) * second / perSecond
+		c.Add(now, endedRef(i), nil)
+		require.LessOrEqual(t, c.Len(), ages*perSecond+1, "at %d s", now/second)
+		least := max(0, i-int(int64(endedFor)/second)*perSecond)
+		_, known := c.Get(endedRef(least))
+		require.True(t, known, "what ended within the last minute is known")
+	}
+}
+
+// TestEndedMemoryIsBounded by its limit, and remembers the newest half of it.
+func TestEndedMemoryIsBounded(t *testing.T) {
+	const limit = 100
+	var c Ended
+	c.Init(0, limit)
+	for i := range 10 * limit {
+		c.Add(0, endedRef(i), nil)
+		require.LessOrEqual(t, c.Len(), limit)
+		_, known := c.Get(endedRef(max(0, i-limit/2+1)))
+		require.True(t, known)
+	}
+	_, known := c.Get(endedRef(0))
+	require.False(t, known)
+}
+
+// TestEndedMemoryForgetsAfterASilence: nothing of before it is left.
+func TestEndedMemoryForgetsAfterASilence(t *testing.T) {
+	var c Ended
+	c.Init(0, 100)
+	for i := range 10 {
+		c.Add(int64(i)*int64(endedFor)/4, endedRef(i), nil)
+	}
+	c.Add(10*int64(endedFor), endedRef(10), nil)
+	require.Equal(t, 1, c.Len())
+}
+
+// TestEndedMemoryKeepsTheFirstAnswer, also of an attempt that was known before it
+// had one.
+func TestEndedMemoryKeepsTheFirstAnswer(t *testing.T) {
+	first, second := &msg.CheckReply{Index: 1}, &msg.CheckReply{Index: 2}
+	for _, later := range []int64{0, int64(endedFor)} {
+		var c Ended
+		c.Init(0, 100)
+		c.Add(0, endedRef(1), nil)
+		c.Add(later, endedRef(1), first)
+		c.Add(later, endedRef(1), second)
+		c.Add(later, endedRef(1), nil)
+		got, known := c.Get(endedRef(1))
+		require.True(t, known)
+		require.Same(t, first, got)
+	}
+}

@@ -1,0 +1,63 @@
+package past
+
+import (
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/shard/store"
+)
+
+// OnScan reads a page of a range at a kept index, or at a snapshot.
+func (r *Reads) OnScan(s *msg.ScanAt) {
+	kept := r.store.Kept()
+	k := kept.Of(s.Txn)
+	same := k != nil && k.Index == s.Index && s.Incarnation == r.Inc
+	switch {
+	case s.Done:
+		kept.Drop(s.Txn)
+		return
+	case s.Number == 0:
+		if same {
+			kept.Keep(s.Txn, k.Index, s.KeepNanos)
+		}
+		return
+	case s.Pin != 0:
+		ok, gone := r.snapshots.Readable(s.Pin, s.Index)
+		if !ok && gone != nil {
+			r.replyPage(s, &msg.ScanPage{Gone: true})
+		}
+		if !ok {
+			return // if it is not gone the request will be repeated
+		}
+	case !same:
+		r.replyPage(s, &msg.ScanPage{Gone: true})
+		return
+	default:
+		kept.Keep(s.Txn, k.Index, s.KeepNanos)
+	}
+	r.store.ReadAt(entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: kv.Range(s.Start, s.End), Index: s.Index,
+		Reverse: s.Reverse, Limit: mvcc.ScanLimit(&msg.Op{Limit: s.Limit}), LimitBytes: kv.ScanPageBytes},
+		func(res *entry.ReadResult) { r.pageRead(s, res) })
+}
+
+func (r *Reads) pageRead(s *msg.ScanAt, res *entry.ReadResult) {
+	rows, err := store.RangeRows(res)
+	if err != nil {
+		r.store.Failed()
+		return // the gateway repeats it, and gives up at its deadline
+	}
+	page := &msg.ScanPage{Resume: rows.Resume, Pairs: make([]msg.Pair, len(rows.Rows))}
+	for i, row := range rows.Rows {
+		page.Pairs[i] = msg.Pair{Key: row.Key, Value: mvcc.Shown(&row.Value), Type: uint32(row.Value.Type), Version: row.Value.Version,
+			Expires: row.Value.Expires}
+	}
+	r.replyPage(s, page)
+}
+
+func (r *Reads) replyPage(s *msg.ScanAt, p *msg.ScanPage) {
+	p.Txn, p.Number, p.Shard = s.Txn, s.Number, r.ID
+	m := msg.ToGateway(s.Gateway)
+	m.ScanPage = p
+	r.Send(m)
+}
