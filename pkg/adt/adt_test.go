@@ -53,7 +53,6 @@ func TestModesOfOperations(t *testing.T) {
 		{"a get for update writes", msg.Op{Kind: msg.OpGet, ForUpdate: true}, ModeWrite},
 		{"a scan reads its range", msg.Op{Kind: msg.OpScan}, ModeRead},
 		{"a scan for update writes it", msg.Op{Kind: msg.OpScan, ForUpdate: true}, ModeWrite},
-		{"a scan at an index later reads", msg.Op{Kind: msg.OpLockRange}, ModeRead},
 		{"a requirement reads", msg.Op{Kind: msg.OpRequire, Expect: msg.ExpectExists}, ModeRead},
 		{"a blind increment adds", msg.Op{Kind: msg.OpAdd, Delta: 1}, ModeAdd},
 		{"an increment that returns the sum writes", msg.Op{Kind: msg.OpAddGet, Delta: 1}, ModeWrite},

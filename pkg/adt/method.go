@@ -185,7 +185,7 @@ func MethodOf(op *msg.Op) Method {
 			return MethodGetForUpdate
 		}
 		return MethodGet
-	case msg.OpScan, msg.OpLockRange:
+	case msg.OpScan:
 		if op.ForUpdate {
 			return MethodScanForUpdate
 		}

@@ -171,7 +171,7 @@ func Covers(a, b Mode) bool {
 // a conditional write needs ModeWrite and a requirement ModeRead.
 func ModeOf(op *msg.Op) Mode {
 	switch op.Kind {
-	case msg.OpGet, msg.OpScan, msg.OpLockRange:
+	case msg.OpGet, msg.OpScan:
 		if op.ForUpdate {
 			return ModeWrite
 		}

@@ -46,7 +46,7 @@ func (g *Gateway) Submit(req Request, done func(Response)) {
 	deadline := g.deadline(start, req.Deadline)
 	s := g.of(req.ID)
 	s.mu.Lock()
-	s.m.ExecuteAs(start, t, req.ID, req.Ops, deadline, req.How)
+	s.m.Execute(start, t, req.ID, req.Ops, deadline, req.How)
 	g.settle(start, s, req.Alone)
 }
 
@@ -181,7 +181,7 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 	var ref kv.TxnRef
 	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
 	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) {
-		m.ScanAs(now, cb, id, o.Span, o.Reverse, deadline, o.How)
+		m.Scan(now, cb, id, o.Span, o.Reverse, deadline, o.How)
 	})
 	if err == nil {
 		ref, plan = d.Txn, d.Plan

@@ -92,7 +92,7 @@ func (g *Gateway) hearTimes(env *msg.Envelope) {
 // SetLeaving says that a shard, in this incarnation, is about to stop.
 func (g *Gateway) SetLeaving(sh kv.ShardID, inc kv.Incarnation) {
 	for _, s := range g.stripes {
-		g.run(s, func(m *txn.Gateway, _ int64) { m.SetLeaving(sh, inc) })
+		g.run(s, func(m *txn.Gateway, _ int64) { m.Shards().SetLeaving(sh, inc) })
 	}
 }
 
@@ -100,7 +100,7 @@ func (g *Gateway) SetLeaving(sh kv.ShardID, inc kv.Incarnation) {
 // stop. What has been heard of its next incarnation, all machines know.
 func (g *Gateway) Leaving(sh kv.ShardID) (is bool) {
 	last := g.stripes[len(g.stripes)-1] // which hears of everything after the others
-	g.run(last, func(m *txn.Gateway, _ int64) { is = m.Leaving(sh) })
+	g.run(last, func(m *txn.Gateway, _ int64) { is = m.Shards().IsLeaving(sh) })
 	return is
 }
 

@@ -397,14 +397,14 @@ func (g *Gateway) SetDown(n kv.NodeID, down bool) {
 // Learn says what a shard's incarnation is.
 func (g *Gateway) Learn(sh kv.ShardID, inc kv.Incarnation) {
 	for _, s := range g.stripes {
-		g.run(s, func(m *txn.Gateway, _ int64) { m.Learn(sh, inc) })
+		g.run(s, func(m *txn.Gateway, _ int64) { m.Shards().Learn(sh, inc) })
 	}
 }
 
 // LearnAborts says what a shard's incarnation is, and how many attempts it has aborted.
 func (g *Gateway) LearnAborts(sh kv.ShardID, k kv.Known) {
 	for _, s := range g.stripes {
-		g.run(s, func(m *txn.Gateway, _ int64) { m.LearnAborts(sh, k) })
+		g.run(s, func(m *txn.Gateway, _ int64) { m.Shards().LearnAborts(sh, k) })
 	}
 }
 
@@ -427,7 +427,7 @@ func (g *Gateway) Refused() uint64 { return g.refused.Load() }
 func (g *Gateway) Admission() (n admission.Counters) {
 	for _, s := range g.stripes {
 		s.mu.Lock()
-		n.Add(s.m.Admission())
+		n.Add(s.m.Stats().Admission)
 		s.mu.Unlock()
 	}
 	return n
@@ -437,7 +437,7 @@ func (g *Gateway) Admission() (n admission.Counters) {
 func (g *Gateway) Rounds() (n uint64) {
 	for _, s := range g.stripes {
 		s.mu.Lock()
-		n += s.m.Rounds()
+		n += s.m.Stats().Rounds
 		s.mu.Unlock()
 	}
 	return n

@@ -39,7 +39,7 @@ func (g *Gateway) Begin(_ context.Context, o TxOptions) (*Tx, error) {
 		t.kind = InteractiveRead
 	}
 	var f *msg.Failure
-	g.run(g.of(o.ID), func(m *txn.Gateway, now int64) { f = m.BeginAs(now, t.ref, o.ReadOnly, o.How) })
+	g.run(g.of(o.ID), func(m *txn.Gateway, now int64) { f = m.Begin(now, t.ref, o.ReadOnly, o.How) })
 	if f != nil {
 		return nil, g.errorOf(f)
 	}
@@ -82,7 +82,7 @@ func (t *Tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
 }
 
 func (t *Tx) do(ctx context.Context, ops []msg.Op, deadline int64) ([]msg.Result, error) {
-	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { m.DoBy(now, cb, t.ref, ops, deadline) })
+	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { m.Do(now, cb, t.ref, ops, deadline) })
 	if err != nil {
 		t.Rollback()
 		return nil, err

@@ -183,7 +183,7 @@ func (o *Op) Span() kv.Span { return spanOf(o.Key, o.End, o.IsRange()) }
 
 // IsRange reports whether the operation is on a range rather than a key.
 func (o *Op) IsRange() bool {
-	return o.Kind == OpScan || o.Kind == OpDeleteRange || o.Kind == OpLockRange
+	return o.Kind == OpScan || o.Kind == OpDeleteRange
 }
 
 // Writes reports whether the operation can change anything.

@@ -154,7 +154,7 @@ func TestGoldenMessages(t *testing.T) {
 func TestSpansOfOperationsAndGrants(t *testing.T) {
 	get := Op{Kind: OpGet, Key: []byte("a"), End: []byte("z")}
 	require.Equal(t, kv.Point([]byte("a")), get.Span(), "a point has no end, whatever the field says")
-	for _, kind := range []OpKind{OpScan, OpDeleteRange, OpLockRange} {
+	for _, kind := range []OpKind{OpScan, OpDeleteRange} {
 		op := Op{Kind: kind, Key: []byte("a")}
 		require.True(t, op.IsRange())
 		require.Equal(t, `["a", end)`, op.Span().String(), "no end means to the last key, also when it comes from the wire as nil")

@@ -237,8 +237,6 @@ func (x *execution) op(op *msg.Op) (msg.Result, *msg.Failure) {
 		return x.scan(op)
 	case msg.OpDeleteRange:
 		return x.deleteRange(op)
-	case msg.OpLockRange:
-		return msg.Result{}, nil
 	case msg.OpMoveOut:
 		return x.moveOut(op)
 	case msg.OpMoveIn:

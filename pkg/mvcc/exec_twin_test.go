@@ -120,7 +120,7 @@ func drawWorld(t *rapid.T) *world {
 }
 
 func drawOps(t *rapid.T, w *world) {
-	kinds := []msg.OpKind{msg.OpPut, msg.OpGet, msg.OpAdd, msg.OpScan, msg.OpDelete, msg.OpAddGet, msg.OpRequire, msg.OpScan, msg.OpDeleteRange, msg.OpLockRange}
+	kinds := []msg.OpKind{msg.OpPut, msg.OpGet, msg.OpAdd, msg.OpScan, msg.OpDelete, msg.OpAddGet, msg.OpRequire, msg.OpScan, msg.OpDeleteRange}
 	for i := range rapid.IntRange(1, 8).Draw(t, "operations") {
 		k := rapid.SampledFrom(worldKeys).Draw(t, "key")
 		op := msg.Op{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Seq: uint32(i), Key: []byte(k)}

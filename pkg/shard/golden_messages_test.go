@@ -12,12 +12,12 @@ import (
 
 // flags are the words between a verb and its operations.
 type flags struct {
-	with             []kv.ShardID
-	last             kv.ShardID
-	nowait, bare     bool
-	optimistic, keep bool
-	life             kv.Incarnation
-	hasLife          bool
+	with         []kv.ShardID
+	last         kv.ShardID
+	nowait, bare bool
+	optimistic   bool
+	life         kv.Incarnation
+	hasLife      bool
 	// heard is of how many aborts the gateway has, if it is said.
 	heard    uint64
 	hasHeard bool
@@ -52,8 +52,6 @@ func readFlags(words []string) (f flags, err error) {
 			f.bare = true
 		case words[i] == "optimistic":
 			f.optimistic = true
-		case words[i] == "keep":
-			f.keep = true
 		default:
 			err = fmt.Errorf("what is %q?", words[i])
 		}
@@ -88,9 +86,6 @@ func (s *script) envelope(txn kv.TxnRef, verb string, args []string, ops []msg.O
 			env.Lock = &msg.Lock{Txn: txn, Gateway: 1, Number: k.number, Ops: ops, NoWait: f.nowait, Optimistic: f.optimistic}
 		case "check":
 			env.Check = &msg.Check{Txn: txn, Gateway: 1, Incarnation: f.life, Grants: k.grants}
-			if f.keep {
-				env.Check.KeepNanos = int64(kv.DefaultScanKeep)
-			}
 		}
 		return env, err
 	case "lock-again":

@@ -23,7 +23,7 @@ import (
 //	A park with s1,s2 nowait: put a 1; get b
 //	A prepare for s9: add a 5          the last agent is s9, in its life 1
 //	A lock optimistic: get a           or nowait
-//	A check [keep]                     of all that A was granted here
+//	A check                            of all that A was granted here
 //	A vote s1 yes | no | again         again is a repeated yes
 //	A decide commit | abort            A askvote, from s9
 //	A ack s1                           A release, A cancel, A enquire, A mark by B
@@ -227,9 +227,6 @@ func (s *script) learn(env *msg.Envelope) {
 	}
 	if r := env.Answer; r != nil {
 		s.aborts = r.Aborts
-	}
-	if r := env.CheckReply; r != nil {
-		s.of(r.Txn).index = r.Index
 	}
 	if r := env.ReadReply; r != nil {
 		s.of(r.Reader).index = r.Index

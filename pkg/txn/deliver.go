@@ -1,204 +1,244 @@
 package txn
 
 import (
+	"slices"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+	"github.com/linchpindb/linchpin/pkg/txn/flow"
+	"github.com/linchpindb/linchpin/pkg/txn/read"
 )
 
 // Deliver takes a message for this gateway.
-func (g *Gateway) Deliver(now int64, env *msg.Envelope) {
-	g.now = max(g.now, now)
+func (g *Gateway) Deliver(now int64, m *msg.Envelope) {
+	g.host.At(now)
 	switch {
-	case env.Answer != nil:
-		g.onAnswer(env.Answer)
-	case env.LockReply != nil:
-		g.onLockReply(env.LockReply)
-	case env.CheckReply != nil:
-		g.onCheckReply(env.CheckReply)
-	case env.Mark != nil:
-		g.onMark(env.Mark)
-	case env.Push != nil:
-		g.onPush(env.Push)
-	case env.EnquireReply != nil:
-		g.onEnquireReply(env.EnquireReply)
-	case env.ScanPage != nil:
-		g.onScanPage(env.ScanPage)
-	case env.ReadReply != nil:
-		g.onReadReply(env.ReadReply)
-	case env.RenewReply != nil:
-		g.onRenewReply(env.RenewReply)
-	case env.Announce != nil:
-		a := env.Announce
-		g.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
-	case env.PinReply != nil:
-		g.onPinReply(env.PinReply)
-	case env.HotReply != nil:
-		g.onHotReply(env.HotReply)
-	case env.Due != nil && env.Due.ExpireKey != nil:
-		g.onExpireKey(env.Due.ExpireKey)
-	case env.Due != nil:
-		g.onPinDue()
-	case env.HeatMap != nil:
-		g.SetHeat(g.now, NewHeat(env.HeatMap))
-	case env.MoveKey != nil:
-		g.onMoveKey(env.MoveKey)
-	case env.Waits != nil:
-		g.onWaits(env.Waits)
+	case m.Answer != nil:
+		g.onAnswer(m.Answer)
+	case m.LockReply != nil:
+		g.onLockReply(m.LockReply)
+	case m.CheckReply != nil:
+		g.onCheckReply(m.CheckReply)
+	case m.Mark != nil:
+		g.onWound(m.Mark)
+	case m.Push != nil:
+		g.onPush(m.Push)
+	case m.EnquireReply != nil:
+		g.status.Answered(m.EnquireReply)
+		g.endQueries()
+	case m.ScanPage != nil:
+		g.onScanPage(m.ScanPage)
+	case m.ReadReply != nil:
+		g.onReadReply(m.ReadReply)
+	case m.RenewReply != nil:
+		g.onRenewReply(m.RenewReply)
+	case m.Announce != nil:
+		a := m.Announce
+		g.host.Shards.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
+	case m.PinReply != nil:
+		g.onReply(m.PinReply.Request, m)
+	case m.HotReply != nil:
+		g.onReply(m.HotReply.Request, m)
+	case m.Due != nil && m.Due.ExpireKey != nil:
+		g.expire(m.Due.ExpireKey)
+	case m.Due != nil:
+		g.snapshotDue()
+	case m.HeatMap != nil:
+		g.SetHeat(g.host.Now, NewHeat(m.HeatMap))
+	case m.MoveKey != nil:
+		g.moveKey(m.MoveKey)
+	case m.Waits != nil:
+		g.onWaits(m.Waits)
 	}
 }
 
-// onMark: an older transaction waits for one of ours.
-func (g *Gateway) onMark(mk *msg.Mark) {
-	c := g.find(mk.Txn)
-	if c == nil {
+// onAnswer: the last agent has decided.
+func (g *Gateway) onAnswer(a *msg.Answer) {
+	g.host.Shards.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
+	for _, s := range a.Seen {
+		g.host.Shards.Learn(s.Shard, s.Incarnation)
+	}
+	f, ok := g.flows.find(a.Txn).(flow.Committer)
+	if !ok || f.Base().Phase != flow.Committing || !f.Commit().Answers(a) {
 		return
 	}
-	if !c.marked {
-		c.marked, c.markedAt, c.conflict = true, g.now, mk.Conflict
+	f.Base().Heard(a.Shard, a.Receipt)
+	g.flows.handle(f, f.Answered(g.host, a))
+}
+
+func (g *Gateway) onLockReply(r *msg.LockReply) {
+	g.host.Shards.Learn(r.Shard, r.Incarnation)
+	found := g.flows.find(r.Txn)
+	if found == nil {
+		// A late duplicate; if it took a lock again, give that up.
+		if len(r.Grants) > 0 {
+			g.host.To(r.Shard).Release = &msg.Release{Txn: r.Txn}
+		}
+		return
 	}
-	switch c.phase {
-	case phaseLocking:
-		if !g.cfg.Mutants.Has(mutant.LockWithoutMark) {
-			g.askNoWait(c)
-		}
-	case phaseCommitting:
-		if g.cfg.Mutants.Has(mutant.GatewayDropsMarks) {
-			return
-		}
-		if c.kind == oneShot && g.cfg.Mutants.Has(mutant.RetryWithoutAbort) {
-			g.afterAbort(c, wounded(mk))
-			return
-		}
-		c.commit.noWait(g.cfg.Mutants)
-		g.sendShard(c.commit.last, func(e *msg.Envelope) { e.Mark = mk })
-	case phaseIdle:
-		g.timed(c.markedAt + int64(g.cfg.IdleGrace))
+	f, ok := found.(flow.Locker)
+	if !ok || f.Base().Phase != flow.Locking {
+		return
+	}
+	l := f.Requests().Answered(r)
+	if l == nil {
+		return
+	}
+	f.Base().Heard(r.Shard, &r.Receipt)
+	g.host.Heat.Waited(&r.Receipt)
+	if r.Failure != nil {
+		g.flows.handle(f, f.Refused(g.host, r.Failure))
+		return
+	}
+	g.flows.handle(f, f.Locked(g.host, l, r))
+}
+
+func (g *Gateway) onCheckReply(r *msg.CheckReply) {
+	f, ok := g.flows.find(r.Txn).(flow.Checker)
+	if !ok || f.Base().Phase != flow.Checking || !f.Checks().Answered(r.Shard) {
+		return
+	}
+	switch {
+	case !r.Ok && !g.host.Mutants.Has(mutant.CheckSkipped):
+		g.flows.Abort(f, env.Failure(msg.ReasonStaleGrant, kv.KindAborted, "a lock that the transaction read under was lost"))
+	case !f.Checks().Open():
+		g.flows.handle(f, f.Checked(g.host))
 	}
 }
 
-func wounded(mk *msg.Mark) *msg.Failure {
-	return failure(msg.ReasonWounded, kv.KindAborted, "an older transaction, "+mk.By.String()+", needed a lock that this one held")
-}
-
-// blamed is a failure with what it was for, if the gateway knows better than
-// who has failed.
-func (c *call) blamed(f *msg.Failure) *msg.Failure {
-	if f.Reason != msg.ReasonWounded || f.Conflict != nil || c.conflict == nil {
-		return f
+// onReadReply takes an answer. A failure, of a condition for instance, is one of the
+// transaction: it is so at the instant at which that shard read.
+func (g *Gateway) onReadReply(p *msg.ReadReply) {
+	h, s := g.host, p.Reading.Shard
+	h.Shards.Learn(s, p.Reading.Incarnation)
+	f := h.Readers[p.Reader]
+	if f == nil || !g.readsNow(f) {
+		return
 	}
-	known := *f
-	known.Conflict = c.conflict
-	return &known
+	r, c := f.Reading(), f.Base()
+	ops, sent, ok := r.Answered(p)
+	if !ok {
+		return
+	}
+	if !c.InPast() {
+		h.Shards.NoteLoad(s, p.Parked, p.Busy)
+	}
+	c.Heard(s, &p.Receipt)
+	v, views := f.(*flow.View)
+	if views {
+		v.Crowded(h, p)
+	}
+	switch {
+	case p.Failure != nil && p.Failure.Reason == msg.ReasonClosed:
+		g.flows.handle(f, f.TurnedAway(h))
+	case !r.Registered(h.Env, p):
+		g.flows.Abort(f, read.Lapse(s))
+	case p.Failure != nil && c.Redirected(h, p.Failure):
+		g.flows.handle(f, f.Elsewhere(h, s, ops))
+	case p.Failure != nil:
+		g.flows.handle(f, f.Refused(h, p.Failure))
+	default:
+		r.Take(p)
+		f.Took(h, p, ops, sent)
+		if !r.Open() && c.Phase == flow.Reading && !r.Next(h.Env, c.LastAsk()) {
+			g.flows.handle(f, f.ReadAll(h))
+		}
+	}
 }
 
-// onPush: a shard asks whether an attempt still lives. A scan that is past its
-// opening has no use for locks.
+func (g *Gateway) readsNow(f flow.Reader) bool {
+	p := f.Base().Phase
+	return p == flow.Reading || p == flow.Pinning && g.host.Mutants.Has(mutant.LateReadsUsed)
+}
+
+// onRenewReply: a lease is longer, or has lapsed.
+func (g *Gateway) onRenewReply(p *msg.RenewReply) {
+	f := g.host.Readers[p.Reader]
+	if f != nil && !f.Reading().Ended && !f.Reading().Renewed(g.host.Env, p) {
+		g.flows.Abort(f, read.Lapse(p.Shard))
+	}
+}
+
+// onReply: the hot shard has answered a question.
+func (g *Gateway) onReply(request kv.TxnRef, m *msg.Envelope) {
+	f, ok := g.flows.newest(request.TxnID).(flow.Asker)
+	if !ok {
+		return
+	}
+	asked := f.Base().EndQuestion(request)
+	if asked != nil {
+		g.flows.handle(f, f.Replied(g.host, asked, m))
+	}
+}
+
+func (g *Gateway) onScanPage(p *msg.ScanPage) {
+	s := g.host.Pages[p.Number]
+	if s != nil {
+		g.flows.handle(s, s.Page(g.host, p))
+	}
+}
+
+// onWound: an older transaction waits for one of ours. While a lock request is outstanding the
+// attempt fails; once the commit has been sent the wound is passed on to the last agent;
+// otherwise it is remembered, every later request says "no wait", and a transaction that stays
+// idle is aborted after a while.
+func (g *Gateway) onWound(mk *msg.Mark) {
+	f := g.flows.find(mk.Txn)
+	if f == nil {
+		return
+	}
+	c := f.Base()
+	c.Wounded(g.host.Now, mk.Conflict)
+	switch c.Phase {
+	case flow.Locking:
+		if !g.host.Mutants.Has(mutant.LockWithoutMark) {
+			f.(flow.Locker).Requests().NoWait(g.host.Env)
+		}
+	case flow.Committing:
+		g.passOn(f.(flow.Committer), mk)
+	case flow.Idle:
+		g.host.Timed(c.Wound.At + int64(g.host.IdleGrace))
+	}
+}
+
+// passOn has the last agent know of a wound.
+func (g *Gateway) passOn(f flow.Committer, mk *msg.Mark) {
+	switch {
+	case g.host.Mutants.Has(mutant.GatewayDropsMarks):
+	case f.Base().Kind == flow.OneShotKind && g.host.Mutants.Has(mutant.RetryWithoutAbort):
+		text := "an older transaction, " + mk.By.String() + ", needed a lock that this one held"
+		g.flows.Lose(f, env.Failure(msg.ReasonWounded, kv.KindAborted, text))
+	default:
+		f.Commit().NoWait(g.host.Mutants)
+		g.host.To(f.Commit().Last()).Mark = mk
+	}
+}
+
+// onPush: a shard asks whether an attempt still lives. A scan holds no locks.
 func (g *Gateway) onPush(p *msg.Push) {
-	c := g.find(p.Txn)
-	known := c != nil && c.phase != phasePaging
-	g.sendShard(p.Shard, func(e *msg.Envelope) { e.PushReply = &msg.PushReply{Txn: p.Txn, Known: known} })
+	f := g.flows.find(p.Txn)
+	known := f != nil && f.Base().Kind != flow.ScanKind
+	g.host.To(p.Shard).PushReply = &msg.PushReply{Txn: p.Txn, Known: known}
 }
 
-// abort ends an attempt that has not sent its commit. A one-shot may go on
-// with the next.
-func (g *Gateway) abort(c *call, f *msg.Failure) {
-	g.release(c)
-	g.afterAbort(c, f)
-}
-
-// release gives up whatever the attempt may hold on any shard.
-func (g *Gateway) release(c *call) {
-	g.endScan(c)
-	g.endReading(c)
-	if c.session == nil {
-		return
-	}
-	for _, s := range c.session.shards() {
-		g.sendShard(s, func(e *msg.Envelope) { e.Release = &msg.Release{Txn: c.ref} })
-	}
-}
-
-// again reports whether another attempt may fare better.
-func again(f *msg.Failure) bool {
-	switch f.Reason {
-	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone,
-		msg.ReasonRefused, msg.ReasonLapsed, msg.ReasonMoved, msg.ReasonRival:
-		return true
-	}
-	return false
-}
-
-// afterAbort: the attempt is known to be aborted.
-func (g *Gateway) afterAbort(c *call, f *msg.Failure) {
-	f = c.blamed(f)
-	c.contested = c.contested || f.Reason == msg.ReasonRival
-	c.note(f)
-	g.noteLost(c, f)
-	if g.redirected(c, f) && c.kind == moving {
-		g.finish(c, Done{Failure: f}) // it is not where it was said to be
-		return
-	}
-	if c.kind == interactive || !again(f) || g.now >= c.cancelAt() {
-		switch {
-		case f.Reason == msg.ReasonCancelled && c.commit.without != nil:
-			f = c.commit.without
-		case f.Reason == msg.ReasonCancelled && g.now >= c.cancelAt():
-			f = g.late(c)
+// onWaits: a request that was repeated waits.
+func (g *Gateway) onWaits(w *msg.Waits) {
+	f := g.flows.find(w.Txn)
+	if f == nil {
+		r := g.host.Readers[w.Txn]
+		if r == nil {
+			return
 		}
-		g.finish(c, Done{Failure: f})
+		f = r
+	}
+	c := f.Base()
+	if c.Phase != flow.Committing && !slices.Contains(g.awaits(f), w.Shard) {
 		return
 	}
-	g.leave(c)
-	if c.readOnly && f.Reason == msg.ReasonMoved {
-		c.redirects++ // a reader that looks elsewhere loses nothing
-	} else {
-		c.aborts = append(c.aborts, f.Reason)
-	}
-	c.ref.Attempt++
-	g.enter(c)
-	c.marked, c.session, c.reading, c.commit, c.check = false, nil, nil, commit{}, checks{}
-	c.conflict, c.open = nil, nil
-	if c.past != nil && c.past.want.IsZero() {
-		c.past = nil
-	}
-	g.leaveRound(c)
-	if n := c.ref.Attempt; n > 4 {
-		c.phase = phaseBackoff
-		c.retryAt = g.now + g.pauseBefore(n, c.ref.TxnID)
-		g.timed(c.retryAt)
+	if w.Prepared && g.host.Shards.AnyDown() && g.waitsForDown(f, w) {
 		return
 	}
-	g.start(c)
-}
-
-// pauseBefore is how long attempt n waits, in nanoseconds: 2 to 64 ms, and up to half as much
-// again, which differs from gateway to gateway. Two that were sent the same id would
-// otherwise get in each other's way at each attempt.
-func (g *Gateway) pauseBefore(n uint32, id kv.TxnID) int64 {
-	pause := int64(1_000_000) << min(n-4, 6)
-	mix := (id.Rand ^ uint64(g.cfg.Node)<<32 ^ uint64(n)) * 0x9e3779b97f4a7c15
-	return pause + int64(mix>>54)*pause/2048
-}
-
-// late is the failure of what did not end before its deadline, and was not
-// applied.
-func (g *Gateway) late(c *call) *msg.Failure {
-	if f := g.unreachable(g.shardsOf(c)); f != nil {
-		return f
-	}
-	if c.kind == ruling {
-		return unruled()
-	}
-	return failure(msg.ReasonCancelled, kv.KindDeadline, "the deadline passed first; nothing was applied")
-}
-
-func (g *Gateway) shardsOf(c *call) []kv.ShardID {
-	if c.session != nil {
-		return c.session.shards()
-	}
-	if c.reading != nil {
-		return g.awaits(c)
-	}
-	return c.commit.shards()
+	c.Waiting(w.Shard, w.Receipt)
 }

@@ -1,63 +1,50 @@
-// Package txn is the gateway's side of transactions: it routes operations to
-// shards, buffers writes, asks for locks and reads, sends the commit, and
-// tries again. It is pure; package gateway runs it.
+// Package txn is the gateway's side of transactions: it routes operations to shards, buffers
+// writes, asks for locks and reads, sends the commit, and tries again. It is pure; package
+// gateway runs it.
 //
-// # A one-shot transaction
+// # Guarantees
 //
-// Everything is known at once. The operations are cut into pieces, one per
-// shard; the hottest shard is the last agent.
+// At most one attempt of a transaction commits: another begins only when the one before is known
+// to be aborted. What a client is told has happened; an outcome that is not known is reported as
+// unknown, never guessed. Everything without an answer is sent again, and everything ends by its
+// deadline.
 //
-//	one shard    Park ─────────────────────────▶ Answer              2 delays
-//	several      Prepare to all but the last agent, Park to it;
-//	             they vote to it, and it answers                     3 delays
+// # Rooms
 //
-// An attempt that loses against an older transaction is followed by another
-// with the same id, and so with the same age, when it is known to be aborted:
-// never before, so that at most one attempt commits.
+// A call is a flow: one small type for each kind (package flow). A flow is made of legs, packages
+// that own their requests and return what has happened; Gateway finds the flow that a message is
+// for, the flow decides what comes next, and the table of flows (lifecycle.go) does what its
+// outcome asks for: it ends the call, or starts the next attempt.
 //
-// # An interactive transaction
+//	Execute ─▶ oneShot ──────▶ commit                        piece   cuts and joins
+//	                     └───▶ read ◀──┐                     session what was read and buffered
+//	Begin, Do ─▶ update ─▶ lock ─▶ commit, or lock.Checks    shards  incarnations, nodes that are down
+//	          └▶ view ───▶ read ◀──┤                         places  where keys are
+//	Scan ─▶ scan ────────▶ page    ├─ fixing ◀─ round        heat    which keys are hot
+//	KeepSnapshot ─▶ snapshot ──────┘                         status  outcomes of lost answers
+//	Move ─▶ move ─▶ lock ─▶ commit                           admission  what is refused
 //
-// Reads lock and return; writes are buffered, and seen by the transaction's
-// own reads and scans, since every call is executed here against what was
-// read and what is buffered, by the same code that shards use (mvcc.Exec). A
-// key on the hot shard is read without a lock the first time and checked
-// inside the decision. At commit the buffer becomes pieces and goes the way
-// of a one-shot. If there turn out to be no writes it is checked that the
-// locks were never lost.
+// # The number of message delays
 //
-// # A read-only transaction
+//	one-shot, one shard               2   (package commit)
+//	one-shot, several shards          3
+//	read-only, at once, or open       2   (package read)
+//	read-only, the hot shard last     3
+//	scan: its opening                 3   (package round), then 2 for each page
+//	at a snapshot, by its name        4
+//	read-only, under locks            4   LockingReads, the baseline
 //
-// It takes no locks (reading.go): it registers in the snapshot-queues of the
-// shards, under leases that are counted and renewed here, and is over when
-// everything has been read and all leases stand. The plans are in plan.go:
+// # Example
 //
-//	one shard          Park, as a snapshot                               2 delays
-//	several, at once   Read to each; then Leave                          2 delays
-//	  the hot one last Read to each; the others tell it, and it answers  3 delays
-//	interactive        Read to each as it goes; Leave at the end         2 for each call
-//	scan               the same as the hot one last, for the shards' indexes; then pages
-//	in the past        the keeper is asked for the pin, and each shard for what was there   4 delays
+// Client A executes "add k 1", where k is hot. Execute makes a OneShot; Places finds k on the hot
+// shard; Door gives it a place; Commit sends one Park, and the flow waits. The shard answers
+// with the commit: Deliver finds the flow, Answered puts the result into a Done. If an older
+// transaction had needed the lock, the answer would be "wounded": Lose starts the next attempt,
+// with the same id, and so with the same age, so that it wins in the end.
 //
-// Fixing the shards' indexes is a round (pinning.go), which all who ask before
-// it begins share: scans, snapshots (past.go), the history that the keeper asks
-// for, and interactive readers that have been open for long, which go on in the
-// past and hold nobody any more.
+// # Hazards
 //
-// With LockingReads, the baseline, it locks: Lock to each; when all are
-// granted, Check to each, which is 4 delays.
-//
-// # Giving way
-//
-// A mark says that an older transaction waits for this one. While a lock
-// request is outstanding the attempt dies; once the commit has been sent the
-// mark is passed on to the last agent; otherwise it is remembered, every
-// later request says "no wait", and a transaction that stays idle dies after
-// a while.
-//
-// # Time
-//
-// Everything without an answer is repeated, at growing intervals. Shortly
-// before its deadline an undecided commit is cancelled, so that the client
-// learns the outcome in time; what cannot be learned is answered "unknown",
-// never guessed. Enquire finds it out later.
+// A message may be late, doubled, or of an earlier attempt. Each leg accepts only the answer to
+// a request that is open, by its number, name or incarnation; all others are ignored, but for a
+// late grant, which is released.
 package txn

@@ -40,16 +40,16 @@ func (s *script) client(words []string, ops []msg.Op) error {
 	token := words[0] + " " + words[1]
 	switch words[1] {
 	case "execute":
-		s.g.ExecuteAs(s.now, token, ref.TxnID, ops, deadline, how)
+		s.g.Execute(s.now, token, ref.TxnID, ops, deadline, how)
 	case "begin":
-		if f := s.g.BeginAs(s.now, ref, flag == "readonly", how); f != nil {
+		if f := s.g.Begin(s.now, ref, flag == "readonly", how); f != nil {
 			s.say("  refused: %s", golden.Failure(f))
 		}
 	case "do":
 		if deadline == s.now+int64(time.Minute) {
 			deadline = 0
 		}
-		s.g.DoBy(s.now, token, ref, ops, deadline)
+		s.g.Do(s.now, token, ref, ops, deadline)
 	case "commit":
 		s.g.Commit(s.now, token, ref, deadline)
 	case "rollback":
@@ -67,7 +67,7 @@ func (s *script) client(words []string, ops []msg.Op) error {
 		if err != nil {
 			return err
 		}
-		s.g.ScanAs(s.now, token, ref.TxnID, span, false, deadline, how)
+		s.g.Scan(s.now, token, ref.TxnID, span, false, deadline, how)
 	case "next":
 		n, err := strconv.Atoi(flag)
 		s.g.Next(s.now, token, ref, n)

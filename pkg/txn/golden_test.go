@@ -102,7 +102,7 @@ func (s *script) start(options map[string]string) error {
 			return err
 		}
 		s.shards = append(s.shards, sh)
-		s.g.Learn(id, 1)
+		s.g.Shards().Learn(id, 1)
 	}
 	return nil
 }

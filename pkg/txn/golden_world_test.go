@@ -61,9 +61,9 @@ func (s *script) world(words []string) error {
 			return err
 		}
 		if words[0] == "leaving" {
-			s.g.SetLeaving(kv.ShardID(id), kv.Incarnation(inc))
+			s.g.Shards().SetLeaving(kv.ShardID(id), kv.Incarnation(inc))
 		} else {
-			s.g.Learn(kv.ShardID(id), kv.Incarnation(inc))
+			s.g.Shards().Learn(kv.ShardID(id), kv.Incarnation(inc))
 		}
 	case "down", "up":
 		n, err := strconv.Atoi(words[1][1:])

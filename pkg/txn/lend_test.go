@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+	"github.com/stretchr/testify/require"
 )
 
 // pair is two machines of a node: the second borrows from the first. Shards answer
@@ -92,7 +92,7 @@ func (p *pair) answer(g *Gateway, env *msg.Envelope) bool {
 }
 
 func (p *pair) execute(n uint64) {
-	p.side.ExecuteAs(p.now, n, kv.TxnID{Time: int64(n), Rand: n}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, math.MaxInt64/2, How{Plan: PlanPin})
+	p.side.Execute(p.now, n, kv.TxnID{Time: int64(n), Rand: n}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, math.MaxInt64/2, How{Plan: PlanPin})
 }
 
 // lent answers the oldest Lend.
@@ -131,7 +131,7 @@ func TestStatesAreLentToOtherMachines(t *testing.T) {
 // TestABorrowedStateNobodyWaitsForIsGivenBack, and if there is none all hear why.
 func TestABorrowedStateNobodyWaitsForIsGivenBack(t *testing.T) {
 	p := newPair(t)
-	p.side.ExecuteAs(p.now, 1, kv.TxnID{Time: 1, Rand: 1}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, p.now+int64(time.Second), How{Plan: PlanPin})
+	p.side.Execute(p.now, 1, kv.TxnID{Time: 1, Rand: 1}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, p.now+int64(time.Second), How{Plan: PlanPin})
 	require.Empty(t, p.flush())
 	p.now += int64(2 * time.Second)
 	p.side.Tick(p.now)
@@ -145,7 +145,7 @@ func TestABorrowedStateNobodyWaitsForIsGivenBack(t *testing.T) {
 
 	p.execute(2)
 	require.Empty(t, p.flush())
-	p.asked[0] = &Done{Failure: failure(msg.ReasonExhausted, kv.KindUnavailable, "the shard's node is down")}
+	p.asked[0] = &Done{Failure: env.Failure(msg.ReasonExhausted, kv.KindUnavailable, "the shard's node is down")}
 	done = p.lent()
 	require.Len(t, done, 1)
 	require.EqualValues(t, kv.KindUnavailable, done[0].Failure.Kind)

@@ -30,10 +30,10 @@ var pinned = kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 1}, Attempt: 1}
 // pinnedInACall has a view's time run out while a read of it is lost.
 func (p *pair) pinnedInACall(t *testing.T) {
 	t.Helper()
-	require.Nil(t, p.side.Begin(p.now, pinned, true))
-	p.side.Do(p.now, 1, pinned, []msg.Op{{Kind: msg.OpGet, Key: []byte("a")}})
+	require.Nil(t, p.side.Begin(p.now, pinned, true, How{}))
+	p.side.Do(p.now, 1, pinned, []msg.Op{{Kind: msg.OpGet, Key: []byte("a")}}, 0)
 	require.Len(t, p.flush(), 1)
-	p.side.Do(p.now, 2, pinned, []msg.Op{{Kind: msg.OpGet, Key: []byte("b")}})
+	p.side.Do(p.now, 2, pinned, []msg.Op{{Kind: msg.OpGet, Key: []byte("b")}}, 0)
 	require.Len(t, p.side.Flush().Send, 1, "a read that is lost")
 	p.now += int64(kv.DefaultOpenBudget)
 	p.side.Tick(p.now)
@@ -82,7 +82,7 @@ func TestLeasesAreRenewedWhilePinned(t *testing.T) {
 func TestAViewReadsOnWhereThereIsNoState(t *testing.T) {
 	p := newPair(t)
 	p.pinnedInACall(t)
-	p.lender.SetLeaving(0, 1)
+	p.lender.Shards().SetLeaving(0, 1)
 	p.lender.Lend(p.now, "lend")
 	require.Empty(t, p.flush())
 

@@ -29,7 +29,7 @@ func TestAfterARivalNoFailureIsCertain(t *testing.T) {
 			g := NewGateway(Config{Node: 1, Router: oneHome{}, MaxInFlight: 8,
 				Repeat: time.Second, Liveness: time.Second, MaxAge: time.Minute})
 			end := time.Second.Nanoseconds()
-			g.Execute(0, 1, kv.TxnID{Time: 1}, []msg.Op{{Kind: msg.OpPut, Key: []byte("k")}}, end)
+			g.Execute(0, 1, kv.TxnID{Time: 1}, []msg.Op{{Kind: msg.OpPut, Key: []byte("k")}}, end, How{})
 			said, now := rival, int64(0)
 			for attempts := 0; now <= 2*end; now += time.Millisecond.Nanoseconds() {
 				out := g.Flush()
@@ -62,12 +62,11 @@ func TestAfterARivalNoFailureIsCertain(t *testing.T) {
 // TestPausesDifferBetweenGateways, so that two that were sent the same id do not get in each
 // other's way at each attempt.
 func TestPausesDifferBetweenGateways(t *testing.T) {
-	a, b := NewGateway(Config{Node: 1, Router: oneHome{}}), NewGateway(Config{Node: 2, Router: oneHome{}})
 	alike := 0
 	for i := range uint64(1000) {
 		id := kv.TxnID{Time: 1, Rand: i}
 		for n := uint32(5); n < 15; n++ {
-			pa, pb := a.pauseBefore(n, id), b.pauseBefore(n, id)
+			pa, pb := pauseBefore(n, id, 1), pauseBefore(n, id, 2)
 			require.GreaterOrEqual(t, pa, int64(2*time.Millisecond))
 			require.LessOrEqual(t, pa, int64(96*time.Millisecond))
 			if max(pa-pb, pb-pa) < int64(20*time.Microsecond) {

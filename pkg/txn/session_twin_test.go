@@ -217,13 +217,15 @@ func TestATransactionSeesItsOwnWrites(t *testing.T) {
 func (u *user) oneShot(w twin, id kv.TxnID) {
 	ops, err := golden.Ops(drawCall(u.t))
 	require.NoError(u.t, err)
-	d := u.call(func(g *txn.Gateway) { g.Execute(u.s.now, "execute", id, slices.Clone(ops), u.s.now+int64(time.Minute)) })
+	d := u.call(func(g *txn.Gateway) {
+		g.Execute(u.s.now, "execute", id, slices.Clone(ops), u.s.now+int64(time.Minute), txn.How{})
+	})
 	require.Nil(u.t, d.Failure)
 	w.do(u.t, ops, d.Results)
 }
 
 func (u *user) interactive(own twin, ref kv.TxnRef) (twin, bool) {
-	require.Nil(u.t, u.s.g.Begin(u.s.now, ref, false))
+	require.Nil(u.t, u.s.g.Begin(u.s.now, ref, false, txn.How{}))
 	marks := marked{u: u, ref: ref}
 	for range rapid.IntRange(0, 7).Draw(u.t, "calls") {
 		if rapid.IntRange(0, 2).Draw(u.t, "savepoints") == 0 {
@@ -232,7 +234,7 @@ func (u *user) interactive(own twin, ref kv.TxnRef) (twin, bool) {
 		}
 		ops, err := golden.Ops(drawCall(u.t))
 		require.NoError(u.t, err)
-		d := u.call(func(g *txn.Gateway) { g.Do(u.s.now, "do", ref, slices.Clone(ops)) })
+		d := u.call(func(g *txn.Gateway) { g.Do(u.s.now, "do", ref, slices.Clone(ops), 0) })
 		require.Nil(u.t, d.Failure)
 		own.do(u.t, ops, d.Results)
 	}

@@ -1,187 +1,67 @@
 package txn
 
 import (
-	"math"
-	"time"
-
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
-	"github.com/linchpindb/linchpin/pkg/vclock"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+	"github.com/linchpindb/linchpin/pkg/txn/flow"
+	"github.com/linchpindb/linchpin/pkg/txn/heat"
+	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
-// Router says where keys live.
-type Router interface {
-	Shard(key []byte) kv.ShardID
-	Shards() int
-	HotShard() kv.ShardID
-	Hotter(a, b kv.ShardID) bool
-	Node(kv.ShardID) kv.NodeID
-}
+// Config, and what it is made of, belong to package env.
+type (
+	Config = env.Config
+	Router = env.Router
+	Order  = env.Order
+	Reads  = env.Reads
+	Plan   = env.Plan
+)
 
-// Order is the order in which a transaction locks and decides.
-type Order uint8
-
+// The values of Order, Reads and Plan.
 const (
-	// HotLast locks the last agent's keys inside the decision.
-	HotLast Order = iota
-	// Parallel is ordinary two-phase commit: every shard, the last agent
-	// included, locks and prepares before the decision. It is a baseline.
-	Parallel
+	HotLast       = env.HotLast
+	Parallel      = env.Parallel
+	SnapshotReads = env.SnapshotReads
+	LockingReads  = env.LockingReads
+	PlanAny       = env.PlanAny
+	PlanOne       = env.PlanOne
+	PlanAtOnce    = env.PlanAtOnce
+	PlanHotLast   = env.PlanHotLast
+	PlanOpen      = env.PlanOpen
+	PlanPin       = env.PlanPin
 )
 
-func (o Order) String() string { return [...]string{"hot-last", "parallel"}[o] }
+// ParseOrder, ParseReads and ParsePlan read what the String methods wrote.
+var (
+	ParseOrder = env.ParseOrder
+	ParseReads = env.ParseReads
+	ParsePlan  = env.ParsePlan
+)
 
-// ParseOrder reads what String wrote.
-func ParseOrder(s string) (Order, error) {
-	for _, o := range []Order{HotLast, Parallel} {
-		if s == o.String() {
-			return o, nil
-		}
-	}
-	return 0, kv.Errorf(kv.KindInvalid, "commit order %q, want hot-last or parallel", s)
-}
+// Heat says how hot keys are; State is a state of the whole store that another machine of the
+// node may read at.
+type (
+	Heat  = heat.Map
+	State = round.State
+)
 
-// Config is what a gateway is made with.
-type Config struct {
-	Node   kv.NodeID
-	Router Router
-	// Stripe tells the machines of one node apart.
-	Stripe int
-	Order  Order
-	// Reads says how read-only transactions read, Plan by which plan when there
-	// is a choice.
-	Reads Reads
-	Plan  Plan
-	// Lease is for how long a reader registers at a time; the shards'. Default
-	// kv.DefaultLease.
-	Lease time.Duration
-	// OpenBudget is how long an interactive reader is registered, and holds
-	// updates. Then it is pinned. Default kv.DefaultOpenBudget; negative for
-	// never.
-	OpenBudget time.Duration
-	// CrowdFor is for how long open readers are pinned from the start after one was
-	// refused. Default kv.DefaultCrowdFor; negative for never.
-	CrowdFor time.Duration
-	// RoundGap is what is left at least between two rounds, by which states of the
-	// whole store are fixed; kv.RoundGap says how much it should be. Default that for
-	// one gateway; negative for nothing.
-	RoundGap time.Duration
-	// Borrows has another machine of the node fix the states that this one needs,
-	// but for scans (Output.Borrow).
-	Borrows bool
-	// NoSharing has each one-shot read ask for itself, though another that is the
-	// same has not been sent yet.
-	NoSharing bool
-	// NoOptimistic has reads on the hot shard lock at once.
-	NoOptimistic bool
-	// NoEarlyLocks has the reads of open transactions lock for reading at most, whatever
-	// is known of what they will write. For measuring.
-	NoEarlyLocks bool
-	// Repeat is the first time between two sendings of what has no answer.
-	// It doubles up to Liveness. Default kv.DefaultRepeat.
-	Repeat time.Duration
-	// Liveness bounds the time between repeats. Default kv.DefaultLiveness.
-	Liveness time.Duration
-	// IdleGrace is how long a marked interactive transaction may do nothing.
-	// Default kv.DefaultIdleGrace.
-	IdleGrace time.Duration
-	// MaxAge ends any transaction. Default kv.MaxTxnAge.
-	MaxAge time.Duration
-	// MaxInFlight bounds the transactions; one more is refused. Default
-	// kv.DefaultMaxInFlight.
-	MaxInFlight int
-	// Admission says which part of them a key, a shard, and interactive ones may
-	// be. What it says of places and shards is not used.
-	Admission admission.Options
-	// Epoch is what the wall clock showed when Now was 0, in nanoseconds since 1970:
-	// open transactions are told by it how long keys have to live.
-	Epoch int64
-	// Mutants are the rules to break, in tests.
-	Mutants mutant.Set
-}
+// NewHeat takes what the planner reported.
+func NewHeat(m *msg.HeatMap) *Heat { return heat.NewMap(m) }
 
-// clock is the time for deadlines, in milliseconds since 1970, rounded up.
-func (g *Gateway) clock() int64 {
-	const ms = int64(time.Millisecond)
-	return (g.cfg.Epoch + g.now + ms - 1) / ms
-}
+// Affinity is the same for a transaction and for the names under which it reads: messages find
+// the machine by it.
+func Affinity(id kv.TxnID) uint64 { return id.Affinity() }
 
-func (c Config) withDefaults() Config {
-	def := func(p *time.Duration, d time.Duration) {
-		if *p == 0 {
-			*p = d
-		}
-	}
-	def(&c.Repeat, kv.DefaultRepeat)
-	def(&c.Liveness, kv.DefaultLiveness)
-	def(&c.Lease, kv.DefaultLease)
-	def(&c.IdleGrace, kv.DefaultIdleGrace)
-	def(&c.OpenBudget, kv.DefaultOpenBudget)
-	def(&c.CrowdFor, kv.DefaultCrowdFor)
-	def(&c.RoundGap, kv.RoundGap(1))
-	def(&c.MaxAge, kv.MaxTxnAge)
-	if c.MaxInFlight == 0 {
-		c.MaxInFlight = kv.DefaultMaxInFlight
-	}
-	return c
-}
-
-// Token is the caller's name for a call; it comes back with the Done.
-type Token any
-
-// Done is the end of a call.
-type Done struct {
-	Token Token
-	// Txn is the attempt that ended.
-	Txn kv.TxnRef
-	// Attempts is how many there were, this one included, without those of a
-	// reader that only learned where its keys are.
-	Attempts uint32
-	// Committed: of Execute and Commit, it did; of Outcome, it had.
-	Committed bool
-	// Results are in the order of the operations.
-	Results     []msg.Result
-	ResultsLost bool
-	// Receipt tells where the transaction waited longest or, of an interactive
-	// call that did what it should, where that call did. If it failed while it
-	// waited, Receipt is of that wait.
-	Receipt msg.Receipt
-	// Ended tells of the attempts that others ended, this one included.
-	Ended Ended
-	// Failure is nil when the call did what it should.
-	Failure *msg.Failure
-	// Pairs and More are the page of a scan.
-	Pairs []msg.Pair
-	More  bool
-	// Aborts are the reasons for which the attempts before the last ended.
-	Aborts []msg.Reason
-	// Plan is how a read-only transaction read, PlanAny if it locked.
-	Plan Plan
-	// Index, if it is not 0, and At are the indexes of shards that the
-	// transaction has seen, or made: what Clock tells.
-	Index msg.ShardIndex
-	At    []msg.ShardIndex
-	// Pins are those that were asked for; of a transaction that read in the
-	// past, the one it read at.
-	Pins []msg.Pin
-	// State is what was asked for with Lend.
-	State *State
-	// Hot is what is known of hot keys, if that was asked for.
-	Hot *msg.HotReply
-	// Closed: the interactive transaction is over.
-	Closed bool
-}
-
-// Clock is a token: a transaction that follows it, and names it, sees a state
-// that is not older. An update's is the index at which it became visible on its
-// last agent, which no state without it has reached.
-func (d *Done) Clock() *vclock.Clock {
-	c := msg.Clock(d.At)
-	c.Raise(d.Index.Shard, d.Index.Index)
-	return c
-}
+// What clients ask for, and what they are told, belong to package flow.
+type (
+	How   = flow.How
+	At    = flow.At
+	Token = flow.Token
+	Done  = flow.Done
+	Ended = flow.Ended
+)
 
 // Output is what the gateway wants done.
 type Output struct {
@@ -189,14 +69,16 @@ type Output struct {
 	Done []Done
 	// Next is when to call Tick again at the latest.
 	Next int64
-	// Borrow: the machine waits for a state that another one fixes from now on, to be
-	// given by Borrowed. GiveBack are the names of those that it needs no more.
+	// Borrow: the machine waits for a state that another one fixes from now on, to be given
+	// by Borrowed. GiveBack are the names of those that it needs no more.
 	Borrow   bool
 	GiveBack []kv.TxnRef
 }
 
-const never = int64(math.MaxInt64)
-
-func failure(r msg.Reason, k kv.Kind, text string) *msg.Failure {
-	return &msg.Failure{Reason: r, Kind: uint32(k), Text: text}
+// Stats are what a machine counts, since it was made.
+type Stats struct {
+	// Rounds are those that were begun, Shared the reads that were answered by another's.
+	Rounds, Shared uint64
+	// Admission counts what was refused.
+	Admission admission.Counters
 }

@@ -27,7 +27,7 @@ func TestNamesReadBack(t *testing.T) {
 func TestOperationsReadBack(t *testing.T) {
 	for _, text := range []string{
 		"get a", "get! a", "put a x", "put a x if absent", "put a x if value y", "del a if version 0.1.7", "require a if exists",
-		"add a -5", "incr a 5", "scan [a,c)", "scan! [a,) limit 2", "delrange [,c)", "lockrange [,)",
+		"add a -5", "incr a 5", "scan [a,c)", "scan! [a,) limit 2", "delrange [,c)",
 		"moveout a to s2", "moveout a to s0 tombstone", "movein a x@0.1.7", "movein a deleted", "movein a deleted@1.0.7", "get a marked",
 	} {
 		ops, err := Ops(text)

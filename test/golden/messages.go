@@ -27,12 +27,12 @@ func body(e *msg.Envelope) string {
 	case e.LockReply != nil:
 		return lockReply(e.LockReply)
 	case e.Check != nil:
-		return fmt.Sprintf("Check %s: are%s still held?%s", Name(e.Check.Txn), grantsText(e.Check.Grants), when(e.Check.KeepNanos > 0, " Then keep the index."))
+		return fmt.Sprintf("Check %s: are%s still held?", Name(e.Check.Txn), grantsText(e.Check.Grants))
 	case e.CheckReply != nil:
 		if !e.CheckReply.Ok {
 			return fmt.Sprintf("CheckReply %s from %v: no", Name(e.CheckReply.Txn), e.CheckReply.Shard)
 		}
-		return fmt.Sprintf("CheckReply %s from %v: yes, at index %d", Name(e.CheckReply.Txn), e.CheckReply.Shard, e.CheckReply.Index)
+		return fmt.Sprintf("CheckReply %s from %v: yes", Name(e.CheckReply.Txn), e.CheckReply.Shard)
 	case e.Release != nil:
 		return "Release " + Name(e.Release.Txn)
 	case e.Prepare != nil:

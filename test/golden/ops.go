@@ -18,7 +18,7 @@ import (
 //	put a x [if CONDITION]          del a [if CONDITION]
 //	require a CONDITION             exists | absent | value x | version 0.1.7
 //	add a 5 | incr a 5              incr returns the sum
-//	scan [a,c) [limit 2] | scan! …  delrange [a,c) | lockrange [a,c)
+//	scan [a,c) [limit 2] | scan! …  delrange [a,c)
 //	moveout a to s2 [tombstone]     what stays is a mark, or a tombstone
 //	movein a x@0.0.1                or deleted, or deleted@0.0.1
 //	get a marked                    in the past: its home says that it was here
@@ -44,7 +44,7 @@ func Ops(text string) ([]msg.Op, error) {
 
 var opNames = map[string]msg.OpKind{
 	"get": msg.OpGet, "put": msg.OpPut, "del": msg.OpDelete, "require": msg.OpRequire, "add": msg.OpAdd,
-	"incr": msg.OpAddGet, "scan": msg.OpScan, "delrange": msg.OpDeleteRange, "lockrange": msg.OpLockRange,
+	"incr": msg.OpAddGet, "scan": msg.OpScan, "delrange": msg.OpDeleteRange,
 	"moveout": msg.OpMoveOut, "movein": msg.OpMoveIn, "expire": msg.OpExpire, "delexpired": msg.OpDeleteExpired,
 }
 

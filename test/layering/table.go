@@ -44,11 +44,39 @@ var Table = []Layer{
 		Pure:     true, Outside: []string{},
 	},
 	{
-		Name: "parts",
-		Packages: []string{"pkg/txn", "pkg/txn/admission", "pkg/snapshotqueue", "pkg/pins",
-			"pkg/hotshard", "pkg/mvcc", "pkg/users"},
-		Imports: []string{"words", "messages", "types", "parts"},
-		Pure:    true, Outside: []string{"github.com/cespare/xxhash"},
+		Name:     "parts",
+		Packages: []string{"pkg/txn/admission", "pkg/snapshotqueue", "pkg/pins", "pkg/hotshard", "pkg/mvcc", "pkg/users"},
+		Imports:  []string{"words", "messages", "types", "parts"},
+		Pure:     true, Outside: []string{"github.com/cespare/xxhash"},
+	},
+	{
+		// What a gateway sees of the world around it, and pieces of transactions.
+		Name:     "gateway environment",
+		Packages: []string{"pkg/txn/env", "pkg/txn/piece"},
+		Imports:  []string{"words", "messages", "types", "parts"},
+		Pure:     true, Outside: []string{},
+	},
+	{
+		// What a gateway knows of the cluster.
+		Name:     "gateway knowledge",
+		Packages: []string{"pkg/txn/shards", "pkg/txn/places", "pkg/txn/heat"},
+		Imports:  []string{"words", "messages", "types", "parts", "gateway environment"},
+		Pure:     true, Outside: []string{},
+	},
+	{
+		// What a transaction is made of: requests that are open, and what came of them.
+		Name: "gateway legs",
+		Packages: []string{"pkg/txn/commit", "pkg/txn/lock", "pkg/txn/page", "pkg/txn/read", "pkg/txn/round", "pkg/txn/session",
+			"pkg/txn/status"},
+		Imports: []string{"words", "messages", "types", "parts", "gateway environment", "gateway knowledge", "gateway legs"},
+		Pure:    true, Outside: []string{},
+	},
+	{
+		// One small type for each kind of transaction.
+		Name:     "gateway flows",
+		Packages: []string{"pkg/txn/flow"},
+		Imports:  []string{"words", "messages", "types", "parts", "gateway environment", "gateway knowledge", "gateway legs"},
+		Pure:     true, Outside: []string{},
 	},
 	{
 		// What a shard holds: locks, records, keys, outcomes, heat.
@@ -78,10 +106,12 @@ var Table = []Layer{
 		Pure:     true, Outside: []string{},
 	},
 	{
-		Name:     "whole",
-		Packages: []string{"pkg/shard"},
-		Imports:  []string{"words", "messages", "types", "parts", "shard state", "shard execution", "shard roles", "shard readers"},
-		Pure:     true, Outside: []string{},
+		Name: "whole",
+		// The two machines: a shard, and a gateway.
+		Packages: []string{"pkg/shard", "pkg/txn"},
+		Imports: []string{"words", "messages", "types", "parts", "shard state", "shard execution", "shard roles", "shard readers",
+			"gateway environment", "gateway knowledge", "gateway legs", "gateway flows"},
+		Pure: true, Outside: []string{},
 	},
 	{
 		Name:     "wire",

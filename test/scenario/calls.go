@@ -81,7 +81,7 @@ func (x *call) execute(ops []msg.Op) {
 	x.g.machine.Execute(x.g.clock(), func(d txn.Done) {
 		x.take(ops, d.Results)
 		x.ended(d)
-	}, x.id, ops, deadline)
+	}, x.id, ops, deadline, txn.How{})
 	x.g.flush()
 	x.c.run()
 }
@@ -125,7 +125,7 @@ type Reader struct{ *call }
 func (c *Cluster) Open(name string, gateway kv.NodeID) Reader {
 	x := c.call(name, gateway, "interactive")
 	x.open = true
-	if f := x.g.machine.Begin(x.g.clock(), x.ref(), true); f != nil {
+	if f := x.g.machine.Begin(x.g.clock(), x.ref(), true, txn.How{}); f != nil {
 		c.t.Fatal(f.Text)
 	}
 	x.g.flush()
@@ -145,7 +145,7 @@ func (r Reader) Read(keys ...string) {
 		}
 		r.take(ops, d.Results)
 		r.c.tell("%s has got %s", r.Name, r.seen())
-	}, r.ref(), ops)
+	}, r.ref(), ops, 0)
 	r.g.flush()
 	r.c.run()
 }
@@ -170,7 +170,7 @@ func (c *Cluster) Scan(name string, gateway kv.NodeID, keys ...string) *Txn {
 		c.tell("%s has fixed the index of every shard", name)
 		x.g.machine.Next(x.g.clock(), func(d txn.Done) { x.scanned(keys, d) }, x.ref(), 1000)
 		x.g.flush()
-	}, x.id, kv.Range(nil, nil), deadline)
+	}, x.id, kv.Range(nil, nil), false, deadline, txn.How{})
 	x.g.flush()
 	c.run()
 	return x.Txn

@@ -57,7 +57,7 @@ func New(t testing.TB, n int, broken mutant.Set) *Cluster {
 	}
 	for _, g := range c.gateways {
 		for _, s := range c.shards {
-			g.machine.Learn(s.id, s.machine.Incarnation())
+			g.machine.Shards().Learn(s.id, s.machine.Incarnation())
 		}
 	}
 	c.run()

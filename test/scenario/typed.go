@@ -58,7 +58,7 @@ type Updater struct {
 func (c *Cluster) Begin(name string, gateway kv.NodeID) *Updater {
 	x := c.call(name, gateway, "interactive")
 	x.open, x.writes = true, true
-	if f := x.g.machine.Begin(x.g.clock(), x.ref(), false); f != nil {
+	if f := x.g.machine.Begin(x.g.clock(), x.ref(), false, txn.How{}); f != nil {
 		c.t.Fatal(f.Text)
 	}
 	x.g.flush()
@@ -79,7 +79,7 @@ func (u *Updater) Do(ops ...msg.Op) {
 			u.Answers = append(u.Answers, r.Answer...)
 		}
 		u.c.tell("%s has got %v", u.Name, u.Answers)
-	}, u.ref(), ops)
+	}, u.ref(), ops, 0)
 	u.g.flush()
 	u.c.run()
 }

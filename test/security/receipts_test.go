@@ -122,13 +122,6 @@ var waits = map[string]func(c *cluster, kvs pb.KVClient) answer{
 		require.NotNil(c.t, out.GetCommitted(), "%v", out)
 		return out
 	},
-	"a scan": func(c *cluster, kvs pb.KVClient) answer {
-		stream, err := kvs.Scan(soon(c.t), &pb.ScanRequest{Start: b("orders/"), End: b("orders0")})
-		require.NoError(c.t, err)
-		out, err := stream.Recv()
-		require.NoError(c.t, err)
-		return out
-	},
 }
 
 // TestNoAnswerNamesOthers to who may not read everything, neither in fields nor in words.

@@ -257,7 +257,7 @@ func (c *client) send(n *node, t *txnRecord, how txn.How, then func(d txn.Done, 
 	to := func(n *node, then func(d txn.Done, lost bool)) {
 		ops := cloneOps(t.calls[0].ops)
 		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.Token) {
-			n.gw.ExecuteAs(now, tok, t.ref.TxnID, ops, c.deadline(n), how)
+			n.gw.Execute(now, tok, t.ref.TxnID, ops, c.deadline(n), how)
 		}, then)
 	}
 	if t.readOnly || !w.chance(w.opt.Mix.Twice) {
@@ -297,7 +297,7 @@ func (c *client) again(t *txnRecord, then func()) {
 		n := c.anyNode()
 		w.trace("client %d: %s again at %v", c.n, name(t.ref), n.id)
 		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.Token) {
-			n.gw.ExecuteAs(now, tok, t.ref.TxnID, cloneOps(t.calls[0].ops), c.deadline(n), txn.How{User: c.account()})
+			n.gw.Execute(now, tok, t.ref.TxnID, cloneOps(t.calls[0].ops), c.deadline(n), txn.How{User: c.account()})
 		}, func(d txn.Done, lost bool) {
 			w.trace("client %d: %s again: committed=%v lost=%v %v", c.n, name(t.ref), d.Committed, lost, d.Failure)
 			then()

@@ -78,16 +78,16 @@ func TestMessageDelays(t *testing.T) {
 			t.Run(fmt.Sprint(order, " ", tc.name), func(t *testing.T) {
 				w.sum.Txns++
 				id := kv.TxnID{Time: wallBase + w.now, Rand: uint64(w.sum.Txns)}
-				got := timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Execute(now, tok, id, tc.ops, forever) })
+				got := timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Execute(now, tok, id, tc.ops, forever, txn.How{}) })
 				require.InDelta(t, tc.want, got, 0.01)
 			})
 		}
 		t.Run(fmt.Sprint(order, " interactive"), func(t *testing.T) {
 			n := w.nodes[0]
 			ref := kv.TxnRef{TxnID: kv.TxnID{Time: wallBase + w.now, Rand: 99}, Attempt: 1}
-			require.Nil(t, n.gw.Begin(n.local(w.now), ref, false))
+			require.Nil(t, n.gw.Begin(n.local(w.now), ref, false, txn.How{}))
 			do := func(ops ...msg.Op) float64 {
-				return timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops) })
+				return timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops, 0) })
 			}
 			require.InDelta(t, 2, do(get(k[0])), 0.01)
 			require.InDelta(t, 2, do(get(hot)), 0.01)
@@ -118,15 +118,15 @@ func TestMessageDelaysOfReaders(t *testing.T) {
 			t.Run(fmt.Sprint(plan, " ", tc.name), func(t *testing.T) {
 				w.sum.Txns++
 				id := kv.TxnID{Time: wallBase + w.now, Rand: uint64(w.sum.Txns)}
-				require.InDelta(t, tc.want, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Execute(now, tok, id, tc.ops, forever) }), 0.01)
+				require.InDelta(t, tc.want, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Execute(now, tok, id, tc.ops, forever, txn.How{}) }), 0.01)
 			})
 		}
 		t.Run(fmt.Sprint(plan, " open"), func(t *testing.T) {
 			n := w.nodes[0]
 			ref := kv.TxnRef{TxnID: kv.TxnID{Time: wallBase + w.now, Rand: 99}, Attempt: 1}
-			require.Nil(t, n.gw.Begin(n.local(w.now), ref, true))
+			require.Nil(t, n.gw.Begin(n.local(w.now), ref, true, txn.How{}))
 			do := func(ops ...msg.Op) float64 {
-				return timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops) })
+				return timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops, 0) })
 			}
 			require.InDelta(t, 2, do(get(k[0]), get(k[3])), 0.01)
 			require.InDelta(t, 2, do(get(k[1])), 0.01)
@@ -137,7 +137,7 @@ func TestMessageDelaysOfReaders(t *testing.T) {
 			id := kv.TxnID{Time: wallBase + w.now, Rand: 100}
 			var ref kv.TxnRef
 			require.InDelta(t, 3, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) {
-				ref = g.Scan(now, tok, id, kv.Range(nil, nil), forever)
+				ref = g.Scan(now, tok, id, kv.Range(nil, nil), false, forever, txn.How{})
 			}), 0.01)
 			require.InDelta(t, 2, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Next(now, tok, ref, 1000) }), 0.01)
 		})
@@ -160,7 +160,7 @@ func TestABusyShardIsSparedNotices(t *testing.T) {
 		w.sum.Txns++
 		before := hot.took
 		id := kv.TxnID{Time: wallBase + w.now, Rand: uint64(w.sum.Txns)}
-		delays = timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Execute(now, tok, id, ops, forever) })
+		delays = timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Execute(now, tok, id, ops, forever, txn.How{}) })
 		return delays, hot.took - before
 	}
 	for _, busy := range []bool{false, true} {

@@ -29,7 +29,7 @@ func (n *node) drain() {
 			}
 			w.after(late, func() {
 				if o.gwUp {
-					o.gw.SetLeaving(s.id, inc)
+					o.gw.Shards().SetLeaving(s.id, inc)
 				}
 			})
 		}
@@ -58,7 +58,7 @@ func (n *node) tellBack() {
 		}
 		for _, o := range n.w.nodes {
 			for _, s := range n.shards {
-				o.gw.Learn(s.id, s.m.Incarnation())
+				o.gw.Shards().Learn(s.id, s.m.Incarnation())
 			}
 		}
 	})

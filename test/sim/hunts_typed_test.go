@@ -79,7 +79,7 @@ var typedHunts = []hunt{
 	{id: mutant.OwnCallsUnseen, name: "Own calls unseen", seed: 1, typed: true, shape: talkative()},
 	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 11, typed: true, readers: true, shape: readTyped("set", "dict", "scored-set")},
 	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 4, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.ChangeUnshown, name: "Changes not shown to readers", seed: 2, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.ChangeUnshown, name: "Changes not shown to readers", seed: 10, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.ChangeShownByFirst, name: "Changes shown by their first call", seed: 11, typed: true, readers: true, shape: func(o *Options) {
 		readTyped("set")(o)
 		o.Methods, o.Mix.MaxOps = []string{"add", "remove", "contains", "contains"}, 8
@@ -104,7 +104,7 @@ var typedHunts = []hunt{
 		wandering(o)
 	}},
 	{id: mutant.SealedIgnored, name: "Sealed calls not waited for", seed: 2, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 26, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 8, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 8, model: true, typed: true, shape: restartsTyped},
 	{id: mutant.FoldPastPin, name: "A change is written over past a pin", seed: 6, typed: true, readers: true, shape: func(o *Options) {
 		large("list", "set", "dict")(o)
@@ -125,7 +125,7 @@ var typedHunts = []hunt{
 		inPages(o)
 		o.Types, o.Methods = []string{"dict"}, []string{"set", "set", "delete", "get", "scan"}
 	}},
-	{id: mutant.CallLocksLost, name: "Locks of questions lost at a restart", seed: 456, model: true, typed: true, shape: func(o *Options) {
+	{id: mutant.CallLocksLost, name: "Locks of questions lost at a restart", seed: 355, model: true, typed: true, shape: func(o *Options) {
 		of("set", "bounded-counter")(o)
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Order = txn.HotLast

@@ -51,7 +51,7 @@ func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.How) {
 	}
 	x.t.readOnly, x.t.reader = readOnly, readOnly
 	w.trace("client %d: %s begins at %v", c.n, name(ref), n.id)
-	f := n.gw.BeginAs(n.local(w.now), ref, readOnly, how)
+	f := n.gw.Begin(n.local(w.now), ref, readOnly, how)
 	n.flush()
 	if f != nil {
 		x.t.outcome, x.t.failure = failed, f
@@ -85,7 +85,7 @@ func (x *interaction) step() {
 	}
 	w.trace("client %d: %s does %s", x.c.n, name(x.t.ref), describe(call.ops))
 	ops := cloneOps(call.ops)
-	w.call(x.n, func(now int64, tok txn.Token) { x.n.gw.Do(now, tok, x.t.ref, ops) }, func(d txn.Done, lost bool) {
+	w.call(x.n, func(now int64, tok txn.Token) { x.n.gw.Do(now, tok, x.t.ref, ops, 0) }, func(d txn.Done, lost bool) {
 		w.trace("client %d: %s did: %v closed=%v lost=%v", x.c.n, name(x.t.ref), d.Failure, d.Closed, lost)
 		switch {
 		case lost:
@@ -247,7 +247,7 @@ func (c *client) scanAs(how txn.How) {
 	t.calls = []*callRecord{call}
 	w.trace("client %d: %s scans %v at %v", c.n, name(t.ref), op.Span(), n.id)
 	w.call(n, func(now int64, tok txn.Token) {
-		n.gw.ScanAs(now, tok, t.ref.TxnID, op.Span(), backwards(t), c.deadline(n), how)
+		n.gw.Scan(now, tok, t.ref.TxnID, op.Span(), backwards(t), c.deadline(n), how)
 	},
 		func(d txn.Done, lost bool) {
 			if lost || d.Failure != nil {

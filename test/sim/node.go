@@ -76,7 +76,7 @@ func (n *node) startGateway() {
 func (n *node) learn() {
 	for _, s := range n.w.shards {
 		if n.w.opt.Learned && s.m != nil {
-			n.gw.Learn(s.id, s.m.Incarnation())
+			n.gw.Shards().Learn(s.id, s.m.Incarnation())
 		}
 	}
 }
@@ -231,9 +231,6 @@ func (s *shell) config() shard.Config {
 	}
 	if s.id == s.w.router.HotShard() {
 		c.Home = s.w.router.Shard
-	}
-	if o.Reads == txn.LockingReads {
-		c.Lease = -1
 	}
 	c.Lock.MaxWaiters, c.Lock.MaxPhaseCount = o.MaxWaiters, o.PhaseCount
 	c.Lock.MaxKeyWaiters, c.MaxKeyPins = o.KeyWaiters, o.KeyPins

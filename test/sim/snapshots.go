@@ -20,7 +20,7 @@ type snapshot struct {
 
 // pins is how the shards keep states.
 func (w *world) pins() shard.PinConfig {
-	if w.opt.PinEvery == 0 || w.opt.Reads == txn.LockingReads { // they need leases
+	if w.opt.PinEvery == 0 {
 		return shard.PinConfig{}
 	}
 	hot := w.router.HotShard()
@@ -174,7 +174,7 @@ func (w *world) checkKept() {
 		t.calls, t.readOnly = []*callRecord{call}, true
 		ended := false
 		w.call(n, func(now int64, tok txn.Token) {
-			n.gw.ExecuteAs(now, tok, t.ref.TxnID, cloneOps(call.ops), int64(1)<<62, txn.How{At: txn.At{Number: s.number}})
+			n.gw.Execute(now, tok, t.ref.TxnID, cloneOps(call.ops), int64(1)<<62, txn.How{At: txn.At{Number: s.number}})
 		}, func(d txn.Done, lost bool) {
 			ended = true
 			if lost || d.Failure != nil {

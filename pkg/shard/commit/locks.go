@@ -150,11 +150,8 @@ func (p *Participant) onCheck(c *msg.Check) {
 		if a != nil && a.prepared != nil {
 			return
 		}
-		reply = &msg.CheckReply{Txn: c.Txn, Shard: p.ID, Incarnation: p.Inc, Index: p.Store.Index()}
+		reply = &msg.CheckReply{Txn: c.Txn, Shard: p.ID, Incarnation: p.Inc}
 		reply.Ok = a != nil && p.stillHeld(c.Txn, c.Incarnation, c.Grants) || p.Mutants.Has(mutant.CheckSkipped)
-		if reply.Ok && c.KeepNanos > 0 {
-			p.Store.Kept().Keep(c.Txn, p.Store.Index(), c.KeepNanos)
-		}
 		if a != nil {
 			p.end(a)
 		}

@@ -73,7 +73,7 @@ func (x *Executor) ReadRanges(t *Task) Step {
 	t.scans = Scans{}
 	for i := range t.Ops {
 		op := &t.Ops[i]
-		if !op.Span().IsPoint() && !op.Span().IsEmpty() && op.Kind != msg.OpLockRange {
+		if !op.Span().IsPoint() && !op.Span().IsEmpty() {
 			x.readRange(t, op)
 		}
 	}

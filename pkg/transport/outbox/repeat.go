@@ -95,7 +95,7 @@ func toGateway(e *msg.Envelope, r *Repeat) bool {
 	case e.LockReply != nil:
 		r.kind, r.txn, r.number, r.from = 20, e.LockReply.Txn, uint64(e.LockReply.Number), e.LockReply.Shard
 	case e.CheckReply != nil:
-		r.kind, r.txn, r.from, r.number = 21, e.CheckReply.Txn, e.CheckReply.Shard, uint64(e.CheckReply.Index)
+		r.kind, r.txn, r.from = 21, e.CheckReply.Txn, e.CheckReply.Shard
 		r.flag = e.CheckReply.Ok
 	case e.Answer != nil:
 		r.kind, r.txn, r.from = 22, e.Answer.Txn, e.Answer.Shard

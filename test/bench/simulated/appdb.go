@@ -128,7 +128,7 @@ func (t *appTx) send(kind string, ops []msg.Op, do func(g *txn.Gateway, now int6
 	ca.do = func(g *txn.Gateway, now int64) {
 		if !t.begun {
 			t.begun = true
-			if t.failed = g.Begin(now, t.ref, t.readOnly); t.failed != nil {
+			if t.failed = g.Begin(now, t.ref, t.readOnly, txn.How{}); t.failed != nil {
 				ca.failed = &txn.Done{Token: ca, Failure: t.failed}
 				return
 			}
@@ -150,7 +150,7 @@ func (t *appTx) Do(calls ...app.Call) ([]app.Answer, error) {
 		return nil, err
 	}
 	t.sent = append(t.sent, ops...)
-	done := t.send("Do", ops, func(g *txn.Gateway, now int64, ca *call) { g.Do(now, ca, t.ref, ops) })
+	done := t.send("Do", ops, func(g *txn.Gateway, now int64, ca *call) { g.Do(now, ca, t.ref, ops, 0) })
 	if done.Failure != nil {
 		return nil, errorOf(done.Failure)
 	}

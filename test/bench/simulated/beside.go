@@ -242,7 +242,7 @@ func (t *besideTally) end(c *cluster, took time.Duration) BesideResult {
 		r.Share, r.Filler = append(r.Share, share), append(r.Filler, f)
 	}
 	for _, n := range c.nodes {
-		r.Admission.Add(n.gw.Admission())
+		r.Admission.Add(n.gw.Stats().Admission)
 	}
 	return r
 }

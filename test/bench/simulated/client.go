@@ -30,7 +30,7 @@ func (ca *call) start(now int64) {
 		ca.do(ca.n.gw, now)
 		return
 	}
-	ca.n.gw.Execute(now, ca, ca.id, ca.ops, now+int64(time.Minute))
+	ca.n.gw.Execute(now, ca, ca.id, ca.ops, now+int64(time.Minute), txn.How{})
 }
 
 // kindOf is what beginning it is charged as.

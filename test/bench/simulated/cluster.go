@@ -128,7 +128,7 @@ func newCluster(o Options) (*cluster, error) {
 	}
 	for _, n := range c.nodes {
 		for _, s := range c.shards {
-			n.gw.Learn(s.id, s.m.Incarnation())
+			n.gw.Shards().Learn(s.id, s.m.Incarnation())
 		}
 	}
 	return c, nil

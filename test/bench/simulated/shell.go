@@ -11,7 +11,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
-	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // shell runs one shard's machine.
@@ -41,9 +40,6 @@ func newShell(n *node, id kv.ShardID) *shell {
 		if id == n.c.router.HotShard() {
 			cfg.Home = n.c.router.Shard
 		}
-	}
-	if o.Reads == txn.LockingReads {
-		cfg.Lease = -1
 	}
 	m, out := shard.New(cfg, shard.Recovered{}, n.c.now, wallBase+n.c.now)
 	s.m = m

@@ -1,0 +1,152 @@
+package commit
+
+import (
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+	"github.com/linchpindb/linchpin/pkg/txn/piece"
+)
+
+// Commit is what has been sent to the shards to commit one attempt. The zero value is that
+// of one that has sent nothing.
+type Commit struct {
+	// last is the last agent, known its incarnation and how many attempts it had aborted.
+	last  kv.ShardID
+	known kv.Known
+	user  kv.Account
+	txn   kv.TxnRef
+	sends []*msg.Envelope
+	// room is for sends, where there is only one.
+	room  [1]*msg.Envelope
+	retry env.Retry
+	// cancelling: the last agent is asked to end it. Without is why, if it is that the node
+	// of a participant is down.
+	cancelling bool
+	Without    *msg.Failure
+}
+
+// Request is what Send needs to know of an attempt.
+type Request struct {
+	Txn  kv.TxnRef
+	User kv.Account
+	Last kv.ShardID
+	// Known is what is known of the last agent.
+	Known kv.Known
+	// Parallel has the last agent prepare before it decides, like the others.
+	Parallel bool
+	// ReadBefore: locks have been taken before. Snapshot: it is a read of one shard.
+	ReadBefore, Snapshot bool
+	// NoWait: it has been wounded.
+	NoWait bool
+	// LastRepeat is when everything is sent once more in any case, CancelAt when it is
+	// cancelled.
+	LastRepeat, CancelAt int64
+}
+
+// Send sends the pieces: a Park to the last agent, a Prepare to each other shard.
+func (c *Commit) Send(e *env.Env, q Request, ps piece.Pieces) {
+	*c = Commit{last: q.Last, known: q.Known, user: q.User, txn: q.Txn}
+	c.sends = c.room[:0]
+	park, p := msg.ParkTo(q.Last)
+	p.Txn, p.Gateway, p.User, p.Aborts = q.Txn, e.Node, q.User, q.Known.Aborts
+	p.ReadBefore, p.Snapshot = q.ReadBefore, q.Snapshot
+	for i := range ps {
+		if ps[i].Shard == q.Last && !q.Parallel {
+			p.Piece = ps[i].Piece
+			continue
+		}
+		p.Participants = append(p.Participants, ps[i].Shard)
+		c.prepare(e, &ps[i])
+	}
+	p.Piece.Incarnation = q.Known.Incarnation
+	c.sends = append(c.sends, park)
+	if q.NoWait {
+		c.NoWait(e.Mutants)
+	}
+	e.Send(c.sends...)
+	e.Start(&c.retry, q.LastRepeat)
+	e.Timed(q.CancelAt)
+}
+
+func (c *Commit) prepare(e *env.Env, p *piece.Piece) {
+	prepareEnv, prepare := msg.PrepareTo(p.Shard)
+	*prepare = msg.Prepare{
+		Txn:             c.txn,
+		Gateway:         e.Node,
+		User:            c.user,
+		Last:            c.last,
+		LastIncarnation: c.known.Incarnation,
+		LastAborts:      c.known.Aborts,
+		Piece:           p.Piece,
+	}
+	c.sends = append(c.sends, prepareEnv)
+}
+
+// Last is the last agent.
+func (c *Commit) Last() kv.ShardID { return c.last }
+
+// Shards are those that the commit was sent to.
+func (c *Commit) Shards() []kv.ShardID {
+	out := make([]kv.ShardID, len(c.sends))
+	for i, m := range c.sends {
+		out[i] = m.Shard
+	}
+	return out
+}
+
+// NoWait has the messages say from now on that the transaction has been wounded. They are
+// copied, since earlier ones may still be on their way.
+func (c *Commit) NoWait(m mutant.Set) {
+	for i, sent := range c.sends {
+		again := *sent
+		if sent.Park != nil && !m.Has(mutant.ParkWithoutMark) {
+			q := *sent.Park
+			q.NoWait = true
+			again.Park = &q
+		}
+		if sent.Prepare != nil && !m.Has(mutant.PrepareWithoutMark) {
+			q := *sent.Prepare
+			q.NoWait = true
+			again.Prepare = &q
+		}
+		c.sends[i] = &again
+	}
+}
+
+// Answers reports whether an answer is to this commit.
+func (c *Commit) Answers(a *msg.Answer) bool {
+	return a.Shard == c.last && c.known.Names(a.Named())
+}
+
+// Cancel has the last agent asked for an end from now on.
+func (c *Commit) Cancel(e *env.Env) {
+	if !c.cancelling {
+		c.cancelling = true
+		e.Hurry(&c.retry)
+	}
+}
+
+// Tick sends again what has no answer: the commit, until cancelAt, and then the request to
+// end it.
+func (c *Commit) Tick(e *env.Env, lastRepeat, cancelAt int64) {
+	if e.Now >= cancelAt {
+		c.Cancel(e)
+	}
+	if !c.cancelling {
+		e.Timed(cancelAt)
+	}
+	switch {
+	case !e.Due(&c.retry, lastRepeat):
+	case c.cancelling:
+		e.To(c.last).Cancel = &msg.Cancel{
+			Txn:         c.txn,
+			Gateway:     e.Node,
+			User:        c.user,
+			Incarnation: c.known.Incarnation,
+			Aborts:      c.known.Aborts,
+		}
+	default:
+		e.Send(c.sends...)
+	}
+}

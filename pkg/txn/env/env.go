@@ -1,0 +1,126 @@
+package env
+
+import (
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Env is the environment of one gateway machine. Its parts share a pointer to it.
+type Env struct {
+	Config
+	// Now is the monotonic clock, in nanoseconds; only its differences have a meaning.
+	Now int64
+	// Next is when the machine is to be called again at the latest.
+	Next int64
+	// Out are the messages to send since the last Flush.
+	Out []*msg.Envelope
+
+	lastName int64
+}
+
+// New makes an environment.
+func New(cfg Config) *Env { return &Env{Config: cfg.withDefaults(), Next: Never} }
+
+// At moves the clock forward. An earlier time is ignored.
+func (e *Env) At(now int64) { e.Now = max(e.Now, now) }
+
+// Timed has the machine called again at a time, or earlier.
+func (e *Env) Timed(at int64) { e.Next = min(e.Next, at) }
+
+// Send has messages sent.
+func (e *Env) Send(envs ...*msg.Envelope) { e.Out = append(e.Out, envs...) }
+
+// To makes a message to a shard, has it sent, and returns it to be filled in.
+func (e *Env) To(s kv.ShardID) *msg.Envelope {
+	env := msg.ToShard(s)
+	e.Out = append(e.Out, env)
+	return env
+}
+
+// Hot is the hot shard.
+func (e *Env) Hot() kv.ShardID { return e.Router.HotShard() }
+
+// EveryShard lists the shards.
+func (e *Env) EveryShard() []kv.ShardID {
+	all := make([]kv.ShardID, e.Router.Shards())
+	for i := range all {
+		all[i] = kv.ShardID(i)
+	}
+	return all
+}
+
+// WallMillis is the time of day for deadlines of keys, in milliseconds since 1970, rounded up.
+func (e *Env) WallMillis() int64 {
+	const ms = int64(time.Millisecond)
+	return (e.Epoch + e.Now + ms - 1) / ms
+}
+
+// NewName makes an id that this gateway has never used and never will, not even after a
+// restart: it starts at the time. Messages about it find the machine by the affinity.
+func (e *Env) NewName(affinity uint64) kv.TxnID {
+	e.lastName = max(e.lastName+1, e.Now)
+	return kv.TxnID{Time: e.lastName, Rand: uint64(e.lastName) ^ affinity}
+}
+
+// Retry is the timer of a request that is sent again until it is answered, at growing
+// intervals: from Config.Repeat, doubled each time, up to Config.Liveness.
+type Retry struct{ next, wait int64 }
+
+// Start sets the timer of a request that is sent now. last is when it is to be sent once
+// more in any case (LastRepeat), 0 for never.
+func (e *Env) Start(r *Retry, last int64) {
+	r.wait = int64(e.Repeat)
+	r.next = nextRepeat(e.Now, r.wait, last)
+	e.Timed(r.next)
+}
+
+// Due reports whether the request is to be sent again now, and sets the timer anew.
+func (e *Env) Due(r *Retry, last int64) bool {
+	due := e.Now >= r.next
+	if due {
+		r.wait = min(2*r.wait, int64(e.Liveness))
+		r.next = nextRepeat(e.Now, r.wait, last)
+	}
+	e.Timed(r.next)
+	return due
+}
+
+// Hurry has the request sent with the next tick, and soon again after that.
+func (e *Env) Hurry(r *Retry) {
+	r.next = e.Now
+	r.wait = int64(e.Repeat) / 2
+}
+
+// GiveUpAt is when a request that began at a time is given up, so that the answer
+// reaches the client by the deadline.
+func GiveUpAt(began, deadline int64) int64 {
+	return deadline - min((deadline-began)/5, 200_000_000)
+}
+
+// LastRepeat is when a request without an answer is sent for the last time before it is
+// given up: the shard then reports what it waits for.
+func LastRepeat(began, deadline int64) int64 {
+	return GiveUpAt(began, deadline) - min((deadline-began)/10, 50_000_000)
+}
+
+// nextRepeat is the time of a repeat after now, no later than last if that is still to come.
+func nextRepeat(now, wait, last int64) int64 {
+	if now < last {
+		return min(now+wait, last)
+	}
+	return now + wait
+}
+
+// Failure makes a failure.
+func Failure(r msg.Reason, k kv.Kind, text string) *msg.Failure {
+	return &msg.Failure{Reason: r, Kind: uint32(k), Text: text}
+}
+
+// Invalid makes the failure of a request that cannot be served as it is, with a hint.
+func Invalid(text, hint string) *msg.Failure {
+	f := Failure(msg.ReasonRequest, kv.KindInvalid, text)
+	f.Hint = hint
+	return f
+}

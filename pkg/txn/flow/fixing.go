@@ -1,0 +1,129 @@
+package flow
+
+import (
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+	"github.com/linchpindb/linchpin/pkg/txn/read"
+	"github.com/linchpindb/linchpin/pkg/txn/round"
+)
+
+// Fixing fixes a state of the whole store, for all that wait for a round: a call of its own,
+// without a client.
+type Fixing struct {
+	Call
+	round   *round.Round
+	reading *read.Reading
+	// waiters get the state, once it is fixed.
+	waiters []round.Waiter
+}
+
+// NewFixing makes one for a round. Its id leads to the same machine as the transactions'.
+func NewFixing(h *Host, p *round.Round) *Fixing {
+	id := h.NewName(p.First().(Flow).Base().Ref.TxnID.Affinity())
+	return &Fixing{Call: newQuestion(h, FixingKind, nil, id, env.Never), round: p}
+}
+
+// Start has every shard fix its state, the hot one last.
+func (x *Fixing) Start(h *Host) Outcome {
+	f := h.Shards.NoRound()
+	if f != nil {
+		return Failed(f)
+	}
+	x.reading = h.newReading(x, env.PlanPin)
+	x.Phase = Reading
+	x.reading.Fix(h.Env, x.LastAsk())
+	return GoesOn
+}
+
+// Reading is the reading under way.
+func (x *Fixing) Reading() *read.Reading { return x.reading }
+
+// Took takes a shard's answer, which the reading has.
+func (x *Fixing) Took(*Host, *msg.ReadReply, []msg.Op, int64) {}
+
+// ReadAll: every shard has fixed its state, and all registrations stood until the hot one had.
+func (x *Fixing) ReadAll(h *Host) Outcome {
+	s, lapsed := x.reading.Lapsed(h.Env)
+	if lapsed {
+		return Aborted(read.Lapse(s))
+	}
+	x.waiters = h.Rounds.Fixed(x.round, x.reading.Name, x.reading.Replies())
+	x.round.Receipt = x.receipt
+	return Over(Done{Committed: true})
+}
+
+// Round is the round, and those that wait for it: for its state, or to be told that there is none.
+func (x *Fixing) Round() (*round.Round, []round.Waiter) { return x.round, x.waiters }
+
+// A round has no keys, so that no shard sends it elsewhere; nor is it turned away, since it is
+// what readers are turned to.
+
+func (x *Fixing) Elsewhere(*Host, kv.ShardID, []msg.Op) Outcome { return GoesOn }
+func (x *Fixing) TurnedAway(*Host) Outcome                      { return GoesOn }
+
+// Refused: a shard cannot fix its state.
+func (x *Fixing) Refused(_ *Host, f *msg.Failure) Outcome { return Aborted(f) }
+
+// Awaits lists the shards that have not answered, and so does Shards.
+func (x *Fixing) Awaits() []kv.ShardID {
+	if x.Phase == Reading {
+		return x.reading.Awaits()
+	}
+	return nil
+}
+
+func (x *Fixing) Shards() []kv.ShardID { return x.Awaits() }
+
+// Repeat sends again what has no answer.
+func (x *Fixing) Repeat(h *Host) Outcome {
+	if x.Phase == Reading {
+		return h.tickReading(&x.Call, x.reading)
+	}
+	return GoesOn
+}
+
+// Release leaves the shards, which forget what they have kept if the round has come to nothing.
+func (x *Fixing) Release(h *Host) {
+	if x.reading == nil || x.reading.Ended {
+		return
+	}
+	h.endReading(x.reading, true)
+	if x.round.Name != x.reading.Name {
+		round.Forget(h.Env, x.reading.Name)
+	}
+}
+
+// Reset forgets the attempt.
+func (x *Fixing) Reset() { x.reading = nil }
+
+// End ends the round. The next may begin.
+func (x *Fixing) End(h *Host, f *msg.Failure) {
+	x.Release(h)
+	waiters := h.Rounds.Ended(x.round)
+	if f != nil {
+		x.waiters = waiters
+	}
+}
+
+// Lending is a state for another machine of the node.
+type Lending struct{ Call }
+
+// NewLending makes one. Its id leads to the first machine.
+func NewLending(h *Host, token Token) *Lending {
+	return &Lending{newQuestion(h, LendingKind, token, h.NewName(0), env.Never)}
+}
+
+// Start waits for a state.
+func (l *Lending) Start(*Host) Outcome { return l.waits() }
+
+// Pinned hands the state out.
+func (l *Lending) Pinned(h *Host, p *round.Round) Outcome {
+	l.seat.Drop()
+	s := h.Rounds.Lend(p)
+	s.Receipt = l.receipt
+	return Over(Done{Committed: true, State: s})
+}
+
+// Unpinned: there is no such state.
+func (l *Lending) Unpinned(_ *Host, f *msg.Failure) Outcome { return Aborted(f) }

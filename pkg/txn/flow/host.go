@@ -1,0 +1,98 @@
+package flow
+
+import (
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+	"github.com/linchpindb/linchpin/pkg/txn/heat"
+	"github.com/linchpindb/linchpin/pkg/txn/places"
+	"github.com/linchpindb/linchpin/pkg/txn/read"
+	"github.com/linchpindb/linchpin/pkg/txn/round"
+	"github.com/linchpindb/linchpin/pkg/txn/shards"
+)
+
+// Host is what all flows of a machine share: the environment, what is known of the cluster, and
+// the requests of clients that have been answered.
+type Host struct {
+	*env.Env
+	Shards *shards.Shards
+	Places *places.Places
+	Heat   *heat.Heat
+	Rounds *round.Rounds
+	Door   *Door
+	// Readers finds the flows that read without locks by the names of their readings, Pages the
+	// scans that wait for a page by the request's number.
+	Readers map[kv.TxnRef]Reader
+	Pages   map[uint32]*Scan
+	page    uint32
+	Shared  Shared
+	// Done are the requests that have been answered since the last Flush.
+	Done []Done
+	// refusedUntil is until when views read at a fixed state from the start.
+	refusedUntil int64
+}
+
+// NewHost makes the host of a machine without flows. under lists what is under way.
+func NewHost(e *env.Env, under func(yield func(Flow))) *Host {
+	s := shards.New(e)
+	h := &Host{
+		Env:     e,
+		Shards:  s,
+		Places:  places.New(e),
+		Heat:    heat.New(e),
+		Rounds:  round.New(e),
+		Readers: map[kv.TxnRef]Reader{},
+		Pages:   map[uint32]*Scan{},
+	}
+	h.Door = newDoor(h, under)
+	return h
+}
+
+// place is the shard on which a call looks for a key.
+func (h *Host) place(c *Call, key []byte) kv.ShardID { return h.Places.Of(&c.redirects, key) }
+
+// Answer reports the end of a request of a client, once.
+func (h *Host) Answer(c *Call, d Done) {
+	d.Receipt = c.waited(h.Now, d.Failure)
+	h.report(c, d)
+}
+
+func (h *Host) report(c *Call, d Done) {
+	if c.Token == nil {
+		return
+	}
+	d.Token, d.Txn = c.Token, c.Ref
+	d.Attempts, d.Aborts, d.Ended = c.Ref.Attempt-c.Losses.Redirects, c.Losses.Aborts, c.Losses.Ended
+	c.Token = nil
+	h.Done = append(h.Done, d)
+}
+
+// newReading begins a reading for a flow, to which its answers find their way.
+func (h *Host) newReading(f Reader, plan env.Plan) *read.Reading {
+	r := read.New(h.Env, plan, f.Base().Ref.TxnID.Affinity())
+	h.Readers[r.Name] = f
+	return r
+}
+
+// endReading ends a reading, if there is one. fixes: it was to fix the state of every shard.
+func (h *Host) endReading(r *read.Reading, fixes bool) {
+	if r != nil && !r.Ended {
+		delete(h.Readers, r.Name)
+		r.End(h.Env, fixes)
+	}
+}
+
+// tickReading sends again what has no answer, and renews leases. A lease that has lapsed ends the
+// attempt.
+func (h *Host) tickReading(c *Call, r *read.Reading) Outcome {
+	r.Tick(h.Env, c.LastAsk())
+	return h.tickLeases(r)
+}
+
+func (h *Host) tickLeases(r *read.Reading) Outcome {
+	s, lapsed := r.Lapsed(h.Env)
+	if lapsed {
+		return Aborted(read.Lapse(s))
+	}
+	r.TickLeases(h.Env)
+	return GoesOn
+}

@@ -1,0 +1,138 @@
+package flow
+
+import (
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+	"github.com/linchpindb/linchpin/pkg/txn/lock"
+	"github.com/linchpindb/linchpin/pkg/txn/piece"
+	"github.com/linchpindb/linchpin/pkg/txn/session"
+)
+
+// locks is what an attempt has that locks before it commits, or locks to read.
+type locks struct {
+	session  *session.Session
+	requests lock.Requests
+	checks   lock.Checks
+	// results are those of a read that is being checked.
+	results []msg.Result
+}
+
+func newLocks() *locks { return &locks{session: session.New()} }
+
+// granted takes the locks of an answer. It reports false if the shard has restarted in between,
+// and lost those that it had granted before.
+func (l *locks) granted(r *msg.LockReply) bool {
+	t := l.session.At(r.Shard)
+	if len(r.Grants) > 0 {
+		if t.Inc != 0 && t.Inc != r.Incarnation {
+			return false
+		}
+		t.Inc = r.Incarnation
+		t.Granted(r.Grants)
+	}
+	t.Index = max(t.Index, r.Index)
+	return true
+}
+
+// restarted is the failure of an attempt that has lost locks.
+func restarted() *msg.Failure {
+	return env.Failure(msg.ReasonIncarnation, kv.KindAborted, "a shard has restarted and lost the transaction's locks")
+}
+
+// awaits lists the shards that have not answered.
+func (l *locks) awaits(p Phase) []kv.ShardID {
+	switch p {
+	case Locking:
+		return l.requests.Awaits()
+	case Checking:
+		return l.checks.Awaits()
+	}
+	return nil
+}
+
+// repeat sends again what has no answer.
+func (l *locks) repeat(h *Host, c *Call) {
+	switch c.Phase {
+	case Locking:
+		l.requests.Tick(h.Env, c.LastAsk())
+	case Checking:
+		l.checks.Tick(h.Env)
+	}
+}
+
+// seen is the commit sequence number of every shard that has answered.
+func (l *locks) seen() (at []msg.ShardIndex) {
+	for _, t := range l.session.Touched() {
+		at = append(at, msg.ShardIndex{Shard: t.Shard, Index: t.Index})
+	}
+	return at
+}
+
+// ask asks the shards for locks, and for what is read without.
+func (l *locks) ask(h *Host, c *Call, locked, unlocked piece.Pieces) {
+	for _, s := range h.EveryShard() {
+		for i := range locked {
+			if locked[i].Shard == s {
+				l.askOne(h, c, s, &msg.Lock{Ops: locked[i].Ops})
+			}
+		}
+		for i := range unlocked {
+			if unlocked[i].Shard == s {
+				l.askOne(h, c, s, &msg.Lock{Ops: unlocked[i].Ops, Optimistic: true})
+			}
+		}
+	}
+}
+
+func (l *locks) askOne(h *Host, c *Call, s kv.ShardID, m *msg.Lock) {
+	if c.Kind.Open() && !c.ReadOnly { // it may hold its locks for long
+		for i := range m.Ops {
+			m.Ops[i].Methods = uint64(adt.MethodsOf(&m.Ops[i]) | adt.Interactive)
+		}
+	}
+	l.session.At(s)
+	m.Txn, m.NoWait = c.Ref, c.Wound.Is
+	l.requests.Ask(h.Env, s, m, c.LastAsk())
+	h.Timed(c.EndAt())
+}
+
+// end ends what has only read: that its locks were never lost is checked, unless all were
+// granted by one request.
+func (l *locks) end(h *Host, f Checker) Outcome {
+	if l.requests.Sent() > 1 {
+		return l.check(h, f)
+	}
+	l.release(h, f.Base().Ref)
+	return f.Checked(h)
+}
+
+// check asks the shards whether the locks were held all along, which releases them.
+func (l *locks) check(h *Host, f Checker) Outcome {
+	c := f.Base()
+	c.Phase = Checking
+	l.checks.Start(h.Env, c.Ref, l.session.Touched())
+	h.Timed(c.deadline)
+	if l.checks.Open() {
+		return GoesOn
+	}
+	return f.Checked(h)
+}
+
+// release gives up whatever an attempt may hold on any shard.
+func (l *locks) release(h *Host, ref kv.TxnRef) {
+	for _, sh := range l.session.Shards() {
+		h.To(sh).Release = &msg.Release{Txn: ref}
+	}
+}
+
+// where is what a session has to know of keys. early says which reads lock for writing.
+func (h *Host) where(c *Call, early func([]byte) bool) session.Where {
+	return session.Where{
+		Shards: h.Router.Shards(),
+		Hot:    h.Hot(),
+		Place:  func(key []byte) kv.ShardID { return h.place(c, key) },
+		Early:  early,
+	}
+}

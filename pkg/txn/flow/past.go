@@ -1,0 +1,124 @@
+package flow
+
+import (
+	"fmt"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+	"github.com/linchpindb/linchpin/pkg/txn/read"
+	"github.com/linchpindb/linchpin/pkg/txn/round"
+	"github.com/linchpindb/linchpin/pkg/vclock"
+)
+
+// past is the state at which a transaction reads: a snapshot, once it is found, or one that the
+// shards keep for a round.
+type past struct {
+	want At
+	pin  *msg.Pin
+	kept kv.TxnRef
+	at   *vclock.Clock
+}
+
+// pastOf is the state of the past that a call wants to read, nil for the present.
+func pastOf(how How) *past {
+	if how.At.IsZero() {
+		return nil
+	}
+	return &past{want: how.At}
+}
+
+// foreignToken is the hint for a token that cannot be of this cluster.
+const foreignToken = "it is one of another cluster, or from before a backup was restored; read without it"
+
+// Refuse says why a transaction cannot be run in such a way, nil if it can.
+func (how *How) Refuse(readOnly bool, shards int) *msg.Failure {
+	if !how.At.IsZero() && !readOnly {
+		text := "the transaction writes, and the past cannot be changed"
+		return env.Invalid(text, "read at the snapshot, and write without it")
+	}
+	if how.After == nil {
+		return nil
+	}
+	for _, e := range how.After.Entries() {
+		if int(e.Shard) >= shards {
+			text := fmt.Sprintf("the token that came with the request names shard %v, which this cluster does not have", e.Shard)
+			return env.Invalid(text, foreignToken)
+		}
+	}
+	return nil
+}
+
+// unresolved reports whether a transaction has still to find its snapshot.
+func (c *Call) unresolved() bool { return c.past != nil && c.past.at == nil }
+
+// resolve finds the snapshot that a transaction is to read at. It goes on with Start.
+func (h *Host) resolve(f Asker) Outcome {
+	w := f.Base().past.want
+	return h.ask(f, func(e *msg.Envelope, request kv.TxnRef) {
+		e.FindPin = &msg.FindPin{Request: request, Gateway: h.Node, Name: w.Name, Number: w.Number, AsOf: w.AsOf}
+	})
+}
+
+// resolved: the snapshot is found, or there is none.
+func (h *Host) resolved(f Flow, r *msg.PinReply) Outcome {
+	if r.Failure != nil {
+		return Aborted(r.Failure)
+	}
+	c, p := f.Base(), &r.Pins[0]
+	c.past.pin, c.past.at = p, msg.Clock(p.Clock)
+	if c.How.After != nil && !c.past.at.Covers(c.How.After) {
+		text := fmt.Sprintf("snapshot %d is older than the token that came with the request", p.Number)
+		return Aborted(env.Invalid(text, "read at a later one, or without the token"))
+	}
+	return f.Start(h)
+}
+
+// readAt has a transaction read at the state of a round from now on.
+func (h *Host) readAt(c *Call, p *round.Round) {
+	h.Rounds.Use(p)
+	c.past = &past{kept: p.Name, at: &p.At}
+}
+
+// leavePast has the next attempt read the present, unless its client wants the past.
+func (c *Call) leavePast() {
+	if c.past != nil && c.past.want.IsZero() {
+		c.past = nil
+		c.redirects.ForgetPast()
+	}
+}
+
+// askPast sends one shard's part of a read of the past.
+func (h *Host) askPast(c *Call, r *read.Reading, s kv.ShardID, ops []msg.Op) {
+	q := &msg.Read{Ops: c.redirects.Forward(ops), Index: c.past.at.At(s), Kept: c.past.kept}
+	if c.past.pin != nil {
+		q.Pin = c.past.pin.Number
+	}
+	r.Ask(h.Env, s, q, c.LastAsk())
+}
+
+// Stamp says in a Done which state a transaction saw, and refuses one that is older than the
+// token that came with it: the token is then of another cluster, or this one has lost what it
+// had acknowledged.
+func (c *Call) Stamp(d *Done) {
+	if c.past != nil && c.past.pin != nil {
+		d.Pins = []msg.Pin{*c.past.pin}
+	}
+	if !d.Committed {
+		return
+	}
+	if c.past != nil && c.past.at != nil {
+		d.At = msg.Indexes(c.past.at)
+	}
+	if c.How.After == nil || !c.ReadOnly {
+		return
+	}
+	saw := d.Clock()
+	for _, e := range saw.Entries() {
+		if e.Index < c.How.After.At(e.Shard) {
+			text := "the token that came with the request names a state that this cluster has not reached"
+			*d = Done{Failure: env.Invalid(text, foreignToken)}
+			return
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package flow
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn/commit"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+	"github.com/linchpindb/linchpin/pkg/txn/lock"
+	"github.com/linchpindb/linchpin/pkg/txn/piece"
+)
+
+// Update is an interactive transaction that locks what it reads, but for keys on the hot shard,
+// which are read without a lock the first time and validated by the commit.
+type Update struct {
+	Interactive
+	locks  *locks
+	commit commit.Commit
+	// validating: the commit under way has no writes, and is the first half of a reader's end.
+	validating bool
+}
+
+// Start is Fetch.
+func (u *Update) Start(h *Host) Outcome { return u.Fetch(h) }
+
+// Fetch asks for locks, or goes on at once.
+func (u *Update) Fetch(h *Host) Outcome {
+	u.Phase = Locking
+	var early func([]byte) bool
+	if !u.ReadOnly {
+		early = h.Heat.Early
+	}
+	locked, unlocked := u.session.Wants(u.ops, h.where(&u.Call, early))
+	u.locks.ask(h, &u.Call, locked, unlocked)
+	if !u.locks.requests.Open() {
+		u.evaluate(h)
+	}
+	return GoesOn
+}
+
+// Requests are the lock requests, Checks those that check the locks in the end.
+func (u *Update) Requests() *lock.Requests { return &u.locks.requests }
+func (u *Update) Checks() *lock.Checks     { return &u.locks.checks }
+
+// Locked takes the locks and values of one shard.
+func (u *Update) Locked(h *Host, l *msg.Lock, r *msg.LockReply) Outcome {
+	if !u.locks.granted(r) {
+		return Aborted(restarted())
+	}
+	u.session.Learn(r.Shard, l.Ops, l.Optimistic, r.Results)
+	if !u.locks.requests.Open() {
+		u.evaluate(h)
+	}
+	return GoesOn
+}
+
+// Refused: a shard has failed a request, for which it has nothing left to lock.
+func (u *Update) Refused(h *Host, f *msg.Failure) Outcome {
+	f = u.ofCall(f)
+	if !concludes(h, f) {
+		return Aborted(f)
+	}
+	for _, t := range u.session.Touched() {
+		if t.Empty() {
+			h.To(t.Shard).Release = &msg.Release{Txn: u.Ref}
+		}
+	}
+	u.locks.requests.Forget()
+	if u.session.SawAbsent() {
+		return Aborted(unvalidated())
+	}
+	u.conclude(f, h.Now)
+	return u.Finish(h)
+}
+
+// unvalidated is why a failure does not count that the client may have brought about by reading
+// that a key is absent. What is asked for failed earlier than that is validated, and between the
+// two the key may have been there. The next attempt locks.
+func unvalidated() *msg.Failure {
+	text := "the transaction failed, perhaps because of a key that was read without a lock and was absent"
+	return env.Failure(msg.ReasonStaleRead, kv.KindAborted, text)
+}
+
+// Write commits the buffer, with the locks and what is to be validated.
+func (u *Update) Write(h *Host) Outcome {
+	var ps piece.Pieces
+	ps.Cut(u.session.Buffer(), h.Router.Shards(), func(key []byte) kv.ShardID { return h.place(&u.Call, key) })
+	for _, t := range u.session.Touched() {
+		if t.Empty() {
+			continue
+		}
+		p := ps.At(t.Shard)
+		p.Grants, p.Seen, p.Incarnation = t.Grants, t.Seen, t.Inc
+	}
+	f := u.uncommittable(h, ps)
+	if f != nil {
+		return Aborted(f)
+	}
+	return h.send(u, ps, commit.Request{ReadBefore: u.session.HasRead()})
+}
+
+// uncommittable says why a transaction cannot commit on these shards now. One that is about to
+// stop waits for those that hold locks there, and for no others.
+func (u *Update) uncommittable(h *Host, ps piece.Pieces) *msg.Failure {
+	if h.Shards.AllThere() {
+		return nil
+	}
+	all := ps.Shards()
+	f := h.Shards.Unreachable(all...)
+	if f != nil {
+		return f
+	}
+	return h.Shards.Refusing(slices.DeleteFunc(all, u.session.HoldsOn))
+}
+
+// Finish ends a transaction without writes: its optimistic reads are validated in one step on the
+// hot shard while its locks are held, then the locks are checked and released. Between the last
+// grant and the first check everything it read was current.
+func (u *Update) Finish(h *Host) Outcome {
+	for _, t := range u.session.Touched() {
+		if len(t.Seen) == 0 {
+			continue
+		}
+		var ps piece.Pieces
+		p := ps.At(t.Shard)
+		p.Grants, p.Seen, p.Incarnation = t.Grants, t.Seen, t.Inc
+		u.validating = true
+		return h.send(u, ps, commit.Request{ReadBefore: u.session.HasRead()})
+	}
+	return u.locks.end(h, u)
+}
+
+// Checked: everything that was read was current at one instant. Nothing is left to release: the
+// checks, and the validation of optimistic reads, have done that.
+func (u *Update) Checked(*Host) Outcome {
+	return Over(Done{Committed: !u.rollback, Failure: u.concluded})
+}
+
+// Commit is the commit under way.
+func (u *Update) Commit() *commit.Commit { return &u.commit }
+
+// OnlyReads reports whether the commit applies nothing.
+func (u *Update) OnlyReads() bool { return u.validating }
+
+// Answered takes the decision of the last agent.
+func (u *Update) Answered(h *Host, a *msg.Answer) Outcome {
+	switch {
+	case !a.Committed:
+		u.Release(h)
+		f := a.Failure
+		if f.Reason == msg.ReasonRequest && u.session.SawAbsent() {
+			f = unvalidated()
+		}
+		return Lost(f)
+	case u.validating:
+		u.validating = false
+		return u.locks.check(h, u)
+	}
+	return Over(Done{
+		Committed:   true,
+		ResultsLost: a.ResultsLost,
+		Index:       msg.ShardIndex{Shard: a.Shard, Index: a.Index},
+	})
+}
+
+// Awaits lists the shards that have not answered.
+func (u *Update) Awaits() []kv.ShardID { return u.locks.awaits(u.Phase) }
+
+// Shards lists the shards that it has asked for anything.
+func (u *Update) Shards() []kv.ShardID { return u.session.Shards() }
+
+// Repeat sends again what has no answer.
+func (u *Update) Repeat(h *Host) Outcome {
+	if u.Phase == Idle {
+		return u.idleTooLong(h)
+	}
+	u.locks.repeat(h, &u.Call)
+	return GoesOn
+}
+
+// Release gives up the locks.
+func (u *Update) Release(h *Host) { u.locks.release(h, u.Ref) }
+
+// Seen is the state that it has read.
+func (u *Update) Seen() []msg.ShardIndex { return u.locks.seen() }

@@ -1,0 +1,159 @@
+package txn
+
+import (
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+	"github.com/linchpindb/linchpin/pkg/txn/flow"
+	"github.com/linchpindb/linchpin/pkg/txn/session"
+)
+
+// Begin opens an interactive transaction. A retry passes the id with the next attempt's number,
+// and keeps its age. A state of the past is looked up with the first call. The returned failure
+// is nil if the transaction is open.
+func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool, how How) *msg.Failure {
+	g.host.At(now)
+	f := g.taken(ref.TxnID)
+	if f == nil {
+		f = how.Refuse(readOnly, g.host.Router.Shards())
+	}
+	if f != nil {
+		return f
+	}
+	o := flow.NewOpen(g.host, ref, readOnly, how)
+	f = g.host.Door.AdmitOpen(o.Base())
+	if f != nil {
+		return f
+	}
+	g.flows.enter(o)
+	g.host.Timed(o.Base().Deadline())
+	return nil
+}
+
+// idle finds an interactive transaction that can take a call, and otherwise answers the call.
+func (g *Gateway) idle(token Token, ref kv.TxnRef) flow.Open {
+	found := g.flows.find(ref)
+	f, ok := found.(flow.Open)
+	var why *msg.Failure
+	switch {
+	case found == nil && g.flows.failed.why[ref] != nil:
+		why = g.flows.failed.why[ref]
+	case !ok:
+		why = env.Failure(msg.ReasonRequest, kv.KindInvalid, "the transaction is not open")
+	case f.Base().Phase != flow.Idle:
+		why = env.Failure(msg.ReasonRequest, kv.KindInvalid, "the transaction's last call has not ended")
+	default:
+		f.Base().Token = token
+		return f
+	}
+	d := Done{Token: token, Txn: ref, Failure: why, Closed: found == nil}
+	d.Ended.Note(why)
+	g.host.Done = append(g.host.Done, d)
+	return nil
+}
+
+// Do executes operations in an open transaction: reads return, writes are buffered. A failed
+// condition fails the call, not the transaction. A little before the deadline, if it is not 0,
+// the transaction is given up if the call has not ended.
+func (g *Gateway) Do(now int64, token Token, ref kv.TxnRef, ops []msg.Op, deadline int64) {
+	g.host.At(now)
+	f := g.idle(token, ref)
+	if f == nil {
+		return
+	}
+	x := f.Opened()
+	why := x.BeginDo(g.host, ops, deadline)
+	if why != nil {
+		x.FailCall(g.host, why)
+		return
+	}
+	why = x.Unavailable(g.host)
+	if why != nil {
+		g.flows.Abort(f, why)
+		return
+	}
+	why = g.host.Door.AdmitCall(x)
+	if why != nil {
+		g.flows.Finish(f, Done{Failure: why})
+		return
+	}
+	g.flows.handle(f, f.Fetch(g.host))
+}
+
+// Commit ends a transaction. Its Done says whether it committed.
+func (g *Gateway) Commit(now int64, token Token, ref kv.TxnRef, deadline int64) {
+	g.host.At(now)
+	f := g.idle(token, ref)
+	if f == nil {
+		return
+	}
+	x := f.Opened()
+	x.BeginCommit(g.host, deadline)
+	if len(x.Session().Buffer()) == 0 {
+		g.flows.handle(f, f.Finish(g.host))
+		return
+	}
+	g.flows.handle(f, f.Write(g.host))
+}
+
+// Rollback gives a transaction up. With validate, its Done comes only after it has been made
+// sure that everything it read was current at one instant, and has a failure if it was not: then
+// whatever the caller concluded from it may be wrong. A lock can be lost too.
+func (g *Gateway) Rollback(now int64, token Token, ref kv.TxnRef, validate bool) {
+	g.host.At(now)
+	var unknown *msg.Failure
+	if validate {
+		unknown = unchecked()
+	}
+	f, ok := g.flows.find(ref).(flow.Open)
+	if !ok || f.Base().Phase == flow.Committing || f.Base().Phase == flow.Checking {
+		g.answerNone(token, ref, unknown)
+		return
+	}
+	c := f.Base()
+	if c.Token != nil {
+		why := env.Failure(msg.ReasonCancelled, kv.KindCancelled, "the transaction was rolled back")
+		g.host.Answer(c, Done{Failure: why, Closed: true})
+	}
+	c.Token = token
+	if validate && c.Phase == flow.Idle {
+		f.Opened().BeginRollback()
+		g.flows.handle(f, f.Finish(g.host))
+		return
+	}
+	f.Release(g.host)
+	g.flows.Finish(f, Done{Failure: unknown})
+}
+
+// unchecked: it is not known any more, or not yet, whether what was read was so.
+func unchecked() *msg.Failure {
+	text := "what the transaction read cannot be checked: it is not open, or in the middle of a call"
+	return env.Failure(msg.ReasonStaleRead, kv.KindAborted, text)
+}
+
+// Savepoint marks a place in an open transaction that RollbackTo returns to. It is answered at
+// once. A transaction has up to kv.MaxSavepoints; a name has 1 to kv.MaxSavepointName bytes.
+func (g *Gateway) Savepoint(now int64, token Token, ref kv.TxnRef, name string) {
+	g.savepoint(now, token, ref, func(s *session.Session) *msg.Failure { return s.Savepoint(name) })
+}
+
+// RollbackTo forgets what an open transaction has written since its newest savepoint of a name,
+// and the savepoints since; that one stays. What was read since stays locked, and counts when
+// the transaction is validated: its client may have concluded something from it.
+func (g *Gateway) RollbackTo(now int64, token Token, ref kv.TxnRef, name string) {
+	g.savepoint(now, token, ref, func(s *session.Session) *msg.Failure { return s.RollbackTo(name) })
+}
+
+// Release forgets an open transaction's newest savepoint of a name, and those since. What was
+// written stays.
+func (g *Gateway) Release(now int64, token Token, ref kv.TxnRef, name string) {
+	g.savepoint(now, token, ref, func(s *session.Session) *msg.Failure { return s.Release(name) })
+}
+
+func (g *Gateway) savepoint(now int64, token Token, ref kv.TxnRef, change func(*session.Session) *msg.Failure) {
+	g.host.At(now)
+	f := g.idle(token, ref)
+	if f != nil {
+		f.Opened().Answer(g.host, change(f.Opened().Session()))
+	}
+}

@@ -1,0 +1,68 @@
+package round
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+)
+
+// keptEvery is how often the shards are told to keep a state: two messages in a row may be lost.
+const keptEvery = int64(kv.DefaultScanKeep) / 4
+
+// keep begins to have a state kept, for one user.
+func (r *Rounds) keep(p *Round) {
+	p.users++
+	p.renewAt = r.env.Now + keptEvery
+	r.kept = append(r.kept, p)
+	r.env.Timed(p.renewAt)
+}
+
+// Use counts one more transaction that reads at a state.
+func (r *Rounds) Use(p *Round) { p.users++ }
+
+// Unuse ends one use of a state. After the last the shards forget it.
+func (r *Rounds) Unuse(p *Round) {
+	p.users--
+	switch {
+	case p.users > 0:
+		return
+	case p.lent:
+		r.GiveBack = append(r.GiveBack, p.Name)
+		return
+	}
+	r.kept = slices.DeleteFunc(r.kept, func(x *Round) bool { return x == p })
+	Forget(r.env, p.Name)
+}
+
+// Tick has the states that are read at kept for longer.
+func (r *Rounds) Tick() {
+	for _, p := range r.kept {
+		if r.env.Now >= p.renewAt {
+			p.renewAt = r.env.Now + keptEvery
+			r.renew(p)
+		}
+		r.env.Timed(p.renewAt)
+	}
+}
+
+func (r *Rounds) renew(p *Round) {
+	for _, s := range r.env.EveryShard() {
+		r.env.To(s).ScanAt = &msg.ScanAt{
+			Txn:         p.Name,
+			Gateway:     r.env.Node,
+			Incarnation: p.Incs[s],
+			Index:       p.At.At(s),
+			KeepNanos:   int64(kv.DefaultScanKeep),
+		}
+	}
+}
+
+// Forget has the shards forget what they keep under a name. They would do so by themselves
+// after kv.DefaultScanKeep.
+func Forget(e *env.Env, name kv.TxnRef) {
+	for _, s := range e.EveryShard() {
+		e.To(s).ScanAt = &msg.ScanAt{Txn: name, Done: true}
+	}
+}

@@ -1,0 +1,60 @@
+package session
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// oneShard has all keys on one shard.
+var oneShard = Where{Shards: 1, Place: func([]byte) kv.ShardID { return 0 }}
+
+// run executes a call of which a shard answers everything: a pair for a range, a value for a key.
+func run(s *Session, ops []msg.Op) *msg.Failure {
+	s.Number(ops)
+	locked, _ := s.Wants(ops, oneShard)
+	for i := range locked {
+		var results []msg.Result
+		for _, op := range locked[i].Ops {
+			r := msg.Result{Seq: op.Seq, Found: true, Version: kv.Version{Write: 1}, Value: []byte("v")}
+			if op.IsRange() {
+				pair := msg.Pair{Key: []byte("k"), Version: kv.Version{Write: 1}, Value: []byte("v")}
+				r = msg.Result{Seq: op.Seq, Pairs: []msg.Pair{pair}}
+			}
+			results = append(results, r)
+		}
+		s.Learn(locked[i].Shard, locked[i].Ops, false, results)
+	}
+	_, f := s.Evaluate(ops, 0)
+	if f == nil {
+		f = s.Write(ops)
+	}
+	return f
+}
+
+// TestWhatACallThatFailedHasReadTakesNoRoom: a transaction may try for as long as it lives, and
+// its calls are not executed again.
+func TestWhatACallThatFailedHasReadTakesNoRoom(t *testing.T) {
+	s, set := New(), adt.Lookup(adt.Set)
+	require.Nil(t, run(s, []msg.Op{set.MethodByName("add").Op([]byte("c"), adt.Bytes([]byte("m")))}))
+	for range 10 {
+		ops := []msg.Op{
+			{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")},
+			set.MethodByName("size").Op([]byte("d")),
+			{Kind: msg.OpGet, Key: []byte("c")},
+			{Kind: msg.OpRequire, Key: []byte("b"), Expect: msg.ExpectAbsent},
+		}
+		f := run(s, ops)
+		require.NotNil(t, f)
+		require.Equal(t, uint32(kv.KindCondition), f.Kind, "%v", f)
+		require.Equal(t, ops[3].Seq, f.Seq)
+		s.Failed(ops)
+		require.Empty(t, s.rows)
+		require.Empty(t, s.after)
+		require.Empty(t, s.answers)
+	}
+}
