@@ -86,7 +86,8 @@ func (l losing) Calls() app.DB {
 
 func (l losingCalls) Execute(ctx context.Context, calls ...app.Call) (app.Executed, error) {
 	if len(calls) == 1 && calls[0].Method == "add" {
-		if *l.count++; *l.count%20 == 0 {
+		*l.count++
+		if *l.count%20 == 0 {
 			return app.Executed{Answers: make([]app.Answer, 1)}, nil
 		}
 	}

@@ -54,7 +54,8 @@ and venues agree with that.`,
 		fs.IntVar(&o.Most, "most", 4, "tickets an order, at most")
 		skewed(fs, &o.Skew, 1, "events")
 		return func(e app.Env) (_ app.App, err error) {
-			if o.Mix, err = mixOf(ticketsMixes, *mix); err != nil {
+			o.Mix, err = mixOf(ticketsMixes, *mix)
+			if err != nil {
 				return nil, err
 			}
 			return app.NewTickets(e, o)
@@ -80,7 +81,8 @@ and that balances are those of the transfers acknowledged.`,
 		fs.IntVar(&o.Most, "most", 50, "how much is transferred, at most")
 		skewed(fs, &o.Skew, 0.99, "accounts")
 		return func(e app.Env) (_ app.App, err error) {
-			if o.Mix, err = mixOf(bankMixes, *mix); err != nil {
+			o.Mix, err = mixOf(bankMixes, *mix)
+			if err != nil {
 				return nil, err
 			}
 			return app.NewBank(e, o)
@@ -107,7 +109,8 @@ who likes a post twice counts once.`,
 		skewed(fs, &o.Skew, 1, "posts")
 		fs.StringVar(&o.As, "likes-as", app.LikesAsSet, "how likes are kept: set or counter")
 		return func(e app.Env) (_ app.App, err error) {
-			if o.Mix, err = mixOf(likesMixes, *mix); err != nil {
+			o.Mix, err = mixOf(likesMixes, *mix)
+			if err != nil {
 				return nil, err
 			}
 			return app.NewLikes(e, o)
@@ -136,7 +139,8 @@ followed, and nobody else, and that reposts are counted right.`,
 		fs.StringVar(&o.Timelines, "timelines", app.TimelineScoredSet, "what timelines are: scored-set, top-k (the newest 100 posts) or list")
 		fs.Float64Var(&o.Geometric, "geometric", 0.5, "probability that a repost is of the most reposted post of a timeline, above 0")
 		return func(e app.Env) (_ app.App, err error) {
-			if o.Mix, err = mixOf(retwisMixes, *mix); err != nil {
+			o.Mix, err = mixOf(retwisMixes, *mix)
+			if err != nil {
 				return nil, err
 			}
 			return app.NewRetwis(e, o)
@@ -167,7 +171,8 @@ sold below its reserve or for less than the highest bid.`,
 		skewed(fs, &o.Skew, 1, "the items of bids")
 		fs.Float64Var(&o.Rush, "rush", 0.1, "mean time of a bid before the end, in lengths of an auction, above 0")
 		return func(e app.Env) (_ app.App, err error) {
-			if o.Mix, err = mixOf(rubisMixes, *mix); err != nil {
+			o.Mix, err = mixOf(rubisMixes, *mix)
+			if err != nil {
 				return nil, err
 			}
 			return app.NewRubis(e, o)

@@ -52,7 +52,8 @@ func (f *runFlags) compareReaders(c *cobra.Command, env environment) (err error)
 	o := bothreaders.Options{Dir: dir, Nodes: ownNodes, Rounds: f.rounds, Sharing: f.sharing, Progress: env.err, Mixes: f.mixes(changed)}
 	for i := range o.Mixes {
 		m := &o.Mixes[i]
-		if m.Seed = f.options.Seed; !changed("warmup") {
+		m.Seed = f.options.Seed
+		if !changed("warmup") {
 			m.Warmup = ownWarmup
 		}
 		if !changed("duration") && !changed("count") {

@@ -129,12 +129,14 @@ func (f *experimentFlags) run(ctx context.Context, env environment) (err error) 
 	// A path that cannot be written is found out before hours have passed.
 	files := make([]*wholeFile, len(wanted))
 	for i, w := range wanted {
-		if files[i], err = newWholeFile(w.path); err != nil {
+		files[i], err = newWholeFile(w.path)
+		if err != nil {
 			return usage("%s: %w", w.flag, err)
 		}
 		defer func() { err = errors.Join(err, files[i].close()) }()
 	}
-	if o.Dir, err = os.MkdirTemp("", "zetaload-"); err != nil {
+	o.Dir, err = os.MkdirTemp("", "zetaload-")
+	if err != nil {
 		return failed("%w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()

@@ -23,7 +23,8 @@ func (f *runFlags) outputs() (*outputs, error) {
 			return nil, usage("--history and --json are the same file, %s", f.json)
 		}
 		var err error
-		if o.json, err = newWholeFile(f.json); err != nil {
+		o.json, err = newWholeFile(f.json)
+		if err != nil {
 			return nil, usage("--json: %w", err)
 		}
 	}

@@ -69,13 +69,16 @@ func (o *ownCluster) complete(changed func(string) bool) (err error) {
 	if c.Nodes < 1 || c.Nodes > 9 || c.Shards < 1 || c.Shards > 1000 || c.Delay < 0 {
 		return usage("%d nodes, %d shards and a delay of %v; want 1 to 9, 1 to 1000 and no less than 0", c.Nodes, c.Shards, c.Delay)
 	}
-	if c.Hot, err = hotshard.ParseMode(o.hot); err != nil {
+	c.Hot, err = hotshard.ParseMode(o.hot)
+	if err != nil {
 		return usage("--hot is %q; want off, pinned or auto", o.hot)
 	}
-	if c.Order, err = txn.ParseOrder(o.order); err != nil {
+	c.Order, err = txn.ParseOrder(o.order)
+	if err != nil {
 		return usage("--commit-order: %w", err)
 	}
-	if c.Reads, err = txn.ParseReads(o.reads); err != nil {
+	c.Reads, err = txn.ParseReads(o.reads)
+	if err != nil {
 		return usage("--reads: %w", err)
 	}
 	return nil

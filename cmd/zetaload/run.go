@@ -170,7 +170,8 @@ func (f *runFlags) run(ctx context.Context, env environment) (err error) {
 	}
 	defer s.Close()
 	if f.options.Locality > 0 {
-		if f.options.Homes, err = s.Homes(ctx); err != nil {
+		f.options.Homes, err = s.Homes(ctx)
+		if err != nil {
 			return failed("--locality: asking the cluster where keys live: %w", err)
 		}
 	}

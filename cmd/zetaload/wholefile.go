@@ -37,7 +37,8 @@ func newWholeFile(path string) (*wholeFile, error) {
 		return &wholeFile{file: f, path: path, inPlace: true}, nil
 	default:
 		// A link stays, and what it leads to is replaced.
-		if path, err = filepath.EvalSymlinks(path); err != nil {
+		path, err = filepath.EvalSymlinks(path)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -138,7 +138,8 @@ func (c *conflicts) makeRoom() {
 		if least == nil || k.nanos < least.nanos {
 			least = k
 		}
-		if tried++; tried == 4 {
+		tried++
+		if tried == 4 {
 			break
 		}
 	}

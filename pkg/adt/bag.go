@@ -191,7 +191,8 @@ func decodeBag(b []byte) (s bagState, err error) {
 		return s, errors.New("its version is not known; it may have been written by a newer linchpin")
 	}
 	r := varints{rest: b[1:]}
-	if s.count = r.unsigned(); s.count == 0 {
+	s.count = r.unsigned()
+	if s.count == 0 {
 		return s, r.err
 	}
 	s.least, s.most = r.signed(), r.signed()

@@ -49,7 +49,8 @@ func TestBoundedCountersAgainstBigNumbers(t *testing.T) {
 					want[0] = adt.Int(value.Int64())
 				}
 			case "bounds":
-				if want = []msg.Datum{adt.Nil(), adt.Nil()}; value != nil {
+				want = []msg.Datum{adt.Nil(), adt.Nil()}
+				if value != nil {
 					want = []msg.Datum{adt.Int(floor.Int64()), adt.Int(ceiling.Int64())}
 				}
 			default:

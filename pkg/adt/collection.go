@@ -107,7 +107,8 @@ func openStored(payload []byte, least int) (r paged.Reader, n int, err error) {
 		return r, 0, errors.New("its version is not known; it may have been written by a newer linchpin")
 	}
 	r.Rest = string(payload[1:])
-	if n, err = r.Count(least); err == nil && n == 0 {
+	n, err = r.Count(least)
+	if err == nil && n == 0 {
 		err = errNone
 	}
 	return r, n, err

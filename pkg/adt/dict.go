@@ -137,7 +137,8 @@ func setFields(s dictState, a Args) (dictState, error) {
 func pairs(fields iter.Seq2[string, string], limit int) []msg.Datum {
 	out := make([]msg.Datum, 0, 2*limit)
 	for f, v := range fields {
-		if limit--; limit < 0 {
+		limit--
+		if limit < 0 {
 			break
 		}
 		out = append(out, Bytes([]byte(f)), Bytes([]byte(v)))

@@ -93,7 +93,8 @@ func planRange(v *View[listState], a Args) Plan {
 	i, j := span(first, last, v.State.Len())
 	out := make([]msg.Datum, 0, j-i)
 	for value := range v.State.From(i) {
-		if i++; i > j {
+		i++
+		if i > j {
 			break
 		}
 		out = append(out, Bytes([]byte(value)))

@@ -151,7 +151,8 @@ func Patched(v *entry.Value, patches ...[]byte) (out entry.Value, err error) {
 	}
 	t, s := Lookup(v.Type), v.State
 	defer t.lacking(s, &err, func() []string { return nil })
-	if s, err = p.Change(s, rs); err != nil {
+	s, err = p.Change(s, rs)
+	if err != nil {
 		return out, kv.Errorf(kv.KindCorrupt, "a stored change of a %s cannot be read: %v", t.Name, err)
 	}
 	return t.changed(s), nil

@@ -30,7 +30,8 @@ func oneMap[V comparable](f *paged.Form[string, V]) *Pages[paged.Map[string, V]]
 			if was == is && old == now {
 				return b
 			}
-			if b = append(paged.AppendText(b, name), flags(was, is)); was {
+			b = append(paged.AppendText(b, name), flags(was, is))
+			if was {
 				b = paged.AppendLength(b, f.Order.Bytes(name, old))
 			}
 			if is {
@@ -109,7 +110,8 @@ func flags(was, is bool) (b byte) {
 // is.
 func readFlags(r *paged.Reader) (name string, was, is bool, err error) {
 	var b byte
-	if name, err = r.Text(); err == nil {
+	name, err = r.Text()
+	if err == nil {
 		b, err = r.Byte()
 	}
 	if err == nil && (b == 0 || b > wasThere|isThere) {

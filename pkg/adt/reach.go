@@ -26,12 +26,14 @@ func (r *reach) undecided(others func(func([]msg.Call)), delta func(method uint3
 func (r *reach) add(delta int64) {
 	var ok bool
 	if delta < 0 {
-		if r.low, ok = Sum(r.low, delta); !ok {
+		r.low, ok = Sum(r.low, delta)
+		if !ok {
 			r.low = math.MinInt64
 		}
 		return
 	}
-	if r.high, ok = Sum(r.high, delta); !ok {
+	r.high, ok = Sum(r.high, delta)
+	if !ok {
 		r.high = math.MaxInt64
 	}
 }

@@ -87,7 +87,8 @@ var (
 		AppendKey:   func(b []byte, s scored) []byte { return paged.AppendText(paged.AppendNumber(b, s.score), s.member) },
 		AppendValue: func(b []byte, _ struct{}) []byte { return b },
 		ReadKey: func(r *paged.Reader) (s scored, err error) {
-			if s.score, err = r.Number(); err == nil {
+			s.score, err = r.Number()
+			if err == nil {
 				s.member, err = r.Text()
 			}
 			return s, err

@@ -26,7 +26,8 @@ func scoredPages() *Pages[scoredState] {
 		Refs:      func(out []entry.PageRef, s S) []entry.PageRef { return s.ranks.AppendRefs(s.scores.AppendRefs(out)) },
 		Directory: func(b []byte, s S) []byte { return s.ranks.AppendDirectory(s.scores.AppendDirectory(b)) },
 		Open: func(r *paged.Reader, refs *[]entry.PageRef) (s S, err error) {
-			if s.scores, err = paged.ReadDirectory(scoresForm, r, refs); err == nil {
+			s.scores, err = paged.ReadDirectory(scoresForm, r, refs)
+			if err == nil {
 				s.ranks, err = paged.ReadDirectory(ranksForm, r, refs)
 			}
 			if err == nil && s.scores.Len() != s.ranks.Len() {
@@ -52,7 +53,8 @@ func scoredPages() *Pages[scoredState] {
 			if was == is && old == now {
 				return b
 			}
-			if b = append(paged.AppendText(b, name), flags(was, is)); was {
+			b = append(paged.AppendText(b, name), flags(was, is))
+			if was {
 				b = paged.AppendNumber(b, old)
 			}
 			if is {

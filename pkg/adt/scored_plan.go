@@ -184,7 +184,8 @@ func membersByRank(s scoredState, a Args) ([]msg.Datum, error) {
 	i, j := span(a[0].Int, a[1].Int, s.ranks.Len())
 	out := make([]msg.Datum, 0, 2*(j-i))
 	for m := range s.ranks.From(i) {
-		if i++; i > j {
+		i++
+		if i > j {
 			break
 		}
 		out = appendScored(out, m)
@@ -196,7 +197,8 @@ func membersByRankDown(s scoredState, a Args) ([]msg.Datum, error) {
 	i, j := span(a[0].Int, a[1].Int, s.ranks.Len())
 	out := make([]msg.Datum, 0, 2*(j-i))
 	for m := range s.ranks.Down(s.ranks.Len() - 1 - i) {
-		if i++; i > j {
+		i++
+		if i > j {
 			break
 		}
 		out = appendScored(out, m)
@@ -228,12 +230,14 @@ func membersByScore(s scoredState, a Args) (out []msg.Datum, err error) {
 	}
 	limit := int64(s.ranks.Len())
 	if len(a) > 2 {
-		if limit = a[2].Int; limit < 1 {
+		limit = a[2].Int
+		if limit < 1 {
 			return nil, Errorf(kv.KindInvalid, "the limit is %d; ask for 1 member at least", limit)
 		}
 	}
 	for m := range s.ranks.Ascend(scored{score: low}) {
-		if limit--; limit < 0 || m.score > high {
+		limit--
+		if limit < 0 || m.score > high {
 			break
 		}
 		out = appendScored(out, m)

@@ -51,7 +51,8 @@ func part[E any](all []E, first, last int64) []E {
 	if last < 0 {
 		last += n
 	}
-	if last = min(last, n-1); first > last {
+	last = min(last, n-1)
+	if first > last {
 		return nil
 	}
 	return all[first : last+1]

@@ -182,7 +182,8 @@ func (t *Type) apply(v *entry.Value, calls []msg.Call) (entry.Value, error) {
 	if err != nil {
 		return entry.Value{}, err
 	}
-	if s, err = t.called(s, calls); err != nil {
+	s, err = t.called(s, calls)
+	if err != nil {
 		return entry.Value{}, err
 	}
 	return t.changed(s), nil
@@ -198,7 +199,8 @@ func (t *Type) called(s any, calls []msg.Call) (after any, err error) {
 		if m == nil || m.apply == nil {
 			return nil, kv.Errorf(kv.KindInvalid, "a %s has no change number %d", t.Name, calls[i].Method)
 		}
-		if s, err = m.apply(s, calls[i].Args); err != nil {
+		s, err = m.apply(s, calls[i].Args)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -190,10 +190,12 @@ func (c *creation) goOn(ctx context.Context) error {
 		return err
 	}
 	// Once more, now that nothing is behind what is whole.
-	if r, err = c.read(); err != errOpen {
+	r, err = c.read()
+	if err != errOpen {
 		return refuse("remove it to begin anew", "%s cannot be gone on with: %v", name, err)
 	}
-	if c.writer, err = newWriter(c.file); err != nil {
+	c.writer, err = newWriter(c.file)
+	if err != nil {
 		return err
 	}
 	c.writer.after(r)

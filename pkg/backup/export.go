@@ -50,7 +50,8 @@ func export(ctx context.Context, db *client.DB, snapshot string, after []byte) i
 				tries = 0 // a part of the page has been read
 			}
 			// A state stays what it is, so reading can go on after any failure.
-			if tries++; tries == triesInARow || ctx.Err() != nil || !kv.KindOf(err).Retryable() {
+			tries++
+			if tries == triesInARow || ctx.Err() != nil || !kv.KindOf(err).Retryable() {
 				yield(Record{}, err)
 				return
 			}
@@ -97,7 +98,8 @@ func firstPage(from iter.Seq2[client.Pair, error]) (page []client.Pair, more boo
 			return nil, true, err
 		}
 		page = append(page, p)
-		if size += len(p.Key) + len(p.Value); size >= pageBytes {
+		size += len(p.Key) + len(p.Value)
+		if size >= pageBytes {
 			return page, true, nil
 		}
 	}
@@ -115,7 +117,8 @@ func readTogether(page []client.Pair) int {
 		if whole(page[i].Type) {
 			continue
 		}
-		if apart++; apart > together {
+		apart++
+		if apart > together {
 			return i
 		}
 	}

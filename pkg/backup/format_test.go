@@ -39,7 +39,8 @@ func written(t require.TestingT, records ...Record) []byte {
 }
 
 func readAll(b []byte) (out []Record, r *Reader, err error) {
-	if r, err = NewReader(bytes.NewReader(b)); err != nil {
+	r, err = NewReader(bytes.NewReader(b))
+	if err != nil {
 		return nil, nil, err
 	}
 	for {

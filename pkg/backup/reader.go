@@ -129,7 +129,8 @@ func (r *Reader) next() error {
 	}
 	switch kind {
 	case frameKeys:
-		if r.body.rest, err = r.zstd.DecodeAll(b, r.body.rest[:0]); err != nil {
+		r.body.rest, err = r.zstd.DecodeAll(b, r.body.rest[:0])
+		if err != nil {
 			return r.damaged("a frame cannot be decompressed: %v", err)
 		}
 		if len(r.body.rest) == 0 {

@@ -129,7 +129,8 @@ func (x *restoring) records(doing string) iter.Seq2[Record, error] {
 		r, err := NewReader(f)
 		for err == nil {
 			var rec Record
-			if rec, err = r.Next(); err == nil && !yield(rec, nil) {
+			rec, err = r.Next()
+			if err == nil && !yield(rec, nil) {
 				return
 			}
 			if r.keys%batchKeys == 0 {
@@ -166,10 +167,12 @@ func (x *restoring) write(all context.Context) error {
 			kept := Record{Key: bytes.Clone(r.Key), Type: r.Type, Value: bytes.Clone(r.Value), Expires: r.Expires}
 			op, err = kept.operation()
 		}
-		if failed = err; failed != nil || ctx.Err() != nil {
+		failed = err
+		if failed != nil || ctx.Err() != nil {
 			break
 		}
-		if size += len(r.Key) + len(r.Value); len(ops) > 0 && (len(ops) == batchKeys || size > batchBytes) {
+		size += len(r.Key) + len(r.Value)
+		if len(ops) > 0 && (len(ops) == batchKeys || size > batchBytes) {
 			send()
 			size = len(r.Key) + len(r.Value)
 		}
@@ -210,7 +213,8 @@ func (x *restoring) compareWith(have iter.Seq2[Record, error], incomplete bool, 
 	defer stop()
 	got, err, ok := next()
 	for want, bad := range x.records("comparing") {
-		if err = errors.Join(bad, err); err != nil {
+		err = errors.Join(bad, err)
+		if err != nil {
 			return err
 		}
 		order := 1 // of what there is after what is wanted

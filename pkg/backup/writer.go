@@ -82,7 +82,8 @@ func (w *Writer) Close(name func(uint32) string) (Footer, error) {
 	}
 	f := Footer{Keys: w.keys, Bytes: w.bytes, Types: map[uint32]string{}, SHA256: hex.EncodeToString(w.hash.Sum(nil))}
 	for t := range w.types {
-		if f.Types[t] = name(t); f.Types[t] == "" {
+		f.Types[t] = name(t)
+		if f.Types[t] == "" {
 			return f, fmt.Errorf("backup: data type %d has no name", t)
 		}
 	}

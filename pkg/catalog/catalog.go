@@ -229,7 +229,8 @@ func (c *Catalog) SetIncarnation(shard kv.ShardID, inc kv.Incarnation) error {
 	}
 	c.incarnations[shard] = inc
 	if err := c.write(keyIncarnations, c.incarnations); err != nil {
-		if c.incarnations[shard] = old; old == 0 {
+		c.incarnations[shard] = old
+		if old == 0 {
 			delete(c.incarnations, shard)
 		}
 		return err

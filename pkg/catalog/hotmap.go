@@ -64,7 +64,8 @@ func (c *Catalog) loadHotMap(values map[string][]byte) {
 func (h *HotMap) fitting() [][]byte {
 	size := 0
 	for i, k := range h.Keys {
-		if size += len(k); i == maxHotKeys || size > maxHotBytes {
+		size += len(k)
+		if i == maxHotKeys || size > maxHotBytes {
 			return h.Keys[:i]
 		}
 	}

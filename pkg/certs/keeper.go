@@ -191,7 +191,8 @@ func (k *Keeper) load() (*loaded, error) {
 	clients := nodes
 	l := &loaded{expires: []Expiry{first("ca", nodes)}}
 	if k.opt.ClientCA != "" {
-		if clients, err = readCertificates(k.opt.ClientCA); err != nil {
+		clients, err = readCertificates(k.opt.ClientCA)
+		if err != nil {
 			return nil, err
 		}
 		l.expires = append(l.expires, first("client-ca", clients))

@@ -265,7 +265,8 @@ func readCertificates(file string) ([]*x509.Certificate, error) {
 func parseCertificates(file string, raw []byte) (all []*x509.Certificate, err error) {
 	for {
 		var block *pem.Block
-		if block, raw = pem.Decode(raw); block == nil {
+		block, raw = pem.Decode(raw)
+		if block == nil {
 			break
 		}
 		if block.Type != "CERTIFICATE" {

@@ -161,7 +161,8 @@ func (s *session) callArguments(ctx context.Context, typ, method string, args []
 	for i, arg := range args {
 		kind, name := kindOf(i)
 		if kind == msg.DatumBytes {
-			if out[i], err = s.bytes(arg); err != nil {
+			out[i], err = s.bytes(arg)
+			if err != nil {
 				return nil, err
 			}
 			continue
@@ -187,7 +188,8 @@ func (s *session) callArguments(ctx context.Context, typ, method string, args []
 func (s *session) paramKinds(ctx context.Context, typ, method string) (func(int) (msg.DatumKind, string), error) {
 	m, err := adt.FindNamed(typ, method)
 	if err != nil {
-		if m, err = s.askMethod(ctx, typ, method); err != nil {
+		m, err = s.askMethod(ctx, typ, method)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -294,7 +296,8 @@ func (p *printer) jsonAnswer(ds []client.Datum) []any {
 	for i, d := range ds {
 		out[i] = d.Any()
 		if b, ok := out[i].([]byte); ok {
-			if out[i] = string(b); p.hex || !utf8.Valid(b) {
+			out[i] = string(b)
+			if p.hex || !utf8.Valid(b) {
 				out[i] = jsonHex{hex.EncodeToString(b)}
 			}
 		}

@@ -123,7 +123,8 @@ func (s *session) debugNode(ctx context.Context, ask *pb.DebugRequest, m *pb.Mem
 	db := s.db
 	if !m.Self {
 		var err error
-		if db, err = s.open(ctx, []string{m.Address}, client.WithRetries(false)); err != nil {
+		db, err = s.open(ctx, []string{m.Address}, client.WithRetries(false))
+		if err != nil {
 			return err
 		}
 		defer db.Close()

@@ -33,7 +33,8 @@ each other, so that any number of clients can count on the same key at once.`,
 		}
 		delta := int64(1)
 		if len(args) == 2 {
-			if delta, err = strconv.ParseInt(args[1], 10, 64); err != nil {
+			delta, err = strconv.ParseInt(args[1], 10, 64)
+			if err != nil {
 				return usagef(cmd, "%q is not a number of 64 bits", args[1])
 			}
 		}

@@ -105,7 +105,8 @@ func (s *session) bounds(args []string, prefix string) (start, end []byte, err e
 		return start, afterPrefix(start), err
 	}
 	if len(args) > 0 {
-		if start, err = s.bytes(args[0]); err != nil {
+		start, err = s.bytes(args[0])
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -120,7 +121,8 @@ func (s *session) bounds(args []string, prefix string) (start, end []byte, err e
 func afterPrefix(p []byte) []byte {
 	end := append([]byte(nil), p...)
 	for len(end) > 0 {
-		if end[len(end)-1]++; end[len(end)-1] != 0 {
+		end[len(end)-1]++
+		if end[len(end)-1] != 0 {
 			return end
 		}
 		end = end[:len(end)-1]
@@ -135,7 +137,8 @@ func (s *session) printScan(pairs iter.Seq2[client.Pair, error], keysOnly bool) 
 		if err != nil {
 			return s.afterRows(t, err)
 		}
-		if n++; s.json {
+		n++
+		if s.json {
 			it := s.keyItem(p.Key)
 			if !keysOnly {
 				it = s.pairItem(&p)

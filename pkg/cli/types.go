@@ -32,7 +32,8 @@ printed and the exit code is 1.`,
 func (s *session) printType(key []byte, r *client.Result) error {
 	if s.json {
 		it := s.keyItem(key)
-		if it.Found = &r.Found; r.Found {
+		it.Found = &r.Found
+		if r.Found {
 			it.Type = r.TypeName
 		}
 		if err := s.object(it); err != nil || r.Found {

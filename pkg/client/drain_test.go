@@ -121,7 +121,8 @@ func TestAnInteractiveTransactionOnADrainingNode(t *testing.T) {
 		require.NoError(t, db.Update(ctx, func(tx *client.Tx) error { _, err := tx.Get(b("k")); return err }))
 		runs := 0
 		err := db.Update(ctx, func(tx *client.Tx) error {
-			if runs++; runs == 1 {
+			runs++
+			if runs == 1 {
 				a.drain()
 			}
 			return tx.Put(b("k"), b("v"))

@@ -71,7 +71,8 @@ func (db *DB) send(r *retrier, c *call) error {
 		if err != nil {
 			return err
 		}
-		if err = s.run(r.ctx, c); err != errNotSent {
+		err = s.run(r.ctx, c)
+		if err != errNotSent {
 			return err
 		}
 	}

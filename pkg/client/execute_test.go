@@ -157,7 +157,8 @@ func TestTheServerSaysWhenToComeBack(t *testing.T) {
 	f := newFaulty()
 	var times []time.Time
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
-		if times = append(times, time.Now()); len(times) == 1 {
+		times = append(times, time.Now())
+		if len(times) == 1 {
 			r := refuse(req, kv.KindExhausted)
 			r.Err.RetryAfter = pause
 			done(r)

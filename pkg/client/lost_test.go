@@ -47,7 +47,8 @@ func TestALostRequestIsRunAgainUnderANewID(t *testing.T) {
 	db, w := openWired(t, f)
 	var ids []kv.TxnID
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
-		if ids = append(ids, req.ID); len(ids) == 1 {
+		ids = append(ids, req.ID)
+		if len(ids) == 1 {
 			w.cut() // and never run
 			return
 		}
@@ -111,7 +112,8 @@ func TestReadersWhoLoseTheirAnswerJustReadAgain(t *testing.T) {
 	db, w := openWired(t, f)
 	n := 0
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
-		if n++; n == 1 {
+		n++
+		if n == 1 {
 			w.cut()
 			return
 		}

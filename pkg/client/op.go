@@ -86,7 +86,8 @@ func (o Op) expiring(ttl time.Duration) Op {
 
 // At has the key of a Restore expire at a time; the zero time is never.
 func (o Op) At(expires time.Time) Op {
-	if o.op.Expiry = 0; !expires.IsZero() {
+	o.op.Expiry = 0
+	if !expires.IsZero() {
 		o.op.Expiry = max(expires.UnixMilli(), 1)
 	}
 	return o

@@ -122,7 +122,8 @@ func newSession(ctx context.Context, addr string, o *options) (*session, error) 
 		wake: make(chan struct{}, 1), done: make(chan struct{}), retired: make(chan struct{}), sent: make(map[uint64]*call)}
 	s.users.Store(1)
 	stop := context.AfterFunc(ctx, cancel)
-	if err = s.greet(streamCtx); err == nil && !stop() {
+	err = s.greet(streamCtx)
+	if err == nil && !stop() {
 		err = ctx.Err()
 	}
 	if err != nil {
@@ -145,7 +146,8 @@ func newSession(ctx context.Context, addr string, o *options) (*session, error) 
 // two.
 func (s *session) greet(ctx context.Context) error {
 	var err error
-	if s.stream, err = s.kv.Pipeline(ctx); err != nil {
+	s.stream, err = s.kv.Pipeline(ctx)
+	if err != nil {
 		return err
 	}
 	sent := time.Now()

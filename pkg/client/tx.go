@@ -56,7 +56,8 @@ func (ro *ReadTx) Scan(start, end []byte) iter.Seq2[Pair, error] {
 					return
 				}
 			}
-			if from = rs[0].Resume; len(from) == 0 {
+			from = rs[0].Resume
+			if len(from) == 0 {
 				return
 			}
 		}

@@ -181,7 +181,8 @@ func (h *typed[T]) elements(ds []Datum) ([]T, error) {
 	out := make([]T, len(ds))
 	for i, d := range ds {
 		var err error
-		if out[i], err = h.element(d); err != nil {
+		out[i], err = h.element(d)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -97,7 +97,8 @@ func (h *Dict[T]) GetMany(d Doer, fields ...string) (map[string]T, error) {
 		if a[i].IsNil() {
 			continue
 		}
-		if out[f], err = h.element(a[i]); err != nil {
+		out[f], err = h.element(a[i])
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -137,7 +138,8 @@ func (h *Dict[T]) pairs(d Doer, op Op) ([]Field[T], error) {
 	out := make([]Field[T], len(a)/2)
 	for i := range out {
 		out[i].Name = a[2*i].String()
-		if out[i].Value, err = h.element(a[2*i+1]); err != nil {
+		out[i].Value, err = h.element(a[2*i+1])
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -144,7 +144,8 @@ func (h *typed[T]) scored(d Doer, op Op) ([]Scored[T], error) {
 	out := make([]Scored[T], len(a)/2)
 	for i := range out {
 		out[i].Score = a[2*i+1].Float()
-		if out[i].Member, err = h.element(a[2*i]); err != nil {
+		out[i].Member, err = h.element(a[2*i])
+		if err != nil {
 			return nil, err
 		}
 	}

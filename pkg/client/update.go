@@ -140,7 +140,8 @@ func (t *interaction) afterCommit(db *DB) verdict {
 		// It cannot have changed anything; but the run may have ended well.
 		return verdict{err: err, fault: err, closed: true}
 	}
-	if _, err = db.resolve(t.r, t.ref.TxnID, err.Text); err == nil {
+	_, err = db.resolve(t.r, t.ref.TxnID, err.Text)
+	if err == nil {
 		return verdict{}
 	}
 	return verdict{err: err, fault: err, closed: true}

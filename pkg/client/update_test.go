@@ -29,7 +29,8 @@ func TestUpdateReadsDecidesAndWrites(t *testing.T) {
 			return err
 		}
 		key[0] = 'z' // the transaction has its own copy
-		if v, err = tx.GetForUpdate(b("a")); err != nil || string(v.Value) != "1" {
+		v, err = tx.GetForUpdate(b("a"))
+		if err != nil || string(v.Value) != "1" {
 			return fmt.Errorf("own write: %v, %w", v, err)
 		}
 		if err := errors.Join(tx.CompareAndSet(b("b"), b("2"), b("3")), tx.CompareVersionAndSet(b("a"), v.Version, b("4")),
@@ -89,7 +90,8 @@ func TestAnAbortedFunctionRunsAgainUnderTheSameID(t *testing.T) {
 	ctx := within(t, 10*time.Second)
 	var seen []gateway.TxOptions
 	f.onBegin(func(o gateway.TxOptions) error {
-		if seen = append(seen, o); len(seen) < 3 {
+		seen = append(seen, o)
+		if len(seen) < 3 {
 			return kv.Errorf(kv.KindAborted, "wounded")
 		}
 		return nil
@@ -179,7 +181,8 @@ func TestACommitThatNeverArrivedRunsAgainUnderANewID(t *testing.T) {
 	ctx := within(t, 10*time.Second)
 	n := 0
 	f.onCommit(func(tx server.Tx) gateway.Response {
-		if n++; n == 1 {
+		n++
+		if n == 1 {
 			w.cut()
 			tx.Rollback()
 			return gateway.Response{Err: kv.Errorf(kv.KindInternal, "nobody reads this")}
@@ -202,7 +205,8 @@ func TestAConnectionThatBreaksMidwayRunsAgain(t *testing.T) {
 		if _, err := tx.AddGet(b("n"), 1); err != nil {
 			return err
 		}
-		if runs++; runs == 1 {
+		runs++
+		if runs == 1 {
 			w.cut()
 		}
 		_, err := tx.Get(b("k"))

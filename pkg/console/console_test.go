@@ -242,7 +242,8 @@ func TestAStreamEndsWhenItIsNotAllowedAnyMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left := 3
 		h := New(&cluster{}, func(context.Context) error {
-			if left--; left < 0 {
+			left--
+			if left < 0 {
 				return errors.New("no more")
 			}
 			return nil

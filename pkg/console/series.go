@@ -113,7 +113,8 @@ func (x *sum) quantile(share float64) uint64 {
 	}
 	sofar := uint32(0)
 	for _, u := range uppers {
-		if sofar += x.counts[u]; float64(sofar) >= share*float64(total) {
+		sofar += x.counts[u]
+		if float64(sofar) >= share*float64(total) {
 			return u
 		}
 	}

@@ -184,21 +184,25 @@ func (c *Cluster) startMember(m *member) error {
 	id, sopt := m.id, pebblestore.Small()
 	sopt.NoSync, sopt.SyncDelay = c.opt.NoSync, c.opt.SyncDelay
 	var err error
-	if m.store, err = pebblestore.Open(filepath.Join(c.opt.Dir, fmt.Sprintf("n%d", id)), sopt); err != nil {
+	m.store, err = pebblestore.Open(filepath.Join(c.opt.Dir, fmt.Sprintf("n%d", id)), sopt)
+	if err != nil {
 		return err
 	}
-	if m.metrics, err = metrics.New(metrics.Options{Node: id, Cluster: "demo", Version: c.opt.Version, NoRuntime: id != 1}); err != nil {
+	m.metrics, err = metrics.New(metrics.Options{Node: id, Cluster: "demo", Version: c.opt.Version, NoRuntime: id != 1})
+	if err != nil {
 		return err
 	}
-	if m.operations, err = countOperations(m.metrics); err != nil {
+	m.operations, err = countOperations(m.metrics)
+	if err != nil {
 		return err
 	}
 	var ready atomic.Pointer[node.Node]
-	if m.transport, err = c.net.Join(id, func(envs []*msg.Envelope) {
+	m.transport, err = c.net.Join(id, func(envs []*msg.Envelope) {
 		if n := ready.Load(); n != nil {
 			n.Receive(envs)
 		}
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	clk, err := c.clock(id)
@@ -240,7 +244,8 @@ func (c *Cluster) listen(m *member) (err error) {
 		return err
 	}
 	m.addr = m.lis.Addr().String()
-	if m.server, err = server.New(c.backendOf(m), server.Options{Traces: c.opt.Tracer != nil}); err != nil {
+	m.server, err = server.New(c.backendOf(m), server.Options{Traces: c.opt.Tracer != nil})
+	if err != nil {
 		return err
 	}
 	if c.opt.HTTP == "" || m.id != 1 {

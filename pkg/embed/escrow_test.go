@@ -109,7 +109,8 @@ func (b *buyer) buy(t *testing.T, draw *rand.Rand, items int) error {
 				return err
 			}
 			first = r[0].Answer[0].Bool()
-			if r, err = tx.Do(b.call(i, "try-add", m)); err != nil {
+			r, err = tx.Do(b.call(i, "try-add", m))
+			if err != nil {
 				return err
 			}
 			second = r[0].Answer[0].Bool()

@@ -128,7 +128,8 @@ func TestWhatWasDueWhileANodeWasDown(t *testing.T) {
 	require.NoError(t, db.Close())
 	require.NoError(t, c.Stop(t.Context()))
 
-	if c, err = embed.StartCluster(o); err != nil {
+	c, err = embed.StartCluster(o)
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { require.NoError(t, c.Stop(t.Context())) }()

@@ -28,7 +28,8 @@ func (i *Instance) guard() error {
 	dir := guard.DirectoryOptions{Store: i.users, Log: i.opt.log(logs.Security)}
 	if i.opt.TLS.Given() {
 		var err error
-		if i.keeper, err = certs.Open(certs.Options{Files: i.opt.TLS, Server: true, Log: i.opt.log(logs.Security)}); err != nil {
+		i.keeper, err = certs.Open(certs.Options{Files: i.opt.TLS, Server: true, Log: i.opt.log(logs.Security)})
+		if err != nil {
 			return err
 		}
 	} else {

@@ -128,7 +128,8 @@ func (i *Instance) open() error {
 		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the storage directory cannot be made: " + err.Error(), Hint: "choose another with --store"}
 	}
 	var err error
-	if i.catalog, err = openCatalog(i.opt.Dir); err != nil {
+	i.catalog, err = openCatalog(i.opt.Dir)
+	if err != nil {
 		return err
 	}
 	i.store, err = pebblestore.Open(filepath.Join(i.opt.Dir, "data"), pebblestore.Options{CacheBytes: i.opt.CacheBytes,
@@ -141,11 +142,13 @@ func (i *Instance) listen() (advertised string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if i.lis, err = net.Listen("tcp", addr); err != nil {
+	i.lis, err = net.Listen("tcp", addr)
+	if err != nil {
 		return "", &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "cannot listen: " + err.Error(), Hint: "choose another address with --listen"}
 	}
 	if i.opt.HTTP != "" {
-		if i.web, err = newWeb(i.opt.HTTP, i.isOpen(), i.opt.log(logs.Server), i.gate); err != nil {
+		i.web, err = newWeb(i.opt.HTTP, i.isOpen(), i.opt.log(logs.Server), i.gate)
+		if err != nil {
 			return "", err
 		}
 	}
@@ -217,7 +220,8 @@ func (i *Instance) serve(saved membership.Saved) error {
 	if err != nil {
 		return err
 	}
-	if i.tracer, err = startTracer(&i.opt, saved.Node); err != nil {
+	i.tracer, err = startTracer(&i.opt, saved.Node)
+	if err != nil {
 		return err
 	}
 	if err := i.transport.Start(tgrpc.Identity{Cluster: saved.Cluster, Node: saved.Node}, saved.Addresses()); err != nil {

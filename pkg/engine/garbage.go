@@ -41,7 +41,8 @@ func Garbage(key []byte, versions []Version, live bool, kept []kv.Index) (g entr
 	}
 	if left == 0 { // all of them, by one entry
 		g.Versions = nil
-		if g.Below = versions[base].Index; !live {
+		g.Below = versions[base].Index
+		if !live {
 			g.Below++
 		}
 		return g, !live || len(versions) > base+1

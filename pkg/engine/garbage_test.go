@@ -28,7 +28,8 @@ func seen(versions []stored, at kv.Index) (out []kv.Index) {
 		if v.tombstone {
 			return nil
 		}
-		if out = append(out, v.Index); !v.Delta {
+		out = append(out, v.Index)
+		if !v.Delta {
 			return out
 		}
 	}

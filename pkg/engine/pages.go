@@ -32,7 +32,8 @@ func (w *PageWalk) Page(key []byte) bool {
 		return true // it is none of ours, and nothing is known of it
 	}
 	if len(w.stored) > 0 && !bytes.Equal(user, w.user) {
-		if w.judge(); w.err != nil {
+		w.judge()
+		if w.err != nil {
 			return false
 		}
 		if w.Limit > 0 && w.n >= w.Limit {

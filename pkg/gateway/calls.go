@@ -209,11 +209,13 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 		if err != nil {
 			break
 		}
-		if err = doneError(g, d); err != nil {
+		err = doneError(g, d)
+		if err != nil {
 			break
 		}
 		if len(d.Pairs) > 0 {
-			if err = page(d.Pairs); err != nil {
+			err = page(d.Pairs)
+			if err != nil {
 				break
 			}
 		}

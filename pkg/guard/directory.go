@@ -116,9 +116,13 @@ func (d *Directory) load(ctx context.Context) (*asked, error) {
 		return nil, err
 	}
 	next := &asked{version: version, at: at}
-	if last := d.latest.Load(); last != nil && last.version == version {
+	last := d.latest.Load()
+	if last != nil && last.version == version {
 		next.table = last.table // what callers have looked up stays true
-	} else if next.table, err = users.Parse(raw); err != nil {
+	} else {
+		next.table, err = users.Parse(raw)
+	}
+	if err != nil {
 		return nil, err
 	}
 	d.publish(next)
@@ -176,7 +180,8 @@ func (d *Directory) Change(ctx context.Context, change func(*users.Table) (*user
 		if err != nil {
 			return err
 		}
-		if err = d.opt.Store.Save(ctx, raw, now.version); err == nil {
+		err = d.opt.Store.Save(ctx, raw, now.version)
+		if err == nil {
 			break
 		} else if kv.KindOf(err) != kv.KindCondition || try == maxTries {
 			return err

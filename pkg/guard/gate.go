@@ -238,7 +238,8 @@ func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error)
 		return withCall(ctx, nil, a, auth.conn), nil
 	}
 	c, err := g.enter(&auth.State, call.Header, g.opt.Needs(call.FullMethodName), call.FullMethodName)
-	if err = g.settle(auth.conn, c, err, call.FullMethodName); err != nil {
+	err = g.settle(auth.conn, c, err, call.FullMethodName)
+	if err != nil {
 		return ctx, refuse(err)
 	}
 	return withCall(ctx, c, c.account, auth.conn), nil
@@ -248,7 +249,8 @@ func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error)
 // and says whether it may go on.
 func (g *Gate) settle(k *conn, c *Caller, err *kv.Error, what string) *kv.Error {
 	if err == nil {
-		if err = g.settled(k, c); err == nil {
+		err = g.settled(k, c)
+		if err == nil {
 			g.counted[letIn].Add(1)
 			return nil
 		}

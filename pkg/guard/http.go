@@ -68,7 +68,8 @@ func (g *Gate) HTTP(next http.Handler, needs func(*http.Request) Need) http.Hand
 			return
 		}
 		c, err := g.enterHTTP(r, need)
-		if err = g.settle(k, c, err, r.URL.Path); err != nil {
+		err = g.settle(k, c, err, r.URL.Path)
+		if err != nil {
 			answer(w, err)
 			return
 		}

@@ -215,7 +215,8 @@ func (l *ledger) forget(from netip.Prefix, a *address, now time.Time) {
 	if !a.idle() {
 		return
 	}
-	if a.fade(now, l.limits); a.failures == 0 {
+	a.fade(now, l.limits)
+	if a.failures == 0 {
 		delete(l.at, from)
 	}
 }

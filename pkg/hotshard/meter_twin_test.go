@@ -188,7 +188,8 @@ func TestOneStreamGivesOneRanking(t *testing.T) {
 		zipf(7, 50_000, func(now int64, key []byte, nanos int64) {
 			m.Waited(now, key, Held, nanos>>16<<16, txn(int64(i))) // many are equal
 			m.Ran(now, key, ms, false)
-			if i++; i%5000 == 0 {
+			i++
+			if i%5000 == 0 {
 				m.Fade(now)
 				tops = append(tops, m.Top(now, all, 0))
 			}

@@ -139,7 +139,8 @@ func (s *plannerScript) until(end string, w []string) (out string, err error) {
 	for err == nil && s.now+int64(quarter) <= int64(to) {
 		s.now += int64(quarter)
 		for _, step := range strings.Split(strings.Join(w, " "), ";") {
-			if _, err = s.step(strings.Fields(step)); err != nil {
+			_, err = s.step(strings.Fields(step))
+			if err != nil {
 				return out, err
 			}
 		}
@@ -169,7 +170,8 @@ func (s *plannerScript) decide() (out string) {
 
 func (s *plannerScript) digest(w []string) (err error) {
 	d := &msg.HeatDigest{}
-	if d.Shard, err = golden.Shard(w[0]); err != nil {
+	d.Shard, err = golden.Shard(w[0])
+	if err != nil {
 		return err
 	}
 	for _, word := range w[1:] {
@@ -177,7 +179,8 @@ func (s *plannerScript) digest(w []string) (err error) {
 		heat, waits, _ := strings.Cut(heat, "/")
 		waited, would, _ := strings.Cut(waits, "+")
 		h := msg.KeyHeat{Key: []byte(k), Shard: d.Shard}
-		if h.Heat, err = strconv.ParseFloat(heat, 64); err != nil {
+		h.Heat, err = strconv.ParseFloat(heat, 64)
+		if err != nil {
 			return err
 		}
 		for text, into := range map[string]*int64{waited: &h.Waited, would: &h.Would} {
@@ -202,7 +205,8 @@ func (s *plannerScript) pairs(w []string) error {
 		ab, rate, _ := strings.Cut(word, "=")
 		a, b, _ := strings.Cut(ab, "+")
 		var r float64
-		if r, err = strconv.ParseFloat(rate, 64); err != nil {
+		r, err = strconv.ParseFloat(rate, 64)
+		if err != nil {
 			return err
 		}
 		d.Pairs = append(d.Pairs, msg.HeatPair{A: []byte(a), B: []byte(b), Rate: r})

@@ -77,7 +77,8 @@ func (p *Planner) partners(k *plannedKey, with map[string]float64, find func(str
 func (p *Planner) group(k *plannedKey, with map[string]float64, find func(string) *plannedKey) *group {
 	g := &group{plannedKey: k, partners: p.partners(k, with, find)}
 	if !p.there(k) {
-		if g.stuck = p.blocked(k); g.stuck != "" {
+		g.stuck = p.blocked(k)
+		if g.stuck != "" {
 			return g
 		}
 		g.need = append(g.need, k)

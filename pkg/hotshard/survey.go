@@ -82,7 +82,8 @@ func (s *Survey) Map(now int64) *msg.HeatMap {
 	})
 	size := 0
 	for i := range all {
-		if size += len(all[i].Key); i == MapKeys || size > maxMapBytes {
+		size += len(all[i].Key)
+		if i == MapKeys || size > maxMapBytes {
 			all = all[:i]
 			break
 		}

@@ -95,7 +95,8 @@ func (it *Item) Extend(calls []msg.Call, s Step) (row []msg.Call, over bool) {
 	if s.Unread && it.Calls != nil {
 		row, weight := it.gathered(calls)
 		if s.Same || weight <= 2*fresh {
-			if c.Weight += weight - c.CallsWeight; c.Weight > most || weight > size {
+			c.Weight += weight - c.CallsWeight
+			if c.Weight > most || weight > size {
 				return nil, false
 			}
 			c.Calls, c.CallsWeight = row, weight
@@ -145,7 +146,8 @@ func Fold(rows []entry.Row) (f Found, err error) {
 	}
 	f.Index = rows[0].Index
 	last := len(rows) - 1
-	if f.Value, f.Pages, err = base(&rows[last]); err != nil || last == 0 {
+	f.Value, f.Pages, err = base(&rows[last])
+	if err != nil || last == 0 {
 		return f, err
 	}
 	defer func() {
@@ -200,7 +202,8 @@ func changed(before *entry.Value, rows []entry.Row) (v entry.Value, err error) {
 			return v, err
 		}
 		after, err := adt.Apply(head.Type, &v, calls)
-		if err = outcome(&row, &head, &after, err); err != nil {
+		err = outcome(&row, &head, &after, err)
+		if err != nil {
 			return v, err
 		}
 		v = after
@@ -213,7 +216,8 @@ func patched(before *entry.Value, rows []entry.Row) (v entry.Value, err error) {
 	patches := make([][]byte, len(rows))
 	var head entry.Value
 	for i, row := range slices.Backward(rows) {
-		if head, patches[len(rows)-1-i], err = entry.DecodePatch(row.Value); err == nil {
+		head, patches[len(rows)-1-i], err = entry.DecodePatch(row.Value)
+		if err == nil {
 			err = sameType(&row, before.Type, head.Type)
 		}
 		if err != nil {

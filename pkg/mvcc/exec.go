@@ -167,7 +167,8 @@ func (x *execution) plus(key []byte, v entry.Value, delta int64) (entry.Value, *
 			return v, wrongType(key, v, "add", adt.Counter)
 		}
 		var err error
-		if n, err = adt.DecodeCounter(v.Payload); err != nil {
+		n, err = adt.DecodeCounter(v.Payload)
+		if err != nil {
 			return v, fail(kv.KindOf(err), key, "%v", err)
 		}
 	}

@@ -161,7 +161,8 @@ func (w *world) do(op *msg.Op, version func(kv.Version) kv.Version) (res msg.Res
 	case msg.OpRequire:
 		return res, w.holds(op, c)
 	case msg.OpPut, msg.OpDelete:
-		if failed = w.holds(op, c); failed != 0 {
+		failed = w.holds(op, c)
+		if failed != 0 {
 			return res, failed
 		}
 		if op.Kind == msg.OpPut && c.exists && c.typ != adt.Register {
@@ -233,7 +234,8 @@ func (w *world) add(op *msg.Op, c cell, version func(kv.Version) kv.Version) (re
 		return res, 0
 	}
 	next.ver = version(kv.Version{})
-	if w.cells[k] = next; op.Kind == msg.OpAddGet {
+	w.cells[k] = next
+	if op.Kind == msg.OpAddGet {
 		res = msg.Result{Found: true, Type: uint32(adt.Counter), Value: []byte(next.payload()), Version: next.ver}
 	}
 	return res, 0

@@ -168,7 +168,8 @@ func (g *Garbage) look(ready []note, x note, kept []kv.Index) []note {
 	if free.old > 0 || len(free.below) > 0 {
 		ready = append(ready, free)
 	}
-	if x.below = x.below[:seen]; x.old == 0 && seen == 0 && !x.tombstone {
+	x.below = x.below[:seen]
+	if x.old == 0 && seen == 0 && !x.tombstone {
 		return ready
 	}
 	g.n += x.rows()
@@ -220,7 +221,8 @@ func removeVersions(out []entry.Entry, notes []note, kept []kv.Index) []entry.En
 	}
 	e.Action = entry.Delete
 	remove := func(i kv.Index) {
-		if e.Index = i; i >= gone && i > 0 {
+		e.Index = i
+		if i >= gone && i > 0 {
 			out = append(out, e)
 		}
 	}

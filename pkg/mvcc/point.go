@@ -47,7 +47,8 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 	case msg.ExpectValue:
 		var has []byte
 		if v.Exists() {
-			if has, f = x.payload(op.Key, &v); f != nil {
+			has, f = x.payload(op.Key, &v)
+			if f != nil {
 				return v, f
 			}
 		}

@@ -47,7 +47,8 @@ func TestStoreAgainstAList(t *testing.T) {
 				}
 			case pins[k] > 0:
 				s.Unpin(s.Get([]byte(k)))
-				if pins[k]--; pins[k] > 0 {
+				pins[k]--
+				if pins[k] > 0 {
 					break
 				}
 				if !loaded[k] {

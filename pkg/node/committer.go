@@ -108,7 +108,8 @@ func (c *committer) append(batch groupcommit.Batch) {
 	var at engine.Position
 	if len(groups) > 0 {
 		var err error
-		if at, err = c.n.opt.Engine.Append(groups); err != nil {
+		at, err = c.n.opt.Engine.Append(groups)
+		if err != nil {
 			c.n.opt.OnFatal(err)
 			return
 		}

@@ -51,7 +51,8 @@ func (n *Node) Leave(ctx context.Context, look func(onShards int)) error {
 		if look != nil {
 			look(under)
 		}
-		if quiet++; deaf > 0 || under > 0 {
+		quiet++
+		if deaf > 0 || under > 0 {
 			quiet = 0
 		}
 		if quiet == 2 {

@@ -219,7 +219,8 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error)
 		if rec.State.Rested {
 			rested++
 		}
-		if cfg.ID, cfg.Home = id, nil; id == cfg.Heat.Hot {
+		cfg.ID, cfg.Home = id, nil
+		if id == cfg.Heat.Hot {
 			cfg.Home = n.opt.Router.Shard
 		}
 		m, out := shard.New(cfg, rec, n.opt.Clock.Now(), n.opt.Clock.Wall())

@@ -96,7 +96,8 @@ func invalid(text, hint string) *kv.Error {
 // is nothing to keep: a state of the history that is the same as the last. The
 // caller writes the pin down if it is fresh.
 func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Pin, fresh bool, err *kv.Error) {
-	if made = k.Made(q.Origin, q.Name); made != nil {
+	made = k.Made(q.Origin, q.Name)
+	if made != nil {
 		return made, false, nil
 	}
 	if q.Name != "" {

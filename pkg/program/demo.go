@@ -120,10 +120,12 @@ func (d *demo) check(c *cobra.Command) error {
 }
 
 func (d *demo) do(ctx context.Context) (err error) {
-	if d.cluster.Order, err = txn.ParseOrder(d.order); err != nil {
+	d.cluster.Order, err = txn.ParseOrder(d.order)
+	if err != nil {
 		return err
 	}
-	if d.cluster.Reads, err = txn.ParseReads(d.reads); err != nil {
+	d.cluster.Reads, err = txn.ParseReads(d.reads)
+	if err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "linchpin-demo-")
@@ -186,7 +188,8 @@ func (d *demo) work(ctx context.Context, c *embed.Cluster) error {
 	d.run.Progress = func(s workload.Snapshot) { fmt.Fprintln(d.out, "  "+s.String()) }
 	var off *workload.Result
 	if d.compares() {
-		if off, err = d.load(ctx, store, "with the hot shard off"); err != nil {
+		off, err = d.load(ctx, store, "with the hot shard off")
+		if err != nil {
 			return err
 		}
 		if _, err := c.Node(1).Gateway().SetHot(ctx, nil, uint32(d.cluster.Hot)+1); err != nil {

@@ -72,7 +72,8 @@ what came from where.`,
 			if err != nil {
 				return err
 			}
-			if opt.Logs, err = o.operation.logs(s.Err); err != nil {
+			opt.Logs, err = o.operation.logs(s.Err)
+			if err != nil {
 				return err
 			}
 			opt.Settings = func(key func([]byte) string) []byte { return settingsText(o.settings, key) }
@@ -119,7 +120,8 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 // resolve sets what the command line has not set, and makes sure that what has to be
 // set is.
 func (o *startOptions) resolve(c *cobra.Command, _ []string) (err error) {
-	if o.settings, err = config.Resolve(c.Flags(), config.Options{}); err == nil {
+	o.settings, err = config.Resolve(c.Flags(), config.Options{})
+	if err == nil {
 		err = c.ValidateRequiredFlags()
 	}
 	if err != nil {
@@ -135,31 +137,38 @@ func (o *startOptions) options(c *cobra.Command) (opt embed.Options, err error) 
 	if err != nil {
 		return opt, err
 	}
-	if opt.Order, err = txn.ParseOrder(o.order); err != nil {
+	opt.Order, err = txn.ParseOrder(o.order)
+	if err != nil {
 		return opt, err
 	}
-	if opt.Reads, err = txn.ParseReads(o.reads); err != nil {
+	opt.Reads, err = txn.ParseReads(o.reads)
+	if err != nil {
 		return opt, err
 	}
-	if opt.Plan, err = txn.ParsePlan(o.plan); err != nil {
+	opt.Plan, err = txn.ParsePlan(o.plan)
+	if err != nil {
 		return opt, err
 	}
-	if opt.Hot, err = modeOf(c, o.mode); err != nil {
+	opt.Hot, err = modeOf(c, o.mode)
+	if err != nil {
 		return opt, err
 	}
 	for _, k := range o.hot {
 		opt.HotKeys = append(opt.HotKeys, []byte(k))
 	}
-	if opt.History, opt.HistoryEvery, err = historyOf(c, o.history, o.every); err != nil {
+	opt.History, opt.HistoryEvery, err = historyOf(c, o.history, o.every)
+	if err != nil {
 		return opt, err
 	}
 	if c.Flags().Changed("cache-mb") {
 		opt.CacheBytes = o.cacheMB << 20
 	}
-	if opt.MemoryBudget, err = budgetOf(c, o.memory); err != nil {
+	opt.MemoryBudget, err = budgetOf(c, o.memory)
+	if err != nil {
 		return opt, err
 	}
-	if opt.DiskReserve, err = reserveOf(c, o.reserveMB); err != nil {
+	opt.DiskReserve, err = reserveOf(c, o.reserveMB)
+	if err != nil {
 		return opt, err
 	}
 	o.who.apply(&opt)

@@ -173,7 +173,8 @@ func readRow(params []adt.Param, b []byte, more func(protowire.Number, protowire
 			if d.Float == 0 {
 				d.Float = 0 // which has no sign in protobuf
 			}
-			if out[i] = d; d.Int != 0 || d.Float != 0 || len(d.Bytes) > 0 {
+			out[i] = d
+			if d.Int != 0 || d.Float != 0 || len(d.Bytes) > 0 {
 				given = max(given, i+1)
 			}
 		} else if more != nil {
@@ -181,7 +182,8 @@ func readRow(params []adt.Param, b []byte, more func(protowire.Number, protowire
 			if err != nil {
 				return out, 0, err
 			}
-			if out = append(out, data...); len(out) > maxArgs {
+			out = append(out, data...)
+			if len(out) > maxArgs {
 				return nil, 0, tooManyArgs()
 			}
 		}

@@ -79,7 +79,8 @@ func fields(b []byte, each func(num protowire.Number, raw []byte, n uint64) erro
 		var n uint64
 		switch typ {
 		case protowire.BytesType:
-			if raw, size = protowire.ConsumeBytes(b); raw == nil {
+			raw, size = protowire.ConsumeBytes(b)
+			if raw == nil {
 				raw = []byte{}
 			}
 		case protowire.VarintType:
@@ -170,7 +171,8 @@ func (d *decoder) request(b []byte) error {
 	if err != nil || n == 0 || c.err != nil {
 		return err
 	}
-	if c.err = c.used.count(n); c.err != nil {
+	c.err = c.used.count(n)
+	if c.err != nil {
 		return nil
 	}
 	bytes := int64(len(b)) + int64(n)*opCost

@@ -54,7 +54,8 @@ func (b *budget) count(n int) *kv.Error {
 	if n == 0 {
 		return invalid("the transaction has no operations", `give at least one, as in {"ops":[{"get":{"key":"..."}}]}`)
 	}
-	if b.ops += n; b.ops > kv.MaxTxnOps {
+	b.ops += n
+	if b.ops > kv.MaxTxnOps {
 		return invalid(fmt.Sprintf("the transaction has %d operations", b.ops),
 			fmt.Sprintf("a transaction has at most %d; split it", kv.MaxTxnOps))
 	}
@@ -203,7 +204,8 @@ func restoreOperation(in *pb.RestoreOp, out *msg.Op) *kv.Error {
 	if entry.Type(in.Type) == adt.Counter {
 		out.Value = adt.EncodeCounter(in.Number)
 	}
-	if out.Expiry = in.ExpiresAtMs; out.Expiry < 0 || out.Expiry > kv.MaxExpires {
+	out.Expiry = in.ExpiresAtMs
+	if out.Expiry < 0 || out.Expiry > kv.MaxExpires {
 		return invalid(fmt.Sprintf("the key is to expire at %d, which is no time", out.Expiry), "restore what a dump has returned")
 	}
 	if in.Type < 0 || in.Type > math.MaxUint8 {

@@ -47,7 +47,8 @@ func (s *service) how(at *pb.At, token []byte, plan pb.ReadPlan) (h txn.How, err
 	case *pb.At_Snapshot:
 		h.At, err = s.snapshotNamed(a.Snapshot)
 	case *pb.At_AsOfNs:
-		if h.At.AsOf = a.AsOfNs; a.AsOfNs <= 0 {
+		h.At.AsOf = a.AsOfNs
+		if a.AsOfNs <= 0 {
 			err = invalid("the time to read as of is not positive", "pass nanoseconds since 1970")
 		}
 	default:

@@ -122,7 +122,8 @@ func (p *pager) flush() error {
 		p.broken = statusOf(err, kv.TxnID{})
 		return p.broken
 	}
-	if p.broken = p.send(); p.broken != nil {
+	p.broken = p.send()
+	if p.broken != nil {
 		return p.broken
 	}
 	p.page.Token, p.page.Snapshot, p.page.Receipt = nil, nil, nil

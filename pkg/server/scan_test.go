@@ -29,7 +29,8 @@ func pages(ctx context.Context, e *edge, in *pb.ScanRequest) (all [][]string, er
 	stream, err := e.kv.Scan(ctx, in)
 	for err == nil {
 		var page *pb.ScanResponse
-		if page, err = stream.Recv(); err == nil {
+		page, err = stream.Recv()
+		if err == nil {
 			all = append(all, keys(page.Pairs))
 		}
 	}
@@ -171,7 +172,8 @@ func TestAScanThatNobodyReadsEnds(t *testing.T) {
 	}
 	read := 1
 	for err == nil {
-		if _, err = stream.Recv(); err == nil {
+		_, err = stream.Recv()
+		if err == nil {
 			read++
 		}
 	}

@@ -178,7 +178,8 @@ func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResp
 		return t.failed(ctx, stopping())
 	}
 	var kerr *kv.Error
-	if t.began, kerr = t.caller.User(); kerr != nil {
+	t.began, kerr = t.caller.User()
+	if kerr != nil {
 		return t.failed(ctx, kerr)
 	}
 	how, kerr := t.service.how(in.At, in.Token, in.Plan)

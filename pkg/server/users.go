@@ -193,7 +193,8 @@ func (s *service) DropUser(ctx context.Context, in *pb.DropUserRequest) (*pb.Use
 	}
 	var was *users.User
 	err = d.Change(ctx, func(t *users.Table) (*users.Table, error) {
-		if was = t.User(in.Name); was == nil {
+		was = t.User(in.Name)
+		if was == nil {
 			return nil, noUser(in.Name)
 		}
 		next, _ := t.Without(in.Name)
@@ -229,7 +230,8 @@ func (s *service) changed(ctx context.Context, what, name, token string, change 
 	var is *users.User
 	err = d.Change(ctx, func(t *users.Table) (*users.Table, error) {
 		var err error
-		if is, err = change(t, t.User(name)); err != nil {
+		is, err = change(t, t.User(name))
+		if err != nil {
 			return nil, err
 		}
 		return t.With(is)

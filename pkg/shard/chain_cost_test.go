@@ -224,7 +224,8 @@ func TestEndlessChangesTakeNoRoom(t *testing.T) {
 				if i%100 > 0 {
 					continue
 				}
-				if c.fix(changes + i); pinned {
+				c.fix(changes + i)
+				if pinned {
 					c.tell(1, pin)
 				} else {
 					c.tell(0)

@@ -37,7 +37,8 @@ func (w *chainWorld) apply(txn kv.TxnRef, at kv.Index) {
 			v = map[string]string{}
 		}
 		change(v, op, string(op.Key))
-		if next[string(op.Key)] = v; len(v) == 0 {
+		next[string(op.Key)] = v
+		if len(v) == 0 {
 			delete(next, string(op.Key))
 		}
 	}

@@ -206,7 +206,8 @@ func (w *chainWorld) rows(key string) (out []entry.Row) {
 		}
 		require.Empty(w.t, out, "%s has rows that nobody sees", key)
 		out = append(out, r.Rows...)
-		if at = out[len(out)-1].Index; at == 0 {
+		at = out[len(out)-1].Index
+		if at == 0 {
 			return out
 		}
 		at--

@@ -39,7 +39,8 @@ func readFlags(words []string) (f flags, err error) {
 			i++
 			for _, w := range strings.Split(words[i], ",") {
 				id, bad := golden.Shard(w)
-				if f.with = append(f.with, id); bad != nil {
+				f.with = append(f.with, id)
+				if bad != nil {
 					err = bad
 				}
 			}
@@ -139,14 +140,16 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 	var from kv.ShardID
 	if verb == "vote" || verb == "ack" {
 		var err error
-		if from, err = golden.Shard(arg(0)); err != nil {
+		from, err = golden.Shard(arg(0))
+		if err != nil {
 			return nil, err
 		}
 	}
 	switch verb {
 	case "vote":
 		v := &msg.Vote{Txn: txn, Gateway: 1, Shard: from, LastIncarnation: s.of(txn).life, LastAborts: s.of(txn).aborts, Incarnation: 1}
-		if v.Yes = arg(1) != "no"; v.Yes {
+		v.Yes = arg(1) != "no"
+		if v.Yes {
 			v.Sealed, v.Epoch, v.Repeated = arg(1) != "held", kv.Epoch{Incarnation: 1, Count: 1}, arg(1) == "again"
 			if arg(1) == "later" {
 				v.Epoch.Count = 2

@@ -30,7 +30,8 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 		env.Park = &msg.Park{Txn: txn, Gateway: 1, Snapshot: true, Piece: msg.Piece{Ops: ops, Incarnation: s.m.Incarnation()}}
 	case "notice":
 		n := msg.Reading{Incarnation: 1}
-		if n.Shard, err = golden.Shard(args[0]); err == nil {
+		n.Shard, err = golden.Shard(args[0])
+		if err == nil {
 			n.Number, err = strconv.ParseUint(args[1], 10, 64)
 		}
 		env.Notice = &msg.Notice{Reader: txn, Reading: n}
@@ -42,13 +43,15 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 		env.Renew = &msg.Renew{Reader: txn, Gateway: 1, Number: 9, Incarnation: life(args, s.m.Incarnation()), LeaseNanos: int64(d)}
 	case "unseal":
 		u := &msg.Unseal{Txn: txn, Gateway: 1, LastIncarnation: life(args, s.m.Incarnation()), LastAborts: s.of(txn).aborts}
-		if u.Shard, err = golden.Shard(args[0]); err == nil {
+		u.Shard, err = golden.Shard(args[0])
+		if err == nil {
 			u.Epoch, err = epochOf(args[1])
 		}
 		env.Unseal = u
 	case "unsealed":
 		env.Unsealed = &msg.Unsealed{Txn: txn}
-		if env.Unsealed.Epoch, err = epochOf(args[0]); err == nil && len(args) > 1 {
+		env.Unsealed.Epoch, err = epochOf(args[0])
+		if err == nil && len(args) > 1 {
 			var age time.Duration
 			age, err = time.ParseDuration(strings.TrimPrefix(args[1], "age="))
 			env.Unsealed.HeldNanos = int64(age)
@@ -74,7 +77,8 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 // digestOf reads what a shard tells of its hot keys, as in s3 a=20 b=7.
 func digestOf(args []string) (d *msg.HeatDigest, err error) {
 	d = &msg.HeatDigest{}
-	if d.Shard, err = golden.Shard(args[0]); err != nil {
+	d.Shard, err = golden.Shard(args[0])
+	if err != nil {
 		return nil, err
 	}
 	for _, w := range args[1:] {
@@ -96,7 +100,8 @@ func index(s string) (kv.Index, error) {
 // pinsOf reads what a keeper tells, as in 1.2 floor=7 next=5 3@5 4@7.
 func pinsOf(args []string, asker kv.Incarnation) (p *msg.Pins, err error) {
 	p = &msg.Pins{Asker: life(args, asker)}
-	if _, err = fmt.Sscanf(args[0], "%d.%d", &p.Incarnation, &p.Change); err != nil {
+	_, err = fmt.Sscanf(args[0], "%d.%d", &p.Incarnation, &p.Change)
+	if err != nil {
 		return nil, err
 	}
 	for _, w := range args[1:] {
@@ -155,7 +160,8 @@ func readWord(q *msg.Read, args []string, i *int) (err error) {
 		*i++
 		for _, w := range strings.Split(args[*i], ",") {
 			id, bad := golden.Shard(w)
-			if q.Await = append(q.Await, id); bad != nil {
+			q.Await = append(q.Await, id)
+			if bad != nil {
 				err = bad
 			}
 		}

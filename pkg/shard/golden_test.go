@@ -304,7 +304,8 @@ func (s *script) message(line string) (string, error) {
 	}
 	var ops []msg.Op
 	if hasOps {
-		if ops, err = golden.Ops(tail); err != nil {
+		ops, err = golden.Ops(tail)
+		if err != nil {
 			return "", err
 		}
 	}

@@ -46,7 +46,8 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 		r.Moved = append(r.Moved, heat.MovedRow{Key: row.Key, Moved: g})
 	case entry.TableHotRule:
 		var q entry.HotRule
-		if err = q.Unmarshal(row.Value); len(row.Key) == 0 {
+		err = q.Unmarshal(row.Value)
+		if len(row.Key) == 0 {
 			err = errors.New("it has no name")
 		}
 		r.Rules = append(r.Rules, heat.RuleRow{Key: row.Key, HotRule: q})

@@ -108,7 +108,8 @@ func (s *script) do(line string) (string, error) {
 
 func (s *script) line(words []string) (out []string, err error) {
 	if words[0] == "at" || words[0] == "clock" {
-		if s.now, err = nanos(words[1]); err != nil || words[0] == "clock" {
+		s.now, err = nanos(words[1])
+		if err != nil || words[0] == "clock" {
 			return nil, err
 		}
 		for _, a := range s.q.Tick(s.now) {
@@ -134,7 +135,8 @@ func (s *script) updateVerb(txn kv.TxnRef, verb string, args []string) (text str
 	var needs []Need
 	switch verb {
 	case "prepared", "recovered", "holds":
-		if needs, err = needsOf(args); err != nil {
+		needs, err = needsOf(args)
+		if err != nil {
 			return "", true, err
 		}
 	}
@@ -161,7 +163,8 @@ func (s *script) updateVerb(txn kv.TxnRef, verb string, args []string) (text str
 		return "", true, nil
 	case "unsealed":
 		var e kv.Epoch
-		if _, err = fmt.Sscanf(args[0], "%d.%d", &e.Incarnation, &e.Count); err != nil {
+		_, err = fmt.Sscanf(args[0], "%d.%d", &e.Incarnation, &e.Count)
+		if err != nil {
 			return "", true, err
 		}
 		age := int64(0)
@@ -272,7 +275,8 @@ func needsOf(specs []string) (out []Need, err error) {
 			return nil, fmt.Errorf("%q is no need, want key:mode", spec)
 		}
 		n := Need{}
-		if n.Span, err = golden.Span(spec[:at]); err != nil {
+		n.Span, err = golden.Span(spec[:at])
+		if err != nil {
 			return nil, err
 		}
 		for _, m := range []adt.Mode{adt.ModeRead, adt.ModeAdd, adt.ModeWrite} {

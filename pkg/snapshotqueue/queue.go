@@ -157,7 +157,8 @@ func (q *Queue) turn(u *update, to State) {
 	if u.state == Held {
 		q.held--
 	}
-	if u.state = to; to == Held {
+	u.state = to
+	if to == Held {
 		q.held++
 	}
 }
@@ -324,7 +325,8 @@ func (q *Queue) Unsealed(now int64, txn kv.TxnRef, epoch kv.Epoch, age int64) {
 		u.aged = min(u.aged, q.now-age)
 	}
 	q.letGo(u)
-	if q.retry(u); u.state == Held {
+	q.retry(u)
+	if u.state == Held {
 		q.isHeld(u)
 	}
 }

@@ -29,7 +29,8 @@ func (q *Queue) Enter(now int64, r *Read) bool {
 
 // admit is the atomic step: register, and wait for what is sealed.
 func (q *Queue) admit(r *Read, sealed []*update) bool {
-	if r.waits = sealed; q.opt.Mutants.Has(mutant.SealedIgnored) {
+	r.waits = sealed
+	if q.opt.Mutants.Has(mutant.SealedIgnored) {
 		r.waits = nil
 	}
 	wait := len(r.waits) > 0

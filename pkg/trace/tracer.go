@@ -69,7 +69,8 @@ func New(o Options) (*Tracer, error) {
 	exporter := o.Exporter
 	if exporter == nil {
 		var err error
-		if exporter, err = otlptracegrpc.New(context.Background(), otlptracegrpc.WithEndpointURL(o.Endpoint)); err != nil {
+		exporter, err = otlptracegrpc.New(context.Background(), otlptracegrpc.WithEndpointURL(o.Endpoint))
+		if err != nil {
 			return nil, fmt.Errorf("trace: the endpoint %q: %w", o.Endpoint, err)
 		}
 	}

@@ -126,7 +126,8 @@ func howOf(words []string) (how txn.How, ttl time.Duration, rest []string, err e
 			how.After = &vclock.Clock{}
 			for _, e := range strings.Split(v, ",") {
 				var s, i uint64
-				if _, err = fmt.Sscanf(e, "s%d/%d", &s, &i); err == nil {
+				_, err = fmt.Sscanf(e, "s%d/%d", &s, &i)
+				if err == nil {
 					how.After.Raise(kv.ShardID(s), kv.Index(i))
 				}
 			}

@@ -222,7 +222,8 @@ func (s *script) do(line string) (string, error) {
 		if err == errNoWorld {
 			var ops []msg.Op
 			if hasOps {
-				if ops, err = golden.Ops(tail); err != nil {
+				ops, err = golden.Ops(tail)
+				if err != nil {
 					return "", err
 				}
 			}

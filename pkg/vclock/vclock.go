@@ -132,7 +132,8 @@ func Decode(b []byte) (*Clock, error) {
 			return nil, bad
 		}
 		b = rest
-		if shard += d; shard > 0xffff || d > 0xffff {
+		shard += d
+		if shard > 0xffff || d > 0xffff {
 			return nil, bad
 		}
 		c.entries = append(c.entries, Entry{kv.ShardID(shard), kv.Index(idx)})

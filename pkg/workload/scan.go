@@ -152,7 +152,8 @@ func (s *run) scan(ctx context.Context, txn Txn) (pairs int, err error) {
 	p := pacer{perS: s.plan.ScanPace}
 	begun := time.Now()
 	err = s.store.Scan(ctx, Range{Start: txn.Ops[0].Key, End: txn.Ops[0].End, Page: s.plan.page()}, func(pair Pair) bool {
-		if cut = !p.wait(ctx); cut {
+		cut = !p.wait(ctx)
+		if cut {
 			return false
 		}
 		pairs++

@@ -19,7 +19,8 @@ type miscounting struct {
 }
 
 func (m *miscounting) answer(reply workload.Reply, err error) (workload.Reply, error) {
-	if m.count++; err == nil && m.count%2 == 0 {
+	m.count++
+	if err == nil && m.count%2 == 0 {
 		reply.Results = append(reply.Results, make([]workload.Seen, max(m.more, 0))...)
 		reply.Results = reply.Results[:len(reply.Results)+min(m.more, 0)]
 	}

@@ -56,7 +56,8 @@ func (a *adtOptions) real(ctx context.Context, w io.Writer) error {
 
 // realRun runs a load on a cluster of its own, and has it checked.
 func (a *adtOptions) realRun(ctx context.Context, dir string, l *adtLoad, v adtVariant) (perSecond float64, err error) {
-	if dir, err = os.MkdirTemp(dir, "adt"); err != nil {
+	dir, err = os.MkdirTemp(dir, "adt")
+	if err != nil {
 		return 0, err
 	}
 	c, err := embed.StartCluster(embed.ClusterOptions{Dir: dir, Listen: true, Shards: a.shards, Order: l.order(), Delay: realDelay, NoSync: true,

@@ -29,7 +29,8 @@ func self(ctx context.Context, args ...string) (*child, error) {
 	}
 	c := &child{cmd: exec.CommandContext(ctx, exe, args...)}
 	c.cmd.Stderr = os.Stderr
-	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
+	c.stdin, err = c.cmd.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
 	out, err := c.cmd.StdoutPipe()

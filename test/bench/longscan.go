@@ -110,7 +110,8 @@ type longScanRun struct {
 func longScanKey(i uint64) []byte { return strconv.AppendUint([]byte("key/"), i, 10) }
 
 func (s *longScanRun) load(ctx context.Context) (err error) {
-	if s.picker, err = zipf.NewPicker(zipf.Options{Keys: uint64(s.scanned), Skew: s.skew}); err != nil {
+	s.picker, err = zipf.NewPicker(zipf.Options{Keys: uint64(s.scanned), Skew: s.skew})
+	if err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)

@@ -30,10 +30,12 @@ func startNode(ctx context.Context, o *options, dir, name string, flags ...strin
 		args = append(args, "--profile-as", filepath.Join(o.profile, name))
 	}
 	n := &node{}
-	if n.child, err = self(ctx, args...); err != nil {
+	n.child, err = self(ctx, args...)
+	if err != nil {
 		return nil, err
 	}
-	if n.db, err = client.Open(ctx, []string{n.addr}); err != nil {
+	n.db, err = client.Open(ctx, []string{n.addr})
+	if err != nil {
 		return nil, err
 	}
 	n.keys = keys(o.keys)

@@ -22,7 +22,8 @@ func nodeRole() *cobra.Command {
 	var order, profile string
 	var hot []string
 	c := &cobra.Command{Use: "node", Hidden: true, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) (err error) {
-		if opt.Order, err = txn.ParseOrder(order); err != nil {
+		opt.Order, err = txn.ParseOrder(order)
+		if err != nil {
 			return err
 		}
 		for _, k := range hot {

@@ -109,7 +109,8 @@ func (s *sssOptions) simulatedMixes() (all []simulatedMix) {
 func (s *sssOptions) simulated(ctx context.Context, w io.Writer) error {
 	if s.message == 0 {
 		var err error
-		if s.message, err = s.messageCost(ctx); err != nil {
+		s.message, err = s.messageCost(ctx)
+		if err != nil {
 			return err
 		}
 	}

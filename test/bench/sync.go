@@ -60,23 +60,29 @@ func durability(ctx context.Context, w io.Writer, o *options) (err error) {
 }
 
 func (d *disk) start(ctx context.Context) (err error) {
-	if d.syncedHTTP, err = freeAddr(); err != nil {
+	d.syncedHTTP, err = freeAddr()
+	if err != nil {
 		return err
 	}
-	if d.slowHTTP, err = freeAddr(); err != nil {
+	d.slowHTTP, err = freeAddr()
+	if err != nil {
 		return err
 	}
-	if d.quick, err = startNode(ctx, d.o, d.dir, "nosync", "--unsafe-no-sync"); err != nil {
+	d.quick, err = startNode(ctx, d.o, d.dir, "nosync", "--unsafe-no-sync")
+	if err != nil {
 		return err
 	}
-	if d.synced, err = startNode(ctx, d.o, d.dir, "sync", "--http", d.syncedHTTP); err != nil {
+	d.synced, err = startNode(ctx, d.o, d.dir, "sync", "--http", d.syncedHTTP)
+	if err != nil {
 		return err
 	}
-	if d.slow, err = startNode(ctx, d.o, d.dir, "slow", "--http", d.slowHTTP, "--delay-fsync", fsyncDelay.String()); err != nil {
+	d.slow, err = startNode(ctx, d.o, d.dir, "slow", "--http", d.slowHTTP, "--delay-fsync", fsyncDelay.String())
+	if err != nil {
 		return err
 	}
 	_, answer := echo.Sizes(valueBytes)
-	if d.echo, err = self(ctx, "echo", "--raw-bytes", strconv.Itoa(answer)); err != nil {
+	d.echo, err = self(ctx, "echo", "--raw-bytes", strconv.Itoa(answer))
+	if err != nil {
 		return err
 	}
 	d.client, err = echo.Dial(d.echo.addr, 1, valueBytes)

@@ -72,7 +72,8 @@ func startUpdated(ctx context.Context, u *updateOptions, dir string, lockless bo
 	if err != nil {
 		return nil, err
 	}
-	if c.db, err = client.Open(ctx, c.Addrs()); err != nil {
+	c.db, err = client.Open(ctx, c.Addrs())
+	if err != nil {
 		return c, err
 	}
 	n := node{db: c.db, keys: c.keys}
@@ -112,7 +113,8 @@ func updates(ctx context.Context, w io.Writer, u *updateOptions) (err error) {
 		}
 	}()
 	for name, lockless := range map[string]bool{"on": false, "off": true} {
-		if both[name], err = startUpdated(ctx, u, dir, lockless); err != nil {
+		both[name], err = startUpdated(ctx, u, dir, lockless)
+		if err != nil {
 			return err
 		}
 	}

@@ -79,7 +79,8 @@ func linchpin(ctx context.Context, o *options, kinds []stores.Kind, paths map[st
 		return nil
 	}
 	if o.linchpin != "" {
-		if paths[stores.Linchpin], err = filepath.Abs(o.linchpin); err == nil {
+		paths[stores.Linchpin], err = filepath.Abs(o.linchpin)
+		if err == nil {
 			_, err = os.Stat(paths[stores.Linchpin])
 		}
 		return err

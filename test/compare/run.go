@@ -21,7 +21,8 @@ func run(ctx context.Context, w io.Writer, o *options) (err error) {
 	}
 	// Servers end first, so that nobody writes what is being removed.
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if dir, err = filepath.Abs(dir); err != nil {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
 		return err
 	}
 	if err := os.Chmod(dir, 0o711); err != nil { // some servers run as somebody else

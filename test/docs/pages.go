@@ -36,7 +36,8 @@ func Load(root string) ([]Page, error) {
 		case err != nil:
 			return err
 		case d.IsDir():
-			if name = d.Name(); p != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin" || name == "node_modules" || name == "venv") {
+			name = d.Name()
+			if p != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin" || name == "node_modules" || name == "venv") {
 				return filepath.SkipDir
 			}
 			return nil

@@ -38,7 +38,8 @@ func TestDeletionsMakeRoom(t *testing.T) {
 		_, err := r.Read(value) // which does not compress
 		require.NoError(t, err)
 		copy(value, key(written))
-		if _, err = db.Execute(soon(t), client.Put(key(written), value)); err != nil {
+		_, err = db.Execute(soon(t), client.Put(key(written), value))
+		if err != nil {
 			failsAs(t, err, kv.KindExhausted, "only deletions are written there") // it was faster
 			break
 		}

@@ -79,7 +79,8 @@ func TestScansThatNobodyReads(t *testing.T) {
 		rows, err := 0, error(nil)
 		for err == nil {
 			var page *pb.ScanResponse
-			if page, err = s.Recv(); err == nil {
+			page, err = s.Recv()
+			if err == nil {
 				rows += len(page.Pairs)
 			}
 		}

@@ -64,7 +64,8 @@ func Run(t *testing.T, dir string, make func() *Script) {
 func (s *Script) step(d *datadriven.TestData) (string, error) {
 	var out strings.Builder
 	say := func(text string) {
-		if text = strings.TrimRight(text, "\n"); text != "" {
+		text = strings.TrimRight(text, "\n")
+		if text != "" {
 			out.WriteString(text + "\n")
 		}
 	}
@@ -82,7 +83,8 @@ func (s *Script) step(d *datadriven.TestData) (string, error) {
 		return "", fmt.Errorf("a step begins with new or do, not %q", d.Cmd)
 	}
 	for _, line := range strings.Split(d.Input, "\n") {
-		if line = strings.TrimSpace(line); line == "" {
+		line = strings.TrimSpace(line)
+		if line == "" {
 			continue
 		}
 		text, err := s.Do(line)

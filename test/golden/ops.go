@@ -88,7 +88,8 @@ func operation(words []string) (op msg.Op, err error) {
 		}
 	case msg.OpExpire, msg.OpDeleteExpired:
 		op.Expiry, err = strconv.ParseInt(rest[0], 10, 64)
-		if rest = rest[1:]; kind == msg.OpExpire {
+		rest = rest[1:]
+		if kind == msg.OpExpire {
 			op.Expiry = -op.Expiry
 		}
 	case msg.OpMoveOut, msg.OpMoveIn:

@@ -74,7 +74,8 @@ func (g *graph) unwind(parent map[int32]int32, v, w int32) []edge {
 	for {
 		e := g.edges[parent[w]]
 		p = append(p, e)
-		if w = e.from; w == v {
+		w = e.from
+		if w == v {
 			slices.Reverse(p)
 			return p
 		}

@@ -157,7 +157,8 @@ func readN(r io.Reader, n int) ([]byte, error) {
 	b := make([]byte, min(n, believed))
 	for have := 0; ; {
 		m, err := io.ReadFull(r, b[have:])
-		if have += m; err != nil {
+		have += m
+		if err != nil {
 			return nil, err
 		}
 		if have == n {

@@ -31,7 +31,8 @@ func (x *exact) decide() {
 		if !x.verdict.OK() {
 			return
 		}
-		if cycle = x.g.solve(); len(open) == before {
+		cycle = x.g.solve()
+		if len(open) == before {
 			break
 		}
 	}
@@ -184,7 +185,8 @@ func (x *exact) place(open []*exactRead, budget *int) bool {
 	}
 	saved := slices.Clone(x.g.edges)
 	for _, rank := range open[0].gaps {
-		if *budget--; *budget <= 0 {
+		*budget--
+		if *budget <= 0 {
 			return false
 		}
 		x.link(open[0], rank)

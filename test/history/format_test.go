@@ -162,7 +162,8 @@ func TestRecordingAfterCloseIsAnError(t *testing.T) {
 type fullDisk struct{ left int }
 
 func (d *fullDisk) Write(b []byte) (int, error) {
-	if d.left -= len(b); d.left < 0 {
+	d.left -= len(b)
+	if d.left < 0 {
 		return 0, errors.New("disk full")
 	}
 	return len(b), nil

@@ -130,13 +130,15 @@ func (g *graph) sort() bool {
 	indegree := make([]int32, n)
 	g.order = g.order[:0]
 	for v := range int32(n) {
-		if indegree[v] = g.inOff[v+1] - g.inOff[v]; indegree[v] == 0 {
+		indegree[v] = g.inOff[v+1] - g.inOff[v]
+		if indegree[v] == 0 {
 			g.order = append(g.order, v)
 		}
 	}
 	for i := 0; i < len(g.order); i++ {
 		for _, e := range g.outEdges(g.order[i]) {
-			if indegree[e.to]--; indegree[e.to] == 0 {
+			indegree[e.to]--
+			if indegree[e.to] == 0 {
 				g.order = append(g.order, e.to)
 			}
 		}

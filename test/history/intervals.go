@@ -27,7 +27,8 @@ func newIntervals(lo, hi []int64, nodes []int32) *intervals {
 	slices.SortFunc(s.byHi, func(a, b int32) int { return cmp.Or(cmp.Compare(hi[a], hi[b]), cmp.Compare(a, b)) })
 	s.latest = make([]int32, len(nodes))
 	for i, v := range s.byHi {
-		if s.latest[i] = v; i > 0 && lo[s.latest[i-1]] > lo[v] {
+		s.latest[i] = v
+		if i > 0 && lo[s.latest[i-1]] > lo[v] {
 			s.latest[i] = s.latest[i-1]
 		}
 	}
@@ -68,7 +69,8 @@ func (s *intervals) lastBefore(t int64) (int32, bool) {
 func (s *intervals) overlapping(from, to int64, into []int32) []int32 {
 	limit := s.startedBy(to)
 	for i := 0; i < limit; i++ {
-		if i = s.next(i, from); i < limit {
+		i = s.next(i, from)
+		if i < limit {
 			into = append(into, s.nodes[i])
 		}
 	}
@@ -95,7 +97,8 @@ func (s *intervals) next(i int, from int64) int {
 		p++
 	}
 	for p < s.size {
-		if p *= 2; s.top[p] < from {
+		p *= 2
+		if s.top[p] < from {
 			p++
 		}
 	}

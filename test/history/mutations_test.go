@@ -38,7 +38,8 @@ func wildFrom(r *rand.Rand, d diet, st twinState, repeats bool) *History {
 			t.Outcome = Failed
 		case p < 12+d.unknowns:
 			t.Outcome, t.End = Unknown, Never
-			if t.Start -= r.Int64N(60); r.IntN(2) == 0 {
+			t.Start -= r.Int64N(60)
+			if r.IntN(2) == 0 {
 				st = after
 			}
 		default:

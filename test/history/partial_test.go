@@ -134,12 +134,14 @@ func (p *pastTwin) see(st twinState, key string, s Saw, value string, number int
 func (p *pastTwin) scan(st twinState, op Op) bool {
 	end, got := op.End, map[string]Pair{}
 	for i, pair := range op.Pairs {
-		if got[pair.Key] = pair; pair.Key < op.Key || op.End != "" && pair.Key >= op.End || i > 0 && pair.Key <= op.Pairs[i-1].Key {
+		got[pair.Key] = pair
+		if pair.Key < op.Key || op.End != "" && pair.Key >= op.End || i > 0 && pair.Key <= op.Pairs[i-1].Key {
 			return false
 		}
 	}
 	if n := len(op.Pairs); op.Limit > 0 && n >= op.Limit {
-		if end = op.Pairs[n-1].Key + "\x00"; n > op.Limit {
+		end = op.Pairs[n-1].Key + "\x00"
+		if n > op.Limit {
 			return false
 		}
 	}

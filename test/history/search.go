@@ -222,7 +222,8 @@ func (s *search) run(budget *int) bool {
 			s.frames = s.frames[:len(s.frames)-1]
 			continue
 		}
-		if *budget--; *budget <= 0 {
+		*budget--
+		if *budget <= 0 {
 			return false
 		}
 		s.put(f, s.cands[f.at])

@@ -18,7 +18,8 @@ type stir struct {
 
 // note compares the bounds with those of the round before.
 func (s *stir) note(g *graph) {
-	if s.all = s.lo == nil || s.always; s.all {
+	s.all = s.lo == nil || s.always
+	if s.all {
 		s.node = make([]bool, g.len())
 		s.keep(g)
 		return

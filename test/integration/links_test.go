@@ -74,7 +74,8 @@ func TestClientsLinkIsCut(t *testing.T) {
 		go func() {
 			for range each {
 				_, err := db.Execute(ctx, client.Add([]byte("n"), 1), client.Add(fmt.Appendf(nil, "m/%d", i), 1))
-				if progress <- err; err != nil {
+				progress <- err
+				if err != nil {
 					done <- err
 					return
 				}

@@ -122,7 +122,8 @@ func (h *historian) look(ctx context.Context, name string) error {
 		if err := same(first, again); err != nil {
 			return fmt.Errorf("%s (%s) has changed: %w", name, s.ID, err)
 		}
-		if again, err = h.gets(ctx, s.ID); err != nil {
+		again, err = h.gets(ctx, s.ID)
+		if err != nil {
 			return err
 		}
 		if err := same(first, again); err != nil {

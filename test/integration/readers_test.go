@@ -52,7 +52,8 @@ func openReaders(ctx context.Context, t *testing.T, db *client.DB, n int, keys, 
 
 func (r *openReader) run(ctx context.Context, db *client.DB, keys, more [][]byte, read chan<- struct{}) error {
 	return db.View(ctx, func(ro *client.ReadTx) (err error) {
-		if r.saw, err = valuesOf(ro, keys); err != nil {
+		r.saw, err = valuesOf(ro, keys)
+		if err != nil {
 			return err
 		}
 		read <- struct{}{}

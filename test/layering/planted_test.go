@@ -1,6 +1,7 @@
 package layering_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +56,10 @@ func all(t *testing.T, tree *layering.Tree) []string {
 	bad = append(bad, tree.Purity(layering.Table)...)
 	bad = append(bad, tree.Files()...)
 	bad = append(bad, tree.Names()...)
+	bad = append(bad, tree.Types()...)
+	bad = append(bad, tree.Inits()...)
+	bad = append(bad, tree.Columns()...)
+	bad = append(bad, tree.Circles()...)
 	return append(bad, tree.Comments()...)
 }
 
@@ -104,7 +109,21 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 		"a pure package selects":           {txn("", "func f() { select {} }"), "must not use channels"},
 
 		"a file that is too long": {map[string]string{"pkg/kv/long.go": "package kv\n" + strings.Repeat("\n", 600)}, "pkg/kv/long.go has 601 lines"},
-		"a package called util":   {map[string]string{"pkg/node/util/u.go": "// Package util is useful.\npackage util\n"}, "name the package after what it knows"},
+		"a type with too many methods": {map[string]string{"pkg/kv/many.go": "package kv\n\ntype many struct{}\n" + methods(61)},
+			"pkg/kv/many.go:3: many has 61 methods"},
+		"methods in several files": {map[string]string{
+			"pkg/kv/many.go": "package kv\n\ntype many struct{}\n" + methods(30), "pkg/kv/more.go": "package kv\n" + methods(31)},
+			"many has 61 methods"},
+		"a type with too many fields": {map[string]string{"pkg/kv/many.go": "package kv\n\ntype many struct {\n" + strings.Repeat("\ta, b int\n", 13) + "}\n"},
+			"many has 26 fields"},
+		"an assignment in an if": {map[string]string{"pkg/kv/if.go": "package kv\n\nfunc f(a int) {\n\tif a = 2; a > 1 {\n\t}\n}\n"},
+			"pkg/kv/if.go:4: an assignment in the init of an if"},
+		"a count in an if": {map[string]string{"pkg/kv/if.go": "package kv\n\nfunc f(a int) {\n\tif a++; a > 1 {\n\t}\n}\n"},
+			"an assignment in the init of an if"},
+		"a line that is too long": {map[string]string{"pkg/kv/wide_test.go": "package kv\n\n// " + strings.Repeat("ä", 118) + "\n"},
+			"pkg/kv/wide_test.go:3: 121 columns"},
+		"files that call each other in a circle": {circle(11), "pkg/kv: 11 files call each other in a circle"},
+		"a package called util":                  {map[string]string{"pkg/node/util/u.go": "// Package util is useful.\npackage util\n"}, "name the package after what it knows"},
 		"helpers in a directory of another name": {map[string]string{"pkg/node/x/u.go": "// Package helpers helps.\npackage helpers\n"},
 			`not "helpers"`},
 		"a package without a comment": {map[string]string{"pkg/node/node.go": "package node\n"}, "pkg/node has no package comment"},
@@ -151,4 +170,37 @@ func TestWhatCannotBeParsedIsAnError(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(root, "x.go"), []byte("package"), 0o644))
 	_, err := layering.Load(root)
 	require.ErrorContains(t, err, "x.go")
+}
+
+// methods are so many of a type called many.
+func methods(n int) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, "\nfunc (x *many) m%d() {}\n", i)
+	}
+	return out.String()
+}
+
+// circle is so many files of which each calls the next, some by a method.
+func circle(n int) map[string]string {
+	files := map[string]string{}
+	for i := range n {
+		next := fmt.Sprintf("f%d()", (i+1)%n)
+		if i%2 == 0 {
+			next = fmt.Sprintf("t%d{}.f()", (i+1)%n)
+		}
+		files[fmt.Sprintf("pkg/kv/c%d.go", i)] = fmt.Sprintf(
+			"package kv\n\ntype t%[1]d struct{}\n\nfunc (t%[1]d) f() { f%[1]d() }\n\nfunc f%[1]d() { %[2]s }\n", i, next)
+	}
+	return files
+}
+
+// TestWhatIsSmallEnoughIsLeftAlone: a circle of as many files as may be, a line of as many
+// columns, a variable that is declared in an if.
+func TestWhatIsSmallEnoughIsLeftAlone(t *testing.T) {
+	files := circle(10)
+	files["pkg/kv/if.go"] = "package kv\n\nfunc f(a int) {\n\tif b := a; b > 1 {\n\t}\n}\n"
+	files["pkg/kv/wide.go"] = "package kv\n\n// " + strings.Repeat("ä", 117) + "\n"
+	files["pkg/kv/many.go"] = "package kv\n\ntype many struct{}\n" + methods(60)
+	require.Empty(t, all(t, plant(t, files)))
 }

@@ -3,6 +3,7 @@ package layering
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
 	"go/types"
 	"path"
 	"slices"
@@ -80,13 +81,18 @@ func receiver(fn *ast.FuncDecl) string {
 	}
 }
 
-// Inits reports assignments in the init of an if: the condition is what a reader looks for
-// there.
+// Inits reports assignments to variables of before in the init of an if: a reader looks for a
+// condition there, and not for a change. A variable that is declared there is gone after it.
 func (t *Tree) Inits() (bad []string) {
 	for _, p := range t.Packages {
 		p.eachOwn(func(f *File) {
 			ast.Inspect(f.Syntax, func(n ast.Node) bool {
-				if s, ok := n.(*ast.IfStmt); ok && s.Init != nil {
+				s, ok := n.(*ast.IfStmt)
+				if !ok || s.Init == nil {
+					return true
+				}
+				a, assigns := s.Init.(*ast.AssignStmt)
+				if !assigns || a.Tok != token.DEFINE {
 					bad = append(bad, t.at(s.Pos(), "an assignment in the init of an if; put it on a line of its own"))
 				}
 				return true

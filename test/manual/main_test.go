@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 func built(t *testing.T) string {
 	t.Helper()
 	programs.Do(func() {
-		if programs.dir, programs.err = os.MkdirTemp("", "linchpin-manual-"); programs.err != nil {
+		programs.dir, programs.err = os.MkdirTemp("", "linchpin-manual-")
+		if programs.err != nil {
 			return
 		}
 		args := strings.Fields(strings.ReplaceAll(buildLine, "bin/", programs.dir+"/"))

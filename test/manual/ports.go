@@ -45,7 +45,8 @@ func FreePorts(t testing.TB) Ports {
 	}
 	for range (last - first) / span {
 		base := bases.next
-		if bases.next += span; bases.next+span > last {
+		bases.next += span
+		if bases.next+span > last {
 			bases.next = first
 		}
 		if !slices.ContainsFunc(named, func(p int) bool { return !free(base + offset(p)) }) {

@@ -55,7 +55,8 @@ func StartShell(t testing.TB, bin string, ports Ports) *Shell {
 		t.Fatal(err)
 	}
 	s.cmd.Stdout, s.cmd.Stderr, s.cmd.ExtraFiles = log, log, []*os.File{write}
-	if s.in, err = s.cmd.StdinPipe(); err != nil {
+	s.in, err = s.cmd.StdinPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.cmd.Start(); err != nil {

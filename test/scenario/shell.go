@@ -118,7 +118,8 @@ func (g *gateway) tick() {
 // flush does what the gateway wants done.
 func (g *gateway) flush() {
 	out := g.machine.Flush()
-	if g.due = out.Next; g.due != math.MaxInt64 {
+	g.due = out.Next
+	if g.due != math.MaxInt64 {
 		g.due -= g.ahead()
 	}
 	g.c.send(g.id.String(), out.Send)

@@ -76,7 +76,8 @@ func tryFrames(d *net.Dialer, addr string, config *tls.Config) (*frames, error) 
 	f := &frames{conn: tls.Client(raw, config), next: 1}
 	f.Framer = http2.NewFramer(f.conn, f.conn)
 	f.enc = hpack.NewEncoder(&f.head)
-	if _, err = io.WriteString(f.conn, http2.ClientPreface); err == nil {
+	_, err = io.WriteString(f.conn, http2.ClientPreface)
+	if err == nil {
 		err = f.WriteSettings()
 	}
 	if err != nil {

@@ -84,7 +84,8 @@ func TestScansEndWhenTheyAreForbidden(t *testing.T) {
 			last = err
 			break
 		}
-		if n++; n == 1 {
+		n++
+		if n == 1 {
 			_, err := root.DropUser(soon(t), "alice")
 			require.NoError(t, err)
 		}

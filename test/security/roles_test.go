@@ -101,7 +101,8 @@ func call(t *testing.T, conn *grpc.ClientConn, method string, streams bool) code
 	}
 	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
 	if err == nil {
-		if err = s.SendMsg(&pb.StatusRequest{}); err == nil {
+		err = s.SendMsg(&pb.StatusRequest{})
+		if err == nil {
 			err = s.CloseSend()
 		}
 		if rerr := s.RecvMsg(&pb.StatusRequest{}); rerr != nil {

@@ -103,7 +103,8 @@ func commandLine(t *testing.T, pid int) string {
 	t.Helper()
 	var line []byte
 	eventually(t, func() (err error) {
-		if line, err = os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && len(line) == 0 {
+		line, err = os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err == nil && len(line) == 0 {
 			err = fmt.Errorf("process %d shows no command line", pid)
 		}
 		return err

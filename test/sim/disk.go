@@ -88,7 +88,8 @@ func (d *disk) commit() {
 	var at engine.Position
 	if len(groups) > 0 {
 		var err error
-		if at, err = d.store.Append(groups); err != nil {
+		at, err = d.store.Append(groups)
+		if err != nil {
 			panic(err) // a shard never writes what cannot be stored
 		}
 		d.sync()

@@ -56,7 +56,8 @@ func (t *trial) expire(op *msg.Op, res *msg.Result) error {
 		o = t.own[key]
 	}
 	o.version = kv.Version{} // a new one, of which nobody knows yet
-	if o.expires = 0; op.Expiry != 0 {
+	o.expires = 0
+	if op.Expiry != 0 {
 		o.expires = someTime
 	}
 	t.own[key] = o

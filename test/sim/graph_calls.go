@@ -128,7 +128,8 @@ func (c *chain) places(t *txnRecord) (out []history.Place) {
 			s = c.links[i-1].after
 		}
 		made, is := carry(s, steps)
-		if told = is; i > 0 && !told.same(last) {
+		told = is
+		if i > 0 && !told.same(last) {
 			after = append(after, c.links[i-1].e.value.Version)
 		}
 		last = told

@@ -109,7 +109,8 @@ func carry(s thing, steps []step) (thing, transcript) {
 		}
 		answer, kind := next.call(x.method.Name, x.args)
 		told = append(told, said{x, answer, kind})
-		if s = next; s.empty() {
+		s = next
+		if s.empty() {
 			s = nil
 		}
 	}

@@ -72,7 +72,8 @@ func (t *trial) call(ops []msg.Op, results []msg.Result) (kv.Kind, int, error) {
 			if i >= len(results) {
 				return 0, i, fmt.Errorf("result %d is missing", i)
 			}
-			if res = &results[i]; t.points && ops[i].IsRange() {
+			res = &results[i]
+			if t.points && ops[i].IsRange() {
 				res = nil
 			}
 		}
@@ -133,7 +134,8 @@ func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	}
 	o := own{}
 	if op.Kind == msg.OpPut {
-		if o.cell = (cell{exists: true, text: string(op.Value)}); op.Expiry != 0 {
+		o.cell = (cell{exists: true, text: string(op.Value)})
+		if op.Expiry != 0 {
 			o.expires = someTime
 		}
 	}

@@ -120,13 +120,15 @@ func (h *hunt) options(seed int64, m mutant.Set) Options {
 func (h *hunt) catch() (seed int64, tries int, err error) {
 	m, begin := mutant.Of(append([]mutant.ID{h.id}, h.with...)...), time.Now()
 	if h.seed != 0 && !*freshFlag {
-		if err = attempt(h.options(h.seed, m)); err != nil {
+		err = attempt(h.options(h.seed, m))
+		if err != nil {
 			return h.seed, 1, err
 		}
 	}
 	for seed = 1; tries < *triesFlag && time.Since(begin) < *budgetFlag; seed++ {
 		tries++
-		if err = attempt(h.options(seed, m)); err != nil && h.alone(seed) {
+		err = attempt(h.options(seed, m))
+		if err != nil && h.alone(seed) {
 			return seed, tries, err
 		}
 	}

@@ -112,11 +112,13 @@ func (c *client) expecting(op msg.Op) msg.Op {
 	op.Expect = pick(c.w.rng, msg.ExpectExists, msg.ExpectAbsent, msg.ExpectValue, msg.ExpectVersion)
 	switch op.Expect {
 	case msg.ExpectValue:
-		if op.ExpectValue = c.values[string(op.Key)]; op.ExpectValue == nil {
+		op.ExpectValue = c.values[string(op.Key)]
+		if op.ExpectValue == nil {
 			op.Expect = msg.ExpectAbsent
 		}
 	case msg.ExpectVersion:
-		if op.ExpectVersion = c.versions[string(op.Key)]; op.ExpectVersion.IsZero() {
+		op.ExpectVersion = c.versions[string(op.Key)]
+		if op.ExpectVersion.IsZero() {
 			op.Expect = msg.ExpectAbsent
 		}
 	}

@@ -239,7 +239,8 @@ func Draw(seed int64) Options {
 		}
 	}
 	t := rand.New(rand.NewPCG(uint64(seed), 0xadd))
-	if o.Batch = time.Duration(pick(t, 0, 0, 50, 1000)) * time.Microsecond; o.Places > 0 {
+	o.Batch = time.Duration(pick(t, 0, 0, 50, 1000)) * time.Microsecond
+	if o.Places > 0 {
 		o.Batch = 0 // what is refused is judged by what was under way when it was asked for
 	}
 	if t.IntN(2) == 0 {

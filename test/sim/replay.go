@@ -154,9 +154,11 @@ func (x *trial) history(t *txnRecord) error {
 		if t.resLost || t.outcome != committed && t.kind == oneShot {
 			results = nil
 		}
-		if x.points = c.raw; c.raw && results != nil {
+		x.points = c.raw
+		if c.raw && results != nil {
 			var err error
-			if results, err = pointResults(c); err != nil {
+			results, err = pointResults(c)
+			if err != nil {
 				return err
 			}
 		}

@@ -194,7 +194,8 @@ func (s *shell) shown(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index
 		return
 	}
 	s.checkRoom(txn, e, &v)
-	if txn = s.expiring(txn); e.Kind == entry.EffectDelete && e.Expires != 0 {
+	txn = s.expiring(txn)
+	if e.Kind == entry.EffectDelete && e.Expires != 0 {
 		s.w.sum.Expired++
 	}
 	n := &note{shown: &shownEffect{txn: txn, shard: s.id, key: string(e.Key), kind: e.Kind, delta: e.Delta, value: v, index: at}}

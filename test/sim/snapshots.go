@@ -57,7 +57,8 @@ func (c *client) somePast() txn.How {
 		at.AsOf = hot.wall() - int64(w.upTo(w.opt.History*5/4+time.Millisecond))
 	default:
 		s = w.snaps[w.rng.IntN(len(w.snaps))]
-		if at.Number = s.number; s.number == 0 || w.rng.IntN(2) == 0 {
+		at.Number = s.number
+		if s.number == 0 || w.rng.IntN(2) == 0 {
 			at.Name, at.Number = s.name, 0
 		}
 	}

@@ -91,10 +91,12 @@ func (t *trial) invoke(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 		return kv.KindOK, nil
 	}
 	o := own{cell: cell{typ: m.Type.ID, thing: x, exists: !x.empty(), expires: c.expires}, called: !mine || t.own[key].called}
-	if o.typ = m.Type.ID; !o.exists {
+	o.typ = m.Type.ID
+	if !o.exists {
 		o.thing, o.expires = nil, 0
 	} else if c.exists && reflect.DeepEqual(c.thing, x) {
-		if o.kept = c.version; mine {
+		o.kept = c.version
+		if mine {
 			o.kept = c.kept
 		}
 	}

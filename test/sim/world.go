@@ -181,7 +181,8 @@ func (w *world) run(until int64, stop func() bool) {
 	for w.err == nil && len(w.events) > 0 && w.events[0].At <= until && !stop() {
 		e := w.events.Pop()
 		w.now = e.At
-		if w.happened++; w.happened > maxEvents {
+		w.happened++
+		if w.happened > maxEvents {
 			w.fail("there is no end to it")
 		}
 		e.Run()

@@ -162,7 +162,8 @@ func forget(t testing.TB, db *client.DB, prefixes ...string) {
 				n++
 				last = pair.Key
 			}
-			if left = n > kv.MaxTxnOps/2; !left {
+			left = n > kv.MaxTxnOps/2
+			if !left {
 				last = end
 			}
 			if n == 0 {

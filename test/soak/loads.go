@@ -91,13 +91,15 @@ func startLoads(ctx context.Context, t testing.TB, addrs []string, round Round) 
 		l.all = append(l.all, one)
 		// Every other round sends the operations of a transaction one by one.
 		env := app.Env{DB: store.Calls(), Prefix: one.prefix, Clients: appClients, Seed: round.Seed + uint64(i), Interactive: (round.Number+i)%2 == 0}
-		if one.app, err = a.make(env); err != nil {
+		one.app, err = a.make(env)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if one.runner, err = workload.New(nil, workload.Options{
+		one.runner, err = workload.New(nil, workload.Options{
 			App: one.app, Clients: appClients, Rate: appRate, Timeout: appTimeout, Duration: time.Hour, Seed: round.Seed,
 			ProgressEvery: 100 * time.Millisecond, Progress: func(s workload.Snapshot) { one.committed.Store(s.Committed) },
-		}); err != nil {
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if err := one.app.Load(loading); err != nil {

@@ -162,7 +162,8 @@ func (s *Schedule) draw(lane, spared int, at time.Duration) (f Fault, ok bool) {
 	k, ok := s.take(lane, spared, left)
 	if !ok { // what is left in the deck has to wait: a new one goes below it
 		s.decks[lane] = append(s.decks[lane], s.deck(lane)...)
-		if k, ok = s.take(lane, spared, left); !ok {
+		k, ok = s.take(lane, spared, left)
+		if !ok {
 			s.decks[lane] = s.decks[lane][:len(s.decks[lane])-len(s.deck(lane))]
 			return f, false
 		}

@@ -45,7 +45,8 @@ func main() {
 func run(protos []string, check bool) error {
 	if len(protos) == 0 {
 		var err error
-		if protos, err = find("pkg"); err != nil {
+		protos, err = find("pkg")
+		if err != nil {
 			return err
 		}
 	}

@@ -124,7 +124,8 @@ func (c *checker) wrong(format string, args ...any) {
 // told takes what is wrong, nil if nothing is.
 func (c *checker) told(tr *trial) *refutation {
 	r := c.report
-	if c.report = nil; r != nil {
+	c.report = nil
+	if r != nil {
 		r.trial = tr
 	}
 	return r

@@ -61,7 +61,8 @@ func (c *checker) everyOrder(all []*standing, base entry.Value) (r *refutation) 
 			r = &refutation{all: all, says: fmt.Sprintf("Applied as planned, %s: %v.", sequence(order), err)}
 			return false
 		}
-		if r = c.alone(order, base, v, all); r != nil {
+		r = c.alone(order, base, v, all)
+		if r != nil {
 			return false
 		}
 		key := ""
@@ -88,7 +89,8 @@ func (c *checker) replay(order []*standing, v entry.Value) (entry.Value, error) 
 			continue
 		}
 		var err error
-		if v, err = c.apply(&v, s.logged); err != nil {
+		v, err = c.apply(&v, s.logged)
+		if err != nil {
 			return v, fmt.Errorf("%s fails: %w", s.name(), err)
 		}
 	}
@@ -105,7 +107,8 @@ func (c *checker) alone(order []*standing, base, logged entry.Value, all []*stan
 		if !o.same(&s.outcome) {
 			return &refutation{all: all, says: fmt.Sprintf("%s was %s. In this order it would be %s: %s.", s.name(), s.outcome.words(), o.words(), sequence(order))}
 		}
-		if v = after; len(s.plain) == len(s.logged) {
+		v = after
+		if len(s.plain) == len(s.logged) {
 			continue
 		}
 		apart, err := c.apply(&plain, s.plain)

@@ -14,7 +14,8 @@ func (c *checker) shrink(tr *trial, r *refutation) string {
 	for tries := 0; tries < shrinks; {
 		smaller := false
 		for _, next := range tr.smaller() {
-			if tries++; tries > shrinks {
+			tries++
+			if tries > shrinks {
 				break
 			}
 			if s := c.refute(next); s != nil {

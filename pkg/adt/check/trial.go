@@ -238,7 +238,8 @@ func (c *checker) failsAnyway(s *standing, others []*standing, visible entry.Val
 		v := visible
 		for _, o := range order {
 			var err error
-			if v, err = c.apply(&v, o.logged); err != nil {
+			v, err = c.apply(&v, o.logged)
+			if err != nil {
 				return true // everyOrder tells
 			}
 		}

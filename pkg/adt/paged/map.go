@@ -248,7 +248,8 @@ func (d *directory[K, V]) enter(at, begun, step int) *page[K, V] {
 	lacks := &Absent{[]Page{p.stub}}
 	if at != begun {
 		for range max(ahead, step*(at-begun)) {
-			if at += step; at < 0 || at >= d.pages.Len() {
+			at += step
+			if at < 0 || at >= d.pages.Len() {
 				break
 			}
 			if _, p := d.pages.At(at); p.missing() {

@@ -68,7 +68,8 @@ func (s *stub[K, V]) Fill(row []byte) error {
 		return err
 	}
 	content, err := tree.Build(s.form.Order, n, func() (k K, v V, err error) {
-		if k, err = s.form.ReadKey(&r); err == nil {
+		k, err = s.form.ReadKey(&r)
+		if err == nil {
 			v, err = s.form.ReadValue(&r)
 		}
 		return k, v, err
@@ -176,7 +177,8 @@ func (p *page[K, V]) known(key K) (value V, there, ok bool) {
 func (p *page[K, V]) with(key K, c change[V], was bool, old int) *page[K, V] {
 	next := *p
 	if p.open {
-		if next.dirty = true; c.gone {
+		next.dirty = true
+		if c.gone {
 			next.whole = p.whole.Delete(key)
 		} else {
 			next.whole = p.whole.Put(key, c.value)

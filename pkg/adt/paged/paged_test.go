@@ -137,7 +137,8 @@ func TestMapAgainstGoMap(t *testing.T) {
 			"change much":          w.changeMuch,
 			"store":                func(*rapid.T) { w.store() },
 			"read back": func(t *rapid.T) {
-				if w.store(); w.m.InPages() {
+				w.store()
+				if w.m.InPages() {
 					w.m = w.reopened(t, w.m)
 				}
 				clear(w.looked)
@@ -199,7 +200,8 @@ func (w *pagedWorld) changeMuch(t *rapid.T) {
 		}
 		all = append(all, c)
 		w.looked[k] = true
-		if delete(w.want, k); c.Is {
+		delete(w.want, k)
+		if c.Is {
 			w.want[k] = c.Value
 		}
 	}

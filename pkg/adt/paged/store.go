@@ -26,7 +26,8 @@ type Storing struct {
 func (m Map[K, V]) Store(f *Form[K, V], to *Storing) Map[K, V] {
 	s := storer[K, V]{Storing: to, form: f, run: tree.New(f.Order), away: &away{}}
 	if m.dir == nil {
-		if s.run = m.whole; s.run.Len() > 0 {
+		s.run = m.whole
+		if s.run.Len() > 0 {
 			s.from, _ = s.run.At(0)
 		}
 		s.running = true
@@ -73,7 +74,8 @@ func (s *storer[K, V]) keep(from K, p *page[K, V]) {
 	if s.Forget && !p.open {
 		p = &page[K, V]{stub: p.stub, n: p.stub.n, bytes: p.stub.bytes, top: tree.New(s.form.tops)}
 	}
-	if p.stub.away = s.away; !p.stub.filled {
+	p.stub.away = s.away
+	if !p.stub.filled {
 		s.away.bytes += p.stub.bytes
 	}
 	s.froms, s.pages = append(s.froms, from), append(s.pages, p)
@@ -193,12 +195,14 @@ func (m Map[K, V]) AppendDirectory(b []byte) []byte {
 	b = AppendLength(b, m.dir.pages.Len())
 	for from, p := range m.dir.pages.All() {
 		b = AppendLength(AppendLength(f.AppendKey(b, from), p.stub.n), p.stub.bytes)
-		if b = AppendLength(b, p.top.Len()); p.top.Len() == 0 {
+		b = AppendLength(b, p.top.Len())
+		if p.top.Len() == 0 {
 			continue
 		}
 		b = AppendLength(AppendLength(b, p.n), p.bytes)
 		for k, c := range p.top.All() {
-			if b = f.AppendKey(b, k); c.gone {
+			b = f.AppendKey(b, k)
+			if c.gone {
 				b = append(b, 0)
 			} else {
 				b = f.AppendValue(append(b, 1), c.value)
@@ -228,7 +232,8 @@ func ReadDirectory[K, V any](f *Form[K, V], r *Reader, refs *[]entry.PageRef) (m
 	}
 	d := &directory[K, V]{form: f, away: &away{}}
 	d.pages, err = tree.Build(f.pages, n, func() (from K, p *page[K, V], err error) {
-		if from, err = f.ReadKey(r); err == nil {
+		from, err = f.ReadKey(r)
+		if err == nil {
 			p, err = readPage(f, r)
 		}
 		if err != nil {
@@ -245,7 +250,8 @@ func ReadDirectory[K, V any](f *Form[K, V], r *Reader, refs *[]entry.PageRef) (m
 func readPage[K, V any](f *Form[K, V], r *Reader) (p *page[K, V], err error) {
 	var tops int
 	p = &page[K, V]{stub: &stub[K, V]{form: f}, top: tree.New(f.tops)}
-	if p.stub.n, p.stub.bytes, err = readCounts(r); err == nil {
+	p.stub.n, p.stub.bytes, err = readCounts(r)
+	if err == nil {
 		tops, err = r.Count(2)
 	}
 	p.n, p.bytes = p.stub.n, p.stub.bytes
@@ -253,11 +259,13 @@ func readPage[K, V any](f *Form[K, V], r *Reader) (p *page[K, V], err error) {
 		p.settle()
 		return p, err
 	}
-	if p.n, p.bytes, err = readCounts(r); err != nil {
+	p.n, p.bytes, err = readCounts(r)
+	if err != nil {
 		return p, err
 	}
 	p.top, err = tree.Build(f.tops, tops, func() (k K, c change[V], err error) {
-		if k, err = f.ReadKey(r); err != nil {
+		k, err = f.ReadKey(r)
+		if err != nil {
 			return k, c, err
 		}
 		there, err := r.Byte()
@@ -282,7 +290,8 @@ func readPage[K, V any](f *Form[K, V], r *Reader) (p *page[K, V], err error) {
 }
 
 func readCounts(r *Reader) (n, bytes int, err error) {
-	if n, err = r.Length(); err == nil {
+	n, err = r.Length()
+	if err == nil {
 		bytes, err = r.Length()
 	}
 	if err == nil && (n > most || bytes > most) {

@@ -212,7 +212,8 @@ func TestBuild(t *testing.T) {
 	for n := range 5 {
 		i := 0
 		_, err := Build(numbers, 1<<40, func() (int, int, error) {
-			if i++; i > n {
+			i++
+			if i > n {
 				return 0, 0, end
 			}
 			return i, 0, nil

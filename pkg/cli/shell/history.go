@@ -87,7 +87,8 @@ func (h history) save(from func(io.Writer) (int, error)) error {
 	if err != nil {
 		return err
 	}
-	if _, err = from(f); err == nil {
+	_, err = from(f)
+	if err == nil {
 		err = f.Close()
 	}
 	if err == nil {

@@ -89,7 +89,8 @@ func (l *lexer) quoted() (token, error) {
 		return t, l.errorf(t.column, "the quoted word that starts here has no closing quote or an unknown escape; "+
 			"escapes are those of Go: \\\" \\\\ \\n \\t \\xff \\u00e9")
 	}
-	if t.text, err = strconv.Unquote(raw); err != nil {
+	t.text, err = strconv.Unquote(raw)
+	if err != nil {
 		return t, l.errorf(t.column, "the quoted word that starts here has an unknown escape")
 	}
 	l.advance(len(raw))

@@ -73,7 +73,8 @@ type cluster struct {
 func Run(ctx context.Context, o Options) (rows []Row, err error) {
 	var both [2]*cluster
 	for i, reads := range []txn.Reads{txn.SnapshotReads, txn.LockingReads} {
-		if both[i], err = start(ctx, &o, reads); err != nil {
+		both[i], err = start(ctx, &o, reads)
+		if err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, both[i].stop()) }()
@@ -96,11 +97,13 @@ func start(ctx context.Context, o *Options, reads txn.Reads) (*cluster, error) {
 	c := &cluster{reads: reads}
 	var err error
 	// To fix a state of the history holds updates, whatever readers do.
-	if c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, Nodes: o.Nodes, Reads: reads, NoSync: !o.Fsync, Delay: o.Delay, Sharing: o.Sharing, Listen: true,
-		CacheBytes: 32 << 20, HistoryEvery: -1}); err != nil {
+	c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, Nodes: o.Nodes, Reads: reads, NoSync: !o.Fsync, Delay: o.Delay, Sharing: o.Sharing, Listen: true,
+		CacheBytes: 32 << 20, HistoryEvery: -1})
+	if err != nil {
 		return nil, err
 	}
-	if c.store, err = clientstore.Open(ctx, c.Addrs(), 0); err != nil {
+	c.store, err = clientstore.Open(ctx, c.Addrs(), 0)
+	if err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
 	return c, nil
@@ -168,7 +171,8 @@ func measure(ctx context.Context, c *cluster, o workload.Options, round int) (Si
 	o.Seed += uint64(round)
 	var err error
 	if o.Locality > 0 {
-		if o.Homes, err = c.store.Homes(ctx); err != nil {
+		o.Homes, err = c.store.Homes(ctx)
+		if err != nil {
 			return Side{}, err
 		}
 	}

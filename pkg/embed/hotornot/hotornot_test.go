@@ -153,7 +153,8 @@ type after struct {
 func (a after) writer() io.Writer { return &a }
 
 func (a *after) Write(p []byte) (int, error) {
-	if a.writes--; a.writes == 0 {
+	a.writes--
+	if a.writes == 0 {
 		a.then()
 	}
 	return len(p), nil

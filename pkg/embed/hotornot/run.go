@@ -94,13 +94,16 @@ type cluster struct {
 
 func start(ctx context.Context, o *Options, mode Mode) (c *cluster, err error) {
 	c = &cluster{}
-	if c.dir, err = os.MkdirTemp(o.Dir, "cluster-"); err != nil {
+	c.dir, err = os.MkdirTemp(o.Dir, "cluster-")
+	if err != nil {
 		return nil, err
 	}
-	if c.Cluster, err = embed.StartCluster(mode.cluster(o, c.dir)); err != nil {
+	c.Cluster, err = embed.StartCluster(mode.cluster(o, c.dir))
+	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(c.dir))
 	}
-	if c.store, err = clientstore.Open(ctx, c.Addrs(), 0); err != nil {
+	c.store, err = clientstore.Open(ctx, c.Addrs(), 0)
+	if err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
 	return c, nil

@@ -48,7 +48,8 @@ func unnamed(t TB, e engine.Engine, limit int) (found []entry.Garbage, pieces in
 		pieces++
 		res := e.Read(0, entry.Read{Kind: entry.ReadPages, Table: entry.TablePage, Span: span, Limit: limit})
 		require.NoError(t, res.Err)
-		if found = append(found, res.Garbage...); res.Resume == nil {
+		found = append(found, res.Garbage...)
+		if res.Resume == nil {
 			return found, pieces
 		}
 		span.Start = res.Resume

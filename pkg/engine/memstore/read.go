@@ -11,7 +11,8 @@ import (
 // Read answers one question.
 func (s *Store) Read(shard kv.ShardID, r entry.Read) entry.ReadResult {
 	res := entry.ReadResult{ID: r.ID, Kind: r.Kind}
-	if res.Err = engine.CheckRead(&r); res.Err != nil {
+	res.Err = engine.CheckRead(&r)
+	if res.Err != nil {
 		return res
 	}
 	s.mu.RLock()
@@ -53,7 +54,8 @@ func (rs *rows) readKey(r *entry.Read, res *entry.ReadResult) {
 	}
 	visible := c.above(r.Index)
 	for _, v := range slices.Backward(c.vs[:visible]) {
-		if _, res.Err = engine.Live(r.Key, v.value); res.Err != nil {
+		_, res.Err = engine.Live(r.Key, v.value)
+		if res.Err != nil {
 			return
 		}
 		res.Rows = append(res.Rows, entry.Row{Key: clone(r.Key), Index: v.index, Value: clone(v.value)})

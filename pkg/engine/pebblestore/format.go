@@ -109,7 +109,8 @@ func writeSummed(fsys vfs.FS, dir, name, text string) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	err = errors.Join(err, f.Close())
+	if err != nil {
 		return err
 	}
 	if err := fsys.Rename(path+tempSuffix, path); err != nil {

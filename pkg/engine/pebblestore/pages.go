@@ -32,7 +32,8 @@ func (s *Store) readPages(shard kv.ShardID, r *entry.Read, res *entry.ReadResult
 		if err != nil {
 			return err
 		}
-		if room = k.User; !w.Page(k.User) {
+		room = k.User
+		if !w.Page(k.User) {
 			break
 		}
 	}

@@ -16,7 +16,8 @@ import (
 // Read answers one question.
 func (s *Store) Read(shard kv.ShardID, r entry.Read) (res entry.ReadResult) {
 	res = entry.ReadResult{ID: r.ID, Kind: r.Kind}
-	if res.Err = engine.CheckRead(&r); res.Err != nil {
+	res.Err = engine.CheckRead(&r)
+	if res.Err != nil {
 		return res
 	}
 	s.life.RLock()

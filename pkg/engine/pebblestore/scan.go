@@ -129,7 +129,8 @@ func (c *cursor) load() bool {
 
 // live tells whether the visible version is a value.
 func (c *cursor) live() (value []byte, live bool, err error) {
-	if value, err = c.it.ValueAndErr(); err != nil {
+	value, err = c.it.ValueAndErr()
+	if err != nil {
 		return nil, false, err
 	}
 	live, err = engine.Live(c.user, value)
@@ -217,7 +218,8 @@ func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResu
 		lasts, delta := !entry.IsTombstone(value), entry.IsDelta(value) // before the iterator moves on
 		versions = append(versions[:0], engine.Version{Index: c.index, Delta: delta})
 		for whole := !delta; c.older(); whole = whole || !delta {
-			if value, err = c.it.ValueAndErr(); err != nil {
+			value, err = c.it.ValueAndErr()
+			if err != nil {
 				_ = c.close()
 				return err
 			}

@@ -45,7 +45,8 @@ func (r *Releases) Ready() []Release {
 		n++
 	}
 	ready := r.waiting[:n:n]
-	if r.waiting = r.waiting[n:]; len(r.waiting) == 0 {
+	r.waiting = r.waiting[n:]
+	if len(r.waiting) == 0 {
 		r.waiting = nil
 	}
 	return ready

@@ -35,9 +35,11 @@ func (t *tx) call(o *msg.Op) *kv.Error {
 	}
 	r := adt.Request{Method: m, Args: o.Args, Value: &v, Unique: t.unique(o.Seq)}
 	plan, _ := r.Plan(nil)
-	if err = plan.Err; err == nil && len(plan.Calls) > 0 {
+	err = plan.Err
+	if err == nil && len(plan.Calls) > 0 {
 		var after entry.Value
-		if after, err = adt.Apply(m.Type.ID, &v, plan.Calls); err == nil {
+		after, err = adt.Apply(m.Type.ID, &v, plan.Calls)
+		if err == nil {
 			t.store.writes++
 			after.Version = kv.Version{Write: t.store.writes}
 			t.written[string(o.Key)] = after

@@ -102,7 +102,8 @@ func firstTags(s tagged, a adt.Args) (out []msg.Datum, _ error) {
 }
 
 func weighTags(s tagged, a adt.Args) (tagged, error) {
-	if s.weight += a[0].Float; s.weight > 1000 {
+	s.weight += a[0].Float
+	if s.weight > 1000 {
 		return s, adt.Errorf(kv.KindOutOfRange, "the weight would be %v, and 1000 is the most", s.weight)
 	}
 	return s, nil

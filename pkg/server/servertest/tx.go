@@ -96,7 +96,8 @@ func (t *tx) Commit(context.Context) gateway.Response {
 		r.Err = kv.Errorf(kv.KindInvalid, "the transaction is over")
 		return r
 	}
-	if r.Err = t.store.allowed(t.o.ID); r.Err != nil {
+	r.Err = t.store.allowed(t.o.ID)
+	if r.Err != nil {
 		t.Rollback()
 		return r
 	}
@@ -211,7 +212,8 @@ func (t *tx) apply(o *msg.Op) *kv.Error {
 	r := msg.Result{Found: before.Found}
 	switch o.Kind {
 	case msg.OpGet, msg.OpRequire:
-		if r = before; o.Method != 0 {
+		r = before
+		if o.Method != 0 {
 			return t.named(o)
 		}
 		if v := t.get(o.Key); o.Stored && v.Exists() {
@@ -249,7 +251,8 @@ func (t *tx) scan(o *msg.Op) (r msg.Result) {
 	if limit == 0 {
 		limit = kv.MaxScanLimit
 	}
-	if r.Pairs = t.span(o.Span(), limit+1); len(r.Pairs) > limit {
+	r.Pairs = t.span(o.Span(), limit+1)
+	if len(r.Pairs) > limit {
 		r.Resume = r.Pairs[limit].Key
 		r.Pairs = r.Pairs[:limit]
 	}
@@ -263,7 +266,8 @@ func (t *tx) add(o *msg.Op, before msg.Result) *kv.Error {
 			return t.fail(o, kv.KindWrongType, "the key holds a "+adt.TypeName(entry.Type(before.Type)))
 		}
 		var err error
-		if n, err = adt.DecodeCounter(before.Value); err != nil {
+		n, err = adt.DecodeCounter(before.Value)
+		if err != nil {
 			return t.fail(o, kv.KindCorrupt, err.Error())
 		}
 	}

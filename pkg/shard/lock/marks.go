@@ -53,7 +53,8 @@ func (t *Table) conflicts(r *Request) []*owner {
 // sets when to do it again.
 func (t *Table) markBlockers(now int64, r *Request) {
 	first, once := r.nextPush == 0, t.opt.Mutants.Has(mutant.MarksOnce)
-	if r.nextMark = now + int64(t.opt.Repeat); once {
+	r.nextMark = now + int64(t.opt.Repeat)
+	if once {
 		r.nextMark = math.MaxInt64
 	}
 	inTheWay := t.conflicts(r)

@@ -46,7 +46,8 @@ func (s *script) start(options map[string]string) error {
 	limit := 100
 	if v, ok := options["memory"]; ok {
 		var err error
-		if limit, err = strconv.Atoi(v); err != nil {
+		limit, err = strconv.Atoi(v)
+		if err != nil {
 			return err
 		}
 	}

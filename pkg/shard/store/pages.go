@@ -21,7 +21,8 @@ func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 		if i < 0 {
 			i = len(it.Loads)
 			l := &mvcc.Load{Page: p}
-			if it.Loads = append(it.Loads, l); i == 0 {
+			it.Loads = append(it.Loads, l)
+			if i == 0 {
 				s.keys.Pin(it.Key) // once for all pages: pins are counted as those who want the key
 			}
 			s.ReadPage(it.Key, p, s.index, func(err error) { s.paged(it, l, err) })
@@ -64,7 +65,10 @@ func (s *Store) paged(it *mvcc.Item, l *mvcc.Load, err error) {
 		w, own := waiter.(*workIn)
 		if !own {
 			s.waking = append(s.waking, Wake{waiter, err, true})
-		} else if w.missing--; w.missing == 0 {
+			continue
+		}
+		w.missing--
+		if w.missing == 0 {
 			s.workTopsIn(it)
 		}
 	}
@@ -139,7 +143,8 @@ func (s *Store) workTopsIn(it *mvcc.Item) {
 		panic(err) // it has been decoded
 	}
 	it.Index = row.Index
-	if s.place(it, row, unread); unread {
+	s.place(it, row, unread)
+	if unread {
 		old = 0
 	}
 	s.dropPages(it, pages, s.index)

@@ -156,7 +156,8 @@ func (s *Store) Next() (w Wake, ok bool) {
 	}
 	w = s.waking[0]
 	s.waking[0] = Wake{}
-	if s.waking = s.waking[1:]; len(s.waking) == 0 {
+	s.waking = s.waking[1:]
+	if len(s.waking) == 0 {
 		s.waking = nil
 	}
 	return w, true

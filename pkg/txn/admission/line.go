@@ -37,7 +37,8 @@ func (p *Pace) Begin(now int64) { p.since, p.ends = now, 0 }
 func (p *Pace) End(now int64) {
 	p.ends++
 	if passed := now - p.since; passed >= rateOver {
-		if p.interval = passed / int64(p.ends); passed >= 10*rateOver {
+		p.interval = passed / int64(p.ends)
+		if passed >= 10*rateOver {
 			p.interval = 0
 		}
 		p.Begin(now)

@@ -372,7 +372,8 @@ func (p *Places) TakeShard(now int64, t *Ticket, s kv.ShardID) {
 	}
 	t.add(s)
 	l := &p.shards[s]
-	if l.enter(now); l.n == p.opt.PerShard+1 {
+	l.enter(now)
+	if l.n == p.opt.PerShard+1 {
 		p.over++
 	}
 }
@@ -410,7 +411,8 @@ func (p *Places) Give(now int64, t *Ticket, c Claim, unserved bool) {
 	}
 	for i := range int(t.count) {
 		l := &p.shards[t.shard(i)]
-		if l.leave(now, unserved); l.n == p.opt.PerShard {
+		l.leave(now, unserved)
+		if l.n == p.opt.PerShard {
 			p.over--
 		}
 	}

@@ -19,7 +19,8 @@ var colliding = func() (keys [][]byte) {
 	for i := 0; len(keys) < 9; i++ {
 		k := fmt.Appendf(nil, "k%d", i)
 		at := slotOf(k)
-		if bySlot[at] = append(bySlot[at], k); len(bySlot[at]) == 3 {
+		bySlot[at] = append(bySlot[at], k)
+		if len(bySlot[at]) == 3 {
 			keys = append(keys, bySlot[at]...)
 		}
 	}

@@ -66,7 +66,8 @@ func (p *Places) countKey(now int64, at uint32, key []byte) {
 		return
 	}
 	k.stamp = p.stamp
-	if k.enter(now); k.n == p.opt.PerKey+1 {
+	k.enter(now)
+	if k.n == p.opt.PerKey+1 {
 		p.over++
 	}
 }
@@ -76,7 +77,8 @@ func (k *watchedKey) gone(unserved bool) {
 	if k.most == 0 || unserved {
 		return
 	}
-	if k.served++; k.served >= k.most {
+	k.served++
+	if k.served >= k.most {
 		k.most, k.served = k.most+1, 0
 	}
 }
@@ -98,7 +100,8 @@ func (p *Places) uncount(now int64, c Claim, unserved bool) {
 		if k := p.keys[string(key)]; k != nil && k.stamp != p.stamp {
 			k.stamp = p.stamp
 			k.gone(unserved)
-			if k.leave(now, unserved); k.n == p.opt.PerKey {
+			k.leave(now, unserved)
+			if k.n == p.opt.PerKey {
 				p.over--
 			}
 			if k.n == 0 {

@@ -109,7 +109,8 @@ func planted(p plant, n int) *memory {
 			return 1
 		}
 		this := fmt.Sprintf("%q %v", c.Key, c.Args)
-		if seen++; seen == 7 {
+		seen++
+		if seen == 7 {
 			chosen = this
 		}
 		if this == chosen && (n == 0 || seen == 7) || often[p.word] && seen%3 == 0 {
@@ -192,7 +193,8 @@ func TestUnknownOutcomesAreAccountedFor(t *testing.T) {
 func (m *memory) failEvery(n int) func() error {
 	count := 0
 	return func() error {
-		if count++; count%n == 0 {
+		count++
+		if count%n == 0 {
 			return kv.Errorf(kv.KindUnknown, "the answer was lost")
 		}
 		return nil

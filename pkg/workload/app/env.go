@@ -164,7 +164,8 @@ func first(groups [][]Call) []Call {
 func (w *world) insist(ctx context.Context, calls []Call) (answers []Answer, err error) {
 	for range batchTries {
 		var e Executed
-		if e, err = w.DB.Execute(ctx, calls...); err == nil && len(e.Answers) == len(calls) {
+		e, err = w.DB.Execute(ctx, calls...)
+		if err == nil && len(e.Answers) == len(calls) {
 			return e.Answers, nil
 		}
 		if err == nil {

@@ -123,7 +123,8 @@ func (tx *memoryTx) call(c Call, times int) (Answer, error) {
 		if len(plan.Calls) == 0 {
 			break
 		}
-		if v, err = adt.Apply(entry.Type(op.Type), &v, plan.Calls); err != nil {
+		v, err = adt.Apply(entry.Type(op.Type), &v, plan.Calls)
+		if err != nil {
 			return nil, err
 		}
 		tx.set(c.Key, v)

@@ -29,7 +29,8 @@ func (m Mix) pick(r *rand.Rand) int {
 		if s.Weight == 0 {
 			continue
 		}
-		if last = i; left < s.Weight {
+		last = i
+		if left < s.Weight {
 			break
 		}
 		left -= s.Weight

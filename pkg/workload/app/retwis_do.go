@@ -40,7 +40,8 @@ func (a *retwis) Do(ctx context.Context, client int) workload.Done {
 func (a *retwis) look(ctx context.Context, c *retwisClient, user int) workload.Done {
 	done := workload.Done{Kind: retwisTimeline}
 	e, err := a.db.Execute(ctx, a.newest(user))
-	if done.Reply, done.Err = e.Reply, err; err != nil || len(e.Answers) == 0 {
+	done.Reply, done.Err = e.Reply, err
+	if err != nil || len(e.Answers) == 0 {
 		return done
 	}
 	type ranked struct {

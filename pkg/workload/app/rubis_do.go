@@ -71,7 +71,8 @@ func (a *rubis) makeBid(ctx context.Context, c *rubisClient, name string) worklo
 		if err != nil {
 			return err
 		}
-		if late = answers[0].Text(0) != "open"; late {
+		late = answers[0].Text(0) != "open"
+		if late {
 			return nil
 		}
 		_, err = tx.Do(addToTopK(a.best(b.item), money(b.amount), b.name), addToBag(a.summary(b.item), money(b.amount)),
@@ -81,7 +82,8 @@ func (a *rubis) makeBid(ctx context.Context, c *rubisClient, name string) worklo
 	if late && err == nil {
 		return workload.Done{Kind: rubisTooLate, Reply: reply}
 	}
-	if b.is = no.or(workload.OutcomeOf(err)); b.is != no {
+	b.is = no.or(workload.OutcomeOf(err))
+	if b.is != no {
 		c.bids = append(c.bids, b)
 	}
 	return workload.Done{Kind: rubisBid, Reply: reply, Err: err}
@@ -135,7 +137,8 @@ func (a *rubis) close(ctx context.Context, c *rubisClient, item int) workload.Do
 		_, err = tx.Do(setFields(a.item(item), fields...), removeFromSet(a.category(item), name), removeFromSet(a.region(item), name))
 		return err
 	})
-	if d.item, d.is = item, no.or(workload.OutcomeOf(err)); d.is != no {
+	d.item, d.is = item, no.or(workload.OutcomeOf(err))
+	if d.is != no {
 		c.closed = append(c.closed, d)
 	}
 	return workload.Done{Kind: rubisClose, Reply: reply, Err: err}
@@ -156,7 +159,8 @@ func (a *rubis) open(ctx context.Context, c *rubisClient) workload.Done {
 func (a *rubis) comment(ctx context.Context, c *rubisClient, name string) workload.Done {
 	m := comment{user: c.rand.IntN(a.Users), points: c.rand.IntN(11) - 5, text: "comment " + name}
 	e, err := a.db.Execute(ctx, Call{a.commentsOn(m.user), "list", "append", []any{m.text}}, incrementField(a.user(m.user), "rating", int64(m.points)))
-	if m.is = no.or(workload.OutcomeOf(err)); m.is != no {
+	m.is = no.or(workload.OutcomeOf(err))
+	if m.is != no {
 		c.comments = append(c.comments, m)
 	}
 	return workload.Done{Kind: rubisComment, Reply: e.Reply, Err: err}

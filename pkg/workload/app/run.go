@@ -37,7 +37,8 @@ func Run(ctx context.Context, a App, o workload.Options, told func(string)) (*wo
 	// Somewhat arbitrary, and far more than reading everything takes.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
 	defer cancel()
-	if result.Invariants, err = a.Verify(ctx); err != nil {
+	result.Invariants, err = a.Verify(ctx)
+	if err != nil {
 		return result, errors.Join(runErr, fmt.Errorf("the invariants could not be checked: %w", err))
 	}
 	if result.Broken() != nil {

@@ -174,7 +174,8 @@ func (t *attempts) run(ctx context.Context, id kv.TxnID, ops []workload.Op, do f
 			return t.last
 		}
 		var v client.Value
-		if v, t.last = do(o); t.last != nil {
+		v, t.last = do(o)
+		if t.last != nil {
 			return t.last
 		}
 		t.reply.Results = append(t.reply.Results,

@@ -72,7 +72,8 @@ func TestEdgesAreHiddenCells(t *testing.T) {
 	drawn := 0
 	for from := range Edges(o) {
 		counts[from]++
-		if drawn++; drawn == 100_000 {
+		drawn++
+		if drawn == 100_000 {
 			break
 		}
 	}
@@ -126,7 +127,8 @@ func TestTheGraphOfASeedStaysWhatItWas(t *testing.T) {
 	require.NotEqual(t, a, c)
 	var first [][2]uint32
 	for from, to := range Edges(Options{Scale: 16, Seed: 42}) {
-		if first = append(first, [2]uint32{from, to}); len(first) == 5 {
+		first = append(first, [2]uint32{from, to})
+		if len(first) == 5 {
 			break
 		}
 	}

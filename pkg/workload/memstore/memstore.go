@@ -47,7 +47,8 @@ func (s *Store) Execute(ctx context.Context, ops []workload.Op) (workload.Reply,
 	reply := workload.Reply{Attempts: 1}
 	if s.Before != nil {
 		var err error
-		if reply, err = s.Before(ctx, number, ops); err != nil {
+		reply, err = s.Before(ctx, number, ops)
+		if err != nil {
 			return reply, err
 		}
 	}

@@ -40,7 +40,8 @@ func NewShuffle(n, seed uint64) *Shuffle {
 // Of gives the place of i, which must be below n.
 func (s *Shuffle) Of(i uint64) uint64 {
 	for {
-		if i = s.pass(i); i < s.n {
+		i = s.pass(i)
+		if i < s.n {
 			return i
 		}
 	}
@@ -49,7 +50,8 @@ func (s *Shuffle) Of(i uint64) uint64 {
 // Inverse gives the i whose place is p, which must be below n.
 func (s *Shuffle) Inverse(p uint64) uint64 {
 	for {
-		if p = s.passBack(p); p < s.n {
+		p = s.passBack(p)
+		if p < s.n {
 			return p
 		}
 	}

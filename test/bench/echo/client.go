@@ -45,10 +45,12 @@ func Dial(addr string, callers, valueBytes int) (*Client, error) {
 
 func (c *Client) open(ctx context.Context, callers, asked int) error {
 	var err error
-	if c.plain, err = c.pipeline(ctx, callers, false); err != nil {
+	c.plain, err = c.pipeline(ctx, callers, false)
+	if err != nil {
 		return err
 	}
-	if c.yielding, err = c.pipeline(ctx, callers, true); err != nil {
+	c.yielding, err = c.pipeline(ctx, callers, true)
+	if err != nil {
 		return err
 	}
 	raws, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, rawMethod)

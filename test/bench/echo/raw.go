@@ -51,7 +51,8 @@ func (b *batch) Unmarshal(in []byte) error {
 			return errCut
 		}
 		f := frame{caller: binary.LittleEndian.Uint32(in), size: binary.LittleEndian.Uint32(in[4:])}
-		if in = in[header:]; len(in) < int(f.size) {
+		in = in[header:]
+		if len(in) < int(f.size) {
 			return errCut
 		}
 		in = in[f.size:]

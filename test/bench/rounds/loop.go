@@ -68,7 +68,8 @@ func (l Loop) Run(ctx context.Context) (Load, error) {
 				}
 				// What began while warming and ended while measuring counts;
 				// about as many begin while measuring and end too late.
-				if at = phase.Load(); at == measuring {
+				at = phase.Load()
+				if at == measuring {
 					n++
 					if l.Latencies {
 						times[i] = append(times[i], time.Since(begin))

@@ -128,7 +128,8 @@ func (t *appTx) send(kind string, ops []msg.Op, do func(g *txn.Gateway, now int6
 	ca.do = func(g *txn.Gateway, now int64) {
 		if !t.begun {
 			t.begun = true
-			if t.failed = g.Begin(now, t.ref, t.readOnly, txn.How{}); t.failed != nil {
+			t.failed = g.Begin(now, t.ref, t.readOnly, txn.How{})
+			if t.failed != nil {
 				ca.failed = &txn.Done{Token: ca, Failure: t.failed}
 				return
 			}
@@ -164,7 +165,8 @@ func opsOfCalls(calls []app.Call) (ops []msg.Op, writes bool, err error) {
 		for j, a := range c.Args {
 			args[j] = datum(a)
 		}
-		if ops[i], err = adt.Call(c.Key, c.Type, c.Method, args); err != nil {
+		ops[i], err = adt.Call(c.Key, c.Type, c.Method, args)
+		if err != nil {
 			return nil, false, err
 		}
 		writes = writes || ops[i].Writes()

@@ -112,11 +112,13 @@ func (c *cluster) start() error {
 func newCluster(o Options) (*cluster, error) {
 	c := &cluster{opt: o, now: base, kinds: kinds{map[reflect.Type]string{}, o.App != nil}}
 	var err error
-	if c.router, err = hotshard.NewRouter(o.Shards, o.Nodes, append(hotKeys(o.Workload.WithDefaults().Prefix, o.HotKeys), o.Beside.keys()...)); err != nil {
+	c.router, err = hotshard.NewRouter(o.Shards, o.Nodes, append(hotKeys(o.Workload.WithDefaults().Prefix, o.HotKeys), o.Beside.keys()...))
+	if err != nil {
 		return nil, err
 	}
 	c.opt.Workload.Homes = homes{c.router}
-	if c.source, err = workload.NewSource(c.opt.Workload, "sim"); err != nil {
+	c.source, err = workload.NewSource(c.opt.Workload, "sim")
+	if err != nil {
 		return nil, err
 	}
 	for i := range o.Nodes {

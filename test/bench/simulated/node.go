@@ -127,7 +127,8 @@ func (n *node) work() {
 
 // pop takes the next job out of the queue.
 func (n *node) pop() (j job, ok bool) {
-	if j, ok = n.ends.pop(); ok {
+	j, ok = n.ends.pop()
+	if ok {
 		return j, true
 	}
 	return n.begins.pop()
@@ -175,7 +176,8 @@ func (l *lane) pop() (j job, ok bool) {
 	}
 	j = l.jobs[l.head]
 	l.jobs[l.head] = job{}
-	if l.head++; l.head > 1024 && l.head > len(l.jobs)/2 {
+	l.head++
+	if l.head > 1024 && l.head > len(l.jobs)/2 {
 		l.jobs = append(l.jobs[:0], l.jobs[l.head:]...)
 		l.head = 0
 	}

@@ -84,7 +84,8 @@ func installAll(packages []string, apt func(...string) error) error {
 		err := install()
 		if err != nil && !updated {
 			updated = true
-			if err = apt("update"); err == nil {
+			err = apt("update")
+			if err == nil {
 				err = install()
 			}
 		}

@@ -92,7 +92,8 @@ func TestOnePackageThatCannotBeHadDoesNotKeepTheOthers(t *testing.T) {
 	err := installAll([]string{"gone", "late", "there"}, func(args ...string) error {
 		what := args[len(args)-1]
 		calls = append(calls, what)
-		if known = known || what == "update"; what == "gone" || what == "late" && !known {
+		known = known || what == "update"
+		if what == "gone" || what == "late" && !known {
 			return errors.New("no package " + what)
 		}
 		return nil

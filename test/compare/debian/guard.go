@@ -29,7 +29,8 @@ func refuseServices(path string) (restore func() error, err error) {
 	}
 	aside := ""
 	if _, err := os.Lstat(path); err == nil {
-		if aside, err = moveAside(path); err != nil {
+		aside, err = moveAside(path)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -105,7 +105,8 @@ func etcdSTM(db *clientv3.Client) Way {
 		n := int64(0)
 		if text := s.Get(key); text != "" {
 			var err error
-			if n, err = strconv.ParseInt(text, 10, 64); err != nil {
+			n, err = strconv.ParseInt(text, 10, 64)
+			if err != nil {
 				return err
 			}
 		}

@@ -125,7 +125,8 @@ func tellPostgres(ctx context.Context, s *Server, pool *pgxpool.Pool) error {
 	s.Version = version
 	for _, name := range []string{"fsync", "synchronous_commit", "wal_sync_method", "full_page_writes", "default_transaction_isolation"} {
 		value, e := get(name)
-		if err = errors.Join(err, e); s.Durable != "" {
+		err = errors.Join(err, e)
+		if s.Durable != "" {
 			s.Durable += ", "
 		}
 		s.Durable += name + " = " + value

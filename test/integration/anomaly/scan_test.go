@@ -81,7 +81,8 @@ func writeSkewScan(s *scene) {
 				mine := false
 				err := s.db(i).Update(s.ctx, func(tx *client.Tx) error {
 					ok, err := free(tx)
-					if mine = ok; err != nil || !ok {
+					mine = ok
+					if err != nil || !ok {
 						return err
 					}
 					return tx.Put(k, value(1))

@@ -17,7 +17,8 @@ func DialIdle(addr string, within time.Duration) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = conn.SetDeadline(time.Now().Add(within)); err == nil {
+	err = conn.SetDeadline(time.Now().Add(within))
+	if err == nil {
 		_, err = io.WriteString(conn, preface)
 	}
 	if err == nil {

@@ -30,7 +30,8 @@ func FreeAddr(t testing.TB) string {
 	}
 	for range lastPort - firstPort {
 		addr := fmt.Sprintf("127.0.0.1:%d", ports.next)
-		if ports.next++; ports.next >= lastPort {
+		ports.next++
+		if ports.next >= lastPort {
 			ports.next = firstPort
 		}
 		if l, err := net.Listen("tcp", addr); err == nil {

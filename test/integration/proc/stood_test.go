@@ -39,7 +39,8 @@ func TestAYardstickThatIsHeldUp(t *testing.T) {
 	held, hold, stop, done := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	pulses := 0
 	y := &yardstick{pulse: func() {
-		if pulses++; pulses == 1 {
+		pulses++
+		if pulses == 1 {
 			close(held)
 			<-hold
 		}

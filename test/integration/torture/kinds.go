@@ -148,7 +148,8 @@ func (w *worker) scanned(ctx context.Context) (*history.Pending, error) {
 	var seen []client.Pair
 	var failed error
 	for pair, err := range w.db.Scan(ctx, start, end, client.ScanOptions{PageSize: 1 + w.r.IntN(4)}) {
-		if failed = err; err != nil {
+		failed = err
+		if err != nil {
 			break
 		}
 		seen = append(seen, pair)

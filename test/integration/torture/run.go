@@ -119,7 +119,8 @@ func Start(t testing.TB, addrs []string, o Options) *Run {
 	r := &Run{opt: o, ended: map[workload.Outcome]int{}, errors: map[kv.Kind]int{}, sums: map[string]int64{}, doubts: map[string]int64{}}
 	r.more = sync.NewCond(&r.mu)
 	var err error
-	if r.rec, err = history.NewRecorder(&r.record, history.Meta{Note: fmt.Sprintf("torture, seed %d", o.Seed)}); err != nil {
+	r.rec, err = history.NewRecorder(&r.record, history.Meta{Note: fmt.Sprintf("torture, seed %d", o.Seed)})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range addrs {
@@ -298,7 +299,8 @@ func keep(t testing.TB, raw []byte) {
 		return
 	}
 	_, err = f.Write(raw)
-	if err = errors.Join(err, f.Close()); err != nil {
+	err = errors.Join(err, f.Close())
+	if err != nil {
 		t.Error(err)
 	}
 	t.Logf("the history is kept in %s; `zetaload check` judges it again", f.Name())
