@@ -33,6 +33,7 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -63,6 +64,8 @@ type Catalog struct {
 	incarnations map[kv.ShardID]kv.Incarnation
 	// logs are the store's, as it noted them.
 	logs []uint64
+	// starts counts the starts of the node.
+	starts uint32
 	// hotMap is nil if there is none; hotMapErr says why the file's was passed
 	// over.
 	hotMap    *HotMap
@@ -106,13 +109,14 @@ const (
 	keyIdentity     = "identity"
 	keyIncarnations = "incarnations"
 	keyLogs         = "logs"
+	keyStarts       = "starts"
 
 	formatNow = 1
 )
 
 // load takes over the values of the file. All keys but the hot map's are there
 // from the start, so that none can go missing unnoticed; but catalogs that were made
-// before logs were noted have none of those until the first is.
+// before logs were noted, or starts counted, have none of those until the first is.
 func (c *Catalog) load(values map[string][]byte) error {
 	var format int
 	if err := unseal(values, keyFormat, &format); err != nil {
@@ -134,6 +138,11 @@ func (c *Catalog) load(values map[string][]byte) error {
 	}
 	if _, noted := values[keyLogs]; noted {
 		if err := unseal(values, keyLogs, &c.logs); err != nil {
+			return err
+		}
+	}
+	if _, counted := values[keyStarts]; counted {
+		if err := unseal(values, keyStarts, &c.starts); err != nil {
 			return err
 		}
 	}
@@ -268,6 +277,23 @@ func (c *Catalog) CheckOwner(cluster string, node kv.NodeID) error {
 	return &kv.Error{Kind: kv.KindInvalid, Op: -1,
 		Text: fmt.Sprintf("the catalog at %s belongs to %v of the cluster %s, not to %v of the cluster %q", c.path, id.Node, id.Cluster, node, cluster),
 		Hint: "give this node its own directory, or an empty one"}
+}
+
+// CountStart counts a start of the node, durably, and gives its number, from 1. The node's
+// gateway names its commits by it (kv.CommitID).
+func (c *Catalog) CountStart() (uint32, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.starts == math.MaxUint32 {
+		return 0, &kv.Error{Kind: kv.KindInvalid, Op: -1,
+			Text: fmt.Sprintf("the node has been started %d times, which is as often as it can be", c.starts),
+			Hint: "restore a backup of the cluster into a new one"}
+	}
+	if err := c.write(keyStarts, c.starts+1); err != nil {
+		return 0, err
+	}
+	c.starts++
+	return c.starts, nil
 }
 
 // Logs gives the numbers of the store's logs that SetLogs was last called with.

@@ -157,6 +157,22 @@ func TestIncarnationsOnlyRise(t *testing.T) {
 	require.EqualValues(t, 7, inc, "what was not written is not taken over")
 }
 
+func TestStartsAreNeverCountedTwice(t *testing.T) {
+	dir := t.TempDir()
+	c := mustOpen(t, dir)
+	for want := uint32(1); want <= 3; want++ {
+		n, err := c.CountStart()
+		require.NoError(t, err)
+		require.Equal(t, want, n)
+		c = reopen(t, c, dir)
+	}
+	require.NoError(t, update(c.db, map[string][]byte{keyStarts: seal(keyStarts, []byte("4294967295"))}))
+	c = reopen(t, c, dir)
+	_, err := c.CountStart()
+	require.Equal(t, kv.KindInvalid, kv.KindOf(err), "the number does not wrap")
+	require.NoError(t, c.Close())
+}
+
 func TestOwner(t *testing.T) {
 	c := mustOpen(t, t.TempDir())
 	require.NoError(t, c.CheckOwner("any", 1), "nobody's yet")

@@ -101,6 +101,7 @@ func create(path string, dir *os.File, timeout time.Duration) (map[string][]byte
 		keyIdentity:     seal(keyIdentity, []byte("null")),
 		keyIncarnations: seal(keyIncarnations, []byte("{}")),
 		keyLogs:         seal(keyLogs, []byte("[]")),
+		keyStarts:       seal(keyStarts, []byte("0")),
 	}
 	err = update(db, values)
 	if err == nil {

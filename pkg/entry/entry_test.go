@@ -107,25 +107,26 @@ func TestGoldenRows(t *testing.T) {
 	ref := "0000000000000001000000000000000200000003"
 	ver := "0000000100020000000000000003"
 	zero := "0000000000000000000000000000"
+	commit := kv.CommitID{Gateway: 1, Incarnation: 3, Number: 2}
 	for _, test := range []struct {
 		row, empty row
 		want       string
 	}{
 		{&Prepared{
-			Txn: txn, Gateway: 1, Last: 2, LastIncarnation: 3,
+			Txn: txn, CommitID: commit, Fingerprint: 5, Last: 2, LastIncarnation: 3,
 			Effects: []Effect{
 				{Key: []byte("k"), Kind: EffectPut, Value: []byte("v"), Version: version},
 				{Key: []byte("n"), Kind: EffectAdd, Type: 1, Delta: -5},
 			},
 			Locks:   []HeldLock{{Start: []byte("a"), End: []byte("b"), IsRange: true, Mode: 1}},
 			Results: []msg.Result{{Seq: 4, Found: true}},
-		}, &Prepared{}, "0a14" + ref + "1001" + "1802" + "2003" +
+		}, &Prepared{}, "0a14" + ref + "1802" + "2003" +
 			"2a16" + "0a016b" + "220176" + "320e" + ver +
 			"2a19" + "0a016e" + "1002" + "1801" + "2809" + "320e" + zero +
 			"320a" + "0a0161" + "120162" + "1801" + "2001" +
-			"3a14" + "0804" + "1001" + "2a0e" + zero},
-		{&Record{Txn: txn, Gateway: 1, Participants: []kv.ShardID{2, 3}}, &Record{}, "0a14" + ref + "1001" + "1a020203"},
-		{&Outcome{Committed: 2, Applied: 1, ResultsLost: true}, &Outcome{}, "080210012001"},
+			"3a14" + "0804" + "1001" + "2a0e" + zero + "5203010302" + "59" + "0500000000000000"},
+		{&Record{Txn: txn, CommitID: commit, Participants: []kv.ShardID{2, 3}}, &Record{}, "0a14" + ref + "1a020203" + "3203010302"},
+		{&Outcome{Committed: 2, Applied: 1, ResultsLost: true, Fingerprint: 5}, &Outcome{}, "080210012001" + "29" + "0500000000000000"},
 		{&State{Incarnation: 1, Index: 2, Writes: 3, Floor: 4}, &State{}, "0801100218032004"},
 	} {
 		b, err := test.row.Marshal()

@@ -146,7 +146,7 @@ func New(opt Options) *Gateway {
 	per.MaxInFlight = (opt.Machine.MaxInFlight + opt.Stripes - 1) / opt.Stripes
 	per.Admission = per.Admission.Split(opt.Stripes)
 	for i := range opt.Stripes {
-		per.Stripe, per.Borrows = i, i > 0
+		per.Stripe, per.Stripes, per.Borrows = i, opt.Stripes, i > 0
 		g.stripes = append(g.stripes, &stripe{m: txn.NewGateway(per)})
 	}
 	if opt.HotMaps != nil {

@@ -25,22 +25,33 @@ func (n NodeID) String() string { return "n" + strconv.Itoa(int(n)) }
 // Incarnation counts the lives of a shard, from 1. Zero means "not known".
 type Incarnation uint64
 
-// Known is what a gateway knew of a last agent when it sent a commit there. Every
-// message about the commit names it. A client may send an id again, so that two
-// commits may be of one attempt; they differ in what they name, or else the one before
-// is remembered (docs/decisions/0004).
+// Known is what a gateway knew of a last agent when it sent a commit there. The last agent
+// tells by it a commit that it may have aborted and forgotten (docs/decisions/0004).
 type Known struct {
 	Incarnation Incarnation
-	// Aborts is how many attempts the shard had aborted in that incarnation, as far
+	// Aborts is how many commits the shard had aborted in that incarnation, as far
 	// as was known.
 	Aborts uint64
 }
 
-// Names reports whether a message that names k is about the commit that names o. The
-// zero Known, of rows and messages that know of none, is about any.
-func (k Known) Names(o Known) bool { return k == o || k == Known{} || o == Known{} }
-
 func (k Known) String() string { return fmt.Sprintf("%d+%d", k.Incarnation, k.Aborts) }
+
+// CommitID names one commit: one request of one gateway to commit one attempt. Each message
+// about the commit carries it, and counts for no other commit. Two commits of one attempt
+// exist if a client sends its id to two gateways, or again after a gateway has restarted.
+type CommitID struct {
+	// Number counts the commits of the gateway in its incarnation, from 1.
+	Number uint64
+	// Incarnation counts the starts of the gateway's node, from 1. It is durable before the
+	// gateway sends anything.
+	Incarnation uint32
+	// Gateway is the node that is sent the result.
+	Gateway NodeID
+}
+
+func (c CommitID) String() string {
+	return fmt.Sprintf("%v.%d.%d", c.Gateway, c.Incarnation, c.Number)
+}
 
 // Account stands for a user where shards count what each of them uses. Zero is for what
 // the store does by itself.

@@ -120,6 +120,26 @@ func TestWireRoundTrips(t *testing.T) {
 	})
 }
 
+func TestCommitNamesRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRef(t)
+		id := CommitID{Gateway: NodeID(r.Time), Incarnation: r.Attempt, Number: r.Rand}
+		b, err := id.Marshal()
+		require.NoError(t, err)
+		require.Len(t, b, id.Size())
+		var back CommitID
+		require.NoError(t, back.Unmarshal(b))
+		require.Equal(t, id, back)
+		require.Error(t, back.Unmarshal(append(b, 0)))
+		require.Error(t, back.Unmarshal(b[:len(b)-1]))
+		require.Equal(t, CommitID{}, back)
+	})
+	var c CommitID
+	require.NoError(t, c.Unmarshal(nil))
+	require.Error(t, c.Unmarshal([]byte{0x80, 0, 1, 1}), "each name has one encoding")
+	require.Equal(t, "n1.2.300", CommitID{Gateway: 1, Incarnation: 2, Number: 300}.String())
+}
+
 func TestNoBytesAreTheZeroValue(t *testing.T) {
 	id, r, v, e := TxnID{1, 2}, TxnRef{TxnID{1, 2}, 3}, Version{1, 2, 3}, Epoch{1, 2}
 	for _, w := range []wire{&id, &r, &v, &e} {
@@ -158,7 +178,7 @@ func FuzzIdentities(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0xff}, txnIDSize))
 	f.Add(bytes.Repeat([]byte{7}, txnRefSize))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, w := range []wire{&TxnID{}, &TxnRef{}, &Version{}, &Epoch{}} {
+		for _, w := range []wire{&TxnID{}, &TxnRef{}, &Version{}, &Epoch{}, &CommitID{}} {
 			if w.Unmarshal(b) != nil || len(b) == 0 {
 				continue
 			}

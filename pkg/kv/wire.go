@@ -3,6 +3,8 @@ package kv
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
+	"math/bits"
 )
 
 // The methods below make the identities custom types of the generated
@@ -71,6 +73,54 @@ func (r *TxnRef) Unmarshal(b []byte) error {
 	}
 	r.TxnID.get(b)
 	r.Attempt = binary.BigEndian.Uint32(b[txnIDSize:])
+	return nil
+}
+
+// Size is the encoded size in bytes. Unlike other names a CommitID is three varints: it is in
+// each message about a commit, and its numbers are small.
+func (c CommitID) Size() int {
+	return uvarintSize(uint64(c.Gateway)) + uvarintSize(uint64(c.Incarnation)) + uvarintSize(c.Number)
+}
+
+func uvarintSize(x uint64) int { return (bits.Len64(x|1) + 6) / 7 }
+
+// Marshal gives the encoding.
+func (c CommitID) Marshal() ([]byte, error) {
+	b := make([]byte, c.Size())
+	_, err := c.MarshalTo(b)
+	return b, err
+}
+
+// MarshalTo encodes into b, which has room for Size bytes.
+func (c CommitID) MarshalTo(b []byte) (int, error) {
+	n := binary.PutUvarint(b, uint64(c.Gateway))
+	n += binary.PutUvarint(b[n:], uint64(c.Incarnation))
+	return n + binary.PutUvarint(b[n:], c.Number), nil
+}
+
+// Unmarshal reads what Marshal wrote.
+func (c *CommitID) Unmarshal(b []byte) error {
+	*c = CommitID{}
+	if len(b) == 0 {
+		return nil
+	}
+	var parts [3]uint64
+	rest := b
+	for i := range parts {
+		x, n := binary.Uvarint(rest)
+		if n <= 0 {
+			return fmt.Errorf("kv: the name of a commit ends after %d of %d bytes", len(b)-len(rest), len(b))
+		}
+		parts[i], rest = x, rest[n:]
+	}
+	if len(rest) > 0 || parts[0] > math.MaxUint16 || parts[1] > math.MaxUint32 {
+		return fmt.Errorf("kv: %x is not the name of a commit", b)
+	}
+	id := CommitID{Gateway: NodeID(parts[0]), Incarnation: uint32(parts[1]), Number: parts[2]}
+	if id.Size() != len(b) {
+		return wrongSize("the name of a commit", len(b), id.Size())
+	}
+	*c = id
 	return nil
 }
 

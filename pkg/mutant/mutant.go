@@ -295,8 +295,26 @@ const (
 	// LastAgentsApart: a shard takes part in several commits of one attempt, which have
 	// different last agents.
 	LastAgentsApart
-	// DeadOnce: a second commit of an attempt that is aborted relies on the first one's tombstone.
-	DeadOnce
+	// VoteOfAnyCommit: a vote, a commit request and a cancellation count for any commit of their
+	// attempt.
+	VoteOfAnyCommit
+	// DecisionOfAnyCommit: a vote for a commit is answered by the decision about another one of the
+	// attempt.
+	DecisionOfAnyCommit
+	// PromiseOfAnyCommit: a participant's promise, and a decision about it, count for any commit of
+	// their attempt.
+	PromiseOfAnyCommit
+	// AckOfAnyCommit: an acknowledgement counts for any commit of its attempt.
+	AckOfAnyCommit
+	// AnswerOfAnyCommit: a gateway takes an answer to any commit of its attempt.
+	AnswerOfAnyCommit
+	// RivalNotKilled: a commit that is refused because another one is undecided has no tombstone.
+	RivalNotKilled
+	// GatewayStartsAlike: a gateway names its commits as it did before it restarted.
+	GatewayStartsAlike
+	// OperationsIgnored: an id that is used again for other operations is taken for the transaction
+	// that has committed.
+	OperationsIgnored
 	// PinClockBelieved: pins are given up by a time of day that has only just been set.
 	PinClockBelieved
 	numMutants

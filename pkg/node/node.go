@@ -30,6 +30,8 @@ type Incarnations interface {
 	// here says.
 	CheckIncarnation(s kv.ShardID, inStore kv.Incarnation) error
 	SetIncarnation(s kv.ShardID, inc kv.Incarnation) error
+	// CountStart counts the starts of the node, durably.
+	CountStart() (uint32, error)
 }
 
 // Options are what a node is made with.
@@ -138,6 +140,12 @@ func Start(opt Options) (*Node, error) {
 	}
 	opt.Log.Info("the shards are recovered", "shards", len(n.ids), "ended_cleanly", rested)
 	cfg := opt.Gateway
+	if opt.Incarnations != nil {
+		cfg.Incarnation, err = opt.Incarnations.CountStart()
+		if err != nil {
+			return nil, n.abandon(err)
+		}
+	}
 	cfg.Node, cfg.Router, cfg.Epoch = opt.ID, opt.Router, opt.Clock.Wall()-opt.Clock.Now()
 	var obs gateway.Observer
 	if opt.Metrics != nil || opt.Journal != nil {

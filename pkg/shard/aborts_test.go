@@ -67,7 +67,7 @@ func (s *storm) step(env *msg.Envelope) *msg.Answer {
 func (s *storm) put(by kv.Account, began time.Duration, heard uint64, key string, expect msg.Expect) *msg.Envelope {
 	s.sent++
 	env, p := msg.ParkTo(0)
-	*p = msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: s.now + int64(began), Rand: s.sent}, Attempt: 1}, Gateway: 1, User: by, Aborts: heard,
+	*p = msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: s.now + int64(began), Rand: s.sent}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: s.sent}, User: by, Aborts: heard,
 		Piece: msg.Piece{Incarnation: 1, Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v"), Expect: expect}}}}
 	return env
 }

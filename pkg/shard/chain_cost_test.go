@@ -98,7 +98,7 @@ func (c *counted) step(messages ...*msg.Envelope) []*msg.Envelope {
 // park is a transaction of its own with one operation.
 func (c *counted) park(n int, op msg.Op) *msg.Envelope {
 	env := msg.ToShard(0)
-	env.Park = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: int64(n) + 1}, Attempt: 1}, Gateway: 1,
+	env.Park = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: int64(n) + 1}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1},
 		Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: c.m.Incarnation()}}
 	return env
 }
@@ -313,7 +313,7 @@ func incremented(c *counted, fields, times int) func(i int) {
 	c.longest = 0
 	return func(i int) {
 		env := msg.ToShard(0)
-		env.Park = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: int64(i), Rand: 2}, Attempt: 1}, Gateway: 1, Snapshot: true,
+		env.Park = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: int64(i), Rand: 2}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Snapshot: true,
 			Piece: msg.Piece{Ops: []msg.Op{get}, Incarnation: c.m.Incarnation()}}
 		sent := c.step(env)
 		if len(sent) != 1 || sent[0].Answer == nil || !sent[0].Answer.Committed {

@@ -102,9 +102,9 @@ func (w *chainWorld) transact() {
 		w.pending[txn] = ops
 		piece := msg.Piece{Ops: ops, Incarnation: w.m.Incarnation()}
 		if w.pick(4, "two phases") == 0 {
-			env.Prepare = &msg.Prepare{Txn: txn, Gateway: 1, Last: 9, LastIncarnation: 1, Piece: piece}
+			env.Prepare = &msg.Prepare{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1, Piece: piece}
 		} else {
-			env.Park = &msg.Park{Txn: txn, Gateway: 1, Piece: piece}
+			env.Park = &msg.Park{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Piece: piece}
 		}
 		messages = append(messages, env)
 	}
@@ -119,7 +119,7 @@ func (w *chainWorld) decide() {
 	}
 	txn := w.voted[0]
 	env := msg.ToShard(0)
-	env.Decide = &msg.Decide{Txn: txn, Last: 9, Commit: w.pick(5, "abort") > 0}
+	env.Decide = &msg.Decide{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: w.pick(5, "abort") > 0}
 	for !env.Decide.Commit || len(w.asked) > 0 {
 		if !env.Decide.Commit {
 			delete(w.pending, txn)

@@ -56,7 +56,7 @@ func (r *reborn) stop() { r.write(r.m.Rest()) }
 func (r *reborn) incr(id kv.TxnID) (lookedUp bool) {
 	r.t.Helper()
 	env, p := msg.ParkTo(0)
-	*p = msg.Park{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Gateway: 1,
+	*p = msg.Park{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: id.Rand},
 		Piece: msg.Piece{Incarnation: r.m.Incarnation(), Ops: []msg.Op{{Kind: msg.OpAdd, Key: []byte("n"), Delta: 1}}}}
 	before, in, answered := r.lookedUp, Input{Messages: []*msg.Envelope{env}}, false
 	for first := true; first || len(in.Reads) > 0; first = false {

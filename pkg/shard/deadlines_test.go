@@ -62,7 +62,7 @@ func (d *dying) step(ops ...msg.Op) {
 func (d *dying) park(op msg.Op) *msg.Envelope {
 	d.id++
 	env := msg.ToShard(0)
-	env.Park = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, Gateway: 1, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: d.m.Incarnation()}}
+	env.Park = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: d.m.Incarnation()}}
 	return env
 }
 

@@ -21,6 +21,7 @@ type flags struct {
 	// heard is of how many aborts the gateway has, if it is said.
 	heard    uint64
 	hasHeard bool
+	commit   nthCommit
 }
 
 func readFlags(words []string) (f flags, err error) {
@@ -51,6 +52,9 @@ func readFlags(words []string) (f flags, err error) {
 			f.nowait = true
 		case words[i] == "bare":
 			f.bare = true
+		case words[i] == "commit" && i+1 < len(words):
+			i++
+			f.commit, err = readCommit(words[i])
 		case words[i] == "optimistic":
 			f.optimistic = true
 		default:
@@ -78,9 +82,9 @@ func (s *script) envelope(txn kv.TxnRef, verb string, args []string, ops []msg.O
 		}
 		switch verb {
 		case "park":
-			env.Park = &msg.Park{Txn: txn, Gateway: 1, Aborts: f.heard, Participants: f.with, ReadBefore: len(p.Grants)+len(p.Seen) > 0, NoWait: f.nowait, Piece: p}
+			env.Park = &msg.Park{Txn: txn, CommitID: f.commit.of(txn), Aborts: f.heard, Participants: f.with, ReadBefore: len(p.Grants)+len(p.Seen) > 0, NoWait: f.nowait, Piece: p}
 		case "prepare":
-			env.Prepare = &msg.Prepare{Txn: txn, Gateway: 1, Last: f.last, LastIncarnation: 1, NoWait: f.nowait, Piece: p}
+			env.Prepare = &msg.Prepare{Txn: txn, CommitID: f.commit.of(txn), Last: f.last, LastIncarnation: 1, NoWait: f.nowait, Piece: p}
 		case "lock":
 			k.number++
 			k.asked[k.number] = ops
@@ -119,6 +123,31 @@ func (s *script) page(txn kv.TxnRef, args []string) (*msg.Envelope, error) {
 	return env, err
 }
 
+// nthCommit is which commit of its transaction a message is about: 0 is the first.
+type nthCommit uint64
+
+func (n nthCommit) of(txn kv.TxnRef) kv.CommitID {
+	number := uint64(n)<<40 | uint64(txn.Time)<<8 | uint64(txn.Attempt)
+	return kv.CommitID{Gateway: 1, Incarnation: 1, Number: number}
+}
+
+func readCommit(word string) (nthCommit, error) {
+	n, err := strconv.ParseUint(word, 10, 8)
+	return nthCommit(n - 1), err
+}
+
+// commitNamed is the commit that a message names, which is the first of its transaction unless the
+// last two words are "commit" and a number; rest are the words before.
+func commitNamed(txn kv.TxnRef, args []string) (id kv.CommitID, rest []string, err error) {
+	var n nthCommit
+	k := len(args)
+	if k >= 2 && args[k-2] == "commit" {
+		n, err = readCommit(args[k-1])
+		args = args[:k-2]
+	}
+	return n.of(txn), args, err
+}
+
 // lastNamed is the last agent that speaks: s9, unless the last two words are "from" and
 // another one.
 func lastNamed(args []string) (kv.ShardID, error) {
@@ -131,6 +160,10 @@ func lastNamed(args []string) (kv.ShardID, error) {
 
 // short are the messages that say little.
 func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []string) (*msg.Envelope, error) {
+	id, args, err := commitNamed(txn, args)
+	if err != nil {
+		return nil, err
+	}
 	arg := func(i int) string {
 		if i < len(args) {
 			return args[i]
@@ -139,7 +172,6 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 	}
 	var from kv.ShardID
 	if verb == "vote" || verb == "ack" {
-		var err error
 		from, err = golden.Shard(arg(0))
 		if err != nil {
 			return nil, err
@@ -147,7 +179,7 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 	}
 	switch verb {
 	case "vote":
-		v := &msg.Vote{Txn: txn, Gateway: 1, Shard: from, LastIncarnation: s.of(txn).life, LastAborts: s.of(txn).aborts, Incarnation: 1}
+		v := &msg.Vote{Txn: txn, CommitID: id, Shard: from, LastIncarnation: s.of(txn).life, LastAborts: s.of(txn).aborts, Incarnation: 1}
 		v.Yes = arg(1) != "no"
 		if v.Yes {
 			v.Sealed, v.Epoch, v.Repeated = arg(1) != "held", kv.Epoch{Incarnation: 1, Count: 1}, arg(1) == "again"
@@ -160,18 +192,18 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 		env.Vote = v
 	case "decide":
 		last, err := lastNamed(args)
-		env.Decide = &msg.Decide{Txn: txn, Last: last, Commit: arg(0) == "commit"}
+		env.Decide = &msg.Decide{Txn: txn, CommitID: id, Last: last, Commit: arg(0) == "commit"}
 		return env, err
 	case "askvote":
 		last, err := lastNamed(args)
-		env.AskVote = &msg.AskVote{Txn: txn, Last: last, LastIncarnation: 1, Gateway: 1}
+		env.AskVote = &msg.AskVote{Txn: txn, Last: last, LastIncarnation: 1, CommitID: id}
 		return env, err
 	case "ack":
-		env.DecideAck = &msg.DecideAck{Txn: txn, Shard: from}
+		env.DecideAck = &msg.DecideAck{Txn: txn, CommitID: id, Shard: from}
 	case "release":
 		env.Release = &msg.Release{Txn: txn}
 	case "cancel":
-		env.Cancel = &msg.Cancel{Txn: txn, Gateway: 1, Incarnation: s.of(txn).life, Aborts: s.of(txn).aborts}
+		env.Cancel = &msg.Cancel{Txn: txn, CommitID: id, Incarnation: s.of(txn).life, Aborts: s.of(txn).aborts}
 	case "enquire":
 		env.Enquire = &msg.Enquire{Id: txn.TxnID, Gateway: 1}
 	case "mark":

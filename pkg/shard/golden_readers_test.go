@@ -27,7 +27,7 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 			err = readWord(env.Read, args, &i)
 		}
 	case "snapshot":
-		env.Park = &msg.Park{Txn: txn, Gateway: 1, Snapshot: true, Piece: msg.Piece{Ops: ops, Incarnation: s.m.Incarnation()}}
+		env.Park = &msg.Park{Txn: txn, CommitID: nthCommit(0).of(txn), Snapshot: true, Piece: msg.Piece{Ops: ops, Incarnation: s.m.Incarnation()}}
 	case "notice":
 		n := msg.Reading{Incarnation: 1}
 		n.Shard, err = golden.Shard(args[0])
@@ -42,14 +42,16 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 		d, err = time.ParseDuration(args[0])
 		env.Renew = &msg.Renew{Reader: txn, Gateway: 1, Number: 9, Incarnation: life(args, s.m.Incarnation()), LeaseNanos: int64(d)}
 	case "unseal":
-		u := &msg.Unseal{Txn: txn, Gateway: 1, LastIncarnation: life(args, s.m.Incarnation()), LastAborts: s.of(txn).aborts}
+		var id kv.CommitID
+		id, args, err = commitNamed(txn, args)
+		u := &msg.Unseal{Txn: txn, CommitID: id, LastIncarnation: life(args, s.m.Incarnation()), LastAborts: s.of(txn).aborts}
 		u.Shard, err = golden.Shard(args[0])
 		if err == nil {
 			u.Epoch, err = epochOf(args[1])
 		}
 		env.Unseal = u
 	case "unsealed":
-		env.Unsealed = &msg.Unsealed{Txn: txn}
+		env.Unsealed = &msg.Unsealed{Txn: txn, CommitID: nthCommit(0).of(txn)}
 		env.Unsealed.Epoch, err = epochOf(args[0])
 		if err == nil && len(args) > 1 {
 			var age time.Duration

@@ -77,7 +77,7 @@ func TestDamageUnderAPromiseIsNoPanic(t *testing.T) {
 	c.score(10_000)
 	prepare, decide := msg.ToShard(0), msg.ToShard(0)
 	txn := kv.TxnRef{TxnID: kv.TxnID{Time: 20_000}, Attempt: 1}
-	prepare.Prepare = &msg.Prepare{Txn: txn, Gateway: 1, Last: 9, LastIncarnation: 1,
+	prepare.Prepare = &msg.Prepare{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1,
 		Piece: msg.Piece{Ops: []msg.Op{call("z", "increment", scoredMember(7), adt.Float(1))}, Incarnation: c.m.Incarnation()}}
 	c.step(prepare)
 	newest := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("z"), Index: c.m.Index()}).Rows[0]
@@ -87,7 +87,7 @@ func TestDamageUnderAPromiseIsNoPanic(t *testing.T) {
 	_, err = c.store.Append([]entry.Group{{Entries: []entry.Entry{{Table: entry.TableVersion, Key: []byte("z"), Index: c.m.Index() + 1, Value: entry.EncodePatch(&head, patch)}}}})
 	require.NoError(t, err)
 	c.restart(1)
-	decide.Decide = &msg.Decide{Txn: txn, Last: 9, Commit: true}
+	decide.Decide = &msg.Decide{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: true}
 	for range 3 {
 		for _, sent := range c.step(decide) {
 			require.Nil(t, sent.DecideAck, "it has not been applied")

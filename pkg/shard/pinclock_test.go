@@ -81,7 +81,7 @@ func (h *historian) ref() kv.TxnRef {
 func (h *historian) second() {
 	h.now += time.Second
 	env, p := msg.ParkTo(0)
-	*p = msg.Park{Txn: h.ref(), Gateway: 1, Piece: msg.Piece{Incarnation: h.m.Incarnation(),
+	*p = msg.Park{Txn: h.ref(), CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Incarnation: h.m.Incarnation(),
 		Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("k"), Value: []byte(h.now.String())}}}}
 	require.True(h.t, answerIn(h.step(env)).Committed)
 	h.keep("", 0)

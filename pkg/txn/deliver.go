@@ -61,7 +61,7 @@ func (g *Gateway) onAnswer(a *msg.Answer) {
 		g.host.Shards.Learn(s.Shard, s.Incarnation)
 	}
 	f, ok := g.flows.find(a.Txn).(flow.Committer)
-	if !ok || f.Base().Phase != flow.Committing || !f.Commit().Answers(a) {
+	if !ok || f.Base().Phase != flow.Committing || !f.Commit().Answers(a, g.host.Mutants) {
 		return
 	}
 	f.Base().Heard(a.Shard, a.Receipt)

@@ -45,10 +45,10 @@ func TestAfterARivalNoFailureIsCertain(t *testing.T) {
 					answer := msg.ToGateway(1)
 					answer.Answer = &msg.Answer{Shard: env.Shard, Incarnation: 1, Failure: said}
 					if env.Park != nil {
-						answer.Answer.Txn, said = env.Park.Txn, tc.then
+						answer.Answer.Txn, answer.Answer.CommitID, said = env.Park.Txn, env.Park.CommitID, tc.then
 						attempts++
 					} else {
-						answer.Answer.Txn = env.Cancel.Txn
+						answer.Answer.Txn, answer.Answer.CommitID = env.Cancel.Txn, env.Cancel.CommitID
 					}
 					g.Deliver(now, answer)
 				}

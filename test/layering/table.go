@@ -54,7 +54,7 @@ var Table = []Layer{
 		Name:     "gateway environment",
 		Packages: []string{"pkg/txn/env", "pkg/txn/piece"},
 		Imports:  []string{"words", "messages", "types", "parts"},
-		Pure:     true, Outside: []string{},
+		Pure:     true, Outside: []string{"github.com/cespare/xxhash"},
 	},
 	{
 		// What a gateway knows of the cluster.

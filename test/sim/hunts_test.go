@@ -259,10 +259,6 @@ var hunts = []hunt{
 	{id: mutant.LastAgentsApart, name: "Two last agents decide one attempt", seed: 9, shape: func(o *Options) {
 		o.Mix.Twice, o.SentOnce, o.Lies, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
 	}},
-	{id: mutant.DeadOnce, name: "A second commit of what is dead has no tombstone", seed: 2587, shape: func(o *Options) {
-		o.Mix.Twice, o.SentOnce, o.Lies, o.Shards, o.Memory, o.Told = 0.9, false, 5*time.Millisecond, 4, 2, true
-		o.StraggleMax, o.Users = 2*time.Second, 0
-	}},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 6},
 
 	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 4, readers: true, shape: watched},

@@ -67,7 +67,7 @@ func (n *node) startGateway() {
 	o := &n.w.opt
 	n.life++
 	n.gwUp, n.gwNext, n.torn = true, math.MaxInt64, false
-	n.gw = txn.NewGateway(txn.Config{Node: n.id, Epoch: n.wall() - n.local(n.w.now), Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic, NoEarlyLocks: o.NoEarlyLocks, Reads: o.Reads, NoSharing: bool(o.Sharing.Combining), Plan: o.Plan, Lease: o.Lease, OpenBudget: o.OpenBudget, CrowdFor: o.CrowdFor,
+	n.gw = txn.NewGateway(txn.Config{Node: n.id, Incarnation: uint32(n.life), Epoch: n.wall() - n.local(n.w.now), Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic, NoEarlyLocks: o.NoEarlyLocks, Reads: o.Reads, NoSharing: bool(o.Sharing.Combining), Plan: o.Plan, Lease: o.Lease, OpenBudget: o.OpenBudget, CrowdFor: o.CrowdFor,
 		Repeat: o.Repeat, Liveness: o.Liveness, IdleGrace: o.IdleGrace, MaxAge: o.MaxAge, MaxInFlight: o.Places, Admission: o.admission(), RoundGap: kv.RoundGap(o.Nodes), Mutants: o.Mutants})
 	n.learn()
 }

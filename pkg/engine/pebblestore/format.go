@@ -33,10 +33,10 @@ const (
 	logSuffix   = ".log"
 
 	// formatNow is that of what is written now: since 2, the shards' state rows say
-	// for how long readers were registered, which a program that does not know it
-	// would lose. A store of an older format is read as it is, and gets the newer one
-	// when it is opened.
-	formatNow = 2
+	// for how long readers were registered, and since 3 promises and records name their
+	// commit, which a program that does not know it would lose. A store of an older format
+	// is read as it is, and gets the newer one when it is opened.
+	formatNow = 3
 )
 
 // state is how far the creation of a store has come.

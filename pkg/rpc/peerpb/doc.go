@@ -15,5 +15,5 @@ const File = "pkg/rpc/peerpb/peer.proto"
 const MsgFile = "pkg/msg/msg.proto"
 
 // Version is that of the messages between nodes. Nodes of different versions
-// refuse each other.
-const Version = 1
+// refuse each other. Since 2, messages name the commit that they are about.
+const Version = 2

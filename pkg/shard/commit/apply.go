@@ -17,8 +17,8 @@ func (p *Participant) onDecide(d *msg.Decide) {
 	a := p.attempts.of[d.Txn]
 	promise := a != nil && a.prepared != nil
 	switch {
-	case promise && !a.prepared.promisedTo(d):
-		return // it is of another commit of the attempt, and late
+	case p.isForOther(a, d.CommitID):
+		// It is about another commit of the attempt, of which nothing is left here.
 	case promise && d.Commit && !p.ready(a.prepared):
 		a.prepared.decided = d
 		return
@@ -32,7 +32,7 @@ func (p *Participant) onDecide(d *msg.Decide) {
 	}
 	if d.Commit {
 		m, ack := msg.DecideAckTo(d.Last)
-		*ack = msg.DecideAck{Txn: d.Txn, Shard: p.ID}
+		*ack = msg.DecideAck{Txn: d.Txn, CommitID: d.CommitID, Shard: p.ID}
 		p.Send(m)
 	}
 }
@@ -92,7 +92,7 @@ func (p *Participant) noteApplied(pr *prepared) {
 	if pr.row.Last == p.ID || p.Mutants.Has(mutant.AppliedForgotten) {
 		return
 	}
-	p.row = entry.Outcome{Applied: pr.row.Txn.Attempt}
+	p.row = entry.Outcome{Applied: pr.row.Txn.Attempt, Fingerprint: pr.row.Fingerprint}
 	p.Outcomes.Finish(pr.row.Txn.TxnID, &p.row)
 	p.applied = append(p.applied, pr.row.Txn)
 }
@@ -111,7 +111,8 @@ func (p *Parts) show(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
 // Recover takes up a promise that the log holds. The readers that held it are forgotten, so that it
 // does not seal before their leases have lapsed.
 func (p *Participant) Recover(row entry.Prepared) {
-	a := p.attempts.touch(p.Now, row.Txn, row.Gateway)
+	row.CommitID = commitIDOf(row.CommitID, row.Gateway)
+	a := p.attempts.touch(p.Now, row.Txn, row.CommitID.Gateway)
 	pr := &prepared{row: row, recovered: true, at: p.Now, wait: int64(p.cfg.Repeat)}
 	a.prepared = pr
 	p.attempts.promised[row.Txn.TxnID] = row.Txn
@@ -161,11 +162,14 @@ func (p *Participant) AskUnseal(q snapshotqueue.Ask) {
 	}
 	row := &a.prepared.row
 	m := msg.ToShard(row.Last)
-	m.Unseal = &msg.Unseal{Txn: q.Txn, Gateway: a.gateway, Shard: p.ID, LastIncarnation: row.LastIncarnation,
+	m.Unseal = &msg.Unseal{Txn: q.Txn, CommitID: row.CommitID, Shard: p.ID, LastIncarnation: row.LastIncarnation,
 		LastAborts: row.LastAborts, User: row.User, Epoch: q.Epoch}
 	p.Urgent(m)
 }
 
 func (p *Participant) onUnsealed(u *msg.Unsealed) {
-	p.Queue.Unsealed(p.Now, u.Txn, u.Epoch, u.HeldNanos)
+	a := p.attempts.of[u.Txn]
+	if !p.isForOther(a, u.CommitID) {
+		p.Queue.Unsealed(p.Now, u.Txn, u.Epoch, u.HeldNanos)
+	}
 }

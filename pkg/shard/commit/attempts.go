@@ -32,7 +32,7 @@ func (p *Participant) closedHere(txn kv.TxnRef) *msg.Failure {
 	if ended {
 		return msg.Fail(msg.ReasonCancelled, kv.KindAborted, "the attempt has ended on this shard")
 	}
-	return p.Outcomes.Closed(txn)
+	return p.Outcomes.Closed(txn.TxnID)
 }
 
 // end gives up all that an attempt has here.

@@ -134,7 +134,7 @@ func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
 	}
 	rec.NextAsk = l.Now + int64(l.cfg.Liveness)
 	l.at(rec.NextAsk)
-	l.tellAll(rec.Txn, rec.Known, participants, true)
+	l.tellAll(rec.Txn, rec.CommitID, participants, true)
 }
 
 // logCommit writes the outcome, the record if somebody must hear of it, and
@@ -154,15 +154,15 @@ func (l *LastAgent) logCommit(t *exec.Task, effects []entry.Effect, results []ms
 		l.Store.Unpin(it)
 		l.Heat.Settle(&effects[i])
 	}
-	l.row = entry.Outcome{Committed: t.Txn.Attempt, Results: results}
+	l.row = entry.Outcome{Committed: t.Txn.Attempt, Fingerprint: rec.Park.Fingerprint, Results: results}
 	if resultBytes(results) > kv.MaxRecordResultBytes {
 		l.row.Results, l.row.ResultsLost = nil, true
 	}
 	l.Outcomes.Finish(t.Txn.TxnID, &l.row)
 	l.Overtake(t.Txn)
 	if len(participants) > 0 {
-		l.Put(entry.TableRecord, l.RefKey(t.Txn), &entry.Record{Txn: t.Txn, Gateway: t.Gateway, Participants: participants,
-			Incarnation: rec.Known.Incarnation, Aborts: rec.Known.Aborts})
+		l.Put(entry.TableRecord, l.RefKey(t.Txn), &entry.Record{Txn: t.Txn, Participants: participants,
+			CommitID: rec.CommitID})
 	}
 }
 
@@ -187,22 +187,23 @@ func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
 	l.Queue.Withdraw(l.Now, rec.Txn)
 	l.Exec.Drop(t)
 	l.Records.Remove(rec)
-	l.Outcomes.Kill(rec.User, rec.Txn, rec.Known.Aborts, f)
+	l.Outcomes.Kill(rec.User, rec.CommitID, f)
 	l.stats.Abort(f)
 	l.part.releaseOwn(rec.Txn)
+	l.part.ended.Add(l.Now, rec.Txn, nil)
 	a := l.answer(recorder(rec))
 	a.Failure, a.Receipt, a.Seen = f, receipt.Told(), seen
-	l.tellAll(rec.Txn, rec.Known, told, false)
+	l.tellAll(rec.Txn, rec.CommitID, told, false)
 }
 
 // recorder is the gateway that hears of a record's end.
-func recorder(rec *record.Record) asker { return asker{rec.Txn, rec.Gateway, rec.Known} }
+func recorder(rec *record.Record) asker { return asker{txn: rec.Txn, commit: rec.CommitID} }
 
-// tellAll tells participants what becomes of the commit that names what it does.
-func (l *LastAgent) tellAll(txn kv.TxnRef, named kv.Known, shards []kv.ShardID, commit bool) {
+// tellAll sends the decision about a commit to participants.
+func (l *LastAgent) tellAll(txn kv.TxnRef, id kv.CommitID, shards []kv.ShardID, commit bool) {
 	for _, s := range shards {
 		m, decide := msg.DecideTo(s)
-		*decide = msg.Decide{Txn: txn, Last: l.ID, Commit: commit, LastIncarnation: named.Incarnation, LastAborts: named.Aborts}
+		*decide = msg.Decide{Txn: txn, Last: l.ID, Commit: commit, CommitID: id}
 		l.Send(m)
 	}
 }

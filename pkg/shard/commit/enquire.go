@@ -17,9 +17,11 @@ func (l *LastAgent) onCancel(c *msg.Cancel) {
 	case rec != nil && rec.State == record.Committed:
 		l.answerAgain(canceller(c))
 		return
+	case l.isRival(rec, c.CommitID):
+		l.answerAbort(canceller(c), l.refuseToDecide(c.User, c.CommitID))
+		return
 	case rec != nil:
-		rec.Gateway = c.Gateway
-		l.abort(rec, l.givenUp(c.Txn))
+		l.abort(rec, l.givenUp(c.Txn, c.CommitID))
 		return
 	}
 	l.lookUpOrAbort(c)
@@ -27,12 +29,12 @@ func (l *LastAgent) onCancel(c *msg.Cancel) {
 
 // givenUp is the failure of what is cancelled. If another commit of the transaction is
 // under way, or was made, then that decides.
-func (l *LastAgent) givenUp(txn kv.TxnRef) *msg.Failure {
+func (l *LastAgent) givenUp(txn kv.TxnRef, commit kv.CommitID) *msg.Failure {
 	f := l.part.rivals(txn)
 	if f != nil {
 		return f
 	}
-	if l.part.decidedElsewhere(txn) {
+	if l.part.decidedElsewhere(txn, commit) {
 		return rival()
 	}
 	return Cancelled()
@@ -43,16 +45,15 @@ func Cancelled() *msg.Failure {
 	return msg.Fail(msg.ReasonCancelled, kv.KindAborted, "the transaction was given up by its gateway")
 }
 
-func canceller(c *msg.Cancel) asker { return asker{c.Txn, c.Gateway, c.Known()} }
+func canceller(c *msg.Cancel) asker { return asker{c.Txn, c.CommitID, c.Fingerprint} }
 
 func (l *LastAgent) lookUpOrAbort(c *msg.Cancel) {
 	tombstone := func() {
-		f := l.Outcomes.Closed(c.Txn)
+		f := l.Outcomes.ClosedCommit(c.Txn, c.CommitID, c.User, c.Known())
 		if f == nil {
-			f = l.givenUp(c.Txn)
-			l.Outcomes.Kill(c.User, c.Txn, c.Aborts, f)
+			f = l.givenUp(c.Txn, c.CommitID)
+			l.Outcomes.Kill(c.User, c.CommitID, f)
 		}
-		l.Outcomes.KillAgain(c.User, c.Txn, c.Known())
 		l.answerAbort(canceller(c), f)
 	}
 	f := l.Outcomes.Finished(c.Txn.TxnID)
@@ -61,7 +62,7 @@ func (l *LastAgent) lookUpOrAbort(c *msg.Cancel) {
 		l.answerAgain(canceller(c))
 		return
 	case f.Applied != 0:
-		l.answerAbort(canceller(c), overtaken())
+		l.answerAbort(canceller(c), overtaken(f.Fingerprint, c.Fingerprint))
 		return
 	}
 	if c.Incarnation == l.Inc && l.Outcomes.Complete(c.Txn.TxnID) {
@@ -74,7 +75,7 @@ func (l *LastAgent) lookUpOrAbort(c *msg.Cancel) {
 		case o.Committed != 0:
 			l.answerFinished(canceller(c), o)
 		case o.Applied != 0:
-			l.answerAbort(canceller(c), overtaken())
+			l.answerAbort(canceller(c), overtaken(o.Fingerprint, c.Fingerprint))
 		case l.Records.Get(c.Txn) != nil:
 			l.onCancel(c)
 		default:

@@ -91,12 +91,12 @@ func (l *LastAgent) receipt(t *exec.Task) msg.Receipt {
 
 // asker is a gateway that wants an answer to a commit, or an end of it.
 type asker struct {
-	txn     kv.TxnRef
-	gateway kv.NodeID
-	named   kv.Known
+	txn         kv.TxnRef
+	commit      kv.CommitID
+	fingerprint uint64
 }
 
-func parker(p *msg.Park) asker { return asker{p.Txn, p.Gateway, p.Known()} }
+func parker(p *msg.Park) asker { return asker{p.Txn, p.CommitID, p.Fingerprint} }
 
 // onPark: this shard is to decide the transaction.
 func (l *LastAgent) onPark(p *msg.Park) {
@@ -109,13 +109,13 @@ func (l *LastAgent) onPark(p *msg.Park) {
 		return
 	}
 	if f.Applied != 0 && !l.Mutants.Has(mutant.AttemptsApart) {
-		l.abortPark(p, overtaken())
+		l.abortPark(p, overtaken(f.Fingerprint, p.Fingerprint))
 		return
 	}
 	// Memory is complete only for what this incarnation did, and not for all
 	// of that.
 	complete := p.Piece.Incarnation == l.Inc && l.Outcomes.Complete(p.Txn.TxnID)
-	closed := l.Outcomes.ClosedCommit(p.Txn, p.User, p.Known())
+	closed := l.Outcomes.ClosedCommit(p.Txn, p.CommitID, p.User, p.Known())
 	if closed != nil && (complete || l.Mutants.Has(mutant.PresumedUnasked)) && !l.Mutants.Has(mutant.LateParkWins) {
 		l.abortPark(p, closed)
 		return
@@ -132,14 +132,16 @@ func (l *LastAgent) onPark(p *msg.Park) {
 	}
 }
 
-// parkedAgain answers a Park of an attempt that was parked already.
+// parkedAgain answers a Park of an attempt that was parked already, by this commit or another one.
 func (l *LastAgent) parkedAgain(p *msg.Park) bool {
 	rec := l.Records.Get(p.Txn)
 	switch {
-	case rec == nil || rec.State == record.Heard:
+	case rec == nil || rec.State == record.Heard && !l.isRival(rec, p.CommitID):
 		return false
 	case rec.State == record.Committed:
 		l.answerAgain(parker(p))
+	case l.isRival(rec, p.CommitID):
+		l.answerAbort(parker(p), l.refuseToDecide(p.User, p.CommitID))
 	case p.NoWait && !rec.NoWait:
 		rec.NoWait = true
 		t := taskOf(rec)
@@ -162,7 +164,7 @@ func (l *LastAgent) parkAfterLookUp(p *msg.Park, otherwise *msg.Failure) {
 		if rec != nil && rec.State != record.Heard {
 			return // a repeat was quicker
 		}
-		f := l.Outcomes.ClosedCommit(p.Txn, p.User, p.Known())
+		f := l.Outcomes.ClosedCommit(p.Txn, p.CommitID, p.User, p.Known())
 		if err != nil {
 			f = msg.FailureOf(err)
 			if o.Committed == 0 {
@@ -173,7 +175,7 @@ func (l *LastAgent) parkAfterLookUp(p *msg.Park, otherwise *msg.Failure) {
 		case o.Committed != 0:
 			l.answerFinished(parker(p), o)
 		case o.Applied != 0 && !l.Mutants.Has(mutant.AttemptsApart):
-			l.abortPark(p, overtaken())
+			l.abortPark(p, overtaken(o.Fingerprint, p.Fingerprint))
 		case f != nil:
 			l.abortPark(p, f)
 		case otherwise != nil:
@@ -190,7 +192,8 @@ func (l *LastAgent) answerAgain(to asker) {
 	id := to.txn.TxnID
 	l.Outcomes.LookUp(id, func(o *entry.Outcome, err error) {
 		if err == nil && o.Committed == 0 {
-			o = &entry.Outcome{Committed: l.Outcomes.Finished(id).Committed, ResultsLost: true}
+			f := l.Outcomes.Finished(id)
+			o = &entry.Outcome{Committed: f.Committed, Fingerprint: f.Fingerprint, ResultsLost: true}
 		}
 		if err == nil && o.Committed != 0 {
 			l.answerFinished(to, o)
@@ -210,20 +213,16 @@ func (l *LastAgent) abortPark(p *msg.Park, f *msg.Failure) {
 }
 
 func (l *LastAgent) park(p *msg.Park) {
-	if l.part.decidedElsewhere(p.Txn) {
-		l.answerAbort(parker(p), l.refuseToDecide(p.User, p.Txn, p.Known()))
-		return
-	}
 	rec := l.Records.Get(p.Txn)
-	if rec != nil && !rec.Known.Names(p.Known()) {
-		l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted, "an earlier commit of the attempt was heard of"))
+	if l.isRival(rec, p.CommitID) || l.part.decidedElsewhere(p.Txn, p.CommitID) {
+		l.answerAbort(parker(p), l.refuseToDecide(p.User, p.CommitID))
 		return
 	}
 	x := l.pool.Get()
 	x.task.Admitted = rec != nil // others have voted
 	if rec == nil {
 		rec = &x.own
-		rec.Txn, rec.Gateway, rec.User, rec.Known, rec.Since = p.Txn, p.Gateway, p.User, p.Known(), l.Now
+		rec.Txn, rec.CommitID, rec.User, rec.Known, rec.Since = p.Txn, p.CommitID, p.User, p.Known(), l.Now
 		l.Records.Insert(rec)
 	}
 	rec.State, rec.Park, rec.NoWait = record.Parked, p, rec.NoWait || p.NoWait
@@ -240,7 +239,7 @@ func (l *LastAgent) park(p *msg.Park) {
 	}
 	t := &x.task
 	x.rec = rec
-	t.Kind, t.Txn, t.Gateway, t.Ops, t.Seen, t.Owner = exec.Decide, p.Txn, p.Gateway, p.Piece.Ops, p.Piece.Seen, x
+	t.Kind, t.Txn, t.Gateway, t.Ops, t.Seen, t.Owner = exec.Decide, p.Txn, p.CommitID.Gateway, p.Piece.Ops, p.Piece.Seen, x
 	t.Spans = len(p.Participants) > 0
 	rec.Task = t
 	l.Went(t, l.Exec.Begin(t))
@@ -271,23 +270,23 @@ func (l *LastAgent) Undecided() bool { return l.Records.Len() > 0 }
 
 // answer begins an answer.
 func (l *LastAgent) answer(to asker) *msg.Answer {
-	m, a := msg.AnswerTo(to.gateway)
-	*a = msg.Answer{Txn: to.txn, Shard: l.ID, Incarnation: l.Inc, Aborts: l.Outcomes.Aborts(),
-		NamedIncarnation: to.named.Incarnation, NamedAborts: to.named.Aborts}
+	m, a := msg.AnswerTo(to.commit.Gateway)
+	*a = msg.Answer{Txn: to.txn, CommitID: to.commit, Shard: l.ID, Incarnation: l.Inc, Aborts: l.Outcomes.Aborts()}
 	l.Send(m)
 	return a
 }
 
 func (l *LastAgent) answerAbort(to asker, f *msg.Failure) { l.answer(to).Failure = f }
 
-// answerFinished repeats an answer. An attempt other than the one that
-// committed is dead.
+// answerFinished answers a commit of an id that has committed, by this commit or another one. What
+// that one has returned is the answer to the same operations.
 func (l *LastAgent) answerFinished(to asker, o *entry.Outcome) {
 	a := l.answer(to)
 	a.Index = l.Store.Index()
-	if o.Committed == to.txn.Attempt {
+	same := to.fingerprint != 0 && o.Fingerprint == to.fingerprint
+	if same || o.Committed == to.txn.Attempt && !differ(o.Fingerprint, to.fingerprint) {
 		a.Committed, a.Results, a.ResultsLost = true, o.Results, o.ResultsLost
 	} else {
-		a.Failure = overtaken()
+		a.Failure = overtaken(o.Fingerprint, to.fingerprint)
 	}
 }

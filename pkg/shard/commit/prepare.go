@@ -36,27 +36,20 @@ func (pr *prepared) loaded() bool {
 	return !slices.ContainsFunc(pr.items, func(it *mvcc.Item) bool { return !it.Loaded })
 }
 
-// promisedTo reports whether the promise was made for the commit that a decision is about.
-func (pr *prepared) promisedTo(d *msg.Decide) bool {
-	own := kv.Known{Incarnation: pr.row.LastIncarnation, Aborts: pr.row.LastAborts}
-	return d.Last == pr.row.Last && own.Names(d.Known())
-}
-
 // onPrepare: lock, check, execute, write intents, vote.
 func (p *Participant) onPrepare(q *msg.Prepare) {
 	if p.preparedAgain(q) {
 		return
 	}
 	f := p.Outcomes.Finished(q.Txn.TxnID)
-	if appliedHere(q.Txn, f.Applied, f.Committed) && !p.Mutants.Has(mutant.AppliedForgotten) {
-		p.refuseApplied(q)
-		return
-	}
-	if p.others(q.Txn, f.Applied, f.Committed) {
-		p.refusePrepare(q, overtaken())
+	if p.hasCommitted(q.Txn, f.Applied, f.Committed) {
+		p.refusePrepare(q, overtaken(f.Fingerprint, q.Fingerprint))
 		return
 	}
 	closed := p.closedHere(q.Txn)
+	if closed == nil {
+		closed, _ = p.Outcomes.Dead(q.CommitID)
+	}
 	switch {
 	case closed != nil:
 		p.refusePrepare(q, closed)
@@ -75,7 +68,7 @@ func (p *Participant) preparedAgain(q *msg.Prepare) bool {
 	switch {
 	case a == nil:
 		return false
-	case a.isForOther(q.Last) && !p.Mutants.Has(mutant.LastAgentsApart):
+	case p.isForOther(a, q.CommitID):
 		p.refusePrepareWith(q, rival(), msg.Receipt{})
 	case a.prepared != nil:
 		p.vote(a, false)
@@ -96,27 +89,19 @@ func (p *Participant) prepareAfterLookUp(q *msg.Prepare) {
 	p.Outcomes.LookUp(q.Txn.TxnID, func(o *entry.Outcome, err error) {
 		a := p.attempts.of[q.Txn]
 		switch {
-		case err == nil && appliedHere(q.Txn, o.Applied, o.Committed):
-			p.refuseApplied(q)
 		case a != nil && (a.prepared != nil || a.preparing != nil), p.closedHere(q.Txn) != nil:
 		case err != nil:
 			p.refusePrepare(q, msg.FailureOf(err))
-		case p.others(q.Txn, o.Applied, o.Committed):
-			p.refusePrepare(q, overtaken())
+		case p.hasCommitted(q.Txn, o.Applied, o.Committed):
+			p.refusePrepare(q, overtaken(o.Fingerprint, q.Fingerprint))
 		default:
 			p.prepare(q)
 		}
 	})
 }
 
-// appliedHere reports whether the shard has applied an attempt: it says so, or it was the last agent
-// itself and has decided it.
-func appliedHere(txn kv.TxnRef, applied, committed uint32) bool {
-	return applied == txn.Attempt || committed == txn.Attempt
-}
-
 func (p *Participant) prepare(q *msg.Prepare) {
-	if p.decidedHere(q.Txn, q.Last) {
+	if p.decidedHere(q.Txn, q.CommitID) {
 		p.refusePrepareWith(q, rival(), msg.Receipt{})
 		return
 	}
@@ -124,8 +109,8 @@ func (p *Participant) prepare(q *msg.Prepare) {
 		p.refusePrepare(q, staleGrant())
 		return
 	}
-	a := p.attempts.touch(p.Now, q.Txn, q.Gateway)
-	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.Gateway, Ops: q.Piece.Ops, Seen: q.Piece.Seen, Owner: q,
+	a := p.attempts.touch(p.Now, q.Txn, q.CommitID.Gateway)
+	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.CommitID.Gateway, Ops: q.Piece.Ops, Seen: q.Piece.Seen, Owner: q,
 		NoWait: q.NoWait, Admitted: len(q.Piece.Grants) > 0, Spans: true}
 	p.begin(a.preparing)
 }
@@ -148,7 +133,7 @@ func (p *Participant) prepareNow(t *exec.Task) {
 	}
 	p.Exec.ShrinkScans(t, x.Results)
 	pr := &prepared{receipt: p.Exec.Receipt(t), at: p.Now, wait: int64(p.cfg.Repeat)}
-	pr.row = entry.Prepared{Txn: t.Txn, Gateway: t.Gateway, User: q.User, Last: q.Last, LastIncarnation: q.LastIncarnation,
+	pr.row = entry.Prepared{Txn: t.Txn, CommitID: q.CommitID, Fingerprint: q.Fingerprint, User: q.User, Last: q.Last, LastIncarnation: q.LastIncarnation,
 		LastAborts: q.LastAborts, Effects: x.Effects, Results: x.Results}
 	for i := range pr.row.Effects {
 		e := &pr.row.Effects[i]
@@ -205,7 +190,7 @@ func (p *Participant) vote(a *attempt, repeated bool) {
 	pr := a.prepared
 	state, epoch := p.Queue.State(a.txn)
 	m, v := msg.VoteTo(pr.row.Last)
-	*v = msg.Vote{Txn: a.txn, Gateway: a.gateway, User: pr.row.User, Shard: p.ID, LastIncarnation: pr.row.LastIncarnation,
+	*v = msg.Vote{Txn: a.txn, CommitID: pr.row.CommitID, User: pr.row.User, Shard: p.ID, LastIncarnation: pr.row.LastIncarnation,
 		LastAborts: pr.row.LastAborts, Yes: true, Sealed: state == snapshotqueue.Sealed, Epoch: epoch, Results: pr.row.Results,
 		Receipt: p.OrHeld(pr.receipt, a.txn), Repeated: repeated, Incarnation: p.Inc}
 	p.Send(m)
@@ -243,7 +228,7 @@ func (p *Participant) refusePrepare(q *msg.Prepare, f *msg.Failure) {
 func (p *Participant) refusePrepareWith(q *msg.Prepare, f *msg.Failure, rc msg.Receipt) {
 	p.ended.Add(p.Now, q.Txn, nil)
 	m, v := msg.VoteTo(q.Last)
-	*v = msg.Vote{Txn: q.Txn, Gateway: q.Gateway, User: q.User, Shard: p.ID, LastIncarnation: q.LastIncarnation,
+	*v = msg.Vote{Txn: q.Txn, CommitID: q.CommitID, User: q.User, Shard: p.ID, LastIncarnation: q.LastIncarnation,
 		LastAborts: q.LastAborts, Failure: f, Receipt: rc, Incarnation: p.Inc}
 	p.Send(m)
 }
@@ -251,27 +236,20 @@ func (p *Participant) refusePrepareWith(q *msg.Prepare, f *msg.Failure, rc msg.R
 // onAskVote: the last agent misses the vote. A transaction that is not known here is refused for good.
 func (p *Participant) onAskVote(q *msg.AskVote) {
 	a := p.attempts.of[q.Txn]
-	if a != nil && (a.prepared != nil || a.preparing != nil) && !a.isForOther(q.Last) {
+	other := p.isForOther(a, q.CommitID)
+	if a != nil && (a.prepared != nil || a.preparing != nil) && !other {
 		if a.prepared != nil {
 			p.vote(a, false)
 		}
 		return
 	}
-	x := &msg.Prepare{Txn: q.Txn, Gateway: q.Gateway, User: q.User, Last: q.Last, LastIncarnation: q.LastIncarnation,
+	x := &msg.Prepare{Txn: q.Txn, CommitID: q.CommitID, User: q.User, Last: q.Last, LastIncarnation: q.LastIncarnation,
 		LastAborts: q.LastAborts}
-	if a.isForOther(q.Last) {
+	if other {
 		p.refusePrepareWith(x, rival(), msg.Receipt{})
 		return
 	}
 	p.refusePrepare(x, msg.Fail(msg.ReasonRefused, kv.KindAborted, "a participant never heard of the transaction"))
-}
-
-// refuseApplied answers a Prepare of an attempt that has been decided and applied here. A late
-// duplicate needs no answer, and its last agent takes none; but it may be of another commit.
-func (p *Participant) refuseApplied(q *msg.Prepare) {
-	if q.Last != p.ID && !p.Mutants.Has(mutant.LastAgentsApart) {
-		p.refusePrepareWith(q, overtaken(), msg.Receipt{})
-	}
 }
 
 // repeatVotes votes again where no decision has come.

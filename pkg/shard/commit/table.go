@@ -98,14 +98,13 @@ func (a *attempt) isPast(number uint32) bool {
 	return false
 }
 
-// isForOther reports whether an attempt prepares, or has prepared, for another last agent than this
-// one.
-func (a *attempt) isForOther(last kv.ShardID) bool {
+// isForOther reports whether an attempt prepares, or has prepared, another commit than this one.
+func (a *attempt) isForOther(commit kv.CommitID) bool {
 	switch {
 	case a == nil:
 		return false
 	case a.prepared != nil:
-		return a.prepared.row.Last != last
+		return a.prepared.row.CommitID != commit
 	}
-	return a.preparing != nil && a.preparing.Owner.(*msg.Prepare).Last != last
+	return a.preparing != nil && a.preparing.Owner.(*msg.Prepare).CommitID != commit
 }

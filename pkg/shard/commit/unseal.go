@@ -10,7 +10,7 @@ import (
 // onUnseal drops a participant's epochs for good, or says what was decided. It
 // is never refused.
 func (l *LastAgent) onUnseal(u *msg.Unseal) {
-	x := said{txn: u.Txn, gateway: u.Gateway, user: u.User, named: u.Known(), by: u.Shard}
+	x := said{txn: u.Txn, commit: u.CommitID, user: u.User, named: u.Known(), by: u.Shard}
 	rec, s := l.standingOf(x)
 	switch s {
 	case recorded:
@@ -25,7 +25,7 @@ func (l *LastAgent) onUnseal(u *msg.Unseal) {
 // dropUnheard drops an epoch before anything was heard of the transaction.
 func (l *LastAgent) dropUnheard(x said, u *msg.Unseal) {
 	if l.Mutants.Has(mutant.DropForgotten) {
-		l.tellUnsealed(u.Txn, u.Shard, u.Epoch)
+		l.tellUnsealed(x, u.Epoch)
 		return
 	}
 	l.dropEpoch(l.heardOf(x), u)
@@ -36,7 +36,7 @@ func (l *LastAgent) dropEpoch(rec *record.Record, u *msg.Unseal) {
 	if rec.State == record.Ready && !rec.AllIn(l.Mutants) {
 		l.unready(rec)
 	}
-	l.tellUnsealed(u.Txn, u.Shard, u.Epoch)
+	l.tellUnsealed(said{txn: u.Txn, commit: u.CommitID, by: u.Shard}, u.Epoch)
 }
 
 // unready has a piece wait for votes again.
@@ -50,8 +50,8 @@ func (l *LastAgent) unready(rec *record.Record) {
 
 // tellUnsealed also tells for how long readers have kept the update from being decided
 // here. Where that is longer than at the participant its keys are closed by it.
-func (l *LastAgent) tellUnsealed(txn kv.TxnRef, s kv.ShardID, epoch kv.Epoch) {
-	m := msg.ToShard(s)
-	m.Unsealed = &msg.Unsealed{Txn: txn, Epoch: epoch, HeldNanos: l.Queue.HeldAge(l.Now, txn)}
+func (l *LastAgent) tellUnsealed(to said, epoch kv.Epoch) {
+	m := msg.ToShard(to.by)
+	m.Unsealed = &msg.Unsealed{Txn: to.txn, CommitID: to.commit, Epoch: epoch, HeldNanos: l.Queue.HeldAge(l.Now, to.txn)}
 	l.Send(m)
 }

@@ -26,23 +26,24 @@ const (
 
 // said is what a participant speaks of: a commit, by what it names.
 type said struct {
-	txn     kv.TxnRef
-	gateway kv.NodeID
-	user    kv.Account
-	named   kv.Known
-	by      kv.ShardID
+	txn    kv.TxnRef
+	commit kv.CommitID
+	user   kv.Account
+	named  kv.Known
+	by     kv.ShardID
 }
 
 func saidBy(v *msg.Vote) said {
-	return said{txn: v.Txn, gateway: v.Gateway, user: v.User, named: v.Known(), by: v.Shard}
+	return said{txn: v.Txn, commit: v.CommitID, user: v.User, named: v.Known(), by: v.Shard}
 }
 
 // standingOf judges what a participant says.
 func (l *LastAgent) standingOf(x said) (*record.Record, standing) {
 	rec := l.Records.Get(x.txn)
 	switch {
-	case rec != nil && !rec.Known.Names(x.named):
-		l.tellOne(x, false) // of another commit of the attempt, which there will be none of
+	case l.isRival(rec, x.commit):
+		l.refuseToDecide(x.user, x.commit)
+		l.tellOne(x, rec.State == record.Committed && l.Mutants.Has(mutant.DecisionOfAnyCommit))
 		return rec, answered
 	case rec != nil && rec.State == record.Committed:
 		l.tellOne(x, true)
@@ -52,11 +53,11 @@ func (l *LastAgent) standingOf(x said) (*record.Record, standing) {
 		return rec, answered
 	case rec != nil:
 		return rec, recorded
-	case l.part.decidedElsewhere(x.txn):
-		l.refuseToDecide(x.user, x.txn, x.named)
+	case l.part.decidedElsewhere(x.txn, x.commit):
+		l.refuseToDecide(x.user, x.commit)
 		l.tellOne(x, false)
 		return nil, answered
-	case l.Outcomes.ClosedCommit(x.txn, x.user, x.named) != nil || l.Outcomes.Finished(x.txn.TxnID).Committed != 0:
+	case l.closedCommit(x) != nil || l.Outcomes.Finished(x.txn.TxnID).Committed != 0:
 		l.tellOne(x, false)
 		return nil, answered
 	case l.Outcomes.Complete(x.txn.TxnID):
@@ -67,7 +68,7 @@ func (l *LastAgent) standingOf(x said) (*record.Record, standing) {
 
 // tellOne answers a participant.
 func (l *LastAgent) tellOne(x said, commit bool) {
-	l.tellAll(x.txn, x.named, []kv.ShardID{x.by}, commit)
+	l.tellAll(x.txn, x.commit, []kv.ShardID{x.by}, commit)
 }
 
 // standingInLog asks the log. If there is a commit the message is a late
@@ -79,15 +80,20 @@ func (l *LastAgent) standingInLog(x said, again, first func()) {
 		case err != nil: // who needs the answer asks again
 		case l.Records.Get(x.txn) != nil:
 			again()
-		case o.Committed != 0 || l.Outcomes.ClosedCommit(x.txn, x.user, x.named) != nil:
-			l.tellOne(x, false) // who was to hear of a commit has acknowledged it
-		case l.part.decidedElsewhere(x.txn):
-			l.refuseToDecide(x.user, x.txn, x.named)
+		case o.Committed != 0 || l.closedCommit(x) != nil:
+			l.tellOne(x, false) // each participant of a commit has acknowledged it
+		case l.part.decidedElsewhere(x.txn, x.commit):
+			l.refuseToDecide(x.user, x.commit)
 			l.tellOne(x, false)
 		default:
 			first()
 		}
 	})
+}
+
+// closedCommit tells why a commit that a participant speaks of cannot be decided any more.
+func (l *LastAgent) closedCommit(x said) *msg.Failure {
+	return l.Outcomes.ClosedCommit(x.txn, x.commit, x.user, x.named)
 }
 
 // onVote counts a vote, or answers it.
@@ -106,7 +112,7 @@ func (l *LastAgent) onVote(v *msg.Vote) {
 
 // heardOf makes the record of an attempt that has not been parked.
 func (l *LastAgent) heardOf(x said) *record.Record {
-	rec := l.Records.Add(l.Now, x.txn, x.gateway, record.Heard)
+	rec := l.Records.Add(l.Now, x.txn, x.commit, record.Heard)
 	rec.User, rec.Known = x.user, x.named
 	rec.NextAsk = l.Now + int64(l.cfg.Liveness)
 	l.at(rec.NextAsk)
@@ -131,7 +137,7 @@ func (l *LastAgent) count(rec *record.Record, v *msg.Vote) {
 	case rec.Dropped(v):
 		// The shard may not have heard of it, and the reader for whom it asked
 		// may be gone, so that it would not ask again.
-		l.tellUnsealed(v.Txn, v.Shard, v.Epoch)
+		l.tellUnsealed(saidBy(v), v.Epoch)
 	default:
 		l.tryDecide(rec)
 	}
@@ -140,7 +146,10 @@ func (l *LastAgent) count(rec *record.Record, v *msg.Vote) {
 // onDecideAck: a participant has applied a commit for good.
 func (l *LastAgent) onDecideAck(d *msg.DecideAck) {
 	rec := l.Records.Get(d.Txn)
-	if rec == nil || rec.State != record.Committed || !rec.Acknowledged(d.Shard) {
+	switch {
+	case rec == nil || rec.State != record.Committed:
+		return
+	case rec.CommitID != d.CommitID && !l.Mutants.Has(mutant.AckOfAnyCommit), !rec.Acknowledged(d.Shard):
 		return
 	}
 	l.Delete(entry.TableRecord, l.RefKey(d.Txn))
@@ -149,11 +158,11 @@ func (l *LastAgent) onDecideAck(d *msg.DecideAck) {
 
 // Recover takes up a commit that some participant may not know of.
 func (l *LastAgent) Recover(row *entry.Record) {
-	rec := l.Records.Add(l.Now, row.Txn, row.Gateway, record.Committed)
-	rec.Missing, rec.Known = row.Participants, kv.Known{Incarnation: row.Incarnation, Aborts: row.Aborts}
+	rec := l.Records.Add(l.Now, row.Txn, commitIDOf(row.CommitID, row.Gateway), record.Committed)
+	rec.Missing = row.Participants
 	rec.NextAsk = l.Now + int64(l.cfg.Repeat)
 	l.at(rec.NextAsk)
-	l.tellAll(rec.Txn, rec.Known, rec.Missing, true)
+	l.tellAll(rec.Txn, rec.CommitID, rec.Missing, true)
 }
 
 // repeatQuestions asks for missing votes and acknowledgements.
@@ -178,11 +187,11 @@ func (l *LastAgent) repeatQuestions() {
 			for _, s := range rec.Silent() {
 				m := msg.ToShard(s)
 				m.AskVote = &msg.AskVote{Txn: rec.Txn, Last: l.ID, LastIncarnation: l.Inc, LastAborts: rec.Known.Aborts,
-					Gateway: rec.Gateway, User: rec.User}
+					CommitID: rec.CommitID, User: rec.User}
 				l.Send(m)
 			}
 		case record.Committed:
-			l.tellAll(rec.Txn, rec.Known, rec.Missing, true)
+			l.tellAll(rec.Txn, rec.CommitID, rec.Missing, true)
 		}
 	}
 }

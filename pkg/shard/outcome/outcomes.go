@@ -99,7 +99,7 @@ func (o *Outcomes) Finish(id kv.TxnID, x *entry.Outcome) {
 	if o.times.note(id.Time) {
 		o.dirty = true
 	}
-	o.Memory.Finish(id, record.Finished{Committed: x.Committed, Applied: x.Applied})
+	o.Memory.Finish(id, record.Finished{Committed: x.Committed, Applied: x.Applied, Fingerprint: x.Fingerprint})
 	o.rows = append(o.rows, entry.Entry{Table: entry.TableOutcome, Key: o.env.IDKey(id), Value: o.env.Encode(x)})
 	for _, l := range o.lookups[id] {
 		if o.env.Mutants.Has(mutant.LookUpBlind) {
@@ -133,19 +133,13 @@ func (o *Outcomes) Rest(s *entry.State) {
 	o.times.tell(s)
 }
 
-// Closed tells why an attempt cannot be decided here any more, as far as is remembered; nil if it
-// can.
-func (o *Outcomes) Closed(txn kv.TxnRef) *msg.Failure {
-	if txn.Time < o.floor {
-		return msg.Fail(msg.ReasonTooOld, kv.KindTooOld, "the transaction is older than what the store remembers")
-	}
-	f, dead := o.Dead(txn)
+// Closed tells why a transaction cannot be decided here any more, as far as is remembered; nil if
+// it can.
+func (o *Outcomes) Closed(id kv.TxnID) *msg.Failure {
 	switch {
-	case dead && f != nil:
-		return f
-	case dead:
-		return msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the attempt was given up")
-	case o.Fenced(txn.TxnID):
+	case id.Time < o.floor:
+		return msg.Fail(msg.ReasonTooOld, kv.KindTooOld, "the transaction is older than what the store remembers")
+	case o.Fenced(id):
 		return FencedFailure()
 	}
 	return nil
@@ -156,26 +150,23 @@ func FencedFailure() *msg.Failure {
 	return msg.Fail(msg.ReasonFenced, kv.KindAborted, "an enquiry about the transaction closed it")
 }
 
-// ClosedCommit is Closed for a commit of a user's, and what it names. One of this incarnation whose
-// abort may have been forgotten is presumed to be aborted.
-func (o *Outcomes) ClosedCommit(txn kv.TxnRef, user kv.Account, named kv.Known) *msg.Failure {
-	f := o.Closed(txn)
+// ClosedCommit is Closed for one commit of a user's attempt, and what its gateway knew of this shard.
+// One of this incarnation whose abort may have been forgotten is presumed to be aborted.
+func (o *Outcomes) ClosedCommit(txn kv.TxnRef, commit kv.CommitID, user kv.Account, known kv.Known) *msg.Failure {
+	f := o.Closed(txn.TxnID)
 	if f != nil {
-		o.KillAgain(user, txn, named)
+		return f
 	}
-	if f == nil && named.Incarnation == o.env.Inc && o.Presumed(user, named.Aborts) {
-		f = msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the commit was sent before the aborts that the shard remembers")
+	f, dead := o.Dead(commit)
+	switch {
+	case dead && f != nil:
+		return f
+	case dead:
+		return msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the commit was given up")
+	case known.Incarnation == o.env.Inc && o.Presumed(user, known.Aborts):
+		return msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the commit was sent before the aborts that the shard remembers")
 	}
-	return f
-}
-
-// KillAgain gives a commit that is answered from memory a tombstone of its own: when it was sent, its
-// gateway may have heard of the abort that is remembered.
-func (o *Outcomes) KillAgain(user kv.Account, txn kv.TxnRef, named kv.Known) {
-	f, dead := o.Dead(txn)
-	if dead && named.Incarnation == o.env.Inc && !o.env.Mutants.Has(mutant.DeadOnce) {
-		o.Kill(user, txn, named.Aborts, f)
-	}
+	return nil
 }
 
 // Fence is a row of the table of fences: an id that is closed for good.

@@ -5,17 +5,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// aborts are the attempts that can never commit here: aborted, refused, or cut off by a
+// aborts are the commits that can never be made here: aborted, refused, or cut off by a
 // question. They are the tombstones, numbered in the order in which they were made.
 //
-// A message can bring such an attempt back only if it was sent before the attempt was
+// A message can bring such a commit back only if it was sent before the commit was
 // killed, when its gateway had heard of fewer aborts than the tombstone's number; and a
 // commit names how many that was. So each tombstone that is forgotten raises a floor to
 // its number, and what names less than the floor is presumed to be dead. How old the
 // transaction is does not matter, nor what time its id says.
-//
-// An id may be sent again when its gateway has heard of the abort, or by another user. That
-// commit names no less than the number of the tombstone that it dies of, and gets one of its own.
 //
 // Each user has a share of the memory and a floor. When there is no room for one more it
 // is made where most is, so that a floor rises only for users who have more than an equal
@@ -26,21 +23,13 @@ type aborts struct {
 	held int
 	// made is how many there ever were, and the number of the newest.
 	made   uint64
-	dead   map[kv.TxnRef]death
+	dead   map[kv.CommitID]*msg.Failure
 	shares map[kv.Account]*share
 	// common is the floor of the users who have no share.
 	common uint64
 	// longest is a share of which no other is much longer as long as it has enough.
 	longest *share
 	enough  int
-}
-
-// death is an attempt's: how many tombstones it has, whose the newest is and its number.
-type death struct {
-	failure    *msg.Failure
-	tombstones int
-	user       kv.Account
-	number     uint64
 }
 
 // maxShares bounds the users that are told apart. Somewhat arbitrary: more than abort
@@ -61,7 +50,7 @@ type share struct {
 }
 
 type tombstone struct {
-	txn    kv.TxnRef
+	commit kv.CommitID
 	number uint64
 }
 
@@ -79,7 +68,7 @@ func (s *share) pop() tombstone {
 }
 
 func (a *aborts) init(limit int) {
-	a.limit, a.dead, a.shares = limit, map[kv.TxnRef]death{}, map[kv.Account]*share{}
+	a.limit, a.dead, a.shares = limit, map[kv.CommitID]*msg.Failure{}, map[kv.Account]*share{}
 }
 
 func (a *aborts) floor(user kv.Account) uint64 {
@@ -89,21 +78,17 @@ func (a *aborts) floor(user kv.Account) uint64 {
 	return a.common
 }
 
-// kill makes a tombstone for a commit that names heard aborts, unless it has one.
-func (a *aborts) kill(user kv.Account, txn kv.TxnRef, heard uint64, f *msg.Failure) {
-	d, dead := a.dead[txn]
-	if dead && d.user == user && d.number > heard {
+// kill makes a tombstone for a commit, unless it has one.
+func (a *aborts) kill(user kv.Account, commit kv.CommitID, f *msg.Failure) {
+	_, dead := a.dead[commit]
+	if dead {
 		return
 	}
-	if !dead {
-		d.failure = kept(f)
-	}
+	a.dead[commit] = kept(f)
 	s := a.shareOf(user)
 	a.made++
 	a.held++
-	d.tombstones, d.user, d.number = d.tombstones+1, user, a.made
-	a.dead[txn] = d
-	s.line = append(s.line, tombstone{txn, a.made})
+	s.line = append(s.line, tombstone{commit, a.made})
 	s.newest = a.made
 	if a.held > a.limit {
 		a.forget(s)
@@ -128,15 +113,8 @@ func (a *aborts) forget(s *share) {
 
 // drop forgets the oldest tombstone of a share.
 func (a *aborts) drop(s *share) {
-	txn := s.pop().txn
+	delete(a.dead, s.pop().commit)
 	a.held--
-	d := a.dead[txn]
-	d.tombstones--
-	if d.tombstones == 0 {
-		delete(a.dead, txn)
-		return
-	}
-	a.dead[txn] = d
 }
 
 func (a *aborts) shareOf(user kv.Account) *share {

@@ -9,8 +9,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// attempt names the nth of many.
-func attempt(n int) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: int64(n)}, Attempt: 1} }
+// commit names the nth of many.
+func commit(n int) kv.CommitID { return kv.CommitID{Gateway: 1, Number: uint64(n)} }
+
+// firstOf names the first commit of an attempt.
+func firstOf(txn kv.TxnRef) kv.CommitID {
+	return kv.CommitID{Gateway: 1, Number: uint64(txn.Time)<<32 | txn.Rand<<16 | uint64(txn.Attempt)}
+}
 
 // TestWhoFillsTheMemoryLosesByIt: one user has ten times as much aborted as there is
 // room for. Others, however long ago their commits were sent, are as they were before.
@@ -19,13 +24,13 @@ func TestWhoFillsTheMemoryLosesByIt(t *testing.T) {
 	m := NewMemory(limit, none)
 	n := 0
 	for ; n < others; n++ {
-		m.Kill(kv.Account(2+n), attempt(n), 0, nil)
+		m.Kill(kv.Account(2+n), commit(n), nil)
 	}
 	for ; n < 10*limit; n++ {
-		m.Kill(1, attempt(n), 0, nil)
+		m.Kill(1, commit(n), nil)
 	}
 	for i := range others {
-		_, known := m.Dead(attempt(i))
+		_, known := m.Dead(commit(i))
 		require.True(t, known, "the only abort of user %d is remembered", i)
 		require.False(t, m.Presumed(kv.Account(2+i), 0))
 	}
@@ -36,33 +41,6 @@ func TestWhoFillsTheMemoryLosesByIt(t *testing.T) {
 	require.Equal(t, limit, dead)
 }
 
-// TestACommitThatIsSentAgainHasItsOwnTombstone: whichever is forgotten first, each of the
-// commits of an attempt is dead or presumed to be, its user's or another one's.
-func TestACommitThatIsSentAgainHasItsOwnTombstone(t *testing.T) {
-	type commit struct {
-		user  kv.Account
-		heard uint64
-	}
-	const limit = 8
-	for _, again := range []commit{{1, 0}, {1, 1}, {1, 5}, {2, 0}, {2, 1}} {
-		for _, filler := range []kv.Account{1, 2, 3} {
-			m := NewMemory(limit, none)
-			txn := attempt(0)
-			m.Kill(1, txn, 0, nil)
-			for n := range again.heard {
-				m.Kill(3, attempt(int(1+n)), 0, nil)
-			}
-			m.Kill(again.user, txn, again.heard, nil)
-			for n := range 3 * limit {
-				_, dead := m.Dead(txn)
-				require.True(t, dead || m.Presumed(1, 0), "%v, filled by %d: the first", again, filler)
-				require.True(t, dead || m.Presumed(again.user, again.heard), "%v, filled by %d: the second", again, filler)
-				m.Kill(filler, attempt(100+n), 0, nil)
-			}
-		}
-	}
-}
-
 // TestSharesAreNearlyEqual: users who have more aborted than there is room for get
 // about the same share of it each, in whatever order they come.
 func TestSharesAreNearlyEqual(t *testing.T) {
@@ -71,7 +49,7 @@ func TestSharesAreNearlyEqual(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range 20 * limit {
 		user := kv.Account(min(r.IntN(users), r.IntN(users))) // some more often than others
-		m.Kill(user, attempt(n), 0, nil)
+		m.Kill(user, commit(n), nil)
 	}
 	for user := range kv.Account(users) {
 		require.InDelta(t, limit/users, m.aborts.shares[user].len(), 2*limit/slack)
@@ -83,14 +61,14 @@ func TestSharesAreNearlyEqual(t *testing.T) {
 func TestTheUsersToldApartAreBounded(t *testing.T) {
 	m := NewMemory(100*maxShares, none)
 	for n := range 2 * maxShares {
-		m.Kill(kv.Account(n), attempt(n), 0, nil)
+		m.Kill(kv.Account(n), commit(n), nil)
 	}
 	require.Len(t, m.aborts.shares, maxShares)
 	require.True(t, m.Presumed(0, maxShares-1))
 	require.False(t, m.Presumed(0, maxShares))
 	require.False(t, m.Presumed(2*maxShares-1, maxShares))
 	for n := range maxShares {
-		_, known := m.Dead(attempt(n))
+		_, known := m.Dead(commit(n))
 		require.False(t, known)
 	}
 }

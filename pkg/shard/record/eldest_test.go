@@ -42,14 +42,14 @@ func TestMemoryNeverForgetsInSilence(t *testing.T) {
 				committed[txn.TxnID] = true
 			} else if _, again := killed[txn]; !again {
 				killed[txn] = sent{kv.Account(n % 5), m.Aborts()}
-				m.Kill(kv.Account(n%5), txn, 0, nil)
+				m.Kill(kv.Account(n%5), firstOf(txn), nil)
 			}
 		}
 		for id := range committed {
 			require.True(t, m.Finished(id) != Finished{} || !m.Complete(id), "%v is committed, and memory claims to be complete", id)
 		}
 		for txn, at := range killed {
-			_, known := m.Dead(txn)
+			_, known := m.Dead(firstOf(txn))
 			require.True(t, known || m.Presumed(at.by, at.heard), "%v is dead, and memory takes it for new", txn)
 		}
 		finished, dead, _ := m.Len()
@@ -75,12 +75,12 @@ func TestCheckNoticesWhatIsBroken(t *testing.T) {
 		spoil func(*Table)
 	}{
 		{"both committed", func(tb *Table) {
-			tb.Add(0, a, 1, Committed).Missing = []kv.ShardID{1}
-			tb.Add(0, b, 1, Committed).Missing = []kv.ShardID{1}
+			tb.Add(0, a, commit(1), Committed).Missing = []kv.ShardID{1}
+			tb.Add(0, b, commit(1), Committed).Missing = []kv.ShardID{1}
 		}},
-		{"acknowledged by all, and kept", func(tb *Table) { tb.Add(0, a, 1, Committed) }},
-		{"without a piece", func(tb *Table) { tb.Add(0, a, 1, Parked) }},
-		{"not in the memory", func(tb *Table) { tb.Add(0, a, 1, Aborted) }},
+		{"acknowledged by all, and kept", func(tb *Table) { tb.Add(0, a, commit(1), Committed) }},
+		{"without a piece", func(tb *Table) { tb.Add(0, a, commit(1), Parked) }},
+		{"not in the memory", func(tb *Table) { tb.Add(0, a, commit(1), Aborted) }},
 	} {
 		tb := NewTable()
 		require.NoError(t, tb.Check())
@@ -91,9 +91,9 @@ func TestCheckNoticesWhatIsBroken(t *testing.T) {
 
 func TestRecordsAreFoundByID(t *testing.T) {
 	tb := NewTable()
-	a := tb.Add(5, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, 3, Heard)
-	b := tb.Add(6, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 2}, 3, Heard)
-	tb.Add(7, kv.TxnRef{TxnID: kv.TxnID{Time: 2}, Attempt: 1}, 3, Heard)
+	a := tb.Add(5, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, commit(3), Heard)
+	b := tb.Add(6, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 2}, commit(3), Heard)
+	tb.Add(7, kv.TxnRef{TxnID: kv.TxnID{Time: 2}, Attempt: 1}, commit(3), Heard)
 	require.Equal(t, []*Record{a, b}, tb.Of(a.Txn.TxnID))
 	require.Equal(t, 3, tb.Len())
 	tb.Remove(a)

@@ -85,7 +85,7 @@ func (s *script) record(txn kv.TxnRef, verb string, args []string) (string, erro
 		if verb != "heard" && verb != "parked" {
 			return golden.Name(txn) + " has no record", nil
 		}
-		r = s.t.Add(0, txn, 1, Heard)
+		r = s.t.Add(0, txn, firstOf(txn), Heard)
 	}
 	switch verb {
 	case "parked":
@@ -162,7 +162,7 @@ func (s *script) memory(txn kv.TxnRef, verb string, args []string) (string, erro
 		f.Applied = txn.Attempt
 		s.m.Finish(txn.TxnID, f)
 	case "kill":
-		s.m.Kill(user, txn, 0, &msg.Failure{Reason: msg.ReasonWounded})
+		s.m.Kill(user, firstOf(txn), &msg.Failure{Reason: msg.ReasonWounded})
 	case "fence":
 		s.m.Fence(user, txn.TxnID)
 	case "forget-fences":
@@ -182,7 +182,7 @@ func (s *script) ask(txn kv.TxnRef, user kv.Account, heard uint64) string {
 	} else if !s.m.Complete(txn.TxnID) {
 		out = append(out, "perhaps committed: only the log knows")
 	}
-	if f, ok := s.m.Dead(txn); ok {
+	if f, ok := s.m.Dead(firstOf(txn)); ok {
 		out = append(out, "dead ("+f.Reason.String()+")")
 	} else if s.m.Presumed(user, heard) {
 		out = append(out, "presumed dead")

@@ -13,12 +13,11 @@ import (
 // mebibyte, and thousands of aborts are remembered.
 func TestAbortsDoNotKeepLargeValues(t *testing.T) {
 	m := NewMemory(10, none)
-	kill := func(id int64, value []byte) (told, kept *msg.Failure) {
-		txn := kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1}
+	kill := func(n int, value []byte) (told, kept *msg.Failure) {
 		told = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindCondition), Key: []byte("k"), Text: "as it is",
 			Current: &msg.Pair{Key: []byte("k"), Value: value}}
-		m.Kill(0, txn, 0, told)
-		kept, ok := m.Dead(txn)
+		m.Kill(0, commit(n), told)
+		kept, ok := m.Dead(commit(n))
 		require.True(t, ok)
 		return told, kept
 	}

@@ -14,6 +14,8 @@ type Finished struct {
 	Committed uint32
 	// Applied is the attempt whose commit it applied as a participant.
 	Applied uint32
+	// Fingerprint is that of the operations, 0 if it is not known.
+	Fingerprint uint64
 }
 
 // Memory remembers what is finished, so that a late or repeated message finds
@@ -90,26 +92,26 @@ func (m *Memory) Complete(id kv.TxnID) bool {
 	return id.Time >= m.finishedFloor
 }
 
-// Kill notes that a commit of an attempt, of a user's, that was sent when its gateway had heard
-// of so many aborts, can never be made here. If the attempt is Dead already, that stays why.
-func (m *Memory) Kill(user kv.Account, txn kv.TxnRef, heard uint64, f *msg.Failure) {
+// Kill notes that a commit of a user's can never be made here. If it is Dead already, that stays
+// why.
+func (m *Memory) Kill(user kv.Account, commit kv.CommitID, f *msg.Failure) {
 	if !m.mutants.Has(mutant.DeadForgotten) {
-		m.aborts.kill(user, txn, heard, f)
+		m.aborts.kill(user, commit, f)
 	}
 }
 
-// Dead tells whether an attempt is remembered as one that can never commit here, and
+// Dead tells whether a commit is remembered as one that can never be made here, and
 // why it cannot.
-func (m *Memory) Dead(txn kv.TxnRef) (*msg.Failure, bool) {
-	d, ok := m.aborts.dead[txn]
-	return d.failure, ok
+func (m *Memory) Dead(commit kv.CommitID) (*msg.Failure, bool) {
+	f, ok := m.aborts.dead[commit]
+	return f, ok
 }
 
-// Aborts is how many attempts have been killed.
+// Aborts is how many commits have been killed.
 func (m *Memory) Aborts() uint64 { return m.aborts.made }
 
-// Presumed reports whether the abort of an attempt of a user's that is not Dead may have
-// been forgotten, if its commit was sent when the gateway had heard of so many aborts.
+// Presumed reports whether the abort of a commit of a user's that is not Dead may have
+// been forgotten, if it was sent when the gateway had heard of so many aborts.
 func (m *Memory) Presumed(user kv.Account, heard uint64) bool {
 	return heard < m.aborts.floor(user) && !m.mutants.Has(mutant.MemoryFloorIgnored)
 }

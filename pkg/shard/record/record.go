@@ -51,9 +51,10 @@ func (s State) String() string {
 
 // Record is one attempt at its last agent.
 type Record struct {
-	Txn     kv.TxnRef
-	Gateway kv.NodeID
-	// User is whose transaction it is, and Known what the commit names.
+	Txn kv.TxnRef
+	// CommitID is the commit. Messages that name another one do not count.
+	CommitID kv.CommitID
+	// User is whose transaction it is, and Known what its gateway knew of this shard.
 	User  kv.Account
 	Known kv.Known
 	State State

@@ -40,8 +40,8 @@ func (t *Table) Of(id kv.TxnID) (out []*Record) {
 }
 
 // Add makes a record.
-func (t *Table) Add(now int64, txn kv.TxnRef, gateway kv.NodeID, s State) *Record {
-	r := &Record{Txn: txn, Gateway: gateway, State: s, Since: now}
+func (t *Table) Add(now int64, txn kv.TxnRef, commit kv.CommitID, s State) *Record {
+	r := &Record{Txn: txn, CommitID: commit, State: s, Since: now}
 	t.Insert(r)
 	return r
 }

@@ -14,6 +14,7 @@ type Repeat struct {
 	gateway     kv.NodeID
 	shard, from kv.ShardID
 	txn, by     kv.TxnRef
+	commit      kv.CommitID
 	number      uint64
 	flag        bool
 }
@@ -21,7 +22,7 @@ type Repeat struct {
 // RepeatOf names what e says; false when that is not known, and e is to be
 // kept.
 //
-// Votes, decisions and answers about one attempt are complete each time, so
+// Votes, decisions and answers about one commit are complete each time, so
 // that the later one holds. Requests with a number are told apart by it, and
 // what ends or gives up something is told apart from what does not.
 func RepeatOf(e *msg.Envelope) (Repeat, bool) {
@@ -42,19 +43,19 @@ func toShard(e *msg.Envelope, r *Repeat) bool {
 	case e.Release != nil:
 		r.kind, r.txn = 3, e.Release.Txn
 	case e.Prepare != nil:
-		r.kind, r.txn = 4, e.Prepare.Txn
+		r.kind, r.txn, r.commit = 4, e.Prepare.Txn, e.Prepare.CommitID
 	case e.Park != nil:
-		r.kind, r.txn = 5, e.Park.Txn
+		r.kind, r.txn, r.commit = 5, e.Park.Txn, e.Park.CommitID
 	case e.Vote != nil:
-		r.kind, r.txn, r.from = 6, e.Vote.Txn, e.Vote.Shard
+		r.kind, r.txn, r.commit, r.from = 6, e.Vote.Txn, e.Vote.CommitID, e.Vote.Shard
 	case e.AskVote != nil:
-		r.kind, r.txn = 7, e.AskVote.Txn
+		r.kind, r.txn, r.commit = 7, e.AskVote.Txn, e.AskVote.CommitID
 	case e.Decide != nil:
-		r.kind, r.txn = 8, e.Decide.Txn
+		r.kind, r.txn, r.commit = 8, e.Decide.Txn, e.Decide.CommitID
 	case e.DecideAck != nil:
-		r.kind, r.txn, r.from = 9, e.DecideAck.Txn, e.DecideAck.Shard
+		r.kind, r.txn, r.commit, r.from = 9, e.DecideAck.Txn, e.DecideAck.CommitID, e.DecideAck.Shard
 	case e.Cancel != nil:
-		r.kind, r.txn = 10, e.Cancel.Txn
+		r.kind, r.txn, r.commit = 10, e.Cancel.Txn, e.Cancel.CommitID
 	case e.PushReply != nil:
 		r.kind, r.txn, r.flag = 11, e.PushReply.Txn, e.PushReply.Known
 	case e.Enquire != nil:
@@ -80,9 +81,9 @@ func ofReaders(e *msg.Envelope, r *Repeat) bool {
 	case e.Renew != nil:
 		r.kind, r.txn = 17, e.Renew.Reader
 	case e.Unseal != nil:
-		r.kind, r.txn, r.from = 18, e.Unseal.Txn, e.Unseal.Shard
+		r.kind, r.txn, r.commit, r.from = 18, e.Unseal.Txn, e.Unseal.CommitID, e.Unseal.Shard
 	case e.Unsealed != nil:
-		r.kind, r.txn = 19, e.Unsealed.Txn
+		r.kind, r.txn, r.commit = 19, e.Unsealed.Txn, e.Unsealed.CommitID
 	default:
 		return false
 	}
@@ -98,7 +99,7 @@ func toGateway(e *msg.Envelope, r *Repeat) bool {
 		r.kind, r.txn, r.from = 21, e.CheckReply.Txn, e.CheckReply.Shard
 		r.flag = e.CheckReply.Ok
 	case e.Answer != nil:
-		r.kind, r.txn, r.from = 22, e.Answer.Txn, e.Answer.Shard
+		r.kind, r.txn, r.commit, r.from = 22, e.Answer.Txn, e.Answer.CommitID, e.Answer.Shard
 	case e.Mark != nil:
 		r.kind, r.txn, r.by = 23, e.Mark.Txn, e.Mark.By
 	case e.Push != nil:

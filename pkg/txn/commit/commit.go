@@ -16,7 +16,10 @@ type Commit struct {
 	known kv.Known
 	user  kv.Account
 	txn   kv.TxnRef
-	sends []*msg.Envelope
+	// id names it, and fingerprint its operations.
+	id          kv.CommitID
+	fingerprint uint64
+	sends       []*msg.Envelope
 	// room is for sends, where there is only one.
 	room  [1]*msg.Envelope
 	retry env.Retry
@@ -33,6 +36,8 @@ type Request struct {
 	Last kv.ShardID
 	// Known is what is known of the last agent.
 	Known kv.Known
+	// Fingerprint is that of the operations, 0 if they are not to be compared.
+	Fingerprint uint64
 	// Parallel has the last agent prepare before it decides, like the others.
 	Parallel bool
 	// ReadBefore: locks have been taken before. Snapshot: it is a read of one shard.
@@ -46,10 +51,10 @@ type Request struct {
 
 // Send sends the pieces: a Park to the last agent, a Prepare to each other shard.
 func (c *Commit) Send(e *env.Env, q Request, ps piece.Pieces) {
-	*c = Commit{last: q.Last, known: q.Known, user: q.User, txn: q.Txn}
+	*c = Commit{last: q.Last, known: q.Known, user: q.User, txn: q.Txn, id: e.NextCommit(), fingerprint: q.Fingerprint}
 	c.sends = c.room[:0]
 	park, p := msg.ParkTo(q.Last)
-	p.Txn, p.Gateway, p.User, p.Aborts = q.Txn, e.Node, q.User, q.Known.Aborts
+	p.Txn, p.CommitID, p.User, p.Aborts, p.Fingerprint = q.Txn, c.id, q.User, q.Known.Aborts, q.Fingerprint
 	p.ReadBefore, p.Snapshot = q.ReadBefore, q.Snapshot
 	for i := range ps {
 		if ps[i].Shard == q.Last && !q.Parallel {
@@ -73,7 +78,8 @@ func (c *Commit) prepare(e *env.Env, p *piece.Piece) {
 	prepareEnv, prepare := msg.PrepareTo(p.Shard)
 	*prepare = msg.Prepare{
 		Txn:             c.txn,
-		Gateway:         e.Node,
+		CommitID:        c.id,
+		Fingerprint:     c.fingerprint,
 		User:            c.user,
 		Last:            c.last,
 		LastIncarnation: c.known.Incarnation,
@@ -115,8 +121,8 @@ func (c *Commit) NoWait(m mutant.Set) {
 }
 
 // Answers reports whether an answer is to this commit.
-func (c *Commit) Answers(a *msg.Answer) bool {
-	return a.Shard == c.last && c.known.Names(a.Named())
+func (c *Commit) Answers(a *msg.Answer, m mutant.Set) bool {
+	return a.CommitID == c.id || m.Has(mutant.AnswerOfAnyCommit)
 }
 
 // Cancel has the last agent asked for an end from now on.
@@ -141,7 +147,8 @@ func (c *Commit) Tick(e *env.Env, lastRepeat, cancelAt int64) {
 	case c.cancelling:
 		e.To(c.last).Cancel = &msg.Cancel{
 			Txn:         c.txn,
-			Gateway:     e.Node,
+			CommitID:    c.id,
+			Fingerprint: c.fingerprint,
 			User:        c.user,
 			Incarnation: c.known.Incarnation,
 			Aborts:      c.known.Aborts,

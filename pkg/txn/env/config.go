@@ -48,9 +48,12 @@ func ParseOrder(s string) (Order, error) {
 type Config struct {
 	Node   kv.NodeID
 	Router Router
-	// Stripe tells the machines of one node apart.
-	Stripe int
-	Order  Order
+	// Stripe tells the machines of one node apart, of which there are Stripes; 0 is for one.
+	Stripe, Stripes int
+	// Incarnation counts the starts of the node: commits are named by it (kv.CommitID). It is
+	// durable before the machine sends anything.
+	Incarnation uint32
+	Order       Order
 	// Reads says how read-only transactions read, Plan by which plan when there
 	// is a choice.
 	Reads Reads

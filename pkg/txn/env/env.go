@@ -1,10 +1,14 @@
 package env
 
 import (
+	"slices"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // Env is the environment of one gateway machine. Its parts share a pointer to it.
@@ -18,6 +22,10 @@ type Env struct {
 	Out []*msg.Envelope
 
 	lastName int64
+	// commits counts those that were named.
+	commits uint64
+	// encoded is for operations whose fingerprint is made.
+	encoded []byte
 }
 
 // New makes an environment.
@@ -62,6 +70,41 @@ func (e *Env) WallMillis() int64 {
 func (e *Env) NewName(affinity uint64) kv.TxnID {
 	e.lastName = max(e.lastName+1, e.Now)
 	return kv.TxnID{Time: e.lastName, Rand: uint64(e.lastName) ^ affinity}
+}
+
+// NextCommit names a commit that is about to be sent.
+func (e *Env) NextCommit() kv.CommitID {
+	e.commits++
+	id := kv.CommitID{Gateway: e.Node, Incarnation: e.Incarnation, Number: e.commits*uint64(max(e.Stripes, 1)) + uint64(e.Stripe)}
+	if e.Mutants.Has(mutant.GatewayStartsAlike) {
+		id.Incarnation = 0
+	}
+	return id
+}
+
+// maxEncoded bounds what is kept for the next fingerprint. Somewhat arbitrary: most operations
+// are far smaller.
+const maxEncoded = 1 << 16
+
+// Fingerprint tells the operations of a transaction from others: an id that has committed is
+// refused with others. It is never 0. With 64 bits, that two lists of operations have the same one
+// is an accident that nobody will see; it is no protection against a client that looks for one.
+func (e *Env) Fingerprint(ops []msg.Op) uint64 {
+	var d xxhash.Digest
+	d.Reset()
+	for i := range ops {
+		n := ops[i].Size()
+		e.encoded = slices.Grow(e.encoded[:0], n)[:n]
+		_, err := ops[i].MarshalToSizedBuffer(e.encoded)
+		if err != nil {
+			panic("env: an operation cannot be encoded: " + err.Error()) // no field of it can fail
+		}
+		_, _ = d.Write(e.encoded)
+	}
+	if cap(e.encoded) > maxEncoded {
+		e.encoded = nil
+	}
+	return max(d.Sum64(), 1)
 }
 
 // Retry is the timer of a request that is sent again until it is answered, at growing

@@ -31,6 +31,8 @@ type OneShot struct {
 	// locks is for the baseline that reads on several shards under locks, nil otherwise.
 	locks *locks
 	sharing
+	// fingerprint is that of ops once they have been sent to be committed.
+	fingerprint uint64
 	// room is for the pieces, where there is only one.
 	room [1]piece.Piece
 }
@@ -88,7 +90,13 @@ func (o *OneShot) pieces(h *Host) piece.Pieces {
 
 // send commits the pieces.
 func (o *OneShot) send(h *Host, ps piece.Pieces) Outcome {
-	return h.send(o, ps, commit.Request{Snapshot: o.ReadOnly && h.Reads == env.SnapshotReads})
+	if o.ReadOnly {
+		return h.send(o, ps, commit.Request{Snapshot: h.Reads == env.SnapshotReads})
+	}
+	if o.fingerprint == 0 {
+		o.fingerprint = h.Fingerprint(o.ops)
+	}
+	return h.send(o, ps, commit.Request{Fingerprint: o.fingerprint})
 }
 
 // Commit is the commit under way.
