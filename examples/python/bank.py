@@ -103,6 +103,10 @@ def add(key, delta, return_value=False):
 
 
 def put(key, value, **condition):
+    """With if_absent=True, if_exists=True, if_value or if_version it is conditional. protobuf
+    drops what is None, and an unconditional put would be left."""
+    if None in condition.values():
+        raise ValueError("the condition is None; for an empty value pass b''")
     return pb.Op(put=pb.PutOp(key=key, value=value, **condition))
 
 

@@ -83,10 +83,15 @@ func (e *Ended) Contended() bool { return e.Wait.WaitedNanos >= leastWait || e.L
 // leastWait is what counts as a wait: what a receipt can show.
 const leastWait = int64(time.Microsecond)
 
-// failed reports whether an operator would call it a failure: a condition that did
-// not hold is an answer, and what a client gave up it did not want.
+// failed reports whether a transaction failed for an operator. It did not if it ended by
+// what a key holds (a condition, a bound, a value that was not created), or if its client
+// cancelled it.
 func failed(k kv.Kind) bool {
-	return k != kv.KindOK && k != kv.KindCondition && k != kv.KindCancelled
+	switch k {
+	case kv.KindOK, kv.KindCondition, kv.KindOutOfRange, kv.KindNotFound, kv.KindCancelled:
+		return false
+	}
+	return true
 }
 
 // Ended takes note of a transaction. What e points to is not kept.

@@ -50,6 +50,8 @@ func TestASecondHasWhatEndedInIt(t *testing.T) {
 	j.Ended(ended(time.Millisecond, kv.KindOK))
 	j.Ended(ended(time.Millisecond, kv.KindUnavailable))
 	j.Ended(ended(time.Millisecond, kv.KindCondition))
+	j.Ended(ended(time.Millisecond, kv.KindOutOfRange))
+	j.Ended(ended(time.Millisecond, kv.KindNotFound))
 	j.Seal(at)
 	j.Seal(at.Add(time.Second)) // nothing has ended since
 	j.Ended(ended(time.Second, kv.KindOK))
@@ -57,8 +59,8 @@ func TestASecondHasWhatEndedInIt(t *testing.T) {
 
 	got := j.Seconds(0)
 	require.Len(t, got, 2, "there is none of a second without an end")
-	require.Equal(t, Second{At: 1000, Classes: []Class{{Kind: metrics.OneShot, Ended: 3, Failed: 1,
-		Latency: []Count{{uint8(bucketOf(time.Millisecond)), 3}}}}}, got[0])
+	require.Equal(t, Second{At: 1000, Classes: []Class{{Kind: metrics.OneShot, Ended: 5, Failed: 1,
+		Latency: []Count{{uint8(bucketOf(time.Millisecond)), 5}}}}}, got[0])
 	require.EqualValues(t, 1002, got[1].At)
 	require.Len(t, j.Seconds(1000), 1)
 	require.Empty(t, j.Seconds(1002))

@@ -70,7 +70,8 @@ func boundedSpec() Spec[bounded] {
 	n := []Param{{Name: "n", Kind: msg.DatumInt}}
 	return Spec[bounded]{
 		ID: BoundedCounter, Name: "bounded-counter",
-		Doc:  "A whole number of 64 bits between a floor and a ceiling, which it never leaves.",
+		Doc: "A whole number of 64 bits between a floor and a ceiling, which it never leaves. " +
+			"To add or to subtract where no counter was created fails with NotFound.",
 		Zero: func() bounded { return bounded{} }, Empty: func(b bounded) bool { return !b.made },
 		Encode: encodeBounded, Decode: decodeBounded, Size: func(bounded) int { return 25 },
 		Kinds: []KindSpec{{"add", true}, {"subtract", true}, {"get", false}, {"no-room", false}, {"none-left", false}, {"alone", true},
@@ -83,9 +84,9 @@ func boundedSpec() Spec[bounded] {
 				Doc: "Makes a counter with a value, its floor if start is left out. Where there is one with the same bounds nothing happens, " +
 					"whatever start says; one with others fails the transaction.",
 				Params: []Param{{Name: "floor", Kind: msg.DatumInt}, {Name: "ceiling", Kind: msg.DatumInt}, {Name: "start", Kind: msg.DatumInt, Optional: true}}},
-			{Name: "add", Doc: "Adds n, 1 at least; fails the transaction where that would pass the ceiling.", Params: n, Kind: boundedAlone,
+			{Name: "add", Doc: "Adds n, 1 at least; fails the transaction with OutOfRange if that would pass the ceiling.", Params: n, Kind: boundedAlone,
 				Plan: planBounded(boundedAdds, false), Apply: moveBounded(boundedAdds), Draw: drawMove, Combine: sumOfTwo},
-			{Name: "subtract", Doc: "Subtracts n, 1 at least; fails the transaction where that would pass the floor.", Params: n, Kind: boundedAlone,
+			{Name: "subtract", Doc: "Subtracts n, 1 at least; fails the transaction with OutOfRange if that would pass the floor.", Params: n, Kind: boundedAlone,
 				Plan: planBounded(boundedSubtracts, false), Apply: moveBounded(boundedSubtracts), Draw: drawMove, Combine: sumOfTwo},
 			{Name: "try-add", Doc: "Adds n, 1 at least, unless that would pass the ceiling; answers whether it did.", Params: n, Kind: boundedAlone,
 				Plan: planBounded(boundedAdds, true), Draw: drawMove, Answers: true},
@@ -98,7 +99,7 @@ func boundedSpec() Spec[bounded] {
 }
 
 func errNotCreated() error {
-	return Errorf(kv.KindCondition, "there is no such counter; create it first")
+	return Errorf(kv.KindNotFound, "there is no such counter; create it first")
 }
 
 func planBoundedCreate(v *View[bounded], a Args) Plan {
@@ -222,9 +223,9 @@ func (s *bounded) room(method uint32) uint64 {
 
 func (s *bounded) leaves(method uint32, n int64) error {
 	if method == boundedAdds {
-		return Errorf(kv.KindCondition, "%d more would pass the ceiling %d", n, s.ceiling)
+		return Errorf(kv.KindOutOfRange, "%d more would pass the ceiling %d", n, s.ceiling)
 	}
-	return Errorf(kv.KindCondition, "%d less would pass the floor %d", n, s.floor)
+	return Errorf(kv.KindOutOfRange, "%d less would pass the floor %d", n, s.floor)
 }
 
 func moveBounded(method uint32) func(bounded, Args) (bounded, error) {

@@ -63,7 +63,7 @@ func TestBoundedCountersAgainstBigNumbers(t *testing.T) {
 				case n < 1:
 					kind = kv.KindInvalid
 				case value == nil:
-					kind = kv.KindCondition
+					kind = kv.KindNotFound
 				case fits(delta.Add(delta, value)):
 					value = delta
 					if tries {
@@ -72,7 +72,7 @@ func TestBoundedCountersAgainstBigNumbers(t *testing.T) {
 				case tries:
 					want = []msg.Datum{adt.Bool(false)}
 				default:
-					kind = kv.KindCondition
+					kind = kv.KindOutOfRange
 				}
 			}
 			got, failed, _ := k.call(t, name, args...)
@@ -260,7 +260,7 @@ func planMove(t require.TestingT, made *adt.Type, name string, n int64, own *ent
 	lock = made.Kinds[modes[0].Kind()-1].Name
 	switch {
 	case p.Err != nil:
-		require.Equal(t, kv.KindCondition, kv.KindOf(p.Err))
+		require.Equal(t, kv.KindOutOfRange, kv.KindOf(p.Err))
 		return lock, "failed"
 	case len(p.Calls) == 0:
 		require.Equal(t, []msg.Datum{adt.Bool(false)}, p.Answer)

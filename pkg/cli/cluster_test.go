@@ -70,7 +70,7 @@ func TestShardsAreToldByTheirOwnNodes(t *testing.T) {
 func TestEachKindOfFailureHasItsCode(t *testing.T) {
 	n := start(t)
 	for k, want := range map[kv.Kind]int{
-		kv.KindInvalid: 2, kv.KindWrongType: 7, kv.KindCondition: 3, kv.KindOutOfRange: 7, kv.KindAborted: 6, kv.KindUnavailable: 4,
+		kv.KindInvalid: 2, kv.KindWrongType: 7, kv.KindCondition: 3, kv.KindOutOfRange: 3, kv.KindAborted: 6, kv.KindUnavailable: 4,
 		kv.KindTooOld: 5, kv.KindExhausted: 4, kv.KindDeadline: 4, kv.KindCancelled: 4, kv.KindNotFound: 1, kv.KindInternal: 7, kv.KindCorrupt: 7,
 		kv.KindUnauthenticated: 8, kv.KindDenied: 8,
 	} {

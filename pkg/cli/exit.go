@@ -14,12 +14,13 @@ import (
 const (
 	// ExitOK: done.
 	ExitOK = 0
-	// ExitNotFound: the key, or the snapshot, to read does not exist.
+	// ExitNotFound: the key, the snapshot or the bounded counter does not exist.
 	ExitNotFound = 1
 	// ExitUsage: the command line, a transaction's text or a request can
 	// never work as it is.
 	ExitUsage = 2
-	// ExitCondition: a condition did not hold; nothing was applied.
+	// ExitCondition: a condition did not hold, or a counter would have left its bounds;
+	// nothing was applied. The error's kind tells which.
 	ExitCondition = 3
 	// ExitUnavailable: nobody could be reached, or not in time; nothing was
 	// applied.
@@ -72,7 +73,7 @@ func ExitCode(err error) int {
 		return ExitNotFound
 	case kv.KindInvalid:
 		return ExitUsage
-	case kv.KindCondition:
+	case kv.KindCondition, kv.KindOutOfRange:
 		return ExitCondition
 	case kv.KindUnavailable, kv.KindDeadline, kv.KindExhausted, kv.KindCancelled:
 		return ExitUnavailable

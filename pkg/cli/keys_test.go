@@ -104,7 +104,7 @@ func TestIncr(t *testing.T) {
 	n.run(t, "incr", "n", "1", "2").fails(t, 2, "too many")
 	n.run(t, "incr", "n", "-x").fails(t, 2, "unknown shorthand flag")
 	n.run(t, "incr", "n", "lots").fails(t, 2, `"lots" is not a number`)
-	n.run(t, "incr", "n", "9223372036854775807").fails(t, 7, "OutOfRange")
+	n.run(t, "incr", "n", "9223372036854775807").fails(t, 3, "OutOfRange")
 }
 
 func TestScan(t *testing.T) {

@@ -82,7 +82,7 @@ func (s *session) outcomeText(committed bool, results []client.Result) error {
 		switch {
 		case len(r.Answer) > 0:
 			value = s.answerText(r)
-		case r.Type == client.TypeCounter || len(r.Value) > 0:
+		case r.Type == client.TypeCounter || len(r.Value) > 0 || r.Found && r.Operation == "get":
 			value = s.value(r.Type, r.TypeName, r.Value, r.Number)
 		}
 		t.row(fmt.Sprint(i+1), r.Operation, fmt.Sprint(r.Found), value, shownVersion(r.Version))

@@ -26,6 +26,9 @@ func (p *past) addTo(cmd *cobra.Command) {
 // options gives what the flags ask for; o hears of the state that was read.
 func (p *past) options(cmd *cobra.Command, o *client.Outcome) ([]client.CallOption, error) {
 	out := []client.CallOption{client.Into(o)}
+	if cmd.Flags().Changed("after") && p.after == "" {
+		return nil, usagef(cmd, "--after is empty, want a token")
+	}
 	if p.after != "" {
 		token, err := base64.StdEncoding.DecodeString(p.after)
 		if err != nil {

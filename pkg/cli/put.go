@@ -85,6 +85,8 @@ func (s *session) putOp(c *putFlags, args []string) (op client.Op, err error) {
 		op = op.WithTTL(c.ttl)
 	}
 	switch fs := s.cmd.Flags(); {
+	case fs.Changed("if-absent") && !c.ifAbsent, fs.Changed("if-exists") && !c.ifExists:
+		return op, usagef(s.cmd, "a condition is given as false; leave it out, or use the opposite one")
 	case c.ifAbsent:
 		op = op.IfAbsent()
 	case c.ifExists:

@@ -56,6 +56,14 @@ func (o *Op) check() *kv.Error {
 }
 
 func checkOp(o *msg.Op) *kv.Error {
+	if o.Expect != msg.ExpectNothing && !takesCondition(o) {
+		return &kv.Error{Kind: kv.KindInvalid, Text: "only put, delete and require take a condition", Key: o.Key,
+			Hint: "put a require before the operation"}
+	}
+	if o.Expect == msg.ExpectVersion && o.ExpectVersion.IsZero() {
+		return &kv.Error{Kind: kv.KindInvalid, Text: "the version of the condition is zero, which no write has", Key: o.Key,
+			Hint: "pass on the version of a result as it is; for a key that must not exist use absent"}
+	}
 	switch o.Kind {
 	case msg.OpScan, msg.OpDeleteRange:
 		return checkRange(o)
@@ -69,15 +77,17 @@ func checkOp(o *msg.Op) *kv.Error {
 	if err := kv.CheckValue(o.Key, o.ExpectValue); err != nil {
 		return err.(*kv.Error)
 	}
-	if o.Expect != msg.ExpectNothing && o.Kind != msg.OpPut && o.Kind != msg.OpDelete && o.Kind != msg.OpRequire {
-		return &kv.Error{Kind: kv.KindInvalid, Text: "only put, delete and require take a condition", Key: o.Key,
-			Hint: "put a require before the operation"}
-	}
 	if o.Kind == msg.OpDelete && o.Expect == msg.ExpectAbsent {
 		return &kv.Error{Kind: kv.KindInvalid, Text: "a delete cannot be conditional on there being nothing to delete",
 			Key: o.Key, Hint: "use require absent"}
 	}
 	return nil
+}
+
+// takesCondition reports whether the operation has a condition on the wire. A Restore has
+// none.
+func takesCondition(o *msg.Op) bool {
+	return o.Kind == msg.OpPut && !o.Stored || o.Kind == msg.OpDelete || o.Kind == msg.OpRequire
 }
 
 func checkRange(o *msg.Op) *kv.Error {

@@ -71,10 +71,13 @@ type Datum struct{ d msg.Datum }
 // IsNil reports whether it is nothing: there was no such member, for instance.
 func (d Datum) IsNil() bool { return d.d.Kind == msg.DatumNil }
 
-// Bytes is nil if it is not bytes.
+// Bytes is nil if it is not bytes, and empty if it has none.
 func (d Datum) Bytes() []byte {
-	if d.d.Kind != msg.DatumBytes {
+	switch {
+	case d.d.Kind != msg.DatumBytes:
 		return nil
+	case d.d.Bytes == nil:
+		return []byte{}
 	}
 	return d.d.Bytes
 }
@@ -102,7 +105,7 @@ func (d Datum) Bool() bool { return d.d.Kind == msg.DatumBool && d.d.Int != 0 }
 func (d Datum) Any() any {
 	switch d.d.Kind {
 	case msg.DatumBytes:
-		return d.d.Bytes
+		return d.Bytes()
 	case msg.DatumInt:
 		return d.d.Int
 	case msg.DatumFloat:

@@ -66,10 +66,15 @@ func Persist(key []byte) Op { return Op{op: msg.Op{Kind: msg.OpExpire, Key: key}
 // does not expire, whether it did before or not.
 func (o Op) WithTTL(ttl time.Duration) Op {
 	if o.op.Kind != msg.OpPut || o.op.Stored {
-		o.called = &called{wrong: &kv.Error{Kind: kv.KindInvalid, Text: "only put takes a time to live", Key: o.op.Key, Hint: "put an expire after the operation"}}
-		return o
+		return o.misused("only put takes a time to live", "put an expire after the operation")
 	}
 	return o.expiring(ttl)
+}
+
+// misused has the operation fail when it is executed.
+func (o Op) misused(text, hint string) Op {
+	o.called = &called{wrong: &kv.Error{Kind: kv.KindInvalid, Text: text, Key: o.op.Key, Hint: hint}}
+	return o
 }
 
 // expiring notes a time to live, in milliseconds, rounded up.
@@ -86,6 +91,9 @@ func (o Op) expiring(ttl time.Duration) Op {
 
 // At has the key of a Restore expire at a time; the zero time is never.
 func (o Op) At(expires time.Time) Op {
+	if o.op.Kind != msg.OpPut || !o.op.Stored {
+		return o.misused("only restore takes a time of expiry", "give a put a time to live")
+	}
 	o.op.Expiry = 0
 	if !expires.IsZero() {
 		o.op.Expiry = max(expires.UnixMilli(), 1)

@@ -67,7 +67,8 @@ type Result struct {
 	// Found says whether the key exists (reads) or existed (deletes).
 	Found bool
 	Type  Type
-	// Value is what a register holds.
+	// Value is what a register holds: empty if it holds no bytes, and nil if there is no
+	// value.
 	Value []byte
 	// Number is what a counter holds.
 	Number int64
@@ -122,7 +123,7 @@ func (p *Pair) Expires() (at time.Time, ok bool) { return expiresAt(p.expires) }
 type Value struct {
 	Found bool
 	Type  Type
-	// Value is what a register holds.
+	// Value is as in Result.
 	Value []byte
 	// Number is what a counter holds.
 	Number int64
@@ -139,7 +140,8 @@ type Value struct {
 func (v *Value) Expires() (at time.Time, ok bool) { return expiresAt(v.expires) }
 
 func (r *Result) from(p *pb.Result) {
-	r.Found, r.Type, r.Value, r.Number = p.Found, Type(p.Type), p.Value, p.Number
+	r.Found, r.Type, r.Number = p.Found, Type(p.Type), p.Number
+	r.Value = present(p.Found, p.Type, p.Value)
 	r.Version, r.Resume, r.Count = p.Version, p.Resume, p.Count
 	r.TypeName = typeName(p.Type, p.TypeName)
 	r.TTL, r.expires = time.Duration(p.TtlMs)*time.Millisecond, p.ExpiresAtMs
@@ -155,6 +157,15 @@ func (r *Result) from(p *pb.Result) {
 			r.Pairs[i] = pairOf(&p.Pairs[i])
 		}
 	}
+}
+
+// present gives a value as it was read. An empty value is not on the wire. It is not nil,
+// so that nil means that there is none.
+func present(found bool, t pb.DataType, value []byte) []byte {
+	if value == nil && found && t == pb.DataType_REGISTER {
+		return []byte{}
+	}
+	return value
 }
 
 func typeName(t pb.DataType, told string) string {
@@ -191,7 +202,8 @@ func (r *Result) value() Value {
 }
 
 func pairOf(p *pb.Pair) Pair {
-	return Pair{Key: p.Key, Type: Type(p.Type), Value: p.Value, Number: p.Number, Version: p.Version, TypeName: typeName(p.Type, p.TypeName), expires: p.ExpiresAtMs}
+	return Pair{Key: p.Key, Type: Type(p.Type), Value: present(true, p.Type, p.Value), Number: p.Number, Version: p.Version,
+		TypeName: typeName(p.Type, p.TypeName), expires: p.ExpiresAtMs}
 }
 
 func resultsOf(ps []pb.Result) []Result {

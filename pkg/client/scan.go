@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -41,7 +42,12 @@ func (db *DB) scanAs(ctx context.Context, h *how, start, end []byte, opts ScanOp
 			yield(Pair{}, asError(err))
 			return
 		}
-		req := &pb.ScanRequest{Start: start, End: end, Limit: uint64(max(opts.Limit, 0)), PageSize: uint32(max(opts.PageSize, 0)), Reverse: opts.Reverse, At: h.at, Token: h.token}
+		if opts.Limit < 0 || opts.PageSize < 0 {
+			yield(Pair{}, errorf(kv.KindInvalid, nil, "the limit %d or the page size %d of the scan is negative", opts.Limit, opts.PageSize))
+			return
+		}
+		req := &pb.ScanRequest{Start: start, End: end, Limit: uint64(opts.Limit), PageSize: uint32(opts.PageSize),
+			Reverse: opts.Reverse, At: h.at, Token: h.token}
 		r := newRetrier(db, ctx)
 		defer r.stop()
 		for {

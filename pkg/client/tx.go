@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -107,7 +108,12 @@ func (tx *Tx) Persist(key []byte) error { return tx.t.keep(Persist(key)) }
 // Require fails the transaction with kv.KindCondition unless the condition
 // (RequireExists, RequireAbsent, RequireEquals, RequireVersion) holds when it
 // commits.
-func (tx *Tx) Require(condition Op) error { return tx.t.keep(condition) }
+func (tx *Tx) Require(condition Op) error {
+	if condition.op.Kind != msg.OpRequire {
+		condition = condition.misused("the operation is not a condition", "pass RequireExists, RequireAbsent, RequireEquals or RequireVersion")
+	}
+	return tx.t.keep(condition)
+}
 
 // Add adds delta to a counter.
 func (tx *Tx) Add(key []byte, delta int64) error { return tx.t.keep(Add(key, delta)) }

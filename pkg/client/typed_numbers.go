@@ -27,13 +27,14 @@ func (c BoundedCounter) call(method string, args ...any) Op {
 	return Call([]byte(c), "bounded-counter", method, args...)
 }
 
-// Create makes the counter. It must be there before anything else is done.
+// Create makes the counter. Adding to or subtracting from a counter that does not exist
+// fails the transaction with kv.KindNotFound.
 func (c BoundedCounter) Create(d Doer, floor, ceiling, start int64) error {
 	return tell(d, c.call("create", floor, ceiling, start))
 }
 
 // Add adds n, which is positive. If that would leave the bounds, the transaction
-// fails with kv.KindCondition.
+// fails with kv.KindOutOfRange.
 func (c BoundedCounter) Add(d Doer, n int64) error { return tell(d, c.call("add", n)) }
 
 // Subtract is Add the other way.

@@ -92,7 +92,7 @@ func (b *buyer) buy(t *testing.T, draw *rand.Rand, items int) error {
 		took(j, -m, out.Results[1].Answer[0].Bool())
 	case 1: // all or nothing, without an answer
 		_, err := b.db.Execute(soon(t), b.call(i, "subtract", n), b.call((i+1)%items, "add", m), client.Add([]byte("sales"), 1))
-		if errors.Is(err, &kv.Error{Kind: kv.KindCondition}) {
+		if errors.Is(err, &kv.Error{Kind: kv.KindOutOfRange}) {
 			b.failed.Add(1)
 			return nil
 		}

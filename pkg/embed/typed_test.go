@@ -227,10 +227,10 @@ func TestHandlesWorkAloneAndInTransactions(t *testing.T) {
 
 	full := client.BoundedCounter("one/bounded")
 	err = full.Add(db.OneShot(soon(t)), 11)
-	require.Equal(t, kv.KindCondition, kv.KindOf(err), "%v", err)
+	require.Equal(t, kv.KindOutOfRange, kv.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "add of a bounded-counter")
 	err = db.Update(soon(t), func(tx *client.Tx) error { return full.Add(tx, 11) })
-	require.Equal(t, kv.KindCondition, kv.KindOf(err), "%v", err)
+	require.Equal(t, kv.KindOutOfRange, kv.KindOf(err), "%v", err)
 	_, err = client.NewSet("one/dict", client.Strings).Size(db.OneShot(soon(t)))
 	require.Equal(t, kv.KindWrongType, kv.KindOf(err))
 	_, err = client.NewDict("one/dict", client.JSON[[]string]()).All(db.OneShot(soon(t)))

@@ -20,7 +20,7 @@ const (
 	// KindCondition: a require, put-if-absent or compare-and-set did not
 	// hold, so nothing of the transaction was applied.
 	KindCondition
-	// KindOutOfRange: a counter would have left the range of 64 bits.
+	// KindOutOfRange: a counter would have left its bounds, or the range of 64 bits.
 	KindOutOfRange
 	// KindAborted: the attempt lost against a conflicting transaction, or
 	// something it relied on is gone. Another attempt may succeed.
@@ -40,7 +40,7 @@ const (
 	KindDeadline
 	// KindCancelled: the caller went away. Nothing was applied.
 	KindCancelled
-	// KindNotFound: what was named does not exist.
+	// KindNotFound: what was named does not exist: a snapshot, a user, a bounded counter.
 	KindNotFound
 	// KindInternal: linchpin broke a promise to itself.
 	KindInternal

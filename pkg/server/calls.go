@@ -34,7 +34,7 @@ func callOperation(in *pb.CallOp, out *msg.Op) *kv.Error {
 		return hinted(err)
 	}
 	*out = op
-	return pointOperation(out)
+	return pointOperation(in.XXX_unrecognized, out)
 }
 
 // maxArgs is how many arguments take up all that a transaction may have.
@@ -81,13 +81,15 @@ func readTyped(num protowire.Number, body []byte, out *msg.Op) (*kv.Error, error
 	}
 	var m *adt.TypeMethod
 	var call []byte
+	newer := false
 	err := fields(body, func(num protowire.Number, raw []byte, _ uint64) error {
 		switch {
-		case raw == nil || num == 0:
-		case num == 1:
+		case raw != nil && num == 1:
 			out.Key = append([]byte(nil), raw...)
-		case t.Method(uint32(num-1)) != nil:
+		case raw != nil && num > 1 && t.Method(uint32(num-1)) != nil:
 			m, call = t.Method(uint32(num-1)), raw
+		default:
+			newer = true
 		}
 		return nil
 	})
@@ -96,6 +98,9 @@ func readTyped(num protowire.Number, body []byte, out *msg.Op) (*kv.Error, error
 	}
 	if m == nil {
 		return invalid(fmt.Sprintf("the call of a %s names no method", t.Name), "it has "+t.MethodNames()), nil
+	}
+	if newer {
+		return unknownField(), nil
 	}
 	args, err := readArgs(m, call)
 	if kerr := (*kv.Error)(nil); errors.As(err, &kerr) {
@@ -107,7 +112,7 @@ func readTyped(num protowire.Number, body []byte, out *msg.Op) (*kv.Error, error
 	if _, err := adt.Find(out); err != nil {
 		return hinted(err), nil
 	}
-	return pointOperation(out), nil
+	return pointOperation(nil, out), nil
 }
 
 // readArgs reads a message of a method's parameters.
@@ -123,21 +128,20 @@ func readArgs(m *adt.TypeMethod, b []byte) (adt.Args, error) {
 	args, given, err := readRow(m.Params[:single], b, func(num protowire.Number, typ protowire.Type, b []byte) ([]msg.Datum, error) {
 		switch {
 		case int(num) != single+1 || len(many) == 0:
-			return nil, nil
+			return nil, unknownField()
 		case len(many) == 1:
 			return readMany(many[0].Kind, typ, b)
 		case typ != protowire.BytesType:
-			return nil, nil
+			return nil, unknownField()
 		}
 		row, _ := protowire.ConsumeBytes(b)
 		data, _, err := readRow(many, row, nil)
-		return data[:len(many)], err
+		return data, err
 	})
 	if err != nil || len(args) > single {
 		return args, err
 	}
-	// What is optional has been left out if neither it nor anything behind it is
-	// there.
+	// An optional parameter is absent if the message has neither it nor a later one.
 	for single > given && m.Params[single-1].Optional {
 		single--
 	}
@@ -145,8 +149,9 @@ func readArgs(m *adt.TypeMethod, b []byte) (adt.Args, error) {
 }
 
 // readRow reads a message that has a field for each parameter: a datum for each
-// of them, and what more gives for other fields after that. given is up to which
-// one there was something other than 0 or empty bytes.
+// of them, and what more gives for other fields after that. given counts the parameters
+// up to the last one that the message has. An optional parameter is in it if it was set,
+// also to 0.
 func readRow(params []adt.Param, b []byte, more func(protowire.Number, protowire.Type, []byte) ([]msg.Datum, error)) (out adt.Args, given int, err error) {
 	if len(params) > 0 {
 		out = make(adt.Args, len(params))
@@ -168,16 +173,15 @@ func readRow(params []adt.Param, b []byte, more func(protowire.Number, protowire
 		if i := int(num) - 1; i < len(params) {
 			d, ok := readDatum(params[i].Kind, typ, value)
 			if !ok {
-				continue
+				return out, 0, unknownField()
 			}
 			if d.Float == 0 {
 				d.Float = 0 // which has no sign in protobuf
 			}
-			out[i] = d
-			if d.Int != 0 || d.Float != 0 || len(d.Bytes) > 0 {
-				given = max(given, i+1)
-			}
-		} else if more != nil {
+			out[i], given = d, max(given, i+1)
+		} else if more == nil {
+			return out, 0, unknownField()
+		} else {
 			data, err := more(num, typ, value)
 			if err != nil {
 				return out, 0, err
@@ -218,10 +222,11 @@ func readDatum(k msg.DatumKind, typ protowire.Type, b []byte) (d msg.Datum, ok b
 // are packed.
 func readMany(k msg.DatumKind, typ protowire.Type, b []byte) (out []msg.Datum, err error) {
 	if k == msg.DatumBytes || typ != protowire.BytesType {
-		if d, ok := readDatum(k, typ, b); ok {
-			out = append(out, d)
+		d, ok := readDatum(k, typ, b)
+		if !ok {
+			return nil, unknownField()
 		}
-		return out, nil
+		return []msg.Datum{d}, nil
 	}
 	elem := protowire.VarintType
 	if k == msg.DatumFloat {

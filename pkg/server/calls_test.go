@@ -57,6 +57,11 @@ func TestTypedMessagesAreTheDeclarations(t *testing.T) {
 }
 
 func fieldsAre(t *testing.T, what string, d protoreflect.MessageDescriptor, params []adt.Param) {
+	for i, p := range params {
+		if f := d.Fields().ByNumber(protowire.Number(i + 1)); f != nil {
+			require.Equal(t, p.Optional, f.HasPresence() && f.ContainingOneof() != nil, "%s: %s: an optional parameter is a oneof", what, p.Name)
+		}
+	}
 	n := len(params)
 	for i, p := range params {
 		if p.Many {
@@ -79,6 +84,8 @@ func fieldsAre(t *testing.T, what string, d protoreflect.MessageDescriptor, para
 		require.Equal(t, wireKinds[p.Kind], f.Kind(), "%s: %s", what, p.Name)
 	}
 }
+
+func whole(n int64) pb.Datum { return pb.Datum{Datum: &pb.Datum_Int{Int: n}} }
 
 func text(s string) pb.Datum { return pb.Datum{Datum: &pb.Datum_Text{Text: s}} }
 
@@ -106,6 +113,14 @@ func TestBothFormsOfACallAreTheSame(t *testing.T) {
 			pb.CallOp{Key: k, Type: "dict", Method: "set", Args: []pb.Datum{text("k"), text("k"), text("x"), text("")}}},
 		{pb.Op{Op: &pb.Op_Dict{Dict: &pb.DictOp{Key: k, Method: &pb.DictOp_Increment{Increment: &pb.FieldDelta{Field: k, Delta: -3}}}}},
 			pb.CallOp{Key: k, Type: "dict", Method: "increment", Args: []pb.Datum{text("k"), {Datum: &pb.Datum_Int{Int: -3}}}}},
+		{pb.Op{Op: &pb.Op_BoundedCounter{BoundedCounter: &pb.BoundedCounterOp{Key: k, Method: &pb.BoundedCounterOp_Create{Create: &pb.Bounds{
+			Floor: -5, Ceiling: 5, OptionalStart: &pb.Bounds_Start{Start: 0}}}}}},
+			pb.CallOp{Key: k, Type: "bounded-counter", Method: "create", Args: []pb.Datum{whole(-5), whole(5), whole(0)}}},
+		{pb.Op{Op: &pb.Op_BoundedCounter{BoundedCounter: &pb.BoundedCounterOp{Key: k, Method: &pb.BoundedCounterOp_Create{Create: &pb.Bounds{
+			Floor: -5, Ceiling: 5}}}}},
+			pb.CallOp{Key: k, Type: "bounded-counter", Method: "create", Args: []pb.Datum{whole(-5), whole(5)}}},
+		{pb.Op{Op: &pb.Op_Ids{Ids: &pb.IdsOp{Key: k, Method: &pb.IdsOp_Next{Next: &pb.OptionalAmount{OptionalN: &pb.OptionalAmount_N{N: 0}}}}}},
+			pb.CallOp{Key: k, Type: "ids", Method: "next", Args: []pb.Datum{whole(0)}}},
 	} {
 		var want, typed, read msg.Op
 		require.Nil(t, operation(&pb.Op{Op: &pb.Op_Call{Call: &c.named}}, &want))
@@ -120,9 +135,9 @@ func TestBothFormsOfACallAreTheSame(t *testing.T) {
 	}
 }
 
-// TestWhatMayBeLeftOutIs: what is optional is left out if nothing is there, and
-// stands as 0 if something behind it is.
-func TestWhatMayBeLeftOutIs(t *testing.T) {
+// TestOptionalParameters: one that is not set is absent, unless a later one is set. One
+// that is set to 0 is 0.
+func TestOptionalParameters(t *testing.T) {
 	typ, err := adt.Declare(adt.Spec[int]{ID: 199, Name: "x", Zero: func() int { return 0 }, Encode: func(int) []byte { return nil },
 		Decode: func([]byte) (int, error) { return 0, nil }, Kinds: []adt.KindSpec{{Name: "k"}},
 		Methods: []adt.MethodSpec[int]{{Name: "m", Kind: 1, Answers: true, Params: []adt.Param{{Name: "a", Kind: msg.DatumInt},
@@ -137,8 +152,11 @@ func TestWhatMayBeLeftOutIs(t *testing.T) {
 	zero := []msg.Datum{adt.Int(0)}
 	require.Equal(t, zero, read(0, nil))
 	require.Equal(t, []msg.Datum{adt.Int(0), adt.Float(0), adt.Bool(true)}, read(0, []byte{3 << 3, 1}))
-	require.Equal(t, zero, read(0, []byte{9 << 3, 1}), "a field of a newer client")
-	require.Equal(t, zero, read(0, []byte{1<<3 | 2, 0}), "of another kind than it is to be")
+	require.Equal(t, []msg.Datum{adt.Int(0), adt.Float(0)}, read(0, append([]byte{2<<3 | 1}, make([]byte, 8)...)), "set to 0")
+	for what, b := range map[string][]byte{"a field of a newer client": {9 << 3, 1}, "of another kind than it is to be": {1<<3 | 2, 0}} {
+		_, err := readArgs(typ.Methods[0], b)
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err), what)
+	}
 	one := protowire.AppendFixed64(nil, math.Float64bits(1))
 	packed := append([]byte{1<<3 | 2, 16}, append(one, one...)...)
 	single := append([]byte{1<<3 | 1}, one...)

@@ -201,14 +201,20 @@ func (d *decoder) request(b []byte) error {
 func (d *decoder) operation(b []byte, out *msg.Op) (*kv.Error, error) {
 	var kind protowire.Number
 	var body []byte
+	newer := false
 	err := fields(b, func(num protowire.Number, raw []byte, _ uint64) error {
 		if raw != nil && (num >= 1 && num <= lastField && num != typedField-1 || num >= dumpField && num <= persistField) {
 			kind, body = num, raw
+		} else {
+			newer = true
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	if kind != 0 && newer {
+		return unknownField(), nil
 	}
 	switch kind {
 	case 1:

@@ -105,6 +105,9 @@ func invalid(text, hint string) *kv.Error {
 
 // operation checks one operation and converts it.
 func operation(in *pb.Op, out *msg.Op) *kv.Error {
+	if in.Op != nil && len(in.XXX_unrecognized) > 0 {
+		return unknownField()
+	}
 	switch o := in.Op.(type) {
 	case *pb.Op_Get:
 		return getOperation(o.Get, out)
@@ -141,9 +144,17 @@ func unknownOperation() *kv.Error {
 		"use one of get, put, delete, require, add, scan, delete_range, call, dump, restore, expire, persist; or the server is older than the client")
 }
 
+// unknownField rejects an operation with a field that this server does not know. If the
+// field is a condition, a time to live or an argument of a newer client, the operation
+// without it is another one.
+func unknownField() *kv.Error {
+	return invalid("the operation has a field that this server does not know",
+		"the server is older than the client: upgrade the nodes first, and use new features when all are upgraded")
+}
+
 func getOperation(in *pb.GetOp, out *msg.Op) *kv.Error {
 	out.Kind, out.Key, out.ForUpdate = msg.OpGet, in.Key, in.ForUpdate
-	return pointOperation(out)
+	return pointOperation(in.XXX_unrecognized, out)
 }
 
 func putOperation(in *pb.PutOp, out *msg.Op) *kv.Error {
@@ -156,7 +167,7 @@ func putOperation(in *pb.PutOp, out *msg.Op) *kv.Error {
 			return err
 		}
 	}
-	return pointOperation(out)
+	return pointOperation(in.XXX_unrecognized, out)
 }
 
 // The fields of Op that are not in a row with the others.
@@ -172,12 +183,12 @@ func expireOperation(in *pb.ExpireOp, out *msg.Op) *kv.Error {
 	if err := expireAfter(in.TtlMs, out); err != nil {
 		return err
 	}
-	return pointOperation(out)
+	return pointOperation(in.XXX_unrecognized, out)
 }
 
 func persistOperation(in *pb.PersistOp, out *msg.Op) *kv.Error {
 	out.Kind, out.Key = msg.OpExpire, in.Key
-	return pointOperation(out)
+	return pointOperation(in.XXX_unrecognized, out)
 }
 
 // expireAfter sets a time to live.
@@ -192,12 +203,15 @@ func expireAfter(ms int64, out *msg.Op) *kv.Error {
 
 func dumpOperation(in *pb.DumpOp, out *msg.Op) *kv.Error {
 	out.Kind, out.Key, out.Stored = msg.OpGet, in.Key, true
-	return pointOperation(out)
+	return pointOperation(in.XXX_unrecognized, out)
 }
 
 // restoreOperation takes nothing that could not be read afterwards.
 func restoreOperation(in *pb.RestoreOp, out *msg.Op) *kv.Error {
 	out.Kind, out.Key, out.Stored, out.Type, out.Value = msg.OpPut, in.Key, true, uint32(in.Type), in.Value
+	if len(in.XXX_unrecognized) > 0 {
+		return unknownField()
+	}
 	if err := check(kv.CheckClientKey(out.Key)); err != nil {
 		return err
 	}
@@ -219,7 +233,7 @@ func deleteOperation(in *pb.DeleteOp, out *msg.Op) *kv.Error {
 	if err := deleteCondition(in, out); err != nil {
 		return err
 	}
-	return pointOperation(out)
+	return pointOperation(in.XXX_unrecognized, out)
 }
 
 func requireOperation(in *pb.RequireOp, out *msg.Op) *kv.Error {
@@ -227,7 +241,7 @@ func requireOperation(in *pb.RequireOp, out *msg.Op) *kv.Error {
 	if err := requireCondition(in, out); err != nil {
 		return err
 	}
-	return pointOperation(out)
+	return pointOperation(in.XXX_unrecognized, out)
 }
 
 func addOperation(in *pb.AddOp, out *msg.Op) *kv.Error {
@@ -235,10 +249,15 @@ func addOperation(in *pb.AddOp, out *msg.Op) *kv.Error {
 	if in.ReturnValue {
 		out.Kind = msg.OpAddGet
 	}
-	return pointOperation(out)
+	return pointOperation(in.XXX_unrecognized, out)
 }
 
-func pointOperation(out *msg.Op) *kv.Error {
+// pointOperation checks an operation on one key. unknown are the fields of it that this
+// server does not know.
+func pointOperation(unknown []byte, out *msg.Op) *kv.Error {
+	if len(unknown) > 0 {
+		return unknownField()
+	}
 	if err := check(kv.CheckClientKey(out.Key)); err != nil {
 		return err
 	}
@@ -263,7 +282,7 @@ func scanOperation(in *pb.ScanOp, out *msg.Op) *kv.Error {
 		return invalid(fmt.Sprintf("the limit of the scan is %d", out.Limit),
 			fmt.Sprintf("ask for at most %d pairs and go on from the result's resume key, or use Scan", kv.MaxScanLimit))
 	}
-	return ownRange(out)
+	return ownRange(in.XXX_unrecognized, out)
 }
 
 func deleteRangeOperation(in *pb.DeleteRangeOp, out *msg.Op) *kv.Error {
@@ -271,12 +290,15 @@ func deleteRangeOperation(in *pb.DeleteRangeOp, out *msg.Op) *kv.Error {
 	if len(out.Key) == 0 && len(out.End) == 0 {
 		return invalid("the delete-range names neither start nor end", "name at least one of them; to remove every key, start at the key of one zero byte")
 	}
-	return ownRange(out)
+	return ownRange(in.XXX_unrecognized, out)
 }
 
 // ownRange checks the range of an operation, and has it end where clients' keys
 // do.
-func ownRange(out *msg.Op) *kv.Error {
+func ownRange(unknown []byte, out *msg.Op) *kv.Error {
+	if len(unknown) > 0 {
+		return unknownField()
+	}
 	if err := bounds(out.Key, out.End); err != nil {
 		return err
 	}

@@ -102,8 +102,20 @@ func conditionFailed(t *txnRecord) bool {
 	if t.kind != oneShot || t.failure == nil || !t.failure.HasSeq {
 		return false
 	}
-	k := kv.Kind(t.failure.Kind)
-	return (k == kv.KindCondition || k == kv.KindWrongType) && !t.calls[0].ops[t.failure.Seq].IsRange()
+	op := &t.calls[0].ops[t.failure.Seq]
+	switch k := kv.Kind(t.failure.Kind); k {
+	case kv.KindCondition, kv.KindWrongType, kv.KindNotFound:
+		return !op.IsRange()
+	case kv.KindOutOfRange:
+		return !overflows(k, op)
+	}
+	return false
+}
+
+// overflows reports whether an operation failed at the end of 64 bits, for which shards
+// reject blind increments that might fit. The bounds of a bounded counter are exact.
+func overflows(k kv.Kind, op *msg.Op) bool {
+	return k == kv.KindOutOfRange && !(op.IsCall() && entry.Type(op.Type) == adt.BoundedCounter)
 }
 
 // place tries the readers that lived at some instant from one decision to the
@@ -169,12 +181,12 @@ func (x *trial) history(t *txnRecord) error {
 			return err
 		case t.concluded != nil && c.failure == nil && kind == kv.KindWrongType:
 			return nil // by that the commit failed; what came after may have been of its own making
-		case t.rolledBack && (kind == kv.KindWrongType || kind == kv.KindOutOfRange || kind != kv.KindOK && c.ops[seq].Kind == msg.OpChange) && c.failure == nil:
+		case t.rolledBack && kind != kv.KindOK && (kind == kv.KindWrongType || overflows(kind, &c.ops[seq]) || c.ops[seq].Kind == msg.OpChange) && c.failure == nil:
 			return nil // blind writes find that out at the commit
 		case c.failure == nil && kind != kv.KindOK:
 			return fmt.Errorf("%s succeeded, and in the model ends with %v", describe(c.ops[seq:seq+1]), kind)
-		case c.failure != nil && t.kind == interactive && (kind == kv.KindWrongType || kind == kv.KindOutOfRange || c.failure.Kind == uint32(kv.KindOutOfRange) ||
-			kind != kv.KindOK && c.ops[seq].Kind == msg.OpChange):
+		case c.failure != nil && t.kind == interactive && (kind == kv.KindWrongType || kind != kv.KindOK && overflows(kind, &c.ops[seq]) ||
+			overflows(kv.Kind(c.failure.Kind), &c.ops[c.failure.Seq]) || kind != kv.KindOK && c.ops[seq].Kind == msg.OpChange):
 			// the call failed for another reason before that was found out, as
 			// blind changes find it out at the commit; and sums of blind increments are guessed on the safe side
 			x.own = before

@@ -27,7 +27,7 @@ func (b *boundedThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Ki
 		return nil, b.create(args)
 	}
 	if !b.made {
-		return nil, kv.KindCondition
+		return nil, kv.KindNotFound
 	}
 	n := args[0].Int
 	switch method {
@@ -45,7 +45,7 @@ func (b *boundedThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Ki
 	case method == "try-add" || method == "try-subtract":
 		return []msg.Datum{adt.Bool(fits)}, kv.KindOK
 	case !fits:
-		return nil, kv.KindCondition
+		return nil, kv.KindOutOfRange
 	}
 	return nil, kv.KindOK
 }

@@ -117,6 +117,9 @@ func generate(path string) (output, error) {
 	if err := runPlugin("protoc-gen-gogofaster", req, out); err != nil {
 		return nil, err
 	}
+	for name, code := range out {
+		out[name] = encodePresent(code)
+	}
 	// The file itself comes after all that it imports.
 	self := req.ProtoFile[len(req.ProtoFile)-1]
 	if len(self.Service) > 0 {

@@ -20,9 +20,10 @@ var public = map[string]string{"pkg/rpc/linchpinpb/linchpin.proto": "linchpin/v1
 const publicRoot = "proto"
 
 var (
-	heading     = regexp.MustCompile(`(?s)\A(//[^\n]*\n)+`)
-	goOptions   = regexp.MustCompile(`(?m)^(import "gogoproto/gogo\.proto";\n\n|(option (go_package|\(gogoproto\.\w+\)) = [^\n]*\n)+\n?)`)
-	fieldOption = regexp.MustCompile(` \[\(gogoproto\.[^\]\n]*\];`)
+	heading       = regexp.MustCompile(`(?s)\A(//[^\n]*\n)+`)
+	goOptions     = regexp.MustCompile(`(?m)^(import "gogoproto/gogo\.proto";\n\n|(option (go_package|\(gogoproto\.\w+\)) = [^\n]*\n)+\n?)`)
+	messageOption = regexp.MustCompile(`(?m)^ +option \(gogoproto\.\w+\) = [^\n]*\n`)
+	fieldOption   = regexp.MustCompile(` \[\(gogoproto\.[^\]\n]*\];`)
 )
 
 const publicHeading = `// The interface of a linchpin node to its clients, for every language. The page
@@ -43,7 +44,8 @@ func publish(path string, self *descriptorpb.FileDescriptorProto) (string, error
 		return "", err
 	}
 	text := heading.ReplaceAllString(string(raw), fmt.Sprintf(publicHeading, path))
-	text = fieldOption.ReplaceAllString(goOptions.ReplaceAllString(text, ""), ";")
+	text = messageOption.ReplaceAllString(goOptions.ReplaceAllString(text, ""), "")
+	text = fieldOption.ReplaceAllString(text, ";")
 	at := public[path]
 	c := protocompile.Compiler{
 		// Nothing else is found: the file stands for itself.
@@ -70,6 +72,7 @@ func bare(f *descriptorpb.FileDescriptorProto) *descriptorpb.FileDescriptorProto
 }
 
 func bareMessage(m *descriptorpb.DescriptorProto) {
+	m.Options = nil
 	for _, f := range m.Field {
 		f.Options = nil
 	}

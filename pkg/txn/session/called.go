@@ -57,7 +57,9 @@ type asking struct {
 
 // after is operation number i on a key, or the question what it finds there, with
 // what the transaction has done to the key before and the shard has not been told
-// in the same request.
+// in the same request. The conditions of this call of the gateway are not checked yet: the
+// shard checks them in order, so that the failure of a later operation, which is executed as
+// if they held, does not hide a condition that does not hold.
 func (a *asking) after(i int, op *msg.Op) (out []msg.Op) {
 	key := string(op.Key)
 	n := len(a.s.buffer)
@@ -66,7 +68,11 @@ func (a *asking) after(i int, op *msg.Op) (out []msg.Op) {
 		if j < n {
 			w = &a.s.buffer[j]
 		}
-		if w.Writes() && w.Span().Contains(op.Key) {
+		switch {
+		case !w.Span().Contains(op.Key):
+		case j >= n && !w.IsRange() && (w.Writes() || w.Kind == msg.OpRequire):
+			out = append(out, *w)
+		case w.Writes():
 			out = append(out, pretend(w, op.Key))
 		}
 	}
@@ -77,10 +83,10 @@ func (a *asking) after(i int, op *msg.Op) (out []msg.Op) {
 	return append(out, *op)
 }
 
-// pretend is a write of a key whose result nobody needs.
+// pretend is a write of a key whose result nobody needs. Writes in the buffer have no
+// conditions left.
 func pretend(w *msg.Op, key []byte) msg.Op {
 	p := *w
-	p.Expect, p.ExpectValue, p.ExpectVersion = msg.ExpectNothing, nil, kv.Version{}
 	if w.Kind == msg.OpDeleteRange {
 		p = msg.Op{Kind: msg.OpDelete, Key: key}
 	}

@@ -136,7 +136,8 @@ func (s *Session) Learn(from kv.ShardID, ops []msg.Op, optimistic bool, results 
 	for i := range results {
 		op, r := &ops[i], &results[i]
 		switch {
-		case op.Seq == pretended:
+		case op.Seq == pretended, op.Kind == msg.OpRequire, op.Writes() && op.Kind != msg.OpChangeAsk:
+			// the shard executed it for the operations behind it
 		case op.IsCall():
 			s.answers[op.Seq] = *r
 		case s.found(op, r):

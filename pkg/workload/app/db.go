@@ -184,6 +184,10 @@ func (i Interactive) Execute(ctx context.Context, calls ...Call) (e Executed, er
 	return e, err
 }
 
-// refused reports whether the store did what it was asked and said no: a
-// condition of the application does not hold.
-func refused(err error) bool { return kv.KindOf(err) == kv.KindCondition }
+// refused reports whether a condition of the application does not hold, or a bounded
+// counter would leave its bounds: there is nothing left. A counter that was not created is
+// another error.
+func refused(err error) bool {
+	k := kv.KindOf(err)
+	return k == kv.KindCondition || k == kv.KindOutOfRange
+}

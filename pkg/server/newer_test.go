@@ -1,0 +1,77 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// TestFieldsOfNewerClientsAreRejected: an operation with a field that the server does not
+// know, such as a new condition, is not executed without it. So it is on each level of the
+// message, and by either decoder.
+func TestFieldsOfNewerClientsAreRejected(t *testing.T) {
+	k := []byte("k")
+	for name, op := range map[string]pb.Op{
+		"get": getOp("k"), "put": putOp("k", 1), "scan": scanOp("a", "b", 1), "delete-range": rangeOp("a", "b"),
+		"delete":  {Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: k}}},
+		"require": requireOp(pb.RequireOp{Key: k, Condition: &pb.RequireOp_Exists{Exists: true}}),
+		"add":     {Op: &pb.Op_Add{Add: &pb.AddOp{Key: k, Delta: 1}}},
+		"call":    {Op: &pb.Op_Call{Call: &pb.CallOp{Key: k, Type: "set", Method: "size"}}},
+		"dump":    {Op: &pb.Op_Dump{Dump: &pb.DumpOp{Key: k}}},
+		"restore": {Op: &pb.Op_Restore{Restore: &pb.RestoreOp{Key: k}}},
+		"expire":  {Op: &pb.Op_Expire{Expire: &pb.ExpireOp{Key: k, TtlMs: 1}}},
+		"persist": {Op: &pb.Op_Persist{Persist: &pb.PersistOp{Key: k}}},
+		"set":     {Op: &pb.Op_Set{Set: &pb.SetOp{Key: k, Method: &pb.SetOp_Add{Add: &pb.Members{Members: [][]byte{k}}}}}},
+		"dict":    {Op: &pb.Op_Dict{Dict: &pb.DictOp{Key: k, Method: &pb.DictOp_Increment{Increment: &pb.FieldDelta{Field: k, Delta: 1}}}}},
+		"bounded": {Op: &pb.Op_BoundedCounter{BoundedCounter: &pb.BoundedCounterOp{Key: k, Method: &pb.BoundedCounterOp_Get{Get: &pb.NoArguments{}}}}},
+	} {
+		raw, err := op.Marshal()
+		require.NoError(t, err, name)
+		require.Nil(t, readBoth(t, name, raw), name)
+		for level, newer := range withField(raw, name == "set" || name == "dict" || name == "bounded") {
+			err := readBoth(t, name, newer)
+			require.NotNil(t, err, "%s, level %d", name, level)
+			require.Equal(t, kv.KindInvalid, err.Kind)
+			require.Contains(t, err.Text, "has a field that this server does not know", "%s, level %d", name, level)
+			require.Contains(t, err.Hint, "upgrade")
+		}
+	}
+}
+
+// readBoth reads an operation as Execute does and as Pipeline does.
+func readBoth(t *testing.T, name string, raw []byte) *kv.Error {
+	var in pb.Op
+	require.NoError(t, in.Unmarshal(raw), name)
+	var one, other msg.Op
+	err := operation(&in, &one)
+	again, bad := new(decoder).operation(raw, &other)
+	require.NoError(t, bad, name)
+	require.Equal(t, err, again, name)
+	return err
+}
+
+// withField adds a new field to a message, to the message in its last field, and if there is
+// a third level, to the message in the last field of that.
+func withField(raw []byte, deep bool) (out [][]byte) {
+	field := protowire.AppendVarint(protowire.AppendTag(nil, 900, protowire.VarintType), 1)
+	out = append(out, append(append([]byte(nil), raw...), field...))
+	num, _, n := protowire.ConsumeTag(raw)
+	body, _ := protowire.ConsumeBytes(raw[n:])
+	wrap := func(num protowire.Number, prefix, body []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(append([]byte(nil), prefix...), num, protowire.BytesType), body)
+	}
+	out = append(out, wrap(num, nil, append(append([]byte(nil), body...), field...)))
+	if deep {
+		key, _ := protowire.ConsumeBytes(body[1:])
+		rest := body[2+len(key):]
+		method, _, n := protowire.ConsumeTag(rest)
+		args, _ := protowire.ConsumeBytes(rest[n:])
+		out = append(out, wrap(num, nil, wrap(method, body[:2+len(key)], append(append([]byte(nil), args...), field...))))
+	}
+	return out
+}
