@@ -151,3 +151,50 @@ func TestABorrowedStateNobodyWaitsForIsGivenBack(t *testing.T) {
 	require.EqualValues(t, kv.KindUnavailable, done[0].Failure.Kind)
 	require.NoError(t, p.side.Quiet())
 }
+
+// TestAStateThatIsGivenBackBeforeItsLenderHasReadIsNotLent: of one state, the borrower's reads end
+// before those of the lender's own transactions. When these have ended too nothing is left.
+func TestAStateThatIsGivenBackBeforeItsLenderHasReadIsNotLent(t *testing.T) {
+	p := newPair(t)
+	read := func(g *Gateway, n int64) {
+		ops := []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}
+		g.Execute(p.now, n, kv.TxnID{Time: n, Rand: uint64(n)}, ops, math.MaxInt64/2, How{Plan: PlanPin})
+	}
+	read(p.lender, 101) // its round is in flight when the others come, which share the next one
+	read(p.side, 102)
+	require.True(t, p.side.Flush().Borrow)
+	p.lender.Lend(p.now, "lend")
+	read(p.lender, 103)
+
+	var slow []*msg.Envelope
+	for again := true; again; {
+		again = false
+		out := p.lender.Flush()
+		for _, env := range out.Send {
+			if env.Read != nil && env.Read.KeepNanos == 0 {
+				slow = append(slow, env) // a read of the lender's own
+				continue
+			}
+			again = p.answer(p.lender, env) || again
+		}
+		for i := range out.Done {
+			p.side.Borrowed(p.now, out.Done[i].State, out.Done[i].Failure)
+		}
+	}
+	require.Len(t, slow, 2)
+	for _, env := range p.side.Flush().Send {
+		p.answer(p.side, env)
+	}
+	side := p.side.Flush()
+	require.Len(t, side.Done, 1)
+	require.Len(t, side.GiveBack, 1)
+	p.lender.GiveBack(p.now, side.GiveBack[0])
+	require.NoError(t, p.side.Quiet())
+	require.Error(t, p.lender.Quiet(), "its own transactions still read")
+
+	for _, env := range slow {
+		p.answer(p.lender, env)
+	}
+	require.Len(t, p.lender.Flush().Done, 2)
+	require.NoError(t, p.lender.Quiet())
+}
