@@ -2,6 +2,7 @@ package txn
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -197,4 +198,49 @@ func TestAStateThatIsGivenBackBeforeItsLenderHasReadIsNotLent(t *testing.T) {
 	}
 	require.Len(t, p.lender.Flush().Done, 2)
 	require.NoError(t, p.lender.Quiet())
+}
+
+// TestAViewThatCannotBorrowAStateRegisters: a shard is about to stop, of which only the lender knows. A
+// view that is to be pinned from the start borrows no state, and registers in the place of asking again.
+func TestAViewThatCannotBorrowAStateRegisters(t *testing.T) {
+	p := newPair(t)
+	p.lender.Shards().SetLeaving(1, 1)
+	begin := func(n uint64) kv.TxnRef {
+		ref := kv.TxnRef{TxnID: kv.TxnID{Time: p.now, Rand: n}, Attempt: 1}
+		require.Nil(t, p.side.Begin(p.now, ref, true, How{}))
+		p.side.Do(p.now, n, ref, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, 0)
+		return ref
+	}
+	begin(101)
+	first := p.side.Flush().Send
+	require.Len(t, first, 1)
+	closed := msg.ToGateway(1)
+	closed.ReadReply = &msg.ReadReply{
+		Reader:  first[0].Read.Reader,
+		Number:  first[0].Read.Number,
+		Reading: msg.Reading{Shard: first[0].Shard, Incarnation: 1, Number: 1},
+		Failure: msg.Fail(msg.ReasonClosed, kv.KindAborted, "closed"),
+	}
+	p.side.Deliver(p.now, closed)
+
+	refuse := func() Output {
+		require.True(t, p.side.Flush().Borrow, "it is to be pinned")
+		p.lender.Lend(p.now, "lend")
+		refused := p.lender.Flush().Done
+		require.Len(t, refused, 1)
+		require.NotNil(t, refused[0].Failure)
+		p.side.Borrowed(p.now, nil, refused[0].Failure)
+		return p.side.Flush()
+	}
+	require.False(t, refuse().Borrow, "it begins anew after a pause")
+
+	begin(102)
+	out := refuse()
+	require.False(t, out.Borrow, "it asks again, for ever if the lender refuses at once")
+	reads := slices.DeleteFunc(out.Send, func(e *msg.Envelope) bool { return e.Read == nil })
+	require.Len(t, reads, 1)
+	p.answer(p.side, reads[0])
+	done := p.side.Flush().Done
+	require.Len(t, done, 1)
+	require.Nil(t, done[0].Failure)
 }
