@@ -280,7 +280,7 @@ func (g *Gateway) Deliver(envs []*msg.Envelope) {
 		envs = errands(envs)
 	}
 	if len(envs) == 1 {
-		g.run(g.of(idOf(envs[0])), func(m *txn.Gateway, now int64) { m.Deliver(now, envs[0]) })
+		g.run(g.of(txn.Subject(envs[0])), func(m *txn.Gateway, now int64) { m.Deliver(now, envs[0]) })
 		return
 	}
 	now := g.opt.Clock.Now()
@@ -288,7 +288,7 @@ func (g *Gateway) Deliver(envs []*msg.Envelope) {
 		// To look at all of them once per stripe is cheaper than to sort them.
 		locked := false
 		for _, env := range envs {
-			if g.of(idOf(env)) != s {
+			if g.of(txn.Subject(env)) != s {
 				continue
 			}
 			if !locked {
@@ -322,42 +322,6 @@ func (g *Gateway) deliverToAll(env *msg.Envelope) {
 	default:
 		g.onAnswer(call)
 	}
-}
-
-// idOf is the transaction that a message for a gateway is about.
-func idOf(env *msg.Envelope) kv.TxnID {
-	switch {
-	case env.Answer != nil:
-		return env.Answer.Txn.TxnID
-	case env.LockReply != nil:
-		return env.LockReply.Txn.TxnID
-	case env.CheckReply != nil:
-		return env.CheckReply.Txn.TxnID
-	case env.Mark != nil:
-		return env.Mark.Txn.TxnID
-	case env.Push != nil:
-		return env.Push.Txn.TxnID
-	case env.EnquireReply != nil:
-		return env.EnquireReply.Id
-	case env.ScanPage != nil:
-		return env.ScanPage.Txn.TxnID
-	case env.ReadReply != nil:
-		return env.ReadReply.Reader.TxnID
-	case env.RenewReply != nil:
-		return env.RenewReply.Reader.TxnID
-	case env.PinReply != nil:
-		return env.PinReply.Request.TxnID
-	case env.MoveKey != nil:
-		return env.MoveKey.Txn.TxnID
-	case env.Due != nil && env.Due.ExpireKey != nil:
-		return env.Due.ExpireKey.Txn.TxnID
-	case env.HotReply != nil:
-		return env.HotReply.Request.TxnID
-	case env.Waits != nil:
-		return env.Waits.Txn.TxnID
-	}
-	// Anything else is for all stripes or none, and Deliver has seen to it.
-	return kv.TxnID{}
 }
 
 // tick runs the machines' timers while something is under way.

@@ -317,5 +317,11 @@ const (
 	OperationsIgnored
 	// PinClockBelieved: pins are given up by a time of day that has only just been set.
 	PinClockBelieved
+	// BorrowJoinedLate: a reader shares a state that its machine had asked another for before the
+	// reader began.
+	BorrowJoinedLate
+	// LentForgotten: a machine has a state forgotten when its own transactions have ended, although
+	// it is lent.
+	LentForgotten
 	numMutants
 )

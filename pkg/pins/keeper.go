@@ -56,7 +56,19 @@ type Keeper struct {
 	first   uint64
 	day     dayClock
 	mutants mutant.Set
+	// gone are the requests of this life whose snapshots are gone, the oldest first, for as long as
+	// copies of them may arrive.
+	gone []gone
 }
+
+// gone is a request whose snapshot was given up, at a time.
+type gone struct {
+	origin kv.TxnRef
+	at     int64
+}
+
+// lateAfter is how old a state may be that is to be kept: its gateway gives the request up before.
+const lateAfter = int64(kv.MaxTxnAge)
 
 // Options say how pins are kept.
 type Options struct {
@@ -141,6 +153,20 @@ func (k *Keeper) Made(origin kv.TxnRef, name string) *msg.Pin {
 		}
 	}
 	return nil
+}
+
+// Late reports whether a request is a copy that arrives when its snapshot is gone, or may be: the
+// state was fixed longer ago than its gateway waits for an answer.
+func (k *Keeper) Late(now int64, q Request) bool {
+	is := func(g gone) bool { return g.origin == q.Origin }
+	return now-q.Fixed > lateAfter || slices.ContainsFunc(k.gone, is)
+}
+
+// forget remembers the request of a snapshot that is given up. A copy of it is too old by itself
+// lateAfter later.
+func (k *Keeper) forget(now int64, p *pin) {
+	k.gone = slices.DeleteFunc(k.gone, func(g gone) bool { return now-g.at > lateAfter })
+	k.gone = append(k.gone, gone{p.Origin, now})
 }
 
 // raise moves the floor to a state that is newer.
@@ -290,9 +316,10 @@ func (k *Keeper) List(now int64) (out []msg.Pin) {
 }
 
 // Drop gives a pin up and reports whether it was there.
-func (k *Keeper) Drop(number uint64) bool {
+func (k *Keeper) Drop(now int64, number uint64) bool {
 	i, ok := k.find(number)
 	if ok {
+		k.forget(now, k.pins[i])
 		k.pins = slices.Delete(k.pins, i, i+1)
 		k.change++
 	}
@@ -319,7 +346,7 @@ func (k *Keeper) Expire(now int64) (gone []uint64) {
 	}
 	slices.Reverse(gone)
 	for _, n := range gone {
-		k.Drop(n)
+		k.Drop(now, n)
 	}
 	return gone
 }

@@ -90,8 +90,8 @@ func (w *twin) step(t *rapid.T) {
 			p := rapid.SampledFrom(w.all).Draw(t, "pin")
 			if p.Name != "" {
 				_, had := w.k.find(p.Number)
-				require.Equal(t, had, w.k.Drop(p.Number))
-				require.False(t, w.k.Drop(p.Number), "it is dropped once")
+				require.Equal(t, had, w.k.Drop(w.wall, p.Number))
+				require.False(t, w.k.Drop(w.wall, p.Number), "it is dropped once")
 				w.dropped[p.Number] = true
 			}
 		}
@@ -343,7 +343,7 @@ func TestThereIsABoundOnSnapshots(t *testing.T) {
 	require.Equal(t, kv.KindExhausted, err.Kind)
 	require.Contains(t, err.Text, "1000 snapshots, which is the limit")
 	kept(t, k, 100, at(2000, 1))
-	require.True(t, k.Drop(1))
+	require.True(t, k.Drop(100, 1))
 	kept(t, k, 100, at(2001, 1).named("more", 50))
 }
 

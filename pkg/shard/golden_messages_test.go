@@ -109,7 +109,7 @@ func (s *script) page(txn kv.TxnRef, args []string) (*msg.Envelope, error) {
 	env := msg.ToShard(0)
 	k := s.of(txn)
 	k.number++
-	env.ScanAt = &msg.ScanAt{Txn: txn, Gateway: 1, Number: k.number, Incarnation: k.life, Index: k.index, KeepNanos: int64(kv.DefaultScanKeep)}
+	env.ScanAt = &msg.ScanAt{Txn: txn, Gateway: 1, Number: uint64(k.number), Incarnation: k.life, Index: k.index, KeepNanos: int64(kv.DefaultScanKeep)}
 	if args[0] == "done" {
 		env.ScanAt.Done = true
 		return env, nil

@@ -39,7 +39,7 @@ const (
 type workKey struct {
 	ref    kv.TxnRef
 	asked  asked
-	number uint32
+	number uint64
 }
 
 // asked groups tasks by the message that answers them.
@@ -107,9 +107,9 @@ func (s *Shard) received(env *msg.Envelope, now time.Time) {
 		s.giveUp(workKey{env.Decide.Txn, askedVote, 0})
 		s.begin(workKey{env.Decide.Txn, askedAck, 0}, taskApply, env, 0, now)
 	case env.Lock != nil:
-		s.begin(workKey{env.Lock.Txn, askedLock, env.Lock.Number}, taskLock, env, len(env.Lock.Ops), now)
+		s.begin(workKey{env.Lock.Txn, askedLock, uint64(env.Lock.Number)}, taskLock, env, len(env.Lock.Ops), now)
 	case env.Read != nil:
-		s.begin(workKey{env.Read.Reader, askedRead, env.Read.Number}, taskRead, env, len(env.Read.Ops), now)
+		s.begin(workKey{env.Read.Reader, askedRead, uint64(env.Read.Number)}, taskRead, env, len(env.Read.Ops), now)
 	case env.Check != nil:
 		s.begin(workKey{env.Check.Txn, askedCheck, 0}, taskCheck, env, 0, now)
 	case env.ScanAt != nil && !env.ScanAt.Done:
@@ -211,9 +211,9 @@ func answers(env *msg.Envelope) (k workKey, r *msg.Receipt, ok bool) {
 	case env.DecideAck != nil:
 		return workKey{env.DecideAck.Txn, askedAck, 0}, nil, true
 	case env.LockReply != nil:
-		return workKey{env.LockReply.Txn, askedLock, env.LockReply.Number}, &env.LockReply.Receipt, true
+		return workKey{env.LockReply.Txn, askedLock, uint64(env.LockReply.Number)}, &env.LockReply.Receipt, true
 	case env.ReadReply != nil:
-		return workKey{env.ReadReply.Reader, askedRead, env.ReadReply.Number}, &env.ReadReply.Receipt, true
+		return workKey{env.ReadReply.Reader, askedRead, uint64(env.ReadReply.Number)}, &env.ReadReply.Receipt, true
 	case env.CheckReply != nil:
 		return workKey{env.CheckReply.Txn, askedCheck, 0}, nil, true
 	case env.ScanPage != nil:

@@ -2,6 +2,7 @@ package txn
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -150,4 +151,96 @@ func TestABorrowedStateNobodyWaitsForIsGivenBack(t *testing.T) {
 	require.Len(t, done, 1)
 	require.EqualValues(t, kv.KindUnavailable, done[0].Failure.Kind)
 	require.NoError(t, p.side.Quiet())
+}
+
+// TestAStateThatIsGivenBackBeforeItsLenderHasReadIsNotLent: of one state, the borrower's reads end
+// before those of the lender's own transactions. When these have ended too nothing is left.
+func TestAStateThatIsGivenBackBeforeItsLenderHasReadIsNotLent(t *testing.T) {
+	p := newPair(t)
+	read := func(g *Gateway, n int64) {
+		ops := []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}
+		g.Execute(p.now, n, kv.TxnID{Time: n, Rand: uint64(n)}, ops, math.MaxInt64/2, How{Plan: PlanPin})
+	}
+	read(p.lender, 101) // its round is in flight when the others come, which share the next one
+	read(p.side, 102)
+	require.True(t, p.side.Flush().Borrow)
+	p.lender.Lend(p.now, "lend")
+	read(p.lender, 103)
+
+	var slow []*msg.Envelope
+	for again := true; again; {
+		again = false
+		out := p.lender.Flush()
+		for _, env := range out.Send {
+			if env.Read != nil && env.Read.KeepNanos == 0 {
+				slow = append(slow, env) // a read of the lender's own
+				continue
+			}
+			again = p.answer(p.lender, env) || again
+		}
+		for i := range out.Done {
+			p.side.Borrowed(p.now, out.Done[i].State, out.Done[i].Failure)
+		}
+	}
+	require.Len(t, slow, 2)
+	for _, env := range p.side.Flush().Send {
+		p.answer(p.side, env)
+	}
+	side := p.side.Flush()
+	require.Len(t, side.Done, 1)
+	require.Len(t, side.GiveBack, 1)
+	p.lender.GiveBack(p.now, side.GiveBack[0])
+	require.NoError(t, p.side.Quiet())
+	require.Error(t, p.lender.Quiet(), "its own transactions still read")
+
+	for _, env := range slow {
+		p.answer(p.lender, env)
+	}
+	require.Len(t, p.lender.Flush().Done, 2)
+	require.NoError(t, p.lender.Quiet())
+}
+
+// TestAViewThatCannotBorrowAStateRegisters: a shard is about to stop, of which only the lender knows. A
+// view that is to be pinned from the start borrows no state, and registers in the place of asking again.
+func TestAViewThatCannotBorrowAStateRegisters(t *testing.T) {
+	p := newPair(t)
+	p.lender.Shards().SetLeaving(1, 1)
+	begin := func(n uint64) kv.TxnRef {
+		ref := kv.TxnRef{TxnID: kv.TxnID{Time: p.now, Rand: n}, Attempt: 1}
+		require.Nil(t, p.side.Begin(p.now, ref, true, How{}))
+		p.side.Do(p.now, n, ref, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, 0)
+		return ref
+	}
+	begin(101)
+	first := p.side.Flush().Send
+	require.Len(t, first, 1)
+	closed := msg.ToGateway(1)
+	closed.ReadReply = &msg.ReadReply{
+		Reader:  first[0].Read.Reader,
+		Number:  first[0].Read.Number,
+		Reading: msg.Reading{Shard: first[0].Shard, Incarnation: 1, Number: 1},
+		Failure: msg.Fail(msg.ReasonClosed, kv.KindAborted, "closed"),
+	}
+	p.side.Deliver(p.now, closed)
+
+	refuse := func() Output {
+		require.True(t, p.side.Flush().Borrow, "it is to be pinned")
+		p.lender.Lend(p.now, "lend")
+		refused := p.lender.Flush().Done
+		require.Len(t, refused, 1)
+		require.NotNil(t, refused[0].Failure)
+		p.side.Borrowed(p.now, nil, refused[0].Failure)
+		return p.side.Flush()
+	}
+	require.False(t, refuse().Borrow, "it begins anew after a pause")
+
+	begin(102)
+	out := refuse()
+	require.False(t, out.Borrow, "it asks again, for ever if the lender refuses at once")
+	reads := slices.DeleteFunc(out.Send, func(e *msg.Envelope) bool { return e.Read == nil })
+	require.Len(t, reads, 1)
+	p.answer(p.side, reads[0])
+	done := p.side.Flush().Done
+	require.Len(t, done, 1)
+	require.Nil(t, done[0].Failure)
 }

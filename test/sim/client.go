@@ -112,6 +112,11 @@ func (w *world) callWith(n *node, ops []msg.Op, f func(now int64, tok txn.Token)
 // answer ends the call that a Done belongs to. The client hears of it as an
 // event of its own, so that it may call the gateway again.
 func (n *node) answer(d txn.Done) {
+	lend, lends := d.Token.(lending)
+	if lends {
+		lend(d)
+		return
+	}
 	oc := d.Token.(*openCall)
 	for i, c := range n.calls {
 		if c == oc {
@@ -257,7 +262,7 @@ func (c *client) send(n *node, t *txnRecord, how txn.How, then func(d txn.Done, 
 	to := func(n *node, then func(d txn.Done, lost bool)) {
 		ops := cloneOps(t.calls[0].ops)
 		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.Token) {
-			n.gw.Execute(now, tok, t.ref.TxnID, ops, c.deadline(n), how)
+			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, ops, c.deadline(n), how)
 		}, then)
 	}
 	if t.readOnly || !w.chance(w.opt.Mix.Twice) {
@@ -297,7 +302,7 @@ func (c *client) again(t *txnRecord, then func()) {
 		n := c.anyNode()
 		w.trace("client %d: %s again at %v", c.n, name(t.ref), n.id)
 		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.Token) {
-			n.gw.Execute(now, tok, t.ref.TxnID, cloneOps(t.calls[0].ops), c.deadline(n), txn.How{User: c.account()})
+			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, cloneOps(t.calls[0].ops), c.deadline(n), txn.How{User: c.account()})
 		}, func(d txn.Done, lost bool) {
 			w.trace("client %d: %s again: committed=%v lost=%v %v", c.n, name(t.ref), d.Committed, lost, d.Failure)
 			then()
@@ -389,7 +394,7 @@ func (c *client) enquire(id kv.TxnID, tries int, then func(known bool, results [
 		c.enquire(id, 1, func(bool, []msg.Result, bool) { w.busy-- })
 	}
 	deadline := func() int64 { return n.local(w.now) + int64(time.Second) }
-	w.call(n, func(now int64, tok txn.Token) { n.gw.Outcome(now, tok, id, c.account(), deadline()) }, func(d txn.Done, lost bool) {
+	w.call(n, func(now int64, tok txn.Token) { n.machine(id).Outcome(now, tok, id, c.account(), deadline()) }, func(d txn.Done, lost bool) {
 		w.trace("enquiry about t%d: committed=%v lost=%v %v", id.Rand, d.Committed, lost, d.Failure)
 		switch {
 		case !lost && d.Failure == nil:

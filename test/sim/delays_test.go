@@ -37,7 +37,7 @@ func on(w *world, n int) (keys [][]byte) {
 func timed(t *testing.T, w *world, f func(g *txn.Gateway, now int64, tok txn.Token)) (delays float64) {
 	begin, end := w.now, int64(-1)
 	n := w.nodes[0]
-	w.call(n, func(now int64, tok txn.Token) { f(n.gw, now, tok) }, func(d txn.Done, lost bool) {
+	w.call(n, func(now int64, tok txn.Token) { f(n.machines[0], now, tok) }, func(d txn.Done, lost bool) {
 		require.False(t, lost)
 		require.Nil(t, d.Failure)
 		end = w.now
@@ -85,7 +85,7 @@ func TestMessageDelays(t *testing.T) {
 		t.Run(fmt.Sprint(order, " interactive"), func(t *testing.T) {
 			n := w.nodes[0]
 			ref := kv.TxnRef{TxnID: kv.TxnID{Time: wallBase + w.now, Rand: 99}, Attempt: 1}
-			require.Nil(t, n.gw.Begin(n.local(w.now), ref, false, txn.How{}))
+			require.Nil(t, n.machines[0].Begin(n.local(w.now), ref, false, txn.How{}))
 			do := func(ops ...msg.Op) float64 {
 				return timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops, 0) })
 			}
@@ -124,7 +124,7 @@ func TestMessageDelaysOfReaders(t *testing.T) {
 		t.Run(fmt.Sprint(plan, " open"), func(t *testing.T) {
 			n := w.nodes[0]
 			ref := kv.TxnRef{TxnID: kv.TxnID{Time: wallBase + w.now, Rand: 99}, Attempt: 1}
-			require.Nil(t, n.gw.Begin(n.local(w.now), ref, true, txn.How{}))
+			require.Nil(t, n.machines[0].Begin(n.local(w.now), ref, true, txn.How{}))
 			do := func(ops ...msg.Op) float64 {
 				return timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops, 0) })
 			}

@@ -5,7 +5,8 @@
 // # The world
 //
 // A world is a heap of events in virtual nanoseconds. Its nodes have the real
-// gateways and shards and a memstore as their log, and a shell that keeps what
+// gateways, in a third of the runs with several machines each (machines.go), and
+// shards and a memstore as their log, and a shell that keeps what
 // package shard asks of its caller: entries are appended in order, Output.Send
 // waits until the log as it stood is durable, Output.Urgent does not, cold
 // reads are answered some time later from the log as it is then. Around them

@@ -21,7 +21,7 @@ func TestReadersWhileNodesDrain(t *testing.T) {
 		o.Shards, o.Nodes, o.Registers, o.Counters, o.HotKeys, o.Clients, o.Txns = 3, 3, 4, 1, 2, 10, 25
 		o.Crashes, o.Cuts, o.Drains, o.Down = 0, 0, 4, 100*time.Millisecond
 		o.OpenBudget, o.HoldBound = time.Duration(1+seed%5)*time.Millisecond, time.Duration(1+seed%3)*time.Millisecond
-		o.CrowdFor = 20 * time.Millisecond
+		o.CrowdFor, o.Machines = 20*time.Millisecond, int(1+seed%4)
 		o.Mix = Mix{OneShot: 8, OneShotRead: 8, Interactive: 2, InteractiveRead: 10, Scan: 1, MaxOps: 4, Think: time.Millisecond,
 			Ops: OpMix{Get: 6, Put: 8, Add: 2, Scan: 1, Require: 1}}
 		s, err := Run(o)

@@ -1,6 +1,11 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
 
 // startFaults spreads the crashes over the time that the clients may take.
 func (w *world) startFaults() {
@@ -45,4 +50,64 @@ func (w *world) fault() {
 		}
 		n.tellDown(true)
 	}
+}
+
+// startDrains spreads the drains over the time that the clients may take.
+func (w *world) startDrains() {
+	for range w.opt.Drains {
+		w.after(w.upTo(200*time.Millisecond)+w.upTo(2*w.opt.Down), func() { w.nodes[w.rng.IntN(len(w.nodes))].drain() })
+	}
+}
+
+// drain has the gateways learn one by one that the node's shards are about to stop, those
+// of the node last. Then it stops, at some time; and when it is back they learn that, too.
+func (n *node) drain() {
+	w := n.w
+	if w.calm || !n.up() {
+		return
+	}
+	w.sum.Drains++
+	w.trace("%v DRAINS", n.id)
+	for _, o := range w.nodes {
+		for _, s := range n.shards {
+			inc, late := s.m.Incarnation(), w.about(time.Millisecond)
+			if o == n {
+				late += w.opt.Down / 4
+			}
+			w.after(late, func() {
+				if o.gwUp {
+					o.toAll(func(m *txn.Gateway) { m.Shards().SetLeaving(s.id, inc) })
+				}
+			})
+		}
+	}
+	w.after(w.opt.Down/4+w.upTo(w.opt.Down), func() {
+		n.crashGateway()
+		for _, d := range n.disks {
+			d.crash()
+		}
+		n.tellDown(true)
+		n.tellBack()
+	})
+}
+
+func (n *node) up() bool {
+	return n.gwUp && !slices.ContainsFunc(n.disks, func(d *disk) bool { return !d.up })
+}
+
+// tellBack has all gateways know the shards' lives when the node is back. What was told of
+// the lives before has come by then.
+func (n *node) tellBack() {
+	n.w.after(n.w.opt.Down+50*time.Millisecond, func() {
+		if !n.up() {
+			n.tellBack()
+			return
+		}
+		for _, o := range n.w.nodes {
+			for _, s := range n.shards {
+				inc := s.m.Incarnation()
+				o.toAll(func(m *txn.Gateway) { m.Shards().Learn(s.id, inc) })
+			}
+		}
+	})
 }

@@ -8,6 +8,21 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
+// FullCounts counts what happened on disks without space.
+type FullCounts struct {
+	// Fills is how many times a disk was low on space.
+	Fills int
+	// FullReads counts the readers that were served on a disk without space, FullDeletes the
+	// deletions that were admitted where it was low.
+	FullReads, FullDeletes int
+}
+
+func (c *FullCounts) add(o FullCounts) {
+	c.Fills += o.Fills
+	c.FullReads += o.FullReads
+	c.FullDeletes += o.FullDeletes
+}
+
 // startFills has disks run low on room, and some be full, for a while: one after the
 // other, or several at once, until the clients are done. Then all have room.
 func (w *world) startFills() {

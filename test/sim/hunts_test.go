@@ -127,6 +127,14 @@ func overlapping(o *Options) {
 	o.Mix.Ops = OpMix{Get: 6, Put: 8}
 }
 
+// borrowing has readers at several machines of few gateways share states.
+func borrowing(o *Options) {
+	watched(o)
+	calm(o)
+	o.Nodes, o.Machines, o.Clients, o.Plan = 1, 3, 12, txn.PlanPin
+	o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan, o.Mix.Think = 12, 0, 0, 0
+}
+
 // unending has every key read all the time, by views that end before they would be
 // pinned, and updates of several shards that must be decided soon.
 func unending(o *Options) {
@@ -343,6 +351,8 @@ var hunts = []hunt{
 		o.Straggle, o.StraggleMax, o.Jitter, o.HoldBound, o.Txns = 0.4, 12*time.Millisecond, 100*time.Microsecond, time.Millisecond, 40
 		o.Sync, o.Step, o.ColdRead, o.Mix.Ops, o.Mix.Think = 0, 0, 0, OpMix{Get: 1, Put: 8}, 0
 	}},
+	{id: mutant.BorrowJoinedLate, name: "A borrowed state joined late", seed: 2, readers: true, shape: borrowing},
+	{id: mutant.LentForgotten, name: "A lent state forgotten", seed: 24, readers: true, shape: borrowing},
 	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 57, readers: true, shape: unending},
 
 	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 1230, readers: true, shape: func(o *Options) {

@@ -24,6 +24,9 @@ type interaction struct {
 	marks []int
 }
 
+// machine is the one that runs the transaction.
+func (x *interaction) machine() *txn.Gateway { return x.n.machine(x.t.ref.TxnID) }
+
 // interact runs an interactive transaction.
 func (c *client) interact(readOnly bool) { c.interactAs(readOnly, txn.How{}) }
 
@@ -51,7 +54,7 @@ func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.How) {
 	}
 	x.t.readOnly, x.t.reader = readOnly, readOnly
 	w.trace("client %d: %s begins at %v", c.n, name(ref), n.id)
-	f := n.gw.Begin(n.local(w.now), ref, readOnly, how)
+	f := n.machine(ref.TxnID).Begin(n.local(w.now), ref, readOnly, how)
 	n.flush()
 	if f != nil {
 		x.t.outcome, x.t.failure = failed, f
@@ -85,7 +88,7 @@ func (x *interaction) step() {
 	}
 	w.trace("client %d: %s does %s", x.c.n, name(x.t.ref), describe(call.ops))
 	ops := cloneOps(call.ops)
-	w.call(x.n, func(now int64, tok txn.Token) { x.n.gw.Do(now, tok, x.t.ref, ops, 0) }, func(d txn.Done, lost bool) {
+	w.call(x.n, func(now int64, tok txn.Token) { x.machine().Do(now, tok, x.t.ref, ops, 0) }, func(d txn.Done, lost bool) {
 		w.trace("client %d: %s did: %v closed=%v lost=%v", x.c.n, name(x.t.ref), d.Failure, d.Closed, lost)
 		switch {
 		case lost:
@@ -123,7 +126,7 @@ func (x *interaction) mark() {
 		do = (*txn.Gateway).Savepoint
 	}
 	w.trace("client %d: %s goes to savepoint %d of %d", x.c.n, name(x.t.ref), to, n)
-	w.call(x.n, func(now int64, tok txn.Token) { do(x.n.gw, now, tok, x.t.ref, strconv.Itoa(to)) }, func(d txn.Done, lost bool) {
+	w.call(x.n, func(now int64, tok txn.Token) { do(x.machine(), now, tok, x.t.ref, strconv.Itoa(to)) }, func(d txn.Done, lost bool) {
 		switch {
 		case lost:
 			x.lose()
@@ -183,7 +186,7 @@ func (x *interaction) finish() {
 	}
 	x.t.readOnly = !x.t.writes()
 	w.trace("client %d: %s commits", x.c.n, name(x.t.ref))
-	w.call(x.n, func(now int64, tok txn.Token) { x.n.gw.Commit(now, tok, x.t.ref, x.c.deadline(x.n)) },
+	w.call(x.n, func(now int64, tok txn.Token) { x.machine().Commit(now, tok, x.t.ref, x.c.deadline(x.n)) },
 		func(d txn.Done, lost bool) {
 			x.c.ended(x.t, d, lost, func() {
 				if x.t.outcome == failed && concludes(d.Failure) {
@@ -206,7 +209,7 @@ func (x *interaction) rollback(validate bool) {
 	x.t.rolledBack = true
 	w.trace("client %d: %s rolls back, validate=%v", x.c.n, name(x.t.ref), validate)
 	checked := validate && !w.opt.Mutants.Has(mutant.FailuresUnvalidated)
-	w.call(x.n, func(now int64, tok txn.Token) { x.n.gw.Rollback(now, tok, x.t.ref, checked) },
+	w.call(x.n, func(now int64, tok txn.Token) { x.machine().Rollback(now, tok, x.t.ref, checked) },
 		func(d txn.Done, lost bool) {
 			x.t.outcome = failed
 			if !lost && d.Failure == nil && validate {
@@ -247,7 +250,7 @@ func (c *client) scanAs(how txn.How) {
 	t.calls = []*callRecord{call}
 	w.trace("client %d: %s scans %v at %v", c.n, name(t.ref), op.Span(), n.id)
 	w.call(n, func(now int64, tok txn.Token) {
-		n.gw.Scan(now, tok, t.ref.TxnID, op.Span(), backwards(t), c.deadline(n), how)
+		n.machine(t.ref.TxnID).Scan(now, tok, t.ref.TxnID, op.Span(), backwards(t), c.deadline(n), how)
 	},
 		func(d txn.Done, lost bool) {
 			if lost || d.Failure != nil {
@@ -283,7 +286,7 @@ func (c *client) page(t *txnRecord, n *node, ref kv.TxnRef) {
 	if w.chance(w.opt.Mix.Vanish) || w.rng.IntN(10) == 0 {
 		w.trace("client %d closes %s", c.n, name(ref))
 		if w.rng.IntN(2) == 0 && n.gwUp {
-			n.gw.Close(n.local(w.now), ref)
+			n.machine(ref.TxnID).Close(n.local(w.now), ref)
 			n.flush()
 		}
 		t.outcome, t.observed = failed, true
@@ -291,7 +294,7 @@ func (c *client) page(t *txnRecord, n *node, ref kv.TxnRef) {
 		return
 	}
 	w.after(w.about(w.opt.Mix.Think), func() {
-		w.call(n, func(now int64, tok txn.Token) { n.gw.Next(now, tok, ref, 1+w.rng.IntN(3)) }, func(d txn.Done, lost bool) {
+		w.call(n, func(now int64, tok txn.Token) { n.machine(ref.TxnID).Next(now, tok, ref, 1+w.rng.IntN(3)) }, func(d txn.Done, lost bool) {
 			w.trace("client %d: %s read %d pairs, more=%v lost=%v %v", c.n, name(ref), len(d.Pairs), d.More, lost, d.Failure)
 			if lost || d.Failure != nil {
 				t.outcome, t.observed = failed, true

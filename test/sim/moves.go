@@ -50,7 +50,7 @@ func (w *world) moveSome() {
 	w.movers[id] = true
 	w.trace("%v moves %q from %v to %v", n.id, key, from, to)
 	w.call(n, func(now int64, tok txn.Token) {
-		n.gw.Move(now, tok, id, key, from, to, now+int64(2*time.Second))
+		n.machine(id).Move(now, tok, id, key, from, to, now+int64(2*time.Second))
 	}, func(d txn.Done, lost bool) {
 		if d.Committed {
 			w.sum.Moved++

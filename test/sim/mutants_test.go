@@ -102,7 +102,7 @@ func (h *hunt) options(seed int64, m mutant.Set) Options {
 		o.Reads = txn.SnapshotReads
 	}
 	o.MoveEvery, o.Expiring, o.Jumps, o.Mix.Conclude, o.Views, o.OneShotViews = 0, false, 0, 0, 0, 0 // but for the hunts that are about that
-	o.NoEarlyLocks = true
+	o.NoEarlyLocks, o.Machines = true, 0
 	o.Things, o.Batch, o.Sharing = 0, 0, shard.Sharing{}
 	if h.typed {
 		o.Things = 1

@@ -23,7 +23,8 @@ type node struct {
 	clk  *clock.Hybrid
 	cut  int64 // until when it is cut off from the others
 
-	gw *txn.Gateway
+	// machines are those of the gateway.
+	machines []*txn.Gateway
 	// life counts the gateway's restarts; what belongs to an earlier one is
 	// void.
 	life   int
@@ -67,8 +68,14 @@ func (n *node) startGateway() {
 	o := &n.w.opt
 	n.life++
 	n.gwUp, n.gwNext, n.torn = true, math.MaxInt64, false
-	n.gw = txn.NewGateway(txn.Config{Node: n.id, Incarnation: uint32(n.life), Epoch: n.wall() - n.local(n.w.now), Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic, NoEarlyLocks: o.NoEarlyLocks, Reads: o.Reads, NoSharing: bool(o.Sharing.Combining), Plan: o.Plan, Lease: o.Lease, OpenBudget: o.OpenBudget, CrowdFor: o.CrowdFor,
-		Repeat: o.Repeat, Liveness: o.Liveness, IdleGrace: o.IdleGrace, MaxAge: o.MaxAge, MaxInFlight: o.Places, Admission: o.admission(), RoundGap: kv.RoundGap(o.Nodes), Mutants: o.Mutants})
+	n.machines = n.machines[:0:0]
+	for i := range max(o.Machines, 1) {
+		n.machines = append(n.machines, txn.NewGateway(txn.Config{Node: n.id, Incarnation: uint32(n.life), Stripe: i, Stripes: o.Machines, Borrows: i > 0,
+			Epoch: n.wall() - n.local(n.w.now), Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic,
+			NoEarlyLocks: o.NoEarlyLocks, Reads: o.Reads, NoSharing: bool(o.Sharing.Combining), Plan: o.Plan, Lease: o.Lease,
+			OpenBudget: o.OpenBudget, CrowdFor: o.CrowdFor, Repeat: o.Repeat, Liveness: o.Liveness, IdleGrace: o.IdleGrace,
+			MaxAge: o.MaxAge, MaxInFlight: o.Places, Admission: o.admission(), RoundGap: kv.RoundGap(o.Nodes), Mutants: o.Mutants}))
+	}
 	n.learn()
 }
 
@@ -76,7 +83,9 @@ func (n *node) startGateway() {
 func (n *node) learn() {
 	for _, s := range n.w.shards {
 		if n.w.opt.Learned && s.m != nil {
-			n.gw.Shards().Learn(s.id, s.m.Incarnation())
+			for _, m := range n.machines {
+				m.Shards().Learn(s.id, s.m.Incarnation())
+			}
 		}
 	}
 }
@@ -94,15 +103,6 @@ func (n *node) addShard(id kv.ShardID) {
 	n.w.shards = append(n.w.shards, s)
 }
 
-func (n *node) deliver(env *msg.Envelope) {
-	if !n.gwUp {
-		return
-	}
-	n.gw.Deliver(n.local(n.w.now), env)
-	n.flush()
-}
-
-// flush does what the gateway wants done.
 // flushSoon flushes after all that a shell gathers.
 func (n *node) flushSoon() {
 	if n.w.opt.Batch == 0 {
@@ -117,25 +117,30 @@ func (n *node) flushSoon() {
 	})
 }
 
+// flush does what the gateway wants done.
 func (n *node) flush() {
-	w := n.w
-	out := n.gw.Flush()
-	if n.torn && len(out.Send) > 0 {
-		for _, env := range out.Send {
-			if w.rng.IntN(2) == 0 {
-				w.send(n, env)
+	w, next := n.w, int64(math.MaxInt64)
+	for _, m := range n.machines {
+		out := m.Flush()
+		if n.torn && len(out.Send) > 0 {
+			for _, env := range out.Send {
+				if w.rng.IntN(2) == 0 {
+					w.send(n, env)
+				}
 			}
+			n.crashGateway()
+			return
 		}
-		n.crashGateway()
-		return
+		for _, env := range out.Send {
+			w.send(n, env)
+		}
+		for i := range out.Done {
+			n.answer(out.Done[i])
+		}
+		n.share(m, &out)
+		next = min(next, out.Next)
 	}
-	for _, env := range out.Send {
-		w.send(n, env)
-	}
-	for i := range out.Done {
-		n.answer(out.Done[i])
-	}
-	n.schedule(out.Next)
+	n.schedule(next)
 }
 
 func (n *node) schedule(next int64) {
@@ -153,7 +158,9 @@ func (n *node) schedule(next int64) {
 			return
 		}
 		n.gwNext = math.MaxInt64
-		n.gw.Tick(n.local(n.w.now))
+		for _, m := range n.machines {
+			m.Tick(n.local(n.w.now))
+		}
 		n.flush()
 	})
 }
@@ -169,7 +176,7 @@ func (n *node) tellDown(down bool) {
 		w.after(w.about(time.Millisecond), func() {
 			up := n.gwUp && !slices.ContainsFunc(n.disks, func(d *disk) bool { return !d.up })
 			if o.gwUp && down != up {
-				o.gw.SetDown(w.now, n.id, down)
+				o.toAll(func(m *txn.Gateway) { m.SetDown(w.now, n.id, down) })
 			}
 		})
 	}
@@ -214,7 +221,7 @@ func (n *node) repair() {
 		}
 	}
 	for _, o := range n.w.nodes {
-		o.gw.SetDown(n.w.now, n.id, false)
+		o.toAll(func(m *txn.Gateway) { m.SetDown(n.w.now, n.id, false) })
 	}
 }
 

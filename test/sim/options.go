@@ -16,6 +16,9 @@ type Options struct {
 
 	// Nodes is 1 or more; Shards counts the ordinary ones.
 	Nodes, Shards int
+	// Machines is how many a gateway has, of which the first lends states to the others. 0 is for
+	// one.
+	Machines int
 	// Registers and Counters are the keys, HotKeys how many of each are on
 	// the hot shard.
 	Registers, Counters, HotKeys int
@@ -260,7 +263,16 @@ func Draw(seed int64) Options {
 	// Expiries are refused like others, but do not ask as clients do.
 	o.Expiring = rand.New(rand.NewPCG(uint64(seed), 0x77e1)).IntN(2) == 0 && o.Places == 0
 	drawUsers(&o, rand.New(rand.NewPCG(uint64(seed), 0xa9a1)))
+	drawMachines(&o, rand.New(rand.NewPCG(uint64(seed), 0x3ac4)))
 	return o
+}
+
+// drawMachines has a third of the runs have gateways of several machines. Not where refusals are
+// judged: each machine has places of its own.
+func drawMachines(o *Options, r *rand.Rand) {
+	if o.Places == 0 && r.IntN(3) == 0 {
+		o.Machines = 2 + r.IntN(3)
+	}
 }
 
 // drawUsers says who clients are, and whether they send ids again. Not where keys move:

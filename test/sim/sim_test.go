@@ -36,8 +36,8 @@ func TestSim(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d histories: %d transactions, %d commits, %d aborts, %d returns to savepoints, %d expiries of %d, %d unknown, %d enquiries, %d crashes, %d full disks, %d moves, %d refused; %d steps, %d messages; %.0f transactions/s",
-		n, sum.Txns, sum.Committed, sum.Aborted, sum.Undone, sum.Expired, sum.Due, sum.Unknown, sum.Enquiries, sum.Crashes, sum.Fills, sum.Moved+sum.Planned, sum.Refused, sum.Steps, sum.Messages,
+	t.Logf("%d histories: %d transactions, %d commits, %d aborts, %d returns to savepoints, %d expiries of %d, %d unknown, %d enquiries, %d crashes, %d full disks, %d moves, %d refused, %d states lent; %d steps, %d messages; %.0f transactions/s",
+		n, sum.Txns, sum.Committed, sum.Aborted, sum.Undone, sum.Expired, sum.Due, sum.Unknown, sum.Enquiries, sum.Crashes, sum.Fills, sum.Moved+sum.Planned, sum.Refused, sum.Lent, sum.Steps, sum.Messages,
 		float64(sum.Txns)/time.Since(begin).Seconds())
 }
 

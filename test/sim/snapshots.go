@@ -73,7 +73,7 @@ func (c *client) keep() {
 	ttl := int64(pick(w.rng, 10*time.Millisecond, time.Second, 24*time.Hour, 24*time.Hour))
 	id, begun := c.newID(n), w.now
 	w.trace("client %d keeps %s at %v", c.n, s.name, n.id)
-	w.call(n, func(now int64, tok txn.Token) { n.gw.KeepSnapshot(now, tok, id, s.name, ttl, c.deadline(n)) }, func(d txn.Done, lost bool) {
+	w.call(n, func(now int64, tok txn.Token) { n.machine(id).KeepSnapshot(now, tok, id, s.name, ttl, c.deadline(n)) }, func(d txn.Done, lost bool) {
 		w.trace("client %d kept %s: %v lost=%v %v", c.n, s.name, d.Pins, lost, d.Failure)
 		if !lost && d.Failure == nil {
 			s.number = d.Pins[0].Number
@@ -93,7 +93,9 @@ func (c *client) dropOne() {
 	s.dropped = true
 	id := c.newID(n)
 	w.trace("client %d drops %s at %v", c.n, s.name, n.id)
-	w.call(n, func(now int64, tok txn.Token) { n.gw.DropSnapshot(now, tok, id, txn.At{Name: s.name}, c.deadline(n)) },
+	w.call(n, func(now int64, tok txn.Token) {
+		n.machine(id).DropSnapshot(now, tok, id, txn.At{Name: s.name}, c.deadline(n))
+	},
 		func(txn.Done, bool) { c.next() })
 }
 
@@ -101,7 +103,7 @@ func (c *client) dropOne() {
 func (c *client) list() {
 	w, n := c.w, c.anyNode()
 	id := c.newID(n)
-	w.call(n, func(now int64, tok txn.Token) { n.gw.Snapshots(now, tok, id, c.deadline(n)) }, func(d txn.Done, _ bool) {
+	w.call(n, func(now int64, tok txn.Token) { n.machine(id).Snapshots(now, tok, id, c.deadline(n)) }, func(d txn.Done, _ bool) {
 		for i := range d.Pins {
 			if i > 0 && (d.Pins[i].Number <= d.Pins[i-1].Number || d.Pins[i].Time < d.Pins[i-1].Time) {
 				w.fail("snapshots out of order: %v", d.Pins)
@@ -175,7 +177,7 @@ func (w *world) checkKept() {
 		t.calls, t.readOnly = []*callRecord{call}, true
 		ended := false
 		w.call(n, func(now int64, tok txn.Token) {
-			n.gw.Execute(now, tok, t.ref.TxnID, cloneOps(call.ops), int64(1)<<62, txn.How{At: txn.At{Number: s.number}})
+			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, cloneOps(call.ops), int64(1)<<62, txn.How{At: txn.At{Number: s.number}})
 		}, func(d txn.Done, lost bool) {
 			ended = true
 			if lost || d.Failure != nil {

@@ -65,7 +65,7 @@ func (b *beside) run(t *testing.T, seed int64, length time.Duration) *tally {
 	w.run(int64(length), func() bool { w.happened = 0; return false })
 	require.NoError(t, w.err)
 	for _, n := range w.nodes {
-		out.rounds += int(n.gw.Stats().Rounds)
+		out.rounds += int(n.machines[0].Stats().Rounds)
 	}
 	return out
 }
@@ -96,7 +96,7 @@ func (b *beside) write(w *world, out *tally, i int) {
 		ops = append(ops, put(k))
 	}
 	n := w.nodes[i%len(w.nodes)]
-	w.call(n, func(now int64, tok txn.Token) { n.gw.Execute(now, tok, w.newID(), ops, forever, txn.How{}) }, func(d txn.Done, _ bool) {
+	w.call(n, func(now int64, tok txn.Token) { n.machines[0].Execute(now, tok, w.newID(), ops, forever, txn.How{}) }, func(d txn.Done, _ bool) {
 		out.held = append(out.held, time.Duration(w.now-begin))
 		out.puts++
 		b.note(out, &d)
@@ -118,7 +118,7 @@ func (b *beside) view(w *world, out *tally, i int) {
 
 func (b *beside) open(w *world, out *tally, n *node) {
 	ref := kv.TxnRef{TxnID: w.newID(), Attempt: 1}
-	if f := n.gw.Begin(n.local(w.now), ref, true, txn.How{}); f != nil {
+	if f := n.machines[0].Begin(n.local(w.now), ref, true, txn.How{}); f != nil {
 		out.failed = append(out.failed, f)
 		return
 	}
@@ -139,14 +139,14 @@ func (b *beside) look(w *world, out *tally, n *node, ref kv.TxnRef, left int) {
 		}
 	}
 	if left == 0 {
-		w.call(n, func(now int64, tok txn.Token) { n.gw.Commit(now, tok, ref, forever) }, end)
+		w.call(n, func(now int64, tok txn.Token) { n.machines[0].Commit(now, tok, ref, forever) }, end)
 		return
 	}
 	var ops []msg.Op
 	for _, k := range b.some(w, 2) {
 		ops = append(ops, get(k))
 	}
-	w.call(n, func(now int64, tok txn.Token) { n.gw.Do(now, tok, ref, ops, 0) }, end)
+	w.call(n, func(now int64, tok txn.Token) { n.machines[0].Do(now, tok, ref, ops, 0) }, end)
 }
 
 // read has one one-shot reader after another.
@@ -156,7 +156,7 @@ func (b *beside) read(w *world, out *tally, i int) {
 	for _, k := range b.some(w, 3) {
 		ops = append(ops, get(k))
 	}
-	w.call(n, func(now int64, tok txn.Token) { n.gw.Execute(now, tok, w.newID(), ops, forever, txn.How{}) }, func(d txn.Done, _ bool) {
+	w.call(n, func(now int64, tok txn.Token) { n.machines[0].Execute(now, tok, w.newID(), ops, forever, txn.How{}) }, func(d txn.Done, _ bool) {
 		out.waits = append(out.waits, time.Duration(w.now-begin))
 		out.views++
 		b.note(out, &d)
@@ -225,18 +225,18 @@ func heldHereAndThere(t *testing.T, broken mutant.Set) (took time.Duration) {
 	view := func(from, to time.Duration, key []byte) {
 		ref := kv.TxnRef{TxnID: w.newID(), Attempt: 1}
 		w.after(from, func() {
-			require.Nil(t, n.gw.Begin(n.local(w.now), ref, true, txn.How{}))
-			w.call(n, func(now int64, tok txn.Token) { n.gw.Do(now, tok, ref, []msg.Op{get(key)}, 0) }, fine)
+			require.Nil(t, n.machines[0].Begin(n.local(w.now), ref, true, txn.How{}))
+			w.call(n, func(now int64, tok txn.Token) { n.machines[0].Do(now, tok, ref, []msg.Op{get(key)}, 0) }, fine)
 		})
 		w.after(to, func() {
-			w.call(n, func(now int64, tok txn.Token) { n.gw.Commit(now, tok, ref, forever) }, fine)
+			w.call(n, func(now int64, tok txn.Token) { n.machines[0].Commit(now, tok, ref, forever) }, fine)
 		})
 	}
 	view(0, 45*time.Millisecond, k[1])
 	w.after(2*time.Millisecond, func() {
 		began = w.now
 		w.call(n, func(now int64, tok txn.Token) {
-			n.gw.Execute(now, tok, w.newID(), []msg.Op{put(k[0]), put(k[1])}, forever, txn.How{})
+			n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[0]), put(k[1])}, forever, txn.How{})
 		}, func(d txn.Done, lost bool) {
 			fine(d, lost)
 			took = time.Duration(w.now - began)

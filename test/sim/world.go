@@ -63,6 +63,8 @@ type Summary struct {
 	Readers, ReaderAborts int
 	// Snapshots counts those that were made, PastReads what read in the past.
 	Snapshots, PastReads int
+	// Lent counts the states that machines of gateways lent to others.
+	Lent int
 	// Moves counts those of keys that were tried at random, Moved those of them
 	// that took place; Planned are those that the planner began.
 	Moves, Moved, Planned int
@@ -70,12 +72,9 @@ type Summary struct {
 	Concluded int
 	// Undone counts returns to savepoints.
 	Undone int
-	// Refused counts what gateways did not admit, Fills how many times a disk was low
-	// on room.
-	Refused, Fills int
-	// FullReads counts readers that were served on a disk without room, FullDeletes
-	// deletions that were let in where it was low.
-	FullReads, FullDeletes int
+	// Refused counts what gateways did not admit.
+	Refused int
+	FullCounts
 	// Due counts expiries that shards have asked for, Expired the keys that were
 	// deleted by them.
 	Due, Expired int
@@ -100,13 +99,12 @@ func (s *Summary) add(o Summary) {
 	s.ReaderAborts += o.ReaderAborts
 	s.Snapshots += o.Snapshots
 	s.PastReads += o.PastReads
+	s.Lent += o.Lent
 	s.Moves += o.Moves
 	s.Moved += o.Moved
 	s.Planned += o.Planned
 	s.Refused += o.Refused
-	s.Fills += o.Fills
-	s.FullReads += o.FullReads
-	s.FullDeletes += o.FullDeletes
+	s.FullCounts.add(o.FullCounts)
 	s.Virtual += o.Virtual
 }
 
@@ -246,7 +244,7 @@ func (w *world) settle() {
 	}
 	quiet := func() bool {
 		return !slices.ContainsFunc(w.shards, func(s *shell) bool { return s.m.Quiet() != nil }) &&
-			!slices.ContainsFunc(w.nodes, func(n *node) bool { return n.gw.Quiet() != nil })
+			!slices.ContainsFunc(w.nodes, func(n *node) bool { return n.quiet() != nil })
 	}
 	// Straggling messages may still wake something up: wait for them first.
 	w.run(w.now+int64(w.opt.StraggleMax)+int64(time.Second), func() bool { return false })
@@ -267,7 +265,8 @@ func (w *world) settle() {
 		s.checkTables()
 	}
 	for _, n := range w.nodes {
-		if err := n.gw.Quiet(); err != nil {
+		err := n.quiet()
+		if err != nil {
 			w.fail("when all clients are done: %v", err)
 		}
 	}

@@ -16,6 +16,10 @@ func (p *Participant) onLock(l *msg.Lock) {
 		p.Send(p.lockReply(l, &msg.LockReply{Failure: f}))
 		return
 	}
+	done := p.Outcomes.Finished(l.Txn.TxnID)
+	if l.Txn.Attempt == done.Applied || l.Txn.Attempt == done.Committed {
+		return // a late duplicate: the attempt has committed, and no message would release the lock
+	}
 	if l.Optimistic {
 		p.begin(&exec.Task{Kind: exec.Optimistic, Txn: l.Txn, Gateway: l.Gateway, Ops: l.Ops, Owner: l})
 		return

@@ -54,15 +54,20 @@ func (x *Snapshots) onKeep(q *msg.KeepPin) {
 		r.Pins = []msg.Pin{*made}
 	case q.Incarnation != x.Inc:
 		r.Failure = msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the hot shard has restarted since it fixed its index")
+	case x.registry.Late(x.Now, request(q)):
+		r.Failure = msg.Fail(msg.ReasonRequest, kv.KindTooOld, "the snapshot is no longer kept: it has expired or was dropped")
 	default:
 		x.keep(q, r)
 	}
 	x.reply(q.Gateway, r)
 }
 
+func request(q *msg.KeepPin) pins.Request {
+	return pins.Request{Origin: q.Request, Clock: q.Clock, Fixed: q.Fixed, Name: q.Name, TTL: time.Duration(q.TtlNanos)}
+}
+
 func (x *Snapshots) keep(q *msg.KeepPin, r *msg.PinReply) {
-	p, fresh, err := x.registry.Keep(x.Now, pins.Request{Origin: q.Request, Clock: q.Clock, Fixed: q.Fixed, Name: q.Name,
-		TTL: time.Duration(q.TtlNanos)}, x.store.NextWrite)
+	p, fresh, err := x.registry.Keep(x.Now, request(q), x.store.NextWrite)
 	if err != nil {
 		r.Failure = msg.FailureOf(err)
 	}
@@ -123,7 +128,7 @@ func (x *Snapshots) onDrop(q *msg.DropPin) {
 	r := &msg.PinReply{Request: q.Request}
 	if x.registry == nil {
 		r.Failure = switchedOff()
-	} else if x.registry.Drop(q.Number) {
+	} else if x.registry.Drop(x.Now, q.Number) {
 		x.Delete(entry.TablePin, rowKey(q.Number))
 		x.changed()
 	}

@@ -61,7 +61,7 @@ func toShard(e *msg.Envelope, r *Repeat) bool {
 	case e.Enquire != nil:
 		r.kind, r.txn.TxnID = 12, e.Enquire.Id
 	case e.ScanAt != nil:
-		r.kind, r.txn, r.number, r.flag = 13, e.ScanAt.Txn, uint64(e.ScanAt.Number), e.ScanAt.Done
+		r.kind, r.txn, r.number, r.flag = 13, e.ScanAt.Txn, e.ScanAt.Number, e.ScanAt.Done
 	default:
 		return ofReaders(e, r)
 	}
@@ -107,7 +107,7 @@ func toGateway(e *msg.Envelope, r *Repeat) bool {
 	case e.EnquireReply != nil:
 		r.kind, r.txn.TxnID, r.from = 25, e.EnquireReply.Id, e.EnquireReply.Shard
 	case e.ScanPage != nil:
-		r.kind, r.txn, r.number, r.from = 26, e.ScanPage.Txn, uint64(e.ScanPage.Number), e.ScanPage.Shard
+		r.kind, r.txn, r.number, r.from = 26, e.ScanPage.Txn, e.ScanPage.Number, e.ScanPage.Shard
 	case e.Announce != nil:
 		ofNodes(e.Announce, r)
 	case e.ReadReply != nil:

@@ -310,16 +310,28 @@ func (p *Places) CheckShard(now int64, s kv.ShardID) *Refusal {
 	return nil
 }
 
-// CheckNode refuses what comes when there is no place left; open: for an
-// interactive transaction.
-func (p *Places) CheckNode(now int64, open bool) *Refusal {
-	switch {
-	case p.node.n >= p.opt.Places:
+// CheckNode refuses what comes when there is no place left.
+func (p *Places) CheckNode(now int64) *Refusal {
+	if p.node.n >= p.opt.Places {
 		return p.refuse(&Refusal{Cause: ByNode, Under: p.node.n, Share: p.opt.Places, Retry: p.node.Retry(now)})
-	case open && p.open.n >= p.opt.Open:
-		return p.refuse(&Refusal{Cause: ByOpen, Under: p.open.n, Share: p.opt.Open, Retry: p.open.Retry(now)})
 	}
 	return nil
+}
+
+// CheckOpen is CheckNode for an interactive transaction.
+func (p *Places) CheckOpen(now int64) *Refusal { return p.checkOpen(now, p.opt.Open) }
+
+// CheckReturning is CheckOpen for a further attempt of one that was admitted before. It is not
+// refused for the sake of those that are new, which have taken its place; nor does it take what is
+// left for others.
+func (p *Places) CheckReturning(now int64) *Refusal { return p.checkOpen(now, p.opt.Open+p.opt.Open/2) }
+
+func (p *Places) checkOpen(now int64, share int) *Refusal {
+	r := p.CheckNode(now)
+	if r == nil && p.open.n >= share {
+		r = p.refuse(&Refusal{Cause: ByOpen, Under: p.open.n, Share: share, Retry: p.open.Retry(now)})
+	}
+	return r
 }
 
 // Bounced says that a key's shard has refused a transaction that was admitted

@@ -216,7 +216,7 @@ func TestPlacesAgainstATwin(t *testing.T) {
 					r = p.CheckShard(now, s)
 				}
 				if r == nil {
-					r = p.CheckNode(now, c.open)
+					r = checkNode(p, now, c.open)
 				}
 				require.Equal(t, want, refused(r))
 				if r != nil {
@@ -339,7 +339,7 @@ func (l *lot) begin(key string, s kv.ShardID) *Refusal {
 		r = l.CheckShard(0, s)
 	}
 	if r == nil {
-		r = l.CheckNode(0, false)
+		r = l.CheckNode(0)
 	}
 	if r == nil {
 		l.Take(0, &c.ticket, false, c.claim())
@@ -472,11 +472,18 @@ func BenchmarkOneKey(b *testing.B) {
 				var x Ticket
 				sink = p.CheckKeys(1, 0, ops)
 				sink = p.CheckShard(1, 0)
-				sink = p.CheckNode(1, false)
+				sink = p.CheckNode(1)
 				p.Take(1, &x, false, c)
 				p.TakeShard(1, &x, 0)
 				p.Give(1, &x, c, false)
 			}
 		})
 	}
+}
+
+func checkNode(p *Places, now int64, open bool) *Refusal {
+	if open {
+		return p.CheckOpen(now)
+	}
+	return p.CheckNode(now)
 }

@@ -20,12 +20,15 @@ import (
 //     counts for keys and shards as it names them. With its first call it is still new: nothing
 //     is locked or buffered, and if its keys or shards have their share it is refused, and over.
 //     Afterwards it goes on whatever it wants; that may bring a key above its share, but not
-//     beyond the part that is for interactive ones. A further attempt is not new when it begins.
+//     beyond the part that is for interactive ones. If its attempt is aborted, the next one is not
+//     new when it begins at the same machine: then there are half as many places more.
 //   - Moves of keys, rounds and questions to the hot shard take none: they are few, and they
 //     are what helps. Nor do status queries: they are about what was admitted.
 type Door struct {
 	*admission.Places
 	host *Host
+	// returning are the interactive transactions whose next attempt may come.
+	returning returning
 }
 
 func newDoor(h *Host, under func(yield func(Flow))) *Door {
@@ -86,7 +89,7 @@ func (d *Door) takePlace(f Flow, all []kv.ShardID) *msg.Failure {
 			return d.full(r)
 		}
 	}
-	r := d.CheckNode(d.host.Now, false)
+	r := d.CheckNode(d.host.Now)
 	if r != nil {
 		return d.full(r)
 	}
@@ -104,6 +107,9 @@ func (d *Door) GiveBack(f Flow, why *msg.Failure) {
 	if !t.Held() {
 		return
 	}
+	if f.Base().Kind.Open() && why != nil && kv.Kind(why.Kind) == kv.KindAborted {
+		d.returning.note(f.Base().Ref)
+	}
 	bounced := why != nil && why.Reason == msg.ReasonExhausted && kv.Kind(why.Kind) == kv.KindExhausted
 	d.Give(d.host.Now, t, f.Claim(), bounced)
 	if bounced && len(why.Key) > 0 {
@@ -113,12 +119,15 @@ func (d *Door) GiveBack(f Flow, why *msg.Failure) {
 
 // AdmitOpen gives an interactive transaction its place, or says why not.
 func (d *Door) AdmitOpen(c *Call) *msg.Failure {
-	if c.Ref.Attempt == 1 {
-		r := d.CheckNode(d.host.Now, true)
-		if r != nil {
-			return d.full(r)
-		}
+	check := d.CheckOpen
+	if d.returning.follows(c.Ref) {
+		check = d.CheckReturning
 	}
+	r := check(d.host.Now)
+	if r != nil {
+		return d.full(r)
+	}
+	d.returning.forget(c.Ref.TxnID)
 	d.Take(d.host.Now, &c.Ticket, true, admission.Claim{})
 	return nil
 }

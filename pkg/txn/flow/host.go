@@ -22,8 +22,8 @@ type Host struct {
 	// Readers finds the flows that read without locks by the names of their readings, Pages the
 	// scans that wait for a page by the request's number.
 	Readers map[kv.TxnRef]Reader
-	Pages   map[uint32]*Scan
-	page    uint32
+	Pages   map[uint64]*Scan
+	page    uint64
 	Shared  Shared
 	// Done are the requests that have been answered since the last Flush.
 	Done []Done
@@ -41,7 +41,7 @@ func NewHost(e *env.Env, under func(yield func(Flow))) *Host {
 		Heat:    heat.New(e),
 		Rounds:  round.New(e),
 		Readers: map[kv.TxnRef]Reader{},
-		Pages:   map[uint32]*Scan{},
+		Pages:   map[uint64]*Scan{},
 	}
 	h.Door = newDoor(h, under)
 	return h

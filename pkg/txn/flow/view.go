@@ -19,7 +19,9 @@ import (
 type View struct {
 	Interactive
 	reading *read.Reading
-	// pinAt is when it is to go on at a fixed state, 0 for not.
+	// pinAt is when it is to go on at a fixed state, 0 for not. A view that has asked for a state in
+	// vain has one before it registers anywhere, and does not ask again at once: the machine that it
+	// borrows from may know of a shard that is about to stop, and this one not.
 	pinAt int64
 }
 
@@ -42,7 +44,7 @@ func (v *View) Fetch(h *Host) Outcome {
 
 // ask asks the shards for what the view wants to see, and registers it there.
 func (v *View) ask(h *Host, wanted piece.Pieces) Outcome {
-	if v.reading == nil && v.past == nil && h.Now < h.refusedUntil && h.Shards.NoRound() == nil {
+	if v.reading == nil && v.past == nil && v.pinAt == 0 && h.Now < h.refusedUntil && h.Shards.NoRound() == nil {
 		v.Phase = Pinning
 		return v.waits()
 	}

@@ -73,7 +73,7 @@ func (p *Paging) Due() (shards []kv.ShardID) {
 }
 
 // Ask asks a shard for more, under a number.
-func (p *Paging) Ask(e *env.Env, s kv.ShardID, number uint32) {
+func (p *Paging) Ask(e *env.Env, s kv.ShardID, number uint64) {
 	x := p.part(s)
 	rest := kv.Range(x.from, p.Span.End)
 	if p.Reverse {
@@ -126,7 +126,7 @@ func (p *Paging) Awaits() (out []kv.ShardID) {
 }
 
 // Asked are the numbers of the requests without an answer.
-func (p *Paging) Asked() (numbers []uint32) {
+func (p *Paging) Asked() (numbers []uint64) {
 	for _, x := range p.parts {
 		if x.ask != nil {
 			numbers = append(numbers, x.ask.ScanAt.Number)

@@ -2,6 +2,7 @@ package round
 
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // borrow has transactions wait for a state of another machine.
@@ -33,7 +34,10 @@ func (r *Rounds) Borrowed(s *State) (p *Round, waiters []Waiter) {
 
 // Lend has a state kept for another machine, until that has given it back.
 func (r *Rounds) Lend(p *Round) *State {
-	p.users++
+	if !r.env.Mutants.Has(mutant.LentForgotten) {
+		p.users++
+	}
+	p.lendings++
 	r.lent[p.Name] = p
 	s := p.State
 	return &s
@@ -45,8 +49,9 @@ func (r *Rounds) GivenBack(name kv.TxnRef) {
 	if p == nil {
 		return
 	}
-	r.Unuse(p)
-	if p.users <= 0 {
+	p.lendings--
+	if p.lendings == 0 {
 		delete(r.lent, name)
 	}
+	r.Unuse(p)
 }

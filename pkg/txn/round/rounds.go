@@ -50,6 +50,8 @@ type Round struct {
 	// users counts the transactions that read at it. When there are none the shards may
 	// forget it.
 	users int
+	// lendings counts the users that are other machines.
+	lendings int
 	// renewAt is when the shards are told to keep the state for longer.
 	renewAt int64
 	// lent: it is of another machine's round, which keeps it.
@@ -100,6 +102,9 @@ func (r *Rounds) Join(w Waiter, borrows bool) *Round {
 	case r.before != nil:
 		seat.waiting, seat.round = false, r.before
 		return r.before
+	case borrows && r.borrowing != nil && r.env.Mutants.Has(mutant.BorrowJoinedLate):
+		r.borrowing.waiters = append(r.borrowing.waiters, w)
+		seat.round = r.borrowing
 	case borrows && r.env.Borrows && r.borrowing != nil:
 		r.nextBorrow = append(r.nextBorrow, w)
 	case borrows && r.env.Borrows:

@@ -1,0 +1,67 @@
+package shard_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// TestALateLockOfACommittedAttemptTakesNoLock: a copy of a Lock arrives after the attempt has committed.
+// The answer may be lost, and then no message of the gateway would release the lock.
+func TestALateLockOfACommittedAttemptTakesNoLock(t *testing.T) {
+	f := newSteps(t, 3)
+	x := nthTxn(1)
+	get := msg.Op{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}
+	r := f.lock(x, 1, 1, get)
+	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}, Grants: r.Grants}),
+		commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
+	require.True(t, f.out[len(f.out)-1].Answer.Committed)
+	require.Zero(t, f.m[1].Snapshot(0).Holders)
+	late := msg.ToShard(1)
+	late.Lock = &msg.Lock{Txn: x, Gateway: 1, Number: 1, Ops: []msg.Op{get}}
+	f.send(late)
+	require.Zero(t, f.m[1].Snapshot(0).Holders)
+}
+
+// TestADroppedSnapshotDoesNotComeBack: a copy of KeepPin arrives after the snapshot was dropped, by
+// another gateway.
+func TestADroppedSnapshotDoesNotComeBack(t *testing.T) {
+	now := int64(2)
+	cfg := shard.Config{ID: 0, Lease: -1, Pins: shard.PinConfig{Every: time.Second, History: time.Minute, Hot: 0, Node: 1}}
+	m, _ := shard.New(cfg, shard.Recovered{}, 1, 1)
+	step := func(e *msg.Envelope) *msg.PinReply {
+		out := m.Step(shard.Input{Now: now, Wall: now, Messages: []*msg.Envelope{e}})
+		return out.Send[0].PinReply
+	}
+	keep := msg.ToShard(0)
+	keep.KeepPin = &msg.KeepPin{
+		Request:     kv.TxnRef{TxnID: kv.TxnID{Time: 7}, Attempt: 1},
+		Gateway:     1,
+		Incarnation: 1,
+		Fixed:       1,
+		Name:        "x",
+		TtlNanos:    int64(time.Hour),
+		Clock:       []msg.ShardIndex{{Shard: 0, Index: 0}},
+	}
+	find := msg.ToShard(0)
+	find.FindPin = &msg.FindPin{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 9}, Attempt: 1}, Gateway: 1, Name: "x"}
+	r := step(keep)
+	require.Nil(t, r.Failure)
+	require.Equal(t, r.Pins, step(keep).Pins, "a copy gets the same snapshot")
+	drop := msg.ToShard(0)
+	drop.DropPin = &msg.DropPin{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 8}, Attempt: 2}, Gateway: 2, Number: r.Pins[0].Number}
+	require.Nil(t, step(drop).Failure)
+
+	require.NotNil(t, step(keep).Failure)
+	require.NotNil(t, step(find).Failure)
+	for range 3 {
+		now += int64(kv.MaxTxnAge)
+		require.NotNil(t, step(keep).Failure, "what is no longer remembered is too old")
+		require.NotNil(t, step(find).Failure)
+	}
+}

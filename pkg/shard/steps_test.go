@@ -1,0 +1,149 @@
+package shard_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// steps are some shards whose messages are delivered at once.
+type steps struct {
+	t      *testing.T
+	m      []*shard.Machine
+	stores []*memstore.Store
+	now    int64
+	// hold says which messages are not delivered; held are those.
+	hold func(*msg.Envelope) bool
+	held []*msg.Envelope
+	// out are the messages for gateways.
+	out []*msg.Envelope
+}
+
+// newSteps makes n shards; keys that begin with g are at home on shard 1, and the last one is
+// the hot one.
+func newSteps(t *testing.T, n int) *steps {
+	f := &steps{t: t, hold: func(*msg.Envelope) bool { return false }}
+	for i := range n {
+		cfg := shard.Config{ID: kv.ShardID(i), Lease: -1}
+		if i == n-1 {
+			cfg.Home = func(key []byte) kv.ShardID {
+				if len(key) > 0 && key[0] == 'g' {
+					return 1
+				}
+				return kv.ShardID(n - 1)
+			}
+		}
+		store := memstore.NewAutoSync()
+		var rec shard.Recovered
+		m, out := shard.New(cfg, rec, 0, 0)
+		f.m, f.stores = append(f.m, m), append(f.stores, store)
+		f.take(i, out)
+	}
+	return f
+}
+
+func (f *steps) take(i int, out shard.Output) {
+	_, err := f.stores[i].Append([]entry.Group{{Shard: kv.ShardID(i), Entries: out.Entries}})
+	require.NoError(f.t, err)
+	var results []entry.ReadResult
+	for _, r := range out.Reads {
+		results = append(results, f.stores[i].Read(kv.ShardID(i), r))
+	}
+	envs := append(append([]*msg.Envelope{}, out.Urgent...), out.Send...)
+	if len(results) > 0 {
+		f.take(i, f.m[i].Step(shard.Input{Now: f.now, Reads: results}))
+	}
+	f.send(envs...)
+}
+
+func (f *steps) send(envs ...*msg.Envelope) {
+	for _, e := range envs {
+		switch {
+		case f.hold(e):
+			f.held = append(f.held, e)
+		case e.Gateway != 0:
+			f.out = append(f.out, e)
+		case int(e.Shard) < len(f.m):
+			f.take(int(e.Shard), f.m[e.Shard].Step(shard.Input{Now: f.now, Messages: []*msg.Envelope{e}}))
+		}
+	}
+}
+
+func nthTxn(n int64) kv.TxnRef {
+	return kv.TxnRef{TxnID: kv.TxnID{Time: n, Rand: uint64(n)}, Attempt: 1}
+}
+
+func (f *steps) lock(txn kv.TxnRef, s kv.ShardID, number uint32, ops ...msg.Op) *msg.LockReply {
+	e := msg.ToShard(s)
+	e.Lock = &msg.Lock{Txn: txn, Gateway: 1, Number: number, Ops: ops}
+	f.send(e)
+	r := f.out[len(f.out)-1].LockReply
+	require.NotNil(f.t, r)
+	require.Nil(f.t, r.Failure)
+	return r
+}
+
+// tick has all shards step at a time.
+func (f *steps) tick(now time.Duration) {
+	f.now = int64(now)
+	for i := range f.m {
+		f.take(i, f.m[i].Step(shard.Input{Now: f.now}))
+	}
+}
+
+// answer is the last message for a gateway, which must be an answer.
+func (f *steps) answer() *msg.Answer {
+	a := f.out[len(f.out)-1].Answer
+	require.NotNil(f.t, a)
+	return a
+}
+
+func (f *steps) get(s kv.ShardID, key string) *msg.Result {
+	n := nthTxn(1000 + f.now + int64(len(f.out)))
+	e := commitMsg(n, kv.CommitID{Gateway: 1, Number: uint64(n.Time)}, s, nil, msg.Piece{Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte(key)}}})
+	e.Park.Snapshot = true
+	f.send(e)
+	a := f.answer()
+	require.Nil(f.t, a.Failure)
+	return &a.Results[0]
+}
+
+func (f *steps) count(s kv.ShardID, key string) int64 {
+	n, err := adt.DecodeCounter(f.get(s, key).Value)
+	require.NoError(f.t, err)
+	return n
+}
+
+// firstCommit is of one gateway; the same transaction may come from another one, or from the same
+// after a restart.
+var (
+	firstCommit  = kv.CommitID{Gateway: 1, Incarnation: 1, Number: 1}
+	otherGateway = kv.CommitID{Gateway: 2, Incarnation: 1, Number: 1}
+	restarted    = kv.CommitID{Gateway: 1, Incarnation: 2, Number: 1}
+)
+
+func prepareMsg(txn kv.TxnRef, id kv.CommitID, to, last kv.ShardID, p msg.Piece) *msg.Envelope {
+	e := msg.ToShard(to)
+	p.Incarnation = 1
+	e.Prepare = &msg.Prepare{Txn: txn, CommitID: id, Last: last, LastIncarnation: 1, Piece: p}
+	return e
+}
+
+func commitMsg(txn kv.TxnRef, id kv.CommitID, to kv.ShardID, with []kv.ShardID, p msg.Piece) *msg.Envelope {
+	e := msg.ToShard(to)
+	p.Incarnation = 1
+	e.Park = &msg.Park{Txn: txn, CommitID: id, Participants: with, Piece: p}
+	return e
+}
+
+func addOp(key string, seq uint32) msg.Op {
+	return msg.Op{Kind: msg.OpAdd, Key: []byte(key), Delta: 1, Seq: seq}
+}

@@ -1,0 +1,41 @@
+package flow
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// mostReturning bounds the interactive transactions that are remembered because their client may
+// begin the next attempt. Somewhat arbitrary: half of the places of a machine, twice.
+const mostReturning = 2048
+
+// returning remembers the interactive transactions that were aborted here, by their last attempt. A
+// further attempt of one that is not remembered is admitted as a new transaction is: anyone can
+// send a number.
+type returning struct {
+	last  map[kv.TxnID]uint32
+	order []kv.TxnID
+}
+
+func (r *returning) note(ref kv.TxnRef) {
+	if r.last == nil {
+		r.last = map[kv.TxnID]uint32{}
+	}
+	if len(r.order) >= mostReturning {
+		for _, id := range r.order[:mostReturning/2] {
+			delete(r.last, id)
+		}
+		r.order = slices.Clone(r.order[mostReturning/2:])
+	}
+	r.last[ref.TxnID] = ref.Attempt
+	r.order = append(r.order, ref.TxnID)
+}
+
+// follows reports whether an attempt follows one that was aborted here.
+func (r *returning) follows(ref kv.TxnRef) bool {
+	last, known := r.last[ref.TxnID]
+	return known && ref.Attempt > last
+}
+
+func (r *returning) forget(id kv.TxnID) { delete(r.last, id) }
