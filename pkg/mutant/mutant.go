@@ -312,9 +312,6 @@ const (
 	RivalNotKilled
 	// GatewayStartsAlike: a gateway names its commits as it did before it restarted.
 	GatewayStartsAlike
-	// OperationsIgnored: an id that is used again for other operations is taken for the transaction
-	// that has committed.
-	OperationsIgnored
 	// PinClockBelieved: pins are given up by a time of day that has only just been set.
 	PinClockBelieved
 	// BorrowJoinedLate: a reader shares a state that its machine had asked another for before the

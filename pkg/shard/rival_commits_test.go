@@ -105,17 +105,24 @@ func TestAPromiseIsOfItsCommitAlone(t *testing.T) {
 // TestAnAcknowledgementIsOfItsCommitAlone: a participant acknowledges another commit than the one that
 // the last agent has decided, which is still repeated until its own is acknowledged.
 func TestAnAcknowledgementIsOfItsCommitAlone(t *testing.T) {
-	f, x := newSteps(t, 3), nthTxn(1)
+	f := newSteps(t, 3)
+	acknowledgeAnother(f)
+	f.tick(2 * time.Second)
+	require.EqualValues(t, 1, f.count(1, "gk"), "the decision is repeated")
+}
+
+// acknowledgeAnother has shard 1 acknowledge another commit than the one that is decided, of which the
+// decision is lost.
+func acknowledgeAnother(f *steps) {
+	x := nthTxn(1)
 	f.hold = func(e *msg.Envelope) bool { return e.Decide != nil }
 	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}),
 		commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
-	require.True(t, f.answer().Committed)
+	require.True(f.t, f.answer().Committed)
 	other := msg.ToShard(0)
 	other.DecideAck = &msg.DecideAck{Txn: x, CommitID: otherGateway, Shard: 1}
 	f.send(other)
 	f.hold = func(*msg.Envelope) bool { return false }
-	f.tick(2 * time.Second)
-	require.EqualValues(t, 1, f.count(1, "gk"), "the decision is repeated")
 }
 
 // TestOtherOperationsUnderAnIDThatHasCommittedAreRejected by the last agent and by a participant, from

@@ -11,6 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
@@ -29,10 +30,13 @@ type steps struct {
 
 // newSteps makes n shards; keys that begin with g are at home on shard 1, and the last one is
 // the hot one.
-func newSteps(t *testing.T, n int) *steps {
+func newSteps(t *testing.T, n int) *steps { return newStepsWith(t, n, mutant.Set{}) }
+
+// newStepsWith breaks rules.
+func newStepsWith(t *testing.T, n int, broken mutant.Set) *steps {
 	f := &steps{t: t, hold: func(*msg.Envelope) bool { return false }}
 	for i := range n {
-		cfg := shard.Config{ID: kv.ShardID(i), Lease: -1}
+		cfg := shard.Config{ID: kv.ShardID(i), Lease: -1, Mutants: broken}
 		if i == n-1 {
 			cfg.Home = func(key []byte) kv.ShardID {
 				if len(key) > 0 && key[0] == 'g' {

@@ -226,6 +226,9 @@ func (c *client) oneShotAs(readOnly bool, how txn.How) {
 	if !readOnly && w.chance(w.opt.Mix.Conclude) {
 		call.ops = c.twins()
 	}
+	if !readOnly {
+		call.ops = c.anchored(call.ops)
+	}
 	c.dump(call.ops)
 	if w.opt.Batch > 0 && readOnly && how == (txn.How{}) {
 		if n.lastRead != nil && w.rng.IntN(2) == 0 {

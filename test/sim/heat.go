@@ -38,6 +38,10 @@ func (w *world) lie() *msg.HeatMap {
 			m.Keys = append(m.Keys, msg.KeyHeat{Key: key, Shard: w.router.Shard(key), Heat: 1 + 1000*w.rng.Float64()})
 		}
 	}
+	if w.opt.Anchored && w.rng.IntN(2) == 0 {
+		tell(anchor) // both commits of an id that is sent again have this last agent
+		return m
+	}
 	for i := range w.opt.Registers {
 		tell(regKey(i))
 	}

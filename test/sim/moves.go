@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -29,6 +31,21 @@ func (w *world) startMoves() {
 	w.after(w.about(w.opt.MoveEvery), next)
 }
 
+// anchor is the key that each one-shot writes, and that stays where it is (Options.Anchored).
+var anchor = regKey(0)
+
+// isAnchor reports whether a key may not move.
+func (w *world) isAnchor(key []byte) bool { return w.opt.Anchored && string(key) == string(anchor) }
+
+// anchored makes a one-shot write the anchor.
+func (c *client) anchored(ops []msg.Op) []msg.Op {
+	writes := func(op msg.Op) bool { return !op.IsRange() && op.Writes() && c.w.isAnchor(op.Key) }
+	if !c.w.opt.Anchored || slices.ContainsFunc(ops, writes) {
+		return ops
+	}
+	return append(ops, msg.Op{Kind: msg.OpPut, Key: anchor, Value: c.value()})
+}
+
 func (w *world) moveSome() {
 	key := regKey(w.rng.IntN(w.opt.Registers))
 	if w.rng.IntN(3) == 0 {
@@ -38,7 +55,7 @@ func (w *world) moveSome() {
 		key = thingKey(w.rng.IntN(len(things)), w.rng.IntN(w.opt.Things))
 	}
 	from, to := w.router.Shard(key), w.router.HotShard()
-	if from == to {
+	if from == to || w.isAnchor(key) {
 		return
 	}
 	n := w.nodes[w.rng.IntN(len(w.nodes))]

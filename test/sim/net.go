@@ -45,7 +45,14 @@ func (w *world) carry(to, from *node, env *msg.Envelope) {
 	} else if w.rng.IntN(8) == 0 {
 		sent, _ = env.Marshal()
 	}
-	w.after(w.latency(to == from), func() {
+	if env.MoveKey != nil && w.isAnchor(env.MoveKey.Key) {
+		return
+	}
+	late := w.latency(to == from)
+	if env.DecideAck != nil && w.opt.AckLate > 0 {
+		late += w.upTo(w.opt.AckLate)
+	}
+	w.after(late, func() {
 		if sent != nil {
 			if b, _ := env.Marshal(); !bytes.Equal(b, sent) {
 				w.fail("%v changed a message after sending it: %s", from.id, brief(env))

@@ -136,6 +136,12 @@ type Options struct {
 	// SentOnce: no client sends an id again, so that a shard that has restarted need not
 	// look up whether one has committed before.
 	SentOnce bool
+	// Anchored: keys move, and clients send ids again. Then each one-shot that writes also writes the
+	// anchor, register 0, which does not move: an id of which all keys have moved between two sendings
+	// may commit twice (docs/guarantees.md). AckLate is by how much acknowledgements of commits are late
+	// at most.
+	Anchored bool
+	AckLate  time.Duration
 
 	// Bound is how long any call may take to be answered.
 	Bound time.Duration
@@ -263,6 +269,7 @@ func Draw(seed int64) Options {
 	// Expiries are refused like others, but do not ask as clients do.
 	o.Expiring = rand.New(rand.NewPCG(uint64(seed), 0x77e1)).IntN(2) == 0 && o.Places == 0
 	drawUsers(&o, rand.New(rand.NewPCG(uint64(seed), 0xa9a1)))
+	drawAnchored(&o, rand.New(rand.NewPCG(uint64(seed), 0xa2c4)))
 	drawMachines(&o, rand.New(rand.NewPCG(uint64(seed), 0x3ac4)))
 	return o
 }
@@ -275,14 +282,22 @@ func drawMachines(o *Options, r *rand.Rand) {
 	}
 }
 
-// drawUsers says who clients are, and whether they send ids again. Not where keys move:
-// a shard that has taken a key in does not know what was committed where it was before.
+// drawUsers says who clients are, and whether they send ids again.
 func drawUsers(o *Options, r *rand.Rand) {
 	o.Users, o.Told = pick(r, 0, 2, 3), r.IntN(2) == 0
 	if o.MoveEvery == 0 && o.HeatEvery == 0 {
 		o.Mix.Again = pick(r, 0, 0.1, 0.5)
 		o.Mix.Twice = pick(r, 0, 0, 0.1, 0.5)
 	}
+}
+
+// drawAnchored has half of the runs in which keys move send ids again.
+func drawAnchored(o *Options, r *rand.Rand) {
+	if o.MoveEvery == 0 && o.HeatEvery == 0 || r.IntN(2) == 0 {
+		return
+	}
+	o.Anchored, o.AckLate = true, time.Duration(pick(r, 0, 0, 20, 100))*time.Millisecond
+	o.Mix.Again, o.Mix.Twice = pick(r, 0.1, 0.5, 1), pick(r, 0, 0.1, 0.3)
 }
 
 // drawJumps has times of day jump in one of four runs.

@@ -1,0 +1,21 @@
+//go:build mutants
+
+package shard_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+// TestAnAcknowledgementOfAnyCommitLosesAWrite: with the rule broken, the last agent takes an
+// acknowledgement of another commit for that of its own, whose decision has been lost.
+func TestAnAcknowledgementOfAnyCommitLosesAWrite(t *testing.T) {
+	f := newStepsWith(t, 3, mutant.Of(mutant.AckOfAnyCommit))
+	acknowledgeAnother(f)
+	f.tick(2 * time.Second)
+	require.False(t, f.get(1, "gk").Found, "the decision is not repeated")
+}
