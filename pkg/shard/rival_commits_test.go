@@ -12,7 +12,7 @@ import (
 )
 
 // Two commits of one attempt, under which one transaction was applied twice or lost a write
-// (docs/decisions/0034). They come from two gateways, or from one that has restarted.
+// (docs/decisions/0033). They come from two gateways, or from one that has restarted.
 
 var rivals = map[string]kv.CommitID{"of another gateway": otherGateway, "after a restart": restarted}
 
