@@ -20,7 +20,7 @@ func TestAnIDIsNotUsedForOtherOperations(t *testing.T) {
 	c, err := embed.StartCluster(opt)
 	require.NoError(t, err)
 	put := func(key, value string) msg.Op { return msg.Op{Kind: msg.OpPut, Key: []byte(key), Value: []byte(value)} }
-	var keys []string // one on each shard
+	var keys []string                // one on each shard
 	for n := 0; len(keys) < 3; n++ { // the fourth shard is the hot one
 		key := strconv.Itoa(n)
 		if int(c.Router().Shard([]byte(key))) == len(keys) {
