@@ -104,8 +104,8 @@ func TestEveryMessageIsKnown(t *testing.T) {
 // word more of either would cost the next size of the allocator.
 func TestWhatTravelsMostFitsItsSizeClass(t *testing.T) {
 	env := unsafe.Sizeof(Envelope{})
-	require.LessOrEqual(t, env+unsafe.Sizeof(Park{}), uintptr(576))
-	require.LessOrEqual(t, env+unsafe.Sizeof(Prepare{}), uintptr(576))
+	require.LessOrEqual(t, env+unsafe.Sizeof(Park{}), uintptr(512))
+	require.LessOrEqual(t, env+unsafe.Sizeof(Prepare{}), uintptr(512))
 	require.LessOrEqual(t, env+unsafe.Sizeof(Answer{}), uintptr(512))
 	require.LessOrEqual(t, env+unsafe.Sizeof(Vote{}), uintptr(640))
 	require.LessOrEqual(t, env+unsafe.Sizeof(Decide{}), uintptr(416))

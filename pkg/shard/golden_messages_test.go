@@ -78,11 +78,11 @@ func (s *script) envelope(txn kv.TxnRef, verb string, args []string, ops []msg.O
 		}
 		p := msg.Piece{Ops: ops, Incarnation: f.life}
 		if !f.bare {
-			p.Grants, p.Seen = k.grants, k.seen
+			p.ReadSet = msg.ReadSetOf(k.grants, k.seen)
 		}
 		switch verb {
 		case "park":
-			env.Park = &msg.Park{Txn: txn, CommitID: f.commit.of(txn), Aborts: f.heard, Participants: f.with, ReadBefore: len(p.Grants)+len(p.Seen) > 0, NoWait: f.nowait, Piece: p}
+			env.Park = &msg.Park{Txn: txn, CommitID: f.commit.of(txn), Aborts: f.heard, Participants: f.with, ReadBefore: p.ReadSet != nil, NoWait: f.nowait, Piece: p}
 		case "prepare":
 			env.Prepare = &msg.Prepare{Txn: txn, CommitID: f.commit.of(txn), Last: f.last, LastIncarnation: 1, NoWait: f.nowait, Piece: p}
 		case "lock":

@@ -18,7 +18,7 @@ func TestALateLockOfACommittedAttemptTakesNoLock(t *testing.T) {
 	x := nthTxn(1)
 	get := msg.Op{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}
 	r := f.lock(x, 1, 1, get)
-	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}, Grants: r.Grants}),
+	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}, ReadSet: &msg.ReadSet{Grants: r.Grants}}),
 		commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
 	require.True(t, f.out[len(f.out)-1].Answer.Committed)
 	require.Zero(t, f.m[1].Snapshot(0).Holders)

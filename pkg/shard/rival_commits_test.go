@@ -24,7 +24,7 @@ func (f *steps) moveToHot() {
 	in := msg.Op{Kind: msg.OpMoveIn, Seq: 1, Key: []byte("gk"), Type: r.Results[0].Type, Value: r.Results[0].Value,
 		Version: r.Results[0].Version}
 	id := kv.CommitID{Gateway: 1, Incarnation: 1, Number: 2}
-	f.send(prepareMsg(m, id, 1, 2, msg.Piece{Ops: []msg.Op{out}, Grants: r.Grants}),
+	f.send(prepareMsg(m, id, 1, 2, msg.Piece{Ops: []msg.Op{out}, ReadSet: &msg.ReadSet{Grants: r.Grants}}),
 		commitMsg(m, id, 2, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{in}}))
 	require.True(f.t, f.answer().Committed)
 }

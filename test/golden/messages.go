@@ -201,10 +201,10 @@ func grantsText(gs []msg.Grant) string {
 
 func piece(p *msg.Piece) string {
 	out := opsText(p.Ops)
-	if len(p.Grants) > 0 {
-		out += " under" + grantsText(p.Grants)
+	if len(p.Grants()) > 0 {
+		out += " under" + grantsText(p.Grants())
 	}
-	for _, s := range p.Seen {
+	for _, s := range p.Seen() {
 		v := s.Version.String()
 		if s.Version.IsZero() {
 			v = "absent"

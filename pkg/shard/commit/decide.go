@@ -49,7 +49,7 @@ func (l *LastAgent) tryDecide(rec *record.Record) {
 
 // lastHolds checks the grants that a piece relies on which is decided here.
 func (l *LastAgent) lastHolds(rec *record.Record) bool {
-	return l.part.stillHeld(rec.Txn, l.Inc, rec.Park.Piece.Grants) || l.Mutants.Has(mutant.GrantsUncheckedByLast)
+	return l.part.stillHeld(rec.Txn, l.Inc, rec.Park.Piece.Grants()) || l.Mutants.Has(mutant.GrantsUncheckedByLast)
 }
 
 // validated is what becomes of a piece that is executed with failure f, nil for

@@ -228,7 +228,7 @@ func (l *LastAgent) park(p *msg.Park) {
 	rec.State, rec.Park, rec.NoWait = record.Parked, p, rec.NoWait || p.NoWait
 	rec.NextAsk = l.Now + int64(l.cfg.Liveness)
 	l.at(rec.NextAsk)
-	if !l.part.stillHeld(p.Txn, p.Piece.Incarnation, p.Piece.Grants) {
+	if !l.part.stillHeld(p.Txn, p.Piece.Incarnation, p.Piece.Grants()) {
 		l.abort(rec, staleGrant())
 		return
 	}
@@ -239,7 +239,7 @@ func (l *LastAgent) park(p *msg.Park) {
 	}
 	t := &x.task
 	x.rec = rec
-	t.Kind, t.Txn, t.Gateway, t.Ops, t.Seen, t.Owner = exec.Decide, p.Txn, p.CommitID.Gateway, p.Piece.Ops, p.Piece.Seen, x
+	t.Kind, t.Txn, t.Gateway, t.Ops, t.Seen, t.Owner = exec.Decide, p.Txn, p.CommitID.Gateway, p.Piece.Ops, p.Piece.Seen(), x
 	t.Spans = len(p.Participants) > 0
 	rec.Task = t
 	l.Went(t, l.Exec.Begin(t))

@@ -105,13 +105,13 @@ func (p *Participant) prepare(q *msg.Prepare) {
 		p.refusePrepareWith(q, rival(), msg.Receipt{})
 		return
 	}
-	if !p.stillHeld(q.Txn, q.Piece.Incarnation, q.Piece.Grants) {
+	if !p.stillHeld(q.Txn, q.Piece.Incarnation, q.Piece.Grants()) {
 		p.refusePrepare(q, staleGrant())
 		return
 	}
 	a := p.attempts.touch(p.Now, q.Txn, q.CommitID.Gateway)
-	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.CommitID.Gateway, Ops: q.Piece.Ops, Seen: q.Piece.Seen, Owner: q,
-		NoWait: q.NoWait, Admitted: len(q.Piece.Grants) > 0, Spans: true}
+	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.CommitID.Gateway, Ops: q.Piece.Ops, Seen: q.Piece.Seen(), Owner: q,
+		NoWait: q.NoWait, Admitted: len(q.Piece.Grants()) > 0, Spans: true}
 	p.begin(a.preparing)
 }
 

@@ -77,7 +77,7 @@ func (m *Move) Locked(h *Host, _ *msg.Lock, r *msg.LockReply) Outcome {
 	t := m.locks.session.At(m.from)
 	var ps piece.Pieces
 	p := ps.At(m.from)
-	p.Ops, p.Grants, p.Incarnation = []msg.Op{out}, t.Grants, t.Inc
+	p.Ops, p.ReadSet, p.Incarnation = []msg.Op{out}, msg.ReadSetOf(t.Grants, nil), t.Inc
 	ps.At(m.to).Ops = []msg.Op{in}
 	return h.send(m, ps, commit.Request{})
 }

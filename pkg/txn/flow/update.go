@@ -91,7 +91,7 @@ func (u *Update) Write(h *Host) Outcome {
 			continue
 		}
 		p := ps.At(t.Shard)
-		p.Grants, p.Seen, p.Incarnation = t.Grants, t.Seen, t.Inc
+		p.ReadSet, p.Incarnation = msg.ReadSetOf(t.Grants, t.Seen), t.Inc
 	}
 	f := u.uncommittable(h, ps)
 	if f != nil {
@@ -124,7 +124,7 @@ func (u *Update) Finish(h *Host) Outcome {
 		}
 		var ps piece.Pieces
 		p := ps.At(t.Shard)
-		p.Grants, p.Seen, p.Incarnation = t.Grants, t.Seen, t.Inc
+		p.ReadSet, p.Incarnation = msg.ReadSetOf(t.Grants, t.Seen), t.Inc
 		u.validating = true
 		return h.send(u, ps, commit.Request{ReadBefore: u.session.HasRead()})
 	}
