@@ -142,3 +142,21 @@ func (h *Hybrid) Apart(now int64) (time.Duration, bool) {
 	}
 	return 0, true
 }
+
+// Agreement is how many other nodes have been heard of lately, and how many of them show the
+// same time of day as this node, within a tolerance.
+func (h *Hybrid) Agreement(now int64, tolerance time.Duration) (agree, known int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	own := h.TimeOfDay() - now
+	for _, p := range h.peers {
+		if now-p.heard > int64(peerFresh) {
+			continue
+		}
+		known++
+		if d := time.Duration(own - p.offset); d <= tolerance && -d <= tolerance {
+			agree++
+		}
+	}
+	return agree, known
+}

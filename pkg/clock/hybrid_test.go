@@ -64,3 +64,22 @@ func TestHybridAgreesWithMost(t *testing.T) {
 		require.False(t, known, "nobody has been heard of lately")
 	}
 }
+
+func TestAgreementCountsTheNodesThatShowTheSameTime(t *testing.T) {
+	m := NewManual(100, int64(5*time.Hour))
+	h := NewHybrid(m, time.Minute)
+	require.Equal(t, [2]int{}, agreement(h))
+	for i, p := range []time.Duration{5 * time.Hour, 5*time.Hour + time.Minute, 5*time.Hour - time.Minute - 1, 7 * time.Hour} {
+		h.Heard(kv.NodeID(i+2), m.Now(), int64(p))
+	}
+	require.Equal(t, [2]int{2, 4}, agreement(h))
+	m.SetWall(int64(7 * time.Hour))
+	require.Equal(t, [2]int{1, 4}, agreement(h))
+	m.Advance(peerFresh + 1)
+	require.Equal(t, [2]int{}, agreement(h), "none has been heard of lately")
+}
+
+func agreement(h *Hybrid) [2]int {
+	agree, known := h.Agreement(h.Now(), time.Minute)
+	return [2]int{agree, known}
+}

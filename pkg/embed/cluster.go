@@ -68,6 +68,8 @@ type ClusterOptions struct {
 	Port   int
 	// Clock gives each node its clock. Default: the machine's.
 	Clock func(kv.NodeID) clock.Clock
+	// TrustClock is that of Options.
+	TrustClock bool
 	// HTTP is the address at which the first node serves HTTP, if Listen is set, as
 	// Options.HTTP; empty for none.
 	HTTP string
@@ -215,7 +217,7 @@ func (c *Cluster) startMember(m *member) error {
 	}
 	lazy := &lazyBackend{}
 	m.node, err = node.Start(node.Options{Tracer: tracer, ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: m.transport,
-		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot), Sharing: c.opt.Sharing}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads, NoSharing: bool(c.opt.Sharing.Combining), NoEarlyLocks: c.opt.NoEarlyLocks}, Metrics: m.metrics,
+		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot), Sharing: c.opt.Sharing, TrustClock: c.opt.TrustClock}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads, NoSharing: bool(c.opt.Sharing.Combining), NoEarlyLocks: c.opt.NoEarlyLocks}, Metrics: m.metrics,
 		Journal: activity.New(), Answer: lazy.answer, Addresses: c.addresses})
 	if err != nil {
 		return err

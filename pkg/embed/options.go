@@ -73,6 +73,9 @@ type Options struct {
 	// DiskReserve is how many bytes are kept free on the store's disk: with less,
 	// the node refuses new writes. 0 is kv.DefaultDiskReserve, negative for none.
 	DiskReserve int64
+	// TrustClock has keys and snapshots expire by the time of day at the start though the
+	// store, or other nodes, contradict it.
+	TrustClock bool
 	// UnsafeNoSync answers before anything is on disk: a crash loses
 	// acknowledged commits. For measuring only.
 	UnsafeNoSync bool

@@ -43,6 +43,8 @@ type ShardStats struct {
 	Expired              uint64
 	ExpiredLate, Overdue time.Duration
 	Due                  int
+	// ExpirySuspended: keys from before the start are not deleted by the time of day.
+	ExpirySuspended bool
 }
 
 // Watch sets where the shard's own numbers come from. f is called by any
@@ -84,4 +86,11 @@ var shardSourced = []sourced[ShardStats]{
 	shardStat("due_keys", "Keys whose time to live is over and that are being deleted.", leveled, func(s *ShardStats) uint64 { return uint64(s.Due) }),
 	{desc: shardDesc("overdue_seconds", "For how long the key has been due that has been for longest, 0 if none is."), kind: leveled,
 		value: func(s *ShardStats) float64 { return s.Overdue.Seconds() }},
+	shardStat("expiry_suspended", "1 while keys from before the start are not deleted by the time of day, since it is not relied on yet; the log says why.", leveled,
+		func(s *ShardStats) uint64 {
+			if s.ExpirySuspended {
+				return 1
+			}
+			return 0
+		}),
 }

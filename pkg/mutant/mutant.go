@@ -320,5 +320,7 @@ const (
 	// LentForgotten: a machine has a state forgotten when its own transactions have ended, although
 	// it is lent.
 	LentForgotten
+	// StartClockBelieved: keys are deleted by the time of day at the start, whatever it is.
+	StartClockBelieved
 	numMutants
 )

@@ -206,6 +206,9 @@ func wrongType(key []byte, v entry.Value, method string, want entry.Type) *msg.F
 func (x *execution) write(e entry.Effect) {
 	if old := x.own(e.Key); old != nil {
 		e.Key = old.Key
+		if e.Ttl == 0 && e.Expires == old.Expires {
+			e.Ttl = old.Ttl
+		}
 		*old = e
 		return
 	}

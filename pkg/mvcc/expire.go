@@ -64,7 +64,7 @@ func (x *execution) expire(op *msg.Op) (msg.Result, *msg.Failure) {
 		at = never
 	}
 	if own := x.own(op.Key); own != nil && (own.Kind == entry.EffectPut || changesValue(own)) {
-		own.Expires = at
+		own.Expires, own.Ttl = at, max(-op.Expiry, 0)
 		if s, ok := x.states[string(op.Key)]; ok {
 			s.Expires = max(at, 0)
 			x.states[string(op.Key)] = s
@@ -72,7 +72,8 @@ func (x *execution) expire(op *msg.Op) (msg.Result, *msg.Failure) {
 		return res, nil
 	}
 	res.Version = x.next(op.Key)
-	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectExpire, Type: uint32(v.Type), Version: res.Version, Expires: at})
+	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectExpire, Type: uint32(v.Type), Version: res.Version, Expires: at,
+		Ttl: max(-op.Expiry, 0)})
 	return res, nil
 }
 

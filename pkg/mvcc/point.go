@@ -94,7 +94,8 @@ func (x *execution) put(op *msg.Op) (msg.Result, *msg.Failure) {
 		return res, wrongType(op.Key, v, "put", adt.Register)
 	}
 	res.Version = x.next(op.Key)
-	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: op.Type, Value: op.Value, Version: res.Version, Expires: x.deadline(op.Expiry)})
+	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: op.Type, Value: op.Value, Version: res.Version,
+		Expires: x.deadline(op.Expiry), Ttl: max(-op.Expiry, 0)})
 	return res, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
 // How a node's clock is judged. Somewhat arbitrary: what is less than these nobody
@@ -19,6 +20,9 @@ const (
 	clockJump = time.Second
 	// clockApart is how far a node's clock may be from the others' unmentioned.
 	clockApart = 10 * time.Second
+	// clockTolerance is how far other nodes' clocks may be from this node's and still
+	// agree with it.
+	clockTolerance = time.Minute
 	// idsAhead is how far ids may be ahead of the time of day unmentioned.
 	idsAhead = time.Second
 )
@@ -32,6 +36,10 @@ type clockWatch struct {
 	jumps  atomic.Uint64
 	// ahead and apart are what was told last.
 	ahead, apart bool
+	// peers is how the other nodes' clocks compare with this node's (shard.Peers).
+	peers atomic.Uint32
+	// doubt is why the shards do not delete keys by the time of day, as it was told last.
+	doubt shard.Doubt
 }
 
 // ClockStats tell about a node's clock.
@@ -81,6 +89,8 @@ func (c *clockWatch) look(n *Node) {
 			n.opt.Log.Info("ids of transactions are made by the time of day again")
 		}
 	}
+	c.peers.Store(uint32(c.compare(now)))
+	c.lookAtExpiry(n)
 	by, known := c.Apart(now)
 	if apart := known && (by > clockApart || by < -clockApart); apart != c.apart {
 		c.apart = apart
@@ -90,6 +100,38 @@ func (c *clockWatch) look(n *Node) {
 			n.opt.Log.Info("this node's clock agrees with the others' again")
 		}
 	}
+}
+
+// compare is how most other nodes' clocks compare with this node's.
+func (c *clockWatch) compare(now int64) shard.Peers {
+	agree, known := c.Agreement(now, clockTolerance)
+	switch {
+	case known == 0:
+		return shard.PeersUnknown
+	case 2*agree >= known:
+		return shard.PeersAgree
+	}
+	return shard.PeersDiffer
+}
+
+// lookAtExpiry reports in the log when shards suspend the deletion of keys, and why; not in
+// the first minutes after a start, when all do.
+func (c *clockWatch) lookAtExpiry(n *Node) {
+	doubt := shard.NoDoubt
+	for _, id := range n.ids {
+		doubt = max(doubt, shard.Doubt(n.shards[id].expiry.Load()))
+	}
+	if doubt == c.doubt {
+		return
+	}
+	switch {
+	case doubt > shard.ClockYoung:
+		n.opt.Log.Warn("keys from before the start are not deleted when their time to live is over, since the time of day is in doubt; "+
+			"set it right, or, if it is right, start the node with --trust-clock", "reason", doubt.String(), "time", time.Unix(0, c.TimeOfDay()).UTC())
+	case c.doubt > shard.ClockYoung:
+		n.opt.Log.Info("the time of day is no longer in doubt; keys are deleted by it when it has been steady for some minutes")
+	}
+	c.doubt = doubt
 }
 
 // tell adds what other nodes should know to an Announce of a shard.

@@ -35,6 +35,8 @@ type shardLoop struct {
 	stopped bool
 	// idOffset is the machine's IDOffset after the last step, noOffset if none.
 	idOffset atomic.Int64
+	// expiry is why the machine does not delete keys by the time of day (shard.Doubt).
+	expiry atomic.Uint32
 
 	// log is only the committer's.
 	log groupcommit.Shard
@@ -170,6 +172,7 @@ func (l *shardLoop) noteIDs() {
 		offset = noOffset
 	}
 	l.idOffset.Store(offset)
+	l.expiry.Store(uint32(l.m.ExpirySuspended()))
 }
 
 // step runs a step and submits its output, and reports whether there is any.
@@ -182,7 +185,8 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 	o := outputs.Get().(*groupcommit.Step)
 	now := l.n.opt.Clock.Now()
 	disk := l.n.Room()
-	out = l.m.Step(shard.Input{Now: now, Wall: l.n.clock.TimeOfDay(), IDTime: l.n.clock.Agreed(now), Messages: msgs, Reads: reads, Busy: l.busy.at(now),
+	out = l.m.Step(shard.Input{Now: now, Wall: l.n.clock.TimeOfDay(), IDTime: l.n.clock.Agreed(now),
+		Peers: shard.Peers(l.n.clock.peers.Load()), Messages: msgs, Reads: reads, Busy: l.busy.at(now),
 		Disk: disk.Level, DiskText: disk.text, Room: o.Out})
 	l.busy.worked += int64(time.Since(begin))
 	l.noteIDs()

@@ -76,6 +76,7 @@ func (l *shardLoop) stats() metrics.ShardStats {
 		Lapses: s.Queues.Lapses, GarbageNotes: s.Garbage, GarbageLost: s.GarbageLost, Swept: s.Stats.Swept, Replanned: s.Stats.Replanned,
 		Phases: s.Locks.Phases, Joins: s.Locks.Joins,
 		Expired: s.Stats.Expired, ExpiredLate: time.Duration(s.Stats.ExpiredLateNanos), Due: s.Due, Overdue: s.Overdue,
+		ExpirySuspended: s.ExpirySuspended != shard.NoDoubt,
 	}
 }
 

@@ -31,10 +31,11 @@ func newDayClock(doubt, now, wall int64) dayClock {
 func near(a, b int64) bool { return a-b <= evenness && b-a <= evenness }
 
 // observe takes a time of day, and reports whether another one is believed from now on.
-// Until one has been even for long, that is the one that was so for the longest.
-func (c *dayClock) observe(now, wall int64) bool {
+// Until one has been even for long, that is the one that was so for the longest. One that is
+// contradicted does not become even.
+func (c *dayClock) observe(now, wall int64, contradicted bool) bool {
 	c.seen = wall - now
-	if !near(c.seen, c.apart) {
+	if contradicted || !near(c.seen, c.apart) {
 		c.since, c.apart = now, c.seen
 	}
 	even := min(now-c.since, c.doubt)

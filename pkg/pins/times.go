@@ -21,11 +21,12 @@ type pin struct {
 	age int64
 }
 
-// Observe takes the time of day at now. It returns the pins whose rows have to be written
-// again, since a time of day that was set is believed, or the first one for certain.
-func (k *Keeper) Observe(now, wall int64) (changed []*msg.Pin) {
+// Observe takes the time of day at now; contradicted: other nodes, or the store, show another. It
+// returns the pins whose rows have to be written again, since a time of day that was set is
+// believed, or the first one for certain.
+func (k *Keeper) Observe(now, wall int64, contradicted bool) (changed []*msg.Pin) {
 	was := k.day.sure()
-	set := k.day.observe(now, wall)
+	set := k.day.observe(now, wall, contradicted)
 	sure := k.day.sure() && !was
 	if !set && !sure {
 		return nil

@@ -57,7 +57,7 @@ func TestAStoreWithTimesInTheFutureHeals(t *testing.T) {
 		}
 		var changed []*msg.Pin
 		for now := second; now <= 10*minute+2*second; now += second {
-			changed = append(changed, k.Observe(now, noon+now)...)
+			changed = append(changed, k.Observe(now, noon+now, false)...)
 			p := kept(t, k, now, at(now, kv.Index(1000+now/second)))
 			require.Equal(t, noon+now, p.Time)
 			got, err := k.AsOf(now, noon+now)
@@ -131,7 +131,7 @@ func (l *lives) second(t *rapid.T) {
 		l.wrong = 0
 	}
 	now := l.now - l.base
-	for _, p := range l.k.Observe(now, l.wall()) {
+	for _, p := range l.k.Observe(now, l.wall(), false) {
 		l.rows[p.Number] = *p
 	}
 	index := kv.Index(l.now / second)

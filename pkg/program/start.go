@@ -107,6 +107,7 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 	f.Int64Var(&o.cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in MiB; by default less where --memory-budget is below 2 GiB")
 	f.StringVar(&o.memory, "memory-budget", "", "how much memory the process may have, as in 2GiB or 50%: clients are refused what would take more (default: three quarters of what the control group has, or half of the machine's)")
 	f.Int64Var(&o.reserveMB, "disk-reserve-mb", kv.DefaultDiskReserve>>20, "with less free on the store's disk, in MiB, the node refuses new writes, and goes on when there is room; 0 for none")
+	f.BoolVar(&opt.TrustClock, "trust-clock", false, "rely on the time of day at this start, though the store or other nodes contradict it: keys and snapshots expire by it; for a store that was off for days")
 	f.DurationVar(&opt.SlowReader, "slow-reader", kv.MaxTxnAge, "how long a page of a scan waits for a client that does not read; then the scan ends")
 	f.BoolVar(&opt.UnsafeNoSync, "unsafe-no-sync", false, "answer before anything is on disk: a crash LOSES acknowledged commits; for measuring only")
 	f.DurationVar(&opt.SyncDelay, "delay-fsync", 0, "make every fsync slower by this much; for measuring only")

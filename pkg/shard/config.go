@@ -11,6 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/lock"
 	"github.com/linchpindb/linchpin/pkg/shard/past"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
+	"github.com/linchpindb/linchpin/pkg/shard/timeofday"
 )
 
 // Sharing says what transactions on one key make of it that they commute. Disk is how much of the
@@ -24,15 +25,23 @@ type (
 	PinConfig = past.Config
 	Off       = exec.Off
 	Disk      = exec.Space
+	// Peers is how a node's time of day compares with the others', Doubt why it is not relied on.
+	Peers = timeofday.Peers
+	Doubt = timeofday.Doubt
 )
 
-// These are the values of Locks and Disk.
+// These are the values of Locks, Disk and Peers, and those of Doubt that its readers know.
 const (
 	AbstractLocks = exec.AbstractLocks
 	RWLocks       = exec.RWLocks
 	DiskRoomy     = exec.SpaceEnough
 	DiskLow       = exec.SpaceLow
 	DiskFull      = exec.SpaceNone
+	PeersUnknown  = timeofday.PeersUnknown
+	PeersAgree    = timeofday.PeersAgree
+	PeersDiffer   = timeofday.PeersDiffer
+	NoDoubt       = timeofday.None
+	ClockYoung    = timeofday.Young
 )
 
 // Config is what a shard is made with.
@@ -81,6 +90,8 @@ type Config struct {
 	// DueAgain is after what time a deletion is asked for anew that has not happened.
 	// Default 10 s.
 	DueAgain time.Duration
+	// TrustClock: an operator has vouched for the time of day at the start (package timeofday).
+	TrustClock bool
 	// Home is the shard on which a key lives that has not been moved. Only the
 	// shard that keys are moved to needs it; nil where all keys are at home, or
 	// marked as gone.

@@ -17,6 +17,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/read"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
+	"github.com/linchpindb/linchpin/pkg/shard/timeofday"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
@@ -28,7 +29,9 @@ type Input struct {
 	Wall int64
 	// IDTime is the time by which ids are forgotten (package outcome), in nanoseconds
 	// since 1970; 0 is Wall. New ids should be near it.
-	IDTime   int64
+	IDTime int64
+	// Peers is how Wall compares with the times of day of the other nodes.
+	Peers    timeofday.Peers
 	Messages []*msg.Envelope
 	Reads    []entry.ReadResult
 	// Busy is in which share of the time the shard has worked lately, 0 if that
@@ -64,6 +67,7 @@ type Machine struct {
 	snapshots *past.Snapshots
 	past      *past.Reads
 	heat      *heat.Part
+	clock     *timeofday.Clock
 	expiry    *expiry.Deadlines
 
 	// row is the state row: its index and write number are ahead of ours,
@@ -96,7 +100,8 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	m.store = store.New(e, cfg.storeConfig(), &rec.State)
 	m.outcomes = outcome.New(e, m.store, outcome.Config{Memory: cfg.Memory, Retention: cfg.Retention, Nodes: cfg.Nodes}, &rec.State, rec.Fences)
 	m.snapshots = past.NewSnapshots(e, m.store, cfg.pinConfig(), rec.Pins, rec.State.Writes)
-	m.expiry = expiry.New(e, m.store, expiry.Config{Node: cfg.Node, Every: cfg.DueEvery, Again: cfg.DueAgain}, rec.State.Index > 0)
+	m.clock = timeofday.New(e, timeofday.Config{Settle: cfg.Retention, Trusted: cfg.TrustClock}, &rec.State)
+	m.expiry = expiry.New(e, m.store, m.clock, expiry.Config{Node: cfg.Node, Every: cfg.DueEvery, Again: cfg.DueAgain}, rec.State.Index > 0)
 	m.heat = heat.New(e, cfg.Heat, m.around(), heat.Recovered{Moved: rec.Moved, Rules: rec.Rules})
 	m.past = past.NewReads(e, m.store, m.heat, m.expiry, m.snapshots)
 	m.exec = exec.New(exec.Parts{Env: e, Store: m.store, Locks: m.locks, Heat: m.heat, Expiry: m.expiry},
@@ -159,6 +164,10 @@ func (m *Machine) Index() kv.Index { return m.store.Index() }
 // shard is about to forget by it, or has; false if there is none.
 func (m *Machine) IDOffset() (int64, bool) { return m.outcomes.Offset() }
 
+// ExpirySuspended is why keys that earlier incarnations have given a time to live are not
+// deleted by the time of day; timeofday.None if they are.
+func (m *Machine) ExpirySuspended() timeofday.Doubt { return m.expiry.Suspended() }
+
 // Step takes everything that has arrived and says what to do about it.
 func (m *Machine) Step(in Input) Output {
 	m.Now, m.Wall = max(m.Now, in.Now), in.Wall
@@ -170,7 +179,10 @@ func (m *Machine) Step(in Input) Output {
 	m.heat.SetBusy(in.Busy)
 	m.exec.SetSpace(in.Disk, in.DiskText)
 	m.Out.Entries, m.Out.Send = in.Room.Entries[:0], in.Room.Send[:0]
-	m.snapshots.Observe()
+	if m.clock.Observe(in.Peers) {
+		m.expiry.ClockChanged()
+	}
+	m.snapshots.Observe(m.clock.Contradicted() != timeofday.None)
 	for i := range in.Reads {
 		m.store.Answered(&in.Reads[i])
 		m.wakeUp()
@@ -287,6 +299,7 @@ func (m *Machine) Rest() []entry.Entry {
 	}
 	m.row.Index, m.row.Writes, m.row.Rested = m.store.Index(), m.store.Writes(), true
 	m.outcomes.Rest(&m.row)
+	m.clock.Fill(&m.row)
 	m.Put(entry.TableState, nil, &m.row)
 	return m.Out.Entries
 }
@@ -294,7 +307,7 @@ func (m *Machine) Rest() []entry.Entry {
 func (m *Machine) finishStep() Output {
 	m.outcomes.Announce()
 	m.store.EncodeLate()
-	m.dirty = m.outcomes.Flush() || m.dirty
+	m.dirty = m.outcomes.Flush() || m.clock.Flush() || m.dirty
 	if m.store.News() || m.dirty || m.lease() != m.row.LeaseNanos || m.store.Index() > m.row.Index || m.store.Writes() > m.row.Writes {
 		m.writeState()
 	}
@@ -312,6 +325,7 @@ func (m *Machine) writeState() {
 	m.row = entry.State{Incarnation: m.Inc, Index: m.store.Index() + reserve, Writes: m.store.Writes() + reserve,
 		Moves: m.store.Moves(), LeaseNanos: m.lease()}
 	m.outcomes.Fill(&m.row)
+	m.clock.Fill(&m.row)
 	m.Put(entry.TableState, nil, &m.row)
 }
 

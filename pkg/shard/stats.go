@@ -8,6 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/env"
 	"github.com/linchpindb/linchpin/pkg/shard/heat"
 	"github.com/linchpindb/linchpin/pkg/shard/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/timeofday"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
@@ -78,6 +79,9 @@ type Snapshot struct {
 	// first of those has been that are known of.
 	Due     int
 	Overdue time.Duration
+	// ExpirySuspended is why keys that earlier incarnations have given a time to live are
+	// not deleted by the time of day.
+	ExpirySuspended timeofday.Doubt
 	// GarbageLost counts the notes of garbage that were forgotten.
 	GarbageLost uint64
 	Queues      snapshotqueue.Counters
@@ -106,7 +110,7 @@ func (m *Machine) Snapshot(top int) Snapshot {
 		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.Waiting(), Holders: m.locks.Held(),
 		Prepared: m.queue.Len(), Records: m.recs.Len(), Undecided: m.recs.Undecided(), Guests: m.heat.Moved(), Keeps: m.store.Kept().Len(), Garbage: garbage,
 		GarbageLost: lost, Readers: m.readers.Len(), Queues: m.queue.Counters(), Held: m.queue.Held(),
-		Due: m.expiry.Due(), Overdue: m.expiry.Overdue(),
+		Due: m.expiry.Due(), Overdue: m.expiry.Overdue(), ExpirySuspended: m.expiry.Suspended(),
 		Waits: m.heat.Waits(top),
 	}
 }

@@ -81,7 +81,7 @@ var Table = []Layer{
 	{
 		// What a shard holds: locks, records, keys, outcomes, heat.
 		Name: "shard state",
-		Packages: []string{"pkg/shard/env", "pkg/shard/expiry", "pkg/shard/heat", "pkg/shard/lock", "pkg/shard/outcome", "pkg/shard/record",
+		Packages: []string{"pkg/shard/env", "pkg/shard/expiry", "pkg/shard/heat", "pkg/shard/lock", "pkg/shard/outcome", "pkg/shard/record", "pkg/shard/timeofday",
 			"pkg/shard/store"},
 		Imports: []string{"words", "messages", "types", "parts", "shard state"},
 		Pure:    true, Outside: []string{},

@@ -6,6 +6,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
 // timepiece is a node's clock, of which the time of day is set now and then.
@@ -103,6 +104,18 @@ func (s *shell) idTime() int64 {
 		return 0
 	}
 	return s.n.clk.Agreed(s.n.local(s.w.now))
+}
+
+// peers is how the other nodes' clocks compare with this node's, as package node decides it.
+func (s *shell) peers() shard.Peers {
+	agree, known := s.n.clk.Agreement(s.n.local(s.w.now), time.Minute)
+	switch {
+	case known == 0:
+		return shard.PeersUnknown
+	case 2*agree >= known:
+		return shard.PeersAgree
+	}
+	return shard.PeersDiffer
 }
 
 // checkAge: what has only just begun is not too old, whatever clocks show, as long as

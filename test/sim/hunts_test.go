@@ -379,6 +379,11 @@ var hunts = []hunt{
 	{id: mutant.RedirectIgnored, name: "A redirect is ignored", seed: 3, shape: func(o *Options) { calm(o); wandering(o) }},
 	{id: mutant.ExpiryUnchecked, name: "An expiry does not look at the key", seed: 3, model: true, shape: expiring},
 	{id: mutant.ExpiresEarly, name: "Keys expire early", seed: 1, model: true, shape: expiring},
+	{id: mutant.StartClockBelieved, name: "Keys expire by a clock that is wrong at a start", seed: 4, model: true, shape: func(o *Options) {
+		expiring(o)
+		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
+		o.Jumps, o.JumpFor, o.JumpBy, o.Retention = 8, 20*time.Millisecond, time.Hour, 0
+	}},
 	{id: mutant.DeadlineLostAtMove, name: "A deadline is lost at a move", seed: 43, model: true, shape: func(o *Options) { wandering(o); o.Expiring = true }},
 	{id: mutant.PlaceKept, name: "A place is kept", seed: 1, shape: refused},
 	{id: mutant.CollisionRefuses, name: "A collision refuses", seed: 1, shape: refused},

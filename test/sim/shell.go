@@ -118,7 +118,9 @@ func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 	s.took += len(in.Messages)
 	for _, env := range in.Messages {
 		w.traceEnv(s.id, "takes", env)
+		s.noteArrival(env)
 	}
+	in.Peers = s.peers()
 	out := s.m.Step(in)
 	s.fixes(in.Now, out.Send)
 	s.push()
@@ -194,6 +196,7 @@ func (s *shell) shown(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index
 		return
 	}
 	s.checkRoom(txn, e, &v)
+	s.noteDeadline(txn, e, &v)
 	txn = s.expiring(txn)
 	if e.Kind == entry.EffectDelete && e.Expires != 0 {
 		s.w.sum.Expired++

@@ -41,7 +41,11 @@ type world struct {
 	// movers are the transactions that move keys.
 	movers map[kv.TxnID]bool
 	// expiries are those that delete what is due.
-	expiries   map[kv.TxnID]*expiry
+	expiries map[kv.TxnID]*expiry
+	// arrived is when a shard first received a piece of a transaction; lives is before when the
+	// key of a row of the deadline table may not be deleted.
+	arrived    map[kv.TxnID]int64
+	lives      map[string]int64
 	decidedDue map[expiryLife]*txnRecord
 	// dreamt is the transaction that Mix.Dream is about, zero before it. Of two, the
 	// younger would wait for the other as long as that may last.
@@ -109,7 +113,8 @@ func (s *Summary) add(o Summary) {
 }
 
 func newWorld(o Options) *world {
-	w := &world{opt: o, rng: rand.New(rand.NewPCG(uint64(o.Seed), 0x11c4)), log: newChronicle(), movers: map[kv.TxnID]bool{}, instants: map[uint64]int64{}, expiries: map[kv.TxnID]*expiry{}, decidedDue: map[expiryLife]*txnRecord{}}
+	w := &world{opt: o, rng: rand.New(rand.NewPCG(uint64(o.Seed), 0x11c4)), log: newChronicle(), movers: map[kv.TxnID]bool{}, instants: map[uint64]int64{}, expiries: map[kv.TxnID]*expiry{},
+		arrived: map[kv.TxnID]int64{}, lives: map[string]int64{}, decidedDue: map[expiryLife]*txnRecord{}}
 	var hot [][]byte
 	for i := range o.HotKeys {
 		hot = append(hot, regKey(i), counterKey(i))

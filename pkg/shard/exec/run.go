@@ -43,6 +43,11 @@ func (x *Executor) execute(t *Task) mvcc.Execution {
 	}
 	x.view.t = t
 	e := mvcc.ExecInto(room, &x.view, t.Ops, x.version)
+	for i := range e.Effects {
+		if e.Effects[i].Ttl > 0 {
+			e.Effects[i].Clock = x.Expiry.ClockID()
+		}
+	}
 	x.stats.Planned += uint64(e.Plans)
 	x.calls.task, x.planned = nil, nil
 	return e

@@ -13,6 +13,9 @@
 //	   ▲                                                               expires then
 //	   └──────────────── the deletion is shown ◀───────────────────────────┘
 //
-// The clock is the wall clock when the shard's incarnation began, and goes on by its monotonic
-// one: whoever sets the time changes nothing before the next restart.
+// The row says which of the shard's clocks set the deadline (package timeofday), and the time to
+// live. In the incarnation that set it, the key expires by that clock. In a later one it expires by
+// the time of day if both clocks can be relied on, and in any case when the incarnation has lasted
+// for the whole time to live. So a clock that is wrong deletes nothing early. Rows of keys that are
+// not due yet, although their deadline has passed by some clock, are passed over.
 package expiry

@@ -11,6 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/env"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
+	"github.com/linchpindb/linchpin/pkg/shard/timeofday"
 )
 
 const (
@@ -21,6 +22,9 @@ const (
 	// maxDue bounds the keys that are being deleted. As many have to be locked by
 	// others for long before the rest wait for them.
 	maxDue = 4096
+	// passLimit is how many rows of the deadline table a look reads at most while it passes
+	// over keys that are not deleted yet.
+	passLimit = 1024
 )
 
 // Config says who deletes keys.
@@ -37,15 +41,25 @@ type Config struct {
 type Deadlines struct {
 	env   *env.Env
 	store *store.Store
+	clock *timeofday.Clock
 	cfg   Config
 
-	// now and wall are when this life began.
-	now, wall int64
 	// from is the row from which on to look for what is due: those before it are
-	// gone, or in due. next is no later than any deadline from there on, in
+	// gone, in due, or passed over. next is no later than any deadline from there on, in
 	// milliseconds; never if there is none.
 	from []byte
 	next int64
+	// passed: there are rows before from whose keys are not deleted yet, though their deadline
+	// has passed by one of the clocks. restart is when to look at them again, by Now.
+	passed  bool
+	restart int64
+	// whole: the table is read to its end, since a key may be due of which the deadline has not
+	// passed by any clock: the clock that set it, or the shard's, is in doubt. later is the first
+	// row whose deadline has not passed, from which to go on; suspect are the clocks in doubt
+	// that rows name.
+	whole   bool
+	later   []byte
+	suspect map[uint64]bool
 	// look is when the table may be looked at again. While it is being read, gone
 	// are the rows that have been removed meanwhile, and fresh is the first that
 	// has been added.
@@ -78,38 +92,81 @@ type dueKey struct {
 
 // New makes what a shard knows of deadlines when it starts. written: something was written
 // in earlier incarnations.
-func New(e *env.Env, st *store.Store, cfg Config, written bool) *Deadlines {
-	d := &Deadlines{env: e, store: st, cfg: cfg, now: e.Now, wall: e.Wall, next: env.Never, due: map[string]*dueKey{}}
+func New(e *env.Env, st *store.Store, clock *timeofday.Clock, cfg Config, written bool) *Deadlines {
+	d := &Deadlines{env: e, store: st, clock: clock, cfg: cfg, next: env.Never, restart: env.Never, due: map[string]*dueKey{}}
 	if written {
-		d.next = 0 // there may be some
+		d.readAgain() // there may be some
 	}
 	return d
 }
 
-// sinceEpoch is the time by which keys expire, in nanoseconds.
-func (d *Deadlines) sinceEpoch(now int64) int64 { return d.wall + now - d.now }
-
-// Clock is that time in milliseconds, rounded up, so that what begins now and ends
-// after some milliseconds does not do so too early.
+// Clock is the time by which keys expire, in milliseconds, rounded up, so that what begins
+// now and ends after some milliseconds does not do so too early.
 func (d *Deadlines) Clock() int64 {
 	const ms = int64(time.Millisecond)
-	return (d.sinceEpoch(d.env.Now) + ms - 1) / ms
+	return (d.clock.At(d.env.Now) + ms - 1) / ms
 }
 
-// isDue reports whether a deadline has passed.
-func (d *Deadlines) isDue(expires int64) bool {
-	if d.env.Mutants.Has(mutant.ExpiresEarly) {
-		expires -= 50
+// ClockID names the clock that Clock reads.
+func (d *Deadlines) ClockID() uint64 { return d.clock.ID() }
+
+// ClockChanged has everything looked at again: the shard's clock is proven now, or there is
+// another one.
+func (d *Deadlines) ClockChanged() {
+	if d.passed {
+		d.restart = d.env.Now
 	}
-	return d.env.Now >= d.at(expires)
 }
 
-// at is when a deadline passes, by Now.
-func (d *Deadlines) at(expires int64) int64 {
+// readAgain has the table looked at from its beginning.
+func (d *Deadlines) readAgain() {
+	d.from, d.next, d.passed, d.restart = nil, 0, false, env.Never
+	d.whole, d.later, d.suspect = !d.clock.Proven() || d.clock.Unproven(), nil, map[uint64]bool{}
+}
+
+// dueAt is when a key is to be deleted, by Now; env.Never if that is not known. A deadline
+// that this incarnation has set passes by the clock that set it. One of an earlier
+// incarnation passes by the shard's clock, if both clocks can be relied on; and in any case
+// when this incarnation has lasted for as long as the key was to live.
+func (d *Deadlines) dueAt(expires int64, set entry.Deadline) int64 {
+	offset, own := d.clock.Own(set.Clock)
+	if own {
+		return at(expires, offset)
+	}
+	due := env.Never
+	if set.Ttl > 0 && set.Ttl < math.MaxInt64/int64(time.Millisecond)/2 {
+		due = d.clock.Start() + set.Ttl*int64(time.Millisecond)
+	}
+	if d.clock.Proven() && d.clock.Reliable(set.Clock) {
+		due = min(due, d.at(expires))
+	}
+	return due
+}
+
+// isDue reports whether a key is to be deleted now.
+func (d *Deadlines) isDue(due int64) bool {
+	if d.env.Mutants.Has(mutant.ExpiresEarly) {
+		due -= int64(50 * time.Millisecond)
+	}
+	return d.env.Now >= due
+}
+
+// at is when a deadline passes by the shard's clock, by Now.
+func (d *Deadlines) at(expires int64) int64 { return at(expires, d.clock.At(0)) }
+
+// first is when a deadline passes by any of the incarnation's clocks.
+func (d *Deadlines) first(expires int64) int64 { return at(expires, d.clock.Highest()) }
+
+// at is when a deadline passes by a clock, by Now.
+func at(expires, offset int64) int64 {
 	if expires > math.MaxInt64/int64(time.Millisecond) {
 		return env.Never
 	}
-	return max(expires*int64(time.Millisecond)-d.wall, 0) + d.now
+	nanos := expires * int64(time.Millisecond)
+	if offset < 0 && nanos > math.MaxInt64+offset {
+		return env.Never
+	}
+	return nanos - offset
 }
 
 // Settle keeps the deadline table as the newest values say: before has been
@@ -138,7 +195,7 @@ func (d *Deadlines) Settle(key []byte, before, after int64, e *entry.Effect) {
 		return
 	}
 	row := entry.DeadlineKey(after, key)
-	d.env.Write(entry.Entry{Table: entry.TableDeadline, Key: row, Value: []byte{}})
+	d.env.Put(entry.TableDeadline, row, &entry.Deadline{Ttl: e.Ttl, Clock: e.Clock})
 	if !d.reading {
 		d.include(row)
 		return
@@ -163,13 +220,16 @@ func (d *Deadlines) Next() int64 {
 	if d.cfg.Node == 0 {
 		return env.Never
 	}
-	if d.next != env.Never && !d.reading && len(d.due) < maxDue {
-		next = d.at(d.next)
+	if !d.reading && len(d.due) < maxDue {
+		next = d.restart
+		if d.next != env.Never {
+			next = min(next, d.lookAt())
+		}
 	}
 	if len(d.order) > 0 {
 		next = min(next, d.order[0].again)
 	}
-	return max(next, d.look)
+	return max(min(next, d.clock.Next()), d.look)
 }
 
 // Tick has keys deleted that are due, and looks for more of them.
@@ -186,17 +246,39 @@ func (d *Deadlines) Tick() {
 		}
 	}
 	room = min(room, maxDue-len(d.due))
-	if d.next == env.Never || d.reading || room <= 0 || d.env.Now < d.at(d.next) {
+	if d.reading || room <= 0 {
 		return
 	}
+	if d.env.Now >= d.restart {
+		d.readAgain()
+	}
+	if d.next == env.Never || d.env.Now < d.lookAt() {
+		return
+	}
+	d.read(room)
+}
+
+// lookAt is when the row at from is to be looked at.
+func (d *Deadlines) lookAt() int64 {
+	if d.whole {
+		return d.env.Now
+	}
+	return d.first(d.next)
+}
+
+// read looks for rows that are due, of which at most room keys are deleted.
+func (d *Deadlines) read(room int) {
 	d.reading, d.gone, d.fresh = true, map[string]bool{}, nil
-	// One more tells when to look next.
-	d.store.Read(entry.Read{Kind: entry.ReadRows, Table: entry.TableDeadline, Span: kv.Range(d.from, nil), Limit: room + 1},
-		func(r *entry.ReadResult) { d.found(r, room) })
+	limit := room + 1 // one more tells when to look next
+	if d.passed || d.whole && len(d.from) > 0 {
+		limit = max(limit, passLimit)
+	}
+	d.store.Read(entry.Read{Kind: entry.ReadRows, Table: entry.TableDeadline, Span: kv.Range(d.from, nil), Limit: limit},
+		func(r *entry.ReadResult) { d.found(r, room, limit) })
 }
 
 // found takes the first rows, of which at most room keys are deleted now.
-func (d *Deadlines) found(r *entry.ReadResult, room int) {
+func (d *Deadlines) found(r *entry.ReadResult, room, limit int) {
 	gone, fresh := d.gone, d.fresh
 	d.reading, d.gone, d.fresh = false, nil, nil
 	if r.Err != nil {
@@ -206,19 +288,66 @@ func (d *Deadlines) found(r *entry.ReadResult, room int) {
 		for i := range r.Rows {
 			row := r.Rows[i].Key
 			expires, key, ok := entry.SplitDeadlineKey(row)
-			if i == room || ok && !d.isDue(expires) {
+			later := ok && !d.isDue(d.first(expires))
+			if room == 0 || i == limit-1 || later && !d.whole {
 				d.from, d.next = row, expires
 				break
 			}
-			if ok && !gone[string(row)] && d.due[string(row)] == nil {
-				k := &dueKey{row: row, key: key, expires: expires}
-				d.due[string(row)] = k
-				d.deleteDue(k)
+			if ok && !gone[string(row)] && d.due[string(row)] == nil && d.takes(&r.Rows[i], key, expires, later) {
+				room--
 			}
 		}
+		d.endWhole()
 	}
 	if fresh != nil {
 		d.include(fresh)
+	}
+}
+
+// takes has a row's key deleted, and reports whether it has. If the key is not due yet the row
+// is passed over; later: its deadline has not passed.
+func (d *Deadlines) takes(row *entry.Row, key []byte, expires int64, later bool) bool {
+	var set entry.Deadline
+	err := set.Unmarshal(row.Value)
+	if err != nil {
+		set = entry.Deadline{} // a row of an older version, which has none
+	}
+	_, own := d.clock.Own(set.Clock)
+	if !own && !d.clock.Reliable(set.Clock) {
+		d.suspect[set.Clock] = true
+	}
+	if later {
+		if d.later == nil || bytes.Compare(row.Key, d.later) < 0 {
+			d.later = row.Key
+		}
+		if own || d.clock.Proven() && d.clock.Reliable(set.Clock) {
+			return false
+		}
+	}
+	due := d.dueAt(expires, set)
+	if !d.isDue(due) {
+		d.passed, d.restart = true, min(d.restart, due)
+		return false
+	}
+	k := &dueKey{row: row.Key, key: key, expires: expires}
+	d.due[string(row.Key)] = k
+	d.deleteDue(k)
+	return true
+}
+
+// endWhole goes back to the first row whose deadline has not passed, when the table has been
+// read to its end.
+func (d *Deadlines) endWhole() {
+	if !d.whole || d.next != env.Never {
+		return
+	}
+	d.whole = false
+	if d.clock.Proven() {
+		d.clock.Retain(d.suspect)
+	}
+	if d.later != nil {
+		d.from = d.later
+		d.next, _, _ = entry.SplitDeadlineKey(d.later)
 	}
 }
 
@@ -249,6 +378,15 @@ func (d *Deadlines) Overdue() time.Duration {
 		}
 	}
 	return time.Duration(max(d.env.Now-d.at(first), 0))
+}
+
+// Suspended is why keys that earlier incarnations have given a time to live are not deleted by
+// the time of day; None if they are.
+func (d *Deadlines) Suspended() timeofday.Doubt {
+	if d.clock.Proven() {
+		return timeofday.None
+	}
+	return d.clock.Doubt()
 }
 
 // Due is how many keys are due and being deleted.

@@ -13,12 +13,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/pins"
 )
 
-// Observe has the registry see the time of day.
-func (x *Snapshots) Observe() {
+// Observe has the registry see the time of day; contradicted: something shows that it is wrong.
+func (x *Snapshots) Observe(contradicted bool) {
 	if x.registry == nil {
 		return
 	}
-	for _, p := range x.registry.Observe(x.Now, x.Wall) {
+	for _, p := range x.registry.Observe(x.Now, x.Wall, contradicted) {
 		x.Put(entry.TablePin, rowKey(p.Number), p)
 	}
 }

@@ -1,0 +1,179 @@
+package timeofday
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/shard/env"
+)
+
+const (
+	settle = 10 * time.Minute
+	noon   = int64(1_000_000 * time.Hour)
+)
+
+// watch is a clock whose time of day is off by wrong.
+type watch struct {
+	*Clock
+	env   *env.Env
+	row   entry.State
+	wrong time.Duration
+	peers Peers
+	cfg   Config
+}
+
+// start begins an incarnation after some time, with a time of day that is off.
+func (w *watch) start(after, wrong time.Duration) *watch {
+	now := int64(after)
+	if w.env != nil {
+		w.Fill(&w.row)
+		now += w.env.Now
+		w.row.Incarnation++
+	}
+	w.wrong = wrong
+	w.env = &env.Env{Inc: w.row.Incarnation + 1, Now: now, Wall: noon + now + int64(wrong)}
+	w.cfg.Settle = settle
+	w.Clock = New(w.env, w.cfg, &w.row)
+	return w
+}
+
+// pass lets time pass and reports whether the clock changed.
+func (w *watch) pass(d time.Duration) (changed bool) {
+	for ; d > 0; d -= 10 * time.Second {
+		w.env.Now += int64(min(d, 10*time.Second))
+		w.env.Wall = noon + w.env.Now + int64(w.wrong)
+		changed = w.Observe(w.peers) || changed
+	}
+	return changed
+}
+
+func (w *watch) off() time.Duration { return time.Duration(w.At(w.env.Now) - noon - w.env.Now) }
+
+func TestSteadyClockIsProven(t *testing.T) {
+	w := (&watch{}).start(0, 0)
+	require.False(t, w.pass(settle-10*time.Second))
+	require.Equal(t, Young, w.Doubt())
+	require.False(t, w.Proven())
+	require.True(t, w.pass(10*time.Second))
+	require.True(t, w.Proven())
+	require.Equal(t, None, w.Doubt())
+	id := w.ID()
+	w.start(time.Minute, 0)
+	require.True(t, w.Reliable(id))
+	require.NotEqual(t, id, w.ID())
+}
+
+func TestClockThatIsSetSoonAfterTheStartIsReplaced(t *testing.T) {
+	for _, wrong := range []time.Duration{-40 * 365 * 24 * time.Hour, -time.Hour, time.Hour, 40 * 365 * 24 * time.Hour} {
+		w := (&watch{}).start(0, wrong)
+		w.pass(settle - time.Minute)
+		w.wrong = 0
+		require.False(t, w.pass(settle-time.Minute), "the settle time begins anew")
+		first := w.ID()
+		require.True(t, w.pass(2*time.Minute))
+		require.Zero(t, w.off())
+		require.NotEqual(t, first, w.ID())
+		offset, own := w.Own(first)
+		require.True(t, own)
+		require.Equal(t, noon+int64(wrong), offset)
+		w.start(0, 0)
+		require.False(t, w.Reliable(first), "what the wrong clock has recorded stays in doubt")
+	}
+}
+
+func TestClockThatIsNeverProvenStaysInDoubt(t *testing.T) {
+	w := (&watch{}).start(0, 0)
+	id := w.ID()
+	w.pass(time.Minute)
+	w.start(0, 0).start(0, 0)
+	require.False(t, w.Reliable(id))
+	w.pass(settle)
+	require.True(t, w.Proven())
+	w.start(0, 0)
+	require.False(t, w.Reliable(id))
+}
+
+func TestTimeOfDayIsComparedWithTheStore(t *testing.T) {
+	for _, c := range []struct {
+		down, wrong time.Duration
+		doubt       Doubt
+	}{
+		{time.Hour, 0, None},
+		{71 * time.Hour, 0, None},
+		{time.Hour, 60 * time.Hour, None},
+		{time.Hour, 80 * time.Hour, Ahead},
+		{100 * 24 * time.Hour, 0, Ahead},
+		{time.Hour, -2 * time.Hour, Behind},
+		{time.Hour, -40 * 365 * 24 * time.Hour, Behind},
+	} {
+		w := (&watch{}).start(0, 0)
+		w.pass(settle)
+		w.start(c.down, c.wrong)
+		w.pass(3 * settle)
+		require.Equal(t, c.doubt, w.Doubt(), "%+v", c)
+		require.Equal(t, c.doubt == None, w.Proven(), "%+v", c)
+		w.peers = PeersAgree
+		w.pass(2 * settle)
+		require.Equal(t, None, w.Doubt(), "%+v: the other nodes agree", c)
+		require.True(t, w.Proven())
+		w.peers = PeersUnknown
+
+		w.cfg.Trusted = true
+		w.start(0, c.wrong)
+		require.Equal(t, None, w.Doubt(), "%+v: an operator has vouched for it", c)
+		require.True(t, w.Proven())
+	}
+}
+
+func TestOtherNodesThatDifferKeepAClockFromBeingProven(t *testing.T) {
+	w := (&watch{peers: PeersDiffer}).start(0, time.Hour)
+	w.pass(3 * settle)
+	require.Equal(t, Apart, w.Doubt())
+	w.peers = PeersAgree
+	require.False(t, w.pass(settle-10*time.Second), "the settle time begins when they agree")
+	require.True(t, w.pass(20*time.Second))
+}
+
+func TestProvenClockFollowsALaterCorrectionOnly(t *testing.T) {
+	w := (&watch{}).start(0, time.Hour)
+	w.pass(settle)
+	require.True(t, w.Proven())
+	require.Equal(t, time.Hour, w.off(), "it was wrong for so long that it is relied on")
+	w.wrong = 30 * 24 * time.Hour
+	w.pass(3 * settle)
+	require.Equal(t, time.Hour, w.off(), "days beyond the store")
+	w.wrong = 2 * time.Hour
+	w.pass(settle + time.Minute)
+	require.Equal(t, 2*time.Hour, w.off())
+	w.wrong = 2*time.Hour + settle/10
+	require.False(t, w.pass(3*settle), "too little to be followed")
+}
+
+func TestNewestTimeIsRecordedOnceAnHour(t *testing.T) {
+	w := (&watch{}).start(0, 0)
+	require.Equal(t, w.env.Now+int64(settle), w.Next())
+	w.pass(settle)
+	require.True(t, w.Flush())
+	require.False(t, w.Flush())
+	require.Equal(t, w.env.Now+int64(time.Hour), w.Next())
+	w.pass(time.Hour)
+	require.True(t, w.Flush())
+	w.Fill(&w.row)
+	require.Equal(t, noon+w.env.Now, w.row.Wall)
+	require.Empty(t, w.row.UnprovenClocks)
+	w.wrong = 365 * 24 * time.Hour
+	w.pass(2 * time.Hour)
+	require.False(t, w.Flush(), "a time in doubt is not recorded")
+	require.Greater(t, w.Next(), w.env.Now)
+}
+
+func TestUnprovenClocksAreBounded(t *testing.T) {
+	w := (&watch{}).start(0, 0)
+	for range 2 * maxUnproven {
+		w.start(0, 0)
+	}
+	require.LessOrEqual(t, len(w.row.UnprovenClocks), maxUnproven)
+}
