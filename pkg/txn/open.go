@@ -9,11 +9,15 @@ import (
 )
 
 // Begin opens an interactive transaction. A retry passes the id with the next attempt's number,
-// and keeps its age. A state of the past is looked up with the first call. The returned failure
-// is nil if the transaction is open.
+// and keeps its age. It ends an earlier attempt that is still open: its client has lost the
+// connection to it. A state of the past is looked up with the first call. The returned failure is
+// nil if the transaction is open.
 func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool, how How) *msg.Failure {
 	g.host.At(now)
-	f := g.taken(ref.TxnID)
+	f := g.supersede(ref)
+	if f == nil {
+		f = g.taken(ref.TxnID)
+	}
 	if f == nil {
 		f = how.Refuse(readOnly, g.host.Router.Shards())
 	}
@@ -27,6 +31,25 @@ func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool, how How) *msg.F
 	}
 	g.flows.enter(o)
 	g.host.Timed(o.Base().Deadline())
+	return nil
+}
+
+// supersede aborts an earlier attempt of an interactive transaction, which its client has given up.
+// It returns a failure if the earlier attempt cannot be aborted, or if ref is the earlier attempt.
+func (g *Gateway) supersede(ref kv.TxnRef) *msg.Failure {
+	f, open := g.flows.newest(ref.TxnID).(flow.Open)
+	if !open || f.Base().Ref.Attempt == ref.Attempt {
+		return nil
+	}
+	superseded := env.Failure(msg.ReasonCancelled, kv.KindAborted, "a later attempt of the transaction has begun")
+	switch {
+	case f.Base().Ref.Attempt > ref.Attempt:
+		return superseded
+	case f.Base().Phase == flow.Committing:
+		// Only the last agent can end it. The client retries until that has happened.
+		return env.Failure(msg.ReasonRival, kv.KindAborted, "an earlier attempt of the transaction is committing")
+	}
+	g.flows.Abort(f, superseded)
 	return nil
 }
 
