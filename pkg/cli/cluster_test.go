@@ -71,7 +71,7 @@ func TestEachKindOfFailureHasItsCode(t *testing.T) {
 	n := start(t)
 	for k, want := range map[kv.Kind]int{
 		kv.KindInvalid: 2, kv.KindWrongType: 7, kv.KindCondition: 3, kv.KindOutOfRange: 3, kv.KindAborted: 6, kv.KindUnavailable: 4,
-		kv.KindTooOld: 5, kv.KindExhausted: 4, kv.KindDeadline: 4, kv.KindCancelled: 4, kv.KindNotFound: 1, kv.KindInternal: 7, kv.KindCorrupt: 7,
+		kv.KindTooOld: 5, kv.KindExhausted: 4, kv.KindDeadline: 4, kv.KindCancelled: 4, kv.KindNotFound: 1, kv.KindCorrupt: 7,
 		kv.KindUnauthenticated: 8, kv.KindDenied: 8,
 	} {
 		refuse := func(req gateway.Request, done func(gateway.Response)) {
@@ -80,6 +80,12 @@ func TestEachKindOfFailureHasItsCode(t *testing.T) {
 		n.submit.Store(&refuse)
 		n.run(t, "put", "k", "v", "--retry=false").fails(t, want, "linchpin: "+k.String()+": because\nhint: do something\n")
 	}
+	// After an internal error the client queries the outcome, which aborts what has not committed.
+	refuse := func(req gateway.Request, done func(gateway.Response)) {
+		done(gateway.Response{ID: req.ID, Attempts: 1, Err: kv.Errorf(kv.KindInternal, "because")})
+	}
+	n.submit.Store(&refuse)
+	require.Equal(t, 6, n.run(t, "put", "k", "v", "--retry=false").code)
 }
 
 func TestWhatIsUnknownNamesTheIDToAskFor(t *testing.T) {

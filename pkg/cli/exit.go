@@ -75,9 +75,9 @@ func ExitCode(err error) int {
 		return ExitUsage
 	case kv.KindCondition, kv.KindOutOfRange:
 		return ExitCondition
-	case kv.KindUnavailable, kv.KindDeadline, kv.KindExhausted, kv.KindCancelled:
+	case kv.KindUnavailable, kv.KindDeadline, kv.KindExhausted, kv.KindCancelled, kv.KindClosed:
 		return ExitUnavailable
-	case kv.KindUnknown, kv.KindTooOld:
+	case kv.KindUnknown, kv.KindTooOld, kv.KindResultsLost:
 		return ExitUnknown
 	case kv.KindAborted:
 		return ExitAborted

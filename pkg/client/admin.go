@@ -77,7 +77,7 @@ func asking[A any](db *DB, ctx context.Context, call func(context.Context, *sess
 		if err == nil {
 			return answer, nil
 		}
-		if e := fromStatus(err); !r.again(e) {
+		if e := failure(r.bounded(), err); !r.again(e) {
 			return answer, e
 		}
 	}

@@ -58,8 +58,8 @@ var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1
 // keepFrame is how large a buffer may be to be worth keeping in the pool.
 const keepFrame = 64 << 10
 
-// newCall encodes a request. The number is left open, see setNumber.
-func newCall(id kv.TxnID, ops []Op, timeout time.Duration, h *how, traceparent string) *call {
+// newCall encodes a request. The number and the timeout are left open, see setNumber and setTimeout.
+func newCall(id kv.TxnID, ops []Op, h *how, traceparent string) *call {
 	c := calls.Get().(*call)
 	c.state, c.lost, c.answer = callListed, nil, pb.CallAnswer{}
 	if cap(c.scratch) < len(ops) {
@@ -71,7 +71,6 @@ func newCall(id kv.TxnID, ops []Op, timeout time.Duration, h *how, traceparent s
 	for i := range ops {
 		c.wire.Request.Ops = append(c.wire.Request.Ops, c.scratch[i].wire(&ops[i]))
 	}
-	c.wire.TimeoutMs = timeoutMs(timeout)
 	if h != nil {
 		c.wire.Request.At, c.wire.Request.Token, c.wire.Request.Plan = h.at, h.token, h.plan
 	}
@@ -84,22 +83,26 @@ func newCall(id kv.TxnID, ops []Op, timeout time.Duration, h *how, traceparent s
 	return c
 }
 
-// A frame ends in the call's number, as a field that the encoding proper has
-// left out: only the session knows the number, and in protobuf the last
-// occurrence of a field counts. It is a varint padded to its full length.
+// A frame ends in the call's timeout and its number, as fields that the encoding
+// proper has left out: the session knows the number, and the timeout depends on how
+// long the call has waited to be sent. In protobuf the last occurrence of a field
+// counts. Each is a varint padded to its full length.
 const (
-	numberTag    = 1 << 3 // field 1, varint
-	numberLength = 1 + binary.MaxVarintLen64
+	numberTag     = 1 << 3 // field 1, varint
+	numberLength  = 1 + binary.MaxVarintLen64
+	timeoutTag    = 2 << 3 // field 2, varint
+	timeoutLength = 1 + binary.MaxVarintLen32
+	tailLength    = timeoutLength + numberLength
 )
 
-// encode fills frame from wire and leaves room for the number.
+// encode fills frame from wire and leaves room for the timeout and the number.
 func (c *call) encode() {
-	c.wire.Number = 0
+	c.wire.Number, c.wire.TimeoutMs = 0, 0
 	size := c.wire.Size()
-	if cap(c.frame) < size+numberLength {
-		c.frame = make([]byte, size+numberLength)
+	if cap(c.frame) < size+tailLength {
+		c.frame = make([]byte, size+tailLength)
 	}
-	c.frame = c.frame[:size+numberLength]
+	c.frame = c.frame[:size+tailLength]
 	if n, err := c.wire.MarshalToSizedBuffer(c.frame[:size]); err != nil || n != size {
 		panic("client: encoding a request does not do what it announced")
 	}
@@ -107,13 +110,23 @@ func (c *call) encode() {
 
 // setNumber writes the number into the room that encode has left.
 func (c *call) setNumber(n uint64) {
-	tail := c.frame[len(c.frame)-numberLength:]
-	tail[0] = numberTag
-	for i := 1; i < len(tail)-1; i++ {
-		tail[i] = byte(n) | 0x80
+	putPadded(c.frame[len(c.frame)-numberLength:], numberTag, n)
+}
+
+// setTimeout writes how long the node has into the room that encode has left.
+func (c *call) setTimeout(d time.Duration) {
+	tail := c.frame[len(c.frame)-tailLength:]
+	putPadded(tail[:timeoutLength], timeoutTag, uint64(timeoutMs(d)))
+}
+
+// putPadded fills b with a tag of one byte and a varint.
+func putPadded(b []byte, tag byte, n uint64) {
+	b[0] = tag
+	for i := 1; i < len(b)-1; i++ {
+		b[i] = byte(n) | 0x80
 		n >>= 7
 	}
-	tail[len(tail)-1] = byte(n)
+	b[len(b)-1] = byte(n)
 }
 
 // release gives the call back to the pool. Its caller must have been told the

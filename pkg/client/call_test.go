@@ -69,7 +69,8 @@ func TestFramesAreAPipelineRequest(t *testing.T) {
 			id := kv.TxnID{Time: rapid.Int64().Draw(t, "time"), Rand: rapid.Uint64().Draw(t, "rand")}
 			number := rapid.Uint64().Draw(t, "number")
 			h := rapid.Custom(anyHow).Draw(t, "how")
-			c := newCall(id, ops, 1500*time.Microsecond, h, "")
+			c := newCall(id, ops, h, "")
+			c.setTimeout(1500 * time.Microsecond)
 			c.setNumber(number)
 			batch = append(batch, c)
 			want.Calls = append(want.Calls, pb.Call{Number: number, TimeoutMs: 2,

@@ -106,7 +106,7 @@ func TestAfterCloseEverythingIsRefused(t *testing.T) {
 	require.NoError(t, db.Close())
 	requireKind(t, kv.KindUnknown, <-ended)
 	_, err := db.Execute(context.Background(), client.Get(b("k")))
-	requireKind(t, kv.KindInvalid, err)
+	requireKind(t, kv.KindClosed, err)
 	require.Empty(t, db.Addr())
 	require.NoError(t, db.Close(), "again")
 }

@@ -84,7 +84,7 @@ func (c *connector) keep() {
 // connect makes a session, publishes it and waits for its end.
 func (c *connector) connect(addr string) (lived time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(c.closing, c.opts.connectTimeout)
-	s, err := newSession(ctx, addr, c.opts)
+	s, err := newSession(ctx, addr, c.opts, c.closing.Done())
 	cancel()
 	if err != nil {
 		return 0, &addressError{addr, err}
@@ -102,8 +102,7 @@ func (c *connector) connect(addr string) (lived time.Duration, err error) {
 			c.await(s)
 		}()
 	case <-c.closing.Done():
-		s.end()
-		s.conn.Close() // whoever uses it
+		s.shutDown()
 	}
 	c.publish(nil, nil, false)
 	return time.Since(born), nil
@@ -114,8 +113,7 @@ func (c *connector) await(s *session) {
 	select {
 	case <-s.done:
 	case <-c.closing.Done():
-		s.end()
-		s.conn.Close()
+		s.shutDown()
 	}
 }
 
@@ -159,7 +157,8 @@ func (c *connector) live() *session {
 
 // session gives the live session, or waits for one until ctx ends; with
 // impatient set, only until each address has been tried. Its errors are of
-// kv.KindUnavailable, or KindInvalid when the DB is closed.
+// kv.KindUnavailable, KindClosed when the DB is closed, and those of a context that
+// ended before an attempt to connect has failed.
 func (c *connector) session(ctx context.Context, impatient bool) (*session, error) {
 	if s := c.live(); s != nil {
 		return s, nil
@@ -181,9 +180,12 @@ func (c *connector) session(ctx context.Context, impatient bool) (*session, erro
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, c.unreachable(failure, context.Cause(ctx))
+			if failure == nil {
+				return nil, contextError(ctx, "before a node was reached")
+			}
+			return nil, c.unreachable(failure, contextCause(ctx))
 		case <-c.closing.Done():
-			return nil, errClosed()
+			return nil, closedError("before a node was reached")
 		}
 	}
 }
@@ -231,13 +233,7 @@ func (c *connector) unreachable(failure, cause error) *Error {
 	return e
 }
 
-func errClosed() *Error {
-	e := errorf(kv.KindInvalid, nil, "the client is closed")
-	e.Hint = "open another one"
-	return e
-}
-
-// stop ends the session and waits for keep.
+// stop ends the sessions and waits for keep.
 func (c *connector) stop() {
 	c.close()
 	<-c.stopped

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -50,15 +51,20 @@ func Open(ctx context.Context, addrs []string, opts ...Option) (*DB, error) {
 	}
 	db := &DB{opts: &o}
 	db.conn = newConnector(append([]string(nil), addrs...), &o, db.welcomed)
-	if _, err := db.conn.session(ctx, true); err != nil {
+	_, err := db.conn.session(ctx, true)
+	if e := (*Error)(nil); errors.As(err, &e) && e.ended() {
+		err = db.conn.unreachable(nil, contextCause(ctx))
+	}
+	if err != nil {
 		db.Close()
 		return nil, err
 	}
 	return db, nil
 }
 
-// Close ends the connection. Calls under way fail; for those that wrote, the
-// outcome is unknown.
+// Close ends the connection. It acts as the end of the contexts of all calls, with errors of
+// kv.KindClosed: nothing more is sent, and Close waits for the responses to what was sent,
+// for as long as the CommitGrace of their calls.
 func (db *DB) Close() error {
 	db.once.Do(db.conn.stop)
 	return nil

@@ -38,6 +38,16 @@
 // with which `linchpin outcome` or DB.Outcome can ask later. No other kind of
 // error is ever returned for a transaction that may have been applied.
 //
+// # When the context ends
+//
+// A transaction is sent when its request, or the commit of an Update, is handed to
+// the transport; nothing is applied before that. If the context ends before that, the
+// error is of kv.KindCancelled or kv.KindDeadline; between two attempts it is that of
+// the last attempt, with the context's error as its cause. If it ends after that, the
+// call waits for the response for CommitGrace and returns it; without a response it is
+// kv.KindUnknown if the transaction writes, and else as if it had not been sent. Close
+// acts as the end of all contexts, with kv.KindClosed.
+//
 // # Errors and retries
 //
 // Errors are *Error, and kv.KindOf gives their kind. The kinds that say "try

@@ -84,12 +84,36 @@ func (e *Error) Contended() bool {
 // retryable reports whether the same may succeed under another id.
 func (e *Error) retryable() bool { return e.Kind.Retryable() || e.serverTime != 0 }
 
-// Unwrap gives the error in kv's words, and the cause.
+// Unwrap gives the error in kv's words, the cause, and the context's error for those of
+// kv.KindDeadline and kv.KindCancelled.
 func (e *Error) Unwrap() []error {
-	if e.Cause == nil {
-		return []error{e.plain()}
+	out := []error{e.plain()}
+	if e.Cause != nil {
+		out = append(out, e.Cause)
 	}
-	return []error{e.plain(), e.Cause}
+	switch e.Kind {
+	case kv.KindDeadline:
+		out = append(out, context.DeadlineExceeded)
+	case kv.KindCancelled:
+		out = append(out, context.Canceled)
+	}
+	return out
+}
+
+// because adds a cause.
+func (e *Error) because(cause error) {
+	switch {
+	case e.Cause == nil:
+		e.Cause = cause
+	case cause != nil:
+		e.Cause = errors.Join(e.Cause, cause)
+	}
+}
+
+// ended reports whether the context, the deadline or the end of the DB ended the call:
+// then the node has not confirmed what was read.
+func (e *Error) ended() bool {
+	return e.Kind == kv.KindDeadline || e.Kind == kv.KindCancelled || e.Kind == kv.KindClosed
 }
 
 func errorf(k kv.Kind, cause error, format string, args ...any) *Error {
@@ -129,8 +153,8 @@ func fromStatus(err error) *Error {
 	switch st.Code() {
 	case codes.DeadlineExceeded:
 		return errorf(kv.KindDeadline, context.DeadlineExceeded, "the deadline passed before the answer came")
-	case codes.Canceled:
-		return errorf(kv.KindCancelled, context.Canceled, "the call was given up")
+	case codes.Canceled: // not by the caller: see retrier.failure
+		return errorf(kv.KindUnavailable, err, "the call was cancelled on its way: %s", st.Message())
 	case codes.ResourceExhausted:
 		return errorf(kv.KindInvalid, err, "the message is too large: %s", st.Message())
 	case codes.Unimplemented:
@@ -148,12 +172,42 @@ func fromStatus(err error) *Error {
 	return errorf(kv.KindUnavailable, err, "the stream to the node ended: %v", err)
 }
 
-// contextError says that the context ended before anything was applied.
-func contextError(ctx context.Context, what string) *Error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return errorf(kv.KindDeadline, context.Cause(ctx), "the deadline passed %s", what)
+// failure makes an *Error of what a gRPC call that had ctx returned: if ctx has ended,
+// and the node has not responded, that is why.
+func failure(ctx context.Context, err error) *Error {
+	if ctx.Err() != nil && detail.From(err) == nil {
+		return contextError(ctx, "before the response arrived")
 	}
-	return errorf(kv.KindCancelled, context.Cause(ctx), "the call was cancelled %s", what)
+	return fromStatus(err)
+}
+
+// contextError says that the context ended before anything was applied, or that the DB
+// was closed if that ended the context.
+func contextError(ctx context.Context, when string) *Error {
+	cause := context.Cause(ctx)
+	switch {
+	case kv.KindOf(cause) == kv.KindClosed:
+		return closedError(when)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return errorf(kv.KindDeadline, cause, "the deadline passed %s", when)
+	}
+	return errorf(kv.KindCancelled, cause, "the call was cancelled %s", when)
+}
+
+// contextCause is why a context has ended; errors.Is finds the context's own error in it.
+func contextCause(ctx context.Context) error {
+	cause, err := context.Cause(ctx), ctx.Err()
+	if errors.Is(cause, err) || kv.KindOf(cause) == kv.KindClosed {
+		return cause
+	}
+	return errors.Join(err, cause)
+}
+
+// closedError says that the DB was closed before anything was applied.
+func closedError(when string) *Error {
+	e := errorf(kv.KindClosed, nil, "the client was closed %s", when)
+	e.Hint = "open another one"
+	return e
 }
 
 // unknown says that a transaction may or may not have been applied.

@@ -45,8 +45,9 @@ func (db *DB) executeAs(ctx context.Context, h *how, ops []Op) (*Outcome, error)
 // executeOnce runs one attempt to its known end: a lost answer is enquired
 // about. Its errors are certain, but for those of kv.KindUnknown.
 func (db *DB) executeOnce(r *retrier, id kv.TxnID, ops []Op, h *how) (*Outcome, *Error) {
-	c := newCall(id, ops, margin(r.ctx), h, db.opts.traceparent(r.ctx))
-	if err := db.send(r, c); err != nil {
+	c := newCall(id, ops, h, db.opts.traceparent(r.ctx))
+	err := db.send(r, h.commitGrace(), c)
+	if err != nil {
 		return db.unanswered(r, id, ops, err)
 	}
 	answer := c.answer
@@ -57,21 +58,24 @@ func (db *DB) executeOnce(r *retrier, id kv.TxnID, ops []Op, h *how) (*Outcome, 
 		return out, nil
 	}
 	e := fromDetail(answer.Error)
-	if e.Kind == kv.KindUnknown {
-		return db.resolveOps(r, id, ops, e.Text)
+	switch {
+	case !e.uncertain():
+		return nil, e
+	case readOnly(ops):
+		return nil, e.ofReads()
 	}
-	return nil, e
+	return db.resolveOps(r, id, ops, e.Text)
 }
 
 // send passes a call to the live session. If that ends before the call has
 // left, the next one gets it.
-func (db *DB) send(r *retrier, c *call) error {
+func (db *DB) send(r *retrier, grace time.Duration, c *call) error {
 	for {
 		s, err := r.session()
 		if err != nil {
 			return err
 		}
-		err = s.run(r.ctx, c)
+		err = s.run(r.ctx, grace, c)
 		if err != errNotSent {
 			return err
 		}
@@ -82,13 +86,15 @@ func (db *DB) send(r *retrier, c *call) error {
 func (db *DB) unanswered(r *retrier, id kv.TxnID, ops []Op, err error) (*Outcome, *Error) {
 	switch {
 	case err == errNotListed || err == errLeftListed:
-		return nil, contextError(r.ctx, "before the request was sent")
+		return nil, r.over("before the request was sent")
 	case err != errNoAnswer && err != errLeftSent:
 		return nil, asError(err)
 	case !readOnly(ops):
 		return db.resolveOps(r, id, ops, err.Error())
-	case err == errLeftSent:
-		return nil, contextError(r.ctx, "before the answer came")
+	}
+	over := r.over("before the response arrived")
+	if over != nil {
+		return nil, over
 	}
 	return nil, errorf(kv.KindUnavailable, nil, "the connection broke before the answer came")
 }

@@ -181,7 +181,7 @@ func TestTheServerSaysWhenToComeBack(t *testing.T) {
 
 func TestOtherKindsAreNotTriedAgain(t *testing.T) {
 	for _, k := range kv.Kinds() {
-		if k == kv.KindOK || k == kv.KindUnknown || k.Retryable() {
+		if k == kv.KindOK || k == kv.KindUnknown || k == kv.KindInternal || k.Retryable() {
 			continue
 		}
 		f := newFaulty()

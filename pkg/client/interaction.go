@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
@@ -33,9 +34,9 @@ type interaction struct {
 	// broken: the stream failed, so the last step may or may not have reached
 	// the server.
 	broken bool
-	// refused: it failed because the node drains or is short of memory, and has not
-	// executed it.
-	refused bool
+	// uncertain: the commit was sent, and there is no response that says whether it was
+	// applied.
+	uncertain bool
 	// over: the function has returned.
 	over bool
 	// wrote: something was sent, or kept back, that could change the store.
@@ -121,6 +122,11 @@ func (t *interaction) check(ops []Op) error {
 	if t.failed != nil {
 		return t.failed
 	}
+	over := t.r.over("before the step was sent")
+	if over != nil {
+		t.failed = over
+		return over
+	}
 	if len(ops) > 0 {
 		if err := checkOps(ops); err != nil {
 			return asError(err)
@@ -142,15 +148,23 @@ func (t *interaction) commit() *Error {
 	}
 	answer, err := t.exchange(before, &pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: commit}})
 	if err == nil && answer.GetCommitted() == nil {
-		t.broken = true
+		t.broken, t.uncertain = true, true
 		err = errorf(kv.KindInternal, nil, "the server answered a commit with %T", answer.Answer)
 	}
-	if err == nil && t.how != nil && t.how.into != nil {
-		*t.how.into = *outcomeOf(answer.GetCommitted())
-		t.how.into.ID = t.ref.TxnID
-		t.how.into.Receipt.after(t.before)
+	if err == nil {
+		t.report(outcomeOf(answer.GetCommitted()))
 	}
 	return err
+}
+
+// report fills what the caller has given to Into.
+func (t *interaction) report(out *Outcome) {
+	if t.how == nil || t.how.into == nil {
+		return
+	}
+	*t.how.into = *out
+	t.how.into.ID = t.ref.TxnID
+	t.how.into.Receipt.after(t.before)
 }
 
 func (t *interaction) rollback() *Error {
@@ -165,6 +179,10 @@ func (t *interaction) rollback() *Error {
 // beginning if it has not been sent, ops if there are any, along with it if the node
 // knows that, and last if it is not nil. It returns the answer to the last of them.
 func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.TransactResponse, *Error) {
+	over := t.r.over("before the step was sent")
+	if over != nil {
+		return nil, over
+	}
 	if err := t.connect(); err != nil {
 		return nil, err
 	}
@@ -205,9 +223,19 @@ func (t *interaction) doStep(ops []Op) *pb.DoStep {
 }
 
 func (t *interaction) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactResponse, *Error) {
+	commits := false
 	for _, step := range steps {
-		if t.stream.stream.Send(step) != nil {
-			break // the reason comes from Recv
+		if step.GetCommit() != nil {
+			over := t.beginCommit()
+			if over != nil {
+				return nil, over
+			}
+			defer t.session.endCommit()
+			commits = true
+		}
+		if t.stream.stream.Send(step) != nil { // the reason comes from Recv
+			commits = false
+			break
 		}
 	}
 	var undoable *Error
@@ -215,11 +243,12 @@ func (t *interaction) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactR
 		answer, err := t.stream.stream.Recv()
 		if err != nil {
 			t.broken = true
-			e := t.streamError(err)
+			e := failure(t.r.context(), err)
 			// What gRPC says of its own may come after a commit; a node that drains,
 			// or has no memory for the stream, ends it instead of the steps that it has
 			// not answered.
-			t.refused = (e.Kind == kv.KindUnavailable || e.Kind == kv.KindExhausted) && detail.From(err) != nil
+			refused := (e.Kind == kv.KindUnavailable || e.Kind == kv.KindExhausted) && detail.From(err) != nil
+			t.uncertain = commits && !refused
 			return nil, e
 		}
 		if f := answer.GetStepFailed(); f != nil && undoable == nil {
@@ -232,7 +261,9 @@ func (t *interaction) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactR
 		if f := answer.GetFailed(); f != nil {
 			// Answers to the steps behind it are still on their way.
 			t.open = i < len(steps)-1
-			return nil, fromDetail(f)
+			e := fromDetail(f)
+			t.uncertain = commits && !t.open && e.uncertain()
+			return nil, e
 		}
 		results, asked := len(resultsIn(answer)), operationsIn(steps[i])
 		if undoable == nil && asked > 0 && results != asked {
@@ -288,34 +319,54 @@ func (t *interaction) timeoutMs() uint32 {
 	return timeoutMs(margin(t.r.ctx))
 }
 
-func (t *interaction) streamError(err error) *Error {
-	if t.r.ctx.Err() != nil {
-		return contextError(t.r.ctx, "before the answer came")
+// beginCommit is called before the commit is sent. From then on the end of the context
+// breaks the stream only after CommitGrace, unless there is a response by then. It returns
+// an error if the context has ended.
+func (t *interaction) beginCommit() *Error {
+	ctx, st, grace := t.r.context(), t.stream, t.how.commitGrace()
+	if !t.stop() {
+		t.broken = true
+		return contextError(ctx, "before the commit was sent")
 	}
-	return fromStatus(err)
+	if !t.session.beginCommit() {
+		t.broken = true
+		return closedError("before the commit was sent")
+	}
+	left := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-left:
+		case <-timer.C:
+			st.cancel()
+		}
+	})
+	t.stop = func() bool {
+		close(left)
+		return stop()
+	}
+	return nil
 }
 
 func (t *interaction) connect() *Error {
 	if t.stream != nil {
 		return nil
 	}
-	if t.r.ctx.Err() != nil {
-		return contextError(t.r.ctx, "before anything was sent")
-	}
 	st := t.session.streams.get()
 	if st == nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		stop := context.AfterFunc(t.r.ctx, cancel)
+		stop := context.AfterFunc(t.r.context(), cancel)
 		stream, err := t.session.kv.Transact(ctx)
 		if err != nil {
 			stop()
 			cancel()
-			return t.streamError(err)
+			return failure(t.r.context(), err)
 		}
 		t.stream, t.stop = &txStream{stream, cancel}, stop
 		return nil
 	}
-	t.stream, t.stop = st, context.AfterFunc(t.r.ctx, st.cancel)
+	t.stream, t.stop = st, context.AfterFunc(t.r.context(), st.cancel)
 	return nil
 }
 

@@ -30,7 +30,7 @@ func (db *DB) Drain(ctx context.Context, timeout time.Duration, progress func(*p
 		case errors.Is(err, io.EOF), err != nil && stopping:
 			return nil // it is gone before it could say so
 		case err != nil:
-			return fromStatus(err)
+			return failure(stream.ctx, err)
 		}
 		stopping = p.Phase == "stopping"
 		if progress != nil {
@@ -67,7 +67,7 @@ func (db *DB) Debug(ctx context.Context, ask *pb.DebugRequest, part func(*pb.Deb
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fromStatus(err)
+			return failure(stream.ctx, err)
 		}
 		if err := part(p); err != nil {
 			return err
@@ -78,6 +78,8 @@ func (db *DB) Debug(ctx context.Context, ask *pb.DebugRequest, part func(*pb.Deb
 // answers is a stream of them, which has to be ended.
 type answers[A any] struct {
 	grpc.ServerStreamingClient[A]
+	// ctx is the call's; the stream's own ends with the stream, whatever the reason.
+	ctx context.Context
 	end func()
 }
 
@@ -89,7 +91,7 @@ func streaming[A any](db *DB, ctx context.Context, ask func(context.Context, pb.
 		r.stop()
 		return nil, failed
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(r.context())
 	end := func() {
 		cancel()
 		s.unuse()
@@ -97,8 +99,9 @@ func streaming[A any](db *DB, ctx context.Context, ask func(context.Context, pb.
 	}
 	stream, err := ask(ctx, s.admin)
 	if err != nil {
+		failed = failure(ctx, err)
 		end()
-		return nil, fromStatus(err)
+		return nil, failed
 	}
-	return &answers[A]{stream, end}, nil
+	return &answers[A]{stream, ctx, end}, nil
 }

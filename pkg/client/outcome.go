@@ -41,7 +41,7 @@ func (db *DB) ask(r *retrier, id kv.TxnID) (*pb.OutcomeResponse, *Error) {
 	defer s.unuse()
 	answer, err := s.kv.Outcome(r.bounded(), &pb.OutcomeRequest{TxnId: id})
 	if err != nil {
-		e := fromStatus(err)
+		e := failure(r.bounded(), err)
 		e.ID = id
 		return nil, e
 	}
@@ -54,11 +54,14 @@ func (db *DB) ask(r *retrier, id kv.TxnID) (*pb.OutcomeResponse, *Error) {
 // resolve finds out about a transaction whose answer was lost, for the reason
 // why. It ends in one of three ways: the outcome as if the answer had come; an
 // error of kv.KindAborted, when it is certain that it has not committed and
-// never will; and else kv.KindUnknown.
-func (db *DB) resolve(r *retrier, id kv.TxnID, why string) (*Outcome, *Error) {
+// never will; and else kv.KindUnknown. Under a context without a deadline it has its own
+// minute, however long the attempts before have taken.
+func (db *DB) resolve(caller *retrier, id kv.TxnID, why string) (*Outcome, *Error) {
+	r := newRetrier(db, caller.ctx)
+	defer r.stop()
 	ctx := r.bounded()
 	for ctx.Err() == nil {
-		answer, err := db.ask(r, id)
+		answer, err := db.ask(&r, id)
 		switch {
 		case err == nil && answer.Decision == pb.Decision_COMMITTED:
 			return &Outcome{ID: id, Attempts: 1, Results: resultsOf(answer.Results), Token: answer.Token,
@@ -78,5 +81,17 @@ func (db *DB) resolve(r *retrier, id kv.TxnID, why string) (*Outcome, *Error) {
 			break
 		}
 	}
-	return nil, unknown(id, why, context.Cause(ctx))
+	return nil, unknown(id, why, contextCause(ctx))
+}
+
+// uncertain reports whether a node that responds with the error may have committed the
+// transaction all the same.
+func (e *Error) uncertain() bool { return e.Kind == kv.KindUnknown || e.Kind == kv.KindInternal }
+
+// ofReads is the error of a transaction that has not written: its outcome is certain.
+func (e *Error) ofReads() *Error {
+	if e.Kind == kv.KindUnknown {
+		e.Kind, e.Hint = kv.KindUnavailable, ""
+	}
+	return e
 }

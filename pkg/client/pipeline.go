@@ -3,21 +3,22 @@ package client
 import (
 	"context"
 	"runtime"
+	"time"
 
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// run sends a call and waits for its end. If it returns nil there is an
-// answer. Else nothing was applied, except after errNoAnswer and errLeftSent,
-// when that is not known. After errLeftListed and errLeftSent the session may
-// still refer to the call.
-func (s *session) run(ctx context.Context, c *call) error {
-	if ctx.Err() != nil {
-		return errLeftListed // or the sender might be quicker than the look at ctx below
-	}
-	if err := s.slot(ctx); err != nil {
+// run sends a call and waits for its end: for its response, or until ctx ends or the
+// DB is closed, and then for the response for as long as grace. If it returns nil there
+// is a response. Else nothing was applied, except after errNoAnswer and errLeftSent,
+// when that is not known. After errLeftListed and errLeftSent the session may still
+// refer to the call.
+func (s *session) run(ctx context.Context, grace time.Duration, c *call) error {
+	err := s.slot(ctx)
+	if err != nil {
 		return err
 	}
+	c.setTimeout(margin(ctx))
 	if !s.enlist(c) {
 		return errNotSent
 	}
@@ -25,8 +26,9 @@ func (s *session) run(ctx context.Context, c *call) error {
 	case <-c.done:
 		return c.lost
 	case <-ctx.Done():
-		return s.leave(c)
+	case <-s.closing:
 	}
+	return s.leave(c, grace)
 }
 
 // slot waits until there may be one more unanswered call.
@@ -44,6 +46,8 @@ func (s *session) slot(ctx context.Context) error {
 	case <-s.retired:
 		return errNotSent
 	case <-ctx.Done():
+		return errNotListed
+	case <-s.closing:
 		return errNotListed
 	}
 }
@@ -67,23 +71,42 @@ func (s *session) enlist(c *call) bool {
 	return true
 }
 
-// leave takes the caller away from its call.
-func (s *session) leave(c *call) error {
+// leave takes the caller away from its call: at once if the call is not sent, and else
+// when there is a response, at the latest after grace.
+func (s *session) leave(c *call, grace time.Duration) error {
+	if s.unlist(c) {
+		return errLeftListed
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return c.lost
+	case <-timer.C:
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch c.state {
-	case callListed:
-		c.state = callLeft
-		<-s.slots
-		return errLeftListed
-	case callSent:
-		// The server still counts the call, so its slot stays taken.
-		c.state = callLeft
-		s.sent[c.number] = nil
-		return errLeftSent
+	if c.state != callSent {
+		<-c.done // the end came at the same moment
+		return c.lost
 	}
-	<-c.done // the end came at the same moment
-	return c.lost
+	// The server still counts the call, so its slot stays taken.
+	c.state = callLeft
+	s.sent[c.number] = nil
+	s.unanswered.Done()
+	return errLeftSent
+}
+
+// unlist takes a call back that is not sent.
+func (s *session) unlist(c *call) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.state != callListed {
+		return false
+	}
+	c.state = callLeft
+	<-s.slots
+	return true
 }
 
 // sendAll is the sender.
@@ -101,12 +124,40 @@ func (s *session) sendAll() {
 		// caller, who has gone to sleep by now, loses nothing.
 		runtime.Gosched()
 		for batch = s.take(batch[:0]); len(batch) > 0; batch = s.take(batch[:0]) {
-			if s.stream.SendMsg(frames{batch}) != nil {
-				return // the reader learns the reason and ends the session
-			}
+			err := s.stream.SendMsg(frames{batch})
 			clear(batch)
+			if !s.handedOver(err == nil) {
+				s.end()
+				return
+			}
 		}
 	}
+}
+
+// handedOver notes whether the transport has accepted the calls that were taken last. If
+// it has not, or the session has ended meanwhile, it ends them; then it reports false.
+func (s *session) handedOver(accepted bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if accepted && !s.ended {
+		s.handed = s.number
+		return true
+	}
+	lost := errNotSent
+	if accepted {
+		lost = errNoAnswer
+	}
+	for n, c := range s.sent {
+		if n <= s.handed {
+			continue // the end of the session ends it
+		}
+		if c != nil {
+			c.finish(lost)
+			s.unanswered.Done()
+		}
+		delete(s.sent, n)
+	}
+	return false
 }
 
 // take moves calls from the list to those sent.
@@ -127,6 +178,7 @@ func (s *session) take(batch []*call) []*call {
 		c.setNumber(s.number)
 		c.state = callSent
 		s.sent[s.number] = c
+		s.unanswered.Add(1)
 		bytes += len(c.frame)
 		batch = append(batch, c)
 	}
@@ -170,6 +222,7 @@ func (s *session) deliver(answers []pb.CallAnswer) (over bool) {
 		if c != nil {
 			c.answer = answers[i]
 			c.finish(nil)
+			s.unanswered.Done()
 		}
 	}
 	return s.retires && len(s.sent) == 0

@@ -14,36 +14,70 @@ type retrier struct {
 	db *DB
 	// ctx is the caller's.
 	ctx context.Context
-	// limited is ctx with a deadline, made when first needed.
-	limited context.Context
-	cancel  context.CancelFunc
-	pause   *backoff.ExponentialBackOff
+	// whole is ctx, but ends when the DB is closed, too; limited is whole with a
+	// deadline. Each is made when first needed, and ended by its cancel.
+	whole, limited     context.Context
+	cancel, cancelMore context.CancelFunc
+	pause              *backoff.ExponentialBackOff
 }
 
 func newRetrier(db *DB, ctx context.Context) retrier { return retrier{db: db, ctx: ctx} }
 
 // stop frees what the retrier has made.
 func (r *retrier) stop() {
+	if r.cancelMore != nil {
+		r.cancelMore()
+	}
 	if r.cancel != nil {
 		r.cancel()
 	}
 }
 
-// bounded is the caller's context, with a deadline if it has none: nothing is
-// tried again for ever.
+// context is the caller's, which ends when the DB is closed, too.
+func (r *retrier) context() context.Context {
+	if r.whole == nil {
+		ctx, cancel := context.WithCancelCause(r.ctx)
+		stop := context.AfterFunc(r.db.conn.closing, func() { cancel(closedError("first")) })
+		r.whole = ctx
+		r.cancel = func() {
+			stop()
+			cancel(nil)
+		}
+	}
+	return r.whole
+}
+
+// bounded is context, with a deadline if it has none: nothing is tried again for ever.
 func (r *retrier) bounded() context.Context {
 	if r.limited == nil {
-		r.limited = r.ctx
-		if _, ok := r.ctx.Deadline(); !ok {
-			r.limited, r.cancel = context.WithTimeout(r.ctx, r.db.opts.patience)
+		r.limited = r.context()
+		_, has := r.ctx.Deadline()
+		if !has {
+			r.limited, r.cancelMore = context.WithTimeout(r.limited, r.db.opts.patience)
 		}
 	}
 	return r.limited
 }
 
+// over is an error if the caller's context has ended, or the DB is closed: nothing is
+// sent after that. when says before what.
+func (r *retrier) over(when string) *Error {
+	switch {
+	case r.ctx.Err() != nil:
+		return contextError(r.ctx, when)
+	case r.db.conn.closing.Err() != nil:
+		return closedError(when)
+	}
+	return nil
+}
+
 // session gives the live session. Without retries it waits for a new one only
 // until every address has been tried.
 func (r *retrier) session() (*session, error) {
+	over := r.over("before anything was sent")
+	if over != nil {
+		return nil, over
+	}
 	if s := r.db.conn.live(); s != nil {
 		return s, nil
 	}
@@ -71,12 +105,11 @@ func (r *retrier) again(err *Error) bool {
 	if !r.db.opts.retries || !err.retryable() || err.RetryAfter > longestWish || r.known(err) {
 		return false
 	}
-	if err.RetryAfter > 0 && r.restFor(err.RetryAfter) || err.RetryAfter == 0 && r.rest() {
+	rested := err.RetryAfter > 0 && r.restFor(err.RetryAfter) || err.RetryAfter == 0 && r.rest()
+	if rested && r.bounded().Err() == nil {
 		return true
 	}
-	if err.Cause == nil {
-		err.Cause = context.Cause(r.bounded())
-	}
+	err.because(contextCause(r.bounded()))
 	return false
 }
 

@@ -71,14 +71,14 @@ func (db *DB) scanOnce(r *retrier, req *pb.ScanRequest, h *how, yield func(Pair,
 		return false, failed
 	}
 	defer s.unuse()
-	ctx, cancel := context.WithCancel(r.ctx)
+	ctx, cancel := context.WithCancel(r.context())
 	defer cancel()
 	if parent := db.opts.traceparent(ctx); parent != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, traceparentName, parent)
 	}
 	stream, err := s.kv.Scan(ctx, req)
 	if err != nil {
-		return false, fromStatus(err)
+		return false, failure(ctx, err)
 	}
 	for {
 		page, err := stream.Recv()
@@ -86,7 +86,7 @@ func (db *DB) scanOnce(r *retrier, req *pb.ScanRequest, h *how, yield func(Pair,
 			return begun, nil
 		}
 		if err != nil {
-			return begun, fromStatus(err)
+			return begun, failure(ctx, err)
 		}
 		if h.into != nil && page.Token != nil {
 			*h.into = Outcome{Attempts: 1, Token: page.Token, Snapshot: snapshotOf(page.Snapshot), Plan: pb.ReadPlan_PLAN_PIN, Receipt: receiptOf(page.Receipt)}

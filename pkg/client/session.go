@@ -40,9 +40,14 @@ type session struct {
 	slots chan struct{}
 	// wake has an element when there may be something on the list.
 	wake chan struct{}
-	// done is closed when the session has ended, retired when its node drains: then
-	// it takes no new calls, and ends when those that were sent have been answered.
+	// done is closed when the session has ended, retired when its node drains or the DB
+	// is closed: then it takes no new calls, and ends when those that were sent have been
+	// answered. closing is closed when the DB is.
 	done, retired chan struct{}
+	closing       <-chan struct{}
+	// unanswered counts the calls and commits that are sent and whose callers wait for a
+	// response. Under mu nothing is added once shut is set.
+	unanswered sync.WaitGroup
 	// users counts who needs the connection, the session itself included.
 	users atomic.Int64
 	// over is ended, for those who only want a hint.
@@ -53,8 +58,11 @@ type session struct {
 	mu      sync.Mutex
 	ended   bool
 	retires bool
-	number  uint64
-	list    []*call
+	shut    bool
+	// number is that of the last call taken from the list, handed that of the last call
+	// that the transport has accepted.
+	number, handed uint64
+	list           []*call
 	// sent is by number; nil is a call whose caller has left.
 	sent map[uint64]*call
 }
@@ -109,8 +117,9 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 // RequireTransportSecurity implements credentials.PerRPCCredentials.
 func (bearer) RequireTransportSecurity() bool { return true }
 
-// newSession connects to addr and waits for the welcome. ctx is for that only.
-func newSession(ctx context.Context, addr string, o *options) (*session, error) {
+// newSession connects to addr and waits for the welcome. ctx is for that only; closing
+// is closed when the DB is.
+func newSession(ctx context.Context, addr string, o *options, closing <-chan struct{}) (*session, error) {
 	// The address is the dialer's business, not that of a resolver.
 	var w witness
 	conn, err := grpc.NewClient("passthrough:///"+addr, dialOptions(o, &w)...)
@@ -119,7 +128,7 @@ func newSession(ctx context.Context, addr string, o *options) (*session, error) 
 	}
 	streamCtx, cancel := context.WithCancel(context.Background())
 	s := &session{addr: addr, conn: conn, kv: pb.NewKVClient(conn), admin: pb.NewAdminClient(conn), cancel: cancel,
-		wake: make(chan struct{}, 1), done: make(chan struct{}), retired: make(chan struct{}), sent: make(map[uint64]*call)}
+		wake: make(chan struct{}, 1), done: make(chan struct{}), retired: make(chan struct{}), closing: closing, sent: make(map[uint64]*call)}
 	s.users.Store(1)
 	stop := context.AfterFunc(ctx, cancel)
 	err = s.greet(streamCtx)
@@ -194,12 +203,17 @@ func (s *session) tellAll() bool {
 			c.finish(errNotSent)
 		}
 	}
-	for _, c := range s.sent {
+	for n, c := range s.sent {
+		if n > s.handed {
+			continue // the sender ends it: only the sender knows whether it was sent
+		}
 		if c != nil {
 			c.finish(errNoAnswer)
+			s.unanswered.Done()
 		}
+		delete(s.sent, n)
 	}
-	s.list, s.sent = nil, nil
+	s.list = nil
 	close(s.done)
 	return true
 }
@@ -226,6 +240,33 @@ func (s *session) retire() {
 	if over {
 		s.end()
 	}
+}
+
+// beginCommit has the end of the DB wait until endCommit, so that the response to a
+// commit may arrive. It reports false if the DB is closed.
+func (s *session) beginCommit() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shut {
+		return false
+	}
+	s.unanswered.Add(1)
+	return true
+}
+
+func (s *session) endCommit() { s.unanswered.Done() }
+
+// shutDown ends the session when the DB is closed: it refuses what is not sent, waits
+// for those that wait for a response, which is for the time of their CommitGrace, and
+// closes the connection.
+func (s *session) shutDown() {
+	s.mu.Lock()
+	s.shut = true
+	s.mu.Unlock()
+	s.retire()
+	s.unanswered.Wait()
+	s.end()
+	s.conn.Close()
 }
 
 // use keeps the connection open until unuse, which closes it when nobody is

@@ -39,7 +39,7 @@ func (o oneShot) Do(ops ...Op) ([]Result, error) {
 		return nil, err
 	}
 	if out.ResultsLost {
-		e := errorf(kv.KindUnknown, nil, "the transaction has committed, but its results are no longer known")
+		e := errorf(kv.KindResultsLost, nil, "the transaction has committed, but its results are no longer known")
 		e.ID = out.ID
 		return nil, e
 	}

@@ -99,13 +99,11 @@ func (t *interaction) afterFailure(own error) verdict {
 			return v
 		}
 	}
-	if !t.failed.retryable() {
+	if !t.failed.retryable() && !t.failed.ended() {
 		return verdict{err: own}
 	}
 	if !errors.Is(own, t.failed) {
-		if t.failed.Cause == nil {
-			t.failed.Cause = own
-		}
+		t.failed.because(own)
 		own = t.failed
 	}
 	return verdict{err: own, fault: t.failed, closed: t.failed.serverTime != 0}
@@ -115,9 +113,7 @@ func (t *interaction) afterFailure(own error) verdict {
 // what fn read was so; if it was not, neither is fn's error.
 func (t *interaction) afterRollback(own error) verdict {
 	if err := t.rollback(); err != nil {
-		if err.Cause == nil {
-			err.Cause = own
-		}
+		err.because(own)
 		return verdict{err: err, fault: err}
 	}
 	return verdict{err: own}
@@ -134,14 +130,16 @@ func (t *interaction) afterCommit(db *DB) verdict {
 	case t.undoable:
 		t.failed = err
 		return t.afterFailure(nil)
-	case (!t.broken || t.refused) && err.Kind != kv.KindUnknown:
+	case !t.uncertain:
 		return verdict{err: err, fault: err, closed: err.serverTime != 0}
 	case !t.wrote:
 		// It cannot have changed anything; but the run may have ended well.
+		err = err.ofReads()
 		return verdict{err: err, fault: err, closed: true}
 	}
-	_, err = db.resolve(t.r, t.ref.TxnID, err.Text)
+	out, err := db.resolve(t.r, t.ref.TxnID, err.Text)
 	if err == nil {
+		t.report(out)
 		return verdict{}
 	}
 	return verdict{err: err, fault: err, closed: true}

@@ -95,7 +95,7 @@ func once[A any](db *DB, ctx context.Context, ask func(context.Context, pb.Admin
 	defer s.unuse()
 	answer, err := ask(r.bounded(), s.admin)
 	if err != nil {
-		return answer, fromStatus(err)
+		return answer, failure(r.bounded(), err)
 	}
 	return answer, nil
 }

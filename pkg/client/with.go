@@ -19,6 +19,20 @@ type how struct {
 	plan  pb.ReadPlan
 	into  *Outcome
 	once  bool
+	// grace is CommitGrace, if hasGrace.
+	grace    time.Duration
+	hasGrace bool
+}
+
+// defaultCommitGrace is how long a call waits after the end of its context for the
+// response to what was sent.
+const defaultCommitGrace = 50 * time.Millisecond
+
+func (h *how) commitGrace() time.Duration {
+	if h == nil || !h.hasGrace {
+		return defaultCommitGrace
+	}
+	return h.grace
 }
 
 // AtSnapshot reads the state of the store that a snapshot keeps, given by its
@@ -55,6 +69,13 @@ func Into(o *Outcome) CallOption { return func(h *how) { h.into = o } }
 // function that cannot be run again, as one in which somebody types. The error is that
 // which would have led to another run.
 func Once() CallOption { return func(h *how) { h.once = true } }
+
+// CommitGrace bounds how long a call waits for the response to what it has sent when its
+// context has ended: the request of Execute, or the commit of an Update. The default is
+// 50 ms. A call without a response by then ends with kv.KindUnknown if it writes.
+func CommitGrace(d time.Duration) CallOption {
+	return func(h *how) { h.grace, h.hasGrace = max(d, 0), true }
+}
 
 // Handle is a DB that reads in a particular way.
 type Handle struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
@@ -174,4 +175,46 @@ func TestAFailedFunctionIsRetriedAfterALostConnection(t *testing.T) {
 	})
 	require.True(t, err == own, "%v", err)
 	require.Equal(t, 2, runs)
+}
+
+// TestLocksAreReleasedWhenTheContextEnds: at once if the node learns of it, and within 12 s if
+// the connection is lost, too.
+func TestLocksAreReleasedWhenTheContextEnds(t *testing.T) {
+	for name, lost := range map[string]bool{"connected": false, "connection lost": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, db, h := openHalfOpen(t, 1)
+			other, err := client.Open(context.Background(), c.Addrs())
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, other.Close()) })
+			ctx, cancel := context.WithCancel(context.Background())
+			locked, ended := make(chan struct{}), make(chan error, 1)
+			go func() {
+				ended <- db.Update(ctx, func(tx *client.Tx) error {
+					_, err := tx.GetForUpdate([]byte("k"))
+					close(locked)
+					<-ctx.Done()
+					return err
+				})
+			}()
+			<-locked
+			if lost {
+				h.lose()
+			}
+			cancel()
+			err = <-ended
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, &kv.Error{Kind: kv.KindCancelled})
+			within := 2 * time.Second
+			if lost {
+				within = server.PingAfter + server.PingTimeout
+				require.Equal(t, 12*time.Second, within)
+			}
+			begin := time.Now()
+			require.Eventually(t, func() bool { return c.Node(1).Gateway().Open() == 0 }, within+time.Second, 10*time.Millisecond)
+			_, err = other.Execute(context.Background(), client.Put([]byte("k"), []byte("v")))
+			require.NoError(t, err)
+			require.Less(t, time.Since(begin), within+time.Second)
+		})
+	}
 }

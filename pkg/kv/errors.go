@@ -51,13 +51,19 @@ const (
 	KindUnauthenticated
 	// KindDenied: the caller is known, and may not do this. Nothing was applied.
 	KindDenied
+	// KindResultsLost: the transaction has committed, and its results are no longer
+	// known. Only clients report it.
+	KindResultsLost
+	// KindClosed: the client was closed first. Nothing was applied. Only clients
+	// report it.
+	KindClosed
 	kindEnd
 )
 
 var kindNames = [kindEnd]string{
 	"OK", "Invalid", "WrongType", "ConditionFailed", "OutOfRange", "Aborted", "Unavailable",
 	"OutcomeUnknown", "TooOld", "ResourceExhausted", "DeadlineExceeded", "Cancelled", "NotFound",
-	"Internal", "Corrupt", "Unauthenticated", "PermissionDenied",
+	"Internal", "Corrupt", "Unauthenticated", "PermissionDenied", "ResultsLost", "Closed",
 }
 
 func (k Kind) String() string {
@@ -75,6 +81,9 @@ func Kinds() []Kind {
 	}
 	return ks
 }
+
+// OfClient reports whether only clients report the kind, and no node does.
+func (k Kind) OfClient() bool { return k == KindResultsLost || k == KindClosed }
 
 // Retryable reports whether the same request may succeed if it is made again
 // as a new transaction. An unknown outcome is not retryable: it must be

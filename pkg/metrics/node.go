@@ -145,6 +145,9 @@ func (m *Node) newTransactions() []prometheus.Collector {
 		Help: "Transactions that ended, by how clients ran them and by outcome: OK or the kind of error."}, []string{"kind", "outcome"})
 	for k := range NumTxnKinds {
 		for _, outcome := range kv.Kinds() {
+			if outcome.OfClient() {
+				continue
+			}
 			m.transactions[k] = append(m.transactions[k], txns.WithLabelValues(k.String(), outcome.String()))
 		}
 	}

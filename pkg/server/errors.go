@@ -37,6 +37,10 @@ var codeOf = map[kv.Kind]codes.Code{
 
 	kv.KindUnauthenticated: codes.Unauthenticated,
 	kv.KindDenied:          codes.PermissionDenied,
+
+	// Kinds that only clients report.
+	kv.KindResultsLost: codes.Unknown,
+	kv.KindClosed:      codes.Canceled,
 }
 
 // Code gives the gRPC code of a kind.

@@ -82,6 +82,8 @@ func TestOnlyKindsThatPromiseNoEffectAreFailures(t *testing.T) {
 		case k == kv.KindOK:
 			require.Equal(t, Committed, OutcomeOf(nil))
 			continue
+		case k == kv.KindResultsLost:
+			want = Committed
 		case unknown[k]:
 			want = Unknown
 		}

@@ -137,10 +137,11 @@ func (o Outcome) String() string {
 // error from elsewhere promises nothing.
 func OutcomeOf(err error) Outcome {
 	switch kv.KindOf(err) {
-	case kv.KindOK:
+	case kv.KindOK, kv.KindResultsLost:
 		return Committed
 	case kv.KindInvalid, kv.KindWrongType, kv.KindCondition, kv.KindOutOfRange, kv.KindAborted,
-		kv.KindUnavailable, kv.KindExhausted, kv.KindDeadline, kv.KindCancelled, kv.KindNotFound, kv.KindUnauthenticated, kv.KindDenied:
+		kv.KindUnavailable, kv.KindExhausted, kv.KindDeadline, kv.KindCancelled, kv.KindNotFound, kv.KindUnauthenticated, kv.KindDenied,
+		kv.KindClosed:
 		return Failed
 	}
 	// Unknown itself; TooOld, which also answers an enquiry that came too
