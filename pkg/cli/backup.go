@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/linchpindb/linchpin/pkg/backup"
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 func backupCommand() *cobra.Command {
@@ -62,6 +63,7 @@ the same command goes on where it was, as long as the snapshot is kept (--keep).
 		if err != nil {
 			return err
 		}
+		s.changed(kv.TxnID{})
 		return s.printBackup(args[0], &h, &footer)
 	})
 	return cmd
@@ -123,6 +125,7 @@ A restore that was interrupted is gone on with by --continue.`,
 		if err != nil {
 			return err
 		}
+		s.changed(kv.TxnID{})
 		return s.printBackup(args[0], &h, &footer)
 	})
 	return cmd

@@ -139,9 +139,12 @@ func (s *session) call(ctx context.Context, p *past, keyArg, full string, args [
 	if err != nil {
 		return err
 	}
-	if _, err := s.db.With(how...).Execute(ctx, client.Call(key, typ, method, given...)); err != nil {
+	op := client.Call(key, typ, method, given...)
+	_, err = s.db.With(how...).Execute(ctx, op)
+	if err != nil {
 		return p.told(err)
 	}
+	s.executed(&out, []client.Op{op})
 	s.tellPast(&out)
 	if out.ResultsLost {
 		return s.resultsLost(&out, "what it answered is")

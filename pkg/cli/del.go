@@ -30,7 +30,7 @@ was there. A key that was not there is no error.`,
 			}
 			keys[i], ops[i] = key, client.Delete(key)
 		}
-		out, err := s.db.Execute(ctx, ops...)
+		out, err := s.execute(ctx, ops...)
 		if err != nil {
 			return err
 		}

@@ -57,6 +57,7 @@ type drainAnswer struct {
 }
 
 func (s *session) drain(ctx context.Context, limit time.Duration) error {
+	s.changed(kv.TxnID{}) // the node begins before it says so
 	var last drainAnswer
 	var failed error
 	err := s.db.Drain(ctx, limit, func(p *pb.DrainProgress) {

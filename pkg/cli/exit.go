@@ -35,6 +35,9 @@ const (
 	// ExitDenied: the node does not know who calls, or does not allow it; nothing
 	// was applied.
 	ExitDenied = 8
+	// ExitOutput: the command did what it does, and its output could not be written, or is no
+	// longer known. What it writes was applied.
+	ExitOutput = 9
 )
 
 // UsageError is a mistake on the command line.
@@ -59,6 +62,9 @@ func ExitCode(err error) int {
 	if q, ok := errors.AsType[*quietError](err); ok {
 		return q.code
 	}
+	if _, ok := errors.AsType[*OutputError](err); ok {
+		return ExitOutput
+	}
 	if _, ok := errors.AsType[*UsageError](err); ok {
 		return ExitUsage
 	}
@@ -75,9 +81,11 @@ func ExitCode(err error) int {
 		return ExitUsage
 	case kv.KindCondition, kv.KindOutOfRange:
 		return ExitCondition
+	case kv.KindResultsLost:
+		return ExitOutput
 	case kv.KindUnavailable, kv.KindDeadline, kv.KindExhausted, kv.KindCancelled, kv.KindClosed:
 		return ExitUnavailable
-	case kv.KindUnknown, kv.KindTooOld, kv.KindResultsLost:
+	case kv.KindUnknown, kv.KindTooOld:
 		return ExitUnknown
 	case kv.KindAborted:
 		return ExitAborted

@@ -59,7 +59,7 @@ func (s *session) setExpiry(ctx context.Context, arg string, op func([]byte) cli
 	if err != nil {
 		return err
 	}
-	out, err := s.db.Execute(ctx, op(key))
+	out, err := s.execute(ctx, op(key))
 	switch {
 	case err != nil:
 		return err

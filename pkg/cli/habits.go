@@ -131,7 +131,7 @@ func msetCommand() *cobra.Command {
 		for i := 0; i < len(words); i += 2 {
 			ops = append(ops, client.Put(words[i], words[i+1]))
 		}
-		out, err := s.db.Execute(ctx, ops...)
+		out, err := s.execute(ctx, ops...)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -94,6 +95,7 @@ func hotRule(verb string, order pb.HotOrder, short, long string) *cobra.Command 
 		if err != nil {
 			return err
 		}
+		s.changed(kv.TxnID{})
 		return s.printHot(r)
 	})
 	return cmd
@@ -120,6 +122,7 @@ goes before the --hot with which nodes are started.`,
 		if err != nil {
 			return err
 		}
+		s.changed(kv.TxnID{})
 		return s.printHot(r)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

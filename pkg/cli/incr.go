@@ -42,7 +42,7 @@ each other, so that any number of clients can count on the same key at once.`,
 		if blind {
 			op = client.Add(key, delta)
 		}
-		out, err := s.db.Execute(ctx, op)
+		out, err := s.execute(ctx, op)
 		if err != nil {
 			return err
 		}

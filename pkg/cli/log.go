@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -48,6 +49,9 @@ node ends: what it begins with is said by --log-level of "linchpin start".`,
 		levels, err := s.db.LogLevels(ctx, component, level)
 		if err != nil {
 			return err
+		}
+		if level != "" {
+			s.changed(kv.TxnID{})
 		}
 		return s.logLevels(levels)
 	})

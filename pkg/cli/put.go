@@ -53,7 +53,7 @@ Without it the key stays, also if it was to expire before.`,
 		if err != nil {
 			return err
 		}
-		out, err := s.db.Execute(ctx, op)
+		out, err := s.execute(ctx, op)
 		if err != nil {
 			return err
 		}

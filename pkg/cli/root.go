@@ -106,7 +106,7 @@ func Main(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
 	cmd, err := root, unknownCommand(root, args)
 	if err == nil {
-		cmd, err = root.ExecuteContextC(ctx)
+		cmd, err = Run(ctx, root)
 	}
 	if err == nil {
 		return ExitOK
@@ -150,8 +150,8 @@ func Tell(w io.Writer, err error, asJSON bool) {
 		if hint != "" {
 			o["hint"] = hint
 		}
-		if !failed.ID.IsZero() {
-			o["txn_id"] = failed.ID.String()
+		if id := txnOf(err); !id.IsZero() {
+			o["txn_id"] = id.String()
 		}
 		if r := (&printer{}).receiptObject(&failed.Receipt); r.Why != "" {
 			o["why"] = r.Why
@@ -180,6 +180,9 @@ func describe(err error) (text, hint string) {
 		return u.Text, fmt.Sprintf("see: %s --help", u.Command)
 	}
 	text = err.Error()
+	if e, ok := errors.AsType[*OutputError](err); ok {
+		return text, e.hint()
+	}
 	if e, ok := errors.AsType[*client.Error](err); ok {
 		hint = e.Hint
 		text = strings.TrimSuffix(text, ". "+e.Receipt.String())
@@ -190,9 +193,23 @@ func describe(err error) (text, hint string) {
 	return strings.TrimSuffix(text, "; "+hint), hint
 }
 
+// txnOf is the transaction that an error names, zero if it names none.
+func txnOf(err error) kv.TxnID {
+	if e, ok := errors.AsType[*OutputError](err); ok {
+		return e.TxnID
+	}
+	if e, ok := errors.AsType[*client.Error](err); ok {
+		return e.ID
+	}
+	return kv.TxnID{}
+}
+
 func kindOf(err error) string {
 	if _, ok := errors.AsType[*UsageError](err); ok {
 		return "Usage"
+	}
+	if _, ok := errors.AsType[*OutputError](err); ok {
+		return "Output"
 	}
 	return kv.KindOf(err).String()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 func snapshotCommand() *cobra.Command {
@@ -51,6 +52,7 @@ and its end. Of names no two snapshots have the same.`,
 		if err != nil {
 			return err
 		}
+		s.changed(kv.TxnID{})
 		return s.printSnapshots([]client.Snapshot{*x})
 	})
 	return cmd
@@ -93,6 +95,7 @@ and what only it has kept is removed from disk in time.`,
 		if err != nil {
 			return err
 		}
+		s.changed(kv.TxnID{})
 		return s.printSnapshots([]client.Snapshot{*x})
 	})
 	return cmd

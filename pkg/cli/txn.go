@@ -98,6 +98,7 @@ func (s *session) runScript(ctx context.Context, p *past, statements []txnlang.S
 	if _, err := s.db.With(how...).Execute(ctx, ops...); err != nil {
 		return p.told(located(err, statements))
 	}
+	s.executed(&out, ops)
 	s.tellPast(&out)
 	if s.json {
 		return s.object(s.txnObject(&out, statements))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/certs"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -100,6 +101,7 @@ can read, and not shown.`,
 		if err != nil {
 			return err
 		}
+		s.changed(kv.TxnID{})
 		return s.printMade(u, out)
 	})
 	return cmd
@@ -192,6 +194,7 @@ out of a shorter one.`
 		if err != nil {
 			return err
 		}
+		s.changed(kv.TxnID{})
 		return s.printUsers([]pb.User{u.User})
 	})
 	return cmd
@@ -212,6 +215,7 @@ func userDrop() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		s.changed(kv.TxnID{})
 		return s.printUsers([]pb.User{u.User})
 	})
 	return cmd
@@ -244,6 +248,7 @@ with every connection.`,
 		if err != nil {
 			return err
 		}
+		s.changed(kv.TxnID{})
 		return s.printMade(u, out)
 	})
 	return cmd

@@ -74,6 +74,7 @@ nothing is done, unless --replace is given.`,
 		if err != nil {
 			return err
 		}
+		s.changed(kv.TxnID{})
 		return s.printUsers(all)
 	})
 	return cmd

@@ -33,6 +33,9 @@ func Main() {
 	// The first signal ends what is under way, a second one the program.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
+	// A pipe whose reader has gone is an error of the write: a command that has changed something says
+	// so, and a node does not end because nothing reads its log.
+	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Size: sizeOf(os.Stdout), File: isFile(os.Stdout)}, os.Args[1:]))
 }
 

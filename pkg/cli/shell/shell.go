@@ -223,7 +223,7 @@ func (s *Shell) command(ctx context.Context, words []string) error {
 	}
 	path := strings.Fields(strings.TrimPrefix(cmd.CommandPath(), root.Name()))
 	root.SetArgs(append(append(path, s.flagsFor(cmd, rest)...), rest...))
-	_, err = root.ExecuteContextC(ctx)
+	_, err = cli.Run(ctx, root)
 	if err != nil {
 		return err
 	}

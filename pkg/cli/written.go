@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// OutputError is the error of a command whose output could not be written. What the command does
+// was done before.
+type OutputError struct {
+	Cause error
+	// TxnID is the transaction that committed; zero if there was none.
+	TxnID kv.TxnID
+}
+
+func (e *OutputError) Error() string {
+	text := "the output could not be written: " + e.Cause.Error()
+	if !e.TxnID.IsZero() {
+		return fmt.Sprintf("transaction %v has committed, but %s", e.TxnID, text)
+	}
+	return "the command is done, but " + text
+}
+
+func (e *OutputError) Unwrap() error { return e.Cause }
+
+func (e *OutputError) hint() string {
+	if e.TxnID.IsZero() {
+		return ""
+	}
+	return "do not run the command again; for what it returned: linchpin outcome " + e.TxnID.String()
+}
+
+// output is a command's standard output. It notes the first error of a write, which the command may
+// not look at, and what the command had done before.
+type output struct {
+	io.Writer
+	failed error
+	// changed: the command has changed the store; txn is the transaction, if it was one.
+	changed bool
+	txn     kv.TxnID
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil && o.failed == nil {
+		o.failed = err
+	}
+	return n, err
+}
+
+// Run runs a root command by its arguments. If its output cannot be written the error is an
+// OutputError, unless the command failed by itself.
+func Run(ctx context.Context, root *cobra.Command) (*cobra.Command, error) {
+	out := &output{Writer: root.OutOrStdout()}
+	root.SetOut(out)
+	cmd, err := root.ExecuteContextC(ctx)
+	if out.failed == nil || err != nil && !errors.Is(err, out.failed) {
+		return cmd, err
+	}
+	if errors.Is(out.failed, syscall.EPIPE) && !out.changed {
+		return cmd, &quietError{ExitOutput} // the reader has what it wants, as head does
+	}
+	return cmd, &OutputError{Cause: out.failed, TxnID: out.txn}
+}
+
+// changed notes that the command has changed the store, for what is said if its output fails. id is
+// that of the transaction, zero if it was none.
+func (s *session) changed(id kv.TxnID) {
+	out, ok := s.cmd.OutOrStdout().(*output)
+	if ok {
+		out.changed, out.txn = true, id
+	}
+}
+
+// execute runs a transaction.
+func (s *session) execute(ctx context.Context, ops ...client.Op) (*client.Outcome, error) {
+	out, err := s.db.Execute(ctx, ops...)
+	if err == nil {
+		s.executed(out, ops)
+	}
+	return out, err
+}
+
+// executed notes a transaction that has committed.
+func (s *session) executed(out *client.Outcome, ops []client.Op) {
+	if slices.ContainsFunc(ops, func(op client.Op) bool { return !op.ReadOnly() }) {
+		s.changed(out.ID)
+	}
+}
