@@ -63,9 +63,11 @@ type Part struct {
 	busy  float64
 	// spare: readers should spare the shard messages.
 	spare bool
-	// set names the last requests that have set rules or the mode.
-	set   []kv.TxnRef
-	moved moved
+	// set names the last requests that have set rules or the mode; change counts those of this
+	// incarnation.
+	set    []kv.TxnRef
+	change uint64
+	moved  moved
 }
 
 // New makes a shard's part from what its log holds.
