@@ -134,3 +134,31 @@ func TestRulesForHotKeysAreBounded(t *testing.T) {
 	require.Len(t, set("8", hotshard.Free).Rules, 999)
 	require.Len(t, set("more", hotshard.Pin).Rules, 1000)
 }
+
+// TestHeatMapsAreNumbered: of two maps the one that was sent later has the greater number, or is of a
+// later incarnation.
+func TestHeatMapsAreNumbered(t *testing.T) {
+	r := newRules(t)
+	now := int64(0)
+	send := func() *msg.HeatMap {
+		t.Helper()
+		e := msg.ToShard(9)
+		e.HeatDigest = &msg.HeatDigest{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("k"), Shard: 1, Heat: 1}}}
+		now++
+		out := r.m.Step(shard.Input{Now: now, Messages: []*msg.Envelope{e}})
+		r.keep(out)
+		now = out.Next
+		out = r.m.Step(shard.Input{Now: now})
+		r.keep(out)
+		require.Len(t, out.Urgent, 1)
+		return out.Urgent[0].HeatMap
+	}
+	for inc := kv.Incarnation(1); inc < 4; inc++ {
+		for number := uint64(1); number < 4; number++ {
+			m := send()
+			require.Equal(t, inc, m.Incarnation)
+			require.Equal(t, number, m.Number)
+		}
+		r.restart()
+	}
+}
