@@ -15,7 +15,7 @@ import (
 type HotMap struct {
 	// Cluster is the one that the keys are of.
 	Cluster string
-	// Epoch orders hot maps: a greater one is newer.
+	// Epoch orders hot maps: a greater one is newer. It begins with the hot shard's incarnation.
 	Epoch uint64
 	Keys  [][]byte
 }

@@ -46,8 +46,8 @@ func errands(envs []*msg.Envelope) []*msg.Envelope {
 // leaving is what is known of nodes that are about to stop.
 type leaving struct {
 	mu sync.Mutex
-	// heard are the nodes that have heard that shards here are leaving, by shard.
-	heard map[kv.ShardID]map[kv.NodeID]bool
+	// heard has the incarnations of which nodes have heard that shards here are leaving, by shard.
+	heard map[kv.ShardID]map[kv.NodeID]kv.Incarnation
 }
 
 // announced handles an Announce.
@@ -57,12 +57,13 @@ func (g *Gateway) announced(env *msg.Envelope) {
 		g.leaving.mu.Lock()
 		defer g.leaving.mu.Unlock()
 		if g.leaving.heard == nil {
-			g.leaving.heard = map[kv.ShardID]map[kv.NodeID]bool{}
+			g.leaving.heard = map[kv.ShardID]map[kv.NodeID]kv.Incarnation{}
 		}
 		if g.leaving.heard[a.Shard] == nil {
-			g.leaving.heard[a.Shard] = map[kv.NodeID]bool{}
+			g.leaving.heard[a.Shard] = map[kv.NodeID]kv.Incarnation{}
 		}
-		g.leaving.heard[a.Shard][env.From] = true
+		heard := g.leaving.heard[a.Shard]
+		heard[env.From] = max(heard[env.From], a.Incarnation)
 	case a.Leaving:
 		g.SetLeaving(a.Shard, a.Incarnation)
 		if env.From != 0 {
@@ -78,7 +79,8 @@ func (g *Gateway) announced(env *msg.Envelope) {
 }
 
 // hearTimes notes what another node says of its clock, and of the time by which one of
-// its shards forgets.
+// its shards forgets. A late copy is harmless: the time of forgetting only rises, and a clock that
+// seems to be behind, until the next Announce, has shards forget later.
 func (g *Gateway) hearTimes(env *msg.Envelope) {
 	a, now := env.Announce, g.opt.Clock.Now()
 	if a.IdTime != 0 {
@@ -104,9 +106,9 @@ func (g *Gateway) Leaving(sh kv.ShardID) (is bool) {
 	return is
 }
 
-// Heard reports whether a node has heard that a shard of this one is leaving.
-func (g *Gateway) Heard(sh kv.ShardID, by kv.NodeID) bool {
+// Heard reports whether a node has heard that a shard of this one, in this incarnation, is leaving.
+func (g *Gateway) Heard(sh kv.ShardID, inc kv.Incarnation, by kv.NodeID) bool {
 	g.leaving.mu.Lock()
 	defer g.leaving.mu.Unlock()
-	return g.leaving.heard[sh][by]
+	return g.leaving.heard[sh][by] >= inc
 }

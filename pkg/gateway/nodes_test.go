@@ -10,6 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
@@ -69,4 +70,23 @@ func TestAnAnswerToAnEarlierLifeIsNobodys(t *testing.T) {
 	g.Deliver([]*msg.Envelope{answerTo(second, "2 again")})
 	g.Deliver([]*msg.Envelope{answerTo(next, "3")})
 	require.Equal(t, "3", <-third)
+}
+
+// TestALateWordOfAnEarlierStopIsIgnored: node 2 has acknowledged that a shard of node 1 was leaving, and
+// the message arrives when node 1 has restarted and is leaving again.
+func TestALateWordOfAnEarlierStopIsIgnored(t *testing.T) {
+	g, _ := life(t)
+	defer g.Close()
+	heard := func(inc kv.Incarnation) {
+		env := msg.ToGateway(1)
+		env.From = 2
+		env.Announce = &msg.Announce{Shard: 0, Incarnation: inc, Heard: true}
+		g.Deliver([]*msg.Envelope{env})
+	}
+	heard(4)
+	require.False(t, g.Heard(0, 5, 2))
+	heard(5)
+	heard(4)
+	require.True(t, g.Heard(0, 5, 2))
+	require.False(t, g.Heard(0, 5, 3))
 }

@@ -78,11 +78,12 @@ func (n *Node) tellLeaving() (deaf int) {
 		}
 		var envs []*msg.Envelope
 		for _, id := range n.ids {
-			if n.gateway.Heard(id, to) {
+			inc := n.shards[id].m.Incarnation()
+			if n.gateway.Heard(id, inc, to) {
 				continue
 			}
 			env := msg.ToGateway(to)
-			env.Announce = &msg.Announce{Shard: id, Incarnation: n.shards[id].m.Incarnation(), Leaving: true}
+			env.Announce = &msg.Announce{Shard: id, Incarnation: inc, Leaving: true}
 			envs = append(envs, env)
 		}
 		if len(envs) > 0 {

@@ -7,54 +7,120 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-func hotMachine() *shard.Machine {
-	m, _ := shard.New(shard.Config{ID: 9, Home: func([]byte) kv.ShardID { return 0 }, Heat: shard.HeatConfig{Every: time.Second, Hot: 9, Nodes: 1, Node: 1}},
-		shard.Recovered{}, 0, 0)
-	return m
+// rules is the hot shard of a cluster with a planner, whose log a restart reads.
+type rules struct {
+	t     *testing.T
+	m     *shard.Machine
+	store *memstore.Store
+	asked uint64
 }
 
-// setHot asks for something to be set, and gives the answer.
-func setHot(t *testing.T, m *shard.Machine, request uint64, rule *msg.HotRule, mode uint32) *msg.HotReply {
-	t.Helper()
-	env := msg.ToShard(9)
-	env.SetHot = &msg.SetHot{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: request}, Attempt: 1}, Gateway: 1, Rule: rule, Mode: mode}
-	out := m.Step(shard.Input{Messages: []*msg.Envelope{env}})
-	require.Len(t, out.Send, 1)
-	require.Equal(t, env.SetHot.Request, out.Send[0].HotReply.Request)
+func newRules(t *testing.T) *rules {
+	r := &rules{t: t, store: memstore.NewAutoSync()}
+	r.restart()
+	return r
+}
+
+func (r *rules) restart() {
+	cfg := shard.Config{ID: 9, Home: func([]byte) kv.ShardID { return 0 }, Heat: shard.HeatConfig{Every: time.Second, Hot: 9, Nodes: 1, Node: 1}}
+	var rec shard.Recovered
+	require.NoError(r.t, r.store.Recover(9, rec.Add))
+	m, out := shard.New(cfg, rec, 0, 0)
+	r.m = m
+	r.keep(out)
+}
+
+func (r *rules) keep(out shard.Output) {
+	_, err := r.store.Append([]entry.Group{{Shard: 9, Entries: out.Entries}})
+	require.NoError(r.t, err)
+}
+
+func (r *rules) send(e *msg.Envelope) *msg.HotReply {
+	r.t.Helper()
+	out := r.m.Step(shard.Input{Messages: []*msg.Envelope{e}})
+	r.keep(out)
+	require.Len(r.t, out.Send, 1)
 	return out.Send[0].HotReply
 }
 
-// TestALateRepeatChangesNothing: the rule that was set last stays.
-func TestALateRepeatChangesNothing(t *testing.T) {
-	m := hotMachine()
-	pin, ban := &msg.HotRule{Key: []byte("k"), Order: uint32(hotshard.Pin)}, &msg.HotRule{Key: []byte("k"), Order: uint32(hotshard.Ban)}
-	setHot(t, m, 1, pin, 3)
-	want := setHot(t, m, 2, ban, 1)
-	require.Equal(t, []msg.HotRule{*ban}, want.Rules)
+func (r *rules) name() kv.TxnRef {
+	r.asked++
+	return kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: r.asked}, Attempt: 1}
+}
+
+func (r *rules) ask() *msg.HotReply {
+	r.t.Helper()
+	e := msg.ToShard(9)
+	e.AskHot = &msg.AskHot{Request: r.name(), Gateway: 1}
+	return r.send(e)
+}
+
+// request is one to set a rule and a mode, given the rules as they are now.
+func (r *rules) request(rule *msg.HotRule, mode uint32) *msg.Envelope {
+	r.t.Helper()
+	now := r.ask()
+	e := msg.ToShard(9)
+	e.SetHot = &msg.SetHot{Request: r.name(), Gateway: 1, Rule: rule, Mode: mode, Incarnation: now.Incarnation, Change: now.Change}
+	return e
+}
+
+// TestALateRequestForARuleChangesNothing: a copy of a request arrives after another one has set, or
+// removed, the rule; at once, after many others, and after restarts.
+func TestALateRequestForARuleChangesNothing(t *testing.T) {
+	r := newRules(t)
+	rule := func(o hotshard.Order) *msg.HotRule { return &msg.HotRule{Key: []byte("k"), Order: uint32(o)} }
+	pin := r.request(rule(hotshard.Pin), 3)
+	require.Nil(t, r.send(pin).Failure)
+	require.Nil(t, r.send(pin).Failure, "a repeat gets the same answer")
+	lost := r.request(rule(hotshard.Pin), 3)
+	require.Nil(t, r.send(r.request(rule(hotshard.Ban), 1)).Failure)
+	want := r.ask()
+	require.Equal(t, []msg.HotRule{*rule(hotshard.Ban)}, want.Rules)
+	late := func(e *msg.Envelope, failure msg.Reason) {
+		t.Helper()
+		got := r.send(e)
+		if failure == msg.ReasonNone {
+			require.Nil(t, got.Failure)
+		} else {
+			require.Equal(t, failure, got.Failure.Reason)
+		}
+		got = r.ask()
+		require.Equal(t, want.Rules, got.Rules)
+		require.Equal(t, want.Mode, got.Mode)
+	}
+	late(pin, msg.ReasonNone)
+	late(lost, msg.ReasonStaleRead)
+
+	require.Nil(t, r.send(r.request(rule(hotshard.Free), 1)).Failure)
+	for range 1000 { // what is remembered is bounded
+		require.Nil(t, r.send(r.request(nil, 1)).Failure)
+	}
+	want = r.ask()
+	require.Empty(t, want.Rules)
+	late(pin, msg.ReasonIncarnation)
+	late(lost, msg.ReasonIncarnation)
+	last := r.request(rule(hotshard.Pin), 3)
 	for range 2 {
-		r := setHot(t, m, 1, pin, 3)
-		require.Equal(t, want.Rules, r.Rules)
-		require.Equal(t, want.Mode, r.Mode)
+		r.restart()
+		late(pin, msg.ReasonIncarnation)
+		late(last, msg.ReasonIncarnation)
 	}
-	for i := range uint64(10_000) {
-		setHot(t, m, 3+i, ban, 0) // what is remembered is bounded
-	}
-	require.Equal(t, []msg.HotRule{*pin}, setHot(t, m, 1, pin, 0).Rules)
 }
 
 // TestRulesForHotKeysAreBounded: one more is refused, and what replaces or
 // removes another is not.
 func TestRulesForHotKeysAreBounded(t *testing.T) {
-	m, requests := hotMachine(), uint64(0)
+	rules := newRules(t)
 	set := func(key string, o hotshard.Order) *msg.HotReply {
-		requests++
-		return setHot(t, m, requests, &msg.HotRule{Key: []byte(key), Order: uint32(o)}, 0)
+		return rules.send(rules.request(&msg.HotRule{Key: []byte(key), Order: uint32(o)}, 0))
 	}
 	for i := range 1000 {
 		require.Nil(t, set(fmt.Sprint(i), hotshard.Ban).Failure)
@@ -67,4 +133,32 @@ func TestRulesForHotKeysAreBounded(t *testing.T) {
 	require.Len(t, set("7", hotshard.Pin).Rules, 1000)
 	require.Len(t, set("8", hotshard.Free).Rules, 999)
 	require.Len(t, set("more", hotshard.Pin).Rules, 1000)
+}
+
+// TestHeatMapsAreNumbered: of two maps the one that was sent later has the greater number, or is of a
+// later incarnation.
+func TestHeatMapsAreNumbered(t *testing.T) {
+	r := newRules(t)
+	now := int64(0)
+	send := func() *msg.HeatMap {
+		t.Helper()
+		e := msg.ToShard(9)
+		e.HeatDigest = &msg.HeatDigest{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("k"), Shard: 1, Heat: 1}}}
+		now++
+		out := r.m.Step(shard.Input{Now: now, Messages: []*msg.Envelope{e}})
+		r.keep(out)
+		now = out.Next
+		out = r.m.Step(shard.Input{Now: now})
+		r.keep(out)
+		require.Len(t, out.Urgent, 1)
+		return out.Urgent[0].HeatMap
+	}
+	for inc := kv.Incarnation(1); inc < 4; inc++ {
+		for number := uint64(1); number < 4; number++ {
+			m := send()
+			require.Equal(t, inc, m.Incarnation)
+			require.Equal(t, number, m.Number)
+		}
+		r.restart()
+	}
 }

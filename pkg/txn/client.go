@@ -112,8 +112,7 @@ func (g *Gateway) Hot(now int64, token Token, id kv.TxnID, deadline int64) {
 }
 
 // SetHot has the hot shard keep a rule about hot keys, unless it is nil, and go by a mode,
-// unless that is 0 (msg.SetHot). To do so twice is the same. Done.Hot is what is known after
-// that.
+// unless that is 0 (msg.SetHot). Done.Hot is what is known after that.
 func (g *Gateway) SetHot(now int64, token Token, id kv.TxnID, r *msg.HotRule, mode uint32, deadline int64) {
 	g.host.At(now)
 	g.begin(flow.NewRule(g.host, token, id, &msg.SetHot{Rule: r, Mode: mode}, deadline), nil)

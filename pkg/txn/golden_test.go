@@ -81,7 +81,9 @@ type script struct {
 	now    int64
 	flying []*msg.Envelope
 	delays int
-	out    []string
+	// heats counts the maps that were sent by hand.
+	heats uint64
+	out   []string
 }
 
 func (s *script) start(options map[string]string) error {

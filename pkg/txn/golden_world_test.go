@@ -71,6 +71,8 @@ func (s *script) world(words []string) error {
 		return err
 	case "heat":
 		m, err := heatMap(words[1:])
+		s.heats++
+		m.Number = s.heats
 		env := msg.ToGateway(1)
 		env.HeatMap = m
 		s.g.Deliver(s.now, env)

@@ -32,7 +32,11 @@ func (w *world) startLies() {
 }
 
 func (w *world) lie() *msg.HeatMap {
-	m := &msg.HeatMap{}
+	m := &msg.HeatMap{Number: w.maps + 1}
+	hot := w.shards[w.shardAt(w.router.HotShard())]
+	if hot.m != nil {
+		m.Incarnation = hot.m.Incarnation()
+	}
 	tell := func(key []byte) {
 		if w.rng.IntN(2) == 0 {
 			m.Keys = append(m.Keys, msg.KeyHeat{Key: key, Shard: w.router.Shard(key), Heat: 1 + 1000*w.rng.Float64()})

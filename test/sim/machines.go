@@ -31,6 +31,9 @@ func (n *node) deliver(env *msg.Envelope) {
 	if !n.gwUp {
 		return
 	}
+	if env.HeatMap != nil {
+		n.w.maps = max(n.w.maps, env.HeatMap.Number)
+	}
 	if env.HeatMap != nil || env.Announce != nil {
 		n.toAll(func(m *txn.Gateway) { m.Deliver(n.local(n.w.now), env) })
 		return

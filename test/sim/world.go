@@ -20,6 +20,8 @@ const maxEvents = 1_000_000
 
 // world is one run.
 type world struct {
+	// maps is the greatest number of a heat map that has arrived.
+	maps   uint64
 	opt    Options
 	rng    *rand.Rand
 	now    int64

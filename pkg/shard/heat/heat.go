@@ -60,12 +60,16 @@ type Part struct {
 	rules []hotshard.Rule
 	mode  hotshard.Mode
 	moves uint64
-	busy  float64
+	// maps counts the heat maps that were sent in this incarnation.
+	maps uint64
+	busy float64
 	// spare: readers should spare the shard messages.
 	spare bool
-	// set names the last requests that have set rules or the mode.
-	set   []kv.TxnRef
-	moved moved
+	// set names the last requests that have set rules or the mode; change counts those of this
+	// incarnation.
+	set    []kv.TxnRef
+	change uint64
+	moved  moved
 }
 
 // New makes a shard's part from what its log holds.
@@ -221,7 +225,8 @@ func (p *Part) waitsFor(k *hotshard.KeyHeat) msg.KeyWaits {
 		Retry: of(hotshard.Retry), Holds: k.Holds, Queue: p.around.Queue(k.Key)}
 }
 
-// onHeatDigest takes the report of another shard.
+// onHeatDigest takes the report of another shard. A copy that arrives after a newer report counts
+// until the next one, or for four periods: a key may be moved for it, or not.
 func (p *Part) onHeatDigest(d *msg.HeatDigest) {
 	if p.planner != nil {
 		p.planner.TakeDigest(p.env.Now, d)

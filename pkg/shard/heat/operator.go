@@ -23,29 +23,51 @@ type RuleRow struct {
 	entry.HotRule
 }
 
-// setsKept is how many requests that set something are remembered: a gateway
-// repeats one for as long as it has no answer, and the repeat may come when
-// another request has set something else.
+// setsKept bounds the requests that are remembered, so that a copy of one gets an answer.
 const setsKept = 256
 
-// onSetHot keeps a rule, or the mode, once for each request.
+// onSetHot keeps a rule, or the mode, once for each request, and only if the rules are still those
+// that the request names. So a late copy of a request never replaces the rule of a newer one,
+// however late, and also after a restart.
 func (p *Part) onSetHot(q *msg.SetHot) {
 	r := &msg.HotReply{Request: q.Request}
-	if p.planner == nil {
+	switch {
+	case p.planner == nil:
 		r.Failure = noPlanner()
-		p.replyHot(q.Gateway, r)
-		return
+	case !slices.Contains(p.set, q.Request):
+		r.Failure = p.outdated(q)
+		if r.Failure == nil {
+			r.Failure = p.setHot(q)
+		}
 	}
-	if slices.Contains(p.set, q.Request) {
+	if r.Failure == nil {
 		p.fillHot(r)
-		p.replyHot(q.Gateway, r)
-		return
 	}
+	p.replyHot(q.Gateway, r)
+}
+
+// outdated is the failure of a request that is not remembered, if the rules have been set since those
+// that it names; nil if they have not. If the memory is complete since then, the request was not
+// applied.
+func (p *Part) outdated(q *msg.SetHot) *msg.Failure {
+	switch {
+	case q.Incarnation == p.env.Inc && q.Change == p.change:
+		return nil
+	case q.Incarnation == p.env.Inc && p.change-q.Change <= uint64(len(p.set)):
+		return msg.Fail(msg.ReasonStaleRead, kv.KindAborted, "the rules for hot keys have been set by another request meanwhile")
+	}
+	f := msg.Fail(msg.ReasonIncarnation, kv.KindUnknown,
+		"the hot shard has restarted, or has forgotten the request; the rule or mode may have been set")
+	f.Hint = "look at the rules; set it again if it is not there"
+	return f
+}
+
+// setHot keeps a rule and the mode, as far as a request has them.
+func (p *Part) setHot(q *msg.SetHot) *msg.Failure {
 	if q.Rule != nil && !p.setRule(q.Rule) {
-		r.Failure = msg.Fail(msg.ReasonRequest, kv.KindExhausted, fmt.Sprintf("there are %d rules for hot keys, which is the limit", maxRules))
-		r.Failure.Hint = "remove one, or make one for a prefix"
-		p.replyHot(q.Gateway, r)
-		return
+		f := msg.Fail(msg.ReasonRequest, kv.KindExhausted, fmt.Sprintf("there are %d rules for hot keys, which is the limit", maxRules))
+		f.Hint = "remove one, or make one for a prefix"
+		return f
 	}
 	if q.Mode > 0 {
 		p.mode = hotshard.Mode(q.Mode - 1)
@@ -56,9 +78,9 @@ func (p *Part) onSetHot(q *msg.SetHot) {
 		p.set = slices.Delete(p.set, 0, setsKept/2)
 	}
 	p.set = append(p.set, q.Request)
+	p.change++
 	p.warm()
-	p.fillHot(r)
-	p.replyHot(q.Gateway, r)
+	return nil
 }
 
 // maxRules bounds the operator's rules.
@@ -101,6 +123,7 @@ func (p *Part) onAskHot(q *msg.AskHot) {
 // fillHot tells what is known.
 func (p *Part) fillHot(r *msg.HotReply) {
 	r.Mode, r.Busy = uint32(p.mode)+1, p.busy
+	r.Incarnation, r.Change = p.env.Inc, p.change
 	for _, k := range p.planner.Keys(p.env.Now) {
 		s := msg.HotState{Key: k.Key, Shard: k.Shard, Heat: k.Heat, Waited: k.Waited, Would: k.Would, Why: k.Why,
 			Order: uint32(k.Order), Moving: k.Moving, Waits: k.Waits}

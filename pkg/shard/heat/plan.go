@@ -44,6 +44,8 @@ func (p *Part) tellMap() {
 	if hm == nil {
 		return
 	}
+	p.maps++
+	hm.Incarnation, hm.Number = p.env.Inc, p.maps
 	for n := range p.cfg.Nodes {
 		m := msg.ToGateway(kv.NodeID(n + 1))
 		m.HeatMap = hm
@@ -65,7 +67,8 @@ func (p *Part) planMoved(key []byte, here bool) {
 	p.warm()
 }
 
-// onPairDigest takes which hot keys occur together, as a gateway has seen.
+// onPairDigest takes which hot keys occur together, as a gateway has seen. A late copy is as harmless
+// as one of a HeatDigest.
 func (p *Part) onPairDigest(d *msg.PairDigest) {
 	if p.planner != nil {
 		p.planner.TakePairs(p.env.Now, d)

@@ -9,7 +9,7 @@ import (
 // Rule asks the planner of hot keys, which is on the hot shard: what is hot, or to go by a rule.
 type Rule struct {
 	Call
-	// set is what to go by, nil to ask only.
+	// set is the rule and the mode to go by, nil to ask only.
 	set *msg.SetHot
 }
 
@@ -18,24 +18,29 @@ func NewRule(h *Host, token Token, id kv.TxnID, set *msg.SetHot, deadline int64)
 	return &Rule{Call: newQuestion(h, RuleKind, token, id, deadline), set: set}
 }
 
-// Start asks.
+// Start asks for the rules. What is to be set names their state.
 func (r *Rule) Start(h *Host) Outcome {
 	return h.ask(r, func(e *msg.Envelope, request kv.TxnRef) {
-		if r.set == nil {
-			e.AskHot = &msg.AskHot{Request: request, Gateway: h.Node}
-			return
-		}
-		r.set.Request, r.set.Gateway = request, h.Node
-		e.SetHot = r.set
+		e.AskHot = &msg.AskHot{Request: request, Gateway: h.Node}
 	})
 }
 
 // Replied takes the planner's answer.
-func (r *Rule) Replied(_ *Host, _, m *msg.Envelope) Outcome {
-	if m.HotReply.Failure != nil {
-		return Aborted(m.HotReply.Failure)
+func (r *Rule) Replied(h *Host, asked, m *msg.Envelope) Outcome {
+	q := m.HotReply
+	switch {
+	case q.Failure != nil && q.Failure.Reason == msg.ReasonStaleRead:
+		return r.Start(h) // another request was first, and this one has not been applied
+	case q.Failure != nil:
+		return Aborted(q.Failure)
+	case r.set == nil || asked.SetHot != nil:
+		return Over(Done{Committed: true, Hot: q})
 	}
-	return Over(Done{Committed: true, Hot: m.HotReply})
+	return h.ask(r, func(e *msg.Envelope, request kv.TxnRef) {
+		set := *r.set // a copy of an earlier request may still be in flight
+		set.Request, set.Gateway, set.Incarnation, set.Change = request, h.Node, q.Incarnation, q.Change
+		e.SetHot = &set
+	})
 }
 
 // Unruled is the failure of a rule of which it is not known whether it is kept.

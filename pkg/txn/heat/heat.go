@@ -19,15 +19,32 @@ type Map struct {
 	// Moved are the keys that the hot shard has taken in, as of Epoch.
 	Moved [][]byte
 	Epoch uint64
+	// incarnation is the hot shard's, and number counts its maps in it.
+	incarnation kv.Incarnation
+	number      uint64
 }
 
 // NewMap takes what the planner reported.
 func NewMap(m *msg.HeatMap) *Map {
-	h := &Map{keys: make(map[string]float64, len(m.Keys)), Moved: m.Moved, Epoch: m.Epoch}
+	h := &Map{
+		keys:        make(map[string]float64, len(m.Keys)),
+		Moved:       m.Moved,
+		Epoch:       m.Epoch,
+		incarnation: m.Incarnation,
+		number:      m.Number,
+	}
 	for i := range m.Keys {
 		h.keys[string(m.Keys[i].Key)] = m.Keys[i].Heat
 	}
 	return h
+}
+
+// isNewer reports whether the hot shard has sent a map after another one.
+func (m *Map) isNewer(o *Map) bool {
+	if m.incarnation != o.incarnation {
+		return m.incarnation > o.incarnation
+	}
+	return m.number > o.number
 }
 
 const (
@@ -57,8 +74,12 @@ func New(e *env.Env) *Heat {
 	return &Heat{env: e, pairs: hotshard.NewPairs(hotshard.PairOptions{})}
 }
 
-// Set takes a newer map, and reports to the planner which hot keys occur together.
+// Set takes a newer map, and reports to the planner which hot keys occur together. An older one, or a
+// copy, is ignored.
 func (h *Heat) Set(m *Map) {
+	if h.hot != nil && !m.isNewer(h.hot) {
+		return
+	}
 	h.hot = m
 	h.until = h.env.Now + int64(lasts)
 	h.report()

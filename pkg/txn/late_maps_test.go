@@ -1,0 +1,53 @@
+package txn
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// TestALateHeatMapIsIgnored: a map of an earlier incarnation of the hot shard, or one that was overtaken,
+// does not replace a newer one. The last agent of a transaction shows which map counts.
+func TestALateHeatMapIsIgnored(t *testing.T) {
+	g := NewGateway(Config{Node: 1, Router: router3{}})
+	ids := int64(0)
+	lastAgent := func() kv.ShardID {
+		ids++
+		put := func(key string) msg.Op { return msg.Op{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v")} }
+		g.Execute(0, "token", kv.TxnID{Time: ids}, []msg.Op{put("a"), put("b")}, 1e9, How{})
+		for _, e := range g.Flush().Send {
+			if e.Park != nil {
+				return e.Shard
+			}
+		}
+		require.Fail(t, "no commit request")
+		return 0
+	}
+	receive := func(inc kv.Incarnation, number uint64, hot string) {
+		e := msg.ToGateway(1)
+		e.HeatMap = &msg.HeatMap{Incarnation: inc, Number: number, Keys: []msg.KeyHeat{{Key: []byte(hot), Heat: 10}}}
+		g.Deliver(0, e)
+	}
+	require.Equal(t, kv.ShardID(1), lastAgent())
+	receive(2, 5, "a")
+	require.Equal(t, kv.ShardID(0), lastAgent())
+	for _, late := range []struct {
+		inc    kv.Incarnation
+		number uint64
+	}{{2, 4}, {2, 5}, {1, 100}} {
+		receive(late.inc, late.number, "b")
+		require.Equal(t, kv.ShardID(0), lastAgent(), late)
+	}
+	receive(2, 6, "b")
+	require.Equal(t, kv.ShardID(1), lastAgent())
+	receive(3, 1, "a")
+	require.Equal(t, kv.ShardID(0), lastAgent(), "numbers begin anew with an incarnation")
+}
+
+// router3 has keys that begin with a on s0, with b on s1; s2 is the hot shard.
+type router3 struct{ oneHome }
+
+func (router3) Shard(key []byte) kv.ShardID { return kv.ShardID(key[0] - 'a') }
