@@ -109,6 +109,7 @@ func TestATokenRefusesAnOlderSnapshot(t *testing.T) {
 	r := past(t, c, 3, txn.How{At: txn.At{Number: old.Number}, After: after})
 	require.NotNil(t, r.Err)
 	require.Equal(t, kv.KindInvalid, r.Err.Kind, "%v", r.Err)
+	require.ErrorContains(t, r.Err, "is older than the token", "it is refused before anything is read")
 	_, err = c.Node(2).Gateway().CreateSnapshot(ctx, "new", time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, "34", values(t, past(t, c, 3, txn.How{At: txn.At{Name: "new"}, After: after})))

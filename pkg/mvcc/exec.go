@@ -186,6 +186,20 @@ var Unborn = kv.Version{Moves: unborn, Shard: math.MaxUint16, Write: math.MaxUin
 // unborn is the number of moves that no key reaches.
 const unborn = math.MaxUint32
 
+// NextVersion names a write of a shard, after the version of the key before it. If that was made on
+// another shard the key has moved since. Of a key without a version the tombstone may have been
+// collected: it had no more moves than moves, the most of any tombstone of the shard.
+func NextVersion(before kv.Version, shard kv.ShardID, write uint64, moves uint32) kv.Version {
+	v := kv.Version{Moves: before.Moves, Shard: shard, Write: write}
+	switch {
+	case before.IsZero():
+		v.Moves = moves
+	case before.Shard != shard:
+		v.Moves++
+	}
+	return v
+}
+
 // Provisional is the version of the n-th write of a transaction that is not executed
 // yet: the shards make the real ones. Like Unborn it is shown to nobody.
 func Provisional(n uint64) kv.Version { return kv.Version{Moves: unborn, Write: n} }

@@ -49,14 +49,7 @@ func (p *place) Rows(uint32) RangeRows            { return p.rows }
 
 func (p *place) next(before kv.Version) kv.Version {
 	p.writes++
-	v := kv.Version{Moves: before.Moves, Shard: p.id, Write: p.writes}
-	if before.IsZero() {
-		v.Moves = p.moves
-	}
-	if !before.IsZero() && before.Shard != p.id {
-		v.Moves++
-	}
-	return v
+	return NextVersion(before, p.id, p.writes, p.moves)
 }
 
 // run executes operations and makes their effects visible.

@@ -76,18 +76,13 @@ func (p *Parts) decidedHere(txn kv.TxnRef, commit kv.CommitID) bool {
 	return rec != nil && rec.CommitID != commit && !p.Mutants.Has(mutant.LastAgentsApart)
 }
 
-// rivals tells why an attempt cannot promise or commit now: because another one has
-// promised to, which may not have heard yet that it is over, or has committed. It is nil if it can.
+// rivals tells why an attempt cannot promise or commit now: because another one has promised to, and
+// its decision has not come. It is nil if it can. That none has committed need not be asked: a piece is
+// not taken up after a commit of its id, and Overtake ends those that are here before anything else is
+// done (Check holds that).
 func (p *Participant) rivals(txn kv.TxnRef) *msg.Failure {
-	if p.Mutants.Has(mutant.AttemptsApart) {
-		return nil
-	}
-	if p.attempts.rivalOf(txn) {
+	if p.attempts.rivalOf(txn) && !p.Mutants.Has(mutant.AttemptsApart) {
 		return rival()
-	}
-	f := p.Outcomes.Finished(txn.TxnID)
-	if p.hasCommitted(txn, f.Applied, f.Committed) {
-		return overtaken(0, 0)
 	}
 	return nil
 }

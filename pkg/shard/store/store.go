@@ -117,18 +117,13 @@ func (s *Store) Check() error { return s.keys.Check() }
 // Kept is what the store spares.
 func (s *Store) Kept() *Kept { return &s.kept }
 
-// NextVersion names a write of this shard. Where the one before it was made on another shard
-// the key has moved since. Of a key that is not known the tombstone may have been
-// collected: then its moves were no more than any tombstone's here.
+// NextVersion names a write of this shard, after the version before it (mvcc.NextVersion).
 func (s *Store) NextVersion(before kv.Version) kv.Version {
-	v := kv.Version{Moves: before.Moves, Shard: s.env.ID, Write: s.NextWrite()}
-	if before.IsZero() && !s.env.Mutants.Has(mutant.CollectedMovesForgotten) {
-		v.Moves = s.moves
+	moves := s.moves
+	if s.env.Mutants.Has(mutant.CollectedMovesForgotten) {
+		moves = 0
 	}
-	if !before.IsZero() && before.Shard != s.env.ID {
-		v.Moves++
-	}
-	return v
+	return mvcc.NextVersion(before, s.env.ID, s.NextWrite(), moves)
 }
 
 // Get finds a key in memory, nil if it is not there.
