@@ -28,6 +28,9 @@ func TestReadersWhileNodesDrain(t *testing.T) {
 		require.NoError(t, err, "seed %d", seed)
 		sum.add(s)
 	}
+	// A view that has left a shard and can have no state forgets what it has read, or the judge complains.
+	// Readers whose node goes away begin anew; hardly any is told of an aborted attempt.
+	require.Less(t, 100*sum.ReaderAborts, sum.Readers)
 	t.Logf("%d drains; %d readers, %d aborted; %d commits, %d updates aborted",
 		sum.Drains, sum.Readers, sum.ReaderAborts, sum.Committed, sum.Aborted)
 	require.Greater(t, sum.Drains, 60)
