@@ -97,9 +97,7 @@ type Gateway struct {
 	closed   atomic.Bool
 	refused  atomic.Uint64
 	open     atomic.Int64
-	// snapshots counts the calls about pins.
-	snapshots atomic.Uint64
-	leaving   leaving
+	leaving  leaving
 
 	// questions are those to other nodes that have no answer, by number; asked is
 	// the number of the last. They begin anywhere, lest what answers a question of

@@ -38,14 +38,14 @@ func one(ps []msg.Pin, err error) (*msg.Pin, error) {
 	return &ps[0], nil
 }
 
-// aboutPins makes a call about pins. All go to one stripe, so that who asks at
+// aboutPins makes a call about pins. All go to the first stripe, so that who asks at
 // a time shares a round.
 func (g *Gateway) aboutPins(ctx context.Context, f func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64)) ([]msg.Pin, error) {
 	if g.closed.Load() {
 		return nil, errDraining
 	}
-	id := g.NewID()
-	id.Rand = uint64(id.Time) ^ g.snapshots.Add(1)*uint64(len(g.stripes))
+	var id kv.TxnID
+	g.run(g.stripes[0], func(m *txn.Gateway, _ int64) { id = txn.OwnID(m) })
 	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
 	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { f(m, now, cb, id, deadline) })
 	if err != nil {

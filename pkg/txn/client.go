@@ -184,6 +184,6 @@ func (g *Gateway) snapshotDue() {
 	if g.due != nil && g.flows.newest(g.due.Ref.TxnID) == flow.Flow(g.due) {
 		return
 	}
-	g.due = flow.NewKeep(g.host, nil, g.host.NewName(0), "", 0, env.Never)
+	g.due = flow.NewKeep(g.host, nil, g.host.NewID(), "", 0, env.Never)
 	g.flows.launch(g.due)
 }

@@ -38,8 +38,11 @@ func readerName(r kv.TxnRef) string {
 	if n := Name(r); len(n) < 32 {
 		return n
 	}
-	return "reader " + strconv.FormatInt(r.Time, 10)
+	return Reader(r.TxnID)
 }
+
+// Reader is the name that a gateway made up, by its number.
+func Reader(id kv.TxnID) string { return "reader " + strconv.FormatInt(id.Time&(1<<32-1), 10) }
 
 func read(q *msg.Read) string {
 	how := when(q.LeaseNanos > 0, fmt.Sprintf(" registered for %v", time.Duration(q.LeaseNanos))) +

@@ -229,7 +229,7 @@ func (c *Cluster) noteReader(env *msg.Envelope) {
 	}
 	for _, x := range c.calls {
 		if txn.Affinity(x.id) == txn.Affinity(env.Read.Reader.TxnID) {
-			x.readers = append(x.readers, fmt.Sprint("reader ", env.Read.Reader.Time))
+			x.readers = append(x.readers, golden.Reader(env.Read.Reader.TxnID))
 		}
 	}
 }

@@ -21,9 +21,8 @@ type Env struct {
 	// Out are the messages to send since the last Flush.
 	Out []*msg.Envelope
 
-	lastName int64
-	// commits counts those that were named.
-	commits uint64
+	// names and commits count those that were given.
+	names, commits uint64
 	// encoded is for operations whose fingerprint is made.
 	encoded []byte
 }
@@ -65,11 +64,36 @@ func (e *Env) WallMillis() int64 {
 	return (e.Epoch + e.Now + ms - 1) / ms
 }
 
-// NewName makes an id that this gateway has never used and never will, not even after a
-// restart: it starts at the time. Messages about it find the machine by the affinity.
-func (e *Env) NewName(affinity uint64) kv.TxnID {
-	e.lastName = max(e.lastName+1, e.Now)
-	return kv.TxnID{Time: e.lastName, Rand: uint64(e.lastName) ^ affinity}
+// The names below contain no time, and are unique in the cluster and over restarts: they are made of
+// the node, its incarnation and a number.
+const (
+	// numberBits suffice for a name each microsecond, for two years.
+	numberBits = 46
+	// ownName is in the place of a time that no client's id may have (kv.MaxIDAhead).
+	ownName = 1 << 62
+)
+
+// NewReader names a reading for a transaction that this machine runs. Messages about it find the machine,
+// and the trace, by the transaction's affinity; by that it also differs from the names of the node's
+// other machines.
+func (e *Env) NewReader(affinity uint64) kv.TxnRef {
+	e.names++
+	inc := e.Incarnation
+	time := ownName | uint64(inc>>16)<<numberBits | e.names
+	return kv.TxnRef{
+		TxnID:   kv.TxnID{Time: int64(time), Rand: time ^ affinity},
+		Attempt: inc<<16 | uint32(e.Node),
+	}
+}
+
+// NewID makes an id for what this machine does by itself. Its affinity leads to the machine.
+func (e *Env) NewID() kv.TxnID {
+	e.names++
+	affinity := uint64(e.Node)<<48 | uint64(e.Incarnation)<<16
+	stripes := uint64(max(e.Stripes, 1))
+	affinity += (uint64(e.Stripe) + stripes - affinity%stripes) % stripes
+	time := ownName | e.names
+	return kv.TxnID{Time: int64(time), Rand: time ^ affinity}
 }
 
 // NextCommit names a commit that is about to be sent.

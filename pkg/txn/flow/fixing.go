@@ -20,7 +20,7 @@ type Fixing struct {
 
 // NewFixing makes one for a round. Its id leads to the same machine as the transactions'.
 func NewFixing(h *Host, p *round.Round) *Fixing {
-	id := h.NewName(p.First().(Flow).Base().Ref.TxnID.Affinity())
+	id := h.NewReader(p.First().(Flow).Base().Ref.TxnID.Affinity()).TxnID
 	return &Fixing{Call: newQuestion(h, FixingKind, nil, id, env.Never), round: p}
 }
 
@@ -111,7 +111,7 @@ type Lending struct{ Call }
 
 // NewLending makes one. Its id leads to the first machine.
 func NewLending(h *Host, token Token) *Lending {
-	return &Lending{newQuestion(h, LendingKind, token, h.NewName(0), env.Never)}
+	return &Lending{newQuestion(h, LendingKind, token, h.NewID(), env.Never)}
 }
 
 // Start waits for a state.

@@ -46,8 +46,7 @@ type ask struct {
 
 // New begins a reading. Messages about it find the machine by the affinity of the transaction.
 func New(e *env.Env, plan env.Plan, affinity uint64) *Reading {
-	name := kv.TxnRef{TxnID: e.NewName(affinity), Attempt: uint32(e.Node)}
-	return &Reading{Plan: plan, Name: name}
+	return &Reading{Plan: plan, Name: e.NewReader(affinity)}
 }
 
 // Ask sends a request, which is sent again until it is answered. lastRepeat is when it is sent

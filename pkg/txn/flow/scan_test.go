@@ -1,0 +1,51 @@
+package flow
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+	"github.com/linchpindb/linchpin/pkg/vclock"
+)
+
+// oneShard is a cluster of one shard.
+type oneShard struct{}
+
+func (oneShard) Shard([]byte) kv.ShardID     { return 0 }
+func (oneShard) Shards() int                 { return 1 }
+func (oneShard) HotShard() kv.ShardID        { return 0 }
+func (oneShard) Hotter(a, _ kv.ShardID) bool { return a > 0 }
+func (oneShard) Node(kv.ShardID) kv.NodeID   { return 1 }
+
+// TestPageNumbersDoNotWrap: a scan goes on at a gateway that has asked for 2^32-1 pages. Number 0 in a
+// ScanAt reads nothing and has no reply, and the numbers from 1 on may be of scans that wait.
+func TestPageNumbersDoNotWrap(t *testing.T) {
+	h := NewHost(env.New(env.Config{Node: 1, Router: oneShard{}}), func(func(Flow)) {})
+	h.page = math.MaxUint32
+	s := NewScan(h, "open", kv.TxnID{Time: 1}, kv.Range([]byte{}, nil), false, 1e9, How{})
+	s.Fix(s.Ref, &vclock.Clock{}, nil, h.EveryShard())
+	require.Equal(t, GoesOn, s.open(h))
+	pair := msg.Pair{Key: []byte("k")}
+	for range 2 {
+		h.Out = nil
+		_, ok := s.Next(h, "next", 1)
+		require.True(t, ok)
+		require.Len(t, h.Out, 1)
+		b, err := h.Out[0].Marshal()
+		require.NoError(t, err)
+		var sent msg.Envelope
+		require.NoError(t, sent.Unmarshal(b))
+		q := sent.ScanAt
+		require.Greater(t, q.Number, uint64(math.MaxUint32))
+		require.Same(t, s, h.Pages[q.Number])
+		s.Page(h, &msg.ScanPage{Txn: q.Txn, Number: q.Number, Pairs: []msg.Pair{pair}, Resume: []byte("l")})
+		done := h.Done[len(h.Done)-1]
+		require.Equal(t, []msg.Pair{pair}, done.Pairs)
+		require.True(t, done.More)
+		require.Empty(t, h.Pages)
+	}
+}
