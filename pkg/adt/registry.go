@@ -99,6 +99,8 @@ func Install[S any](s Spec[S]) *Type {
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
+func nameOK(name string) bool { return len(name) <= kv.MaxTypeName && nameForm.MatchString(name) }
+
 // Declare makes a type without installing it, or tells what is wrong with the
 // declaration.
 func Declare[S any](s Spec[S]) (*Type, error) {
@@ -109,8 +111,8 @@ func Declare[S any](s Spec[S]) (*Type, error) {
 	switch {
 	case s.ID < 2 || s.ID > 239:
 		return wrong("its number is %d; 2 to 127 are linchpin's, 128 to 239 are free", s.ID)
-	case !nameForm.MatchString(s.Name):
-		return wrong("a name is of small letters, digits and dashes")
+	case !nameOK(s.Name):
+		return wrong("a name is of small letters, digits and dashes, at most 64")
 	case s.Zero == nil || s.Encode == nil || s.Decode == nil:
 		return wrong("it needs Zero, Encode and Decode")
 	case len(s.Kinds) == 0 || len(s.Kinds) > 254 || len(s.Methods) == 0:
@@ -146,8 +148,8 @@ func (t *Type) has(k Kind) bool { return k > 0 && int(k) <= len(t.Kinds) }
 func (t *Type) declare(number uint32, m *TypeMethod) error {
 	m.Type, m.Number = t, number
 	switch {
-	case !nameForm.MatchString(m.Name), t.MethodByName(m.Name) != nil:
-		return fmt.Errorf("method %q: a name is of small letters, digits and dashes, and no two are the same", m.Name)
+	case !nameOK(m.Name), t.MethodByName(m.Name) != nil:
+		return fmt.Errorf("method %q: a name is of at most 64 small letters, digits and dashes, and no two are the same", m.Name)
 	case !t.has(m.Kind):
 		return fmt.Errorf("method %q needs the kind of lock %d, which is not declared", m.Name, m.Kind)
 	case !m.Changes && !m.Answers:

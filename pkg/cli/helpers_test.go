@@ -44,6 +44,7 @@ type node struct {
 // history.
 func (n *node) note(h txn.How) txn.How {
 	noted := h
+	noted.MaxResponse = 0
 	n.how.Store(&noted)
 	h.At.AsOf = 0
 	return h

@@ -67,6 +67,7 @@ func newCall(id kv.TxnID, ops []Op, h *how, traceparent string) *call {
 	}
 	c.scratch = c.scratch[:len(ops)]
 	c.wire.Request.TxnId, c.wire.Traceparent = id, traceparent
+	c.wire.Request.MaxResponseBytes = pb.MaxMessageBytes
 	c.wire.Request.Ops = c.wire.Request.Ops[:0]
 	for i := range ops {
 		c.wire.Request.Ops = append(c.wire.Request.Ops, c.scratch[i].wire(&ops[i]))

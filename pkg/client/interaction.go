@@ -190,7 +190,8 @@ func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.Transact
 	do := t.doStep(ops)
 	if !t.begun {
 		begin := &pb.BeginStep{TxnId: t.ref.TxnID, Attempt: t.ref.Attempt, ReadOnly: t.readOnly,
-			Traceparent: t.r.db.opts.traceparent(t.r.ctx)}
+			MaxResponseBytes: pb.MaxMessageBytes,
+			Traceparent:      t.r.db.opts.traceparent(t.r.ctx)}
 		if t.along() {
 			begin.First, do = do, nil
 		}

@@ -29,6 +29,7 @@ type told struct {
 func (b *told) note(h txn.How) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	h.MaxResponse = 0
 	b.how = append(b.how, h)
 }
 

@@ -23,8 +23,18 @@ const (
 	// MaxAnswerBytes bounds what the results of one transaction, or one step of an
 	// interactive one, have together, with what frames them.
 	MaxAnswerBytes = MaxTxnBytes + 128*MaxTxnOps
+	// ResponseHeadroom is what is kept free in a response for what is not results: the
+	// id, the token, the frames around them.
+	ResponseHeadroom = 32 << 10
+	// DefaultMaxResponseBytes is the largest response that a client receives which does not
+	// say what it receives: it is what gRPC clients receive unless they set it. A client
+	// may say MinMaxResponseBytes or more.
+	DefaultMaxResponseBytes = 4 << 20
+	MinMaxResponseBytes     = 64 << 10
 	// MoreThanAnAnswer is the text of an error: so much was read that it is given up.
 	MoreThanAnAnswer = "the ranges that the transaction reads hold more than an answer can"
+	// MaxTypeName bounds the name of a data type, and of its methods.
+	MaxTypeName = 64
 	// MaxSavepoints bounds the savepoints of a transaction, MaxSavepointName the
 	// bytes of their names.
 	MaxSavepoints    = 1000

@@ -58,6 +58,8 @@ type queued struct {
 	// bytes is what it is counted with.
 	bytes    int64
 	response gateway.Response
+	// maxResponse is the request's max_response_bytes.
+	maxResponse uint32
 }
 
 // admission is what becomes of a call.
@@ -205,6 +207,8 @@ type counted struct {
 	need   int64
 	class  memory.Class
 	writes bool
+	// maxResponse is the request's max_response_bytes.
+	maxResponse uint32
 }
 
 // answered says how many bytes the results of a call had, at a time in nanoseconds.
@@ -233,7 +237,7 @@ func (a *answers) put(number uint64, r gateway.Response, c counted) {
 		}
 	}
 	a.bytes += bytes - c.need
-	a.enqueue(queued{number: number, bytes: bytes, response: r})
+	a.enqueue(queued{number: number, bytes: bytes, response: r, maxResponse: c.maxResponse})
 }
 
 // lose drops the results of a response that there is no memory for: a transaction that

@@ -22,6 +22,8 @@ type incoming struct {
 	at    *pb.At
 	token []byte
 	plan  pb.ReadPlan
+	// maxResponse is the request's max_response_bytes.
+	maxResponse uint32
 	// alone: the message has no other call.
 	alone bool
 	// traceparent is the caller's trace, empty if it has none.
@@ -159,6 +161,8 @@ func (d *decoder) request(b []byte) error {
 			return c.at.Unmarshal(raw)
 		case num == 5 && raw == nil:
 			c.plan = pb.ReadPlan(v)
+		case num == 6 && raw == nil:
+			c.maxResponse = uint32(v)
 		case num == 1 && raw != nil:
 			n++
 		case num == 2 && raw != nil:

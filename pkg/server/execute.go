@@ -34,6 +34,10 @@ func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.Execu
 		return nil, statusOf(err, id)
 	}
 	how.User = caller.Account()
+	how.MaxResponse, err = maxResponse(in.MaxResponseBytes)
+	if err != nil {
+		return nil, statusOf(err, id)
+	}
 	h := &held{account: guard.AccountOf(ctx), class: b.class}
 	if err := h.expect(ctx, b.memory()); err != nil {
 		return nil, statusOf(err, id)
@@ -43,11 +47,11 @@ func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.Execu
 	s.backend.Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true, How: how, Parent: s.parent(ctx)}, w.done)
 	select {
 	case r := <-w.answered:
-		return s.executed(caller, r, id, b.writes, h)
+		return s.executed(caller, r, id, b.writes, how.MaxResponse, h)
 	case <-ctx.Done():
 	}
 	if r, ok := w.leave(); ok { // an answer that is there already is better than none
-		return s.executed(caller, r, id, b.writes, h)
+		return s.executed(caller, r, id, b.writes, how.MaxResponse, h)
 	}
 	return nil, statusOf(abandoned(ctx), id)
 }
@@ -168,9 +172,11 @@ func (h *held) abandon(n int64) {
 const abandonedFor = 2 * time.Second
 
 // executed converts the response to a transaction named id.
-func (s *service) executed(caller *guard.Caller, r gateway.Response, id kv.TxnID, writes bool, h *held) (*pb.ExecuteResponse, error) {
+func (s *service) executed(
+	caller *guard.Caller, r gateway.Response, id kv.TxnID, writes bool, limit uint32, h *held,
+) (*pb.ExecuteResponse, error) {
 	defer h.release() // what is sent is counted by what sends it
-	settle(&r, id, writes)
+	settle(&r, id, writes, limit)
 	if err := h.has(int64(resultBytes(r.Results))); err != nil {
 		lose(&r, err, writes)
 	}
@@ -183,26 +189,24 @@ func (s *service) executed(caller *guard.Caller, r gateway.Response, id kv.TxnID
 	out := new(pb.ExecuteResponse)
 	s.response(out, &r)
 	worded(out.Receipt)
+	fit(out, int(limit))
 	return out, nil
 }
 
-// settle completes a response: its id, and what is told when its results are
-// larger than a message can be. Then a transaction that wrote has committed
-// and its results are lost; one that only read may as well have failed.
-func settle(r *gateway.Response, id kv.TxnID, writes bool) {
+// settle completes a response: its id, and what is told when its results do not fit into limit bytes.
+// The shards have failed such a transaction before it was applied, but for what only reads on several of
+// them, which fails here. If one that wrote has committed all the same, its results are lost: a node of
+// an older version does not know the bound.
+func settle(r *gateway.Response, id kv.TxnID, writes bool, limit uint32) {
 	if r.ID.IsZero() {
 		r.ID = id
 	}
 	if r.Err != nil {
 		return
 	}
-	if err := tooLarge(r.Results); err != nil {
-		r.Results = nil
-		if writes {
-			r.ResultsLost = true
-		} else {
-			r.Err = err
-		}
+	err := tooLarge(r.Results, limit)
+	if err != nil {
+		lose(r, err, writes)
 	}
 }
 

@@ -24,14 +24,15 @@ const (
 
 func (o *outbox) sendAll(qs []queued) error {
 	for len(qs) > 0 {
-		n, bytes := 0, 0
+		n, bytes, most := 0, 0, maxAnswerBytes
 		for n < len(qs) && n < maxAnswers {
-			// One that would lead beyond the bound waits, unless it is alone.
-			bytes += resultBytes(qs[n].response.Results)
-			if n > 0 && bytes > maxAnswerBytes {
+			limit := limitOf(qs[n].maxResponse)
+			bytes += o.add(&qs[n], limit)
+			most = min(most, limit)
+			if n > 0 && bytes > most { // it waits, unless it is alone
+				o.msg.Answers = o.msg.Answers[:n]
 				break
 			}
-			o.add(&qs[n])
 			n++
 		}
 		if err := o.stream.SendMsg(&o.msg); err != nil {
@@ -45,8 +46,9 @@ func (o *outbox) sendAll(qs []queued) error {
 	return nil
 }
 
-// add appends an answer, in the place of an old one if there is room.
-func (o *outbox) add(q *queued) {
+// add appends an answer of at most limit bytes, in the place of an old one if there is room. It gives
+// its length.
+func (o *outbox) add(q *queued, limit int) int {
 	if n := len(o.msg.Answers); n < cap(o.msg.Answers) {
 		o.msg.Answers = o.msg.Answers[:n+1]
 	} else {
@@ -56,11 +58,17 @@ func (o *outbox) add(q *queued) {
 	a.Number, a.Error = q.number, nil
 	if q.response.Err != nil {
 		a.Error = failedResponse(&q.response)
+		fitError(a.Error, limit)
 		a.Response = pb.ExecuteResponse{TxnId: q.response.ID, Attempts: a.Error.Attempts, Results: a.Response.Results[:0]}
-		return
+	} else {
+		o.service.response(&a.Response, &q.response)
+		fit(&a.Response, limit)
 	}
-	o.service.response(&a.Response, &q.response)
+	return a.Size() + answerFrame
 }
+
+// answerFrame is more than the tag and the length of an answer have.
+const answerFrame = 8
 
 // keptResults bounds the results for which an answer's place keeps room.
 const keptResults = 64

@@ -25,7 +25,10 @@ type told struct {
 
 func newTold() *told {
 	b := new(told)
-	b.Told = servertest.Told{Store: servertest.New(), Note: func(h txn.How) { b.how.Store(&h) }}
+	b.Told = servertest.Told{Store: servertest.New(), Note: func(h txn.How) {
+		h.MaxResponse = 0 // another test is about it
+		b.how.Store(&h)
+	}}
 	return b
 }
 

@@ -110,7 +110,7 @@ func (p *pipe) refuseLarge(number uint64, err *kv.Error) bool {
 // stream has ended.
 func (p *pipe) call(c *incoming, now time.Time) bool {
 	id := p.service.idOr(c.id)
-	under := counted{p.need(&c.used, now.UnixNano()), c.used.class, c.used.writes}
+	under := counted{p.need(&c.used, now.UnixNano()), c.used.class, c.used.writes, c.maxResponse}
 	what, err := c.began, c.refused
 	if what == admitted {
 		what, err = p.admit(under.need)
@@ -144,12 +144,17 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 		p.put(c.number, gateway.Response{ID: id, Err: err}, under)
 		return true
 	}
+	limit, err := maxResponse(c.maxResponse)
+	if err != nil {
+		p.put(c.number, gateway.Response{ID: id, Err: err}, under)
+		return true
+	}
 	how, err := p.service.how(c.at, c.token, c.plan)
 	if err != nil {
 		p.put(c.number, gateway.Response{ID: id, Err: err}, under)
 		return true
 	}
-	how.User = p.caller.Account()
+	how.User, how.MaxResponse = p.caller.Account(), limit
 	if now != p.readAt || p.wasBlocked() {
 		p.readAt, p.arrived = now, p.service.backend.Now()
 	}
@@ -161,7 +166,7 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 	}
 	p.service.backend.Submit(req, func(r gateway.Response) {
 		p.answered(under, answerBytes(r.Results, r.Err), time.Now().UnixNano())
-		settle(&r, id, under.writes)
+		settle(&r, id, under.writes, limit)
 		hide(p.caller, &r.Receipt, &r.Ended)
 		p.put(number, r, under)
 	})

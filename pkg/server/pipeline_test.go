@@ -209,7 +209,11 @@ func TestPipelineTellsWhenResultsAreTooLarge(t *testing.T) {
 	for i := range many {
 		many[i] = get("k")
 	}
-	p.send(call(1, many...), call(2, append(many, put("k", "v"))...), call(3, many[:15]...))
+	calls := []pb.Call{call(1, many...), call(2, append(many, put("k", "v"))...), call(3, many[:15]...)}
+	for i := range calls {
+		calls[i].Request.MaxResponseBytes = pb.MaxMessageBytes
+	}
+	p.send(calls...)
 	got := map[uint64]pb.CallAnswer{}
 	for range 3 {
 		a := p.answer()

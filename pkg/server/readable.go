@@ -187,7 +187,7 @@ func (r *receiver) length() (int64, error) {
 	}
 	n := int64(uint32(r.header[1])<<24 | uint32(r.header[2])<<16 | uint32(r.header[3])<<8 | uint32(r.header[4]))
 	if n > int64(r.limit) {
-		return 0, statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: fmt.Sprintf("the message has %d bytes, and at most %d are allowed", n, r.limit),
+		return 0, statusOf(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the message has %d bytes, and at most %d are allowed", n, r.limit),
 			Hint: fmt.Sprintf("a transaction has at most %d bytes of keys and values; split it", kv.MaxTxnBytes)}, kv.TxnID{})
 	}
 	return n, nil

@@ -4,7 +4,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/gateway"
-	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
@@ -28,18 +27,6 @@ func pairBytes(ps []msg.Pair) int {
 	}
 	return n
 }
-
-// tooLarge tells whether results do not fit into an answer.
-func tooLarge(rs []msg.Result) *kv.Error {
-	if n := resultBytes(rs); n > pb.MaxMessageBytes-headroom {
-		return invalid("the results are larger than an answer can be", "read fewer keys in one transaction, or use Scan")
-	}
-	return nil
-}
-
-// headroom is kept free in a message for what is not results: id, receipt,
-// and the frames around them. A key in a receipt is the largest part.
-const headroom = 16 << 10
 
 // response fills out from a transaction that committed. Slices of out are
 // used again.

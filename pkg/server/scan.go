@@ -182,7 +182,7 @@ func (s *service) Outcome(ctx context.Context, in *pb.OutcomeRequest) (*pb.Outco
 	out := &pb.OutcomeResponse{TxnId: in.TxnId, Decision: pb.Decision_ABORTED}
 	if o.Committed {
 		out.Decision, out.ResultsLost = pb.Decision_COMMITTED, o.ResultsLost
-		if tooLarge(o.Results) != nil {
+		if tooLarge(o.Results, kv.DefaultMaxResponseBytes) != nil {
 			o.Results, out.ResultsLost = nil, true
 		}
 		out.Results = results(nil, o.Results)

@@ -209,7 +209,7 @@ func TestTheLargestTransactionFitsAndALargerMessageIsRefused(t *testing.T) {
 	}
 	e.must(t, ops...)
 	_, err := e.execute(t, append(ops, ops...)...)
-	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	require.Equal(t, codes.InvalidArgument, status.Code(err), "it is not to be sent again")
 	_, err = e.execute(t, append(ops, put("k", string(make([]byte, 500))))...)
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 }

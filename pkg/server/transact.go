@@ -33,6 +33,8 @@ type transact struct {
 	attempt  uint32
 	readOnly bool
 	used     budget
+	// limit is the largest response that the client receives, in bytes.
+	limit uint32
 	// held is the memory of the open transaction: what it has written and read.
 	held held
 	// marked: it has had a savepoint, so that a failed step does not end it;
@@ -187,6 +189,10 @@ func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResp
 		return t.failed(ctx, kerr)
 	}
 	how.User = t.caller.Account()
+	t.limit, kerr = maxResponse(in.MaxResponseBytes)
+	if kerr != nil {
+		return t.failed(ctx, kerr)
+	}
 	tx, err := t.service.backend.Begin(ctx, gateway.TxOptions{ID: t.id, Attempt: t.attempt, ReadOnly: t.readOnly, How: how, Parent: t.parentOf(in)})
 	if err != nil {
 		return t.failed(ctx, err)
@@ -229,7 +235,11 @@ func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
 	}
 	waited, none := t.tx.Waited(), txn.Ended{}
 	hide(t.caller, &waited, &none)
-	return &pb.TransactResponse{Answer: &pb.TransactResponse_Done{Done: &pb.Done{Results: results(nil, rs), Receipt: worded(receipt(&waited, &none))}}}
+	done := &pb.Done{Results: results(nil, rs), Receipt: worded(receipt(&waited, &none))}
+	if done.Size()+frameBytes > int(t.limit) {
+		done.Receipt = nil
+	}
+	return &pb.TransactResponse{Answer: &pb.TransactResponse_Done{Done: done}}
 }
 
 // run runs operations, which take so many bytes. If they fail, the transaction may go on,
@@ -250,7 +260,7 @@ func (t *transact) run(ctx context.Context, ops []msg.Op, bytes int64) ([]msg.Re
 		return nil, err
 	}
 	t.held.saw(resultBytes(rs))
-	none := tooLarge(rs)
+	none := tooLarge(rs, t.limit)
 	if none == nil {
 		none = t.held.has(has + int64(resultBytes(rs)))
 	}
@@ -285,6 +295,7 @@ func (t *transact) commitWith(ctx context.Context, in *pb.CommitStep) *pb.Transa
 	out := t.commit(ctx)
 	if committed := out.GetCommitted(); committed != nil {
 		committed.Results = results
+		fit(committed, int(t.limit))
 	}
 	return out
 }
@@ -299,7 +310,7 @@ func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 	r := t.tx.Commit(ctx)
 	t.tx = nil
 	t.over()
-	settle(&r, t.id, t.used.writes)
+	settle(&r, t.id, t.used.writes, t.limit)
 	hide(t.caller, &r.Receipt, &r.Ended)
 	if r.Attempts == 0 {
 		r.Attempts = int(t.attempt)
@@ -307,11 +318,13 @@ func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 	if r.Err != nil {
 		d := failedResponse(&r)
 		worded(d.Receipt)
+		fitError(d, int(t.limit))
 		return &pb.TransactResponse{Answer: &pb.TransactResponse_Failed{Failed: d}}
 	}
 	out := new(pb.ExecuteResponse)
 	t.service.response(out, &r)
 	worded(out.Receipt)
+	fit(out, int(t.limit))
 	return &pb.TransactResponse{Answer: &pb.TransactResponse_Committed{Committed: out}}
 }
 

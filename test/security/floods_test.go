@@ -196,6 +196,6 @@ func (g *target) floods(t *testing.T) {
 		conn := g.grpc(t, d, "", g.token)
 		in := &pb.ExecuteRequest{Ops: []pb.Op{{Op: &pb.Op_Put{Put: &pb.PutOp{Key: b("alice/1"), Value: make([]byte, 80<<20)}}}}}
 		err := conn.Invoke(soon(t), execute, in, &pb.ExecuteResponse{}, grpc.MaxCallSendMsgSize(128<<20))
-		require.Equal(t, codes.ResourceExhausted.String(), status.Code(err).String())
+		require.Equal(t, codes.InvalidArgument.String(), status.Code(err).String())
 	})
 }

@@ -139,19 +139,19 @@ var memoryAttacks = []struct {
 	}},
 	{name: "unread answers", reads: true, run: func(a *attacker) error {
 		return a.while(func() error {
-			_, err := a.call(execute, &pb.ExecuteRequest{Ops: bigScans(1)}, true)
+			_, err := a.call(execute, &pb.ExecuteRequest{Ops: bigScans(1), MaxResponseBytes: pb.MaxMessageBytes}, true)
 			return err
 		})
 	}},
 	{name: "unread answers to transactions of many scans", reads: true, run: func(a *attacker) error {
 		return a.while(func() error {
-			_, err := a.call(execute, &pb.ExecuteRequest{Ops: bigScans(200)}, true)
+			_, err := a.call(execute, &pb.ExecuteRequest{Ops: bigScans(200), MaxResponseBytes: pb.MaxMessageBytes}, true)
 			return err
 		})
 	}},
 	{name: "unread answers of calls that are reset", reads: true, run: func(a *attacker) error {
 		return a.while(func() error {
-			id, err := a.call(execute, &pb.ExecuteRequest{Ops: bigScans(1)}, true)
+			id, err := a.call(execute, &pb.ExecuteRequest{Ops: bigScans(1), MaxResponseBytes: pb.MaxMessageBytes}, true)
 			if err != nil {
 				return err
 			}
@@ -162,7 +162,7 @@ var memoryAttacks = []struct {
 		for range 100 {
 			in := &pb.PipelineRequest{}
 			for i := range 1000 {
-				in.Calls = append(in.Calls, pb.Call{Number: uint64(i), Request: pb.ExecuteRequest{Ops: bigScans(1)}})
+				in.Calls = append(in.Calls, pb.Call{Number: uint64(i), Request: pb.ExecuteRequest{Ops: bigScans(1), MaxResponseBytes: pb.MaxMessageBytes}})
 			}
 			if _, err := a.call("/linchpin.v1.KV/Pipeline", in, false); err != nil {
 				return err
@@ -180,7 +180,7 @@ var memoryAttacks = []struct {
 	}},
 	{name: "transactions that read all there is", reads: true, run: func(a *attacker) error {
 		for range 200 {
-			id, err := a.call("/linchpin.v1.KV/Transact", &pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{}}}, false)
+			id, err := a.call("/linchpin.v1.KV/Transact", &pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{MaxResponseBytes: pb.MaxMessageBytes}}}, false)
 			if err != nil {
 				return err
 			}
@@ -231,7 +231,7 @@ var memoryAttacks = []struct {
 	}},
 	{name: "calls on a connection that is not read", run: func(a *attacker) error {
 		return a.while(func() error {
-			_, err := a.call(execute, &pb.ExecuteRequest{Ops: bigScans(1)}, true)
+			_, err := a.call(execute, &pb.ExecuteRequest{Ops: bigScans(1), MaxResponseBytes: pb.MaxMessageBytes}, true)
 			return err
 		})
 	}},

@@ -78,7 +78,7 @@ func (l *LastAgent) decideNow(t *exec.Task) {
 		l.Went(t, step)
 		return
 	}
-	f := l.validated(t, x.Failure)
+	f := l.validated(t, failureOf(&x, rec.ResultBytes(), rec.Park.MaxResponseBytes))
 	if f == nil {
 		f = l.part.rivals(t.Txn)
 	}

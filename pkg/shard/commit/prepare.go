@@ -123,7 +123,7 @@ func (p *Participant) prepareNow(t *exec.Task) {
 		p.Went(t, step)
 		return
 	}
-	f := p.validated(t, x.Failure)
+	f := p.validated(t, failureOf(&x, 0, q.MaxResponseBytes))
 	if f == nil {
 		f = p.rivals(t.Txn)
 	}
@@ -156,6 +156,15 @@ func (p *Participant) prepareNow(t *exec.Task) {
 	if p.Mutants.Has(mutant.ReadLocksReleasedAtVote) {
 		p.Locks.ReleaseReads(t.Txn)
 	}
+}
+
+// failureOf is why a piece that has been executed fails; nil if it does not. Nothing is applied if the
+// client would not receive the response, with the results of the votes.
+func failureOf(x *mvcc.Execution, votedBytes int, maxResponse uint32) *msg.Failure {
+	if x.Failure != nil || maxResponse == 0 {
+		return x.Failure
+	}
+	return msg.ResponseTooLarge(votedBytes+msg.ResponseBytes(x.Results), maxResponse)
 }
 
 // validated is what becomes of a piece that is executed with failure f, nil for none: a stale read

@@ -213,6 +213,15 @@ func (r *Record) Gathered() (results []msg.Result, receipt msg.Receipt, seen []m
 	return results, receipt, seen
 }
 
+// ResultBytes is the length in a response of the results that came with the votes, at most.
+func (r *Record) ResultBytes() int {
+	n := 0
+	for _, v := range r.votes {
+		n += msg.ResponseBytes(v.Results)
+	}
+	return n
+}
+
 // Acknowledged strikes a participant off, and reports whether it was the
 // last.
 func (r *Record) Acknowledged(s kv.ShardID) bool {

@@ -38,6 +38,8 @@ type Request struct {
 	Known kv.Known
 	// Fingerprint is that of the operations, 0 if they are not to be compared.
 	Fingerprint uint64
+	// MaxResponse is the largest response that the client receives, 0 for no bound.
+	MaxResponse uint32
 	// Parallel has the last agent prepare before it decides, like the others.
 	Parallel bool
 	// ReadBefore: locks have been taken before. Snapshot: it is a read of one shard.
@@ -55,14 +57,14 @@ func (c *Commit) Send(e *env.Env, q Request, ps piece.Pieces) {
 	c.sends = c.room[:0]
 	park, p := msg.ParkTo(q.Last)
 	p.Txn, p.CommitID, p.User, p.Aborts, p.Fingerprint = q.Txn, c.id, q.User, q.Known.Aborts, q.Fingerprint
-	p.ReadBefore, p.Snapshot = q.ReadBefore, q.Snapshot
+	p.ReadBefore, p.Snapshot, p.MaxResponseBytes = q.ReadBefore, q.Snapshot, q.MaxResponse
 	for i := range ps {
 		if ps[i].Shard == q.Last && !q.Parallel {
 			p.Piece = ps[i].Piece
 			continue
 		}
 		p.Participants = append(p.Participants, ps[i].Shard)
-		c.prepare(e, &ps[i])
+		c.prepare(&q, &ps[i])
 	}
 	p.Piece.Incarnation = q.Known.Incarnation
 	c.sends = append(c.sends, park)
@@ -74,17 +76,18 @@ func (c *Commit) Send(e *env.Env, q Request, ps piece.Pieces) {
 	e.Timed(q.CancelAt)
 }
 
-func (c *Commit) prepare(e *env.Env, p *piece.Piece) {
+func (c *Commit) prepare(q *Request, p *piece.Piece) {
 	prepareEnv, prepare := msg.PrepareTo(p.Shard)
 	*prepare = msg.Prepare{
-		Txn:             c.txn,
-		CommitID:        c.id,
-		Fingerprint:     c.fingerprint,
-		User:            c.user,
-		Last:            c.last,
-		LastIncarnation: c.known.Incarnation,
-		LastAborts:      c.known.Aborts,
-		Piece:           p.Piece,
+		Txn:              c.txn,
+		CommitID:         c.id,
+		Fingerprint:      c.fingerprint,
+		User:             c.user,
+		Last:             c.last,
+		LastIncarnation:  c.known.Incarnation,
+		LastAborts:       c.known.Aborts,
+		Piece:            p.Piece,
+		MaxResponseBytes: q.MaxResponse,
 	}
 	c.sends = append(c.sends, prepareEnv)
 }

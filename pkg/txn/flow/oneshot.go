@@ -91,12 +91,12 @@ func (o *OneShot) pieces(h *Host) piece.Pieces {
 // send commits the pieces.
 func (o *OneShot) send(h *Host, ps piece.Pieces) Outcome {
 	if o.ReadOnly {
-		return h.send(o, ps, commit.Request{Snapshot: h.Reads == env.SnapshotReads})
+		return h.send(o, ps, commit.Request{Snapshot: h.Reads == env.SnapshotReads, MaxResponse: o.How.MaxResponse})
 	}
 	if o.fingerprint == 0 {
 		o.fingerprint = h.Fingerprint(o.ops)
 	}
-	return h.send(o, ps, commit.Request{Fingerprint: o.fingerprint})
+	return h.send(o, ps, commit.Request{Fingerprint: o.fingerprint, MaxResponse: o.How.MaxResponse})
 }
 
 // Commit is the commit under way.

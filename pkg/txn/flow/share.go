@@ -37,7 +37,9 @@ func (s *Shared) join(h *Host, o *OneShot) bool {
 		return false
 	}
 	unlike := h.Mutants.Has(mutant.SharedUnlike)
-	i := slices.IndexFunc(s.unsent, func(x *OneShot) bool { return sameReads(x.ops, o.ops, unlike) })
+	i := slices.IndexFunc(s.unsent, func(x *OneShot) bool {
+		return x.How.MaxResponse == o.How.MaxResponse && sameReads(x.ops, o.ops, unlike)
+	})
 	if i < 0 {
 		if len(s.unsent) < mostUnsent {
 			s.unsent = append(s.unsent, o)

@@ -18,11 +18,14 @@ type How struct {
 	Plan env.Plan
 	// User is for whom it is.
 	User kv.Account
+	// MaxResponse is the largest response that the client receives, in bytes: a one-shot whose
+	// results do not fit fails, and applies nothing. 0 is no bound.
+	MaxResponse uint32
 }
 
 // plain reports whether it is the present that is read, in any way.
 func (h How) plain() bool {
-	h.User = 0
+	h.User, h.MaxResponse = 0, 0
 	return h == How{}
 }
 

@@ -1,0 +1,52 @@
+package msg
+
+import (
+	"fmt"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+const (
+	// resultFrame, pairFrame and datumFrame are by how much a result, pair or datum may be longer in a
+	// response than in a message between shards: the number of a counter, the frame around it.
+	resultFrame = 24
+	pairFrame   = 16
+	datumFrame  = 10
+	// firstNamed is the first type of users' own, which responses name.
+	firstNamed = 128
+	// nameBytes bounds the name of a type, with its frame.
+	nameBytes = kv.MaxTypeName + 2
+)
+
+// ResponseBytes bounds from above the length of results in a response to a client (linchpin.v1.Result),
+// in bytes. A test of package server compares the two.
+func ResponseBytes(rs []Result) int {
+	n := 0
+	for i := range rs {
+		r := &rs[i]
+		n += r.Size() + resultFrame + pairFrame*len(r.Pairs) + datumFrame*len(r.Answer) + typeNameBytes(r.Type)
+		for j := range r.Pairs {
+			n += typeNameBytes(r.Pairs[j].Type)
+		}
+	}
+	return n
+}
+
+func typeNameBytes(t uint32) int {
+	if t < firstNamed {
+		return 0
+	}
+	return nameBytes
+}
+
+// ResponseTooLarge fails a request whose results, of which resultBytes are known, do not fit into a
+// response of at most maxResponse bytes; nil if they do. 0 is no bound.
+func ResponseTooLarge(resultBytes int, maxResponse uint32) *Failure {
+	if maxResponse == 0 || resultBytes+kv.ResponseHeadroom <= int(maxResponse) {
+		return nil
+	}
+	text := "the response would be larger than max_response_bytes, %d: it has about %d bytes of results, perhaps more"
+	f := Fail(ReasonRequest, kv.KindInvalid, fmt.Sprintf(text, maxResponse, resultBytes))
+	f.Hint = "nothing was applied; read less in one transaction, use Scan, or raise max_response_bytes and the gRPC client's receive limit"
+	return f
+}

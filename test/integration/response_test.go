@@ -1,0 +1,222 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/rpc/codec"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// largeResponses is a cluster with values of 1 MiB, and a gRPC client with the default receive limit.
+type largeResponses struct {
+	*embed.Cluster
+	t *testing.T
+	// oneShard are keys that live on one shard, spread are keys of which no three live on one.
+	oneShard, spread [][]byte
+	db               *client.DB
+	stock            pb.KVClient
+}
+
+const largeKeys = 6
+
+func startLargeResponses(t *testing.T) *largeResponses {
+	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Listen: true, NoSync: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Stop(context.Background())) })
+	x := &largeResponses{Cluster: c, t: t}
+	x.db, err = client.Open(soon(t), c.Addrs())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, x.db.Close()) })
+	conn, err := grpc.NewClient(c.Addrs()[0], grpc.WithTransportCredentials(insecure.NewCredentials()), codec.DialOption())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	x.stock = pb.NewKVClient(conn)
+	on := map[kv.ShardID]int{}
+	first := c.Router().Shard([]byte("key-0"))
+	for i := 0; len(x.oneShard) < largeKeys || len(x.spread) < largeKeys; i++ {
+		key := fmt.Appendf(nil, "key-%d", i)
+		s := c.Router().Shard(key)
+		if s == first && len(x.oneShard) < largeKeys {
+			x.oneShard = append(x.oneShard, key)
+			x.put(key, kv.MaxValueBytes)
+		} else if s != first && on[s] < 2 && len(x.spread) < largeKeys {
+			on[s]++
+			x.spread = append(x.spread, key)
+			x.put(key, kv.MaxValueBytes)
+		}
+	}
+	return x
+}
+
+func (x *largeResponses) put(key []byte, bytes int) {
+	x.t.Helper()
+	_, err := x.db.Execute(soon(x.t), client.Put(key, make([]byte, bytes)))
+	require.NoError(x.t, err)
+}
+
+// beside is another key on the shard of key.
+func (x *largeResponses) beside(key []byte) []byte {
+	for i := 0; ; i++ {
+		other := fmt.Appendf(nil, "beside-%d", i)
+		if x.Router().Shard(other) == x.Router().Shard(key) {
+			return other
+		}
+	}
+}
+
+// request reads keys, and writes marker unless it is nil.
+func request(marker []byte, keys ...[]byte) *pb.ExecuteRequest {
+	in := &pb.ExecuteRequest{}
+	if marker != nil {
+		in.Ops = append(in.Ops, pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: marker, Value: []byte("applied")}}})
+	}
+	for _, k := range keys {
+		in.Ops = append(in.Ops, pb.Op{Op: &pb.Op_Get{Get: &pb.GetOp{Key: k}}})
+	}
+	return in
+}
+
+// refused requires that a response was too large, that the client is not told to try again, and that
+// marker was not written.
+func (x *largeResponses) refused(d *pb.ErrorDetail, marker []byte, msg string) {
+	x.t.Helper()
+	require.NotNil(x.t, d, msg)
+	require.Equal(x.t, codes.InvalidArgument, codes.Code(d.Code), "%s: %s", msg, d.Text)
+	require.False(x.t, d.Retryable, msg)
+	require.Contains(x.t, d.Text, "max_response_bytes", msg)
+	require.Contains(x.t, d.Hint, "nothing was applied", msg)
+	got, err := x.db.Execute(soon(x.t), client.Get(marker))
+	require.NoError(x.t, err, msg)
+	require.False(x.t, got.Results[0].Found, "%s: applied all the same", msg)
+}
+
+// TestTooLargeResponsesFailBeforeTheyAreApplied: with a gRPC client that receives 4 MiB, which is the default.
+func TestTooLargeResponsesFailBeforeTheyAreApplied(t *testing.T) {
+	t.Parallel()
+	x := startLargeResponses(t)
+	marker := []byte("marker")
+	for name, keys := range map[string][][]byte{"one shard": x.oneShard[:5], "several shards": x.spread[:5]} {
+		for _, more := range []struct {
+			name   string
+			marker []byte
+		}{{"with a write elsewhere", marker}, {"with a write there", x.beside(keys[0])}, {"read-only", nil}} {
+			msg := name + ", " + more.name
+			_, err := x.stock.Execute(soon(t), request(more.marker, keys...))
+			require.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", msg, err)
+			if more.marker != nil {
+				x.refused(detail.From(err), more.marker, msg)
+			}
+		}
+		t.Run(name+" on a Pipeline", func(t *testing.T) { x.refused(x.pipelined(request(marker, keys...))[0].Error, marker, name) })
+		t.Run(name+" in steps", func(t *testing.T) { x.refused(x.committed(marker, keys...).GetFailed(), marker, name) })
+	}
+	out, err := x.db.Execute(soon(t), client.Put(marker, []byte("v")), client.Get(x.spread[0]), client.Get(x.spread[1]),
+		client.Get(x.spread[2]), client.Get(x.spread[3]), client.Get(x.spread[4]))
+	require.NoError(t, err, "the Go client receives more")
+	require.Len(t, out.Results[5].Value, kv.MaxValueBytes)
+	in := request(marker, x.spread[:5]...)
+	in.MaxResponseBytes = 6 << 20
+	_, err = x.stock.Execute(soon(t), in, grpc.MaxCallRecvMsgSize(6<<20))
+	require.NoError(t, err)
+	in.MaxResponseBytes = 1000
+	_, err = x.stock.Execute(soon(t), in)
+	require.ErrorContains(t, err, "max_response_bytes is 1000")
+}
+
+// TestLargestResponsesAreReceived: up to the bound a response comes, and beyond it the transaction fails.
+func TestLargestResponsesAreReceived(t *testing.T) {
+	t.Parallel()
+	x := startLargeResponses(t)
+	for name, keys := range map[string][][]byte{"one shard": x.oneShard[:4], "several shards": x.spread[:4]} {
+		fits, fails := kv.MaxValueBytes-kv.ResponseHeadroom-4096, kv.MaxValueBytes
+		for fits+1 < fails {
+			middle := (fits + fails) / 2
+			x.put(keys[3], middle)
+			for _, marker := range [][]byte{[]byte("written"), nil} {
+				out, err := x.stock.Execute(soon(t), request(marker, keys...))
+				switch status.Code(err) {
+				case codes.OK:
+					fits = middle
+					require.False(t, out.ResultsLost)
+					require.Len(t, out.Results[len(out.Results)-1].Value, middle)
+				default:
+					require.Equal(t, codes.InvalidArgument, status.Code(err), "%s with %d bytes: %v", name, middle, err)
+				}
+			}
+			if fits != middle {
+				fails = middle
+			}
+		}
+		require.Greater(t, fits, kv.MaxValueBytes-kv.ResponseHeadroom-4096, name)
+	}
+}
+
+// TestMessagesOfManyAnswersAreReceived: answers on a Pipeline that are there at once come in messages of less than 4 MiB.
+func TestMessagesOfManyAnswersAreReceived(t *testing.T) {
+	t.Parallel()
+	x := startLargeResponses(t)
+	absent := request(nil, x.oneShard[0])
+	absent.Ops = append(absent.Ops, pb.Op{Op: &pb.Op_Require{Require: &pb.RequireOp{Key: x.spread[0],
+		Condition: &pb.RequireOp_Absent{Absent: true}}}})
+	for name, in := range map[string]*pb.ExecuteRequest{"values": request(nil, x.oneShard[0]), "failed conditions": absent} {
+		var all []*pb.ExecuteRequest
+		for range 12 {
+			all = append(all, in)
+		}
+		for _, a := range x.pipelined(all...) {
+			require.Equal(t, name == "values", a.Error == nil, "%s: %v", name, a.Error)
+		}
+	}
+}
+
+// pipelined sends requests on a Pipeline and gives the answers.
+func (x *largeResponses) pipelined(in ...*pb.ExecuteRequest) []pb.CallAnswer {
+	x.t.Helper()
+	stream, err := x.stock.Pipeline(soon(x.t))
+	require.NoError(x.t, err)
+	_, err = stream.Recv()
+	require.NoError(x.t, err)
+	out := &pb.PipelineRequest{}
+	for i := range in {
+		out.Calls = append(out.Calls, pb.Call{Number: uint64(i), Request: *in[i]})
+	}
+	require.NoError(x.t, stream.Send(out))
+	require.NoError(x.t, stream.CloseSend())
+	var got []pb.CallAnswer
+	for len(got) < len(in) {
+		m, err := stream.Recv()
+		require.NoError(x.t, err)
+		got = append(got, m.Answers...)
+	}
+	return got
+}
+
+// committed writes marker, and commits along with reads of keys.
+func (x *largeResponses) committed(marker []byte, keys ...[]byte) *pb.TransactResponse {
+	x.t.Helper()
+	stream, err := x.stock.Transact(soon(x.t))
+	require.NoError(x.t, err)
+	defer func() { require.NoError(x.t, stream.CloseSend()) }()
+	step := func(s *pb.TransactRequest) *pb.TransactResponse {
+		require.NoError(x.t, stream.Send(s))
+		out, err := stream.Recv()
+		require.NoError(x.t, err)
+		return out
+	}
+	begun := step(&pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{First: &pb.DoStep{Ops: request(marker).Ops}}}})
+	require.NotNil(x.t, begun.GetBegun())
+	last := &pb.DoStep{Ops: request(nil, keys...).Ops}
+	return step(&pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{Last: last}}})
+}
