@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
 // TestAnAcknowledgementOfAnyCommitLosesAWrite: with the rule broken, the last agent takes an
 // acknowledgement of another commit for that of its own, whose decision has been lost.
 func TestAnAcknowledgementOfAnyCommitLosesAWrite(t *testing.T) {
-	f := newStepsWith(t, 3, mutant.Of(mutant.AckOfAnyCommit))
+	f := newStepsWith(t, 3, func(cfg *shard.Config) { cfg.Mutants = mutant.Of(mutant.AckOfAnyCommit) })
 	acknowledgeAnother(f)
 	f.tick(2 * time.Second)
 	require.False(t, f.get(1, "gk").Found, "the decision is not repeated")

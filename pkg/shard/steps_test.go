@@ -11,13 +11,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
 // steps are some shards whose messages are delivered at once.
 type steps struct {
 	t      *testing.T
+	cfg    []shard.Config
 	m      []*shard.Machine
 	stores []*memstore.Store
 	now    int64
@@ -30,13 +30,13 @@ type steps struct {
 
 // newSteps makes n shards; keys that begin with g are at home on shard 1, and the last one is
 // the hot one.
-func newSteps(t *testing.T, n int) *steps { return newStepsWith(t, n, mutant.Set{}) }
+func newSteps(t *testing.T, n int) *steps { return newStepsWith(t, n, func(*shard.Config) {}) }
 
-// newStepsWith breaks rules.
-func newStepsWith(t *testing.T, n int, broken mutant.Set) *steps {
+// newStepsWith sets options.
+func newStepsWith(t *testing.T, n int, set func(*shard.Config)) *steps {
 	f := &steps{t: t, hold: func(*msg.Envelope) bool { return false }}
 	for i := range n {
-		cfg := shard.Config{ID: kv.ShardID(i), Lease: -1, Mutants: broken}
+		cfg := shard.Config{ID: kv.ShardID(i), Lease: -1}
 		if i == n-1 {
 			cfg.Home = func(key []byte) kv.ShardID {
 				if len(key) > 0 && key[0] == 'g' {
@@ -45,13 +45,20 @@ func newStepsWith(t *testing.T, n int, broken mutant.Set) *steps {
 				return kv.ShardID(n - 1)
 			}
 		}
-		store := memstore.NewAutoSync()
-		var rec shard.Recovered
-		m, out := shard.New(cfg, rec, 0, 0)
-		f.m, f.stores = append(f.m, m), append(f.stores, store)
-		f.take(i, out)
+		set(&cfg)
+		f.cfg, f.m, f.stores = append(f.cfg, cfg), append(f.m, nil), append(f.stores, memstore.NewAutoSync())
+		f.restart(i)
 	}
 	return f
+}
+
+// restart has a shard begin with its log and nothing else.
+func (f *steps) restart(i int) {
+	var rec shard.Recovered
+	require.NoError(f.t, f.stores[i].Recover(kv.ShardID(i), rec.Add))
+	m, out := shard.New(f.cfg[i], rec, f.now, f.now)
+	f.m[i] = m
+	f.take(i, out)
 }
 
 func (f *steps) take(i int, out shard.Output) {
@@ -63,7 +70,7 @@ func (f *steps) take(i int, out shard.Output) {
 	}
 	envs := append(append([]*msg.Envelope{}, out.Urgent...), out.Send...)
 	if len(results) > 0 {
-		f.take(i, f.m[i].Step(shard.Input{Now: f.now, Reads: results}))
+		f.take(i, f.m[i].Step(shard.Input{Now: f.now, Wall: f.now, Reads: results}))
 	}
 	f.send(envs...)
 }
@@ -76,7 +83,7 @@ func (f *steps) send(envs ...*msg.Envelope) {
 		case e.Gateway != 0:
 			f.out = append(f.out, e)
 		case int(e.Shard) < len(f.m):
-			f.take(int(e.Shard), f.m[e.Shard].Step(shard.Input{Now: f.now, Messages: []*msg.Envelope{e}}))
+			f.take(int(e.Shard), f.m[e.Shard].Step(shard.Input{Now: f.now, Wall: f.now, Messages: []*msg.Envelope{e}}))
 		}
 	}
 }
@@ -99,7 +106,7 @@ func (f *steps) lock(txn kv.TxnRef, s kv.ShardID, number uint32, ops ...msg.Op) 
 func (f *steps) tick(now time.Duration) {
 	f.now = int64(now)
 	for i := range f.m {
-		f.take(i, f.m[i].Step(shard.Input{Now: f.now}))
+		f.take(i, f.m[i].Step(shard.Input{Now: f.now, Wall: f.now}))
 	}
 }
 

@@ -1,0 +1,305 @@
+package shard_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// toGateways are the kinds of messages that no shard receives.
+var toGateways = map[string]bool{
+	"LockReply": true, "CheckReply": true, "Answer": true, "Push": true, "EnquireReply": true, "ScanPage": true,
+	"Announce": true, "ReadReply": true, "RenewReply": true, "Due": true, "PinReply": true, "HeatMap": true, "MoveKey": true,
+	"HotReply": true, "Waits": true,
+}
+
+// lateMessages are shards of which all messages that they received are known.
+type lateMessages struct {
+	*steps
+	received []*msg.Envelope
+	// withhold: acknowledgements are held back.
+	withhold bool
+	// answered is how many messages for gateways have been answered.
+	answered int
+}
+
+func newLateMessages(t *testing.T, memory int) *lateMessages {
+	l := &lateMessages{}
+	l.steps = newStepsWith(t, 3, func(cfg *shard.Config) {
+		cfg.Memory, cfg.Lease = memory, kv.DefaultLease
+		cfg.Retention = 24 * time.Hour // or all is too old before the test is over
+		cfg.Pins = shard.PinConfig{Every: time.Second, History: time.Minute, Hot: 2, Node: 1}
+		cfg.Heat = shard.HeatConfig{Every: time.Second, Hot: 2, Nodes: 1, Node: 1}
+	})
+	l.hold = func(e *msg.Envelope) bool {
+		if e.Gateway == 0 {
+			l.received = append(l.received, copyOf(t, e))
+		}
+		return l.withhold && e.DecideAck != nil
+	}
+	return l
+}
+
+// copyOf is a message as the network would bring it a second time.
+func copyOf(t *testing.T, e *msg.Envelope) *msg.Envelope {
+	b, err := e.Marshal()
+	require.NoError(t, err)
+	out := &msg.Envelope{}
+	require.NoError(t, out.Unmarshal(b))
+	return out
+}
+
+// gateway answers as one that knows no transaction any more.
+func (l *lateMessages) gateway() {
+	for ; l.answered < len(l.out); l.answered++ {
+		switch e := l.out[l.answered]; {
+		case e.Push != nil:
+			m := msg.ToShard(e.Push.Shard)
+			m.PushReply = &msg.PushReply{Txn: e.Push.Txn}
+			l.send(m)
+		case e.LockReply != nil && len(e.LockReply.Grants) > 0:
+			m := msg.ToShard(e.LockReply.Shard)
+			m.Release = &msg.Release{Txn: e.LockReply.Txn}
+			l.send(m)
+		}
+	}
+}
+
+// wait lets time pass.
+func (l *lateMessages) wait(seconds int) {
+	for range seconds {
+		l.gateway()
+		l.tick(time.Duration(l.now) + time.Second)
+	}
+}
+
+func (l *lateMessages) to(s kv.ShardID, fill func(*msg.Envelope)) {
+	e := msg.ToShard(s)
+	fill(e)
+	l.send(e)
+}
+
+// committed reports whether the last answer to a commit says so.
+func (l *lateMessages) committed() bool {
+	l.t.Helper()
+	for i := len(l.out) - 1; i >= 0; i-- {
+		a := l.out[i].Answer
+		if a != nil {
+			return a.Committed
+		}
+	}
+	require.Fail(l.t, "no answer")
+	return false
+}
+
+// named fills in what a gateway has heard of aborts when it sends a commit.
+func (l *lateMessages) named(e *msg.Envelope) *msg.Envelope {
+	aborts := map[kv.ShardID]uint64{}
+	for _, e := range l.out {
+		if e.Answer != nil {
+			aborts[e.Answer.Shard] = e.Answer.Aborts
+		}
+	}
+	if e.Park != nil {
+		e.Park.Aborts = aborts[e.Shard]
+	} else {
+		e.Prepare.LastAborts = aborts[e.Prepare.Last]
+	}
+	return e
+}
+
+func commitNumber(n uint64) kv.CommitID { return kv.CommitID{Gateway: 1, Incarnation: 1, Number: n} }
+
+// commits are an interactive transaction that commits on two shards, and two that do not.
+func (l *lateMessages) commits() {
+	r := l.lock(nthTxn(1), 1, 1, msg.Op{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true})
+	piece := msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}
+	piece.ReadSet = msg.ReadSetOf(r.Grants, nil)
+	last := msg.Piece{Ops: []msg.Op{addOp("j", 1)}}
+	l.send(prepareMsg(nthTxn(1), commitNumber(1), 1, 0, piece), commitMsg(nthTxn(1), commitNumber(1), 0, []kv.ShardID{1}, last))
+	require.True(l.t, l.committed())
+
+	put := msg.Piece{Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("gk"), Value: []byte("never")}}}
+	overtaken := l.named(commitMsg(nthTxn(2), commitNumber(2), 0, []kv.ShardID{1}, put))
+	l.send(l.named(prepareMsg(nthTxn(2), commitNumber(2), 1, 0, put)))
+	l.to(0, func(e *msg.Envelope) {
+		e.Cancel = &msg.Cancel{Txn: nthTxn(2), CommitID: commitNumber(2), Incarnation: 1}
+	})
+	l.send(overtaken)
+	require.False(l.t, l.committed())
+
+	overtaken = l.named(prepareMsg(nthTxn(3), commitNumber(3), 1, 0, put))
+	l.send(l.named(commitMsg(nthTxn(3), commitNumber(3), 0, []kv.ShardID{1}, put)))
+	l.wait(3) // a vote is missing
+	require.False(l.t, l.committed())
+	l.send(overtaken)
+	l.to(0, func(e *msg.Envelope) { e.Mark = &msg.Mark{Txn: nthTxn(3), By: nthTxn(1), Conflict: &msg.Receipt{}} })
+}
+
+// readers are two that end by a Check and a Release, and one that is registered and has an update
+// unsealed.
+func (l *lateMessages) readers() {
+	get := msg.Op{Kind: msg.OpGet, Key: []byte("gk")}
+	r := l.lock(nthTxn(10), 1, 1, get)
+	l.to(1, func(e *msg.Envelope) {
+		e.Check = &msg.Check{Txn: nthTxn(10), Gateway: 1, Incarnation: 1, Grants: r.Grants}
+	})
+	l.lock(nthTxn(11), 1, 1, get)
+	l.to(1, func(e *msg.Envelope) { e.PushReply = &msg.PushReply{Txn: nthTxn(11), Known: true} })
+	l.to(1, func(e *msg.Envelope) { e.Release = &msg.Release{Txn: nthTxn(11)} })
+
+	reader := kv.TxnRef{TxnID: kv.TxnID{Time: 12, Rand: 12}, Attempt: 1}
+	lease := int64(kv.DefaultLease)
+	prepare := l.named(prepareMsg(nthTxn(13), commitNumber(13), 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}))
+	l.send(prepare)
+	l.to(1, func(e *msg.Envelope) {
+		e.Read = &msg.Read{Reader: reader, Gateway: 1, Number: 1, Ops: []msg.Op{get}, LeaseNanos: lease, Notify: true}
+	})
+	l.tick(time.Duration(l.now) + 10*time.Millisecond)
+	l.to(0, func(e *msg.Envelope) {
+		e.Read = &msg.Read{Reader: reader, Gateway: 1, Number: 2, LeaseNanos: lease, Await: []kv.ShardID{1},
+			Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("j")}}}
+	})
+	require.NotNil(l.t, l.out[len(l.out)-1].ReadReply)
+	l.to(1, func(e *msg.Envelope) {
+		e.Renew = &msg.Renew{Reader: reader, Gateway: 1, Number: 1, Incarnation: 1, LeaseNanos: lease}
+	})
+	require.True(l.t, l.out[len(l.out)-1].RenewReply.Ok)
+	for s := range kv.ShardID(2) {
+		l.to(s, func(e *msg.Envelope) { e.Leave = &msg.Leave{Reader: reader} })
+	}
+	l.withhold = true
+	l.send(l.named(commitMsg(nthTxn(13), commitNumber(13), 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}})))
+	require.True(l.t, l.committed())
+	l.send(copyOf(l.t, prepare)) // while the last agent still reports the commit to whoever asks
+	l.withhold = false
+	l.send(l.held...)
+}
+
+// past are a scan, a snapshot that is kept and dropped, and a query for an outcome.
+func (l *lateMessages) past() {
+	reader := kv.TxnRef{TxnID: kv.TxnID{Time: 20, Rand: 20}, Attempt: 1}
+	l.to(1, func(e *msg.Envelope) {
+		e.Read = &msg.Read{Reader: reader, Gateway: 1, Number: 1, KeepNanos: int64(time.Minute)}
+	})
+	index := l.out[len(l.out)-1].ReadReply.Index
+	scan := msg.ScanAt{Txn: reader, Gateway: 1, Incarnation: 1, Index: index, Start: []byte{0}, KeepNanos: int64(time.Minute)}
+	for _, how := range []msg.ScanAt{{Number: 1}, {}, {Done: true}} {
+		l.to(1, func(e *msg.Envelope) {
+			q := scan
+			q.Number, q.Done = how.Number, how.Done
+			e.ScanAt = &q
+		})
+	}
+	ask := func(n int64) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: 30 + n}, Attempt: 1} }
+	l.to(2, func(e *msg.Envelope) {
+		e.KeepPin = &msg.KeepPin{Request: ask(1), Gateway: 1, Incarnation: 1, Fixed: l.now, Name: "x", TtlNanos: int64(time.Hour),
+			Clock: []msg.ShardIndex{{Shard: 1, Index: index}}}
+	})
+	number := l.out[len(l.out)-1].PinReply.Pins[0].Number
+	l.to(2, func(e *msg.Envelope) { e.FindPin = &msg.FindPin{Request: ask(2), Gateway: 1, Name: "x"} })
+	l.to(2, func(e *msg.Envelope) { e.DropPin = &msg.DropPin{Request: ask(3), Gateway: 1, Number: number} })
+	l.to(2, func(e *msg.Envelope) { e.AskHot = &msg.AskHot{Request: ask(4), Gateway: 1} })
+	l.to(2, func(e *msg.Envelope) {
+		e.SetHot = &msg.SetHot{Request: ask(5), Gateway: 1, Incarnation: 1, Rule: &msg.HotRule{Key: []byte("gk"), Order: 2}}
+	})
+	l.to(2, func(e *msg.Envelope) {
+		e.SetHot = &msg.SetHot{Request: ask(6), Gateway: 1, Incarnation: 1, Change: 1, Rule: &msg.HotRule{Key: []byte("gk")}}
+	})
+	l.to(2, func(e *msg.Envelope) {
+		e.HeatDigest = &msg.HeatDigest{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("gk"), Shard: 1, Heat: 1}}}
+	})
+	l.to(2, func(e *msg.Envelope) { e.PairDigest = &msg.PairDigest{Gateway: 1} })
+	for s := range kv.ShardID(3) {
+		l.to(s, func(e *msg.Envelope) { e.Enquire = &msg.Enquire{Id: kv.TxnID{Time: 40}, Gateway: 1} })
+	}
+}
+
+// check holds all shards against what they must be after the end.
+func (l *lateMessages) check(after string) {
+	for _, m := range l.m {
+		require.NoError(l.t, m.Check(), after)
+		require.NoError(l.t, m.Quiet(), after)
+	}
+	require.Equal(l.t, int64(2), l.count(1, "gk"), after)
+	require.Equal(l.t, int64(2), l.count(0, "j"), after)
+	ask := kv.TxnRef{TxnID: kv.TxnID{Time: 50, Rand: uint64(len(l.out))}, Attempt: 1}
+	l.to(2, func(e *msg.Envelope) { e.FindPin = &msg.FindPin{Request: ask, Gateway: 1, List: true} })
+	require.Empty(l.t, l.out[len(l.out)-1].PinReply.Pins, after)
+	l.to(2, func(e *msg.Envelope) { e.AskHot = &msg.AskHot{Request: ask, Gateway: 1} })
+	require.Empty(l.t, l.out[len(l.out)-1].HotReply.Rules, after)
+}
+
+// TestLateMessagesChangeNothing delivers a copy of each message that a shard receives after what it
+// belongs to has ended: while the shards remember that, when they have forgotten what memory may forget,
+// and after a restart. Nothing is held, promised or recorded then, and the values are the same.
+func TestLateMessagesChangeNothing(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		memory   int
+		restarts bool
+		// lost: the replies to the copies are lost, so that the gateway releases nothing.
+		lost bool
+	}{
+		{name: "remembered"},
+		{name: "forgotten", memory: 1},
+		{name: "forgotten, replies are lost", memory: 1, lost: true},
+		{name: "after a restart", restarts: true},
+		{name: "after a restart, replies are lost", restarts: true, lost: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLateMessages(t, c.memory)
+			l.tick(time.Second)
+			l.commits()
+			l.readers()
+			l.past()
+			l.wait(120)
+			l.check("at the end")
+			late := l.received
+			if c.restarts {
+				for i := range l.m {
+					l.restart(i)
+				}
+				l.wait(5)
+			}
+			kinds := map[string]bool{}
+			for i, e := range late {
+				kinds[e.Name()] = true
+				l.send(copyOf(t, e))
+				if c.lost {
+					l.answered = len(l.out)
+				}
+				l.gateway()
+				what := fmt.Sprintf("%d of %d: %v", i, len(late), e)
+				for _, m := range l.m {
+					s := m.Snapshot(0)
+					require.True(t, c.lost || s.Holders == 0, "at once, after %s", what)
+					require.Zero(t, s.Waiting+s.Prepared+s.Records, "at once, after %s", what)
+				}
+				l.wait(75)
+				l.check(what)
+			}
+			for range 2 {
+				for _, e := range late {
+					l.send(copyOf(t, e))
+				}
+				l.wait(75)
+				l.check("all of them")
+				slices.Reverse(late)
+			}
+			for _, field := range reflect.VisibleFields(reflect.TypeFor[msg.Envelope]()) {
+				if field.Type.Kind() == reflect.Pointer && field.Name != "Trace" && !toGateways[field.Name] {
+					require.True(t, kinds[field.Name], "no late %s", field.Name)
+				}
+			}
+		})
+	}
+}
