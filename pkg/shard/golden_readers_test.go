@@ -44,6 +44,9 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 	case "unseal":
 		var id kv.CommitID
 		id, args, err = commitNamed(txn, args)
+		if err != nil {
+			return err
+		}
 		u := &msg.Unseal{Txn: txn, CommitID: id, LastIncarnation: life(args, s.m.Incarnation()), LastAborts: s.of(txn).aborts}
 		u.Shard, err = golden.Shard(args[0])
 		if err == nil {

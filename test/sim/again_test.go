@@ -62,6 +62,3 @@ func TestIDsThatAreSentAgainCommitOnce(t *testing.T) {
 	}
 	t.Logf("%d histories: %d transactions, %d commits, %d moves, %d crashes", n, sum.Txns, sum.Committed, sum.Moved, sum.Crashes)
 }
-
-// again has a hunt play the histories of drawAgain.
-func again(o *Options) { *o = drawAgain(o.Seed) }

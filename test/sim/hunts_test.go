@@ -390,3 +390,6 @@ var hunts = []hunt{
 	{id: mutant.KeysUnlimited, name: "Keys have no share", seed: 1, shape: refused},
 	{id: mutant.MovesIgnoreReaders, name: "Moves ignore readers", seed: 3, readers: true, shape: watchful},
 }
+
+// again has a hunt play the histories of drawAgain.
+func again(o *Options) { *o = drawAgain(o.Seed) }
