@@ -1,6 +1,7 @@
 package shard_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -155,4 +156,29 @@ func TestOtherOperationsUnderAnIDThatHasCommittedAreRejected(t *testing.T) {
 	require.Equal(t, kv.KindInvalid, kv.Kind(f.answer().Failure.Kind))
 	require.EqualValues(t, 1, f.count(0, "j"))
 	require.EqualValues(t, 1, f.count(1, "gk"))
+}
+
+// TestAVoteForATransactionThatWasAppliedIsAnsweredWithAbort: shard 1 has applied X as a participant. A
+// gateway that does not know of that commit has X decided on shard 1, and its Prepare comes first.
+func TestAVoteForATransactionThatWasAppliedIsAnsweredWithAbort(t *testing.T) {
+	for name, again := range rivals {
+		for _, restarts := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", restarts: ", restarts), func(t *testing.T) {
+				f, x := newSteps(t, 3), nthTxn(1)
+				f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}),
+					commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
+				require.True(t, f.answer().Committed)
+				p := prepareMsg(x, again, 2, 1, msg.Piece{Ops: []msg.Op{addOp("other", 0)}})
+				if restarts {
+					f.restart(1)
+					p.Prepare.LastIncarnation = 2
+				}
+				f.send(p)
+				require.Zero(t, f.m[2].Snapshot(0).Prepared)
+				require.Zero(t, f.m[1].Snapshot(0).Records)
+				require.NoError(t, f.m[1].Check())
+				require.False(t, f.get(2, "other").Found)
+			})
+		}
+	}
 }

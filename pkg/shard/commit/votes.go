@@ -57,13 +57,19 @@ func (l *LastAgent) standingOf(x said) (*record.Record, standing) {
 		l.refuseToDecide(x.user, x.commit)
 		l.tellOne(x, false)
 		return nil, answered
-	case l.closedCommit(x) != nil || l.Outcomes.Finished(x.txn.TxnID).Committed != 0:
+	case l.closedCommit(x) != nil || l.isOver(l.Outcomes.Finished(x.txn.TxnID)):
 		l.tellOne(x, false)
 		return nil, answered
 	case l.Outcomes.Complete(x.txn.TxnID):
 		return nil, unheard
 	}
 	return nil, unsure
+}
+
+// isOver reports whether a transaction has committed, here or, as this shard knows as a participant, by
+// the decision of another one. Then no other commit of it is made here.
+func (l *LastAgent) isOver(f record.Finished) bool {
+	return f.Committed != 0 || f.Applied != 0 && !l.Mutants.Has(mutant.AttemptsApart)
 }
 
 // tellOne answers a participant.
@@ -80,7 +86,7 @@ func (l *LastAgent) standingInLog(x said, again, first func()) {
 		case err != nil: // who needs the answer asks again
 		case l.Records.Get(x.txn) != nil:
 			again()
-		case o.Committed != 0 || l.closedCommit(x) != nil:
+		case l.isOver(record.Finished{Committed: o.Committed, Applied: o.Applied}) || l.closedCommit(x) != nil:
 			l.tellOne(x, false) // each participant of a commit has acknowledged it
 		case l.part.decidedElsewhere(x.txn, x.commit):
 			l.refuseToDecide(x.user, x.commit)
