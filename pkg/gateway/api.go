@@ -24,7 +24,7 @@ type Request struct {
 	// Alone says that nothing else came with the request, so that to wait for
 	// company would only cost time. It changes no outcome.
 	Alone bool
-	// How says how to read.
+	// How says how to read. Without a MaxResponse it is kv.MaxAnswerBytes.
 	How txn.How
 	// Parent is the caller's trace, if it has one.
 	Parent trace.Parent

@@ -23,6 +23,9 @@ func (g *Gateway) Submit(req Request, done func(Response)) {
 	if req.ID.IsZero() {
 		req.ID = g.NewID()
 	}
+	if req.How.MaxResponse == 0 {
+		req.How.MaxResponse = kv.MaxAnswerBytes
+	}
 	start := req.Arrived
 	if start == 0 {
 		start = g.Now()

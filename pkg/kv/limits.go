@@ -23,6 +23,12 @@ const (
 	// MaxAnswerBytes bounds what the results of one transaction, or one step of an
 	// interactive one, have together, with what frames them.
 	MaxAnswerBytes = MaxTxnBytes + 128*MaxTxnOps
+	// MaxNodeMessageBytes bounds a message between nodes. Four times the largest transaction leaves
+	// room for the results of one.
+	MaxNodeMessageBytes = 4 * MaxTxnBytes
+	// MaxReplyBytes bounds the results that a shard sends in one message, so that the locks that
+	// were granted fit beside them.
+	MaxReplyBytes = MaxNodeMessageBytes - MaxTxnBytes - 2<<20
 	// ResponseHeadroom is what is kept free in a response for what is not results: the
 	// id, the token, the frames around them.
 	ResponseHeadroom = 32 << 10

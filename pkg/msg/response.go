@@ -50,3 +50,15 @@ func ResponseTooLarge(resultBytes int, maxResponse uint32) *Failure {
 	f.Hint = "nothing was applied; read less in one transaction, use Scan, or raise max_response_bytes and the gRPC client's receive limit"
 	return f
 }
+
+// ReplyTooLarge fails reads whose results a shard cannot send in one message; nil if it can.
+func ReplyTooLarge(rs []Result) *Failure {
+	n := ResponseBytes(rs)
+	if n <= kv.MaxReplyBytes {
+		return nil
+	}
+	text := "the request reads about %d bytes on one shard, more than the %d that a shard sends at a time"
+	f := Fail(ReasonRequest, kv.KindInvalid, fmt.Sprintf(text, n, kv.MaxReplyBytes))
+	f.Hint = "read less in one request, or use Scan"
+	return f
+}

@@ -111,6 +111,7 @@ func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
 		out.Waits = append(out.Waits, pb.CurrentWait{TxnId: w.Txn, Shard: uint32(w.Shard), WaitedUs: micros(w.Receipt.WaitedNanos), Wait: conflict(&w.Receipt),
 			Operations: mine, HolderOperations: theirs})
 	}
+	fitActivity(out)
 	return out
 }
 

@@ -106,6 +106,7 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotState) boo
 		}
 	}
 	out.Keys = out.Keys[:min(n, len(out.Keys))]
+	fitHotKeys(out)
 	return out, nil
 }
 

@@ -40,6 +40,7 @@ func (s *service) ListSnapshots(ctx context.Context, _ *pb.ListSnapshotsRequest)
 	for i := range ps {
 		out.Snapshots = append(out.Snapshots, *s.snapshot(&ps[i]))
 	}
+	fitSnapshots(out)
 	return out, nil
 }
 

@@ -95,6 +95,7 @@ func (x *largeResponses) refused(d *pb.ErrorDetail, marker []byte, msg string) {
 	require.NotNil(x.t, d, msg)
 	require.Equal(x.t, codes.InvalidArgument, codes.Code(d.Code), "%s: %s", msg, d.Text)
 	require.False(x.t, d.Retryable, msg)
+	require.LessOrEqual(x.t, d.Attempts, uint32(1), msg)
 	require.Contains(x.t, d.Text, "max_response_bytes", msg)
 	require.Contains(x.t, d.Hint, "nothing was applied", msg)
 	got, err := x.db.Execute(soon(x.t), client.Get(marker))

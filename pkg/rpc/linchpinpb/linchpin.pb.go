@@ -6130,7 +6130,8 @@ func (m *LockInfo) XXX_DiscardUnknown() {
 var xxx_messageInfo_LockInfo proto.InternalMessageInfo
 
 type HotKeysRequest struct {
-	// limit bounds the keys; 0 is 10.
+	// limit bounds the keys; 0 is 10. With long keys there are fewer: the response has at
+	// most 4 MiB.
 	Limit uint32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
 }
 
@@ -7380,7 +7381,8 @@ type ActivityRequest struct {
 	// since_s leaves out the seconds up to this one, in seconds since 1970; 0 is
 	// for all that are kept, which are five minutes.
 	SinceS int64 `protobuf:"varint,2,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
-	// max_receipts and max_waits bound these lists; 0 leaves them out.
+	// max_receipts and max_waits bound these lists; 0 leaves them out. With long keys the
+	// lists are shorter: the response has at most 4 MiB.
 	MaxReceipts uint32 `protobuf:"varint,3,opt,name=max_receipts,json=maxReceipts,proto3" json:"max_receipts,omitempty"`
 	MaxWaits    uint32 `protobuf:"varint,4,opt,name=max_waits,json=maxWaits,proto3" json:"max_waits,omitempty"`
 }

@@ -63,7 +63,8 @@ type KVClient interface {
 	// CreateSnapshot keeps the state of the whole store at one moment between
 	// the call and its answer, for reads at any later time.
 	CreateSnapshot(ctx context.Context, in *CreateSnapshotRequest, opts ...grpc.CallOption) (*Snapshot, error)
-	// ListSnapshots lists the snapshots that have a name, oldest first.
+	// ListSnapshots lists the snapshots that have a name, oldest first. If the list would
+	// have more than 4 MiB, they come without their tokens.
 	ListSnapshots(ctx context.Context, in *ListSnapshotsRequest, opts ...grpc.CallOption) (*ListSnapshotsResponse, error)
 	// DropSnapshot gives a snapshot up. What only it has kept is collected.
 	DropSnapshot(ctx context.Context, in *DropSnapshotRequest, opts ...grpc.CallOption) (*Snapshot, error)
@@ -199,7 +200,8 @@ type KVServer interface {
 	// CreateSnapshot keeps the state of the whole store at one moment between
 	// the call and its answer, for reads at any later time.
 	CreateSnapshot(context.Context, *CreateSnapshotRequest) (*Snapshot, error)
-	// ListSnapshots lists the snapshots that have a name, oldest first.
+	// ListSnapshots lists the snapshots that have a name, oldest first. If the list would
+	// have more than 4 MiB, they come without their tokens.
 	ListSnapshots(context.Context, *ListSnapshotsRequest) (*ListSnapshotsResponse, error)
 	// DropSnapshot gives a snapshot up. What only it has kept is collected.
 	DropSnapshot(context.Context, *DropSnapshotRequest) (*Snapshot, error)

@@ -68,8 +68,12 @@ func (p *Participant) replyLock(t *exec.Task) {
 		p.Went(t, step)
 		return
 	}
-	if x.Failure != nil {
-		p.refuseLock(t, x.Failure)
+	f := x.Failure
+	if f == nil {
+		f = msg.ReplyTooLarge(x.Results)
+	}
+	if f != nil {
+		p.refuseLock(t, f)
 		return
 	}
 	reply := &msg.LockReply{Results: x.Results, Receipt: p.Exec.Receipt(t), Index: p.Store.Index()}

@@ -178,8 +178,12 @@ func (p *read) complete() {
 		return
 	}
 	p.over()
-	if x.Failure != nil {
-		p.refuse(x.Failure)
+	f := x.Failure
+	if f == nil {
+		f = msg.ReplyTooLarge(x.Results)
+	}
+	if f != nil {
+		p.refuse(f)
 		return
 	}
 	p.r.count++

@@ -165,6 +165,12 @@ func (r *Readers) replyRead(n *reading) {
 			reply.Failure = t.Failure
 		default:
 			reply.Results, reply.Failure = e.Results, e.Failure
+			if e.Failure == nil {
+				reply.Failure = msg.ReplyTooLarge(e.Results)
+			}
+			if reply.Failure != nil {
+				reply.Results = nil
+			}
 		}
 	}
 	x := r.readers[t.Txn]

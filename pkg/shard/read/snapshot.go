@@ -66,8 +66,13 @@ func (r *Readers) runSnapshot(x *snapshot) {
 	case step == exec.Refused:
 		r.refuseSnapshot(x, t.Failure)
 		return
-	case e.Failure != nil:
-		r.refuseSnapshot(x, e.Failure)
+	}
+	f := e.Failure
+	if f == nil {
+		f = msg.ResponseTooLarge(msg.ResponseBytes(e.Results), x.park.MaxResponseBytes)
+	}
+	if f != nil {
+		r.refuseSnapshot(x, f)
 		return
 	}
 	if r.Trace.Committed != nil {

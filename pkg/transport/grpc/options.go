@@ -15,9 +15,8 @@ import (
 
 const (
 	// MaxMessageBytes is the greatest message between nodes; what is larger
-	// is refused by Send and counted as dropped. Four times the largest
-	// transaction leaves room for the results of one.
-	MaxMessageBytes = 4 * kv.MaxTxnBytes
+	// is refused by Send and counted as dropped.
+	MaxMessageBytes = kv.MaxNodeMessageBytes
 	// maxBatchCount and maxBatchBytes bound what is put into one Batch, so
 	// that the first envelope of a long queue is handled while the rest is
 	// still being decoded. A single larger envelope travels alone.
