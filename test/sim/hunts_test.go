@@ -270,7 +270,7 @@ var hunts = []hunt{
 	{id: mutant.VoteOfAnyCommit, name: "A vote counts for any commit of its attempt", seed: 1, shape: again},
 	{id: mutant.DecisionOfAnyCommit, name: "A vote is answered by the decision about another commit", seed: 81, shape: again},
 	{id: mutant.PromiseOfAnyCommit, name: "A promise counts for any commit of its attempt", shape: again},
-	{id: mutant.AnswerOfAnyCommit, name: "A gateway takes an answer to any commit of its attempt", seed: 5004, shape: again},
+	{id: mutant.AnswerOfAnyCommit, name: "A gateway takes an answer to any commit of its attempt", seed: 2060, shape: again},
 	{id: mutant.RivalNotKilled, name: "A commit that was refused has no tombstone", shape: again},
 	{id: mutant.GatewayStartsAlike, name: "A gateway names its commits as before it restarted", seed: 1, shape: again},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 6},
@@ -288,22 +288,22 @@ var hunts = []hunt{
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
 	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 1, readers: true, shape: impatient},
-	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 349, readers: true, shape: impatient},
+	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 295, readers: true, shape: impatient},
 	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 14, readers: true, shape: func(o *Options) {
 		impatient(o)
 		o.Straggle, o.StraggleMax, o.Dup, o.Repeat, o.Mix.OneShotRead = 0.4, 30*time.Millisecond, 0.8, 3*time.Millisecond, 16
 	}},
-	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 66, readers: true, shape: impatient},
+	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 550, readers: true, shape: impatient},
 	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 1, readers: true, shape: impatient},
 	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 1, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
 	}},
-	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 12, readers: true, shape: restarting},
+	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 293, readers: true, shape: restarting},
 	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 108, readers: true, shape: restarting},
 	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 10, readers: true, shape: restarting},
 	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 108, readers: true, shape: restarting},
-	{id: mutant.RestartDecidesAtOnce, name: "A restarted shard decides at once", seed: 116, readers: true, shape: func(o *Options) {
+	{id: mutant.RestartDecidesAtOnce, name: "A restarted shard decides at once", seed: 195, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Mix.OneShard, o.Mix.MaxOps, o.Mix.InteractiveRead = 0.7, 2, 10
 	}},

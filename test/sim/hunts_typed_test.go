@@ -77,7 +77,7 @@ var typedHunts = []hunt{
 	{id: mutant.RefusalUnlocked, name: "A refusal without its lock", seed: 1, typed: true, shape: of("bounded-counter")},
 	{id: mutant.AheadIgnored, name: "Answers ahead are not alone", seed: 3, typed: true, shape: of("bounded-counter", "dict", "scored-set")},
 	{id: mutant.OwnCallsUnseen, name: "Own calls unseen", seed: 1, typed: true, shape: talkative()},
-	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 11, typed: true, readers: true, shape: readTyped("set", "dict", "scored-set")},
+	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 47, typed: true, readers: true, shape: readTyped("set", "dict", "scored-set")},
 	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 4, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.ChangeUnshown, name: "Changes not shown to readers", seed: 10, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.ChangeShownByFirst, name: "Changes shown by their first call", seed: 11, typed: true, readers: true, shape: func(o *Options) {
