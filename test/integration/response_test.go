@@ -127,6 +127,15 @@ func TestTooLargeResponsesFailBeforeTheyAreApplied(t *testing.T) {
 		client.Get(x.spread[2]), client.Get(x.spread[3]), client.Get(x.spread[4]))
 	require.NoError(t, err, "the Go client receives more")
 	require.Len(t, out.Results[5].Value, kv.MaxValueBytes)
+	var most []client.Op
+	for range 18 {
+		most = append(most, client.Get(x.spread[0]))
+	}
+	_, err = x.db.Execute(soon(t), append(most, client.Put([]byte("unwritten"), nil))...)
+	require.Equal(t, kv.KindInvalid, kv.KindOf(err), "18 MiB are more than any response has: %v", err)
+	unwritten, err := x.db.Execute(soon(t), client.Get([]byte("unwritten")))
+	require.NoError(t, err)
+	require.False(t, unwritten.Results[0].Found)
 	in := request(marker, x.spread[:5]...)
 	in.MaxResponseBytes = 6 << 20
 	_, err = x.stock.Execute(soon(t), in, grpc.MaxCallRecvMsgSize(6<<20))

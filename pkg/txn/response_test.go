@@ -1,0 +1,28 @@
+package txn
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// TestReadsWithOtherBoundsAreNotShared: one client may receive what is too large for another.
+func TestReadsWithOtherBoundsAreNotShared(t *testing.T) {
+	for want, bounds := range map[int][]uint32{1: {4 << 20, 4 << 20}, 2: {4 << 20, 16 << 20}} {
+		g := NewGateway(Config{Node: 1, Router: oneHome{}, MaxInFlight: 1024,
+			Repeat: time.Second, Liveness: time.Second, MaxAge: time.Minute})
+		for i, b := range bounds {
+			read := []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}
+			g.Execute(0, i, kv.TxnID{Time: int64(i + 1)}, read, time.Second.Nanoseconds(), How{MaxResponse: b})
+		}
+		sent := g.Flush().Send
+		require.Len(t, sent, want)
+		for i, env := range sent {
+			require.Equal(t, bounds[i], env.Park.MaxResponseBytes)
+		}
+	}
+}
