@@ -289,7 +289,7 @@ var hunts = []hunt{
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
 	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 1, readers: true, shape: impatient},
 	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 295, readers: true, shape: impatient},
-	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 14, readers: true, shape: func(o *Options) {
+	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 103, readers: true, shape: func(o *Options) {
 		impatient(o)
 		o.Straggle, o.StraggleMax, o.Dup, o.Repeat, o.Mix.OneShotRead = 0.4, 30*time.Millisecond, 0.8, 3*time.Millisecond, 16
 	}},

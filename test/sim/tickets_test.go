@@ -28,6 +28,7 @@ func tickets(seed int64) Options {
 	}
 	if seed%3 == 0 {
 		o.MoveEvery = 5 * time.Millisecond
+		o.Anchored = true // or ids that are sent again might find no shard that knows them
 	}
 	if seed%5 == 0 {
 		o.Reads, o.UnsealAfter = txn.SnapshotReads, 100*time.Microsecond
