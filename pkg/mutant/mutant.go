@@ -317,6 +317,9 @@ const (
 	// BorrowJoinedLate: a reader shares a state that its machine had asked another for before the
 	// reader began.
 	BorrowJoinedLate
+	// RestWithinLease: a shard that shuts down cleanly reports that there are no readers although the
+	// leases of the incarnation before have not expired.
+	RestWithinLease
 	// LentForgotten: a machine has a state forgotten when its own transactions have ended, although
 	// it is lent.
 	LentForgotten

@@ -57,6 +57,23 @@ func TestANewLifeWaitsForTheLeasesThatWereGiven(t *testing.T) {
 	require.Zero(t, l.begin(41*time.Second, 2*time.Second))
 }
 
+// TestCleanShutdownWithinALeaseKeepsIt: while leases of the incarnation before have not expired, a clean
+// shutdown does not report that there are no readers. Once they have, it does.
+func TestCleanShutdownWithinALeaseKeepsIt(t *testing.T) {
+	const lease = 2 * time.Second
+	l := &lives{t: t, log: memstore.New()}
+	l.begin(0, lease)
+	require.Equal(t, lease, l.begin(time.Second, lease), "a crash leaves the leases of its readers")
+	l.step(3*time.Second - 1)
+	require.Empty(t, l.m.Rest())
+	require.Equal(t, lease, l.begin(3*time.Second-1, lease), "the readers of the first incarnation may still be registered")
+	l.step(5*time.Second - 1)
+	rest := l.m.Rest()
+	require.NotEmpty(t, rest)
+	l.write(rest)
+	require.Zero(t, l.begin(5*time.Second, lease))
+}
+
 // TestAnOldRowSaysNothingOfItsLease: then the usual lease was given, or today's.
 func TestAnOldRowSaysNothingOfItsLease(t *testing.T) {
 	for lease, want := range map[time.Duration]time.Duration{time.Second: 2 * time.Second, 5 * time.Second: 5 * time.Second, -1: 2 * time.Second} {

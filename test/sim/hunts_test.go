@@ -307,6 +307,10 @@ var hunts = []hunt{
 		restarting(o)
 		o.Mix.OneShard, o.Mix.MaxOps, o.Mix.InteractiveRead = 0.7, 2, 10
 	}},
+	{id: mutant.RestWithinLease, name: "A clean shutdown within the leases", seed: 71, readers: true, shape: func(o *Options) {
+		restarting(o)
+		o.CleanStops = true
+	}},
 	{id: mutant.LeaseWithoutMargin, name: "A lease without its margin", seed: 18, readers: true, shape: func(o *Options) {
 		unattended(o)
 		o.UnsealAfter = time.Second // so that who waits for an update does so until he holds it no more
