@@ -307,7 +307,7 @@ var hunts = []hunt{
 		restarting(o)
 		o.Mix.OneShard, o.Mix.MaxOps, o.Mix.InteractiveRead = 0.7, 2, 10
 	}},
-	{id: mutant.RestWithinLease, name: "A clean shutdown within the leases", seed: 71, readers: true, shape: func(o *Options) {
+	{id: mutant.RestWithinLease, name: "A clean shutdown within the leases", seed: 520, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.CleanStops = true
 	}},
