@@ -95,7 +95,8 @@ func TestReadingAsOfATime(t *testing.T) {
 }
 
 // TestATokenRefusesAnOlderSnapshot: a token is of what its transaction saw or
-// made, at whatever node, and what is older is refused.
+// made, at whatever node. A snapshot that is older is refused before anything is
+// read, and so is a token of a state that the cluster has not reached.
 func TestATokenRefusesAnOlderSnapshot(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -106,14 +107,27 @@ func TestATokenRefusesAnOlderSnapshot(t *testing.T) {
 	w := execute(t, c, 1, put("a", "3"), put("b", "4"))
 	require.Nil(t, w.Err)
 	after := msg.Clock([]msg.ShardIndex{w.Index})
-	r := past(t, c, 3, txn.How{At: txn.At{Number: old.Number}, After: after})
-	require.NotNil(t, r.Err)
-	require.Equal(t, kv.KindInvalid, r.Err.Kind, "%v", r.Err)
-	require.ErrorContains(t, r.Err, "is older than the token", "it is refused before anything is read")
 	_, err = c.Node(2).Gateway().CreateSnapshot(ctx, "new", time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, "34", values(t, past(t, c, 3, txn.How{At: txn.At{Name: "new"}, After: after})))
-	present := past(t, c, 3, txn.How{After: after})
-	require.Nil(t, present.Err, "%v", present.Err)
-	require.Equal(t, "3", string(present.Results[0].Value))
+	unreached := msg.Clock([]msg.ShardIndex{{Shard: w.Index.Shard, Index: w.Index.Index + 1000}})
+	foreign := msg.Clock([]msg.ShardIndex{{Shard: kv.MaxShards - 1, Index: 1}})
+	for node := kv.NodeID(1); node <= 3; node++ {
+		refused(t, "is older than the token", past(t, c, node, txn.How{At: txn.At{Number: old.Number}, After: after}))
+		require.Equal(t, "34", values(t, past(t, c, node, txn.How{At: txn.At{Name: "new"}, After: after})))
+		present := past(t, c, node, txn.How{After: after})
+		require.Nil(t, present.Err, "%v", present.Err)
+		require.Equal(t, "3", string(present.Results[0].Value))
+		refused(t, "has not reached", past(t, c, node, txn.How{After: unreached}))
+		refused(t, "is older than the token", past(t, c, node, txn.How{At: txn.At{Name: "new"}, After: unreached}))
+		refused(t, "does not have", past(t, c, node, txn.How{After: foreign}))
+	}
+}
+
+// refused checks that a transaction is rejected for its token, with a text.
+func refused(t *testing.T, text string, r gateway.Response) {
+	t.Helper()
+	require.NotNil(t, r.Err)
+	require.Equal(t, kv.KindInvalid, r.Err.Kind, "%v", r.Err)
+	require.Contains(t, r.Err.Text, text)
+	require.Empty(t, r.Results)
 }
