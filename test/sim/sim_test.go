@@ -61,3 +61,10 @@ func TestAChangeOfAPagedValueWithADeadline(t *testing.T) {
 	_, err := Run(Draw(400460))
 	require.NoError(t, err)
 }
+
+// TestANewShardLooksAtADeadlineOfAnotherClock plays a seed in which a shard that has never read the
+// table of deadlines finds one that was not set by a clock of its own, and panicked.
+func TestANewShardLooksAtADeadlineOfAnotherClock(t *testing.T) {
+	_, err := Run(Draw(10184))
+	require.NoError(t, err)
+}
