@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -12,8 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// place is a shard that may have one key, with the rules that a shard has for the
-// names of versions.
+// place is a shard that may have one key.
 type place struct {
 	id     kv.ShardID
 	store  *Store
@@ -22,9 +20,7 @@ type place struct {
 	writes uint64
 	// away is where the key is if it is not here.
 	away *kv.ShardID
-	// moves is no less than those of any tombstone that was here.
-	moves uint32
-	rows  RangeRows
+	rows RangeRows
 }
 
 func newPlace(id kv.ShardID) *place {
@@ -49,7 +45,7 @@ func (p *place) Rows(uint32) RangeRows            { return p.rows }
 
 func (p *place) next(before kv.Version) kv.Version {
 	p.writes++
-	return NextVersion(before, p.id, p.writes, p.moves)
+	return NextVersion(before, p.id, p.writes, 0)
 }
 
 // run executes operations and makes their effects visible.
@@ -74,9 +70,6 @@ func (p *place) run(t require.TestingT, ops ...msg.Op) ([]msg.Result, *msg.Failu
 		p.index++
 		_, err := p.store.Show(p.it, e, p.index, v)
 		require.NoError(t, err)
-		if p.it.Value.Type == entry.TypeDeleted {
-			p.moves = max(p.moves, p.it.Value.Version.Moves)
-		}
 		switch e.Kind {
 		case entry.EffectMoveOut:
 			to := ops[len(ops)-1].To
@@ -88,13 +81,6 @@ func (p *place) run(t require.TestingT, ops ...msg.Op) ([]msg.Result, *msg.Failu
 	return x.Results, nil
 }
 
-// collect forgets a tombstone.
-func (p *place) collect() {
-	if p.it.Value.Type == entry.TypeDeleted {
-		p.it.Value = entry.Value{}
-	}
-}
-
 // move is what a gateway does: it takes what the one place says to the other.
 func move(t require.TestingT, from, to *place, leave entry.Type) {
 	res, f := from.run(t, msg.Op{Kind: msg.OpMoveOut, To: to.id, Type: uint32(leave)})
@@ -102,67 +88,6 @@ func move(t require.TestingT, from, to *place, leave entry.Type) {
 	r := res[0]
 	_, f = to.run(t, msg.Op{Kind: msg.OpMoveIn, Type: r.Type, Value: r.Value, Version: r.Version})
 	require.Nil(t, f)
-}
-
-// TestVersionsRiseOverMoves: a key is written, deleted, added to and moved at random
-// between its home, where many other keys are written too, and the hot shard. Each
-// write has a later version than all before it, also if tombstones have been
-// collected; moving changes neither what the key holds nor, if it holds something, the
-// version.
-func TestVersionsRiseOverMoves(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		home, hot := newPlace(1), newPlace(2)
-		atHome := kv.ShardID(1)
-		hot.away = &atHome
-		here, there := home, hot
-		counter := rapid.Bool().Draw(t, "a counter")
-		var last kv.Version
-		for range rapid.IntRange(1, 20).Draw(t, "steps") {
-			home.writes += rapid.Uint64Range(0, 5).Draw(t, "other writes")
-			before := here.it.Value
-			switch rapid.SampledFrom([]string{"write", "move", "delete", "move", "collect"}).Draw(t, "what") {
-			case "collect":
-				rapid.SampledFrom([]*place{home, hot}).Draw(t, "where").collect()
-				continue
-			case "move":
-				leave := entry.TypeMoved
-				if here == hot {
-					leave = entry.TypeDeleted
-				}
-				move(t, here, there, leave)
-				here, there = there, here
-				require.Equal(t, before.Exists(), here.it.Value.Exists())
-				if before.Exists() {
-					require.Equal(t, before.Version, here.it.Value.Version)
-					require.Equal(t, before.Type, here.it.Value.Type)
-					require.Equal(t, string(before.Payload), string(here.it.Value.Payload))
-				} else {
-					require.Positive(t, here.it.Value.Version.Moves, "an absent key counts the move")
-				}
-				_, f := there.run(t, msg.Op{Kind: msg.OpPut})
-				require.Equal(t, msg.ReasonMoved, f.Reason)
-				require.Equal(t, here.id, f.MovedTo)
-				to, mark := there.it.Value.MovedTo()
-				require.Equal(t, there == home, mark)
-				require.True(t, !mark || to == hot.id)
-				require.False(t, there.it.Value.Exists())
-				continue
-			case "delete":
-				_, f := here.run(t, msg.Op{Kind: msg.OpDelete})
-				require.Nil(t, f)
-			default:
-				op := msg.Op{Kind: msg.OpPut, Value: []byte("x")}
-				if counter {
-					op = msg.Op{Kind: rapid.SampledFrom([]msg.OpKind{msg.OpAdd, msg.OpAddGet}).Draw(t, "add"), Delta: 1}
-				}
-				_, f := here.run(t, op)
-				require.Nil(t, f)
-			}
-			now := here.it.Value.Version
-			require.Positive(t, now.Compare(last), "%v is to be later than %v", now, last)
-			last = now
-		}
-	})
 }
 
 // TestMovesOfWhatIsNotThere: a key goes once, and comes once.
