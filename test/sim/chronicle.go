@@ -82,6 +82,8 @@ type txnRecord struct {
 	start, end int64
 	outcome    outcome
 	failure    *msg.Failure
+	// closedBy are the operations of the call with which an open transaction failed.
+	closedBy []msg.Op
 	// observed: what it read is to be true at some instant between start
 	// and end, though it did not commit a write.
 	observed bool

@@ -94,7 +94,7 @@ func (x *interaction) step() {
 		case lost:
 			x.lose()
 		case d.Closed:
-			x.t.outcome, x.t.failure, x.t.rolledBack = failed, d.Failure, true
+			x.t.outcome, x.t.failure, x.t.rolledBack, x.t.closedBy = failed, d.Failure, true, call.ops
 			w.sum.Aborted++
 			w.countReader(x.t, d)
 			if concludes(d.Failure) {
