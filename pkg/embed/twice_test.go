@@ -1,6 +1,7 @@
 package embed_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -14,43 +15,71 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestAnIDThatIsSentAgainCommitsOnce, also when one of its keys has moved, so that another
-// shard would decide.
+// sentAgain is a transaction that adds 1 to counters, which are new.
+type sentAgain struct {
+	t    *testing.T
+	c    *embed.Cluster
+	id   kv.TxnID
+	keys []string
+}
+
+// send sends it to a node.
+func (s *sentAgain) send(node kv.NodeID) gateway.Response {
+	s.t.Helper()
+	var ops []msg.Op
+	for _, k := range s.keys {
+		ops = append(ops, msg.Op{Kind: msg.OpAddGet, Key: []byte(k), Delta: 1})
+	}
+	r := s.c.Node(node).Gateway().Execute(soon(s.t), gateway.Request{ID: s.id, Ops: ops})
+	require.Nil(s.t, r.Err, "%v", r.Err)
+	for i, k := range s.keys {
+		got := execute(s.t, s.c, node, get(k))
+		require.Nil(s.t, got.Err, "%v", got.Err)
+		sum, err := adt.DecodeCounter(got.Results[0].Value)
+		require.NoError(s.t, err)
+		require.EqualValues(s.t, 1, sum, "key %d", i)
+	}
+	return r
+}
+
+// TestAnIDThatIsSentAgainCommitsOnce, also at another node, and when one of its keys has moved to the hot
+// shard or back, so that another shard decides, which may have applied it or had no part in it.
 func TestAnIDThatIsSentAgainCommitsOnce(t *testing.T) {
-	opt := embed.ClusterOptions{Nodes: 1, Shards: 4, NoSync: true, Hot: hotshard.ModePinned}
-	c := start(t, opt)
-	g := c.Node(1).Gateway()
-	shard := c.Router().Shard
-	a, b := []byte("a"), []byte("b")
-	for shard(b) <= shard(a) && shard(a) < 3 || shard(a) == 3 && shard(b) == 3 {
-		b[0]++
-	}
-	if shard(a) > shard(b) {
-		a, b = b, a
-	}
-	id := kv.TxnID{Time: time.Now().UnixNano(), Rand: 7}
-	send := func() gateway.Response {
-		return g.Execute(soon(t), gateway.Request{ID: id, Ops: []msg.Op{{Kind: msg.OpAdd, Key: a, Delta: 1}, {Kind: msg.OpAdd, Key: b, Delta: 1}}})
-	}
-	once := func() {
-		t.Helper()
-		r := g.Execute(soon(t), gateway.Request{Ops: []msg.Op{{Kind: msg.OpGet, Key: a}, {Kind: msg.OpGet, Key: b}}})
-		require.Nil(t, r.Err)
-		for i := range r.Results {
-			sum, err := adt.DecodeCounter(r.Results[i].Value)
+	c := start(t, embed.ClusterOptions{Nodes: 2, Shards: 4, NoSync: true, Hot: hotshard.ModePinned})
+	for n, keys := range [][]string{{"one"}, {"a1", "b1"}, {"b2", "a2"}, {"c1", "d1", "e1", "f1"}} {
+		for _, moves := range []hotshard.Order{hotshard.Free, hotshard.Pin, hotshard.Ban} {
+			s := &sentAgain{t: t, c: c, id: kv.TxnID{Time: time.Now().UnixNano(), Rand: uint64(n)}}
+			for _, k := range keys {
+				s.keys = append(s.keys, fmt.Sprint(k, moves))
+			}
+			s.sendAndMove(moves)
+			o, err := c.Node(2).Gateway().Outcome(soon(t), s.id, 0)
 			require.NoError(t, err)
-			require.EqualValues(t, 1, sum)
+			require.True(t, o.Committed)
 		}
 	}
-	require.Nil(t, send().Err)
-	require.Nil(t, send().Err, "at once: the answer is repeated")
-	once()
-	moves(t, g, string(a))
-	r := send()
-	require.Nil(t, r.Err)
-	require.True(t, r.ResultsLost, "it has committed, and elsewhere")
-	once()
-	o, err := g.Outcome(soon(t), id, 0)
-	require.NoError(t, err)
-	require.True(t, o.Committed)
+}
+
+// sendAndMove sends it, and again: at once, and when a key has moved, to the hot shard (Pin) or from there
+// (Ban). A key that stays has not moved.
+func (s *sentAgain) sendAndMove(order hotshard.Order) {
+	moving := s.keys[:len(s.keys)-1]
+	if order == hotshard.Ban {
+		for _, k := range moving {
+			ruled(s.t, s.c, hotshard.Pin, k)
+		}
+	}
+	first := s.send(1)
+	for node := kv.NodeID(1); node <= 2; node++ {
+		again := s.send(node)
+		require.Equal(s.t, first.Results, again.Results, "the same shard decides, and answers as before")
+		require.False(s.t, again.ResultsLost)
+	}
+	for _, k := range moving {
+		if order != hotshard.Free {
+			ruled(s.t, s.c, order, k)
+		}
+		s.send(1)
+		s.send(2)
+	}
 }

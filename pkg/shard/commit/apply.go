@@ -28,7 +28,7 @@ func (p *Participant) onDecide(d *msg.Decide) {
 		if a != nil {
 			p.end(a)
 		}
-		p.ended.Add(p.Now, d.Txn, nil)
+		p.ended.AddCommit(p.Now, d.Txn, d.CommitID)
 	}
 	if d.Commit {
 		m, ack := msg.DecideAckTo(d.Last)
@@ -59,7 +59,7 @@ func (p *Participant) settle(a *attempt, commit bool) {
 		p.stats.Applied++
 		p.noteApplied(pr)
 	} else {
-		p.ended.Add(p.Now, a.txn, nil)
+		p.ended.AddCommit(p.Now, a.txn, pr.row.CommitID)
 	}
 	a.prepared = nil
 	p.attempts.unpromise(a.txn)

@@ -26,9 +26,9 @@ type attempt struct {
 	touched, pushed int64
 }
 
-// closedHere tells why an attempt cannot lock or prepare here any more.
-func (p *Participant) closedHere(txn kv.TxnRef) *msg.Failure {
-	_, ended := p.ended.Get(txn)
+// closedHere returns why an attempt, or a commit of it, can do nothing here any more, nil if it can.
+// ended: it has ended.
+func (p *Participant) closedHere(txn kv.TxnRef, ended bool) *msg.Failure {
 	if ended {
 		return msg.Fail(msg.ReasonCancelled, kv.KindAborted, "the attempt has ended on this shard")
 	}

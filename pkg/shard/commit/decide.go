@@ -190,7 +190,7 @@ func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
 	l.Outcomes.Kill(rec.User, rec.CommitID, f)
 	l.stats.Abort(f)
 	l.part.releaseOwn(rec.Txn)
-	l.part.ended.Add(l.Now, rec.Txn, nil)
+	l.part.ended.AddCommit(l.Now, rec.Txn, rec.CommitID)
 	a := l.answer(recorder(rec))
 	a.Failure, a.Receipt, a.Seen = f, receipt.Told(), seen
 	l.tellAll(rec.Txn, rec.CommitID, told, false)

@@ -11,7 +11,8 @@ import (
 
 // onLock locks what some reads need and reads it, or reads optimistically.
 func (p *Participant) onLock(l *msg.Lock) {
-	f := p.closedHere(l.Txn)
+	_, ended := p.ended.Get(l.Txn)
+	f := p.closedHere(l.Txn, ended)
 	if f != nil {
 		p.Send(p.lockReply(l, &msg.LockReply{Failure: f}))
 		return

@@ -46,7 +46,7 @@ func (p *Participant) onPrepare(q *msg.Prepare) {
 		p.refusePrepare(q, overtaken(f.Fingerprint, q.Fingerprint))
 		return
 	}
-	closed := p.closedHere(q.Txn)
+	closed := p.closedHere(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID))
 	if closed == nil {
 		closed, _ = p.Outcomes.Dead(q.CommitID)
 	}
@@ -89,7 +89,7 @@ func (p *Participant) prepareAfterLookUp(q *msg.Prepare) {
 	p.Outcomes.LookUp(q.Txn.TxnID, func(o *entry.Outcome, err error) {
 		a := p.attempts.of[q.Txn]
 		switch {
-		case a != nil && (a.prepared != nil || a.preparing != nil), p.closedHere(q.Txn) != nil:
+		case a != nil && (a.prepared != nil || a.preparing != nil), p.closedHere(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID)) != nil:
 		case err != nil:
 			p.refusePrepare(q, msg.FailureOf(err))
 		case p.hasCommitted(q.Txn, o.Applied, o.Committed):
@@ -235,7 +235,7 @@ func (p *Participant) refusePrepare(q *msg.Prepare, f *msg.Failure) {
 }
 
 func (p *Participant) refusePrepareWith(q *msg.Prepare, f *msg.Failure, rc msg.Receipt) {
-	p.ended.Add(p.Now, q.Txn, nil)
+	p.ended.AddCommit(p.Now, q.Txn, q.CommitID)
 	m, v := msg.VoteTo(q.Last)
 	*v = msg.Vote{Txn: q.Txn, CommitID: q.CommitID, User: q.User, Shard: p.ID, LastIncarnation: q.LastIncarnation,
 		LastAborts: q.LastAborts, Failure: f, Receipt: rc, Incarnation: p.Inc}

@@ -22,30 +22,58 @@ type Ended struct {
 	limit int
 	// young is from turned on, in nanoseconds of the machine's clock.
 	turned     int64
-	young, old map[kv.TxnRef]*msg.CheckReply
+	young, old map[kv.TxnRef]end
+}
+
+// end is how an attempt has ended: with an answer to its Check, by a commit that was given up, or,
+// if it has neither, as a whole.
+type end struct {
+	reply  *msg.CheckReply
+	commit kv.CommitID
 }
 
 func (c *Ended) Init(now int64, limit int) {
-	*c = Ended{limit: limit, turned: now, young: map[kv.TxnRef]*msg.CheckReply{}, old: map[kv.TxnRef]*msg.CheckReply{}}
+	*c = Ended{limit: limit, turned: now, young: map[kv.TxnRef]end{}, old: map[kv.TxnRef]end{}}
 }
 
-func (c *Ended) Get(txn kv.TxnRef) (*msg.CheckReply, bool) {
-	if r, ok := c.young[txn]; ok {
-		return r, true
+func (c *Ended) get(txn kv.TxnRef) (end, bool) {
+	e, ok := c.young[txn]
+	if !ok {
+		e, ok = c.old[txn]
 	}
-	r, ok := c.old[txn]
-	return r, ok
+	return e, ok
 }
 
-// add remembers an attempt from now on. An answer stays what it is.
-func (c *Ended) Add(now int64, txn kv.TxnRef, r *msg.CheckReply) {
-	if have, ok := c.Get(txn); ok && (have != nil || r == nil) {
+// Get reports whether an attempt has ended, and with which answer.
+func (c *Ended) Get(txn kv.TxnRef) (*msg.CheckReply, bool) {
+	e, ok := c.get(txn)
+	return e.reply, ok
+}
+
+// HasCommit reports whether a commit of an attempt has ended. That another commit of the attempt has
+// says nothing of it.
+func (c *Ended) HasCommit(txn kv.TxnRef, commit kv.CommitID) bool {
+	e, ok := c.get(txn)
+	return ok && (e.commit == commit || e.commit == kv.CommitID{})
+}
+
+// Add remembers that an attempt has ended as a whole. An answer stays what it is.
+func (c *Ended) Add(now int64, txn kv.TxnRef, r *msg.CheckReply) { c.add(now, txn, end{reply: r}) }
+
+// AddCommit remembers that a commit of an attempt has ended. The first one stays.
+func (c *Ended) AddCommit(now int64, txn kv.TxnRef, commit kv.CommitID) {
+	c.add(now, txn, end{commit: commit})
+}
+
+func (c *Ended) add(now int64, txn kv.TxnRef, e end) {
+	have, ok := c.get(txn)
+	if ok && (have.reply != nil || e.reply == nil) {
 		return
 	}
 	if len(c.young) >= max(c.limit/2, 1) || now-c.turned >= int64(endedFor) {
 		c.turn(now)
 	}
-	c.young[txn] = r
+	c.young[txn] = e
 }
 
 // turn forgets the older generation, or both after a long silence.

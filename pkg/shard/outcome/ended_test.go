@@ -70,3 +70,22 @@ func TestEndedMemoryKeepsTheFirstAnswer(t *testing.T) {
 		require.Same(t, first, got)
 	}
 }
+
+// TestACommitThatHasEndedIsNoOther: an attempt that has ended as a whole is closed to all commits; one of
+// which a commit has ended, to that one.
+func TestACommitThatHasEndedIsNoOther(t *testing.T) {
+	var c Ended
+	c.Init(0, 10)
+	whole, byCommit := kv.TxnRef{Attempt: 1}, kv.TxnRef{Attempt: 2}
+	one, other := kv.CommitID{Gateway: 1, Number: 1}, kv.CommitID{Gateway: 2, Number: 1}
+	require.False(t, c.HasCommit(whole, one))
+	c.Add(0, whole, nil)
+	c.AddCommit(0, byCommit, one)
+	c.AddCommit(0, byCommit, other)
+	require.True(t, c.HasCommit(whole, one))
+	require.True(t, c.HasCommit(whole, other))
+	require.True(t, c.HasCommit(byCommit, one))
+	require.False(t, c.HasCommit(byCommit, other))
+	_, ok := c.Get(byCommit)
+	require.True(t, ok)
+}
