@@ -3,8 +3,8 @@
 // the transaction, executes its own piece last, and decides.
 //
 // Guarantee: a transaction commits at one instant, on its last agent, when all participants have
-// promised and are sealed; everybody who has promised learns that, and nobody learns otherwise. An
-// attempt that was aborted anywhere never commits.
+// promised and are sealed; everybody who has promised learns that, and nobody learns otherwise. A
+// commit that was aborted anywhere is never made. Of the commits of one id at most one is made.
 //
 //	gateway ──Prepare──▶ Participant ──Vote──▶ LastAgent ◀──Park── gateway
 //	                         ▲                     │ all yes and sealed: run, decide
@@ -18,7 +18,8 @@
 // Hazards. Every message may be lost, doubled, late, and of an earlier incarnation. A vote that is
 // repeated before the Park is a question; presumed abort answers it, and the record that becomes
 // Aborted is the tombstone on which a late Park dies. The same id may be sent again through another
-// gateway and to another last agent (once.go). A seal may be withdrawn while votes are under way
+// gateway and to another last agent, which makes a second commit of the same attempt. Each commit has a
+// name (kv.CommitID), and a message counts for the commit that it names alone (once.go). A seal may be withdrawn while votes are under way
 // (unseal.go).
 //
 // The Participant calls nothing of the LastAgent; what concerns it is handed out by Applied. The

@@ -29,7 +29,8 @@ func (p *Parts) hasCommitted(txn kv.TxnRef, applied, committed uint32) bool {
 // or the id was used again for others. A fingerprint of 0 is not known.
 func overtaken(committed, own uint64) *msg.Failure {
 	if differ(committed, own) {
-		f := msg.Fail(msg.ReasonRequest, kv.KindInvalid, "the id belongs to a transaction with other operations, which has committed")
+		f := msg.Fail(msg.ReasonRequest, kv.KindInvalid,
+			"the id belongs to a transaction with other operations, which has committed")
 		f.Hint = "make a new id for each transaction; send an id again only with the same operations"
 		return f
 	}

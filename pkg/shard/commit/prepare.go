@@ -89,7 +89,8 @@ func (p *Participant) prepareAfterLookUp(q *msg.Prepare) {
 	p.Outcomes.LookUp(q.Txn.TxnID, func(o *entry.Outcome, err error) {
 		a := p.attempts.of[q.Txn]
 		switch {
-		case a != nil && (a.prepared != nil || a.preparing != nil), p.closedHere(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID)) != nil:
+		case a != nil && (a.prepared != nil || a.preparing != nil):
+		case p.closedHere(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID)) != nil:
 		case err != nil:
 			p.refusePrepare(q, msg.FailureOf(err))
 		case p.hasCommitted(q.Txn, o.Applied, o.Committed):

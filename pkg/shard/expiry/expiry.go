@@ -93,7 +93,8 @@ type dueKey struct {
 // New makes what a shard knows of deadlines when it starts. written: something was written
 // in earlier incarnations.
 func New(e *env.Env, st *store.Store, clock *timeofday.Clock, cfg Config, written bool) *Deadlines {
-	d := &Deadlines{env: e, store: st, clock: clock, cfg: cfg, next: env.Never, restart: env.Never, due: map[string]*dueKey{}, suspect: map[uint64]bool{}}
+	d := &Deadlines{env: e, store: st, clock: clock, cfg: cfg, next: env.Never, restart: env.Never,
+		due: map[string]*dueKey{}, suspect: map[uint64]bool{}}
 	if written {
 		d.readAgain() // there may be some
 	}

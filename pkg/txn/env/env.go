@@ -99,7 +99,8 @@ func (e *Env) NewID() kv.TxnID {
 // NextCommit names a commit that is about to be sent.
 func (e *Env) NextCommit() kv.CommitID {
 	e.commits++
-	id := kv.CommitID{Gateway: e.Node, Incarnation: e.Incarnation, Number: e.commits*uint64(max(e.Stripes, 1)) + uint64(e.Stripe)}
+	id := kv.CommitID{Gateway: e.Node, Incarnation: e.Incarnation,
+		Number: e.commits*uint64(max(e.Stripes, 1)) + uint64(e.Stripe)}
 	if e.Mutants.Has(mutant.GatewayStartsAlike) {
 		id.Incarnation = 0
 	}
