@@ -178,3 +178,31 @@ func TestPeersHearAgain(t *testing.T) {
 	n.Look()
 	require.Equal(t, told, l.take(2))
 }
+
+// TestAPeerThatStartsHearsAgain: what was sent to it while it was starting may have been
+// lost, since its gateway was not there yet.
+func TestAPeerThatStartsHearsAgain(t *testing.T) {
+	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announce{}}
+	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l, Clock: clock.NewManual(1, 1)}
+	var err error
+	opt.Router, err = hotshard.NewRouter(1, 2, nil)
+	require.NoError(t, err)
+	n, err := node.Start(opt)
+	require.NoError(t, err)
+	defer n.Stop()
+	n.Look()
+	first := l.take(2)
+	require.NotEmpty(t, first)
+	announce := func(inc kv.Incarnation) {
+		env := msg.ToGateway(1)
+		env.From, env.Announce = 2, &msg.Announce{Shard: 1, Incarnation: inc}
+		n.Receive([]*msg.Envelope{env})
+		n.Look()
+	}
+	announce(1)
+	require.Equal(t, first, l.take(2))
+	announce(1)
+	require.Empty(t, l.take(2), "that is no news")
+	announce(2)
+	require.Equal(t, first, l.take(2))
+}

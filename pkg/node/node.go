@@ -93,6 +93,8 @@ type Node struct {
 
 	downMu sync.Mutex
 	peers  peers
+	// restarts has its own lock: Receive must not wait for a Look.
+	restarts restarts
 
 	disk  disk
 	reads slowReads
@@ -123,7 +125,7 @@ func Start(opt Options) (*Node, error) {
 	if opt.Shard.CacheBytes == 0 {
 		opt.Shard.CacheBytes = 256 << 20
 	}
-	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, peers: newPeers(), stop: make(chan struct{}), started: time.Now()}
+	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, peers: newPeers(), restarts: newRestarts(), stop: make(chan struct{}), started: time.Now()}
 	n.life, n.end = context.WithCancel(context.Background())
 	n.readers = make(chan readJob, maxReadsWaiting)
 	n.committer = newCommitter(n)
@@ -352,6 +354,9 @@ func (n *Node) Receive(envs []*msg.Envelope) {
 	for _, env := range envs {
 		if int(env.Shard) < n.opt.Router.Shards() && n.nodeOf(env) == n.opt.ID {
 			keep = append(keep, env)
+			if env.Announce != nil {
+				n.restarts.announced(env.From, env.Announce)
+			}
 		}
 	}
 	n.route(keep)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"sync"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -23,6 +24,42 @@ type peers struct {
 
 func newPeers() peers {
 	return peers{silent: map[kv.NodeID]bool{}, down: map[kv.NodeID]bool{}, told: map[kv.NodeID]int64{}}
+}
+
+// restarts finds out which peers have restarted, by what they announce.
+type restarts struct {
+	mu           sync.Mutex
+	incarnations map[kv.ShardID]kv.Incarnation
+	// since the last Look.
+	nodes map[kv.NodeID]bool
+}
+
+func newRestarts() restarts {
+	return restarts{incarnations: map[kv.ShardID]kv.Incarnation{}, nodes: map[kv.NodeID]bool{}}
+}
+
+// announced notes what a peer has announced.
+func (r *restarts) announced(from kv.NodeID, a *msg.Announce) {
+	if a.Call != nil || a.Heard || a.Leaving {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a.Incarnation > r.incarnations[a.Shard] {
+		r.incarnations[a.Shard] = a.Incarnation
+		r.nodes[from] = true
+	}
+}
+
+// take returns the peers that have restarted since it was called last.
+func (r *restarts) take() map[kv.NodeID]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	nodes := r.nodes
+	if len(nodes) > 0 {
+		r.nodes = map[kv.NodeID]bool{}
+	}
+	return nodes
 }
 
 const (
@@ -64,6 +101,10 @@ func (n *Node) Look() {
 	}
 	now := n.opt.Clock.Now()
 	n.peers.look(now)
+	// A peer that was starting has not received what it was sent then.
+	for id := range n.restarts.take() {
+		delete(n.peers.told, id)
+	}
 	for i := range n.opt.Router.Nodes() {
 		id := kv.NodeID(i + 1)
 		if id == n.opt.ID {
