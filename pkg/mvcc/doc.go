@@ -3,11 +3,11 @@
 //
 // A Store holds Items: the newest visible value of a key, with the index at
 // which it became visible, and the write intents that sit on it. An item that
-// somebody needs is pinned; the others are a cache, bounded by bytes, least
-// recently used out first. Absence is a value too, so a key that is known not
-// to exist is an item like any other. What is not in memory is asked for, and
-// until the answer comes the item is Loading and pinned: a write that becomes
-// visible meanwhile makes the answer void.
+// somebody needs is pinned; the others are a cache, bounded by bytes; what has
+// not been used for long leaves it first (the clock algorithm). Absence is a value
+// too, so a key that is known not to exist is an item like any other. What is not
+// in memory is asked for, and until the answer comes the item is Loading and
+// pinned: a write that becomes visible meanwhile makes the answer void.
 //
 // Exec runs the operations of a piece against a view of the newest visible
 // values. It changes nothing: it returns the effects, which the shard either

@@ -24,6 +24,8 @@ type Item struct {
 	// became visible then, or later if nobody reads the time in between.
 	Index  kv.Index
 	Loaded bool
+	// again: it was used again since it came into the cache, or was passed over there.
+	again bool
 	// pins is how many keep it in memory. Here it takes no room of its own.
 	pins int32
 	// Loading is the read that was asked for it, 0 if none.
@@ -48,8 +50,7 @@ type Item struct {
 
 	// size is what it counts for in the cache.
 	size int
-	// newer and older are the neighbours in the cache's order, itself when
-	// alone; nil while pinned.
+	// newer and older are the neighbours in the cache's order; nil if it is not there.
 	newer, older *Item
 }
 
@@ -78,8 +79,10 @@ func (it *Item) bytes() int {
 // Store is the memory of a shard's keys.
 type Store struct {
 	items map[string]*Item
-	// order is the ring of unpinned items, from the most recently used (its
-	// older) to the least (its newer).
+	// order is the ring of cached items, from the one that came last (its older) to the
+	// first (its newer). What is used again stays where it is, and is passed over once when
+	// its turn to leave comes (the clock algorithm): to move it each time would touch two
+	// other items, which are not in the processor's cache. What is pinned may be in it.
 	order    Item
 	unpinned int
 	bytes    int // of unpinned items
@@ -94,21 +97,32 @@ func NewStore(limit int) *Store {
 	return s
 }
 
-// cache puts an unpinned item in front of the order.
-func (s *Store) cache(it *Item) {
+// enter puts an item in front of the order.
+func (s *Store) enter(it *Item) {
 	it.newer, it.older = &s.order, s.order.older
 	it.newer.older, it.older.newer = it, it
-	s.unpinned++
-	it.size = it.bytes()
-	s.bytes += it.size
 }
 
-// uncache takes it out again.
-func (s *Store) uncache(it *Item) {
+// leave takes it out again.
+func (s *Store) leave(it *Item) {
 	it.newer.older, it.older.newer = it.older, it.newer
 	it.newer, it.older = nil, nil
-	s.unpinned--
-	s.bytes -= it.size
+}
+
+// evict has unpinned items leave the memory until they take no more than the limit.
+func (s *Store) evict() {
+	for s.bytes > s.limit && s.unpinned > 0 {
+		it := s.order.newer
+		s.leave(it)
+		if it.pins > 0 || it.again {
+			it.again = false
+			s.enter(it)
+			continue
+		}
+		s.unpinned--
+		s.bytes -= it.size
+		delete(s.items, string(it.Key))
+	}
 }
 
 // Len is the number of items.
@@ -124,8 +138,10 @@ func (s *Store) Pin(key []byte) *Item {
 		it = &Item{Key: append([]byte(nil), key...)}
 		s.items[string(it.Key)] = it
 	}
-	if it.older != nil {
-		s.uncache(it)
+	if it.pins == 0 && it.older != nil {
+		s.unpinned--
+		s.bytes -= it.size
+		it.again = true
 	}
 	it.pins++
 	s.pins++
@@ -143,12 +159,13 @@ func (s *Store) Unpin(it *Item) {
 		delete(s.items, string(it.Key))
 		return
 	}
-	s.cache(it)
-	for s.bytes > s.limit && s.unpinned > 0 {
-		old := s.order.newer
-		s.uncache(old)
-		delete(s.items, string(old.Key))
+	if it.older == nil {
+		s.enter(it)
 	}
+	s.unpinned++
+	it.size = it.bytes()
+	s.bytes += it.size
+	s.evict()
 }
 
 // Install takes the answer to a read, unless a newer value has become visible
@@ -215,16 +232,16 @@ func (it *Item) RemoveIntents(txn kv.TxnRef) {
 	it.Intents = slices.DeleteFunc(it.Intents, func(i Intent) bool { return i.Txn == txn })
 }
 
-// Check holds the store against its invariants: pinned items are not in the
-// cache's order, unpinned ones are loaded and carry no intent.
+// Check holds the store against its invariants: unpinned items are in the cache's order,
+// loaded, and carry no intent.
 func (s *Store) Check() error {
 	bytes, pins := 0, 0
 	for k, it := range s.items {
 		switch {
 		case k != string(it.Key):
 			return fmt.Errorf("mvcc: item %q filed under %q", it.Key, k)
-		case it.pins > 0 && it.older != nil, it.pins <= 0 && it.older == nil:
-			return fmt.Errorf("mvcc: item %q has %d pins and cached=%v", it.Key, it.pins, it.older != nil)
+		case it.pins < 0, it.pins == 0 && it.older == nil:
+			return fmt.Errorf("mvcc: item %q has %d pins, cached=%v", it.Key, it.pins, it.older != nil)
 		case it.pins == 0 && (len(it.Intents) > 0 || !it.Loaded):
 			return fmt.Errorf("mvcc: unpinned item %q has %d intents, loaded=%v", it.Key, len(it.Intents), it.Loaded)
 		}

@@ -115,21 +115,20 @@ const maxEncoded = 1 << 16
 // refused with others. It is never 0. With 64 bits, that two lists of operations have the same one
 // is an accident that nobody will see; it is no protection against a client that looks for one.
 func (e *Env) Fingerprint(ops []msg.Op) uint64 {
-	var d xxhash.Digest
-	d.Reset()
+	e.encoded = e.encoded[:0]
 	for i := range ops {
-		n := ops[i].Size()
-		e.encoded = slices.Grow(e.encoded[:0], n)[:n]
-		_, err := ops[i].MarshalToSizedBuffer(e.encoded)
+		n, size := len(e.encoded), ops[i].Size()
+		e.encoded = slices.Grow(e.encoded, size)[:n+size]
+		_, err := ops[i].MarshalToSizedBuffer(e.encoded[n:])
 		if err != nil {
 			panic("env: an operation cannot be encoded: " + err.Error()) // no field of it can fail
 		}
-		_, _ = d.Write(e.encoded)
 	}
+	sum := max(xxhash.Sum64(e.encoded), 1)
 	if cap(e.encoded) > maxEncoded {
 		e.encoded = nil
 	}
-	return max(d.Sum64(), 1)
+	return sum
 }
 
 // Retry is the timer of a request that is sent again until it is answered, at growing
