@@ -51,9 +51,10 @@ func listSpec() Spec[listState] {
 		ID: List, Name: "list", Doc: "Values by position, from 0; negative positions count from the end.",
 		Zero: func() (s listState) { return s }, Empty: func(s listState) bool { return s.Len() == 0 },
 		Encode: encodeList, Decode: decodeList, Size: func(s listState) int { return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes() },
-		Kinds:   []KindSpec{{"append", true}, {"trim", true}, {"prefix", false}, {"all", false}},
-		Commute: []Commutes{{listPrefix, listAppends, Always}},
-		Methods: listMethods(),
+		Elements: func(s listState) int { return s.Len() },
+		Kinds:    []KindSpec{{"append", true}, {"trim", true}, {"prefix", false}, {"all", false}},
+		Commute:  []Commutes{{listPrefix, listAppends, Always}},
+		Methods:  listMethods(),
 	}
 }
 

@@ -25,6 +25,8 @@ type Type struct {
 	decode  func([]byte) (any, error)
 	empty   func(any) bool
 	size    func(any) int
+	// elements is nil if the type does not count them.
+	elements func(any) int
 	// pages is nil where values are never in pages.
 	pages *Pages[any]
 	// relation is by kinds; parts decide where it says OtherPart.
@@ -170,6 +172,9 @@ func erase[S any](t *Type, s *Spec[S]) {
 	t.decode = func(b []byte) (any, error) { return s.Decode(b) }
 	t.pages = s.Pages.erased()
 	t.empty = func(v any) bool { return s.Empty != nil && s.Empty(v.(S)) }
+	if s.Elements != nil {
+		t.elements = func(v any) int { return s.Elements(v.(S)) }
+	}
 	t.size = func(v any) int {
 		if s.Size != nil {
 			return s.Size(v.(S))

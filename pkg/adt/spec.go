@@ -79,6 +79,9 @@ type Spec[S any] struct {
 	Empty func(S) bool
 	// Size approximates the bytes of the stored form. Nil: len(Encode(s)).
 	Size func(S) int
+	// Elements is how many elements a value in memory has, to tell what it takes there.
+	// Nil: it is taken for eight times its size, as if they were small.
+	Elements func(S) int
 	// Kinds are the type's kinds of lock; their order must never change.
 	Kinds []KindSpec
 	// Commute is which of them go together.

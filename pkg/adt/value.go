@@ -106,13 +106,21 @@ func SameStored(id entry.Type, a, b []byte) bool {
 	return err == nil && err2 == nil && bytes.Equal(t.encode(x), t.encode(y))
 }
 
+// elementBytes is what an element takes in memory besides its bytes: a node of a tree, and
+// what the allocator rounds up.
+const elementBytes = 64
+
 // Memory approximates the bytes that a value takes in memory. Decoded, small
 // elements take a multiple of what they do stored.
 func Memory(v *entry.Value) int {
-	if v.State != nil {
-		return 8 * max(Size(v)-Away(v), 0)
+	if v.State == nil {
+		return len(v.Payload)
 	}
-	return len(v.Payload)
+	t := Lookup(v.Type)
+	if t != nil && t.elements != nil {
+		return Size(v) + elementBytes*t.elements(v.State)
+	}
+	return 8 * max(Size(v)-Away(v), 0)
 }
 
 // Size approximates the length of Payload.

@@ -185,6 +185,9 @@ type ReadResult struct {
 	Resume []byte
 	// Err is set when the store could not be read; it is a *kv.Error.
 	Err error
+	// Folded is what the reader has made of Rows already (shard.Fold), nil if that is left
+	// to the shard.
+	Folded any
 }
 
 // IsMove reports whether an effect is that of a move of a key.

@@ -43,6 +43,9 @@ type shardLoop struct {
 
 	last counted
 	busy busyShare
+	// took is how long the last step took, portion how much the next ones take.
+	took    time.Duration
+	portion portion
 }
 
 // busyShare is in which share of the time a shard works: of the last whole
@@ -109,16 +112,32 @@ func (l *shardLoop) run() {
 		case <-timer.C:
 		}
 		msgs, reads = l.inbox.take(msgs, reads)
+		next = l.work(msgs, reads)
+	}
+}
+
+// work takes what was in the inbox in as many steps as its portions need, and returns when
+// the machine wants to be woken.
+func (l *shardLoop) work(msgs []*msg.Envelope, reads []entry.ReadResult) (next int64) {
+	for {
+		n := min(l.portion.size(), len(msgs))
+		m := min(l.portion.size(), len(reads))
 		l.mu.Lock()
-		out, submitted := l.step(msgs, reads)
+		out, submitted := l.step(msgs[:n], reads[:m])
+		msgs, reads = msgs[n:], reads[m:]
+		more := len(msgs)+len(reads) > 0
+		l.portion.took(n+m, l.took)
+		l.portion.left = more
 		l.wakeAt = out.Next
 		l.mu.Unlock()
-		next = out.Next
 		if len(out.Urgent) > 0 {
 			l.n.route(out.Urgent)
 		}
 		if submitted {
 			l.n.committer.commit()
+		}
+		if !more {
+			return out.Next
 		}
 	}
 }
@@ -143,7 +162,7 @@ func (l *shardLoop) stepHere(env *msg.Envelope) bool {
 	if !l.mu.TryLock() {
 		return false
 	}
-	if l.stopped {
+	if l.stopped || l.portion.left {
 		l.mu.Unlock()
 		return false
 	}
@@ -188,7 +207,8 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 	out = l.m.Step(shard.Input{Now: now, Wall: l.n.clock.TimeOfDay(), IDTime: l.n.clock.Agreed(now),
 		Peers: shard.Peers(l.n.clock.peers.Load()), Messages: msgs, Reads: reads, Busy: l.busy.at(now),
 		Disk: disk.Level, DiskText: disk.text, Room: o.Out})
-	l.busy.worked += int64(time.Since(begin))
+	l.took = time.Since(begin)
+	l.busy.worked += int64(l.took)
 	l.noteIDs()
 	if l.traces != nil {
 		l.traces.Sent(out.Send)

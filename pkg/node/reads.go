@@ -6,6 +6,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
 // Reads of the store are done by a few goroutines, and wait for them in a queue that has
@@ -60,8 +61,22 @@ func (n *Node) readLoop(r *reader) {
 		if n.opt.Metrics != nil {
 			n.opt.Metrics.StoreRead(time.Duration(n.opt.Clock.Now() - begin))
 		}
+		if sizeOf(res.Rows) > foldHere {
+			shard.Fold(&res)
+		}
 		j.loop.inbox.pushRead(res)
 	}
+}
+
+// foldHere is how many bytes a chain of a key may have whose value the shard makes itself: that
+// takes microseconds.
+const foldHere = 4 << 10
+
+func sizeOf(rows []entry.Row) (n int) {
+	for i := range rows {
+		n += len(rows[i].Value)
+	}
+	return n
 }
 
 // slowReads tells of reads that take long. Only the watcher uses it.

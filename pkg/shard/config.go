@@ -3,6 +3,7 @@ package shard
 import (
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
@@ -164,3 +165,8 @@ func (c Config) withDefaults() Config {
 	c.Lock.Repeat, c.Lock.Liveness, c.Lock.Mutants = c.Repeat, c.Liveness, c.Mutants
 	return c
 }
+
+// Fold makes the value of a chain that has been read, which takes up to a tenth of a second if it
+// is large. A reader may call it before it answers, so that the shard does not stand still for as
+// long.
+func Fold(r *entry.ReadResult) { store.Fold(r) }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -63,6 +64,9 @@ func (s *Store) Found(r *entry.ReadResult) (mvcc.Found, error) {
 	if r.Err != nil {
 		return mvcc.Found{}, r.Err
 	}
+	if f, ok := r.Folded.(mvcc.Found); ok {
+		return f, nil
+	}
 	rows := r.Rows
 	switch n := len(rows); {
 	case n > 1 && s.env.Mutants.Has(mutant.DeltaTwice):
@@ -71,6 +75,20 @@ func (s *Store) Found(r *entry.ReadResult) (mvcc.Found, error) {
 		rows = append(append([]entry.Row(nil), rows[:n-2]...), rows[n-1])
 	}
 	return mvcc.Fold(rows)
+}
+
+// Fold makes the value of a chain that has been read, which takes up to a tenth of a second
+// if it is large. A reader may call it before it answers, so that the shard does not stand
+// still for as long. What cannot be folded is left to the shard, which tells why.
+func Fold(r *entry.ReadResult) {
+	if r.Kind != entry.ReadKey || r.Err != nil {
+		return
+	}
+	f, err := mvcc.Fold(r.Rows)
+	if err == nil {
+		adt.Remember(&f.Value)
+		r.Folded = f
+	}
 }
 
 // RangeRows decodes the answer about a range.
