@@ -46,7 +46,8 @@ import (
 //
 // What is pinned goes from hot to home in ModeOff only. A key that had to go
 // because of Busy may not come back for Stay, the next time for twice that, and
-// so on; other keys come back when they are worth it. What comes back as soon as
+// so on; other keys come back when they are worth it, but not before Stay unless
+// they are written at another rate than when they went. What comes back as soon as
 // it has left was worth more than it seemed, and has twice the Stay.
 //
 // A Planner is a value without locks or clock; it is for one goroutine, and

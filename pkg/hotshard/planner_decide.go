@@ -85,6 +85,10 @@ func (r *round) start(k *plannedKey, hot bool, why Why, reason string) {
 	r.spent += r.cost()
 	r.counters.Begun[why]++
 	k.move = &underway{hot, r.now, reason}
+	k.last.ordered = why == WhyOrdered
+	if k.heat > 0 {
+		k.last.rate = k.heat
+	}
 	m := Move{Key: []byte(k.key), From: k.home, To: r.opt.Hot, Reason: reason}
 	if hot {
 		r.on.add(k)
@@ -171,7 +175,7 @@ func (r *round) pin() {
 // leastUseful lists the keys that may go home, those first that save least
 // waiting for each write that the hot shard has with them.
 func (r *round) leastUseful() []*plannedKey {
-	return r.pick(func(k *plannedKey) bool { return r.idle(k) && k.since <= r.ago(r.opt.Stay) }, func(a, b *plannedKey) int {
+	return r.pick(func(k *plannedKey) bool { return r.idle(k) && k.since <= r.ago(r.opt.Relief) }, func(a, b *plannedKey) int {
 		return cmp.Or(cmp.Compare(a.saved(), b.saved()), cmp.Compare(b.heat, a.heat))
 	})
 }

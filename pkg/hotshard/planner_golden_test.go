@@ -49,7 +49,7 @@ func homeOf(key []byte) kv.ShardID {
 }
 
 func (s *plannerScript) start(options map[string]string) error {
-	opt := PlannerOptions{Hot: 9, Home: homeOf, Epoch: 100, Up: 100 * time.Millisecond, Down: 20 * time.Millisecond}
+	opt := PlannerOptions{Hot: 9, Home: homeOf, Epoch: 100, Up: 100 * time.Millisecond, Down: 20 * time.Millisecond, Stay: 10 * time.Second}
 	s.now, s.made = 0, false
 	for k, v := range options {
 		n, _ := strconv.Atoi(v)

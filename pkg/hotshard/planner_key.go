@@ -35,6 +35,7 @@ type plannedKey struct {
 	// left: it has been there before; it came back soon after so many times.
 	left    bool
 	returns int
+	last lastMove
 	// warm is when the key was last worth its place there.
 	warm int64
 	// why is why it came where it is.
@@ -49,6 +50,14 @@ type plannedKey struct {
 	fails  int
 	barred int64
 	sheds  int
+}
+
+// lastMove is the last move of a key that has begun.
+type lastMove struct {
+	// rate is the heat of the key then, as far as it was told.
+	rate float64
+	// ordered: the operator, or the mode, wanted it.
+	ordered bool
 }
 
 type underway struct {
@@ -156,6 +165,8 @@ func (p *Planner) blocked(k *plannedKey) string {
 		return "moving it has failed, and is tried again later"
 	case p.now < k.barred:
 		return "it had to go because the hot shard was too busy, and has to wait"
+	case p.steady(k):
+		return "it went home a short time ago, and is written as often as then"
 	}
 	return ""
 }
@@ -169,9 +180,16 @@ func (p *Planner) idle(k *plannedKey) bool {
 // stay is for how long a key stays on the hot shard even if it is quiet there.
 func (p *Planner) stay(k *plannedKey) time.Duration { return doubled(p.opt.Stay, k.returns) }
 
-// recent reports whether a key has just left the hot shard.
+// recent reports whether a key has just left the hot shard: not much longer ago than it may
+// come back since (steady).
 func (p *Planner) recent(k *plannedKey) bool {
-	return k.left && !k.owned && k.since > p.ago(p.stay(k))
+	return k.left && !k.owned && k.since > p.ago(p.opt.Stay+p.stay(k))
+}
+
+// steady reports whether a key has left the hot shard for less than Stay, and is written as
+// often as when it was moved: what has changed is not the demand, but how well it is known.
+func (p *Planner) steady(k *plannedKey) bool {
+	return k.left && !k.owned && !k.last.ordered && k.since > p.ago(p.opt.Stay) && math.Abs(k.heat-k.last.rate) <= k.last.rate/2
 }
 
 // saved is the waiting that each write of a key on the hot shard is spared.

@@ -145,9 +145,13 @@ type PlannerOptions struct {
 	Together float64
 	// A key goes home when it has been on the hot shard for Stay, and when for
 	// Quiet it has caused less waiting than Down a second, and would have
-	// elsewhere. Defaults 50 ms, 10 s, 5 s.
+	// elsewhere. It does not come back before Stay has passed once more, unless its
+	// rate has changed by half since then. Defaults 50 ms, 30 s, 5 s.
 	Down        time.Duration
 	Stay, Quiet time.Duration
+	// Relief is how long a key stays at least if the hot shard is too busy. Default
+	// 10 s.
+	Relief time.Duration
 	// Moves is how many moves may begin in a second, in the long run, and Burst how
 	// many may at once when there have been few: after a start, or when the
 	// demand turns elsewhere; Moves at the least. MaxKeys bounds the keys that have
@@ -168,7 +172,8 @@ func (o PlannerOptions) withDefaults() PlannerOptions {
 	orElse(&o.Surveys, 2)
 	orElse(&o.Together, 0.2)
 	orElse(&o.Down, 50*time.Millisecond)
-	orElse(&o.Stay, 10*time.Second)
+	orElse(&o.Stay, 30*time.Second)
+	orElse(&o.Relief, 10*time.Second)
 	orElse(&o.Quiet, 5*time.Second)
 	orElse(&o.Moves, 10)
 	orElse(&o.Burst, 5*o.Moves)

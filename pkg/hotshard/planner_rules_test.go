@@ -156,7 +156,7 @@ func (w *plannerWorld) check(m Move) {
 		require.NotEqual(t, Pin, order, "what is pinned stays")
 	}
 	if w.mode == ModeAuto && order == Free {
-		require.GreaterOrEqual(t, w.now-since, int64(w.opt.Stay), "what has just come stays")
+		require.GreaterOrEqual(t, w.now-since, int64(w.opt.Relief), "what has just come stays")
 	}
 }
 
