@@ -22,7 +22,8 @@ func statusCommand() *cobra.Command {
 		Long: `Show which node answers, whether it serves, and which members of the cluster it
 sees. A member that is down takes its shards with it, and it is said which, and how much
 of the keyspace; the others go on. A member whose disk is nearly full refuses writes,
-and serves reads.`,
+and serves reads. Monitors and administrators also see the IP addresses of which too many
+connections have failed; the node that answers refuses or slows them.`,
 		Example: `  linchpin status --addr 10.0.0.1:7070,10.0.0.2:7070`,
 		Args:    arguments(0, 0),
 	}
@@ -55,6 +56,16 @@ type statusAnswer struct {
 	// UnavailablePercent is how much of the keyspace has its home on members that are
 	// down.
 	UnavailablePercent float64 `json:"unavailable_keyspace_percent"`
+	// RefusedAddresses are those of which too many connections have failed.
+	RefusedAddresses []refusedAddressAnswer `json:"refused_addresses,omitempty"`
+}
+
+type refusedAddressAnswer struct {
+	Address     string `json:"address"`
+	Failures    uint32 `json:"failures"`
+	RemainingMs uint64 `json:"remaining_ms"`
+	// Slowed: the address is served after a delay, and not refused.
+	Slowed bool `json:"slowed"`
 }
 
 type memberAnswer struct {
@@ -80,6 +91,9 @@ func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.Room) *statusAnswer
 	}
 	for _, d := range detail.Down(st) {
 		a.UnavailablePercent += d.Keyspace
+	}
+	for _, r := range st.RefusedAddresses {
+		a.RefusedAddresses = append(a.RefusedAddresses, refusedAddressAnswer{r.Address, r.Failures, r.RemainingMs, r.Slowed})
 	}
 	return a
 }
@@ -115,7 +129,33 @@ func (s *session) printStatus(st *pb.StatusResponse, rooms map[uint32]pb.Room) e
 		}
 		t.row(fmt.Sprintf("n%d", m.NodeId), m.Address, state)
 	}
-	return errors.Join(t.flush(), s.printDown(st))
+	return errors.Join(t.flush(), s.printRefusedAddresses(st), s.printDown(st))
+}
+
+// printRefusedAddresses lists the addresses of which too many connections have failed.
+func (s *session) printRefusedAddresses(st *pb.StatusResponse) error {
+	if len(st.RefusedAddresses) == 0 {
+		return nil
+	}
+	err := s.printf("\n")
+	if err != nil {
+		return err
+	}
+	t := s.table("ADDRESS", "FAILURES", "STATE")
+	for _, r := range st.RefusedAddresses {
+		state := "refused"
+		if r.Slowed {
+			state = "slowed"
+		}
+		remaining := (time.Duration(r.RemainingMs) * time.Millisecond).Round(100 * time.Millisecond)
+		if remaining > 0 {
+			state += " for " + remaining.String()
+		} else {
+			state += " after the next failure"
+		}
+		t.row(r.Address, fmt.Sprint(r.Failures), state)
+	}
+	return t.flush()
 }
 
 // printDown says what cannot be had because members are down.

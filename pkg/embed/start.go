@@ -49,6 +49,8 @@ type Instance struct {
 	directory *guard.Directory
 	gate      *guard.Gate
 	users     *userStore
+	// endTrust ends trustMembers; nil if it has not begun.
+	endTrust func()
 
 	transport *tgrpc.Transport
 	meeting   *membership.Shell
@@ -182,7 +184,8 @@ func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, 
 	if err != nil {
 		return membership.Saved{}, err
 	}
-	i.server, err = server.New(i.lazy, server.Options{NotReady: true, SlowReader: i.opt.SlowReader, Operator: i, Traces: i.opt.TraceEndpoint != "", Log: i.opt.log(logs.Server), Users: i.directory,
+	i.endTrust = i.trustMembers(list)
+	i.server, err = server.New(i.lazy, server.Options{NotReady: true, RefusedAddresses: i.gate.RefusedAddresses, SlowReader: i.opt.SlowReader, Operator: i, Traces: i.opt.TraceEndpoint != "", Log: i.opt.log(logs.Server), Users: i.directory,
 		PeerService: peerpb.Peer_ServiceDesc.ServiceName, MaxPeerBytes: tgrpc.MaxBatchMessage,
 		GRPC:     i.guardOptions(),
 		Register: func(r grpc.ServiceRegistrar) { i.transport.Register(r) }})
@@ -292,6 +295,9 @@ func (i *Instance) release() error {
 	}
 	if i.lis != nil {
 		errs = append(errs, i.lis.Close())
+	}
+	if i.endTrust != nil {
+		i.endTrust()
 	}
 	if i.meeting != nil {
 		i.meeting.Close()

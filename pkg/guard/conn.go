@@ -83,7 +83,9 @@ type flow struct {
 
 // admit gives nil if there is no room.
 func (g *Gate) admit(c net.Conn, door Door) *conn {
-	k := &conn{Conn: c, gate: g, pace: pace{gone: make(chan struct{})}, place: place{from: origin(c.RemoteAddr()), door: door}, spent: g.opt.Budget.Conn()}
+	k := &conn{Conn: c, gate: g, pace: pace{gone: make(chan struct{})}, spent: g.opt.Budget.Conn()}
+	ip := peerIP(c.RemoteAddr())
+	k.place = place{ip: ip, from: strangersPrefix(ip), door: door}
 	k.flow.moved.L = &k.flow.mu
 	k.place.evict = k.giveWay
 	why, victim, ok := g.ledger.enter(&k.place, g.opt.Now())
@@ -94,6 +96,10 @@ func (g *Gate) admit(c net.Conn, door Door) *conn {
 	if victim != nil {
 		g.turned(victim, why)
 		victim.evict()
+	}
+	if k.place.slow {
+		k.pace.slow(slowAddressBy)
+		g.tell("connections of an address are slowed: it has failed too often, and has members, users or health checks", k.place.from)
 	}
 	if !g.Secure() {
 		k.known = true
@@ -116,7 +122,7 @@ func (g *Gate) turned(p *place, why refusal) {
 // are what stands for them.
 func (c *conn) account(user string) *memory.Account {
 	if user == "" {
-		user = "from " + c.place.from.Addr().String()
+		user = "from " + c.place.ip.String()
 	}
 	return c.spent.Account(user)
 }

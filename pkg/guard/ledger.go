@@ -67,6 +67,9 @@ const (
 
 // place is what the ledger knows of a connection.
 type place struct {
+	// ip is the address of the other side, and from is what its strangers count under
+	// (enter).
+	ip    netip.Addr
 	from  netip.Prefix
 	door  Door
 	since time.Time
@@ -76,6 +79,8 @@ type place struct {
 	at       *list.Element
 	// evict closes the connection, which has given its place to another.
 	evict func()
+	// slow: the address has failed too often, and is slowed instead of refused.
+	slow bool
 }
 
 // ledger counts connections and failures by address.
@@ -93,11 +98,12 @@ type ledger struct {
 	users, nodes int
 	strangers    [numDoors]list.List
 	// at has the addresses of which there is something to know.
-	at map[netip.Prefix]*address
+	at      map[netip.Prefix]*address
+	trusted trusted
 }
 
 func newLedger(l Limits, openHouse bool) *ledger {
-	return &ledger{limits: l, places: l.places(), openHouse: openHouse, at: map[netip.Prefix]*address{}}
+	return &ledger{limits: l, places: l.places(), openHouse: openHouse, at: map[netip.Prefix]*address{}, trusted: trusted{authenticated: map[netip.Addr]*sessions{}}}
 }
 
 // address is what is known of one. It is forgotten when it has no stranger and no
@@ -136,10 +142,15 @@ func (l *ledger) enter(p *place, now time.Time) (why refusal, victim *place, ok 
 		p.standing = user
 		return 0, nil, true
 	}
+	isTrusted, patience := l.trusted.has(p.ip, now), displaceAfter
+	if isTrusted {
+		p.from, patience = netip.PrefixFrom(p.ip, p.ip.BitLen()), displaceTrustedAfter
+	}
 	a := l.of(p.from, now)
 	defer l.forget(p.from, a, now)
 	a.fade(now, l.limits)
-	if now.Before(a.until) {
+	p.slow = now.Before(a.until)
+	if p.slow && !isTrusted && p.door == Calls {
 		return failedTooOften, nil, false
 	}
 	queue := &l.strangers[p.door]
@@ -147,7 +158,7 @@ func (l *ledger) enter(p *place, now time.Time) (why refusal, victim *place, ok 
 	case a.strangers[p.door] >= l.limits.PerAddress:
 		why = tooManyOfAddress
 		victim = l.oldest(p.door, p.from)
-		if now.Sub(victim.since) < displaceAfter {
+		if now.Sub(victim.since) < patience {
 			return why, nil, false
 		}
 	case queue.Len() >= l.places.strangers[p.door]:
@@ -170,6 +181,10 @@ func (l *ledger) enter(p *place, now time.Time) (why refusal, victim *place, ok 
 // caller needs to show who it is. From then on it gives way to others. Somewhat
 // arbitrary.
 const displaceAfter = time.Second
+
+// displaceTrustedAfter replaces displaceAfter among the strangers of a trusted address:
+// twice the delay of a slowed connection.
+const displaceTrustedAfter = 2 * slowAddressBy
 
 // oldest is the oldest stranger of an address, which has some.
 func (l *ledger) oldest(door Door, from netip.Prefix) *place {
@@ -239,6 +254,7 @@ func (l *ledger) known(p *place, node bool, now time.Time) (why refusal, ok bool
 		p.standing = user
 		l.users++
 	}
+	l.trusted.open(p.ip, now)
 	return 0, true
 }
 
@@ -253,6 +269,9 @@ func (l *ledger) leave(p *place, now time.Time) {
 		l.users--
 	case peerNode:
 		l.nodes--
+	}
+	if !l.openHouse && (p.standing == user || p.standing == peerNode) {
+		l.trusted.close(p.ip, now)
 	}
 	p.standing = gone
 }
@@ -299,19 +318,21 @@ func (l *ledger) counts() (open, strangers int) {
 	return l.users + l.nodes + strangers, strangers
 }
 
-// origin is the address that counts for a connection.
-func origin(a net.Addr) netip.Prefix {
+// peerIP is the IP address of the other side; the zero Addr if it has none.
+func peerIP(a net.Addr) netip.Addr {
 	p, err := netip.ParseAddrPort(a.String())
 	if err != nil {
-		return netip.Prefix{} // all that have none are one
+		return netip.Addr{}
 	}
-	ip, bits := p.Addr().Unmap().WithZone(""), 32
+	return p.Addr().Unmap().WithZone("")
+}
+
+// strangersPrefix is what the strangers of an address count under: the address itself, of
+// IPv6 its first 64 bits, which one site has for itself. All connections without an IP
+// address count as one.
+func strangersPrefix(ip netip.Addr) netip.Prefix {
 	if ip.Is6() {
-		bits = 64
+		return netip.PrefixFrom(ip, 64).Masked()
 	}
-	prefix, err := ip.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return prefix
+	return netip.PrefixFrom(ip, ip.BitLen())
 }

@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-func prefix(s string) netip.Prefix {
-	return origin(&net.TCPAddr{IP: net.ParseIP(s), Port: 1})
-}
+func prefix(s string) netip.Prefix { return strangersPrefix(ip(s)) }
+
+func ip(s string) netip.Addr { return peerIP(&net.TCPAddr{IP: net.ParseIP(s), Port: 1}) }
 
 func newTestLedger(l Limits) *ledger { return newLedger(l.withDefaults(), false) }
 
@@ -35,7 +35,7 @@ func TestAddressesThatAreOne(t *testing.T) {
 	require.NotEqual(t, prefix("10.0.0.1"), prefix("10.0.0.2"))
 	require.Equal(t, prefix("2001:db8::1"), prefix("2001:db8::2:3:4:5"), "one site of IPv6")
 	require.NotEqual(t, prefix("2001:db8::1"), prefix("2001:db8:0:1::1"))
-	require.Equal(t, netip.Prefix{}, origin(&net.UnixAddr{Name: "x"}))
+	require.Equal(t, netip.Prefix{}, strangersPrefix(peerIP(&net.UnixAddr{Name: "x"})))
 }
 
 func TestStrangersAreFew(t *testing.T) {
@@ -148,6 +148,93 @@ func TestFailuresAreAnswered(t *testing.T) {
 	require.True(t, refused(a))
 	now = now.Add(time.Second)
 	require.False(t, refused(a))
+}
+
+// TestTrustedAddressesAreSlowedAndNeverRefused: the address of a member, or one with an
+// authenticated connection, is slowed however often it fails, and an address of which
+// neither is true is refused.
+func TestTrustedAddressesAreSlowedAndNeverRefused(t *testing.T) {
+	l, now := newTestLedger(Limits{Failures: 3}), time.Unix(0, 0)
+	l.trusted.members = map[netip.Addr]bool{ip("2001:db8::1"): true}
+	connect := func(from string, door Door) (*place, bool) {
+		p := &place{ip: ip(from), from: prefix(from), door: door}
+		_, _, ok := l.enter(p, now)
+		return p, ok
+	}
+	client, ok := connect("2001:db8::2", Calls)
+	require.True(t, ok)
+	_, ok = l.known(client, false, now)
+	require.True(t, ok)
+	fail := func(from string) {
+		for range 8 {
+			p, ok := connect(from, Web)
+			require.True(t, ok)
+			l.failed(p.from, now)
+			l.leave(p, now)
+		}
+	}
+	state := func(from string, door Door) string {
+		p, ok := connect(from, door)
+		switch {
+		case !ok:
+			return "refused"
+		case p.slow:
+			l.leave(p, now)
+			return "slowed"
+		}
+		l.leave(p, now)
+		return "served"
+	}
+	fail("2001:db8::3")
+	require.Equal(t, "refused", state("2001:db8::4", Calls), "the strangers of a /64 count as one")
+	require.Equal(t, "slowed", state("2001:db8::4", Web), "it may ask for health")
+	for _, from := range []string{"2001:db8::1", "2001:db8::2"} {
+		require.Equal(t, "served", state(from, Calls), "strangers of its /64 do not count against it")
+		fail(from)
+		require.Equal(t, "slowed", state(from, Calls))
+		require.Equal(t, "slowed", state(from, Web))
+	}
+	l.leave(client, now)
+	now = now.Add(trustFor - 1)
+	fail("2001:db8::2")
+	require.Equal(t, "slowed", state("2001:db8::2", Calls), "a client that restarts comes back")
+	now = now.Add(1)
+	fail("2001:db8::2")
+	require.Equal(t, "refused", state("2001:db8::2", Calls), "trust ends")
+	fail("2001:db8::1")
+	require.Equal(t, "slowed", state("2001:db8::1", Calls), "a member's does not")
+}
+
+// TestNewcomersOfATrustedAddressGetPlaces: among its strangers an old one gives way sooner
+// than among those of other addresses.
+func TestNewcomersOfATrustedAddressGetPlaces(t *testing.T) {
+	l, now := newTestLedger(Limits{PerAddress: 2}), time.Unix(0, 0)
+	l.trusted.members = map[netip.Addr]bool{ip("10.0.0.1"): true}
+	for _, from := range []string{"10.0.0.1", "10.0.0.2"} {
+		for range 2 {
+			_, _, ok := l.enter(&place{ip: ip(from), from: prefix(from)}, now)
+			require.True(t, ok)
+		}
+	}
+	now = now.Add(displaceTrustedAfter)
+	_, victim, ok := l.enter(&place{ip: ip("10.0.0.1"), from: prefix("10.0.0.1")}, now)
+	require.True(t, ok && victim != nil)
+	why, _, ok := l.enter(&place{ip: ip("10.0.0.2"), from: prefix("10.0.0.2")}, now)
+	require.False(t, ok)
+	require.Equal(t, tooManyOfAddress, why)
+}
+
+// TestTrustIsBounded: addresses whose trust has ended make room for others.
+func TestTrustIsBounded(t *testing.T) {
+	l, now := newTestLedger(Limits{}), time.Unix(0, 0)
+	l.trusted.open(ip("10.255.0.1"), now)
+	for i := range keptAddresses + 1000 {
+		a := ip(fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255))
+		l.trusted.open(a, now)
+		l.trusted.close(a, now)
+		require.LessOrEqual(t, len(l.trusted.authenticated), keptAddresses)
+	}
+	require.True(t, l.trusted.has(ip("10.255.0.1"), now), "it has an open connection")
 }
 
 // TestTheLedgerIsBounded: however many addresses fail.

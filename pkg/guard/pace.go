@@ -66,12 +66,12 @@ func (p *pace) read(n int) bool {
 	return p.all > strangerBytes
 }
 
-// slow has the connection not be read for a moment more.
-func (p *pace) slow() {
+// slow adds to the time for which the connection is not read.
+func (p *pace) slow(by time.Duration) {
 	now := time.Now().UnixNano()
 	for {
 		until := p.until.Load()
-		if p.until.CompareAndSwap(until, min(max(until, now)+int64(slowBy), now+int64(slowAtMost))) {
+		if p.until.CompareAndSwap(until, min(max(until, now)+int64(by), now+int64(slowAtMost))) {
 			return
 		}
 	}
@@ -82,6 +82,6 @@ func (p *pace) slow() {
 func Slow(ctx context.Context) {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if ok && c.conn != nil {
-		c.conn.pace.slow()
+		c.conn.pace.slow(slowBy)
 	}
 }

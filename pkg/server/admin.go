@@ -3,11 +3,12 @@ package server
 import (
 	"context"
 
+	"github.com/linchpindb/linchpin/pkg/guard"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // Status tells about the node.
-func (s *service) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+func (s *service) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusResponse, error) {
 	st := s.backend.Status()
 	out := &pb.StatusResponse{NodeId: uint32(st.Node), ClusterId: st.ClusterID, Version: st.Version,
 		UptimeMs: uint64(st.Uptime.Milliseconds()), Ready: st.Ready, Shards: uint32(st.Shards), HotShard: uint32(st.HotShard), Room: room(st.Room)}
@@ -17,6 +18,12 @@ func (s *service) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse
 			member.Shards = append(member.Shards, uint32(s))
 		}
 		out.Members = append(out.Members, member)
+	}
+	if s.opts.RefusedAddresses != nil && guard.CallerOf(ctx).May(guard.NeedMonitor, "the refused addresses") == nil {
+		for _, a := range s.opts.RefusedAddresses() {
+			out.RefusedAddresses = append(out.RefusedAddresses, pb.RefusedAddress{Address: a.Address, Failures: uint32(a.Failures),
+				RemainingMs: uint64(a.Remaining.Milliseconds()), Slowed: a.Slowed})
+		}
 	}
 	return out, nil
 }

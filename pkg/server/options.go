@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/linchpindb/linchpin/pkg/guard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -53,6 +54,9 @@ type Options struct {
 	MaxPeerBytes int
 	// Users keeps the users; nil is a server that has none.
 	Users Directory
+	// RefusedAddresses returns the addresses of which too many connections have failed;
+	// nil is none.
+	RefusedAddresses func() []guard.RefusedAddress
 	// NotReady starts with health at NOT_SERVING, until SetReady.
 	NotReady bool
 	// Operator does what operators ask of the process; nil answers that nobody does.

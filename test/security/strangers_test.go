@@ -2,6 +2,7 @@ package security
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -70,9 +71,14 @@ func (g *pair) newcomer(i int) (time.Duration, error) {
 
 // healthy asks for a node's health on a connection of its own.
 func (g *pair) healthy(i int) (time.Duration, error) {
+	return healthy(g.authority, &net.Dialer{}, g.http[i])
+}
+
+// healthy asks for the health of the node at an address.
+func healthy(a *authority, d *net.Dialer, addr string) (time.Duration, error) {
 	began := time.Now()
-	web := &http.Client{Transport: &http.Transport{TLSClientConfig: g.config("")(), DisableKeepAlives: true}, Timeout: proc.Patience}
-	resp, err := web.Get("https://" + g.http[i] + "/healthz")
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: a.config("")(), DisableKeepAlives: true, DialContext: d.DialContext}, Timeout: proc.Patience}
+	resp, err := web.Get("https://" + addr + "/healthz")
 	if err != nil {
 		return 0, err
 	}
@@ -164,6 +170,108 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 	t.Logf("%d newcomers, at most %v; health, at most %v", 2*came, slowest[0], slowest[1])
 	require.Less(t, slowest[0], inTime)
 	require.Less(t, slowest[1], inTime)
+}
+
+// TestAStrangerAtANodesAddressLocksNobodyOut: connections from the address of the nodes
+// themselves fail all the time on all ports. Users and health checks are served, a node that
+// is restarted comes back, and the status names the address.
+func TestAStrangerAtANodesAddressLocksNobodyOut(t *testing.T) {
+	t.Parallel()
+	g := startPair(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	for _, addr := range append(g.addrs[:], g.http[:]...) {
+		all.Go(func() { failing(ctx, addr) })
+	}
+	slowed := func() {
+		for i := range g.nodes {
+			eventually(t, func() error {
+				st := g.status(i)
+				if len(st.RefusedAddresses) == 0 || st.RefusedAddresses[0].RemainingMs == 0 {
+					return errors.New("no address has failed too often")
+				}
+				require.Equal(t, "127.0.0.1", st.RefusedAddresses[0].Address)
+				require.True(t, st.RefusedAddresses[0].Slowed)
+				return nil
+			})
+		}
+	}
+	come := func() {
+		for i := range g.nodes {
+			took, err := g.newcomer(i)
+			require.NoError(t, err, "a newcomer is kept out of node %d", i+1)
+			require.Less(t, took, inTime)
+			took, err = g.healthy(i)
+			require.NoError(t, err, "the health of node %d is not reported", i+1)
+			require.Less(t, took, inTime)
+		}
+	}
+	slowed()
+	come()
+	g.seesNoAddresses("alice")
+	g.nodes[1].Kill()
+	slowedAgain := time.Now()
+	g.nodes[1].Start(t)
+	g.met()
+	require.Less(t, proc.Took(slowedAgain), 10*time.Second, "the restarted node comes back")
+	_, err := g.newcomer(0) // the restarted shards wait for the leases of before
+	require.NoError(t, err)
+	slowed()
+	come()
+}
+
+// seesNoAddresses creates a user without rights, whose status names no address.
+func (g *pair) seesNoAddresses(name string) {
+	g.t.Helper()
+	root, err := g.open(0, users.Root)
+	require.NoError(g.t, err)
+	defer root.Close()
+	g.user(name)
+	_, err = root.CreateUser(soon(g.t), pb.CreateUserRequest{Name: name})
+	require.NoError(g.t, err)
+	eventually(g.t, func() error {
+		db, err := g.open(0, name)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		st, err := db.Status(soon(g.t))
+		if err != nil {
+			return err
+		}
+		require.Empty(g.t, st.RefusedAddresses)
+		return nil
+	})
+}
+
+// status is that of a node, as root sees it.
+func (g *pair) status(i int) *pb.StatusResponse {
+	g.t.Helper()
+	db, err := g.open(i, users.Root)
+	require.NoError(g.t, err)
+	defer db.Close()
+	st, err := db.Status(soon(g.t))
+	require.NoError(g.t, err)
+	return st
+}
+
+// failing opens connections that do not speak TLS, as long as ctx lasts.
+func failing(ctx context.Context, addr string) {
+	for ctx.Err() == nil {
+		c, err := net.DialTimeout("tcp", addr, proc.Patience)
+		if err == nil {
+			_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			_ = c.SetReadDeadline(time.Now().Add(time.Second))
+			_, _ = io.Copy(io.Discard, c)
+			c.Close()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // met waits until the nodes find each other: until then what needs the other one's shards
