@@ -35,7 +35,7 @@ type plannedKey struct {
 	// left: it has been there before; it came back soon after so many times.
 	left    bool
 	returns int
-	last lastMove
+	last    lastMove
 	// warm is when the key was last worth its place there.
 	warm int64
 	// why is why it came where it is.
