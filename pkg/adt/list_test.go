@@ -2,6 +2,7 @@ package adt_test
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -109,5 +110,26 @@ func TestStoredLists(t *testing.T) {
 	for _, bad := range []string{"", "\x02\x01\x01a", "\x01\x00", "\x01\x01\x02a", "\x01\x02\x01a", "\x01\x01\x01a!", "\x01\x7f\x00"} {
 		_, err := adt.Apply(adt.List, &entry.Value{Type: adt.List, Version: kv.Version{Write: 1}, Payload: []byte(bad)}, nil)
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%q", bad)
+	}
+}
+
+// TestTheMemoryOfAListIsEstimated: a value that is taken for much more than it takes never
+// stays in memory, and one that is taken for less takes the memory of others.
+func TestTheMemoryOfAListIsEstimated(t *testing.T) {
+	const values = 20_000
+	for _, bytes := range []int{12, 100, 1000} {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		v := entry.Value{Type: adt.List}
+		for range values {
+			var err error
+			v, err = adt.Apply(adt.List, &v, []msg.Call{{Method: 1, Args: adt.Args{adt.Bytes(make([]byte, bytes))}}})
+			require.NoError(t, err)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		takes := float64(after.HeapAlloc) - float64(before.HeapAlloc)
+		require.InDelta(t, 1, float64(adt.Memory(&v))/takes, 0.5, "%d bytes", bytes)
 	}
 }
