@@ -126,6 +126,7 @@ func TestTheMemoryOfAListIsEstimated(t *testing.T) {
 			var err error
 			v, err = adt.Apply(adt.List, &v, []msg.Call{{Method: 1, Args: adt.Args{adt.Bytes(make([]byte, bytes))}}})
 			require.NoError(t, err)
+			v.Version.Write = 1
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)
