@@ -33,7 +33,7 @@
 // writes is lost, the client asks what became of the id, at any node that can
 // be reached, until the context ends. Committed: the results are returned as if
 // nothing had happened. Aborted: the id is closed for good by the question, and
-// the transaction is run again under a new one, which keeps the old one's age.
+// the transaction is run again under a new one.
 // Not to be found out in time: the error is of kv.KindUnknown and has the id,
 // with which `linchpin outcome` or DB.Outcome can ask later. No other kind of
 // error is ever returned for a transaction that may have been applied.

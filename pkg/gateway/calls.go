@@ -30,6 +30,7 @@ func (g *Gateway) Submit(req Request, done func(Response)) {
 	if start == 0 {
 		start = g.Now()
 	}
+	req.How.Arrived = g.opt.Clock.OrderAt(start)
 	if err := g.checkID(req.ID, start); err != nil {
 		done(Response{ID: req.ID, Err: err})
 		return

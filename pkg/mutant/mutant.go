@@ -325,5 +325,9 @@ const (
 	LentForgotten
 	// StartClockBelieved: keys are deleted by the time of day at the start, whatever it is.
 	StartClockBelieved
+	// IDsBelieved: a transaction counts as begun at the time in its id, whenever it arrives.
+	IDsBelieved
+	// AttemptsBeginAnew: each attempt of an interactive transaction counts as begun when it arrives.
+	AttemptsBeginAnew
 	numMutants
 )

@@ -47,7 +47,7 @@ func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.How) {
 		w.after(time.Millisecond, c.next)
 		return
 	}
-	how.User = c.account()
+	how = c.how(n, how)
 	x := &interaction{c: c, n: n, t: c.begin(interactive, ref), left: w.rng.IntN(4), ro: readOnly, how: how}
 	if c.watches {
 		x.left = 2

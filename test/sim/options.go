@@ -129,6 +129,8 @@ type Options struct {
 	// Expiring: keys are given times to live.
 	Expiring bool
 
+	// Behind is how many clients have clocks that are idsBehind behind.
+	Behind int
 	// Users is how many users the clients are, 0 if they are not told apart. Told:
 	// shards tell gateways how many attempts they have aborted.
 	Users int
@@ -271,7 +273,19 @@ func Draw(seed int64) Options {
 	drawUsers(&o, rand.New(rand.NewPCG(uint64(seed), 0xa9a1)))
 	drawAnchored(&o, rand.New(rand.NewPCG(uint64(seed), 0xa2c4)))
 	drawMachines(&o, rand.New(rand.NewPCG(uint64(seed), 0x3ac4)))
+	drawBehind(&o, rand.New(rand.NewPCG(uint64(seed), 0xbe41)))
 	return o
+}
+
+// idsBehind is how far the clocks of some clients are behind. Ids that are a minute older are refused.
+const idsBehind = 9 * time.Minute
+
+// drawBehind has clients in a quarter of the runs make ids of the past, where shards remember for long
+// enough.
+func drawBehind(o *Options, r *rand.Rand) {
+	if o.Retention == 0 && o.Jumps == 0 && r.IntN(4) == 0 {
+		o.Behind = 1 + r.IntN(o.Clients)
+	}
 }
 
 // drawMachines has a third of the runs have gateways of several machines. Not where refusals are

@@ -17,6 +17,13 @@ func TestABrokenRuleStarvesWriters(t *testing.T) {
 	t.Run("no age taken over", func(t *testing.T) {
 		require.Greater(t, heldHereAndThere(t, mutant.Of(mutant.HeldAgeNotInherited)), 85*time.Millisecond)
 	})
+	t.Run("ids are believed", func(t *testing.T) {
+		honest, others := rivals(t, 1, idsBehind, mutant.Of(mutant.IDsBelieved))
+		require.Less(t, 10*honest.commits, others.commits)
+	})
+	t.Run("attempts begin anew", func(t *testing.T) {
+		require.Less(t, slow(t, mutant.Of(mutant.AttemptsBeginAnew)).commits, 15)
+	})
 	// Rounds of some gateway hold the shards all the time.
 	t.Run("no gaps between rounds", func(t *testing.T) {
 		b := crowdOfViews()

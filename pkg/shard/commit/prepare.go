@@ -10,6 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
+	"github.com/linchpindb/linchpin/pkg/shard/lock"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
@@ -111,8 +112,8 @@ func (p *Participant) prepare(q *msg.Prepare) {
 		return
 	}
 	a := p.attempts.touch(p.Now, q.Txn, q.CommitID.Gateway)
-	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.CommitID.Gateway, Ops: q.Piece.Ops, Seen: q.Piece.Seen(), Owner: q,
-		NoWait: q.NoWait, Admitted: len(q.Piece.Grants()) > 0, Spans: true}
+	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.CommitID.Gateway, Ops: q.Piece.Ops, Seen: q.Piece.Seen(), Request: lock.Request{Begun: q.Begun},
+		Owner: q, NoWait: q.NoWait, Admitted: len(q.Piece.Grants()) > 0, Spans: true}
 	p.begin(a.preparing)
 }
 
@@ -135,7 +136,7 @@ func (p *Participant) prepareNow(t *exec.Task) {
 	p.Exec.ShrinkScans(t, x.Results)
 	pr := &prepared{receipt: p.Exec.Receipt(t), at: p.Now, wait: int64(p.cfg.Repeat)}
 	pr.row = entry.Prepared{Txn: t.Txn, CommitID: q.CommitID, Fingerprint: q.Fingerprint, User: q.User, Last: q.Last, LastIncarnation: q.LastIncarnation,
-		LastAborts: q.LastAborts, Effects: x.Effects, Results: x.Results}
+		LastAborts: q.LastAborts, Begun: q.Begun, Effects: x.Effects, Results: x.Results}
 	for i := range pr.row.Effects {
 		e := &pr.row.Effects[i]
 		it := p.Exec.Item(t, e, pr)

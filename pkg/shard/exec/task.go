@@ -78,7 +78,7 @@ type Task struct {
 	// Failure is set with Refused, Err when a key, page or range could not be read.
 	Failure *msg.Failure
 	Err     error
-	// Request is that of the lock table.
+	// Request is that of the lock table. In it, when the transaction began is the caller's to fill in.
 	Request lock.Request
 
 	stage stage

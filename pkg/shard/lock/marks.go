@@ -45,7 +45,7 @@ func (t *Table) conflicts(r *Request) []*owner {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b *owner) int { return a.txn.CompareAge(b.txn) })
+	slices.SortFunc(out, func(a, b *owner) int { return a.age().Compare(b.age()) })
 	return out
 }
 
@@ -66,7 +66,7 @@ func (t *Table) markBlockers(now int64, r *Request) {
 		return
 	}
 	for _, o := range inTheWay {
-		if !t.older(r.Txn, o.txn) || once && !first && !slices.Contains(r.spared, o) {
+		if !t.older(r.age(), o.age()) || once && !first && !slices.Contains(r.spared, o) {
 			continue
 		}
 		if o.prepared && now < o.preparedAt+int64(t.grace) {

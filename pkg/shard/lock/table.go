@@ -75,6 +75,9 @@ func (t *Table) SetGrace(d time.Duration) { t.grace = min(max(d, 1), t.opt.Grace
 // removes it.
 func (t *Table) Acquire(now int64, r *Request) Decision {
 	r.since, r.wait, r.grants, r.upTo = now, msg.Receipt{}, nil, 0
+	if o := t.owners[r.Txn]; o != nil {
+		r.Begun = o.begun
+	}
 	if t.grantable(now, r, r) {
 		t.grant(now, r)
 		return Granted
@@ -299,9 +302,10 @@ func (t *Table) SetPrepared(now int64, txn kv.TxnRef) {
 	}
 }
 
-// Force gives txn a lock without asking: for locks recovered from the log.
-func (t *Table) Force(txn kv.TxnRef, n Need) {
-	o := t.ownerOf(txn)
+// Force gives txn, which counts as begun at a time (Request.Begun), a lock without asking: for
+// locks recovered from the log.
+func (t *Table) Force(txn kv.TxnRef, begun int64, n Need) {
+	o := t.ownerOf(txn, begun)
 	t.addGrant(0, o, n)
 	o.prepared = true
 }

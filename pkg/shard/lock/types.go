@@ -136,7 +136,10 @@ func boolInt(b bool) int {
 
 // Request asks for all of Needs at once.
 type Request struct {
-	Txn   kv.TxnRef
+	Txn kv.TxnRef
+	// Begun is when the transaction counts as begun, 0 for the time in its id (kv.Age). While
+	// the transaction holds a lock in the table, that of its first lock counts.
+	Begun int64
 	Needs []Need
 	// Instant: granted means "run now"; nothing is held afterwards.
 	Instant bool
@@ -165,6 +168,9 @@ type Request struct {
 	after, upTo uint64
 	sequence    uint64
 }
+
+func (r *Request) age() kv.Age { return kv.AgeOf(r.Txn, r.Begun) }
+func (o *owner) age() kv.Age   { return kv.AgeOf(o.txn, o.begun) }
 
 // Grants are the locks that a granted request was given; none if Instant.
 func (r *Request) Grants() []Grant { return r.grants }
@@ -241,6 +247,7 @@ type holder struct {
 // owner is a transaction with grants in the table.
 type owner struct {
 	txn        kv.TxnRef
+	begun      int64
 	points     []*entry
 	ranges     []*rangeHold
 	prepared   bool

@@ -22,7 +22,7 @@ func (h *Host) send(f Committer, ps piece.Pieces, q commit.Request) Outcome {
 	}
 	h.Heat.NoteTogether(ps)
 	c.Phase = Committing
-	q.Txn, q.User, q.NoWait = c.Ref, c.How.User, c.Wound.Is
+	q.Txn, q.Begun, q.User, q.NoWait = c.Ref, c.Begun, c.How.User, c.Wound.Is
 	q.Known = h.Shards.Known(q.Last, ps.At(q.Last).Incarnation)
 	q.LastRepeat, q.CancelAt = c.LastRepeat(), c.CancelAt()
 	f.Commit().Send(h.Env, q, ps)

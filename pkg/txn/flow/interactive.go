@@ -34,6 +34,7 @@ type Interactive struct {
 func NewOpen(h *Host, ref kv.TxnRef, readOnly bool, how How) Open {
 	x := Interactive{idleSince: h.Now, left: h.Shards.Leavings()}
 	x.Call = Call{Kind: UpdateKind, Ref: ref, ReadOnly: readOnly, How: how, past: pastOf(how), started: h.Now}
+	x.Begun = h.Door.begunBefore(ref, &how)
 	x.deadline = h.Now + int64(h.MaxAge)
 	if readOnly && (x.past != nil || h.Reads == env.SnapshotReads) {
 		x.Kind, x.session = ViewKind, session.New()

@@ -42,6 +42,7 @@ func (o *OneShot) Init(h *Host, token Token, id kv.TxnID, ops []msg.Op, deadline
 	o.Kind, o.How, o.Token, o.ReadOnly = OneShotKind, how, token, true
 	o.Ref = kv.TxnRef{TxnID: id, Attempt: 1}
 	o.ops = ops
+	o.Begun = begun(h, &how)
 	o.started = h.Now
 	o.deadline = min(deadline, h.Now+int64(h.MaxAge))
 	o.from, o.by = o.started, o.deadline
