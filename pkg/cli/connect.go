@@ -28,7 +28,9 @@ const (
 type flags struct {
 	addrs   []string
 	timeout time.Duration
-	retry   bool
+	// lasts: the timeout is for the connection, and for what the command does each time.
+	lasts bool
+	retry bool
 	// wait: for shards whose node is known to be down.
 	wait   bool
 	output string
@@ -99,6 +101,9 @@ func connected(f *flags, run func(ctx context.Context, s *session, args []string
 			return err
 		}
 		defer conn.close()
+		if f.lasts {
+			ctx = cmd.Context()
+		}
 		return run(ctx, &session{printer: f.printer(cmd.OutOrStdout()), flags: f, db: conn.db, opts: conn.opts, cmd: cmd}, args)
 	}
 }

@@ -60,9 +60,10 @@ what is moved at all; rules and mode outlast restarts.`,
 		if !watch {
 			return connected(&f, func(ctx context.Context, s *session, _ []string) error { return show(ctx, s) })(cmd, args)
 		}
-		each := f.timeout
-		f.timeout = length
-		return connected(&f, func(ctx context.Context, s *session, _ []string) error { return s.watch(ctx, each, size, show) })(cmd, args)
+		f.lasts = true
+		return connected(&f, func(ctx context.Context, s *session, _ []string) error {
+			return s.watch(ctx, length, size, show)
+		})(cmd, args)
 	}
 	cmd.AddCommand(hotRule("pin", pb.HotOrder_HOT_PIN, "Keep a key on the hot shard", `Have a key moved to the hot shard, now and whenever it is elsewhere, in any mode but
 off. With --prefix the rule is for all keys with the prefix, and moves those that

@@ -10,9 +10,10 @@ import (
 // watchEvery is how often what is watched is shown.
 const watchEvery = time.Second
 
-// watch shows something again and again until ctx ends: on a terminal in the
-// place of what it showed before, else below it.
-func (s *session) watch(ctx context.Context, each time.Duration, size func() (lines, columns int), show func(context.Context, *session) error) error {
+// watch shows something again and again until ctx ends, or for so long after the first
+// time; 0 is without end. On a terminal it does so in the place of what it showed before,
+// else below it. --timeout is for each time.
+func (s *session) watch(ctx context.Context, length time.Duration, size func() (lines, columns int), show func(context.Context, *session) error) error {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
 	out := s.out
@@ -33,10 +34,11 @@ func (s *session) watch(ctx context.Context, each time.Duration, size func() (li
 			return err
 		}
 	}
+	var end <-chan time.Time
 	for {
 		asked, cancel := ctx, context.CancelFunc(func() {})
-		if each > 0 {
-			asked, cancel = context.WithTimeout(ctx, each)
+		if s.flags.timeout > 0 {
+			asked, cancel = context.WithTimeout(ctx, s.flags.timeout)
 		}
 		var b bytes.Buffer
 		s.out = &b
@@ -44,7 +46,7 @@ func (s *session) watch(ctx context.Context, each time.Duration, size func() (li
 		s.out = out
 		cancel()
 		if ctx.Err() != nil {
-			return nil // interrupted, or for long enough
+			return nil // interrupted
 		}
 		if err != nil {
 			return err
@@ -52,8 +54,13 @@ func (s *session) watch(ctx context.Context, each time.Duration, size func() (li
 		if err := draw(b.Bytes()); err != nil {
 			return err
 		}
+		if end == nil && length > 0 {
+			end = time.After(length)
+		}
 		select {
 		case <-ctx.Done():
+			return nil
+		case <-end:
 			return nil
 		case <-t.C:
 		}

@@ -175,6 +175,7 @@ func fromStatus(err error) *Error {
 // failure makes an *Error of what a gRPC call that had ctx returned: if ctx has ended,
 // and the node has not responded, that is why.
 func failure(ctx context.Context, err error) *Error {
+	settled(ctx)
 	if ctx.Err() != nil && detail.From(err) == nil {
 		return contextError(ctx, "before the response arrived")
 	}

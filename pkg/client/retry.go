@@ -33,12 +33,24 @@ func (r *retrier) stop() {
 	}
 }
 
+// closingKey finds the context that ends when the DB is closed in one that ends then, too.
+type closingKey struct{}
+
+// settled waits until a context has ended if the DB has been closed: it ends a moment later
+// than that, and the connection may have been closed in between.
+func settled(ctx context.Context) {
+	closing, ok := ctx.Value(closingKey{}).(context.Context)
+	if ok && closing.Err() != nil {
+		<-ctx.Done()
+	}
+}
+
 // context is the caller's, which ends when the DB is closed, too.
 func (r *retrier) context() context.Context {
 	if r.whole == nil {
 		ctx, cancel := context.WithCancelCause(r.ctx)
 		stop := context.AfterFunc(r.db.conn.closing, func() { cancel(closedError("first")) })
-		r.whole = ctx
+		r.whole = context.WithValue(ctx, closingKey{}, r.db.conn.closing)
 		r.cancel = func() {
 			stop()
 			cancel(nil)
