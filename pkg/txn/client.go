@@ -9,15 +9,23 @@ import (
 
 // taken refuses an id that is under way here.
 func (g *Gateway) taken(id kv.TxnID) *msg.Failure {
-	switch {
-	case g.status.Has(id):
+	if g.status.Has(id) {
 		return env.Failure(msg.ReasonFenced, kv.KindAborted, "an enquiry about the transaction is under way")
-	case g.flows.newest(id) != nil:
-		text := "a transaction with this id is under way; make a new id for each"
-		return env.Failure(msg.ReasonRequest, kv.KindInvalid, text)
 	}
-	return nil
+	f := g.flows.newest(id)
+	switch _, open := f.(flow.Open); {
+	case f == nil:
+		return nil
+	case commits(f), !open && !f.Base().ReadOnly:
+		// The sender of a copy must not take it for refused: the first one may commit.
+		return env.Failure(msg.ReasonRequest, kv.KindUnknown, "a transaction with this id is under way, and may be applied")
+	}
+	text := "a transaction with this id is under way; make a new id for each"
+	return env.Failure(msg.ReasonRequest, kv.KindInvalid, text)
 }
+
+// commits reports whether a flow has asked for its commit.
+func commits(f flow.Flow) bool { return f.Base().Phase == flow.Committing }
 
 // begin starts a call, unless it is refused, or its id is under way.
 func (g *Gateway) begin(f flow.Flow, refused *msg.Failure) {
