@@ -9,6 +9,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
+// overtakes reports whether a is a later attempt of the transaction that b is an attempt of. Through
+// another gateway it may count as begun later than b (kv.Age), and must not wait for what b has left.
+func (t *Table) overtakes(a, b kv.TxnRef) bool {
+	return a.TxnID == b.TxnID && a.Attempt > b.Attempt && !t.opt.Mutants.Has(mutant.AttemptsEqualAge)
+}
+
 func (t *Table) older(a, b kv.Age) bool {
 	if t.opt.Mutants.Has(mutant.AttemptsEqualAge) && a.TxnID == b.TxnID {
 		return false
