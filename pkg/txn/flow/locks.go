@@ -93,7 +93,7 @@ func (l *locks) askOne(h *Host, c *Call, s kv.ShardID, m *msg.Lock) {
 		}
 	}
 	l.session.At(s)
-	m.Txn, m.NoWait = c.Ref, c.Wound.Is
+	m.Txn, m.NoWait, m.User = c.Ref, c.Wound.Is, c.How.User
 	l.requests.Ask(h.Env, s, m, c.LastAsk())
 	h.Timed(c.EndAt())
 }
