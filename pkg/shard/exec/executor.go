@@ -96,7 +96,7 @@ func (x *Executor) Begin(t *Task) Step {
 	var needs []lock.Need
 	needs, t.ranges = x.fixedLocks(t)
 	t.Request = lock.Request{Txn: t.Txn, Begun: t.Request.Begun, Needs: needs, Tag: t, NoWait: t.NoWait, Instant: t.Kind == Decide && !t.ranges}
-	t.items = t.oneItem[:0]
+	t.items = t.usual.item[:0]
 	n := len(t.Ops) + len(t.Seen)
 	if n > 1 {
 		t.items = make([]*mvcc.Item, 0, n)
@@ -109,7 +109,7 @@ func (x *Executor) Begin(t *Task) Step {
 	for i := range t.Seen {
 		x.load(t, t.Seen[i].Key)
 	}
-	if t.missing > 0 {
+	if t.loads.missing > 0 {
 		return Waiting
 	}
 	return x.loaded(t)
@@ -119,7 +119,7 @@ func (x *Executor) load(t *Task, key []byte) {
 	it := x.Store.Pin(key)
 	t.items = append(t.items, it)
 	if !it.Loaded {
-		t.missing++
+		t.loads.missing++
 		x.Store.Await(it, t)
 	}
 }
@@ -134,8 +134,8 @@ func (x *Executor) Woken(w *store.Wake) (*Task, Step) {
 	if w.Err != nil {
 		t.Err = w.Err
 	}
-	t.missing--
-	if t.missing > 0 || t.stage != loading {
+	t.loads.missing--
+	if t.loads.missing > 0 || t.stage != loading {
 		return t, Waiting
 	}
 	return t, x.loaded(t)
@@ -156,7 +156,7 @@ func (x *Executor) Next() *Task {
 		t := x.ranged[0]
 		x.ranged[0] = nil
 		x.ranged = x.ranged[1:]
-		if t.stage == ranging && t.missing == 0 {
+		if t.stage == ranging && t.loads.missing == 0 {
 			return t
 		}
 	}
@@ -235,6 +235,7 @@ func (x *Executor) Drop(t *Task) {
 		return
 	}
 	t.stage = done
+	x.dropReads(t)
 	x.Locks.Cancel(&t.Request)
 	for _, it := range t.items {
 		x.Store.Unpin(it)
@@ -267,7 +268,8 @@ func (x *Executor) Wound(t *Task) Step {
 func (x *Executor) Hold(t *Task) {
 	x.Locks.GiveBack(&t.Request)
 	t.rows = nil
-	t.round++ // reads under way are for nothing
+	t.loads.round++ // reads under way are for nothing
+	x.dropReads(t)
 	t.stage = held
 }
 
@@ -275,7 +277,7 @@ func (x *Executor) Hold(t *Task) {
 func (x *Executor) Unready(t *Task) {
 	x.Locks.Cancel(&t.Request)
 	x.Hold(t)
-	t.stage, t.missing = loaded, 0
+	t.stage, t.loads.missing = loaded, 0
 }
 
 // wounded is the failure of a task whose transaction is wounded and that would have to wait. Its

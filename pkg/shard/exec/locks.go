@@ -31,7 +31,7 @@ func (t *Task) plansLocks() bool {
 // fixedLocks lists the lock set of a task that does not plan, in the task's room if that is
 // enough. For one that plans there is only the room; planLocks fills it.
 func (x *Executor) fixedLocks(t *Task) (needs []lock.Need, ranges bool) {
-	needs = t.oneNeed[:0]
+	needs = t.usual.need[:0]
 	n := len(t.Ops) + len(t.Seen)
 	if n > cap(needs) {
 		needs = make([]lock.Need, 0, n)

@@ -62,7 +62,7 @@ func (x *Executor) acquireMore(t *Task, e *mvcc.Execution) Step {
 	for _, n := range e.Missing {
 		t.more = append(t.more, lock.Need{Span: kv.Point(n.Key), Mode: n.Mode, Methods: n.Methods})
 	}
-	t.round++
+	t.loads.round++
 	return x.Acquire(t)
 }
 

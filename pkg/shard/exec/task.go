@@ -65,7 +65,9 @@ type Task struct {
 	Kind    Kind
 	Txn     kv.TxnRef
 	Gateway kv.NodeID
-	Ops     []msg.Op
+	// User is whose transaction it is.
+	User kv.Account
+	Ops  []msg.Op
 	// Seen are the versions that an optimistic read has returned, to be validated.
 	Seen []msg.Seen
 	// NoWait: the transaction is wounded, and dies where it would have to wait.
@@ -86,22 +88,38 @@ type Task struct {
 	overflow bool
 	// items are the keys of the point operations and of Seen, pinned.
 	items []*mvcc.Item
-	// missing counts the reads of the log that are under way for it.
-	missing int
+	loads loads
+	// reading are the reads of ranges without an answer.
+	reading []uint64
 	rows    map[uint32]mvcc.RangeRows
 	scans   Scans
 	ranges  bool
-	// round tells reads of an earlier try apart.
-	round int
 	// paged: it has asked for pages, so that the store may still refer to it when it ends.
 	paged bool
 	// plans: the lock set depends on what keys hold.
 	plans bool
 	// more are locks that executing it has shown to be needed.
 	more []lock.Need
-	// oneNeed and oneItem are room for the usual case.
-	oneNeed [1]lock.Need
-	oneItem [1]*mvcc.Item
+	usual usual
+}
+
+// usual is room for the usual case: one key.
+type usual struct {
+	need [1]lock.Need
+	item [1]*mvcc.Item
+}
+
+// loads are what a task waits for.
+type loads struct {
+	// missing counts the reads of the log that are under way for it.
+	missing int
+	// round tells reads of an earlier try apart.
+	round int
+}
+
+// Caller is for whom the task waits, and whether that is a commit.
+func (t *Task) Caller() (user kv.Account, commit bool) {
+	return t.User, t.Kind == Prepare || t.Kind == Decide
 }
 
 // Ranges reports whether some operation is on a range.
