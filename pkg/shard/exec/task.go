@@ -99,7 +99,7 @@ type Task struct {
 	// plans: the lock set depends on what keys hold.
 	plans bool
 	// more are locks that executing it has shown to be needed.
-	more []lock.Need
+	more  []lock.Need
 	usual usual
 }
 
