@@ -323,6 +323,26 @@ const (
 	// LentForgotten: a machine has a state forgotten when its own transactions have ended, although
 	// it is lent.
 	LentForgotten
+	// RoundsAnsweredDurable: a shard answers a round when its log is durable.
+	RoundsAnsweredDurable
+	// RoundIgnoresSealed: a shard fixes its index for a round although an update is sealed.
+	RoundIgnoresSealed
+	// StateOfAnyIncarnation: a read at a round's state counts in another incarnation of the shard.
+	StateOfAnyIncarnation
+	// StateReadBeforeDurable: a read at a round's state is answered before its result is durable.
+	StateReadBeforeDurable
+	// KeptBeforeDurable: a snapshot is kept although a shard's part of it is not durable.
+	KeptBeforeDurable
+	// RoundLeaseUnchecked: a round's state counts although a registration has lapsed.
+	RoundLeaseUnchecked
+	// RoundsWaitForever: a round waits for a shard as long as that takes.
+	RoundsWaitForever
+	// LeftOutForgotten: a shard that did not answer a round has a part in the next one.
+	LeftOutForgotten
+	// LeftOutBackAtOnce: it has a part in rounds as soon as it answers a probe.
+	LeftOutBackAtOnce
+	// LeftOutDecides: it is chosen as the last agent like others.
+	LeftOutDecides
 	// StartClockBelieved: keys are deleted by the time of day at the start, whatever it is.
 	StartClockBelieved
 	// IDsBelieved: a transaction counts as begun at the time in its id, whenever it arrives.

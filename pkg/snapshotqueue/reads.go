@@ -30,7 +30,7 @@ func (q *Queue) Enter(now int64, r *Read) bool {
 // admit is the atomic step: register, and wait for what is sealed.
 func (q *Queue) admit(r *Read, sealed []*update) bool {
 	r.waits = sealed
-	if q.opt.Mutants.Has(mutant.SealedIgnored) {
+	if q.opt.Mutants.Has(mutant.SealedIgnored) || r.Whole && q.opt.Mutants.Has(mutant.RoundIgnoresSealed) {
 		r.waits = nil
 	}
 	wait := len(r.waits) > 0

@@ -113,6 +113,10 @@ func (g *Gateway) onCheckReply(r *msg.CheckReply) {
 func (g *Gateway) onReadReply(p *msg.ReadReply) {
 	h, s := g.host, p.Reading.Shard
 	h.Shards.Learn(s, p.Reading.Incarnation)
+	if h.Shards.Probed(p) {
+		g.flows.beginRound()
+		return
+	}
 	f := h.Readers[p.Reader]
 	if f == nil || !g.readsNow(f) {
 		return

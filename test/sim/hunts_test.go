@@ -109,6 +109,12 @@ func restarting(o *Options) {
 	o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 20, 0, 10*time.Millisecond, true, FaultMix{Log: 1}
 }
 
+// losing has shards lose what is not durable while readers read at states of rounds.
+func losing(o *Options) {
+	restarting(o)
+	o.Plan, o.Sync, o.Mix.OneShotRead, o.Lease = txn.PlanPin, 5*time.Millisecond, 20, 20*time.Millisecond
+}
+
 // pinned has clients keep states and read in the past, far more than they
 // would, on shards that collect what they may.
 func pinned(o *Options) {
@@ -353,6 +359,13 @@ var hunts = []hunt{
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
 
+	{id: mutant.RoundIgnoresSealed, name: "A round ignores sealed updates", seed: 1, readers: true, shape: pinned},
+	{id: mutant.StateOfAnyIncarnation, name: "A state counts in any incarnation", seed: 18, readers: true, shape: losing},
+	{id: mutant.StateReadBeforeDurable, name: "A state is read before it is durable", seed: 4, readers: true, shape: losing},
+	{id: mutant.KeptBeforeDurable, name: "A snapshot is kept before it is durable", seed: 119, readers: true, shape: func(o *Options) {
+		losing(o)
+		o.Plan, o.PinEvery, o.History, o.Mix.Snapshot = txn.PlanAny, 5*time.Millisecond, 10*time.Second, 25
+	}},
 	{id: mutant.RoundBeforeReader, name: "A round that began before the reader", seed: 1, readers: true, shape: overlapping},
 	{id: mutant.LateReadsUsed, name: "Reads used that came after the pin was asked for", seed: 1, readers: true, shape: func(o *Options) {
 		overlapping(o)

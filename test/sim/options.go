@@ -75,6 +75,10 @@ type Options struct {
 	JumpBy, JumpFor time.Duration
 	// Cuts is how many times a node is cut off for a while, of at most Down.
 	Cuts int
+	// SlowDisks is how many times a node's fsyncs are slower by about SlowBy, for at most SlowFor,
+	// and Stops how many times a node's process stands still for at most a quarter of that.
+	SlowDisks, Stops int
+	SlowBy, SlowFor  time.Duration
 	// Drains is how many times a node says that it leaves, and stops.
 	Drains int
 	// Delay is the least time of a message between nodes, Jitter the mean of
@@ -116,6 +120,8 @@ type Options struct {
 	// OpenBudget is how long an open reader stays registered; PinEvery and
 	// History are those of pins, of which there are none if PinEvery is 0.
 	OpenBudget, PinEvery, History time.Duration
+	// Round are the gateways' times of that name.
+	Round txn.RoundTimes
 	// CrowdFor is for how long open readers are pinned from the start after one was refused.
 	CrowdFor time.Duration
 	// HeatEvery is how often shards tell which keys are hot, 0 for never; Lies
@@ -274,6 +280,7 @@ func Draw(seed int64) Options {
 	drawAnchored(&o, rand.New(rand.NewPCG(uint64(seed), 0xa2c4)))
 	drawMachines(&o, rand.New(rand.NewPCG(uint64(seed), 0x3ac4)))
 	drawBehind(&o, rand.New(rand.NewPCG(uint64(seed), 0xbe41)))
+	drawSlow(&o, rand.New(rand.NewPCG(uint64(seed), 0x510e)))
 	return o
 }
 
@@ -285,6 +292,15 @@ const idsBehind = 9 * time.Minute
 func drawBehind(o *Options, r *rand.Rand) {
 	if o.Retention == 0 && o.Jumps == 0 && r.IntN(4) == 0 {
 		o.Behind = 1 + r.IntN(o.Clients)
+	}
+}
+
+// drawSlow has a third of the runs have slow disks and processes that stand still. Not where it is
+// judged what fits.
+func drawSlow(o *Options, r *rand.Rand) {
+	if o.Places == 0 && r.IntN(3) == 0 {
+		o.SlowDisks, o.Stops = r.IntN(4), r.IntN(3)
+		o.SlowBy, o.SlowFor = time.Duration(pick(r, 20, 100, 300))*time.Millisecond, time.Duration(pick(r, 200, 1000))*time.Millisecond
 	}
 }
 

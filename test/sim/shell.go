@@ -79,10 +79,12 @@ func (s *shell) wake(at int64) {
 	s.next = at
 	life := s.disk.life
 	s.w.at(at, func() {
-		if s.disk.up && s.disk.life == life && s.next == at {
-			s.next = math.MaxInt64
-			s.take()
-		}
+		s.n.whenAwake(func() {
+			if s.disk.up && s.disk.life == life && s.next == at {
+				s.next = math.MaxInt64
+				s.take()
+			}
+		})
 	})
 }
 
@@ -122,6 +124,7 @@ func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 	}
 	in.Peers = s.peers()
 	out := s.m.Step(in)
+	s.fixes(in.Now, out.Urgent)
 	s.fixes(in.Now, out.Send)
 	s.push()
 	if !w.opt.Unchecked {

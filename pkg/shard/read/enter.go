@@ -199,10 +199,10 @@ func (r *Readers) replyRead(n *reading) {
 func (r *Readers) sendReply(x *reader) {
 	m := msg.ToGateway(x.replied.Gateway)
 	m.ReadReply = x.reply
-	r.Send(m)
+	r.sendFor(x.replied, m)
 	if x.replied.Notify && x.reply.Failure == nil {
 		m := msg.ToShard(x.replied.Last)
 		m.Notice = &msg.Notice{Reader: x.id, Reading: x.reply.Reading}
-		r.Send(m)
+		r.sendFor(x.replied, m)
 	}
 }
