@@ -157,6 +157,20 @@ func (c *Caller) Check(ops []msg.Op) *kv.Error {
 	return c.counted(err)
 }
 
+// CheckOpen is Check for operations of an interactive transaction. Those that read what the caller
+// may not write are marked (users.User.MarkUnlocked).
+func (c *Caller) CheckOpen(ops []msg.Op) *kv.Error {
+	if c == nil {
+		return nil
+	}
+	u, err := c.User()
+	if err == nil {
+		err = u.Check(ops)
+		u.MarkUnlocked(ops)
+	}
+	return c.counted(err)
+}
+
 // CheckScan refuses to read a span.
 func (c *Caller) CheckScan(s kv.Span) *kv.Error {
 	if c == nil {

@@ -92,6 +92,9 @@ const (
 	DefaultPhaseCount = 64
 	DefaultIdleGrace  = time.Second
 	DefaultScanKeep   = time.Minute
+	// DefaultHoldBurst is for how long the locks of one user hold up others before they have to share
+	// the time.
+	DefaultHoldBurst = time.Second
 	// DefaultLease is how long a reader is registered; its gateway counts a
 	// tenth less, for clocks whose rates differ.
 	DefaultLease = 2 * time.Second

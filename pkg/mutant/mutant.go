@@ -349,5 +349,13 @@ const (
 	IDsBelieved
 	// AttemptsBeginAnew: each attempt of an interactive transaction counts as begun when it arrives.
 	AttemptsBeginAnew
+	// IdleHoldersKept: a transaction that is idle keeps the locks that younger ones wait for.
+	IdleHoldersKept
+	// PingsCount: a transaction is not idle if it asks for what it has.
+	PingsCount
+	// HoldsUncounted: one user's locks may hold up others all the time.
+	HoldsUncounted
+	// UnlockedUnchecked: what was read without a right to write it is not validated.
+	UnlockedUnchecked
 	numMutants
 )

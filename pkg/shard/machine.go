@@ -373,8 +373,9 @@ func (m *Machine) tick() {
 	m.store.Tick()
 	if m.Now >= m.locks.NextTick() {
 		for _, txn := range m.locks.Tick(m.Now) {
-			m.part.Push(txn)
+			m.part.Push(txn, true)
 		}
+		m.part.Overdrawn(m.locks.Overdrawn())
 	}
 	if m.Now >= m.queue.NextTick() {
 		for _, q := range m.queue.Tick(m.Now) {

@@ -402,10 +402,19 @@ var hunts = []hunt{
 		o.Jumps, o.JumpFor, o.JumpBy, o.Retention = 8, 20*time.Millisecond, time.Hour, 0
 	}},
 	{id: mutant.DeadlineLostAtMove, name: "A deadline is lost at a move", seed: 43, model: true, shape: func(o *Options) { wandering(o); o.Expiring = true }},
+	{id: mutant.UnlockedUnchecked, name: "Reads without a right to write are not validated", seed: 1, shape: unentitled},
 	{id: mutant.PlaceKept, name: "A place is kept", seed: 1, shape: refused},
 	{id: mutant.CollisionRefuses, name: "A collision refuses", seed: 1, shape: refused},
 	{id: mutant.KeysUnlimited, name: "Keys have no share", seed: 1, shape: refused},
 	{id: mutant.MovesIgnoreReaders, name: "Moves ignore readers", seed: 3, readers: true, shape: watchful},
+}
+
+// unentitled has clients that may only read, and do not say that they will, meet writers.
+func unentitled(o *Options) {
+	calm(o)
+	crowded(o)
+	o.Unlocked, o.Shards, o.Mix.OneShot, o.Mix.Interactive = 0.7, 2, 10, 10
+	o.Mix.Think, o.Mix.Ops = 2*time.Millisecond, OpMix{Get: 1, Put: 6, Delete: 3, Scan: 6}
 }
 
 // again has a hunt play the histories of drawAgain.

@@ -135,6 +135,9 @@ type Options struct {
 	// Expiring: keys are given times to live.
 	Expiring bool
 
+	// Unlocked is the share of the interactive updates whose clients may only read, and of the reads of
+	// others that are of what the client may not write.
+	Unlocked float64
 	// Behind is how many clients have clocks that are idsBehind behind.
 	Behind int
 	// Users is how many users the clients are, 0 if they are not told apart. Told:
@@ -281,6 +284,7 @@ func Draw(seed int64) Options {
 	drawMachines(&o, rand.New(rand.NewPCG(uint64(seed), 0x3ac4)))
 	drawBehind(&o, rand.New(rand.NewPCG(uint64(seed), 0xbe41)))
 	drawSlow(&o, rand.New(rand.NewPCG(uint64(seed), 0x510e)))
+	o.Unlocked = pick(rand.New(rand.NewPCG(uint64(seed), 0x410c)), 0, 0, 0.2, 0.7)
 	return o
 }
 

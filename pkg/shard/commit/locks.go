@@ -47,7 +47,7 @@ func (p *Participant) onLock(l *msg.Lock) {
 		return // a late duplicate: the transaction has asked for something else, or to commit
 	}
 	t = &exec.Task{Kind: exec.Lock, Txn: l.Txn, Gateway: l.Gateway, User: l.User, Ops: l.Ops, Owner: l, NoWait: l.NoWait,
-		Request:  lock.Request{Begun: l.Begun},
+		Request:  lock.Request{Begun: l.Begun, Lasting: true},
 		Admitted: len(a.reads)+len(a.replies) > 0}
 	if a.reads == nil {
 		a.reads = map[uint32]*exec.Task{}

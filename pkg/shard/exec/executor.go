@@ -95,7 +95,8 @@ func (x *Executor) Begin(t *Task) Step {
 	t.plans = x.cfg.Sharing.Locks == AbstractLocks && t.plansLocks()
 	var needs []lock.Need
 	needs, t.ranges = x.fixedLocks(t)
-	t.Request = lock.Request{Txn: t.Txn, Begun: t.Request.Begun, Needs: needs, Tag: t, NoWait: t.NoWait, Instant: t.Kind == Decide && !t.ranges}
+	t.Request = lock.Request{Txn: t.Txn, Begun: t.Request.Begun, User: t.User, Needs: needs, Tag: t, NoWait: t.NoWait,
+		Lasting: t.Request.Lasting, Instant: t.Kind == Decide && !t.ranges}
 	t.items = t.usual.item[:0]
 	n := len(t.Ops) + len(t.Seen)
 	if n > 1 {
@@ -107,7 +108,9 @@ func (x *Executor) Begin(t *Task) Step {
 		}
 	}
 	for i := range t.Seen {
-		x.load(t, t.Seen[i].Key)
+		if t.Seen[i].Digest == 0 {
+			x.load(t, t.Seen[i].Key)
+		}
 	}
 	if t.loads.missing > 0 {
 		return Waiting
@@ -177,7 +180,7 @@ func (x *Executor) loaded(t *Task) Step {
 	case t.Err != nil:
 		return t.fail(msg.FailureOf(t.Err))
 	case t.Kind == Optimistic:
-		return Ready
+		return x.ReadRanges(t)
 	default:
 		return x.Acquire(t)
 	}
@@ -203,6 +206,8 @@ func (x *Executor) Acquire(t *Task) Step {
 	case lock.Full:
 		t.overflow = true
 		return t.fail(x.queueFull(nil))
+	case lock.Overdrawn:
+		return t.fail(x.overdrawn(t))
 	case lock.Crowded:
 		_, key, _ := t.Request.Waited()
 		t.overflow = true

@@ -55,9 +55,12 @@ func (x *Executor) fixedLocks(t *Task) (needs []lock.Need, ranges bool) {
 	return lock.Normalize(seenLocks(needs, t.Seen)), ranges
 }
 
-// seenLocks adds the locks of optimistic reads.
+// seenLocks adds the locks of optimistic reads that are not executed again.
 func seenLocks(needs []lock.Need, seen []msg.Seen) []lock.Need {
 	for i := range seen {
+		if seen[i].Digest != 0 {
+			continue
+		}
 		needs = append(needs, lock.Need{Span: kv.Point(seen[i].Key), Mode: adt.ModeRead, Methods: adt.MethodGet.Set()})
 	}
 	return needs

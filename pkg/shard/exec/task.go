@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"slices"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
@@ -68,7 +70,8 @@ type Task struct {
 	// User is whose transaction it is.
 	User kv.Account
 	Ops  []msg.Op
-	// Seen are the versions that an optimistic read has returned, to be validated.
+	// Seen are the versions that optimistic reads have returned, and the results of the first
+	// operations, to be validated.
 	Seen []msg.Seen
 	// NoWait: the transaction is wounded, and dies where it would have to wait.
 	NoWait bool
@@ -80,7 +83,8 @@ type Task struct {
 	// Failure is set with Refused, Err when a key, page or range could not be read.
 	Failure *msg.Failure
 	Err     error
-	// Request is that of the lock table. In it, when the transaction began is the caller's to fill in.
+	// Request is that of the lock table. When the transaction began, and
+	// whether it lasts, are the caller's to fill in.
 	Request lock.Request
 
 	stage stage
@@ -124,6 +128,11 @@ func (t *Task) Caller() (user kv.Account, commit bool) {
 
 // Ranges reports whether some operation is on a range.
 func (t *Task) Ranges() bool { return t.ranges }
+
+// ReadsAgain reports whether some of its operations are reads that are to be validated.
+func (t *Task) ReadsAgain() bool {
+	return slices.ContainsFunc(t.Seen, func(s msg.Seen) bool { return s.Digest != 0 })
+}
 
 // Shared reports whether reads of the log may still refer to the task after its end.
 func (t *Task) Shared() bool { return t.ranges || t.paged }

@@ -67,6 +67,11 @@ func (t *Table) markBlockers(now int64, r *Request) {
 		return
 	}
 	for _, o := range inTheWay {
+		t.shares.want(now, o, r)
+		if t.shares.overdrawn(now, o, r) {
+			t.shares.unwant(now, o)
+			t.overdrawn = append(t.overdrawn, o.txn)
+		}
 		if !t.older(r.age(), o.age()) && !t.overtakes(r.Txn, o.txn) || once && !first && !slices.Contains(r.spared, o) {
 			continue
 		}

@@ -67,9 +67,17 @@ func (s *Session) Wants(ops []msg.Op, w Where) (locked, unlocked piece.Pieces) {
 		for _, key := range called {
 			add(key, a.finds(i, key)...)
 		}
+		free := op.Unlocked && s.Unlocked
 		switch {
+		case op.IsRange() && free:
+			s.wantRange(op, w.Shards, &unlocked)
+			continue
 		case op.IsRange():
 			s.wantRange(op, w.Shards, &locked)
+			continue
+		case op.IsCall() && free:
+			p := unlocked.At(w.Place(op.Key))
+			p.Ops = append(p.Ops, a.after(i, op)...)
 			continue
 		case op.IsCall():
 			if op.Kind != msg.OpChange {
@@ -83,11 +91,11 @@ func (s *Session) Wants(ops []msg.Op, w Where) (locked, unlocked piece.Pieces) {
 			continue
 		}
 		asked[string(op.Key)] = true
-		forUpdate = forUpdate || w.Early != nil && w.Early(op.Key)
+		forUpdate = forUpdate || !op.Unlocked && w.Early != nil && w.Early(op.Key)
 		get := msg.Op{Kind: msg.OpGet, Seq: op.Seq, Key: op.Key, ForUpdate: forUpdate, Stored: all}
 		get.Methods = uint64(adt.MethodsOf(op))
-		if s.Optimistic && op.Kind == msg.OpGet && !forUpdate && w.Place(op.Key) == w.Hot {
-			p := unlocked.At(w.Hot)
+		if free && !forUpdate || s.Optimistic && op.Kind == msg.OpGet && !forUpdate && w.Place(op.Key) == w.Hot {
+			p := unlocked.At(w.Place(op.Key))
 			p.Ops = append(p.Ops, get)
 			continue
 		}
@@ -140,15 +148,25 @@ func (s *Session) Learn(from kv.ShardID, ops []msg.Op, optimistic bool, results 
 			// the shard executed it for the operations behind it
 		case op.IsCall():
 			s.answers[op.Seq] = *r
+			t.readAgain(optimistic, op, r)
 		case s.found(op, r):
 		case op.IsRange():
 			s.learnRows(op, r)
+			t.readAgain(optimistic, op, r)
 		default:
 			s.base[string(op.Key)] = value(r)
 			if optimistic {
 				t.Seen = append(t.Seen, msg.Seen{Key: op.Key, Version: r.Version})
 			}
 		}
+	}
+}
+
+// readAgain notes a read without a version that is to be validated.
+func (t *Touched) readAgain(optimistic bool, op *msg.Op, r *msg.Result) {
+	if optimistic {
+		t.Again = append(t.Again, *op)
+		t.Seen = append(t.Seen, msg.Seen{Key: op.Key, Seq: op.Seq, Digest: r.Digest()})
 	}
 }
 
