@@ -27,7 +27,9 @@ type Interactive struct {
 	idleSince, wantedUntil int64
 	news                   bool
 	asked                  map[string]bool
-	left                   uint64
+	// takes are the ranges that it has read the beginning of.
+	takes []msg.Op
+	left  uint64
 	// rollback: it is being made certain only so that it can be given up. concluded is the
 	// failure of a call for which it is.
 	rollback  bool
@@ -68,7 +70,10 @@ func (x *Interactive) BeginDo(h *Host, ops []msg.Op, deadline int64) *msg.Failur
 	x.ops = ops
 	x.session.Number(ops)
 	for i := range ops {
-		x.news = x.asks(&ops[i]) || x.news
+		if x.asks(&ops[i]) {
+			x.news = true
+			x.noteRange(&ops[i])
+		}
 	}
 	i := slices.IndexFunc(ops, func(op msg.Op) bool { return op.Writes() })
 	if !x.ReadOnly || i < 0 {
@@ -208,6 +213,7 @@ func (x *Interactive) BeginCommit(h *Host, deadline int64) {
 	for _, key := range x.session.ReadKeys() {
 		h.Heat.Committing(key, x.session.Writes(key))
 	}
+	x.committingRanges(h)
 }
 
 // BeginRollback has it given up once what it has read is certain.
@@ -247,6 +253,7 @@ func (x *Interactive) LostOver(h *Host, why *msg.Failure) {
 	if x.session.HasReadKey(key) {
 		h.Heat.Lost(key, x.session.Writes(string(key)))
 	}
+	x.lostRanges(h, key)
 }
 
 // Answer answers a call that has been executed here, or has failed.

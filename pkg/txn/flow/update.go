@@ -18,6 +18,8 @@ type Update struct {
 	Interactive
 	locks  *locks
 	commit commit.Commit
+	// later are lock requests that are sent when those before have been answered.
+	later piece.Pieces
 	// validating: the commit under way has no writes, and is the first half of a reader's end, or all
 	// of it if it is whole.
 	validating, whole bool
@@ -35,7 +37,21 @@ func (u *Update) Fetch(h *Host) Outcome {
 	if !u.ReadOnly {
 		early = h.Heat.Early
 	}
-	locked, unlocked := u.session.Wants(u.ops, h.where(&u.Call, early))
+	w := h.where(&u.Call, early)
+	queues := false
+	if !u.ReadOnly {
+		w.EarlyRange = func(op *msg.Op) bool {
+			is := h.Heat.Early(rangeName(op))
+			queues = queues || is
+			return is
+		}
+	}
+	locked, unlocked := u.session.Wants(u.ops, w)
+	if queues {
+		first := func(p piece.Piece) bool { return p.Shard == w.First }
+		u.later = slices.DeleteFunc(slices.Clone(locked), first)
+		locked = slices.DeleteFunc(locked, func(p piece.Piece) bool { return !first(p) })
+	}
 	u.locks.ask(h, &u.Call, locked, unlocked)
 	if !u.locks.requests.Open() {
 		u.evaluate(h)
@@ -53,7 +69,16 @@ func (u *Update) Locked(h *Host, l *msg.Lock, r *msg.LockReply) Outcome {
 		return Aborted(restarted())
 	}
 	u.session.Learn(r.Shard, l.Ops, l.Optimistic, r.Results)
-	if !u.locks.requests.Open() {
+	if r.Receipt.WaitedNanos > 0 {
+		u.waitedForRanges(h)
+	}
+	switch {
+	case u.locks.requests.Open():
+	case len(u.later) > 0:
+		later := u.later
+		u.later = nil
+		u.locks.ask(h, &u.Call, later, nil)
+	default:
 		u.evaluate(h)
 	}
 	return GoesOn

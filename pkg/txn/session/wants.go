@@ -49,6 +49,11 @@ type Where struct {
 	Place func(key []byte) kv.ShardID
 	// Early reports whether a read of a key had best lock it for writing; nil for never.
 	Early func(key []byte) bool
+	// First is the shard that is asked first where a range is read that others want as well, to
+	// write what they find: it locks its part for writing, so that they wait for each other there.
+	First kv.ShardID
+	// EarlyRange reports whether a range is such; nil for never.
+	EarlyRange func(op *msg.Op) bool
 }
 
 // Wants lists what ops need to know and is not known yet, by shard: what is to be read under
@@ -74,6 +79,10 @@ func (s *Session) Wants(ops []msg.Op, w Where) (locked, unlocked piece.Pieces) {
 			continue
 		case op.IsRange():
 			s.wantRange(op, w.Shards, &locked)
+			if w.EarlyRange != nil && !op.Unlocked && w.EarlyRange(op) && !op.Span().IsEmpty() {
+				ops := locked.At(w.First).Ops
+				ops[len(ops)-1].ForUpdate = true
+			}
 			continue
 		case op.IsCall() && free:
 			p := unlocked.At(w.Place(op.Key))
