@@ -357,5 +357,10 @@ const (
 	HoldsUncounted
 	// UnlockedUnchecked: what was read without a right to write it is not validated.
 	UnlockedUnchecked
+	// EarlierLeasesForgotten: an incarnation that still waits for the leases of the one before does
+	// not report them, so that the next one does not wait for them.
+	EarlierLeasesForgotten
+	// LeasesTakenAsEnded: an incarnation waits for no lease if it knows until when they last.
+	LeasesTakenAsEnded
 	numMutants
 )

@@ -115,6 +115,9 @@ type Options struct {
 	Retention, Repeat, Liveness, IdleGrace, MaxAge           time.Duration
 	// CleanStops: some of the crashes of logs are clean stops instead.
 	CleanStops bool
+	// KnownLeases: the next incarnation of a shard knows until when the leases last that
+	// were granted, as after the crash of a process. Else it does not, as after a reboot.
+	KnownLeases bool
 	// Those of readers.
 	Lease, UnsealAfter, HoldBound time.Duration
 	// OpenBudget is how long an open reader stays registered; PinEvery and
