@@ -59,18 +59,23 @@ func TestTheAgeIsNotThatOfTheID(t *testing.T) {
 // client has given the earlier one up, whose gateway may not know that for seconds.
 func TestALaterAttemptDoesNotWaitForAnEarlierOne(t *testing.T) {
 	for _, later := range []uint32{1, 3} {
-		f := newSteps(t, 3)
-		f.hold = func(e *msg.Envelope) bool { return e.Mark != nil }
-		for _, l := range []msg.Lock{{Gateway: 1, Begun: 10}, {Gateway: 2, Begun: 20}} {
-			l.Txn, l.Number, l.Ops = nthTxn(1), 1, []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}
-			l.Txn.Attempt = 2
-			if l.Gateway == 2 {
-				l.Txn.Attempt = later
-			}
-			e := msg.ToShard(1)
-			e.Lock = &l
-			f.send(e)
-		}
-		require.Equal(t, later == 3, len(f.held) == 1)
+		require.Equal(t, later == 3, len(marksOfAttempts(newSteps(t, 3), later)) == 1)
 	}
+}
+
+// marksOfAttempts returns the wounds when the second attempt of a transaction holds a lock that
+// another attempt wants, which has begun later.
+func marksOfAttempts(f *steps, other uint32) []*msg.Envelope {
+	f.hold = func(e *msg.Envelope) bool { return e.Mark != nil }
+	for _, l := range []msg.Lock{{Gateway: 1, Begun: 10}, {Gateway: 2, Begun: 20}} {
+		l.Txn, l.Number, l.Ops = nthTxn(1), 1, []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}
+		l.Txn.Attempt = 2
+		if l.Gateway == 2 {
+			l.Txn.Attempt = other
+		}
+		e := msg.ToShard(1)
+		e.Lock = &l
+		f.send(e)
+	}
+	return f.held
 }

@@ -224,11 +224,6 @@ var hunts = []hunt{
 	{id: mutant.NoWound, name: "No wound", seed: 2, shape: calm},
 	{id: mutant.PreparedIsSafe, name: "Prepared is safe", seed: 1, shape: calm},
 	{id: mutant.CapStopsOlder, name: "The cap stops older operations", seed: 1, shape: func(o *Options) { calm(o); crowded(o); o.PhaseCount = 1 }},
-	{id: mutant.AttemptsEqualAge, name: "Attempts of one age", seed: 5, shape: func(o *Options) {
-		calm(o)
-		o.Registers, o.Counters, o.HotKeys, o.Clients = 1, 0, 0, 1
-		o.Mix.OneShot, o.Mix.Interactive, o.Mix.Dream, o.Mix.Return = 1, 20, 1, 1
-	}},
 	{id: mutant.NoAskVote, name: "Missing votes not asked for", seed: 3, shape: func(o *Options) {
 		calm(o)
 		o.Shards, o.Mix.OneShard, o.Mix.MaxOps, o.Mix.Enquire, o.Mix.Shrug = 4, 0, 4, 0, 1
@@ -300,19 +295,19 @@ var hunts = []hunt{
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
 	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 1, readers: true, shape: impatient},
-	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 295, readers: true, shape: impatient},
+	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 219, readers: true, shape: impatient},
 	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 103, readers: true, shape: func(o *Options) {
 		impatient(o)
 		o.Straggle, o.StraggleMax, o.Dup, o.Repeat, o.Mix.OneShotRead = 0.4, 30*time.Millisecond, 0.8, 3*time.Millisecond, 16
 	}},
-	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 550, readers: true, shape: impatient},
+	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 109, readers: true, shape: impatient},
 	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 1, readers: true, shape: impatient},
 	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 1, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
 	}},
 	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 293, readers: true, shape: restarting},
-	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 108, readers: true, shape: restarting},
+	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 309, readers: true, shape: restarting},
 	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 10, readers: true, shape: restarting},
 	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 108, readers: true, shape: restarting},
 	{id: mutant.RestartDecidesAtOnce, name: "A restarted shard decides at once", seed: 195, readers: true, shape: func(o *Options) {
@@ -344,7 +339,7 @@ var hunts = []hunt{
 	}},
 
 	{id: mutant.GarbagePastPin, name: "Garbage past a pin", seed: 1, readers: true, shape: pinned},
-	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 1726, readers: true, shape: func(o *Options) {
+	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 429, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.HeatEvery, o.Lies, o.Mix.InteractiveRead = 0, 0, 0
@@ -386,7 +381,7 @@ var hunts = []hunt{
 	{id: mutant.LentForgotten, name: "A lent state forgotten", seed: 24, readers: true, shape: borrowing},
 	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 57, readers: true, shape: unending},
 
-	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 1230, readers: true, shape: func(o *Options) {
+	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 330, readers: true, shape: func(o *Options) {
 		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour
 	}},
 

@@ -67,8 +67,8 @@ func TestMutants(t *testing.T) {
 	for _, id := range mutant.All() {
 		// Some only have others wait, which single schedules show (test/scenario,
 		// TestABrokenRuleStarvesWriters, and TestABrokenRuleOfRounds); an acknowledgement of another commit needs a
-		// schedule of its own (pkg/shard).
-		elsewhere := []mutant.ID{mutant.AckOfAnyCommit, mutant.OthersTwice, mutant.NoPhaseCap, mutant.HeldAgeNotInherited, mutant.NoRoundGaps,
+		// schedule of its own (pkg/shard), and so does an attempt that waits for an earlier one.
+		elsewhere := []mutant.ID{mutant.AckOfAnyCommit, mutant.AttemptsEqualAge, mutant.OthersTwice, mutant.NoPhaseCap, mutant.HeldAgeNotInherited, mutant.NoRoundGaps,
 			mutant.IDsBelieved, mutant.AttemptsBeginAnew, mutant.IdleHoldersKept, mutant.PingsCount, mutant.HoldsUncounted,
 			mutant.RoundLeaseUnchecked, mutant.RoundsAnsweredDurable, mutant.RoundsWaitForever, mutant.LeftOutForgotten, mutant.LeftOutBackAtOnce,
 			mutant.LeftOutDecides}

@@ -181,7 +181,7 @@ func (x *Interactive) Wanted(h *Host) {
 // idleTooLong aborts a transaction that is idle while others wait for it, or was open for too long.
 func (x *Interactive) idleTooLong(h *Host) Outcome {
 	idleEnds := x.idleSince + int64(h.IdleGrace)
-	wanted := h.Now < x.wantedUntil && !h.Mutants.Has(mutant.IdleHoldersKept)
+	wanted := h.Now < x.wantedUntil && !h.Mutants.Has(mutant.IdleHoldersKept) && !h.Mutants.Has(mutant.NoIdleGrace)
 	graceEnds := max(x.Wound.At, x.idleSince) + int64(h.IdleGrace)
 	graced := x.Wound.Is && !h.Mutants.Has(mutant.NoIdleGrace)
 	switch {
