@@ -19,7 +19,7 @@ func (g *Gateway) Tick(now int64) {
 			g.tickCall(f)
 		}
 	}
-	g.host.LeftOut = append(g.host.LeftOut, g.host.Shards.TickProbes()...)
+	g.host.Shards.TickProbes()
 	g.flows.beginRound()
 	g.status.Tick()
 	g.endQueries()

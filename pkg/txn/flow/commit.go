@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/commit"
@@ -52,19 +54,12 @@ func (h *Host) lastAgent(ps piece.Pieces) kv.ShardID {
 	return last
 }
 
-// answering are the pieces on shards that have not been left out of rounds, or all if there is none.
+// answering are the pieces on shards that are not slow, or all if there is none.
 func (h *Host) answering(ps piece.Pieces) piece.Pieces {
-	if h.Shards.NoneLeftOut() || h.Mutants.Has(mutant.LeftOutDecides) {
+	may := func(p piece.Piece) bool { return h.Shards.MayDecide(p.Shard) }
+	slow := func(p piece.Piece) bool { return !may(p) }
+	if !slices.ContainsFunc(ps, slow) || !slices.ContainsFunc(ps, may) || h.Mutants.Has(mutant.LeftOutDecides) {
 		return ps
 	}
-	var out piece.Pieces
-	for i := range ps {
-		if !h.Shards.IsLeftOut(ps[i].Shard) {
-			out = append(out, ps[i])
-		}
-	}
-	if len(out) == 0 {
-		return ps
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(ps), slow)
 }

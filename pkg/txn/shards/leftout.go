@@ -9,12 +9,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// leftOut is a shard that did not answer a round in time, or of which a commit awaits the decision for
-// long. It has no part in rounds, and decides nothing if another shard can, until it has answered a
-// probe in time and RoundTimes.LeftOut has passed.
+// leftOut is a shard that did not answer a round in time. It has no part in rounds, and decides nothing
+// if another shard can, until it has answered a probe in time and RoundTimes.LeftOut has passed.
 type leftOut struct {
-	// suspected: it is not left out yet, but will be if it does not answer the probe in time.
-	suspected bool
+	// suspected: it is not left out of rounds, but a commit awaits its decision for long. late: it
+	// has not answered the probe for long either, and decides nothing until it has.
+	suspected, late bool
 	// since is from when it is left out, until when it may be back.
 	since, until int64
 	// probe is a read of nothing, which the shard answers when its log is durable; nil once it is
@@ -53,15 +53,17 @@ func (s *Shards) LeaveOut(now int64, of kv.ShardID) bool {
 	if x == nil {
 		x = s.probe(of)
 	}
-	x.suspected, x.since, x.until = false, s.env.Now, s.env.Now+int64(s.env.Round.LeftOut)
+	x.suspected, x.late, x.since, x.until = false, false, s.env.Now, s.env.Now+int64(s.env.Round.LeftOut)
 	return true
 }
 
 // Suspect notes that a commit awaits a shard's decision for long. That may have many causes. If the
-// shard does not answer a probe either, for longer than a disk is busy now and then, it is left out.
+// shard does not answer a probe either, for longer than a disk is busy now and then, it decides nothing
+// until it has.
 func (s *Shards) Suspect(is kv.ShardID) {
 	if s.out[is] == nil {
-		s.probe(is).suspected = true
+		x := s.probe(is)
+		x.suspected, x.since = true, s.env.Now
 	}
 }
 
@@ -94,12 +96,13 @@ func (s *Shards) Probed(p *msg.ReadReply) bool {
 	case x == nil || x.probe == nil || x.probe.Read.Reader != p.Reader:
 		return false
 	case x.suspected:
+		s.punish(p.Reading.Shard, x)
 		delete(s.out, p.Reading.Shard)
 	case p.Number != x.probe.Read.Number || s.env.Now-x.sent > int64(s.env.Round.Wait):
 		return true // it is sent again by TickProbes
 	default:
 		x.probe = nil
-		x.until = max(x.until, s.env.Now+s.penalty(p.Reading.Shard, x))
+		s.punish(p.Reading.Shard, x)
 		s.env.Timed(x.until)
 	}
 	return true
@@ -109,31 +112,41 @@ const (
 	// slowProbe is from when on a shard is slow, and not only busy for once. Somewhat arbitrary:
 	// few disks take that long now and then.
 	slowProbe = 2 * probeEvery
-	// leastPenalty and mostPenalty are for how long a slow shard is left out for longer, which
+	// leastPenalty and mostPenalty are for how long a slow shard decides nothing when it is back, which
 	// doubles each time that it is slow again within that time. Somewhat arbitrary: an update that
 	// it decides keeps keys of other shards locked for as long as the disk takes.
 	leastPenalty, mostPenalty = 5 * time.Second, 30 * time.Second
 )
 
-// penalty is for how long a shard that answers again is left out because it was slow: a disk that is
-// slow under load answers at once when nothing is written.
-func (s *Shards) penalty(of kv.ShardID, x *leftOut) int64 {
-	k := &s.shard[of]
+// punish has a shard that was slow decide nothing for a while if another shard can: a disk that is slow
+// under load answers at once when nothing is written.
+func (s *Shards) punish(is kv.ShardID, x *leftOut) {
+	k := &s.shard[is]
 	switch {
-	case s.env.Now-x.since < int64(slowProbe), s.env.Mutants.Has(mutant.LeftOutBackAtOnce):
-		return 0
-	case x.since > k.wellFrom+int64(mostPenalty):
+	case s.env.Now-x.since < int64(slowProbe):
+		return
+	case x.since > k.slowUntil+int64(mostPenalty):
 		k.penalty = int64(leastPenalty)
 	default:
 		k.penalty = min(2*max(k.penalty, int64(leastPenalty)/2), int64(mostPenalty))
 	}
-	k.wellFrom = s.env.Now + k.penalty
-	return k.penalty
+	k.slowUntil = s.env.Now + k.penalty
 }
 
-// TickProbes sends again the probes that have no answer in time, and lists the suspected shards that
-// are left out from now on.
-func (s *Shards) TickProbes() (news []kv.ShardID) {
+// MayDecide reports whether a shard is as good as any to decide: it is not slow, and was not lately.
+func (s *Shards) MayDecide(of kv.ShardID) bool {
+	x := s.out[of]
+	return s.env.Now >= s.shard[of].slowUntil && (x == nil || !x.late && !s.IsLeftOut(of))
+}
+
+// restarted forgets that a shard was slow: its new incarnation has not been yet.
+func (s *Shards) restarted(is kv.ShardID) {
+	delete(s.out, is)
+	s.shard[is].penalty, s.shard[is].slowUntil = 0, 0
+}
+
+// TickProbes sends again the probes that have no answer in time.
+func (s *Shards) TickProbes() {
 	for _, sh := range s.env.EveryShard() {
 		x := s.out[sh]
 		if x == nil {
@@ -145,13 +158,10 @@ func (s *Shards) TickProbes() (news []kv.ShardID) {
 				s.env.Timed(x.until)
 			}
 		case s.env.Due(&x.retry, 0):
-			if x.suspected && s.LeaveOut(s.env.Now, sh) {
-				news = append(news, sh)
-			}
+			x.late = x.suspected
 			s.sendProbe(x)
 		}
 	}
-	return news
 }
 
 // probeEvery is the time between two probes of a shard that has not answered one in time. Somewhat

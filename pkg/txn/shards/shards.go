@@ -39,8 +39,8 @@ type shard struct {
 	known kv.Known
 	// parked: updates waited there when it last answered a reader; busy: it was saturated.
 	parked, busy bool
-	// penalty is for how long it was left out last because it was slow, until wellFrom.
-	penalty, wellFrom int64
+	// penalty is for how long it decided nothing last because it was slow, until slowUntil.
+	penalty, slowUntil int64
 }
 
 // leaving is an incarnation of a shard that is about to stop, and the number of the report.
@@ -83,6 +83,7 @@ func (s *Shards) LearnAborts(of kv.ShardID, k kv.Known) {
 	case k.Incarnation < known.Incarnation:
 	case k.Incarnation > known.Incarnation:
 		*known = k
+		s.restarted(of)
 	default:
 		known.Aborts = max(known.Aborts, k.Aborts)
 	}

@@ -84,9 +84,9 @@ func (r *Run) during(e *readEnd) *fault {
 // lapsed, and a shard that has restarted. Others come from updates.
 var lost = map[string]bool{msg.ReasonLapsed.Word(): true, msg.ReasonIncarnation.Word(): true}
 
-// lostTexts are what readers are told in these cases.
+// lostTexts are what readers are told in these cases, and by a shard that was too slow for a round.
 var lostTexts = []string{"lapsed, or the shard has restarted", "a shard no longer keeps the state that is being scanned",
-	"a shard no longer keeps the state at which the transaction reads"}
+	"a shard no longer keeps the state at which the transaction reads", "has no part in the state at which the transaction reads"}
 
 // blames tells what is wrong with how a reader ended, "" if nothing is.
 func (r *Run) blames(e *readEnd) string {
