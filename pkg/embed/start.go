@@ -234,7 +234,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 	i.hotMaps = rememberHotMaps(i.catalog.Catalog, i.opt.log(logs.Hot))
 	i.node, err = node.Start(node.Options{ID: saved.Node, Router: router, Engine: i.store, Clock: clk, Transport: i.transport,
 		Incarnations: i.catalog, HotMaps: i.hotMaps, Shard: shard.Config{CacheBytes: int(i.opt.CacheBytes), Pins: pinConfig(i.opt.History, i.opt.HistoryEvery), Heat: heatConfig(i.opt.Hot), Sharing: i.opt.Sharing, TrustClock: i.opt.TrustClock}, Gateway: txn.Config{Order: i.opt.Order, Reads: i.opt.Reads, Plan: i.opt.Plan, NoSharing: bool(i.opt.Sharing.Combining)},
-		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, Metrics: m, Journal: activity.New(), Answer: i.lazy.answer, Addresses: addresses, Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
+		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, UserName: i.userName, Metrics: m, Journal: activity.New(), Answer: i.lazy.answer, Addresses: addresses, Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
 	if err != nil {
 		return err
 	}

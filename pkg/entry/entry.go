@@ -149,6 +149,11 @@ type Read struct {
 	Limit int
 	// Reverse is for ReadRange.
 	Reverse bool
+	// User is on whose behalf the row is read, 0 for the shard itself. Commit: a commit waits for it.
+	User   kv.Account
+	Commit bool
+	// Short, of a ReadRange: if it takes long, the result may end before its limits.
+	Short bool
 	// Turn, of a ReadRange, bounds the rows looked at, deleted and invisible ones included, before the
 	// read returns what it has (ReadResult.Yielded). 0 is no bound.
 	Turn int

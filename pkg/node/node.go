@@ -61,9 +61,11 @@ type Options struct {
 	// NoMemory reports that the process has no memory for what a read of the store
 	// would bring: then reads fail. It is asked by any goroutine. Default never.
 	NoMemory func() bool
-	// Readers is the number of goroutines that read the disk. Default
-	// 4 times GOMAXPROCS.
+	// Readers is the number of goroutines that read single rows from the disk; for commits and for
+	// ranges there are half as many beside them. Default 4 times GOMAXPROCS.
 	Readers int
+	// UserName is the name of a user, for the log; "" if it is not known. Default it is not.
+	UserName func(kv.Account) string
 	// Metrics count what happens, and Journal remembers it for a while; either may
 	// be nil.
 	Metrics *metrics.Node
@@ -87,8 +89,8 @@ type Node struct {
 	ids       []kv.ShardID
 	gateway   *gateway.Gateway
 	committer *committer
-	readers   chan readJob
-	reading   []reader
+	reads     *readQueue
+	readers   []reader
 	started   time.Time
 
 	downMu sync.Mutex
@@ -97,7 +99,7 @@ type Node struct {
 	restarts restarts
 
 	disk  disk
-	reads slowReads
+	slow  slowReads
 	clock clockWatch
 
 	// stop is closed, and life ends, when the node does.
@@ -127,7 +129,7 @@ func Start(opt Options) (*Node, error) {
 	}
 	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, peers: newPeers(), restarts: newRestarts(), stop: make(chan struct{}), started: time.Now()}
 	n.life, n.end = context.WithCancel(context.Background())
-	n.readers = make(chan readJob, maxReadsWaiting)
+	n.reads = newReadQueue()
 	n.committer = newCommitter(n)
 	for s := range opt.Router.Shards() {
 		if id := kv.ShardID(s); opt.Router.Node(id) == opt.ID {
@@ -243,10 +245,10 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error)
 
 func (n *Node) run(first []*groupcommit.Step) {
 	n.committer.start()
-	n.reading = make([]reader, n.opt.Readers)
-	for i := range n.reading {
+	n.readers = newReaders(n.opt.Readers)
+	for i := range n.readers {
 		n.rwg.Add(1)
-		go n.readLoop(&n.reading[i])
+		go n.readLoop(&n.readers[i])
 	}
 	for _, o := range first {
 		n.committer.submit(o)
@@ -380,7 +382,7 @@ func (n *Node) watch() {
 		case <-t.C:
 		}
 		n.disk.look(n)
-		n.reads.look(n)
+		n.slow.look(n)
 	}
 }
 
@@ -391,7 +393,7 @@ func (n *Node) Stop() {
 	n.end()
 	n.wg.Wait()
 	n.committer.close()
-	close(n.readers)
+	n.reads.close()
 	n.rwg.Wait()
 	n.gateway.Close()
 	if n.opt.Transport != nil {

@@ -210,6 +210,9 @@ func (m *Machine) receive(x *msg.Envelope) {
 		}
 	case x.ScanAt != nil:
 		m.past.OnScan(x.ScanAt)
+	case x.Leave != nil:
+		m.past.OnLeave(x.Leave.Reader)
+		m.readers.Receive(x)
 	case x.Cancel != nil && m.readers.Cancel(x.Cancel):
 	default:
 		_ = m.last.Receive(x) || m.part.Receive(x) || m.readers.Receive(x) || m.snapshots.Receive(x) || m.heat.Receive(x)

@@ -235,6 +235,7 @@ func (x *Executor) Drop(t *Task) {
 		return
 	}
 	t.stage = done
+	x.dropReads(t)
 	x.Locks.Cancel(&t.Request)
 	for _, it := range t.items {
 		x.Store.Unpin(it)
@@ -268,6 +269,7 @@ func (x *Executor) Hold(t *Task) {
 	x.Locks.GiveBack(&t.Request)
 	t.rows = nil
 	t.round++ // reads under way are for nothing
+	x.dropReads(t)
 	t.stage = held
 }
 

@@ -3,6 +3,7 @@ package exec
 import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
@@ -18,6 +19,9 @@ type pageWaiter struct {
 	task  *Task
 	round int
 }
+
+// Caller is for whom the task waits.
+func (w pageWaiter) Caller() (kv.Account, bool) { return w.task.Caller() }
 
 // pagesRead has a task go on when it has all that it asked for.
 func (x *Executor) pagesRead(w pageWaiter, err error) Step {

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -85,7 +86,7 @@ func (x *Executor) ReadRanges(t *Task) Step {
 }
 
 func (x *Executor) readRange(t *Task, op *msg.Op) {
-	r := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span()}
+	r := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span(), User: t.User}
 	scan := op.Kind == msg.OpScan
 	if scan {
 		r.Limit, r.LimitBytes = mvcc.ScanLimit(op)+ownDeletes(t, op), ScanBytes
@@ -95,17 +96,27 @@ func (x *Executor) readRange(t *Task, op *msg.Op) {
 	t.missing++
 	round := t.round
 	ask := func() {
-		x.Store.Read(r, func(r *entry.ReadResult) {
+		id := x.Store.Read(r, func(r *entry.ReadResult) {
+			t.reading = slices.DeleteFunc(t.reading, func(id uint64) bool { return id == r.ID })
 			if t.stage == ranging && t.round == round { // else it was dropped meanwhile
 				x.rangeRead(t, op.Seq, scan, r)
 			}
 		})
+		t.reading = append(t.reading, id)
 	}
 	if scan {
 		t.scans.Add(ask)
 	} else {
 		ask()
 	}
+}
+
+// dropReads gives up the reads of a task's ranges.
+func (x *Executor) dropReads(t *Task) {
+	for _, id := range t.reading {
+		x.Store.Drop(id)
+	}
+	t.reading = nil
 }
 
 // ownDeletes bounds how many rows of a scan the piece itself may hide.

@@ -65,7 +65,9 @@ type Task struct {
 	Kind    Kind
 	Txn     kv.TxnRef
 	Gateway kv.NodeID
-	Ops     []msg.Op
+	// User is whose transaction it is.
+	User kv.Account
+	Ops  []msg.Op
 	// Seen are the versions that an optimistic read has returned, to be validated.
 	Seen []msg.Seen
 	// NoWait: the transaction is wounded, and dies where it would have to wait.
@@ -88,6 +90,8 @@ type Task struct {
 	items []*mvcc.Item
 	// missing counts the reads of the log that are under way for it.
 	missing int
+	// reading are the reads of ranges without an answer.
+	reading []uint64
 	rows    map[uint32]mvcc.RangeRows
 	scans   Scans
 	ranges  bool
@@ -102,6 +106,11 @@ type Task struct {
 	// oneNeed and oneItem are room for the usual case.
 	oneNeed [1]lock.Need
 	oneItem [1]*mvcc.Item
+}
+
+// Caller is for whom the task waits, and whether that is a commit.
+func (t *Task) Caller() (user kv.Account, commit bool) {
+	return t.User, t.Kind == Prepare || t.Kind == Decide
 }
 
 // Ranges reports whether some operation is on a range.

@@ -48,7 +48,7 @@ func (r *Readers) onRead(q *msg.Read) {
 	r.stop(x)
 	x.number, x.reply, x.replied = q.Number, nil, nil
 	n := &reading{q: q}
-	n.task = exec.Task{Kind: exec.Read, Txn: q.Reader, Gateway: q.Gateway, Ops: q.Ops, Owner: n}
+	n.task = exec.Task{Kind: exec.Read, Txn: q.Reader, Gateway: q.Gateway, User: q.User, Ops: q.Ops, Owner: n}
 	x.reading = n
 	r.Went(&n.task, r.exec.Begin(&n.task))
 }

@@ -69,6 +69,7 @@ func (h *Host) report(c *Call, d Done) {
 // newReading begins a reading for a flow, to which its answers find their way.
 func (h *Host) newReading(f Reader, plan env.Plan) *read.Reading {
 	r := read.New(h.Env, plan, f.Base().Ref.TxnID.Affinity())
+	r.User = f.Base().How.User
 	h.Readers[r.Name] = f
 	return r
 }

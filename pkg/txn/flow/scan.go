@@ -18,7 +18,7 @@ type Scan struct {
 
 // NewScan makes a scan. The deadline is for its opening.
 func NewScan(h *Host, token Token, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How) *Scan {
-	s := &Scan{Paging: page.Paging{Span: span, Reverse: reverse}}
+	s := &Scan{Paging: page.Paging{Span: span, Reverse: reverse, User: how.User}}
 	s.Call = Call{Kind: ScanKind, Ref: kv.TxnRef{TxnID: id, Attempt: 1}, Token: token, ReadOnly: true, How: how}
 	s.past = pastOf(how)
 	s.started = h.Now
@@ -148,6 +148,9 @@ func (s *Scan) Repeat(h *Host) Outcome {
 func (s *Scan) Release(h *Host) {
 	for _, n := range s.Asked() {
 		delete(h.Pages, n)
+	}
+	if s.Pin != 0 { // else the shards are told with the state that they keep for it
+		s.Paging.Stop(h.Env)
 	}
 }
 

@@ -15,6 +15,8 @@ type Paging struct {
 	// Span is what is scanned; Reverse begins with the last key.
 	Span    kv.Span
 	Reverse bool
+	// User is whose scan it is.
+	User kv.Account
 	// Name is under which the shards keep the state, Pin the number of the snapshot, if that
 	// is what is scanned.
 	Name kv.TxnRef
@@ -90,6 +92,7 @@ func (p *Paging) Ask(e *env.Env, s kv.ShardID, number uint64) {
 		Start:       rest.Start,
 		End:         rest.End,
 		Reverse:     p.Reverse,
+		User:        p.User,
 		Limit:       uint32(min(p.limit, kv.MaxScanLimit)),
 		KeepNanos:   int64(kv.DefaultScanKeep),
 	}
@@ -123,6 +126,15 @@ func (p *Paging) Awaits() (out []kv.ShardID) {
 		}
 	}
 	return out
+}
+
+// Stop has the shards that have not answered stop reading.
+func (p *Paging) Stop(e *env.Env) {
+	for _, x := range p.parts {
+		if x.ask != nil {
+			e.To(x.shard).ScanAt = &msg.ScanAt{Txn: p.Name, Done: true}
+		}
+	}
 }
 
 // Asked are the numbers of the requests without an answer.

@@ -19,6 +19,8 @@ type Reading struct {
 	// Left: a shard has been told that the reader leaves it while it is registered on others,
 	// or has turned it away. Ended: all shards have been told.
 	Left, Ended bool
+	// User is whose transaction it is.
+	User kv.Account
 
 	number uint32
 	asks   []*ask
@@ -53,7 +55,7 @@ func New(e *env.Env, plan env.Plan, affinity uint64) *Reading {
 // once more in any case (env.LastRepeat).
 func (r *Reading) Ask(e *env.Env, s kv.ShardID, q *msg.Read, lastRepeat int64) {
 	r.number++
-	q.Reader, q.Gateway, q.Number = r.Name, e.Node, r.number
+	q.Reader, q.Gateway, q.Number, q.User = r.Name, e.Node, r.number, r.User
 	a := &ask{env: e.To(s), sent: e.Now}
 	a.env.Read = q
 	e.Start(&a.retry, lastRepeat)
