@@ -112,8 +112,8 @@ func (p *Participant) prepare(q *msg.Prepare) {
 		return
 	}
 	a := p.attempts.touch(p.Now, q.Txn, q.CommitID.Gateway)
-	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.CommitID.Gateway, User: q.User, Ops: q.Piece.Ops,
-		Seen: q.Piece.Seen(), Request: lock.Request{Begun: q.Begun},
+	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.CommitID.Gateway, Ops: q.Piece.Ops,
+		Seen: q.Piece.Seen(), Request: lock.Request{Begun: q.Begun, User: q.User},
 		Owner: q, NoWait: q.NoWait, Admitted: len(q.Piece.Grants()) > 0, Spans: true}
 	p.begin(a.preparing)
 }

@@ -95,7 +95,7 @@ func (x *Executor) Begin(t *Task) Step {
 	t.plans = x.cfg.Sharing.Locks == AbstractLocks && t.plansLocks()
 	var needs []lock.Need
 	needs, t.ranges = x.fixedLocks(t)
-	t.Request = lock.Request{Txn: t.Txn, Begun: t.Request.Begun, Needs: needs, Tag: t, NoWait: t.NoWait, Instant: t.Kind == Decide && !t.ranges}
+	t.Request = lock.Request{Txn: t.Txn, Begun: t.Request.Begun, User: t.Request.User, Needs: needs, Tag: t, NoWait: t.NoWait, Instant: t.Kind == Decide && !t.ranges}
 	t.items = t.oneItem[:0]
 	n := len(t.Ops) + len(t.Seen)
 	if n > 1 {

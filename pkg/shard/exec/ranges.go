@@ -31,6 +31,8 @@ type Scans struct {
 	asked int
 	// bytes is what they have read.
 	bytes int
+	// reading are the task's reads of ranges without an answer.
+	reading []uint64
 }
 
 // Add queues the request of one.
@@ -86,7 +88,7 @@ func (x *Executor) ReadRanges(t *Task) Step {
 }
 
 func (x *Executor) readRange(t *Task, op *msg.Op) {
-	r := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span(), User: t.User}
+	r := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span(), User: t.Request.User}
 	scan := op.Kind == msg.OpScan
 	if scan {
 		r.Limit, r.LimitBytes = mvcc.ScanLimit(op)+ownDeletes(t, op), ScanBytes
@@ -97,12 +99,12 @@ func (x *Executor) readRange(t *Task, op *msg.Op) {
 	round := t.round
 	ask := func() {
 		id := x.Store.Read(r, func(r *entry.ReadResult) {
-			t.reading = slices.DeleteFunc(t.reading, func(id uint64) bool { return id == r.ID })
+			t.scans.reading = slices.DeleteFunc(t.scans.reading, func(id uint64) bool { return id == r.ID })
 			if t.stage == ranging && t.round == round { // else it was dropped meanwhile
 				x.rangeRead(t, op.Seq, scan, r)
 			}
 		})
-		t.reading = append(t.reading, id)
+		t.scans.reading = append(t.scans.reading, id)
 	}
 	if scan {
 		t.scans.Add(ask)
@@ -113,10 +115,10 @@ func (x *Executor) readRange(t *Task, op *msg.Op) {
 
 // dropReads gives up the reads of a task's ranges.
 func (x *Executor) dropReads(t *Task) {
-	for _, id := range t.reading {
+	for _, id := range t.scans.reading {
 		x.Store.Drop(id)
 	}
-	t.reading = nil
+	t.scans.reading = nil
 }
 
 // ownDeletes bounds how many rows of a scan the piece itself may hide.

@@ -65,9 +65,7 @@ type Task struct {
 	Kind    Kind
 	Txn     kv.TxnRef
 	Gateway kv.NodeID
-	// User is whose transaction it is.
-	User kv.Account
-	Ops  []msg.Op
+	Ops     []msg.Op
 	// Seen are the versions that an optimistic read has returned, to be validated.
 	Seen []msg.Seen
 	// NoWait: the transaction is wounded, and dies where it would have to wait.
@@ -90,8 +88,6 @@ type Task struct {
 	items []*mvcc.Item
 	// missing counts the reads of the log that are under way for it.
 	missing int
-	// reading are the reads of ranges without an answer.
-	reading []uint64
 	rows    map[uint32]mvcc.RangeRows
 	scans   Scans
 	ranges  bool
@@ -110,7 +106,7 @@ type Task struct {
 
 // Caller is for whom the task waits, and whether that is a commit.
 func (t *Task) Caller() (user kv.Account, commit bool) {
-	return t.User, t.Kind == Prepare || t.Kind == Decide
+	return t.Request.User, t.Kind == Prepare || t.Kind == Decide
 }
 
 // Ranges reports whether some operation is on a range.

@@ -140,6 +140,8 @@ type Request struct {
 	// Begun is when the transaction counts as begun, 0 for the time in its id (kv.Age). While
 	// the transaction holds a lock in the table, that of its first lock counts.
 	Begun int64
+	// User is whose transaction it is.
+	User  kv.Account
 	Needs []Need
 	// Instant: granted means "run now"; nothing is held afterwards.
 	Instant bool

@@ -5,6 +5,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
+	"github.com/linchpindb/linchpin/pkg/shard/lock"
 )
 
 // Receive takes a message, and reports whether it was for readers.
@@ -48,7 +49,7 @@ func (r *Readers) onRead(q *msg.Read) {
 	r.stop(x)
 	x.number, x.reply, x.replied = q.Number, nil, nil
 	n := &reading{q: q}
-	n.task = exec.Task{Kind: exec.Read, Txn: q.Reader, Gateway: q.Gateway, User: q.User, Ops: q.Ops, Owner: n}
+	n.task = exec.Task{Kind: exec.Read, Txn: q.Reader, Gateway: q.Gateway, Ops: q.Ops, Owner: n, Request: lock.Request{User: q.User}}
 	x.reading = n
 	r.Went(&n.task, r.exec.Begin(&n.task))
 }
