@@ -36,7 +36,7 @@ type street struct {
 
 // neighbours are all of them. Each has a file of its own.
 func neighbours() []neighbour {
-	return slices.Concat(largeValues())
+	return slices.Concat(largeValues(), ranges())
 }
 
 func neighboursCommand(o *options) *cobra.Command {
