@@ -49,6 +49,7 @@ func Open(ctx context.Context, addrs []string, opts ...Option) (*DB, error) {
 		e.Hint = "use WithTLS as well, or everybody on the way could read it"
 		return nil, e
 	}
+	o.failsOver = len(addrs) > 1
 	db := &DB{opts: &o}
 	db.conn = newConnector(append([]string(nil), addrs...), &o, db.welcomed)
 	_, err := db.conn.session(ctx, true)

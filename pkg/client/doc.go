@@ -24,7 +24,8 @@
 //	sender    forever: take all that is on the list, note it as sent, send it
 //	reader    forever: receive answers, wake their callers
 //
-// When the stream breaks, what was on the list has certainly not been applied
+// A node that is silent for 3 s although a response or its health was asked for is taken as gone, and the
+// stream as broken, if there is another address. When the stream breaks, what was on the list has certainly not been applied
 // and goes to the next node. What was noted as sent may have been.
 //
 // # Nothing is guessed

@@ -42,6 +42,8 @@ type Options struct {
 	Clock  clock.Clock
 	// Incarnations may be nil.
 	Incarnations Incarnations
+	// Leases may be nil: then nothing is known of leases after a crash.
+	Leases Leases
 	// HotMaps may be nil.
 	HotMaps gateway.HotMaps
 	// Transport leads to the other nodes; nil for a node that is alone. What
@@ -217,7 +219,7 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error)
 	cfg.Heat.Hot, cfg.Heat.Nodes, cfg.Heat.Node = cfg.Pins.Hot, n.opt.Router.Nodes(), cfg.Pins.Node
 	cfg.Nodes = cfg.Heat.Nodes
 	cfg.CacheBytes /= max(len(n.ids), 1)
-	cfg.Node = n.opt.ID
+	cfg.Node, cfg.Gateway = n.opt.ID, n.opt.ID
 	for _, id := range n.ids {
 		var rec shard.Recovered
 		if err := n.opt.Engine.Recover(id, rec.Add); err != nil {
@@ -235,8 +237,13 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error)
 		if id == cfg.Heat.Hot {
 			cfg.Home = n.opt.Router.Shard
 		}
+		n.loadLeases(id, &rec)
 		m, out := shard.New(cfg, rec, n.opt.Clock.Now(), n.opt.Clock.Wall())
 		l := newShardLoop(n, m, out.Next)
+		err := l.leases.open(n.opt.Leases, m)
+		if err != nil {
+			return nil, 0, fmt.Errorf("node: the leases of shard %v cannot be stored: %w", id, err)
+		}
 		n.shards[id] = l
 		outs = append(outs, &groupcommit.Step{Shard: &l.log, Out: out})
 	}

@@ -54,3 +54,23 @@ func TestTheAgeIsNotThatOfTheID(t *testing.T) {
 		require.Len(t, f.held, int(begun)/40)
 	}
 }
+
+// TestALaterAttemptDoesNotWaitForAnEarlierOne: through another gateway it counts as begun later. Its
+// client has given the earlier one up, whose gateway may not know that for seconds.
+func TestALaterAttemptDoesNotWaitForAnEarlierOne(t *testing.T) {
+	for _, later := range []uint32{1, 3} {
+		f := newSteps(t, 3)
+		f.hold = func(e *msg.Envelope) bool { return e.Mark != nil }
+		for _, l := range []msg.Lock{{Gateway: 1, Begun: 10}, {Gateway: 2, Begun: 20}} {
+			l.Txn, l.Number, l.Ops = nthTxn(1), 1, []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}
+			l.Txn.Attempt = 2
+			if l.Gateway == 2 {
+				l.Txn.Attempt = later
+			}
+			e := msg.ToShard(1)
+			e.Lock = &l
+			f.send(e)
+		}
+		require.Equal(t, later == 3, len(f.held) == 1)
+	}
+}

@@ -35,7 +35,8 @@ type Queue struct {
 	lists, ticks  uint64
 	counters      Counters
 	// held counts the updates and pieces that are held.
-	held int
+	held   int
+	leases leases
 }
 
 // never is a time that does not come.
@@ -74,6 +75,8 @@ type reader struct {
 	until int64
 	// lasting: until it leaves; else while there are reads under way.
 	lasting bool
+	// endsHere is as in Read.
+	endsHere bool
 	// seen marks what WaitingFor has counted already.
 	seen  uint64
 	reads []*Read

@@ -1,6 +1,8 @@
 package txn
 
 import (
+	"time"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
@@ -188,10 +190,21 @@ func (g *Gateway) moveKey(m *msg.MoveKey) {
 	}
 }
 
+// slowHistory is the least time between two states of the history that need shards which are left out
+// of rounds: these hold their updates until they have answered. Somewhat arbitrary: a tenth of that
+// is more than most disks take.
+const slowHistory = 10 * time.Second
+
 // snapshotDue: the snapshot registry wants a state of the present. One at a time is enough.
 func (g *Gateway) snapshotDue() {
 	if g.due != nil && g.flows.newest(g.due.Ref.TxnID) == flow.Flow(g.due) {
 		return
+	}
+	if !g.host.Shards.NoneLeftOut() {
+		if g.host.Now < g.dueFrom {
+			return // the registry asks again
+		}
+		g.dueFrom = g.host.Now + int64(slowHistory)
 	}
 	g.due = flow.NewKeep(g.host, nil, g.host.NewID(), "", 0, env.Never)
 	g.flows.launch(g.due)

@@ -105,8 +105,12 @@ func (w *world) callWith(n *node, ops []msg.Op, f func(now int64, tok txn.Token)
 			w.fail("a call to %v was not answered within %v", n.id, w.opt.Bound)
 		}
 	})
-	f(n.local(w.now), oc)
-	n.flushSoon()
+	n.whenAwake(func() {
+		if !oc.done { // the gateway has not died meanwhile
+			f(n.local(w.now), oc)
+			n.flushSoon()
+		}
+	})
 }
 
 // answer ends the call that a Done belongs to. The client hears of it as an

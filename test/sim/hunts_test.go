@@ -109,6 +109,18 @@ func restarting(o *Options) {
 	o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 20, 0, 10*time.Millisecond, true, FaultMix{Log: 1}
 }
 
+// losing has shards lose what is not durable while readers read at states of rounds.
+func losing(o *Options) {
+	restarting(o)
+	o.Plan, o.Sync, o.Mix.OneShotRead, o.Lease = txn.PlanPin, 5*time.Millisecond, 20, 20*time.Millisecond
+}
+
+// oftenRestarting has shards crash again while the leases of the incarnation before last.
+func oftenRestarting(o *Options) {
+	restarting(o)
+	o.KnownLeases, o.Crashes, o.Every = true, 40, 5*time.Millisecond
+}
+
 // pinned has clients keep states and read in the past, far more than they
 // would, on shards that collect what they may.
 func pinned(o *Options) {
@@ -311,6 +323,8 @@ var hunts = []hunt{
 		restarting(o)
 		o.CleanStops = true
 	}},
+	{id: mutant.EarlierLeasesForgotten, name: "Leases of two incarnations ago are forgotten", seed: 40, readers: true, shape: oftenRestarting},
+	{id: mutant.LeasesTakenAsEnded, name: "Leases that last are taken as ended", seed: 40, readers: true, shape: oftenRestarting},
 	{id: mutant.LeaseWithoutMargin, name: "A lease without its margin", seed: 18, readers: true, shape: func(o *Options) {
 		unattended(o)
 		o.UnsealAfter = time.Second // so that who waits for an update does so until he holds it no more
@@ -353,6 +367,13 @@ var hunts = []hunt{
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
 
+	{id: mutant.RoundIgnoresSealed, name: "A round ignores sealed updates", seed: 1, readers: true, shape: pinned},
+	{id: mutant.StateOfAnyIncarnation, name: "A state counts in any incarnation", seed: 18, readers: true, shape: losing},
+	{id: mutant.StateReadBeforeDurable, name: "A state is read before it is durable", seed: 4, readers: true, shape: losing},
+	{id: mutant.KeptBeforeDurable, name: "A snapshot is kept before it is durable", seed: 119, readers: true, shape: func(o *Options) {
+		losing(o)
+		o.Plan, o.PinEvery, o.History, o.Mix.Snapshot = txn.PlanAny, 5*time.Millisecond, 10*time.Second, 25
+	}},
 	{id: mutant.RoundBeforeReader, name: "A round that began before the reader", seed: 1, readers: true, shape: overlapping},
 	{id: mutant.LateReadsUsed, name: "Reads used that came after the pin was asked for", seed: 1, readers: true, shape: func(o *Options) {
 		overlapping(o)
@@ -389,10 +410,19 @@ var hunts = []hunt{
 		o.Jumps, o.JumpFor, o.JumpBy, o.Retention = 8, 20*time.Millisecond, time.Hour, 0
 	}},
 	{id: mutant.DeadlineLostAtMove, name: "A deadline is lost at a move", seed: 43, model: true, shape: func(o *Options) { wandering(o); o.Expiring = true }},
+	{id: mutant.UnlockedUnchecked, name: "Reads without a right to write are not validated", seed: 1, shape: unentitled},
 	{id: mutant.PlaceKept, name: "A place is kept", seed: 1, shape: refused},
 	{id: mutant.CollisionRefuses, name: "A collision refuses", seed: 1, shape: refused},
 	{id: mutant.KeysUnlimited, name: "Keys have no share", seed: 1, shape: refused},
 	{id: mutant.MovesIgnoreReaders, name: "Moves ignore readers", seed: 3, readers: true, shape: watchful},
+}
+
+// unentitled has clients that may only read, and do not say that they will, meet writers.
+func unentitled(o *Options) {
+	calm(o)
+	crowded(o)
+	o.Unlocked, o.Shards, o.Mix.OneShot, o.Mix.Interactive = 0.7, 2, 10, 10
+	o.Mix.Think, o.Mix.Ops = 2*time.Millisecond, OpMix{Get: 1, Put: 6, Delete: 3, Scan: 6}
 }
 
 // again has a hunt play the histories of drawAgain.

@@ -31,6 +31,9 @@ type shell struct {
 	took       int
 	// notes are what the machine told of the step under way.
 	notes []*note
+	// leases are those of the incarnation granter.
+	leases  int64
+	granter kv.Incarnation
 	// wall and local are the node's clocks when the machine was made.
 	wall, local int64
 	// fixed are the instants at which it has fixed its index, by its clock.
@@ -50,6 +53,9 @@ func (s *shell) start() {
 	s.wall, s.local, s.fixed = timepiece{s.n}.Wall(), s.n.local(s.w.now), map[int64]int64{}
 	if s.w.opt.SentOnce { // then nothing has to be looked up
 		rec.State.Newest, rec.State.Ahead = -1, nil
+	}
+	if s.w.opt.KnownLeases {
+		rec.Leases = shard.Leases{Known: s.granter == rec.State.Incarnation, Until: s.leases}
 	}
 	s.m, out = shard.New(s.config(), rec, s.local, s.wall)
 	s.push()
@@ -80,10 +86,12 @@ func (s *shell) wake(at int64) {
 	s.next = at
 	life := s.disk.life
 	s.w.at(at, func() {
-		if s.disk.up && s.disk.life == life && s.next == at {
-			s.next = math.MaxInt64
-			s.take()
-		}
+		s.n.whenAwake(func() {
+			if s.disk.up && s.disk.life == life && s.next == at {
+				s.next = math.MaxInt64
+				s.take()
+			}
+		})
 	})
 }
 
@@ -123,6 +131,7 @@ func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 	}
 	in.Peers = s.peers()
 	out := s.m.Step(in)
+	s.fixes(in.Now, out.Urgent)
 	s.fixes(in.Now, out.Send)
 	s.push()
 	if !w.opt.Unchecked {
@@ -136,6 +145,7 @@ func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 // do is what a shard asks of its caller.
 func (s *shell) do(out shard.Output) {
 	w := s.w
+	s.leases, s.granter = s.m.LeasesUntil(), s.m.Incarnation()
 	step := &groupcommit.Step{Shard: &s.log, Out: out}
 	s.asksDue(out.Send)
 	for _, env := range out.Urgent {

@@ -9,6 +9,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
+// overtakes reports whether a is a later attempt of the transaction that b is an attempt of. Through
+// another gateway it may count as begun later than b (kv.Age), and must not wait for what b has left.
+func (t *Table) overtakes(a, b kv.TxnRef) bool {
+	return a.TxnID == b.TxnID && a.Attempt > b.Attempt && !t.opt.Mutants.Has(mutant.AttemptsEqualAge)
+}
+
 func (t *Table) older(a, b kv.Age) bool {
 	if t.opt.Mutants.Has(mutant.AttemptsEqualAge) && a.TxnID == b.TxnID {
 		return false
@@ -168,7 +174,7 @@ func (t *Table) grant(now int64, r *Request) {
 	if r.Instant || len(r.Needs) == 0 {
 		return
 	}
-	o := t.ownerOf(r.Txn, r.Begun)
+	o := t.ownerOf(now, r)
 	r.grants, r.after = make([]Grant, 0, len(r.Needs)), t.number
 	for _, n := range r.Needs {
 		if t.covered(o, n) {
@@ -178,6 +184,9 @@ func (t *Table) grant(now int64, r *Request) {
 		r.grants = append(r.grants, t.addGrant(now, o, n))
 	}
 	r.upTo = t.number
+	if r.Lasting && r.User != 0 {
+		t.shares.wantGranted(t, now, o, r)
+	}
 	if t.opt.Mutants.Has(mutant.NoMarkOnGrant) {
 		return
 	}
@@ -266,11 +275,11 @@ func (t *Table) addGrant(now int64, o *owner, n Need) Grant {
 	return Grant{n.Span, n.Mode, t.number}
 }
 
-func (t *Table) ownerOf(txn kv.TxnRef, begun int64) *owner {
-	o := t.owners[txn]
+func (t *Table) ownerOf(now int64, r *Request) *owner {
+	o := t.owners[r.Txn]
 	if o == nil {
-		o = &owner{txn: txn, begun: begun}
-		t.owners[txn] = o
+		o = &owner{txn: r.Txn, begun: r.Begun, user: r.User, since: now}
+		t.owners[r.Txn] = o
 	}
 	return o
 }

@@ -38,6 +38,9 @@ type Options struct {
 	// more than could still come for others, except for a few. Default a
 	// quarter of MaxWaiters.
 	MaxKeyWaiters int
+	// HoldBurst is how long the locks of one user may hold up other users at once (shares). Default
+	// kv.DefaultHoldBurst.
+	HoldBurst time.Duration
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
 }
@@ -61,6 +64,7 @@ func (o Options) withDefaults() Options {
 	def(&o.Repeat, kv.DefaultRepeat)
 	def(&o.Grace, kv.DefaultMarkGrace)
 	def(&o.Liveness, kv.DefaultLiveness)
+	def(&o.HoldBurst, kv.DefaultHoldBurst)
 	return o
 }
 
@@ -140,9 +144,12 @@ type Request struct {
 	// Begun is when the transaction counts as begun, 0 for the time in its id (kv.Age). While
 	// the transaction holds a lock in the table, that of its first lock counts.
 	Begun int64
-	// User is whose transaction it is.
+	// User is whose transaction it is, 0 if that is not known.
 	User  kv.Account
 	Needs []Need
+	// Lasting: the transaction may hold its locks for as long as its client likes. It is refused if
+	// its user's share is used up (Debt).
+	Lasting bool
 	// Instant: granted means "run now"; nothing is held afterwards.
 	Instant bool
 	// NoWait: the transaction is marked and dies rather than wait.
@@ -210,13 +217,15 @@ const (
 	Died
 	// Full: the queue has MaxWaiters requests.
 	Full
+	// Overdrawn: its user's locks have held up others for too long.
+	Overdrawn
 	// Crowded: so many of them wait for one of its keys, which Waited tells, that
 	// the others need the room.
 	Crowded
 )
 
 func (d Decision) String() string {
-	return [...]string{"granted", "waiting", "died", "full", "crowded"}[d]
+	return [...]string{"granted", "waiting", "died", "full", "overdrawn", "crowded"}[d]
 }
 
 // Mark says that Holder stands in the way of By, which is older.
@@ -248,8 +257,12 @@ type holder struct {
 
 // owner is a transaction with grants in the table.
 type owner struct {
-	txn        kv.TxnRef
-	begun      int64
+	txn   kv.TxnRef
+	begun int64
+	user  kv.Account
+	// since is when its first lock was granted; wanted: a request of another user waits for it.
+	since      int64
+	wanted     bool
 	points     []*entry
 	ranges     []*rangeHold
 	prepared   bool

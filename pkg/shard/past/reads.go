@@ -8,6 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/env"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
@@ -100,13 +101,15 @@ func (r *Reads) keeps(q *msg.Read) (bool, *msg.Failure) {
 	if q.Pin != 0 {
 		return r.snapshots.Readable(q.Pin, q.Index)
 	}
+	if r.Mutants.Has(mutant.StateOfAnyIncarnation) {
+		return true, nil
+	}
 	k := r.store.Kept().Of(q.Kept)
-	if k == nil || k.Index != q.Index {
+	if k == nil || k.Index != q.Index || q.Incarnation != r.Inc {
 		return false, msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "a shard no longer keeps the state at which the transaction reads")
 	}
-	if q.KeepNanos > 0 {
-		r.store.Kept().Keep(q.Kept, k.Index, q.KeepNanos)
-	}
+	// That its gateway reads at the state shows that it is complete.
+	r.store.Kept().Keep(q.Kept, k.Index, int64(kv.DefaultScanKeep))
 	return true, nil
 }
 
@@ -241,6 +244,10 @@ func (p *read) reply() *msg.ReadReply {
 	m := msg.ToGateway(p.q.Gateway)
 	m.ReadReply = &msg.ReadReply{Reader: p.q.Reader, Number: p.q.Number, Index: p.q.Index,
 		Reading: msg.Reading{Shard: p.r.ID, Incarnation: p.r.Inc, Number: p.r.NextReading()}}
+	if !p.q.Kept.IsZero() && p.r.Mutants.Has(mutant.StateReadBeforeDurable) {
+		p.r.Urgent(m)
+		return m.ReadReply
+	}
 	p.r.Send(m)
 	return m.ReadReply
 }

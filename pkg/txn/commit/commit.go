@@ -140,8 +140,8 @@ func (c *Commit) Cancel(e *env.Env) {
 }
 
 // Tick sends again what has no answer: the commit, until cancelAt, and then the request to
-// end it.
-func (c *Commit) Tick(e *env.Env, lastRepeat, cancelAt int64) {
+// end it. It reports whether it has.
+func (c *Commit) Tick(e *env.Env, lastRepeat, cancelAt int64) bool {
 	if e.Now >= cancelAt {
 		c.Cancel(e)
 	}
@@ -150,6 +150,7 @@ func (c *Commit) Tick(e *env.Env, lastRepeat, cancelAt int64) {
 	}
 	switch {
 	case !e.Due(&c.retry, lastRepeat):
+		return false
 	case c.cancelling:
 		e.To(c.last).Cancel = &msg.Cancel{
 			Txn:         c.txn,
@@ -162,4 +163,5 @@ func (c *Commit) Tick(e *env.Env, lastRepeat, cancelAt int64) {
 	default:
 		e.Send(c.sends...)
 	}
+	return true
 }

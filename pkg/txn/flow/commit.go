@@ -2,6 +2,7 @@ package flow
 
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/commit"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
@@ -29,7 +30,9 @@ func (h *Host) send(f Committer, ps piece.Pieces, q commit.Request) Outcome {
 	return GoesOn
 }
 
-// lastAgent is the shard that decides: the hottest. In the baseline it is the coldest in the
+// lastAgent is the shard that decides: the hottest of those that answer in time, if there is one.
+// What is decided on a slow disk stays sealed on the other shards until it is durable, and rounds
+// would have to wait for it there. In the baseline it is the coldest in the
 // router's order: the decision is not where the contention is, as it is not with a coordinator
 // apart.
 func (h *Host) lastAgent(ps piece.Pieces) kv.ShardID {
@@ -37,7 +40,7 @@ func (h *Host) lastAgent(ps piece.Pieces) kv.ShardID {
 		return ps[0].Shard
 	}
 	if h.Order != env.Parallel {
-		last, _ := h.Heat.Hottest(ps)
+		last, _ := h.Heat.Hottest(h.answering(ps))
 		return last
 	}
 	last := ps[0].Shard
@@ -47,4 +50,21 @@ func (h *Host) lastAgent(ps piece.Pieces) kv.ShardID {
 		}
 	}
 	return last
+}
+
+// answering are the pieces on shards that have not been left out of rounds, or all if there is none.
+func (h *Host) answering(ps piece.Pieces) piece.Pieces {
+	if h.Shards.NoneLeftOut() || h.Mutants.Has(mutant.LeftOutDecides) {
+		return ps
+	}
+	var out piece.Pieces
+	for i := range ps {
+		if !h.Shards.IsLeftOut(ps[i].Shard) {
+			out = append(out, ps[i])
+		}
+	}
+	if len(out) == 0 {
+		return ps
+	}
+	return out
 }

@@ -109,7 +109,7 @@ func (d *Door) GiveBack(f Flow, why *msg.Failure) {
 		return
 	}
 	if f.Base().Kind.Open() && why != nil && kv.Kind(why.Kind) == kv.KindAborted {
-		d.returning.note(f.Base())
+		d.returning.note(f)
 	}
 	bounced := why != nil && why.Reason == msg.ReasonExhausted && kv.Kind(why.Kind) == kv.KindExhausted
 	d.Give(d.host.Now, t, f.Claim(), bounced)

@@ -19,13 +19,16 @@ type returning struct {
 }
 
 // aborted is a transaction's last attempt, and when the transaction counts as begun (Call.Begun).
+// unproven: it failed, and what it had read without locks could not be validated.
 type aborted struct {
-	attempt uint32
-	begun   int64
+	attempt  uint32
+	unproven bool
+	begun    int64
 }
 
-func (r *returning) note(c *Call) {
-	ref := c.Ref
+func (r *returning) note(f Flow) {
+	ref := f.Base().Ref
+	u, updates := f.(*Update)
 	if r.last == nil {
 		r.last = map[kv.TxnID]aborted{}
 	}
@@ -35,7 +38,7 @@ func (r *returning) note(c *Call) {
 		}
 		r.order = slices.Clone(r.order[mostReturning/2:])
 	}
-	r.last[ref.TxnID] = aborted{attempt: ref.Attempt, begun: c.Begun}
+	r.last[ref.TxnID] = aborted{attempt: ref.Attempt, unproven: updates && u.unproven, begun: f.Base().Begun}
 	r.order = append(r.order, ref.TxnID)
 }
 

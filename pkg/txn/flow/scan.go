@@ -37,6 +37,7 @@ func (s *Scan) Start(h *Host) Outcome {
 		return Failed(f)
 	}
 	if s.past == nil {
+		s.seat.Need = round.All
 		return s.waits()
 	}
 	s.Pin = s.past.pin.Number

@@ -28,7 +28,7 @@ type Paging struct {
 	// limit is how many pairs the page under way may have, left how many the scan may still have; 0 is
 	// no bound.
 	limit, left int
-	retry env.Retry
+	retry       env.Retry
 }
 
 // part is one shard's part of a scan.
