@@ -178,9 +178,6 @@ func asError(err error) *kv.Error {
 	return &kv.Error{Kind: kv.KindOf(err), Text: err.Error(), Op: -1}
 }
 
-// scanPage is how many pairs a scan fetches at a time.
-const scanPage = 1000
-
 func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page func([]msg.Pair) error) (plan txn.Plan, err error) {
 	var ref kv.TxnRef
 	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
@@ -205,11 +202,7 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 	}()
 	left := o.Limit
 	for err == nil {
-		n := scanPage
-		if o.Limit > 0 {
-			n = min(n, left)
-		}
-		d, err = g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.Next(now, cb, ref, n) })
+		d, err = g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.Next(now, cb, ref, left) })
 		if err != nil {
 			break
 		}
@@ -223,7 +216,9 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 				break
 			}
 		}
-		left -= len(d.Pairs)
+		if o.Limit > 0 {
+			left -= len(d.Pairs)
+		}
 		if !d.More || o.Limit > 0 && left <= 0 {
 			break
 		}

@@ -112,12 +112,13 @@ func (n *Node) readOne(r *reader, j *readJob) {
 		n.reads.again(j)
 		return
 	}
+	if !n.reads.done(j) {
+		return
+	}
 	if sizeOf(res.Rows) > foldHere {
 		shard.Fold(&res)
 	}
-	if n.reads.done(j) {
-		j.loop.inbox.pushRead(res)
-	}
+	j.loop.inbox.pushRead(res)
 }
 
 // foldHere is how many bytes a chain of a key may have whose value the shard makes itself: that

@@ -64,13 +64,14 @@ func (g *Gateway) Scan(
 	return s.Ref
 }
 
-// Next reads up to limit pairs of an open scan. Its Done says in More whether there may be others.
-func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, limit int) {
+// Next reads the next page of an open scan, of which the client wants left pairs at most; 0 is no bound.
+// Its Done says in More whether there may be others.
+func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, left int) {
 	g.host.At(now)
 	s, ok := g.flows.find(ref).(*flow.Scan)
 	if ok {
 		var o flow.Outcome
-		o, ok = s.Next(g.host, token, limit)
+		o, ok = s.Next(g.host, token, left)
 		g.flows.handle(s, o)
 	}
 	if !ok {

@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 
+	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -162,7 +163,7 @@ func (s *shell) do(out shard.Output) {
 }
 
 // read answers a cold read: it looks some time later, and the answer takes
-// some time more.
+// some time more. A range is read a few rows at a time, between which others write.
 func (s *shell) read(r entry.Read) {
 	w, life := s.w, s.disk.life
 	look, tell := w.about(w.opt.ColdRead/2), w.about(w.opt.ColdRead/2)
@@ -173,17 +174,38 @@ func (s *shell) read(r entry.Read) {
 		if s.disk.life != life || !s.disk.up {
 			return
 		}
-		res := s.disk.store.Read(s.id, r)
-		if !w.calm && w.chance(w.opt.ReadErrors) {
-			res = entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: errUnreadable}
-		}
-		w.after(tell, func() {
-			if s.disk.life == life && s.disk.up {
-				s.inbox.PushRead(res)
-				s.wake(w.now)
+		s.look(r, life, func(res entry.ReadResult) {
+			if !w.calm && w.chance(w.opt.ReadErrors) {
+				res = entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: errUnreadable}
 			}
+			w.after(tell, func() {
+				if s.disk.life == life && s.disk.up {
+					s.inbox.PushRead(res)
+					s.wake(w.now)
+				}
+			})
 		})
 	})
+}
+
+// look reads: a range in turns.
+func (s *shell) look(r entry.Read, life int, then func(entry.ReadResult)) {
+	if r.Kind != entry.ReadRange {
+		then(s.disk.store.Read(s.id, r))
+		return
+	}
+	turns := engine.NewTurns(r, 1+int(r.ID%3))
+	var turn func()
+	turn = func() {
+		switch {
+		case s.disk.life != life || !s.disk.up:
+		case turns.Add(s.disk.store.Read(s.id, turns.Next())):
+			then(turns.Result())
+		default:
+			s.w.after(s.w.opt.ColdRead/16, turn)
+		}
+	}
+	turn()
 }
 
 var errUnreadable = &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: "the simulator made a row unreadable"}

@@ -212,7 +212,7 @@ func (p *read) fill(absent []mvcc.Absent) {
 		for _, page := range a.Pages {
 			if !page.Filled() {
 				p.missing++
-				p.r.store.ReadPage(a.Key, page, p.q.Index, p.q.User, p.arrived)
+				p.r.store.ReadPage(a.Key, page, entry.Read{Index: p.q.Index, User: p.q.User}, p.arrived)
 			}
 		}
 	}

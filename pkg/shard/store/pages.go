@@ -26,7 +26,7 @@ func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 				s.keys.Pin(it.Key) // once for all pages: pins are counted as those who want the key
 			}
 			user, commit := callerOf(waiter)
-			s.readPage(it.Key, p, entry.Read{Index: s.index, User: user, Commit: commit}, func(err error) { s.paged(it, l, err) })
+			s.ReadPage(it.Key, p, entry.Read{Index: s.index, User: user, Commit: commit}, func(err error) { s.paged(it, l, err) })
 		}
 		if l := it.Loads[i]; !slices.Contains(l.Waiting, waiter) {
 			l.Waiting = append(l.Waiting, waiter)
@@ -36,12 +36,8 @@ func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 	return n
 }
 
-// ReadPage reads a page that is seen at an index, for a user.
-func (s *Store) ReadPage(key []byte, p adt.Page, at kv.Index, user kv.Account, then func(error)) {
-	s.readPage(key, p, entry.Read{Index: at, User: user}, then)
-}
-
-func (s *Store) readPage(key []byte, p adt.Page, r entry.Read, then func(error)) {
+// ReadPage reads a page that is seen at an index, both of which r says, and for whom.
+func (s *Store) ReadPage(key []byte, p adt.Page, r entry.Read, then func(error)) {
 	r.Kind, r.Table, r.Key = entry.ReadRow, entry.TablePage, entry.PageKey(key, p.Ref().ID)
 	s.stats.PagesRead++
 	s.ReadAt(r, func(r *entry.ReadResult) {

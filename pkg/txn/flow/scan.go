@@ -72,14 +72,15 @@ func (s *Scan) open(h *Host) Outcome {
 	return GoesOn
 }
 
-// Next asks for up to limit pairs, if the last page is there; ok is false if it is not.
-func (s *Scan) Next(h *Host, token Token, limit int) (o Outcome, ok bool) {
+// Next asks for the next page, if the last page is there; ok is false if it is not. The client wants
+// left pairs at most from here on; 0 is no bound.
+func (s *Scan) Next(h *Host, token Token, left int) (o Outcome, ok bool) {
 	if s.Phase != Paging || s.Token != nil {
 		return GoesOn, false
 	}
 	s.Token = token
 	s.started, s.deadline = h.Now, h.Now+int64(kv.DefaultScanKeep)
-	s.Paging.Start(h.Env, limit)
+	s.Paging.Start(h.Env, left)
 	s.askDue(h)
 	return s.page(h), true
 }
