@@ -252,7 +252,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 	if err != nil {
 		return err
 	}
-	i.lazy.ready.Store(&backend{operations: counted,
+	i.lazy.ready.Store(&backend{operations: counted, userName: i.userName,
 		node: i.node, router: router, id: saved.Node, cluster: saved.Cluster, version: i.opt.Version,
 		addresses: addresses, metrics: m, store: i.store})
 	if i.web != nil {

@@ -132,6 +132,12 @@ func (g *Gateway) Execute(ctx context.Context, req Request) Response {
 	}
 }
 
+// End ends a transaction that is under way at this gateway, and reports whether there is one.
+func (g *Gateway) End(id kv.TxnID) (ended bool) {
+	g.run(g.of(id), func(m *txn.Gateway, now int64) { ended = m.End(now, id) })
+	return ended
+}
+
 // Outcome finds out, for a user, what became of a transaction. If it has not committed it
 // never will.
 func (g *Gateway) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (Outcome, error) {

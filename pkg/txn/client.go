@@ -137,6 +137,24 @@ func (g *Gateway) Move(now int64, token Token, id kv.TxnID, key []byte, from, to
 	g.begin(flow.NewMove(g.host, token, kv.TxnRef{TxnID: id, Attempt: 1}, key, from, to, deadline), nil)
 }
 
+// End ends a transaction that is under way here, and reports whether there is one. If it has asked to
+// commit, only its last agent can end it, and is asked to.
+func (g *Gateway) End(now int64, id kv.TxnID) bool {
+	g.host.At(now)
+	f := g.flows.newest(id)
+	if f == nil || !f.Base().Kind.Transaction() {
+		return false
+	}
+	c, commits := f.(flow.Committer)
+	if commits && f.Base().Phase == flow.Committing {
+		c.Commit().Cancel(g.host.Env)
+		g.host.Timed(g.host.Now)
+		return true
+	}
+	g.flows.Abort(f, env.Failure(msg.ReasonCancelled, kv.KindCancelled, "an administrator has ended the transaction"))
+	return true
+}
+
 // Outcome finds out what became of a transaction whose answer was lost (package status). Its
 // Done says Committed, with the results if they are still known; not committed is no failure.
 // If it has not committed it is closed for good, on every shard and durably, before that is

@@ -201,14 +201,14 @@ func (g *Gateway) onWound(mk *msg.Mark) {
 			f.(flow.Locker).Requests().NoWait(g.host.Env)
 		}
 	case flow.Committing:
-		g.passOn(f.(flow.Committer), mk)
+		passOn(g, f.(flow.Committer), mk)
 	case flow.Idle:
 		g.host.Timed(c.Wound.At + int64(g.host.IdleGrace))
 	}
 }
 
 // passOn has the last agent know of a wound.
-func (g *Gateway) passOn(f flow.Committer, mk *msg.Mark) {
+func passOn(g *Gateway, f flow.Committer, mk *msg.Mark) {
 	switch {
 	case g.host.Mutants.Has(mutant.GatewayDropsMarks):
 	case f.Base().Kind == flow.OneShotKind && g.host.Mutants.Has(mutant.RetryWithoutAbort):

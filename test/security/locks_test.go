@@ -3,12 +3,14 @@ package security
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/users"
 )
@@ -114,4 +116,56 @@ func TestALockThatOthersWaitForEndsWithIdleness(t *testing.T) {
 	require.Less(t, time.Since(begin), 5*time.Second)
 	require.ErrorContains(t, <-ended, "asked for nothing new")
 	stop()
+}
+
+// TestAnAdministratorEndsATransaction, through any node, and nobody else does.
+func TestAnAdministratorEndsATransaction(t *testing.T) {
+	c := start(t, 2, nil)
+	root := c.as(0, users.Root)
+	c.made("alice", pb.Rights{Grants: writes("x/")})
+	alice := c.as(1, "alice")
+	ids, ended := make(chan kv.TxnID, 1), make(chan error, 1)
+	go func() {
+		ended <- alice.With(client.Once()).Update(soon(t), func(tx *client.Tx) error {
+			_, err := tx.GetForUpdate([]byte("x/a"))
+			if err != nil {
+				return err
+			}
+			ids <- tx.ID()
+			for i := 0; err == nil; i++ { // never idle
+				time.Sleep(20 * time.Millisecond)
+				_, err = tx.Get(fmt.Appendf(nil, "x/%d", i))
+			}
+			return err
+		})
+	}()
+	id, put := <-ids, make(chan error, 1)
+	go func() {
+		_, err := root.Execute(soon(t), client.Put([]byte("x/a"), []byte("v")))
+		put <- err
+	}()
+	eventually(t, func() error {
+		for node := range uint32(2) {
+			a, err := root.Activity(soon(t), &pb.ActivityRequest{NodeId: node + 1, MaxWaits: 9})
+			if err != nil {
+				return err
+			}
+			for _, w := range a.Waits {
+				if w.Wait.Holder == id && w.HolderUser == "alice" {
+					return nil
+				}
+			}
+		}
+		return errEnough
+	})
+	_, err := alice.EndTransaction(soon(t), id)
+	denied(t, err, "needs the role admin")
+	r, err := root.EndTransaction(soon(t), id)
+	require.NoError(t, err)
+	require.Equal(t, []uint32{2}, r.NodeIds)
+	require.NoError(t, <-put)
+	require.ErrorContains(t, <-ended, "an administrator has ended")
+	r, err = root.EndTransaction(soon(t), id)
+	require.NoError(t, err)
+	require.Empty(t, r.NodeIds)
 }
