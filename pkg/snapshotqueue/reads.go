@@ -68,11 +68,12 @@ func (q *Queue) register(r *Read) {
 	}
 	rd := q.readers[r.Reader]
 	if rd == nil {
-		rd = &reader{id: r.Reader, endsHere: r.EndsHere}
+		rd = &reader{id: r.Reader, endsHere: r.EndsHere, whole: true}
 		q.leases.enter(rd)
 		q.readers[r.Reader] = rd
 	}
 	rd.lasting = rd.lasting || r.Lasting
+	rd.whole = rd.whole && r.Whole
 	q.leases.prolong(rd, r.Until)
 	if !r.registered {
 		r.registered = true

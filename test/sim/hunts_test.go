@@ -115,7 +115,8 @@ func losing(o *Options) {
 	o.Plan, o.Sync, o.Mix.OneShotRead, o.Lease = txn.PlanPin, 5*time.Millisecond, 20, 20*time.Millisecond
 }
 
-// oftenRestarting has shards crash again while the leases of the incarnation before last.
+// oftenRestarting has shards crash again while leases of the incarnation before last are
+// left.
 func oftenRestarting(o *Options) {
 	restarting(o)
 	o.KnownLeases, o.Crashes, o.Every = true, 40, 5*time.Millisecond
@@ -318,8 +319,8 @@ var hunts = []hunt{
 		restarting(o)
 		o.CleanStops = true
 	}},
-	{id: mutant.EarlierLeasesForgotten, name: "Leases of two incarnations ago are forgotten", seed: 40, readers: true, shape: oftenRestarting},
-	{id: mutant.LeasesTakenAsEnded, name: "Leases that last are taken as ended", seed: 40, readers: true, shape: oftenRestarting},
+	{id: mutant.EarlierLeasesForgotten, name: "Leases of two incarnations ago are forgotten", seed: 73, readers: true, shape: oftenRestarting},
+	{id: mutant.LeasesTakenAsEnded, name: "Leases that last are taken as ended", seed: 4, readers: true, shape: oftenRestarting},
 	{id: mutant.LeaseWithoutMargin, name: "A lease without its margin", seed: 18, readers: true, shape: func(o *Options) {
 		unattended(o)
 		o.UnsealAfter = time.Second // so that who waits for an update does so until he holds it no more
