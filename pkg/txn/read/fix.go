@@ -42,7 +42,8 @@ func (r *Reading) fixRest(e *env.Env, f *Fix, lastRepeat int64) {
 		all = append(all, f.Last) // once more: it was registered first
 	}
 	for _, s := range all {
-		q := &msg.Read{LeaseNanos: int64(e.Round.Lease), KeepNanos: int64(e.Round.Lease)}
+		// What it keeps outlives its registration: word that the state is complete may come late.
+		q := &msg.Read{LeaseNanos: int64(e.Round.Lease), KeepNanos: int64(e.Lease)}
 		if gather && s == f.Last {
 			q.LeaseNanos = 0
 			r.then, r.lastShard = q, s
