@@ -35,7 +35,7 @@ func locks() []neighbour {
 	return []neighbour{
 		holders("a user who may only read, in updates", "reader", read, time.Minute, ""),
 		holders("a user who may write, and holds the keys for 300 ms", "writer", lock, 300*time.Millisecond, "half of the time is the holder's"),
-		{name: "a client whose clock is nine minutes behind", start: pastClock},
+		{name: "a client whose clock is nine minutes behind", start: pastClock, bound: "half: it sends as much as they do"},
 		{name: "a taker of first jobs, and with seven more", start: takers},
 		{name: "producers of jobs beside eight takers", start: producers, bound: "half of their own rate is asked for"},
 	}
@@ -132,15 +132,19 @@ func startSecure(ctx context.Context, o *options, dir string) (n *node, as func(
 	return n, as, err
 }
 
-// pastClock has honest clients increment a key in updates beside one that makes ids of the past.
+// pastClock has eight clients put a key in updates, beside eight that make ids of the past.
 func pastClock(ctx context.Context, o *options, dir string) (*street, error) {
 	n, err := startNode(ctx, o, dir, "node")
 	if err != nil {
 		return nil, err
 	}
 	put := func(ctx context.Context, _ int) error {
-		_, err := n.db.Execute(ctx, client.Put([]byte("hot"), []byte("v")), client.Get([]byte("hot")))
-		return err
+		return n.db.Update(ctx, func(tx *client.Tx) error {
+			if _, err := tx.GetForUpdate([]byte("hot")); err != nil {
+				return err
+			}
+			return tx.Put([]byte("hot"), []byte("v"))
+		})
 	}
 	raw, err := dial(n.addr)
 	if err != nil {
