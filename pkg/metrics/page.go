@@ -61,7 +61,7 @@ func newPage(r *prometheus.Registry) *page {
 // ServeHTTP implements http.Handler.
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	arrived := time.Now()
-	f := form{expfmt.Negotiate(r.Header), acceptsGzip(r.Header.Get("Accept-Encoding"))}
+	f := form{expfmt.NegotiateAccept(r.Header, expfmt.DefaultAcceptedFormats()...), acceptsGzip(r.Header.Get("Accept-Encoding"))}
 	b, wait := p.body(f, r, arrived)
 	for b == nil {
 		select {
