@@ -278,7 +278,7 @@ var hunts = []hunt{
 	{id: mutant.VoteOfAnyCommit, name: "A vote counts for any commit of its attempt", seed: 1, shape: again},
 	{id: mutant.DecisionOfAnyCommit, name: "A vote is answered by the decision about another commit", seed: 81, shape: again},
 	{id: mutant.PromiseOfAnyCommit, name: "A promise counts for any commit of its attempt", shape: again},
-	{id: mutant.AnswerOfAnyCommit, name: "A gateway takes an answer to any commit of its attempt", seed: 1294, shape: again},
+	{id: mutant.AnswerOfAnyCommit, name: "A gateway takes an answer to any commit of its attempt", seed: 2988, shape: again},
 	{id: mutant.RivalNotKilled, name: "A commit that was refused has no tombstone", shape: again},
 	{id: mutant.GatewayStartsAlike, name: "A gateway names its commits as before it restarted", seed: 1, shape: again},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 6},
