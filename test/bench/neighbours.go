@@ -38,7 +38,7 @@ type street struct {
 
 // neighbours are all of them. Each has a file of its own.
 func neighbours() []neighbour {
-	return slices.Concat(slowNodes(), largeValues(), locks(), ranges())
+	return slices.Concat(slowNodes(), largeValues(), locks(), ranges(), atTheDoors())
 }
 
 func neighboursCommand(o *options) *cobra.Command {

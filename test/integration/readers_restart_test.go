@@ -106,12 +106,12 @@ func TestShardRestartsUnderReaders(t *testing.T) {
 			goesOn(t, fresh, back, kv.DefaultLease+busy, "an update that came later")
 			x.c.Met(t)  // so that no node takes it for down
 			if pinned { // the update was through, so all of them were
-				ends(t, x.silent, true)
-				ends(t, x.elsewhere, true)
+				ends(t, x.silent, true, toldLeftOut)
+				ends(t, x.elsewhere, true, toldLeftOut)
 				ends(t, x.again, false, toldNotKept, toldLeftOut)
 			} else {
-				ends(t, x.silent, true, toldLapsed)
-				ends(t, x.elsewhere, true, toldLapsed)
+				ends(t, x.silent, true, toldLapsed, toldLeftOut)
+				ends(t, x.elsewhere, true, toldLapsed, toldLeftOut)
 				ends(t, x.again, true, toldLapsed, toldNotKept, toldLeftOut)
 			}
 			// With retries the same readers are run again, and end well.
