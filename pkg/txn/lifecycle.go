@@ -151,14 +151,11 @@ func (t *table) late(f flow.Flow) *msg.Failure {
 func (t *table) Join(f flow.Pinner) {
 	t.host.Timed(f.Base().EndAt())
 	why := t.host.Shards.NoRound()
-	if f.Seat().Need == round.All {
-		why = t.host.Shards.NoFullRound()
-	}
 	if why != nil {
 		t.handle(f, f.Unpinned(t.host, why))
 		return
 	}
-	p := t.host.Rounds.Join(f)
+	p := t.host.Rounds.Join(f, f.Base().Kind != flow.ScanKind)
 	if p != nil {
 		t.handle(f, f.Pinned(t.host, p))
 		return
@@ -166,19 +163,10 @@ func (t *table) Join(f flow.Pinner) {
 	t.beginRound()
 }
 
-// beginRound begins the next rounds, if flows wait for them and it is time. Those for which there
-// can be none are told so.
+// beginRound begins the next round, if a flow waits for it and it is time.
 func (t *table) beginRound() {
-	why := t.host.Shards.NoFullRound()
-	if why != nil {
-		for _, w := range t.host.Rounds.Unfixable(t.host.Shards.NoRound() != nil) {
-			if w.Seat().Waiting() { // not ended since
-				t.host.Rounds.Leave(w)
-				t.handle(w.(flow.Flow), w.(flow.Pinner).Unpinned(t.host, why))
-			}
-		}
-	}
-	for p := t.host.Rounds.Begin(); p != nil; p = t.host.Rounds.Begin() {
+	p := t.host.Rounds.Begin()
+	if p != nil {
 		t.launch(flow.NewFixing(t.host, p))
 	}
 }
@@ -204,7 +192,7 @@ func (t *table) seat(p *round.Round, waiters []round.Waiter, why *msg.Failure) {
 			t.handle(f, f.Pinned(t.host, p))
 		}
 	}
-	if why == nil && !p.Name.IsZero() {
+	if why == nil {
 		t.host.Rounds.Unuse(p)
 	}
 }
