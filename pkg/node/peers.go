@@ -55,10 +55,11 @@ func (r *restarts) announced(from kv.NodeID, a *msg.Announce) {
 func (r *restarts) take() map[kv.NodeID]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	nodes := r.nodes
-	if len(nodes) > 0 {
-		r.nodes = map[kv.NodeID]bool{}
+	if len(r.nodes) == 0 {
+		return nil
 	}
+	nodes := r.nodes
+	r.nodes = map[kv.NodeID]bool{}
 	return nodes
 }
 
