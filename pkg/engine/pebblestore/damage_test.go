@@ -16,16 +16,33 @@ import (
 // image is the files of a store.
 type image map[string][]byte
 
+// takeImage takes them again if the open store deletes a file meanwhile, as it does in
+// the background with those that it no longer needs.
 func takeImage(t *testing.T, fs vfs.FS) image {
+	const tries = 100
+	for range tries {
+		im, err := readImage(fs)
+		if err == nil {
+			return im
+		}
+		require.ErrorIs(t, err, os.ErrNotExist)
+	}
+	t.Fatalf("files were deleted during each of %d listings", tries)
+	return nil
+}
+
+func readImage(fs vfs.FS) (image, error) {
 	names, err := fs.List("store")
-	require.NoError(t, err)
+	if err != nil {
+		return nil, err
+	}
 	im := image{}
 	for _, n := range names {
-		b, err := readFile(fs, "store", n)
-		require.NoError(t, err)
-		im[n] = b
+		if im[n], err = readFile(fs, "store", n); err != nil {
+			return nil, err
+		}
 	}
-	return im
+	return im, nil
 }
 
 // disk makes a filesystem of im, with one byte of one file changed.
