@@ -25,6 +25,8 @@ type backend struct {
 	id      kv.NodeID
 	cluster string
 	version string
+	// userName is the name of an account's user, empty if it is not known.
+	userName func(kv.Account) string
 	// addresses tells where the members are called.
 	addresses func() map[kv.NodeID]string
 	// metrics may be nil.
@@ -151,11 +153,14 @@ func (b *backend) Activity(since int64, receipts, waits int) server.Activity {
 		Seconds: j.Seconds(since), Receipts: j.Receipts(receipts), Conflicts: j.Conflicts()}
 	if waits > 0 {
 		for _, w := range b.node.Waiters(waits) {
-			out.Waits = append(out.Waits, server.Wait{Shard: w.Shard, Txn: w.Txn.TxnID, Receipt: w.Receipt})
+			out.Waits = append(out.Waits, server.Wait{Shard: w.Shard, Txn: w.Txn.TxnID, Receipt: w.Receipt,
+				User: b.userName(w.User), HolderUser: b.userName(w.HolderUser)})
 		}
 	}
 	return out
 }
+
+func (b *backend) EndTransaction(id kv.TxnID) bool { return b.node.Gateway().End(id) }
 
 func (b *backend) AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error) {
 	return b.node.Gateway().AskNode(ctx, node, question)

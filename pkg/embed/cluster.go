@@ -270,7 +270,7 @@ func (m *member) serve() {
 }
 
 func (c *Cluster) backendOf(m *member) *backend {
-	return &backend{node: m.node, router: c.router, id: m.id, cluster: "demo", version: c.opt.Version, addresses: c.addresses,
+	return &backend{userName: func(kv.Account) string { return "" }, node: m.node, router: c.router, id: m.id, cluster: "demo", version: c.opt.Version, addresses: c.addresses,
 		metrics: m.metrics, operations: m.operations, store: m.store, peers: c.nodes}
 }
 

@@ -132,6 +132,11 @@ func (l *lazyBackend) Activity(since int64, receipts, waits int) server.Activity
 	return server.Activity{}
 }
 
+func (l *lazyBackend) EndTransaction(id kv.TxnID) bool {
+	b := l.ready.Load()
+	return b != nil && b.EndTransaction(id)
+}
+
 func (l *lazyBackend) AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error) {
 	if b := l.ready.Load(); b != nil {
 		return b.AskNode(ctx, node, question)

@@ -60,6 +60,9 @@ type Backend interface {
 	// since, in seconds since 1970, the last receipts, and for whom transactions
 	// wait now.
 	Activity(since int64, receipts, waits int) Activity
+	// EndTransaction ends a transaction that is under way at the node's gateway, and reports whether
+	// there is one.
+	EndTransaction(id kv.TxnID) bool
 	// AskNode has another node answer a question, there with AnswerNode.
 	AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error)
 }
@@ -188,4 +191,6 @@ type Wait struct {
 	Shard   kv.ShardID
 	Txn     kv.TxnID
 	Receipt msg.Receipt
+	// User is whose transaction it is, and HolderUser whose it waits for; empty if that is not known.
+	User, HolderUser string
 }

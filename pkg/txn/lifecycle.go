@@ -151,11 +151,14 @@ func (t *table) late(f flow.Flow) *msg.Failure {
 func (t *table) Join(f flow.Pinner) {
 	t.host.Timed(f.Base().EndAt())
 	why := t.host.Shards.NoRound()
+	if f.Seat().Need == round.All {
+		why = t.host.Shards.NoFullRound()
+	}
 	if why != nil {
 		t.handle(f, f.Unpinned(t.host, why))
 		return
 	}
-	p := t.host.Rounds.Join(f, f.Base().Kind != flow.ScanKind)
+	p := t.host.Rounds.Join(f)
 	if p != nil {
 		t.handle(f, f.Pinned(t.host, p))
 		return
@@ -163,10 +166,19 @@ func (t *table) Join(f flow.Pinner) {
 	t.beginRound()
 }
 
-// beginRound begins the next round, if a flow waits for it and it is time.
+// beginRound begins the next rounds, if flows wait for them and it is time. Those for which there
+// can be none are told so.
 func (t *table) beginRound() {
-	p := t.host.Rounds.Begin()
-	if p != nil {
+	why := t.host.Shards.NoFullRound()
+	if why != nil {
+		for _, w := range t.host.Rounds.Unfixable(t.host.Shards.NoRound() != nil) {
+			if w.Seat().Waiting() { // not ended since
+				t.host.Rounds.Leave(w)
+				t.handle(w.(flow.Flow), w.(flow.Pinner).Unpinned(t.host, why))
+			}
+		}
+	}
+	for p := t.host.Rounds.Begin(); p != nil; p = t.host.Rounds.Begin() {
 		t.launch(flow.NewFixing(t.host, p))
 	}
 }
@@ -192,7 +204,7 @@ func (t *table) seat(p *round.Round, waiters []round.Waiter, why *msg.Failure) {
 			t.handle(f, f.Pinned(t.host, p))
 		}
 	}
-	if why == nil {
+	if why == nil && !p.Name.IsZero() {
 		t.host.Rounds.Unuse(p)
 	}
 }

@@ -109,6 +109,19 @@ func restarting(o *Options) {
 	o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 20, 0, 10*time.Millisecond, true, FaultMix{Log: 1}
 }
 
+// losing has shards lose what is not durable while readers read at states of rounds.
+func losing(o *Options) {
+	restarting(o)
+	o.Plan, o.Sync, o.Mix.OneShotRead, o.Lease = txn.PlanPin, 5*time.Millisecond, 20, 20*time.Millisecond
+}
+
+// oftenRestarting has shards crash again while leases of the incarnation before last are
+// left.
+func oftenRestarting(o *Options) {
+	restarting(o)
+	o.KnownLeases, o.Crashes, o.Every = true, 40, 5*time.Millisecond
+}
+
 // pinned has clients keep states and read in the past, far more than they
 // would, on shards that collect what they may.
 func pinned(o *Options) {
@@ -212,11 +225,6 @@ var hunts = []hunt{
 	{id: mutant.NoWound, name: "No wound", seed: 2, shape: calm},
 	{id: mutant.PreparedIsSafe, name: "Prepared is safe", seed: 1, shape: calm},
 	{id: mutant.CapStopsOlder, name: "The cap stops older operations", seed: 1, shape: func(o *Options) { calm(o); crowded(o); o.PhaseCount = 1 }},
-	{id: mutant.AttemptsEqualAge, name: "Attempts of one age", seed: 5, shape: func(o *Options) {
-		calm(o)
-		o.Registers, o.Counters, o.HotKeys, o.Clients = 1, 0, 0, 1
-		o.Mix.OneShot, o.Mix.Interactive, o.Mix.Dream, o.Mix.Return = 1, 20, 1, 1
-	}},
 	{id: mutant.NoAskVote, name: "Missing votes not asked for", seed: 3, shape: func(o *Options) {
 		calm(o)
 		o.Shards, o.Mix.OneShard, o.Mix.MaxOps, o.Mix.Enquire, o.Mix.Shrug = 4, 0, 4, 0, 1
@@ -270,7 +278,7 @@ var hunts = []hunt{
 	{id: mutant.VoteOfAnyCommit, name: "A vote counts for any commit of its attempt", seed: 1, shape: again},
 	{id: mutant.DecisionOfAnyCommit, name: "A vote is answered by the decision about another commit", seed: 81, shape: again},
 	{id: mutant.PromiseOfAnyCommit, name: "A promise counts for any commit of its attempt", shape: again},
-	{id: mutant.AnswerOfAnyCommit, name: "A gateway takes an answer to any commit of its attempt", seed: 1294, shape: again},
+	{id: mutant.AnswerOfAnyCommit, name: "A gateway takes an answer to any commit of its attempt", seed: 2988, shape: again},
 	{id: mutant.RivalNotKilled, name: "A commit that was refused has no tombstone", shape: again},
 	{id: mutant.GatewayStartsAlike, name: "A gateway names its commits as before it restarted", seed: 1, shape: again},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 6},
@@ -280,7 +288,7 @@ var hunts = []hunt{
 	{id: mutant.HeldIgnored, name: "Held votes count", seed: 1, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
 	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 8, readers: true, shape: watched},
-	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 193, readers: true, shape: func(o *Options) {
+	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 2313, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
 		o.Jitter, o.Mix.Ops = 3*time.Millisecond, OpMix{Get: 8, Put: 8}
@@ -288,19 +296,19 @@ var hunts = []hunt{
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
 	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 1, readers: true, shape: impatient},
-	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 295, readers: true, shape: impatient},
+	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 219, readers: true, shape: impatient},
 	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 103, readers: true, shape: func(o *Options) {
 		impatient(o)
 		o.Straggle, o.StraggleMax, o.Dup, o.Repeat, o.Mix.OneShotRead = 0.4, 30*time.Millisecond, 0.8, 3*time.Millisecond, 16
 	}},
-	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 550, readers: true, shape: impatient},
+	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 109, readers: true, shape: impatient},
 	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 1, readers: true, shape: impatient},
 	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 1, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
 	}},
 	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 293, readers: true, shape: restarting},
-	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 108, readers: true, shape: restarting},
+	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 309, readers: true, shape: restarting},
 	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 10, readers: true, shape: restarting},
 	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 108, readers: true, shape: restarting},
 	{id: mutant.RestartDecidesAtOnce, name: "A restarted shard decides at once", seed: 195, readers: true, shape: func(o *Options) {
@@ -311,6 +319,8 @@ var hunts = []hunt{
 		restarting(o)
 		o.CleanStops = true
 	}},
+	{id: mutant.EarlierLeasesForgotten, name: "Leases of two incarnations ago are forgotten", seed: 73, readers: true, shape: oftenRestarting},
+	{id: mutant.LeasesTakenAsEnded, name: "Leases that last are taken as ended", seed: 4, readers: true, shape: oftenRestarting},
 	{id: mutant.LeaseWithoutMargin, name: "A lease without its margin", seed: 18, readers: true, shape: func(o *Options) {
 		unattended(o)
 		o.UnsealAfter = time.Second // so that who waits for an update does so until he holds it no more
@@ -322,7 +332,7 @@ var hunts = []hunt{
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan = 20, 0, 0
 	}},
 	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 66, readers: true, shape: shortLived},
-	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 140, readers: true, shape: shortLived},
+	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 510, readers: true, shape: shortLived},
 	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 31, readers: true, shape: shortLived},
 	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 21, readers: true, shape: func(o *Options) {
 		restarting(o)
@@ -330,7 +340,7 @@ var hunts = []hunt{
 	}},
 
 	{id: mutant.GarbagePastPin, name: "Garbage past a pin", seed: 1, readers: true, shape: pinned},
-	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 1726, readers: true, shape: func(o *Options) {
+	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 429, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.HeatEvery, o.Lies, o.Mix.InteractiveRead = 0, 0, 0
@@ -353,6 +363,13 @@ var hunts = []hunt{
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
 
+	{id: mutant.RoundIgnoresSealed, name: "A round ignores sealed updates", seed: 1, readers: true, shape: pinned},
+	{id: mutant.StateOfAnyIncarnation, name: "A state counts in any incarnation", seed: 18, readers: true, shape: losing},
+	{id: mutant.StateReadBeforeDurable, name: "A state is read before it is durable", seed: 4, readers: true, shape: losing},
+	{id: mutant.KeptBeforeDurable, name: "A snapshot is kept before it is durable", seed: 119, readers: true, shape: func(o *Options) {
+		losing(o)
+		o.Plan, o.PinEvery, o.History, o.Mix.Snapshot = txn.PlanAny, 5*time.Millisecond, 10*time.Second, 25
+	}},
 	{id: mutant.RoundBeforeReader, name: "A round that began before the reader", seed: 1, readers: true, shape: overlapping},
 	{id: mutant.LateReadsUsed, name: "Reads used that came after the pin was asked for", seed: 1, readers: true, shape: func(o *Options) {
 		overlapping(o)
@@ -365,7 +382,7 @@ var hunts = []hunt{
 	{id: mutant.LentForgotten, name: "A lent state forgotten", seed: 24, readers: true, shape: borrowing},
 	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 57, readers: true, shape: unending},
 
-	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 1230, readers: true, shape: func(o *Options) {
+	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 330, readers: true, shape: func(o *Options) {
 		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour
 	}},
 
@@ -389,10 +406,19 @@ var hunts = []hunt{
 		o.Jumps, o.JumpFor, o.JumpBy, o.Retention = 8, 20*time.Millisecond, time.Hour, 0
 	}},
 	{id: mutant.DeadlineLostAtMove, name: "A deadline is lost at a move", seed: 43, model: true, shape: func(o *Options) { wandering(o); o.Expiring = true }},
+	{id: mutant.UnlockedUnchecked, name: "Reads without a right to write are not validated", seed: 1, shape: unentitled},
 	{id: mutant.PlaceKept, name: "A place is kept", seed: 1, shape: refused},
 	{id: mutant.CollisionRefuses, name: "A collision refuses", seed: 1, shape: refused},
 	{id: mutant.KeysUnlimited, name: "Keys have no share", seed: 1, shape: refused},
 	{id: mutant.MovesIgnoreReaders, name: "Moves ignore readers", seed: 3, readers: true, shape: watchful},
+}
+
+// unentitled has clients that may only read, and do not say that they will, meet writers.
+func unentitled(o *Options) {
+	calm(o)
+	crowded(o)
+	o.Unlocked, o.Shards, o.Mix.OneShot, o.Mix.Interactive = 0.7, 2, 10, 10
+	o.Mix.Think, o.Mix.Ops = 2*time.Millisecond, OpMix{Get: 1, Put: 6, Delete: 3, Scan: 6}
 }
 
 // again has a hunt play the histories of drawAgain.

@@ -84,6 +84,10 @@ type Store struct {
 	// hindered gets an error of background work, if it has room for one.
 	hindered chan error
 	reclaims reclaims
+	// looked counts the rows that reads of ranges have looked at.
+	looked atomic.Uint64
+	gaps   *gaps
+	scouts scouts
 	// readDelay is added to reads of tables, in nanoseconds.
 	readDelay atomic.Int64
 }
@@ -144,7 +148,10 @@ func (s *Store) Append(groups []entry.Group) (engine.Position, error) {
 		_ = b.Close()
 		return 0, err
 	}
-	if err := s.apply(b); err != nil {
+	s.beginGaps(groups)
+	err := s.apply(b)
+	s.endGaps(groups)
+	if err != nil {
 		return 0, err
 	}
 	s.appends.Add(1)

@@ -426,25 +426,26 @@ var KV_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Admin_Status_FullMethodName      = "/linchpin.v1.Admin/Status"
-	Admin_Shards_FullMethodName      = "/linchpin.v1.Admin/Shards"
-	Admin_HotKeys_FullMethodName     = "/linchpin.v1.Admin/HotKeys"
-	Admin_SetHotRule_FullMethodName  = "/linchpin.v1.Admin/SetHotRule"
-	Admin_SetHotMode_FullMethodName  = "/linchpin.v1.Admin/SetHotMode"
-	Admin_Types_FullMethodName       = "/linchpin.v1.Admin/Types"
-	Admin_Drain_FullMethodName       = "/linchpin.v1.Admin/Drain"
-	Admin_LogLevels_FullMethodName   = "/linchpin.v1.Admin/LogLevels"
-	Admin_Debug_FullMethodName       = "/linchpin.v1.Admin/Debug"
-	Admin_CreateUser_FullMethodName  = "/linchpin.v1.Admin/CreateUser"
-	Admin_ListUsers_FullMethodName   = "/linchpin.v1.Admin/ListUsers"
-	Admin_GrantUser_FullMethodName   = "/linchpin.v1.Admin/GrantUser"
-	Admin_RevokeUser_FullMethodName  = "/linchpin.v1.Admin/RevokeUser"
-	Admin_DropUser_FullMethodName    = "/linchpin.v1.Admin/DropUser"
-	Admin_RotateToken_FullMethodName = "/linchpin.v1.Admin/RotateToken"
-	Admin_ExportUsers_FullMethodName = "/linchpin.v1.Admin/ExportUsers"
-	Admin_ImportUsers_FullMethodName = "/linchpin.v1.Admin/ImportUsers"
-	Admin_WhoAmI_FullMethodName      = "/linchpin.v1.Admin/WhoAmI"
-	Admin_Activity_FullMethodName    = "/linchpin.v1.Admin/Activity"
+	Admin_Status_FullMethodName         = "/linchpin.v1.Admin/Status"
+	Admin_Shards_FullMethodName         = "/linchpin.v1.Admin/Shards"
+	Admin_HotKeys_FullMethodName        = "/linchpin.v1.Admin/HotKeys"
+	Admin_SetHotRule_FullMethodName     = "/linchpin.v1.Admin/SetHotRule"
+	Admin_SetHotMode_FullMethodName     = "/linchpin.v1.Admin/SetHotMode"
+	Admin_Types_FullMethodName          = "/linchpin.v1.Admin/Types"
+	Admin_Drain_FullMethodName          = "/linchpin.v1.Admin/Drain"
+	Admin_LogLevels_FullMethodName      = "/linchpin.v1.Admin/LogLevels"
+	Admin_Debug_FullMethodName          = "/linchpin.v1.Admin/Debug"
+	Admin_CreateUser_FullMethodName     = "/linchpin.v1.Admin/CreateUser"
+	Admin_ListUsers_FullMethodName      = "/linchpin.v1.Admin/ListUsers"
+	Admin_GrantUser_FullMethodName      = "/linchpin.v1.Admin/GrantUser"
+	Admin_RevokeUser_FullMethodName     = "/linchpin.v1.Admin/RevokeUser"
+	Admin_DropUser_FullMethodName       = "/linchpin.v1.Admin/DropUser"
+	Admin_RotateToken_FullMethodName    = "/linchpin.v1.Admin/RotateToken"
+	Admin_ExportUsers_FullMethodName    = "/linchpin.v1.Admin/ExportUsers"
+	Admin_ImportUsers_FullMethodName    = "/linchpin.v1.Admin/ImportUsers"
+	Admin_WhoAmI_FullMethodName         = "/linchpin.v1.Admin/WhoAmI"
+	Admin_Activity_FullMethodName       = "/linchpin.v1.Admin/Activity"
+	Admin_EndTransaction_FullMethodName = "/linchpin.v1.Admin/EndTransaction"
 )
 
 // AdminClient is the client API for Admin service.
@@ -506,6 +507,10 @@ type AdminClient interface {
 	// ended second by second, which transactions waited for which, and why. Any
 	// node answers; it asks the one that is meant.
 	Activity(ctx context.Context, in *ActivityRequest, opts ...grpc.CallOption) (*ActivityResponse, error)
+	// EndTransaction ends a transaction that is under way, through whichever node it runs: its
+	// locks are released, and its client is told that it was cancelled. One that has asked to
+	// commit may still commit.
+	EndTransaction(ctx context.Context, in *EndTransactionRequest, opts ...grpc.CallOption) (*EndTransactionResponse, error)
 }
 
 type adminClient struct {
@@ -724,6 +729,16 @@ func (c *adminClient) Activity(ctx context.Context, in *ActivityRequest, opts ..
 	return out, nil
 }
 
+func (c *adminClient) EndTransaction(ctx context.Context, in *EndTransactionRequest, opts ...grpc.CallOption) (*EndTransactionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EndTransactionResponse)
+	err := c.cc.Invoke(ctx, Admin_EndTransaction_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -783,6 +798,10 @@ type AdminServer interface {
 	// ended second by second, which transactions waited for which, and why. Any
 	// node answers; it asks the one that is meant.
 	Activity(context.Context, *ActivityRequest) (*ActivityResponse, error)
+	// EndTransaction ends a transaction that is under way, through whichever node it runs: its
+	// locks are released, and its client is told that it was cancelled. One that has asked to
+	// commit may still commit.
+	EndTransaction(context.Context, *EndTransactionRequest) (*EndTransactionResponse, error)
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -849,6 +868,9 @@ func (UnimplementedAdminServer) WhoAmI(context.Context, *WhoAmIRequest) (*User, 
 }
 func (UnimplementedAdminServer) Activity(context.Context, *ActivityRequest) (*ActivityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Activity not implemented")
+}
+func (UnimplementedAdminServer) EndTransaction(context.Context, *EndTransactionRequest) (*EndTransactionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method EndTransaction not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -1199,6 +1221,24 @@ func _Admin_Activity_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_EndTransaction_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EndTransactionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).EndTransaction(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_EndTransaction_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).EndTransaction(ctx, req.(*EndTransactionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1273,6 +1313,10 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Activity",
 			Handler:    _Admin_Activity_Handler,
+		},
+		{
+			MethodName: "EndTransaction",
+			Handler:    _Admin_EndTransaction_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

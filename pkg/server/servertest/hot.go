@@ -68,6 +68,9 @@ func (s *Store) SetActivity(a server.Activity) {
 	s.activity = a
 }
 
+// EndTransaction finds no transaction.
+func (s *Store) EndTransaction(kv.TxnID) bool { return false }
+
 // AskNode finds no other node.
 func (s *Store) AskNode(_ context.Context, node kv.NodeID, _ []byte) ([]byte, error) {
 	return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "node " + node.String() + " cannot be reached", Hint: "see whether it is up"}

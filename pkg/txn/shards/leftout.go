@@ -1,0 +1,169 @@
+package shards
+
+import (
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+)
+
+// leftOut is a shard that did not answer a round in time. It has no part in rounds, and decides nothing
+// if another shard can, until it has answered a probe in time and RoundTimes.LeftOut has passed.
+type leftOut struct {
+	// suspected: it is not left out of rounds, but a commit awaits its decision for long. late: it
+	// has not answered the probe for long either, and decides nothing until it has.
+	suspected, late bool
+	// since is from when it is left out, until when it may be back.
+	since, until int64
+	// probe is a read of nothing, which the shard answers when its log is durable; nil once it is
+	// answered in time. sent is when it was sent last.
+	probe *msg.Envelope
+	sent  int64
+	retry env.Retry
+}
+
+// probe sends a shard a read of nothing.
+func (s *Shards) probe(of kv.ShardID) *leftOut {
+	x := &leftOut{probe: msg.ToShard(of)}
+	x.probe.Read = &msg.Read{Reader: s.env.NewReader(s.env.NewID().Affinity()), Gateway: s.env.Node}
+	s.sendProbe(x)
+	s.env.StartSteady(&x.retry, probeEvery, 0)
+	s.out[of] = x
+	return x
+}
+
+// sendProbe sends a probe under its next number: one that was sent before may be answered late.
+func (s *Shards) sendProbe(x *leftOut) {
+	again, q := *x.probe, *x.probe.Read
+	q.Number++
+	again.Read = &q
+	x.probe, x.sent = &again, s.env.Now
+	s.env.Send(x.probe)
+}
+
+// LeaveOut notes that a shard did not answer a round in time, and reports whether that is news.
+func (s *Shards) LeaveOut(now int64, of kv.ShardID) bool {
+	s.env.At(now)
+	if s.IsLeftOut(of) || s.env.Mutants.Has(mutant.LeftOutForgotten) {
+		return false
+	}
+	x := s.out[of]
+	if x == nil {
+		x = s.probe(of)
+	}
+	x.suspected, x.late, x.since, x.until = false, false, s.env.Now, s.env.Now+int64(s.env.Round.LeftOut)
+	return true
+}
+
+// Suspect notes that a commit awaits a shard's decision for long. That may have many causes. If the
+// shard does not answer a probe either, for longer than a disk is busy now and then, it decides nothing
+// until it has.
+func (s *Shards) Suspect(is kv.ShardID) {
+	if s.out[is] == nil {
+		x := s.probe(is)
+		x.suspected, x.since = true, s.env.Now
+	}
+}
+
+// IsLeftOut reports whether a shard did not answer in time, and has not been back since.
+func (s *Shards) IsLeftOut(is kv.ShardID) bool {
+	x := s.out[is]
+	switch {
+	case x == nil, x.suspected:
+		return false
+	case x.probe == nil && (s.env.Now >= x.until || s.env.Mutants.Has(mutant.LeftOutBackAtOnce)):
+		delete(s.out, is)
+		return false
+	}
+	return true
+}
+
+// IsSilent reports whether a shard that is left out has not answered its probe in time.
+func (s *Shards) IsSilent(is kv.ShardID) bool {
+	x := s.out[is]
+	return x != nil && x.probe != nil && !x.suspected
+}
+
+// NoneLeftOut reports whether no shard was left out lately.
+func (s *Shards) NoneLeftOut() bool { return len(s.out) == 0 }
+
+// Probed takes the answer to a probe, and reports whether it is one. One that comes late is sent again.
+func (s *Shards) Probed(p *msg.ReadReply) bool {
+	x := s.out[p.Reading.Shard]
+	switch {
+	case x == nil || x.probe == nil || x.probe.Read.Reader != p.Reader:
+		return false
+	case x.suspected:
+		s.punish(p.Reading.Shard, x)
+		delete(s.out, p.Reading.Shard)
+	case p.Number != x.probe.Read.Number || s.env.Now-x.sent > int64(s.env.Round.Wait):
+		return true // it is sent again by TickProbes
+	default:
+		x.probe = nil
+		s.punish(p.Reading.Shard, x)
+		s.env.Timed(x.until)
+	}
+	return true
+}
+
+const (
+	// slowProbe is from when on a shard is slow, and not only busy for once. Somewhat arbitrary:
+	// few disks take that long now and then.
+	slowProbe = 2 * probeEvery
+	// leastPenalty and mostPenalty are for how long a slow shard decides nothing when it is back, which
+	// doubles each time that it is slow again within that time. Somewhat arbitrary: an update that
+	// it decides keeps keys of other shards locked for as long as the disk takes.
+	leastPenalty, mostPenalty = 5 * time.Second, 30 * time.Second
+)
+
+// punish has a shard that was slow decide nothing for a while if another shard can: a disk that is slow
+// under load answers at once when nothing is written.
+func (s *Shards) punish(is kv.ShardID, x *leftOut) {
+	k := &s.shard[is]
+	switch {
+	case s.env.Now-x.since < int64(slowProbe):
+		return
+	case x.since > k.slowUntil+int64(mostPenalty):
+		k.penalty = int64(leastPenalty)
+	default:
+		k.penalty = min(2*max(k.penalty, int64(leastPenalty)/2), int64(mostPenalty))
+	}
+	k.slowUntil = s.env.Now + k.penalty
+}
+
+// MayDecide reports whether a shard is as good as any to decide: it is not slow, and was not lately.
+func (s *Shards) MayDecide(of kv.ShardID) bool {
+	x := s.out[of]
+	return s.env.Now >= s.shard[of].slowUntil && (x == nil || !x.late && !s.IsLeftOut(of))
+}
+
+// restarted forgets that a shard was slow: its new incarnation has not been yet.
+func (s *Shards) restarted(is kv.ShardID) {
+	delete(s.out, is)
+	s.shard[is].penalty, s.shard[is].slowUntil = 0, 0
+}
+
+// TickProbes sends again the probes that have no answer in time.
+func (s *Shards) TickProbes() {
+	for _, sh := range s.env.EveryShard() {
+		x := s.out[sh]
+		if x == nil {
+			continue
+		}
+		switch {
+		case x.probe == nil:
+			if s.env.Now < x.until {
+				s.env.Timed(x.until)
+			}
+		case s.env.Due(&x.retry, 0):
+			x.late = x.suspected
+			s.sendProbe(x)
+		}
+	}
+}
+
+// probeEvery is the time between two probes of a shard that has not answered one in time. Somewhat
+// arbitrary: far less than the time for which it is left out at least.
+const probeEvery = 100 * time.Millisecond
