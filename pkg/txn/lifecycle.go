@@ -150,10 +150,7 @@ func (t *table) late(f flow.Flow) *msg.Failure {
 // Join has a flow wait for a state that is fixed from now on.
 func (t *table) Join(f flow.Pinner) {
 	t.host.Timed(f.Base().EndAt())
-	why := t.host.Shards.NoRound()
-	if f.Seat().Need == round.All {
-		why = t.host.Shards.NoFullRound()
-	}
+	why := t.noRound(f.Seat())
 	if why != nil {
 		t.handle(f, f.Unpinned(t.host, why))
 		return
@@ -166,13 +163,27 @@ func (t *table) Join(f flow.Pinner) {
 	t.beginRound()
 }
 
+// noRound says why there can be no state for a transaction now, nil if there can.
+func (t *table) noRound(seat *round.Seat) *msg.Failure {
+	why := t.host.Shards.NoRound()
+	switch {
+	case why != nil:
+		return why
+	case seat.Need == round.All:
+		return t.host.Shards.NoFullRound()
+	case seat.Need == round.Some:
+		return t.host.Shards.NoRoundOf(seat.Shards)
+	}
+	return nil
+}
+
 // beginRound begins the next rounds, if flows wait for them and it is time. Those for which there
 // can be none are told so.
 func (t *table) beginRound() {
-	why := t.host.Shards.NoFullRound()
-	if why != nil {
-		for _, w := range t.host.Rounds.Unfixable(t.host.Shards.NoRound() != nil) {
-			if w.Seat().Waiting() { // not ended since
+	if !t.host.Shards.AllThere() {
+		for _, w := range t.host.Rounds.Unfixable(func(s *round.Seat) bool { return t.noRound(s) != nil }) {
+			why := t.noRound(w.Seat())
+			if w.Seat().Waiting() && why != nil { // not ended since
 				t.host.Rounds.Leave(w)
 				t.handle(w.(flow.Flow), w.(flow.Pinner).Unpinned(t.host, why))
 			}

@@ -92,6 +92,10 @@ func (x *Fixing) Repeat(h *Host) Outcome {
 		x.round.First = slow
 		return Aborted(read.Late(slow[0]))
 	}
+	stuck := x.reading.Stuck(h.Env)
+	if len(stuck) > 0 && h.Shards.AnyDown() {
+		return Failed(h.Shards.Undecided(stuck))
+	}
 	out := x.reading.Late(h.Env)
 	for _, s := range out {
 		if !h.Shards.IsDown(s) {

@@ -108,6 +108,15 @@ func (r *Reading) Slow(e *env.Env) []kv.ShardID {
 	return r.Awaits()
 }
 
+// Stuck lists the shards that are asked first and have not answered for longer than a round holds the
+// updates of others.
+func (r *Reading) Stuck(e *env.Env) []kv.ShardID {
+	if r.rest == nil || e.Now < r.since+int64(e.Round.Lease) {
+		return nil
+	}
+	return r.Awaits()
+}
+
 // Late lists the shards for which the round does not wait any longer. It waits for the last one
 // from when all others have answered.
 func (r *Reading) Late(e *env.Env) []kv.ShardID {

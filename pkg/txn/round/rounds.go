@@ -277,10 +277,10 @@ func (r *Round) WorthWithout() bool {
 	return len(r.slow) == 0 && slices.ContainsFunc(r.waiters, func(w Waiter) bool { return w.Seat().Need == Prompt })
 }
 
-// Unfixable takes out those that cannot have a state, since a node is down, or all of them.
-func (r *Rounds) Unfixable(all bool) (waiters []Waiter) {
+// Unfixable takes out those that cannot have a state now.
+func (r *Rounds) Unfixable(none func(*Seat) bool) (waiters []Waiter) {
 	r.next = slices.DeleteFunc(r.next, func(w Waiter) bool {
-		is := all || w.Seat().Need == All
+		is := none(w.Seat())
 		if is {
 			waiters = append(waiters, w)
 		}

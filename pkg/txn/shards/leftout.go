@@ -1,6 +1,8 @@
 package shards
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -78,6 +80,38 @@ func (s *Shards) IsLeftOut(is kv.ShardID) bool {
 		return false
 	}
 	return true
+}
+
+// undecidedFor is for how long no round waits for a shard that did not fix its state while a node was
+// down. Somewhat arbitrary: a round holds the shard's updates for RoundTimes.Lease each time.
+const undecidedFor = time.Second
+
+// Undecided notes that shards did not fix their states while a node is down: their sealed updates may
+// wait for decisions of that node, until it is back, and a round that waited with them would hold all
+// other updates there. It gives NoRoundOf these shards.
+func (s *Shards) Undecided(are []kv.ShardID) *msg.Failure {
+	for _, sh := range are {
+		s.shard[sh].undecidedUntil = s.env.Now + int64(undecidedFor)
+	}
+	return s.NoRoundOf(are)
+}
+
+// NoRoundOf says why no round waits for these shards now, nil if one can.
+func (s *Shards) NoRoundOf(need []kv.ShardID) *msg.Failure {
+	if len(s.down) == 0 {
+		return nil
+	}
+	for _, sh := range need {
+		if s.env.Now >= s.shard[sh].undecidedUntil {
+			continue
+		}
+		n := slices.Min(slices.Collect(maps.Keys(s.down)))
+		text := "no state of shard " + sh.String() + " can be fixed: it may wait for decisions of node " + n.String() + ", which is down"
+		f := env.Failure(msg.ReasonExhausted, kv.KindUnavailable, text)
+		f.Down = n
+		return f
+	}
+	return nil
 }
 
 // IsSilent reports whether a shard that is left out has not answered its probe in time.

@@ -41,6 +41,8 @@ type shard struct {
 	parked, busy bool
 	// penalty is for how long it decided nothing last because it was slow, until slowUntil.
 	penalty, slowUntil int64
+	// undecidedUntil is until when no round waits for it, as long as a node is down.
+	undecidedUntil int64
 }
 
 // leaving is an incarnation of a shard that is about to stop, and the number of the report.
