@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -18,15 +19,46 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/users"
 )
 
 // atTheDoors are those that use up what is before the shards, and nodes that are gone for a moment.
 func atTheDoors() []neighbour {
 	return []neighbour{
+		{name: "a stranger whose connections fail, at the clients' address", start: besideStranger},
 		{name: "60 pollers of /metrics and the console", start: besidePollers},
 		{name: "a frozen node of three, clients with three addresses", start: besideFrozen, bound: "clients wait for it for 3 s, once"},
 		{name: "the node is killed every two seconds", start: besideKills, bound: "the node is away while it restarts"},
 	}
+}
+
+// besideStranger has clients connect for each request, from the address from which a stranger connects
+// as well, who does not speak TLS.
+func besideStranger(ctx context.Context, o *options, dir string) (*street, error) {
+	const clients, every = 4, 50 * time.Millisecond
+	n, as, err := startSecure(ctx, o, dir)
+	if err != nil {
+		return nil, err
+	}
+	get := func(ctx context.Context, _ int) error {
+		db, err := as(ctx, users.Root)
+		if err != nil {
+			return err
+		}
+		_, err = db.Execute(ctx, client.Get([]byte("key")))
+		return errors.Join(err, db.Close())
+	}
+	return &street{clients: clients, honest: get, stop: n.close, beside: func(ctx context.Context) error {
+		for sleep(ctx, every) {
+			conn, err := net.Dial("tcp", n.addr)
+			if err != nil {
+				return err
+			}
+			_, _ = io.WriteString(conn, "no TLS, and more than a record's header")
+			_ = conn.Close()
+		}
+		return nil
+	}}, nil
 }
 
 func besidePollers(ctx context.Context, o *options, dir string) (*street, error) {

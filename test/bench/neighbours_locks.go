@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -119,7 +120,11 @@ func startSecure(ctx context.Context, o *options, dir string) (n *node, as func(
 		return nil, nil, err
 	}
 	as = func(ctx context.Context, user string) (*client.DB, error) {
-		if _, err := m.CreateClient(user); err != nil {
+		_, err := os.Stat(file(certs.ClientFile(user)))
+		if errors.Is(err, os.ErrNotExist) {
+			_, err = m.CreateClient(user)
+		}
+		if err != nil {
 			return nil, err
 		}
 		k, err := certs.Open(certs.Options{Files: certs.Files{CA: file(certs.CAFile), Cert: file(certs.ClientFile(user)), Key: file(certs.ClientKey(user))}, Every: -1})
