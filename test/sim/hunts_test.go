@@ -270,7 +270,7 @@ var hunts = []hunt{
 	{id: mutant.VoteOfAnyCommit, name: "A vote counts for any commit of its attempt", seed: 1, shape: again},
 	{id: mutant.DecisionOfAnyCommit, name: "A vote is answered by the decision about another commit", seed: 81, shape: again},
 	{id: mutant.PromiseOfAnyCommit, name: "A promise counts for any commit of its attempt", shape: again},
-	{id: mutant.AnswerOfAnyCommit, name: "A gateway takes an answer to any commit of its attempt", seed: 1294, shape: again},
+	{id: mutant.AnswerOfAnyCommit, name: "A gateway takes an answer to any commit of its attempt", seed: 384, shape: again},
 	{id: mutant.RivalNotKilled, name: "A commit that was refused has no tombstone", shape: again},
 	{id: mutant.GatewayStartsAlike, name: "A gateway names its commits as before it restarted", seed: 1, shape: again},
 	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 6},
@@ -280,7 +280,7 @@ var hunts = []hunt{
 	{id: mutant.HeldIgnored, name: "Held votes count", seed: 1, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
 	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 8, readers: true, shape: watched},
-	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 193, readers: true, shape: func(o *Options) {
+	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 537, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
 		o.Jitter, o.Mix.Ops = 3*time.Millisecond, OpMix{Get: 8, Put: 8}
