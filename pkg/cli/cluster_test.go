@@ -92,9 +92,9 @@ func TestWhatIsUnknownNamesTheIDToAskFor(t *testing.T) {
 	n := start(t)
 	silent := func(gateway.Request, func(gateway.Response)) {}
 	n.submit.Store(&silent)
-	r := n.run(t, "put", "k", "v", "--timeout", "50ms")
+	r := n.run(t, "put", "k", "v", "--timeout", "1s")
 	r.fails(t, 5, "hint: ask with: linchpin outcome ")
-	r = n.run(t, "put", "k", "v", "--timeout", "50ms", "--output", "json")
+	r = n.run(t, "put", "k", "v", "--timeout", "1s", "--output", "json")
 	require.Equal(t, 5, r.code)
 	var o map[string]any
 	require.NoError(t, json.Unmarshal([]byte(r.errs), &o))
