@@ -49,18 +49,18 @@ func TestANodeThatIsKilledEveryTwoSecondsMakesProgress(t *testing.T) {
 		})
 	}
 	lives := 0
-	const kills = 5
+	const kills, some = 5, 20 // a life that waits for a whole lease writes nothing
 	for range kills {
 		n.Kill()
 		before := written.Load()
 		n.Start(t)
 		time.Sleep(2 * time.Second) // a life
 		t.Logf("written in a life: %d", written.Load()-before)
-		if written.Load() > before+200 {
+		if written.Load() > before+some {
 			lives++
 		}
 	}
 	stop()
 	require.NoError(t, all.Wait())
-	require.GreaterOrEqual(t, lives, kills-1, "lives in which much was written")
+	require.GreaterOrEqual(t, lives, kills-1, "lives in which something was written")
 }
