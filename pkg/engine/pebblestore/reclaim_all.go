@@ -94,7 +94,8 @@ func (s *Store) reclaimAll(ctx context.Context, progress func(done, total int)) 
 	}
 	complete, err := false, error(nil)
 	for pass := 0; pass < maxPasses && !complete; pass++ {
-		if complete, err = s.compactDeletions(ctx, progress); err != nil {
+		complete, err = s.compactDeletions(ctx, progress)
+		if err != nil {
 			return r, err
 		}
 	}
