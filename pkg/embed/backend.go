@@ -35,6 +35,8 @@ type backend struct {
 	operations *operations
 	// store is the node's own.
 	store *pebblestore.Store
+	// history is how far back the past can be read; 0 if it cannot.
+	history time.Duration
 	// peers are the other nodes of this process, by id, for numbers of all
 	// shards; nil in a server.
 	peers func() []*node.Node
@@ -158,6 +160,13 @@ func (b *backend) Activity(since int64, receipts, waits int) server.Activity {
 		}
 	}
 	return out
+}
+
+func (b *backend) Reclaimable() uint64 { return b.store.Metrics().ReclaimableBytes }
+
+func (b *backend) Reclaim(ctx context.Context, progress func(done, total int)) (server.Reclaimed, error) {
+	r, err := b.store.ReclaimAll(ctx, progress)
+	return server.Reclaimed{Before: r.Before, After: r.After, History: b.history}, err
 }
 
 func (b *backend) EndTransaction(id kv.TxnID) bool { return b.node.Gateway().End(id) }

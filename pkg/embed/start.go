@@ -254,7 +254,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 	}
 	i.lazy.ready.Store(&backend{operations: counted, userName: i.userName,
 		node: i.node, router: router, id: saved.Node, cluster: saved.Cluster, version: i.opt.Version,
-		addresses: addresses, metrics: m, store: i.store})
+		addresses: addresses, metrics: m, store: i.store, history: pinConfig(i.opt.History, i.opt.HistoryEvery).History})
 	if i.web != nil {
 		i.web.serve(i.httpHandler(m))
 	}

@@ -63,6 +63,13 @@ type Backend interface {
 	// EndTransaction ends a transaction that is under way at the node's gateway, and reports whether
 	// there is one.
 	EndTransaction(id kv.TxnID) bool
+	// Reclaimable estimates how many bytes of the node's store deleted or overwritten data
+	// still occupies.
+	Reclaimable() uint64
+	// Reclaim frees them, beside other work, and calls progress with the number of key
+	// ranges done and of all. It stops after the compaction in flight when ctx ends. The error is of
+	// kind Invalid if another reclaim is in flight, or the store is not on a disk.
+	Reclaim(ctx context.Context, progress func(done, total int)) (Reclaimed, error)
 	// AskNode has another node answer a question, there with AnswerNode.
 	AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error)
 }
@@ -184,6 +191,14 @@ type Activity struct {
 	Receipts       []activity.Receipt
 	Conflicts      []activity.Conflict
 	Waits          []Wait
+}
+
+// Reclaimed is the result of a reclaim.
+type Reclaimed struct {
+	// Before and After are the size of the store, in bytes.
+	Before, After uint64
+	// History is how far back the past can be read; 0 if it cannot.
+	History time.Duration
 }
 
 // Wait is a transaction that waits on a shard now.

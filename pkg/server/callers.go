@@ -38,6 +38,7 @@ var needs = map[string]guard.Need{
 	pb.Admin_SetHotRule_FullMethodName:     guard.NeedAdmin,
 	pb.Admin_SetHotMode_FullMethodName:     guard.NeedAdmin,
 	pb.Admin_Drain_FullMethodName:          guard.NeedAdmin,
+	pb.Admin_Reclaim_FullMethodName:        guard.NeedAdmin,
 	pb.Admin_EndTransaction_FullMethodName: guard.NeedAdmin,
 	pb.Admin_LogLevels_FullMethodName:      guard.NeedAdmin,
 	pb.Admin_Debug_FullMethodName:          guard.NeedAdmin,

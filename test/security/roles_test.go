@@ -32,7 +32,7 @@ var roles = map[string]string{
 	"Admin/EndTransaction": "admin", "Admin/Shards": "monitor", "Admin/HotKeys": "monitor", "Admin/Activity": "monitor", "Admin/SetHotRule": "admin", "Admin/SetHotMode": "admin",
 	"Admin/CreateUser": "admin", "Admin/ListUsers": "admin", "Admin/GrantUser": "admin", "Admin/RevokeUser": "admin", "Admin/DropUser": "admin", "Admin/RotateToken": "admin",
 	"Admin/ExportUsers": "admin", "Admin/ImportUsers": "admin",
-	"Admin/Drain": "admin", "Admin/LogLevels": "admin", "Admin/Debug": "admin",
+	"Admin/Drain": "admin", "Admin/Reclaim": "admin", "Admin/LogLevels": "admin", "Admin/Debug": "admin",
 	"Peer/Meet": "node", "Peer/Stream": "node",
 }
 

@@ -433,6 +433,7 @@ const (
 	Admin_SetHotMode_FullMethodName     = "/linchpin.v1.Admin/SetHotMode"
 	Admin_Types_FullMethodName          = "/linchpin.v1.Admin/Types"
 	Admin_Drain_FullMethodName          = "/linchpin.v1.Admin/Drain"
+	Admin_Reclaim_FullMethodName        = "/linchpin.v1.Admin/Reclaim"
 	Admin_LogLevels_FullMethodName      = "/linchpin.v1.Admin/LogLevels"
 	Admin_Debug_FullMethodName          = "/linchpin.v1.Admin/Debug"
 	Admin_CreateUser_FullMethodName     = "/linchpin.v1.Admin/CreateUser"
@@ -474,6 +475,11 @@ type AdminClient interface {
 	// it. The answers tell how far it is; the stream ends when the process is about
 	// to. It goes on if the caller goes away.
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DrainProgress], error)
+	// Reclaim frees the disk space that deleted data still occupies in the node's store, by
+	// compactions beside other work. It takes up to as long as writing the store anew. The
+	// responses report progress; the last one has the result. If the caller cancels, no
+	// further compaction begins. Only one reclaim at a time runs on a node.
+	Reclaim(ctx context.Context, in *ReclaimRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReclaimProgress], error)
 	// LogLevels tells from which level on the node's components log, after it has
 	// set one if the request says so. It is forgotten when the node ends.
 	LogLevels(ctx context.Context, in *LogLevelsRequest, opts ...grpc.CallOption) (*LogLevelsResponse, error)
@@ -600,6 +606,25 @@ func (c *adminClient) Drain(ctx context.Context, in *DrainRequest, opts ...grpc.
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Admin_DrainClient = grpc.ServerStreamingClient[DrainProgress]
 
+func (c *adminClient) Reclaim(ctx context.Context, in *ReclaimRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReclaimProgress], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[1], Admin_Reclaim_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReclaimRequest, ReclaimProgress]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_ReclaimClient = grpc.ServerStreamingClient[ReclaimProgress]
+
 func (c *adminClient) LogLevels(ctx context.Context, in *LogLevelsRequest, opts ...grpc.CallOption) (*LogLevelsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(LogLevelsResponse)
@@ -612,7 +637,7 @@ func (c *adminClient) LogLevels(ctx context.Context, in *LogLevelsRequest, opts 
 
 func (c *adminClient) Debug(ctx context.Context, in *DebugRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DebugPart], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[1], Admin_Debug_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[2], Admin_Debug_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -765,6 +790,11 @@ type AdminServer interface {
 	// it. The answers tell how far it is; the stream ends when the process is about
 	// to. It goes on if the caller goes away.
 	Drain(*DrainRequest, grpc.ServerStreamingServer[DrainProgress]) error
+	// Reclaim frees the disk space that deleted data still occupies in the node's store, by
+	// compactions beside other work. It takes up to as long as writing the store anew. The
+	// responses report progress; the last one has the result. If the caller cancels, no
+	// further compaction begins. Only one reclaim at a time runs on a node.
+	Reclaim(*ReclaimRequest, grpc.ServerStreamingServer[ReclaimProgress]) error
 	// LogLevels tells from which level on the node's components log, after it has
 	// set one if the request says so. It is forgotten when the node ends.
 	LogLevels(context.Context, *LogLevelsRequest) (*LogLevelsResponse, error)
@@ -832,6 +862,9 @@ func (UnimplementedAdminServer) Types(context.Context, *TypesRequest) (*TypesRes
 }
 func (UnimplementedAdminServer) Drain(*DrainRequest, grpc.ServerStreamingServer[DrainProgress]) error {
 	return status.Error(codes.Unimplemented, "method Drain not implemented")
+}
+func (UnimplementedAdminServer) Reclaim(*ReclaimRequest, grpc.ServerStreamingServer[ReclaimProgress]) error {
+	return status.Error(codes.Unimplemented, "method Reclaim not implemented")
 }
 func (UnimplementedAdminServer) LogLevels(context.Context, *LogLevelsRequest) (*LogLevelsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method LogLevels not implemented")
@@ -1011,6 +1044,17 @@ func _Admin_Drain_Handler(srv interface{}, stream grpc.ServerStream) error {
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Admin_DrainServer = grpc.ServerStreamingServer[DrainProgress]
+
+func _Admin_Reclaim_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReclaimRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServer).Reclaim(m, &grpc.GenericServerStream[ReclaimRequest, ReclaimProgress]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_ReclaimServer = grpc.ServerStreamingServer[ReclaimProgress]
 
 func _Admin_LogLevels_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(LogLevelsRequest)
@@ -1323,6 +1367,11 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Drain",
 			Handler:       _Admin_Drain_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Reclaim",
+			Handler:       _Admin_Reclaim_Handler,
 			ServerStreams: true,
 		},
 		{
