@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,9 +28,6 @@ type CreateOptions struct {
 	Snapshot string
 	// Keep is how long an unfinished backup can be gone on with; 0 is a day.
 	Keep time.Duration
-	// Continue goes on with an unfinished backup, which may be of an earlier moment. Without it
-	// that happens only if Snapshot names the same state.
-	Continue bool
 	// Program is the version of the program, for the header.
 	Program string
 	// Progress, if set, is called now and then with what has been copied so far.
@@ -40,8 +35,8 @@ type CreateOptions struct {
 }
 
 // Create copies a state of the cluster into a file, which must not exist, and
-// returns what is in it. A FILE.partial of the same cluster, and of a snapshot that is still
-// kept, is gone on with if the options say so.
+// returns what is in it. If there is a FILE.partial, of the same cluster and of a
+// snapshot that is still kept, it is gone on with.
 func Create(ctx context.Context, db *client.DB, path string, o CreateOptions) (Header, Footer, error) {
 	status, err := db.Status(ctx)
 	if err != nil {
@@ -57,54 +52,15 @@ func Create(ctx context.Context, db *client.DB, path string, o CreateOptions) (H
 		return c.header, Footer{}, err
 	}
 	footer, err := c.copy(ctx)
-	if err == nil {
-		err = c.publish()
-	}
 	if err != nil {
 		return c.header, footer, err
 	}
-	err = c.dropOwn(ctx)
-	if err != nil {
-		err = fmt.Errorf("the backup is whole, but its snapshot %s could not be dropped: %w", Shown(c.header.Own), err)
+	if c.header.Own != "" {
+		if _, err := db.DropSnapshot(ctx, c.header.Own); err != nil && kv.KindOf(err) != kv.KindNotFound {
+			return c.header, footer, fmt.Errorf("the backup is whole, but its snapshot %s could not be dropped: %w", c.header.Own, err)
+		}
 	}
-	return c.header, footer, err
-}
-
-// CreateTo copies a state of the cluster to a writer. It is not gone on with after an error, so
-// that its own snapshot is dropped in any case.
-func CreateTo(ctx context.Context, db *client.DB, to io.Writer, o CreateOptions) (Header, Footer, error) {
-	status, err := db.Status(ctx)
-	if err != nil {
-		return Header{}, Footer{}, err
-	}
-	c := &creation{db: db, o: o, cluster: status.ClusterId}
-	err = c.start(ctx, to)
-	if err != nil {
-		return c.header, Footer{}, err
-	}
-	footer, err := c.copy(ctx)
-	drop, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
-	defer cancel()
-	return c.header, footer, errors.Join(err, c.dropOwn(drop))
-}
-
-// dropTimeout bounds how long an interrupted CreateTo drops its snapshot.
-const dropTimeout = 5 * time.Second
-
-// ownPrefix begins the names of the snapshots that backups make.
-const ownPrefix = "backup-"
-
-// dropOwn drops the snapshot that was made for the backup. Its name comes from the file, so only
-// names of backups' own are dropped.
-func (c *creation) dropOwn(ctx context.Context) error {
-	if !strings.HasPrefix(c.header.Own, ownPrefix) {
-		return nil
-	}
-	_, err := c.db.DropSnapshot(ctx, c.header.Own)
-	if kv.KindOf(err) == kv.KindNotFound {
-		return nil
-	}
-	return err
+	return c.header, footer, nil
 }
 
 // openPartial opens the unfinished file, for this process alone. Two that wrote it
@@ -117,7 +73,7 @@ func openPartial(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	busy := refuse("wait until it has ended, or name another file", "another backup is writing %s", Shown(path))
+	busy := refuse("wait until it has ended, or name another file", "another backup is writing %s", path)
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, errors.Join(busy, f.Close())
 	} else if err != nil {
@@ -143,19 +99,9 @@ func openPartial(path string) (*os.File, error) {
 
 func absent(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return refuse("name another file, or remove it", "%s exists already", Shown(path))
+		return refuse("name another file, or remove it", "%s exists already", path)
 	}
 	return nil
-}
-
-// Shown is a name as a terminal may show it: in quotes if it has characters that do not print,
-// which could control the terminal.
-func Shown(name string) string {
-	quoted := strconv.Quote(name)
-	if quoted == `"`+name+`"` {
-		return name
-	}
-	return quoted
 }
 
 func refuse(hint, format string, args ...any) error {
@@ -183,21 +129,12 @@ func (c *creation) begin(ctx context.Context) error {
 	if info.Size() > 0 {
 		return c.goOn(ctx)
 	}
-	err = c.start(ctx, c.file)
-	if err != nil && c.header.Snapshot == "" {
-		err = errors.Join(err, os.Remove(c.file.Name()))
-	}
-	return err
-}
-
-// start finds or makes the snapshot, and writes the header.
-func (c *creation) start(ctx context.Context, to io.Writer) error {
 	s, own, err := c.snapshot(ctx)
 	if err != nil {
-		return err
+		return errors.Join(err, os.Remove(c.file.Name()))
 	}
 	c.header = Header{Format: Format, Cluster: c.cluster, Snapshot: s.ID, Time: s.Time.UTC(), Own: own, Program: c.o.Program}
-	c.writer, err = NewWriter(to, c.header)
+	c.writer, err = NewWriter(c.file, c.header)
 	return err
 }
 
@@ -213,7 +150,7 @@ func (c *creation) snapshot(ctx context.Context) (s *client.Snapshot, own string
 	if keep == 0 {
 		keep = 24 * time.Hour
 	}
-	own = ownPrefix + hex.EncodeToString(b[:])
+	own = "backup-" + hex.EncodeToString(b[:])
 	s, err = c.db.CreateSnapshot(ctx, own, keep)
 	return s, own, err
 }
@@ -226,7 +163,7 @@ func (c *creation) kept(ctx context.Context, name string) (*client.Snapshot, err
 	}
 	i := slices.IndexFunc(all, func(s client.Snapshot) bool { return s.Name == name || s.ID == name })
 	if i < 0 {
-		return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("the snapshot %s is not kept, or not any more", Shown(name)),
+		return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("the snapshot %s is not kept, or not any more", name),
 			Hint: "list those that are: linchpin snapshot list"}
 	}
 	return &all[i], nil
@@ -235,21 +172,19 @@ func (c *creation) kept(ctx context.Context, name string) (*client.Snapshot, err
 // goOn finds out how far an unfinished backup has come, and cuts off what is
 // behind its last whole frame.
 func (c *creation) goOn(ctx context.Context) error {
-	name := Shown(c.file.Name())
+	name := c.file.Name()
 	r, err := c.read()
 	if err != nil && r == nil {
 		return refuse("remove it to begin anew", "%s cannot be gone on with: %v", name, err)
 	}
 	c.header = r.Header
 	if r.Header.Cluster != c.cluster {
-		return refuse("remove it to begin anew", "%s is of another cluster, %s", name, Shown(r.Header.Cluster))
+		return refuse("remove it to begin anew", "%s is of another cluster, %s", name, r.Header.Cluster)
 	}
 	if s, err := c.kept(ctx, r.Header.Snapshot); err != nil {
 		return fmt.Errorf("%s cannot be gone on with; remove it to begin anew: %w", name, err)
 	} else if want := c.o.Snapshot; want != "" && want != s.Name && want != s.ID {
-		return refuse("remove it to begin anew", "%s is of the snapshot %s", name, Shown(s.Name))
-	} else if want == "" && !c.o.Continue {
-		return refuse("go on with it by --continue, or remove it", "%s is an unfinished backup of the moment %s", name, r.Header.Time.Format(time.RFC3339))
+		return refuse("remove it to begin anew", "%s is of the snapshot %s", name, s.Name)
 	}
 	if err := c.file.Truncate(r.whole); err != nil {
 		return err
@@ -290,7 +225,7 @@ func (c *creation) read() (*Reader, error) {
 	return r, err
 }
 
-// copy writes all keys and the footer.
+// copy writes all keys and the footer, and gives the file its name.
 func (c *creation) copy(ctx context.Context) (Footer, error) {
 	types, err := typeNames(ctx, c.db)
 	if err != nil {
@@ -307,12 +242,10 @@ func (c *creation) copy(ctx context.Context) (Footer, error) {
 			c.o.Progress(c.writer.keys, c.writer.bytes)
 		}
 	}
-	return c.writer.Close(func(t uint32) string { return types[t] })
-}
-
-// publish gives the file its name.
-func (c *creation) publish() error {
-	err := c.file.Sync()
+	f, err := c.writer.Close(func(t uint32) string { return types[t] })
+	if err == nil {
+		err = c.file.Sync()
+	}
 	if err == nil {
 		err = os.Link(c.file.Name(), c.path) // unlike a rename, this replaces nothing
 	}
@@ -322,7 +255,7 @@ func (c *creation) publish() error {
 	if err == nil {
 		err = syncDir(filepath.Dir(c.path))
 	}
-	return err
+	return f, err
 }
 
 func syncDir(dir string) error {

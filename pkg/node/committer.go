@@ -117,12 +117,8 @@ func (c *committer) append(batch groupcommit.Batch) {
 	now, wait := batch.Appended(at, c.releaser.position())
 	wait.Since = since
 	for _, s := range batch.Steps {
-		loop := c.n.shards[s.Shard.ID]
 		for _, read := range s.Out.Reads {
-			c.n.startRead(loop, read)
-		}
-		if len(s.Out.Dropped) > 0 {
-			c.n.reads.drop(loop, s.Out.Dropped)
+			c.n.startRead(readJob{c.n.shards[s.Shard.ID], read})
 		}
 	}
 	for _, s := range batch.Steps {

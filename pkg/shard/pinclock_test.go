@@ -2,7 +2,6 @@ package shard_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -60,7 +59,7 @@ func (h *historian) step(env *msg.Envelope) []*msg.Envelope {
 func (h *historian) act(out shard.Output) []*msg.Envelope {
 	_, err := h.store.Append([]entry.Group{{Shard: 0, Entries: out.Entries}})
 	require.NoError(h.t, err)
-	sent := slices.Concat(out.Urgent, out.Send)
+	sent := out.Send
 	if len(out.Reads) > 0 {
 		in := shard.Input{Now: int64(h.now), Wall: h.wall(), IDTime: base + int64(h.now), Disk: shard.DiskRoomy}
 		for _, r := range out.Reads {

@@ -8,22 +8,21 @@ import (
 )
 
 // anyReader reports whether a registered reader does not commute with needs.
-// If butRounds is set, those of rounds do not count.
-func (q *Queue) anyReader(needs []Need, butRounds bool) bool {
+func (q *Queue) anyReader(needs []Need) bool {
 	for _, rd := range q.rangedReaders {
-		if !(butRounds && rd.whole) && !commute(rd.needs, needs) {
+		if !commute(rd.needs, needs) {
 			return true
 		}
 	}
 	for i := range needs {
 		if needs[i].Span.IsPoint() {
-			if p := q.points[string(needs[i].Span.Start)]; p != nil && p.anyReader(needs, butRounds) {
+			if p := q.points[string(needs[i].Span.Start)]; p != nil && p.anyReader(needs) {
 				return true
 			}
 			continue
 		}
 		for key, p := range q.points {
-			if needs[i].Span.Contains([]byte(key)) && p.anyReader(needs, butRounds) {
+			if needs[i].Span.Contains([]byte(key)) && p.anyReader(needs) {
 				return true
 			}
 		}
@@ -31,8 +30,8 @@ func (q *Queue) anyReader(needs []Need, butRounds bool) bool {
 	return false
 }
 
-func (p *point) anyReader(needs []Need, butRounds bool) bool {
-	return slices.ContainsFunc(p.readers, func(rd *reader) bool { return !(butRounds && rd.whole) && !commute(rd.needs, needs) })
+func (p *point) anyReader(needs []Need) bool {
+	return slices.ContainsFunc(p.readers, func(rd *reader) bool { return !commute(rd.needs, needs) })
 }
 
 // conflicting lists the updates and pieces that do not commute with what a

@@ -35,8 +35,7 @@ type Queue struct {
 	lists, ticks  uint64
 	counters      Counters
 	// held counts the updates and pieces that are held.
-	held   int
-	leases leases
+	held int
 }
 
 // never is a time that does not come.
@@ -63,8 +62,6 @@ type update struct {
 	// somebody was registered when it was last found held.
 	held    int64
 	heldKey []byte
-	// heldByRound: the readers of heldKey were rounds.
-	heldByRound bool
 	// seen marks what conflicting has listed already, asked what Tick has.
 	seen, asked uint64
 	waiting     []*Read
@@ -77,10 +74,6 @@ type reader struct {
 	until int64
 	// lasting: until it leaves; else while there are reads under way.
 	lasting bool
-	// endsHere is as in Read.
-	endsHere bool
-	// whole: all its reads are of rounds.
-	whole bool
 	// seen marks what WaitingFor has counted already.
 	seen  uint64
 	reads []*Read
@@ -267,7 +260,7 @@ func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 	case u == nil:
 		u = &update{txn: txn, aged: never}
 	}
-	next := &update{txn: txn, needs: needs, piece: true, heldSince: q.now, aged: u.aged, held: u.held, heldKey: u.heldKey, heldByRound: u.heldByRound}
+	next := &update{txn: txn, needs: needs, piece: true, heldSince: q.now, aged: u.aged, held: u.held, heldKey: u.heldKey}
 	if q.free(next) {
 		return false
 	}
@@ -371,7 +364,7 @@ func (q *Queue) free(u *update) bool {
 	if q.opt.Mutants.Has(mutant.ReadersIgnoredByLast) && u.piece || q.opt.Mutants.Has(mutant.ReadersIgnored) && !u.piece {
 		return true
 	}
-	return !q.anyReader(u.needs, false)
+	return !q.anyReader(u.needs)
 }
 
 // retry seals an update, or frees a piece, that nobody holds any more.

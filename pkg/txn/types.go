@@ -12,12 +12,11 @@ import (
 
 // Config, and what it is made of, belong to package env.
 type (
-	Config     = env.Config
-	Router     = env.Router
-	Order      = env.Order
-	Reads      = env.Reads
-	Plan       = env.Plan
-	RoundTimes = env.RoundTimes
+	Config = env.Config
+	Router = env.Router
+	Order  = env.Order
+	Reads  = env.Reads
+	Plan   = env.Plan
 )
 
 // The values of Order, Reads and Plan.
@@ -74,9 +73,6 @@ type Output struct {
 	// by Borrowed. GiveBack are the names of those that it needs no more.
 	Borrow   bool
 	GiveBack []kv.TxnRef
-	// LeftOut are shards that did not answer a round of this machine in time: the other machines
-	// of the node are to be told (shards.Shards.LeaveOut).
-	LeftOut []kv.ShardID
 }
 
 // Stats are what a machine counts, since it was made.

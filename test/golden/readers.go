@@ -19,7 +19,7 @@ func ofReaders(e *msg.Envelope) string {
 	case e.Notice != nil:
 		return fmt.Sprintf("Notice that %s has read: %s", readerName(e.Notice.Reader), reading(&e.Notice.Reading))
 	case e.Leave != nil:
-		return "Leave " + readerName(e.Leave.Reader) + when(e.Leave.KeepNanos > 0, ": its state is complete")
+		return "Leave " + readerName(e.Leave.Reader)
 	case e.Renew != nil:
 		return fmt.Sprintf("Renew %s #%d of life %d for %v", readerName(e.Renew.Reader), e.Renew.Number, e.Renew.Incarnation, time.Duration(e.Renew.LeaseNanos))
 	case e.RenewReply != nil:
@@ -47,9 +47,6 @@ func Reader(id kv.TxnID) string { return "reader " + strconv.FormatInt(id.Time&(
 func read(q *msg.Read) string {
 	how := when(q.LeaseNanos > 0, fmt.Sprintf(" registered for %v", time.Duration(q.LeaseNanos))) +
 		when(q.Notify, fmt.Sprintf(", telling %v", q.Last)) + when(len(q.Await) > 0, fmt.Sprintf(" after %v", q.Await))
-	if !q.Kept.IsZero() {
-		how += fmt.Sprintf(" at %d of life %d for %s", q.Index, q.Incarnation, readerName(q.Kept))
-	}
 	what := ": " + opsText(q.Ops)
 	if q.KeepNanos > 0 {
 		what = ": fix the index"

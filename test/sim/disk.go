@@ -2,7 +2,6 @@ package sim
 
 import (
 	"math"
-	"time"
 
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/engine/memstore"
@@ -21,10 +20,8 @@ type disk struct {
 	shards []*shell
 	up     bool
 	life   int
-	// syncing: an fsync is under way. Those that begin before slowUntil are slower by slowBy.
-	syncing   bool
-	slowBy    time.Duration
-	slowUntil int64
+	// syncing: an fsync is under way.
+	syncing bool
 	// level is how much room it has for what is new, since when.
 	level    shard.Disk
 	since    int64
@@ -142,20 +139,18 @@ func (d *disk) sync() {
 	w := d.w
 	// The fsync takes in what this instant's steps still append.
 	w.after(w.upTo(w.opt.Sync/4), func() { target = d.store.Last() })
-	took := w.opt.Sync/4 + w.about(w.opt.Sync) + d.slower()
+	took := w.opt.Sync/4 + w.about(w.opt.Sync)
 	if w.chance(0.01) {
 		took *= 10
 	}
 	w.after(took, func() {
-		d.n.whenAwake(func() {
-			if d.life != life {
-				return
-			}
-			d.syncing = false
-			d.store.SyncTo(target)
-			d.durable()
-			d.sync()
-		})
+		if d.life != life {
+			return
+		}
+		d.syncing = false
+		d.store.SyncTo(target)
+		d.durable()
+		d.sync()
 	})
 }
 

@@ -222,7 +222,6 @@ func (w *world) play() (Summary, error) {
 	w.startViews()
 	w.startFaults()
 	w.startDrains()
-	w.startSlow()
 	w.startFills()
 	w.startLies()
 	w.startMoves()

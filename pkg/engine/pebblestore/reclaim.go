@@ -23,8 +23,6 @@ import (
 type reclaims struct {
 	// on: notes are taken.
 	on atomic.Bool
-	// all: ReclaimAll is in flight.
-	all atomic.Bool
 
 	mu    sync.Mutex
 	among map[tableOf]span

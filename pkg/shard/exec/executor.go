@@ -95,9 +95,8 @@ func (x *Executor) Begin(t *Task) Step {
 	t.plans = x.cfg.Sharing.Locks == AbstractLocks && t.plansLocks()
 	var needs []lock.Need
 	needs, t.ranges = x.fixedLocks(t)
-	t.Request = lock.Request{Txn: t.Txn, Begun: t.Request.Begun, User: t.User, Needs: needs, Tag: t, NoWait: t.NoWait,
-		Lasting: t.Request.Lasting, Instant: t.Kind == Decide && !t.ranges}
-	t.items = t.usual.item[:0]
+	t.Request = lock.Request{Txn: t.Txn, Needs: needs, Tag: t, NoWait: t.NoWait, Instant: t.Kind == Decide && !t.ranges}
+	t.items = t.oneItem[:0]
 	n := len(t.Ops) + len(t.Seen)
 	if n > 1 {
 		t.items = make([]*mvcc.Item, 0, n)
@@ -108,11 +107,9 @@ func (x *Executor) Begin(t *Task) Step {
 		}
 	}
 	for i := range t.Seen {
-		if t.Seen[i].Digest == 0 {
-			x.load(t, t.Seen[i].Key)
-		}
+		x.load(t, t.Seen[i].Key)
 	}
-	if t.loads.missing > 0 {
+	if t.missing > 0 {
 		return Waiting
 	}
 	return x.loaded(t)
@@ -122,7 +119,7 @@ func (x *Executor) load(t *Task, key []byte) {
 	it := x.Store.Pin(key)
 	t.items = append(t.items, it)
 	if !it.Loaded {
-		t.loads.missing++
+		t.missing++
 		x.Store.Await(it, t)
 	}
 }
@@ -137,8 +134,8 @@ func (x *Executor) Woken(w *store.Wake) (*Task, Step) {
 	if w.Err != nil {
 		t.Err = w.Err
 	}
-	t.loads.missing--
-	if t.loads.missing > 0 || t.stage != loading {
+	t.missing--
+	if t.missing > 0 || t.stage != loading {
 		return t, Waiting
 	}
 	return t, x.loaded(t)
@@ -159,7 +156,7 @@ func (x *Executor) Next() *Task {
 		t := x.ranged[0]
 		x.ranged[0] = nil
 		x.ranged = x.ranged[1:]
-		if t.stage == ranging && t.loads.missing == 0 {
+		if t.stage == ranging && t.missing == 0 {
 			return t
 		}
 	}
@@ -180,7 +177,7 @@ func (x *Executor) loaded(t *Task) Step {
 	case t.Err != nil:
 		return t.fail(msg.FailureOf(t.Err))
 	case t.Kind == Optimistic:
-		return x.ReadRanges(t)
+		return Ready
 	default:
 		return x.Acquire(t)
 	}
@@ -206,8 +203,6 @@ func (x *Executor) Acquire(t *Task) Step {
 	case lock.Full:
 		t.overflow = true
 		return t.fail(x.queueFull(nil))
-	case lock.Overdrawn:
-		return t.fail(x.overdrawn(t))
 	case lock.Crowded:
 		_, key, _ := t.Request.Waited()
 		t.overflow = true
@@ -240,7 +235,6 @@ func (x *Executor) Drop(t *Task) {
 		return
 	}
 	t.stage = done
-	x.dropReads(t)
 	x.Locks.Cancel(&t.Request)
 	for _, it := range t.items {
 		x.Store.Unpin(it)
@@ -273,8 +267,7 @@ func (x *Executor) Wound(t *Task) Step {
 func (x *Executor) Hold(t *Task) {
 	x.Locks.GiveBack(&t.Request)
 	t.rows = nil
-	t.loads.round++ // reads under way are for nothing
-	x.dropReads(t)
+	t.round++ // reads under way are for nothing
 	t.stage = held
 }
 
@@ -282,7 +275,7 @@ func (x *Executor) Hold(t *Task) {
 func (x *Executor) Unready(t *Task) {
 	x.Locks.Cancel(&t.Request)
 	x.Hold(t)
-	t.stage, t.loads.missing = loaded, 0
+	t.stage, t.missing = loaded, 0
 }
 
 // wounded is the failure of a task whose transaction is wounded and that would have to wait. Its

@@ -3,7 +3,6 @@ package exec
 import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
-	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
@@ -20,21 +19,18 @@ type pageWaiter struct {
 	round int
 }
 
-// Caller is for whom the task waits.
-func (w pageWaiter) Caller() (kv.Account, bool) { return w.task.Caller() }
-
 // pagesRead has a task go on when it has all that it asked for.
 func (x *Executor) pagesRead(w pageWaiter, err error) Step {
 	t := w.task
-	if t.loads.round != w.round || t.stage != loading && t.stage != paging {
+	if t.round != w.round || t.stage != loading && t.stage != paging {
 		return Waiting // given up, or begun again
 	}
 	if err != nil {
 		t.Err = err
 	}
-	t.loads.missing--
+	t.missing--
 	switch {
-	case t.loads.missing > 0:
+	case t.missing > 0:
 		return Waiting
 	case t.stage == loading, t.Kind.Reader():
 		return x.loaded(t)
@@ -62,9 +58,9 @@ func (x *Executor) preload(t *Task) bool {
 			continue
 		}
 		t.paged = true
-		t.loads.missing += x.Store.Pages(it, likelyPages(t, op, &it.Value), pageWaiter{t, t.loads.round})
+		t.missing += x.Store.Pages(it, likelyPages(t, op, &it.Value), pageWaiter{t, t.round})
 	}
-	return t.loads.missing > 0
+	return t.missing > 0
 }
 
 // likelyPages are those that one operation needs.
@@ -93,11 +89,11 @@ func (x *Executor) lacksPages(t *Task, e *mvcc.Execution) bool {
 	if len(e.Absent) == 0 {
 		return false
 	}
-	t.stage, t.paged, t.loads.missing = paging, true, 0
-	t.loads.round++
+	t.stage, t.paged, t.missing = paging, true, 0
+	t.round++
 	for _, a := range e.Absent {
 		it := x.Store.Get(a.Key)
-		t.loads.missing += x.Store.Pages(it, a.Pages, pageWaiter{t, t.loads.round})
+		t.missing += x.Store.Pages(it, a.Pages, pageWaiter{t, t.round})
 	}
 	return true
 }

@@ -62,7 +62,7 @@ func (x *Executor) acquireMore(t *Task, e *mvcc.Execution) Step {
 	for _, n := range e.Missing {
 		t.more = append(t.more, lock.Need{Span: kv.Point(n.Key), Mode: n.Mode, Methods: n.Methods})
 	}
-	t.loads.round++
+	t.round++
 	return x.Acquire(t)
 }
 
@@ -112,33 +112,25 @@ func (x *Executor) Find(t *Task, key []byte) *mvcc.Item {
 const fewItems = 4
 
 // SeenHolds validates the optimistic reads of a task, which are read-locked, or it is the instant
-// of the decision. Some are executed again, and are the first of its operations; results are those
-// of the execution. It returns how many they are.
-func (x *Executor) SeenHolds(t *Task, results []msg.Result) (again int, _ *msg.Failure) {
+// of the decision.
+func (x *Executor) SeenHolds(t *Task) *msg.Failure {
 	if x.Env.Mutants.Has(mutant.SeenUnchecked) {
-		return 0, nil
+		return nil
 	}
 	for i := range t.Seen {
 		key := t.Seen[i].Key
-		if t.Seen[i].Digest != 0 {
-			if again >= len(results) || results[again].Digest() != t.Seen[i].Digest && !x.Env.Mutants.Has(mutant.UnlockedUnchecked) {
-				return again, changed(key)
-			}
-			again++
-			continue
-		}
 		it := x.Store.Get(key)
 		_, here := x.Heat.Elsewhere(key, it)
 		if !here {
-			return again, changed(key)
+			return changed(key)
 		}
 		now := kv.Version{}
 		if it != nil && it.Value.Exists() {
 			now = it.Value.Version
 		}
 		if now != t.Seen[i].Version {
-			return again, changed(key)
+			return changed(key)
 		}
 	}
-	return again, nil
+	return nil
 }
