@@ -191,7 +191,7 @@ var hunts = []hunt{
 	{id: mutant.HotLocksIgnored, name: "Hot locks ignored", seed: 2},
 	{id: mutant.SeenUnchecked, name: "Optimistic reads unchecked", seed: 11},
 	{id: mutant.FailuresUnvalidated, name: "Failures unvalidated", seed: 2, shape: concluding},
-	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 5},
+	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 52},
 	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 29},
 	{id: mutant.TellBeforeDurable, name: "Telling of what is not durable", seed: 16},
 	{id: mutant.GatherReorders, name: "Steps are appended in another order", seed: 46},
@@ -205,7 +205,7 @@ var hunts = []hunt{
 		o.Crashes, o.Every = 10, 10*time.Millisecond
 	}},
 	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 55},
-	{id: mutant.FencesForgotten, name: "Fences forgotten at a restart", seed: 1, shape: func(o *Options) {
+	{id: mutant.FencesForgotten, name: "Fences forgotten at a restart", seed: 3, shape: func(o *Options) {
 		o.Learned, o.Mix.Enquire, o.Crashes, o.Down, o.Every = false, 0.5, 20, 0, 10*time.Millisecond
 		o.Faults = FaultMix{Log: 1}
 	}},
@@ -227,10 +227,10 @@ var hunts = []hunt{
 		o.Mix.Interactive = 20
 		o.Crashes, o.Down, o.Every, o.Faults = 10, 0, 5*time.Millisecond, FaultMix{Gateway: 1}
 	}},
-	{id: mutant.GatewayDropsMarks, name: "Gateway drops marks after the commit was sent", seed: 1, shape: calm},
+	{id: mutant.GatewayDropsMarks, name: "Gateway drops marks after the commit was sent", seed: 23, shape: calm},
 	{id: mutant.LockWithoutMark, name: "Lock without the mark", seed: 1, shape: func(o *Options) { calm(o); crowded(o); o.Mix.Interactive, o.NoOptimistic = 20, true }},
 	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 2, shape: func(o *Options) { calm(o); crowded(o) }},
-	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 1, with: []mutant.ID{mutant.MarksOnce}, shape: even},
+	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 2, with: []mutant.ID{mutant.MarksOnce}, shape: even},
 	{id: mutant.ParkWithoutMark, name: "Park without the mark", seed: 3, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.Order, o.NoOptimistic, o.HotKeys, o.Shards = txn.HotLast, true, 2, 2 }},
 	{id: mutant.PrepareWithoutMark, name: "Prepare without the mark", seed: 1, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.HotKeys, o.Shards = 1, 3 }},
 	{id: mutant.NoIdleGrace, name: "No idle grace", seed: 3, shape: func(o *Options) { calm(o); o.Mix.Interactive, o.Mix.Dream = 20, 0.2 }},
@@ -245,41 +245,41 @@ var hunts = []hunt{
 	}},
 	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 40},
 	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 14, readers: true, shape: pinned},
-	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 10},
+	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 5},
 	{id: mutant.PresumedUnasked, name: "An abort is presumed unasked", seed: 67},
 	{id: mutant.LookUpBlind, name: "A lookup is blind", seed: 3, shape: func(o *Options) {
 		restless(o)
 		o.Memory, o.ColdRead, o.Mix.Enquire = 2, 5*time.Millisecond, 0.5
 	}},
 	{id: mutant.ClockBelieved, name: "A time of day is believed at once", seed: 13, shape: jumping},
-	{id: mutant.FloorLowered, name: "A floor in the future is lowered", seed: 17, shape: func(o *Options) {
+	{id: mutant.FloorLowered, name: "A floor in the future is lowered", seed: 8, shape: func(o *Options) {
 		jumping(o)
 		o.Retention, o.JumpFor, o.Memory = 100*time.Millisecond, 2*time.Second, 2
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 200*time.Millisecond, FaultMix{Log: 1}
 	}},
-	{id: mutant.FloorPassed, name: "An outcome is deleted while it is read", seed: 291, shape: func(o *Options) {
+	{id: mutant.FloorPassed, name: "An outcome is deleted while it is read", seed: 48, shape: func(o *Options) {
 		jumping(o)
 		o.Jumps, o.JumpBy, o.Retention, o.Memory, o.ColdRead, o.Mix.Think = 1, time.Millisecond, 200*time.Millisecond, 1, 30*time.Millisecond, 20*time.Millisecond
 	}},
 	{id: mutant.AttemptsApart, name: "Another attempt commits where one has", seed: 38, shape: func(o *Options) {
 		o.Mix.Again, o.SentOnce, o.Lies, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
 	}},
-	{id: mutant.LastAgentsApart, name: "Two last agents decide one attempt", seed: 9, shape: func(o *Options) {
+	{id: mutant.LastAgentsApart, name: "Two last agents decide one attempt", seed: 25, shape: func(o *Options) {
 		o.Mix.Twice, o.SentOnce, o.Lies, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
 	}},
 	{id: mutant.VoteOfAnyCommit, name: "A vote counts for any commit of its attempt", seed: 1, shape: again},
-	{id: mutant.DecisionOfAnyCommit, name: "A vote is answered by the decision about another commit", seed: 81, shape: again},
-	{id: mutant.PromiseOfAnyCommit, name: "A promise counts for any commit of its attempt", shape: again},
+	{id: mutant.DecisionOfAnyCommit, name: "A vote is answered by the decision about another commit", seed: 88, shape: again},
+	{id: mutant.PromiseOfAnyCommit, name: "A promise counts for any commit of its attempt", seed: 4, shape: again},
 	{id: mutant.AnswerOfAnyCommit, name: "A gateway takes an answer to any commit of its attempt", seed: 384, shape: again},
-	{id: mutant.RivalNotKilled, name: "A commit that was refused has no tombstone", shape: again},
+	{id: mutant.RivalNotKilled, name: "A commit that was refused has no tombstone", seed: 62, shape: again},
 	{id: mutant.GatewayStartsAlike, name: "A gateway names its commits as before it restarted", seed: 1, shape: again},
-	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 6},
+	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 9},
 
 	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 4, readers: true, shape: watched},
 	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 1, readers: true, shape: watched},
 	{id: mutant.HeldIgnored, name: "Held votes count", seed: 1, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
-	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 8, readers: true, shape: watched},
+	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 11, readers: true, shape: watched},
 	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 537, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
@@ -287,21 +287,21 @@ var hunts = []hunt{
 		o.HeatEvery, o.Lies, o.PinEvery, o.Mix.Scan, o.Mix.Snapshot, o.Plan = 0, 0, 0, 0, 0, txn.PlanHotLast
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
-	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 1, readers: true, shape: impatient},
+	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 8, readers: true, shape: impatient},
 	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 295, readers: true, shape: impatient},
 	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 103, readers: true, shape: func(o *Options) {
 		impatient(o)
 		o.Straggle, o.StraggleMax, o.Dup, o.Repeat, o.Mix.OneShotRead = 0.4, 30*time.Millisecond, 0.8, 3*time.Millisecond, 16
 	}},
 	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 550, readers: true, shape: impatient},
-	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 1, readers: true, shape: impatient},
+	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 2, readers: true, shape: impatient},
 	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 1, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
 	}},
 	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 293, readers: true, shape: restarting},
 	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 108, readers: true, shape: restarting},
-	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 10, readers: true, shape: restarting},
+	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 19, readers: true, shape: restarting},
 	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 108, readers: true, shape: restarting},
 	{id: mutant.RestartDecidesAtOnce, name: "A restarted shard decides at once", seed: 195, readers: true, shape: func(o *Options) {
 		restarting(o)
@@ -321,16 +321,16 @@ var hunts = []hunt{
 		o.Lease, o.Plan, o.Loss, o.Straggle, o.StraggleMax = 20*time.Millisecond, txn.PlanHotLast, 0.2, 0.2, 60*time.Millisecond
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan = 20, 0, 0
 	}},
-	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 66, readers: true, shape: shortLived},
-	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 140, readers: true, shape: shortLived},
-	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 31, readers: true, shape: shortLived},
+	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 12, readers: true, shape: shortLived},
+	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 31, readers: true, shape: shortLived},
+	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 2, readers: true, shape: shortLived},
 	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 21, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 60*time.Millisecond, 20, 20*time.Millisecond
 	}},
 
 	{id: mutant.GarbagePastPin, name: "Garbage past a pin", seed: 1, readers: true, shape: pinned},
-	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 1726, readers: true, shape: func(o *Options) {
+	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 51, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.HeatEvery, o.Lies, o.Mix.InteractiveRead = 0, 0, 0
@@ -340,15 +340,15 @@ var hunts = []hunt{
 		restless(o)
 		o.Nodes = 3
 	}},
-	{id: mutant.PinClockBelieved, name: "Pins go by a time of day that was just set", seed: 14, readers: true, shape: func(o *Options) {
+	{id: mutant.PinClockBelieved, name: "Pins go by a time of day that was just set", seed: 2, readers: true, shape: func(o *Options) {
 		pinned(o)
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Jumps, o.JumpFor, o.JumpBy, o.Retention = 8, 20*time.Millisecond, 10*365*24*time.Hour, 0
 	}},
-	{id: mutant.PinHotFirst, name: "Pin with the hot index first", seed: 3, readers: true, shape: pinned},
+	{id: mutant.PinHotFirst, name: "Pin with the hot index first", seed: 4, readers: true, shape: pinned},
 	{id: mutant.PinUnregistered, name: "Pin without registration", seed: 2, readers: true, shape: pinned},
 	{id: mutant.PinJoinedLate, name: "Pin joined late", seed: 3, readers: true, shape: pinned},
-	{id: mutant.OpenLeftBeforePin, name: "An open reader left before its pin", seed: 7, readers: true, shape: func(o *Options) {
+	{id: mutant.OpenLeftBeforePin, name: "An open reader left before its pin", seed: 3, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
@@ -362,10 +362,10 @@ var hunts = []hunt{
 		o.Sync, o.Step, o.ColdRead, o.Mix.Ops, o.Mix.Think = 0, 0, 0, OpMix{Get: 1, Put: 8}, 0
 	}},
 	{id: mutant.BorrowJoinedLate, name: "A borrowed state joined late", seed: 2, readers: true, shape: borrowing},
-	{id: mutant.LentForgotten, name: "A lent state forgotten", seed: 24, readers: true, shape: borrowing},
+	{id: mutant.LentForgotten, name: "A lent state forgotten", seed: 15, readers: true, shape: borrowing},
 	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 57, readers: true, shape: unending},
 
-	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 1230, readers: true, shape: func(o *Options) {
+	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 125, readers: true, shape: func(o *Options) {
 		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour
 	}},
 
@@ -379,7 +379,7 @@ var hunts = []hunt{
 		wandering(o)
 		o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 20, 0, 10*time.Millisecond, true, FaultMix{Log: 1}
 	}},
-	{id: mutant.CollectedMovesForgotten, name: "The moves of what was collected are forgotten", seed: 6, shape: wandering},
+	{id: mutant.CollectedMovesForgotten, name: "The moves of what was collected are forgotten", seed: 9, shape: wandering},
 	{id: mutant.RedirectIgnored, name: "A redirect is ignored", seed: 3, shape: func(o *Options) { calm(o); wandering(o) }},
 	{id: mutant.ExpiryUnchecked, name: "An expiry does not look at the key", seed: 3, model: true, shape: expiring},
 	{id: mutant.ExpiresEarly, name: "Keys expire early", seed: 1, model: true, shape: expiring},

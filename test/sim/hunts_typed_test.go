@@ -65,7 +65,7 @@ func restartsTyped(o *Options) {
 // typedHunts are those of rules about calls of data types.
 var typedHunts = []hunt{
 	{id: mutant.SizeWithAdd, name: "Size goes with add", seed: 1, typed: true, shape: of("set")},
-	{id: mutant.ContainsWithRemove, name: "Contains goes with remove", seed: 1, typed: true, shape: of("set")},
+	{id: mutant.ContainsWithRemove, name: "Contains goes with remove", seed: 2, typed: true, shape: of("set")},
 	{id: mutant.PartsIgnored, name: "Parts ignored", seed: 1, typed: true, shape: of("set", "dict", "scored-set")},
 	{id: mutant.TypedPastRange, name: "Calls slip past a range lock", seed: 1, typed: true, shape: func(o *Options) {
 		of("set", "bag")(o)
@@ -74,17 +74,17 @@ var typedHunts = []hunt{
 	{id: mutant.PlanUnlocked, name: "A plan without its lock", seed: 10, typed: true, shape: of("set", "dict", "scored-set", "bounded-counter")},
 	{id: mutant.FirstPlanKept, name: "The first plan is kept", seed: 1, typed: true, shape: of("set", "dict", "list")},
 	{id: mutant.OthersIgnored, name: "Undecided calls ignored", seed: 1, typed: true, shape: of("bounded-counter")},
-	{id: mutant.RefusalUnlocked, name: "A refusal without its lock", seed: 1, typed: true, shape: of("bounded-counter")},
+	{id: mutant.RefusalUnlocked, name: "A refusal without its lock", seed: 4, typed: true, shape: of("bounded-counter")},
 	{id: mutant.AheadIgnored, name: "Answers ahead are not alone", seed: 3, typed: true, shape: of("bounded-counter", "dict", "scored-set")},
 	{id: mutant.OwnCallsUnseen, name: "Own calls unseen", seed: 1, typed: true, shape: talkative()},
 	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 47, typed: true, readers: true, shape: readTyped("set", "dict", "scored-set")},
-	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 4, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 3, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.ChangeUnshown, name: "Changes not shown to readers", seed: 10, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.ChangeShownByFirst, name: "Changes shown by their first call", seed: 11, typed: true, readers: true, shape: func(o *Options) {
 		readTyped("set")(o)
 		o.Methods, o.Mix.MaxOps = []string{"add", "remove", "contains", "contains"}, 8
 	}},
-	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 3, model: true, typed: true, readers: true, shape: gathering},
+	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 2, model: true, typed: true, readers: true, shape: gathering},
 	{id: mutant.SharedUnlike, name: "A read joins one that is not the same", seed: 1, typed: true, readers: true, shape: func(o *Options) {
 		gathering(o)
 		o.Types, o.Methods = []string{"set"}, []string{"contains", "contains", "contains", "add", "remove"}
@@ -93,7 +93,7 @@ var typedHunts = []hunt{
 		gathering(o)
 		o.Types = []string{"ids"}
 	}},
-	{id: mutant.AppliedForgotten, name: "Applied calls forgotten", seed: 1, typed: true, shape: restartsTyped},
+	{id: mutant.AppliedForgotten, name: "Applied calls forgotten", seed: 24, typed: true, shape: restartsTyped},
 	{id: mutant.MoveUnlocked, name: "A move does not lock a key that is called", seed: 4, typed: true, shape: func(o *Options) {
 		of()(o)
 		wandering(o)
@@ -104,7 +104,7 @@ var typedHunts = []hunt{
 		wandering(o)
 	}},
 	{id: mutant.SealedIgnored, name: "Sealed calls not waited for", seed: 2, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 8, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 10, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 8, model: true, typed: true, shape: restartsTyped},
 	{id: mutant.FoldPastPin, name: "A change is written over past a pin", seed: 6, typed: true, readers: true, shape: func(o *Options) {
 		large("list", "set", "dict")(o)
