@@ -45,6 +45,9 @@ func readerName(r kv.TxnRef) string {
 func Reader(id kv.TxnID) string { return "reader " + strconv.FormatInt(id.Time&(1<<32-1), 10) }
 
 func read(q *msg.Read) string {
+	if q.Probe {
+		return fmt.Sprintf("Read %s #%d: probe", readerName(q.Reader), q.Number)
+	}
 	how := when(q.LeaseNanos > 0, fmt.Sprintf(" registered for %v", time.Duration(q.LeaseNanos))) +
 		when(q.Notify, fmt.Sprintf(", telling %v", q.Last)) + when(len(q.Await) > 0, fmt.Sprintf(" after %v", q.Await))
 	if !q.Kept.IsZero() {
@@ -58,7 +61,7 @@ func read(q *msg.Read) string {
 }
 
 func readReply(p *msg.ReadReply) string {
-	head := fmt.Sprintf("ReadReply %s #%d, %s:", readerName(p.Reader), p.Number, reading(&p.Reading))
+	head := fmt.Sprintf("ReadReply %s #%d, %s:", readerName(p.Reader), p.Number, reading(&p.Reading)) + when(p.AtOnce, " before the log is durable")
 	if p.Failure != nil {
 		return head + " failed, " + Failure(p.Failure)
 	}

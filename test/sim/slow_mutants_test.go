@@ -23,7 +23,7 @@ func TestABrokenRuleOfRoundsLetsASlowNodeSlowDownOthers(t *testing.T) {
 		{mutant.RoundsAnsweredDurable, neighbours{slow: slow}},
 		{mutant.RoundsWaitForever, neighbours{stops: true}},
 		{mutant.LeftOutForgotten, neighbours{stops: true}},
-		{mutant.LeftOutBackAtOnce, neighbours{slow: 100 * time.Millisecond}},
+		{mutant.LeftOutBackAtOnce, neighbours{slow: 500 * time.Millisecond}},
 	} {
 		t.Run(fmt.Sprint(tc.id), func(t *testing.T) {
 			const length = 2 * time.Second

@@ -269,14 +269,23 @@ func TestALeftOutShardDoesNotDecide(t *testing.T) {
 	require.NotEqual(t, hot, last)
 }
 
-// lastAgentBeside is the last agent of an update of the hot shard, which is left out, and another one.
+// lastAgentBeside is the last agent of an update of the hot shard, whose log has been slow since a round
+// left it out, and of another one.
 func lastAgentBeside(t *testing.T, broken mutant.Set) (hot, last kv.ShardID) {
 	o := steady(txn.HotLast)
 	o.Mutants = broken
 	w := newWorld(o)
 	n, k := w.nodes[0], on(w, 1)
 	hot = w.router.HotShard()
+	for _, d := range w.nodes[w.router.Node(hot)-1].disks {
+		d.slowBy, d.slowUntil = 400*time.Millisecond, w.now+int64(300*time.Millisecond)
+	}
+	w.call(n, func(now int64, tok txn.Token) {
+		n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[1])}, forever, txn.How{})
+	}, func(txn.Done, bool) {})
+	w.run(w.now+int64(20*time.Millisecond), func() bool { return false }) // the log has something to write
 	require.True(t, n.machines[0].Shards().LeaveOut(n.local(w.now), hot))
+	w.run(w.now+int64(250*time.Millisecond), func() bool { return false })
 	ended := false
 	w.call(n, func(now int64, tok txn.Token) {
 		n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[0]), put(k[1])}, forever, txn.How{})
@@ -284,7 +293,7 @@ func lastAgentBeside(t *testing.T, broken mutant.Set) (hot, last kv.ShardID) {
 		require.Nil(t, d.Failure)
 		last, ended = d.Index.Shard, true
 	})
-	w.run(int64(time.Second), func() bool { return ended })
+	w.run(w.now+int64(2*time.Second), func() bool { return ended })
 	require.True(t, ended)
 	return hot, last
 }

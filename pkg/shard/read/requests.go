@@ -26,6 +26,10 @@ func (r *Readers) Receive(m *msg.Envelope) bool {
 
 // onRead begins a read, or answers it again.
 func (r *Readers) onRead(q *msg.Read) {
+	if q.Probe {
+		r.onProbe(q)
+		return
+	}
 	if r.Left(q.Reader) || r.fixedAlready(q) {
 		return // a late duplicate
 	}
@@ -77,6 +81,14 @@ func (r *Readers) sendFor(q *msg.Read, m *msg.Envelope) {
 		return
 	}
 	r.Send(m)
+}
+
+// onProbe answers a probe twice: at once, and when the log is durable.
+func (r *Readers) onProbe(q *msg.Read) {
+	m := msg.ToGateway(q.Gateway)
+	m.ReadReply = &msg.ReadReply{Reader: q.Reader, Number: q.Number, Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc}, AtOnce: true}
+	r.Urgent(m)
+	r.reply(q, &msg.ReadReply{})
 }
 
 // reply sends an answer that is not kept.

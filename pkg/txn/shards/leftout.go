@@ -11,25 +11,33 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// leftOut is a shard that did not answer a round in time. It has no part in rounds, and decides nothing
-// if another shard can, until it has answered a probe in time and RoundTimes.LeftOut has passed.
+// leftOut is a shard that did not answer in time: a round, which leaves it out until it has answered a
+// probe in time and RoundTimes.LeftOut has passed, or a commit.
+//
+// That it answers late may have two causes. Where many messages wait for a shard it should decide all
+// the more, since its keys are contended. Where its log is slow it should not: what it has decided
+// keeps the keys of other shards locked until that is durable. So a probe is answered twice, at once and
+// when the log is durable, and only the time between the two counts.
 type leftOut struct {
-	// suspected: it is not left out of rounds, but a commit awaits its decision for long. late: it
-	// has not answered the probe for long either, and decides nothing until it has.
-	suspected, late bool
+	// suspected: it is not left out of rounds, but a commit awaits its decision for long.
+	suspected bool
 	// since is from when it is left out, until when it may be back.
 	since, until int64
-	// probe is a read of nothing, which the shard answers when its log is durable; nil once it is
-	// answered in time. sent is when it was sent last.
-	probe *msg.Envelope
-	sent  int64
-	retry env.Retry
+	// probe is a read of nothing; nil once it is answered in time. sent is when it was sent last,
+	// answered when the last answer came.
+	probe          *msg.Envelope
+	sent, answered int64
+	// echoed is when the probe with the number echo was answered at once, if its log was not durable
+	// since; else 0. durable is the greatest number with which it was.
+	echoed        int64
+	echo, durable uint32
+	retry         env.Retry
 }
 
-// probe sends a shard a read of nothing.
+// probe sends a shard a probe.
 func (s *Shards) probe(of kv.ShardID) *leftOut {
 	x := &leftOut{probe: msg.ToShard(of)}
-	x.probe.Read = &msg.Read{Reader: s.env.NewReader(s.env.NewID().Affinity()), Gateway: s.env.Node}
+	x.probe.Read = &msg.Read{Reader: s.env.NewReader(s.env.NewID().Affinity()), Gateway: s.env.Node, Probe: true}
 	s.sendProbe(x)
 	s.env.StartSteady(&x.retry, probeEvery, 0)
 	s.out[of] = x
@@ -55,13 +63,12 @@ func (s *Shards) LeaveOut(now int64, of kv.ShardID) bool {
 	if x == nil {
 		x = s.probe(of)
 	}
-	x.suspected, x.late, x.since, x.until = false, false, s.env.Now, s.env.Now+int64(s.env.Round.LeftOut)
+	x.suspected, x.since, x.until = false, s.env.Now, s.env.Now+int64(s.env.Round.LeftOut)
 	return true
 }
 
-// Suspect notes that a commit awaits a shard's decision for long. That may have many causes. If the
-// shard does not answer a probe either, for longer than a disk is busy now and then, it decides nothing
-// until it has.
+// Suspect notes that a commit awaits a shard's decision for long. That may have many causes: a probe
+// finds out whether its log is slow.
 func (s *Shards) Suspect(is kv.ShardID) {
 	if s.out[is] == nil {
 		x := s.probe(is)
@@ -123,54 +130,90 @@ func (s *Shards) IsSilent(is kv.ShardID) bool {
 // NoneLeftOut reports whether no shard was left out lately.
 func (s *Shards) NoneLeftOut() bool { return len(s.out) == 0 }
 
-// Probed takes the answer to a probe, and reports whether it is one. One that comes late is sent again.
+// Probed takes an answer to a probe, and reports whether it is one. A shard that answers late is sent
+// another one by TickProbes.
 func (s *Shards) Probed(p *msg.ReadReply) bool {
-	x := s.out[p.Reading.Shard]
-	switch {
-	case x == nil || x.probe == nil || x.probe.Read.Reader != p.Reader:
+	of := p.Reading.Shard
+	x := s.out[of]
+	if x == nil || x.probe == nil || x.probe.Read.Reader != p.Reader {
 		return false
-	case x.suspected:
-		s.punish(p.Reading.Shard, x)
-		delete(s.out, p.Reading.Shard)
-	case p.Number != x.probe.Read.Number || s.env.Now-x.sent > int64(s.env.Round.Wait):
-		return true // it is sent again by TickProbes
+	}
+	if s.unheard(x) {
+		s.punish(of, x.heard())
+	}
+	x.answered = s.env.Now
+	switch {
+	case p.AtOnce && x.echoed == 0 && p.Number > x.durable:
+		x.echo, x.echoed = p.Number, s.env.Now
+	case p.AtOnce:
 	default:
-		x.probe = nil
-		s.punish(p.Reading.Shard, x)
-		s.env.Timed(x.until)
+		s.durable(of, x, p.Number)
 	}
 	return true
 }
 
+// durable notes that the log is durable that was written when a probe came.
+func (s *Shards) durable(of kv.ShardID, x *leftOut, number uint32) {
+	x.durable = max(x.durable, number)
+	if x.echoed != 0 && number >= x.echo {
+		if s.env.Now-x.echoed >= int64(slowLog) {
+			s.punish(of, x.echoed)
+		}
+		x.echoed = 0
+	}
+	switch {
+	case x.suspected:
+		delete(s.out, of)
+	case number == x.probe.Read.Number && s.env.Now-x.sent <= int64(s.env.Round.Wait):
+		x.probe = nil
+		s.env.Timed(x.until)
+	}
+}
+
 const (
-	// slowProbe is from when on a shard is slow, and not only busy for once. Somewhat arbitrary:
-	// few disks take that long now and then.
-	slowProbe = 2 * probeEvery
+	// probeEvery is the time between two probes of a shard that has not answered one in time. Somewhat
+	// arbitrary: far less than the time for which it is left out at least.
+	probeEvery = 100 * time.Millisecond
+	// slowLog is how late a log is that is slow, and not only busy for once. Somewhat arbitrary: few
+	// disks take that long now and then.
+	slowLog = 100 * time.Millisecond
+	// silentFor is from when on a shard that answers nothing is not awaited. Somewhat arbitrary:
+	// requests queue up for less, since a node admits no more than it can execute in that time.
+	silentFor = time.Second
 	// leastPenalty and mostPenalty are for how long a slow shard decides nothing when it is back, which
 	// doubles each time that it is slow again within that time. Somewhat arbitrary: an update that
 	// it decides keeps keys of other shards locked for as long as the disk takes.
 	leastPenalty, mostPenalty = 5 * time.Second, 30 * time.Second
 )
 
-// punish has a shard that was slow decide nothing for a while if another shard can: a disk that is slow
-// under load answers at once when nothing is written.
-func (s *Shards) punish(is kv.ShardID, x *leftOut) {
+// heard is when a shard was heard of last, as far as that matters.
+func (x *leftOut) heard() int64 { return max(x.since, x.answered) }
+
+func (s *Shards) unheard(x *leftOut) bool { return s.env.Now-x.heard() >= int64(silentFor) }
+
+// punish has a shard that was slow since a time decide nothing for a while if another shard can: a disk
+// that is slow under load answers at once when nothing is written.
+func (s *Shards) punish(is kv.ShardID, since int64) {
 	k := &s.shard[is]
-	switch {
-	case s.env.Now-x.since < int64(slowProbe):
-		return
-	case x.since > k.slowUntil+int64(mostPenalty):
+	if since > k.slowUntil+int64(mostPenalty) {
 		k.penalty = int64(leastPenalty)
-	default:
+	} else {
 		k.penalty = min(2*max(k.penalty, int64(leastPenalty)/2), int64(mostPenalty))
 	}
 	k.slowUntil = s.env.Now + k.penalty
 }
 
-// MayDecide reports whether a shard is as good as any to decide: it is not slow, and was not lately.
+// MayDecide reports whether a shard is as good as any to decide: its log is not slow, and was not
+// lately.
 func (s *Shards) MayDecide(of kv.ShardID) bool {
 	x := s.out[of]
-	return s.env.Now >= s.shard[of].slowUntil && (x == nil || !x.late && !s.IsLeftOut(of))
+	switch {
+	case s.env.Now < s.shard[of].slowUntil:
+		return false
+	case x == nil || x.probe == nil:
+		return true
+	}
+	return !s.unheard(x) && (x.echoed == 0 || s.env.Now-x.echoed < int64(slowLog))
 }
 
 // restarted forgets that a shard was slow: its new incarnation has not been yet.
@@ -192,12 +235,7 @@ func (s *Shards) TickProbes() {
 				s.env.Timed(x.until)
 			}
 		case s.env.Due(&x.retry, 0):
-			x.late = x.suspected
 			s.sendProbe(x)
 		}
 	}
 }
-
-// probeEvery is the time between two probes of a shard that has not answered one in time. Somewhat
-// arbitrary: far less than the time for which it is left out at least.
-const probeEvery = 100 * time.Millisecond
