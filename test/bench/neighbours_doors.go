@@ -25,7 +25,8 @@ import (
 // atTheDoors are those that use up what is before the shards, and nodes that are gone for a moment.
 func atTheDoors() []neighbour {
 	return []neighbour{
-		{name: "a stranger whose connections fail, at the clients' address", start: besideStranger},
+		{name: "a stranger whose connections fail, at the clients' address", start: besideStranger,
+			bound: "each new connection from that address waits for 100 ms"},
 		{name: "60 pollers of /metrics and the console", start: besidePollers},
 		{name: "a frozen node of three, clients with three addresses", start: besideFrozen, bound: "clients wait for it for 3 s, once"},
 		{name: "the node is killed every two seconds", start: besideKills, bound: "the node is away while it restarts"},

@@ -35,7 +35,7 @@ func locks() []neighbour {
 	}
 	return []neighbour{
 		holders("a user who may only read, in updates", "reader", read, time.Minute, ""),
-		holders("a user who may write, and holds the keys for 300 ms", "writer", lock, 300*time.Millisecond, "half of the time is the holder's"),
+		holders("a user who may write, and holds the keys for 300 ms", "writer", lock, 300*time.Millisecond, "the holder has a second, and half of the time after that"),
 		{name: "a client whose clock is nine minutes behind", start: pastClock, bound: "half: it sends as much as they do"},
 		{name: "a taker of first jobs, and with seven more", start: takers},
 		{name: "producers of jobs beside eight takers", start: producers, bound: "half of their own rate is asked for"},
