@@ -80,8 +80,8 @@ type Ended struct {
 // Contended reports whether there is a receipt to remember.
 func (e *Ended) Contended() bool { return e.Wait.WaitedNanos >= leastWait || e.Lost > 0 }
 
-// leastWait is what counts as a wait: what a receipt can show.
-const leastWait = int64(time.Microsecond)
+// leastWait is what counts as a wait: less has no cause that a user could remove.
+const leastWait = int64(time.Millisecond)
 
 // failed reports whether a transaction failed for an operator. It did not if it ended by
 // what a key holds (a condition, a bound, a value that was not created), or if its client

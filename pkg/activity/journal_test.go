@@ -176,7 +176,7 @@ func TestManyAtOnce(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 2000 {
-				j.Ended(waited(fmt.Sprint("k", g, i%100), 5000))
+				j.Ended(waited(fmt.Sprint("k", g, i%100), int64(5*time.Millisecond)))
 				if i%100 == 0 {
 					j.Seal(time.Now())
 					j.Conflicts()

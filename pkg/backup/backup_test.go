@@ -1,9 +1,11 @@
 package backup_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -112,7 +114,7 @@ func TestABackupOfEverythingIsRestoredIntoAClusterOfAnotherSize(t *testing.T) {
 		ctx, cancel := context.WithCancel(soon(t))
 		var footer backup.Footer
 		var err error
-		header, footer, err = backup.Create(ctx, from, path, backup.CreateOptions{Program: "test", Progress: func(uint64, uint64) {
+		header, footer, err = backup.Create(ctx, from, path, backup.CreateOptions{Program: "test", Continue: tries > 1, Progress: func(uint64, uint64) {
 			if tries < 3 {
 				cancel()
 			}
@@ -173,6 +175,9 @@ func TestABackupIsOfItsSnapshot(t *testing.T) {
 	}})
 	require.Error(t, err)
 	_, _, err = backup.Create(soon(t), db, path, backup.CreateOptions{})
+	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
+	require.ErrorContains(t, err, "is an unfinished backup of the moment 2", "it is not the present")
+	_, _, err = backup.Create(soon(t), db, path, backup.CreateOptions{Continue: true})
 	require.NoError(t, err)
 	to := open(t, embed.ClusterOptions{Nodes: 1, Shards: 3})
 	_, _, err = backup.Restore(soon(t), to, path, backup.RestoreOptions{})
@@ -308,6 +313,56 @@ func total(t *testing.T, path string) (sum int64) {
 		sum += n
 	}
 	return sum
+}
+
+// TestABackupIsWrittenToAStream: it is the same as a file, and leaves no snapshot behind, also if
+// it fails.
+func TestABackupIsWrittenToAStream(t *testing.T) {
+	db := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2})
+	fill(t, db)
+	var out bytes.Buffer
+	_, footer, err := backup.CreateTo(soon(t), db, &out, backup.CreateOptions{})
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
+	_, verified, err := backup.Verify(path)
+	require.NoError(t, err)
+	require.Equal(t, footer, verified)
+	require.EqualValues(t, len(state(t, db)), verified.Keys)
+	ctx, cancel := context.WithCancel(soon(t))
+	_, _, err = backup.CreateTo(ctx, db, io.Discard, backup.CreateOptions{Progress: func(uint64, uint64) { cancel() }})
+	cancel()
+	require.Error(t, err)
+	left, err := db.Snapshots(soon(t))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// TestOnlySnapshotsOfBackupsAreDropped: whatever a file names as its own.
+func TestOnlySnapshotsOfBackupsAreDropped(t *testing.T) {
+	db := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2})
+	fill(t, db)
+	kept, err := db.CreateSnapshot(soon(t), "monday", time.Hour)
+	require.NoError(t, err)
+	st, err := db.Status(soon(t))
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "file")
+	var partial bytes.Buffer
+	_, err = backup.NewWriter(&partial, backup.Header{Format: backup.Format, Cluster: st.ClusterId, Snapshot: kept.ID, Own: "monday"})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path+backup.Partial, partial.Bytes(), 0o600))
+	_, _, err = backup.Create(soon(t), db, path, backup.CreateOptions{Continue: true})
+	require.NoError(t, err)
+	left, err := db.Snapshots(soon(t))
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+}
+
+// TestNamesDoNotControlTerminals: what does not print is quoted.
+func TestNamesDoNotControlTerminals(t *testing.T) {
+	require.Equal(t, "monday.backup", backup.Shown("monday.backup"))
+	require.Equal(t, `"a\x1b[2Jb"`, backup.Shown("a\x1b[2Jb"))
+	require.Equal(t, `"two\nlines"`, backup.Shown("two\nlines"))
 }
 
 func TestWhatCannotBeBackedUpOrRestored(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +30,9 @@ type CreateOptions struct {
 	Snapshot string
 	// Keep is how long an unfinished backup can be gone on with; 0 is a day.
 	Keep time.Duration
+	// Continue goes on with an unfinished backup, which may be of an earlier moment. Without it
+	// that happens only if Snapshot names the same state.
+	Continue bool
 	// Program is the version of the program, for the header.
 	Program string
 	// Progress, if set, is called now and then with what has been copied so far.
@@ -35,8 +40,8 @@ type CreateOptions struct {
 }
 
 // Create copies a state of the cluster into a file, which must not exist, and
-// returns what is in it. If there is a FILE.partial, of the same cluster and of a
-// snapshot that is still kept, it is gone on with.
+// returns what is in it. A FILE.partial of the same cluster, and of a snapshot that is still
+// kept, is gone on with if the options say so.
 func Create(ctx context.Context, db *client.DB, path string, o CreateOptions) (Header, Footer, error) {
 	status, err := db.Status(ctx)
 	if err != nil {
@@ -52,15 +57,54 @@ func Create(ctx context.Context, db *client.DB, path string, o CreateOptions) (H
 		return c.header, Footer{}, err
 	}
 	footer, err := c.copy(ctx)
+	if err == nil {
+		err = c.publish()
+	}
 	if err != nil {
 		return c.header, footer, err
 	}
-	if c.header.Own != "" {
-		if _, err := db.DropSnapshot(ctx, c.header.Own); err != nil && kv.KindOf(err) != kv.KindNotFound {
-			return c.header, footer, fmt.Errorf("the backup is whole, but its snapshot %s could not be dropped: %w", c.header.Own, err)
-		}
+	err = c.dropOwn(ctx)
+	if err != nil {
+		err = fmt.Errorf("the backup is whole, but its snapshot %s could not be dropped: %w", Shown(c.header.Own), err)
 	}
-	return c.header, footer, nil
+	return c.header, footer, err
+}
+
+// CreateTo copies a state of the cluster to a writer. It is not gone on with after an error, so
+// that its own snapshot is dropped in any case.
+func CreateTo(ctx context.Context, db *client.DB, to io.Writer, o CreateOptions) (Header, Footer, error) {
+	status, err := db.Status(ctx)
+	if err != nil {
+		return Header{}, Footer{}, err
+	}
+	c := &creation{db: db, o: o, cluster: status.ClusterId}
+	err = c.start(ctx, to)
+	if err != nil {
+		return c.header, Footer{}, err
+	}
+	footer, err := c.copy(ctx)
+	drop, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
+	defer cancel()
+	return c.header, footer, errors.Join(err, c.dropOwn(drop))
+}
+
+// dropTimeout bounds how long an interrupted CreateTo drops its snapshot.
+const dropTimeout = 5 * time.Second
+
+// ownPrefix begins the names of the snapshots that backups make.
+const ownPrefix = "backup-"
+
+// dropOwn drops the snapshot that was made for the backup. Its name comes from the file, so only
+// names of backups' own are dropped.
+func (c *creation) dropOwn(ctx context.Context) error {
+	if !strings.HasPrefix(c.header.Own, ownPrefix) {
+		return nil
+	}
+	_, err := c.db.DropSnapshot(ctx, c.header.Own)
+	if kv.KindOf(err) == kv.KindNotFound {
+		return nil
+	}
+	return err
 }
 
 // openPartial opens the unfinished file, for this process alone. Two that wrote it
@@ -73,7 +117,7 @@ func openPartial(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	busy := refuse("wait until it has ended, or name another file", "another backup is writing %s", path)
+	busy := refuse("wait until it has ended, or name another file", "another backup is writing %s", Shown(path))
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, errors.Join(busy, f.Close())
 	} else if err != nil {
@@ -99,9 +143,19 @@ func openPartial(path string) (*os.File, error) {
 
 func absent(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return refuse("name another file, or remove it", "%s exists already", path)
+		return refuse("name another file, or remove it", "%s exists already", Shown(path))
 	}
 	return nil
+}
+
+// Shown is a name as a terminal may show it: in quotes if it has characters that do not print,
+// which could control the terminal.
+func Shown(name string) string {
+	quoted := strconv.Quote(name)
+	if quoted == `"`+name+`"` {
+		return name
+	}
+	return quoted
 }
 
 func refuse(hint, format string, args ...any) error {
@@ -129,12 +183,21 @@ func (c *creation) begin(ctx context.Context) error {
 	if info.Size() > 0 {
 		return c.goOn(ctx)
 	}
+	err = c.start(ctx, c.file)
+	if err != nil && c.header.Snapshot == "" {
+		err = errors.Join(err, os.Remove(c.file.Name()))
+	}
+	return err
+}
+
+// start finds or makes the snapshot, and writes the header.
+func (c *creation) start(ctx context.Context, to io.Writer) error {
 	s, own, err := c.snapshot(ctx)
 	if err != nil {
-		return errors.Join(err, os.Remove(c.file.Name()))
+		return err
 	}
 	c.header = Header{Format: Format, Cluster: c.cluster, Snapshot: s.ID, Time: s.Time.UTC(), Own: own, Program: c.o.Program}
-	c.writer, err = NewWriter(c.file, c.header)
+	c.writer, err = NewWriter(to, c.header)
 	return err
 }
 
@@ -150,7 +213,7 @@ func (c *creation) snapshot(ctx context.Context) (s *client.Snapshot, own string
 	if keep == 0 {
 		keep = 24 * time.Hour
 	}
-	own = "backup-" + hex.EncodeToString(b[:])
+	own = ownPrefix + hex.EncodeToString(b[:])
 	s, err = c.db.CreateSnapshot(ctx, own, keep)
 	return s, own, err
 }
@@ -163,7 +226,7 @@ func (c *creation) kept(ctx context.Context, name string) (*client.Snapshot, err
 	}
 	i := slices.IndexFunc(all, func(s client.Snapshot) bool { return s.Name == name || s.ID == name })
 	if i < 0 {
-		return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("the snapshot %s is not kept, or not any more", name),
+		return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("the snapshot %s is not kept, or not any more", Shown(name)),
 			Hint: "list those that are: linchpin snapshot list"}
 	}
 	return &all[i], nil
@@ -172,19 +235,21 @@ func (c *creation) kept(ctx context.Context, name string) (*client.Snapshot, err
 // goOn finds out how far an unfinished backup has come, and cuts off what is
 // behind its last whole frame.
 func (c *creation) goOn(ctx context.Context) error {
-	name := c.file.Name()
+	name := Shown(c.file.Name())
 	r, err := c.read()
 	if err != nil && r == nil {
 		return refuse("remove it to begin anew", "%s cannot be gone on with: %v", name, err)
 	}
 	c.header = r.Header
 	if r.Header.Cluster != c.cluster {
-		return refuse("remove it to begin anew", "%s is of another cluster, %s", name, r.Header.Cluster)
+		return refuse("remove it to begin anew", "%s is of another cluster, %s", name, Shown(r.Header.Cluster))
 	}
 	if s, err := c.kept(ctx, r.Header.Snapshot); err != nil {
 		return fmt.Errorf("%s cannot be gone on with; remove it to begin anew: %w", name, err)
 	} else if want := c.o.Snapshot; want != "" && want != s.Name && want != s.ID {
-		return refuse("remove it to begin anew", "%s is of the snapshot %s", name, s.Name)
+		return refuse("remove it to begin anew", "%s is of the snapshot %s", name, Shown(s.Name))
+	} else if want == "" && !c.o.Continue {
+		return refuse("go on with it by --continue, or remove it", "%s is an unfinished backup of the moment %s", name, r.Header.Time.Format(time.RFC3339))
 	}
 	if err := c.file.Truncate(r.whole); err != nil {
 		return err
@@ -225,7 +290,7 @@ func (c *creation) read() (*Reader, error) {
 	return r, err
 }
 
-// copy writes all keys and the footer, and gives the file its name.
+// copy writes all keys and the footer.
 func (c *creation) copy(ctx context.Context) (Footer, error) {
 	types, err := typeNames(ctx, c.db)
 	if err != nil {
@@ -242,10 +307,12 @@ func (c *creation) copy(ctx context.Context) (Footer, error) {
 			c.o.Progress(c.writer.keys, c.writer.bytes)
 		}
 	}
-	f, err := c.writer.Close(func(t uint32) string { return types[t] })
-	if err == nil {
-		err = c.file.Sync()
-	}
+	return c.writer.Close(func(t uint32) string { return types[t] })
+}
+
+// publish gives the file its name.
+func (c *creation) publish() error {
+	err := c.file.Sync()
 	if err == nil {
 		err = os.Link(c.file.Name(), c.path) // unlike a rename, this replaces nothing
 	}
@@ -255,7 +322,7 @@ func (c *creation) copy(ctx context.Context) (Footer, error) {
 	if err == nil {
 		err = syncDir(filepath.Dir(c.path))
 	}
-	return f, err
+	return err
 }
 
 func syncDir(dir string) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -133,7 +134,7 @@ func (s *session) printReceipts(nodes []*pb.ActivityResponse, limit int) error {
 }
 
 func waitsCommand(size func() (lines, columns int)) *cobra.Command {
-	return activityCommand(&cobra.Command{
+	cmd := activityCommand(&cobra.Command{
 		Use:   "waits",
 		Short: "Show which transactions wait for which now",
 		Long: `Show the transactions of the cluster that wait now, those that have waited longest
@@ -142,6 +143,46 @@ there is no other, readers have to end first, or those of an earlier life of a s
 		Example: `  linchpin waits`,
 		Args:    arguments(0, 0),
 	}, size, func(in *pb.ActivityRequest, limit uint32) { in.MaxWaits = limit }, (*session).printWaits)
+	cmd.AddCommand(endCommand())
+	return cmd
+}
+
+func endCommand() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "end ID",
+		Short: "End a transaction that others wait for",
+		Long: `End a transaction, through whichever node it runs: its locks are released, and its
+client is told that it was cancelled. One that has asked to commit may still commit;
+"linchpin outcome" tells. It needs the role admin.`,
+		Example: `  linchpin waits end 18eb400d436429d41304e3c5f9535472`,
+		Args:    arguments(1, 1),
+	}
+	f.addTo(cmd, true)
+	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		id, err := kv.ParseTxnID(args[0])
+		if err != nil {
+			return kv.Errorf(kv.KindInvalid, "%q is not a transaction's id; see \"linchpin waits\"", args[0])
+		}
+		r, err := s.db.EndTransaction(ctx, id)
+		if err != nil {
+			return err
+		}
+		for _, n := range r.SilentIds {
+			s.cmd.PrintErrf("node n%d has not answered\n", n)
+		}
+		if len(r.NodeIds) == 0 {
+			return kv.Errorf(kv.KindNotFound, "transaction %v is not under way", id)
+		}
+		if s.json {
+			return s.object(r)
+		}
+		for _, n := range r.NodeIds {
+			s.cmd.Printf("ended at node n%d\n", n)
+		}
+		return nil
+	})
+	return cmd
 }
 
 // currentAnswer is a wait as JSON.
@@ -155,6 +196,8 @@ type currentAnswer struct {
 	Holder           string `json:"holder,omitempty"`
 	HolderOperations string `json:"holder_operations,omitempty"`
 	Others           uint32 `json:"others,omitempty"`
+	User             string `json:"user,omitempty"`
+	HolderUser       string `json:"holder_user,omitempty"`
 }
 
 func (s *session) printWaits(nodes []*pb.ActivityResponse, limit int) error {
@@ -166,7 +209,7 @@ func (s *session) printWaits(nodes []*pb.ActivityResponse, limit int) error {
 	}
 	slices.SortStableFunc(all, func(a, b *pb.CurrentWait) int { return cmp.Compare(b.WaitedUs, a.WaitedUs) })
 	all = all[:min(limit, len(all))]
-	t := s.table("TRANSACTION", "WAITS", "SHARD", "KEY", "TO", "FOR", "WHICH DOES")
+	t := s.table("TRANSACTION", "USER", "WAITS", "SHARD", "KEY", "TO", "FOR", "OF USER", "WHICH DOES")
 	for _, w := range all {
 		c := w.Wait
 		if c == nil {
@@ -178,7 +221,7 @@ func (s *session) printWaits(nodes []*pb.ActivityResponse, limit int) error {
 		}
 		cause := word(c.Cause.String(), "CAUSE_")
 		if s.json {
-			if err := s.object(currentAnswer{s.keyItem(c.Key), w.TxnId.String(), w.Shard, w.WaitedUs, w.Operations, cause, holder, w.HolderOperations, c.Others}); err != nil {
+			if err := s.object(currentAnswer{s.keyItem(c.Key), w.TxnId.String(), w.Shard, w.WaitedUs, w.Operations, cause, holder, w.HolderOperations, c.Others, w.User, w.HolderUser}); err != nil {
 				return err
 			}
 			continue
@@ -186,8 +229,8 @@ func (s *session) printWaits(nodes []*pb.ActivityResponse, limit int) error {
 		if c.Others > 0 {
 			holder += fmt.Sprintf(" and %d more", c.Others)
 		}
-		t.row(w.TxnId.String(), (time.Duration(w.WaitedUs) * time.Microsecond).String(), fmt.Sprintf("s%d", w.Shard), s.text(c.Key), orDash(w.Operations),
-			cmp.Or(holder, cause, "-"), orDash(w.HolderOperations))
+		t.row(w.TxnId.String(), orDash(w.User), (time.Duration(w.WaitedUs) * time.Microsecond).String(), fmt.Sprintf("s%d", w.Shard), s.text(c.Key), orDash(w.Operations),
+			cmp.Or(holder, cause, "-"), orDash(w.HolderUser), orDash(w.HolderOperations))
 	}
 	if s.json {
 		return nil

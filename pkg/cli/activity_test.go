@@ -24,7 +24,7 @@ func contended() server.Activity {
 		Receipts: []activity.Receipt{{At: 2e9, Ended: activity.Ended{ID: id, Kind: metrics.OneShot, Took: 13 * time.Millisecond, Wait: &wait}},
 			{At: 1e9, Ended: activity.Ended{ID: id, Kind: metrics.Interactive, Outcome: kv.KindAborted, Wait: &msg.Receipt{}, Lost: 3, Reason: msg.ReasonWounded,
 				By: &msg.Receipt{Cause: msg.CauseWound, Key: []byte("other\n")}}}},
-		Waits: []server.Wait{{Shard: 4, Txn: id, Receipt: wait}},
+		Waits: []server.Wait{{Shard: 4, Txn: id, Receipt: wait, User: "alice", HolderUser: "bob"}},
 	}
 }
 
@@ -46,9 +46,11 @@ func TestWaits(t *testing.T) {
 	n := start(t)
 	n.SetActivity(contended())
 	out := n.run(t, "waits").ok(t)
-	require.Contains(t, out, "12ms   s4     visits  counter.add-get  "+kv.TxnID{Time: 5, Rand: 6}.String()+" and 2 more  register.put")
+	require.Contains(t, out, "alice  12ms   s4     visits  counter.add-get  "+kv.TxnID{Time: 5, Rand: 6}.String()+" and 2 more  bob      register.put")
 	o := objects(t, n.run(t, "waits", "-o", "json").ok(t))
 	require.Equal(t, "lock", o[0]["cause"])
 	require.EqualValues(t, 12000, o[0]["waited_us"])
 	require.Equal(t, "register.put", o[0]["holder_operations"])
+	require.Equal(t, []any{"alice", "bob"}, []any{o[0]["user"], o[0]["holder_user"]})
+	n.run(t, "waits", "end", "x").fails(t, cli.ExitUsage, "is not a transaction's id")
 }

@@ -43,18 +43,27 @@ func backupCreate() *cobra.Command {
 who writes is held. A snapshot is made for it, and dropped at the end.
 
 Until the backup is whole it is called FILE.partial. If the command is interrupted,
-the same command goes on where it was, as long as the snapshot is kept (--keep).`,
+--continue goes on where it was, as long as the snapshot is kept (--keep). The backup is
+then of the moment of the first attempt.
+
+If FILE is -, the backup is written to the standard output, and what it has is printed to
+the standard error. It cannot be gone on with.`,
 		Example: `  linchpin backup create monday.backup
+  linchpin backup create - | ssh vault 'cat > monday.backup'
   linchpin backup create import.backup --snapshot before-import`,
 		Args: arguments(1, 1),
 	}
 	f.addTo(cmd, false)
 	withoutEnd(cmd)
 	cmd.Flags().StringVar(&o.Snapshot, "snapshot", "", "copy the state that this snapshot keeps, by its `name` or id, instead of the present")
+	cmd.Flags().BoolVar(&o.Continue, "continue", false, "go on with FILE.partial, which an interrupted backup has left")
 	cmd.Flags().DurationVar(&o.Keep, "keep", 24*time.Hour, "how long an interrupted backup can be gone on with")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
 		if o.Keep < time.Minute {
 			return usagef(cmd, "--keep is %v, want a minute or more", o.Keep)
+		}
+		if args[0] == standardOutput {
+			return s.backupToOutput(ctx, cmd, o)
 		}
 		show := newShow(cmd, -1)
 		o.Program, o.Progress = ReadBuild().Version, func(keys, bytes uint64) { show.set("copied", keys) }
@@ -67,6 +76,29 @@ the same command goes on where it was, as long as the snapshot is kept (--keep).
 		return s.printBackup(args[0], &h, &footer)
 	})
 	return cmd
+}
+
+// standardOutput is a FILE that stands for it.
+const standardOutput = "-"
+
+// backupToOutput writes a backup to the standard output, unless that is a terminal.
+func (s *session) backupToOutput(ctx context.Context, cmd *cobra.Command, o backup.CreateOptions) error {
+	if o.Continue {
+		return usagef(cmd, "--continue needs a file")
+	}
+	out := cmd.OutOrStdout()
+	f, ok := out.(*os.File)
+	if ok && term.IsTerminal(int(f.Fd())) {
+		return usagef(cmd, "a backup is not for a terminal; redirect the output to a file or a program")
+	}
+	o.Program = ReadBuild().Version
+	h, footer, err := backup.CreateTo(ctx, s.db, out, o)
+	if err != nil {
+		return err
+	}
+	s.changed(kv.TxnID{})
+	told := &session{printer: &printer{out: cmd.ErrOrStderr(), json: s.json}, cmd: cmd}
+	return told.printBackup(standardOutput, &h, &footer)
 }
 
 func backupVerify() *cobra.Command {
@@ -147,7 +179,7 @@ func (s *session) printBackup(path string, h *backup.Header, f *backup.Footer) e
 		}{path, h, f})
 	}
 	t := s.table("FILE", "CLUSTER", "SNAPSHOT", "TIME", "KEYS", "BYTES")
-	t.row(path, h.Cluster, h.Snapshot, stamp(h.Time), strconv.FormatUint(f.Keys, 10), strconv.FormatUint(f.Bytes, 10))
+	t.row(backup.Shown(path), backup.Shown(h.Cluster), backup.Shown(h.Snapshot), stamp(h.Time), strconv.FormatUint(f.Keys, 10), strconv.FormatUint(f.Bytes, 10))
 	return t.flush()
 }
 

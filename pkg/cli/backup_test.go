@@ -19,6 +19,12 @@ func TestABackupIsMadeVerifiedAndRestored(t *testing.T) {
 	require.Equal(t, made, objects(t, run(t, "", "backup", "verify", file, "-o", "json").ok(t))[0])
 	require.Regexp(t, `^FILE +CLUSTER +SNAPSHOT +TIME +KEYS +BYTES\n`, run(t, "", "backup", "verify", file).ok(t))
 	n.run(t, "backup", "create", file).fails(t, 2, "exists already")
+	stream := n.run(t, "backup", "create", "-")
+	require.Zero(t, stream.code, stream.errs)
+	require.Regexp(t, `^FILE +CLUSTER`, stream.errs)
+	require.NoError(t, os.WriteFile(file+"3", []byte(stream.out), 0o600))
+	require.EqualValues(t, 3, objects(t, run(t, "", "backup", "verify", file+"3", "-o", "json").ok(t))[0]["keys"])
+	n.run(t, "backup", "create", "-", "--continue").fails(t, 2, "--continue needs a file")
 	n.run(t, "restore", file).fails(t, 2, "not empty: it has the key \"greeting\"")
 
 	other := start(t)

@@ -34,6 +34,10 @@ type node struct {
 	hot    []server.HotKey
 	// heat is what is known of hot keys, if set.
 	heat func() *msg.HotReply
+	// reclaim is called instead of the store's if set.
+	reclaim func(ctx context.Context, progress func(done, total int)) (server.Reclaimed, error)
+	// reclaimable is what can be reclaimed, in bytes.
+	reclaimable uint64
 	// streams are those of the commands that are run, but for what they read and write.
 	streams cli.Streams
 	// how is the way in which the last transaction or scan was to read.
@@ -76,6 +80,15 @@ func (n *node) Shards() []server.ShardStatus {
 		return n.shards
 	}
 	return n.Store.Shards()
+}
+
+func (n *node) Reclaimable() uint64 { return n.reclaimable }
+
+func (n *node) Reclaim(ctx context.Context, progress func(done, total int)) (server.Reclaimed, error) {
+	if n.reclaim != nil {
+		return n.reclaim(ctx, progress)
+	}
+	return n.Store.Reclaim(ctx, progress)
 }
 
 func (n *node) HotKeys(limit int) []server.HotKey { return n.hot[:min(limit, len(n.hot))] }

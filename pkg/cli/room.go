@@ -56,14 +56,25 @@ func refusal(r *pb.Room) string {
 		kv.ShownBytes(r.FreeBytes), kv.ShownBytes(r.ReserveBytes))
 }
 
+// leastReclaimable is from how many bytes on "status" shows what can be freed.
+const leastReclaimable = 1 << 20
+
 // printRoom tells of the disk of the node that answers, if that is known.
 func (s *session) printRoom(st *pb.StatusResponse) error {
 	r := &st.Room
-	if why := refusal(r); why != "" {
-		return s.printf("node n%d %s\n\n", st.NodeId, why)
+	reclaimable := ""
+	if st.ReclaimableBytes >= leastReclaimable {
+		reclaimable = fmt.Sprintf("deleted data still occupies about %s; \"linchpin reclaim\" frees that\n", kv.ShownBytes(st.ReclaimableBytes))
 	}
-	if r.SizeBytes == 0 {
+	if why := refusal(r); why != "" {
+		return s.printf("node n%d %s\n%s\n", st.NodeId, why, reclaimable)
+	}
+	disk := ""
+	if r.SizeBytes != 0 {
+		disk = fmt.Sprintf("disk: %s free of %s\n", kv.ShownBytes(r.FreeBytes), kv.ShownBytes(r.SizeBytes))
+	}
+	if disk+reclaimable == "" {
 		return nil
 	}
-	return s.printf("disk: %s free of %s\n\n", kv.ShownBytes(r.FreeBytes), kv.ShownBytes(r.SizeBytes))
+	return s.printf("%s%s\n", disk, reclaimable)
 }

@@ -76,7 +76,7 @@ Each command has more to say with --help.`,
 	root.AddCommand(getCommand(s.File), putCommand(), mgetCommand(), msetCommand(), existsCommand(), keysCommand(s.Size), delCommand(), scanCommand(s.Size), incrCommand(), expireCommand(), persistCommand(), ttlCommand(), txnCommand(),
 		outcomeCommand(), statusCommand(), shardsCommand(), hotCommand(s.Size), receiptsCommand(s.Size), waitsCommand(s.Size), snapshotCommand(), versionCommand(),
 		callCommand(), typeCommand(), typesCommand(), backupCommand(), restoreCommand(), userCommand(), certCommand(), clusterCommand(),
-		drainCommand(), logCommand(), debugCommand(), healthCommand(), manCommand())
+		drainCommand(), reclaimCommand(), logCommand(), debugCommand(), healthCommand(), manCommand())
 	root.AddGroup(&cobra.Group{ID: groupAll, Title: "Available Commands:"}, &cobra.Group{ID: groupTypes, Title: "Commands of data types:"})
 	root.SetHelpCommandGroupID(groupAll)
 	root.SetCompletionCommandGroupID(groupAll)

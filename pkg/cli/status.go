@@ -22,8 +22,10 @@ func statusCommand() *cobra.Command {
 		Long: `Show which node answers, whether it serves, and which members of the cluster it
 sees. A member that is down takes its shards with it, and it is said which, and how much
 of the keyspace; the others go on. A member whose disk is nearly full refuses writes,
-and serves reads. Monitors and administrators also see the IP addresses of which too many
-connections have failed; the node that answers refuses or slows them.`,
+and serves reads. Of the node that answers it also estimates how much of its store deleted
+data still occupies, if that is 1 MiB or more; "linchpin reclaim" frees it. Monitors and
+administrators also see the IP addresses of which too many connections have failed; the node
+that answers refuses or slows them.`,
 		Example: `  linchpin status --addr 10.0.0.1:7070,10.0.0.2:7070`,
 		Args:    arguments(0, 0),
 	}
@@ -44,15 +46,18 @@ connections have failed; the node that answers refuses or slows them.`,
 
 // statusAnswer is a node's status as JSON.
 type statusAnswer struct {
-	Node     uint32         `json:"node"`
-	Cluster  string         `json:"cluster"`
-	Version  string         `json:"version"`
-	Ready    bool           `json:"ready"`
-	UptimeMs uint64         `json:"uptime_ms"`
-	Shards   uint32         `json:"shards"`
-	HotShard uint32         `json:"hot_shard"`
-	Room     roomAnswer     `json:"room"`
-	Members  []memberAnswer `json:"members"`
+	Node     uint32     `json:"node"`
+	Cluster  string     `json:"cluster"`
+	Version  string     `json:"version"`
+	Ready    bool       `json:"ready"`
+	UptimeMs uint64     `json:"uptime_ms"`
+	Shards   uint32     `json:"shards"`
+	HotShard uint32     `json:"hot_shard"`
+	Room     roomAnswer `json:"room"`
+	// ReclaimableBytes estimates how many bytes of the store of the node that answers deleted or
+	// overwritten data still occupies.
+	ReclaimableBytes uint64         `json:"reclaimable_bytes"`
+	Members          []memberAnswer `json:"members"`
 	// UnavailablePercent is how much of the keyspace has its home on members that are
 	// down.
 	UnavailablePercent float64 `json:"unavailable_keyspace_percent"`
@@ -83,7 +88,8 @@ type memberAnswer struct {
 
 func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.Room) *statusAnswer {
 	a := &statusAnswer{Node: st.NodeId, Cluster: st.ClusterId, Version: st.Version, Ready: st.Ready,
-		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Room: roomObject(&st.Room), Members: []memberAnswer{}}
+		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Room: roomObject(&st.Room),
+		ReclaimableBytes: st.ReclaimableBytes, Members: []memberAnswer{}}
 	for i := range st.Members {
 		m := &st.Members[i]
 		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, m.Draining, refusesWords[rooms[m.NodeId].Refuses],

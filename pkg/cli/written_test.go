@@ -60,11 +60,11 @@ var changing = map[string][][]string{
 	"user drop":   {{"user", "create", "alice"}, {"user", "drop", "alice"}},
 }
 
-// reading change nothing (newid: but which ids are free), or their changes are tested elsewhere (drain, backup, restore, user import).
+// reading change nothing (newid: but which ids are free), or their changes are tested elsewhere (drain, reclaim, backup, restore, user import).
 var regexpID = regexp.MustCompile(`[0-9a-f]{32}`)
 
 var reading = strings.Fields(`get mget exists keys scan ttl outcome status shards hot receipts waits type types health debug log
-	drain backup restore snapshot user
+	drain reclaim backup restore snapshot user
 	bagstat bbounds bget hexists hget hgetall hlen hmget hscan lindex llen lrange newid scard sismember smembers top topmax
 	zcard zrange zrangebyscore zrank zrevrange zrevrank zscore`)
 

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -42,6 +43,13 @@ func (db *DB) SetHotRule(ctx context.Context, rule pb.HotRule) (*pb.HotKeysRespo
 func (db *DB) SetHotMode(ctx context.Context, mode pb.HotMode) (*pb.HotKeysResponse, error) {
 	return administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.HotKeysResponse, error) {
 		return a.SetHotMode(ctx, &pb.SetHotModeRequest{Mode: mode})
+	})
+}
+
+// EndTransaction ends a transaction that is under way at whichever nodes, and tells at which it was.
+func (db *DB) EndTransaction(ctx context.Context, id kv.TxnID) (*pb.EndTransactionResponse, error) {
+	return administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.EndTransactionResponse, error) {
+		return a.EndTransaction(ctx, &pb.EndTransactionRequest{TxnId: id})
 	})
 }
 

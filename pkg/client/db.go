@@ -49,6 +49,7 @@ func Open(ctx context.Context, addrs []string, opts ...Option) (*DB, error) {
 		e.Hint = "use WithTLS as well, or everybody on the way could read it"
 		return nil, e
 	}
+	o.failsOver = len(addrs) > 1
 	db := &DB{opts: &o}
 	db.conn = newConnector(append([]string(nil), addrs...), &o, db.welcomed)
 	_, err := db.conn.session(ctx, true)
@@ -92,17 +93,6 @@ func (db *DB) now() int64 { return time.Now().UnixNano() + db.ahead.Load() }
 
 // newID names a transaction that starts now.
 func (db *DB) newID() kv.TxnID { return kv.TxnID{Time: db.now(), Rand: rand.Uint64()} }
-
-// nextID names a transaction that takes the place of another one which is
-// known to be aborted: it has the age of that, and so grows old enough to win.
-// Past the age that servers accept it starts afresh, and so it does if clocks have
-// been set meanwhile.
-func (db *DB) nextID(id kv.TxnID) kv.TxnID {
-	if age := db.now() - id.Time; age > int64(kv.MaxTxnAge)/2 || age < -int64(kv.MaxTxnAge) {
-		return db.newID()
-	}
-	return kv.TxnID{Time: id.Time, Rand: rand.Uint64()}
-}
 
 // Addr is the address of the node that the client is connected to, empty when
 // it is not connected.

@@ -24,7 +24,8 @@
 //	sender    forever: take all that is on the list, note it as sent, send it
 //	reader    forever: receive answers, wake their callers
 //
-// When the stream breaks, what was on the list has certainly not been applied
+// A node that is silent for 3 s although a response or its health was asked for is taken as gone, and the
+// stream as broken, if there is another address. When the stream breaks, what was on the list has certainly not been applied
 // and goes to the next node. What was noted as sent may have been.
 //
 // # Nothing is guessed
@@ -33,7 +34,7 @@
 // writes is lost, the client asks what became of the id, at any node that can
 // be reached, until the context ends. Committed: the results are returned as if
 // nothing had happened. Aborted: the id is closed for good by the question, and
-// the transaction is run again under a new one, which keeps the old one's age.
+// the transaction is run again under a new one.
 // Not to be found out in time: the error is of kv.KindUnknown and has the id,
 // with which `linchpin outcome` or DB.Outcome can ask later. No other kind of
 // error is ever returned for a transaction that may have been applied.

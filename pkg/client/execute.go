@@ -38,7 +38,7 @@ func (db *DB) executeAs(ctx context.Context, h *how, ops []Op) (*Outcome, error)
 		if !r.again(err) {
 			return nil, err
 		}
-		id = db.nextID(id)
+		id = db.newID()
 	}
 }
 

@@ -39,6 +39,31 @@ func (db *DB) Drain(ctx context.Context, timeout time.Duration, progress func(*p
 	}
 }
 
+// Reclaim has the connected node free the disk space that deleted data still occupies in its
+// store, and returns the result. progress, which may be nil, is called before each key range. If ctx
+// ends, the node stops after the compaction in flight. If another reclaim is in flight on the
+// node, the error is of kind Invalid.
+func (db *DB) Reclaim(ctx context.Context, progress func(*pb.ReclaimProgress)) (*pb.ReclaimProgress, error) {
+	stream, err := streaming(db, ctx, func(ctx context.Context, a pb.AdminClient) (grpc.ServerStreamingClient[pb.ReclaimProgress], error) {
+		return a.Reclaim(ctx, &pb.ReclaimRequest{})
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer stream.end()
+	for {
+		p, err := stream.Recv()
+		switch {
+		case err != nil:
+			return nil, failure(stream.ctx, err)
+		case p.Finished:
+			return p, nil
+		case progress != nil:
+			progress(p)
+		}
+	}
+}
+
 // LogLevels tells from which level on each component of the connected node logs, after
 // it has set that of one, or of all if component is empty; unless level is empty.
 func (db *DB) LogLevels(ctx context.Context, component, level string) ([]pb.LogLevel, error) {

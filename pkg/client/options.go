@@ -24,6 +24,8 @@ type options struct {
 	waitForShards bool
 	// maxInFlight bounds the requests of Execute that are unanswered.
 	maxInFlight int
+	// failsOver: there are other addresses to which the client turns when its node is silent.
+	failsOver bool
 	// connectTimeout bounds the time to reach one address and be welcomed.
 	connectTimeout time.Duration
 	// patience bounds retries under a context without a deadline.

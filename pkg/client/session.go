@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
@@ -74,8 +75,8 @@ const (
 	maxBatchBytes = 1 << 20
 )
 
-// pingAfter and pingTimeout find out about a peer that is silently gone. The
-// first is the least that gRPC allows.
+// pingAfter and pingTimeout find out about a peer that is silently gone, if the client has no
+// other address (else see liveness). The first is the least that gRPC allows.
 const (
 	pingAfter   = 10 * time.Second
 	pingTimeout = 3 * time.Second
@@ -121,8 +122,8 @@ func (bearer) RequireTransportSecurity() bool { return true }
 // is closed when the DB is.
 func newSession(ctx context.Context, addr string, o *options, closing <-chan struct{}) (*session, error) {
 	// The address is the dialer's business, not that of a resolver.
-	var w witness
-	conn, err := grpc.NewClient("passthrough:///"+addr, dialOptions(o, &w)...)
+	w := new(witness)
+	conn, err := grpc.NewClient("passthrough:///"+addr, dialOptions(o, w)...)
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +148,34 @@ func newSession(ctx context.Context, addr string, o *options, closing <-chan str
 	s.slots = make(chan struct{}, s.bound(o.maxInFlight))
 	go s.sendAll()
 	go s.receiveAll()
+	if o.failsOver {
+		go s.failOver(&w.live)
+	}
 	return s, nil
 }
+
+// failOver ends the session when its node is silent for too long. Calls that were sent are
+// resolved at another node.
+func (s *session) failOver(l *liveness) {
+	health := healthpb.NewHealthClient(s.conn)
+	gone := l.watch(s.done, s.waiting, func(ctx context.Context) {
+		_, _ = health.Check(ctx, &healthpb.HealthCheckRequest{}) // whatever arrives counts, an error too
+	})
+	if gone {
+		s.end()
+		s.conn.Close() // for calls on streams of their own
+	}
+}
+
+// waiting reports whether there are calls that have no response yet. It is false if there are so
+// many on streams of their own that the node may take no more, not even a probe.
+func (s *session) waiting() bool {
+	users := s.users.Load()
+	return users < maxProbedUsers && (users > 1 || len(s.slots) > 0)
+}
+
+// maxProbedUsers is below what a node takes of open calls on a connection (512).
+const maxProbedUsers = 400
 
 // greet opens the pipeline, for which the connection is waited for, and takes
 // the welcome. The server is taken to have told its time half way between the

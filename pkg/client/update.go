@@ -60,7 +60,7 @@ func (db *DB) interact(ctx context.Context, readOnly bool, h *how, fn func(*inte
 		}
 		attempt++
 		if v.closed || db.now()-id.Time > int64(kv.MaxTxnAge)/2 {
-			id, attempt = db.nextID(id), 1
+			id, attempt = db.newID(), 1
 		}
 	}
 }

@@ -26,6 +26,8 @@ type witness struct {
 	// connected: there was a connection. secure: it was to have TLS.
 	connected, secure bool
 	first             []byte
+	// live is told of all that arrives.
+	live liveness
 }
 
 func (w *witness) note(err error) {
@@ -56,7 +58,7 @@ func (w *witness) dialer(d Dialer) Dialer {
 	}
 }
 
-// witnessed is a connection whose first bytes are looked at.
+// witnessed is a connection whose first bytes are looked at, unless they are seen.
 type witnessed struct {
 	net.Conn
 	by   *witness
@@ -75,6 +77,9 @@ func (c *witnessed) Write(b []byte) (int, error) {
 // Read implements net.Conn. One goroutine reads at a time.
 func (c *witnessed) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.by.live.heard.Add(1)
+	}
 	if c.seen {
 		return n, err
 	}
@@ -96,8 +101,8 @@ type handshakes struct {
 func (c handshakes) ClientHandshake(ctx context.Context, host string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	out, info, err := c.TransportCredentials.ClientHandshake(ctx, host, conn)
 	c.by.note(err)
-	if err == nil && !c.by.secure {
-		out = &witnessed{Conn: out, by: c.by}
+	if err == nil {
+		out = &witnessed{Conn: out, by: c.by, seen: c.by.secure}
 	}
 	return out, info, err
 }

@@ -63,6 +63,17 @@ func (h *Hybrid) WallAt(now int64) int64 {
 	return wall
 }
 
+// OrderAt is the time by which transactions are ordered that arrive now: the time of day, or that of
+// most other nodes if it is behind. Else what arrives at a node whose clock is behind would win all
+// conflicts.
+func (h *Hybrid) OrderAt(now int64) int64 {
+	wall := h.Clock.Wall()
+	if h.high.Load() == none {
+		return wall
+	}
+	return max(wall, now+h.low.Load())
+}
+
 // TimeOfDay is what the clock below shows.
 func (h *Hybrid) TimeOfDay() int64 { return h.Clock.Wall() }
 

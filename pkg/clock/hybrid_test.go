@@ -54,6 +54,8 @@ func TestHybridAgreesWithMost(t *testing.T) {
 			h.Heard(kv.NodeID(i+2), m.Now(), int64(p))
 		}
 		require.Equal(t, c.agreed, time.Duration(h.Agreed(m.Now())), "%+v", c)
+		behind := max(-c.apart, 0)
+		require.Equal(t, c.own+behind, time.Duration(h.OrderAt(m.Now())), "%+v", c)
 		apart, known := h.Apart(m.Now())
 		require.Equal(t, c.apart, apart, "%+v", c)
 		require.Equal(t, len(c.peers) > 0, known)

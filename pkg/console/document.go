@@ -146,6 +146,8 @@ type Wait struct {
 	Cause            string `json:"cause"`
 	Operations       string `json:"operations"`
 	HolderOperations string `json:"holder_operations"`
+	User             string `json:"user,omitempty"`
+	HolderUser       string `json:"holder_user,omitempty"`
 }
 
 // Receipt is a contention receipt. Sentence has it in words.

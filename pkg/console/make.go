@@ -199,7 +199,8 @@ func waitsOf(a *answers) []Wait {
 	for n := range a.present() {
 		for i := range n.Waits {
 			w := &n.Waits[i]
-			x := Wait{Txn: w.TxnId.String(), Shard: w.Shard, Waited: w.WaitedUs, Operations: w.Operations, HolderOperations: w.HolderOperations}
+			x := Wait{Txn: w.TxnId.String(), Shard: w.Shard, Waited: w.WaitedUs, Operations: w.Operations, HolderOperations: w.HolderOperations,
+				User: w.User, HolderUser: w.HolderUser}
 			if c := w.Wait; c != nil {
 				x.Key, x.Others, x.Cause = shown(c.Key), c.Others, strings.ToLower(strings.TrimPrefix(c.Cause.String(), "CAUSE_"))
 				if !c.Holder.IsZero() {

@@ -25,6 +25,8 @@ type backend struct {
 	id      kv.NodeID
 	cluster string
 	version string
+	// userName is the name of an account's user, empty if it is not known.
+	userName func(kv.Account) string
 	// addresses tells where the members are called.
 	addresses func() map[kv.NodeID]string
 	// metrics may be nil.
@@ -33,6 +35,8 @@ type backend struct {
 	operations *operations
 	// store is the node's own.
 	store *pebblestore.Store
+	// history is how far back the past can be read; 0 if it cannot.
+	history time.Duration
 	// peers are the other nodes of this process, by id, for numbers of all
 	// shards; nil in a server.
 	peers func() []*node.Node
@@ -151,11 +155,21 @@ func (b *backend) Activity(since int64, receipts, waits int) server.Activity {
 		Seconds: j.Seconds(since), Receipts: j.Receipts(receipts), Conflicts: j.Conflicts()}
 	if waits > 0 {
 		for _, w := range b.node.Waiters(waits) {
-			out.Waits = append(out.Waits, server.Wait{Shard: w.Shard, Txn: w.Txn.TxnID, Receipt: w.Receipt})
+			out.Waits = append(out.Waits, server.Wait{Shard: w.Shard, Txn: w.Txn.TxnID, Receipt: w.Receipt,
+				User: b.userName(w.User), HolderUser: b.userName(w.HolderUser)})
 		}
 	}
 	return out
 }
+
+func (b *backend) Reclaimable() uint64 { return b.store.Metrics().ReclaimableBytes }
+
+func (b *backend) Reclaim(ctx context.Context, progress func(done, total int)) (server.Reclaimed, error) {
+	r, err := b.store.ReclaimAll(ctx, progress)
+	return server.Reclaimed{Before: r.Before, After: r.After, History: b.history}, err
+}
+
+func (b *backend) EndTransaction(id kv.TxnID) bool { return b.node.Gateway().End(id) }
 
 func (b *backend) AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error) {
 	return b.node.Gateway().AskNode(ctx, node, question)

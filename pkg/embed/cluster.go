@@ -270,8 +270,8 @@ func (m *member) serve() {
 }
 
 func (c *Cluster) backendOf(m *member) *backend {
-	return &backend{node: m.node, router: c.router, id: m.id, cluster: "demo", version: c.opt.Version, addresses: c.addresses,
-		metrics: m.metrics, operations: m.operations, store: m.store, peers: c.nodes}
+	return &backend{userName: func(kv.Account) string { return "" }, node: m.node, router: c.router, id: m.id, cluster: "demo", version: c.opt.Version, addresses: c.addresses,
+		metrics: m.metrics, operations: m.operations, store: m.store, history: pinConfig(c.opt.History, c.opt.HistoryEvery).History, peers: c.nodes}
 }
 
 func (c *Cluster) nodes() []*node.Node {

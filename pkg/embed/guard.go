@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -152,4 +153,21 @@ func watchGuard(m *metrics.Node, gate *guard.Gate, keeper *certs.Keeper, memoryB
 		}
 		return s
 	})
+}
+
+// userName is the name of the user with an account, as far as the directory knows it.
+func (i *Instance) userName(a kv.Account) string {
+	if i.directory == nil {
+		return ""
+	}
+	table, err := i.directory.Table(time.Now())
+	if err != nil || table == nil {
+		return ""
+	}
+	for _, u := range table.Users() {
+		if kv.AccountOf(u.Name) == a {
+			return u.Name
+		}
+	}
+	return ""
 }

@@ -132,6 +132,25 @@ func (l *lazyBackend) Activity(since int64, receipts, waits int) server.Activity
 	return server.Activity{}
 }
 
+func (l *lazyBackend) Reclaimable() uint64 {
+	if b := l.ready.Load(); b != nil {
+		return b.Reclaimable()
+	}
+	return 0
+}
+
+func (l *lazyBackend) Reclaim(ctx context.Context, progress func(done, total int)) (server.Reclaimed, error) {
+	if b := l.ready.Load(); b != nil {
+		return b.Reclaim(ctx, progress)
+	}
+	return server.Reclaimed{}, notFormed()
+}
+
+func (l *lazyBackend) EndTransaction(id kv.TxnID) bool {
+	b := l.ready.Load()
+	return b != nil && b.EndTransaction(id)
+}
+
 func (l *lazyBackend) AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error) {
 	if b := l.ready.Load(); b != nil {
 		return b.AskNode(ctx, node, question)

@@ -16,6 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -56,7 +57,7 @@ func (x *contended) holding(ops ...msg.Op) (kv.TxnID, func()) {
 	return tx.ID(), tx.Rollback
 }
 
-// waits is when some request waits for a lock.
+// waits is when some request has waited for a lock for long enough to be told of.
 func (x *contended) waits() {
 	x.Helper()
 	require.Eventually(x, func() bool {
@@ -69,6 +70,7 @@ func (x *contended) waits() {
 		}
 		return false
 	}, 10*time.Second, time.Millisecond)
+	time.Sleep(2 * detail.LeastWait)
 }
 
 func forUpdate(key string) msg.Op {

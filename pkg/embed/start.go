@@ -49,6 +49,8 @@ type Instance struct {
 	directory *guard.Directory
 	gate      *guard.Gate
 	users     *userStore
+	// leases is nil where they do not outlive the process.
+	leases *leaseFile
 	// endTrust ends trustMembers; nil if it has not begun.
 	endTrust func()
 
@@ -233,8 +235,8 @@ func (i *Instance) serve(saved membership.Saved) error {
 	addresses := func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }
 	i.hotMaps = rememberHotMaps(i.catalog.Catalog, i.opt.log(logs.Hot))
 	i.node, err = node.Start(node.Options{ID: saved.Node, Router: router, Engine: i.store, Clock: clk, Transport: i.transport,
-		Incarnations: i.catalog, HotMaps: i.hotMaps, Shard: shard.Config{CacheBytes: int(i.opt.CacheBytes), Pins: pinConfig(i.opt.History, i.opt.HistoryEvery), Heat: heatConfig(i.opt.Hot), Sharing: i.opt.Sharing, TrustClock: i.opt.TrustClock}, Gateway: txn.Config{Order: i.opt.Order, Reads: i.opt.Reads, Plan: i.opt.Plan, NoSharing: bool(i.opt.Sharing.Combining)},
-		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, Metrics: m, Journal: activity.New(), Answer: i.lazy.answer, Addresses: addresses, Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
+		Incarnations: i.catalog, Leases: i.openLeases(&saved), HotMaps: i.hotMaps, Shard: shard.Config{CacheBytes: int(i.opt.CacheBytes), Pins: pinConfig(i.opt.History, i.opt.HistoryEvery), Heat: heatConfig(i.opt.Hot), Sharing: i.opt.Sharing, TrustClock: i.opt.TrustClock}, Gateway: txn.Config{Order: i.opt.Order, Reads: i.opt.Reads, Plan: i.opt.Plan, NoSharing: bool(i.opt.Sharing.Combining)},
+		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, UserName: i.userName, Metrics: m, Journal: activity.New(), Answer: i.lazy.answer, Addresses: addresses, Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
 	if err != nil {
 		return err
 	}
@@ -250,15 +252,26 @@ func (i *Instance) serve(saved membership.Saved) error {
 	if err != nil {
 		return err
 	}
-	i.lazy.ready.Store(&backend{operations: counted,
+	i.lazy.ready.Store(&backend{operations: counted, userName: i.userName,
 		node: i.node, router: router, id: saved.Node, cluster: saved.Cluster, version: i.opt.Version,
-		addresses: addresses, metrics: m, store: i.store})
+		addresses: addresses, metrics: m, store: i.store, history: pinConfig(i.opt.History, i.opt.HistoryEvery).History})
 	if i.web != nil {
 		i.web.serve(i.httpHandler(m))
 	}
 	i.server.SetReady(true)
 	i.opt.log(logs.Node).Info("serving", "address", i.Addr(), "cluster", saved.Cluster, "shards", saved.Shards, "order", i.opt.Order.String(), "reads", i.opt.Reads.String())
 	return nil
+}
+
+// openLeases returns nil where leases do not outlive the process.
+func (i *Instance) openLeases(saved *membership.Saved) node.Leases {
+	var err error
+	i.leases, err = openLeases(i.opt.Dir, saved.Cluster, saved.Node, saved.Shards)
+	if err != nil {
+		i.opt.log(logs.Node).Info("after a crash the shards will wait for whole leases: their ends cannot be kept in memory", "why", err)
+		return nil
+	}
+	return i.leases
 }
 
 // fatal ends the process: what the disk holds is not known any more.
@@ -318,6 +331,9 @@ func (i *Instance) release() error {
 	}
 	if i.store != nil {
 		errs = append(errs, i.store.Close())
+	}
+	if i.leases != nil {
+		errs = append(errs, i.leases.close())
 	}
 	if i.hotMaps != nil {
 		i.hotMaps.close()

@@ -37,7 +37,7 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 		st, p := s.Stats(), s.Metrics()
 		disk, _ := s.Disk() // what is not known is shown as 0
 		return metrics.StoreStats{
-			Appends: st.Appends, Entries: st.Entries, Fsyncs: st.Syncs, DiskBytes: p.DiskBytes, WALBytes: p.WALBytes,
+			Appends: st.Appends, Entries: st.Entries, Fsyncs: st.Syncs, DiskBytes: p.DiskBytes, ReclaimableBytes: p.ReclaimableBytes, WALBytes: p.WALBytes,
 			MemtableBytes: p.MemTableBytes, Tables: uint64(p.Tables), L0Sublevels: uint64(p.L0Sublevels),
 			ReadAmplification: uint64(p.ReadAmplification), CacheBytes: uint64(p.CacheBytes), CacheHits: uint64(p.CacheHits),
 			CacheMisses: uint64(p.CacheMisses), Flushes: uint64(p.Flushes), Compactions: uint64(p.Compactions),

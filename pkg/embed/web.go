@@ -59,7 +59,7 @@ func webOn(lis net.Listener, log *slog.Logger, gate *guard.Gate) *web {
 	w := &web{addr: lis.Addr().String(), done: make(chan struct{})}
 	w.server = &http.Server{ReadTimeout: requestTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10,
 		ConnContext: gate.ConnContext, ConnState: gate.ConnState,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), Handler: gate.HTTP(http.HandlerFunc(w.route), webNeeds)}
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), Handler: gate.HTTP(newWebPace().handler(http.HandlerFunc(w.route)), webNeeds)}
 	lis = gate.HTTPListener(lis)
 	go func() {
 		defer close(w.done)

@@ -40,7 +40,11 @@ func CheckRead(r *entry.Read) error {
 
 // ResumeRange is where a ReadRange that is full goes on.
 func ResumeRange(r *entry.Read, res *entry.ReadResult) []byte {
-	last := res.Rows[len(res.Rows)-1].Key
+	return ResumeTurn(r, res.Rows[len(res.Rows)-1].Key)
+}
+
+// ResumeTurn is where a ReadRange goes on that has looked at all rows up to those of a key.
+func ResumeTurn(r *entry.Read, last []byte) []byte {
 	if r.Reverse {
 		return last
 	}

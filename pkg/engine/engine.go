@@ -33,6 +33,11 @@
 // Span.Start = Resume, or Span.End with Reverse, therefore visits everything once
 // and always ends.
 //
+// A ReadRange with a Turn returns earlier, when it has looked at so many rows, or
+// for 2 ms: Yielded. Resume is then behind the last row looked at, and no row need
+// have been found. What an index sees does not change, so that turns one after the
+// other (Turns) read what one read without turns reads.
+//
 // ReadKey has no limit: who writes deltas sees to it that a chain is not much
 // larger than the value (docs/decisions/0016-deltas.md). One that begins with a
 // delta is KindCorrupt.

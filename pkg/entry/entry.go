@@ -149,6 +149,14 @@ type Read struct {
 	Limit int
 	// Reverse is for ReadRange.
 	Reverse bool
+	// User is on whose behalf the row is read, 0 for the shard itself. Commit: a commit waits for it.
+	User   kv.Account
+	Commit bool
+	// Short, of a ReadRange: if it takes long, the result may end before its limits.
+	Short bool
+	// Turn, of a ReadRange, bounds the rows looked at, deleted and invisible ones included, before the
+	// read returns what it has (ReadResult.Yielded). 0 is no bound.
+	Turn int
 	// LimitBytes bounds the keys and values returned together, roughly: the
 	// row that passes it is the last. 0 is no bound.
 	LimitBytes int
@@ -183,6 +191,8 @@ type ReadResult struct {
 	// Resume is where to go on when a limit was met, nil when all was seen: the start
 	// of the next span, or its end with Reverse.
 	Resume []byte
+	// Yielded: the turn is over (Read.Turn). Resume is behind the last row looked at.
+	Yielded bool
 	// Err is set when the store could not be read; it is a *kv.Error.
 	Err error
 	// Folded is what the reader has made of Rows already (shard.Fold), nil if that is left

@@ -30,6 +30,7 @@ func (g *Gateway) Submit(req Request, done func(Response)) {
 	if start == 0 {
 		start = g.Now()
 	}
+	req.How.Arrived = g.opt.Clock.OrderAt(start)
 	if err := g.checkID(req.ID, start); err != nil {
 		done(Response{ID: req.ID, Err: err})
 		return
@@ -131,6 +132,12 @@ func (g *Gateway) Execute(ctx context.Context, req Request) Response {
 	}
 }
 
+// End ends a transaction that is under way at this gateway, and reports whether there is one.
+func (g *Gateway) End(id kv.TxnID) (ended bool) {
+	g.run(g.of(id), func(m *txn.Gateway, now int64) { ended = m.End(now, id) })
+	return ended
+}
+
 // Outcome finds out, for a user, what became of a transaction. If it has not committed it
 // never will.
 func (g *Gateway) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (Outcome, error) {
@@ -177,9 +184,6 @@ func asError(err error) *kv.Error {
 	return &kv.Error{Kind: kv.KindOf(err), Text: err.Error(), Op: -1}
 }
 
-// scanPage is how many pairs a scan fetches at a time.
-const scanPage = 1000
-
 func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page func([]msg.Pair) error) (plan txn.Plan, err error) {
 	var ref kv.TxnRef
 	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
@@ -204,11 +208,7 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 	}()
 	left := o.Limit
 	for err == nil {
-		n := scanPage
-		if o.Limit > 0 {
-			n = min(n, left)
-		}
-		d, err = g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.Next(now, cb, ref, n) })
+		d, err = g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.Next(now, cb, ref, left) })
 		if err != nil {
 			break
 		}
@@ -222,7 +222,9 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 				break
 			}
 		}
-		left -= len(d.Pairs)
+		if o.Limit > 0 {
+			left -= len(d.Pairs)
+		}
 		if !d.More || o.Limit > 0 && left <= 0 {
 			break
 		}

@@ -247,6 +247,13 @@ func (g *Gateway) settle(now int64, s *stripe, alone bool) {
 	if out.Borrow {
 		g.lend(s)
 	}
+	for _, sh := range out.LeftOut {
+		for _, other := range g.stripes {
+			if other != s {
+				g.run(other, func(m *txn.Gateway, now int64) { m.Shards().LeaveOut(now, sh) })
+			}
+		}
+	}
 	for _, name := range out.GiveBack {
 		g.run(g.stripes[0], func(m *txn.Gateway, now int64) { m.GiveBack(now, name) })
 	}

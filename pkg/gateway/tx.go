@@ -31,6 +31,7 @@ func (g *Gateway) Begin(_ context.Context, o TxOptions) (*Tx, error) {
 		o.ID, o.Attempt = g.NewID(), 1
 	}
 	now := g.opt.Clock.Now()
+	o.How.Arrived = g.opt.Clock.OrderAt(now)
 	if err := g.checkID(o.ID, now); err != nil {
 		return nil, err
 	}

@@ -80,6 +80,18 @@ func End(ctx context.Context, why error) {
 // isNode reports whether it is another node.
 func (c *Caller) isNode() bool { return c != nil && c.name == users.Node }
 
+// identity is what the connection of the caller counts as.
+func (c *Caller) identity() identity {
+	if c.isNode() {
+		return identity{node: true}
+	}
+	u, err := c.User()
+	if err != nil {
+		return identity{}
+	}
+	return identity{name: u.Name, administrator: u.Has(users.Admin)}
+}
+
 // stands reports whether what let the caller in is still so, as far as that can be
 // told.
 func (c *Caller) stands() bool {
@@ -141,6 +153,20 @@ func (c *Caller) Check(ops []msg.Op) *kv.Error {
 	u, err := c.User()
 	if err == nil {
 		err = u.Check(ops)
+	}
+	return c.counted(err)
+}
+
+// CheckOpen is Check for operations of an interactive transaction. Those that read what the caller
+// may not write are marked (users.User.MarkUnlocked).
+func (c *Caller) CheckOpen(ops []msg.Op) *kv.Error {
+	if c == nil {
+		return nil
+	}
+	u, err := c.User()
+	if err == nil {
+		err = u.Check(ops)
+		u.MarkUnlocked(ops)
 	}
 	return c.counted(err)
 }

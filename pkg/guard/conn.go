@@ -236,10 +236,14 @@ func (c *conn) knows(who *Caller) *kv.Error {
 		c.gate.turned(&c.place, noMemory)
 		return err
 	}
-	why, ok := c.gate.ledger.known(&c.place, who.isNode(), c.gate.opt.Now())
+	why, ok := c.gate.ledger.known(&c.place, who.identity(), c.gate.opt.Now())
 	if !ok {
 		who.account.Give(memory.Connections, ConnBytes)
 		c.gate.turned(&c.place, why)
+		if why == tooManyOfUser {
+			return &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: "the user has as many connections as one may have: a quarter of those that are free (--max-connections, files)",
+				Hint: "use another node, or fewer connections"}
+		}
 		return &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: "the node has as many connections as it may have (--max-connections, files, --memory-budget)",
 			Hint: "use another node, or fewer connections"}
 	}

@@ -32,11 +32,12 @@ const (
 	tooMuch
 	nobody
 	noMemory
+	tooManyOfUser
 	numRefusals
 )
 
 func (r refusal) String() string {
-	return [numRefusals]string{"connections", "strangers", "address", "failures", "timeout", "bytes", "user", "memory"}[r]
+	return [numRefusals]string{"connections", "strangers", "address", "failures", "timeout", "bytes", "user", "memory", "share"}[r]
 }
 
 // text is what the log says of it. What was refused for which reason is counted
@@ -51,6 +52,7 @@ func (r refusal) text() string {
 		"a connection was closed: its caller has said too much without showing who it is",
 		"a connection was closed: its caller is no user any more",
 		"a connection was refused: its user has as many as there is memory for (--memory-budget)",
+		"a connection was refused: its user has a quarter of those that are free",
 	}[r]
 }
 
@@ -60,6 +62,7 @@ type standing int
 const (
 	stranger standing = iota
 	user
+	administrator // on one of the slots that are administrators'
 	peerNode
 	// gone: it has given way to another, or was closed.
 	gone
@@ -79,6 +82,8 @@ type place struct {
 	at       *list.Element
 	// evict closes the connection, which has given its place to another.
 	evict func()
+	// name is the user's, if standing is user.
+	name string
 	// slow: the address has failed too often, and is slowed instead of refused.
 	slow bool
 }
@@ -93,17 +98,19 @@ type ledger struct {
 	refused [numRefusals]atomic.Uint64
 
 	mu sync.Mutex
-	// users and nodes are how many there are, strangers those whose callers are not
-	// known, by door, the oldest first.
-	users, nodes int
-	strangers    [numDoors]list.List
+	// users, administrators and nodes are how many there are by standing, strangers those
+	// whose callers are not known, by door, the oldest first.
+	users, administrators, nodes int
+	strangers                    [numDoors]list.List
+	// byUser are the connections of each user among users.
+	byUser map[string]int
 	// at has the addresses of which there is something to know.
 	at      map[netip.Prefix]*address
 	trusted trusted
 }
 
 func newLedger(l Limits, openHouse bool) *ledger {
-	return &ledger{limits: l, places: l.places(), openHouse: openHouse, at: map[netip.Prefix]*address{}, trusted: trusted{authenticated: map[netip.Addr]*sessions{}}}
+	return &ledger{limits: l, places: l.places(), openHouse: openHouse, at: map[netip.Prefix]*address{}, byUser: map[string]int{}, trusted: trusted{authenticated: map[netip.Addr]*sessions{}}}
 }
 
 // address is what is known of one. It is forgotten when it has no stranger and no
@@ -131,16 +138,7 @@ func (l *ledger) enter(p *place, now time.Time) (why refusal, victim *place, ok 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.openHouse {
-		bound := l.limits.Connections
-		if p.door == Calls {
-			bound -= l.places.strangers[Web]
-		}
-		if l.users >= max(bound, 1) {
-			return tooMany, nil, false
-		}
-		l.users++
-		p.standing = user
-		return 0, nil, true
+		return l.enterOpen(p)
 	}
 	isTrusted, patience := l.trusted.has(p.ip, now), displaceAfter
 	if isTrusted {
@@ -175,6 +173,27 @@ func (l *ledger) enter(p *place, now time.Time) (why refusal, victim *place, ok 
 		l.remove(victim, now)
 	}
 	return why, victim, true
+}
+
+// enterOpen admits a connection where there is no TLS. There are no users, so that one
+// address may have all connections but some: those are for the node's own machine and for
+// members.
+func (l *ledger) enterOpen(p *place) (why refusal, victim *place, ok bool) {
+	bound := l.limits.Connections - l.places.administrators
+	if p.door == Calls {
+		bound -= l.places.strangers[Web]
+	}
+	switch {
+	case l.users < max(bound, 1):
+		l.users++
+		p.standing = user
+	case l.administrators < l.places.administrators && (p.ip.IsLoopback() || l.trusted.members[p.ip]):
+		l.administrators++
+		p.standing = administrator
+	default:
+		return tooMany, nil, false
+	}
+	return 0, nil, true
 }
 
 // displaceAfter is how long a stranger has its place for itself: more than an honest
@@ -236,27 +255,59 @@ func (l *ledger) forget(from netip.Prefix, a *address, now time.Time) {
 	}
 }
 
+// identity is the caller of a connection.
+type identity struct {
+	name                string
+	node, administrator bool
+}
+
 // known ends that a connection is a stranger's, or says why it cannot.
-func (l *ledger) known(p *place, node bool, now time.Time) (why refusal, ok bool) {
+func (l *ledger) known(p *place, who identity, now time.Time) (why refusal, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case p.standing != stranger:
+	if p.standing != stranger {
 		return 0, true
-	case node && l.nodes < l.places.nodes:
-		l.remove(p, now)
-		p.standing = peerNode
+	}
+	as, why := l.standingOf(who)
+	if as == stranger {
+		return why, false
+	}
+	l.remove(p, now)
+	p.standing = as
+	switch as {
+	case peerNode:
 		l.nodes++
-	case l.users >= l.places.users:
-		return tooMany, false
-	default:
-		l.remove(p, now)
-		p.standing = user
+	case administrator:
+		l.administrators++
+	case user:
+		p.name = who.name
 		l.users++
+		l.byUser[p.name]++
 	}
 	l.trusted.open(p.ip, now)
 	return 0, true
 }
+
+// standingOf chooses the slot of a known caller. It is stranger if there is none, for a
+// reason.
+func (l *ledger) standingOf(who identity) (as standing, why refusal) {
+	has := l.byUser[who.name]
+	free := l.places.users - l.users - 1
+	switch {
+	case who.node && l.nodes < l.places.nodes:
+		return peerNode, 0
+	case free >= 0 && (has+1 <= free/4 || has < alwaysOfUser || who.node):
+		return user, 0
+	case who.administrator && l.administrators < l.places.administrators:
+		return administrator, 0
+	case free >= 0:
+		return stranger, tooManyOfUser
+	}
+	return stranger, tooMany
+}
+
+// alwaysOfUser is how many connections a user may have as long as any is free.
+const alwaysOfUser = 4
 
 // leave ends a connection.
 func (l *ledger) leave(p *place, now time.Time) {
@@ -267,13 +318,26 @@ func (l *ledger) leave(p *place, now time.Time) {
 		l.remove(p, now)
 	case user:
 		l.users--
+		l.leaveUser(p.name)
+	case administrator:
+		l.administrators--
 	case peerNode:
 		l.nodes--
 	}
-	if !l.openHouse && (p.standing == user || p.standing == peerNode) {
+	if !l.openHouse && p.standing != stranger && p.standing != gone {
 		l.trusted.close(p.ip, now)
 	}
 	p.standing = gone
+}
+
+func (l *ledger) leaveUser(name string) {
+	if l.openHouse {
+		return
+	}
+	l.byUser[name]--
+	if l.byUser[name] == 0 {
+		delete(l.byUser, name)
+	}
 }
 
 // remove takes a stranger away.
@@ -315,7 +379,7 @@ func (l *ledger) counts() (open, strangers int) {
 	for i := range l.strangers {
 		strangers += l.strangers[i].Len()
 	}
-	return l.users + l.nodes + strangers, strangers
+	return l.users + l.administrators + l.nodes + strangers, strangers
 }
 
 // peerIP is the IP address of the other side; the zero Addr if it has none.

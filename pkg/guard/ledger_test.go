@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"testing"
@@ -52,7 +53,7 @@ func TestStrangersAreFew(t *testing.T) {
 	_, what := come(l, a, now)
 	require.Equal(t, tooManyOfAddress, what)
 	enter(b)
-	_, ok := l.known(first, false, now)
+	_, ok := l.known(first, identity{name: "alice"}, now)
 	require.True(t, ok)
 	enter(a) // a known caller does not count
 	enter(c)
@@ -82,7 +83,7 @@ func TestUsersLeavePlacesForOthers(t *testing.T) {
 		for {
 			p, what := come(l, prefix("10.0.0.1"), now)
 			require.Equal(t, "in", what)
-			if why, ok := l.known(p, false, now); !ok {
+			if why, ok := l.known(p, identity{name: fmt.Sprint(users)}, now); !ok {
 				require.Equal(t, tooMany, why)
 				l.leave(p, now)
 				break
@@ -90,12 +91,18 @@ func TestUsersLeavePlacesForOthers(t *testing.T) {
 			users++
 		}
 		require.Equal(t, l.places.users, users)
-		require.GreaterOrEqual(t, users, connections/2)
+		require.GreaterOrEqual(t, 2*users, connections-2)
+		for i := range l.places.administrators {
+			p, _ := come(l, prefix("10.0.0.1"), now)
+			_, ok := l.known(p, identity{name: "root", administrator: true}, now)
+			require.True(t, ok, "administrator %d", i)
+			users++
+		}
 		nodes := 0
 		for range l.places.nodes {
 			p, what := come(l, prefix("10.0.0.2"), now)
 			require.Equal(t, "in", what)
-			_, ok := l.known(p, true, now)
+			_, ok := l.known(p, identity{node: true}, now)
 			require.True(t, ok)
 			nodes++
 		}
@@ -109,6 +116,55 @@ func TestUsersLeavePlacesForOthers(t *testing.T) {
 		require.LessOrEqual(t, open, connections)
 		require.Equal(t, users+nodes+strangers, open)
 	}
+}
+
+// TestAUserGetsAQuarterOfWhatIsFree: so whoever comes later still gets connections.
+func TestAUserGetsAQuarterOfWhatIsFree(t *testing.T) {
+	l, now := newTestLedger(Limits{Connections: 1000}), time.Unix(0, 0)
+	take := func(name string) (all []*place) {
+		for {
+			p, _ := come(l, prefix("10.0.0.1"), now)
+			require.NotNil(t, p)
+			why, ok := l.known(p, identity{name: name}, now)
+			if !ok {
+				require.Equal(t, tooManyOfUser, why)
+				l.leave(p, now)
+				return all
+			}
+			all = append(all, p)
+		}
+	}
+	first, second := take("alice"), take("bob")
+	require.Len(t, first, l.places.users/5)
+	require.InDelta(t, float64(l.places.users-len(first))/5, len(second), 1)
+	for _, p := range first {
+		l.leave(p, now)
+	}
+	require.Len(t, take("alice"), (l.places.users-len(second))/5, "what a user closes is free again")
+	for range 10 {
+		name := fmt.Sprint(l.users)
+		require.GreaterOrEqual(t, len(take(name)), alwaysOfUser)
+	}
+}
+
+// TestWithoutTLSTheLastConnectionsAreForTheMachineAndMembers: other addresses do not get
+// them.
+func TestWithoutTLSTheLastConnectionsAreForTheMachineAndMembers(t *testing.T) {
+	l, now := newLedger(Limits{Connections: 100}.withDefaults(), true), time.Unix(0, 0)
+	l.trusted.members = map[netip.Addr]bool{ip("10.0.0.7"): true}
+	enter := func(from string) bool {
+		_, _, ok := l.enter(&place{ip: ip(from), from: prefix(from), door: Web}, now)
+		return ok
+	}
+	n := 0
+	for enter("10.0.0.1") {
+		n++
+	}
+	require.Equal(t, 100-l.places.administrators, n)
+	for i := range l.places.administrators {
+		require.True(t, enter([]string{"127.0.0.1", "10.0.0.7"}[i%2]))
+	}
+	require.False(t, enter("127.0.0.1"))
 }
 
 func TestFailuresAreAnswered(t *testing.T) {
@@ -163,7 +219,7 @@ func TestTrustedAddressesAreSlowedAndNeverRefused(t *testing.T) {
 	}
 	client, ok := connect("2001:db8::2", Calls)
 	require.True(t, ok)
-	_, ok = l.known(client, false, now)
+	_, ok = l.known(client, identity{name: "alice"}, now)
 	require.True(t, ok)
 	fail := func(from string) {
 		for range 8 {
@@ -271,7 +327,7 @@ func TestTheLedgerAddsUp(t *testing.T) {
 				l.failed(from, now)
 			case len(all) == 0:
 			case verb == "known":
-				l.known(all[i], rapid.Bool().Draw(t, "node"), now)
+				l.known(all[i], rapid.SampledFrom([]identity{{node: true}, {name: "alice"}, {name: "bob"}, {name: "root", administrator: true}}).Draw(t, "who"), now)
 			case verb == "leave":
 				l.leave(all[i], now)
 				all = append(all[:i], all[i+1:]...)
@@ -287,8 +343,17 @@ func TestTheLedgerAddsUp(t *testing.T) {
 					at[p.from][p.door]++
 				}
 			}
+			byUser := map[string]int{}
+			for _, p := range all {
+				if p.standing == user {
+					byUser[p.name]++
+				}
+			}
+			if !maps.Equal(byUser, l.byUser) {
+				t.Fatalf("users have %v, want %v", l.byUser, byUser)
+			}
 			n, s := l.counts()
-			if n != by[stranger]+by[user]+by[peerNode] || s != by[stranger] || l.users != by[user] || l.nodes != by[peerNode] || n > 16 || s > 6 {
+			if n != by[stranger]+by[user]+by[administrator]+by[peerNode] || s != by[stranger] || l.users != by[user] || l.administrators != by[administrator] || l.nodes != by[peerNode] || n > 16 || s > 6 {
 				t.Fatalf("%d open and %d strangers, %d users, %d nodes; want %v", n, s, l.users, l.nodes, by)
 			}
 			for from, n := range at {

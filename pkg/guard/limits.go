@@ -11,8 +11,9 @@ import (
 // Limits bound what is open, and what strangers can use up.
 type Limits struct {
 	// Connections bounds all connections. Default 16384; below what the process
-	// may have open files. Strangers, HTTP and the other nodes have places of their
-	// own among them, and users the rest (places).
+	// may have open files. Strangers, HTTP, administrators and the other nodes have places
+	// of their own among them, and users the rest (places), one at most a quarter of what
+	// is free.
 	Connections int
 	// Strangers bounds the connections whose callers are not known yet, in all.
 	// Default 256, each of which costs about 150 KiB.
@@ -68,9 +69,10 @@ func (l Limits) check() error {
 
 // places are how many connections of each kind there may be.
 type places struct {
-	// users are known callers, nodes the other nodes; strangers are by door.
-	users, nodes int
-	strangers    [numDoors]int
+	// users are known callers, administrators those slots that only administrators get,
+	// nodes the other nodes; strangers are by door.
+	users, administrators, nodes int
+	strangers                    [numDoors]int
 }
 
 // places deals out the connections. Where there are few, for want of files, each kind
@@ -79,9 +81,14 @@ func (l Limits) places() places {
 	p := places{nodes: min(maxNodeConnections, max(l.Connections/8, 1))}
 	p.strangers[Calls] = min(l.Strangers, max(l.Connections/4, 1))
 	p.strangers[Web] = min(l.Web, max(l.Connections/8, 1))
-	p.users = max(l.Connections-p.nodes-p.strangers[Calls]-p.strangers[Web], 1)
+	p.administrators = min(maxAdministrators, max(l.Connections/16, 1))
+	p.users = max(l.Connections-p.administrators-p.nodes-p.strangers[Calls]-p.strangers[Web], 1)
 	return p
 }
+
+// maxAdministrators are enough for a few administrators and their tools. Somewhat
+// arbitrary.
+const maxAdministrators = 16
 
 // maxNodeConnections are two for each node of the largest cluster: an old one may be
 // there still when a new one comes.

@@ -93,8 +93,8 @@ func (e Epoch) IsZero() bool { return e == Epoch{} }
 func (e Epoch) String() string { return fmt.Sprintf("%d.%d", e.Incarnation, e.Count) }
 
 // TxnID names a transaction over all its attempts. It is made by the client:
-// the time of its first start and random bits. The time orders transactions
-// by age, which is fairness only; nothing depends on clocks being right.
+// the time of its first start and random bits. Nothing depends on the client's
+// clock being right: transactions are ordered by Age.
 type TxnID struct {
 	// Time is when the transaction first started, in nanoseconds since 1970
 	// by its maker's clock.
@@ -150,12 +150,8 @@ type TxnRef struct {
 	Attempt uint32
 }
 
-// Older reports whether r goes before o in wound-wait: the older id, and of
-// two attempts of one id the later, which would else wait for its own remains
-// for ever (protocol, section 1).
-func (r TxnRef) Older(o TxnRef) bool { return r.CompareAge(o) < 0 }
-
-// CompareAge is the order behind Older.
+// CompareAge orders attempts by the time in the id, then the random bits; of
+// one id the later attempt comes first.
 func (r TxnRef) CompareAge(o TxnRef) int {
 	if c := r.TxnID.Compare(o.TxnID); c != 0 {
 		return c
@@ -164,6 +160,36 @@ func (r TxnRef) CompareAge(o TxnRef) int {
 }
 
 func (r TxnRef) String() string { return r.TxnID.String() + "/" + strconv.Itoa(int(r.Attempt)) }
+
+// Age is the place of an attempt in the order of wound-wait. It is fixed for the
+// attempt, unique, and the same on all shards.
+type Age struct {
+	// Begun is when the transaction counts as begun, in nanoseconds since 1970. The
+	// gateway decides it: the time in the id is the client's word.
+	Begun int64
+	TxnRef
+}
+
+// AgeOf is the age of an attempt that counts as begun at a time; 0 is the time in its id.
+func AgeOf(r TxnRef, begun int64) Age {
+	if begun == 0 {
+		begun = r.Time
+	}
+	return Age{Begun: begun, TxnRef: r}
+}
+
+// Older reports whether a goes before o in wound-wait: the one that began earlier, and of
+// two attempts of one id the later, which would else wait for the locks of the earlier one
+// for ever (protocol, section 1).
+func (a Age) Older(o Age) bool { return a.Compare(o) < 0 }
+
+// Compare is the order behind Older.
+func (a Age) Compare(o Age) int {
+	if c := cmp.Compare(a.Begun, o.Begun); c != 0 {
+		return c
+	}
+	return a.TxnRef.CompareAge(o.TxnRef)
+}
 
 // Version names one write of one key, wherever the key has been moved since:
 // equal means the same write, and of two versions of one key the greater is

@@ -36,16 +36,21 @@ func TestStoredIDsSortByAge(t *testing.T) {
 
 func TestAgeIsAnOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		refs := make([]TxnRef, 3)
-		for i := range refs {
-			refs[i] = TxnRef{TxnID: TxnID{Time: int64(rapid.IntRange(1, 3).Draw(t, "time"))}, Attempt: uint32(rapid.IntRange(1, 3).Draw(t, "attempt"))}
+		ages := make([]Age, 3)
+		begun := []int64{0, rapid.Int64Range(0, 4).Draw(t, "begun"), 0, 0}
+		for i := range ages {
+			id := TxnID{Time: int64(rapid.IntRange(1, 3).Draw(t, "time"))}
+			ages[i] = AgeOf(TxnRef{TxnID: id, Attempt: uint32(rapid.IntRange(1, 3).Draw(t, "attempt"))}, begun[id.Time])
 		}
-		a, b, c := refs[0], refs[1], refs[2]
-		require.Equal(t, a.CompareAge(b), -b.CompareAge(a))
-		require.Equal(t, a == b, a.CompareAge(b) == 0)
+		a, b, c := ages[0], ages[1], ages[2]
+		require.Equal(t, a.Compare(b), -b.Compare(a))
+		require.Equal(t, a == b, a.Compare(b) == 0)
 		require.False(t, a.Older(b) && b.Older(c) && !a.Older(c))
-		if a.TxnID == b.TxnID {
+		switch {
+		case a.TxnID == b.TxnID:
 			require.Equal(t, a.Attempt > b.Attempt, a.Older(b), "the later attempt goes first")
+		case a.Begun != b.Begun:
+			require.Equal(t, a.Begun < b.Begun, a.Older(b), "when it counts as begun goes before its id")
 		}
 	})
 }

@@ -92,9 +92,25 @@ const (
 	DefaultPhaseCount = 64
 	DefaultIdleGrace  = time.Second
 	DefaultScanKeep   = time.Minute
+	// DefaultHoldBurst is for how long the locks of one user hold up others before they have to share
+	// the time.
+	DefaultHoldBurst = time.Second
 	// DefaultLease is how long a reader is registered; its gateway counts a
 	// tenth less, for clocks whose rates differ.
 	DefaultLease = 2 * time.Second
+	// DefaultRoundWait is how long a snapshot round waits for a shard. It must be far above
+	// the time that a message takes: a shard that does not answer by then has no part in the
+	// state.
+	DefaultRoundWait = 30 * time.Millisecond
+	// DefaultRoundLease is how long a shard is registered for a round: longer than two waits,
+	// and far shorter than a reader's lease, since all of its updates are held meanwhile. The
+	// gateway relies on 85 % of it.
+	DefaultRoundLease = 100 * time.Millisecond
+	// DefaultRoundRepeat is the first time between two sendings of a round's request.
+	DefaultRoundRepeat = 10 * time.Millisecond
+	// DefaultLeftOut is for how long at least a shard that did not answer a round has no part
+	// in the next ones.
+	DefaultLeftOut = 500 * time.Millisecond
 	// DefaultUnsealAfter is how long a reader waits for a decision before the
 	// last agent is asked to put it off.
 	DefaultUnsealAfter = time.Millisecond

@@ -50,7 +50,7 @@ func (m *Node) WatchGuard(f func() GuardStats) {
 var (
 	guardConnections = prometheus.NewDesc("linchpin_connections", "Open connections, by whether the caller is known: yes, or not yet.", []string{"known"}, nil)
 	guardRefused     = prometheus.NewDesc("linchpin_connections_refused_total",
-		"Connections closed at the door or later, by which limit was met: connections, strangers, address, failures, timeout, bytes, user (it is none any more), or memory.",
+		"Connections closed at the door or later, by which limit was met: connections, strangers, address, failures, timeout, bytes, user (it is none any more), memory, or share (of a user).",
 		[]string{"limit"}, nil)
 	guardBudget = prometheus.NewDesc("linchpin_memory_budget_bytes",
 		"How much memory there may be (--memory-budget), by part: process, or callers: what clients may have the node hold.", []string{"part"}, nil)

@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // Handler serves
 //
-//	/metrics  for Prometheus
+//	/metrics  for Prometheus, rendered once a second at most
 //	/healthz  200 while the process can answer at all
 //	/readyz   200 while the node serves, else 503 with the reason; a node that
 //	          refuses writes for want of room serves, and says so here, but
@@ -20,7 +18,7 @@ import (
 // refuses writes, "" when it does not.
 func (m *Node) Handler(ready func() error, refuses func() string) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry}))
+	mux.Handle("GET /metrics", newPage(m.registry))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		say(w, http.StatusOK, "ok")
 	})

@@ -66,7 +66,7 @@ func used(t testing.TB) *metrics.Node {
 		return metrics.GatewayStats{InFlight: 12, Open: 13, Refused: 14, RefusedBy: [4]uint64{42, 43, 44, 45}, Displaced: 46, Rounds: 37, ClockJumps: 67, IDsAhead: 68 * time.Second, ClockApart: -69 * time.Second}
 	})
 	m.WatchStore(func() metrics.StoreStats {
-		return metrics.StoreStats{Appends: 15, Entries: 16, Fsyncs: 17, DiskBytes: 18, CacheHits: 19, CacheMisses: 20,
+		return metrics.StoreStats{Appends: 15, Entries: 16, Fsyncs: 17, DiskBytes: 18, ReclaimableBytes: 70, CacheHits: 19, CacheMisses: 20,
 			FlushedBytes: 58, CompactedBytes: 59, LoggedBytes: 60, Compacting: 61, FailedCompactions: 62, Corruptions: 63, FreeBytes: 64, SizeBytes: 65, Full: 1}
 	})
 	return m
@@ -174,6 +174,7 @@ func TestWhatIsMeasuredIsShown(t *testing.T) {
 		"linchpin_store_compactions_running":                                                   61,
 		"linchpin_store_failed_compactions_total":                                              62,
 		"linchpin_store_corruptions_total":                                                     63,
+		"linchpin_store_reclaimable_bytes":                                                     70,
 		"linchpin_store_disk_free_bytes":                                                       64,
 		"linchpin_store_disk_size_bytes":                                                       65,
 		"linchpin_reads_total plan=hot-last":                                                   1,

@@ -78,6 +78,9 @@ type StoreStats struct {
 	// DiskBytes is the size on disk, WALBytes and MemtableBytes its parts
 	// that are not sorted into tables yet.
 	DiskBytes, WALBytes, MemtableBytes uint64
+	// ReclaimableBytes estimates how much of DiskBytes deleted or overwritten data still
+	// occupies.
+	ReclaimableBytes uint64
 	// Tables counts the sorted tables, L0Sublevels the layers at the top.
 	Tables, L0Sublevels uint64
 	// ReadAmplification is the number of layers that a read may have to look
@@ -221,6 +224,8 @@ var storeMetrics = []sourced[StoreStats]{
 	total("log_entries_total", "Entries appended to the log.", func(s *StoreStats) uint64 { return s.Entries }),
 	total("log_fsyncs_total", "Completed fsyncs of the log.", func(s *StoreStats) uint64 { return s.Fsyncs }),
 	gauge("store_disk_bytes", "Size of the store on disk.", func(s *StoreStats) uint64 { return s.DiskBytes }),
+	gauge("store_reclaimable_bytes", "Estimate of how much of the store deleted or overwritten data still occupies; linchpin reclaim frees it.",
+		func(s *StoreStats) uint64 { return s.ReclaimableBytes }),
 	gauge("store_wal_bytes", "Size of the write-ahead log.", func(s *StoreStats) uint64 { return s.WALBytes }),
 	gauge("store_memtable_bytes", "Size of the tables in memory.", func(s *StoreStats) uint64 { return s.MemtableBytes }),
 	gauge("store_tables", "Sorted tables on disk.", func(s *StoreStats) uint64 { return s.Tables }),

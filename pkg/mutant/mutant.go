@@ -323,7 +323,44 @@ const (
 	// LentForgotten: a machine has a state forgotten when its own transactions have ended, although
 	// it is lent.
 	LentForgotten
+	// RoundsAnsweredDurable: a shard answers a round when its log is durable.
+	RoundsAnsweredDurable
+	// RoundIgnoresSealed: a shard fixes its index for a round although an update is sealed.
+	RoundIgnoresSealed
+	// StateOfAnyIncarnation: a read at a round's state counts in another incarnation of the shard.
+	StateOfAnyIncarnation
+	// StateReadBeforeDurable: a read at a round's state is answered before its result is durable.
+	StateReadBeforeDurable
+	// KeptBeforeDurable: a snapshot is kept although a shard's part of it is not durable.
+	KeptBeforeDurable
+	// RoundLeaseUnchecked: a round's state counts although a registration has lapsed.
+	RoundLeaseUnchecked
+	// RoundsWaitForever: a round waits for a shard as long as that takes.
+	RoundsWaitForever
+	// LeftOutForgotten: a shard that did not answer a round has a part in the next one.
+	LeftOutForgotten
+	// LeftOutBackAtOnce: it has a part in rounds as soon as it answers a probe.
+	LeftOutBackAtOnce
+	// LeftOutDecides: it is chosen as the last agent like others.
+	LeftOutDecides
 	// StartClockBelieved: keys are deleted by the time of day at the start, whatever it is.
 	StartClockBelieved
+	// IDsBelieved: a transaction counts as begun at the time in its id, whenever it arrives.
+	IDsBelieved
+	// AttemptsBeginAnew: each attempt of an interactive transaction counts as begun when it arrives.
+	AttemptsBeginAnew
+	// IdleHoldersKept: a transaction that is idle keeps the locks that younger ones wait for.
+	IdleHoldersKept
+	// PingsCount: a transaction is not idle if it asks for what it has.
+	PingsCount
+	// HoldsUncounted: one user's locks may hold up others all the time.
+	HoldsUncounted
+	// UnlockedUnchecked: what was read without a right to write it is not validated.
+	UnlockedUnchecked
+	// EarlierLeasesForgotten: an incarnation that still waits for the leases of the one before does
+	// not report them, so that the next one does not wait for them.
+	EarlierLeasesForgotten
+	// LeasesTakenAsEnded: an incarnation waits for no lease if it knows until when they last.
+	LeasesTakenAsEnded
 	numMutants
 )

@@ -15,7 +15,8 @@ import (
 type Execution struct {
 	Effects []entry.Effect
 	Results []msg.Result
-	// Failure ends the whole transaction; then the rest is nothing.
+	// Failure ends the whole transaction; then Results are of the operations before it, and the rest
+	// is nothing.
 	Failure *msg.Failure
 	// Missing are locks without which what the piece did need not be true. If
 	// there are any, nothing else counts: it is to be executed again under them.
@@ -76,7 +77,7 @@ func ExecInto(room []entry.Effect, view View, ops []msg.Op, version Versions) Ex
 		}
 		if fail != nil {
 			fail.Seq, fail.HasSeq = ops[i].Seq, true
-			return Execution{Failure: fail, Plans: x.out.Plans}
+			return Execution{Failure: fail, Results: x.out.Results, Plans: x.out.Plans}
 		}
 		res.Seq, res.Operation = ops[i].Seq, adt.OperationOf(&ops[i])
 		x.out.Results = append(x.out.Results, res)

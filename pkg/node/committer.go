@@ -117,8 +117,12 @@ func (c *committer) append(batch groupcommit.Batch) {
 	now, wait := batch.Appended(at, c.releaser.position())
 	wait.Since = since
 	for _, s := range batch.Steps {
+		loop := c.n.shards[s.Shard.ID]
 		for _, read := range s.Out.Reads {
-			c.n.startRead(readJob{c.n.shards[s.Shard.ID], read})
+			c.n.startRead(loop, read)
+		}
+		if len(s.Out.Dropped) > 0 {
+			c.n.reads.drop(loop, s.Out.Dropped)
 		}
 	}
 	for _, s := range batch.Steps {

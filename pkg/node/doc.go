@@ -15,7 +15,9 @@
 // The committer takes the outputs of all shards that have come meanwhile and
 // appends their entries as one batch of the store: while the disk syncs one
 // batch, the next one gathers. Then the outputs' cold reads go to a pool of
-// readers, which so see what was written before them.
+// readers, which so see what was written before them. Reads of commits and of
+// single rows go before ranges, users take turns, and what a shard does not use any
+// more is dropped (reads.go).
 //
 // The releaser hears of batches that are durable, in their order, and lets
 // their messages go: nothing leaves a shard before it is durable

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,8 @@ type shardLoop struct {
 	idOffset atomic.Int64
 	// expiry is why the machine does not delete keys by the time of day (shard.Doubt).
 	expiry atomic.Uint32
+
+	leases leaseHorizon
 
 	// log is only the committer's.
 	log groupcommit.Shard
@@ -210,6 +213,10 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 	l.took = time.Since(begin)
 	l.busy.worked += int64(l.took)
 	l.noteIDs()
+	err := l.leases.advance(l.m, now)
+	if err != nil {
+		l.n.opt.OnFatal(fmt.Errorf("the leases of shard %v cannot be stored: %w", l.id, err))
+	}
 	if l.traces != nil {
 		l.traces.Sent(out.Send)
 		l.traces.Sent(out.Urgent)

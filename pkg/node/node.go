@@ -42,6 +42,8 @@ type Options struct {
 	Clock  clock.Clock
 	// Incarnations may be nil.
 	Incarnations Incarnations
+	// Leases may be nil: then nothing is known of leases after a crash.
+	Leases Leases
 	// HotMaps may be nil.
 	HotMaps gateway.HotMaps
 	// Transport leads to the other nodes; nil for a node that is alone. What
@@ -61,9 +63,11 @@ type Options struct {
 	// NoMemory reports that the process has no memory for what a read of the store
 	// would bring: then reads fail. It is asked by any goroutine. Default never.
 	NoMemory func() bool
-	// Readers is the number of goroutines that read the disk. Default
-	// 4 times GOMAXPROCS.
+	// Readers is the number of goroutines that read single rows from the disk; for commits and for
+	// ranges there are half as many beside them. Default 4 times GOMAXPROCS.
 	Readers int
+	// UserName is the name of a user, for the log; "" if it is not known. Default it is not.
+	UserName func(kv.Account) string
 	// Metrics count what happens, and Journal remembers it for a while; either may
 	// be nil.
 	Metrics *metrics.Node
@@ -87,8 +91,8 @@ type Node struct {
 	ids       []kv.ShardID
 	gateway   *gateway.Gateway
 	committer *committer
-	readers   chan readJob
-	reading   []reader
+	reads     *readQueue
+	readers   []reader
 	started   time.Time
 
 	downMu sync.Mutex
@@ -97,7 +101,7 @@ type Node struct {
 	restarts restarts
 
 	disk  disk
-	reads slowReads
+	slow  slowReads
 	clock clockWatch
 
 	// stop is closed, and life ends, when the node does.
@@ -127,7 +131,7 @@ func Start(opt Options) (*Node, error) {
 	}
 	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, peers: newPeers(), restarts: newRestarts(), stop: make(chan struct{}), started: time.Now()}
 	n.life, n.end = context.WithCancel(context.Background())
-	n.readers = make(chan readJob, maxReadsWaiting)
+	n.reads = newReadQueue()
 	n.committer = newCommitter(n)
 	for s := range opt.Router.Shards() {
 		if id := kv.ShardID(s); opt.Router.Node(id) == opt.ID {
@@ -215,7 +219,7 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error)
 	cfg.Heat.Hot, cfg.Heat.Nodes, cfg.Heat.Node = cfg.Pins.Hot, n.opt.Router.Nodes(), cfg.Pins.Node
 	cfg.Nodes = cfg.Heat.Nodes
 	cfg.CacheBytes /= max(len(n.ids), 1)
-	cfg.Node = n.opt.ID
+	cfg.Node, cfg.Gateway = n.opt.ID, n.opt.ID
 	for _, id := range n.ids {
 		var rec shard.Recovered
 		if err := n.opt.Engine.Recover(id, rec.Add); err != nil {
@@ -233,8 +237,13 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error)
 		if id == cfg.Heat.Hot {
 			cfg.Home = n.opt.Router.Shard
 		}
+		n.loadLeases(id, &rec)
 		m, out := shard.New(cfg, rec, n.opt.Clock.Now(), n.opt.Clock.Wall())
 		l := newShardLoop(n, m, out.Next)
+		err := l.leases.open(n.opt.Leases, m)
+		if err != nil {
+			return nil, 0, fmt.Errorf("node: the leases of shard %v cannot be stored: %w", id, err)
+		}
 		n.shards[id] = l
 		outs = append(outs, &groupcommit.Step{Shard: &l.log, Out: out})
 	}
@@ -243,10 +252,10 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error)
 
 func (n *Node) run(first []*groupcommit.Step) {
 	n.committer.start()
-	n.reading = make([]reader, n.opt.Readers)
-	for i := range n.reading {
+	n.readers = newReaders(n.opt.Readers)
+	for i := range n.readers {
 		n.rwg.Add(1)
-		go n.readLoop(&n.reading[i])
+		go n.readLoop(&n.readers[i])
 	}
 	for _, o := range first {
 		n.committer.submit(o)
@@ -380,7 +389,7 @@ func (n *Node) watch() {
 		case <-t.C:
 		}
 		n.disk.look(n)
-		n.reads.look(n)
+		n.slow.look(n)
 	}
 }
 
@@ -391,7 +400,7 @@ func (n *Node) Stop() {
 	n.end()
 	n.wg.Wait()
 	n.committer.close()
-	close(n.readers)
+	n.reads.close()
 	n.rwg.Wait()
 	n.gateway.Close()
 	if n.opt.Transport != nil {

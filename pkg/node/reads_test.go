@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // stuck is an engine of which reads of cold keys stand still until it is released.
@@ -109,10 +111,69 @@ func TestReadsThatStandStill(t *testing.T) {
 	require.Zero(t, count[kv.KindOK])
 	require.Equal(t, requests, count[kv.KindExhausted]+count[kv.KindDeadline], "no other error: %v", count)
 	require.NotZero(t, count[kv.KindDeadline])
-	require.Eventually(t, func() bool { return log.has("reads of the store take long") && log.has("slow=4") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return log.has("reads of the store take long") && log.has("slow=5") }, 10*time.Second, time.Millisecond)
 
 	close(e.released)
 	for i := range requests {
 		require.Nil(t, execute(soon, msg.Op{Kind: msg.OpGet, Key: fmt.Appendf(nil, "cold/%d/0", i)}))
 	}
+}
+
+// endless is an engine of which ranges have no end, and take 2 ms a turn.
+type endless struct {
+	*memstore.Store
+	turns atomic.Int64
+}
+
+func (s *endless) Read(shard kv.ShardID, r entry.Read) entry.ReadResult {
+	if r.Kind != entry.ReadRange || r.Turn == 0 {
+		return s.Store.Read(shard, r)
+	}
+	s.turns.Add(1)
+	time.Sleep(2 * time.Millisecond)
+	return entry.ReadResult{ID: r.ID, Kind: r.Kind, Yielded: true, Resume: kv.Next(r.Span.Start)}
+}
+
+// TestAbandonedScansDoNotDelayReads: beside scans without an end rows are read at once, and when the
+// calls of the scans have ended, nothing is read for them any more.
+func TestAbandonedScansDoNotDelayReads(t *testing.T) {
+	e := &endless{Store: memstore.NewAutoSync()}
+	opt := node.Options{ID: 1, Engine: e, Readers: 4}
+	var err error
+	opt.Router, err = hotshard.NewRouter(2, 1, nil)
+	require.NoError(t, err)
+	opt.Clock, err = clock.NewReal()
+	require.NoError(t, err)
+	n, err := node.Start(opt)
+	require.NoError(t, err)
+	defer n.Stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i := range 100 {
+		op := msg.Op{Kind: msg.OpScan, Key: []byte{'a' + byte(i%3)}, End: []byte("z"), Limit: 10}
+		wg.Go(func() {
+			by, _ := ctx.Deadline()
+			_ = n.Gateway().Execute(ctx, gateway.Request{Ops: []msg.Op{op}, Deadline: by, How: txn.How{User: kv.Account(i % 2)}})
+		})
+	}
+	get := func(i int) time.Duration {
+		begin := time.Now()
+		op := msg.Op{Kind: msg.OpGet, Key: fmt.Appendf(nil, "cold/%d", i)}
+		r := n.Gateway().Execute(t.Context(), gateway.Request{Ops: []msg.Op{op},
+			Deadline: begin.Add(10 * time.Second), How: txn.How{User: 1}})
+		require.Nil(t, r.Err)
+		return time.Since(begin)
+	}
+	for i := 0; ctx.Err() == nil; i++ {
+		require.Less(t, get(i), 400*time.Millisecond, "beside the scans")
+	}
+	wg.Wait()
+	require.Less(t, get(1<<20), 400*time.Millisecond, "after them")
+	require.NotZero(t, e.turns.Load())
+	require.Eventually(t, func() bool {
+		before := e.turns.Load()
+		time.Sleep(100 * time.Millisecond)
+		return e.turns.Load() == before
+	}, 10*time.Second, time.Millisecond)
 }

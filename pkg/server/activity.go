@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -33,6 +34,14 @@ func (s *service) Activity(ctx context.Context, in *pb.ActivityRequest) (*pb.Act
 }
 
 func (s *service) activity(ctx context.Context, in *pb.ActivityRequest) (*pb.ActivityResponse, error) {
+	if len(in.EndTxn) > 0 {
+		return nil, statusOf(invalid("end_txn is for nodes", "use EndTransaction"), kv.TxnID{})
+	}
+	return s.nodeActivity(ctx, in)
+}
+
+// nodeActivity asks the node that is meant, for this node too.
+func (s *service) nodeActivity(ctx context.Context, in *pb.ActivityRequest) (*pb.ActivityResponse, error) {
 	if ctx.Err() != nil {
 		return nil, statusOf(expired(ctx), kv.TxnID{})
 	}
@@ -56,6 +65,26 @@ func (s *service) activity(ctx context.Context, in *pb.ActivityRequest) (*pb.Act
 	out := new(pb.ActivityResponse)
 	if err := out.Unmarshal(answer); err != nil || out.NodeId != in.NodeId {
 		return nil, statusOf(kv.Errorf(kv.KindUnavailable, "the answer of node n%d cannot be read; its version may be another", in.NodeId), kv.TxnID{})
+	}
+	return out, nil
+}
+
+// EndTransaction has every node end a transaction, if it is under way there.
+func (s *service) EndTransaction(ctx context.Context, in *pb.EndTransactionRequest) (*pb.EndTransactionResponse, error) {
+	id, err := in.TxnId.Marshal()
+	if err != nil || in.TxnId.IsZero() || in.TxnId.Masked() {
+		return nil, statusOf(invalid("the id is not that of a transaction", "see \"linchpin waits\""), kv.TxnID{})
+	}
+	out := new(pb.EndTransactionResponse)
+	st := s.backend.Status()
+	for _, m := range st.Members {
+		a, err := s.nodeActivity(ctx, &pb.ActivityRequest{NodeId: uint32(m.Node), EndTxn: id, SinceS: math.MaxInt64})
+		switch {
+		case err != nil:
+			out.SilentIds = append(out.SilentIds, uint32(m.Node))
+		case a.Ended:
+			out.NodeIds = append(out.NodeIds, uint32(m.Node))
+		}
 	}
 	return out, nil
 }
@@ -105,11 +134,16 @@ func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
 	for i := range a.Conflicts[:min(len(a.Conflicts), maxConflicts)] {
 		out.Conflicts = append(out.Conflicts, keyConflict(&a.Conflicts[i]))
 	}
+	if len(in.EndTxn) > 0 {
+		id := kv.TxnID{}
+		err := id.Unmarshal(in.EndTxn)
+		out.Ended = err == nil && b.EndTransaction(id)
+	}
 	for i := range a.Waits {
 		w := &a.Waits[i]
 		mine, theirs := sides(&w.Receipt)
 		out.Waits = append(out.Waits, pb.CurrentWait{TxnId: w.Txn, Shard: uint32(w.Shard), WaitedUs: micros(w.Receipt.WaitedNanos), Wait: conflict(&w.Receipt),
-			Operations: mine, HolderOperations: theirs})
+			Operations: mine, HolderOperations: theirs, User: w.User, HolderUser: w.HolderUser})
 	}
 	fitActivity(out)
 	return out

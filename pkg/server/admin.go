@@ -11,7 +11,8 @@ import (
 func (s *service) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusResponse, error) {
 	st := s.backend.Status()
 	out := &pb.StatusResponse{NodeId: uint32(st.Node), ClusterId: st.ClusterID, Version: st.Version,
-		UptimeMs: uint64(st.Uptime.Milliseconds()), Ready: st.Ready, Shards: uint32(st.Shards), HotShard: uint32(st.HotShard), Room: room(st.Room)}
+		UptimeMs: uint64(st.Uptime.Milliseconds()), Ready: st.Ready, Shards: uint32(st.Shards), HotShard: uint32(st.HotShard), Room: room(st.Room),
+		ReclaimableBytes: s.backend.Reclaimable()}
 	for _, m := range st.Members {
 		member := pb.Member{NodeId: uint32(m.Node), Address: m.Address, Up: m.Up, Self: m.Self, Draining: m.Draining, KeyspacePercent: m.Keyspace}
 		for _, s := range m.Shards {

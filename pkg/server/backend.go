@@ -60,6 +60,16 @@ type Backend interface {
 	// since, in seconds since 1970, the last receipts, and for whom transactions
 	// wait now.
 	Activity(since int64, receipts, waits int) Activity
+	// EndTransaction ends a transaction that is under way at the node's gateway, and reports whether
+	// there is one.
+	EndTransaction(id kv.TxnID) bool
+	// Reclaimable estimates how many bytes of the node's store deleted or overwritten data
+	// still occupies.
+	Reclaimable() uint64
+	// Reclaim frees them, beside other work, and calls progress with the number of key
+	// ranges done and of all. It stops after the compaction in flight when ctx ends. The error is of
+	// kind Invalid if another reclaim is in flight, or the store is not on a disk.
+	Reclaim(ctx context.Context, progress func(done, total int)) (Reclaimed, error)
 	// AskNode has another node answer a question, there with AnswerNode.
 	AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error)
 }
@@ -183,9 +193,19 @@ type Activity struct {
 	Waits          []Wait
 }
 
+// Reclaimed is the result of a reclaim.
+type Reclaimed struct {
+	// Before and After are the size of the store, in bytes.
+	Before, After uint64
+	// History is how far back the past can be read; 0 if it cannot.
+	History time.Duration
+}
+
 // Wait is a transaction that waits on a shard now.
 type Wait struct {
 	Shard   kv.ShardID
 	Txn     kv.TxnID
 	Receipt msg.Receipt
+	// User is whose transaction it is, and HolderUser whose it waits for; empty if that is not known.
+	User, HolderUser string
 }

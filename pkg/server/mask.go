@@ -26,6 +26,7 @@ func (s *service) mask(a *pb.ActivityResponse) {
 	}
 	for i := range a.Waits {
 		s.maskID(&a.Waits[i].TxnId)
+		a.Waits[i].User, a.Waits[i].HolderUser = "", ""
 		s.maskConflict(a.Waits[i].Wait)
 	}
 }

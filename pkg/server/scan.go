@@ -58,6 +58,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	if kerr != nil {
 		return statusOf(kerr, kv.TxnID{})
 	}
+	how.User = caller.Account()
 	pages := held{account: guard.AccountOf(ctx)}
 	if err := pages.expect(ctx, min(scanCost(s.backend.Status().Shards), pages.account.Most())); err != nil {
 		return statusOf(err, kv.TxnID{})

@@ -221,7 +221,7 @@ func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
 	if slices.ContainsFunc(ops, func(o msg.Op) bool { return o.Stored }) {
 		return t.failedStep(ctx, invalid("dump and restore are not for interactive transactions", "use Execute"))
 	}
-	if kerr := t.caller.Check(ops); kerr != nil {
+	if kerr := t.caller.CheckOpen(ops); kerr != nil {
 		return t.failed(ctx, kerr)
 	}
 	if t.readOnly && t.used.writes {

@@ -106,7 +106,7 @@ func (w *chainWorld) act(out shard.Output) {
 	require.NoError(w.t, w.m.Check())
 	w.asked = append(w.asked, out.Reads...)
 	defer w.known(out.Urgent)
-	for _, env := range out.Send {
+	for _, env := range slices.Concat(out.Urgent, out.Send) {
 		switch {
 		case env.Answer != nil:
 			require.True(w.t, env.Answer.Committed, "%v", env.Answer.Failure)

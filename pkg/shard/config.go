@@ -51,6 +51,9 @@ type Config struct {
 	// Node is the one that the shard is on, whose gateway deletes keys that are
 	// due; 0 if nobody does.
 	Node kv.NodeID
+	// Gateway is the gateway in the shard's process, whose readers end when that does; 0 for
+	// none.
+	Gateway kv.NodeID
 	// Nodes is how many nodes there are, whose gateways are told how many attempts have
 	// been aborted; 0 if none is.
 	Nodes int

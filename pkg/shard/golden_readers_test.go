@@ -16,7 +16,7 @@ import (
 //	R read [#2] [lease=2s] [telling s9] [after s1,s2] [pin]: get a
 //	R snapshot: get a          a whole transaction on this shard
 //	R notice s1 4              the fourth reading of s1 was for R
-//	R leave | renew 2s [life=1]
+//	R leave [complete] | renew 2s [life=1]
 //	A heat s3 a=20             s3 tells the planner, on behalf of nobody
 //	A unseal s1 1.2 [life=1]   s1 asks; A unsealed 1.2 [age=30ms] is the answer
 func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args []string, ops []msg.Op) (err error) {
@@ -37,6 +37,9 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 		env.Notice = &msg.Notice{Reader: txn, Reading: n}
 	case "leave":
 		env.Leave = &msg.Leave{Reader: txn}
+		if len(args) > 0 && args[0] == "complete" {
+			env.Leave.KeepNanos = int64(kv.DefaultScanKeep)
+		}
 	case "renew":
 		var d time.Duration
 		d, err = time.ParseDuration(args[0])

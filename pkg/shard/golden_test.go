@@ -162,6 +162,7 @@ func (s *script) act(out shard.Output) (string, error) {
 	var text []string
 	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
 	for _, env := range out.Urgent {
+		s.learn(env)
 		say("  now  %s", golden.Message(env))
 	}
 	for i := range out.Entries {

@@ -95,7 +95,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	m := &Machine{
 		Env: e, cfg: cfg, dirty: true, house: now + int64(houseEvery), lastLease: leaseOf(&rec.State, cfg),
 		locks: lock.New(cfg.lockOptions()),
-		queue: snapshotqueue.New(queueOptions(cfg, inc, now, &rec.State)),
+		queue: snapshotqueue.New(queueOptions(cfg, inc, now, &rec)),
 		recs:  record.NewTable(),
 	}
 	m.store = store.New(e, cfg.storeConfig(), &rec.State)
@@ -111,7 +111,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		Expiry: m.expiry, Outcomes: m.outcomes, Records: m.recs},
 		commit.Config{Repeat: cfg.Repeat, Liveness: cfg.Liveness, Ended: cfg.Memory, FixedUnseal: cfg.UnsealAfter != 0})
 	m.readers = read.New(read.Parts{Env: e, Store: m.store, Queue: m.queue, Exec: m.exec, Heat: m.heat, Part: m.part, Last: m.last},
-		read.Config{Lease: cfg.Lease, Left: cfg.Memory})
+		read.Config{Lease: cfg.Lease, Left: cfg.Memory, Gateway: cfg.Gateway})
 	for i := range rec.Records {
 		m.last.Recover(&rec.Records[i])
 	}
@@ -121,16 +121,30 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	return m, m.finishStep()
 }
 
-// queueOptions has a shard's new incarnation wait for the readers of the last one, by its
-// lease and not by one's own, unless that has left word that there are none.
-func queueOptions(cfg Config, inc kv.Incarnation, now int64, last *entry.State) snapshotqueue.Options {
+// queueOptions has a shard's new incarnation wait for the readers of the earlier ones: until
+// their leases end, if that is known, and else for their lease, which may differ from its own.
+// It does not wait if the last incarnation has reported that there are none.
+func queueOptions(cfg Config, inc kv.Incarnation, now int64, rec *Recovered) snapshotqueue.Options {
 	o := snapshotqueue.Options{Incarnation: inc, Repeat: cfg.Repeat, UnsealAfter: cfg.UnsealAfter, HoldBound: cfg.HoldBound, Mutants: cfg.Mutants}
-	lease := leaseOf(last, cfg)
-	if inc > 1 && lease > 0 && !last.Rested {
-		o.SealFrom = now + lease
+	lease := leaseOf(&rec.State, cfg)
+	if inc == 1 || lease <= 0 || rec.State.Rested {
+		return o
+	}
+	o.SealFrom = now + lease
+	if rec.Leases.Known {
+		o.SealFrom = min(o.SealFrom, rec.Leases.Until)
+		if cfg.Mutants.Has(mutant.LeasesTakenAsEnded) {
+			o.SealFrom = now
+		}
 	}
 	return o
 }
+
+// LeasesUntil returns when the last lease ends that this incarnation or an earlier one has
+// granted to a reader that does not end with this process, and that is still relied on; the
+// past if there is none. An incarnation that learns it (Recovered.Leases) waits no longer than until then. The shell makes it
+// outlast the process before the output of a step leaves the node.
+func (m *Machine) LeasesUntil() int64 { return m.queue.LeasesUntil() }
 
 // leaseOf is for how long readers may be registered of which the incarnation that has left this row
 // knew; a row that does not say it had the usual lease, or today's.
@@ -210,6 +224,9 @@ func (m *Machine) receive(x *msg.Envelope) {
 		}
 	case x.ScanAt != nil:
 		m.past.OnScan(x.ScanAt)
+	case x.Leave != nil:
+		m.past.OnLeave(x.Leave.Reader)
+		m.readers.Receive(x)
 	case x.Cancel != nil && m.readers.Cancel(x.Cancel):
 	default:
 		_ = m.last.Receive(x) || m.part.Receive(x) || m.readers.Receive(x) || m.snapshots.Receive(x) || m.heat.Receive(x)
@@ -370,8 +387,9 @@ func (m *Machine) tick() {
 	m.store.Tick()
 	if m.Now >= m.locks.NextTick() {
 		for _, txn := range m.locks.Tick(m.Now) {
-			m.part.Push(txn)
+			m.part.Push(txn, true)
 		}
+		m.part.Overdrawn(m.locks.Overdrawn())
 	}
 	if m.Now >= m.queue.NextTick() {
 		for _, q := range m.queue.Tick(m.Now) {

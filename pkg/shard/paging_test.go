@@ -35,7 +35,7 @@ func keptDirectory(t *testing.T, cache int) *counted {
 // pastAll reads all of the value at the state that is kept.
 func pastAll(m *shard.Machine) *msg.Envelope {
 	env := msg.ToShard(0)
-	env.Read = &msg.Read{Reader: kv.TxnRef{TxnID: kv.TxnID{Time: 2, Rand: 9}, Attempt: 1}, Gateway: 1, Number: 1, Kept: pastReader, Index: m.Index(),
+	env.Read = &msg.Read{Reader: kv.TxnRef{TxnID: kv.TxnID{Time: 2, Rand: 9}, Attempt: 1}, Gateway: 1, Number: 1, Kept: pastReader, Index: m.Index(), Incarnation: m.Incarnation(),
 		Ops: []msg.Op{call("z", "by-rank", adt.Int(0), adt.Int(-1))}}
 	return env
 }

@@ -2,6 +2,7 @@ package shard_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -59,7 +60,7 @@ func (h *historian) step(env *msg.Envelope) []*msg.Envelope {
 func (h *historian) act(out shard.Output) []*msg.Envelope {
 	_, err := h.store.Append([]entry.Group{{Shard: 0, Entries: out.Entries}})
 	require.NoError(h.t, err)
-	sent := out.Send
+	sent := slices.Concat(out.Urgent, out.Send)
 	if len(out.Reads) > 0 {
 		in := shard.Input{Now: int64(h.now), Wall: h.wall(), IDTime: base + int64(h.now), Disk: shard.DiskRoomy}
 		for _, r := range out.Reads {

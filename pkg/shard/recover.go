@@ -20,6 +20,16 @@ type Recovered struct {
 	Pins     []*msg.Pin
 	Moved    []heat.MovedRow
 	Rules    []heat.RuleRow
+	// Leases are what is known of the leases of the earlier incarnations.
+	Leases Leases
+}
+
+// Leases are the leases of a shard's readers at the end of an incarnation.
+type Leases struct {
+	// Known: Until is known, and the clock is the one by which it counts.
+	Known bool
+	// Until is when the last lease ends at the latest, by the clock of Input.Now.
+	Until int64
 }
 
 // Add takes one row; it is the visitor for an engine's Recover.

@@ -53,8 +53,11 @@ func newStepsWith(t *testing.T, n int, set func(*shard.Config)) *steps {
 }
 
 // restart has a shard begin with its log and nothing else.
-func (f *steps) restart(i int) {
-	var rec shard.Recovered
+func (f *steps) restart(i int) { f.restartWith(i, shard.Leases{}) }
+
+// restartWith has it know something of the leases before.
+func (f *steps) restartWith(i int, leases shard.Leases) {
+	rec := shard.Recovered{Leases: leases}
 	require.NoError(f.t, f.stores[i].Recover(kv.ShardID(i), rec.Add))
 	m, out := shard.New(f.cfg[i], rec, f.now, f.now)
 	f.m[i] = m

@@ -12,6 +12,8 @@ import (
 type Waiter struct {
 	Txn     kv.TxnRef
 	Receipt msg.Receipt
+	// User is whose transaction it is, and HolderUser whose it waits for; 0 if that is not known.
+	User, HolderUser kv.Account
 }
 
 // Waiters lists at most n of the transactions that wait now: for locks, for
@@ -20,13 +22,19 @@ type Waiter struct {
 // are sorted if readers hold any.
 func (m *Machine) Waiters(now int64, n int) (out []Waiter) {
 	now = max(now, m.Now)
+	users := map[kv.TxnRef]kv.Account{}
 	for _, r := range m.locks.Waiters(n) {
+		users[r.Txn] = r.User
 		if told := m.locks.Receipt(now, r); told.Cause != msg.CauseNone {
-			out = append(out, Waiter{r.Txn, told})
+			out = append(out, Waiter{Txn: r.Txn, Receipt: told})
 		}
 	}
 	for _, w := range m.queue.Waiters(now, n) {
-		out = append(out, Waiter(w))
+		out = append(out, Waiter{Txn: w.Txn, Receipt: w.Receipt})
+	}
+	userOf := func(txn kv.TxnRef) kv.Account { return cmp.Or(users[txn], m.locks.UserOf(txn)) }
+	for i := range out {
+		out[i].User, out[i].HolderUser = userOf(out[i].Txn), userOf(out[i].Receipt.Holder)
 	}
 	slices.SortStableFunc(out, func(a, b Waiter) int { return cmp.Compare(b.Receipt.WaitedNanos, a.Receipt.WaitedNanos) })
 	return out[:min(n, len(out))]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
@@ -74,4 +75,25 @@ func TestCounters(t *testing.T) {
 	q.Tick(40)
 	require.EqualValues(t, 1, q.Counters().Lapses)
 	require.EqualValues(t, 25, q.Counters().HeldNanos, "from 15 to 40")
+}
+
+// TestUpdatesHeldByARoundAreNotBlamedOnReaders: the receipt names the snapshot, and readers
+// only if there are some.
+func TestUpdatesHeldByARoundAreNotBlamedOnReaders(t *testing.T) {
+	for _, c := range []struct {
+		reader bool
+		want   msg.Cause
+	}{{false, msg.CauseSnapshot}, {true, msg.CauseReaders}} {
+		a, r, s := named(t, "A"), named(t, "R"), named(t, "S")
+		q := New(Options{Incarnation: 1, UnsealAfter: 10, HoldBound: 10})
+		all := []Need{{Span: kv.Range([]byte("a"), nil), Mode: adt.ModeRead}}
+		require.True(t, q.Enter(1, &Read{Reader: r, Needs: all, Stays: true, Whole: true, Until: 40}))
+		if c.reader {
+			require.True(t, q.Enter(1, &Read{Reader: s, Needs: need("k", adt.ModeRead), Lasting: true, Until: 40}))
+		}
+		q.Prepared(2, a, need("k", adt.ModeWrite))
+		receipt := q.Receipt(5, a)
+		require.Equal(t, c.want, receipt.Cause)
+		require.EqualValues(t, 3, receipt.WaitedNanos)
+	}
 }

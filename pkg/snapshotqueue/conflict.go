@@ -8,21 +8,22 @@ import (
 )
 
 // anyReader reports whether a registered reader does not commute with needs.
-func (q *Queue) anyReader(needs []Need) bool {
+// If butRounds is set, those of rounds do not count.
+func (q *Queue) anyReader(needs []Need, butRounds bool) bool {
 	for _, rd := range q.rangedReaders {
-		if !commute(rd.needs, needs) {
+		if !(butRounds && rd.whole) && !commute(rd.needs, needs) {
 			return true
 		}
 	}
 	for i := range needs {
 		if needs[i].Span.IsPoint() {
-			if p := q.points[string(needs[i].Span.Start)]; p != nil && p.anyReader(needs) {
+			if p := q.points[string(needs[i].Span.Start)]; p != nil && p.anyReader(needs, butRounds) {
 				return true
 			}
 			continue
 		}
 		for key, p := range q.points {
-			if needs[i].Span.Contains([]byte(key)) && p.anyReader(needs) {
+			if needs[i].Span.Contains([]byte(key)) && p.anyReader(needs, butRounds) {
 				return true
 			}
 		}
@@ -30,8 +31,8 @@ func (q *Queue) anyReader(needs []Need) bool {
 	return false
 }
 
-func (p *point) anyReader(needs []Need) bool {
-	return slices.ContainsFunc(p.readers, func(rd *reader) bool { return !commute(rd.needs, needs) })
+func (p *point) anyReader(needs []Need, butRounds bool) bool {
+	return slices.ContainsFunc(p.readers, func(rd *reader) bool { return !(butRounds && rd.whole) && !commute(rd.needs, needs) })
 }
 
 // conflicting lists the updates and pieces that do not commute with what a

@@ -22,8 +22,8 @@ func (q *Queue) isHeld(u *update) {
 	q.counters.Holds++
 	q.ages(u)
 	for i := range u.needs {
-		if q.anyReader(u.needs[i : i+1]) {
-			u.heldKey = u.needs[i].Span.Start
+		if q.anyReader(u.needs[i:i+1], false) {
+			u.heldKey, u.heldByRound = u.needs[i].Span.Start, !q.anyReader(u.needs[i:i+1], true)
 			return
 		}
 	}
@@ -115,8 +115,11 @@ func (u *update) receipt(nanos int64) msg.Receipt {
 		return msg.Receipt{}
 	}
 	r := msg.Receipt{WaitedNanos: nanos, Key: u.heldKey, Cause: msg.CauseReaders, HolderMode: uint64(adt.ModeRead), HolderMethods: uint64(adt.MethodOpenView.Set())}
-	if u.heldKey == nil {
+	switch {
+	case u.heldKey == nil:
 		r.Cause = msg.CauseForgotten
+	case u.heldByRound:
+		r.Cause, r.HolderMode, r.HolderMethods = msg.CauseSnapshot, 0, 0
 	}
 	for i := range u.needs {
 		if n := &u.needs[i]; u.heldKey == nil || n.Span.Contains(u.heldKey) {

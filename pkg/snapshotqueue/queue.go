@@ -35,7 +35,8 @@ type Queue struct {
 	lists, ticks  uint64
 	counters      Counters
 	// held counts the updates and pieces that are held.
-	held int
+	held   int
+	leases leases
 }
 
 // never is a time that does not come.
@@ -62,6 +63,8 @@ type update struct {
 	// somebody was registered when it was last found held.
 	held    int64
 	heldKey []byte
+	// heldByRound: the readers of heldKey were rounds.
+	heldByRound bool
 	// seen marks what conflicting has listed already, asked what Tick has.
 	seen, asked uint64
 	waiting     []*Read
@@ -74,6 +77,10 @@ type reader struct {
 	until int64
 	// lasting: until it leaves; else while there are reads under way.
 	lasting bool
+	// endsHere is as in Read.
+	endsHere bool
+	// whole: all its reads are of rounds.
+	whole bool
 	// seen marks what WaitingFor has counted already.
 	seen  uint64
 	reads []*Read
@@ -260,7 +267,7 @@ func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 	case u == nil:
 		u = &update{txn: txn, aged: never}
 	}
-	next := &update{txn: txn, needs: needs, piece: true, heldSince: q.now, aged: u.aged, held: u.held, heldKey: u.heldKey}
+	next := &update{txn: txn, needs: needs, piece: true, heldSince: q.now, aged: u.aged, held: u.held, heldKey: u.heldKey, heldByRound: u.heldByRound}
 	if q.free(next) {
 		return false
 	}
@@ -364,7 +371,7 @@ func (q *Queue) free(u *update) bool {
 	if q.opt.Mutants.Has(mutant.ReadersIgnoredByLast) && u.piece || q.opt.Mutants.Has(mutant.ReadersIgnored) && !u.piece {
 		return true
 	}
-	return !q.anyReader(u.needs)
+	return !q.anyReader(u.needs, false)
 }
 
 // retry seals an update, or frees a piece, that nobody holds any more.

@@ -30,7 +30,7 @@ func (q *Queue) Enter(now int64, r *Read) bool {
 // admit is the atomic step: register, and wait for what is sealed.
 func (q *Queue) admit(r *Read, sealed []*update) bool {
 	r.waits = sealed
-	if q.opt.Mutants.Has(mutant.SealedIgnored) {
+	if q.opt.Mutants.Has(mutant.SealedIgnored) || r.Whole && q.opt.Mutants.Has(mutant.RoundIgnoresSealed) {
 		r.waits = nil
 	}
 	wait := len(r.waits) > 0
@@ -68,11 +68,13 @@ func (q *Queue) register(r *Read) {
 	}
 	rd := q.readers[r.Reader]
 	if rd == nil {
-		rd = &reader{id: r.Reader}
+		rd = &reader{id: r.Reader, endsHere: r.EndsHere, whole: true}
+		q.leases.enter(rd)
 		q.readers[r.Reader] = rd
 	}
 	rd.lasting = rd.lasting || r.Lasting
-	rd.until = max(rd.until, r.Until)
+	rd.whole = rd.whole && r.Whole
+	q.leases.prolong(rd, r.Until)
 	if !r.registered {
 		r.registered = true
 		rd.reads = append(rd.reads, r)
@@ -145,6 +147,7 @@ func (q *Queue) Leave(now int64, id kv.TxnRef) {
 // unregister takes a reader out and lets go of what only it held.
 func (q *Queue) unregister(rd *reader) {
 	delete(q.readers, rd.id)
+	q.leases.leave(rd)
 	for _, r := range rd.reads {
 		r.registered = false
 	}
@@ -176,7 +179,7 @@ func (q *Queue) Renew(now int64, id kv.TxnRef, until int64) bool {
 		q.lapse(rd)
 		return false
 	}
-	rd.until = max(rd.until, until)
+	q.leases.prolong(rd, until)
 	return true
 }
 

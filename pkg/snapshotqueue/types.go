@@ -98,6 +98,9 @@ type Read struct {
 	Whole bool
 	// Until is when the registration lapses at the latest.
 	Until int64
+	// EndsHere: the reader ends when this process does, so that no later incarnation has to
+	// wait for it. It is the same for all reads of a reader.
+	EndsHere bool
 	// Tag is the caller's.
 	Tag any
 

@@ -260,6 +260,8 @@ func waitName(c msg.Cause) string {
 	switch c {
 	case msg.CauseLock, msg.CauseRange, msg.CauseQueue:
 		return "wait for a lock"
+	case msg.CauseSnapshot:
+		return "wait for a snapshot"
 	case msg.CauseReaders, msg.CauseForgotten:
 		return "wait for readers"
 	case msg.CauseUpdate:

@@ -1,6 +1,8 @@
 package txn
 
 import (
+	"time"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
@@ -62,13 +64,14 @@ func (g *Gateway) Scan(
 	return s.Ref
 }
 
-// Next reads up to limit pairs of an open scan. Its Done says in More whether there may be others.
-func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, limit int) {
+// Next reads the next page of an open scan, of which the client wants left pairs at most; 0 is no bound.
+// Its Done says in More whether there may be others.
+func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, left int) {
 	g.host.At(now)
 	s, ok := g.flows.find(ref).(*flow.Scan)
 	if ok {
 		var o flow.Outcome
-		o, ok = s.Next(g.host, token, limit)
+		o, ok = s.Next(g.host, token, left)
 		g.flows.handle(s, o)
 	}
 	if !ok {
@@ -134,6 +137,24 @@ func (g *Gateway) Move(now int64, token Token, id kv.TxnID, key []byte, from, to
 	g.begin(flow.NewMove(g.host, token, kv.TxnRef{TxnID: id, Attempt: 1}, key, from, to, deadline), nil)
 }
 
+// End ends a transaction that is under way here, and reports whether there is one. If it has asked to
+// commit, only its last agent can end it, and is asked to.
+func (g *Gateway) End(now int64, id kv.TxnID) bool {
+	g.host.At(now)
+	f := g.flows.newest(id)
+	if f == nil || !f.Base().Kind.Transaction() {
+		return false
+	}
+	c, commits := f.(flow.Committer)
+	if commits && f.Base().Phase == flow.Committing {
+		c.Commit().Cancel(g.host.Env)
+		g.host.Timed(g.host.Now)
+		return true
+	}
+	g.flows.Abort(f, env.Failure(msg.ReasonCancelled, kv.KindCancelled, "an administrator has ended the transaction"))
+	return true
+}
+
 // Outcome finds out what became of a transaction whose answer was lost (package status). Its
 // Done says Committed, with the results if they are still known; not committed is no failure.
 // If it has not committed it is closed for good, on every shard and durably, before that is
@@ -187,10 +208,21 @@ func (g *Gateway) moveKey(m *msg.MoveKey) {
 	}
 }
 
+// slowHistory is the least time between two states of the history that need shards which are left out
+// of rounds: these hold their updates until they have answered. Somewhat arbitrary: a tenth of that
+// is more than most disks take.
+const slowHistory = 10 * time.Second
+
 // snapshotDue: the snapshot registry wants a state of the present. One at a time is enough.
 func (g *Gateway) snapshotDue() {
 	if g.due != nil && g.flows.newest(g.due.Ref.TxnID) == flow.Flow(g.due) {
 		return
+	}
+	if !g.host.Shards.NoneLeftOut() {
+		if g.host.Now < g.dueFrom {
+			return // the registry asks again
+		}
+		g.dueFrom = g.host.Now + int64(slowHistory)
 	}
 	g.due = flow.NewKeep(g.host, nil, g.host.NewID(), "", 0, env.Never)
 	g.flows.launch(g.due)

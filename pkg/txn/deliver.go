@@ -113,6 +113,10 @@ func (g *Gateway) onCheckReply(r *msg.CheckReply) {
 func (g *Gateway) onReadReply(p *msg.ReadReply) {
 	h, s := g.host, p.Reading.Shard
 	h.Shards.Learn(s, p.Reading.Incarnation)
+	if h.Shards.Probed(p) {
+		g.flows.beginRound()
+		return
+	}
 	f := h.Readers[p.Reader]
 	if f == nil || !g.readsNow(f) {
 		return
@@ -197,14 +201,14 @@ func (g *Gateway) onWound(mk *msg.Mark) {
 			f.(flow.Locker).Requests().NoWait(g.host.Env)
 		}
 	case flow.Committing:
-		g.passOn(f.(flow.Committer), mk)
+		passOn(g, f.(flow.Committer), mk)
 	case flow.Idle:
 		g.host.Timed(c.Wound.At + int64(g.host.IdleGrace))
 	}
 }
 
 // passOn has the last agent know of a wound.
-func (g *Gateway) passOn(f flow.Committer, mk *msg.Mark) {
+func passOn(g *Gateway, f flow.Committer, mk *msg.Mark) {
 	switch {
 	case g.host.Mutants.Has(mutant.GatewayDropsMarks):
 	case f.Base().Kind == flow.OneShotKind && g.host.Mutants.Has(mutant.RetryWithoutAbort):
@@ -216,10 +220,15 @@ func (g *Gateway) passOn(f flow.Committer, mk *msg.Mark) {
 	}
 }
 
-// onPush: a shard asks whether an attempt still lives. A scan holds no locks.
+// onPush: a shard asks whether an attempt still lives, perhaps because a request waits for it. A
+// scan holds no locks.
 func (g *Gateway) onPush(p *msg.Push) {
 	f := g.flows.find(p.Txn)
 	known := f != nil && f.Base().Kind != flow.ScanKind
+	o, open := f.(flow.Open)
+	if open && p.Wanted {
+		o.Opened().Wanted(g.host)
+	}
 	g.host.To(p.Shard).PushReply = &msg.PushReply{Txn: p.Txn, Known: known}
 }
 

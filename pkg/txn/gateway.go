@@ -22,6 +22,8 @@ type Gateway struct {
 	status *status.Queries
 	// due is the call by which the snapshot registry gets a state that it wants.
 	due *flow.Snapshot
+	// dueFrom is from when it may get the next one although shards are left out of rounds.
+	dueFrom int64
 }
 
 // NewGateway makes a gateway without transactions.
@@ -68,6 +70,7 @@ func (g *Gateway) FlushInto(out *Output) {
 	h.Out, out.Send = out.Send[:0], h.Out
 	h.Done, out.Done = out.Done[:0], h.Done
 	h.Rounds.GiveBack, out.GiveBack = out.GiveBack[:0], h.Rounds.GiveBack
+	h.LeftOut, out.LeftOut = out.LeftOut[:0], h.LeftOut
 	out.Borrow, h.Rounds.Borrow = h.Rounds.Borrow, false
 	out.Next = h.Env.Next
 	if !h.Mutants.Has(mutant.SharedAfterSent) {

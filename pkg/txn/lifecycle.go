@@ -150,12 +150,12 @@ func (t *table) late(f flow.Flow) *msg.Failure {
 // Join has a flow wait for a state that is fixed from now on.
 func (t *table) Join(f flow.Pinner) {
 	t.host.Timed(f.Base().EndAt())
-	why := t.host.Shards.NoRound()
+	why := t.noRound(f.Seat())
 	if why != nil {
 		t.handle(f, f.Unpinned(t.host, why))
 		return
 	}
-	p := t.host.Rounds.Join(f, f.Base().Kind != flow.ScanKind)
+	p := t.host.Rounds.Join(f)
 	if p != nil {
 		t.handle(f, f.Pinned(t.host, p))
 		return
@@ -163,10 +163,33 @@ func (t *table) Join(f flow.Pinner) {
 	t.beginRound()
 }
 
-// beginRound begins the next round, if a flow waits for it and it is time.
+// noRound says why there can be no state for a transaction now, nil if there can.
+func (t *table) noRound(seat *round.Seat) *msg.Failure {
+	why := t.host.Shards.NoRound()
+	switch {
+	case why != nil:
+		return why
+	case seat.Need == round.All:
+		return t.host.Shards.NoFullRound()
+	case seat.Need == round.Some:
+		return t.host.Shards.NoRoundOf(seat.Shards)
+	}
+	return nil
+}
+
+// beginRound begins the next rounds, if flows wait for them and it is time. Those for which there
+// can be none are told so.
 func (t *table) beginRound() {
-	p := t.host.Rounds.Begin()
-	if p != nil {
+	if !t.host.Shards.AllThere() {
+		for _, w := range t.host.Rounds.Unfixable(func(s *round.Seat) bool { return t.noRound(s) != nil }) {
+			why := t.noRound(w.Seat())
+			if w.Seat().Waiting() && why != nil { // not ended since
+				t.host.Rounds.Leave(w)
+				t.handle(w.(flow.Flow), w.(flow.Pinner).Unpinned(t.host, why))
+			}
+		}
+	}
+	for p := t.host.Rounds.Begin(); p != nil; p = t.host.Rounds.Begin() {
 		t.launch(flow.NewFixing(t.host, p))
 	}
 }
@@ -192,7 +215,7 @@ func (t *table) seat(p *round.Round, waiters []round.Waiter, why *msg.Failure) {
 			t.handle(f, f.Pinned(t.host, p))
 		}
 	}
-	if why == nil {
+	if why == nil && !p.Name.IsZero() {
 		t.host.Rounds.Unuse(p)
 	}
 }

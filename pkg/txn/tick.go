@@ -19,6 +19,7 @@ func (g *Gateway) Tick(now int64) {
 			g.tickCall(f)
 		}
 	}
+	g.host.Shards.TickProbes()
 	g.flows.beginRound()
 	g.status.Tick()
 	g.endQueries()
@@ -72,6 +73,9 @@ func (g *Gateway) overdue(f flow.Flow) *msg.Failure {
 		}
 		return env.Failure(msg.ReasonCancelled, kv.KindAborted, "")
 	}
+	if c.Kind == flow.FixingKind {
+		return nil // it goes on without that node's shards
+	}
 	down := g.host.Shards.Unreachable(g.awaits(f)...)
 	if down != nil && c.Phase == flow.Asking {
 		down.Hint = "what was asked of the hot shard may have been done; ask again when the node is back"
@@ -88,7 +92,9 @@ func (g *Gateway) tickCommit(f flow.Committer) {
 	}
 	if g.host.Now < c.Deadline() {
 		g.host.Timed(c.Deadline())
-		f.Commit().Tick(g.host.Env, c.LastRepeat(), c.CancelAt())
+		if f.Commit().Tick(g.host.Env, c.LastRepeat(), c.CancelAt()) {
+			g.host.Shards.Suspect(f.Commit().Last())
+		}
 		return
 	}
 	if f.OnlyReads() {

@@ -12,11 +12,12 @@ import (
 
 // Config, and what it is made of, belong to package env.
 type (
-	Config = env.Config
-	Router = env.Router
-	Order  = env.Order
-	Reads  = env.Reads
-	Plan   = env.Plan
+	Config     = env.Config
+	Router     = env.Router
+	Order      = env.Order
+	Reads      = env.Reads
+	Plan       = env.Plan
+	RoundTimes = env.RoundTimes
 )
 
 // The values of Order, Reads and Plan.
@@ -73,6 +74,9 @@ type Output struct {
 	// by Borrowed. GiveBack are the names of those that it needs no more.
 	Borrow   bool
 	GiveBack []kv.TxnRef
+	// LeftOut are shards that did not answer a round of this machine in time: the other machines
+	// of the node are to be told (shards.Shards.LeaveOut).
+	LeftOut []kv.ShardID
 }
 
 // Stats are what a machine counts, since it was made.

@@ -205,6 +205,15 @@ func prefixEnd(prefix []byte) []byte {
 	return nil
 }
 
+// MarkUnlocked marks the reads of what the user may not write: an interactive transaction takes no
+// locks for them, which would hold up those who may write.
+func (u *User) MarkUnlocked(ops []msg.Op) {
+	for i := range ops {
+		o := &ops[i]
+		o.Unlocked = !o.Writes() && !o.ForUpdate && !u.May(true, o.Span())
+	}
+}
+
 // Check refuses operations that the user may not do. The error tells the number
 // of the first.
 func (u *User) Check(ops []msg.Op) *kv.Error {

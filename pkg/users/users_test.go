@@ -125,6 +125,11 @@ func TestOperationsNeedWhatTheyDo(t *testing.T) {
 			require.Contains(t, err.Error(), `user "alice" may not write`)
 		}
 		require.NotNil(t, user(write("l")).Check(ops))
+		for _, u := range []*User{Superuser, writer, reader, user(read("k"), write("k0"))} {
+			u.MarkUnlocked(ops)
+			require.Equal(t, u == reader, ops[0].Unlocked)
+			require.Equal(t, u != Superuser && u != writer && !c.writes, ops[1].Unlocked, "%v, which may not be written", c.op.Kind)
+		}
 	}
 }
 

@@ -29,6 +29,8 @@ type street struct {
 	// clients is how many honest clients there are, each in a closed loop of honest.
 	clients int
 	honest  func(ctx context.Context, client int) error
+	// more are honest clients that come with the neighbour, and count.
+	more int
 	// beside runs the neighbour until ctx ends; its errors end the comparison.
 	beside func(ctx context.Context) error
 	stop   func() error
@@ -36,7 +38,7 @@ type street struct {
 
 // neighbours are all of them. Each has a file of its own.
 func neighbours() []neighbour {
-	return slices.Concat(largeValues())
+	return slices.Concat(slowNodes(), largeValues(), locks(), ranges(), atTheDoors())
 }
 
 func neighboursCommand(o *options) *cobra.Command {
@@ -92,7 +94,7 @@ func (o *options) neighbour(ctx context.Context, n neighbour) (alone, beside sam
 	}
 	defer func() { err = errors.Join(err, st.stop()) }()
 	for range o.rounds {
-		a, err := st.measure(ctx, o)
+		a, err := st.measure(ctx, o, st.clients)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -139,7 +141,7 @@ func (st *street) measureBeside(ctx context.Context, o *options) (sample, error)
 	beside, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- st.beside(beside) }()
-	s, err := st.measure(ctx, o)
+	s, err := st.measure(ctx, o, st.clients+st.more)
 	stop()
 	failed := <-done
 	if errors.Is(failed, context.Canceled) {
@@ -148,17 +150,17 @@ func (st *street) measureBeside(ctx context.Context, o *options) (sample, error)
 	return s, errors.Join(err, failed)
 }
 
-// measure runs the honest clients for the time of warming up and of measuring. What has
+// measure runs honest clients for the time of warming up and of measuring. What has
 // not been answered at the end counts as well, if it took longer than that: the slowest
 // requests would be left out else.
-func (st *street) measure(ctx context.Context, o *options) (sample, error) {
+func (st *street) measure(ctx context.Context, o *options, clients int) (sample, error) {
 	begin := time.Now()
 	from, until := begin.Add(o.warm), begin.Add(o.warm+o.measure)
 	s := sample{span: o.measure}
 	var mu sync.Mutex
 	var failed error
 	var wg sync.WaitGroup
-	for client := range st.clients {
+	for client := range clients {
 		wg.Go(func() {
 			for {
 				at := time.Now()

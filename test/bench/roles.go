@@ -54,6 +54,9 @@ func nodeRole() *cobra.Command {
 	f.DurationVar(&opt.SyncDelay, "delay-fsync", 0, "")
 	f.DurationVar(&opt.NetDelay, "delay-net", 0, "")
 	f.StringVar(&opt.HTTP, "http", "", "")
+	f.StringVar(&opt.TLS.Cert, "cert", "", "")
+	f.StringVar(&opt.TLS.Key, "key", "", "")
+	f.StringVar(&opt.TLS.CA, "ca", "", "")
 	f.StringVar(&profile, "profile-as", "", "")
 	return c
 }

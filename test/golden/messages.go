@@ -66,7 +66,7 @@ func decision(e *msg.Envelope) string {
 	case e.Cancel != nil:
 		return "Cancel " + Name(e.Cancel.Txn)
 	case e.Push != nil:
-		return fmt.Sprintf("Push %s from %v", Name(e.Push.Txn), e.Push.Shard)
+		return fmt.Sprintf("Push %s from %v%s", Name(e.Push.Txn), e.Push.Shard, map[bool]string{true: ", which is wanted"}[e.Push.Wanted])
 	case e.PushReply != nil:
 		return fmt.Sprintf("PushReply %s: %s", Name(e.PushReply.Txn), map[bool]string{true: "known", false: "unknown"}[e.PushReply.Known])
 	}

@@ -19,7 +19,7 @@ func ofReaders(e *msg.Envelope) string {
 	case e.Notice != nil:
 		return fmt.Sprintf("Notice that %s has read: %s", readerName(e.Notice.Reader), reading(&e.Notice.Reading))
 	case e.Leave != nil:
-		return "Leave " + readerName(e.Leave.Reader)
+		return "Leave " + readerName(e.Leave.Reader) + when(e.Leave.KeepNanos > 0, ": its state is complete")
 	case e.Renew != nil:
 		return fmt.Sprintf("Renew %s #%d of life %d for %v", readerName(e.Renew.Reader), e.Renew.Number, e.Renew.Incarnation, time.Duration(e.Renew.LeaseNanos))
 	case e.RenewReply != nil:
@@ -45,8 +45,14 @@ func readerName(r kv.TxnRef) string {
 func Reader(id kv.TxnID) string { return "reader " + strconv.FormatInt(id.Time&(1<<32-1), 10) }
 
 func read(q *msg.Read) string {
+	if q.Probe {
+		return fmt.Sprintf("Read %s #%d: probe", readerName(q.Reader), q.Number)
+	}
 	how := when(q.LeaseNanos > 0, fmt.Sprintf(" registered for %v", time.Duration(q.LeaseNanos))) +
 		when(q.Notify, fmt.Sprintf(", telling %v", q.Last)) + when(len(q.Await) > 0, fmt.Sprintf(" after %v", q.Await))
+	if !q.Kept.IsZero() {
+		how += fmt.Sprintf(" at %d of life %d for %s", q.Index, q.Incarnation, readerName(q.Kept))
+	}
 	what := ": " + opsText(q.Ops)
 	if q.KeepNanos > 0 {
 		what = ": fix the index"
@@ -55,7 +61,7 @@ func read(q *msg.Read) string {
 }
 
 func readReply(p *msg.ReadReply) string {
-	head := fmt.Sprintf("ReadReply %s #%d, %s:", readerName(p.Reader), p.Number, reading(&p.Reading))
+	head := fmt.Sprintf("ReadReply %s #%d, %s:", readerName(p.Reader), p.Number, reading(&p.Reading)) + when(p.AtOnce, " before the log is durable")
 	if p.Failure != nil {
 		return head + " failed, " + Failure(p.Failure)
 	}

@@ -19,6 +19,7 @@ import (
 const (
 	toldLapsed   = "the shard has restarted"
 	toldNotKept  = "a shard no longer keeps the state at which the transaction reads"
+	toldLeftOut  = "has no part in the state at which the transaction reads"
 	readersAsked = 2 // of each kind
 )
 
@@ -105,13 +106,13 @@ func TestShardRestartsUnderReaders(t *testing.T) {
 			goesOn(t, fresh, back, kv.DefaultLease+busy, "an update that came later")
 			x.c.Met(t)  // so that no node takes it for down
 			if pinned { // the update was through, so all of them were
-				ends(t, x.silent, true)
-				ends(t, x.elsewhere, true)
-				ends(t, x.again, false, toldNotKept)
+				ends(t, x.silent, true, toldLeftOut)
+				ends(t, x.elsewhere, true, toldLeftOut)
+				ends(t, x.again, false, toldNotKept, toldLeftOut)
 			} else {
-				ends(t, x.silent, true, toldLapsed)
-				ends(t, x.elsewhere, true, toldLapsed)
-				ends(t, x.again, true, toldLapsed, toldNotKept)
+				ends(t, x.silent, true, toldLapsed, toldLeftOut)
+				ends(t, x.elsewhere, true, toldLapsed, toldLeftOut)
+				ends(t, x.again, true, toldLapsed, toldNotKept, toldLeftOut)
 			}
 			// With retries the same readers are run again, and end well.
 			last := openReaders(ctx, t, proc.Open(t, []string{x.c.Node(0).Addr}), 1, [][]byte{x.lost, x.lone, x.other}, nil)[0]

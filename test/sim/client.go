@@ -105,8 +105,12 @@ func (w *world) callWith(n *node, ops []msg.Op, f func(now int64, tok txn.Token)
 			w.fail("a call to %v was not answered within %v", n.id, w.opt.Bound)
 		}
 	})
-	f(n.local(w.now), oc)
-	n.flushSoon()
+	n.whenAwake(func() {
+		if !oc.done { // the gateway has not died meanwhile
+			f(n.local(w.now), oc)
+			n.flushSoon()
+		}
+	})
 }
 
 // answer ends the call that a Done belongs to. The client hears of it as an
@@ -144,7 +148,16 @@ func (c *client) newID(n *node) kv.TxnID {
 	if c.w.rng.IntN(10) == 0 {
 		t -= t % 1_000_000 // ids of one nanosecond
 	}
+	if c.n < c.w.opt.Behind {
+		t -= int64(idsBehind)
+	}
 	return kv.TxnID{Time: t, Rand: uint64(c.w.sum.Txns)}
+}
+
+// how says to a node's gateway that a transaction of the client arrives now.
+func (c *client) how(n *node, how txn.How) txn.How {
+	how.User, how.Arrived = c.account(), n.clk.OrderAt(n.local(c.w.now))
+	return how
 }
 
 // deadline is when a call ends at the latest, by the node's clock.
@@ -240,7 +253,6 @@ func (c *client) oneShotAs(readOnly bool, how txn.How) {
 	t.readOnly = !t.writes()
 	t.reader = t.readOnly
 	w.trace("client %d: %s one-shot at %v: %s", c.n, name(t.ref), n.id, describe(call.ops))
-	how.User = c.account()
 	c.send(n, t, how,
 		func(d txn.Done, lost bool) {
 			if d.Committed {
@@ -265,7 +277,7 @@ func (c *client) send(n *node, t *txnRecord, how txn.How, then func(d txn.Done, 
 	to := func(n *node, then func(d txn.Done, lost bool)) {
 		ops := cloneOps(t.calls[0].ops)
 		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.Token) {
-			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, ops, c.deadline(n), how)
+			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, ops, c.deadline(n), c.how(n, how))
 		}, then)
 	}
 	if t.readOnly || !w.chance(w.opt.Mix.Twice) {
@@ -305,7 +317,7 @@ func (c *client) again(t *txnRecord, then func()) {
 		n := c.anyNode()
 		w.trace("client %d: %s again at %v", c.n, name(t.ref), n.id)
 		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.Token) {
-			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, cloneOps(t.calls[0].ops), c.deadline(n), txn.How{User: c.account()})
+			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, cloneOps(t.calls[0].ops), c.deadline(n), c.how(n, txn.How{}))
 		}, func(d txn.Done, lost bool) {
 			w.trace("client %d: %s again: committed=%v lost=%v %v", c.n, name(t.ref), d.Committed, lost, d.Failure)
 			then()

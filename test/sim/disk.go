@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/engine/memstore"
@@ -20,8 +21,10 @@ type disk struct {
 	shards []*shell
 	up     bool
 	life   int
-	// syncing: an fsync is under way.
-	syncing bool
+	// syncing: an fsync is under way. Those that begin before slowUntil are slower by slowBy.
+	syncing   bool
+	slowBy    time.Duration
+	slowUntil int64
 	// level is how much room it has for what is new, since when.
 	level    shard.Disk
 	since    int64
@@ -139,18 +142,20 @@ func (d *disk) sync() {
 	w := d.w
 	// The fsync takes in what this instant's steps still append.
 	w.after(w.upTo(w.opt.Sync/4), func() { target = d.store.Last() })
-	took := w.opt.Sync/4 + w.about(w.opt.Sync)
+	took := w.opt.Sync/4 + w.about(w.opt.Sync) + d.slower()
 	if w.chance(0.01) {
 		took *= 10
 	}
 	w.after(took, func() {
-		if d.life != life {
-			return
-		}
-		d.syncing = false
-		d.store.SyncTo(target)
-		d.durable()
-		d.sync()
+		d.n.whenAwake(func() {
+			if d.life != life {
+				return
+			}
+			d.syncing = false
+			d.store.SyncTo(target)
+			d.durable()
+			d.sync()
+		})
 	})
 }
 

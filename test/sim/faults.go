@@ -111,3 +111,42 @@ func (n *node) tellBack() {
 		}
 	})
 }
+
+// startSlow spreads slow disks, and processes that stand still, over the time that the clients may
+// take. Neither loses anything.
+func (w *world) startSlow() {
+	o := &w.opt
+	for range o.SlowDisks {
+		w.after(w.upTo(o.SlowFor), func() {
+			n, by, until := w.nodes[w.rng.IntN(len(w.nodes))], w.about(o.SlowBy), w.now+int64(w.upTo(o.SlowFor))
+			w.trace("%v has fsyncs that are slower by %v until %v", n.id, by, time.Duration(until))
+			for _, d := range n.disks {
+				d.slowBy, d.slowUntil = by, until
+			}
+		})
+	}
+	for range o.Stops {
+		w.after(w.upTo(o.SlowFor), func() {
+			n := w.nodes[w.rng.IntN(len(w.nodes))]
+			n.stopped = w.now + int64(w.upTo(o.SlowFor)/4)
+			w.trace("%v STANDS STILL until %v", n.id, time.Duration(n.stopped))
+		})
+	}
+}
+
+// whenAwake has something happen in the node's process: now, or when that goes on.
+func (n *node) whenAwake(f func()) {
+	if n.stopped <= n.w.now || n.w.calm {
+		f()
+		return
+	}
+	n.w.at(n.stopped, func() { n.whenAwake(f) })
+}
+
+// slower is by how much an fsync that begins now is slower.
+func (d *disk) slower() time.Duration {
+	if d.slowUntil <= d.w.now || d.w.calm {
+		return 0
+	}
+	return d.slowBy
+}

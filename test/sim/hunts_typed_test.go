@@ -64,28 +64,28 @@ func restartsTyped(o *Options) {
 
 // typedHunts are those of rules about calls of data types.
 var typedHunts = []hunt{
-	{id: mutant.SizeWithAdd, name: "Size goes with add", seed: 1, typed: true, shape: of("set")},
+	{id: mutant.SizeWithAdd, name: "Size goes with add", seed: 3, typed: true, shape: of("set")},
 	{id: mutant.ContainsWithRemove, name: "Contains goes with remove", seed: 2, typed: true, shape: of("set")},
 	{id: mutant.PartsIgnored, name: "Parts ignored", seed: 1, typed: true, shape: of("set", "dict", "scored-set")},
 	{id: mutant.TypedPastRange, name: "Calls slip past a range lock", seed: 1, typed: true, shape: func(o *Options) {
 		of("set", "bag")(o)
 		o.Mix.Ops = OpMix{Scan: 5, Put: 2, DeleteRange: 1}
 	}},
-	{id: mutant.PlanUnlocked, name: "A plan without its lock", seed: 10, typed: true, shape: of("set", "dict", "scored-set", "bounded-counter")},
+	{id: mutant.PlanUnlocked, name: "A plan without its lock", seed: 5, typed: true, shape: of("set", "dict", "scored-set", "bounded-counter")},
 	{id: mutant.FirstPlanKept, name: "The first plan is kept", seed: 1, typed: true, shape: of("set", "dict", "list")},
 	{id: mutant.OthersIgnored, name: "Undecided calls ignored", seed: 1, typed: true, shape: of("bounded-counter")},
-	{id: mutant.RefusalUnlocked, name: "A refusal without its lock", seed: 4, typed: true, shape: of("bounded-counter")},
+	{id: mutant.RefusalUnlocked, name: "A refusal without its lock", seed: 1, typed: true, shape: of("bounded-counter")},
 	{id: mutant.AheadIgnored, name: "Answers ahead are not alone", seed: 3, typed: true, shape: of("bounded-counter", "dict", "scored-set")},
 	{id: mutant.OwnCallsUnseen, name: "Own calls unseen", seed: 1, typed: true, shape: talkative()},
-	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 47, typed: true, readers: true, shape: readTyped("set", "dict", "scored-set")},
-	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 3, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 16, typed: true, readers: true, shape: readTyped("set", "dict", "scored-set")},
+	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 11, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.ChangeUnshown, name: "Changes not shown to readers", seed: 10, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.ChangeShownByFirst, name: "Changes shown by their first call", seed: 11, typed: true, readers: true, shape: func(o *Options) {
+	{id: mutant.ChangeShownByFirst, name: "Changes shown by their first call", seed: 7, typed: true, readers: true, shape: func(o *Options) {
 		readTyped("set")(o)
 		o.Methods, o.Mix.MaxOps = []string{"add", "remove", "contains", "contains"}, 8
 	}},
-	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 2, model: true, typed: true, readers: true, shape: gathering},
-	{id: mutant.SharedUnlike, name: "A read joins one that is not the same", seed: 1, typed: true, readers: true, shape: func(o *Options) {
+	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 27, model: true, typed: true, readers: true, shape: gathering},
+	{id: mutant.SharedUnlike, name: "A read joins one that is not the same", seed: 13, typed: true, readers: true, shape: func(o *Options) {
 		gathering(o)
 		o.Types, o.Methods = []string{"set"}, []string{"contains", "contains", "contains", "add", "remove"}
 	}},
@@ -93,7 +93,7 @@ var typedHunts = []hunt{
 		gathering(o)
 		o.Types = []string{"ids"}
 	}},
-	{id: mutant.AppliedForgotten, name: "Applied calls forgotten", seed: 24, typed: true, shape: restartsTyped},
+	{id: mutant.AppliedForgotten, name: "Applied calls forgotten", seed: 44, typed: true, shape: restartsTyped},
 	{id: mutant.MoveUnlocked, name: "A move does not lock a key that is called", seed: 4, typed: true, shape: func(o *Options) {
 		of()(o)
 		wandering(o)
@@ -104,9 +104,9 @@ var typedHunts = []hunt{
 		wandering(o)
 	}},
 	{id: mutant.SealedIgnored, name: "Sealed calls not waited for", seed: 2, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 10, typed: true, readers: true, shape: readTyped()},
-	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 8, model: true, typed: true, shape: restartsTyped},
-	{id: mutant.FoldPastPin, name: "A change is written over past a pin", seed: 6, typed: true, readers: true, shape: func(o *Options) {
+	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 12, typed: true, readers: true, shape: readTyped()},
+	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 10, model: true, typed: true, shape: restartsTyped},
+	{id: mutant.FoldPastPin, name: "A change is written over past a pin", seed: 2, typed: true, readers: true, shape: func(o *Options) {
 		large("list", "set", "dict")(o)
 		o.PinEvery, o.History, o.Lease, o.Mix.Snapshot, o.OpenBudget = 5*time.Millisecond, 20*time.Millisecond, 150*time.Millisecond, 25, -1
 	}},
@@ -125,7 +125,7 @@ var typedHunts = []hunt{
 		inPages(o)
 		o.Types, o.Methods = []string{"dict"}, []string{"set", "set", "delete", "get", "scan"}
 	}},
-	{id: mutant.CallLocksLost, name: "Locks of questions lost at a restart", seed: 355, model: true, typed: true, shape: func(o *Options) {
+	{id: mutant.CallLocksLost, name: "Locks of questions lost at a restart", seed: 261, model: true, typed: true, shape: func(o *Options) {
 		of("set", "bounded-counter")(o)
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Order = txn.HotLast

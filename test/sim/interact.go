@@ -19,7 +19,9 @@ type interaction struct {
 	t    *txnRecord
 	left int // calls before the end
 	ro   bool
-	how  txn.How
+	// reads: its client may not write, and did not say that it only reads.
+	reads bool
+	how   txn.How
 	// marks are the savepoints, by how many calls there were.
 	marks []int
 }
@@ -47,11 +49,12 @@ func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.How) {
 		w.after(time.Millisecond, c.next)
 		return
 	}
-	how.User = c.account()
+	how = c.how(n, how)
 	x := &interaction{c: c, n: n, t: c.begin(interactive, ref), left: w.rng.IntN(4), ro: readOnly, how: how}
 	if c.watches {
 		x.left = 2
 	}
+	x.reads = !readOnly && w.chance(w.opt.Unlocked)
 	x.t.readOnly, x.t.reader = readOnly, readOnly
 	w.trace("client %d: %s begins at %v", c.n, name(ref), n.id)
 	f := n.machine(ref.TxnID).Begin(n.local(w.now), ref, readOnly, how)
@@ -84,10 +87,11 @@ func (x *interaction) step() {
 	}
 	call := &callRecord{ops: x.concluding()}
 	if call.ops == nil {
-		call.ops = x.c.someOps(1+w.rng.IntN(2), x.ro, false)
+		call.ops = x.c.someOps(1+w.rng.IntN(2), x.ro || x.reads, false)
 	}
 	w.trace("client %d: %s does %s", x.c.n, name(x.t.ref), describe(call.ops))
 	ops := cloneOps(call.ops)
+	x.unlock(ops)
 	w.call(x.n, func(now int64, tok txn.Token) { x.machine().Do(now, tok, x.t.ref, ops, 0) }, func(d txn.Done, lost bool) {
 		w.trace("client %d: %s did: %v closed=%v lost=%v", x.c.n, name(x.t.ref), d.Failure, d.Closed, lost)
 		switch {
@@ -114,6 +118,17 @@ func (x *interaction) step() {
 			w.after(x.c.thinks(), x.step)
 		}
 	})
+}
+
+// unlock marks reads of what the client may not write: all those of a transaction that only reads.
+// In others, some of those of keys and ranges, which may be written all the same.
+func (x *interaction) unlock(ops []msg.Op) {
+	for i := range ops {
+		op := &ops[i]
+		if !op.Writes() && !op.ForUpdate && (x.reads || !op.IsCall() && x.c.w.chance(x.c.w.opt.Unlocked)) {
+			op.Unlocked = true
+		}
+	}
 }
 
 // mark sets a savepoint or goes back to one, which is named by its number. What

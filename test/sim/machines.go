@@ -75,6 +75,13 @@ func (n *node) share(m *txn.Gateway, out *txn.Output) {
 			}))
 		})
 	}
+	for _, s := range out.LeftOut {
+		for _, other := range n.machines {
+			if other != m {
+				n.later(func() { other.Shards().LeaveOut(n.local(n.w.now), s) })
+			}
+		}
+	}
 	for _, name := range out.GiveBack {
 		n.later(func() { first.GiveBack(n.local(n.w.now), name) })
 	}

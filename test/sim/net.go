@@ -58,12 +58,14 @@ func (w *world) carry(to, from *node, env *msg.Envelope) {
 				w.fail("%v changed a message after sending it: %s", from.id, brief(env))
 			}
 		}
-		if env.Gateway != 0 {
-			w.traceEnv(to.id, "gateway takes", env)
-			to.deliver(env)
-			return
-		}
-		w.shards[w.shardAt(env.Shard)].deliver(env)
+		to.whenAwake(func() {
+			if env.Gateway != 0 {
+				w.traceEnv(to.id, "gateway takes", env)
+				to.deliver(env)
+				return
+			}
+			w.shards[w.shardAt(env.Shard)].deliver(env)
+		})
 	})
 }
 

@@ -22,6 +22,8 @@ type node struct {
 	jump int64   // by how much that has been set wrong
 	clk  *clock.Hybrid
 	cut  int64 // until when it is cut off from the others
+	// stopped is until when its process stands still.
+	stopped int64
 
 	// machines are those of the gateway.
 	machines []*txn.Gateway
@@ -74,7 +76,7 @@ func (n *node) startGateway() {
 			Epoch: n.wall() - n.local(n.w.now), Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic,
 			NoEarlyLocks: o.NoEarlyLocks, Reads: o.Reads, NoSharing: bool(o.Sharing.Combining), Plan: o.Plan, Lease: o.Lease,
 			OpenBudget: o.OpenBudget, CrowdFor: o.CrowdFor, Repeat: o.Repeat, Liveness: o.Liveness, IdleGrace: o.IdleGrace,
-			MaxAge: o.MaxAge, MaxInFlight: o.Places, Admission: o.admission(), RoundGap: kv.RoundGap(o.Nodes), Mutants: o.Mutants}))
+			MaxAge: o.MaxAge, MaxInFlight: o.Places, Admission: o.admission(), RoundGap: kv.RoundGap(o.Nodes), Round: o.Round, Mutants: o.Mutants}))
 	}
 	n.learn()
 }
@@ -153,16 +155,19 @@ func (n *node) schedule(next int64) {
 	}
 	n.gwNext = at
 	life := n.life
-	n.w.at(at+int64(n.w.upTo(n.w.opt.TickLate)), func() {
-		if n.life != life || !n.gwUp || n.gwNext != at {
-			return
-		}
-		n.gwNext = math.MaxInt64
-		for _, m := range n.machines {
-			m.Tick(n.local(n.w.now))
-		}
-		n.flush()
-	})
+	n.w.at(at+int64(n.w.upTo(n.w.opt.TickLate)), func() { n.whenAwake(func() { n.tick(life, at) }) })
+}
+
+// tick is a timer of a gateway, unless that has died or has been called since.
+func (n *node) tick(life int, at int64) {
+	if n.life != life || !n.gwUp || n.gwNext != at {
+		return
+	}
+	n.gwNext = math.MaxInt64
+	for _, m := range n.machines {
+		m.Tick(n.local(n.w.now))
+	}
+	n.flush()
 }
 
 // tellDown has the other gateways learn, some of them and some time later,
@@ -221,7 +226,9 @@ func (n *node) repair() {
 		}
 	}
 	for _, o := range n.w.nodes {
-		o.toAll(func(m *txn.Gateway) { m.SetDown(n.w.now, n.id, false) })
+		if o.gwUp { // else it begins anew, and what its machines have not said is lost
+			o.toAll(func(m *txn.Gateway) { m.SetDown(n.w.now, n.id, false) })
+		}
 	}
 }
 

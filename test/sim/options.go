@@ -75,6 +75,10 @@ type Options struct {
 	JumpBy, JumpFor time.Duration
 	// Cuts is how many times a node is cut off for a while, of at most Down.
 	Cuts int
+	// SlowDisks is how many times a node's fsyncs are slower by about SlowBy, for at most SlowFor,
+	// and Stops how many times a node's process stands still for at most a quarter of that.
+	SlowDisks, Stops int
+	SlowBy, SlowFor  time.Duration
 	// Drains is how many times a node says that it leaves, and stops.
 	Drains int
 	// Delay is the least time of a message between nodes, Jitter the mean of
@@ -111,11 +115,16 @@ type Options struct {
 	Retention, Repeat, Liveness, IdleGrace, MaxAge           time.Duration
 	// CleanStops: some of the crashes of logs are clean stops instead.
 	CleanStops bool
+	// KnownLeases: the next incarnation of a shard knows until when the leases last that
+	// were granted, as after the crash of a process. Else it does not, as after a reboot.
+	KnownLeases bool
 	// Those of readers.
 	Lease, UnsealAfter, HoldBound time.Duration
 	// OpenBudget is how long an open reader stays registered; PinEvery and
 	// History are those of pins, of which there are none if PinEvery is 0.
 	OpenBudget, PinEvery, History time.Duration
+	// Round are the gateways' times of that name.
+	Round txn.RoundTimes
 	// CrowdFor is for how long open readers are pinned from the start after one was refused.
 	CrowdFor time.Duration
 	// HeatEvery is how often shards tell which keys are hot, 0 for never; Lies
@@ -129,6 +138,11 @@ type Options struct {
 	// Expiring: keys are given times to live.
 	Expiring bool
 
+	// Unlocked is the share of the interactive updates whose clients may only read, and of the reads of
+	// others that are of what the client may not write.
+	Unlocked float64
+	// Behind is how many clients have clocks that are idsBehind behind.
+	Behind int
 	// Users is how many users the clients are, 0 if they are not told apart. Told:
 	// shards tell gateways how many attempts they have aborted.
 	Users int
@@ -271,7 +285,30 @@ func Draw(seed int64) Options {
 	drawUsers(&o, rand.New(rand.NewPCG(uint64(seed), 0xa9a1)))
 	drawAnchored(&o, rand.New(rand.NewPCG(uint64(seed), 0xa2c4)))
 	drawMachines(&o, rand.New(rand.NewPCG(uint64(seed), 0x3ac4)))
+	drawBehind(&o, rand.New(rand.NewPCG(uint64(seed), 0xbe41)))
+	drawSlow(&o, rand.New(rand.NewPCG(uint64(seed), 0x510e)))
+	o.Unlocked = pick(rand.New(rand.NewPCG(uint64(seed), 0x410c)), 0, 0, 0.2, 0.7)
 	return o
+}
+
+// idsBehind is how far the clocks of some clients are behind. Ids that are a minute older are refused.
+const idsBehind = 9 * time.Minute
+
+// drawBehind has clients in a quarter of the runs make ids of the past, where shards remember for long
+// enough.
+func drawBehind(o *Options, r *rand.Rand) {
+	if o.Retention == 0 && o.Jumps == 0 && r.IntN(4) == 0 {
+		o.Behind = 1 + r.IntN(o.Clients)
+	}
+}
+
+// drawSlow has a third of the runs have slow disks and processes that stand still. Not where it is
+// judged what fits.
+func drawSlow(o *Options, r *rand.Rand) {
+	if o.Places == 0 && r.IntN(3) == 0 {
+		o.SlowDisks, o.Stops = r.IntN(4), r.IntN(3)
+		o.SlowBy, o.SlowFor = time.Duration(pick(r, 20, 100, 300))*time.Millisecond, time.Duration(pick(r, 200, 1000))*time.Millisecond
+	}
 }
 
 // drawMachines has a third of the runs have gateways of several machines. Not where refusals are

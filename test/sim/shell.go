@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 
+	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -30,6 +31,9 @@ type shell struct {
 	took       int
 	// notes are what the machine told of the step under way.
 	notes []*note
+	// leases are those of the incarnation granter.
+	leases  int64
+	granter kv.Incarnation
 	// wall and local are the node's clocks when the machine was made.
 	wall, local int64
 	// fixed are the instants at which it has fixed its index, by its clock.
@@ -49,6 +53,9 @@ func (s *shell) start() {
 	s.wall, s.local, s.fixed = timepiece{s.n}.Wall(), s.n.local(s.w.now), map[int64]int64{}
 	if s.w.opt.SentOnce { // then nothing has to be looked up
 		rec.State.Newest, rec.State.Ahead = -1, nil
+	}
+	if s.w.opt.KnownLeases {
+		rec.Leases = shard.Leases{Known: s.granter == rec.State.Incarnation, Until: s.leases}
 	}
 	s.m, out = shard.New(s.config(), rec, s.local, s.wall)
 	s.push()
@@ -79,10 +86,12 @@ func (s *shell) wake(at int64) {
 	s.next = at
 	life := s.disk.life
 	s.w.at(at, func() {
-		if s.disk.up && s.disk.life == life && s.next == at {
-			s.next = math.MaxInt64
-			s.take()
-		}
+		s.n.whenAwake(func() {
+			if s.disk.up && s.disk.life == life && s.next == at {
+				s.next = math.MaxInt64
+				s.take()
+			}
+		})
 	})
 }
 
@@ -122,6 +131,7 @@ func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 	}
 	in.Peers = s.peers()
 	out := s.m.Step(in)
+	s.fixes(in.Now, out.Urgent)
 	s.fixes(in.Now, out.Send)
 	s.push()
 	if !w.opt.Unchecked {
@@ -135,6 +145,7 @@ func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 // do is what a shard asks of its caller.
 func (s *shell) do(out shard.Output) {
 	w := s.w
+	s.leases, s.granter = s.m.LeasesUntil(), s.m.Incarnation()
 	step := &groupcommit.Step{Shard: &s.log, Out: out}
 	s.asksDue(out.Send)
 	for _, env := range out.Urgent {
@@ -152,7 +163,7 @@ func (s *shell) do(out shard.Output) {
 }
 
 // read answers a cold read: it looks some time later, and the answer takes
-// some time more.
+// some time more. A range is read a few rows at a time, between which others write.
 func (s *shell) read(r entry.Read) {
 	w, life := s.w, s.disk.life
 	look, tell := w.about(w.opt.ColdRead/2), w.about(w.opt.ColdRead/2)
@@ -163,17 +174,38 @@ func (s *shell) read(r entry.Read) {
 		if s.disk.life != life || !s.disk.up {
 			return
 		}
-		res := s.disk.store.Read(s.id, r)
-		if !w.calm && w.chance(w.opt.ReadErrors) {
-			res = entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: errUnreadable}
-		}
-		w.after(tell, func() {
-			if s.disk.life == life && s.disk.up {
-				s.inbox.PushRead(res)
-				s.wake(w.now)
+		s.look(r, life, func(res entry.ReadResult) {
+			if !w.calm && w.chance(w.opt.ReadErrors) {
+				res = entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: errUnreadable}
 			}
+			w.after(tell, func() {
+				if s.disk.life == life && s.disk.up {
+					s.inbox.PushRead(res)
+					s.wake(w.now)
+				}
+			})
 		})
 	})
+}
+
+// look reads: a range in turns.
+func (s *shell) look(r entry.Read, life int, then func(entry.ReadResult)) {
+	if r.Kind != entry.ReadRange {
+		then(s.disk.store.Read(s.id, r))
+		return
+	}
+	turns := engine.NewTurns(r, 1+int(r.ID%3))
+	var turn func()
+	turn = func() {
+		switch {
+		case s.disk.life != life || !s.disk.up:
+		case turns.Add(s.disk.store.Read(s.id, turns.Next())):
+			then(turns.Result())
+		default:
+			s.w.after(s.w.opt.ColdRead/16, turn)
+		}
+	}
+	turn()
 }
 
 var errUnreadable = &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: "the simulator made a row unreadable"}

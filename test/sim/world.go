@@ -222,6 +222,7 @@ func (w *world) play() (Summary, error) {
 	w.startViews()
 	w.startFaults()
 	w.startDrains()
+	w.startSlow()
 	w.startFills()
 	w.startLies()
 	w.startMoves()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
@@ -149,6 +150,36 @@ func rangeBytes(t *testing.T, open Open) {
 	require.Equal(t, []int{2, 2, 1}, lens(0, 2*size))
 	require.Equal(t, []int{3, 2}, lens(0, 2*size+1))
 	require.Equal(t, []int{2, 2, 1}, lens(2, 100*size), "the narrower limit counts")
+	require.NoError(t, e.Close())
+}
+
+// rangeTurns: a turn looks at few rows, also where none is live or visible, and turns together read
+// what one read does, whatever is appended between them.
+func rangeTurns(t *testing.T, open Open) {
+	e := open()
+	const dead = 400
+	for i := range dead {
+		key := fmt.Sprintf("k%03d", i)
+		put(t, e, 0, set(key, 1, value("1")), set(key, 2, tombstone()))
+	}
+	put(t, e, 0, set("l1", 1, value("1")), set("l2", 1, value("1")), set("new", 9, value("9")), set("z", 1, tombstone()))
+	res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, []byte("l")), Index: 5, Limit: 1, Turn: 1})
+	require.Empty(t, res.Rows)
+	require.True(t, res.Yielded)
+	require.NotNil(t, res.Resume)
+	for _, reverse := range []bool{false, true} {
+		for _, limit := range []int{0, 1, 2} {
+			r := entry.Read{Kind: entry.ReadRange, Span: everything, Index: 5, Limit: limit, Reverse: reverse}
+			want := e.Read(0, r)
+			require.NoError(t, want.Err)
+			turns := engine.NewTurns(r, 50)
+			n := 1
+			for ; !turns.Add(e.Read(0, turns.Next())); n++ {
+				put(t, e, 0, set(fmt.Sprintf("k%03d", n), 10, value("later")), set(fmt.Sprintf("l%d", n), 10, value("later")))
+			}
+			require.Equal(t, want, turns.Result(), "limit %d, reverse %v", limit, reverse)
+		}
+	}
 	require.NoError(t, e.Close())
 }
 

@@ -43,6 +43,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Open) {
 		{"a range is cut by rows and resumed", rangeLimit},
 		{"a range is read from its last key on", rangeReverse},
 		{"a range is cut by bytes", rangeBytes},
+		{"a range is read in turns", rangeTurns},
 		{"a range sees only what its index sees", rangeAtIndex},
 		{"one version is deleted", deleteVersion},
 		{"versions below an index are deleted", deleteBelow},

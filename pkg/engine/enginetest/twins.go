@@ -37,12 +37,21 @@ func Compare(t *rapid.T, openA, openB Open, compact func(engine.Engine)) {
 			last = appendBoth(t, a, b, last)
 		default:
 			s, r := drawShard(t), drawRead(t)
-			ra, rb := a.Read(s, r), b.Read(s, r)
+			turn := rapid.SampledFrom([]int{0, 1, 2, 5}).Draw(t, "turn")
+			ra, rb := readBy(a, s, r, turn), readBy(b, s, r, 0)
 			require.Equal(t, kv.KindOf(rb.Err), kv.KindOf(ra.Err), "%v / %v", rb.Err, ra.Err)
 			ra.Err, rb.Err = nil, nil
 			require.Equal(t, rb, ra, "%+v of %v", r, s)
 		}
 	}
+}
+
+// readBy reads, a range in turns of so many rows, if that is not 0.
+func readBy(e engine.Engine, s kv.ShardID, r entry.Read, turn int) entry.ReadResult {
+	if r.Kind == entry.ReadRange && turn > 0 {
+		return engine.ReadInTurns(e, s, r, turn)
+	}
+	return e.Read(s, r)
 }
 
 // appendBoth appends the same batch to both. last has their last positions,

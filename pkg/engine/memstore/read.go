@@ -121,11 +121,17 @@ func (rs *rows) descend(span kv.Span, visit func(key string, c *chain) bool) {
 
 func (rs *rows) readRange(r *entry.Read, res *entry.ReadResult) {
 	size, full := 0, false
+	looked, last := 0, ""
 	walk := rs.ascend
 	if r.Reverse {
 		walk = rs.descend
 	}
 	walk(r.Span, func(key string, c *chain) bool {
+		if r.Turn > 0 && looked >= r.Turn {
+			res.Yielded, res.Resume = true, engine.ResumeTurn(r, []byte(last))
+			return false
+		}
+		looked, last = looked+1, key
 		at := c.above(r.Index) - 1
 		if at < 0 {
 			return true

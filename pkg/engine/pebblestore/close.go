@@ -16,6 +16,7 @@ import (
 // that they would: the store is then as after a crash, and the next start
 // replays the log. That is not an error, but is told (Options.Logf).
 func (s *Store) Close() error {
+	s.scouts.end() // which may be at work with the store
 	s.life.Lock()
 	defer s.life.Unlock()
 	if s.closed {

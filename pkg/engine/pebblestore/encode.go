@@ -22,6 +22,7 @@ func (s *Store) encode(b *pebble.Batch, groups []entry.Group) error {
 		n.durable = s.durable.Load() // else nothing is known to be on the disk
 	}
 	s.note = n.append(s.note[:0])
+	s.deleted = 0
 	if err := b.LogData(s.note, nil); err != nil {
 		return readError(err, nil)
 	}
@@ -115,8 +116,12 @@ func (s *Store) fewBetween(start, end []byte) (few [][]byte, ok bool) {
 	if err != nil {
 		return nil, false
 	}
+	bytes := 0
 	for at := it.SeekPrefixGE(start); at && len(few) <= fewVersions; at = it.Next() {
 		few = append(few, clone(it.Key()))
+		value := it.LazyValue() // only its length is read
+		bytes += len(it.Key()) + value.Len()
 	}
+	s.deleted += bytes // a lower bound if they are more
 	return few, it.Close() == nil && len(few) <= fewVersions
 }

@@ -43,6 +43,8 @@ type Metrics struct {
 	Tombstones        uint64
 	OpenIterators     int64
 	DiskBytes         uint64
+	// ReclaimableBytes estimates how much of DiskBytes deleted rows occupy. ReclaimAll frees it.
+	ReclaimableBytes uint64
 	// Corruptions counts damaged blocks and files that were met.
 	Corruptions uint64
 }
@@ -72,8 +74,8 @@ func (s *Store) Metrics() Metrics {
 		Tables:            total.TablesCount, TableBytes: total.TablesSize,
 		Tombstones:    m.Keys.TombstoneCount,
 		OpenIterators: m.TableIters,
-		DiskBytes:     m.DiskSpaceUsage(),
-		Corruptions:   s.corruptions.Load(),
+		DiskBytes:     m.DiskSpaceUsage(), ReclaimableBytes: s.reclaimable(m),
+		Corruptions: s.corruptions.Load(),
 	}
 }
 

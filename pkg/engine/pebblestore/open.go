@@ -25,7 +25,8 @@ func Open(dir string, opts Options) (*Store, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the options of the store are wrong: " + err.Error()}
 	}
-	s := &Store{dir: dir, opts: opts.withDefaults(), logs: logBook{notes: opts.Logs}, hindered: make(chan error, 1)}
+	s := &Store{dir: dir, opts: opts.withDefaults(), logs: logBook{notes: opts.Logs}, hindered: make(chan error, 1), gaps: newGaps(),
+		scouts: newScouts()}
 	s.moved = sync.NewCond(&s.mu)
 	if err := s.lockDir(); err != nil {
 		return nil, err
@@ -35,6 +36,8 @@ func Open(dir string, opts Options) (*Store, error) {
 	}
 	s.syncer.Add(1)
 	go s.syncLoop()
+	s.scouts.worker.Add(1)
+	go s.scoutLoop()
 	return s, nil
 }
 

@@ -177,6 +177,8 @@ func (s *Store) listener() *pebble.EventListener {
 				s.opts.Logf("background work on the store at %s failed and will be tried again: %v", s.dir, err)
 			}
 		},
+		FlushBegin: func(pebble.FlushInfo) { s.unflushed.onFlushBegin() },
+		FlushEnd:   func(info pebble.FlushInfo) { s.unflushed.onFlushEnd(info.Err) },
 		DiskSlow: func(info pebble.DiskSlowInfo) {
 			s.opts.Logf("the disk of the store at %s is slow: %v", s.dir, info)
 		},

@@ -23,6 +23,8 @@ import (
 type reclaims struct {
 	// on: notes are taken.
 	on atomic.Bool
+	// all: ReclaimAll is in flight.
+	all atomic.Bool
 
 	mu    sync.Mutex
 	among map[tableOf]span

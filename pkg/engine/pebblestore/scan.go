@@ -1,8 +1,6 @@
 package pebblestore
 
 import (
-	"runtime"
-
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/linchpindb/linchpin/pkg/engine"
@@ -30,28 +28,42 @@ type cursor struct {
 	user        []byte
 	index       kv.Index
 
+	// newest is the index of the newest version of the key, hidden: that is one above at, and may be
+	// visible to others.
+	newest kv.Index
+	hidden bool
+
 	// valid: the iterator is at a stored key.
 	valid bool
+	pause pause
 	// scratch for seeks and for the key being left.
 	seek, left []byte
 	err        error
 }
 
-func (s *Store) cursor(shard kv.ShardID, r *entry.Read, filters ...pebble.BlockPropertyFilter) (*cursor, error) {
+func (s *Store) cursor(shard kv.ShardID, r *entry.Read, filters ...pebble.BlockPropertyFilter) (_ *cursor, err error) {
 	lower, upper := enginekey.Bounds(shard, entry.TableVersion, r.Span)
 	if enginekey.Compare(lower, upper) >= 0 {
 		upper = lower // an empty span, also when its end is before its start
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, PointKeyFilters: filters})
+	c := &cursor{shard: shard, at: r.Index, pause: newPause()}
+	c.it, err = s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, PointKeyFilters: filters, SkipPoint: c.pause.row})
 	if err != nil {
 		return nil, err
 	}
-	return &cursor{it: it, shard: shard, at: r.Index}, nil
+	return c, nil
 }
 
 // first goes to the first key of the span.
 func (c *cursor) first() {
 	c.valid = c.it.First()
+	c.settle()
+}
+
+// seekTo goes to the first key that is not before another one.
+func (c *cursor) seekTo(key []byte) {
+	c.seek = enginekey.AppendPrefix(c.seek[:0], c.shard, entry.TableVersion, key)
+	c.valid = c.it.SeekGE(c.seek)
 	c.settle()
 }
 
@@ -71,8 +83,11 @@ func (c *cursor) last() {
 	c.settleBack()
 }
 
-func (c *cursor) previous() {
-	c.seek = enginekey.AppendPrefix(c.seek[:0], c.shard, entry.TableVersion, c.user)
+func (c *cursor) previous() { c.seekBefore(c.user) }
+
+// seekBefore goes to the last key before another one.
+func (c *cursor) seekBefore(key []byte) {
+	c.seek = enginekey.AppendPrefix(c.seek[:0], c.shard, entry.TableVersion, key)
 	c.valid = c.it.SeekLT(c.seek)
 	c.settleBack()
 }
@@ -93,6 +108,10 @@ func (c *cursor) settle() {
 	c.ok, c.visible = c.valid, false
 	if !c.load() {
 		return
+	}
+	c.newest, c.hidden = c.index, false
+	if c.index > c.at {
+		c.hidden = c.lives()
 	}
 	// Most keys have their visible version first or second. A hot key can
 	// have thousands of newer ones: those are worth a seek.
@@ -127,6 +146,12 @@ func (c *cursor) load() bool {
 	return true
 }
 
+// lives reports whether the row that the iterator is at may be visible to somebody in a range.
+func (c *cursor) lives() bool {
+	value, err := c.it.ValueAndErr()
+	return err != nil || !entry.IsTombstone(value) && !entry.IsMark(value)
+}
+
 // live tells whether the visible version is a value.
 func (c *cursor) live() (value []byte, live bool, err error) {
 	value, err = c.it.ValueAndErr()
@@ -146,48 +171,6 @@ func (c *cursor) close() error {
 		err = cerr
 	}
 	return err
-}
-
-// turnBytes is how much a read of a range copies before others have their turn: it may take
-// as long as a hundred reads of a key. Somewhat arbitrary.
-const turnBytes = 64 << 10
-
-func (s *Store) readRange(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) error {
-	c, err := s.cursor(shard, r, indexFilter(r.Index))
-	if err != nil {
-		return err
-	}
-	begin, step := c.first, c.next
-	if r.Reverse {
-		begin, step = c.last, c.previous
-	}
-	size, turn, full := 0, 0, false
-	for begin(); c.ok; step() {
-		if !c.visible {
-			continue
-		}
-		value, live, err := c.live()
-		if err != nil {
-			_ = c.close()
-			return err
-		}
-		if !live || entry.IsMark(value) {
-			continue
-		}
-		if full {
-			// Another live row follows, so there is something to resume.
-			res.Resume = engine.ResumeRange(r, res)
-			break
-		}
-		res.Rows = append(res.Rows, entry.Row{Key: clone(c.user), Index: c.index, Value: clone(value)})
-		size += len(c.user) + len(value)
-		if size-turn >= turnBytes {
-			turn = size
-			runtime.Gosched()
-		}
-		full = len(res.Rows) == r.Limit || (r.LimitBytes > 0 && size >= r.LimitBytes)
-	}
-	return c.close()
 }
 
 // readGarbage does not filter blocks: what a key costs must not depend on

@@ -56,6 +56,8 @@ type Store struct {
 
 	// key and note are scratch of Append, which one goroutine at a time calls.
 	key, note []byte
+	// deleted is the size of the rows that the batch of Append deletes, in bytes.
+	deleted int
 
 	// last is the newest position, written by Append; durable the newest
 	// durable one, written under mu. durable <= last.
@@ -82,8 +84,13 @@ type Store struct {
 	complaints                           complaints
 	logs                                 logBook
 	// hindered gets an error of background work, if it has room for one.
-	hindered chan error
-	reclaims reclaims
+	hindered  chan error
+	reclaims  reclaims
+	unflushed unflushed
+	// looked counts the rows that reads of ranges have looked at.
+	looked atomic.Uint64
+	gaps   *gaps
+	scouts scouts
 	// readDelay is added to reads of tables, in nanoseconds.
 	readDelay atomic.Int64
 }
@@ -144,9 +151,13 @@ func (s *Store) Append(groups []entry.Group) (engine.Position, error) {
 		_ = b.Close()
 		return 0, err
 	}
-	if err := s.apply(b); err != nil {
+	s.beginGaps(groups)
+	err := s.apply(b)
+	s.endGaps(groups)
+	if err != nil {
 		return 0, err
 	}
+	s.unflushed.bytes.Add(int64(s.deleted))
 	s.appends.Add(1)
 	for i := range groups {
 		s.entries.Add(uint64(len(groups[i].Entries)))

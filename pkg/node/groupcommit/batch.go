@@ -25,7 +25,9 @@ type Step struct {
 }
 
 // Empty reports whether there is nothing to be done but what is urgent.
-func (s *Step) Empty() bool { return len(s.Out.Entries)+len(s.Out.Send)+len(s.Out.Reads) == 0 }
+func (s *Step) Empty() bool {
+	return len(s.Out.Entries)+len(s.Out.Send)+len(s.Out.Reads)+len(s.Out.Dropped) == 0
+}
 
 // Gather holds steps until they are appended together.
 type Gather struct {

@@ -2,12 +2,17 @@ package detail
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
+
+// LeastWait is the shortest wait that is reported.
+const LeastWait = time.Millisecond
 
 // Sentence says a receipt in words for somebody who knows the operations and
 // nothing of how the store works: how long, for what, which attempts had to be
@@ -19,7 +24,7 @@ func Sentence(r *pb.Receipt) string {
 	}
 	var says []string
 	told := r.Abort
-	if r.WaitedUs > 0 {
+	if r.WaitedUs >= uint64(LeastWait.Microseconds()) {
 		says = append(says, waited(r))
 		told = r.Wait
 	}
@@ -69,6 +74,8 @@ func waited(r *pb.Receipt) string {
 		return fmt.Sprintf("%s for %s: the %s %s until %s, which is older and came first in the queue, was through with %s%s.", head, key, mine, had, other, theirs, more)
 	case pb.Cause_CAUSE_READERS:
 		return fmt.Sprintf("%s for %s: the %s %s for its readers, which are read-only transactions that are open, or scans and snapshots that begin.", head, key, mine, had)
+	case pb.Cause_CAUSE_SNAPSHOT:
+		return fmt.Sprintf("%s for %s: the %s %s for a snapshot of the history, or one that a scan or a View reads.", head, key, mine, had)
 	case pb.Cause_CAUSE_UPDATE:
 		return fmt.Sprintf("%s for %s: the %s %s for %s, which was about to commit %s%s.", head, key, mine, had, other, theirs, more)
 	case pb.Cause_CAUSE_FORGOTTEN:
@@ -177,8 +184,11 @@ func advice(c *pb.Conflict) string {
 	if c.Cause == pb.Cause_CAUSE_CHANGED && c.Interactive && a.methods != 0 {
 		return "Send it as one request, or use an add if all that is done with the key is to count."
 	}
-	if a.methods == 0 || b.methods == 0 {
+	if a.methods == 0 || b.methods == 0 || c.Cause == pb.Cause_CAUSE_SNAPSHOT {
 		return ""
+	}
+	if movesNearBound(c) {
+		return "Too little is left before the bound for both, so the order matters."
 	}
 	use := useInstead(c)
 	if len(c.Commutes) > 0 && isTyped(&c.Commutes[0]) {
@@ -195,6 +205,19 @@ func advice(c *pb.Conflict) string {
 	}
 	return fmt.Sprintf("Nothing that does the same would have commuted: %s and %s exclude each other, so the shorter the transactions, the shorter the wait.",
 		a.phrase(), b.phrase())
+}
+
+// movesNearBound reports whether both move a bounded counter: then they commute, but for the want of room
+// before its bound.
+func movesNearBound(c *pb.Conflict) bool {
+	return len(c.Calls) > 0 && len(c.HolderCalls) > 0 && allMoves(c.Calls) && allMoves(c.HolderCalls)
+}
+
+func allMoves(calls []string) bool {
+	return !slices.ContainsFunc(calls, func(call string) bool {
+		typ, method, _ := strings.Cut(call, ".")
+		return typ != "bounded-counter" || method == "create" || method == "get"
+	})
 }
 
 // atOnce says which of the two would have kept the key for less long as one request.

@@ -426,25 +426,27 @@ var KV_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Admin_Status_FullMethodName      = "/linchpin.v1.Admin/Status"
-	Admin_Shards_FullMethodName      = "/linchpin.v1.Admin/Shards"
-	Admin_HotKeys_FullMethodName     = "/linchpin.v1.Admin/HotKeys"
-	Admin_SetHotRule_FullMethodName  = "/linchpin.v1.Admin/SetHotRule"
-	Admin_SetHotMode_FullMethodName  = "/linchpin.v1.Admin/SetHotMode"
-	Admin_Types_FullMethodName       = "/linchpin.v1.Admin/Types"
-	Admin_Drain_FullMethodName       = "/linchpin.v1.Admin/Drain"
-	Admin_LogLevels_FullMethodName   = "/linchpin.v1.Admin/LogLevels"
-	Admin_Debug_FullMethodName       = "/linchpin.v1.Admin/Debug"
-	Admin_CreateUser_FullMethodName  = "/linchpin.v1.Admin/CreateUser"
-	Admin_ListUsers_FullMethodName   = "/linchpin.v1.Admin/ListUsers"
-	Admin_GrantUser_FullMethodName   = "/linchpin.v1.Admin/GrantUser"
-	Admin_RevokeUser_FullMethodName  = "/linchpin.v1.Admin/RevokeUser"
-	Admin_DropUser_FullMethodName    = "/linchpin.v1.Admin/DropUser"
-	Admin_RotateToken_FullMethodName = "/linchpin.v1.Admin/RotateToken"
-	Admin_ExportUsers_FullMethodName = "/linchpin.v1.Admin/ExportUsers"
-	Admin_ImportUsers_FullMethodName = "/linchpin.v1.Admin/ImportUsers"
-	Admin_WhoAmI_FullMethodName      = "/linchpin.v1.Admin/WhoAmI"
-	Admin_Activity_FullMethodName    = "/linchpin.v1.Admin/Activity"
+	Admin_Status_FullMethodName         = "/linchpin.v1.Admin/Status"
+	Admin_Shards_FullMethodName         = "/linchpin.v1.Admin/Shards"
+	Admin_HotKeys_FullMethodName        = "/linchpin.v1.Admin/HotKeys"
+	Admin_SetHotRule_FullMethodName     = "/linchpin.v1.Admin/SetHotRule"
+	Admin_SetHotMode_FullMethodName     = "/linchpin.v1.Admin/SetHotMode"
+	Admin_Types_FullMethodName          = "/linchpin.v1.Admin/Types"
+	Admin_Drain_FullMethodName          = "/linchpin.v1.Admin/Drain"
+	Admin_Reclaim_FullMethodName        = "/linchpin.v1.Admin/Reclaim"
+	Admin_LogLevels_FullMethodName      = "/linchpin.v1.Admin/LogLevels"
+	Admin_Debug_FullMethodName          = "/linchpin.v1.Admin/Debug"
+	Admin_CreateUser_FullMethodName     = "/linchpin.v1.Admin/CreateUser"
+	Admin_ListUsers_FullMethodName      = "/linchpin.v1.Admin/ListUsers"
+	Admin_GrantUser_FullMethodName      = "/linchpin.v1.Admin/GrantUser"
+	Admin_RevokeUser_FullMethodName     = "/linchpin.v1.Admin/RevokeUser"
+	Admin_DropUser_FullMethodName       = "/linchpin.v1.Admin/DropUser"
+	Admin_RotateToken_FullMethodName    = "/linchpin.v1.Admin/RotateToken"
+	Admin_ExportUsers_FullMethodName    = "/linchpin.v1.Admin/ExportUsers"
+	Admin_ImportUsers_FullMethodName    = "/linchpin.v1.Admin/ImportUsers"
+	Admin_WhoAmI_FullMethodName         = "/linchpin.v1.Admin/WhoAmI"
+	Admin_Activity_FullMethodName       = "/linchpin.v1.Admin/Activity"
+	Admin_EndTransaction_FullMethodName = "/linchpin.v1.Admin/EndTransaction"
 )
 
 // AdminClient is the client API for Admin service.
@@ -473,6 +475,11 @@ type AdminClient interface {
 	// it. The answers tell how far it is; the stream ends when the process is about
 	// to. It goes on if the caller goes away.
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DrainProgress], error)
+	// Reclaim frees the disk space that deleted data still occupies in the node's store, by
+	// compactions beside other work. It takes up to as long as writing the store anew. The
+	// responses report progress; the last one has the result. If the caller cancels, no
+	// further compaction begins. Only one reclaim at a time runs on a node.
+	Reclaim(ctx context.Context, in *ReclaimRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReclaimProgress], error)
 	// LogLevels tells from which level on the node's components log, after it has
 	// set one if the request says so. It is forgotten when the node ends.
 	LogLevels(ctx context.Context, in *LogLevelsRequest, opts ...grpc.CallOption) (*LogLevelsResponse, error)
@@ -506,6 +513,10 @@ type AdminClient interface {
 	// ended second by second, which transactions waited for which, and why. Any
 	// node answers; it asks the one that is meant.
 	Activity(ctx context.Context, in *ActivityRequest, opts ...grpc.CallOption) (*ActivityResponse, error)
+	// EndTransaction ends a transaction that is under way, through whichever node it runs: its
+	// locks are released, and its client is told that it was cancelled. One that has asked to
+	// commit may still commit.
+	EndTransaction(ctx context.Context, in *EndTransactionRequest, opts ...grpc.CallOption) (*EndTransactionResponse, error)
 }
 
 type adminClient struct {
@@ -595,6 +606,25 @@ func (c *adminClient) Drain(ctx context.Context, in *DrainRequest, opts ...grpc.
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Admin_DrainClient = grpc.ServerStreamingClient[DrainProgress]
 
+func (c *adminClient) Reclaim(ctx context.Context, in *ReclaimRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReclaimProgress], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[1], Admin_Reclaim_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReclaimRequest, ReclaimProgress]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_ReclaimClient = grpc.ServerStreamingClient[ReclaimProgress]
+
 func (c *adminClient) LogLevels(ctx context.Context, in *LogLevelsRequest, opts ...grpc.CallOption) (*LogLevelsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(LogLevelsResponse)
@@ -607,7 +637,7 @@ func (c *adminClient) LogLevels(ctx context.Context, in *LogLevelsRequest, opts 
 
 func (c *adminClient) Debug(ctx context.Context, in *DebugRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DebugPart], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[1], Admin_Debug_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[2], Admin_Debug_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -724,6 +754,16 @@ func (c *adminClient) Activity(ctx context.Context, in *ActivityRequest, opts ..
 	return out, nil
 }
 
+func (c *adminClient) EndTransaction(ctx context.Context, in *EndTransactionRequest, opts ...grpc.CallOption) (*EndTransactionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EndTransactionResponse)
+	err := c.cc.Invoke(ctx, Admin_EndTransaction_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -750,6 +790,11 @@ type AdminServer interface {
 	// it. The answers tell how far it is; the stream ends when the process is about
 	// to. It goes on if the caller goes away.
 	Drain(*DrainRequest, grpc.ServerStreamingServer[DrainProgress]) error
+	// Reclaim frees the disk space that deleted data still occupies in the node's store, by
+	// compactions beside other work. It takes up to as long as writing the store anew. The
+	// responses report progress; the last one has the result. If the caller cancels, no
+	// further compaction begins. Only one reclaim at a time runs on a node.
+	Reclaim(*ReclaimRequest, grpc.ServerStreamingServer[ReclaimProgress]) error
 	// LogLevels tells from which level on the node's components log, after it has
 	// set one if the request says so. It is forgotten when the node ends.
 	LogLevels(context.Context, *LogLevelsRequest) (*LogLevelsResponse, error)
@@ -783,6 +828,10 @@ type AdminServer interface {
 	// ended second by second, which transactions waited for which, and why. Any
 	// node answers; it asks the one that is meant.
 	Activity(context.Context, *ActivityRequest) (*ActivityResponse, error)
+	// EndTransaction ends a transaction that is under way, through whichever node it runs: its
+	// locks are released, and its client is told that it was cancelled. One that has asked to
+	// commit may still commit.
+	EndTransaction(context.Context, *EndTransactionRequest) (*EndTransactionResponse, error)
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -813,6 +862,9 @@ func (UnimplementedAdminServer) Types(context.Context, *TypesRequest) (*TypesRes
 }
 func (UnimplementedAdminServer) Drain(*DrainRequest, grpc.ServerStreamingServer[DrainProgress]) error {
 	return status.Error(codes.Unimplemented, "method Drain not implemented")
+}
+func (UnimplementedAdminServer) Reclaim(*ReclaimRequest, grpc.ServerStreamingServer[ReclaimProgress]) error {
+	return status.Error(codes.Unimplemented, "method Reclaim not implemented")
 }
 func (UnimplementedAdminServer) LogLevels(context.Context, *LogLevelsRequest) (*LogLevelsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method LogLevels not implemented")
@@ -849,6 +901,9 @@ func (UnimplementedAdminServer) WhoAmI(context.Context, *WhoAmIRequest) (*User, 
 }
 func (UnimplementedAdminServer) Activity(context.Context, *ActivityRequest) (*ActivityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Activity not implemented")
+}
+func (UnimplementedAdminServer) EndTransaction(context.Context, *EndTransactionRequest) (*EndTransactionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method EndTransaction not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -989,6 +1044,17 @@ func _Admin_Drain_Handler(srv interface{}, stream grpc.ServerStream) error {
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Admin_DrainServer = grpc.ServerStreamingServer[DrainProgress]
+
+func _Admin_Reclaim_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReclaimRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServer).Reclaim(m, &grpc.GenericServerStream[ReclaimRequest, ReclaimProgress]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_ReclaimServer = grpc.ServerStreamingServer[ReclaimProgress]
 
 func _Admin_LogLevels_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(LogLevelsRequest)
@@ -1199,6 +1265,24 @@ func _Admin_Activity_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_EndTransaction_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EndTransactionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).EndTransaction(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_EndTransaction_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).EndTransaction(ctx, req.(*EndTransactionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1274,11 +1358,20 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "Activity",
 			Handler:    _Admin_Activity_Handler,
 		},
+		{
+			MethodName: "EndTransaction",
+			Handler:    _Admin_EndTransaction_Handler,
+		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Drain",
 			Handler:       _Admin_Drain_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Reclaim",
+			Handler:       _Admin_Reclaim_Handler,
 			ServerStreams: true,
 		},
 		{

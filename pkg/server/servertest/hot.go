@@ -68,6 +68,17 @@ func (s *Store) SetActivity(a server.Activity) {
 	s.activity = a
 }
 
+// EndTransaction finds no transaction.
+func (s *Store) EndTransaction(kv.TxnID) bool { return false }
+
+// Reclaimable is nothing: the store is in memory.
+func (s *Store) Reclaimable() uint64 { return 0 }
+
+// Reclaim fails: the store is in memory.
+func (s *Store) Reclaim(context.Context, func(done, total int)) (server.Reclaimed, error) {
+	return server.Reclaimed{}, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the store is in memory, so no disk space can be freed"}
+}
+
 // AskNode finds no other node.
 func (s *Store) AskNode(_ context.Context, node kv.NodeID, _ []byte) ([]byte, error) {
 	return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "node " + node.String() + " cannot be reached", Hint: "see whether it is up"}

@@ -121,7 +121,7 @@ func (p *Participant) Recover(row entry.Prepared) {
 		if l.IsRange {
 			span = kv.Range(l.Start, l.End)
 		}
-		p.Locks.Force(row.Txn, lock.Need{Span: span, Mode: adt.Mode(l.Mode)})
+		p.Locks.Force(row.Txn, row.Begun, lock.Need{Span: span, Mode: adt.Mode(l.Mode)})
 	}
 	for i := range pr.row.Effects {
 		e := &pr.row.Effects[i]

@@ -75,22 +75,33 @@ func (p *Participant) onRelease(r *msg.Release) {
 // for it. Somewhat arbitrary.
 const idlePush = 5
 
+// Overdrawn breaks the locks of attempts whose user has held up others for too long.
+func (p *Participant) Overdrawn(txns []kv.TxnRef) {
+	for _, txn := range txns {
+		a := p.attempts.of[txn]
+		if a != nil && a.prepared == nil && a.preparing == nil {
+			breakLocks(p, a)
+		}
+	}
+}
+
 // Push asks a holder's gateway whether it still knows the attempt; if it has
-// not answered the last time, the lock is broken.
-func (p *Participant) Push(txn kv.TxnRef) {
+// not answered the last time, the lock is broken. wanted: a request waits for the holder, which
+// its gateway ends if it is idle.
+func (p *Participant) Push(txn kv.TxnRef, wanted bool) {
 	a := p.attempts.of[txn]
 	if a == nil || a.prepared != nil || p.Mutants.Has(mutant.NoPush) {
 		return
 	}
 	if a.pushed != 0 && p.Now >= a.pushed+int64(p.cfg.Liveness)/2 {
-		p.breakLocks(a)
+		breakLocks(p, a)
 		return
 	}
 	if a.pushed == 0 {
 		a.pushed = p.Now
 	}
 	m := msg.ToGateway(a.gateway)
-	m.Push = &msg.Push{Txn: txn, Shard: p.ID}
+	m.Push = &msg.Push{Txn: txn, Shard: p.ID, Wanted: wanted}
 	p.Urgent(m)
 }
 
@@ -103,12 +114,12 @@ func (p *Participant) onPushReply(r *msg.PushReply) {
 		a.touched, a.pushed = p.Now, 0
 		return
 	}
-	p.breakLocks(a)
+	breakLocks(p, a)
 }
 
-// breakLocks ends an attempt whose gateway is gone. What has not prepared may
+// breakLocks ends an attempt whose gateway is gone, or that has held its locks for too long. What has not prepared may
 // always be broken; a Prepare that waits here is voted down.
-func (p *Participant) breakLocks(a *attempt) {
+func breakLocks(p *Participant, a *attempt) {
 	p.stats.LocksBroken++
 	if a.preparing != nil {
 		p.voteNo(a.preparing, msg.Fail(msg.ReasonRefused, kv.KindAborted, "the transaction's gateway does not know it any more"))

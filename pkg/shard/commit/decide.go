@@ -25,8 +25,9 @@ func (l *LastAgent) tryDecide(rec *record.Record) {
 	switch {
 	case no != nil && len(rec.Silent()) > 0, no == nil && !rec.AllIn(l.Mutants):
 		return
-	case no != nil && t.Err == nil:
-		l.abort(rec, l.validated(t, no.Failure))
+	case no != nil && t.Err == nil && !t.ReadsAgain():
+		_, f := l.validated(t, &mvcc.Execution{}, no.Failure)
+		l.abort(rec, f)
 		return
 	}
 	if t.Err != nil {
@@ -55,18 +56,18 @@ func (l *LastAgent) lastHolds(rec *record.Record) bool {
 // validated is what becomes of a piece that is executed with failure f, nil for
 // none: a stale read or a lost lock goes before f, which the client may have caused
 // by what it read.
-func (l *LastAgent) validated(t *exec.Task, f *msg.Failure) *msg.Failure {
+func (l *LastAgent) validated(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again int, _ *msg.Failure) {
 	if f != nil && l.Mutants.Has(mutant.FailuresUnvalidated) {
-		return f
+		return 0, f
 	}
-	stale := l.Exec.SeenHolds(t)
+	again, stale := l.Exec.SeenHolds(t, x.Results)
 	switch {
 	case stale != nil:
-		return stale
+		return again, stale
 	case !l.lastHolds(parkedOf(t).rec):
-		return staleGrant()
+		return again, staleGrant()
 	}
-	return f
+	return again, f
 }
 
 // decideNow is F(T): in one step the piece is executed, checked, committed,
@@ -78,7 +79,12 @@ func (l *LastAgent) decideNow(t *exec.Task) {
 		l.Went(t, step)
 		return
 	}
-	f := l.validated(t, failureOf(&x, rec.ResultBytes(), rec.Park.MaxResponseBytes))
+	f := failureOf(&x, rec.ResultBytes(), rec.Park.MaxResponseBytes)
+	no := rec.No()
+	if no != nil { // it was executed for its reads
+		f = no.Failure
+	}
+	again, f := l.validated(t, &x, f)
 	if f == nil {
 		f = l.part.rivals(t.Txn)
 	}
@@ -87,6 +93,7 @@ func (l *LastAgent) decideNow(t *exec.Task) {
 		l.abort(rec, f)
 		return
 	case !l.heldByReaders(t, &x):
+		x.Results = x.Results[again:]
 		l.commit(t, x)
 	}
 	l.Exec.Reuse(x.Effects)

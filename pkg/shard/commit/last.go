@@ -240,7 +240,7 @@ func (l *LastAgent) park(p *msg.Park) {
 	t := &x.task
 	x.rec = rec
 	t.Kind, t.Txn, t.Gateway, t.Ops, t.Seen, t.Owner = exec.Decide, p.Txn, p.CommitID.Gateway, p.Piece.Ops, p.Piece.Seen(), x
-	t.Spans = len(p.Participants) > 0
+	t.Request.Begun, t.User, t.Spans = p.Begun, p.User, len(p.Participants) > 0
 	rec.Task = t
 	l.Went(t, l.Exec.Begin(t))
 }

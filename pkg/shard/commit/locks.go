@@ -22,7 +22,7 @@ func (p *Participant) onLock(l *msg.Lock) {
 		return // a late duplicate: the attempt has committed, and no message would release the lock
 	}
 	if l.Optimistic {
-		p.begin(&exec.Task{Kind: exec.Optimistic, Txn: l.Txn, Gateway: l.Gateway, Ops: l.Ops, Owner: l})
+		p.begin(&exec.Task{Kind: exec.Optimistic, Txn: l.Txn, Gateway: l.Gateway, User: l.User, Ops: l.Ops, Owner: l})
 		return
 	}
 	a := p.attempts.touch(p.Now, l.Txn, l.Gateway)
@@ -46,7 +46,8 @@ func (p *Participant) onLock(l *msg.Lock) {
 	if a.preparing != nil || a.prepared != nil || a.isPast(l.Number) {
 		return // a late duplicate: the transaction has asked for something else, or to commit
 	}
-	t = &exec.Task{Kind: exec.Lock, Txn: l.Txn, Gateway: l.Gateway, Ops: l.Ops, Owner: l, NoWait: l.NoWait,
+	t = &exec.Task{Kind: exec.Lock, Txn: l.Txn, Gateway: l.Gateway, User: l.User, Ops: l.Ops, Owner: l, NoWait: l.NoWait,
+		Request:  lock.Request{Begun: l.Begun, Lasting: true},
 		Admitted: len(a.reads)+len(a.replies) > 0}
 	if a.reads == nil {
 		a.reads = map[uint32]*exec.Task{}

@@ -96,7 +96,7 @@ func (p *Participant) Clean() {
 	p.readAgain()
 	for _, a := range p.attempts.sorted() {
 		if a.prepared == nil && p.Now-a.touched > idlePush*int64(p.cfg.Liveness) {
-			p.Push(a.txn)
+			p.Push(a.txn, false)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
+	"github.com/linchpindb/linchpin/pkg/shard/lock"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
@@ -111,8 +112,9 @@ func (p *Participant) prepare(q *msg.Prepare) {
 		return
 	}
 	a := p.attempts.touch(p.Now, q.Txn, q.CommitID.Gateway)
-	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.CommitID.Gateway, Ops: q.Piece.Ops, Seen: q.Piece.Seen(), Owner: q,
-		NoWait: q.NoWait, Admitted: len(q.Piece.Grants()) > 0, Spans: true}
+	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.CommitID.Gateway, User: q.User, Ops: q.Piece.Ops,
+		Seen: q.Piece.Seen(), Request: lock.Request{Begun: q.Begun}, Owner: q, NoWait: q.NoWait,
+		Admitted: len(q.Piece.Grants()) > 0, Spans: true}
 	p.begin(a.preparing)
 }
 
@@ -124,7 +126,7 @@ func (p *Participant) prepareNow(t *exec.Task) {
 		p.Went(t, step)
 		return
 	}
-	f := p.validated(t, failureOf(&x, 0, q.MaxResponseBytes))
+	again, f := p.validated(t, &x, failureOf(&x, 0, q.MaxResponseBytes))
 	if f == nil {
 		f = p.rivals(t.Txn)
 	}
@@ -133,9 +135,10 @@ func (p *Participant) prepareNow(t *exec.Task) {
 		return
 	}
 	p.Exec.ShrinkScans(t, x.Results)
+	x.Results = x.Results[again:]
 	pr := &prepared{receipt: p.Exec.Receipt(t), at: p.Now, wait: int64(p.cfg.Repeat)}
 	pr.row = entry.Prepared{Txn: t.Txn, CommitID: q.CommitID, Fingerprint: q.Fingerprint, User: q.User, Last: q.Last, LastIncarnation: q.LastIncarnation,
-		LastAborts: q.LastAborts, Effects: x.Effects, Results: x.Results}
+		LastAborts: q.LastAborts, Begun: q.Begun, Effects: x.Effects, Results: x.Results}
 	for i := range pr.row.Effects {
 		e := &pr.row.Effects[i]
 		it := p.Exec.Item(t, e, pr)
@@ -169,16 +172,17 @@ func failureOf(x *mvcc.Execution, votedBytes int, maxResponse uint32) *msg.Failu
 }
 
 // validated is what becomes of a piece that is executed with failure f, nil for none: a stale read
-// goes before f, which the client may have caused by what it read.
-func (p *Parts) validated(t *exec.Task, f *msg.Failure) *msg.Failure {
+// goes before f, which the client may have caused by what it read. again is how many of the results
+// are of reads that were executed again, and for nothing else.
+func (p *Parts) validated(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again int, _ *msg.Failure) {
 	if f != nil && p.Mutants.Has(mutant.FailuresUnvalidated) {
-		return f
+		return 0, f
 	}
-	stale := p.Exec.SeenHolds(t)
+	again, stale := p.Exec.SeenHolds(t, x.Results)
 	if stale != nil {
-		return stale
+		return again, stale
 	}
-	return f
+	return again, f
 }
 
 // logLocks writes down what must be locked again after a restart: the read locks, and the write locks

@@ -49,9 +49,10 @@ func (l *LastAgent) unready(rec *record.Record) {
 }
 
 // tellUnsealed also tells for how long readers have kept the update from being decided
-// here. Where that is longer than at the participant its keys are closed by it.
+// here. Where that is longer than at the participant its keys are closed by it. It does not wait
+// for the log: a restarted last agent decides nothing of an earlier incarnation.
 func (l *LastAgent) tellUnsealed(to said, epoch kv.Epoch) {
 	m := msg.ToShard(to.by)
 	m.Unsealed = &msg.Unsealed{Txn: to.txn, CommitID: to.commit, Epoch: epoch, HeldNanos: l.Queue.HeldAge(l.Now, to.txn)}
-	l.Send(m)
+	l.Urgent(m)
 }

@@ -62,6 +62,8 @@ type Output struct {
 	// Urgent leaves at once: it promises nothing.
 	Urgent []*msg.Envelope
 	Reads  []entry.Read
+	// Dropped are the numbers of earlier reads of which the shard does not use the results any more.
+	Dropped []uint64
 	// Next is when to call Step again at the latest; math.MaxInt64 for when
 	// something arrives.
 	Next int64

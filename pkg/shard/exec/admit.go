@@ -89,6 +89,15 @@ func (x *Executor) queueFull(key []byte) *msg.Failure {
 		x.Locks.WaitingFor(key), waiting, x.Env.ID))
 }
 
+// overdrawn refuses a lock to a user whose locks have held up others for too long.
+func (x *Executor) overdrawn(t *Task) *msg.Failure {
+	f := msg.Fail(msg.ReasonExhausted, kv.KindExhausted,
+		fmt.Sprintf("the user's locks have held up other users on shard %v for more than its share of the time", x.Env.ID))
+	f.RetryAfterNanos = int64(x.Locks.Debt(x.Env.Now, t.User))
+	f.Hint = "hold locks for shorter, or read in a view"
+	return f
+}
+
 // Eased counts the end of a task, or of a promise, with the crowds of its items, which have been
 // unpinned.
 func (x *Executor) Eased(items []*mvcc.Item) {

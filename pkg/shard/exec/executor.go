@@ -95,8 +95,9 @@ func (x *Executor) Begin(t *Task) Step {
 	t.plans = x.cfg.Sharing.Locks == AbstractLocks && t.plansLocks()
 	var needs []lock.Need
 	needs, t.ranges = x.fixedLocks(t)
-	t.Request = lock.Request{Txn: t.Txn, Needs: needs, Tag: t, NoWait: t.NoWait, Instant: t.Kind == Decide && !t.ranges}
-	t.items = t.oneItem[:0]
+	t.Request = lock.Request{Txn: t.Txn, Begun: t.Request.Begun, User: t.User, Needs: needs, Tag: t, NoWait: t.NoWait,
+		Lasting: t.Request.Lasting, Instant: t.Kind == Decide && !t.ranges}
+	t.items = t.usual.item[:0]
 	n := len(t.Ops) + len(t.Seen)
 	if n > 1 {
 		t.items = make([]*mvcc.Item, 0, n)
@@ -107,9 +108,11 @@ func (x *Executor) Begin(t *Task) Step {
 		}
 	}
 	for i := range t.Seen {
-		x.load(t, t.Seen[i].Key)
+		if t.Seen[i].Digest == 0 {
+			x.load(t, t.Seen[i].Key)
+		}
 	}
-	if t.missing > 0 {
+	if t.loads.missing > 0 {
 		return Waiting
 	}
 	return x.loaded(t)
@@ -119,7 +122,7 @@ func (x *Executor) load(t *Task, key []byte) {
 	it := x.Store.Pin(key)
 	t.items = append(t.items, it)
 	if !it.Loaded {
-		t.missing++
+		t.loads.missing++
 		x.Store.Await(it, t)
 	}
 }
@@ -134,8 +137,8 @@ func (x *Executor) Woken(w *store.Wake) (*Task, Step) {
 	if w.Err != nil {
 		t.Err = w.Err
 	}
-	t.missing--
-	if t.missing > 0 || t.stage != loading {
+	t.loads.missing--
+	if t.loads.missing > 0 || t.stage != loading {
 		return t, Waiting
 	}
 	return t, x.loaded(t)
@@ -156,7 +159,7 @@ func (x *Executor) Next() *Task {
 		t := x.ranged[0]
 		x.ranged[0] = nil
 		x.ranged = x.ranged[1:]
-		if t.stage == ranging && t.missing == 0 {
+		if t.stage == ranging && t.loads.missing == 0 {
 			return t
 		}
 	}
@@ -177,7 +180,7 @@ func (x *Executor) loaded(t *Task) Step {
 	case t.Err != nil:
 		return t.fail(msg.FailureOf(t.Err))
 	case t.Kind == Optimistic:
-		return Ready
+		return x.ReadRanges(t)
 	default:
 		return x.Acquire(t)
 	}
@@ -203,6 +206,8 @@ func (x *Executor) Acquire(t *Task) Step {
 	case lock.Full:
 		t.overflow = true
 		return t.fail(x.queueFull(nil))
+	case lock.Overdrawn:
+		return t.fail(x.overdrawn(t))
 	case lock.Crowded:
 		_, key, _ := t.Request.Waited()
 		t.overflow = true
@@ -235,6 +240,7 @@ func (x *Executor) Drop(t *Task) {
 		return
 	}
 	t.stage = done
+	x.dropReads(t)
 	x.Locks.Cancel(&t.Request)
 	for _, it := range t.items {
 		x.Store.Unpin(it)
@@ -267,7 +273,8 @@ func (x *Executor) Wound(t *Task) Step {
 func (x *Executor) Hold(t *Task) {
 	x.Locks.GiveBack(&t.Request)
 	t.rows = nil
-	t.round++ // reads under way are for nothing
+	t.loads.round++ // reads under way are for nothing
+	x.dropReads(t)
 	t.stage = held
 }
 
@@ -275,7 +282,7 @@ func (x *Executor) Hold(t *Task) {
 func (x *Executor) Unready(t *Task) {
 	x.Locks.Cancel(&t.Request)
 	x.Hold(t)
-	t.stage, t.missing = loaded, 0
+	t.stage, t.loads.missing = loaded, 0
 }
 
 // wounded is the failure of a task whose transaction is wounded and that would have to wait. Its

@@ -31,7 +31,7 @@ func (t *Task) plansLocks() bool {
 // fixedLocks lists the lock set of a task that does not plan, in the task's room if that is
 // enough. For one that plans there is only the room; planLocks fills it.
 func (x *Executor) fixedLocks(t *Task) (needs []lock.Need, ranges bool) {
-	needs = t.oneNeed[:0]
+	needs = t.usual.need[:0]
 	n := len(t.Ops) + len(t.Seen)
 	if n > cap(needs) {
 		needs = make([]lock.Need, 0, n)
@@ -55,9 +55,12 @@ func (x *Executor) fixedLocks(t *Task) (needs []lock.Need, ranges bool) {
 	return lock.Normalize(seenLocks(needs, t.Seen)), ranges
 }
 
-// seenLocks adds the locks of optimistic reads.
+// seenLocks adds the locks of optimistic reads that are not executed again.
 func seenLocks(needs []lock.Need, seen []msg.Seen) []lock.Need {
 	for i := range seen {
+		if seen[i].Digest != 0 {
+			continue
+		}
 		needs = append(needs, lock.Need{Span: kv.Point(seen[i].Key), Mode: adt.ModeRead, Methods: adt.MethodGet.Set()})
 	}
 	return needs

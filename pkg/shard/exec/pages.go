@@ -3,6 +3,7 @@ package exec
 import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
@@ -19,18 +20,21 @@ type pageWaiter struct {
 	round int
 }
 
+// Caller is for whom the task waits.
+func (w pageWaiter) Caller() (kv.Account, bool) { return w.task.Caller() }
+
 // pagesRead has a task go on when it has all that it asked for.
 func (x *Executor) pagesRead(w pageWaiter, err error) Step {
 	t := w.task
-	if t.round != w.round || t.stage != loading && t.stage != paging {
+	if t.loads.round != w.round || t.stage != loading && t.stage != paging {
 		return Waiting // given up, or begun again
 	}
 	if err != nil {
 		t.Err = err
 	}
-	t.missing--
+	t.loads.missing--
 	switch {
-	case t.missing > 0:
+	case t.loads.missing > 0:
 		return Waiting
 	case t.stage == loading, t.Kind.Reader():
 		return x.loaded(t)
@@ -58,9 +62,9 @@ func (x *Executor) preload(t *Task) bool {
 			continue
 		}
 		t.paged = true
-		t.missing += x.Store.Pages(it, likelyPages(t, op, &it.Value), pageWaiter{t, t.round})
+		t.loads.missing += x.Store.Pages(it, likelyPages(t, op, &it.Value), pageWaiter{t, t.loads.round})
 	}
-	return t.missing > 0
+	return t.loads.missing > 0
 }
 
 // likelyPages are those that one operation needs.
@@ -89,11 +93,11 @@ func (x *Executor) lacksPages(t *Task, e *mvcc.Execution) bool {
 	if len(e.Absent) == 0 {
 		return false
 	}
-	t.stage, t.paged, t.missing = paging, true, 0
-	t.round++
+	t.stage, t.paged, t.loads.missing = paging, true, 0
+	t.loads.round++
 	for _, a := range e.Absent {
 		it := x.Store.Get(a.Key)
-		t.missing += x.Store.Pages(it, a.Pages, pageWaiter{t, t.round})
+		t.loads.missing += x.Store.Pages(it, a.Pages, pageWaiter{t, t.loads.round})
 	}
 	return true
 }

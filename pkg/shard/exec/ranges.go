@@ -2,6 +2,7 @@ package exec
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -77,7 +78,7 @@ func (x *Executor) ReadRanges(t *Task) Step {
 			x.readRange(t, op)
 		}
 	}
-	if t.missing == 0 {
+	if t.loads.missing == 0 {
 		return Ready
 	}
 	t.scans.Begin()
@@ -85,27 +86,37 @@ func (x *Executor) ReadRanges(t *Task) Step {
 }
 
 func (x *Executor) readRange(t *Task, op *msg.Op) {
-	r := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span()}
+	r := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span(), User: t.User}
 	scan := op.Kind == msg.OpScan
 	if scan {
 		r.Limit, r.LimitBytes = mvcc.ScanLimit(op)+ownDeletes(t, op), ScanBytes
 	} else {
 		r.Limit = kv.MaxTxnOps + 1
 	}
-	t.missing++
-	round := t.round
+	t.loads.missing++
+	round := t.loads.round
 	ask := func() {
-		x.Store.Read(r, func(r *entry.ReadResult) {
-			if t.stage == ranging && t.round == round { // else it was dropped meanwhile
+		id := x.Store.Read(r, func(r *entry.ReadResult) {
+			t.reading = slices.DeleteFunc(t.reading, func(id uint64) bool { return id == r.ID })
+			if t.stage == ranging && t.loads.round == round { // else it was dropped meanwhile
 				x.rangeRead(t, op.Seq, scan, r)
 			}
 		})
+		t.reading = append(t.reading, id)
 	}
 	if scan {
 		t.scans.Add(ask)
 	} else {
 		ask()
 	}
+}
+
+// dropReads gives up the reads of a task's ranges.
+func (x *Executor) dropReads(t *Task) {
+	for _, id := range t.reading {
+		x.Store.Drop(id)
+	}
+	t.reading = nil
 }
 
 // ownDeletes bounds how many rows of a scan the piece itself may hide.
@@ -130,15 +141,15 @@ func (x *Executor) rangeRead(t *Task, seq uint32, scan bool, r *entry.ReadResult
 		t.Err = err
 	}
 	t.rows[seq] = rows
-	t.missing--
+	t.loads.missing--
 	if scan {
 		dropped, err := t.scans.Arrived(r)
-		t.missing -= dropped
+		t.loads.missing -= dropped
 		if err != nil {
 			t.Err, t.rows = err, map[uint32]mvcc.RangeRows{}
 		}
 	}
-	if t.missing == 0 {
+	if t.loads.missing == 0 {
 		x.ranged = append(x.ranged, t)
 	}
 }

@@ -62,7 +62,7 @@ func (x *Executor) acquireMore(t *Task, e *mvcc.Execution) Step {
 	for _, n := range e.Missing {
 		t.more = append(t.more, lock.Need{Span: kv.Point(n.Key), Mode: n.Mode, Methods: n.Methods})
 	}
-	t.round++
+	t.loads.round++
 	return x.Acquire(t)
 }
 
@@ -112,25 +112,33 @@ func (x *Executor) Find(t *Task, key []byte) *mvcc.Item {
 const fewItems = 4
 
 // SeenHolds validates the optimistic reads of a task, which are read-locked, or it is the instant
-// of the decision.
-func (x *Executor) SeenHolds(t *Task) *msg.Failure {
+// of the decision. Some are executed again, and are the first of its operations; results are those
+// of the execution. It returns how many they are.
+func (x *Executor) SeenHolds(t *Task, results []msg.Result) (again int, _ *msg.Failure) {
 	if x.Env.Mutants.Has(mutant.SeenUnchecked) {
-		return nil
+		return 0, nil
 	}
 	for i := range t.Seen {
 		key := t.Seen[i].Key
+		if t.Seen[i].Digest != 0 {
+			if again >= len(results) || results[again].Digest() != t.Seen[i].Digest && !x.Env.Mutants.Has(mutant.UnlockedUnchecked) {
+				return again, changed(key)
+			}
+			again++
+			continue
+		}
 		it := x.Store.Get(key)
 		_, here := x.Heat.Elsewhere(key, it)
 		if !here {
-			return changed(key)
+			return again, changed(key)
 		}
 		now := kv.Version{}
 		if it != nil && it.Value.Exists() {
 			now = it.Value.Version
 		}
 		if now != t.Seen[i].Version {
-			return changed(key)
+			return again, changed(key)
 		}
 	}
-	return nil
+	return again, nil
 }

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"slices"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
@@ -65,8 +67,11 @@ type Task struct {
 	Kind    Kind
 	Txn     kv.TxnRef
 	Gateway kv.NodeID
-	Ops     []msg.Op
-	// Seen are the versions that an optimistic read has returned, to be validated.
+	// User is whose transaction it is.
+	User kv.Account
+	Ops  []msg.Op
+	// Seen are the versions that optimistic reads have returned, and the results of the first
+	// operations, to be validated.
 	Seen []msg.Seen
 	// NoWait: the transaction is wounded, and dies where it would have to wait.
 	NoWait bool
@@ -78,7 +83,8 @@ type Task struct {
 	// Failure is set with Refused, Err when a key, page or range could not be read.
 	Failure *msg.Failure
 	Err     error
-	// Request is that of the lock table.
+	// Request is that of the lock table. When the transaction began, and
+	// whether it lasts, are the caller's to fill in.
 	Request lock.Request
 
 	stage stage
@@ -86,26 +92,47 @@ type Task struct {
 	overflow bool
 	// items are the keys of the point operations and of Seen, pinned.
 	items []*mvcc.Item
-	// missing counts the reads of the log that are under way for it.
-	missing int
+	loads loads
+	// reading are the reads of ranges without an answer.
+	reading []uint64
 	rows    map[uint32]mvcc.RangeRows
 	scans   Scans
 	ranges  bool
-	// round tells reads of an earlier try apart.
-	round int
 	// paged: it has asked for pages, so that the store may still refer to it when it ends.
 	paged bool
 	// plans: the lock set depends on what keys hold.
 	plans bool
 	// more are locks that executing it has shown to be needed.
-	more []lock.Need
-	// oneNeed and oneItem are room for the usual case.
-	oneNeed [1]lock.Need
-	oneItem [1]*mvcc.Item
+	more  []lock.Need
+	usual usual
+}
+
+// usual is room for the usual case: one key.
+type usual struct {
+	need [1]lock.Need
+	item [1]*mvcc.Item
+}
+
+// loads are what a task waits for.
+type loads struct {
+	// missing counts the reads of the log that are under way for it.
+	missing int
+	// round tells reads of an earlier try apart.
+	round int
+}
+
+// Caller is for whom the task waits, and whether that is a commit.
+func (t *Task) Caller() (user kv.Account, commit bool) {
+	return t.User, t.Kind == Prepare || t.Kind == Decide
 }
 
 // Ranges reports whether some operation is on a range.
 func (t *Task) Ranges() bool { return t.ranges }
+
+// ReadsAgain reports whether some of its operations are reads that are to be validated.
+func (t *Task) ReadsAgain() bool {
+	return slices.ContainsFunc(t.Seen, func(s msg.Seen) bool { return s.Digest != 0 })
+}
 
 // Shared reports whether reads of the log may still refer to the task after its end.
 func (t *Task) Shared() bool { return t.ranges || t.paged }

@@ -47,4 +47,10 @@
 // A holder that has prepared here is marked only after Grace, since its
 // decision is normally on its way. So every lasting wait goes from younger to
 // older, or to a transaction that is about to die.
+//
+// # Shares
+//
+// While requests of other users wait for the locks of one user's transactions, the
+// time counts against the user's share (shares.go). When that is used up, locks that
+// others wait for are broken, and for a while the user is granted none that last.
 package lock

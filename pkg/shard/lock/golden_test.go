@@ -109,7 +109,7 @@ func (s *script) verb(txn kv.TxnRef, name, verb string, args []string) (string, 
 		return "", nil
 	case "force":
 		n, err := need(args[0])
-		s.t.Force(txn, n)
+		s.t.Force(txn, 0, n)
 		return "", err
 	case "holds":
 		spec, number, _ := strings.Cut(args[0], "#")

@@ -45,12 +45,13 @@ func (t *Table) conflicts(r *Request) []*owner {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b *owner) int { return a.txn.CompareAge(b.txn) })
+	slices.SortFunc(out, func(a, b *owner) int { return a.age().Compare(b.age()) })
 	return out
 }
 
 // markBlockers marks the younger holders in r's way that are due for it, and
-// sets when to do it again.
+// sets when to do it again. An earlier attempt of the same transaction is marked
+// whatever its age: its client has given it up.
 func (t *Table) markBlockers(now int64, r *Request) {
 	first, once := r.nextPush == 0, t.opt.Mutants.Has(mutant.MarksOnce)
 	r.nextMark = now + int64(t.opt.Repeat)
@@ -66,7 +67,12 @@ func (t *Table) markBlockers(now int64, r *Request) {
 		return
 	}
 	for _, o := range inTheWay {
-		if !t.older(r.Txn, o.txn) || once && !first && !slices.Contains(r.spared, o) {
+		t.shares.want(now, o, r)
+		if t.shares.overdrawn(now, o, r) {
+			t.shares.unwant(now, o)
+			t.overdrawn = append(t.overdrawn, o.txn)
+		}
+		if !t.older(r.age(), o.age()) && !t.overtakes(r.Txn, o.txn) || once && !first && !slices.Contains(r.spared, o) {
 			continue
 		}
 		if o.prepared && now < o.preparedAt+int64(t.grace) {

@@ -9,7 +9,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-func (t *Table) older(a, b kv.TxnRef) bool {
+// overtakes reports whether a is a later attempt of the transaction that b is an attempt of. Through
+// another gateway it may count as begun later than b (kv.Age), and must not wait for what b has left.
+func (t *Table) overtakes(a, b kv.TxnRef) bool {
+	return a.TxnID == b.TxnID && a.Attempt > b.Attempt && !t.opt.Mutants.Has(mutant.AttemptsEqualAge)
+}
+
+func (t *Table) older(a, b kv.Age) bool {
 	if t.opt.Mutants.Has(mutant.AttemptsEqualAge) && a.TxnID == b.TxnID {
 		return false
 	}
@@ -85,7 +91,7 @@ func (t *Table) mayJoin(now int64, e *entry) bool {
 // incompatible and is older than r. Queues are by age, so it ends at r.
 func (t *Table) olderWaiter(queue []*Request, r *Request, n *Need) *Request {
 	for _, w := range queue {
-		if w == r || !t.older(w.Txn, r.Txn) {
+		if w == r || !t.older(w.age(), r.age()) {
 			return nil
 		}
 		if w.Txn == r.Txn {
@@ -118,7 +124,7 @@ func (t *Table) rangeBlocker(r *Request, o *owner, n *Need) (by blocker, free bo
 	note := func(b blocker, e *entry) {
 		// The youngest and its first key, so that the choice is no accident of map
 		// order.
-		if free || by.txn.Older(b.txn) || by.txn == b.txn && e.key < by.key {
+		if free || by.txn.CompareAge(b.txn) < 0 || by.txn == b.txn && e.key < by.key {
 			by, free = b, false
 			by.key = e.key
 		}
@@ -168,7 +174,7 @@ func (t *Table) grant(now int64, r *Request) {
 	if r.Instant || len(r.Needs) == 0 {
 		return
 	}
-	o := t.ownerOf(r.Txn)
+	o := t.ownerOf(now, r)
 	r.grants, r.after = make([]Grant, 0, len(r.Needs)), t.number
 	for _, n := range r.Needs {
 		if t.covered(o, n) {
@@ -178,6 +184,9 @@ func (t *Table) grant(now int64, r *Request) {
 		r.grants = append(r.grants, t.addGrant(now, o, n))
 	}
 	r.upTo = t.number
+	if r.Lasting && r.User != 0 {
+		t.shares.wantGranted(t, now, o, r)
+	}
 	if t.opt.Mutants.Has(mutant.NoMarkOnGrant) {
 		return
 	}
@@ -202,7 +211,7 @@ func (t *Table) passed(r *Request) *Request {
 			continue
 		}
 		for _, w := range t.waiters {
-			if w.Txn != r.Txn && t.older(w.Txn, r.Txn) && slices.ContainsFunc(w.Needs, func(m Need) bool {
+			if w.Txn != r.Txn && t.older(w.age(), r.age()) && slices.ContainsFunc(w.Needs, func(m Need) bool {
 				return !t.compatible(m.Mode, n.Mode) && m.Span.Overlaps(n.Span)
 			}) {
 				return w
@@ -255,7 +264,7 @@ func (t *Table) addGrant(now int64, o *owner, n Need) Grant {
 	// Two kinds of waiters may be grantable now that were not before: those
 	// who may join the new phase past an older one, and the owner's own, for
 	// whom it is a change of mode from here on.
-	if len(e.waiters) > 0 && (opens || waits(e.waiters, o.txn)) {
+	if len(e.waiters) > 0 && (opens || waits(e.waiters, o.age())) {
 		t.touch(e)
 	}
 	e.phaseCount++
@@ -266,11 +275,11 @@ func (t *Table) addGrant(now int64, o *owner, n Need) Grant {
 	return Grant{n.Span, n.Mode, t.number}
 }
 
-func (t *Table) ownerOf(txn kv.TxnRef) *owner {
-	o := t.owners[txn]
+func (t *Table) ownerOf(now int64, r *Request) *owner {
+	o := t.owners[r.Txn]
 	if o == nil {
-		o = &owner{txn: txn}
-		t.owners[txn] = o
+		o = &owner{txn: r.Txn, begun: r.Begun, user: r.User, since: now}
+		t.owners[r.Txn] = o
 	}
 	return o
 }
@@ -286,7 +295,7 @@ func (t *Table) entryOf(key []byte) *entry {
 
 // byAge is the order of queues: age, then arrival.
 func byAge(a, b *Request) int {
-	if c := a.Txn.CompareAge(b.Txn); c != 0 {
+	if c := a.age().Compare(b.age()); c != 0 {
 		return c
 	}
 	if a.sequence < b.sequence {
@@ -300,9 +309,9 @@ func insertByAge(queue []*Request, r *Request) []*Request {
 	return slices.Insert(queue, i, r)
 }
 
-// waits reports whether a request of txn is in a queue.
-func waits(queue []*Request, txn kv.TxnRef) bool {
-	_, found := slices.BinarySearchFunc(queue, txn, func(r *Request, txn kv.TxnRef) int { return r.Txn.CompareAge(txn) })
+// waits reports whether a request of a transaction is in a queue.
+func waits(queue []*Request, age kv.Age) bool {
+	_, found := slices.BinarySearchFunc(queue, age, func(r *Request, age kv.Age) int { return r.age().Compare(age) })
 	return found
 }
 

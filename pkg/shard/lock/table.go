@@ -36,6 +36,11 @@ type Table struct {
 	number   uint64
 	sequence uint64
 	counters Counters
+	shares   shares
+	// overdrawn are transactions whose locks are to be broken; released are owners that are gone, and
+	// were wanted.
+	overdrawn []kv.TxnRef
+	released  []*owner
 	// grace is how long a prepared holder is left alone.
 	grace time.Duration
 }
@@ -43,7 +48,8 @@ type Table struct {
 // New makes an empty table.
 func New(opt Options) *Table {
 	opt = opt.withDefaults()
-	return &Table{opt: opt, keys: map[string]*entry{}, owners: map[kv.TxnRef]*owner{}, due: math.MaxInt64, grace: opt.Grace}
+	return &Table{opt: opt, keys: map[string]*entry{}, owners: map[kv.TxnRef]*owner{}, due: math.MaxInt64, grace: opt.Grace,
+		shares: shares{of: map[kv.Account]*share{}, burst: int64(opt.HoldBurst), uncounted: opt.Mutants.Has(mutant.HoldsUncounted)}}
 }
 
 // Counters tells what the table did so far.
@@ -75,6 +81,12 @@ func (t *Table) SetGrace(d time.Duration) { t.grace = min(max(d, 1), t.opt.Grace
 // removes it.
 func (t *Table) Acquire(now int64, r *Request) Decision {
 	r.since, r.wait, r.grants, r.upTo = now, msg.Receipt{}, nil, 0
+	if o := t.owners[r.Txn]; o != nil {
+		r.Begun = o.begun
+	}
+	if r.Lasting && t.owners[r.Txn] == nil && !r.Admitted && t.Debt(now, r.User) > 0 {
+		return Overdrawn
+	}
 	if t.grantable(now, r, r) {
 		t.grant(now, r)
 		return Granted
@@ -117,6 +129,10 @@ func (t *Table) bounded(r *Request) Decision {
 // now, nil when there is none. The caller runs it, which may release more,
 // and calls Next again.
 func (t *Table) Next(now int64) *Request {
+	for _, o := range t.released {
+		t.shares.unwant(now, o)
+	}
+	t.released = nil
 	for len(t.dirty) > 0 || t.rangesDirty {
 		if t.rangesDirty {
 			if r := t.nextOf(now, t.rangeWaiters); r != nil {
@@ -172,7 +188,7 @@ func (t *Table) ReleaseHeld(txn kv.TxnRef) {
 	if o == nil {
 		return
 	}
-	delete(t.owners, txn)
+	t.disown(o)
 	for _, e := range o.points {
 		e.holders = slices.DeleteFunc(e.holders, func(h holder) bool { return h.owner == o })
 		t.touch(e)
@@ -219,8 +235,24 @@ func (t *Table) releaseIf(txn kv.TxnRef, is func(holder) bool) {
 	})
 	o.ranges = slices.DeleteFunc(o.ranges, func(rh *rangeHold) bool { return goes(rh.holder) })
 	if len(o.points)+len(o.ranges) == 0 {
-		delete(t.owners, txn)
+		t.disown(o)
 	}
+}
+
+// disown forgets an owner that holds nothing any more.
+func (t *Table) disown(o *owner) {
+	delete(t.owners, o.txn)
+	if o.wanted {
+		t.released = append(t.released, o)
+	}
+}
+
+// UserOf is whose transaction holds a lock, 0 if that is not known, or none does.
+func (t *Table) UserOf(txn kv.TxnRef) kv.Account {
+	if o := t.owners[txn]; o != nil {
+		return o.user
+	}
+	return 0
 }
 
 // Cancel takes a waiting request out of the queue.
@@ -295,13 +327,15 @@ func (o *owner) instead(rh *rangeHold) *rangeHold {
 // last agent, after the grace time.
 func (t *Table) SetPrepared(now int64, txn kv.TxnRef) {
 	if o := t.owners[txn]; o != nil {
+		t.shares.unwant(now, o)
 		o.prepared, o.preparedAt = true, now
 	}
 }
 
-// Force gives txn a lock without asking: for locks recovered from the log.
-func (t *Table) Force(txn kv.TxnRef, n Need) {
-	o := t.ownerOf(txn)
+// Force gives txn, which counts as begun at a time (Request.Begun), a lock without asking: for
+// locks recovered from the log.
+func (t *Table) Force(txn kv.TxnRef, begun int64, n Need) {
+	o := t.ownerOf(0, &Request{Txn: txn, Begun: begun})
 	t.addGrant(0, o, n)
 	o.prepared = true
 }

@@ -26,7 +26,11 @@ type twin struct {
 	// marked are the owners that have been told to give way.
 	marked   map[kv.TxnRef]bool
 	prepared map[kv.TxnRef]int64
+	// begun is when each id counts as begun, 0 for its time.
+	begun map[kv.TxnID]int64
 }
+
+func (w *twin) age(txn kv.TxnRef) kv.Age { return kv.AgeOf(txn, w.begun[txn.TxnID]) }
 
 type twinHold struct {
 	txn    kv.TxnRef
@@ -41,7 +45,7 @@ type twinPhase struct {
 }
 
 func newTwin(opt Options) *twin {
-	return &twin{opt: opt.withDefaults(), phases: map[string]twinPhase{}, marked: map[kv.TxnRef]bool{}, prepared: map[kv.TxnRef]int64{}}
+	return &twin{opt: opt.withDefaults(), begun: map[kv.TxnID]int64{}, phases: map[string]twinPhase{}, marked: map[kv.TxnRef]bool{}, prepared: map[kv.TxnRef]int64{}}
 }
 
 func sameSpan(a, b kv.Span) bool { return a.IsPoint() == b.IsPoint() && sameRange(a, b) }
@@ -81,7 +85,7 @@ func (w *twin) free(r *Request, n Need) bool {
 	ph := w.phases[string(n.Span.Start)]
 	join := n.Span.IsPoint() && running > 0 && ph.count < w.opt.MaxPhaseCount && w.now-ph.since < int64(w.opt.MaxPhaseTime)
 	for _, q := range w.queue {
-		if q != r && q.Txn.Older(r.Txn) && conflicts(q, n) && !(join && onlyPoints(q)) {
+		if q != r && q.age().Older(r.age()) && conflicts(q, n) && !(join && onlyPoints(q)) {
 			return false
 		}
 	}
@@ -130,7 +134,7 @@ func (w *twin) check() error {
 		for _, h := range w.held {
 			at, prepared := w.prepared[h.txn]
 			inGrace := prepared && w.now < at+int64(w.opt.Grace)
-			if h.txn != q.Txn && q.Txn.Older(h.txn) && !inGrace && !w.marked[h.txn] && conflicts(q, Need{Span: h.span, Mode: h.mode}) {
+			if h.txn != q.Txn && q.age().Older(w.age(h.txn)) && !inGrace && !w.marked[h.txn] && conflicts(q, Need{Span: h.span, Mode: h.mode}) {
 				return fmt.Errorf("%v waits for the younger %v, which holds %v %v and is not marked", q.Txn, h.txn, h.span, h.mode)
 			}
 		}
@@ -189,6 +193,9 @@ func TestTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		opt := Options{MaxPhaseCount: rapid.IntRange(1, 4).Draw(t, "phase"), MaxPhaseTime: 3, Grace: 4, Repeat: 20, Liveness: 30, MaxWaiters: 12, MaxKeyWaiters: rapid.IntRange(2, 12).Draw(t, "for a key")}
 		b := &both{t, New(opt), newTwin(opt)}
+		for id := range 5 {
+			b.twin.begun[kv.TxnID{Time: int64(id + 1)}] = rapid.SampledFrom([]int64{0, 2, 4, 7}).Draw(t, "begun")
+		}
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			b.twin.now += int64(rapid.IntRange(0, 2).Draw(t, "time"))
 			b.step()
@@ -228,7 +235,7 @@ func (b *both) step() {
 }
 
 func (b *both) acquire(txn kv.TxnRef) {
-	r := &Request{Txn: txn, Needs: drawNeeds(b.t), NoWait: rapid.IntRange(0, 5).Draw(b.t, "nowait") == 0}
+	r := &Request{Txn: txn, Begun: b.twin.begun[txn.TxnID], Needs: drawNeeds(b.t), NoWait: rapid.IntRange(0, 5).Draw(b.t, "nowait") == 0}
 	r.Instant = onlyPoints(r) && rapid.IntRange(0, 3).Draw(b.t, "instant") == 0
 	r.Admitted = rapid.IntRange(0, 7).Draw(b.t, "admitted") == 0
 	want := Waiting
@@ -289,7 +296,7 @@ func (b *both) settle() {
 		b.table.Tick(b.twin.now)
 	}
 	for _, m := range b.table.Marks() {
-		require.True(b.t, m.By.Older(m.Holder), "%v is marked for the sake of the younger %v", m.Holder, m.By)
+		require.True(b.t, b.twin.age(m.By).Older(b.twin.age(m.Holder)), "%v is marked for the sake of the younger %v", m.Holder, m.By)
 		b.twin.marked[m.Holder] = true
 	}
 	require.NoError(b.t, b.table.Check())

@@ -38,6 +38,9 @@ type Options struct {
 	// more than could still come for others, except for a few. Default a
 	// quarter of MaxWaiters.
 	MaxKeyWaiters int
+	// HoldBurst is how long the locks of one user may hold up other users at once (shares). Default
+	// kv.DefaultHoldBurst.
+	HoldBurst time.Duration
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
 }
@@ -61,6 +64,7 @@ func (o Options) withDefaults() Options {
 	def(&o.Repeat, kv.DefaultRepeat)
 	def(&o.Grace, kv.DefaultMarkGrace)
 	def(&o.Liveness, kv.DefaultLiveness)
+	def(&o.HoldBurst, kv.DefaultHoldBurst)
 	return o
 }
 
@@ -136,8 +140,16 @@ func boolInt(b bool) int {
 
 // Request asks for all of Needs at once.
 type Request struct {
-	Txn   kv.TxnRef
+	Txn kv.TxnRef
+	// Begun is when the transaction counts as begun, 0 for the time in its id (kv.Age). While
+	// the transaction holds a lock in the table, that of its first lock counts.
+	Begun int64
+	// User is whose transaction it is, 0 if that is not known.
+	User  kv.Account
 	Needs []Need
+	// Lasting: the transaction may hold its locks for as long as its client likes. It is refused if
+	// its user's share is used up (Debt).
+	Lasting bool
 	// Instant: granted means "run now"; nothing is held afterwards.
 	Instant bool
 	// NoWait: the transaction is marked and dies rather than wait.
@@ -165,6 +177,9 @@ type Request struct {
 	after, upTo uint64
 	sequence    uint64
 }
+
+func (r *Request) age() kv.Age { return kv.AgeOf(r.Txn, r.Begun) }
+func (o *owner) age() kv.Age   { return kv.AgeOf(o.txn, o.begun) }
 
 // Grants are the locks that a granted request was given; none if Instant.
 func (r *Request) Grants() []Grant { return r.grants }
@@ -202,13 +217,15 @@ const (
 	Died
 	// Full: the queue has MaxWaiters requests.
 	Full
+	// Overdrawn: its user's locks have held up others for too long.
+	Overdrawn
 	// Crowded: so many of them wait for one of its keys, which Waited tells, that
 	// the others need the room.
 	Crowded
 )
 
 func (d Decision) String() string {
-	return [...]string{"granted", "waiting", "died", "full", "crowded"}[d]
+	return [...]string{"granted", "waiting", "died", "full", "overdrawn", "crowded"}[d]
 }
 
 // Mark says that Holder stands in the way of By, which is older.
@@ -240,7 +257,12 @@ type holder struct {
 
 // owner is a transaction with grants in the table.
 type owner struct {
-	txn        kv.TxnRef
+	txn   kv.TxnRef
+	begun int64
+	user  kv.Account
+	// since is when its first lock was granted; wanted: a request of another user waits for it.
+	since      int64
+	wanted     bool
 	points     []*entry
 	ranges     []*rangeHold
 	prepared   bool

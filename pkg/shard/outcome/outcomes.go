@@ -74,7 +74,7 @@ func New(e *env.Env, s *store.Store, cfg Config, state *entry.State, fences []Fe
 func (o *Outcomes) LookUp(id kv.TxnID, then func(*entry.Outcome, error)) {
 	l := &lookup{}
 	o.lookups[id] = append(o.lookups[id], l)
-	o.store.Read(entry.Read{Kind: entry.ReadRow, Table: entry.TableOutcome, Key: o.env.IDKey(id)}, func(r *entry.ReadResult) {
+	o.store.Read(entry.Read{Kind: entry.ReadRow, Table: entry.TableOutcome, Key: o.env.IDKey(id), Commit: true}, func(r *entry.ReadResult) {
 		rest := slices.DeleteFunc(o.lookups[id], func(x *lookup) bool { return x == l })
 		if len(rest) > 0 {
 			o.lookups[id] = rest

@@ -8,6 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/env"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
@@ -23,23 +24,27 @@ type Reads struct {
 	heat      *heat.Part
 	expiry    *expiry.Deadlines
 	snapshots *Snapshots
-	under     map[name]bool
-	count     uint64
+	// under are those without an answer, by reader and number, and scans the pages that are being read.
+	under map[kv.TxnRef]map[uint32]*read
+	scans map[kv.TxnRef]pageRead
+	count uint64
 }
 
 // NewReads makes them.
 func NewReads(e *env.Env, s *store.Store, h *heat.Part, x *expiry.Deadlines, snapshots *Snapshots) *Reads {
-	return &Reads{Env: e, store: s, heat: h, expiry: x, snapshots: snapshots, under: map[name]bool{}}
+	return &Reads{Env: e, store: s, heat: h, expiry: x, snapshots: snapshots,
+		under: map[kv.TxnRef]map[uint32]*read{}, scans: map[kv.TxnRef]pageRead{}}
 }
 
 // Len is how many are under way, Count how many were answered.
 func (r *Reads) Len() int      { return len(r.under) }
 func (r *Reads) Count() uint64 { return r.count }
 
-// name tells requests apart.
-type name struct {
-	reader kv.TxnRef
-	number uint32
+// OnLeave drops the reads of a reader that has ended.
+func (r *Reads) OnLeave(reader kv.TxnRef) {
+	for _, p := range r.under[reader] {
+		p.drop()
+	}
 }
 
 // read reads what was visible at a snapshot, or at an index that is kept for a reader. It is registered
@@ -56,6 +61,9 @@ type read struct {
 	scans   exec.Scans
 	missing int
 	err     error
+	// asked are the reads of the log that it has asked for.
+	asked []uint64
+	over  bool
 }
 
 // Is reports whether a read is of the past.
@@ -64,8 +72,7 @@ func Is(q *msg.Read) bool { return q.Pin != 0 || !q.Kept.IsZero() }
 // OnRead begins a read in the past. A repeat that comes while it is under way is dropped; one that comes
 // later reads the same again.
 func (r *Reads) OnRead(q *msg.Read) {
-	n := name{q.Reader, q.Number}
-	if r.under[n] {
+	if r.under[q.Reader][q.Number] != nil {
 		return
 	}
 	ok, f := r.keeps(q)
@@ -77,7 +84,10 @@ func (r *Reads) OnRead(q *msg.Read) {
 		p.refuse(f)
 		return
 	}
-	r.under[n] = true
+	if r.under[q.Reader] == nil {
+		r.under[q.Reader] = map[uint32]*read{}
+	}
+	r.under[q.Reader][q.Number] = p
 	p.missing = 1
 	for i := range q.Ops {
 		p.ask(&q.Ops[i])
@@ -91,13 +101,15 @@ func (r *Reads) keeps(q *msg.Read) (bool, *msg.Failure) {
 	if q.Pin != 0 {
 		return r.snapshots.Readable(q.Pin, q.Index)
 	}
+	if r.Mutants.Has(mutant.StateOfAnyIncarnation) {
+		return true, nil
+	}
 	k := r.store.Kept().Of(q.Kept)
-	if k == nil || k.Index != q.Index {
+	if k == nil || k.Index != q.Index || q.Incarnation != r.Inc {
 		return false, msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "a shard no longer keeps the state at which the transaction reads")
 	}
-	if q.KeepNanos > 0 {
-		r.store.Kept().Keep(q.Kept, k.Index, q.KeepNanos)
-	}
+	// That its gateway reads at the state shows that it is complete.
+	r.store.Kept().Keep(q.Kept, k.Index, int64(kv.DefaultScanKeep))
 	return true, nil
 }
 
@@ -124,7 +136,7 @@ func (p *read) ask(op *msg.Op) {
 	}
 	p.values[string(op.Key)] = entry.Value{}
 	p.missing++
-	p.r.store.ReadAt(entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: op.Key, Index: p.q.Index},
+	p.readAt(entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: op.Key},
 		func(res *entry.ReadResult) {
 			f, err := p.r.store.Found(res)
 			p.values[string(op.Key)] = f.Value
@@ -132,13 +144,17 @@ func (p *read) ask(op *msg.Op) {
 		})
 }
 
+// readAt reads the log at the read's index, for its user.
+func (p *read) readAt(q entry.Read, then func(*entry.ReadResult)) {
+	q.Index, q.User = p.q.Index, p.q.User
+	p.asked = append(p.asked, p.r.store.ReadAt(q, then))
+}
+
 func (p *read) askRange(op *msg.Op) {
 	p.missing++
-	q := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span(), Index: p.q.Index,
+	q := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span(),
 		Limit: mvcc.ScanLimit(op), LimitBytes: exec.ScanBytes}
-	p.scans.Add(func() {
-		p.r.store.ReadAt(q, func(res *entry.ReadResult) { p.scanned(op.Seq, res) })
-	})
+	p.scans.Add(func() { p.readAt(q, func(res *entry.ReadResult) { p.scanned(op.Seq, res) }) })
 }
 
 // scanned takes the rows of a range.
@@ -160,7 +176,7 @@ func (p *read) arrived(err error) {
 		p.err = err
 	}
 	p.missing--
-	if p.missing == 0 {
+	if p.missing == 0 && !p.over {
 		p.complete()
 	}
 }
@@ -168,7 +184,7 @@ func (p *read) arrived(err error) {
 // complete answers, unless pages turn out to be absent.
 func (p *read) complete() {
 	if p.err != nil {
-		p.over()
+		p.end()
 		p.refuse(msg.FailureOf(p.err))
 		return
 	}
@@ -177,7 +193,7 @@ func (p *read) complete() {
 		p.fill(x.Absent)
 		return
 	}
-	p.over()
+	p.end()
 	f := x.Failure
 	if f == nil {
 		f = msg.ReplyTooLarge(x.Results)
@@ -196,15 +212,28 @@ func (p *read) fill(absent []mvcc.Absent) {
 		for _, page := range a.Pages {
 			if !page.Filled() {
 				p.missing++
-				p.r.store.ReadPage(a.Key, page, p.q.Index, p.arrived)
+				p.r.store.ReadPage(a.Key, page, entry.Read{Index: p.q.Index, User: p.q.User}, p.arrived)
 			}
 		}
 	}
 }
 
-// over gives back what a read has held.
-func (p *read) over() {
-	delete(p.r.under, name{p.q.Reader, p.q.Number})
+// drop ends a read of which no answer is awaited any more.
+func (p *read) drop() {
+	for _, id := range p.asked {
+		p.r.store.Drop(id)
+	}
+	p.end()
+}
+
+// end gives back what a read has held.
+func (p *read) end() {
+	p.over = true
+	of := p.r.under[p.q.Reader]
+	delete(of, p.q.Number)
+	if len(of) == 0 {
+		delete(p.r.under, p.q.Reader)
+	}
 	for _, it := range p.pins {
 		p.r.store.Unpin(it)
 	}
@@ -215,6 +244,10 @@ func (p *read) reply() *msg.ReadReply {
 	m := msg.ToGateway(p.q.Gateway)
 	m.ReadReply = &msg.ReadReply{Reader: p.q.Reader, Number: p.q.Number, Index: p.q.Index,
 		Reading: msg.Reading{Shard: p.r.ID, Incarnation: p.r.Inc, Number: p.r.NextReading()}}
+	if !p.q.Kept.IsZero() && p.r.Mutants.Has(mutant.StateReadBeforeDurable) {
+		p.r.Urgent(m)
+		return m.ReadReply
+	}
 	p.r.Send(m)
 	return m.ReadReply
 }

@@ -16,6 +16,7 @@ func (r *Reads) OnScan(s *msg.ScanAt) {
 	switch {
 	case s.Done:
 		kept.Drop(s.Txn)
+		r.dropPage(s.Txn)
 		return
 	case s.Number == 0:
 		if same {
@@ -36,9 +37,36 @@ func (r *Reads) OnScan(s *msg.ScanAt) {
 	default:
 		kept.Keep(s.Txn, k.Index, s.KeepNanos)
 	}
-	r.store.ReadAt(entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: kv.Range(s.Start, s.End), Index: s.Index,
-		Reverse: s.Reverse, Limit: mvcc.ScanLimit(&msg.Op{Limit: s.Limit}), LimitBytes: kv.ScanPageBytes},
-		func(res *entry.ReadResult) { r.pageRead(s, res) })
+	r.readPage(s)
+}
+
+// pageRead is a page that is being read, by the number of its request.
+type pageRead struct{ number, id uint64 }
+
+// readPage reads a page. A repeat of the request is dropped while it is being read; another request
+// of the same scan replaces it. A page that takes long may be shorter than was asked for, also empty.
+func (r *Reads) readPage(s *msg.ScanAt) {
+	if r.scans[s.Txn].number == s.Number {
+		return
+	}
+	r.dropPage(s.Txn)
+	q := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: kv.Range(s.Start, s.End), Index: s.Index,
+		Reverse: s.Reverse, Limit: mvcc.ScanLimit(&msg.Op{Limit: s.Limit}), LimitBytes: kv.ScanPageBytes,
+		User: s.User, Short: true}
+	id := r.store.ReadAt(q, func(res *entry.ReadResult) {
+		delete(r.scans, s.Txn)
+		r.pageRead(s, res)
+	})
+	r.scans[s.Txn] = pageRead{s.Number, id}
+}
+
+// dropPage gives up the page that is being read for a scan.
+func (r *Reads) dropPage(scan kv.TxnRef) {
+	p, reads := r.scans[scan]
+	if reads {
+		r.store.Drop(p.id)
+		delete(r.scans, scan)
+	}
 }
 
 func (r *Reads) pageRead(s *msg.ScanAt, res *entry.ReadResult) {

@@ -15,6 +15,9 @@
 // value on both shards. If U is sealed it is about to be decided: R waits for it, and has the new
 // value on both.
 //
+// A snapshot round has the shard fix its index (docs/protocol.md, section 7). That is answered before
+// the log is durable, since it holds for this incarnation alone.
+//
 // Hazards. A request may be repeated, overtaken by a newer one, or come after its reader has left. A
 // reader enters the queues only when nothing is being shown (Settle): a transaction becomes visible
 // key by key, and a reader has no lock to keep it from seeing a half. A registration lapses when

@@ -68,7 +68,7 @@ func (r *Readers) enterRead(n *reading) {
 	}
 	lease := q.LeaseNanos
 	n.entered = snapshotqueue.Read{Reader: t.Txn, Needs: r.needs(t), Lasting: lease > 0, Stays: t.Ranges(), Whole: q.KeepNanos > 0,
-		Until: r.Now + int64(r.cfg.Lease), Tag: t}
+		Until: r.Now + int64(r.cfg.Lease), EndsHere: q.Gateway != 0 && q.Gateway == r.cfg.Gateway, Tag: t}
 	if lease > 0 {
 		n.entered.Until = r.Now + lease
 	}
@@ -199,10 +199,10 @@ func (r *Readers) replyRead(n *reading) {
 func (r *Readers) sendReply(x *reader) {
 	m := msg.ToGateway(x.replied.Gateway)
 	m.ReadReply = x.reply
-	r.Send(m)
+	r.sendFor(x.replied, m)
 	if x.replied.Notify && x.reply.Failure == nil {
 		m := msg.ToShard(x.replied.Last)
 		m.Notice = &msg.Notice{Reader: x.id, Reading: x.reply.Reading}
-		r.Send(m)
+		r.sendFor(x.replied, m)
 	}
 }

@@ -22,6 +22,8 @@ type Config struct {
 	Lease time.Duration
 	// Left bounds the readers that are remembered to have left.
 	Left int
+	// Gateway is the one that ends when the shard's process does; 0 for none.
+	Gateway kv.NodeID
 }
 
 // Parts are those of the shard that readers work with.

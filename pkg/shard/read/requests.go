@@ -26,6 +26,10 @@ func (r *Readers) Receive(m *msg.Envelope) bool {
 
 // onRead begins a read, or answers it again.
 func (r *Readers) onRead(q *msg.Read) {
+	if q.Probe {
+		r.onProbe(q)
+		return
+	}
 	if r.Left(q.Reader) || r.fixedAlready(q) {
 		return // a late duplicate
 	}
@@ -48,7 +52,7 @@ func (r *Readers) onRead(q *msg.Read) {
 	r.stop(x)
 	x.number, x.reply, x.replied = q.Number, nil, nil
 	n := &reading{q: q}
-	n.task = exec.Task{Kind: exec.Read, Txn: q.Reader, Gateway: q.Gateway, Ops: q.Ops, Owner: n}
+	n.task = exec.Task{Kind: exec.Read, Txn: q.Reader, Gateway: q.Gateway, User: q.User, Ops: q.Ops, Owner: n}
 	x.reading = n
 	r.Went(&n.task, r.exec.Begin(&n.task))
 }
@@ -64,9 +68,27 @@ func (r *Readers) fixedAlready(q *msg.Read) bool {
 	if q.Number == k.Reply.Number {
 		m := msg.ToGateway(q.Gateway)
 		m.ReadReply = k.Reply
-		r.Send(m)
+		r.sendFor(q, m)
 	}
 	return true
+}
+
+// sendFor sends what a read has come to. What a round has fixed need not be durable: it holds for
+// this incarnation alone, and a read at it waits until its result is durable.
+func (r *Readers) sendFor(q *msg.Read, m *msg.Envelope) {
+	if q.KeepNanos > 0 && !r.Mutants.Has(mutant.RoundsAnsweredDurable) {
+		r.Urgent(m)
+		return
+	}
+	r.Send(m)
+}
+
+// onProbe answers a probe twice: at once, and when the log is durable.
+func (r *Readers) onProbe(q *msg.Read) {
+	m := msg.ToGateway(q.Gateway)
+	m.ReadReply = &msg.ReadReply{Reader: q.Reader, Number: q.Number, Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc}, AtOnce: true}
+	r.Urgent(m)
+	r.reply(q, &msg.ReadReply{})
 }
 
 // reply sends an answer that is not kept.
@@ -124,7 +146,7 @@ func (r *Readers) onNotice(n *msg.Notice) {
 	}
 }
 
-// onLeave: the reader has ended.
+// onLeave: the reader has ended. If it is a round whose state is complete, the index is kept for longer.
 func (r *Readers) onLeave(l *msg.Leave) {
 	r.left.Add(r.Now, l.Reader, nil)
 	x := r.readers[l.Reader]
@@ -133,6 +155,15 @@ func (r *Readers) onLeave(l *msg.Leave) {
 		delete(r.readers, l.Reader)
 	}
 	r.queue.Leave(r.Now, l.Reader)
+	kept := r.store.Kept()
+	k := kept.Of(l.Reader)
+	switch {
+	case k == nil:
+	case l.KeepNanos == 0:
+		kept.Drop(l.Reader)
+	default:
+		kept.Keep(l.Reader, k.Index, l.KeepNanos)
+	}
 }
 
 func (r *Readers) onRenew(q *msg.Renew) {

@@ -26,6 +26,7 @@ func (r *Readers) OnSnapshot(p *msg.Park) {
 	x.park = p
 	t := &x.task
 	t.Kind, t.Txn, t.Gateway, t.Ops, t.Seen, t.Owner = exec.Snapshot, p.Txn, p.CommitID.Gateway, p.Piece.Ops, p.Piece.Seen(), x
+	t.User = p.User
 	r.Went(t, r.exec.Begin(t))
 }
 

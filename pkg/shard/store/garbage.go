@@ -31,7 +31,10 @@ func (s *Store) Clean() {
 func (s *Store) Garbage() (waiting int, lost uint64) { return s.garbage.Len(), s.garbage.Lost }
 
 // Untidy reports whether there is, or will be, something to collect.
-func (s *Store) Untidy() bool { return s.garbage.Len() > 0 || s.sweepsLeft() }
+func (s *Store) Untidy() bool {
+	w := &s.sweeps
+	return s.garbage.Len() > 0 || w.active || w.pending || s.garbage.Lost != w.seen
+}
 
 // collect removes versions that nobody can read any more.
 func (s *Store) collect() {
@@ -105,11 +108,6 @@ func (s *Store) sweepDue() bool {
 		return false
 	}
 	return w.gone != s.kept.Known.Gone() || len(s.kept.Known.Indexes()) == 0 && floor > w.floor
-}
-
-// sweepsLeft reports whether there is, or will be, something to sweep.
-func (s *Store) sweepsLeft() bool {
-	return s.sweeps.active || s.sweeps.pending || s.garbage.Lost != s.sweeps.seen
 }
 
 // sweep looks at a piece of the shard's rows.

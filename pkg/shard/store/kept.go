@@ -59,8 +59,14 @@ func (k *Kept) Keep(reader kv.TxnRef, index kv.Index, nanos int64) *Keep {
 	return x
 }
 
-// Of finds what is kept for a reader, nil if that is nothing.
-func (k *Kept) Of(reader kv.TxnRef) *Keep { return k.keeps[reader] }
+// Of finds what is kept for a reader, nil if that is nothing, or has expired.
+func (k *Kept) Of(reader kv.TxnRef) *Keep {
+	x := k.keeps[reader]
+	if x == nil || k.env.Now >= x.Expires {
+		return nil
+	}
+	return x
+}
 
 // Drop gives up what is kept for a reader.
 func (k *Kept) Drop(reader kv.TxnRef) { delete(k.keeps, reader) }

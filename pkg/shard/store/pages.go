@@ -25,7 +25,8 @@ func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 			if i == 0 {
 				s.keys.Pin(it.Key) // once for all pages: pins are counted as those who want the key
 			}
-			s.ReadPage(it.Key, p, s.index, func(err error) { s.paged(it, l, err) })
+			user, commit := callerOf(waiter)
+			s.ReadPage(it.Key, p, entry.Read{Index: s.index, User: user, Commit: commit}, func(err error) { s.paged(it, l, err) })
 		}
 		if l := it.Loads[i]; !slices.Contains(l.Waiting, waiter) {
 			l.Waiting = append(l.Waiting, waiter)
@@ -35,9 +36,9 @@ func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 	return n
 }
 
-// ReadPage reads a page that is seen at an index.
-func (s *Store) ReadPage(key []byte, p adt.Page, at kv.Index, then func(error)) {
-	r := entry.Read{Kind: entry.ReadRow, Table: entry.TablePage, Key: entry.PageKey(key, p.Ref().ID), Index: at}
+// ReadPage reads a page that is seen at an index, both of which r says, and for whom.
+func (s *Store) ReadPage(key []byte, p adt.Page, r entry.Read, then func(error)) {
+	r.Kind, r.Table, r.Key = entry.ReadRow, entry.TablePage, entry.PageKey(key, p.Ref().ID)
 	s.stats.PagesRead++
 	s.ReadAt(r, func(r *entry.ReadResult) {
 		switch {

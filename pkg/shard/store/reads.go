@@ -43,6 +43,30 @@ func (s *Store) ReadAt(r entry.Read, then func(*entry.ReadResult)) uint64 {
 	return r.ID
 }
 
+// Drop gives up a read, of which no answer is used any more. Another one may have come already.
+func (s *Store) Drop(id uint64) {
+	_, ok := s.reads.under[id]
+	if ok {
+		delete(s.reads.under, id)
+		s.env.Out.Dropped = append(s.env.Out.Dropped, id)
+	}
+}
+
+// Caller is a waiter that knows for whom it waits. Others are promises of commits.
+type Caller interface {
+	// Caller is a user, and whether a commit waits.
+	Caller() (user kv.Account, commit bool)
+}
+
+// callerOf is for whom a waiter waits.
+func callerOf(waiter any) (user kv.Account, commit bool) {
+	c, ok := waiter.(Caller)
+	if !ok {
+		return 0, true
+	}
+	return c.Caller()
+}
+
 // Answered takes the answer to a read.
 func (s *Store) Answered(r *entry.ReadResult) {
 	p, ok := s.reads.under[r.ID]

@@ -132,8 +132,16 @@ func (s *Store) Get(key []byte) *mvcc.Item { return s.keys.Get(key) }
 // Pin finds a key and keeps it in memory until Unpin. It may not be loaded.
 func (s *Store) Pin(key []byte) *mvcc.Item { return s.keys.Pin(key) }
 
-// Unpin gives back what Pin has given.
-func (s *Store) Unpin(it *mvcc.Item) { s.keys.Unpin(it) }
+// Unpin gives back what Pin has given. If nobody but the read of the key itself is left, that is for
+// nobody, and dropped.
+func (s *Store) Unpin(it *mvcc.Item) {
+	s.keys.Unpin(it)
+	if it.Loading != 0 && it.Pins() == 1 {
+		s.Drop(it.Loading)
+		it.Loading, it.Waiting = 0, nil
+		s.keys.Unpin(it)
+	}
+}
 
 // Wake is word for somebody who has waited for a key (Await) or a page (Pages): it is there,
 // or cannot be read.
@@ -176,6 +184,7 @@ func (s *Store) Await(it *mvcc.Item, waiter any) {
 	}
 	s.keys.Pin(it.Key)
 	q := entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: it.Key}
+	q.User, q.Commit = callerOf(waiter)
 	it.Loading = s.Read(q, func(r *entry.ReadResult) { s.loaded(it, r) })
 }
 

@@ -31,9 +31,11 @@ type Commit struct {
 
 // Request is what Send needs to know of an attempt.
 type Request struct {
-	Txn  kv.TxnRef
-	User kv.Account
-	Last kv.ShardID
+	Txn kv.TxnRef
+	// Begun is when the transaction counts as begun (kv.AgeOf).
+	Begun int64
+	User  kv.Account
+	Last  kv.ShardID
 	// Known is what is known of the last agent.
 	Known kv.Known
 	// Fingerprint is that of the operations, 0 if they are not to be compared.
@@ -57,7 +59,7 @@ func (c *Commit) Send(e *env.Env, q Request, ps piece.Pieces) {
 	c.sends = c.room[:0]
 	park, p := msg.ParkTo(q.Last)
 	p.Txn, p.CommitID, p.User, p.Aborts, p.Fingerprint = q.Txn, c.id, q.User, q.Known.Aborts, q.Fingerprint
-	p.ReadBefore, p.Snapshot, p.MaxResponseBytes = q.ReadBefore, q.Snapshot, q.MaxResponse
+	p.ReadBefore, p.Snapshot, p.MaxResponseBytes, p.Begun = q.ReadBefore, q.Snapshot, q.MaxResponse, q.Begun
 	for i := range ps {
 		if ps[i].Shard == q.Last && !q.Parallel {
 			p.Piece = ps[i].Piece
@@ -88,6 +90,7 @@ func (c *Commit) prepare(q *Request, p *piece.Piece) {
 		LastAborts:       c.known.Aborts,
 		Piece:            p.Piece,
 		MaxResponseBytes: q.MaxResponse,
+		Begun:            q.Begun,
 	}
 	c.sends = append(c.sends, prepareEnv)
 }
@@ -137,8 +140,8 @@ func (c *Commit) Cancel(e *env.Env) {
 }
 
 // Tick sends again what has no answer: the commit, until cancelAt, and then the request to
-// end it.
-func (c *Commit) Tick(e *env.Env, lastRepeat, cancelAt int64) {
+// end it. It reports whether it has.
+func (c *Commit) Tick(e *env.Env, lastRepeat, cancelAt int64) bool {
 	if e.Now >= cancelAt {
 		c.Cancel(e)
 	}
@@ -147,6 +150,7 @@ func (c *Commit) Tick(e *env.Env, lastRepeat, cancelAt int64) {
 	}
 	switch {
 	case !e.Due(&c.retry, lastRepeat):
+		return false
 	case c.cancelling:
 		e.To(c.last).Cancel = &msg.Cancel{
 			Txn:         c.txn,
@@ -159,4 +163,5 @@ func (c *Commit) Tick(e *env.Env, lastRepeat, cancelAt int64) {
 	default:
 		e.Send(c.sends...)
 	}
+	return true
 }

@@ -44,6 +44,19 @@ func ParseOrder(s string) (Order, error) {
 	return 0, kv.Errorf(kv.KindInvalid, "commit order %q, want hot-last or parallel", s)
 }
 
+// RoundTimes are times of rounds, by which states of the store are fixed.
+type RoundTimes struct {
+	// Wait is how long a round waits for a shard. Default kv.DefaultRoundWait, at most 30 % of
+	// Lease.
+	Wait time.Duration
+	// Lease is for how long a shard is registered for a round. Default kv.DefaultRoundLease, at
+	// most Config.Lease.
+	Lease time.Duration
+	// LeftOut is for how long at least a shard that did not answer has no part in rounds.
+	// Default kv.DefaultLeftOut.
+	LeftOut time.Duration
+}
+
 // Config is what a gateway is made with.
 type Config struct {
 	Node   kv.NodeID
@@ -72,6 +85,8 @@ type Config struct {
 	// whole store are fixed; kv.RoundGap says how much it should be. Default that for
 	// one gateway; negative for nothing.
 	RoundGap time.Duration
+	// Round has the other times of rounds.
+	Round RoundTimes
 	// Borrows has another machine of the node fix the states that this one needs,
 	// but for scans (Output.Borrow).
 	Borrows bool
@@ -119,6 +134,9 @@ func (c Config) withDefaults() Config {
 	def(&c.OpenBudget, kv.DefaultOpenBudget)
 	def(&c.CrowdFor, kv.DefaultCrowdFor)
 	def(&c.RoundGap, kv.RoundGap(1))
+	def(&c.Round.Lease, min(kv.DefaultRoundLease, c.Lease))
+	def(&c.Round.Wait, min(kv.DefaultRoundWait, c.Round.Lease*3/10))
+	def(&c.Round.LeftOut, kv.DefaultLeftOut)
 	def(&c.MaxAge, kv.MaxTxnAge)
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = kv.DefaultMaxInFlight

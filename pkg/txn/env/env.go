@@ -133,12 +133,23 @@ func (e *Env) Fingerprint(ops []msg.Op) uint64 {
 
 // Retry is the timer of a request that is sent again until it is answered, at growing
 // intervals: from Config.Repeat, doubled each time, up to Config.Liveness.
-type Retry struct{ next, wait int64 }
+type Retry struct {
+	next, wait int64
+	steady     bool
+}
 
 // Start sets the timer of a request that is sent now. last is when it is to be sent once
 // more in any case (LastRepeat), 0 for never.
-func (e *Env) Start(r *Retry, last int64) {
-	r.wait = int64(e.Repeat)
+func (e *Env) Start(r *Retry, last int64) { e.start(r, e.Repeat, last) }
+
+// StartSteady is Start for a request that is sent again at equal intervals.
+func (e *Env) StartSteady(r *Retry, wait time.Duration, last int64) {
+	r.steady = true
+	e.start(r, wait, last)
+}
+
+func (e *Env) start(r *Retry, wait time.Duration, last int64) {
+	r.wait = int64(wait)
 	r.next = nextRepeat(e.Now, r.wait, last)
 	e.Timed(r.next)
 }
@@ -147,7 +158,9 @@ func (e *Env) Start(r *Retry, last int64) {
 func (e *Env) Due(r *Retry, last int64) bool {
 	due := e.Now >= r.next
 	if due {
-		r.wait = min(2*r.wait, int64(e.Liveness))
+		if !r.steady {
+			r.wait = min(2*r.wait, int64(e.Liveness))
+		}
 		r.next = nextRepeat(e.Now, r.wait, last)
 	}
 	e.Timed(r.next)

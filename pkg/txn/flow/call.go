@@ -3,6 +3,7 @@ package flow
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/places"
@@ -70,7 +71,10 @@ type Call struct {
 	Token    Token
 	ReadOnly bool
 	How      How
-	Phase    Phase
+	// Begun is when the transaction counts as begun in wound-wait (kv.Age), the same for all its
+	// attempts; 0 is the time in its id.
+	Begun int64
+	Phase Phase
 	// RetryAt is when the next attempt starts, in Backoff.
 	RetryAt int64
 	Wound   Wound
@@ -130,6 +134,16 @@ type Losses struct {
 	contested bool
 	// Ended tells of those that other transactions ended.
 	Ended Ended
+}
+
+// begun is when a first attempt counts as begun: when it reached the gateway. The time in the id is
+// made by the client: a transaction whose id lies in the past would win every conflict, even if it
+// were by as little as others wait for a hot key.
+func begun(h *Host, how *How) int64 {
+	if h.Mutants.Has(mutant.IDsBelieved) {
+		return 0
+	}
+	return how.Arrived
 }
 
 // Base is the call.

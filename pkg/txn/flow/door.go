@@ -5,6 +5,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
@@ -108,7 +109,7 @@ func (d *Door) GiveBack(f Flow, why *msg.Failure) {
 		return
 	}
 	if f.Base().Kind.Open() && why != nil && kv.Kind(why.Kind) == kv.KindAborted {
-		d.returning.note(f.Base().Ref)
+		d.returning.note(f)
 	}
 	bounced := why != nil && why.Reason == msg.ReasonExhausted && kv.Kind(why.Kind) == kv.KindExhausted
 	d.Give(d.host.Now, t, f.Claim(), bounced)
@@ -130,6 +131,18 @@ func (d *Door) AdmitOpen(c *Call) *msg.Failure {
 	d.returning.forget(c.Ref.TxnID)
 	d.Take(d.host.Now, &c.Ticket, true, admission.Claim{})
 	return nil
+}
+
+// begunBefore is when an attempt of an interactive transaction counts as begun: with its first
+// attempt, if that was aborted here. Through another gateway it is a first attempt again, and
+// counts as younger. No attempt counts as begun more than kv.MaxTxnAge before it arrived, so that
+// ids cannot be kept for later.
+func (d *Door) begunBefore(ref kv.TxnRef, how *How) int64 {
+	first := begun(d.host, how)
+	if first == 0 || !d.returning.follows(ref) || d.host.Mutants.Has(mutant.AttemptsBeginAnew) {
+		return first
+	}
+	return max(d.returning.last[ref.TxnID].begun, first-int64(kv.MaxTxnAge))
 }
 
 // AdmitCall has an interactive transaction counted with what a call names. It refuses the first

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
@@ -8,8 +10,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
-// Fixing fixes a state of the whole store, for all that wait for a round: a call of its own,
-// without a client.
+// Fixing fixes a state of the store, for all that wait for a round: a call of its own, without a
+// client. It waits for a shard for RoundTimes.Wait; then the state has no entry for that shard.
 type Fixing struct {
 	Call
 	round   *round.Round
@@ -20,11 +22,11 @@ type Fixing struct {
 
 // NewFixing makes one for a round. Its id leads to the same machine as the transactions'.
 func NewFixing(h *Host, p *round.Round) *Fixing {
-	id := h.NewReader(p.First().(Flow).Base().Ref.TxnID.Affinity()).TxnID
+	id := h.NewReader(p.Waiter().(Flow).Base().Ref.TxnID.Affinity()).TxnID
 	return &Fixing{Call: newQuestion(h, FixingKind, nil, id, env.Never), round: p}
 }
 
-// Start has every shard fix its state, the hot one last.
+// Start has the shards fix their states, the hot one last.
 func (x *Fixing) Start(h *Host) Outcome {
 	f := h.Shards.NoRound()
 	if f != nil {
@@ -32,7 +34,7 @@ func (x *Fixing) Start(h *Host) Outcome {
 	}
 	x.reading = h.newReading(x, env.PlanPin)
 	x.Phase = Reading
-	x.reading.Fix(h.Env, x.LastAsk())
+	x.reading.Fix(h.Env, h.Rounds.Plan(x.round), x.LastAsk())
 	return GoesOn
 }
 
@@ -40,14 +42,15 @@ func (x *Fixing) Start(h *Host) Outcome {
 func (x *Fixing) Reading() *read.Reading { return x.reading }
 
 // Took takes a shard's answer, which the reading has.
-func (x *Fixing) Took(*Host, *msg.ReadReply, []msg.Op, int64) {}
+func (x *Fixing) Took(h *Host, _ *msg.ReadReply, _ []msg.Op, _ int64) { x.reading.FixTook(h.Env) }
 
-// ReadAll: every shard has fixed its state, and all registrations stood until the hot one had.
+// ReadAll: each shard of the round has fixed its state, and all registrations have stood since.
 func (x *Fixing) ReadAll(h *Host) Outcome {
 	s, lapsed := x.reading.Lapsed(h.Env)
 	if lapsed {
 		return Aborted(read.Lapse(s))
 	}
+	x.reading.Complete()
 	x.waiters = h.Rounds.Fixed(x.round, x.reading.Name, x.reading.Replies())
 	x.round.Receipt = x.receipt
 	return Over(Done{Committed: true})
@@ -75,24 +78,65 @@ func (x *Fixing) Awaits() []kv.ShardID {
 
 func (x *Fixing) Shards() []kv.ShardID { return x.Awaits() }
 
-// Repeat sends again what has no answer.
+// Repeat sends again what has no answer, and goes on without the shards that are late or down.
 func (x *Fixing) Repeat(h *Host) Outcome {
-	if x.Phase == Reading {
+	if x.Phase != Reading {
+		return GoesOn
+	}
+	s, lapsed := x.reading.Lapsed(h.Env)
+	if lapsed { // perhaps because this machine stood still: then no shard is late
+		return Aborted(read.Lapse(s))
+	}
+	slow := x.reading.Slow(h.Env)
+	if len(slow) > 0 {
+		x.round.First = slow
+		return Aborted(read.Late(slow[0]))
+	}
+	stuck := x.reading.Stuck(h.Env)
+	if len(stuck) > 0 && h.Shards.AnyDown() {
+		return Failed(h.Shards.Undecided(stuck))
+	}
+	out := x.reading.Late(h.Env)
+	for _, s := range out {
+		if !h.Shards.IsDown(s) {
+			h.LeaveOut(s)
+		}
+	}
+	for _, s := range x.reading.Awaits() {
+		if h.Shards.IsDown(s) && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	if len(out) == 0 {
 		return h.tickReading(&x.Call, x.reading)
 	}
-	return GoesOn
+	return x.leaveOut(h, out)
 }
 
-// Release leaves the shards, which forget what they have kept if the round has come to nothing.
-func (x *Fixing) Release(h *Host) {
-	if x.reading == nil || x.reading.Ended {
-		return
+// leaveOut goes on without some shards, if any of those that wait for the state has a use for it.
+// A round that waits for slow shards begins anew, and asks them first. Where it was begun for others
+// those that wait have further rounds.
+func (x *Fixing) leaveOut(h *Host, out []kv.ShardID) Outcome {
+	switch {
+	case x.round.AskFirst(out):
+		return Aborted(read.Late(out[0]))
+	case !x.round.WorthWithout():
+		h.Rounds.GiveUp(x.round)
+		return Over(Done{})
 	}
-	h.endReading(x.reading, true)
-	if x.round.Name != x.reading.Name {
-		round.Forget(h.Env, x.reading.Name)
+	x.reading.LeaveOut(h.Env, out, x.LastAsk())
+	switch {
+	case x.reading.Open() || x.reading.Next(h.Env, x.LastAsk()):
+		return GoesOn
+	case len(x.reading.Replies()) == 0:
+		h.Rounds.GiveUp(x.round)
+		return Over(Done{})
 	}
+	return x.ReadAll(h)
 }
+
+// Release leaves the shards. If the round has come to nothing they discard what they have fixed.
+func (x *Fixing) Release(h *Host) { h.endReading(x.reading) }
 
 // Reset forgets the attempt.
 func (x *Fixing) Reset() { x.reading = nil }

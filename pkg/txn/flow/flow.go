@@ -132,7 +132,7 @@ var (
 	_ = []Committer{(*OneShot)(nil), (*Update)(nil), (*Move)(nil)}
 	_ = []Locker{(*OneShot)(nil), (*Update)(nil), (*Move)(nil)}
 	_ = []Checker{(*OneShot)(nil), (*Update)(nil)}
-	_ = []Reader{(*OneShot)(nil), (*View)(nil), (*Fixing)(nil)}
+	_ = []Reader{(*OneShot)(nil), (*View)(nil), (*Fixing)(nil), (*Snapshot)(nil)}
 	_ = []Asker{(*OneShot)(nil), (*View)(nil), (*Scan)(nil), (*Snapshot)(nil), (*Rule)(nil)}
 	_ = []Pinner{(*OneShot)(nil), (*View)(nil), (*Scan)(nil), (*Snapshot)(nil), (*Lending)(nil)}
 	_ = []Open{(*Update)(nil), (*View)(nil)}

@@ -27,6 +27,11 @@ type Host struct {
 	Shared  Shared
 	// Done are the requests that have been answered since the last Flush.
 	Done []Done
+	// LeftOut are the shards that did not answer a round of this machine in time, since the
+	// last Flush.
+	LeftOut []kv.ShardID
+	// missed is the shard on which a view could not read because it has no part in its state.
+	missed map[kv.TxnID]kv.ShardID
 	// refusedUntil is until when views read at a fixed state from the start.
 	refusedUntil int64
 }
@@ -39,12 +44,20 @@ func NewHost(e *env.Env, under func(yield func(Flow))) *Host {
 		Shards:  s,
 		Places:  places.New(e),
 		Heat:    heat.New(e),
-		Rounds:  round.New(e),
+		Rounds:  round.New(e, s),
 		Readers: map[kv.TxnRef]Reader{},
 		Pages:   map[uint64]*Scan{},
+		missed:  map[kv.TxnID]kv.ShardID{},
 	}
 	h.Door = newDoor(h, under)
 	return h
+}
+
+// LeaveOut notes that a shard did not answer a round in time.
+func (h *Host) LeaveOut(s kv.ShardID) {
+	if h.Shards.LeaveOut(h.Now, s) {
+		h.LeftOut = append(h.LeftOut, s)
+	}
 }
 
 // place is the shard on which a call looks for a key.
@@ -69,15 +82,16 @@ func (h *Host) report(c *Call, d Done) {
 // newReading begins a reading for a flow, to which its answers find their way.
 func (h *Host) newReading(f Reader, plan env.Plan) *read.Reading {
 	r := read.New(h.Env, plan, f.Base().Ref.TxnID.Affinity())
+	r.User = f.Base().How.User
 	h.Readers[r.Name] = f
 	return r
 }
 
-// endReading ends a reading, if there is one. fixes: it was to fix the state of every shard.
-func (h *Host) endReading(r *read.Reading, fixes bool) {
+// endReading ends a reading, if there is one.
+func (h *Host) endReading(r *read.Reading) {
 	if r != nil && !r.Ended {
 		delete(h.Readers, r.Name)
-		r.End(h.Env, fixes)
+		r.End(h.Env)
 	}
 }
 

@@ -20,10 +20,16 @@ type Interactive struct {
 	// nil before the first call.
 	claimed [][]byte
 	wants   map[string]bool
-	// idleSince is when its last call ended; left is how many shards were known to leave, or to
+	// idleSince is when the last call ended that asked for anything new, which news says of the one
+	// under way, by what was asked before; wantedUntil is until when some request is taken to wait
+	// for its locks. left is how many shards were known to leave, or to
 	// have left, when it began.
-	idleSince int64
-	left      uint64
+	idleSince, wantedUntil int64
+	news                   bool
+	asked                  map[string]bool
+	// takes are the ranges that it has read the beginning of.
+	takes []msg.Op
+	left  uint64
 	// rollback: it is being made certain only so that it can be given up. concluded is the
 	// failure of a call for which it is.
 	rollback  bool
@@ -34,6 +40,7 @@ type Interactive struct {
 func NewOpen(h *Host, ref kv.TxnRef, readOnly bool, how How) Open {
 	x := Interactive{idleSince: h.Now, left: h.Shards.Leavings()}
 	x.Call = Call{Kind: UpdateKind, Ref: ref, ReadOnly: readOnly, How: how, past: pastOf(how), started: h.Now}
+	x.Begun = h.Door.begunBefore(ref, &how)
 	x.deadline = h.Now + int64(h.MaxAge)
 	if readOnly && (x.past != nil || h.Reads == env.SnapshotReads) {
 		x.Kind, x.session = ViewKind, session.New()
@@ -41,6 +48,7 @@ func NewOpen(h *Host, ref kv.TxnRef, readOnly bool, how How) Open {
 	}
 	u := &Update{Interactive: x, locks: newLocks()}
 	u.session = u.locks.session
+	u.session.Unlocked = !readOnly && !(h.Door.returning.follows(ref) && h.Door.returning.last[ref.TxnID].unproven)
 	u.session.Optimistic = ref.Attempt == 1 && !readOnly && !h.NoOptimistic
 	return u
 }
@@ -61,6 +69,12 @@ func (x *Interactive) BeginDo(h *Host, ops []msg.Op, deadline int64) *msg.Failur
 	h.Timed(x.EndAt())
 	x.ops = ops
 	x.session.Number(ops)
+	for i := range ops {
+		if x.asks(&ops[i]) {
+			x.news = true
+			x.noteRange(&ops[i])
+		}
+	}
 	i := slices.IndexFunc(ops, func(op msg.Op) bool { return op.Writes() })
 	if !x.ReadOnly || i < 0 {
 		return nil
@@ -68,6 +82,28 @@ func (x *Interactive) BeginDo(h *Host, ops []msg.Op, deadline int64) *msg.Failur
 	f := invalid("the transaction is read-only")
 	f.Key, f.Seq, f.HasSeq = ops[i].Key, ops[i].Seq, true
 	return f
+}
+
+// asks notes what an operation asks for, and reports whether that is new: the transaction has
+// neither read it before nor, if the operation is to write it, written it.
+func (x *Interactive) asks(op *msg.Op) bool {
+	name := make([]byte, 0, 16+len(op.Key)+len(op.End))
+	name = append(name, 'r')
+	if op.Writes() || op.ForUpdate {
+		name[0] = 'w'
+	}
+	name = append(append(name, op.Key...), 0)
+	if op.IsRange() {
+		name = append(append(name, 1), op.End...)
+	}
+	if x.asked[string(name)] {
+		return false
+	}
+	if x.asked == nil {
+		x.asked = map[string]bool{}
+	}
+	x.asked[string(name)] = true
+	return true
 }
 
 // Unavailable says why it cannot do its call: a shard that it needs is down, or it began when that
@@ -126,24 +162,41 @@ func (x *Interactive) FailCall(h *Host, f *msg.Failure) {
 }
 
 func (x *Interactive) idle(h *Host) {
-	x.Phase, x.idleSince, x.by, x.open = Idle, h.Now, 0, nil
-	if x.Wound.Is {
+	x.Phase, x.by, x.open = Idle, 0, nil
+	if x.news || h.Mutants.Has(mutant.PingsCount) {
+		x.idleSince, x.news = h.Now, false
+	}
+	if x.Wound.Is || h.Now < x.wantedUntil {
 		h.Timed(h.Now + int64(h.IdleGrace))
 	}
 }
 
-// idleTooLong aborts an idle transaction that is wounded, or was open for too long.
+// Wanted notes that a request waits for a lock that the transaction holds. The shard says so
+// again as long as it does.
+func (x *Interactive) Wanted(h *Host) {
+	x.wantedUntil = h.Now + 2*int64(h.Liveness)
+	h.Timed(x.idleSince + int64(h.IdleGrace))
+}
+
+// idleTooLong aborts a transaction that is idle while others wait for it, or was open for too long.
 func (x *Interactive) idleTooLong(h *Host) Outcome {
+	idleEnds := x.idleSince + int64(h.IdleGrace)
+	wanted := h.Now < x.wantedUntil && !h.Mutants.Has(mutant.IdleHoldersKept) && !h.Mutants.Has(mutant.NoIdleGrace)
 	graceEnds := max(x.Wound.At, x.idleSince) + int64(h.IdleGrace)
 	graced := x.Wound.Is && !h.Mutants.Has(mutant.NoIdleGrace)
 	switch {
 	case graced && h.Now >= graceEnds:
 		why := env.Failure(msg.ReasonWounded, kv.KindAborted, "an older transaction waited for this one, which did nothing")
 		return Aborted(x.Wound.blame(why))
+	case wanted && h.Now >= idleEnds:
+		return Aborted(env.Failure(msg.ReasonWounded, kv.KindAborted, "another transaction waited for a lock of this one, which asked for nothing new"))
 	case h.Now >= x.deadline:
 		return Aborted(env.Failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was open for too long"))
 	case graced:
 		h.Timed(graceEnds)
+	}
+	if wanted {
+		h.Timed(idleEnds)
 	}
 	h.Timed(x.deadline)
 	return GoesOn
@@ -160,6 +213,7 @@ func (x *Interactive) BeginCommit(h *Host, deadline int64) {
 	for _, key := range x.session.ReadKeys() {
 		h.Heat.Committing(key, x.session.Writes(key))
 	}
+	x.committingRanges(h)
 }
 
 // BeginRollback has it given up once what it has read is certain.
@@ -199,6 +253,7 @@ func (x *Interactive) LostOver(h *Host, why *msg.Failure) {
 	if x.session.HasReadKey(key) {
 		h.Heat.Lost(key, x.session.Writes(string(key)))
 	}
+	x.lostRanges(h, key)
 }
 
 // Answer answers a call that has been executed here, or has failed.

@@ -93,7 +93,7 @@ func (l *locks) askOne(h *Host, c *Call, s kv.ShardID, m *msg.Lock) {
 		}
 	}
 	l.session.At(s)
-	m.Txn, m.NoWait = c.Ref, c.Wound.Is
+	m.Txn, m.Begun, m.User, m.NoWait = c.Ref, c.Begun, c.How.User, c.Wound.Is
 	l.requests.Ask(h.Env, s, m, c.LastAsk())
 	h.Timed(c.EndAt())
 }

@@ -42,6 +42,7 @@ func (o *OneShot) Init(h *Host, token Token, id kv.TxnID, ops []msg.Op, deadline
 	o.Kind, o.How, o.Token, o.ReadOnly = OneShotKind, how, token, true
 	o.Ref = kv.TxnRef{TxnID: id, Attempt: 1}
 	o.ops = ops
+	o.Begun = begun(h, &how)
 	o.started = h.Now
 	o.deadline = min(deadline, h.Now+int64(h.MaxAge))
 	o.from, o.by = o.started, o.deadline
@@ -132,6 +133,7 @@ func (o *OneShot) read(h *Host, ps piece.Pieces) Outcome {
 	plan, last := o.plan(h, ps)
 	switch plan {
 	case env.PlanPin:
+		h.needs(&o.Call, ps)
 		return o.waits()
 	case env.PlanOne:
 		// One shard reads in one step, as it decides: by the same message.
@@ -179,7 +181,10 @@ func (o *OneShot) register(h *Host, plan env.Plan) {
 func (o *OneShot) readPast(h *Host, ps piece.Pieces) Outcome {
 	o.register(h, env.PlanPin)
 	for i := range ps {
-		h.askPast(&o.Call, o.reading, ps[i].Shard, ps[i].Ops)
+		f := h.askPast(&o.Call, o.reading, ps[i].Shard, ps[i].Ops)
+		if f != nil {
+			return Aborted(f)
+		}
 	}
 	return GoesOn
 }
@@ -192,7 +197,7 @@ func (o *OneShot) Took(*Host, *msg.ReadReply, []msg.Op, int64) {}
 
 // Elsewhere begins the reading anew, with the key where it is.
 func (o *OneShot) Elsewhere(h *Host, _ kv.ShardID, _ []msg.Op) Outcome {
-	h.endReading(o.reading, false)
+	h.endReading(o.reading)
 	var ps piece.Pieces
 	ps.Cut(o.ops, h.Router.Shards(), func(key []byte) kv.ShardID { return h.place(&o.Call, key) })
 	if o.past != nil {
@@ -217,13 +222,20 @@ func (o *OneShot) ReadAll(h *Host) Outcome {
 // TurnedAway: a shard has told the reader to read at a fixed state. It leaves the others, and
 // reads everything there.
 func (o *OneShot) TurnedAway(h *Host) Outcome {
-	h.endReading(o.reading, false)
+	h.endReading(o.reading)
 	o.Reset()
+	h.needs(&o.Call, o.pieces(h))
 	return o.waits()
 }
 
-// Pinned reads at a fixed state.
+// Pinned reads at a fixed state, if all shards that it needs have a part in it.
 func (o *OneShot) Pinned(h *Host, p *round.Round) Outcome {
+	ps := o.pieces(h)
+	if o.seat.Need == round.Prompt && !covers(&p.State, ps) {
+		o.seat.Drop()
+		o.waitsFor(ps.Shards()...)
+		return o.waits()
+	}
 	h.readAt(&o.Call, p)
 	return o.Start(h)
 }
@@ -318,7 +330,7 @@ func (o *OneShot) Repeat(h *Host) Outcome {
 
 // Release gives up what it may hold.
 func (o *OneShot) Release(h *Host) {
-	h.endReading(o.reading, false)
+	h.endReading(o.reading)
 	if o.locks != nil {
 		o.locks.release(h, o.Ref)
 	}
@@ -331,7 +343,7 @@ func (o *OneShot) Reset() {
 }
 
 // End leaves the shards where it is registered.
-func (o *OneShot) End(h *Host, _ *msg.Failure) { h.endReading(o.reading, false) }
+func (o *OneShot) End(h *Host, _ *msg.Failure) { h.endReading(o.reading) }
 
 // Seen is the state that it has read.
 func (o *OneShot) Seen() []msg.ShardIndex {

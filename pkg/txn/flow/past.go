@@ -2,10 +2,12 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
+	"github.com/linchpindb/linchpin/pkg/txn/piece"
 	"github.com/linchpindb/linchpin/pkg/txn/read"
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 	"github.com/linchpindb/linchpin/pkg/vclock"
@@ -16,7 +18,8 @@ import (
 type past struct {
 	want At
 	pin  *msg.Pin
-	kept kv.TxnRef
+	// kept is the round that has fixed the state, nil for a snapshot.
+	kept *round.State
 	at   *vclock.Clock
 }
 
@@ -77,7 +80,7 @@ func (h *Host) resolved(f Flow, r *msg.PinReply) Outcome {
 // readAt has a transaction read at the state of a round from now on.
 func (h *Host) readAt(c *Call, p *round.Round) {
 	h.Rounds.Use(p)
-	c.past = &past{kept: p.Name, at: &p.At}
+	c.past = &past{kept: &p.State, at: &p.At}
 }
 
 // leavePast has the next attempt read the present, unless its client wants the past.
@@ -88,13 +91,39 @@ func (c *Call) leavePast() {
 	}
 }
 
-// askPast sends one shard's part of a read of the past.
-func (h *Host) askPast(c *Call, r *read.Reading, s kv.ShardID, ops []msg.Op) {
-	q := &msg.Read{Ops: c.redirects.Forward(ops), Index: c.past.at.At(s), Kept: c.past.kept}
+// askPast sends one shard's part of a read of the past. It fails if the shard has no part in the
+// state.
+func (h *Host) askPast(c *Call, r *read.Reading, s kv.ShardID, ops []msg.Op) *msg.Failure {
+	q := &msg.Read{Ops: c.redirects.Forward(ops), Index: c.past.at.At(s)}
+	if c.past.kept != nil {
+		if !c.past.kept.Has(s) {
+			text := "shard " + s.String() + " has no part in the state at which the transaction reads: it did not answer in time"
+			return env.Failure(msg.ReasonLapsed, kv.KindAborted, text)
+		}
+		q.Kept, q.Incarnation = c.past.kept.Name, c.past.kept.Incs[s]
+	}
 	if c.past.pin != nil {
 		q.Pin = c.past.pin.Number
 	}
 	r.Ask(h.Env, s, q, c.LastAsk())
+	return nil
+}
+
+// needs says what a transaction needs of a round, if it is to read on some shards: it waits for a
+// slow one only if it reads there.
+func (h *Host) needs(c *Call, ps piece.Pieces) {
+	c.seat.Need = round.Prompt
+	if slices.ContainsFunc(ps, func(p piece.Piece) bool { return h.Shards.IsLeftOut(p.Shard) }) {
+		c.waitsFor(ps.Shards()...)
+	}
+}
+
+// waitsFor has the transaction wait for a state in which some shards have a part.
+func (c *Call) waitsFor(s ...kv.ShardID) { c.seat.Need, c.seat.Shards = round.Some, s }
+
+// covers reports whether a state has all shards on which a transaction is to read.
+func covers(s *round.State, ps piece.Pieces) bool {
+	return !slices.ContainsFunc(ps, func(p piece.Piece) bool { return !s.Has(p.Shard) })
 }
 
 // Stamp says in a Done which state a transaction saw, and refuses one that is older than the
@@ -107,7 +136,7 @@ func (c *Call) Stamp(d *Done) {
 	if !d.Committed {
 		return
 	}
-	if c.past != nil && c.past.at != nil {
+	if c.past != nil && c.past.at != nil && c.past.kept == nil {
 		d.At = msg.Indexes(c.past.at)
 	}
 	if c.How.After == nil || !c.ReadOnly {

@@ -14,13 +14,23 @@ const mostReturning = 2048
 // further attempt of one that is not remembered is admitted as a new transaction is: anyone can
 // send a number.
 type returning struct {
-	last  map[kv.TxnID]uint32
+	last  map[kv.TxnID]aborted
 	order []kv.TxnID
 }
 
-func (r *returning) note(ref kv.TxnRef) {
+// aborted is a transaction's last attempt, and when the transaction counts as begun (Call.Begun).
+// unproven: it failed, and what it had read without locks could not be validated.
+type aborted struct {
+	attempt  uint32
+	unproven bool
+	begun    int64
+}
+
+func (r *returning) note(f Flow) {
+	ref := f.Base().Ref
+	u, updates := f.(*Update)
 	if r.last == nil {
-		r.last = map[kv.TxnID]uint32{}
+		r.last = map[kv.TxnID]aborted{}
 	}
 	if len(r.order) >= mostReturning {
 		for _, id := range r.order[:mostReturning/2] {
@@ -28,14 +38,14 @@ func (r *returning) note(ref kv.TxnRef) {
 		}
 		r.order = slices.Clone(r.order[mostReturning/2:])
 	}
-	r.last[ref.TxnID] = ref.Attempt
+	r.last[ref.TxnID] = aborted{attempt: ref.Attempt, unproven: updates && u.unproven, begun: f.Base().Begun}
 	r.order = append(r.order, ref.TxnID)
 }
 
 // follows reports whether an attempt follows one that was aborted here.
 func (r *returning) follows(ref kv.TxnRef) bool {
 	last, known := r.last[ref.TxnID]
-	return known && ref.Attempt > last
+	return known && ref.Attempt > last.attempt
 }
 
 func (r *returning) forget(id kv.TxnID) { delete(r.last, id) }

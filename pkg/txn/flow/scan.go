@@ -18,7 +18,7 @@ type Scan struct {
 
 // NewScan makes a scan. The deadline is for its opening.
 func NewScan(h *Host, token Token, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How) *Scan {
-	s := &Scan{Paging: page.Paging{Span: span, Reverse: reverse}}
+	s := &Scan{Paging: page.Paging{Span: span, Reverse: reverse, User: how.User}}
 	s.Call = Call{Kind: ScanKind, Ref: kv.TxnRef{TxnID: id, Attempt: 1}, Token: token, ReadOnly: true, How: how}
 	s.past = pastOf(how)
 	s.started = h.Now
@@ -37,6 +37,7 @@ func (s *Scan) Start(h *Host) Outcome {
 		return Failed(f)
 	}
 	if s.past == nil {
+		s.seat.Need = round.All
 		return s.waits()
 	}
 	s.Pin = s.past.pin.Number
@@ -71,14 +72,15 @@ func (s *Scan) open(h *Host) Outcome {
 	return GoesOn
 }
 
-// Next asks for up to limit pairs, if the last page is there; ok is false if it is not.
-func (s *Scan) Next(h *Host, token Token, limit int) (o Outcome, ok bool) {
+// Next asks for the next page, if the last page is there; ok is false if it is not. The client wants
+// left pairs at most from here on; 0 is no bound.
+func (s *Scan) Next(h *Host, token Token, left int) (o Outcome, ok bool) {
 	if s.Phase != Paging || s.Token != nil {
 		return GoesOn, false
 	}
 	s.Token = token
 	s.started, s.deadline = h.Now, h.Now+int64(kv.DefaultScanKeep)
-	s.Paging.Start(h.Env, limit)
+	s.Paging.Start(h.Env, left)
 	s.askDue(h)
 	return s.page(h), true
 }
@@ -148,6 +150,9 @@ func (s *Scan) Repeat(h *Host) Outcome {
 func (s *Scan) Release(h *Host) {
 	for _, n := range s.Asked() {
 		delete(h.Pages, n)
+	}
+	if s.Pin != 0 { // else the shards are told with the state that they keep for it
+		s.Paging.Stop(h.Env)
 	}
 }
 

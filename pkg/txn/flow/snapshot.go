@@ -3,6 +3,9 @@ package flow
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
+	"github.com/linchpindb/linchpin/pkg/txn/read"
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
@@ -16,6 +19,9 @@ type Snapshot struct {
 	ttl  int64
 	at   At
 	pins []msg.Pin
+	// state is the round's that is to be kept, and reading has each shard confirm its part.
+	state   *round.State
+	reading *read.Reading
 }
 
 type action uint8
@@ -61,6 +67,7 @@ func (s *Snapshot) Start(h *Host) Outcome {
 	case toDrop:
 		return s.find(h, &msg.FindPin{Name: s.at.Name, Number: s.at.Number})
 	}
+	s.seat.Need = round.All
 	return s.waits()
 }
 
@@ -71,9 +78,63 @@ func (s *Snapshot) find(h *Host, q *msg.FindPin) Outcome {
 	})
 }
 
-// Pinned asks for a round's state to be kept.
+// Pinned has each shard confirm that its part of the state is durable: a shard that restarts would
+// lose it otherwise, and the snapshot would lack a part of some transaction. A read of nothing at
+// the state is answered when it is.
 func (s *Snapshot) Pinned(h *Host, p *round.Round) Outcome {
-	s.seat.Drop()
+	s.state = &p.State
+	if h.Mutants.Has(mutant.KeptBeforeDurable) {
+		s.seat.Drop()
+		return s.keep(h)
+	}
+	h.readAt(&s.Call, p)
+	s.reading = h.newReading(s, env.PlanPin)
+	s.Phase = Reading
+	for _, sh := range h.EveryShard() {
+		f := h.askPast(&s.Call, s.reading, sh, nil)
+		if f != nil {
+			return Aborted(f)
+		}
+	}
+	return GoesOn
+}
+
+// Reading is the reading under way.
+func (s *Snapshot) Reading() *read.Reading { return s.reading }
+
+// Took takes a shard's answer, which the reading has; ReadAll: all parts are durable.
+func (s *Snapshot) Took(*Host, *msg.ReadReply, []msg.Op, int64) {}
+func (s *Snapshot) ReadAll(h *Host) Outcome                     { return s.keep(h) }
+
+// Refused: a shard has lost its part. Nothing is read that could be elsewhere.
+func (s *Snapshot) Refused(_ *Host, f *msg.Failure) Outcome       { return Aborted(f) }
+func (s *Snapshot) Elsewhere(*Host, kv.ShardID, []msg.Op) Outcome { return GoesOn }
+func (s *Snapshot) TurnedAway(*Host) Outcome                      { return GoesOn }
+
+// Awaits lists the shards that have not answered.
+func (s *Snapshot) Awaits() []kv.ShardID {
+	if s.Phase == Reading {
+		return s.reading.Awaits()
+	}
+	return nil
+}
+
+// Repeat sends again what has no answer.
+func (s *Snapshot) Repeat(h *Host) Outcome {
+	if s.Phase == Reading {
+		return h.tickReading(&s.Call, s.reading)
+	}
+	return GoesOn
+}
+
+// Release gives up the reading, and so does End; Reset forgets it.
+func (s *Snapshot) Release(h *Host)             { h.endReading(s.reading) }
+func (s *Snapshot) End(h *Host, _ *msg.Failure) { h.endReading(s.reading) }
+func (s *Snapshot) Reset()                      { s.reading, s.state = nil, nil }
+
+// keep asks for a round's state to be kept.
+func (s *Snapshot) keep(h *Host) Outcome {
+	p := s.state
 	return h.ask(s, func(e *msg.Envelope, request kv.TxnRef) {
 		e.KeepPin = &msg.KeepPin{
 			Request:     request,
@@ -96,7 +157,7 @@ func (s *Snapshot) Replied(h *Host, asked, m *msg.Envelope) Outcome {
 	switch {
 	case asked.KeepPin != nil && r.Failure != nil && r.Failure.Reason == msg.ReasonIncarnation:
 		// The hot shard has restarted since the state was fixed: another one.
-		return s.waits()
+		return Aborted(r.Failure)
 	case r.Failure != nil:
 		return Aborted(r.Failure)
 	case s.does == toDrop && asked.FindPin != nil:

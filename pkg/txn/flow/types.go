@@ -18,6 +18,10 @@ type How struct {
 	Plan env.Plan
 	// User is for whom it is.
 	User kv.Account
+	// Arrived is the time of day at which the request reached the gateway, in nanoseconds since
+	// 1970: the transaction counts as begun then (Call.Begun). 0 is for what the store does by
+	// itself, which counts as begun at the time in its id.
+	Arrived int64
 	// MaxResponse is the largest response that the client receives, in bytes: a one-shot whose
 	// results do not fit fails, and applies nothing. 0 is no bound.
 	MaxResponse uint32
@@ -25,7 +29,7 @@ type How struct {
 
 // plain reports whether it is the present that is read, in any way.
 func (h How) plain() bool {
-	h.User, h.MaxResponse = 0, 0
+	h.User, h.MaxResponse, h.Arrived = 0, 0, 0
 	return h == How{}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/lock"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
+	"github.com/linchpindb/linchpin/pkg/txn/session"
 )
 
 // Update is an interactive transaction that locks what it reads, but for keys on the hot shard,
@@ -17,8 +18,13 @@ type Update struct {
 	Interactive
 	locks  *locks
 	commit commit.Commit
-	// validating: the commit under way has no writes, and is the first half of a reader's end.
-	validating bool
+	// later are lock requests that are sent when those before have been answered.
+	later piece.Pieces
+	// validating: the commit under way has no writes, and is the first half of a reader's end, or all
+	// of it if it is whole.
+	validating, whole bool
+	// unproven: it has failed, and what it had read cannot be validated.
+	unproven bool
 }
 
 // Start is Fetch.
@@ -31,7 +37,21 @@ func (u *Update) Fetch(h *Host) Outcome {
 	if !u.ReadOnly {
 		early = h.Heat.Early
 	}
-	locked, unlocked := u.session.Wants(u.ops, h.where(&u.Call, early))
+	w := h.where(&u.Call, early)
+	queues := false
+	if !u.ReadOnly {
+		w.EarlyRange = func(op *msg.Op) bool {
+			is := h.Heat.Early(rangeName(op))
+			queues = queues || is
+			return is
+		}
+	}
+	locked, unlocked := u.session.Wants(u.ops, w)
+	if queues {
+		first := func(p piece.Piece) bool { return p.Shard == w.First }
+		u.later = slices.DeleteFunc(slices.Clone(locked), first)
+		locked = slices.DeleteFunc(locked, func(p piece.Piece) bool { return !first(p) })
+	}
 	u.locks.ask(h, &u.Call, locked, unlocked)
 	if !u.locks.requests.Open() {
 		u.evaluate(h)
@@ -49,7 +69,16 @@ func (u *Update) Locked(h *Host, l *msg.Lock, r *msg.LockReply) Outcome {
 		return Aborted(restarted())
 	}
 	u.session.Learn(r.Shard, l.Ops, l.Optimistic, r.Results)
-	if !u.locks.requests.Open() {
+	if r.Receipt.WaitedNanos > 0 {
+		u.waitedForRanges(h)
+	}
+	switch {
+	case u.locks.requests.Open():
+	case len(u.later) > 0:
+		later := u.later
+		u.later = nil
+		u.locks.ask(h, &u.Call, later, nil)
+	default:
 		u.evaluate(h)
 	}
 	return GoesOn
@@ -68,6 +97,7 @@ func (u *Update) Refused(h *Host, f *msg.Failure) Outcome {
 	}
 	u.locks.requests.Forget()
 	if u.session.SawAbsent() {
+		u.unproven = true
 		return Aborted(unvalidated())
 	}
 	u.conclude(f, h.Now)
@@ -90,14 +120,19 @@ func (u *Update) Write(h *Host) Outcome {
 		if t.Empty() {
 			continue
 		}
-		p := ps.At(t.Shard)
-		p.ReadSet, p.Incarnation = msg.ReadSetOf(t.Grants, t.Seen), t.Inc
+		relyOn(ps.At(t.Shard), t)
 	}
 	f := u.uncommittable(h, ps)
 	if f != nil {
 		return Aborted(f)
 	}
 	return h.send(u, ps, commit.Request{ReadBefore: u.session.HasRead()})
+}
+
+// relyOn has a piece validate what was read on its shard.
+func relyOn(p *piece.Piece, t *session.Touched) {
+	p.ReadSet, p.Incarnation = msg.ReadSetOf(t.Grants, t.Seen), t.Inc
+	p.Ops = append(slices.Clone(t.Again), p.Ops...)
 }
 
 // uncommittable says why a transaction cannot commit on these shards now. One that is about to
@@ -114,21 +149,28 @@ func (u *Update) uncommittable(h *Host, ps piece.Pieces) *msg.Failure {
 	return h.Shards.Refusing(slices.DeleteFunc(all, u.session.HoldsOn))
 }
 
-// Finish ends a transaction without writes: its optimistic reads are validated in one step on the
-// hot shard while its locks are held, then the locks are checked and released. Between the last
-// grant and the first check everything it read was current.
+// Finish ends a transaction without writes. If it has read without locks on one shard, that is
+// validated in one step there while its locks are held, then the locks are checked and released:
+// between the last grant and the first check everything it read was current. If on several, a commit
+// validates everything.
 func (u *Update) Finish(h *Host) Outcome {
-	for _, t := range u.session.Touched() {
-		if len(t.Seen) == 0 {
-			continue
+	touched := u.session.Touched()
+	var ps piece.Pieces
+	for _, t := range touched {
+		if len(t.Seen) > 0 {
+			relyOn(ps.At(t.Shard), t)
 		}
-		var ps piece.Pieces
-		p := ps.At(t.Shard)
-		p.ReadSet, p.Incarnation = msg.ReadSetOf(t.Grants, t.Seen), t.Inc
-		u.validating = true
-		return h.send(u, ps, commit.Request{ReadBefore: u.session.HasRead()})
 	}
-	return u.locks.end(h, u)
+	if len(ps) == 0 {
+		return u.locks.end(h, u)
+	}
+	u.validating, u.whole = true, len(ps) > 1
+	for _, t := range touched {
+		if u.whole && len(t.Seen) == 0 && !t.Empty() {
+			relyOn(ps.At(t.Shard), t)
+		}
+	}
+	return h.send(u, ps, commit.Request{ReadBefore: u.session.HasRead()})
 }
 
 // Checked: everything that was read was current at one instant. Nothing is left to release: the
@@ -150,9 +192,12 @@ func (u *Update) Answered(h *Host, a *msg.Answer) Outcome {
 		u.Release(h)
 		f := a.Failure
 		if f.Reason == msg.ReasonRequest && u.session.SawAbsent() {
+			u.unproven = true
 			f = unvalidated()
 		}
 		return Lost(f)
+	case u.validating && u.whole:
+		return u.Checked(h)
 	case u.validating:
 		u.validating = false
 		return u.locks.check(h, u)

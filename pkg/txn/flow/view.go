@@ -23,6 +23,8 @@ type View struct {
 	// vain has one before it registers anywhere, and does not ask again at once: the machine that it
 	// borrows from may know of a shard that is about to stop, and this one not.
 	pinAt int64
+	// seen is the state that it had read when it went on at a fixed one.
+	seen []msg.ShardIndex
 }
 
 // Start is Fetch, and Write, of what has no writes, is Finish.
@@ -44,8 +46,13 @@ func (v *View) Fetch(h *Host) Outcome {
 
 // ask asks the shards for what the view wants to see, and registers it there.
 func (v *View) ask(h *Host, wanted piece.Pieces) Outcome {
-	if v.reading == nil && v.past == nil && v.pinAt == 0 && h.Now < h.refusedUntil && h.Shards.NoRound() == nil {
-		v.Phase = Pinning
+	missed, again := h.missed[v.Ref.TxnID]
+	if v.reading == nil && v.past == nil && v.pinAt == 0 && (again || h.Now < h.refusedUntil) && h.Shards.NoRound() == nil {
+		h.needs(&v.Call, wanted)
+		if again { // the attempt before was to read there at a state without that shard
+			delete(h.missed, v.Ref.TxnID)
+			v.waitsFor(append(wanted.Shards(), missed)...)
+		}
 		return v.waits()
 	}
 	if v.reading == nil {
@@ -63,7 +70,11 @@ func (v *View) ask(h *Host, wanted piece.Pieces) Outcome {
 			p.Ops[j].ForUpdate = false
 		}
 		if v.past != nil {
-			h.askPast(&v.Call, v.reading, p.Shard, p.Ops)
+			f := h.askPast(&v.Call, v.reading, p.Shard, p.Ops)
+			if f != nil {
+				h.miss(v.Ref.TxnID, p.Shard)
+				return Aborted(f)
+			}
 			continue
 		}
 		v.reading.Ask(h.Env, p.Shard, &msg.Read{Ops: p.Ops, LeaseNanos: int64(h.Lease)}, v.LastAsk())
@@ -181,7 +192,7 @@ func (v *View) pin(h *Host) Outcome {
 		v.reading.GiveUp(h.Env)
 	}
 	if h.Mutants.Has(mutant.OpenLeftBeforePin) {
-		h.endReading(v.reading, false)
+		h.endReading(v.reading)
 		v.reading = nil
 	}
 	if v.reading != nil {
@@ -190,19 +201,27 @@ func (v *View) pin(h *Host) Outcome {
 			return o
 		}
 	}
+	v.seat.Need = round.Prompt
 	return waitsForState
 }
 
 // Pinned: the view, which was registered until now, reads at the fixed state from here on and
 // holds no update any more. What it has read before was current at the instant of the state.
 func (v *View) Pinned(h *Host, p *round.Round) Outcome {
+	wanted := v.wantsMore(h, p)
+	if len(wanted) > 0 {
+		v.seat.Drop()
+		v.waitsFor(wanted...)
+		return waitsForState
+	}
 	if v.reading != nil {
 		s, lapsed := v.reading.Lapsed(h.Env)
 		if lapsed {
 			v.seat.Drop()
 			return Aborted(read.Lapse(s))
 		}
-		h.endReading(v.reading, false)
+		v.seen = seenBy(v.reading)
+		h.endReading(v.reading)
 		v.reading = nil
 	}
 	h.readAt(&v.Call, p)
@@ -210,6 +229,33 @@ func (v *View) Pinned(h *Host, p *round.Round) Outcome {
 		return v.Fetch(h)
 	}
 	return GoesOn
+}
+
+// wantsMore lists the shards on which the call under way reads, if one has no part in the state. A
+// view that has read nothing, and so holds nobody, waits for a state in which it has.
+func (v *View) wantsMore(h *Host, p *round.Round) []kv.ShardID {
+	reads := v.reading != nil && len(v.reading.Replies()) > 0
+	if reads || v.Phase != Pinning || v.seat.Need != round.Prompt {
+		return nil
+	}
+	wanted, _ := v.session.Wants(v.ops, h.where(&v.Call, nil))
+	if covers(&p.State, wanted) {
+		return nil
+	}
+	return wanted.Shards()
+}
+
+// mostMissed bounds the views of which it is remembered which shard they missed. Somewhat arbitrary:
+// far more than fail before their clients begin them anew.
+const mostMissed = 1024
+
+// miss notes that a view was to read on a shard that has no part in the state at which it reads. When
+// its client begins it anew it waits for that shard.
+func (h *Host) miss(id kv.TxnID, s kv.ShardID) {
+	if len(h.missed) == mostMissed {
+		clear(h.missed)
+	}
+	h.missed[id] = s
 }
 
 // Unpinned: there will be no such state. A view that was only to hold no update does not need
@@ -229,7 +275,7 @@ func (v *View) Unpinned(h *Host, f *msg.Failure) Outcome {
 	case len(v.ops) > 0 && v.ops[0].Seq == 0:
 		// It has left a shard, and cannot read on under the same name. Its client has been told
 		// nothing yet: it begins anew.
-		h.endReading(v.reading, false)
+		h.endReading(v.reading)
 		v.reading, v.pinAt = nil, 0
 		v.session.Unlearn()
 		v.BackOff(h.Env, int64(shutPause))
@@ -303,13 +349,13 @@ func (v *View) timedPin(h *Host) {
 }
 
 // Release leaves the shards where it is registered, and so does End.
-func (v *View) Release(h *Host)             { h.endReading(v.reading, false) }
-func (v *View) End(h *Host, _ *msg.Failure) { h.endReading(v.reading, false) }
+func (v *View) Release(h *Host)             { h.endReading(v.reading) }
+func (v *View) End(h *Host, _ *msg.Failure) { h.endReading(v.reading) }
 
 // Seen is the state that it has read.
 func (v *View) Seen() []msg.ShardIndex {
 	if v.reading == nil {
-		return nil
+		return v.seen
 	}
-	return seenBy(v.reading)
+	return append(seenBy(v.reading), v.seen...)
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"math"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -15,6 +16,8 @@ type Paging struct {
 	// Span is what is scanned; Reverse begins with the last key.
 	Span    kv.Span
 	Reverse bool
+	// User is whose scan it is.
+	User kv.Account
 	// Name is under which the shards keep the state, Pin the number of the snapshot, if that
 	// is what is scanned.
 	Name kv.TxnRef
@@ -22,9 +25,10 @@ type Paging struct {
 	// At is the state that is scanned.
 	At    vclock.Clock
 	parts []*part // by shard
-	// limit is how many pairs the page under way may have.
-	limit int
-	retry env.Retry
+	// limit is how many pairs the page under way may have, left how many the scan may still have; 0 is
+	// no bound.
+	limit, left int
+	retry       env.Retry
 }
 
 // part is one shard's part of a scan.
@@ -35,6 +39,8 @@ type part struct {
 	// from is where the next page begins, or ends if it is in reverse; nil when there is none.
 	from []byte
 	ask  *msg.Envelope
+	// asked is how many pairs it was asked for last.
+	asked int
 }
 
 // Fix takes the states of all shards, at which the pages are read. incs may be nil.
@@ -56,10 +62,32 @@ func (p *Paging) Fix(name kv.TxnRef, at *vclock.Clock, incs []kv.Incarnation, sh
 	}
 }
 
-// Start begins a page of up to limit pairs.
-func (p *Paging) Start(e *env.Env, limit int) {
-	p.limit = limit
+// pageLimit is how many pairs a scan fetches at a time. Somewhat arbitrary.
+const pageLimit = 1000
+
+// Start begins a page, of a scan that may still have left pairs; 0 is no bound.
+func (p *Paging) Start(e *env.Env, left int) {
+	p.begin(left)
 	e.Start(&p.retry, 0)
+}
+
+func (p *Paging) begin(left int) {
+	p.left, p.limit = left, pageLimit
+	if left > 0 {
+		p.limit = min(left, pageLimit)
+	}
+}
+
+// share is how many pairs a shard is asked for. Where the scan is bounded the shards share what is
+// left: each is asked for its part of it, and some more, since keys are placed by hash and not evenly.
+// A shard that has more than its share is asked for twice as many the next time.
+func (p *Paging) share(x *part) int {
+	if p.left == 0 {
+		return p.limit
+	}
+	even := (p.left + len(p.parts) - 1) / len(p.parts)
+	x.asked = min(max(even+3*int(math.Sqrt(float64(even))), 2*x.asked), p.limit)
+	return x.asked
 }
 
 // Due lists the shards that have to be asked before the page can be merged.
@@ -90,7 +118,8 @@ func (p *Paging) Ask(e *env.Env, s kv.ShardID, number uint64) {
 		Start:       rest.Start,
 		End:         rest.End,
 		Reverse:     p.Reverse,
-		Limit:       uint32(min(p.limit, kv.MaxScanLimit)),
+		User:        p.User,
+		Limit:       uint32(p.share(x)),
 		KeepNanos:   int64(kv.DefaultScanKeep),
 	}
 }
@@ -123,6 +152,15 @@ func (p *Paging) Awaits() (out []kv.ShardID) {
 		}
 	}
 	return out
+}
+
+// Stop has the shards that have not answered stop reading.
+func (p *Paging) Stop(e *env.Env) {
+	for _, x := range p.parts {
+		if x.ask != nil {
+			e.To(x.shard).ScanAt = &msg.ScanAt{Txn: p.Name, Done: true}
+		}
+	}
 }
 
 // Asked are the numbers of the requests without an answer.

@@ -13,10 +13,12 @@
 //	hot one last  Read to each but the hot one; they notify it, and it
 //	              answers last, unregistered                        3 delays
 //	open          Read to each as it goes; Leave at the end         2 for each call
+//	round         as hot one last, with nothing to read: each shard fixes its state (Fix)
 //
 // A lease is counted from when the request for it was sent, and is relied on for a tenth
 // less than was asked for, since clocks may differ in their rates. A renewal counts only if
-// the old lease stands when the answer comes.
+// the old lease stands when the answer comes. A round has a lease of its own, which is shorter and
+// not renewed.
 //
 // # Example
 //

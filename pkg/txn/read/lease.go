@@ -14,7 +14,7 @@ type lease struct {
 	shard kv.ShardID
 	inc   kv.Incarnation // once known
 	until int64
-	// renew is when to ask for more; renewing is the number of the request that was sent at
+	// renew is when to ask for more, env.Never for a round's; renewing is the number of the request that was sent at
 	// asked, 0 if none is open.
 	renew, asked int64
 	renewing     uint32
@@ -33,6 +33,11 @@ func (r *Reading) register(e *env.Env, s kv.ShardID) {
 	l := &lease{shard: s, until: e.Now + reliedOn(e), renew: e.Now + int64(e.Lease)/3}
 	r.leases = append(r.leases, l)
 	e.Timed(l.renew)
+}
+
+// registerShortly counts the lease of a round, which is not renewed.
+func (r *Reading) registerShortly(e *env.Env, s kv.ShardID) {
+	r.leases = append(r.leases, &lease{shard: s, until: e.Now + int64(e.Round.Lease)*85/100, renew: env.Never})
 }
 
 func (r *Reading) lease(s kv.ShardID) *lease {
@@ -67,7 +72,8 @@ func (r *Reading) Registered(e *env.Env, p *msg.ReadReply) bool {
 func (r *Reading) Lapsed(e *env.Env) (s kv.ShardID, ok bool) {
 	for _, l := range r.leases {
 		revives := l.renewing != 0 && e.Mutants.Has(mutant.LeaseRevived)
-		if e.Now >= l.until && !revives && !e.Mutants.Has(mutant.LeaseUnchecked) {
+		unchecked := e.Mutants.Has(mutant.LeaseUnchecked) || r.fixes && e.Mutants.Has(mutant.RoundLeaseUnchecked)
+		if e.Now >= l.until && !revives && !unchecked {
 			return l.shard, true
 		}
 	}
@@ -80,7 +86,10 @@ func (r *Reading) TickLeases(e *env.Env) {
 		if e.Now >= l.renew && l.inc != 0 {
 			r.renew(e, l)
 		}
-		at := max(l.renew, e.Now+int64(e.Repeat))
+		at := env.Never
+		if l.renew != env.Never {
+			at = max(l.renew, e.Now+int64(e.Repeat))
+		}
 		if l.until > e.Now {
 			at = min(at, l.until)
 		}
@@ -117,6 +126,11 @@ func (r *Reading) Renewed(e *env.Env, p *msg.RenewReply) bool {
 	l.renewing = 0
 	e.Timed(l.renew)
 	return true
+}
+
+// Late is the failure of an attempt to fix a state that a shard was needed for.
+func Late(of kv.ShardID) *msg.Failure {
+	return env.Failure(msg.ReasonLapsed, kv.KindAborted, "shard "+of.String()+" did not answer in time")
 }
 
 // Lapse is the failure of a reader that may not have been registered all along.

@@ -44,19 +44,3 @@ func (r *Reading) order(q *msg.Read, shard, last kv.ShardID, all []kv.ShardID) {
 	}
 	r.last, r.lastShard = q, last
 }
-
-// Fix has every shard fix its state and keep it, the hot one last.
-func (r *Reading) Fix(e *env.Env, lastRepeat int64) {
-	hot, all := e.Hot(), e.EveryShard()
-	for _, s := range all {
-		q := &msg.Read{LeaseNanos: int64(e.Lease), KeepNanos: int64(kv.DefaultScanKeep)}
-		r.order(q, s, hot, all)
-		if s == hot && e.Mutants.Has(mutant.PinHotFirst) {
-			q.Await, r.last = nil, nil
-		}
-		if e.Mutants.Has(mutant.PinUnregistered) {
-			q.LeaseNanos = 0
-		}
-		r.Ask(e, s, q, lastRepeat)
-	}
-}

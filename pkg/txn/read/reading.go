@@ -16,9 +16,13 @@ type Reading struct {
 	// Name is the attempt's, which no other has had.
 	Name kv.TxnRef
 	Plan env.Plan
+	// fixes: it is a round, which has shards fix their states. complete: they are to be kept.
+	fixes, complete bool
 	// Left: a shard has been told that the reader leaves it while it is registered on others,
 	// or has turned it away. Ended: all shards have been told.
 	Left, Ended bool
+	// User is whose transaction it is.
+	User kv.Account
 
 	number uint32
 	asks   []*ask
@@ -32,6 +36,12 @@ type Reading struct {
 	// then is the last request while it waits here for the answers of the others, where the
 	// gateway waits for them in the place of the last shard.
 	then *msg.Read
+	// rest are the shards that a round asks when the slow ones have answered; since is from
+	// when it waits for those that can answer now. waits: it waits for the slow ones for as long
+	// as that takes.
+	rest  *Fix
+	since int64
+	waits bool
 	// notifying are the requests whose shards notify the last one. They are repeated as long
 	// as that has not answered: a notice may be lost.
 	notifying []*msg.Envelope
@@ -53,15 +63,23 @@ func New(e *env.Env, plan env.Plan, affinity uint64) *Reading {
 // once more in any case (env.LastRepeat).
 func (r *Reading) Ask(e *env.Env, s kv.ShardID, q *msg.Read, lastRepeat int64) {
 	r.number++
-	q.Reader, q.Gateway, q.Number = r.Name, e.Node, r.number
+	q.Reader, q.Gateway, q.Number, q.User = r.Name, e.Node, r.number, r.User
 	a := &ask{env: e.To(s), sent: e.Now}
 	a.env.Read = q
-	e.Start(&a.retry, lastRepeat)
+	if r.fixes && r.rest == nil { // it does not wait for long
+		e.StartSteady(&a.retry, min(e.Repeat, kv.DefaultRoundRepeat), lastRepeat)
+	} else {
+		e.Start(&a.retry, lastRepeat)
+	}
 	r.asks = append(r.asks, a)
 	if q.Notify {
 		r.notifying = append(r.notifying, a.env)
 	}
-	if q.LeaseNanos > 0 && r.lease(s) == nil {
+	switch {
+	case q.LeaseNanos == 0 || r.lease(s) != nil:
+	case r.fixes && q.LeaseNanos == int64(e.Round.Lease):
+		r.registerShortly(e, s)
+	default:
 		r.register(e, s)
 	}
 }
@@ -130,9 +148,16 @@ func (r *Reading) Again(shards func(kv.ShardID) bool, add func(kv.ShardID, []msg
 // there was anything: the last request of an order, or that again if the last shard relied
 // on other readings than those whose values are here.
 func (r *Reading) Next(e *env.Env, lastRepeat int64) bool {
+	if r.rest != nil {
+		f := r.rest
+		r.rest = nil
+		r.fixRest(e, f, lastRepeat)
+		return true
+	}
 	if r.then != nil {
 		r.last, r.then = r.then, nil
 		r.Ask(e, r.lastShard, r.last, lastRepeat)
+		r.awaitFrom(e)
 		return true
 	}
 	if r.last != nil && !r.reliedRight() && !e.Mutants.Has(mutant.OtherCopyTaken) {
@@ -145,9 +170,13 @@ func (r *Reading) Next(e *env.Env, lastRepeat int64) bool {
 }
 
 // reliedRight reports whether the last read relied on the very readings whose values are here.
+// What it has relied on besides was left out of the round meanwhile.
 func (r *Reading) reliedRight() bool {
 	for _, on := range r.Reply(r.lastShard).Relied {
 		p := r.Reply(on.Shard)
+		if p == nil && r.fixes {
+			continue
+		}
 		if p == nil || p.Reading != on {
 			return false
 		}
@@ -178,8 +207,8 @@ func (r *Reading) Tick(e *env.Env, lastRepeat int64) {
 	}
 }
 
-// End tells the shards that the reading is over. fixes: it fixed the state of every shard.
-func (r *Reading) End(e *env.Env, fixes bool) {
+// End tells the shards that the reading is over.
+func (r *Reading) End(e *env.Env) {
 	if r.Ended {
 		return
 	}
@@ -187,9 +216,9 @@ func (r *Reading) End(e *env.Env, fixes bool) {
 	for _, l := range r.leases {
 		r.leave(e, l.shard)
 	}
-	// The last one has forgotten the reader with its answer. But a late copy of a request to
-	// fix the state would have that kept once more.
-	if r.last != nil && (r.Reply(r.lastShard) == nil || fixes) {
+	// The last one has forgotten the reader with its answer. But a round has it keep the
+	// state, and a late copy of the request would have it fixed once more.
+	if r.last != nil && (r.Reply(r.lastShard) == nil || r.fixes) && r.lease(r.lastShard) == nil {
 		r.leave(e, r.lastShard)
 	}
 	for _, a := range r.asks {
@@ -201,7 +230,11 @@ func (r *Reading) End(e *env.Env, fixes bool) {
 }
 
 func (r *Reading) leave(e *env.Env, s kv.ShardID) {
-	e.To(s).Leave = &msg.Leave{Reader: r.Name}
+	l := &msg.Leave{Reader: r.Name}
+	if r.complete {
+		l.KeepNanos = int64(kv.DefaultScanKeep)
+	}
+	e.To(s).Leave = l
 }
 
 // GiveUp forgets the requests that have no answer, and leaves the shards that have answered

@@ -1,5 +1,4 @@
-// Package round fixes states of the whole store, for all transactions of a gateway that wait
-// for one, and has the shards keep them as long as they are read.
+// Package round fixes states of the store, for all transactions of a gateway that wait for one, and has the shards keep them as long as they are read.
 //
 // # Guarantees
 //
@@ -12,8 +11,19 @@
 //	Join ──▶ next ── Begin ──▶ under way ── Fixed ──▶ kept, renewed ── Unuse ──▶ forgotten
 //	                                     └─ Ended ──▶ its waiters are told why there is none
 //
-// One round reads on all shards; many transactions share it. Rounds of one machine are
-// Config.RoundGap apart, since each of them holds updates for a moment.
+// Many transactions share a round. Rounds of one machine are Config.RoundGap apart, since each of
+// them holds all updates for a moment.
+//
+// # Slow shards
+//
+// A round waits for a shard for RoundTimes.Wait only. Then the state has no entry for it, and the
+// following rounds leave it out for a while (shards.Shards.LeaveOut). A transaction says of which
+// shards it needs the state (Need). One that needs a slow shard has a round that registers the
+// slow shard first, for as long as that takes, and the others when it has answered:
+//
+//	Prompt   ordinary round: all shards but those that are left out, and those that are late
+//	Some     a round for each set of slow shards that transactions need; waits for these alone
+//	All      waits for all shards; fails while a node is down
 //
 // # Machines of one node
 //

@@ -5,7 +5,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
 // keptEvery is how often the shards are told to keep a state: two messages in a row may be lost.
@@ -33,7 +32,7 @@ func (r *Rounds) Unuse(p *Round) {
 		return
 	}
 	r.kept = slices.DeleteFunc(r.kept, func(x *Round) bool { return x == p })
-	Forget(r.env, p.Name)
+	r.forget(p)
 }
 
 // Tick has the states that are read at kept for longer.
@@ -48,7 +47,7 @@ func (r *Rounds) Tick() {
 }
 
 func (r *Rounds) renew(p *Round) {
-	for _, s := range r.env.EveryShard() {
+	for _, s := range p.shards() {
 		r.env.To(s).ScanAt = &msg.ScanAt{
 			Txn:         p.Name,
 			Gateway:     r.env.Node,
@@ -59,10 +58,20 @@ func (r *Rounds) renew(p *Round) {
 	}
 }
 
-// Forget has the shards forget what they keep under a name. They would do so by themselves
+// forget has the shards forget what they keep for a round. They would do so by themselves
 // after kv.DefaultScanKeep.
-func Forget(e *env.Env, name kv.TxnRef) {
-	for _, s := range e.EveryShard() {
-		e.To(s).ScanAt = &msg.ScanAt{Txn: name, Done: true}
+func (r *Rounds) forget(p *Round) {
+	for _, s := range p.shards() {
+		r.env.To(s).ScanAt = &msg.ScanAt{Txn: p.Name, Done: true}
 	}
+}
+
+// shards lists those that have a part in the state.
+func (s *State) shards() (out []kv.ShardID) {
+	for i := range s.Incs {
+		if s.Has(kv.ShardID(i)) {
+			out = append(out, kv.ShardID(i))
+		}
+	}
+	return out
 }

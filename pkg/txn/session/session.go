@@ -17,7 +17,9 @@ import (
 type Session struct {
 	// Optimistic has keys on the hot shard read without a lock, and checked at the end.
 	Optimistic bool
-	touched    []*Touched // by shard
+	// Unlocked has reads that are marked so (msg.Op) take no lock, and checked at the end.
+	Unlocked bool
+	touched  []*Touched // by shard
 	// base are the values that were read; they are locked, or in Touched.Seen.
 	base map[string]entry.Value
 	// rows are the answers to range operations, by Op.Seq.
@@ -46,6 +48,9 @@ type Touched struct {
 	// Grants are the locks, by number and mode, Seen what was read without.
 	Grants []msg.Grant
 	Seen   []msg.Seen
+	// Again are reads of ranges, and questions, without locks: the commit executes them again. The
+	// digests of their results are in Seen.
+	Again []msg.Op
 	// Index is the shard's commit sequence number when it last answered.
 	Index kv.Index
 }
@@ -111,8 +116,8 @@ func (s *Session) HasRead() bool {
 	return slices.ContainsFunc(s.touched, func(t *Touched) bool { return !t.Empty() })
 }
 
-// SawAbsent reports whether a key that was read without a lock did not exist. Absence has no
-// version, so that it cannot be checked later whether the key was absent all along.
+// SawAbsent reports whether a key that was read without a lock did not exist, or a range was read.
+// Absence has no version, so that it cannot be checked later whether a key was absent all along.
 func (s *Session) SawAbsent() bool {
 	return slices.ContainsFunc(s.touched, func(t *Touched) bool {
 		return slices.ContainsFunc(t.Seen, func(x msg.Seen) bool { return x.Version.IsZero() })

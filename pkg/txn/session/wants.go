@@ -49,6 +49,11 @@ type Where struct {
 	Place func(key []byte) kv.ShardID
 	// Early reports whether a read of a key had best lock it for writing; nil for never.
 	Early func(key []byte) bool
+	// First is the shard that is asked first where a range is read that others want as well, to
+	// write what they find: it locks its part for writing, so that they wait for each other there.
+	First kv.ShardID
+	// EarlyRange reports whether a range is such; nil for never.
+	EarlyRange func(op *msg.Op) bool
 }
 
 // Wants lists what ops need to know and is not known yet, by shard: what is to be read under
@@ -67,9 +72,21 @@ func (s *Session) Wants(ops []msg.Op, w Where) (locked, unlocked piece.Pieces) {
 		for _, key := range called {
 			add(key, a.finds(i, key)...)
 		}
+		free := op.Unlocked && s.Unlocked
 		switch {
+		case op.IsRange() && free:
+			s.wantRange(op, w.Shards, &unlocked)
+			continue
 		case op.IsRange():
 			s.wantRange(op, w.Shards, &locked)
+			if w.EarlyRange != nil && !op.Unlocked && w.EarlyRange(op) && !op.Span().IsEmpty() {
+				ops := locked.At(w.First).Ops
+				ops[len(ops)-1].ForUpdate = true
+			}
+			continue
+		case op.IsCall() && free:
+			p := unlocked.At(w.Place(op.Key))
+			p.Ops = append(p.Ops, a.after(i, op)...)
 			continue
 		case op.IsCall():
 			if op.Kind != msg.OpChange {
@@ -83,11 +100,11 @@ func (s *Session) Wants(ops []msg.Op, w Where) (locked, unlocked piece.Pieces) {
 			continue
 		}
 		asked[string(op.Key)] = true
-		forUpdate = forUpdate || w.Early != nil && w.Early(op.Key)
+		forUpdate = forUpdate || !op.Unlocked && w.Early != nil && w.Early(op.Key)
 		get := msg.Op{Kind: msg.OpGet, Seq: op.Seq, Key: op.Key, ForUpdate: forUpdate, Stored: all}
 		get.Methods = uint64(adt.MethodsOf(op))
-		if s.Optimistic && op.Kind == msg.OpGet && !forUpdate && w.Place(op.Key) == w.Hot {
-			p := unlocked.At(w.Hot)
+		if free && !forUpdate || s.Optimistic && op.Kind == msg.OpGet && !forUpdate && w.Place(op.Key) == w.Hot {
+			p := unlocked.At(w.Place(op.Key))
 			p.Ops = append(p.Ops, get)
 			continue
 		}
@@ -140,15 +157,25 @@ func (s *Session) Learn(from kv.ShardID, ops []msg.Op, optimistic bool, results 
 			// the shard executed it for the operations behind it
 		case op.IsCall():
 			s.answers[op.Seq] = *r
+			t.readAgain(optimistic, op, r)
 		case s.found(op, r):
 		case op.IsRange():
 			s.learnRows(op, r)
+			t.readAgain(optimistic, op, r)
 		default:
 			s.base[string(op.Key)] = value(r)
 			if optimistic {
 				t.Seen = append(t.Seen, msg.Seen{Key: op.Key, Version: r.Version})
 			}
 		}
+	}
+}
+
+// readAgain notes a read without a version that is to be validated.
+func (t *Touched) readAgain(optimistic bool, op *msg.Op, r *msg.Result) {
+	if optimistic {
+		t.Again = append(t.Again, *op)
+		t.Seen = append(t.Seen, msg.Seen{Key: op.Key, Seq: op.Seq, Digest: r.Digest()})
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package shards is what a gateway knows about the shards and the nodes that they are on:
-// incarnations, load, and which cannot be used now.
+// incarnations, load, which cannot be used now, and which are slow.
 //
 // # Guarantees
 //
@@ -29,6 +29,8 @@ type Shards struct {
 	// leaving are the shards that are about to stop; leavings counts how many there have been.
 	leaving  map[kv.ShardID]leaving
 	leavings uint64
+	// out are the shards that did not answer a round in time.
+	out map[kv.ShardID]*leftOut
 }
 
 // shard is what is known of one shard.
@@ -37,6 +39,10 @@ type shard struct {
 	known kv.Known
 	// parked: updates waited there when it last answered a reader; busy: it was saturated.
 	parked, busy bool
+	// penalty is for how long it decided nothing last because it was slow, until slowUntil.
+	penalty, slowUntil int64
+	// undecidedUntil is until when no round waits for it, as long as a node is down.
+	undecidedUntil int64
 }
 
 // leaving is an incarnation of a shard that is about to stop, and the number of the report.
@@ -52,6 +58,7 @@ func New(e *env.Env) *Shards {
 		shard:   make([]shard, e.Router.Shards()),
 		down:    map[kv.NodeID]int64{},
 		leaving: map[kv.ShardID]leaving{},
+		out:     map[kv.ShardID]*leftOut{},
 	}
 	for i := range s.shard {
 		s.shard[i].parked = true
@@ -78,6 +85,7 @@ func (s *Shards) LearnAborts(of kv.ShardID, k kv.Known) {
 	case k.Incarnation < known.Incarnation:
 	case k.Incarnation > known.Incarnation:
 		*known = k
+		s.restarted(of)
 	default:
 		known.Aborts = max(known.Aborts, k.Aborts)
 	}
@@ -162,13 +170,36 @@ func (s *Shards) Refusing(need []kv.ShardID) *msg.Failure {
 	return s.LeavingBefore(need, s.leavings)
 }
 
-// NoRound says why no state of the whole store can be fixed now, which needs every shard,
-// nil if one can.
-func (s *Shards) NoRound() *msg.Failure {
+// IsDown reports whether a shard's node is known to be down.
+func (s *Shards) IsDown(is kv.ShardID) bool {
+	_, down := s.down[s.env.Router.Node(is)]
+	return down
+}
+
+// NoFullRound says why no state of all shards can be fixed now, nil if one can.
+func (s *Shards) NoFullRound() *msg.Failure {
 	if s.AllThere() {
 		return nil
 	}
 	return s.Refusing(s.env.EveryShard())
+}
+
+// NoRound says why no state can be fixed now, nil if one can. It needs no shard whose node is
+// down, but each one that is about to stop: views that have begun there read on.
+func (s *Shards) NoRound() *msg.Failure {
+	if s.AllThere() {
+		return nil
+	}
+	var up []kv.ShardID
+	for _, sh := range s.env.EveryShard() {
+		if !s.IsDown(sh) {
+			up = append(up, sh)
+		}
+	}
+	if len(up) == 0 {
+		return s.NoFullRound()
+	}
+	return s.LeavingBefore(up, s.leavings)
 }
 
 // IsNoRound reports whether a round failed because it needs a shard that is not there, or

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+func reclaimCommand() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "reclaim",
+		Short: "Free the disk space that deleted data still occupies on a node",
+		Long: `Free the disk space that deleted or overwritten data still occupies in the store of a
+node; "linchpin status" shows an estimate of it. The store compacts the key ranges that
+contain deletions, one after the other. Reads and writes go on meanwhile, with less of the
+disk and of the processors. If deletions are all over the store, that takes as long as to
+write it anew.
+
+What can still be read is not freed: what was deleted or overwritten within the history
+(--history of "linchpin start", 10m by default), and what a named snapshot needs.
+
+An interrupt of this command stops the node after the compaction in flight. It needs the
+role admin. Only one reclaim at a time runs on a node.`,
+		Example: `  linchpin reclaim --addr 10.0.0.2:7070`,
+		Args:    arguments(0, 0),
+	}
+	f.addTo(cmd, false)
+	withoutEnd(cmd)
+	run := connected(&f, func(ctx context.Context, s *session, _ []string) error { return s.reclaim(ctx) })
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(f.addrs) != 1 {
+			return usagef(cmd, "--addr has %d addresses, want that of the node whose disk space to free", len(f.addrs))
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// reclaimAnswer is the result of a reclaim as JSON. FreedBytes is 0 if the store has grown meanwhile.
+type reclaimAnswer struct {
+	FreedBytes  uint64 `json:"freed_bytes"`
+	BeforeBytes uint64 `json:"before_bytes"`
+	AfterBytes  uint64 `json:"after_bytes"`
+	Ranges      uint32 `json:"ranges"`
+	ElapsedMs   uint64 `json:"elapsed_ms"`
+	Note        string `json:"note,omitempty"`
+}
+
+func (s *session) reclaim(ctx context.Context) error {
+	last := time.Now()
+	p, err := s.db.Reclaim(ctx, func(p *pb.ReclaimProgress) {
+		if time.Since(last) >= lineEvery {
+			last = time.Now()
+			s.cmd.PrintErrf("compacted %d of %d key ranges\n", p.Done, p.Total)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	s.changed(kv.TxnID{})
+	a := reclaimAnswer{max(p.BeforeBytes, p.AfterBytes) - p.AfterBytes, p.BeforeBytes, p.AfterBytes, p.Total, p.ElapsedMs, p.Note}
+	if s.json {
+		return s.object(a)
+	}
+	took := time.Duration(a.ElapsedMs) * time.Millisecond
+	text := fmt.Sprintf("the store shrank by %s (%d bytes), from %s to %s, in %.1f s\n", kv.ShownBytes(a.FreedBytes), a.FreedBytes,
+		kv.ShownBytes(a.BeforeBytes), kv.ShownBytes(a.AfterBytes), took.Seconds())
+	if a.Note != "" {
+		text += a.Note + "\n"
+	}
+	return s.printf("%s", text)
+}

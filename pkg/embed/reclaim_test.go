@@ -1,0 +1,104 @@
+package embed
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+const (
+	reclaimValue = 100 << 10 // bytes
+	reclaimBatch = 20        // keys in a transaction
+)
+
+// fill writes keys with values that do not compress, and deletes those of keep 0.
+func fill(t *testing.T, db *client.DB, keys, keep int) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(5, 6))
+	key := func(i int) []byte { return fmt.Appendf(nil, "k%04d", i) }
+	for i := 0; i < keys; i += reclaimBatch {
+		var ops []client.Op
+		for j := i; j < i+reclaimBatch; j++ {
+			v := make([]byte, reclaimValue)
+			for b := range v {
+				v[b] = byte(r.Uint32())
+			}
+			ops = append(ops, client.Put(key(j), v))
+		}
+		_, err := db.Execute(t.Context(), ops...)
+		require.NoError(t, err)
+	}
+	for i := keep; i < keys; i += reclaimBatch {
+		var ops []client.Op
+		for j := i; j < i+reclaimBatch; j++ {
+			ops = append(ops, client.Delete(key(j)))
+		}
+		_, err := db.Execute(t.Context(), ops...)
+		require.NoError(t, err)
+	}
+}
+
+// sizeOf is the size of the files of a directory. Files may go meanwhile.
+func sizeOf(dir string) (size int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		return nil
+	})
+	return size
+}
+
+// TestReclaimShrinksTheDirectory: what was deleted and has left the history is shown, and
+// freed; what was not deleted is there.
+func TestReclaimShrinksTheDirectory(t *testing.T) {
+	const keys, keep, deleted = 400, 40, 360 * reclaimValue
+	i, db := alone(t, Options{History: 300 * time.Millisecond, HistoryEvery: 50 * time.Millisecond, CacheBytes: 16 << 20})
+	fill(t, db, keys, keep)
+	var st *pb.StatusResponse
+	require.Eventually(t, func() (ok bool) {
+		var err error
+		st, err = db.Status(t.Context())
+		return err == nil && st.ReclaimableBytes > deleted*8/10
+	}, 30*time.Second, 20*time.Millisecond, "%+v", st)
+	require.Less(t, st.ReclaimableBytes, uint64(deleted*13/10))
+	before := sizeOf(i.opt.Dir)
+
+	steps := 0
+	p, err := db.Reclaim(t.Context(), func(p *pb.ReclaimProgress) { steps++ })
+	require.NoError(t, err)
+	require.Positive(t, steps)
+	require.Empty(t, p.Note)
+	after := sizeOf(i.opt.Dir)
+	t.Logf("%d of %d bytes are left; the node says %d of %d", after, before, p.AfterBytes, p.BeforeBytes)
+	require.Greater(t, before-after, int64(deleted*8/10))
+	require.InDelta(t, before-after, int64(p.BeforeBytes)-int64(p.AfterBytes), 4<<20)
+	n := 0
+	for _, err := range db.Scan(t.Context(), nil, nil, client.ScanOptions{}) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, keep, n)
+	st, err = db.Status(t.Context())
+	require.NoError(t, err)
+	require.Less(t, st.ReclaimableBytes, uint64(deleted/10))
+}
+
+// TestReclaimKeepsTheHistory, and says so.
+func TestReclaimKeepsTheHistory(t *testing.T) {
+	_, db := alone(t, Options{History: time.Hour, HistoryEvery: 50 * time.Millisecond, CacheBytes: 16 << 20})
+	fill(t, db, 40, 0)
+	p, err := db.Reclaim(t.Context(), nil)
+	require.NoError(t, err)
+	require.Contains(t, p.Note, "in the last 1h0m0s")
+}

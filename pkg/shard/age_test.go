@@ -1,0 +1,81 @@
+package shard_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// TestAPreparedTransactionKeepsItsAgeOverARestart: after a restart too, a transaction counts as begun
+// when its gateway has said. Else it may be older on this shard, and younger on another one, than a
+// transaction that waits for it here and is waited for there.
+func TestAPreparedTransactionKeepsItsAgeOverARestart(t *testing.T) {
+	for _, begun := range []int64{0, 20, 40} {
+		for _, restarts := range []bool{false, true} {
+			f := newSteps(t, 3)
+			f.hold = func(e *msg.Envelope) bool { return e.Vote != nil || e.Mark != nil }
+			holder, waiter := nthTxn(10), nthTxn(1)
+			p := prepareMsg(holder, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}})
+			p.Prepare.Begun = begun
+			f.send(p)
+			if restarts {
+				f.restart(1)
+			}
+			f.now += int64(time.Second)
+			l := msg.ToShard(1)
+			l.Lock = &msg.Lock{Txn: waiter, Gateway: 1, Number: 1, Begun: 30, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}}
+			f.send(l)
+			wounded := false
+			for _, e := range f.held {
+				wounded = wounded || e.Mark != nil && e.Mark.Txn == holder
+			}
+			require.Equal(t, begun == 40, wounded, "begun at %d, restarted: %v", begun, restarts)
+		}
+	}
+}
+
+// TestTheAgeIsNotThatOfTheID: a waiter wounds a holder that has begun later, whatever their ids say.
+func TestTheAgeIsNotThatOfTheID(t *testing.T) {
+	for _, begun := range []int64{20, 40} {
+		f := newSteps(t, 3)
+		f.hold = func(e *msg.Envelope) bool { return e.Mark != nil }
+		get := msg.Op{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}
+		lock := func(txn kv.TxnRef, begun int64) {
+			e := msg.ToShard(1)
+			e.Lock = &msg.Lock{Txn: txn, Gateway: 1, Number: 1, Begun: begun, Ops: []msg.Op{get}}
+			f.send(e)
+		}
+		lock(nthTxn(1), begun)
+		lock(nthTxn(2), 30)
+		require.Len(t, f.held, int(begun)/40)
+	}
+}
+
+// TestALaterAttemptDoesNotWaitForAnEarlierOne: through another gateway it counts as begun later. Its
+// client has given the earlier one up, whose gateway may not know that for seconds.
+func TestALaterAttemptDoesNotWaitForAnEarlierOne(t *testing.T) {
+	for _, later := range []uint32{1, 3} {
+		require.Equal(t, later == 3, len(marksOfAttempts(newSteps(t, 3), later)) == 1)
+	}
+}
+
+// marksOfAttempts returns the wounds when the second attempt of a transaction holds a lock that
+// another attempt wants, which has begun later.
+func marksOfAttempts(f *steps, other uint32) []*msg.Envelope {
+	f.hold = func(e *msg.Envelope) bool { return e.Mark != nil }
+	for _, l := range []msg.Lock{{Gateway: 1, Begun: 10}, {Gateway: 2, Begun: 20}} {
+		l.Txn, l.Number, l.Ops = nthTxn(1), 1, []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}
+		l.Txn.Attempt = 2
+		if l.Gateway == 2 {
+			l.Txn.Attempt = other
+		}
+		e := msg.ToShard(1)
+		e.Lock = &l
+		f.send(e)
+	}
+	return f.held
+}

@@ -1,0 +1,72 @@
+package txn
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// scans begins a transaction that reads the beginning of a range, and returns its lock requests.
+func (g *aged) scans(ref kv.TxnRef, limit uint32, unlocked bool) []*msg.Envelope {
+	g.t.Helper()
+	g.now++
+	require.Nil(g.t, g.Begin(g.now, ref, false, How{}))
+	g.Do(g.now, 1, ref, []msg.Op{{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b"), Limit: limit, Unlocked: unlocked}}, 0)
+	return g.Flush().Send
+}
+
+// answers answers lock requests with a row, and returns what is sent next.
+func (g *aged) answers(sent []*msg.Envelope) []*msg.Envelope {
+	g.t.Helper()
+	for _, e := range sent {
+		p := msg.ToGateway(1)
+		p.LockReply = &msg.LockReply{Txn: e.Lock.Txn, Number: e.Lock.Number, Shard: e.Shard, Incarnation: 1,
+			Results: []msg.Result{{Seq: e.Lock.Ops[0].Seq, Pairs: []msg.Pair{{Key: []byte{'a', byte('0' + e.Shard)}}}}},
+			Grants:  []msg.Grant{{Start: []byte("a"), End: []byte("b"), IsRange: true, Number: 1}}}
+		g.Deliver(g.now, p)
+	}
+	return g.Flush().Send
+}
+
+// TestTakersOfARangeQueueAtOneShard: where readers of a range have lost attempts over what they found in
+// it, and were about to write that, the next ones lock it for writing on one shard first.
+func TestTakersOfARangeQueueAtOneShard(t *testing.T) {
+	g := newAged(t)
+	ref := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}
+	sent := g.scans(ref, 1, false)
+	require.Len(t, sent, 3, "nothing is known")
+	require.Empty(t, g.answers(sent))
+	g.Do(g.now, 2, ref, []msg.Op{{Kind: msg.OpDelete, Key: []byte("a0")}}, 0)
+	g.Commit(g.now, 3, ref, g.now+1e9)
+	for _, e := range g.Flush().Send {
+		if e.Park != nil {
+			lost := msg.ToGateway(1)
+			lost.Answer = &msg.Answer{Txn: ref, CommitID: e.Park.CommitID, Shard: e.Shard, Incarnation: 1,
+				Failure: &msg.Failure{Reason: msg.ReasonWounded, Kind: uint32(kv.KindAborted), Key: []byte("a0")}}
+			g.Deliver(g.now, lost)
+		}
+	}
+	g.Flush()
+
+	ref.Time++
+	first := g.scans(ref, 1, false)
+	require.Len(t, first, 1)
+	require.True(t, first[0].Lock.Ops[0].ForUpdate)
+	others := g.answers(first)
+	require.Len(t, others, 2)
+	for _, e := range others {
+		require.NotEqual(t, first[0].Shard, e.Shard)
+		require.False(t, e.Lock.Ops[0].ForUpdate, "they have waited for each other there")
+	}
+	require.Empty(t, g.answers(others))
+
+	ref.Time++
+	require.Len(t, g.scans(ref, 2, false), 1, "of the same range")
+	ref.Time++
+	sent = g.scans(ref, 1, true)
+	require.Len(t, sent, 3, "without a right to write")
+	require.False(t, sent[0].Lock.Ops[0].ForUpdate)
+}

@@ -1,0 +1,47 @@
+package txn
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// TestWhatMayNotBeWrittenIsReadWithoutALock: neither a read, nor a question, nor a range takes one, in
+// whatever attempt, and whatever is known of what readers of the key mostly do with it.
+func TestWhatMayNotBeWrittenIsReadWithoutALock(t *testing.T) {
+	ask := adt.Lookup(adt.Set).MethodByName("size").Op([]byte("s"))
+	for _, unlocked := range []bool{false, true} {
+		for _, attempt := range []uint32{1, 2} {
+			g := newAged(t)
+			g.SetHeat(0, NewHeat(&msg.HeatMap{Keys: []msg.KeyHeat{{Key: []byte("k"), Heat: 1000}}}))
+			for range 4 {
+				g.host.Heat.Committing("k", true)
+			}
+			require.True(t, g.host.Heat.Early([]byte("k")))
+			ops := []msg.Op{
+				{Kind: msg.OpGet, Key: []byte("k")}, {Kind: msg.OpRequire, Key: []byte("x"), Expect: msg.ExpectAbsent}, ask,
+				{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b")},
+			}
+			for i := range ops {
+				ops[i].Unlocked = unlocked
+			}
+			ref := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: attempt}
+			require.Nil(t, g.Begin(1, ref, false, How{}))
+			g.Do(1, 1, ref, ops, 0)
+			sent := g.Flush().Send
+			require.NotEmpty(t, sent)
+			write := false
+			for _, e := range sent {
+				require.Equal(t, unlocked, e.Lock.Optimistic)
+				for i := range e.Lock.Ops {
+					write = write || e.Lock.Ops[i].ForUpdate
+				}
+			}
+			require.Equal(t, !unlocked, write, "early locks are for those who may write")
+		}
+	}
+}

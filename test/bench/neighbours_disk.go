@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// slowNodes are clusters of three nodes, one of which is slow. Honest clients need none of its keys.
+func slowNodes() []neighbour {
+	var out []neighbour
+	for _, by := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 1500 * time.Millisecond} {
+		out = append(out, neighbour{
+			name: fmt.Sprintf("fsyncs of one node of three slower by %v", by),
+			start: func(ctx context.Context, o *options, dir string) (*street, error) {
+				return startSlow(ctx, o, dir, (*threeNodes).write, "--delay-fsync", by.String())
+			},
+		})
+	}
+	return append(out, neighbour{
+		name: "a process that stands still for 2.5 of 3 s",
+		start: func(ctx context.Context, o *options, dir string) (*street, error) {
+			return startSlow(ctx, o, dir, (*threeNodes).stopAndGo)
+		},
+	})
+}
+
+// threeNodes is a cluster of three processes, one of which is slow.
+type threeNodes struct {
+	nodes []*child
+	// ill is the slow one.
+	ill *child
+	// well has clients of the other two, and slow is one of the slow one.
+	well []*client.DB
+	slow *client.DB
+	// keys live on the other two, slowKeys on the slow one.
+	keys, slowKeys [][]byte
+}
+
+const slowShards = 8
+
+// startSlow starts a cluster with what its slow node does. flags are that node's.
+func startSlow(ctx context.Context, o *options, dir string, beside func(*threeNodes, context.Context) error, flags ...string) (*street, error) {
+	c := &threeNodes{}
+	err := c.start(ctx, dir, flags)
+	if err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
+	return &street{clients: 24, honest: c.honest, stop: c.stop, beside: func(ctx context.Context) error { return beside(c, ctx) }}, nil
+}
+
+func (c *threeNodes) start(ctx context.Context, dir string, flags []string) error {
+	var addrs []string
+	for range 3 {
+		addr, err := freeAddr()
+		if err != nil {
+			return err
+		}
+		addrs = append(addrs, addr)
+	}
+	// Nodes are numbered in the order of their addresses. The hot shard takes in keys that are hot,
+	// so that its node is not the one of which nothing is needed.
+	slices.Sort(addrs)
+	r, err := hotshard.NewRouter(slowShards, 3, nil)
+	if err != nil {
+		return err
+	}
+	ill := int(r.Node(r.HotShard())) % 3
+	c.nodes = make([]*child, 3)
+	var g errgroup.Group
+	for i, addr := range addrs {
+		args := []string{"node", "--store", filepath.Join(dir, fmt.Sprint("node", i)), "--listen", addr,
+			"--join", strings.Join(addrs, ","), "--shards", fmt.Sprint(slowShards)}
+		if i == ill {
+			args = append(args, flags...)
+		}
+		g.Go(func() (err error) {
+			c.nodes[i], err = self(ctx, args...)
+			return err
+		})
+	}
+	err = g.Wait()
+	if err != nil {
+		return err
+	}
+	c.ill = c.nodes[ill]
+	for i, addr := range addrs {
+		db, err := client.Open(ctx, []string{addr})
+		if err != nil {
+			return err
+		}
+		if i == ill {
+			c.slow = db
+		} else {
+			c.well = append(c.well, db)
+		}
+	}
+	return c.place(ctx, r, kv.NodeID(ill+1))
+}
+
+// place sorts keys by the node on which they live, and writes each.
+func (c *threeNodes) place(ctx context.Context, r *hotshard.Router, ill kv.NodeID) error {
+	for _, k := range keys(300) {
+		if r.Node(r.Shard(k)) == ill {
+			c.slowKeys = append(c.slowKeys, k)
+		} else {
+			c.keys = append(c.keys, k)
+		}
+	}
+	for _, of := range [][][]byte{c.keys, c.slowKeys} {
+		var ops []client.Op
+		for _, k := range of {
+			ops = append(ops, client.Put(k, make([]byte, valueBytes)))
+		}
+		_, err := c.well[0].Execute(ctx, ops...)
+		if err != nil {
+			return fmt.Errorf("loading: %w", err)
+		}
+	}
+	return nil
+}
+
+// viewedKeys is how many keys views read, which are written all the time.
+const viewedKeys = 6
+
+// honest writes, reads at once, or reads in a view of 10 ms: each client one of these.
+func (c *threeNodes) honest(ctx context.Context, n int) error {
+	db := c.well[n%2]
+	viewed := func() []byte { return c.keys[rand.IntN(viewedKeys)] }
+	switch n / 2 % 4 {
+	case 0:
+		_, err := db.Execute(ctx, client.Put(viewed(), make([]byte, valueBytes)), client.Put(c.keys[rand.IntN(len(c.keys))], make([]byte, valueBytes)))
+		return err
+	case 1:
+		_, err := db.Execute(ctx, client.Get(viewed()), client.Get(viewed()), client.Get(viewed()))
+		return err
+	case 2:
+		_, err := db.Execute(ctx, client.Put(c.keys[rand.IntN(len(c.keys))], make([]byte, valueBytes)))
+		return err
+	}
+	return db.View(ctx, func(tx *client.ReadTx) error {
+		for range 2 {
+			_, err := tx.Get(viewed())
+			if err != nil {
+				return err
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		return nil
+	})
+}
+
+// write has eight clients of the slow node write keys of several of its shards.
+func (c *threeNodes) write(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for range 8 {
+		g.Go(func() error {
+			for ctx.Err() == nil {
+				a, b := c.slowKeys[rand.IntN(len(c.slowKeys))], c.slowKeys[rand.IntN(len(c.slowKeys))]
+				_, err := c.slow.Execute(ctx, client.Put(a, make([]byte, valueBytes)), client.Put(b, make([]byte, valueBytes)))
+				if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// stopAndGo has the process of the slow node stand still, again and again.
+func (c *threeNodes) stopAndGo(ctx context.Context) (err error) {
+	p := c.ill.cmd.Process
+	defer func() { err = errors.Join(err, p.Signal(syscall.SIGCONT)) }()
+	for {
+		err = p.Signal(syscall.SIGSTOP)
+		if err != nil || !sleep(ctx, 2500*time.Millisecond) {
+			return err
+		}
+		err = p.Signal(syscall.SIGCONT)
+		if err != nil || !sleep(ctx, 500*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// sleep waits, and reports false if ctx has ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+func (c *threeNodes) stop() (err error) {
+	for _, db := range append(c.well, c.slow) {
+		if db != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}
+	for _, n := range c.nodes {
+		if n != nil {
+			err = errors.Join(err, n.stop())
+		}
+	}
+	return err
+}

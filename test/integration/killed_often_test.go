@@ -1,0 +1,66 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/clock"
+	"github.com/linchpindb/linchpin/test/integration/proc"
+)
+
+// TestANodeThatIsKilledEveryTwoSecondsMakesProgress: a lease is as long as each of its lives,
+// and readers that register come all the time. Nearly every life takes writes all the
+// time.
+func TestANodeThatIsKilledEveryTwoSecondsMakesProgress(t *testing.T) {
+	t.Parallel()
+	_, err := clock.Boot()
+	require.NoError(t, err)
+	addr := proc.FreeAddr(t)
+	n := proc.NewNode(t, "node", filepath.Join(t.TempDir(), "store"), "--listen", addr, "--shards", "3", "--cache-mb", "16")
+	n.Start(t)
+	db := proc.Open(t, []string{addr})
+	ctx, stop := context.WithCancel(t.Context())
+	var written atomic.Int64
+	var all errgroup.Group
+	for c := range 4 {
+		all.Go(func() error {
+			for i := 0; ctx.Err() == nil; i++ {
+				key := fmt.Appendf(nil, "key %d", c)
+				try, cancel := context.WithTimeout(ctx, 5*time.Second)
+				_, err := db.Execute(try, client.Put(key, fmt.Appendf(nil, "%d", i)))
+				if err == nil {
+					written.Add(1)
+				}
+				_ = db.View(try, func(ro *client.ReadTx) error {
+					_, err := ro.Get(key)
+					return err
+				})
+				cancel()
+			}
+			return nil
+		})
+	}
+	lives := 0
+	const kills, some = 5, 20 // a life that waits for a whole lease writes nothing
+	for range kills {
+		n.Kill()
+		before := written.Load()
+		n.Start(t)
+		time.Sleep(2 * time.Second) // a life
+		t.Logf("written in a life: %d", written.Load()-before)
+		if written.Load() > before+some {
+			lives++
+		}
+	}
+	stop()
+	require.NoError(t, all.Wait())
+	require.GreaterOrEqual(t, lives, kills-1, "lives in which something was written")
+}

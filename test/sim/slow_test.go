@@ -1,0 +1,299 @@
+package sim
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// neighbours is a cluster of three nodes with two shards each. Clients of two of them need no key of
+// the third, which has clients of its own, and fails. It has the hot shard if hot.
+type neighbours struct {
+	hot bool
+	// slow is by how much fsyncs of the third node are slower. stops and cuts: it stands still, or is cut
+	// off, for 2.5 of 3 s.
+	slow        time.Duration
+	stops, cuts bool
+	// both: clients of the first two also update keys there together with keys of the third.
+	both    bool
+	mutants mutant.Set
+}
+
+// kindsOfClients are counted each by itself.
+const (
+	viewedUpdates = iota
+	otherUpdates
+	oneShots
+	views
+	kindsOfClients
+)
+
+// rates are what the clients of the two nodes have done a second, and the longest time that a
+// request of each kind took.
+type rates struct {
+	perSecond [kindsOfClients]float64
+	longest   [kindsOfClients]time.Duration
+	// full counts the states of all shards that were kept.
+	full int
+}
+
+func (r *rates) String() string {
+	return fmt.Sprintf("viewed updates %.0f/s, longest %v; other updates %.0f/s, longest %v; one-shots %.0f/s, longest %v; views %.0f/s, longest call %v; %d kept",
+		r.perSecond[0], r.longest[0], r.perSecond[1], r.longest[1], r.perSecond[2], r.longest[2], r.perSecond[3], r.longest[3], r.full)
+}
+
+// neighbourRun is a run under way.
+type neighbourRun struct {
+	*world
+	sum   rates
+	count [kindsOfClients]int
+	// from is when counting begins.
+	from int64
+	// fails is the node that does, and well are the others.
+	fails *node
+	well  []*node
+	// fast and slow are keys by where they live; viewed are those of fast that views read.
+	viewed, fast, slow [][]byte
+}
+
+// The fault begins at faultAt, and what is counted at warm: where updates go over both kinds of keys,
+// those that were under way keep fast keys locked until the slow disk has decided them.
+const faultAt = 250 * time.Millisecond
+
+func (b neighbours) warm() time.Duration {
+	if b.both {
+		return 5 * time.Second
+	}
+	return 2 * faultAt
+}
+
+func (b neighbours) run(t *testing.T, length time.Duration) rates {
+	o := Options{Seed: 1, Nodes: 3, Shards: 5, Registers: 400, HotKeys: 1, Learned: true, Delay: 100 * time.Microsecond, Jitter: 50 * time.Microsecond,
+		Sync: time.Millisecond, Bound: time.Hour, Mutants: b.mutants, Mix: Mix{MaxOps: 1}, PinEvery: time.Second, History: time.Minute,
+		Reads: txn.SnapshotReads, Repeat: 50 * time.Millisecond, Liveness: time.Second}
+	r := &neighbourRun{world: newWorld(o), from: int64(b.warm())}
+	r.place(&b)
+	r.fail(&b)
+	for i := range 4 {
+		r.update(viewedUpdates, r.well[i%2], r.viewed, r.viewed)
+		r.update(otherUpdates, r.well[i%2], r.fast, r.fast)
+		r.read(r.well[i%2])
+		r.update(-1, r.fails, r.slow, r.slow)
+	}
+	for i := range 16 {
+		r.after(r.upTo(20*time.Millisecond), func() { r.view(r.well[i%2]) })
+	}
+	if b.both {
+		for i := range 4 {
+			r.update(-1, r.well[i%2], r.viewed, r.slow)
+		}
+	}
+	end := int64(b.warm() + length)
+	r.world.run(end, func() bool { r.happened = 0; return false })
+	require.NoError(t, r.err)
+	for k := range r.sum.perSecond {
+		r.sum.perSecond[k] = float64(r.count[k]) / length.Seconds()
+	}
+	r.sum.full = len(r.instants)
+	return r.sum
+}
+
+// place sorts nodes, and keys by the node on which they live.
+func (r *neighbourRun) place(b *neighbours) {
+	hot := r.router.Node(r.router.HotShard())
+	for _, n := range r.nodes {
+		if r.fails == nil && (n.id == hot) == b.hot {
+			r.fails = n
+		} else {
+			r.well = append(r.well, n)
+		}
+	}
+	for i := range r.opt.Registers {
+		k := regKey(i)
+		switch at := r.router.Node(r.router.Shard(k)); {
+		case at == r.fails.id:
+			r.slow = append(r.slow, k)
+		case len(r.viewed) < 6 && i > 0:
+			r.viewed = append(r.viewed, k)
+		default:
+			r.fast = append(r.fast, k)
+		}
+	}
+}
+
+// fail has the node fail.
+func (r *neighbourRun) fail(b *neighbours) {
+	n := r.fails
+	r.at(int64(faultAt), func() {
+		for _, d := range n.disks {
+			d.slowBy, d.slowUntil = b.slow, 1<<62
+		}
+	})
+	if !b.stops && !b.cuts {
+		return
+	}
+	var again func()
+	again = func() {
+		until := r.now + int64(2500*time.Millisecond)
+		if b.stops {
+			n.stopped = until
+		} else {
+			n.cut = until
+		}
+		r.after(3*time.Second, again)
+	}
+	r.at(int64(b.warm()), again)
+}
+
+// ended notes a request that began at a time.
+func (r *neighbourRun) ended(kind int, began int64, whole bool) {
+	if kind < 0 || r.now < r.from {
+		return
+	}
+	r.sum.longest[kind] = max(r.sum.longest[kind], time.Duration(r.now-began))
+	if whole {
+		r.count[kind]++
+	}
+}
+
+func (r *neighbourRun) pick(from [][]byte) []byte { return from[r.rng.IntN(len(from))] }
+
+// update has a client put two keys, again and again, with a pause.
+func (r *neighbourRun) update(kind int, n *node, from, and [][]byte) {
+	began := r.now
+	a, b := r.pick(from), r.pick(and)
+	ops := []msg.Op{put(a)}
+	if string(a) != string(b) {
+		ops = append(ops, put(b))
+	}
+	r.call(n, func(now int64, tok txn.Token) { n.machines[0].Execute(now, tok, r.newID(), ops, forever, txn.How{}) },
+		func(d txn.Done, _ bool) {
+			r.ended(kind, began, d.Failure == nil)
+			r.after(r.about(2*time.Millisecond), func() { r.update(kind, n, from, and) })
+		})
+}
+
+// read has a client read three viewed keys, again and again.
+func (r *neighbourRun) read(n *node) {
+	began := r.now
+	var ops []msg.Op
+	for _, i := range r.rng.Perm(len(r.viewed))[:3] {
+		ops = append(ops, get(r.viewed[i]))
+	}
+	r.call(n, func(now int64, tok txn.Token) { n.machines[0].Execute(now, tok, r.newID(), ops, forever, txn.How{}) },
+		func(d txn.Done, _ bool) {
+			r.ended(oneShots, began, d.Failure == nil)
+			r.after(r.about(time.Millisecond), func() { r.read(n) })
+		})
+}
+
+// view has a client open one view after another, each with four calls and pauses of 5 ms.
+func (r *neighbourRun) view(n *node) {
+	ref := kv.TxnRef{TxnID: r.newID(), Attempt: 1}
+	if n.machines[0].Begin(n.local(r.now), ref, true, txn.How{}) != nil {
+		r.after(time.Millisecond, func() { r.view(n) })
+		return
+	}
+	r.look(n, ref, 4)
+}
+
+func (r *neighbourRun) look(n *node, ref kv.TxnRef, left int) {
+	began := r.now
+	call := func(now int64, tok txn.Token) { n.machines[0].Commit(now, tok, ref, forever) }
+	if left > 0 {
+		ops := []msg.Op{get(r.pick(r.viewed)), get(r.pick(r.viewed))}
+		call = func(now int64, tok txn.Token) { n.machines[0].Do(now, tok, ref, ops, 0) }
+	}
+	r.call(n, call, func(d txn.Done, _ bool) {
+		r.ended(views, began, d.Closed && d.Failure == nil)
+		if d.Closed {
+			r.after(0, func() { r.view(n) })
+			return
+		}
+		r.after(5*time.Millisecond, func() { r.look(n, ref, left-1) })
+	})
+}
+
+// loses lists what clients have lost by a fault: of each kind a share of the rate at least is to be
+// left, and no request is to wait for 100 ms longer than without the fault.
+func (r *rates) loses(alone *rates, share float64) (out []string) {
+	for k := range kindsOfClients {
+		if r.perSecond[k] < share*alone.perSecond[k] {
+			out = append(out, fmt.Sprintf("kind %d: %.0f/s of %.0f/s", k, r.perSecond[k], alone.perSecond[k]))
+		}
+		if r.longest[k] > alone.longest[k]+100*time.Millisecond {
+			out = append(out, fmt.Sprintf("kind %d: waits for %v", k, r.longest[k]))
+		}
+	}
+	return out
+}
+
+// TestASlowNodeDoesNotSlowDownOthers: the disk of a node is slow, its process stands still, or it is
+// cut off. Clients that need none of its keys keep their rates.
+func TestASlowNodeDoesNotSlowDownOthers(t *testing.T) {
+	const length = 4 * time.Second
+	alone := neighbours{}.run(t, length)
+	t.Logf("no fault: %v", &alone)
+	aloneBoth, aloneHot := neighbours{both: true}.run(t, length), neighbours{hot: true}.run(t, length)
+	for _, b := range []neighbours{
+		{slow: 100 * time.Millisecond}, {slow: 500 * time.Millisecond}, {slow: 1500 * time.Millisecond}, {slow: 5 * time.Second},
+		{stops: true}, {cuts: true}, {slow: 1500 * time.Millisecond, both: true}, {slow: 1500 * time.Millisecond, hot: true}, {stops: true, hot: true},
+	} {
+		name := fmt.Sprintf("slow=%v stops=%t cuts=%t both=%t hot=%t", b.slow, b.stops, b.cuts, b.both, b.hot)
+		t.Run(name, func(t *testing.T) {
+			got, base, share := b.run(t, length), &alone, 0.8
+			switch {
+			case b.both:
+				// Those that update both kinds are far fewer then, and others update the viewed
+				// keys in their place, which readers meet.
+				base, share = &aloneBoth, 0.5
+			case b.hot:
+				base = &aloneHot
+			}
+			t.Logf("%v", &got)
+			require.Empty(t, got.loses(base, share))
+		})
+	}
+}
+
+// TestALeftOutShardDoesNotDecide: another participant does, although the hot shard is the hottest.
+func TestALeftOutShardDoesNotDecide(t *testing.T) {
+	hot, last := lastAgentBeside(t, mutant.Set{})
+	require.NotEqual(t, hot, last)
+}
+
+// lastAgentBeside is the last agent of an update of the hot shard, whose log has been slow since a round
+// left it out, and of another one.
+func lastAgentBeside(t *testing.T, broken mutant.Set) (hot, last kv.ShardID) {
+	o := steady(txn.HotLast)
+	o.Mutants = broken
+	w := newWorld(o)
+	n, k := w.nodes[0], on(w, 1)
+	hot = w.router.HotShard()
+	for _, d := range w.nodes[w.router.Node(hot)-1].disks {
+		d.slowBy, d.slowUntil = 400*time.Millisecond, w.now+int64(300*time.Millisecond)
+	}
+	w.call(n, func(now int64, tok txn.Token) {
+		n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[1])}, forever, txn.How{})
+	}, func(txn.Done, bool) {})
+	w.run(w.now+int64(20*time.Millisecond), func() bool { return false }) // the log has something to write
+	require.True(t, n.machines[0].Shards().LeaveOut(n.local(w.now), hot))
+	w.run(w.now+int64(250*time.Millisecond), func() bool { return false })
+	ended := false
+	w.call(n, func(now int64, tok txn.Token) {
+		n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[0]), put(k[1])}, forever, txn.How{})
+	}, func(d txn.Done, _ bool) {
+		require.Nil(t, d.Failure)
+		last, ended = d.Index.Shard, true
+	})
+	w.run(w.now+int64(2*time.Second), func() bool { return ended })
+	require.True(t, ended)
+	return hot, last
+}
