@@ -186,28 +186,28 @@ func jumping(o *Options) {
 
 // hunts lists the mutants with the seed that catches each.
 var hunts = []hunt{
-	{id: mutant.NoGrantCheck, name: "No grant check", seed: 207, shape: forgetful},
-	{id: mutant.GrantByHolding, name: "Grant by holding", seed: 124, shape: forgetful},
+	{id: mutant.NoGrantCheck, name: "No grant check", seed: 419, shape: forgetful},
+	{id: mutant.GrantByHolding, name: "Grant by holding", seed: 419, shape: forgetful},
 	{id: mutant.GrantsUncheckedByLast, name: "Grants unchecked by the last agent", seed: 161, shape: func(o *Options) {
 		calm(o)
 		crowded(o)
 		o.Mix.OneShot, o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan, o.Mix.Interactive, o.Mix.Think = 10, 0, 0, 0, 10, 20*time.Millisecond
 		o.Nodes, o.Mix.Ops, o.NoOptimistic, o.Cuts, o.Down, o.Txns = 3, OpMix{Get: 3, Put: 3}, true, 20, 300*time.Millisecond, 20
 	}},
-	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 137, shape: func(o *Options) {
+	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 147, shape: func(o *Options) {
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Mix.Ops = OpMix{Get: 6, Require: 3, Put: 6, Delete: 1}
 		o.Mix.OneShard, o.Mix.MaxOps = 0, 4
 	}},
 	{id: mutant.ReadLocksReleasedAtVote, name: "Read locks released at the vote", seed: 2},
-	{id: mutant.RangeLocksPresentOnly, name: "Range locks protect present keys only", seed: 10},
+	{id: mutant.RangeLocksPresentOnly, name: "Range locks protect present keys only", seed: 2},
 	{id: mutant.HotLocksIgnored, name: "Hot locks ignored", seed: 2},
 	{id: mutant.SeenUnchecked, name: "Optimistic reads unchecked", seed: 13},
 	{id: mutant.FailuresUnvalidated, name: "Failures unvalidated", seed: 2, shape: concluding},
-	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 32},
+	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 438},
 	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 29},
 	{id: mutant.TellBeforeDurable, name: "Telling of what is not durable", seed: 16},
-	{id: mutant.GatherReorders, name: "Steps are appended in another order", seed: 3},
+	{id: mutant.GatherReorders, name: "Steps are appended in another order", seed: 9},
 	{id: mutant.NoTombstone, name: "No tombstone", seed: 2, shape: func(o *Options) {
 		restless(o)
 		o.Straggle, o.Order, o.Mix.OneShard, o.Mix.MaxOps = 0.5, txn.HotLast, 0, 4
@@ -217,14 +217,14 @@ var hunts = []hunt{
 	{id: mutant.RecordForgottenEarly, name: "Record forgotten early", seed: 2, shape: func(o *Options) {
 		o.Crashes, o.Every = 10, 10*time.Millisecond
 	}},
-	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 22},
+	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 2},
 	{id: mutant.FencesForgotten, name: "Fences forgotten at a restart", seed: 1, shape: func(o *Options) {
 		o.Learned, o.Mix.Enquire, o.Crashes, o.Down, o.Every = false, 0.5, 20, 0, 10*time.Millisecond
 		o.Faults = FaultMix{Log: 1}
 	}},
 	{id: mutant.NoWound, name: "No wound", seed: 2, shape: calm},
-	{id: mutant.PreparedIsSafe, name: "Prepared is safe", seed: 1, shape: calm},
-	{id: mutant.CapStopsOlder, name: "The cap stops older operations", seed: 1, shape: func(o *Options) { calm(o); crowded(o); o.PhaseCount = 1 }},
+	{id: mutant.PreparedIsSafe, name: "Prepared is safe", seed: 5, shape: calm},
+	{id: mutant.CapStopsOlder, name: "The cap stops older operations", seed: 11, shape: func(o *Options) { calm(o); crowded(o); o.PhaseCount = 1 }},
 	{id: mutant.NoAskVote, name: "Missing votes not asked for", seed: 3, shape: func(o *Options) {
 		calm(o)
 		o.Shards, o.Mix.OneShard, o.Mix.MaxOps, o.Mix.Enquire, o.Mix.Shrug = 4, 0, 4, 0, 1
@@ -237,35 +237,35 @@ var hunts = []hunt{
 	}},
 	{id: mutant.GatewayDropsMarks, name: "Gateway drops marks after the commit was sent", seed: 9, shape: calm},
 	{id: mutant.LockWithoutMark, name: "Lock without the mark", seed: 1, shape: func(o *Options) { calm(o); crowded(o); o.Mix.Interactive, o.NoOptimistic = 20, true }},
-	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 298, shape: func(o *Options) { calm(o); crowded(o) }},
-	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 2, with: []mutant.ID{mutant.MarksOnce}, shape: even},
+	{id: mutant.MarksOnce, name: "Marks are sent once", seed: 39, shape: func(o *Options) { calm(o); crowded(o) }},
+	{id: mutant.NoMarkOnGrant, name: "No mark for a granted phase", seed: 1, with: []mutant.ID{mutant.MarksOnce}, shape: even},
 	{id: mutant.ParkWithoutMark, name: "Park without the mark", seed: 2, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.Order, o.NoOptimistic, o.HotKeys, o.Shards = txn.HotLast, true, 2, 2 }},
 	{id: mutant.PrepareWithoutMark, name: "Prepare without the mark", seed: 1, with: []mutant.ID{mutant.MarksOnce}, shape: func(o *Options) { dwelling(o); o.HotKeys, o.Shards = 1, 3 }},
 	{id: mutant.NoIdleGrace, name: "No idle grace", seed: 3, shape: func(o *Options) { calm(o); o.Mix.Interactive, o.Mix.Dream = 20, 0.2 }},
 	{id: mutant.ConditionUnlocked, name: "Conditions unlocked", seed: 69},
-	{id: mutant.ColdReadStale, name: "A cold read replaces what is newer", seed: 80, shape: func(o *Options) {
+	{id: mutant.ColdReadStale, name: "A cold read replaces what is newer", seed: 205, shape: func(o *Options) {
 		o.CacheBytes, o.ColdRead = 1, 3*time.Millisecond
 		o.Mix.Ops.Put, o.Mix.Ops.Get, o.Mix.MaxOps = 20, 20, 1
 	}},
-	{id: mutant.CheckSkipped, name: "A locking reader's grants unchecked", seed: 42, shape: func(o *Options) {
+	{id: mutant.CheckSkipped, name: "A locking reader's grants unchecked", seed: 4, shape: func(o *Options) {
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Crashes, o.Down, o.Every = 10, 5, 20, 0, 5*time.Millisecond
 		o.Faults = FaultMix{Log: 1}
 	}},
 	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 40},
 	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 14, readers: true, shape: pinned},
-	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 10},
-	{id: mutant.PresumedUnasked, name: "An abort is presumed unasked", seed: 10},
+	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 13},
+	{id: mutant.PresumedUnasked, name: "An abort is presumed unasked", seed: 38},
 	{id: mutant.LookUpBlind, name: "A lookup is blind", seed: 3, shape: func(o *Options) {
 		restless(o)
 		o.Memory, o.ColdRead, o.Mix.Enquire = 2, 5*time.Millisecond, 0.5
 	}},
-	{id: mutant.ClockBelieved, name: "A time of day is believed at once", seed: 13, shape: jumping},
-	{id: mutant.FloorLowered, name: "A floor in the future is lowered", seed: 9, shape: func(o *Options) {
+	{id: mutant.ClockBelieved, name: "A time of day is believed at once", seed: 17, shape: jumping},
+	{id: mutant.FloorLowered, name: "A floor in the future is lowered", seed: 3, shape: func(o *Options) {
 		jumping(o)
 		o.Retention, o.JumpFor, o.Memory = 100*time.Millisecond, 2*time.Second, 2
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 200*time.Millisecond, FaultMix{Log: 1}
 	}},
-	{id: mutant.FloorPassed, name: "An outcome is deleted while it is read", seed: 43, shape: func(o *Options) {
+	{id: mutant.FloorPassed, name: "An outcome is deleted while it is read", seed: 26, shape: func(o *Options) {
 		jumping(o)
 		o.Jumps, o.JumpBy, o.Retention, o.Memory, o.ColdRead, o.Mix.Think = 1, time.Millisecond, 200*time.Millisecond, 1, 30*time.Millisecond, 20*time.Millisecond
 	}},
@@ -276,18 +276,18 @@ var hunts = []hunt{
 		o.Mix.Twice, o.SentOnce, o.Lies, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
 	}},
 	{id: mutant.VoteOfAnyCommit, name: "A vote counts for any commit of its attempt", seed: 1, shape: again},
-	{id: mutant.DecisionOfAnyCommit, name: "A vote is answered by the decision about another commit", seed: 15, shape: again},
-	{id: mutant.PromiseOfAnyCommit, name: "A promise counts for any commit of its attempt", seed: 2, shape: again},
-	{id: mutant.AnswerOfAnyCommit, name: "A gateway takes an answer to any commit of its attempt", seed: 2988, shape: again},
-	{id: mutant.RivalNotKilled, name: "A commit that was refused has no tombstone", seed: 42, shape: again},
-	{id: mutant.GatewayStartsAlike, name: "A gateway names its commits as before it restarted", seed: 1, shape: again},
-	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 6},
+	{id: mutant.DecisionOfAnyCommit, name: "A vote is answered by the decision about another commit", seed: 67, shape: again},
+	{id: mutant.PromiseOfAnyCommit, name: "A promise counts for any commit of its attempt", seed: 86, shape: again},
+	{id: mutant.AnswerOfAnyCommit, name: "A gateway takes an answer to any commit of its attempt", seed: 819, shape: again},
+	{id: mutant.RivalNotKilled, name: "A commit that was refused has no tombstone", seed: 9, shape: again},
+	{id: mutant.GatewayStartsAlike, name: "A gateway names its commits as before it restarted", seed: 18, shape: again},
+	{id: mutant.MemoryFloorIgnored, name: "What memory forgot was never there", seed: 8},
 
 	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 4, readers: true, shape: watched},
-	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 1, readers: true, shape: watched},
+	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 3, readers: true, shape: watched},
 	{id: mutant.HeldIgnored, name: "Held votes count", seed: 3, readers: true, shape: watched},
 	{id: mutant.SealedIgnored, name: "Sealed updates not waited for", seed: 9, readers: true, shape: watched},
-	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 13, readers: true, shape: watched},
+	{id: mutant.RegisteredAfterWait, name: "Registered after the wait", seed: 17, readers: true, shape: watched},
 	{id: mutant.NoRegistrationForWait, name: "Not registered for the wait", seed: 2313, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Shards, o.Registers, o.Mix.OneShard, o.Mix.InteractiveRead = 2, 6, 0.5, 0
@@ -295,78 +295,78 @@ var hunts = []hunt{
 		o.HeatEvery, o.Lies, o.PinEvery, o.Mix.Scan, o.Mix.Snapshot, o.Plan = 0, 0, 0, 0, 0, txn.PlanHotLast
 	}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: watched},
-	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 2, readers: true, shape: impatient},
-	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 219, readers: true, shape: impatient},
-	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 15, readers: true, shape: func(o *Options) {
+	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 8, readers: true, shape: impatient},
+	{id: mutant.DropForgotten, name: "A drop is forgotten", seed: 91, readers: true, shape: impatient},
+	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 44, readers: true, shape: func(o *Options) {
 		impatient(o)
 		o.Straggle, o.StraggleMax, o.Dup, o.Repeat, o.Mix.OneShotRead = 0.4, 30*time.Millisecond, 0.8, 3*time.Millisecond, 16
 	}},
-	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 58, readers: true, shape: impatient},
-	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 1, readers: true, shape: impatient},
+	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 173, readers: true, shape: impatient},
+	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 2, readers: true, shape: impatient},
 	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for notices", seed: 7, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
 	}},
-	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 46, readers: true, shape: restarting},
+	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 116, readers: true, shape: restarting},
 	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 309, readers: true, shape: restarting},
-	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 18, readers: true, shape: restarting},
-	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 27, readers: true, shape: restarting},
-	{id: mutant.RestartDecidesAtOnce, name: "A restarted shard decides at once", seed: 58, readers: true, shape: func(o *Options) {
+	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 7, readers: true, shape: restarting},
+	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 126, readers: true, shape: restarting},
+	{id: mutant.RestartDecidesAtOnce, name: "A restarted shard decides at once", seed: 33, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Mix.OneShard, o.Mix.MaxOps, o.Mix.InteractiveRead = 0.7, 2, 10
 	}},
-	{id: mutant.RestWithinLease, name: "A clean shutdown within the leases", seed: 155, readers: true, shape: func(o *Options) {
+	{id: mutant.RestWithinLease, name: "A clean shutdown within the leases", seed: 910, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.CleanStops = true
 	}},
 	{id: mutant.EarlierLeasesForgotten, name: "Leases of two incarnations ago are forgotten", seed: 73, readers: true, shape: oftenRestarting},
-	{id: mutant.LeasesTakenAsEnded, name: "Leases that last are taken as ended", seed: 4, readers: true, shape: oftenRestarting},
-	{id: mutant.LeaseWithoutMargin, name: "A lease without its margin", seed: 140, readers: true, shape: func(o *Options) {
+	{id: mutant.LeasesTakenAsEnded, name: "Leases that last are taken as ended", seed: 6, readers: true, shape: oftenRestarting},
+	{id: mutant.LeaseWithoutMargin, name: "A lease without its margin", seed: 22, readers: true, shape: func(o *Options) {
 		unattended(o)
 		o.UnsealAfter = time.Second // so that who waits for an update does so until he holds it no more
 	}},
 	{id: mutant.OpenEndUnchecked, name: "An open reader's leases are unchecked at its end", seed: 6, readers: true, shape: unattended},
-	{id: mutant.OtherCopyTaken, name: "The hot read relied on another copy", seed: 3, readers: true, with: []mutant.ID{mutant.LeaseUnchecked}, shape: func(o *Options) {
+	{id: mutant.OtherCopyTaken, name: "The hot read relied on another copy", seed: 6, readers: true, with: []mutant.ID{mutant.LeaseUnchecked}, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Plan, o.Loss, o.Straggle, o.StraggleMax = 20*time.Millisecond, txn.PlanHotLast, 0.2, 0.2, 60*time.Millisecond
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan = 20, 0, 0
 	}},
-	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 31, readers: true, shape: shortLived},
-	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 510, readers: true, shape: shortLived},
+	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 88, readers: true, shape: shortLived},
+	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 12, readers: true, shape: shortLived},
 	{id: mutant.LeaseRevived, name: "A lapsed lease revives", seed: 31, readers: true, shape: shortLived},
-	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 131, readers: true, shape: func(o *Options) {
+	{id: mutant.RenewedElsewhere, name: "Renewed in another life", seed: 284, readers: true, shape: func(o *Options) {
 		restarting(o)
 		o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 60*time.Millisecond, 20, 20*time.Millisecond
 	}},
 
 	{id: mutant.GarbagePastPin, name: "Garbage past a pin", seed: 1, readers: true, shape: pinned},
-	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 128, readers: true, shape: func(o *Options) {
+	{id: mutant.PinUnchecked, name: "Pins unchecked", seed: 978, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.HeatEvery, o.Lies, o.Mix.InteractiveRead = 0, 0, 0
 	}},
-	{id: mutant.PinBelowFloor, name: "A pin below the floor", seed: 3, readers: true, shape: func(o *Options) {
+	{id: mutant.PinBelowFloor, name: "A pin below the floor", seed: 11, readers: true, shape: func(o *Options) {
 		pinned(o)
 		restless(o)
 		o.Nodes = 3
 	}},
-	{id: mutant.PinClockBelieved, name: "Pins go by a time of day that was just set", seed: 8, readers: true, shape: func(o *Options) {
+	{id: mutant.PinClockBelieved, name: "Pins go by a time of day that was just set", seed: 4, readers: true, shape: func(o *Options) {
 		pinned(o)
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Jumps, o.JumpFor, o.JumpBy, o.Retention = 8, 20*time.Millisecond, 10*365*24*time.Hour, 0
 	}},
 	{id: mutant.PinHotFirst, name: "Pin with the hot index first", seed: 3, readers: true, shape: pinned},
-	{id: mutant.PinUnregistered, name: "Pin without registration", seed: 2, readers: true, shape: pinned},
+	{id: mutant.PinUnregistered, name: "Pin without registration", seed: 6, readers: true, shape: pinned},
 	{id: mutant.PinJoinedLate, name: "Pin joined late", seed: 3, readers: true, shape: pinned},
 	{id: mutant.OpenLeftBeforePin, name: "An open reader left before its pin", seed: 7, readers: true, shape: func(o *Options) {
 		watched(o)
 		o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
 	}},
 
-	{id: mutant.RoundIgnoresSealed, name: "A round ignores sealed updates", seed: 2, readers: true, shape: pinned},
-	{id: mutant.StateOfAnyIncarnation, name: "A state counts in any incarnation", seed: 12, readers: true, shape: losing},
+	{id: mutant.RoundIgnoresSealed, name: "A round ignores sealed updates", seed: 3, readers: true, shape: pinned},
+	{id: mutant.StateOfAnyIncarnation, name: "A state counts in any incarnation", seed: 15, readers: true, shape: losing},
 	{id: mutant.StateReadBeforeDurable, name: "A state is read before it is durable", seed: 4, readers: true, shape: losing},
-	{id: mutant.KeptBeforeDurable, name: "A snapshot is kept before it is durable", seed: 46, readers: true, shape: func(o *Options) {
+	{id: mutant.KeptBeforeDurable, name: "A snapshot is kept before it is durable", seed: 41, readers: true, shape: func(o *Options) {
 		losing(o)
 		o.Plan, o.PinEvery, o.History, o.Mix.Snapshot = txn.PlanAny, 5*time.Millisecond, 10*time.Second, 25
 	}},
@@ -378,11 +378,11 @@ var hunts = []hunt{
 		o.Straggle, o.StraggleMax, o.Jitter, o.HoldBound, o.Txns = 0.4, 12*time.Millisecond, 100*time.Microsecond, time.Millisecond, 40
 		o.Sync, o.Step, o.ColdRead, o.Mix.Ops, o.Mix.Think = 0, 0, 0, OpMix{Get: 1, Put: 8}, 0
 	}},
-	{id: mutant.BorrowJoinedLate, name: "A borrowed state joined late", seed: 20, readers: true, shape: borrowing},
+	{id: mutant.BorrowJoinedLate, name: "A borrowed state joined late", seed: 2, readers: true, shape: borrowing},
 	{id: mutant.LentForgotten, name: "A lent state forgotten", seed: 7, readers: true, shape: borrowing},
-	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 23, readers: true, shape: unending},
+	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 56, readers: true, shape: unending},
 
-	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 330, readers: true, shape: func(o *Options) {
+	{id: mutant.GatheredTooEarly, name: "Gathered too early", seed: 41, readers: true, shape: func(o *Options) {
 		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour
 	}},
 
@@ -400,17 +400,17 @@ var hunts = []hunt{
 	{id: mutant.RedirectIgnored, name: "A redirect is ignored", seed: 3, shape: func(o *Options) { calm(o); wandering(o) }},
 	{id: mutant.ExpiryUnchecked, name: "An expiry does not look at the key", seed: 3, model: true, shape: expiring},
 	{id: mutant.ExpiresEarly, name: "Keys expire early", seed: 1, model: true, shape: expiring},
-	{id: mutant.StartClockBelieved, name: "Keys expire by a clock that is wrong at a start", seed: 7, model: true, shape: func(o *Options) {
+	{id: mutant.StartClockBelieved, name: "Keys expire by a clock that is wrong at a start", seed: 1, model: true, shape: func(o *Options) {
 		expiring(o)
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Jumps, o.JumpFor, o.JumpBy, o.Retention = 8, 20*time.Millisecond, time.Hour, 0
 	}},
-	{id: mutant.DeadlineLostAtMove, name: "A deadline is lost at a move", seed: 5, model: true, shape: func(o *Options) { wandering(o); o.Expiring = true }},
+	{id: mutant.DeadlineLostAtMove, name: "A deadline is lost at a move", seed: 18, model: true, shape: func(o *Options) { wandering(o); o.Expiring = true }},
 	{id: mutant.UnlockedUnchecked, name: "Reads without a right to write are not validated", seed: 1, shape: unentitled},
 	{id: mutant.PlaceKept, name: "A place is kept", seed: 1, shape: refused},
 	{id: mutant.CollisionRefuses, name: "A collision refuses", seed: 1, shape: refused},
 	{id: mutant.KeysUnlimited, name: "Keys have no share", seed: 1, shape: refused},
-	{id: mutant.MovesIgnoreReaders, name: "Moves ignore readers", seed: 3, readers: true, shape: watchful},
+	{id: mutant.MovesIgnoreReaders, name: "Moves ignore readers", seed: 6, readers: true, shape: watchful},
 }
 
 // unentitled has clients that may only read, and do not say that they will, meet writers.
