@@ -278,14 +278,14 @@ func lastAgentBeside(t *testing.T, broken mutant.Set) (hot, last kv.ShardID) {
 	n, k := w.nodes[0], on(w, 1)
 	hot = w.router.HotShard()
 	for _, d := range w.nodes[w.router.Node(hot)-1].disks {
-		d.slowBy, d.slowUntil = 400*time.Millisecond, w.now+int64(300*time.Millisecond)
+		d.slowBy, d.slowUntil = time.Second, w.now+int64(300*time.Millisecond)
 	}
 	w.call(n, func(now int64, tok txn.Token) {
 		n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[1])}, forever, txn.How{})
 	}, func(txn.Done, bool) {})
 	w.run(w.now+int64(20*time.Millisecond), func() bool { return false }) // the log has something to write
 	require.True(t, n.machines[0].Shards().LeaveOut(n.local(w.now), hot))
-	w.run(w.now+int64(250*time.Millisecond), func() bool { return false })
+	w.run(w.now+int64(600*time.Millisecond), func() bool { return false })
 	ended := false
 	w.call(n, func(now int64, tok txn.Token) {
 		n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[0]), put(k[1])}, forever, txn.How{})

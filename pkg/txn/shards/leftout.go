@@ -156,9 +156,7 @@ func (s *Shards) Probed(p *msg.ReadReply) bool {
 func (s *Shards) durable(of kv.ShardID, x *leftOut, number uint32) {
 	x.durable = max(x.durable, number)
 	if x.echoed != 0 && number >= x.echo {
-		if s.env.Now-x.echoed >= int64(slowLog) {
-			s.punish(of, x.echoed)
-		}
+		s.judge(of, x.echoed)
 		x.echoed = 0
 	}
 	switch {
@@ -174,16 +172,18 @@ const (
 	// probeEvery is the time between two probes of a shard that has not answered one in time. Somewhat
 	// arbitrary: far less than the time for which it is left out at least.
 	probeEvery = 100 * time.Millisecond
-	// slowLog is how late a log is that is slow, and not only busy for once. Somewhat arbitrary: few
-	// disks take that long now and then.
-	slowLog = 100 * time.Millisecond
+	// lateLog is how late a log is that is slow if it is so lateTimes probes in a row; slowLog is how
+	// late one is that is slow if it is so once. Somewhat arbitrary: a node whose cores are saturated
+	// appends for 100 ms now and then, and a shard that decides nothing for that reason makes its
+	// contended keys slower than such a log does.
+	lateLog, lateTimes, slowLog = 150 * time.Millisecond, 3, 500 * time.Millisecond
 	// silentFor is from when on a shard that answers nothing is not awaited. Somewhat arbitrary:
 	// requests queue up for less, since a node admits no more than it can execute in that time.
 	silentFor = time.Second
 	// leastPenalty and mostPenalty are for how long a slow shard decides nothing when it is back, which
-	// doubles each time that it is slow again within that time. Somewhat arbitrary: an update that
-	// it decides keeps keys of other shards locked for as long as the disk takes.
-	leastPenalty, mostPenalty = 5 * time.Second, 30 * time.Second
+	// doubles each time that it is slow again within relapse. Somewhat arbitrary: an update that it
+	// decides keeps keys of other shards locked for as long as the disk takes.
+	leastPenalty, mostPenalty, relapse = time.Second, 30 * time.Second, 2 * time.Second
 )
 
 // heard is when a shard was heard of last, as far as that matters.
@@ -191,14 +191,28 @@ func (x *leftOut) heard() int64 { return max(x.since, x.answered) }
 
 func (s *Shards) unheard(x *leftOut) bool { return s.env.Now-x.heard() >= int64(silentFor) }
 
+// judge notes how long a log took to be durable that was written when a probe came.
+func (s *Shards) judge(of kv.ShardID, since int64) {
+	k := &s.shard[of]
+	switch took := time.Duration(s.env.Now - since); {
+	case took < lateLog:
+		k.late = 0
+		return
+	case took < slowLog && k.late+1 < lateTimes:
+		k.late++
+		return
+	}
+	s.punish(of, since)
+}
+
 // punish has a shard that was slow since a time decide nothing for a while if another shard can: a disk
 // that is slow under load answers at once when nothing is written.
 func (s *Shards) punish(is kv.ShardID, since int64) {
 	k := &s.shard[is]
-	if since > k.slowUntil+int64(mostPenalty) {
+	if k.penalty == 0 || since > k.slowUntil+int64(relapse) {
 		k.penalty = int64(leastPenalty)
 	} else {
-		k.penalty = min(2*max(k.penalty, int64(leastPenalty)/2), int64(mostPenalty))
+		k.penalty = min(2*k.penalty, int64(mostPenalty))
 	}
 	k.slowUntil = s.env.Now + k.penalty
 }
@@ -219,7 +233,7 @@ func (s *Shards) MayDecide(of kv.ShardID) bool {
 // restarted forgets that a shard was slow: its new incarnation has not been yet.
 func (s *Shards) restarted(is kv.ShardID) {
 	delete(s.out, is)
-	s.shard[is].penalty, s.shard[is].slowUntil = 0, 0
+	s.shard[is].late, s.shard[is].penalty, s.shard[is].slowUntil = 0, 0, 0
 }
 
 // TickProbes sends again the probes that have no answer in time.

@@ -39,7 +39,9 @@ type shard struct {
 	known kv.Known
 	// parked: updates waited there when it last answered a reader; busy: it was saturated.
 	parked, busy bool
-	// penalty is for how long it decided nothing last because it was slow, until slowUntil.
+	// late counts the probes in a row after which its log was late; penalty is for how long it decided
+	// nothing last because it was slow, until slowUntil.
+	late               int
 	penalty, slowUntil int64
 	// undecidedUntil is until when no round waits for it, as long as a node is down.
 	undecidedUntil int64
