@@ -165,6 +165,7 @@ func TestWaitingIsToldInAReceipt(t *testing.T) {
 		close(got)
 	}()
 	require.Eventually(t, func() bool { return st.Waiting() == 1 }, patience, time.Millisecond)
+	time.Sleep(2 * detail.LeastWait) // shorter waits are not told of
 	holder.Rollback()
 	r := <-got
 	require.NotNil(t, r)
