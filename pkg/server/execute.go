@@ -158,6 +158,16 @@ func (h *held) give(n int64) {
 	h.bytes -= n
 }
 
+// failed gives back n bytes of work that has failed. If its context has ended, reads may
+// still run for it, and the bytes are counted for a while.
+func (h *held) failed(ctx context.Context, n int64) {
+	if ctx.Err() != nil {
+		h.abandon(n)
+		return
+	}
+	h.give(n)
+}
+
 // abandon gives back n bytes when what nobody waits for any more has ended, more or less:
 // it cannot be told when.
 func (h *held) abandon(n int64) {

@@ -85,6 +85,30 @@ func TestWhatAStepReadsWhenItIsGivenUpIsCounted(t *testing.T) {
 	})
 }
 
+// TestFailedWorkKeepsNoMemory unless its caller has left: a client whose scans fail within
+// a millisecond, because a node is down, may retry as fast as it likes.
+func TestFailedWorkKeepsNoMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memory.New(64 << 20)
+		account := b.Conn().Account("u")
+		scan := func(ctx context.Context) {
+			h := held{account: account}
+			require.Nil(t, h.expect(t.Context(), 1<<20))
+			h.failed(ctx, h.bytes)
+		}
+		for range 1000 {
+			scan(t.Context())
+		}
+		require.Zero(t, b.Stats().Used["requests"])
+		ended, end := context.WithCancel(t.Context())
+		end()
+		scan(ended)
+		require.GreaterOrEqual(t, b.Stats().Used["requests"], int64(1<<20))
+		<-time.After(abandonedFor + time.Millisecond) // of the bubble's clock
+		require.Zero(t, b.Stats().Used["requests"])
+	})
+}
+
 // TestOperationsAreCounted: those with short keys take more than their bytes.
 func TestOperationsAreCounted(t *testing.T) {
 	in := make([]pb.Op, kv.MaxTxnOps)

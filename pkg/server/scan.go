@@ -63,7 +63,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	if err := pages.expect(ctx, min(scanCost(s.backend.Status().Shards), pages.account.Most())); err != nil {
 		return statusOf(err, kv.TxnID{})
 	}
-	defer func() { pages.abandon(pages.bytes) }()
+	defer func() { pages.failed(ctx, pages.bytes) }()
 	p := pager{stream: stream, size: int(in.PageSize), patience: s.opts.SlowReader, late: s.lateReader(ctx), caller: caller, span: span}
 	if p.size == 0 {
 		p.size = defaultPage

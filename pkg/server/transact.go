@@ -253,10 +253,7 @@ func (t *transact) run(ctx context.Context, ops []msg.Op, bytes int64) ([]msg.Re
 	rs, err := t.tx.Do(ctx, ops)
 	if err != nil {
 		t.held.saw(answerBytes(nil, errorOf(err)))
-		if ctx.Err() != nil { // something may be read for it still
-			t.held.abandon(t.held.bytes - has)
-		}
-		t.held.give(t.held.bytes - has)
+		t.held.failed(ctx, t.held.bytes-has)
 		return nil, err
 	}
 	t.held.saw(resultBytes(rs))
