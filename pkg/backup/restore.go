@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/entry"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 const (

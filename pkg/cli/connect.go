@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/cli/identity"
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // What package shell needs of the commands: to run them on one connection, and to

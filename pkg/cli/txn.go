@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // maxScript bounds the text of a transaction: the largest one in quotes and

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 

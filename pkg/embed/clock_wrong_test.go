@@ -8,12 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // timed is a cluster whose clocks are set, and moved on, by a test.

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // TestAContendedKeyIsLockedWhenItIsRead: functions that all read a key and write it

@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // expiring is a cluster of three nodes with keys that live on the hot shard, too.

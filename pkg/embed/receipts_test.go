@@ -10,12 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )

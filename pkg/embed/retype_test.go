@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // TestATransactionMakesAnotherTypeOfAKey by emptying it first, on the shard that

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // TestAScanFromTheLastKeyOn: the keys of several shards and several pages come in

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 

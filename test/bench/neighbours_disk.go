@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // slowNodes are clusters of three nodes, one of which is slow. Honest clients need none of its keys.

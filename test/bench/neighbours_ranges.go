@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // deletedKeys is how many keys were deleted in front of what a range is read for.

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // valueBytes is the size of the values that are put.

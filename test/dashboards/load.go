@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/integration/proc"

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/torture"
 )

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/torture"
 )

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"

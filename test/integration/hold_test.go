@@ -3,7 +3,7 @@ package integration
 import (
 	"testing"
 
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // hold begins a transaction that takes something and keeps it until it is let go, by

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	reflectpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/users"
 	"github.com/stretchr/testify/require"

@@ -16,7 +16,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/certs"
 	"github.com/linchpindb/linchpin/pkg/cli/identity"
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/users"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )

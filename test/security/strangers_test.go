@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/users"
 	"github.com/linchpindb/linchpin/test/integration/proc"

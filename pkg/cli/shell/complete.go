@@ -8,7 +8,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // transaction is one that is open. It is used by one goroutine, and its own.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // Statement is one operation of a script.

@@ -3,7 +3,7 @@ package txnlang
 import (
 	"strings"
 
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // Part is what stands between semicolons.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/compare/child"
 	"github.com/linchpindb/linchpin/test/compare/debian"
 )

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/history"
 )

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/history"
 	"github.com/linchpindb/linchpin/test/integration/proc"

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 )

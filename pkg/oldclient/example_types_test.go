@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/linchpindb/linchpin/pkg/client"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // The same handle works in a transaction, in a View and alone.

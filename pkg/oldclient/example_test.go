@@ -9,8 +9,8 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
