@@ -26,6 +26,8 @@ type hotOptions struct {
 	settle     time.Duration
 	delays     []time.Duration
 	fsync      bool
+	// json is the file that gets the comparison of the orders, empty for none.
+	json string
 }
 
 func hotCommand(o *options) *cobra.Command {
@@ -53,6 +55,7 @@ anything to wait for; they are shown beside.`,
 	f.IntSliceVar(&h.saturating, "saturating", []int{256, 512}, "clients per ms of delay, at least this many, to try for saturated throughput")
 	f.DurationSliceVar(&h.delays, "delays", []time.Duration{200 * time.Microsecond, time.Millisecond, 5 * time.Millisecond}, "one-way delays for saturated throughput")
 	f.DurationVar(&h.settle, "settle", 3*time.Second, "how long keys have to move by themselves, besides --warm")
+	f.StringVar(&h.json, "json", "", "a file for the figures that pages quote (docs/figures/hot.json)")
 	f.BoolVar(&h.fsync, "fsync", false, "with fsync; the default leaves the disk out of it")
 	return c
 }
@@ -183,6 +186,16 @@ func (cs *clusters) orders(w io.Writer) error {
 			t.AtLeast = 20
 		}
 		targets = append(targets, t)
+	}
+	compared := func(name string) string {
+		if i := slices.Index(names, name); i%2 == 1 {
+			return names[i-1]
+		}
+		return ""
+	}
+	figures := rounds.NewFigures("go run ./test/bench hot", cs.h.rounds, s, compared, names...)
+	if err := figures.Write(cs.h.json); err != nil {
+		return err
 	}
 	return rounds.Print(w, "per second", s, targets, names...)
 }

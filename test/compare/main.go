@@ -40,6 +40,8 @@ type options struct {
 	linchpin string
 	// dir is where stores live, empty for a temporary directory.
 	dir string
+	// json is the file that gets the figures, empty for none.
+	json string
 }
 
 func main() {
@@ -77,6 +79,7 @@ func command() *cobra.Command {
 	f.DurationVar(&o.measure, "duration", 4*time.Second, "length of each measurement")
 	f.StringSliceVar(&o.stores, "stores", keys(), "which stores run")
 	f.BoolVar(&o.install, "install", false, "install what is missing with apt-get; for root on Debian")
+	f.StringVar(&o.json, "json", "", "a file for the figures that pages quote (docs/figures/compare.json)")
 	f.BoolVar(&o.markdown, "markdown", false, "print the table in Markdown")
 	f.StringVar(&o.linchpin, "linchpin", "", "`path` of the program linchpin (default: it is built)")
 	f.StringVar(&o.dir, "dir", "", "`directory` for the stores, on the disk to be measured (default: a temporary one)")

@@ -37,6 +37,15 @@ func report(w io.Writer, o *options, s rounds.Series, meters []*meter) error {
 	return nil
 }
 
+// figures are the rates, and how many times as many linchpin's blind adds were.
+func figures(o *options, s rounds.Series, meters []*meter) rounds.Figures {
+	var names []string
+	for _, m := range meters {
+		names = append(names, m.way.Name)
+	}
+	return rounds.NewFigures("make compare", o.rounds, s, func(string) string { return stores.LinchpinName }, names...)
+}
+
 // row is the line of one way to count.
 func row(s rounds.Series, m *meter) []string {
 	rates := s[m.way.Name]

@@ -88,5 +88,8 @@ func compare(ctx context.Context, w io.Writer, o *options, servers []*stores.Ser
 	if err != nil {
 		return err
 	}
+	if err := figures(o, series, meters).Write(o.json); err != nil {
+		return err
+	}
 	return report(w, o, series, meters)
 }

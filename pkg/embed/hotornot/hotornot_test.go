@@ -91,6 +91,18 @@ func TestASmallExperimentGivesAllOutputs(t *testing.T) {
 		require.Equal(t, 1, elements(t, svg)["svg"])
 		require.Contains(t, svg, "1 hot key")
 	})
+	t.Run("figure", func(t *testing.T) {
+		for _, theme := range hotornot.Themes {
+			svg := write(t, func(w io.Writer) error { return r.WriteFigure(w, theme) })
+			require.Equal(t, 1, elements(t, svg)["svg"])
+			require.Contains(t, svg, ">two-phase commit: ")
+			require.Contains(t, svg, ">linchpin: ")
+			require.NotContains(t, svg, "font-family:Liberation Sans;")
+		}
+		alone := *r
+		alone.Points = r.Points[:2] // one skew, without auto
+		require.ErrorContains(t, alone.WriteFigure(io.Discard, hotornot.Themes[0]), "at two skews or more")
+	})
 	t.Run("html", func(t *testing.T) {
 		html, svg := write(t, r.WriteHTML), write(t, r.WriteSVG)
 		require.Contains(t, html, svg[strings.Index(svg, "<svg"):])

@@ -42,8 +42,10 @@ func (m Mode) String() string {
 // label is how a legend calls it.
 func (m Mode) label() string {
 	switch {
-	case m.Reference || m.Auto:
-		return m.String()
+	case m.Reference:
+		return "two-phase commit"
+	case m.Auto:
+		return "linchpin (auto)"
 	case m.HotKeys == 1:
 		return "1 hot key"
 	}

@@ -13,7 +13,7 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Hot or Not: latency against skew</title>
+<title>Hot or Not: latency by skew</title>
 <style>
 body { font: 16px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222; background: #fff }
 table { border-collapse: collapse; font-size: 85%; font-variant-numeric: tabular-nums }
@@ -24,11 +24,11 @@ div { overflow-x: auto }
 </style>
 </head>
 <body>
-<h1>Hot or Not: latency against skew</h1>
+<h1>Hot or Not: latency by skew</h1>
 <p>{{.Summary}}.</p>
-<p>Each transaction has ten keys, drawn by a zeta law and possibly repeated; of ten transactions nine read and one
-writes. <em>reference</em>: readers lock, all shards are decided at once, no key is on the hot shard. A number: so many of
-the hottest keys are on the hot shard from the beginning. <em>auto</em>: keys are moved there as they get hot.</p>
+<p>Each transaction accesses ten keys, drawn from a Zipf distribution; nine of ten transactions read, one writes.
+<em>reference</em>: two-phase commit with locking readers and no hot shard. A number: that many of the hottest keys are
+placed on the hot shard before the run. <em>auto</em>: linchpin moves hot keys to the hot shard during the run.</p>
 {{range .Pictures}}<h2>{{.Title}}</h2>
 <div>{{.SVG}}</div>
 {{end}}<h2>Numbers</h2>
@@ -38,8 +38,8 @@ the hottest keys are on the hot shard from the beginning. <em>auto</em>: keys ar
 {{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
 {{end}}</tbody>
 </table></div>
-<p>Measured on {{.Host.CPUs}} processors ({{.Host.OS}}, {{.Host.Arch}}, {{.Host.Go}}), clients and nodes in one process; begun
-{{.Started.Format "2006-01-02 15:04"}} UTC.{{if .Command}} To repeat it: <code>{{.Command}}</code>{{end}}</p>
+<p>Measured on {{.Host.CPUs}} CPUs ({{.Host.OS}}, {{.Host.Arch}}, {{.Host.Go}}), clients and nodes in one process, started
+{{.Started.Format "2006-01-02 15:04"}} UTC.{{if .Command}} Repeat it with <code>{{.Command}}</code>{{end}}</p>
 </body>
 </html>
 `))

@@ -1,6 +1,7 @@
 package hotornot
 
 import (
+	"bytes"
 	"image/color"
 	"io"
 	"math"
@@ -21,9 +22,9 @@ type drawing struct {
 
 // drawings are those of the page; the first is the picture of the paper.
 var drawings = []drawing{
-	{"Median latency against skew", "p50, ms", func(m *Measured) float64 { return m.P50 }},
-	{"The slowest hundredth against skew", "p99, ms", func(m *Measured) float64 { return m.P99 }},
-	{"Throughput against skew", "transactions per second", func(m *Measured) float64 { return m.PerSecond }},
+	{"p50 latency by skew", "p50, ms", func(m *Measured) float64 { return m.P50 }},
+	{"p99 latency by skew", "p99, ms", func(m *Measured) float64 { return m.P99 }},
+	{"Throughput by skew", "transactions per second", func(m *Measured) float64 { return m.PerSecond }},
 }
 
 // The size of a picture, of which the legend has a part beside the lines, so that it
@@ -63,7 +64,11 @@ func (r *Result) draw(w io.Writer, d drawing) error {
 	all := draw.New(c)
 	p.Draw(draw.Crop(all, 0, -beside-margin, 0, 0))
 	legend.Draw(draw.Crop(all, wide-beside, 0, 0, -vg.Centimeter))
-	_, err = c.WriteTo(w)
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, portable(b.String()))
 	return err
 }
 
