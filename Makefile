@@ -45,7 +45,7 @@ NO_RACE_TESTS ?= -run '^TestAllocations' ./pkg/oldclient ./pkg/embed ./pkg/serve
 
 SOURCES = cmd deploy examples pkg test tools
 
-.PHONY: help needs build test race lint fuzz sim soak bench compare proto generate adt-check check test-all test-race test-mutants test-compare
+.PHONY: help needs build test race lint fuzz sim soak bench compare figures proto generate adt-check check test-all test-race test-mutants test-compare
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,7 @@ lint: ## go vet, gofmt, staticcheck, stale generated code, layering
 	$(GO) run ./tools/typesdoc -check
 	$(GO) run ./tools/metricsdoc -check
 	$(GO) run ./tools/dashboards -check
+	$(GO) run ./test/bench/figures -check
 	$(GO) test ./test/layering
 	$(GO) tool staticcheck $(PKGS)
 
@@ -117,6 +118,13 @@ generate: proto ## generate what is generated: protocol code, pages, dashboards
 	$(GO) run ./tools/typesdoc
 	$(GO) run ./tools/metricsdoc
 	$(GO) run ./tools/dashboards
+	$(GO) run ./test/bench/figures
+
+figures: ## measure the figures of README and comparison anew, 20 minutes on a quiet machine
+	cd test/compare && $(GO) run . --install --json ../../docs/figures/compare.json $(COMPARE)
+	$(GO) run ./test/bench hot --only increments --json docs/figures/hot.json
+	$(GO) run ./cmd/zetaload experiment hot-or-not --modes reference,auto --json docs/figures/hot-or-not.json
+	$(GO) run ./test/bench/figures
 
 proto: ## generate the code of all .proto files anew
 	$(GO) run ./tools/protogen

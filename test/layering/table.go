@@ -192,15 +192,15 @@ var Table = []Layer{
 			"client", "edges", "assembly", "judges", "wiring"},
 	},
 	{
-		Name:     "tests",
-		Packages: []string{"test/..."},
-		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments", "shells",
-			"gathering", "files", "client", "edges", "assembly", "judges", "wiring", "tests"},
-	},
-	{
 		Name:     "tools",
 		Packages: []string{"tools/..."},
 		Imports:  []string{"words", "types", "instruments", "tools"},
+	},
+	{
+		Name:     "tests",
+		Packages: []string{"test/..."},
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments", "shells",
+			"gathering", "files", "client", "edges", "assembly", "judges", "wiring", "tests", "tools"},
 	},
 }
 

@@ -46,7 +46,7 @@ func (r *Result) WriteFigure(w io.Writer, t Theme) error {
 	p := plot.New()
 	sans(p)
 	p.BackgroundColor = t.paper
-	p.X.Label.Text, p.Y.Label.Text = "skew of the keys (exponent of the Zipf distribution)", "median latency, ms (log scale)"
+	p.X.Label.Text, p.Y.Label.Text = "skew (exponent of the Zipf distribution)", "median latency, ms"
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.TickerFunc(ticks)
 	p.X.Tick.Marker = plot.ConstantTicks(r.skews())
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
@@ -95,17 +95,23 @@ func addCurve(p *plot.Plot, line plotter.XYs, label string, shade color.Color) e
 	}
 	l.Color, l.Width = shade, vg.Points(2.5)
 	s.Color, s.Shape, s.Radius = shade, draw.CircleGlyph{}, vg.Points(3.5)
-	last := line[len(line)-1]
-	text, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{last}, Labels: []string{fmt.Sprintf("%s: %.3g ms", label, last.Y)}})
-	if err != nil {
-		return err
-	}
-	style := &text.TextStyle[0]
-	style.Color, style.Font.Variant, style.Font.Size = shade, "Sans", vg.Points(12)
-	style.XAlign, style.YAlign = draw.XRight, draw.YBottom
-	text.Offset = vg.Point{X: vg.Points(-2), Y: vg.Points(8)}
-	p.Add(l, s, text)
+	p.Add(l, s, end{line[len(line)-1], label, shade})
 	return nil
+}
+
+// end is what stands to the right of a line's last point: its name and its value there.
+type end struct {
+	at    plotter.XY
+	label string
+	shade color.Color
+}
+
+// Plot writes the text, which reaches into the margin.
+func (e end) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	style := p.X.Label.TextStyle
+	style.Color, style.Font.Size, style.XAlign, style.YAlign = e.shade, vg.Points(12), draw.XLeft, draw.YCenter
+	c.FillText(style, vg.Point{X: x(e.at.X) + vg.Points(9), Y: y(e.at.Y)}, fmt.Sprintf("%s\n%.3g ms", e.label, e.at.Y))
 }
 
 // writeFigure writes a plot with its paper under all of it, and fonts that other systems have.
@@ -114,7 +120,7 @@ func writeFigure(w io.Writer, p *plot.Plot, t Theme) error {
 	all := draw.New(c)
 	c.SetColor(t.paper)
 	c.Fill(all.Rectangle.Path())
-	p.Draw(draw.Crop(all, margin, -2*margin, margin, -margin))
+	p.Draw(draw.Crop(all, margin, -beside, margin, -margin))
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
 		return err

@@ -95,8 +95,8 @@ func TestASmallExperimentGivesAllOutputs(t *testing.T) {
 		for _, theme := range hotornot.Themes {
 			svg := write(t, func(w io.Writer) error { return r.WriteFigure(w, theme) })
 			require.Equal(t, 1, elements(t, svg)["svg"])
-			require.Contains(t, svg, ">two-phase commit: ")
-			require.Contains(t, svg, ">linchpin: ")
+			require.Contains(t, svg, ">two-phase commit<")
+			require.Contains(t, svg, ">linchpin<")
 			require.NotContains(t, svg, "font-family:Liberation Sans;")
 		}
 		alone := *r
