@@ -74,7 +74,7 @@ func fieldNumber(s dictState, field []byte) (n int64, there bool, err error) {
 	}
 	n, err = strconv.ParseInt(text, 10, 64)
 	if err != nil || strconv.FormatInt(n, 10) != text {
-		return 0, true, Errorf(kv.KindCondition, "the field holds no whole number of 64 bits in decimal; set it to one first")
+		return 0, true, Errorf(kv.KindConditionFailed, "the field holds no whole number of 64 bits in decimal; set it to one first")
 	}
 	return n, true, nil
 }

@@ -83,7 +83,7 @@ func (s dictTwin) increment(method string, a adt.Args) ([]msg.Datum, kv.Kind) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || text != strconv.FormatInt(n, 10) {
-		return nil, kv.KindCondition
+		return nil, kv.KindConditionFailed
 	}
 	sum, ok := adt.Sum(n, a[1].Int)
 	if !ok {
@@ -165,7 +165,7 @@ func TestLimitsOfDicts(t *testing.T) {
 	}
 	for _, name := range []string{"increment", "increment-get"} {
 		requireFailure(t, kv.KindInvalid, "a field has 65537 bytes", failure(entry.Value{}, dicts.op(name, long+"f", 1)))
-		requireFailure(t, kv.KindCondition, name+" of a dict: the field holds no whole number", failure(entry.Value{}, dicts.op("set", "a", "x"), dicts.op(name, "a", 1)))
+		requireFailure(t, kv.KindConditionFailed, name+" of a dict: the field holds no whole number", failure(entry.Value{}, dicts.op("set", "a", "x"), dicts.op(name, "a", 1)))
 		requireFailure(t, kv.KindOutOfRange, "the field stands at 7", failure(entry.Value{}, dicts.op("set", "a", "7"), dicts.op(name, "a", math.MaxInt64)))
 	}
 	requireFailure(t, kv.KindInvalid, "value has 1048577 bytes", failure(entry.Value{}, dicts.op("set", "f", strings.Repeat("v", kv.MaxValueBytes+1))))

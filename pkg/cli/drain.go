@@ -77,7 +77,7 @@ func (s *session) drain(ctx context.Context, limit time.Duration) error {
 	case failed != nil:
 		return failed
 	case last.CutOff:
-		return kv.Errorf(kv.KindDeadline, "the node has stopped, but the time was up first, and what was under way was cut off")
+		return kv.Errorf(kv.KindDeadlineExceeded, "the node has stopped, but the time was up first, and what was under way was cut off")
 	case s.json:
 		return nil
 	}

@@ -83,7 +83,7 @@ func until(ctx context.Context, wait time.Duration, try func() error) error {
 	defer tick.Stop()
 	for {
 		err := try()
-		if kind := kv.KindOf(err); err == nil || kind != kv.KindUnavailable && kind != kv.KindDeadline {
+		if kind := kv.KindOf(err); err == nil || kind != kv.KindUnavailable && kind != kv.KindDeadlineExceeded {
 			return err
 		}
 		select {

@@ -137,7 +137,7 @@ func waitedFor(nanos int64, cause msg.Cause, theirs adt.Method) msg.Receipt {
 func TestAFailureSaysWhy(t *testing.T) {
 	n := start(t)
 	late := func(req gateway.Request, done func(gateway.Response)) {
-		r := gateway.Response{ID: req.ID, Attempts: 2, Err: &kv.Error{Kind: kv.KindDeadline, Text: "the deadline passed first", Op: -1, Hint: "allow more time"}}
+		r := gateway.Response{ID: req.ID, Attempts: 2, Err: &kv.Error{Kind: kv.KindDeadlineExceeded, Text: "the deadline passed first", Op: -1, Hint: "allow more time"}}
 		r.Receipt = waitedFor(300_000_000, msg.CauseLock, adt.MethodDelete)
 		r.Receipt.Open = true
 		by := waitedFor(0, msg.CauseWound, adt.MethodDelete)

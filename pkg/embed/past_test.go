@@ -251,7 +251,7 @@ func TestTheSameNameIsRefused(t *testing.T) {
 			switch kv.KindOf(err) {
 			case kv.KindOK:
 				made.Add(1)
-			case kv.KindCondition:
+			case kv.KindConditionFailed:
 				refused.Add(1)
 			default:
 				t.Error(err)

@@ -164,7 +164,7 @@ func TestWhoseTimeIsOverIsToldWhatItWaitedFor(t *testing.T) {
 			cancel()
 			e, ok := errors.AsType[*client.Error](err)
 			require.True(t, ok, "%s of %s: %v", name, key, err)
-			require.Equal(t, kv.KindDeadline, e.Kind, "%s of %s: %v", name, key, err)
+			require.Equal(t, kv.KindDeadlineExceeded, e.Kind, "%s of %s: %v", name, key, err)
 			require.True(t, e.Receipt.Waiting)
 			mine := pb.Operation_OP_ADD
 			if name == "a step" {

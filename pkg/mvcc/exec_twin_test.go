@@ -209,7 +209,7 @@ func (w *world) holds(op *msg.Op, c cell) kv.Kind {
 	if ok {
 		return 0
 	}
-	return kv.KindCondition
+	return kv.KindConditionFailed
 }
 
 func (w *world) add(op *msg.Op, c cell, version func(kv.Version) kv.Version) (res msg.Result, failed kv.Kind) {
@@ -288,7 +288,7 @@ func TestExecAgainstPlainGo(t *testing.T) {
 				require.True(t, x.Failure.HasSeq)
 				require.Empty(t, x.Effects, "all or nothing")
 				require.Len(t, x.Results, i, "those before it")
-				if failed == kv.KindCondition {
+				if failed == kv.KindConditionFailed {
 					c, now := twin.cells[string(op.Key)], x.Failure.Current
 					require.Equal(t, c.exists, entry.Type(now.Type) != entry.TypeDeleted, "a failed condition tells what it met")
 					require.True(t, !c.exists || string(now.Value) == c.payload() && now.Version == c.shown())

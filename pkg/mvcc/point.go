@@ -38,11 +38,11 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 	switch op.Expect {
 	case msg.ExpectExists:
 		if !v.Exists() {
-			f = fail(kv.KindCondition, op.Key, "the key is required to exist and is %s", standing(v))
+			f = fail(kv.KindConditionFailed, op.Key, "the key is required to exist and is %s", standing(v))
 		}
 	case msg.ExpectAbsent:
 		if v.Exists() {
-			f = fail(kv.KindCondition, op.Key, "the key is required to be absent and is %s", standing(v))
+			f = fail(kv.KindConditionFailed, op.Key, "the key is required to be absent and is %s", standing(v))
 		}
 	case msg.ExpectValue:
 		var has []byte
@@ -53,11 +53,11 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 			}
 		}
 		if !v.Exists() || !bytes.Equal(has, op.ExpectValue) {
-			f = fail(kv.KindCondition, op.Key, "the key does not have the expected value; it is %s", standing(v))
+			f = fail(kv.KindConditionFailed, op.Key, "the key does not have the expected value; it is %s", standing(v))
 		}
 	case msg.ExpectVersion:
 		if !v.Exists() || v.Version != op.ExpectVersion {
-			f = fail(kv.KindCondition, op.Key, "the key is expected at version %v and is %s", op.ExpectVersion, standing(v))
+			f = fail(kv.KindConditionFailed, op.Key, "the key is expected at version %v and is %s", op.ExpectVersion, standing(v))
 		}
 	}
 	if f != nil && v.Exists() {

@@ -248,7 +248,7 @@ func (t *interaction) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactR
 			// What gRPC says of its own may come after a commit; a node that drains,
 			// or has no memory for the stream, ends it instead of the steps that it has
 			// not answered.
-			refused := (e.Kind == kv.KindUnavailable || e.Kind == kv.KindExhausted) && detail.From(err) != nil
+			refused := (e.Kind == kv.KindUnavailable || e.Kind == kv.KindResourceExhausted) && detail.From(err) != nil
 			t.uncertain = commits && !refused
 			return nil, e
 		}

@@ -72,7 +72,7 @@ func Once() CallOption { return func(h *how) { h.once = true } }
 
 // CommitGrace bounds how long a call waits for the response to what it has sent when its
 // context has ended: the request of Execute, or the commit of an Update. The default is
-// 50 ms. A call without a response by then ends with kv.KindUnknown if it writes.
+// 50 ms. A call without a response by then ends with kv.KindOutcomeUnknown if it writes.
 func CommitGrace(d time.Duration) CallOption {
 	return func(h *how) { h.grace, h.hasGrace = max(d, 0), true }
 }
@@ -144,7 +144,7 @@ func snapshotOf(p *pb.Snapshot) *Snapshot {
 
 // CreateSnapshot keeps the state of the store at one moment between the call
 // and its return, for reads with AtSnapshot through any node. A ttl of 0 is a
-// day; it is rounded up to milliseconds. A name that another snapshot has is an error of kv.KindCondition; so
+// day; it is rounded up to milliseconds. A name that another snapshot has is an error of kv.KindConditionFailed; so
 // may be that of a call whose first answer was lost.
 func (db *DB) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*Snapshot, error) {
 	if ttl < 0 {

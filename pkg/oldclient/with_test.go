@@ -212,7 +212,7 @@ func TestAnUpdateTellsItsToken(t *testing.T) {
 	require.Nil(t, out.Snapshot)
 	before := out
 	_, err := db.With(client.Into(&out)).Execute(within(t, 10*time.Second), client.RequireAbsent(b("k")))
-	requireKind(t, kv.KindCondition, err)
+	requireKind(t, kv.KindConditionFailed, err)
 	require.Equal(t, before, out, "of a call that failed nothing is told")
 }
 
@@ -260,7 +260,7 @@ func TestSnapshotsAreMadeListedAndDropped(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, all, l)
 	_, err = db.CreateSnapshot(ctx, "s1", 0)
-	requireKind(t, kv.KindCondition, err)
+	requireKind(t, kv.KindConditionFailed, err)
 	_, err = db.CreateSnapshot(ctx, "s 9", 0)
 	requireKind(t, kv.KindInvalid, err)
 	_, err = db.CreateSnapshot(ctx, "s9", -time.Hour)

@@ -22,7 +22,7 @@ type Backend interface {
 	// NewID makes a transaction's id, by the clock that clients are to make them by.
 	NewID() kv.TxnID
 	// Submit runs a one-shot transaction. It must not block: what cannot be
-	// taken is answered KindExhausted. done is called exactly once, on any
+	// taken is answered KindResourceExhausted. done is called exactly once, on any
 	// goroutine, also before Submit returns; it does not block. The backend
 	// owns req.Ops from now on, the edge resp.Results.
 	Submit(req gateway.Request, done func(resp gateway.Response))

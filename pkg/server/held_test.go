@@ -40,7 +40,7 @@ func pbGet(key string) *pb.DoStep {
 // are as many as a client likes.
 func TestAFailedStepKeepsNoMemory(t *testing.T) {
 	for name, do := range map[string]func(context.Context) ([]msg.Result, error){
-		"a condition":       func(context.Context) ([]msg.Result, error) { return nil, kv.Errorf(kv.KindCondition, "no") },
+		"a condition":       func(context.Context) ([]msg.Result, error) { return nil, kv.Errorf(kv.KindConditionFailed, "no") },
 		"too large results": func(context.Context) ([]msg.Result, error) { return []msg.Result{{Value: make([]byte, 20<<20)}}, nil },
 		"no memory":         func(context.Context) ([]msg.Result, error) { return []msg.Result{{Value: make([]byte, 15<<20)}}, nil },
 	} {

@@ -147,7 +147,7 @@ func (p *pager) send() error {
 		return err
 	case <-timer.C:
 		p.late()
-		return statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: fmt.Sprintf("the client reads the scan too slowly: a page has waited for %v", p.patience),
+		return statusOf(&kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: fmt.Sprintf("the client reads the scan too slowly: a page has waited for %v", p.patience),
 			Hint: "scan again from the last key that was read; read as it comes, or in smaller ranges"}, kv.TxnID{})
 	}
 }

@@ -180,7 +180,7 @@ func TestAScanThatNobodyReadsEnds(t *testing.T) {
 	require.Less(t, read, 100)
 	got := detail.From(err)
 	require.NotNil(t, got, "%v", err)
-	require.Equal(t, kv.KindExhausted.String(), got.Kind)
+	require.Equal(t, kv.KindResourceExhausted.String(), got.Kind)
 	require.Contains(t, got.Text, "the client reads the scan too slowly")
 	require.EqualValues(t, 1, e.server.UnreadScans())
 }

@@ -135,8 +135,8 @@ func TestAPipelineWaitsForMemory(t *testing.T) {
 		x.account.Add(memory.Answers, 16<<20)
 		require.NoError(t, x.receive(&x.in))
 		require.Equal(t, []uint64{1}, x.passed)
-		require.Equal(t, kv.KindExhausted, x.refused[2].Kind)
-		require.Equal(t, kv.KindExhausted, x.refused[3].Kind)
+		require.Equal(t, kv.KindResourceExhausted, x.refused[2].Kind)
+		require.Equal(t, kv.KindResourceExhausted, x.refused[3].Kind)
 		x.close()
 	})
 }

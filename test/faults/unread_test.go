@@ -86,7 +86,7 @@ func TestScansThatNobodyReads(t *testing.T) {
 		}
 		d := detail.From(err)
 		require.NotNil(t, d, "%v", err)
-		require.Equal(t, kv.KindExhausted.String(), d.Kind)
+		require.Equal(t, kv.KindResourceExhausted.String(), d.Kind)
 		require.Contains(t, d.Text, "the client reads the scan too slowly")
 		require.Less(t, rows, unreadRows/2)
 	}

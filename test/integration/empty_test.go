@@ -87,7 +87,7 @@ func TestConditionsOnEmptyValues(t *testing.T) {
 						_, err := db.Execute(ctx, client.Put(key, holds.Value))
 						require.NoError(t, err, what)
 					}
-					want := kv.KindCondition
+					want := kv.KindConditionFailed
 					switch {
 					case condition == "version zero":
 						want = kv.KindInvalid
@@ -138,7 +138,7 @@ func TestOneClientTakesTheLock(t *testing.T) {
 			switch kv.KindOf(err) {
 			case kv.KindOK:
 				taken.Add(1)
-			case kv.KindCondition:
+			case kv.KindConditionFailed:
 			default:
 				t.Error(err)
 			}
@@ -211,7 +211,7 @@ func TestEmptyAndZeroArguments(t *testing.T) {
 		"bounded, none":        {op: call("bounded-counter", "subtract", 1), kind: kv.KindNotFound},
 		"bounded, none, add":   {op: call("bounded-counter", "add", 1), kind: kv.KindNotFound},
 		"bounded, none, try":   {op: call("bounded-counter", "try-subtract", 1), kind: kv.KindNotFound},
-		"bounded, others":      {first: call("bounded-counter", "create", 0, 5, 0), op: call("bounded-counter", "create", 0, 6), kind: kv.KindCondition},
+		"bounded, others":      {first: call("bounded-counter", "create", 0, 5, 0), op: call("bounded-counter", "create", 0, 6), kind: kv.KindConditionFailed},
 		"ids, none":            {op: call("ids", "next", 0), kind: kv.KindInvalid},
 		"register":             {first: call("register", "put", ""), op: call("register", "get"), answer: []any{[]byte{}}},
 		"register, none":       {op: call("register", "get"), answer: []any{nil}},

@@ -99,7 +99,7 @@ func (h *historian) run(ctx context.Context) {
 // a call whose answer was lost.
 func unexplained(err error) bool {
 	switch kv.KindOf(err) {
-	case kv.KindUnavailable, kv.KindDeadline, kv.KindUnknown, kv.KindCondition, kv.KindAborted:
+	case kv.KindUnavailable, kv.KindDeadlineExceeded, kv.KindOutcomeUnknown, kv.KindConditionFailed, kv.KindAborted:
 		return false
 	}
 	return !errors.Is(err, context.Canceled)

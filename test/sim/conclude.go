@@ -68,7 +68,7 @@ func concludes(f *msg.Failure) bool {
 		return false
 	}
 	switch kv.Kind(f.Kind) {
-	case kv.KindCondition, kv.KindWrongType, kv.KindOutOfRange, kv.KindNotFound:
+	case kv.KindConditionFailed, kv.KindWrongType, kv.KindOutOfRange, kv.KindNotFound:
 		return true
 	}
 	return false

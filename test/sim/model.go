@@ -121,7 +121,7 @@ func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	if op.Expect == msg.ExpectVersion && !c.kept.IsZero() && c.kept == op.ExpectVersion {
 		t.vague = true
 	} else if !holds(op, c) {
-		return kv.KindCondition, nil
+		return kv.KindConditionFailed, nil
 	}
 	if op.Kind == msg.OpRequire {
 		return kv.KindOK, nil

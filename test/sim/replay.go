@@ -104,7 +104,7 @@ func conditionFailed(t *txnRecord) bool {
 	}
 	op := &t.calls[0].ops[t.failure.Seq]
 	switch k := kv.Kind(t.failure.Kind); k {
-	case kv.KindCondition, kv.KindWrongType, kv.KindNotFound:
+	case kv.KindConditionFailed, kv.KindWrongType, kv.KindNotFound:
 		return !op.IsRange()
 	case kv.KindOutOfRange:
 		return !overflows(k, op)
@@ -190,7 +190,7 @@ func (x *trial) history(t *txnRecord) error {
 			// the call failed for another reason before that was found out, as
 			// blind changes find it out at the commit; and sums of blind increments are guessed on the safe side
 			x.own = before
-		case c.failure != nil && x.vague && c.failure.Kind == uint32(kv.KindCondition):
+		case c.failure != nil && x.vague && c.failure.Kind == uint32(kv.KindConditionFailed):
 			x.own = before
 		case c.failure != nil && t.kind == interactive && c.failure.HasSeq && kind != kv.Kind(c.failure.Kind):
 			// two operations fail, and a shard found the one before the gateway the other

@@ -158,7 +158,7 @@ func (d dictThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.
 	case "increment", "increment-get":
 		n, err := strconv.ParseInt(d[text(args[0])], 10, 64)
 		if _, ok := d[text(args[0])]; ok && err != nil {
-			return nil, kv.KindCondition
+			return nil, kv.KindConditionFailed
 		}
 		d[text(args[0])] = strconv.FormatInt(n+args[1].Int, 10)
 		if method == "increment-get" {

@@ -64,7 +64,7 @@ func (b *boundedThing) ask(method string) []msg.Datum {
 
 func (b *boundedThing) create(args []msg.Datum) kv.Kind {
 	if b.made && (b.floor != args[0].Int || b.ceiling != args[1].Int) {
-		return kv.KindCondition
+		return kv.KindConditionFailed
 	}
 	if !b.made {
 		*b = boundedThing{made: true, floor: args[0].Int, ceiling: args[1].Int, n: args[0].Int}

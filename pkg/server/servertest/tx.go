@@ -290,13 +290,13 @@ func (t *tx) expects(o *msg.Op) *kv.Error {
 	have := t.read(o.Key)
 	switch {
 	case o.Expect == msg.ExpectExists && !have.Found:
-		return t.fail(o, kv.KindCondition, "the key does not exist")
+		return t.fail(o, kv.KindConditionFailed, "the key does not exist")
 	case o.Expect == msg.ExpectAbsent && have.Found:
-		return t.fail(o, kv.KindCondition, "the key exists")
+		return t.fail(o, kv.KindConditionFailed, "the key exists")
 	case o.Expect == msg.ExpectValue && (!have.Found || !bytes.Equal(have.Value, o.ExpectValue)):
-		return t.fail(o, kv.KindCondition, "the key has another value")
+		return t.fail(o, kv.KindConditionFailed, "the key has another value")
 	case o.Expect == msg.ExpectVersion && have.Version != o.ExpectVersion:
-		return t.fail(o, kv.KindCondition, "the key has another version")
+		return t.fail(o, kv.KindConditionFailed, "the key has another version")
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func TestWhatACallThatFailedHasReadTakesNoRoom(t *testing.T) {
 		}
 		f := run(s, ops)
 		require.NotNil(t, f)
-		require.Equal(t, uint32(kv.KindCondition), f.Kind, "%v", f)
+		require.Equal(t, uint32(kv.KindConditionFailed), f.Kind, "%v", f)
 		require.Equal(t, ops[3].Seq, f.Seq)
 		s.Failed(ops)
 		require.Empty(t, s.rows)

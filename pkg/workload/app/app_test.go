@@ -195,7 +195,7 @@ func (m *memory) failEvery(n int) func() error {
 	return func() error {
 		count++
 		if count%n == 0 {
-			return kv.Errorf(kv.KindUnknown, "the answer was lost")
+			return kv.Errorf(kv.KindOutcomeUnknown, "the answer was lost")
 		}
 		return nil
 	}

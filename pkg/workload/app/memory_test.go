@@ -50,7 +50,7 @@ func (m *memory) Transact(ctx context.Context, _ bool, body func(Tx) error) (wor
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if ctx.Err() != nil {
-		return workload.Reply{}, kv.Errorf(kv.KindDeadline, "too late")
+		return workload.Reply{}, kv.Errorf(kv.KindDeadlineExceeded, "too late")
 	}
 	tx := &memoryTx{m, map[string]entry.Value{}}
 	if err := body(tx); err != nil {

@@ -148,7 +148,7 @@ func (r *Run) note(o workload.Outcome, err error, own ...kv.Kind) {
 		kind := kv.KindOf(err)
 		r.errors[kind]++
 		switch kind {
-		case kv.KindAborted, kv.KindUnavailable, kv.KindExhausted, kv.KindDeadline, kv.KindUnknown:
+		case kv.KindAborted, kv.KindUnavailable, kv.KindResourceExhausted, kv.KindDeadlineExceeded, kv.KindOutcomeUnknown:
 		default:
 			if !slices.Contains(own, kind) {
 				r.unexpected = append(r.unexpected, err)
@@ -169,7 +169,7 @@ func (r *Run) Await(t testing.TB, n int) {
 func (r *Run) AwaitFailures(t testing.TB, n int) {
 	t.Helper()
 	r.await(t, n, "transactions do not fail", func() int {
-		return r.ended[workload.Failed] + r.ended[workload.Unknown] - r.errors[kv.KindCondition]
+		return r.ended[workload.Failed] + r.ended[workload.Unknown] - r.errors[kv.KindConditionFailed]
 	})
 }
 
