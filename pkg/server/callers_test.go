@@ -42,7 +42,6 @@ func TestNoOperationNamesKeysOfLinchpinsOwn(t *testing.T) {
 		{Op: &pb.Op_Restore{Restore: &pb.RestoreOp{Key: key}}},
 		{Op: &pb.Op_Expire{Expire: &pb.ExpireOp{Key: key, TtlMs: 1}}},
 		{Op: &pb.Op_Persist{Persist: &pb.PersistOp{Key: key}}},
-		{Op: &pb.Op_Set{Set: &pb.SetOp{Key: key, Method: &pb.SetOp_Size_{Size_: &pb.NoArguments{}}}}},
 	}
 	for i := range kinds {
 		_, err := operations(kinds[i:i+1], &budget{})

@@ -165,10 +165,6 @@ func seedPipeline(f *testing.F) {
 	for _, op := range []pb.Op{getOp("k"), getOp(""), {}, scanOp("b", "a", 1), putOp("k", 3), rangeOp("a", "b"),
 		{Op: &pb.Op_Add{Add: &pb.AddOp{Key: []byte("n"), Delta: -1, ReturnValue: true}}},
 		{Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "dict", Method: "scan", Args: []pb.Datum{text("a"), {Datum: &pb.Datum_Int{Int: 3}}}}}},
-		{Op: &pb.Op_Set{Set: &pb.SetOp{Key: []byte("k"), Method: &pb.SetOp_Add{Add: &pb.Members{Members: [][]byte{[]byte("m"), {}}}}}}},
-		{Op: &pb.Op_Dict{Dict: &pb.DictOp{Key: []byte("k"), Method: &pb.DictOp_Set{Set: &pb.FieldValues{Pairs: []pb.FieldValue{{Field: []byte("f")}}}}}}},
-		{Op: &pb.Op_ScoredSet{ScoredSet: &pb.ScoredSetOp{Key: []byte("k"), Method: &pb.ScoredSetOp_ByScore{ByScore: &pb.ScoreRange{Min: -1, Max: 2, OptionalLimit: &pb.ScoreRange_Limit{Limit: 3}}}}}},
-		{Op: &pb.Op_Bag{Bag: &pb.BagOp{Key: []byte("k"), Method: &pb.BagOp_Add{Add: &pb.Numbers{Numbers: []float64{1, 2.5}}}}}},
 		{Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: []byte("k"), Condition: &pb.DeleteOp_IfValue{IfValue: []byte("v")}}}},
 		requireOp(pb.RequireOp{Key: []byte("k"), Condition: &pb.RequireOp_Absent{Absent: true}})} {
 		f.Add([]byte(encoded(f, 3, op).Materialize()))

@@ -484,14 +484,6 @@ type Op struct {
 	//	*Op_Scan
 	//	*Op_DeleteRange
 	//	*Op_Call
-	//	*Op_Set
-	//	*Op_Dict
-	//	*Op_ScoredSet
-	//	*Op_TopK
-	//	*Op_Bag
-	//	*Op_BoundedCounter
-	//	*Op_Ids
-	//	*Op_List
 	//	*Op_Dump
 	//	*Op_Restore
 	//	*Op_Expire
@@ -563,63 +555,31 @@ type Op_DeleteRange struct {
 type Op_Call struct {
 	Call *CallOp `protobuf:"bytes,8,opt,name=call,proto3,oneof" json:"call,omitempty"`
 }
-type Op_Set struct {
-	Set *SetOp `protobuf:"bytes,10,opt,name=set,proto3,oneof" json:"set,omitempty"`
-}
-type Op_Dict struct {
-	Dict *DictOp `protobuf:"bytes,11,opt,name=dict,proto3,oneof" json:"dict,omitempty"`
-}
-type Op_ScoredSet struct {
-	ScoredSet *ScoredSetOp `protobuf:"bytes,12,opt,name=scored_set,json=scoredSet,proto3,oneof" json:"scored_set,omitempty"`
-}
-type Op_TopK struct {
-	TopK *TopKOp `protobuf:"bytes,13,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
-}
-type Op_Bag struct {
-	Bag *BagOp `protobuf:"bytes,14,opt,name=bag,proto3,oneof" json:"bag,omitempty"`
-}
-type Op_BoundedCounter struct {
-	BoundedCounter *BoundedCounterOp `protobuf:"bytes,15,opt,name=bounded_counter,json=boundedCounter,proto3,oneof" json:"bounded_counter,omitempty"`
-}
-type Op_Ids struct {
-	Ids *IdsOp `protobuf:"bytes,16,opt,name=ids,proto3,oneof" json:"ids,omitempty"`
-}
-type Op_List struct {
-	List *ListOp `protobuf:"bytes,17,opt,name=list,proto3,oneof" json:"list,omitempty"`
-}
 type Op_Dump struct {
-	Dump *DumpOp `protobuf:"bytes,100,opt,name=dump,proto3,oneof" json:"dump,omitempty"`
+	Dump *DumpOp `protobuf:"bytes,9,opt,name=dump,proto3,oneof" json:"dump,omitempty"`
 }
 type Op_Restore struct {
-	Restore *RestoreOp `protobuf:"bytes,101,opt,name=restore,proto3,oneof" json:"restore,omitempty"`
+	Restore *RestoreOp `protobuf:"bytes,10,opt,name=restore,proto3,oneof" json:"restore,omitempty"`
 }
 type Op_Expire struct {
-	Expire *ExpireOp `protobuf:"bytes,102,opt,name=expire,proto3,oneof" json:"expire,omitempty"`
+	Expire *ExpireOp `protobuf:"bytes,11,opt,name=expire,proto3,oneof" json:"expire,omitempty"`
 }
 type Op_Persist struct {
-	Persist *PersistOp `protobuf:"bytes,103,opt,name=persist,proto3,oneof" json:"persist,omitempty"`
+	Persist *PersistOp `protobuf:"bytes,12,opt,name=persist,proto3,oneof" json:"persist,omitempty"`
 }
 
-func (*Op_Get) isOp_Op()            {}
-func (*Op_Put) isOp_Op()            {}
-func (*Op_Delete) isOp_Op()         {}
-func (*Op_Require) isOp_Op()        {}
-func (*Op_Add) isOp_Op()            {}
-func (*Op_Scan) isOp_Op()           {}
-func (*Op_DeleteRange) isOp_Op()    {}
-func (*Op_Call) isOp_Op()           {}
-func (*Op_Set) isOp_Op()            {}
-func (*Op_Dict) isOp_Op()           {}
-func (*Op_ScoredSet) isOp_Op()      {}
-func (*Op_TopK) isOp_Op()           {}
-func (*Op_Bag) isOp_Op()            {}
-func (*Op_BoundedCounter) isOp_Op() {}
-func (*Op_Ids) isOp_Op()            {}
-func (*Op_List) isOp_Op()           {}
-func (*Op_Dump) isOp_Op()           {}
-func (*Op_Restore) isOp_Op()        {}
-func (*Op_Expire) isOp_Op()         {}
-func (*Op_Persist) isOp_Op()        {}
+func (*Op_Get) isOp_Op()         {}
+func (*Op_Put) isOp_Op()         {}
+func (*Op_Delete) isOp_Op()      {}
+func (*Op_Require) isOp_Op()     {}
+func (*Op_Add) isOp_Op()         {}
+func (*Op_Scan) isOp_Op()        {}
+func (*Op_DeleteRange) isOp_Op() {}
+func (*Op_Call) isOp_Op()        {}
+func (*Op_Dump) isOp_Op()        {}
+func (*Op_Restore) isOp_Op()     {}
+func (*Op_Expire) isOp_Op()      {}
+func (*Op_Persist) isOp_Op()     {}
 
 func (m *Op) GetOp() isOp_Op {
 	if m != nil {
@@ -684,62 +644,6 @@ func (m *Op) GetCall() *CallOp {
 	return nil
 }
 
-func (m *Op) GetSet() *SetOp {
-	if x, ok := m.GetOp().(*Op_Set); ok {
-		return x.Set
-	}
-	return nil
-}
-
-func (m *Op) GetDict() *DictOp {
-	if x, ok := m.GetOp().(*Op_Dict); ok {
-		return x.Dict
-	}
-	return nil
-}
-
-func (m *Op) GetScoredSet() *ScoredSetOp {
-	if x, ok := m.GetOp().(*Op_ScoredSet); ok {
-		return x.ScoredSet
-	}
-	return nil
-}
-
-func (m *Op) GetTopK() *TopKOp {
-	if x, ok := m.GetOp().(*Op_TopK); ok {
-		return x.TopK
-	}
-	return nil
-}
-
-func (m *Op) GetBag() *BagOp {
-	if x, ok := m.GetOp().(*Op_Bag); ok {
-		return x.Bag
-	}
-	return nil
-}
-
-func (m *Op) GetBoundedCounter() *BoundedCounterOp {
-	if x, ok := m.GetOp().(*Op_BoundedCounter); ok {
-		return x.BoundedCounter
-	}
-	return nil
-}
-
-func (m *Op) GetIds() *IdsOp {
-	if x, ok := m.GetOp().(*Op_Ids); ok {
-		return x.Ids
-	}
-	return nil
-}
-
-func (m *Op) GetList() *ListOp {
-	if x, ok := m.GetOp().(*Op_List); ok {
-		return x.List
-	}
-	return nil
-}
-
 func (m *Op) GetDump() *DumpOp {
 	if x, ok := m.GetOp().(*Op_Dump); ok {
 		return x.Dump
@@ -779,14 +683,6 @@ func (*Op) XXX_OneofWrappers() []interface{} {
 		(*Op_Scan)(nil),
 		(*Op_DeleteRange)(nil),
 		(*Op_Call)(nil),
-		(*Op_Set)(nil),
-		(*Op_Dict)(nil),
-		(*Op_ScoredSet)(nil),
-		(*Op_TopK)(nil),
-		(*Op_Bag)(nil),
-		(*Op_BoundedCounter)(nil),
-		(*Op_Ids)(nil),
-		(*Op_List)(nil),
 		(*Op_Dump)(nil),
 		(*Op_Restore)(nil),
 		(*Op_Expire)(nil),
@@ -1655,2092 +1551,6 @@ func (*Datum) XXX_OneofWrappers() []interface{} {
 	}
 }
 
-// SetOp calls a method of a set.
-type SetOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*SetOp_Add
-	//	*SetOp_Remove
-	//	*SetOp_Contains
-	//	*SetOp_Size_
-	//	*SetOp_Members
-	//	*SetOp_AddCount
-	//	*SetOp_RemoveCount
-	Method           isSetOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte         `json:"-"`
-}
-
-func (m *SetOp) Reset()         { *m = SetOp{} }
-func (m *SetOp) String() string { return proto.CompactTextString(m) }
-func (*SetOp) ProtoMessage()    {}
-func (*SetOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{14}
-}
-func (m *SetOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *SetOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_SetOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *SetOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_SetOp.Merge(m, src)
-}
-func (m *SetOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *SetOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_SetOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_SetOp proto.InternalMessageInfo
-
-type isSetOp_Method interface {
-	isSetOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type SetOp_Add struct {
-	Add *Members `protobuf:"bytes,2,opt,name=add,proto3,oneof" json:"add,omitempty"`
-}
-type SetOp_Remove struct {
-	Remove *Members `protobuf:"bytes,3,opt,name=remove,proto3,oneof" json:"remove,omitempty"`
-}
-type SetOp_Contains struct {
-	Contains *OneMember `protobuf:"bytes,4,opt,name=contains,proto3,oneof" json:"contains,omitempty"`
-}
-type SetOp_Size_ struct {
-	Size_ *NoArguments `protobuf:"bytes,5,opt,name=size,proto3,oneof" json:"size,omitempty"`
-}
-type SetOp_Members struct {
-	Members *NoArguments `protobuf:"bytes,6,opt,name=members,proto3,oneof" json:"members,omitempty"`
-}
-type SetOp_AddCount struct {
-	AddCount *Members `protobuf:"bytes,7,opt,name=add_count,json=addCount,proto3,oneof" json:"add_count,omitempty"`
-}
-type SetOp_RemoveCount struct {
-	RemoveCount *Members `protobuf:"bytes,8,opt,name=remove_count,json=removeCount,proto3,oneof" json:"remove_count,omitempty"`
-}
-
-func (*SetOp_Add) isSetOp_Method()         {}
-func (*SetOp_Remove) isSetOp_Method()      {}
-func (*SetOp_Contains) isSetOp_Method()    {}
-func (*SetOp_Size_) isSetOp_Method()       {}
-func (*SetOp_Members) isSetOp_Method()     {}
-func (*SetOp_AddCount) isSetOp_Method()    {}
-func (*SetOp_RemoveCount) isSetOp_Method() {}
-
-func (m *SetOp) GetMethod() isSetOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *SetOp) GetAdd() *Members {
-	if x, ok := m.GetMethod().(*SetOp_Add); ok {
-		return x.Add
-	}
-	return nil
-}
-
-func (m *SetOp) GetRemove() *Members {
-	if x, ok := m.GetMethod().(*SetOp_Remove); ok {
-		return x.Remove
-	}
-	return nil
-}
-
-func (m *SetOp) GetContains() *OneMember {
-	if x, ok := m.GetMethod().(*SetOp_Contains); ok {
-		return x.Contains
-	}
-	return nil
-}
-
-func (m *SetOp) GetSize_() *NoArguments {
-	if x, ok := m.GetMethod().(*SetOp_Size_); ok {
-		return x.Size_
-	}
-	return nil
-}
-
-func (m *SetOp) GetMembers() *NoArguments {
-	if x, ok := m.GetMethod().(*SetOp_Members); ok {
-		return x.Members
-	}
-	return nil
-}
-
-func (m *SetOp) GetAddCount() *Members {
-	if x, ok := m.GetMethod().(*SetOp_AddCount); ok {
-		return x.AddCount
-	}
-	return nil
-}
-
-func (m *SetOp) GetRemoveCount() *Members {
-	if x, ok := m.GetMethod().(*SetOp_RemoveCount); ok {
-		return x.RemoveCount
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*SetOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*SetOp_Add)(nil),
-		(*SetOp_Remove)(nil),
-		(*SetOp_Contains)(nil),
-		(*SetOp_Size_)(nil),
-		(*SetOp_Members)(nil),
-		(*SetOp_AddCount)(nil),
-		(*SetOp_RemoveCount)(nil),
-	}
-}
-
-// DictOp calls a method of a dict.
-type DictOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*DictOp_Set
-	//	*DictOp_Delete
-	//	*DictOp_Get
-	//	*DictOp_GetMany
-	//	*DictOp_Increment
-	//	*DictOp_IncrementGet
-	//	*DictOp_Size_
-	//	*DictOp_All
-	//	*DictOp_Scan
-	//	*DictOp_Has
-	//	*DictOp_SetNew
-	Method           isDictOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte          `json:"-"`
-}
-
-func (m *DictOp) Reset()         { *m = DictOp{} }
-func (m *DictOp) String() string { return proto.CompactTextString(m) }
-func (*DictOp) ProtoMessage()    {}
-func (*DictOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{15}
-}
-func (m *DictOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *DictOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_DictOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *DictOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_DictOp.Merge(m, src)
-}
-func (m *DictOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *DictOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_DictOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_DictOp proto.InternalMessageInfo
-
-type isDictOp_Method interface {
-	isDictOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type DictOp_Set struct {
-	Set *FieldValues `protobuf:"bytes,2,opt,name=set,proto3,oneof" json:"set,omitempty"`
-}
-type DictOp_Delete struct {
-	Delete *Fields `protobuf:"bytes,3,opt,name=delete,proto3,oneof" json:"delete,omitempty"`
-}
-type DictOp_Get struct {
-	Get *OneField `protobuf:"bytes,4,opt,name=get,proto3,oneof" json:"get,omitempty"`
-}
-type DictOp_GetMany struct {
-	GetMany *Fields `protobuf:"bytes,5,opt,name=get_many,json=getMany,proto3,oneof" json:"get_many,omitempty"`
-}
-type DictOp_Increment struct {
-	Increment *FieldDelta `protobuf:"bytes,6,opt,name=increment,proto3,oneof" json:"increment,omitempty"`
-}
-type DictOp_IncrementGet struct {
-	IncrementGet *FieldDelta `protobuf:"bytes,7,opt,name=increment_get,json=incrementGet,proto3,oneof" json:"increment_get,omitempty"`
-}
-type DictOp_Size_ struct {
-	Size_ *NoArguments `protobuf:"bytes,8,opt,name=size,proto3,oneof" json:"size,omitempty"`
-}
-type DictOp_All struct {
-	All *NoArguments `protobuf:"bytes,9,opt,name=all,proto3,oneof" json:"all,omitempty"`
-}
-type DictOp_Scan struct {
-	Scan *FieldRange `protobuf:"bytes,10,opt,name=scan,proto3,oneof" json:"scan,omitempty"`
-}
-type DictOp_Has struct {
-	Has *OneField `protobuf:"bytes,11,opt,name=has,proto3,oneof" json:"has,omitempty"`
-}
-type DictOp_SetNew struct {
-	SetNew *FieldValue `protobuf:"bytes,12,opt,name=set_new,json=setNew,proto3,oneof" json:"set_new,omitempty"`
-}
-
-func (*DictOp_Set) isDictOp_Method()          {}
-func (*DictOp_Delete) isDictOp_Method()       {}
-func (*DictOp_Get) isDictOp_Method()          {}
-func (*DictOp_GetMany) isDictOp_Method()      {}
-func (*DictOp_Increment) isDictOp_Method()    {}
-func (*DictOp_IncrementGet) isDictOp_Method() {}
-func (*DictOp_Size_) isDictOp_Method()        {}
-func (*DictOp_All) isDictOp_Method()          {}
-func (*DictOp_Scan) isDictOp_Method()         {}
-func (*DictOp_Has) isDictOp_Method()          {}
-func (*DictOp_SetNew) isDictOp_Method()       {}
-
-func (m *DictOp) GetMethod() isDictOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *DictOp) GetSet() *FieldValues {
-	if x, ok := m.GetMethod().(*DictOp_Set); ok {
-		return x.Set
-	}
-	return nil
-}
-
-func (m *DictOp) GetDelete() *Fields {
-	if x, ok := m.GetMethod().(*DictOp_Delete); ok {
-		return x.Delete
-	}
-	return nil
-}
-
-func (m *DictOp) GetGet() *OneField {
-	if x, ok := m.GetMethod().(*DictOp_Get); ok {
-		return x.Get
-	}
-	return nil
-}
-
-func (m *DictOp) GetGetMany() *Fields {
-	if x, ok := m.GetMethod().(*DictOp_GetMany); ok {
-		return x.GetMany
-	}
-	return nil
-}
-
-func (m *DictOp) GetIncrement() *FieldDelta {
-	if x, ok := m.GetMethod().(*DictOp_Increment); ok {
-		return x.Increment
-	}
-	return nil
-}
-
-func (m *DictOp) GetIncrementGet() *FieldDelta {
-	if x, ok := m.GetMethod().(*DictOp_IncrementGet); ok {
-		return x.IncrementGet
-	}
-	return nil
-}
-
-func (m *DictOp) GetSize_() *NoArguments {
-	if x, ok := m.GetMethod().(*DictOp_Size_); ok {
-		return x.Size_
-	}
-	return nil
-}
-
-func (m *DictOp) GetAll() *NoArguments {
-	if x, ok := m.GetMethod().(*DictOp_All); ok {
-		return x.All
-	}
-	return nil
-}
-
-func (m *DictOp) GetScan() *FieldRange {
-	if x, ok := m.GetMethod().(*DictOp_Scan); ok {
-		return x.Scan
-	}
-	return nil
-}
-
-func (m *DictOp) GetHas() *OneField {
-	if x, ok := m.GetMethod().(*DictOp_Has); ok {
-		return x.Has
-	}
-	return nil
-}
-
-func (m *DictOp) GetSetNew() *FieldValue {
-	if x, ok := m.GetMethod().(*DictOp_SetNew); ok {
-		return x.SetNew
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*DictOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*DictOp_Set)(nil),
-		(*DictOp_Delete)(nil),
-		(*DictOp_Get)(nil),
-		(*DictOp_GetMany)(nil),
-		(*DictOp_Increment)(nil),
-		(*DictOp_IncrementGet)(nil),
-		(*DictOp_Size_)(nil),
-		(*DictOp_All)(nil),
-		(*DictOp_Scan)(nil),
-		(*DictOp_Has)(nil),
-		(*DictOp_SetNew)(nil),
-	}
-}
-
-// ScoredSetOp calls a method of a scored set.
-type ScoredSetOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*ScoredSetOp_Add
-	//	*ScoredSetOp_Increment
-	//	*ScoredSetOp_Remove
-	//	*ScoredSetOp_Score
-	//	*ScoredSetOp_Rank
-	//	*ScoredSetOp_ByRank
-	//	*ScoredSetOp_ByScore
-	//	*ScoredSetOp_Size_
-	//	*ScoredSetOp_IncrementGet
-	//	*ScoredSetOp_RevRank
-	//	*ScoredSetOp_ByRankDesc
-	Method           isScoredSetOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte               `json:"-"`
-}
-
-func (m *ScoredSetOp) Reset()         { *m = ScoredSetOp{} }
-func (m *ScoredSetOp) String() string { return proto.CompactTextString(m) }
-func (*ScoredSetOp) ProtoMessage()    {}
-func (*ScoredSetOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{16}
-}
-func (m *ScoredSetOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *ScoredSetOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_ScoredSetOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *ScoredSetOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ScoredSetOp.Merge(m, src)
-}
-func (m *ScoredSetOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *ScoredSetOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_ScoredSetOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_ScoredSetOp proto.InternalMessageInfo
-
-type isScoredSetOp_Method interface {
-	isScoredSetOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type ScoredSetOp_Add struct {
-	Add *ScoredMembers `protobuf:"bytes,2,opt,name=add,proto3,oneof" json:"add,omitempty"`
-}
-type ScoredSetOp_Increment struct {
-	Increment *MemberDelta `protobuf:"bytes,3,opt,name=increment,proto3,oneof" json:"increment,omitempty"`
-}
-type ScoredSetOp_Remove struct {
-	Remove *Members `protobuf:"bytes,4,opt,name=remove,proto3,oneof" json:"remove,omitempty"`
-}
-type ScoredSetOp_Score struct {
-	Score *OneMember `protobuf:"bytes,5,opt,name=score,proto3,oneof" json:"score,omitempty"`
-}
-type ScoredSetOp_Rank struct {
-	Rank *OneMember `protobuf:"bytes,6,opt,name=rank,proto3,oneof" json:"rank,omitempty"`
-}
-type ScoredSetOp_ByRank struct {
-	ByRank *Places `protobuf:"bytes,7,opt,name=by_rank,json=byRank,proto3,oneof" json:"by_rank,omitempty"`
-}
-type ScoredSetOp_ByScore struct {
-	ByScore *ScoreRange `protobuf:"bytes,8,opt,name=by_score,json=byScore,proto3,oneof" json:"by_score,omitempty"`
-}
-type ScoredSetOp_Size_ struct {
-	Size_ *NoArguments `protobuf:"bytes,9,opt,name=size,proto3,oneof" json:"size,omitempty"`
-}
-type ScoredSetOp_IncrementGet struct {
-	IncrementGet *MemberDelta `protobuf:"bytes,10,opt,name=increment_get,json=incrementGet,proto3,oneof" json:"increment_get,omitempty"`
-}
-type ScoredSetOp_RevRank struct {
-	RevRank *OneMember `protobuf:"bytes,11,opt,name=rev_rank,json=revRank,proto3,oneof" json:"rev_rank,omitempty"`
-}
-type ScoredSetOp_ByRankDesc struct {
-	ByRankDesc *Places `protobuf:"bytes,12,opt,name=by_rank_desc,json=byRankDesc,proto3,oneof" json:"by_rank_desc,omitempty"`
-}
-
-func (*ScoredSetOp_Add) isScoredSetOp_Method()          {}
-func (*ScoredSetOp_Increment) isScoredSetOp_Method()    {}
-func (*ScoredSetOp_Remove) isScoredSetOp_Method()       {}
-func (*ScoredSetOp_Score) isScoredSetOp_Method()        {}
-func (*ScoredSetOp_Rank) isScoredSetOp_Method()         {}
-func (*ScoredSetOp_ByRank) isScoredSetOp_Method()       {}
-func (*ScoredSetOp_ByScore) isScoredSetOp_Method()      {}
-func (*ScoredSetOp_Size_) isScoredSetOp_Method()        {}
-func (*ScoredSetOp_IncrementGet) isScoredSetOp_Method() {}
-func (*ScoredSetOp_RevRank) isScoredSetOp_Method()      {}
-func (*ScoredSetOp_ByRankDesc) isScoredSetOp_Method()   {}
-
-func (m *ScoredSetOp) GetMethod() isScoredSetOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetAdd() *ScoredMembers {
-	if x, ok := m.GetMethod().(*ScoredSetOp_Add); ok {
-		return x.Add
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetIncrement() *MemberDelta {
-	if x, ok := m.GetMethod().(*ScoredSetOp_Increment); ok {
-		return x.Increment
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetRemove() *Members {
-	if x, ok := m.GetMethod().(*ScoredSetOp_Remove); ok {
-		return x.Remove
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetScore() *OneMember {
-	if x, ok := m.GetMethod().(*ScoredSetOp_Score); ok {
-		return x.Score
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetRank() *OneMember {
-	if x, ok := m.GetMethod().(*ScoredSetOp_Rank); ok {
-		return x.Rank
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetByRank() *Places {
-	if x, ok := m.GetMethod().(*ScoredSetOp_ByRank); ok {
-		return x.ByRank
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetByScore() *ScoreRange {
-	if x, ok := m.GetMethod().(*ScoredSetOp_ByScore); ok {
-		return x.ByScore
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetSize_() *NoArguments {
-	if x, ok := m.GetMethod().(*ScoredSetOp_Size_); ok {
-		return x.Size_
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetIncrementGet() *MemberDelta {
-	if x, ok := m.GetMethod().(*ScoredSetOp_IncrementGet); ok {
-		return x.IncrementGet
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetRevRank() *OneMember {
-	if x, ok := m.GetMethod().(*ScoredSetOp_RevRank); ok {
-		return x.RevRank
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetByRankDesc() *Places {
-	if x, ok := m.GetMethod().(*ScoredSetOp_ByRankDesc); ok {
-		return x.ByRankDesc
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*ScoredSetOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*ScoredSetOp_Add)(nil),
-		(*ScoredSetOp_Increment)(nil),
-		(*ScoredSetOp_Remove)(nil),
-		(*ScoredSetOp_Score)(nil),
-		(*ScoredSetOp_Rank)(nil),
-		(*ScoredSetOp_ByRank)(nil),
-		(*ScoredSetOp_ByScore)(nil),
-		(*ScoredSetOp_Size_)(nil),
-		(*ScoredSetOp_IncrementGet)(nil),
-		(*ScoredSetOp_RevRank)(nil),
-		(*ScoredSetOp_ByRankDesc)(nil),
-	}
-}
-
-// TopKOp calls a method of a top-k.
-type TopKOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*TopKOp_Add
-	//	*TopKOp_Top
-	//	*TopKOp_Max
-	Method           isTopKOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte          `json:"-"`
-}
-
-func (m *TopKOp) Reset()         { *m = TopKOp{} }
-func (m *TopKOp) String() string { return proto.CompactTextString(m) }
-func (*TopKOp) ProtoMessage()    {}
-func (*TopKOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{17}
-}
-func (m *TopKOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *TopKOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_TopKOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *TopKOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_TopKOp.Merge(m, src)
-}
-func (m *TopKOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *TopKOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_TopKOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_TopKOp proto.InternalMessageInfo
-
-type isTopKOp_Method interface {
-	isTopKOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type TopKOp_Add struct {
-	Add *ScoredMember `protobuf:"bytes,2,opt,name=add,proto3,oneof" json:"add,omitempty"`
-}
-type TopKOp_Top struct {
-	Top *Amount `protobuf:"bytes,3,opt,name=top,proto3,oneof" json:"top,omitempty"`
-}
-type TopKOp_Max struct {
-	Max *NoArguments `protobuf:"bytes,4,opt,name=max,proto3,oneof" json:"max,omitempty"`
-}
-
-func (*TopKOp_Add) isTopKOp_Method() {}
-func (*TopKOp_Top) isTopKOp_Method() {}
-func (*TopKOp_Max) isTopKOp_Method() {}
-
-func (m *TopKOp) GetMethod() isTopKOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *TopKOp) GetAdd() *ScoredMember {
-	if x, ok := m.GetMethod().(*TopKOp_Add); ok {
-		return x.Add
-	}
-	return nil
-}
-
-func (m *TopKOp) GetTop() *Amount {
-	if x, ok := m.GetMethod().(*TopKOp_Top); ok {
-		return x.Top
-	}
-	return nil
-}
-
-func (m *TopKOp) GetMax() *NoArguments {
-	if x, ok := m.GetMethod().(*TopKOp_Max); ok {
-		return x.Max
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*TopKOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*TopKOp_Add)(nil),
-		(*TopKOp_Top)(nil),
-		(*TopKOp_Max)(nil),
-	}
-}
-
-// BagOp calls a method of a bag.
-type BagOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*BagOp_Add
-	//	*BagOp_Count
-	//	*BagOp_Sum
-	//	*BagOp_Mean
-	//	*BagOp_Min
-	//	*BagOp_Max
-	//	*BagOp_Variance
-	//	*BagOp_Summary
-	Method           isBagOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte         `json:"-"`
-}
-
-func (m *BagOp) Reset()         { *m = BagOp{} }
-func (m *BagOp) String() string { return proto.CompactTextString(m) }
-func (*BagOp) ProtoMessage()    {}
-func (*BagOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{18}
-}
-func (m *BagOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *BagOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_BagOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *BagOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_BagOp.Merge(m, src)
-}
-func (m *BagOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *BagOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_BagOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_BagOp proto.InternalMessageInfo
-
-type isBagOp_Method interface {
-	isBagOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type BagOp_Add struct {
-	Add *Numbers `protobuf:"bytes,2,opt,name=add,proto3,oneof" json:"add,omitempty"`
-}
-type BagOp_Count struct {
-	Count *NoArguments `protobuf:"bytes,3,opt,name=count,proto3,oneof" json:"count,omitempty"`
-}
-type BagOp_Sum struct {
-	Sum *NoArguments `protobuf:"bytes,4,opt,name=sum,proto3,oneof" json:"sum,omitempty"`
-}
-type BagOp_Mean struct {
-	Mean *NoArguments `protobuf:"bytes,5,opt,name=mean,proto3,oneof" json:"mean,omitempty"`
-}
-type BagOp_Min struct {
-	Min *NoArguments `protobuf:"bytes,6,opt,name=min,proto3,oneof" json:"min,omitempty"`
-}
-type BagOp_Max struct {
-	Max *NoArguments `protobuf:"bytes,7,opt,name=max,proto3,oneof" json:"max,omitempty"`
-}
-type BagOp_Variance struct {
-	Variance *NoArguments `protobuf:"bytes,8,opt,name=variance,proto3,oneof" json:"variance,omitempty"`
-}
-type BagOp_Summary struct {
-	Summary *NoArguments `protobuf:"bytes,9,opt,name=summary,proto3,oneof" json:"summary,omitempty"`
-}
-
-func (*BagOp_Add) isBagOp_Method()      {}
-func (*BagOp_Count) isBagOp_Method()    {}
-func (*BagOp_Sum) isBagOp_Method()      {}
-func (*BagOp_Mean) isBagOp_Method()     {}
-func (*BagOp_Min) isBagOp_Method()      {}
-func (*BagOp_Max) isBagOp_Method()      {}
-func (*BagOp_Variance) isBagOp_Method() {}
-func (*BagOp_Summary) isBagOp_Method()  {}
-
-func (m *BagOp) GetMethod() isBagOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *BagOp) GetAdd() *Numbers {
-	if x, ok := m.GetMethod().(*BagOp_Add); ok {
-		return x.Add
-	}
-	return nil
-}
-
-func (m *BagOp) GetCount() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Count); ok {
-		return x.Count
-	}
-	return nil
-}
-
-func (m *BagOp) GetSum() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Sum); ok {
-		return x.Sum
-	}
-	return nil
-}
-
-func (m *BagOp) GetMean() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Mean); ok {
-		return x.Mean
-	}
-	return nil
-}
-
-func (m *BagOp) GetMin() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Min); ok {
-		return x.Min
-	}
-	return nil
-}
-
-func (m *BagOp) GetMax() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Max); ok {
-		return x.Max
-	}
-	return nil
-}
-
-func (m *BagOp) GetVariance() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Variance); ok {
-		return x.Variance
-	}
-	return nil
-}
-
-func (m *BagOp) GetSummary() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Summary); ok {
-		return x.Summary
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*BagOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*BagOp_Add)(nil),
-		(*BagOp_Count)(nil),
-		(*BagOp_Sum)(nil),
-		(*BagOp_Mean)(nil),
-		(*BagOp_Min)(nil),
-		(*BagOp_Max)(nil),
-		(*BagOp_Variance)(nil),
-		(*BagOp_Summary)(nil),
-	}
-}
-
-// BoundedCounterOp calls a method of a bounded counter.
-type BoundedCounterOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*BoundedCounterOp_Create
-	//	*BoundedCounterOp_Add
-	//	*BoundedCounterOp_Subtract
-	//	*BoundedCounterOp_TryAdd
-	//	*BoundedCounterOp_TrySubtract
-	//	*BoundedCounterOp_Get
-	//	*BoundedCounterOp_Bounds
-	Method           isBoundedCounterOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte                    `json:"-"`
-}
-
-func (m *BoundedCounterOp) Reset()         { *m = BoundedCounterOp{} }
-func (m *BoundedCounterOp) String() string { return proto.CompactTextString(m) }
-func (*BoundedCounterOp) ProtoMessage()    {}
-func (*BoundedCounterOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{19}
-}
-func (m *BoundedCounterOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *BoundedCounterOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_BoundedCounterOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *BoundedCounterOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_BoundedCounterOp.Merge(m, src)
-}
-func (m *BoundedCounterOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *BoundedCounterOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_BoundedCounterOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_BoundedCounterOp proto.InternalMessageInfo
-
-type isBoundedCounterOp_Method interface {
-	isBoundedCounterOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type BoundedCounterOp_Create struct {
-	Create *Bounds `protobuf:"bytes,2,opt,name=create,proto3,oneof" json:"create,omitempty"`
-}
-type BoundedCounterOp_Add struct {
-	Add *Amount `protobuf:"bytes,3,opt,name=add,proto3,oneof" json:"add,omitempty"`
-}
-type BoundedCounterOp_Subtract struct {
-	Subtract *Amount `protobuf:"bytes,4,opt,name=subtract,proto3,oneof" json:"subtract,omitempty"`
-}
-type BoundedCounterOp_TryAdd struct {
-	TryAdd *Amount `protobuf:"bytes,5,opt,name=try_add,json=tryAdd,proto3,oneof" json:"try_add,omitempty"`
-}
-type BoundedCounterOp_TrySubtract struct {
-	TrySubtract *Amount `protobuf:"bytes,6,opt,name=try_subtract,json=trySubtract,proto3,oneof" json:"try_subtract,omitempty"`
-}
-type BoundedCounterOp_Get struct {
-	Get *NoArguments `protobuf:"bytes,7,opt,name=get,proto3,oneof" json:"get,omitempty"`
-}
-type BoundedCounterOp_Bounds struct {
-	Bounds *NoArguments `protobuf:"bytes,8,opt,name=bounds,proto3,oneof" json:"bounds,omitempty"`
-}
-
-func (*BoundedCounterOp_Create) isBoundedCounterOp_Method()      {}
-func (*BoundedCounterOp_Add) isBoundedCounterOp_Method()         {}
-func (*BoundedCounterOp_Subtract) isBoundedCounterOp_Method()    {}
-func (*BoundedCounterOp_TryAdd) isBoundedCounterOp_Method()      {}
-func (*BoundedCounterOp_TrySubtract) isBoundedCounterOp_Method() {}
-func (*BoundedCounterOp_Get) isBoundedCounterOp_Method()         {}
-func (*BoundedCounterOp_Bounds) isBoundedCounterOp_Method()      {}
-
-func (m *BoundedCounterOp) GetMethod() isBoundedCounterOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetCreate() *Bounds {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_Create); ok {
-		return x.Create
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetAdd() *Amount {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_Add); ok {
-		return x.Add
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetSubtract() *Amount {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_Subtract); ok {
-		return x.Subtract
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetTryAdd() *Amount {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_TryAdd); ok {
-		return x.TryAdd
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetTrySubtract() *Amount {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_TrySubtract); ok {
-		return x.TrySubtract
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetGet() *NoArguments {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_Get); ok {
-		return x.Get
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetBounds() *NoArguments {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_Bounds); ok {
-		return x.Bounds
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*BoundedCounterOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*BoundedCounterOp_Create)(nil),
-		(*BoundedCounterOp_Add)(nil),
-		(*BoundedCounterOp_Subtract)(nil),
-		(*BoundedCounterOp_TryAdd)(nil),
-		(*BoundedCounterOp_TrySubtract)(nil),
-		(*BoundedCounterOp_Get)(nil),
-		(*BoundedCounterOp_Bounds)(nil),
-	}
-}
-
-// IdsOp calls a method of a generator of unique ids.
-type IdsOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*IdsOp_Next
-	Method           isIdsOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte         `json:"-"`
-}
-
-func (m *IdsOp) Reset()         { *m = IdsOp{} }
-func (m *IdsOp) String() string { return proto.CompactTextString(m) }
-func (*IdsOp) ProtoMessage()    {}
-func (*IdsOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{20}
-}
-func (m *IdsOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *IdsOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_IdsOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *IdsOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_IdsOp.Merge(m, src)
-}
-func (m *IdsOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *IdsOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_IdsOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_IdsOp proto.InternalMessageInfo
-
-type isIdsOp_Method interface {
-	isIdsOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type IdsOp_Next struct {
-	Next *OptionalAmount `protobuf:"bytes,2,opt,name=next,proto3,oneof" json:"next,omitempty"`
-}
-
-func (*IdsOp_Next) isIdsOp_Method() {}
-
-func (m *IdsOp) GetMethod() isIdsOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *IdsOp) GetNext() *OptionalAmount {
-	if x, ok := m.GetMethod().(*IdsOp_Next); ok {
-		return x.Next
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*IdsOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*IdsOp_Next)(nil),
-	}
-}
-
-// ListOp calls a method of a list.
-type ListOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*ListOp_Append
-	//	*ListOp_Range
-	//	*ListOp_Length
-	//	*ListOp_Trim
-	//	*ListOp_AppendLength
-	//	*ListOp_Get
-	Method           isListOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte          `json:"-"`
-}
-
-func (m *ListOp) Reset()         { *m = ListOp{} }
-func (m *ListOp) String() string { return proto.CompactTextString(m) }
-func (*ListOp) ProtoMessage()    {}
-func (*ListOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{21}
-}
-func (m *ListOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *ListOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_ListOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *ListOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ListOp.Merge(m, src)
-}
-func (m *ListOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *ListOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_ListOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_ListOp proto.InternalMessageInfo
-
-type isListOp_Method interface {
-	isListOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type ListOp_Append struct {
-	Append *Values `protobuf:"bytes,2,opt,name=append,proto3,oneof" json:"append,omitempty"`
-}
-type ListOp_Range struct {
-	Range *Places `protobuf:"bytes,3,opt,name=range,proto3,oneof" json:"range,omitempty"`
-}
-type ListOp_Length struct {
-	Length *NoArguments `protobuf:"bytes,4,opt,name=length,proto3,oneof" json:"length,omitempty"`
-}
-type ListOp_Trim struct {
-	Trim *Places `protobuf:"bytes,5,opt,name=trim,proto3,oneof" json:"trim,omitempty"`
-}
-type ListOp_AppendLength struct {
-	AppendLength *Values `protobuf:"bytes,6,opt,name=append_length,json=appendLength,proto3,oneof" json:"append_length,omitempty"`
-}
-type ListOp_Get struct {
-	Get *Place `protobuf:"bytes,7,opt,name=get,proto3,oneof" json:"get,omitempty"`
-}
-
-func (*ListOp_Append) isListOp_Method()       {}
-func (*ListOp_Range) isListOp_Method()        {}
-func (*ListOp_Length) isListOp_Method()       {}
-func (*ListOp_Trim) isListOp_Method()         {}
-func (*ListOp_AppendLength) isListOp_Method() {}
-func (*ListOp_Get) isListOp_Method()          {}
-
-func (m *ListOp) GetMethod() isListOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *ListOp) GetAppend() *Values {
-	if x, ok := m.GetMethod().(*ListOp_Append); ok {
-		return x.Append
-	}
-	return nil
-}
-
-func (m *ListOp) GetRange() *Places {
-	if x, ok := m.GetMethod().(*ListOp_Range); ok {
-		return x.Range
-	}
-	return nil
-}
-
-func (m *ListOp) GetLength() *NoArguments {
-	if x, ok := m.GetMethod().(*ListOp_Length); ok {
-		return x.Length
-	}
-	return nil
-}
-
-func (m *ListOp) GetTrim() *Places {
-	if x, ok := m.GetMethod().(*ListOp_Trim); ok {
-		return x.Trim
-	}
-	return nil
-}
-
-func (m *ListOp) GetAppendLength() *Values {
-	if x, ok := m.GetMethod().(*ListOp_AppendLength); ok {
-		return x.AppendLength
-	}
-	return nil
-}
-
-func (m *ListOp) GetGet() *Place {
-	if x, ok := m.GetMethod().(*ListOp_Get); ok {
-		return x.Get
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*ListOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*ListOp_Append)(nil),
-		(*ListOp_Range)(nil),
-		(*ListOp_Length)(nil),
-		(*ListOp_Trim)(nil),
-		(*ListOp_AppendLength)(nil),
-		(*ListOp_Get)(nil),
-	}
-}
-
-type NoArguments struct {
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *NoArguments) Reset()         { *m = NoArguments{} }
-func (m *NoArguments) String() string { return proto.CompactTextString(m) }
-func (*NoArguments) ProtoMessage()    {}
-func (*NoArguments) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{22}
-}
-func (m *NoArguments) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *NoArguments) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_NoArguments.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *NoArguments) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_NoArguments.Merge(m, src)
-}
-func (m *NoArguments) XXX_Size() int {
-	return m.Size()
-}
-func (m *NoArguments) XXX_DiscardUnknown() {
-	xxx_messageInfo_NoArguments.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_NoArguments proto.InternalMessageInfo
-
-type OneMember struct {
-	Member           []byte `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *OneMember) Reset()         { *m = OneMember{} }
-func (m *OneMember) String() string { return proto.CompactTextString(m) }
-func (*OneMember) ProtoMessage()    {}
-func (*OneMember) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{23}
-}
-func (m *OneMember) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *OneMember) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_OneMember.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *OneMember) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_OneMember.Merge(m, src)
-}
-func (m *OneMember) XXX_Size() int {
-	return m.Size()
-}
-func (m *OneMember) XXX_DiscardUnknown() {
-	xxx_messageInfo_OneMember.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_OneMember proto.InternalMessageInfo
-
-type Members struct {
-	Members          [][]byte `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
-	XXX_unrecognized []byte   `json:"-"`
-}
-
-func (m *Members) Reset()         { *m = Members{} }
-func (m *Members) String() string { return proto.CompactTextString(m) }
-func (*Members) ProtoMessage()    {}
-func (*Members) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{24}
-}
-func (m *Members) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Members) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Members.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Members) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Members.Merge(m, src)
-}
-func (m *Members) XXX_Size() int {
-	return m.Size()
-}
-func (m *Members) XXX_DiscardUnknown() {
-	xxx_messageInfo_Members.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Members proto.InternalMessageInfo
-
-type OneField struct {
-	Field            []byte `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *OneField) Reset()         { *m = OneField{} }
-func (m *OneField) String() string { return proto.CompactTextString(m) }
-func (*OneField) ProtoMessage()    {}
-func (*OneField) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{25}
-}
-func (m *OneField) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *OneField) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_OneField.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *OneField) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_OneField.Merge(m, src)
-}
-func (m *OneField) XXX_Size() int {
-	return m.Size()
-}
-func (m *OneField) XXX_DiscardUnknown() {
-	xxx_messageInfo_OneField.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_OneField proto.InternalMessageInfo
-
-type Fields struct {
-	Fields           [][]byte `protobuf:"bytes,1,rep,name=fields,proto3" json:"fields,omitempty"`
-	XXX_unrecognized []byte   `json:"-"`
-}
-
-func (m *Fields) Reset()         { *m = Fields{} }
-func (m *Fields) String() string { return proto.CompactTextString(m) }
-func (*Fields) ProtoMessage()    {}
-func (*Fields) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{26}
-}
-func (m *Fields) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Fields) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Fields.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Fields) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Fields.Merge(m, src)
-}
-func (m *Fields) XXX_Size() int {
-	return m.Size()
-}
-func (m *Fields) XXX_DiscardUnknown() {
-	xxx_messageInfo_Fields.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Fields proto.InternalMessageInfo
-
-type FieldValue struct {
-	Field            []byte `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	Value            []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *FieldValue) Reset()         { *m = FieldValue{} }
-func (m *FieldValue) String() string { return proto.CompactTextString(m) }
-func (*FieldValue) ProtoMessage()    {}
-func (*FieldValue) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{27}
-}
-func (m *FieldValue) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *FieldValue) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_FieldValue.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *FieldValue) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_FieldValue.Merge(m, src)
-}
-func (m *FieldValue) XXX_Size() int {
-	return m.Size()
-}
-func (m *FieldValue) XXX_DiscardUnknown() {
-	xxx_messageInfo_FieldValue.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_FieldValue proto.InternalMessageInfo
-
-type FieldValues struct {
-	Pairs            []FieldValue `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs"`
-	XXX_unrecognized []byte       `json:"-"`
-}
-
-func (m *FieldValues) Reset()         { *m = FieldValues{} }
-func (m *FieldValues) String() string { return proto.CompactTextString(m) }
-func (*FieldValues) ProtoMessage()    {}
-func (*FieldValues) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{28}
-}
-func (m *FieldValues) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *FieldValues) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_FieldValues.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *FieldValues) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_FieldValues.Merge(m, src)
-}
-func (m *FieldValues) XXX_Size() int {
-	return m.Size()
-}
-func (m *FieldValues) XXX_DiscardUnknown() {
-	xxx_messageInfo_FieldValues.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_FieldValues proto.InternalMessageInfo
-
-type FieldDelta struct {
-	Field            []byte `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	Delta            int64  `protobuf:"zigzag64,2,opt,name=delta,proto3" json:"delta,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *FieldDelta) Reset()         { *m = FieldDelta{} }
-func (m *FieldDelta) String() string { return proto.CompactTextString(m) }
-func (*FieldDelta) ProtoMessage()    {}
-func (*FieldDelta) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{29}
-}
-func (m *FieldDelta) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *FieldDelta) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_FieldDelta.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *FieldDelta) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_FieldDelta.Merge(m, src)
-}
-func (m *FieldDelta) XXX_Size() int {
-	return m.Size()
-}
-func (m *FieldDelta) XXX_DiscardUnknown() {
-	xxx_messageInfo_FieldDelta.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_FieldDelta proto.InternalMessageInfo
-
-// FieldRange is the fields from from on, at most limit of them.
-type FieldRange struct {
-	From             []byte `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
-	Limit            int64  `protobuf:"zigzag64,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *FieldRange) Reset()         { *m = FieldRange{} }
-func (m *FieldRange) String() string { return proto.CompactTextString(m) }
-func (*FieldRange) ProtoMessage()    {}
-func (*FieldRange) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{30}
-}
-func (m *FieldRange) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *FieldRange) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_FieldRange.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *FieldRange) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_FieldRange.Merge(m, src)
-}
-func (m *FieldRange) XXX_Size() int {
-	return m.Size()
-}
-func (m *FieldRange) XXX_DiscardUnknown() {
-	xxx_messageInfo_FieldRange.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_FieldRange proto.InternalMessageInfo
-
-type ScoredMember struct {
-	Score            float64 `protobuf:"fixed64,1,opt,name=score,proto3" json:"score,omitempty"`
-	Member           []byte  `protobuf:"bytes,2,opt,name=member,proto3" json:"member,omitempty"`
-	XXX_unrecognized []byte  `json:"-"`
-}
-
-func (m *ScoredMember) Reset()         { *m = ScoredMember{} }
-func (m *ScoredMember) String() string { return proto.CompactTextString(m) }
-func (*ScoredMember) ProtoMessage()    {}
-func (*ScoredMember) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{31}
-}
-func (m *ScoredMember) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *ScoredMember) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_ScoredMember.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *ScoredMember) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ScoredMember.Merge(m, src)
-}
-func (m *ScoredMember) XXX_Size() int {
-	return m.Size()
-}
-func (m *ScoredMember) XXX_DiscardUnknown() {
-	xxx_messageInfo_ScoredMember.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_ScoredMember proto.InternalMessageInfo
-
-type ScoredMembers struct {
-	Pairs            []ScoredMember `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs"`
-	XXX_unrecognized []byte         `json:"-"`
-}
-
-func (m *ScoredMembers) Reset()         { *m = ScoredMembers{} }
-func (m *ScoredMembers) String() string { return proto.CompactTextString(m) }
-func (*ScoredMembers) ProtoMessage()    {}
-func (*ScoredMembers) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{32}
-}
-func (m *ScoredMembers) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *ScoredMembers) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_ScoredMembers.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *ScoredMembers) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ScoredMembers.Merge(m, src)
-}
-func (m *ScoredMembers) XXX_Size() int {
-	return m.Size()
-}
-func (m *ScoredMembers) XXX_DiscardUnknown() {
-	xxx_messageInfo_ScoredMembers.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_ScoredMembers proto.InternalMessageInfo
-
-type MemberDelta struct {
-	Member           []byte  `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
-	Delta            float64 `protobuf:"fixed64,2,opt,name=delta,proto3" json:"delta,omitempty"`
-	XXX_unrecognized []byte  `json:"-"`
-}
-
-func (m *MemberDelta) Reset()         { *m = MemberDelta{} }
-func (m *MemberDelta) String() string { return proto.CompactTextString(m) }
-func (*MemberDelta) ProtoMessage()    {}
-func (*MemberDelta) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{33}
-}
-func (m *MemberDelta) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *MemberDelta) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_MemberDelta.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *MemberDelta) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_MemberDelta.Merge(m, src)
-}
-func (m *MemberDelta) XXX_Size() int {
-	return m.Size()
-}
-func (m *MemberDelta) XXX_DiscardUnknown() {
-	xxx_messageInfo_MemberDelta.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_MemberDelta proto.InternalMessageInfo
-
-type ScoreRange struct {
-	Min float64 `protobuf:"fixed64,1,opt,name=min,proto3" json:"min,omitempty"`
-	Max float64 `protobuf:"fixed64,2,opt,name=max,proto3" json:"max,omitempty"`
-	// Types that are valid to be assigned to OptionalLimit:
-	//
-	//	*ScoreRange_Limit
-	OptionalLimit    isScoreRange_OptionalLimit `protobuf_oneof:"optional_limit"`
-	XXX_unrecognized []byte                     `json:"-"`
-}
-
-func (m *ScoreRange) Reset()         { *m = ScoreRange{} }
-func (m *ScoreRange) String() string { return proto.CompactTextString(m) }
-func (*ScoreRange) ProtoMessage()    {}
-func (*ScoreRange) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{34}
-}
-func (m *ScoreRange) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *ScoreRange) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_ScoreRange.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *ScoreRange) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ScoreRange.Merge(m, src)
-}
-func (m *ScoreRange) XXX_Size() int {
-	return m.Size()
-}
-func (m *ScoreRange) XXX_DiscardUnknown() {
-	xxx_messageInfo_ScoreRange.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_ScoreRange proto.InternalMessageInfo
-
-type isScoreRange_OptionalLimit interface {
-	isScoreRange_OptionalLimit()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type ScoreRange_Limit struct {
-	Limit int64 `protobuf:"zigzag64,3,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-}
-
-func (*ScoreRange_Limit) isScoreRange_OptionalLimit() {}
-
-func (m *ScoreRange) GetOptionalLimit() isScoreRange_OptionalLimit {
-	if m != nil {
-		return m.OptionalLimit
-	}
-	return nil
-}
-
-func (m *ScoreRange) GetLimit() int64 {
-	if x, ok := m.GetOptionalLimit().(*ScoreRange_Limit); ok {
-		return x.Limit
-	}
-	return 0
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*ScoreRange) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*ScoreRange_Limit)(nil),
-	}
-}
-
-// Places are the elements from first to last, both included. The first element
-// has the number 0, and the last one has -1.
-type Places struct {
-	First            int64  `protobuf:"zigzag64,1,opt,name=first,proto3" json:"first,omitempty"`
-	Last             int64  `protobuf:"zigzag64,2,opt,name=last,proto3" json:"last,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *Places) Reset()         { *m = Places{} }
-func (m *Places) String() string { return proto.CompactTextString(m) }
-func (*Places) ProtoMessage()    {}
-func (*Places) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{35}
-}
-func (m *Places) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Places) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Places.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Places) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Places.Merge(m, src)
-}
-func (m *Places) XXX_Size() int {
-	return m.Size()
-}
-func (m *Places) XXX_DiscardUnknown() {
-	xxx_messageInfo_Places.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Places proto.InternalMessageInfo
-
-type Place struct {
-	Index            int64  `protobuf:"zigzag64,1,opt,name=index,proto3" json:"index,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *Place) Reset()         { *m = Place{} }
-func (m *Place) String() string { return proto.CompactTextString(m) }
-func (*Place) ProtoMessage()    {}
-func (*Place) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{36}
-}
-func (m *Place) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Place) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Place.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Place) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Place.Merge(m, src)
-}
-func (m *Place) XXX_Size() int {
-	return m.Size()
-}
-func (m *Place) XXX_DiscardUnknown() {
-	xxx_messageInfo_Place.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Place proto.InternalMessageInfo
-
-type Amount struct {
-	N                int64  `protobuf:"zigzag64,1,opt,name=n,proto3" json:"n,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *Amount) Reset()         { *m = Amount{} }
-func (m *Amount) String() string { return proto.CompactTextString(m) }
-func (*Amount) ProtoMessage()    {}
-func (*Amount) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{37}
-}
-func (m *Amount) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Amount) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Amount.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Amount) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Amount.Merge(m, src)
-}
-func (m *Amount) XXX_Size() int {
-	return m.Size()
-}
-func (m *Amount) XXX_DiscardUnknown() {
-	xxx_messageInfo_Amount.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Amount proto.InternalMessageInfo
-
-type OptionalAmount struct {
-	// Types that are valid to be assigned to OptionalN:
-	//
-	//	*OptionalAmount_N
-	OptionalN        isOptionalAmount_OptionalN `protobuf_oneof:"optional_n"`
-	XXX_unrecognized []byte                     `json:"-"`
-}
-
-func (m *OptionalAmount) Reset()         { *m = OptionalAmount{} }
-func (m *OptionalAmount) String() string { return proto.CompactTextString(m) }
-func (*OptionalAmount) ProtoMessage()    {}
-func (*OptionalAmount) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{38}
-}
-func (m *OptionalAmount) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *OptionalAmount) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_OptionalAmount.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *OptionalAmount) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_OptionalAmount.Merge(m, src)
-}
-func (m *OptionalAmount) XXX_Size() int {
-	return m.Size()
-}
-func (m *OptionalAmount) XXX_DiscardUnknown() {
-	xxx_messageInfo_OptionalAmount.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_OptionalAmount proto.InternalMessageInfo
-
-type isOptionalAmount_OptionalN interface {
-	isOptionalAmount_OptionalN()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type OptionalAmount_N struct {
-	N int64 `protobuf:"zigzag64,1,opt,name=n,proto3,oneof" json:"n,omitempty"`
-}
-
-func (*OptionalAmount_N) isOptionalAmount_OptionalN() {}
-
-func (m *OptionalAmount) GetOptionalN() isOptionalAmount_OptionalN {
-	if m != nil {
-		return m.OptionalN
-	}
-	return nil
-}
-
-func (m *OptionalAmount) GetN() int64 {
-	if x, ok := m.GetOptionalN().(*OptionalAmount_N); ok {
-		return x.N
-	}
-	return 0
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*OptionalAmount) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*OptionalAmount_N)(nil),
-	}
-}
-
-type Bounds struct {
-	Floor   int64 `protobuf:"zigzag64,1,opt,name=floor,proto3" json:"floor,omitempty"`
-	Ceiling int64 `protobuf:"zigzag64,2,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
-	// Types that are valid to be assigned to OptionalStart:
-	//
-	//	*Bounds_Start
-	OptionalStart    isBounds_OptionalStart `protobuf_oneof:"optional_start"`
-	XXX_unrecognized []byte                 `json:"-"`
-}
-
-func (m *Bounds) Reset()         { *m = Bounds{} }
-func (m *Bounds) String() string { return proto.CompactTextString(m) }
-func (*Bounds) ProtoMessage()    {}
-func (*Bounds) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{39}
-}
-func (m *Bounds) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Bounds) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Bounds.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Bounds) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Bounds.Merge(m, src)
-}
-func (m *Bounds) XXX_Size() int {
-	return m.Size()
-}
-func (m *Bounds) XXX_DiscardUnknown() {
-	xxx_messageInfo_Bounds.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Bounds proto.InternalMessageInfo
-
-type isBounds_OptionalStart interface {
-	isBounds_OptionalStart()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type Bounds_Start struct {
-	Start int64 `protobuf:"zigzag64,3,opt,name=start,proto3,oneof" json:"start,omitempty"`
-}
-
-func (*Bounds_Start) isBounds_OptionalStart() {}
-
-func (m *Bounds) GetOptionalStart() isBounds_OptionalStart {
-	if m != nil {
-		return m.OptionalStart
-	}
-	return nil
-}
-
-func (m *Bounds) GetStart() int64 {
-	if x, ok := m.GetOptionalStart().(*Bounds_Start); ok {
-		return x.Start
-	}
-	return 0
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*Bounds) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*Bounds_Start)(nil),
-	}
-}
-
-type Numbers struct {
-	Numbers          []float64 `protobuf:"fixed64,1,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
-	XXX_unrecognized []byte    `json:"-"`
-}
-
-func (m *Numbers) Reset()         { *m = Numbers{} }
-func (m *Numbers) String() string { return proto.CompactTextString(m) }
-func (*Numbers) ProtoMessage()    {}
-func (*Numbers) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{40}
-}
-func (m *Numbers) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Numbers) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Numbers.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Numbers) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Numbers.Merge(m, src)
-}
-func (m *Numbers) XXX_Size() int {
-	return m.Size()
-}
-func (m *Numbers) XXX_DiscardUnknown() {
-	xxx_messageInfo_Numbers.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Numbers proto.InternalMessageInfo
-
-type Values struct {
-	Values           [][]byte `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
-	XXX_unrecognized []byte   `json:"-"`
-}
-
-func (m *Values) Reset()         { *m = Values{} }
-func (m *Values) String() string { return proto.CompactTextString(m) }
-func (*Values) ProtoMessage()    {}
-func (*Values) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{41}
-}
-func (m *Values) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Values) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Values.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Values) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Values.Merge(m, src)
-}
-func (m *Values) XXX_Size() int {
-	return m.Size()
-}
-func (m *Values) XXX_DiscardUnknown() {
-	xxx_messageInfo_Values.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Values proto.InternalMessageInfo
-
 // Pair is a key with what it holds.
 type Pair struct {
 	Key   []byte   `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -3760,7 +1570,7 @@ func (m *Pair) Reset()         { *m = Pair{} }
 func (m *Pair) String() string { return proto.CompactTextString(m) }
 func (*Pair) ProtoMessage()    {}
 func (*Pair) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{42}
+	return fileDescriptor_cd31401e557f99f0, []int{14}
 }
 func (m *Pair) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3807,8 +1617,7 @@ type Result struct {
 	Resume []byte `protobuf:"bytes,7,opt,name=resume,proto3" json:"resume,omitempty"`
 	// count is the number of keys that a delete-range removed.
 	Count uint64 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
-	// answer is what a method of a data type returned, called by its name or by a
-	// message of the type.
+	// answer is what a method of a data type returned.
 	Answer []Datum `protobuf:"bytes,9,rep,name=answer,proto3" json:"answer"`
 	// type_name is the type's name if DataType has none.
 	TypeName string `protobuf:"bytes,10,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
@@ -3824,7 +1633,7 @@ func (m *Result) Reset()         { *m = Result{} }
 func (m *Result) String() string { return proto.CompactTextString(m) }
 func (*Result) ProtoMessage()    {}
 func (*Result) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{43}
+	return fileDescriptor_cd31401e557f99f0, []int{15}
 }
 func (m *Result) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3890,7 +1699,7 @@ func (m *Conflict) Reset()         { *m = Conflict{} }
 func (m *Conflict) String() string { return proto.CompactTextString(m) }
 func (*Conflict) ProtoMessage()    {}
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{44}
+	return fileDescriptor_cd31401e557f99f0, []int{16}
 }
 func (m *Conflict) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3941,7 +1750,7 @@ func (m *Advice) Reset()         { *m = Advice{} }
 func (m *Advice) String() string { return proto.CompactTextString(m) }
 func (*Advice) ProtoMessage()    {}
 func (*Advice) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{45}
+	return fileDescriptor_cd31401e557f99f0, []int{17}
 }
 func (m *Advice) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3995,7 +1804,7 @@ func (m *Receipt) Reset()         { *m = Receipt{} }
 func (m *Receipt) String() string { return proto.CompactTextString(m) }
 func (*Receipt) ProtoMessage()    {}
 func (*Receipt) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{46}
+	return fileDescriptor_cd31401e557f99f0, []int{18}
 }
 func (m *Receipt) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4063,7 +1872,7 @@ func (m *ErrorDetail) Reset()         { *m = ErrorDetail{} }
 func (m *ErrorDetail) String() string { return proto.CompactTextString(m) }
 func (*ErrorDetail) ProtoMessage()    {}
 func (*ErrorDetail) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{47}
+	return fileDescriptor_cd31401e557f99f0, []int{19}
 }
 func (m *ErrorDetail) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4109,7 +1918,7 @@ func (m *DownNode) Reset()         { *m = DownNode{} }
 func (m *DownNode) String() string { return proto.CompactTextString(m) }
 func (*DownNode) ProtoMessage()    {}
 func (*DownNode) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{48}
+	return fileDescriptor_cd31401e557f99f0, []int{20}
 }
 func (m *DownNode) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4158,7 +1967,7 @@ func (m *Snapshot) Reset()         { *m = Snapshot{} }
 func (m *Snapshot) String() string { return proto.CompactTextString(m) }
 func (*Snapshot) ProtoMessage()    {}
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{49}
+	return fileDescriptor_cd31401e557f99f0, []int{21}
 }
 func (m *Snapshot) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4200,7 +2009,7 @@ func (m *At) Reset()         { *m = At{} }
 func (m *At) String() string { return proto.CompactTextString(m) }
 func (*At) ProtoMessage()    {}
 func (*At) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{50}
+	return fileDescriptor_cd31401e557f99f0, []int{22}
 }
 func (m *At) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4287,7 +2096,7 @@ func (m *CreateSnapshotRequest) Reset()         { *m = CreateSnapshotRequest{} }
 func (m *CreateSnapshotRequest) String() string { return proto.CompactTextString(m) }
 func (*CreateSnapshotRequest) ProtoMessage()    {}
 func (*CreateSnapshotRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{51}
+	return fileDescriptor_cd31401e557f99f0, []int{23}
 }
 func (m *CreateSnapshotRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4323,7 +2132,7 @@ func (m *ListSnapshotsRequest) Reset()         { *m = ListSnapshotsRequest{} }
 func (m *ListSnapshotsRequest) String() string { return proto.CompactTextString(m) }
 func (*ListSnapshotsRequest) ProtoMessage()    {}
 func (*ListSnapshotsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{52}
+	return fileDescriptor_cd31401e557f99f0, []int{24}
 }
 func (m *ListSnapshotsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4360,7 +2169,7 @@ func (m *ListSnapshotsResponse) Reset()         { *m = ListSnapshotsResponse{} }
 func (m *ListSnapshotsResponse) String() string { return proto.CompactTextString(m) }
 func (*ListSnapshotsResponse) ProtoMessage()    {}
 func (*ListSnapshotsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{53}
+	return fileDescriptor_cd31401e557f99f0, []int{25}
 }
 func (m *ListSnapshotsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4399,7 +2208,7 @@ func (m *DropSnapshotRequest) Reset()         { *m = DropSnapshotRequest{} }
 func (m *DropSnapshotRequest) String() string { return proto.CompactTextString(m) }
 func (*DropSnapshotRequest) ProtoMessage()    {}
 func (*DropSnapshotRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{54}
+	return fileDescriptor_cd31401e557f99f0, []int{26}
 }
 func (m *DropSnapshotRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4455,7 +2264,7 @@ func (m *ExecuteRequest) Reset()         { *m = ExecuteRequest{} }
 func (m *ExecuteRequest) String() string { return proto.CompactTextString(m) }
 func (*ExecuteRequest) ProtoMessage()    {}
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{55}
+	return fileDescriptor_cd31401e557f99f0, []int{27}
 }
 func (m *ExecuteRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4508,7 +2317,7 @@ func (m *ExecuteResponse) Reset()         { *m = ExecuteResponse{} }
 func (m *ExecuteResponse) String() string { return proto.CompactTextString(m) }
 func (*ExecuteResponse) ProtoMessage()    {}
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{56}
+	return fileDescriptor_cd31401e557f99f0, []int{28}
 }
 func (m *ExecuteResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4546,7 +2355,7 @@ func (m *PipelineRequest) Reset()         { *m = PipelineRequest{} }
 func (m *PipelineRequest) String() string { return proto.CompactTextString(m) }
 func (*PipelineRequest) ProtoMessage()    {}
 func (*PipelineRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{57}
+	return fileDescriptor_cd31401e557f99f0, []int{29}
 }
 func (m *PipelineRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4592,7 +2401,7 @@ func (m *Call) Reset()         { *m = Call{} }
 func (m *Call) String() string { return proto.CompactTextString(m) }
 func (*Call) ProtoMessage()    {}
 func (*Call) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{58}
+	return fileDescriptor_cd31401e557f99f0, []int{30}
 }
 func (m *Call) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4635,7 +2444,7 @@ func (m *PipelineResponse) Reset()         { *m = PipelineResponse{} }
 func (m *PipelineResponse) String() string { return proto.CompactTextString(m) }
 func (*PipelineResponse) ProtoMessage()    {}
 func (*PipelineResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{59}
+	return fileDescriptor_cd31401e557f99f0, []int{31}
 }
 func (m *PipelineResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4684,7 +2493,7 @@ func (m *Welcome) Reset()         { *m = Welcome{} }
 func (m *Welcome) String() string { return proto.CompactTextString(m) }
 func (*Welcome) ProtoMessage()    {}
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{60}
+	return fileDescriptor_cd31401e557f99f0, []int{32}
 }
 func (m *Welcome) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4724,7 +2533,7 @@ func (m *CallAnswer) Reset()         { *m = CallAnswer{} }
 func (m *CallAnswer) String() string { return proto.CompactTextString(m) }
 func (*CallAnswer) ProtoMessage()    {}
 func (*CallAnswer) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{61}
+	return fileDescriptor_cd31401e557f99f0, []int{33}
 }
 func (m *CallAnswer) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4771,7 +2580,7 @@ func (m *TransactRequest) Reset()         { *m = TransactRequest{} }
 func (m *TransactRequest) String() string { return proto.CompactTextString(m) }
 func (*TransactRequest) ProtoMessage()    {}
 func (*TransactRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{62}
+	return fileDescriptor_cd31401e557f99f0, []int{34}
 }
 func (m *TransactRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4937,7 +2746,7 @@ func (m *BeginStep) Reset()         { *m = BeginStep{} }
 func (m *BeginStep) String() string { return proto.CompactTextString(m) }
 func (*BeginStep) ProtoMessage()    {}
 func (*BeginStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{63}
+	return fileDescriptor_cd31401e557f99f0, []int{35}
 }
 func (m *BeginStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4978,7 +2787,7 @@ func (m *DoStep) Reset()         { *m = DoStep{} }
 func (m *DoStep) String() string { return proto.CompactTextString(m) }
 func (*DoStep) ProtoMessage()    {}
 func (*DoStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{64}
+	return fileDescriptor_cd31401e557f99f0, []int{36}
 }
 func (m *DoStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5021,7 +2830,7 @@ func (m *CommitStep) Reset()         { *m = CommitStep{} }
 func (m *CommitStep) String() string { return proto.CompactTextString(m) }
 func (*CommitStep) ProtoMessage()    {}
 func (*CommitStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{65}
+	return fileDescriptor_cd31401e557f99f0, []int{37}
 }
 func (m *CommitStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5058,7 +2867,7 @@ func (m *RollbackStep) Reset()         { *m = RollbackStep{} }
 func (m *RollbackStep) String() string { return proto.CompactTextString(m) }
 func (*RollbackStep) ProtoMessage()    {}
 func (*RollbackStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{66}
+	return fileDescriptor_cd31401e557f99f0, []int{38}
 }
 func (m *RollbackStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5100,7 +2909,7 @@ func (m *SavepointStep) Reset()         { *m = SavepointStep{} }
 func (m *SavepointStep) String() string { return proto.CompactTextString(m) }
 func (*SavepointStep) ProtoMessage()    {}
 func (*SavepointStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{67}
+	return fileDescriptor_cd31401e557f99f0, []int{39}
 }
 func (m *SavepointStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5147,7 +2956,7 @@ func (m *TransactResponse) Reset()         { *m = TransactResponse{} }
 func (m *TransactResponse) String() string { return proto.CompactTextString(m) }
 func (*TransactResponse) ProtoMessage()    {}
 func (*TransactResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{68}
+	return fileDescriptor_cd31401e557f99f0, []int{40}
 }
 func (m *TransactResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5281,7 +3090,7 @@ func (m *Begun) Reset()         { *m = Begun{} }
 func (m *Begun) String() string { return proto.CompactTextString(m) }
 func (*Begun) ProtoMessage()    {}
 func (*Begun) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{69}
+	return fileDescriptor_cd31401e557f99f0, []int{41}
 }
 func (m *Begun) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5321,7 +3130,7 @@ func (m *Done) Reset()         { *m = Done{} }
 func (m *Done) String() string { return proto.CompactTextString(m) }
 func (*Done) ProtoMessage()    {}
 func (*Done) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{70}
+	return fileDescriptor_cd31401e557f99f0, []int{42}
 }
 func (m *Done) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5358,7 +3167,7 @@ func (m *RolledBack) Reset()         { *m = RolledBack{} }
 func (m *RolledBack) String() string { return proto.CompactTextString(m) }
 func (*RolledBack) ProtoMessage()    {}
 func (*RolledBack) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{71}
+	return fileDescriptor_cd31401e557f99f0, []int{43}
 }
 func (m *RolledBack) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5411,7 +3220,7 @@ func (m *ScanRequest) Reset()         { *m = ScanRequest{} }
 func (m *ScanRequest) String() string { return proto.CompactTextString(m) }
 func (*ScanRequest) ProtoMessage()    {}
 func (*ScanRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{72}
+	return fileDescriptor_cd31401e557f99f0, []int{44}
 }
 func (m *ScanRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5455,7 +3264,7 @@ func (m *ScanResponse) Reset()         { *m = ScanResponse{} }
 func (m *ScanResponse) String() string { return proto.CompactTextString(m) }
 func (*ScanResponse) ProtoMessage()    {}
 func (*ScanResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{73}
+	return fileDescriptor_cd31401e557f99f0, []int{45}
 }
 func (m *ScanResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5493,7 +3302,7 @@ func (m *OutcomeRequest) Reset()         { *m = OutcomeRequest{} }
 func (m *OutcomeRequest) String() string { return proto.CompactTextString(m) }
 func (*OutcomeRequest) ProtoMessage()    {}
 func (*OutcomeRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{74}
+	return fileDescriptor_cd31401e557f99f0, []int{46}
 }
 func (m *OutcomeRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5539,7 +3348,7 @@ func (m *OutcomeResponse) Reset()         { *m = OutcomeResponse{} }
 func (m *OutcomeResponse) String() string { return proto.CompactTextString(m) }
 func (*OutcomeResponse) ProtoMessage()    {}
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{75}
+	return fileDescriptor_cd31401e557f99f0, []int{47}
 }
 func (m *OutcomeResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5575,7 +3384,7 @@ func (m *StatusRequest) Reset()         { *m = StatusRequest{} }
 func (m *StatusRequest) String() string { return proto.CompactTextString(m) }
 func (*StatusRequest) ProtoMessage()    {}
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{76}
+	return fileDescriptor_cd31401e557f99f0, []int{48}
 }
 func (m *StatusRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5633,7 +3442,7 @@ func (m *StatusResponse) Reset()         { *m = StatusResponse{} }
 func (m *StatusResponse) String() string { return proto.CompactTextString(m) }
 func (*StatusResponse) ProtoMessage()    {}
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{77}
+	return fileDescriptor_cd31401e557f99f0, []int{49}
 }
 func (m *StatusResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5680,7 +3489,7 @@ func (m *RefusedAddress) Reset()         { *m = RefusedAddress{} }
 func (m *RefusedAddress) String() string { return proto.CompactTextString(m) }
 func (*RefusedAddress) ProtoMessage()    {}
 func (*RefusedAddress) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{78}
+	return fileDescriptor_cd31401e557f99f0, []int{50}
 }
 func (m *RefusedAddress) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5723,7 +3532,7 @@ func (m *Room) Reset()         { *m = Room{} }
 func (m *Room) String() string { return proto.CompactTextString(m) }
 func (*Room) ProtoMessage()    {}
 func (*Room) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{79}
+	return fileDescriptor_cd31401e557f99f0, []int{51}
 }
 func (m *Room) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5772,7 +3581,7 @@ func (m *Member) Reset()         { *m = Member{} }
 func (m *Member) String() string { return proto.CompactTextString(m) }
 func (*Member) ProtoMessage()    {}
 func (*Member) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{80}
+	return fileDescriptor_cd31401e557f99f0, []int{52}
 }
 func (m *Member) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5808,7 +3617,7 @@ func (m *ShardsRequest) Reset()         { *m = ShardsRequest{} }
 func (m *ShardsRequest) String() string { return proto.CompactTextString(m) }
 func (*ShardsRequest) ProtoMessage()    {}
 func (*ShardsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{81}
+	return fileDescriptor_cd31401e557f99f0, []int{53}
 }
 func (m *ShardsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5845,7 +3654,7 @@ func (m *ShardsResponse) Reset()         { *m = ShardsResponse{} }
 func (m *ShardsResponse) String() string { return proto.CompactTextString(m) }
 func (*ShardsResponse) ProtoMessage()    {}
 func (*ShardsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{82}
+	return fileDescriptor_cd31401e557f99f0, []int{54}
 }
 func (m *ShardsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5901,7 +3710,7 @@ func (m *ShardStatus) Reset()         { *m = ShardStatus{} }
 func (m *ShardStatus) String() string { return proto.CompactTextString(m) }
 func (*ShardStatus) ProtoMessage()    {}
 func (*ShardStatus) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{83}
+	return fileDescriptor_cd31401e557f99f0, []int{55}
 }
 func (m *ShardStatus) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5939,7 +3748,7 @@ func (m *TypesRequest) Reset()         { *m = TypesRequest{} }
 func (m *TypesRequest) String() string { return proto.CompactTextString(m) }
 func (*TypesRequest) ProtoMessage()    {}
 func (*TypesRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{84}
+	return fileDescriptor_cd31401e557f99f0, []int{56}
 }
 func (m *TypesRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5977,7 +3786,7 @@ func (m *TypesResponse) Reset()         { *m = TypesResponse{} }
 func (m *TypesResponse) String() string { return proto.CompactTextString(m) }
 func (*TypesResponse) ProtoMessage()    {}
 func (*TypesResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{85}
+	return fileDescriptor_cd31401e557f99f0, []int{57}
 }
 func (m *TypesResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6022,7 +3831,7 @@ func (m *TypeInfo) Reset()         { *m = TypeInfo{} }
 func (m *TypeInfo) String() string { return proto.CompactTextString(m) }
 func (*TypeInfo) ProtoMessage()    {}
 func (*TypeInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{86}
+	return fileDescriptor_cd31401e557f99f0, []int{58}
 }
 func (m *TypeInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6070,7 +3879,7 @@ func (m *MethodInfo) Reset()         { *m = MethodInfo{} }
 func (m *MethodInfo) String() string { return proto.CompactTextString(m) }
 func (*MethodInfo) ProtoMessage()    {}
 func (*MethodInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{87}
+	return fileDescriptor_cd31401e557f99f0, []int{59}
 }
 func (m *MethodInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6113,7 +3922,7 @@ func (m *ParamInfo) Reset()         { *m = ParamInfo{} }
 func (m *ParamInfo) String() string { return proto.CompactTextString(m) }
 func (*ParamInfo) ProtoMessage()    {}
 func (*ParamInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{88}
+	return fileDescriptor_cd31401e557f99f0, []int{60}
 }
 func (m *ParamInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6158,7 +3967,7 @@ func (m *LockInfo) Reset()         { *m = LockInfo{} }
 func (m *LockInfo) String() string { return proto.CompactTextString(m) }
 func (*LockInfo) ProtoMessage()    {}
 func (*LockInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{89}
+	return fileDescriptor_cd31401e557f99f0, []int{61}
 }
 func (m *LockInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6197,7 +4006,7 @@ func (m *HotKeysRequest) Reset()         { *m = HotKeysRequest{} }
 func (m *HotKeysRequest) String() string { return proto.CompactTextString(m) }
 func (*HotKeysRequest) ProtoMessage()    {}
 func (*HotKeysRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{90}
+	return fileDescriptor_cd31401e557f99f0, []int{62}
 }
 func (m *HotKeysRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6239,7 +4048,7 @@ func (m *HotRule) Reset()         { *m = HotRule{} }
 func (m *HotRule) String() string { return proto.CompactTextString(m) }
 func (*HotRule) ProtoMessage()    {}
 func (*HotRule) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{91}
+	return fileDescriptor_cd31401e557f99f0, []int{63}
 }
 func (m *HotRule) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6279,7 +4088,7 @@ func (m *SetHotRuleRequest) Reset()         { *m = SetHotRuleRequest{} }
 func (m *SetHotRuleRequest) String() string { return proto.CompactTextString(m) }
 func (*SetHotRuleRequest) ProtoMessage()    {}
 func (*SetHotRuleRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{92}
+	return fileDescriptor_cd31401e557f99f0, []int{64}
 }
 func (m *SetHotRuleRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6316,7 +4125,7 @@ func (m *SetHotModeRequest) Reset()         { *m = SetHotModeRequest{} }
 func (m *SetHotModeRequest) String() string { return proto.CompactTextString(m) }
 func (*SetHotModeRequest) ProtoMessage()    {}
 func (*SetHotModeRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{93}
+	return fileDescriptor_cd31401e557f99f0, []int{65}
 }
 func (m *SetHotModeRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6362,7 +4171,7 @@ func (m *HotKeysResponse) Reset()         { *m = HotKeysResponse{} }
 func (m *HotKeysResponse) String() string { return proto.CompactTextString(m) }
 func (*HotKeysResponse) ProtoMessage()    {}
 func (*HotKeysResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{94}
+	return fileDescriptor_cd31401e557f99f0, []int{66}
 }
 func (m *HotKeysResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6407,7 +4216,7 @@ func (m *HotMove) Reset()         { *m = HotMove{} }
 func (m *HotMove) String() string { return proto.CompactTextString(m) }
 func (*HotMove) ProtoMessage()    {}
 func (*HotMove) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{95}
+	return fileDescriptor_cd31401e557f99f0, []int{67}
 }
 func (m *HotMove) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6478,7 +4287,7 @@ func (m *HotKey) Reset()         { *m = HotKey{} }
 func (m *HotKey) String() string { return proto.CompactTextString(m) }
 func (*HotKey) ProtoMessage()    {}
 func (*HotKey) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{96}
+	return fileDescriptor_cd31401e557f99f0, []int{68}
 }
 func (m *HotKey) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6518,7 +4327,7 @@ func (m *DrainRequest) Reset()         { *m = DrainRequest{} }
 func (m *DrainRequest) String() string { return proto.CompactTextString(m) }
 func (*DrainRequest) ProtoMessage()    {}
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{97}
+	return fileDescriptor_cd31401e557f99f0, []int{69}
 }
 func (m *DrainRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6567,7 +4376,7 @@ func (m *DrainProgress) Reset()         { *m = DrainProgress{} }
 func (m *DrainProgress) String() string { return proto.CompactTextString(m) }
 func (*DrainProgress) ProtoMessage()    {}
 func (*DrainProgress) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{98}
+	return fileDescriptor_cd31401e557f99f0, []int{70}
 }
 func (m *DrainProgress) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6603,7 +4412,7 @@ func (m *ReclaimRequest) Reset()         { *m = ReclaimRequest{} }
 func (m *ReclaimRequest) String() string { return proto.CompactTextString(m) }
 func (*ReclaimRequest) ProtoMessage()    {}
 func (*ReclaimRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{99}
+	return fileDescriptor_cd31401e557f99f0, []int{71}
 }
 func (m *ReclaimRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6652,7 +4461,7 @@ func (m *ReclaimProgress) Reset()         { *m = ReclaimProgress{} }
 func (m *ReclaimProgress) String() string { return proto.CompactTextString(m) }
 func (*ReclaimProgress) ProtoMessage()    {}
 func (*ReclaimProgress) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{100}
+	return fileDescriptor_cd31401e557f99f0, []int{72}
 }
 func (m *ReclaimProgress) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6693,7 +4502,7 @@ func (m *LogLevelsRequest) Reset()         { *m = LogLevelsRequest{} }
 func (m *LogLevelsRequest) String() string { return proto.CompactTextString(m) }
 func (*LogLevelsRequest) ProtoMessage()    {}
 func (*LogLevelsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{101}
+	return fileDescriptor_cd31401e557f99f0, []int{73}
 }
 func (m *LogLevelsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6731,7 +4540,7 @@ func (m *LogLevelsResponse) Reset()         { *m = LogLevelsResponse{} }
 func (m *LogLevelsResponse) String() string { return proto.CompactTextString(m) }
 func (*LogLevelsResponse) ProtoMessage()    {}
 func (*LogLevelsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{102}
+	return fileDescriptor_cd31401e557f99f0, []int{74}
 }
 func (m *LogLevelsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6770,7 +4579,7 @@ func (m *LogLevel) Reset()         { *m = LogLevel{} }
 func (m *LogLevel) String() string { return proto.CompactTextString(m) }
 func (*LogLevel) ProtoMessage()    {}
 func (*LogLevel) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{103}
+	return fileDescriptor_cd31401e557f99f0, []int{75}
 }
 func (m *LogLevel) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6815,7 +4624,7 @@ func (m *DebugRequest) Reset()         { *m = DebugRequest{} }
 func (m *DebugRequest) String() string { return proto.CompactTextString(m) }
 func (*DebugRequest) ProtoMessage()    {}
 func (*DebugRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{104}
+	return fileDescriptor_cd31401e557f99f0, []int{76}
 }
 func (m *DebugRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6857,7 +4666,7 @@ func (m *DebugPart) Reset()         { *m = DebugPart{} }
 func (m *DebugPart) String() string { return proto.CompactTextString(m) }
 func (*DebugPart) ProtoMessage()    {}
 func (*DebugPart) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{105}
+	return fileDescriptor_cd31401e557f99f0, []int{77}
 }
 func (m *DebugPart) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6899,7 +4708,7 @@ func (m *User) Reset()         { *m = User{} }
 func (m *User) String() string { return proto.CompactTextString(m) }
 func (*User) ProtoMessage()    {}
 func (*User) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{106}
+	return fileDescriptor_cd31401e557f99f0, []int{78}
 }
 func (m *User) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6941,7 +4750,7 @@ func (m *Rights) Reset()         { *m = Rights{} }
 func (m *Rights) String() string { return proto.CompactTextString(m) }
 func (*Rights) ProtoMessage()    {}
 func (*Rights) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{107}
+	return fileDescriptor_cd31401e557f99f0, []int{79}
 }
 func (m *Rights) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6981,7 +4790,7 @@ func (m *Grant) Reset()         { *m = Grant{} }
 func (m *Grant) String() string { return proto.CompactTextString(m) }
 func (*Grant) ProtoMessage()    {}
 func (*Grant) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{108}
+	return fileDescriptor_cd31401e557f99f0, []int{80}
 }
 func (m *Grant) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7021,7 +4830,7 @@ func (m *TokenInfo) Reset()         { *m = TokenInfo{} }
 func (m *TokenInfo) String() string { return proto.CompactTextString(m) }
 func (*TokenInfo) ProtoMessage()    {}
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{109}
+	return fileDescriptor_cd31401e557f99f0, []int{81}
 }
 func (m *TokenInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7061,7 +4870,7 @@ func (m *UserResponse) Reset()         { *m = UserResponse{} }
 func (m *UserResponse) String() string { return proto.CompactTextString(m) }
 func (*UserResponse) ProtoMessage()    {}
 func (*UserResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{110}
+	return fileDescriptor_cd31401e557f99f0, []int{82}
 }
 func (m *UserResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7105,7 +4914,7 @@ func (m *CreateUserRequest) Reset()         { *m = CreateUserRequest{} }
 func (m *CreateUserRequest) String() string { return proto.CompactTextString(m) }
 func (*CreateUserRequest) ProtoMessage()    {}
 func (*CreateUserRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{111}
+	return fileDescriptor_cd31401e557f99f0, []int{83}
 }
 func (m *CreateUserRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7141,7 +4950,7 @@ func (m *ListUsersRequest) Reset()         { *m = ListUsersRequest{} }
 func (m *ListUsersRequest) String() string { return proto.CompactTextString(m) }
 func (*ListUsersRequest) ProtoMessage()    {}
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{112}
+	return fileDescriptor_cd31401e557f99f0, []int{84}
 }
 func (m *ListUsersRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7178,7 +4987,7 @@ func (m *ListUsersResponse) Reset()         { *m = ListUsersResponse{} }
 func (m *ListUsersResponse) String() string { return proto.CompactTextString(m) }
 func (*ListUsersResponse) ProtoMessage()    {}
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{113}
+	return fileDescriptor_cd31401e557f99f0, []int{85}
 }
 func (m *ListUsersResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7218,7 +5027,7 @@ func (m *GrantUserRequest) Reset()         { *m = GrantUserRequest{} }
 func (m *GrantUserRequest) String() string { return proto.CompactTextString(m) }
 func (*GrantUserRequest) ProtoMessage()    {}
 func (*GrantUserRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{114}
+	return fileDescriptor_cd31401e557f99f0, []int{86}
 }
 func (m *GrantUserRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7259,7 +5068,7 @@ func (m *RevokeUserRequest) Reset()         { *m = RevokeUserRequest{} }
 func (m *RevokeUserRequest) String() string { return proto.CompactTextString(m) }
 func (*RevokeUserRequest) ProtoMessage()    {}
 func (*RevokeUserRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{115}
+	return fileDescriptor_cd31401e557f99f0, []int{87}
 }
 func (m *RevokeUserRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7296,7 +5105,7 @@ func (m *DropUserRequest) Reset()         { *m = DropUserRequest{} }
 func (m *DropUserRequest) String() string { return proto.CompactTextString(m) }
 func (*DropUserRequest) ProtoMessage()    {}
 func (*DropUserRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{116}
+	return fileDescriptor_cd31401e557f99f0, []int{88}
 }
 func (m *DropUserRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7338,7 +5147,7 @@ func (m *RotateTokenRequest) Reset()         { *m = RotateTokenRequest{} }
 func (m *RotateTokenRequest) String() string { return proto.CompactTextString(m) }
 func (*RotateTokenRequest) ProtoMessage()    {}
 func (*RotateTokenRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{117}
+	return fileDescriptor_cd31401e557f99f0, []int{89}
 }
 func (m *RotateTokenRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7374,7 +5183,7 @@ func (m *ExportUsersRequest) Reset()         { *m = ExportUsersRequest{} }
 func (m *ExportUsersRequest) String() string { return proto.CompactTextString(m) }
 func (*ExportUsersRequest) ProtoMessage()    {}
 func (*ExportUsersRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{118}
+	return fileDescriptor_cd31401e557f99f0, []int{90}
 }
 func (m *ExportUsersRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7412,7 +5221,7 @@ func (m *ExportUsersResponse) Reset()         { *m = ExportUsersResponse{} }
 func (m *ExportUsersResponse) String() string { return proto.CompactTextString(m) }
 func (*ExportUsersResponse) ProtoMessage()    {}
 func (*ExportUsersResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{119}
+	return fileDescriptor_cd31401e557f99f0, []int{91}
 }
 func (m *ExportUsersResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7452,7 +5261,7 @@ func (m *ImportUsersRequest) Reset()         { *m = ImportUsersRequest{} }
 func (m *ImportUsersRequest) String() string { return proto.CompactTextString(m) }
 func (*ImportUsersRequest) ProtoMessage()    {}
 func (*ImportUsersRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{120}
+	return fileDescriptor_cd31401e557f99f0, []int{92}
 }
 func (m *ImportUsersRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7488,7 +5297,7 @@ func (m *WhoAmIRequest) Reset()         { *m = WhoAmIRequest{} }
 func (m *WhoAmIRequest) String() string { return proto.CompactTextString(m) }
 func (*WhoAmIRequest) ProtoMessage()    {}
 func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{121}
+	return fileDescriptor_cd31401e557f99f0, []int{93}
 }
 func (m *WhoAmIRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7536,7 +5345,7 @@ func (m *ActivityRequest) Reset()         { *m = ActivityRequest{} }
 func (m *ActivityRequest) String() string { return proto.CompactTextString(m) }
 func (*ActivityRequest) ProtoMessage()    {}
 func (*ActivityRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{122}
+	return fileDescriptor_cd31401e557f99f0, []int{94}
 }
 func (m *ActivityRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7574,7 +5383,7 @@ func (m *EndTransactionRequest) Reset()         { *m = EndTransactionRequest{} }
 func (m *EndTransactionRequest) String() string { return proto.CompactTextString(m) }
 func (*EndTransactionRequest) ProtoMessage()    {}
 func (*EndTransactionRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{123}
+	return fileDescriptor_cd31401e557f99f0, []int{95}
 }
 func (m *EndTransactionRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7615,7 +5424,7 @@ func (m *EndTransactionResponse) Reset()         { *m = EndTransactionResponse{}
 func (m *EndTransactionResponse) String() string { return proto.CompactTextString(m) }
 func (*EndTransactionResponse) ProtoMessage()    {}
 func (*EndTransactionResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{124}
+	return fileDescriptor_cd31401e557f99f0, []int{96}
 }
 func (m *EndTransactionResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7682,7 +5491,7 @@ func (m *ActivityResponse) Reset()         { *m = ActivityResponse{} }
 func (m *ActivityResponse) String() string { return proto.CompactTextString(m) }
 func (*ActivityResponse) ProtoMessage()    {}
 func (*ActivityResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{125}
+	return fileDescriptor_cd31401e557f99f0, []int{97}
 }
 func (m *ActivityResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7722,7 +5531,7 @@ func (m *ActivitySecond) Reset()         { *m = ActivitySecond{} }
 func (m *ActivitySecond) String() string { return proto.CompactTextString(m) }
 func (*ActivitySecond) ProtoMessage()    {}
 func (*ActivitySecond) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{126}
+	return fileDescriptor_cd31401e557f99f0, []int{98}
 }
 func (m *ActivitySecond) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7771,7 +5580,7 @@ func (m *ActivityClass) Reset()         { *m = ActivityClass{} }
 func (m *ActivityClass) String() string { return proto.CompactTextString(m) }
 func (*ActivityClass) ProtoMessage()    {}
 func (*ActivityClass) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{127}
+	return fileDescriptor_cd31401e557f99f0, []int{99}
 }
 func (m *ActivityClass) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7818,7 +5627,7 @@ func (m *RecentReceipt) Reset()         { *m = RecentReceipt{} }
 func (m *RecentReceipt) String() string { return proto.CompactTextString(m) }
 func (*RecentReceipt) ProtoMessage()    {}
 func (*RecentReceipt) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{128}
+	return fileDescriptor_cd31401e557f99f0, []int{100}
 }
 func (m *RecentReceipt) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7873,7 +5682,7 @@ func (m *KeyConflict) Reset()         { *m = KeyConflict{} }
 func (m *KeyConflict) String() string { return proto.CompactTextString(m) }
 func (*KeyConflict) ProtoMessage()    {}
 func (*KeyConflict) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{129}
+	return fileDescriptor_cd31401e557f99f0, []int{101}
 }
 func (m *KeyConflict) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7922,7 +5731,7 @@ func (m *CurrentWait) Reset()         { *m = CurrentWait{} }
 func (m *CurrentWait) String() string { return proto.CompactTextString(m) }
 func (*CurrentWait) ProtoMessage()    {}
 func (*CurrentWait) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{130}
+	return fileDescriptor_cd31401e557f99f0, []int{102}
 }
 func (m *CurrentWait) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7976,34 +5785,6 @@ func init() {
 	proto.RegisterType((*DeleteRangeOp)(nil), "linchpin.v1.DeleteRangeOp")
 	proto.RegisterType((*CallOp)(nil), "linchpin.v1.CallOp")
 	proto.RegisterType((*Datum)(nil), "linchpin.v1.Datum")
-	proto.RegisterType((*SetOp)(nil), "linchpin.v1.SetOp")
-	proto.RegisterType((*DictOp)(nil), "linchpin.v1.DictOp")
-	proto.RegisterType((*ScoredSetOp)(nil), "linchpin.v1.ScoredSetOp")
-	proto.RegisterType((*TopKOp)(nil), "linchpin.v1.TopKOp")
-	proto.RegisterType((*BagOp)(nil), "linchpin.v1.BagOp")
-	proto.RegisterType((*BoundedCounterOp)(nil), "linchpin.v1.BoundedCounterOp")
-	proto.RegisterType((*IdsOp)(nil), "linchpin.v1.IdsOp")
-	proto.RegisterType((*ListOp)(nil), "linchpin.v1.ListOp")
-	proto.RegisterType((*NoArguments)(nil), "linchpin.v1.NoArguments")
-	proto.RegisterType((*OneMember)(nil), "linchpin.v1.OneMember")
-	proto.RegisterType((*Members)(nil), "linchpin.v1.Members")
-	proto.RegisterType((*OneField)(nil), "linchpin.v1.OneField")
-	proto.RegisterType((*Fields)(nil), "linchpin.v1.Fields")
-	proto.RegisterType((*FieldValue)(nil), "linchpin.v1.FieldValue")
-	proto.RegisterType((*FieldValues)(nil), "linchpin.v1.FieldValues")
-	proto.RegisterType((*FieldDelta)(nil), "linchpin.v1.FieldDelta")
-	proto.RegisterType((*FieldRange)(nil), "linchpin.v1.FieldRange")
-	proto.RegisterType((*ScoredMember)(nil), "linchpin.v1.ScoredMember")
-	proto.RegisterType((*ScoredMembers)(nil), "linchpin.v1.ScoredMembers")
-	proto.RegisterType((*MemberDelta)(nil), "linchpin.v1.MemberDelta")
-	proto.RegisterType((*ScoreRange)(nil), "linchpin.v1.ScoreRange")
-	proto.RegisterType((*Places)(nil), "linchpin.v1.Places")
-	proto.RegisterType((*Place)(nil), "linchpin.v1.Place")
-	proto.RegisterType((*Amount)(nil), "linchpin.v1.Amount")
-	proto.RegisterType((*OptionalAmount)(nil), "linchpin.v1.OptionalAmount")
-	proto.RegisterType((*Bounds)(nil), "linchpin.v1.Bounds")
-	proto.RegisterType((*Numbers)(nil), "linchpin.v1.Numbers")
-	proto.RegisterType((*Values)(nil), "linchpin.v1.Values")
 	proto.RegisterType((*Pair)(nil), "linchpin.v1.Pair")
 	proto.RegisterType((*Result)(nil), "linchpin.v1.Result")
 	proto.RegisterType((*Conflict)(nil), "linchpin.v1.Conflict")
@@ -8098,490 +5879,411 @@ func init() {
 func init() { proto.RegisterFile("pkg/rpc/linchpinpb/linchpin.proto", fileDescriptor_cd31401e557f99f0) }
 
 var fileDescriptor_cd31401e557f99f0 = []byte{
-	// 7727 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xbc, 0x7c, 0x5d, 0x6f, 0x23, 0x49,
-	0x92, 0x58, 0x17, 0x3f, 0x8a, 0xc5, 0x20, 0x29, 0xb1, 0x73, 0x7a, 0xba, 0x35, 0xea, 0x99, 0xee,
-	0xde, 0x1a, 0xef, 0xee, 0x4c, 0xcf, 0x74, 0x4f, 0xf7, 0x7c, 0xde, 0xce, 0xee, 0xcc, 0x1d, 0x25,
-	0xb2, 0xbb, 0xb5, 0x2d, 0x91, 0xda, 0x12, 0xd5, 0x73, 0x73, 0x3e, 0x83, 0x57, 0x62, 0xa5, 0xa4,
-	0xb2, 0xc8, 0x2a, 0x6e, 0x55, 0x51, 0x2d, 0xed, 0xf9, 0xe5, 0xe0, 0x03, 0xee, 0xc1, 0x36, 0xce,
-	0x30, 0xce, 0x58, 0xc0, 0x38, 0x1b, 0xb6, 0xdf, 0xfc, 0x60, 0xd8, 0x38, 0x1b, 0x06, 0x0e, 0x06,
-	0x0c, 0xd8, 0x80, 0xed, 0x35, 0x60, 0x18, 0xfb, 0xe2, 0x0f, 0xd8, 0xc6, 0xc1, 0xde, 0x7d, 0xb4,
-	0xdf, 0xfc, 0x07, 0x8c, 0x88, 0xcc, 0xac, 0x2f, 0x16, 0x25, 0xed, 0xec, 0xec, 0x3d, 0x89, 0x91,
-	0x19, 0x99, 0x19, 0x19, 0x11, 0x19, 0x11, 0x19, 0x91, 0x25, 0xf8, 0xc6, 0xec, 0xe4, 0xe8, 0xbd,
-	0x60, 0x36, 0x7e, 0x6f, 0xe2, 0x7a, 0xe3, 0xe3, 0x99, 0xeb, 0xcd, 0x0e, 0xe2, 0x9f, 0x0f, 0x67,
-	0x81, 0x1f, 0xf9, 0xac, 0x11, 0xc3, 0xa7, 0x8f, 0xd7, 0x6f, 0x1c, 0xf9, 0x47, 0x3e, 0xb5, 0xbf,
-	0x87, 0xbf, 0x04, 0x8a, 0xf9, 0xef, 0x6b, 0x50, 0x1a, 0xcc, 0xd8, 0xb7, 0xa0, 0x7c, 0xc4, 0xa3,
-	0x35, 0xed, 0x9e, 0xf6, 0x56, 0xe3, 0x7d, 0xf6, 0x30, 0x35, 0xee, 0xe1, 0x53, 0x1e, 0x0d, 0x66,
-	0xcf, 0xae, 0x59, 0x88, 0x80, 0x78, 0xb3, 0x79, 0xb4, 0x56, 0x2a, 0xc0, 0xdb, 0x9d, 0x4b, 0xbc,
-	0xd9, 0x3c, 0x62, 0xef, 0x81, 0xee, 0xf0, 0x09, 0x8f, 0xf8, 0x5a, 0x99, 0x50, 0x5f, 0xcd, 0xa0,
-	0x76, 0xa9, 0x8b, 0xb0, 0x25, 0x1a, 0x7b, 0x1f, 0x6a, 0x01, 0xff, 0xe1, 0xdc, 0x0d, 0xf8, 0x5a,
-	0x85, 0x46, 0xdc, 0xcc, 0x8c, 0xb0, 0x44, 0x1f, 0x0d, 0x51, 0x88, 0x48, 0x8c, 0xed, 0x38, 0x6b,
-	0xd5, 0x02, 0x62, 0x3a, 0x8e, 0x23, 0x88, 0xb1, 0x1d, 0x87, 0xbd, 0x0d, 0x95, 0x70, 0x6c, 0x7b,
-	0x6b, 0x3a, 0x21, 0xbe, 0x92, 0x41, 0xdc, 0x1b, 0xdb, 0x1e, 0x61, 0x12, 0x0a, 0xfb, 0x75, 0x68,
-	0x0a, 0x82, 0x46, 0x81, 0xed, 0x1d, 0xf1, 0xb5, 0x1a, 0x0d, 0x59, 0x2f, 0xa0, 0xde, 0xc2, 0x7e,
-	0x1a, 0xd9, 0x70, 0x92, 0x06, 0x5c, 0x6b, 0x6c, 0x4f, 0x26, 0x6b, 0x46, 0xc1, 0x5a, 0x9b, 0xf6,
-	0x64, 0x22, 0xd6, 0x42, 0x14, 0x24, 0x3f, 0xe4, 0xd1, 0x1a, 0x14, 0x90, 0xbf, 0xa7, 0x78, 0x1e,
-	0xf2, 0x08, 0xa7, 0x74, 0xdc, 0x71, 0xb4, 0xd6, 0x28, 0x98, 0xb2, 0xeb, 0x8e, 0x05, 0x26, 0xa1,
-	0xb0, 0xef, 0x00, 0x84, 0x63, 0x3f, 0xe0, 0xce, 0x08, 0x67, 0x6e, 0xd2, 0x80, 0xb5, 0xdc, 0x7e,
-	0xb1, 0x5b, 0xcd, 0x5f, 0x0f, 0x15, 0xc8, 0xee, 0x43, 0x35, 0xf2, 0x67, 0xa3, 0x93, 0xb5, 0x56,
-	0xc1, 0x32, 0x43, 0x7f, 0xf6, 0x5c, 0x2c, 0x13, 0xf9, 0xb3, 0xe7, 0x48, 0xf9, 0x81, 0x7d, 0xb4,
-	0xb6, 0x52, 0x40, 0xf9, 0x86, 0x7d, 0x24, 0x28, 0x3f, 0xb0, 0x8f, 0xd8, 0x33, 0x58, 0x3d, 0xf0,
-	0xe7, 0x9e, 0xc3, 0x9d, 0xd1, 0xd8, 0x9f, 0x7b, 0x11, 0x0f, 0xd6, 0x56, 0x69, 0xcc, 0x1b, 0xd9,
-	0x31, 0x02, 0x67, 0x53, 0xa0, 0xd0, 0xf0, 0x95, 0x83, 0x4c, 0x1b, 0xae, 0xe8, 0x3a, 0xe1, 0x5a,
-	0xbb, 0x60, 0xc5, 0x2d, 0x27, 0x14, 0x2b, 0xba, 0x4e, 0x88, 0xbc, 0x9a, 0xb8, 0x61, 0xb4, 0x76,
-	0xbd, 0x60, 0x13, 0xdb, 0x6e, 0x28, 0x79, 0x85, 0x28, 0xc4, 0xd6, 0xf9, 0x74, 0xb6, 0xe6, 0x14,
-	0xb1, 0x75, 0x3e, 0x9d, 0x49, 0xb6, 0xce, 0xa7, 0x33, 0xa1, 0x9c, 0x61, 0xe4, 0x07, 0x7c, 0x8d,
-	0x17, 0x2a, 0x27, 0xf5, 0x29, 0xe5, 0x24, 0x00, 0x4f, 0x00, 0x3f, 0x9b, 0xa1, 0x3e, 0x1f, 0x16,
-	0x9c, 0x80, 0x1e, 0x75, 0x89, 0x13, 0x20, 0xd0, 0x70, 0x91, 0x19, 0x0f, 0x42, 0xa4, 0xfe, 0xa8,
-	0x60, 0x91, 0x5d, 0xd1, 0x27, 0x16, 0x91, 0x88, 0x9f, 0x56, 0x7e, 0xfa, 0x0f, 0xee, 0x6a, 0x1b,
-	0x15, 0x28, 0xf9, 0x33, 0xf3, 0x73, 0xa8, 0xd2, 0x51, 0x65, 0x6d, 0x28, 0x9f, 0xf0, 0x73, 0x3a,
-	0xcb, 0x4d, 0x0b, 0x7f, 0xb2, 0x37, 0x00, 0x0e, 0xfd, 0x60, 0x34, 0x9f, 0x39, 0x76, 0xc4, 0xe9,
-	0xf0, 0x1a, 0x56, 0xfd, 0xd0, 0x0f, 0xf6, 0xa9, 0x41, 0xcc, 0x62, 0xde, 0x03, 0x5d, 0x6c, 0x7b,
-	0x71, 0x02, 0x89, 0xf1, 0xf7, 0x35, 0xa8, 0xc7, 0x7b, 0x2d, 0x58, 0xe6, 0x6d, 0xa8, 0x44, 0xe7,
-	0x33, 0xb1, 0xc0, 0x4a, 0xfe, 0xc8, 0xdb, 0x91, 0x3d, 0x3c, 0x9f, 0x71, 0x8b, 0x50, 0xd8, 0x0d,
-	0xa8, 0x9e, 0xda, 0x93, 0xb9, 0x30, 0x0f, 0x4d, 0x4b, 0x00, 0xec, 0x26, 0xe8, 0xde, 0x7c, 0x7a,
-	0xc0, 0x03, 0xb2, 0x01, 0xcc, 0x92, 0x10, 0x33, 0xa1, 0x25, 0x98, 0x14, 0x8e, 0xec, 0x68, 0x34,
-	0x0d, 0xe9, 0xc8, 0x97, 0xad, 0x86, 0x6c, 0xec, 0x44, 0x3b, 0xa1, 0x24, 0xf1, 0x3b, 0x60, 0x28,
-	0xd6, 0x16, 0x10, 0xf8, 0x2a, 0xe8, 0x51, 0x34, 0xc1, 0x09, 0x4a, 0x34, 0x41, 0x35, 0x8a, 0x26,
-	0xf1, 0xd0, 0x37, 0xa1, 0x1e, 0xf3, 0x78, 0x29, 0x0b, 0xfe, 0xb3, 0x06, 0x55, 0x32, 0x74, 0x05,
-	0xb3, 0xc7, 0x7b, 0x2a, 0xa5, 0xf7, 0xf4, 0x06, 0xd4, 0xdd, 0xc3, 0x91, 0x7d, 0x10, 0x72, 0x2f,
-	0xa2, 0xdd, 0x1a, 0xcf, 0xae, 0x59, 0x86, 0x7b, 0xd8, 0xa1, 0x16, 0xd9, 0xcd, 0xcf, 0xdc, 0x30,
-	0x0a, 0x69, 0xd7, 0xb2, 0xbb, 0x47, 0x2d, 0xec, 0x36, 0x18, 0xee, 0xe1, 0x48, 0x4c, 0x8b, 0x9b,
-	0x6e, 0xa2, 0xf4, 0xdd, 0xc3, 0x17, 0x34, 0xf5, 0x5d, 0x00, 0xec, 0x44, 0xa2, 0x7d, 0x61, 0xdd,
-	0xb0, 0xbb, 0xee, 0x1e, 0xbe, 0x10, 0x4d, 0xa9, 0xfd, 0xd6, 0x16, 0xf6, 0xbb, 0xd1, 0x80, 0xfa,
-	0xd8, 0xf7, 0x1c, 0x37, 0x72, 0x7d, 0xcf, 0xfc, 0xeb, 0x1a, 0x18, 0xca, 0x2a, 0x17, 0x2a, 0x50,
-	0x8a, 0xca, 0xd2, 0x85, 0x54, 0x96, 0x2f, 0xa6, 0xb2, 0xb2, 0x40, 0x65, 0x11, 0x39, 0x7f, 0x87,
-	0x34, 0x4d, 0x9a, 0xfc, 0x02, 0x7a, 0xd6, 0xf0, 0x70, 0x65, 0x88, 0x91, 0x30, 0xf6, 0xe4, 0x78,
-	0x2d, 0x61, 0x1a, 0xf3, 0xc3, 0xb9, 0x3d, 0x09, 0x63, 0x1a, 0x24, 0xcc, 0xd6, 0xa1, 0xa6, 0xc8,
-	0x8b, 0x79, 0x7c, 0xba, 0x9c, 0xb8, 0xdf, 0x84, 0x2a, 0xb9, 0x97, 0x62, 0x15, 0x70, 0xf8, 0x24,
-	0xb2, 0x89, 0x2c, 0x66, 0x09, 0x80, 0x7d, 0x03, 0x9a, 0x01, 0x8f, 0xe6, 0x81, 0x97, 0x62, 0x91,
-	0x61, 0x35, 0x44, 0x1b, 0x31, 0x49, 0x6a, 0xd7, 0x36, 0xe8, 0xc2, 0x1f, 0xe1, 0x44, 0x61, 0x64,
-	0x07, 0x91, 0x9c, 0x5c, 0x00, 0xb8, 0x20, 0xf7, 0x1c, 0xa9, 0x5f, 0xf8, 0x13, 0xf1, 0x26, 0xee,
-	0xd4, 0x15, 0xbb, 0x6d, 0x59, 0x02, 0x90, 0xb3, 0x7d, 0x06, 0xad, 0x8c, 0xab, 0xba, 0xea, 0xa4,
-	0x72, 0xf8, 0x8f, 0x40, 0x17, 0x0e, 0xab, 0x60, 0x9f, 0x2c, 0x75, 0xd2, 0xeb, 0xf2, 0x48, 0xdf,
-	0x04, 0x7d, 0xca, 0xa3, 0x63, 0xdf, 0x21, 0x5a, 0xea, 0x96, 0x84, 0xd8, 0xbb, 0x50, 0xb1, 0x83,
-	0x23, 0xe4, 0x7a, 0x79, 0xc1, 0x76, 0x77, 0xed, 0x68, 0x3e, 0xdd, 0xa8, 0xfc, 0xe4, 0xcf, 0xee,
-	0x5e, 0xb3, 0x08, 0x4b, 0xae, 0xfd, 0x47, 0x1a, 0x54, 0xa9, 0x8f, 0xdd, 0x84, 0xea, 0xc1, 0x79,
-	0xc4, 0x43, 0xb1, 0xfa, 0xb3, 0x6b, 0x96, 0x00, 0x19, 0x83, 0xb2, 0xeb, 0x89, 0x40, 0x84, 0x91,
-	0xf1, 0xf7, 0x22, 0xc4, 0x3d, 0x9c, 0xf8, 0xb6, 0x60, 0x86, 0x86, 0xb8, 0x04, 0xb2, 0x1b, 0x50,
-	0x39, 0xf0, 0xfd, 0x49, 0x7c, 0xbc, 0x08, 0xc2, 0x19, 0x3c, 0x77, 0x42, 0x12, 0xc7, 0x46, 0x04,
-	0x10, 0x33, 0xe2, 0x67, 0x11, 0x9d, 0xa5, 0x3a, 0xb9, 0x3b, 0x7e, 0x16, 0x6d, 0xd4, 0xa0, 0xea,
-	0x20, 0x31, 0xe6, 0x1f, 0x96, 0xa1, 0xba, 0xb7, 0xc4, 0xc6, 0xbe, 0x25, 0x82, 0x11, 0x11, 0x19,
-	0xdd, 0xc8, 0xec, 0x72, 0x87, 0xa3, 0x15, 0x0b, 0x55, 0x38, 0xf2, 0x10, 0xf4, 0x80, 0x4f, 0xfd,
-	0x53, 0x15, 0x1b, 0x2d, 0x43, 0x96, 0x58, 0xec, 0x43, 0x30, 0xc6, 0xbe, 0x17, 0xd9, 0xae, 0x17,
-	0x16, 0xc6, 0x46, 0x03, 0x8f, 0x8b, 0x41, 0x78, 0x26, 0x15, 0x26, 0x7b, 0x08, 0x95, 0xd0, 0xfd,
-	0x11, 0x97, 0xd1, 0x51, 0x36, 0x08, 0xe8, 0xfb, 0x9d, 0xe0, 0x68, 0x3e, 0xe5, 0x5e, 0x14, 0x52,
-	0xe4, 0xe3, 0xfe, 0x08, 0x57, 0xa9, 0x4d, 0xc5, 0xd2, 0x32, 0x4e, 0xba, 0x68, 0x88, 0x42, 0x65,
-	0x1f, 0x40, 0xdd, 0x76, 0xa4, 0x77, 0x97, 0xc1, 0xd2, 0xb2, 0xed, 0x18, 0xb6, 0x23, 0xdc, 0x39,
-	0xfb, 0x0e, 0x9e, 0x07, 0xdc, 0x9a, 0x1c, 0x67, 0x5c, 0x38, 0xae, 0x21, 0x70, 0x69, 0xa8, 0x3c,
-	0x8e, 0x86, 0x52, 0x35, 0xf3, 0x3f, 0x54, 0x40, 0x17, 0x31, 0x50, 0x81, 0x48, 0xde, 0x15, 0x01,
-	0x56, 0xa9, 0x60, 0x3b, 0x4f, 0x5c, 0x3e, 0x71, 0xe8, 0xe8, 0x85, 0x2a, 0xcc, 0x7a, 0x90, 0x0b,
-	0x59, 0x5f, 0x59, 0x1c, 0x10, 0xa6, 0x02, 0xd6, 0xb7, 0x45, 0xc4, 0x5c, 0x29, 0x70, 0xee, 0x03,
-	0x8f, 0x13, 0xba, 0x0a, 0x9a, 0x1f, 0x81, 0x71, 0xc4, 0xa3, 0xd1, 0xd4, 0xf6, 0xce, 0xa5, 0x38,
-	0x96, 0xcc, 0x5d, 0x3b, 0xe2, 0xd1, 0x8e, 0xed, 0x9d, 0xb3, 0x4f, 0xa0, 0xee, 0x7a, 0xe3, 0x80,
-	0x23, 0xbf, 0xa5, 0x38, 0x6e, 0x2d, 0x0e, 0xe9, 0xa2, 0x75, 0x21, 0x5b, 0xaa, 0x70, 0xd9, 0xe7,
-	0xd0, 0x8a, 0x81, 0x11, 0xd2, 0x57, 0xbb, 0x6c, 0x70, 0x33, 0xc6, 0x7f, 0xca, 0xa3, 0x58, 0x6b,
-	0x8c, 0x2b, 0x6a, 0xcd, 0xbb, 0x50, 0xc6, 0x68, 0xb7, 0x7e, 0x29, 0x3a, 0xa2, 0xb1, 0x07, 0x32,
-	0x10, 0x87, 0x65, 0x44, 0x91, 0xa5, 0x8a, 0x83, 0xf1, 0xb7, 0xa1, 0x7c, 0x6c, 0x87, 0x32, 0xee,
-	0x5d, 0xce, 0xe2, 0x63, 0x3b, 0xc4, 0xe0, 0x29, 0xe4, 0xd1, 0xc8, 0xe3, 0x2f, 0x65, 0xd4, 0x7b,
-	0x6b, 0x89, 0xb8, 0x51, 0x82, 0x21, 0x8f, 0xfa, 0xfc, 0xe5, 0x82, 0x2e, 0xfd, 0xdf, 0x0a, 0x34,
-	0x52, 0xe1, 0x71, 0x81, 0x42, 0x3d, 0x4c, 0x9f, 0xf1, 0xf5, 0x82, 0xb8, 0x3a, 0x77, 0xd2, 0x7f,
-	0x2d, 0x2d, 0xc6, 0x72, 0x01, 0x8f, 0x04, 0x7e, 0x81, 0x1c, 0x13, 0x1b, 0x51, 0xb9, 0x92, 0x8d,
-	0x78, 0x08, 0x55, 0x0a, 0xe5, 0xa5, 0x7e, 0x2d, 0x37, 0x10, 0x02, 0x0d, 0x8d, 0x72, 0x60, 0x7b,
-	0x27, 0x52, 0xb7, 0x96, 0xa3, 0x13, 0x16, 0x7b, 0x08, 0xb5, 0x83, 0xf3, 0x11, 0x0d, 0xa8, 0x15,
-	0xe8, 0xef, 0xee, 0xc4, 0x1e, 0xd3, 0x39, 0xd2, 0x0f, 0xce, 0x2d, 0xc4, 0xff, 0x10, 0x8c, 0x83,
-	0xf3, 0x91, 0x20, 0xc8, 0x28, 0x10, 0x07, 0x31, 0x4b, 0xc9, 0xba, 0x76, 0x70, 0x4e, 0x70, 0xac,
-	0x7b, 0xf5, 0x2b, 0xea, 0xde, 0xaf, 0xe7, 0x75, 0x1d, 0x2e, 0xe5, 0x70, 0x56, 0xd9, 0x3f, 0x00,
-	0x23, 0xe0, 0xa7, 0x62, 0x5f, 0x8d, 0x4b, 0x18, 0x51, 0x0b, 0xf8, 0x29, 0xed, 0xed, 0x13, 0x68,
-	0x4a, 0x5e, 0x8c, 0x1c, 0x1e, 0x8e, 0xa5, 0xba, 0x2d, 0x61, 0x08, 0x08, 0x86, 0x74, 0x79, 0x38,
-	0x5e, 0x50, 0xb7, 0x7f, 0xaa, 0x81, 0x2e, 0xee, 0x55, 0x05, 0x9a, 0xf6, 0x20, 0xad, 0x69, 0xaf,
-	0x2d, 0xd5, 0x34, 0xa5, 0x68, 0xdf, 0x86, 0x72, 0xe4, 0xcf, 0x0a, 0x0d, 0x57, 0x67, 0x8a, 0x86,
-	0x13, 0x11, 0x23, 0x7f, 0x86, 0xe7, 0x75, 0x6a, 0x9f, 0x49, 0xa5, 0xba, 0xf0, 0xbc, 0x4e, 0xed,
-	0xb3, 0x05, 0x92, 0xff, 0x71, 0x19, 0xaa, 0x74, 0xc1, 0xfb, 0xc5, 0xfc, 0x5f, 0x7f, 0x9e, 0x39,
-	0x15, 0x8f, 0xa0, 0x2a, 0xec, 0x7e, 0xf9, 0x52, 0x2a, 0x04, 0x22, 0x19, 0xf2, 0xf9, 0xf4, 0x2a,
-	0x54, 0x87, 0xf3, 0x29, 0xea, 0xd1, 0x94, 0xdb, 0xde, 0x55, 0x3c, 0x1f, 0xe2, 0x11, 0x4f, 0x5c,
-	0xef, 0x0a, 0x5e, 0x0f, 0xd1, 0x14, 0x07, 0x6b, 0x57, 0xe2, 0x20, 0xfb, 0x18, 0x8c, 0x53, 0x3b,
-	0x70, 0x6d, 0x6f, 0x7c, 0x15, 0x9b, 0x1a, 0xe3, 0xa2, 0x37, 0x0e, 0xe7, 0xd3, 0xa9, 0x1d, 0x9c,
-	0x5f, 0xe1, 0x38, 0x28, 0xd4, 0x05, 0x79, 0xfd, 0xb5, 0x32, 0xb4, 0xf3, 0x97, 0xeb, 0x42, 0x65,
-	0xd3, 0xc7, 0x01, 0x57, 0x57, 0xc3, 0xbc, 0x02, 0xd1, 0x04, 0x74, 0xba, 0x05, 0x12, 0x2a, 0x1b,
-	0x4a, 0xfa, 0x62, 0x65, 0x43, 0x41, 0x3f, 0x06, 0x23, 0x9c, 0x1f, 0x44, 0x81, 0x3d, 0x56, 0x7e,
-	0x72, 0x09, 0x76, 0x8c, 0x86, 0x96, 0x26, 0x0a, 0xce, 0x47, 0x49, 0x5a, 0x67, 0xc9, 0x08, 0x3d,
-	0x0a, 0xce, 0x3b, 0x64, 0x61, 0x9b, 0x88, 0x1f, 0x2f, 0xa3, 0x5f, 0x34, 0xa8, 0x11, 0x05, 0xe7,
-	0x7b, 0x6a, 0xa5, 0x77, 0x85, 0xff, 0xbe, 0x82, 0x1c, 0xd1, 0x85, 0xbf, 0x0f, 0x3a, 0x65, 0x24,
-	0xc2, 0x2b, 0x48, 0x51, 0x62, 0x2e, 0x48, 0xe3, 0xb7, 0xa1, 0x4a, 0xb9, 0x8a, 0x02, 0x09, 0x3c,
-	0x86, 0x8a, 0x87, 0x71, 0xa7, 0xe0, 0xff, 0xed, 0xac, 0x15, 0x9a, 0xe1, 0xad, 0xc3, 0x9e, 0xc4,
-	0xdb, 0x20, 0xd4, 0xc5, 0x48, 0xa8, 0x04, 0xfa, 0xf6, 0x92, 0xcb, 0x2b, 0x4a, 0xd8, 0x9e, 0xcd,
-	0x54, 0x98, 0x9f, 0x67, 0x50, 0x1c, 0x07, 0x49, 0x24, 0xf6, 0x0e, 0x54, 0x45, 0xfa, 0xab, 0x7c,
-	0x91, 0x71, 0x13, 0x38, 0xc8, 0x9a, 0x09, 0xf7, 0x8e, 0xa2, 0xe3, 0x2b, 0x9c, 0x4f, 0x89, 0x49,
-	0x99, 0x82, 0xc0, 0x9d, 0x16, 0xca, 0x38, 0x9e, 0x9f, 0x50, 0xd8, 0xa7, 0xd0, 0x12, 0x54, 0x8d,
-	0xe4, 0x2a, 0xfa, 0x45, 0x3b, 0x68, 0x0a, 0xdc, 0x6d, 0xb1, 0xcc, 0xb7, 0xd2, 0x32, 0x66, 0x8b,
-	0xab, 0x48, 0xe9, 0x2e, 0xf0, 0xf2, 0x15, 0x68, 0xa4, 0xe8, 0x96, 0x77, 0x92, 0xb7, 0xa1, 0x1e,
-	0x3b, 0x04, 0x71, 0xd9, 0xa1, 0x4c, 0x85, 0xe0, 0xb2, 0x84, 0x62, 0xd4, 0x9a, 0x74, 0xd1, 0x6c,
-	0x2d, 0x09, 0xab, 0xb5, 0x7b, 0xe5, 0xb7, 0x9a, 0x71, 0xe8, 0x2c, 0x51, 0xbf, 0x05, 0x86, 0x8a,
-	0x65, 0xf0, 0x7e, 0x76, 0x88, 0x3f, 0xd4, 0xfd, 0x8c, 0x80, 0x18, 0x4f, 0x17, 0x61, 0x22, 0x2e,
-	0x4d, 0x1d, 0x6a, 0x42, 0x09, 0x49, 0xbc, 0xcf, 0x01, 0x92, 0x60, 0xa7, 0x78, 0xc6, 0xe2, 0x44,
-	0x85, 0x1c, 0xff, 0x0c, 0x1a, 0xa9, 0xd8, 0x98, 0x7d, 0x00, 0xd5, 0x99, 0xed, 0x4a, 0xe2, 0x97,
-	0x47, 0x55, 0xf2, 0x0a, 0x27, 0x70, 0x73, 0x94, 0x90, 0xef, 0x5d, 0x4e, 0xc9, 0xe2, 0x7d, 0x59,
-	0x8e, 0xff, 0x9e, 0x1c, 0x2f, 0xf2, 0xaa, 0x0c, 0x2a, 0x87, 0x81, 0x3f, 0x95, 0xc3, 0xe9, 0x77,
-	0x72, 0xf9, 0x95, 0xa3, 0xd3, 0x97, 0xdf, 0x0d, 0x68, 0xa6, 0x1d, 0x25, 0xdd, 0x7d, 0x29, 0x1e,
-	0xc1, 0x09, 0x34, 0x15, 0x06, 0x25, 0x62, 0x2c, 0x15, 0x88, 0x71, 0x1b, 0x5a, 0x99, 0xb0, 0x8e,
-	0x7d, 0x94, 0xe5, 0xc6, 0x72, 0xbf, 0x5c, 0xc4, 0x8f, 0x0e, 0x34, 0x52, 0xc1, 0xc8, 0x32, 0x0d,
-	0xca, 0xb2, 0x44, 0xcb, 0xb2, 0xe4, 0x77, 0x00, 0x92, 0xd0, 0x09, 0x8f, 0x39, 0xfa, 0x2d, 0xb1,
-	0x21, 0xf2, 0x4d, 0x6d, 0xe1, 0x9b, 0x4a, 0xb2, 0xc5, 0x3e, 0xc3, 0x2b, 0x71, 0x92, 0x1f, 0xc0,
-	0x8b, 0x72, 0x9a, 0x49, 0x1b, 0x6d, 0x58, 0xf1, 0xa5, 0x75, 0x19, 0x51, 0xbb, 0xf9, 0x6b, 0xa0,
-	0x8b, 0xf3, 0x27, 0x04, 0x16, 0x84, 0x22, 0x59, 0xc0, 0x2c, 0x01, 0xa0, 0x18, 0x26, 0x76, 0xa8,
-	0x38, 0x4e, 0xbf, 0xe3, 0xf4, 0x59, 0x95, 0x46, 0xe2, 0x40, 0xd7, 0x73, 0xf8, 0x99, 0x1a, 0x48,
-	0x80, 0x44, 0x7a, 0x1d, 0x74, 0x61, 0xc6, 0x58, 0x13, 0x34, 0x4f, 0x62, 0x68, 0x32, 0xcb, 0x62,
-	0x7e, 0x08, 0x2b, 0x59, 0x63, 0xc7, 0x56, 0x62, 0xac, 0x67, 0xd7, 0x62, 0xbc, 0x8d, 0x26, 0x40,
-	0x4c, 0xb6, 0x67, 0x1e, 0x83, 0x2e, 0x5c, 0x14, 0x91, 0x3c, 0xf1, 0xfd, 0x20, 0x26, 0x19, 0x01,
-	0x3c, 0x81, 0x63, 0xee, 0x4e, 0x5c, 0xef, 0x48, 0x52, 0xad, 0x40, 0x64, 0x8e, 0xc8, 0x87, 0xc4,
-	0xcc, 0x21, 0xb0, 0x80, 0x39, 0xd4, 0x8e, 0xc7, 0x5a, 0x86, 0x32, 0x38, 0xa9, 0xc8, 0x4d, 0x0a,
-	0x5d, 0xd0, 0x2c, 0x05, 0x26, 0xc7, 0x55, 0x9e, 0xa0, 0x9b, 0xa0, 0xd3, 0xf9, 0x8a, 0x8f, 0xab,
-	0x80, 0x24, 0xde, 0x5f, 0x2d, 0x41, 0x65, 0xd7, 0x76, 0x83, 0x2b, 0xa7, 0x13, 0x55, 0x8e, 0xb5,
-	0x7c, 0x79, 0x8e, 0x75, 0x59, 0x36, 0x75, 0x90, 0x4b, 0x77, 0x6d, 0x7c, 0x84, 0xca, 0xfa, 0xdf,
-	0xff, 0xec, 0xee, 0x83, 0x23, 0x37, 0x3a, 0x9e, 0x1f, 0x3c, 0x1c, 0xfb, 0xd3, 0xb8, 0x92, 0xe4,
-	0x24, 0x45, 0xa5, 0xf7, 0x66, 0x27, 0x47, 0xef, 0x9d, 0x9c, 0x3e, 0x94, 0x79, 0xbb, 0x38, 0x47,
-	0xc6, 0x6e, 0x43, 0x1d, 0x17, 0x1c, 0x79, 0xf6, 0x94, 0x8b, 0xd4, 0x89, 0x65, 0x60, 0x43, 0xdf,
-	0x9e, 0xf2, 0xc5, 0xdc, 0x6d, 0x6d, 0x21, 0x77, 0x6b, 0xfe, 0x93, 0x32, 0xe8, 0x16, 0x0f, 0xe7,
-	0x93, 0x88, 0x64, 0x88, 0xd2, 0x24, 0x4e, 0x18, 0x96, 0x00, 0x7e, 0x75, 0x99, 0xe5, 0xaf, 0x9d,
-	0x17, 0x0f, 0x94, 0x89, 0xd0, 0xc9, 0x44, 0x5c, 0xcf, 0x3a, 0x1d, 0xdb, 0xcd, 0x9a, 0x06, 0xa4,
-	0x2b, 0xe0, 0xe1, 0x7c, 0x2a, 0x2a, 0x4d, 0x4d, 0x4b, 0x42, 0xb8, 0x8b, 0x24, 0x37, 0x52, 0x51,
-	0x71, 0xf0, 0x23, 0xd0, 0x6d, 0x2f, 0x7c, 0xc9, 0x83, 0xb5, 0xfa, 0x25, 0xc9, 0x34, 0x89, 0x97,
-	0x15, 0x0d, 0x5c, 0x26, 0x9a, 0xc6, 0x82, 0x68, 0x52, 0x29, 0xe4, 0x66, 0x2a, 0x85, 0x6c, 0xfe,
-	0x5e, 0x15, 0x8c, 0x4d, 0xdf, 0x3b, 0x9c, 0xb8, 0xe3, 0x88, 0xbd, 0x05, 0xd5, 0xb1, 0x3d, 0x0f,
-	0x85, 0x6d, 0x5d, 0xc9, 0x51, 0xb5, 0x89, 0x3d, 0x96, 0x40, 0x50, 0x5a, 0x5e, 0x4a, 0xb4, 0xfc,
-	0x63, 0x3c, 0xcb, 0x3c, 0xb0, 0xf1, 0xa0, 0x85, 0x6b, 0xe5, 0x7b, 0xe5, 0xb7, 0x56, 0xf2, 0xb7,
-	0x30, 0xd5, 0x6d, 0xa5, 0x30, 0x51, 0x23, 0xa6, 0xbe, 0x23, 0xae, 0xc7, 0x79, 0x8d, 0xd8, 0xf6,
-	0xc7, 0x27, 0x3b, 0xbe, 0xc3, 0x2d, 0x42, 0x61, 0xcf, 0x41, 0x3f, 0xf6, 0x27, 0x0e, 0x0f, 0xa4,
-	0x88, 0x3f, 0x90, 0x22, 0x7e, 0xe7, 0x6a, 0x22, 0x1e, 0x9e, 0x79, 0x5b, 0x5d, 0x4b, 0x4e, 0xc1,
-	0x36, 0xe1, 0xba, 0xf8, 0x35, 0x4a, 0x91, 0xad, 0x5f, 0x48, 0x76, 0x5b, 0x0c, 0x18, 0x24, 0xc4,
-	0x7f, 0x0c, 0x0d, 0x39, 0x09, 0xed, 0xa1, 0x76, 0xd1, 0x1e, 0x40, 0x60, 0xe2, 0x6f, 0xd4, 0x16,
-	0x3f, 0x3a, 0x46, 0xa3, 0x63, 0x50, 0xba, 0x57, 0x42, 0xec, 0x23, 0x30, 0xc6, 0xfe, 0x74, 0x3a,
-	0x8f, 0x78, 0x28, 0x35, 0x23, 0x17, 0x01, 0x3b, 0xa7, 0xee, 0x58, 0x39, 0xe9, 0x18, 0x95, 0x8c,
-	0xb9, 0x3f, 0x3e, 0x91, 0x7a, 0x41, 0xbf, 0xd9, 0xdd, 0x98, 0x34, 0xea, 0x6a, 0x50, 0x97, 0xa4,
-	0x01, 0x69, 0x22, 0xcd, 0xb4, 0x27, 0x13, 0xd4, 0x87, 0xf2, 0x5b, 0x75, 0x4b, 0x00, 0xec, 0x1b,
-	0xd0, 0x94, 0xc3, 0x44, 0x67, 0x8b, 0x3a, 0xe5, 0x54, 0x9b, 0x84, 0x72, 0x0f, 0x1a, 0x2e, 0x5e,
-	0x41, 0xec, 0x71, 0xe4, 0x9e, 0x72, 0x2a, 0x1e, 0x1a, 0x56, 0xba, 0x89, 0x3d, 0x00, 0x26, 0x27,
-	0x49, 0x23, 0xae, 0x12, 0xa2, 0xe4, 0xfa, 0x56, 0xd2, 0x61, 0xfe, 0x47, 0x0d, 0x74, 0xb1, 0x33,
-	0xf6, 0x08, 0x6a, 0xae, 0x17, 0x46, 0xdc, 0x76, 0xa4, 0x0e, 0x2e, 0x93, 0x85, 0x42, 0x63, 0x9f,
-	0xc1, 0x4a, 0xbc, 0x96, 0x18, 0x58, 0xba, 0x70, 0x60, 0x4b, 0xad, 0x2f, 0x86, 0x2f, 0x4b, 0x76,
-	0xbf, 0x09, 0x2d, 0x25, 0x59, 0xd1, 0x5d, 0xa1, 0x6e, 0xc9, 0x9c, 0x1d, 0x81, 0x74, 0x03, 0xaa,
-	0xf6, 0x0c, 0xfd, 0x4e, 0x55, 0xd8, 0x38, 0x02, 0xcc, 0x7f, 0x5b, 0x82, 0x9a, 0xc5, 0xc7, 0xdc,
-	0x9d, 0x45, 0x78, 0x6c, 0x5f, 0xda, 0x6e, 0xc4, 0x9d, 0xd1, 0x5c, 0x64, 0xbe, 0x2b, 0x96, 0x21,
-	0x1a, 0xf6, 0xc3, 0x82, 0x43, 0x94, 0x68, 0x78, 0xf9, 0x97, 0xd7, 0xf0, 0x75, 0x30, 0x42, 0xee,
-	0x45, 0x1c, 0xaf, 0xac, 0x82, 0xfa, 0x18, 0xc6, 0x53, 0x87, 0x64, 0xc8, 0xb8, 0x3d, 0xab, 0xb1,
-	0xca, 0x1c, 0x58, 0x84, 0x82, 0x1e, 0x12, 0xff, 0xa2, 0xdb, 0xd5, 0x69, 0x9b, 0x0a, 0xc4, 0x1e,
-	0xfb, 0xc0, 0x0f, 0x22, 0xee, 0x90, 0xe6, 0xb7, 0x2c, 0x05, 0x0a, 0x6b, 0x68, 0x87, 0xbe, 0x47,
-	0xfa, 0x5d, 0xb7, 0x24, 0x84, 0xf7, 0x11, 0x42, 0x91, 0x77, 0xe1, 0x25, 0xeb, 0x0a, 0x1c, 0xf3,
-	0x7f, 0x94, 0xa1, 0xd1, 0x0b, 0x02, 0x3f, 0xe8, 0xf2, 0xc8, 0x76, 0x27, 0xa8, 0xe5, 0x27, 0xae,
-	0x74, 0x28, 0x75, 0x8b, 0x7e, 0x53, 0xfd, 0x42, 0xdd, 0xb7, 0xea, 0x22, 0xcb, 0xaf, 0xd8, 0x5a,
-	0x4e, 0xd8, 0xba, 0x02, 0x25, 0x7f, 0x46, 0x3c, 0x68, 0x59, 0x25, 0x7f, 0x86, 0xa3, 0x8e, 0x5d,
-	0x4f, 0xec, 0xbe, 0x6e, 0xd1, 0x6f, 0xf6, 0x7d, 0xd0, 0xa3, 0x33, 0x6f, 0xe4, 0x3a, 0xa2, 0xfe,
-	0xf6, 0xd5, 0x58, 0x5f, 0x8d, 0xce, 0xbc, 0x2d, 0x07, 0x39, 0x6f, 0x47, 0x11, 0x9f, 0xce, 0xa2,
-	0x50, 0x72, 0x26, 0x86, 0xd9, 0xeb, 0x50, 0x0f, 0x78, 0x14, 0x9c, 0xdb, 0x07, 0x13, 0x91, 0x49,
-	0x30, 0xac, 0xa4, 0x81, 0x3d, 0x80, 0xda, 0x78, 0x1e, 0x04, 0xdc, 0x53, 0x2c, 0x7a, 0x25, 0x5f,
-	0xa0, 0x9e, 0x4f, 0x22, 0x4b, 0xe1, 0xe0, 0x46, 0xc6, 0x68, 0x78, 0x80, 0x16, 0xa1, 0xdf, 0x78,
-	0xf3, 0x0e, 0x84, 0xf6, 0xc9, 0x5c, 0xd8, 0x8d, 0xdc, 0x14, 0xd4, 0x67, 0x29, 0x24, 0xf6, 0x17,
-	0x60, 0x85, 0xd6, 0x1f, 0xd9, 0x87, 0x11, 0xaa, 0xbb, 0x70, 0x10, 0x2d, 0xab, 0x49, 0xad, 0x1d,
-	0x6c, 0xdc, 0x09, 0x11, 0x2b, 0xe4, 0xc1, 0x29, 0x0f, 0x46, 0x91, 0x3b, 0xe5, 0x23, 0x2f, 0xa4,
-	0xe7, 0x05, 0x65, 0xab, 0x29, 0x5a, 0x87, 0xee, 0x94, 0xf7, 0xc9, 0x98, 0x3b, 0xfe, 0x4b, 0x4f,
-	0x3e, 0x28, 0xc8, 0xb9, 0x77, 0xff, 0xa5, 0xd7, 0x27, 0x63, 0x8e, 0x28, 0xe6, 0xdf, 0xd2, 0xc0,
-	0x50, 0x4d, 0xec, 0x16, 0xd4, 0x3c, 0xdf, 0xe1, 0xc8, 0x7d, 0x4d, 0x18, 0x44, 0x04, 0xb7, 0x1c,
-	0x52, 0x31, 0xc7, 0x09, 0x78, 0x18, 0x4a, 0x11, 0x2b, 0x10, 0x55, 0x2c, 0x3c, 0xb6, 0x03, 0x47,
-	0xf8, 0x9a, 0x96, 0x25, 0x21, 0x94, 0xfe, 0xb1, 0x2f, 0xd2, 0x14, 0x86, 0x85, 0x3f, 0xd9, 0xdb,
-	0xd0, 0x3e, 0xe1, 0xe7, 0xe1, 0xcc, 0x1e, 0xf3, 0xd1, 0x8c, 0x07, 0x63, 0x2e, 0x25, 0xaf, 0x59,
-	0xab, 0xaa, 0x7d, 0x57, 0x34, 0x9b, 0x7f, 0x05, 0x8c, 0x3d, 0xcf, 0x9e, 0x85, 0x38, 0x6c, 0x05,
-	0x4a, 0xae, 0x52, 0xb6, 0x92, 0x4b, 0xaa, 0x46, 0xce, 0x57, 0xaa, 0x1a, 0xfe, 0x46, 0xba, 0x15,
-	0x3b, 0xca, 0xc4, 0x0e, 0x3d, 0x12, 0x8c, 0x78, 0x03, 0x40, 0x79, 0x64, 0x59, 0xec, 0x29, 0x5b,
-	0x75, 0xd9, 0xd2, 0xa7, 0x00, 0x37, 0xf2, 0x4f, 0xb8, 0x8c, 0x55, 0x2c, 0x01, 0x98, 0x5d, 0x28,
-	0x75, 0x22, 0xf6, 0x3a, 0x18, 0xa1, 0xa4, 0x41, 0xac, 0x4e, 0x79, 0x15, 0x45, 0x15, 0xaa, 0x56,
-	0x38, 0xf2, 0x0f, 0x71, 0x5a, 0xaa, 0x7d, 0xd3, 0x6d, 0x3f, 0x1c, 0x1c, 0xf6, 0xc3, 0x8d, 0x0a,
-	0x94, 0xec, 0xc8, 0xdc, 0x80, 0x57, 0x37, 0x29, 0xbf, 0xa3, 0x76, 0x62, 0xf1, 0x1f, 0xce, 0xb9,
-	0x08, 0xf9, 0x69, 0x03, 0x5a, 0x6a, 0x03, 0xd9, 0x42, 0x7a, 0x45, 0x45, 0x05, 0x37, 0xe1, 0xc6,
-	0xb6, 0x1b, 0x46, 0x6a, 0x86, 0x50, 0x4e, 0x61, 0x5a, 0xf0, 0x6a, 0xae, 0x3d, 0x9c, 0xf9, 0x5e,
-	0xc8, 0xd9, 0x77, 0xa0, 0xae, 0x48, 0x54, 0x97, 0xaa, 0xac, 0xf4, 0xd5, 0x10, 0xe9, 0xbb, 0x12,
-	0x6c, 0xf3, 0x31, 0xbc, 0xd2, 0x0d, 0xfc, 0x59, 0x9e, 0xda, 0xf5, 0x3c, 0x1b, 0x12, 0x26, 0x98,
-	0x7f, 0xbb, 0x04, 0x2b, 0xbd, 0x33, 0x3e, 0x9e, 0x47, 0x5c, 0xa1, 0x7f, 0x1b, 0xca, 0xfe, 0x4c,
-	0x2d, 0xbd, 0x9a, 0xb3, 0xfd, 0x72, 0x51, 0xc4, 0x48, 0x9d, 0xf3, 0xd2, 0x2f, 0x7d, 0xce, 0x63,
-	0x31, 0x96, 0x53, 0x62, 0x64, 0x77, 0x51, 0x0c, 0x32, 0x87, 0x92, 0xa5, 0xa4, 0x13, 0x59, 0x25,
-	0x9b, 0x1e, 0xac, 0xcc, 0x26, 0x32, 0xaf, 0x99, 0x0f, 0x17, 0x2c, 0x6e, 0x3b, 0xbb, 0x13, 0xdb,
-	0xb3, 0x08, 0x85, 0xbd, 0x0b, 0x6c, 0x6a, 0x9f, 0x8d, 0x02, 0xc9, 0xe7, 0x91, 0x28, 0xa1, 0xea,
-	0x74, 0x46, 0xda, 0x53, 0xfb, 0x4c, 0x09, 0x60, 0x03, 0xdb, 0xcd, 0xbf, 0x51, 0x86, 0xd5, 0x98,
-	0x2f, 0x52, 0x32, 0xc9, 0x7e, 0xb5, 0xaf, 0xd5, 0xae, 0x95, 0x72, 0x76, 0xed, 0x03, 0x7a, 0x5a,
-	0x33, 0x9f, 0x44, 0xe2, 0x40, 0x16, 0x5b, 0x2e, 0x29, 0x08, 0x85, 0x99, 0x30, 0xb0, 0x92, 0x66,
-	0x60, 0xca, 0x82, 0x55, 0xaf, 0x62, 0xc1, 0xa8, 0x2c, 0x4f, 0x13, 0x8e, 0x26, 0x7e, 0x18, 0x49,
-	0x37, 0xd5, 0x90, 0x6d, 0xdb, 0x7e, 0x18, 0xa1, 0xb5, 0x20, 0xa7, 0x82, 0xf6, 0x18, 0x03, 0x1a,
-	0x09, 0xc5, 0xa2, 0x30, 0x2e, 0x17, 0xc5, 0xe3, 0x94, 0x42, 0x16, 0xb9, 0xaf, 0x58, 0x81, 0x13,
-	0x3d, 0xfd, 0x0d, 0x58, 0xdd, 0x75, 0x67, 0x7c, 0xe2, 0x7a, 0xb1, 0x9e, 0x3e, 0x50, 0x51, 0x97,
-	0x56, 0x70, 0xad, 0xc0, 0xf8, 0x4a, 0x5d, 0x2b, 0x08, 0xcb, 0xfc, 0x63, 0x0d, 0x2a, 0xd8, 0x9a,
-	0xba, 0xf7, 0x88, 0x28, 0x42, 0xdd, 0x7b, 0xde, 0x00, 0x40, 0x93, 0xe3, 0xcf, 0x23, 0x75, 0x88,
-	0x5b, 0x56, 0x5d, 0xb6, 0xec, 0x84, 0xec, 0xbb, 0xe2, 0x35, 0x1e, 0x0f, 0x55, 0x92, 0xfe, 0x76,
-	0xee, 0xf5, 0x52, 0xfa, 0x10, 0x25, 0xd2, 0x11, 0xb4, 0xde, 0x83, 0x46, 0x14, 0xd8, 0x63, 0x3e,
-	0xb3, 0xc9, 0x21, 0x89, 0x18, 0x22, 0xdd, 0x64, 0xfe, 0x58, 0x83, 0x76, 0xb2, 0x43, 0xa9, 0x71,
-	0x0f, 0xa1, 0xf6, 0x92, 0x4f, 0xc6, 0xbe, 0x34, 0x35, 0x79, 0xf1, 0x7d, 0x21, 0xfa, 0x2c, 0x85,
-	0xc4, 0x3e, 0x81, 0x9a, 0xb8, 0xe4, 0x20, 0xfd, 0x8b, 0xc9, 0x29, 0xdc, 0x7e, 0x87, 0xfa, 0x15,
-	0x7d, 0x12, 0x1b, 0xd5, 0xd1, 0x09, 0x6c, 0xd7, 0xc3, 0xd0, 0x44, 0x3c, 0xc5, 0x88, 0x61, 0xf3,
-	0x5f, 0x6b, 0x50, 0x93, 0x2b, 0x15, 0xf8, 0x2e, 0xad, 0xc0, 0x77, 0xbd, 0x01, 0x30, 0x9e, 0xcc,
-	0x43, 0xf4, 0x81, 0xd2, 0x38, 0xd4, 0xad, 0xba, 0x6c, 0xd9, 0x72, 0xd2, 0x2e, 0xaa, 0x9c, 0x71,
-	0x51, 0x26, 0xb4, 0xf0, 0x88, 0xba, 0xde, 0xe8, 0x70, 0xe2, 0x1e, 0x1d, 0x47, 0x32, 0xce, 0x68,
-	0x4c, 0xed, 0xb3, 0x2d, 0xef, 0x09, 0x35, 0xa1, 0x1b, 0x4b, 0xdf, 0x4e, 0xeb, 0xc9, 0x35, 0x73,
-	0x9d, 0x4a, 0x57, 0x6e, 0xfc, 0xf0, 0xa7, 0x65, 0xc5, 0xb0, 0xf9, 0x47, 0x1a, 0x40, 0xb2, 0xfb,
-	0xa5, 0x2a, 0xf0, 0x39, 0x4e, 0x21, 0x78, 0x2f, 0xb3, 0xc2, 0xaf, 0x17, 0x0b, 0x59, 0x9a, 0x0a,
-	0x79, 0x7b, 0x08, 0x12, 0x79, 0x55, 0x39, 0x86, 0x59, 0x85, 0x65, 0x9c, 0x54, 0x00, 0x66, 0x09,
-	0x34, 0xf3, 0x0f, 0xcb, 0xb0, 0x3a, 0x0c, 0x6c, 0x2f, 0xb4, 0xc7, 0xb1, 0xb5, 0x7e, 0x08, 0xd5,
-	0x03, 0x7e, 0x24, 0x93, 0x58, 0xf9, 0xf2, 0xdb, 0x06, 0xf6, 0xec, 0x45, 0x7c, 0x46, 0xaf, 0x3e,
-	0x10, 0x60, 0xdf, 0x84, 0x92, 0xe3, 0x17, 0xe6, 0xb0, 0xbb, 0xbe, 0xc4, 0x2c, 0x39, 0x3e, 0x7b,
-	0x0c, 0x3a, 0x5e, 0x72, 0x5c, 0xa5, 0xbd, 0x39, 0xcd, 0xa0, 0x2e, 0x89, 0x2e, 0x11, 0xd9, 0x27,
-	0x60, 0x04, 0xfe, 0x64, 0x72, 0x60, 0x8f, 0x4f, 0xa4, 0x0d, 0xce, 0x66, 0xf7, 0x2c, 0xd9, 0x29,
-	0x87, 0xc5, 0xc8, 0xec, 0x53, 0xa8, 0x87, 0xf6, 0x29, 0x9f, 0xf9, 0x2a, 0x32, 0x5c, 0xa8, 0x0c,
-	0xab, 0x5e, 0x39, 0x34, 0x41, 0x67, 0x9f, 0x41, 0x43, 0xcd, 0x33, 0x8a, 0x7c, 0x99, 0xd9, 0xbe,
-	0x78, 0x34, 0xa8, 0x01, 0x43, 0x9f, 0x7d, 0x8c, 0xa7, 0x74, 0xc2, 0xed, 0xb0, 0xf8, 0x9d, 0x6a,
-	0x7e, 0xa8, 0x42, 0xde, 0xd0, 0xa1, 0x12, 0x46, 0x7c, 0x66, 0xfe, 0x9f, 0x12, 0xd4, 0x63, 0x26,
-	0x7f, 0xad, 0x16, 0x1f, 0xe3, 0x2f, 0x61, 0xe1, 0xa5, 0x6d, 0x51, 0x20, 0xde, 0x6c, 0x02, 0x6e,
-	0x3b, 0x23, 0xdf, 0x9b, 0x9c, 0xab, 0xd3, 0x87, 0x0d, 0x03, 0x6f, 0x72, 0xbe, 0xc4, 0xae, 0x0b,
-	0xc7, 0x58, 0xbd, 0xdc, 0x31, 0xea, 0x97, 0x5b, 0xe3, 0x9c, 0x6d, 0xaa, 0x2d, 0xd8, 0x26, 0xf6,
-	0xb6, 0xca, 0x7b, 0x1a, 0x4b, 0xb5, 0x4c, 0x25, 0x43, 0x8b, 0xbd, 0x6c, 0x7d, 0x89, 0x97, 0xdd,
-	0x05, 0x5d, 0x0c, 0xbf, 0x7a, 0xd0, 0x71, 0xb1, 0x95, 0x36, 0x87, 0x00, 0x89, 0x2e, 0xe7, 0x90,
-	0xb5, 0xbc, 0x49, 0xff, 0x76, 0x2a, 0x73, 0xbb, 0x64, 0x5b, 0x84, 0x60, 0xae, 0x40, 0x33, 0xad,
-	0xec, 0xe6, 0x9b, 0xd0, 0xca, 0x68, 0x52, 0x51, 0x40, 0x68, 0xfe, 0xcf, 0x12, 0xb4, 0x93, 0xc3,
-	0x2d, 0x2d, 0xc4, 0x7d, 0x3a, 0xdd, 0x73, 0xaf, 0xf0, 0x59, 0xf9, 0x06, 0xf6, 0xc8, 0x93, 0x3d,
-	0xf7, 0x90, 0x3c, 0xc7, 0xf7, 0x94, 0x25, 0xba, 0x9e, 0x23, 0xcf, 0xa3, 0x47, 0x21, 0x88, 0xc0,
-	0xbe, 0x07, 0x75, 0x71, 0x64, 0xf1, 0xfe, 0x58, 0xbe, 0xdc, 0x6e, 0xe1, 0x89, 0x8b, 0x07, 0xb0,
-	0x4f, 0xc5, 0x89, 0xe3, 0xce, 0x28, 0x75, 0xd2, 0x6f, 0x2d, 0x9c, 0x74, 0xee, 0x6c, 0xd8, 0xe3,
-	0x13, 0x75, 0xdc, 0x04, 0xc4, 0xde, 0x07, 0xfd, 0xd0, 0x76, 0x27, 0xdc, 0x29, 0xac, 0x2c, 0xa7,
-	0x2c, 0x1e, 0x9a, 0x15, 0x81, 0xc9, 0xbe, 0x0b, 0x0d, 0x3c, 0x6a, 0x23, 0x39, 0x50, 0xbf, 0x74,
-	0x20, 0x20, 0xfa, 0x13, 0xc2, 0xde, 0x30, 0x54, 0xba, 0x8f, 0xde, 0xc3, 0x11, 0xc3, 0xfe, 0x9c,
-	0x4e, 0xe9, 0x37, 0xa5, 0x34, 0xca, 0x4b, 0xa4, 0x21, 0x64, 0x61, 0x9e, 0x40, 0x05, 0xa1, 0x74,
-	0x10, 0xa7, 0x5d, 0x39, 0x88, 0x4b, 0x85, 0x6b, 0xa5, 0x2b, 0x84, 0x6b, 0x66, 0x13, 0x20, 0x11,
-	0x8d, 0xf9, 0xa7, 0x1a, 0x34, 0xf6, 0xc6, 0xb6, 0xa7, 0x3c, 0xc9, 0x57, 0x7a, 0x30, 0x59, 0x91,
-	0xe5, 0x10, 0xb4, 0x4a, 0x33, 0xfb, 0x88, 0x8f, 0xe8, 0xfd, 0x89, 0x70, 0xc4, 0x06, 0x36, 0xec,
-	0xb9, 0x3f, 0xe2, 0xc5, 0xb7, 0x2e, 0x69, 0x95, 0xf4, 0xe5, 0x56, 0x69, 0x0d, 0xf7, 0x87, 0xfe,
-	0x5a, 0x58, 0x67, 0xc3, 0x52, 0xa0, 0xf9, 0x2f, 0x34, 0x68, 0x0a, 0xda, 0xe5, 0x41, 0x79, 0x90,
-	0xad, 0x2b, 0x5d, 0x96, 0x34, 0x8e, 0x09, 0x2a, 0xa5, 0x09, 0x4a, 0x07, 0x9a, 0xe5, 0x2b, 0x05,
-	0x9a, 0x69, 0x11, 0x54, 0xae, 0x22, 0x82, 0xdf, 0x86, 0x95, 0xc1, 0x3c, 0xa2, 0x30, 0x4c, 0xb2,
-	0xfd, 0x6b, 0x54, 0x47, 0xf3, 0xef, 0x95, 0x60, 0x35, 0x9e, 0xfe, 0x57, 0x70, 0x0d, 0x79, 0x0c,
-	0x86, 0xc3, 0xc7, 0x22, 0x66, 0x2a, 0x2c, 0x24, 0xc8, 0x4e, 0x2b, 0x46, 0xfb, 0x6a, 0xb7, 0x93,
-	0xfc, 0xbd, 0xa2, 0xb2, 0x78, 0xaf, 0x28, 0x56, 0xa9, 0x3b, 0x99, 0x5c, 0xb8, 0x4e, 0x37, 0x8e,
-	0x54, 0x8b, 0xb9, 0x0a, 0xad, 0xbd, 0xc8, 0x8e, 0xe6, 0xf1, 0xbd, 0xfa, 0x1f, 0x95, 0x61, 0x45,
-	0xb5, 0x48, 0x86, 0x2d, 0x4d, 0x89, 0x5c, 0x12, 0xa7, 0xa6, 0x42, 0xcd, 0x72, 0x36, 0xd4, 0xbc,
-	0x0d, 0xf5, 0xf9, 0x8c, 0x22, 0xe0, 0xa9, 0x48, 0x49, 0x54, 0x2c, 0x43, 0x34, 0xec, 0x90, 0x2a,
-	0xa2, 0xf7, 0x3e, 0x57, 0xa9, 0x4c, 0x02, 0x90, 0x6d, 0xc9, 0x5b, 0xd2, 0x45, 0xb6, 0x65, 0x6a,
-	0xa4, 0xf1, 0x53, 0xd2, 0x24, 0x33, 0x23, 0x72, 0x5f, 0x2a, 0x33, 0x73, 0x1b, 0xea, 0xc7, 0x7e,
-	0x34, 0x22, 0x48, 0xe6, 0xbd, 0x8d, 0x63, 0x3f, 0xda, 0x43, 0x98, 0xbd, 0x03, 0x95, 0xc0, 0xf7,
-	0xa7, 0xf2, 0x66, 0x75, 0x3d, 0x67, 0xc8, 0xfd, 0xf8, 0x6d, 0x31, 0x22, 0xb1, 0x3e, 0x5c, 0x0f,
-	0xf8, 0xe1, 0x3c, 0xe4, 0xce, 0x48, 0xa6, 0x83, 0x78, 0xb8, 0x06, 0x44, 0xe0, 0xed, 0x9c, 0x5c,
-	0x09, 0xab, 0x23, 0x90, 0xe4, 0x1c, 0xed, 0x20, 0xd3, 0xca, 0x43, 0xf6, 0x0e, 0xce, 0x37, 0x9e,
-	0xd8, 0xee, 0xd4, 0x3e, 0x98, 0x28, 0xf7, 0xdf, 0x20, 0x0e, 0xb5, 0x53, 0x1d, 0xc2, 0xfd, 0xff,
-	0x9e, 0x06, 0x2b, 0xd9, 0x79, 0xd3, 0x59, 0x2a, 0x2d, 0x9b, 0xa5, 0x5a, 0x07, 0x03, 0x3d, 0xc6,
-	0x3c, 0xe0, 0xf1, 0x8d, 0x59, 0xc1, 0x42, 0xbd, 0xa6, 0xe2, 0xbe, 0x82, 0x22, 0x11, 0x86, 0xac,
-	0x11, 0xb7, 0xed, 0x08, 0x56, 0x4e, 0xfc, 0x97, 0xdc, 0x91, 0xba, 0x27, 0x21, 0xf3, 0xef, 0x6a,
-	0x50, 0x41, 0xae, 0xd0, 0x07, 0x21, 0x01, 0x57, 0x24, 0x8b, 0x7b, 0x41, 0x1d, 0x5b, 0x88, 0x56,
-	0xec, 0x46, 0x4b, 0x28, 0xbb, 0x45, 0x8a, 0xa7, 0x8e, 0x2d, 0xa2, 0xfb, 0x4d, 0x68, 0x05, 0x9c,
-	0x2e, 0x41, 0x12, 0x43, 0x90, 0xd0, 0x94, 0x8d, 0x02, 0x89, 0xbe, 0x99, 0xc1, 0xed, 0x86, 0xb2,
-	0x46, 0xb3, 0xb6, 0x20, 0x1c, 0xc1, 0x8e, 0xd0, 0x52, 0x88, 0xe6, 0xbf, 0xd2, 0x40, 0x97, 0xf5,
-	0xfa, 0xaf, 0x90, 0xda, 0x5b, 0x81, 0xd2, 0x7c, 0x26, 0x63, 0xca, 0xd2, 0x9c, 0xe2, 0x94, 0x90,
-	0x4f, 0x0e, 0x25, 0x0f, 0xe8, 0x77, 0x4a, 0xc9, 0xaa, 0x99, 0xf4, 0x5f, 0x51, 0xb2, 0x4f, 0x2f,
-	0x4c, 0xf6, 0x65, 0xae, 0x8f, 0xb5, 0xdc, 0xf5, 0x11, 0x4f, 0x28, 0x4d, 0xa8, 0x4e, 0xe8, 0x33,
-	0x58, 0x51, 0x0d, 0xf2, 0x80, 0x7e, 0x1c, 0x53, 0x20, 0x8c, 0x7d, 0xee, 0xf3, 0x2c, 0xec, 0x12,
-	0x47, 0x5a, 0x55, 0xf2, 0x04, 0xb6, 0xf9, 0x6f, 0x4a, 0xd0, 0x48, 0xf5, 0x92, 0xc3, 0xa3, 0x23,
-	0x21, 0xd8, 0x23, 0x80, 0x34, 0xdb, 0x4a, 0x19, 0xb6, 0xc9, 0xfc, 0x66, 0x39, 0xc9, 0x6f, 0x0a,
-	0x76, 0x55, 0x62, 0x76, 0x51, 0x7d, 0x66, 0x6c, 0x07, 0x1e, 0x59, 0x1b, 0x3a, 0xd0, 0x15, 0x2b,
-	0xdd, 0x94, 0x54, 0xf6, 0x75, 0xe1, 0x3b, 0x09, 0xc0, 0x6b, 0x32, 0xb2, 0x08, 0x6f, 0xb2, 0x53,
-	0x3e, 0xf5, 0x83, 0x73, 0xe2, 0x4a, 0xc5, 0x6a, 0x62, 0xeb, 0x96, 0xb7, 0x43, 0x6d, 0xe9, 0x72,
-	0x80, 0x28, 0x69, 0xa6, 0xcb, 0x01, 0xae, 0x17, 0x71, 0x2f, 0x12, 0xa1, 0x73, 0xc5, 0x52, 0xa0,
-	0xf0, 0xa0, 0x63, 0x1f, 0x79, 0x05, 0xa2, 0x47, 0x82, 0xc2, 0xdb, 0xf3, 0x99, 0x3a, 0x6d, 0x02,
-	0x60, 0xf7, 0xa0, 0x49, 0xc1, 0x16, 0x19, 0xab, 0xb9, 0x48, 0x48, 0x57, 0x44, 0x44, 0x85, 0x97,
-	0xf5, 0xfd, 0xd0, 0x34, 0xa1, 0x39, 0x3c, 0x9f, 0xf1, 0x30, 0x95, 0xdb, 0xa4, 0xba, 0xb2, 0x96,
-	0x7c, 0xc7, 0x60, 0x6e, 0x40, 0x4b, 0xe2, 0x48, 0x89, 0x3d, 0x86, 0x2a, 0x76, 0x14, 0x27, 0x28,
-	0x11, 0x75, 0xcb, 0x3b, 0xf4, 0x95, 0x87, 0x26, 0x4c, 0xf3, 0x9f, 0x6b, 0x60, 0xa8, 0x9e, 0xdc,
-	0x05, 0xbc, 0x15, 0x5f, 0xc0, 0x8b, 0x32, 0xc3, 0x6d, 0x28, 0x3b, 0xfe, 0x58, 0x9a, 0x60, 0xfc,
-	0xc9, 0x3e, 0x41, 0x5b, 0x1a, 0x1d, 0xfb, 0x8e, 0xfa, 0x82, 0xe2, 0x56, 0xce, 0x96, 0x62, 0x5f,
-	0x8a, 0x02, 0x85, 0x8d, 0x64, 0x4f, 0xfc, 0xf1, 0x89, 0xd0, 0xf4, 0x46, 0x41, 0x79, 0x31, 0x4d,
-	0x36, 0x61, 0x9a, 0xff, 0x4e, 0x03, 0x48, 0x26, 0x2c, 0xcc, 0xfc, 0x4a, 0x02, 0x4b, 0x09, 0x81,
-	0x1f, 0x82, 0x3e, 0xb3, 0x03, 0x7b, 0xaa, 0x5c, 0x64, 0xee, 0xb3, 0x35, 0xec, 0x4a, 0xad, 0x24,
-	0x71, 0x51, 0x82, 0xf3, 0xd0, 0x3e, 0x52, 0x25, 0x26, 0x01, 0xd0, 0x5b, 0x8d, 0x63, 0xdb, 0x3b,
-	0xe2, 0xa1, 0x74, 0x28, 0x0a, 0xa4, 0x63, 0x2f, 0xb3, 0x3d, 0xb2, 0x9c, 0xa4, 0xd2, 0x39, 0xaa,
-	0x8a, 0x59, 0x4b, 0xaa, 0x98, 0xe6, 0xef, 0x42, 0x3d, 0x5e, 0xb8, 0x70, 0x1b, 0xf7, 0x65, 0x51,
-	0xa8, 0xa8, 0xe8, 0x47, 0x75, 0xf4, 0xe7, 0xae, 0xe7, 0xc8, 0x62, 0xd1, 0x3a, 0x18, 0xea, 0x21,
-	0x88, 0xba, 0xb1, 0x2a, 0x18, 0xe7, 0xa6, 0x67, 0xfd, 0xd2, 0xc6, 0xe0, 0x6f, 0xf3, 0x77, 0xc1,
-	0x50, 0xec, 0x2d, 0x5c, 0x3b, 0xb5, 0xc9, 0x52, 0x76, 0x93, 0xeb, 0xa9, 0x3a, 0x6e, 0x99, 0xdc,
-	0x7f, 0x52, 0xac, 0xfd, 0x26, 0xac, 0xa8, 0xdf, 0x23, 0x51, 0x3d, 0xac, 0x10, 0x46, 0x4b, 0xb5,
-	0x76, 0xa8, 0x8a, 0xf8, 0x2d, 0x58, 0x79, 0xe6, 0x47, 0xcf, 0xf9, 0x79, 0x98, 0x8a, 0x8c, 0x45,
-	0xc4, 0xab, 0xa5, 0x3e, 0x11, 0x32, 0x7f, 0x07, 0x6a, 0xcf, 0xfc, 0xc8, 0x9a, 0x4f, 0x78, 0xc1,
-	0xd3, 0x93, 0x9b, 0xa0, 0xcf, 0x02, 0x7e, 0xe8, 0x9e, 0x49, 0x02, 0x25, 0xc4, 0xde, 0x81, 0xaa,
-	0x1f, 0xa8, 0x32, 0x63, 0x3e, 0x7c, 0x7a, 0xe6, 0x47, 0x03, 0xec, 0xb4, 0x04, 0x8e, 0xf9, 0x19,
-	0x5c, 0xdf, 0xe3, 0x91, 0x5c, 0x44, 0x11, 0xf3, 0x16, 0x54, 0x82, 0xf9, 0xa4, 0x38, 0xc3, 0xa7,
-	0x50, 0x09, 0x23, 0x19, 0x4e, 0x55, 0xf0, 0x64, 0x38, 0x55, 0xcc, 0x45, 0x91, 0x77, 0x61, 0x78,
-	0x52, 0xf4, 0x37, 0x7f, 0xa6, 0xc1, 0x6a, 0xcc, 0x88, 0x38, 0xcc, 0xae, 0xa0, 0x4d, 0x2a, 0xbc,
-	0xa3, 0x08, 0x5c, 0x15, 0x2e, 0x20, 0x5a, 0xbc, 0x58, 0xe9, 0xb2, 0xc5, 0x50, 0xca, 0x07, 0xf3,
-	0x50, 0xe4, 0x33, 0x34, 0x8b, 0x7e, 0xb3, 0x47, 0x50, 0xc5, 0x7d, 0xa8, 0x53, 0x5b, 0xb8, 0x55,
-	0x75, 0xfa, 0x08, 0x11, 0x47, 0x4c, 0xfd, 0x53, 0xae, 0x0e, 0x6c, 0xc1, 0x82, 0xa7, 0xf1, 0x08,
-	0x42, 0x34, 0x7f, 0xac, 0x91, 0x14, 0xb1, 0x63, 0xc9, 0x57, 0x9f, 0x81, 0x3f, 0x95, 0x91, 0x93,
-	0xcc, 0x1e, 0x60, 0x8b, 0x08, 0x9d, 0x5e, 0x03, 0x23, 0xf2, 0x65, 0xa7, 0x48, 0x4d, 0xd6, 0x22,
-	0x7f, 0x4f, 0x79, 0x11, 0x95, 0xf2, 0xac, 0x64, 0xea, 0x53, 0xaf, 0x82, 0x1e, 0xf9, 0x23, 0x74,
-	0x24, 0x32, 0xde, 0x8b, 0xfc, 0x67, 0x3e, 0x5d, 0xb3, 0x5e, 0x1e, 0x9f, 0xcb, 0xa7, 0x3f, 0xf8,
-	0xd3, 0xfc, 0x2f, 0x65, 0xd0, 0x05, 0x4b, 0x8b, 0x5f, 0x36, 0xa5, 0x69, 0x92, 0xae, 0x2b, 0x53,
-	0xf3, 0x2e, 0xe7, 0x6a, 0xde, 0x37, 0xa0, 0x8a, 0xbf, 0x55, 0x00, 0x2a, 0x00, 0x3a, 0x49, 0x13,
-	0x3b, 0x3c, 0x96, 0xe6, 0x42, 0xb3, 0x14, 0x88, 0x7b, 0x97, 0xfe, 0x05, 0x67, 0x13, 0xfe, 0xaa,
-	0x2e, 0x5b, 0xf6, 0x43, 0x66, 0x42, 0xeb, 0xa5, 0x3f, 0x9f, 0x38, 0x23, 0x6c, 0x42, 0x0c, 0xe1,
-	0xb2, 0x1a, 0xd4, 0xf8, 0x85, 0xed, 0x46, 0xfb, 0x21, 0xf2, 0x07, 0xb9, 0xec, 0x20, 0x17, 0x0c,
-	0xe2, 0x42, 0x8d, 0xe0, 0x7e, 0xa8, 0xf6, 0x5b, 0x8f, 0xf7, 0x9b, 0x9c, 0x0c, 0xb8, 0xfc, 0x64,
-	0xd0, 0xe3, 0x01, 0xff, 0x14, 0x5d, 0x61, 0x43, 0x1c, 0x2f, 0x01, 0xa1, 0xff, 0x42, 0xeb, 0x15,
-	0x13, 0x25, 0xfd, 0x17, 0xb6, 0x49, 0x9a, 0x6e, 0x41, 0xed, 0x98, 0x4f, 0x88, 0x43, 0x2d, 0x91,
-	0xcc, 0x45, 0x70, 0x9f, 0x5c, 0x1f, 0xa5, 0xd5, 0xd4, 0xd0, 0x15, 0x31, 0x14, 0xdb, 0x92, 0xed,
-	0x88, 0x7a, 0xed, 0x3c, 0xa4, 0x27, 0x15, 0xe4, 0x4d, 0xa3, 0xe0, 0x5c, 0x30, 0xf7, 0xd8, 0x9f,
-	0xc8, 0xcf, 0xab, 0x35, 0x4b, 0x00, 0xd8, 0xfa, 0xc3, 0x39, 0x9f, 0x73, 0xfa, 0x96, 0xba, 0x65,
-	0x09, 0xc0, 0x7c, 0x00, 0xcd, 0x2e, 0x46, 0x3b, 0xea, 0x44, 0x5e, 0x9c, 0x75, 0x32, 0xff, 0x44,
-	0x83, 0x16, 0xe1, 0xef, 0x06, 0xfe, 0x11, 0x45, 0x69, 0x37, 0xa0, 0x3a, 0x3b, 0xb6, 0x43, 0x65,
-	0x12, 0x05, 0xc0, 0x4c, 0x68, 0x46, 0x32, 0x7d, 0x44, 0x97, 0x1f, 0xa1, 0x19, 0x99, 0x36, 0x3c,
-	0x65, 0xfe, 0x4c, 0x56, 0xcd, 0x5a, 0x16, 0xfd, 0x46, 0xa5, 0xf1, 0xbd, 0x91, 0x0c, 0xa8, 0xe4,
-	0xc5, 0xdd, 0xf7, 0x44, 0xc8, 0x45, 0xd5, 0xd4, 0x89, 0x3d, 0xc3, 0x78, 0x5f, 0x7e, 0x33, 0x5c,
-	0xb1, 0xea, 0xb2, 0x65, 0x87, 0x98, 0x39, 0x9e, 0x47, 0x23, 0xff, 0xf0, 0x50, 0xba, 0x14, 0x7d,
-	0x3c, 0x8f, 0x06, 0x87, 0x87, 0x66, 0x1b, 0x23, 0x75, 0x0a, 0xdf, 0x55, 0x18, 0xf7, 0x9f, 0x34,
-	0x58, 0x95, 0x4d, 0xf1, 0x46, 0x98, 0xcc, 0x91, 0x88, 0x3d, 0x8b, 0xe4, 0x14, 0xdd, 0xeb, 0x22,
-	0x7b, 0xa2, 0x34, 0x9b, 0x80, 0x1c, 0x1d, 0xe5, 0x3c, 0x1d, 0x18, 0xec, 0xbb, 0x9e, 0x1b, 0x1e,
-	0xc7, 0xf1, 0x7a, 0x0c, 0x63, 0xb0, 0x7f, 0xc0, 0x0f, 0xfd, 0x40, 0x45, 0xda, 0x32, 0x2a, 0x13,
-	0x6d, 0x22, 0xd0, 0xbe, 0x0b, 0x0d, 0x51, 0x82, 0x4f, 0x8a, 0x7c, 0x15, 0x0b, 0xa8, 0x69, 0x43,
-	0x7e, 0x2a, 0x59, 0xf1, 0xfc, 0x88, 0x2b, 0x07, 0x89, 0xbf, 0xcd, 0x27, 0xd0, 0xde, 0xf6, 0x8f,
-	0xb6, 0xf9, 0x29, 0x9f, 0x64, 0x1c, 0x05, 0x36, 0x28, 0xc9, 0x10, 0xc0, 0x5e, 0xa7, 0x7c, 0xdb,
-	0xcc, 0xf7, 0xb8, 0x17, 0xc5, 0xd7, 0x46, 0xd5, 0x60, 0x3e, 0x83, 0xeb, 0xa9, 0x79, 0xa4, 0x9d,
-	0xfd, 0x00, 0x74, 0x1a, 0x5b, 0x1c, 0x31, 0x29, 0x7c, 0x15, 0x10, 0x08, 0x54, 0xf3, 0x73, 0xf4,
-	0x9a, 0xa2, 0x27, 0xbb, 0xa6, 0x96, 0x5b, 0x33, 0xa1, 0xb3, 0x94, 0xa2, 0xd3, 0x3c, 0x80, 0x66,
-	0x97, 0x1f, 0xcc, 0x8f, 0xd4, 0x6e, 0xee, 0x42, 0x23, 0xe0, 0x8e, 0x3d, 0x8e, 0x46, 0xd2, 0xe6,
-	0x23, 0x63, 0x41, 0x34, 0xa1, 0x57, 0x40, 0xa9, 0xcc, 0x02, 0xff, 0xd0, 0x9d, 0xf0, 0x54, 0x72,
-	0x55, 0xb6, 0xec, 0x10, 0xd7, 0x42, 0x7b, 0x12, 0xc9, 0x1a, 0x2d, 0xfd, 0x36, 0xb7, 0xa0, 0x4e,
-	0x6b, 0xec, 0xda, 0x41, 0x71, 0x5d, 0x1c, 0x75, 0xc2, 0x96, 0x6f, 0x77, 0x9b, 0x16, 0xfd, 0x46,
-	0x72, 0x93, 0x3a, 0x49, 0x5d, 0x55, 0x43, 0xfe, 0xa1, 0x06, 0x95, 0xfd, 0x30, 0x15, 0x05, 0xa6,
-	0xa7, 0x79, 0x0c, 0x7a, 0xe0, 0x1e, 0x1d, 0xcb, 0x72, 0xe9, 0x42, 0xd6, 0x81, 0xba, 0x14, 0xfb,
-	0x04, 0x22, 0x46, 0x61, 0x94, 0x44, 0x28, 0x8e, 0xc2, 0x86, 0xd8, 0x95, 0x8e, 0xc2, 0x04, 0x2e,
-	0x25, 0x05, 0xa8, 0xe8, 0xef, 0xa4, 0xde, 0x1b, 0xc8, 0x96, 0x7e, 0x68, 0xfe, 0x65, 0xd0, 0xc5,
-	0x62, 0xf4, 0x64, 0xc9, 0x51, 0xaf, 0x8d, 0x0d, 0x4b, 0x00, 0xf4, 0xb8, 0xdd, 0xf7, 0xdc, 0xc8,
-	0x0f, 0x54, 0x24, 0x23, 0x41, 0xf6, 0x08, 0xf4, 0xa3, 0xc0, 0xf6, 0xe2, 0xbc, 0x49, 0xee, 0x5f,
-	0x8a, 0x60, 0x97, 0x22, 0x45, 0xe0, 0x99, 0x1f, 0x41, 0x95, 0x9a, 0x53, 0xc1, 0x87, 0x7c, 0x18,
-	0x2d, 0x83, 0x0f, 0x74, 0x01, 0x81, 0x1b, 0xff, 0xff, 0x02, 0x01, 0xa0, 0x48, 0xe2, 0xcd, 0xe5,
-	0xb6, 0xa3, 0xe5, 0xb6, 0x93, 0x7b, 0x5d, 0x51, 0xca, 0xbd, 0xae, 0x30, 0x7f, 0x00, 0x4d, 0x94,
-	0x48, 0xac, 0xc6, 0xef, 0x40, 0x65, 0x1e, 0xca, 0xa8, 0x3d, 0x9f, 0x5b, 0x40, 0x44, 0x15, 0x2c,
-	0x20, 0x52, 0x36, 0x27, 0x57, 0x57, 0x4f, 0x33, 0x7e, 0xac, 0xc1, 0x75, 0xf1, 0xaa, 0x42, 0xcc,
-	0xbc, 0xfc, 0x45, 0xc5, 0x57, 0x10, 0xf9, 0x6b, 0x60, 0x78, 0xfe, 0x28, 0x79, 0x49, 0x60, 0x58,
-	0x35, 0xcf, 0x27, 0x66, 0xa0, 0x3b, 0xa0, 0xf6, 0x91, 0x7c, 0xa5, 0x21, 0xbc, 0x26, 0x50, 0xdb,
-	0x90, 0x9e, 0x6a, 0x30, 0x68, 0x6f, 0xbb, 0x61, 0x84, 0x64, 0xc5, 0x97, 0xd5, 0x0d, 0xb8, 0x9e,
-	0x6a, 0x4b, 0x72, 0x93, 0xb8, 0xc1, 0xe2, 0xdc, 0x64, 0x8a, 0x0d, 0x02, 0xcb, 0xfc, 0x12, 0xda,
-	0x24, 0xc6, 0xaf, 0x7f, 0xbf, 0xe6, 0x6f, 0xc1, 0x75, 0x8b, 0x9f, 0xfa, 0x27, 0xbf, 0x02, 0x5e,
-	0x9a, 0xdf, 0x84, 0xd5, 0x6e, 0xe0, 0xcf, 0x2e, 0x99, 0xd9, 0x1c, 0x03, 0xb3, 0xfc, 0xc8, 0x8e,
-	0x38, 0xb1, 0xf9, 0x22, 0x1a, 0x6e, 0x41, 0xed, 0x84, 0xf3, 0x59, 0xf2, 0x44, 0x46, 0x47, 0x70,
-	0x27, 0x5c, 0x10, 0x4d, 0x79, 0x41, 0x34, 0x37, 0x80, 0xf5, 0xce, 0x66, 0x7e, 0x90, 0x15, 0xce,
-	0x3b, 0xf0, 0x4a, 0xa6, 0x55, 0x8a, 0x07, 0xf5, 0x8e, 0xde, 0x84, 0xc9, 0xbc, 0x37, 0x01, 0x66,
-	0x17, 0xd8, 0xd6, 0x34, 0x3f, 0x45, 0x31, 0xae, 0xb8, 0x65, 0xcf, 0x26, 0xf6, 0x58, 0x9d, 0x2c,
-	0x05, 0x9a, 0xab, 0xd0, 0xfa, 0xe2, 0xd8, 0xef, 0x4c, 0xb7, 0x14, 0x0d, 0x7f, 0xac, 0xc1, 0x6a,
-	0x67, 0x1c, 0xb9, 0xa7, 0x6e, 0x74, 0xae, 0x26, 0x5d, 0x9a, 0xa8, 0xb9, 0x05, 0xb5, 0xd0, 0xf5,
-	0xc6, 0x7c, 0xa4, 0x8e, 0x9a, 0x4e, 0xe0, 0x1e, 0xfa, 0x34, 0x51, 0x36, 0xa3, 0xa4, 0x72, 0x28,
-	0xfd, 0x79, 0x83, 0x0a, 0x66, 0xa2, 0x09, 0xdd, 0x3a, 0xa2, 0x24, 0x21, 0x5f, 0xcb, 0x32, 0xa6,
-	0xf6, 0xd9, 0x17, 0x14, 0xf5, 0xdd, 0x82, 0x1a, 0xf7, 0x9c, 0x51, 0x74, 0xa6, 0xd2, 0xa7, 0x3a,
-	0xf7, 0x9c, 0xe1, 0x99, 0x67, 0x8e, 0xe1, 0xd5, 0x9e, 0xe7, 0x0c, 0x93, 0x98, 0xe1, 0x57, 0x91,
-	0xa5, 0xb6, 0xe0, 0x66, 0x7e, 0x11, 0x29, 0x0a, 0x3a, 0x8f, 0xc4, 0x09, 0x71, 0x58, 0x5a, 0x56,
-	0x4d, 0xb0, 0x42, 0x26, 0xd4, 0x26, 0xdc, 0x8b, 0xa8, 0xb3, 0x44, 0x9d, 0x75, 0xd1, 0xb2, 0xe5,
-	0x84, 0xe6, 0x3f, 0xab, 0x40, 0x3b, 0xe1, 0xeb, 0x65, 0x99, 0xdc, 0x54, 0xaa, 0xb6, 0x74, 0x41,
-	0xaa, 0xb6, 0x9c, 0x4b, 0xd5, 0xbe, 0x0a, 0xba, 0xe7, 0xbf, 0x4c, 0xec, 0x7c, 0xd5, 0xf3, 0x5f,
-	0x0a, 0xa3, 0xe8, 0xb8, 0xe1, 0x49, 0x26, 0xbe, 0xa8, 0x63, 0x8b, 0x08, 0x1e, 0x6e, 0x43, 0x3d,
-	0x79, 0xa2, 0x20, 0x62, 0x0b, 0xc3, 0x55, 0xef, 0x13, 0x54, 0x44, 0x26, 0xa2, 0x67, 0x11, 0x91,
-	0x25, 0xf9, 0x2d, 0xe3, 0x17, 0xc9, 0x6f, 0xb1, 0xef, 0x42, 0x2d, 0xe4, 0x63, 0xdf, 0x73, 0xd4,
-	0x13, 0xe6, 0x6c, 0x4a, 0x56, 0xb1, 0x67, 0x8f, 0x70, 0x54, 0xae, 0x43, 0x8e, 0x60, 0xdf, 0xc3,
-	0xe0, 0x56, 0xaa, 0x93, 0x48, 0xe8, 0xae, 0x2f, 0x54, 0x32, 0xbc, 0x48, 0xaa, 0x57, 0xf2, 0x92,
-	0x41, 0x6a, 0x1b, 0x95, 0x14, 0xc5, 0x23, 0xd2, 0x70, 0xad, 0x51, 0x40, 0xf5, 0x73, 0x7e, 0xae,
-	0x5e, 0x99, 0xaa, 0x87, 0x68, 0xf1, 0x00, 0xf6, 0xa1, 0xba, 0x9a, 0x34, 0x0b, 0x46, 0x6e, 0x8a,
-	0x17, 0x97, 0xa8, 0xb8, 0xca, 0x4e, 0x8a, 0xab, 0x8b, 0x4a, 0x5c, 0xb7, 0xae, 0x92, 0xb8, 0xc6,
-	0x10, 0xc2, 0x73, 0xb8, 0x23, 0x1f, 0x4d, 0x0b, 0xc0, 0x1c, 0xc3, 0x4a, 0x96, 0x2b, 0x74, 0x3d,
-	0x43, 0xe9, 0x2b, 0xdf, 0x57, 0x45, 0x68, 0x8f, 0x7d, 0x2a, 0xae, 0x49, 0x21, 0x57, 0x2f, 0x65,
-	0xd6, 0x0b, 0x59, 0xbb, 0x89, 0x38, 0x8a, 0xb3, 0x72, 0x80, 0xf9, 0xfb, 0x1a, 0xb4, 0x32, 0x08,
-	0x85, 0xef, 0x69, 0x63, 0x02, 0x65, 0xdc, 0x4b, 0x00, 0x7d, 0xa9, 0x26, 0xea, 0x9e, 0xf2, 0xe9,
-	0x8b, 0x2c, 0x8a, 0xbe, 0x06, 0xc6, 0x7c, 0x36, 0xe3, 0x01, 0x5e, 0x45, 0xf0, 0x76, 0x5c, 0xb1,
-	0x6a, 0x04, 0xef, 0x53, 0xe6, 0x9a, 0x3e, 0x75, 0x88, 0xf3, 0xb3, 0x02, 0x32, 0xff, 0xa0, 0x04,
-	0xad, 0x8c, 0x10, 0xd3, 0x77, 0x54, 0x2d, 0x73, 0x47, 0xc5, 0x0e, 0xdf, 0x3f, 0xc1, 0xc9, 0xa5,
-	0xe5, 0x45, 0x70, 0x3f, 0xfd, 0x84, 0xaf, 0xfc, 0x4b, 0xd7, 0x92, 0x14, 0x13, 0x2a, 0x29, 0x26,
-	0xac, 0x41, 0xcd, 0x17, 0xe5, 0x2b, 0xf5, 0x5a, 0x47, 0x82, 0x99, 0x07, 0x70, 0x7a, 0xee, 0x01,
-	0x5c, 0xaa, 0x06, 0x57, 0xbb, 0x4a, 0x0d, 0xee, 0x0f, 0x4a, 0xd0, 0x48, 0xe9, 0x63, 0xc1, 0xf5,
-	0x3a, 0x5b, 0x46, 0x12, 0x26, 0x22, 0xfd, 0xe9, 0xc4, 0x3b, 0x45, 0x9f, 0x30, 0x88, 0xe0, 0x74,
-	0xf1, 0x53, 0x85, 0xe2, 0x8b, 0x77, 0xe6, 0xae, 0x5e, 0xcd, 0xdd, 0xd5, 0x93, 0x47, 0x73, 0xc2,
-	0x5e, 0xa8, 0x47, 0x73, 0xaf, 0x81, 0x21, 0x1c, 0x82, 0xa7, 0x3e, 0x02, 0x12, 0x0e, 0x42, 0xc8,
-	0x6c, 0x62, 0x87, 0x51, 0x72, 0xd5, 0xd6, 0x11, 0xec, 0x67, 0x33, 0x62, 0xe2, 0xba, 0x1d, 0xc3,
-	0xe6, 0x9f, 0x96, 0xa0, 0x91, 0x3a, 0x5f, 0x5f, 0x6b, 0xad, 0xf0, 0x2b, 0xa4, 0x28, 0xd4, 0xdb,
-	0xf8, 0xca, 0xe5, 0x6f, 0xe3, 0xb3, 0x12, 0xaa, 0x5e, 0x4d, 0x42, 0xfa, 0x12, 0x09, 0x31, 0x19,
-	0xa6, 0xca, 0xeb, 0x1d, 0x45, 0xa3, 0xc9, 0x57, 0x1c, 0xd4, 0x65, 0xa4, 0xbf, 0xe2, 0xc0, 0x90,
-	0xe0, 0xfe, 0xef, 0x6b, 0x60, 0xa8, 0x0f, 0xa7, 0x58, 0x13, 0x0c, 0xab, 0xf7, 0x74, 0x6b, 0x6f,
-	0xd8, 0xb3, 0xda, 0xd7, 0x58, 0x03, 0x6a, 0x9b, 0x83, 0xfd, 0x3e, 0x02, 0x1a, 0xab, 0x41, 0x79,
-	0xaf, 0x37, 0x6c, 0x97, 0x98, 0x01, 0x95, 0xee, 0xd6, 0xe6, 0xb0, 0x5d, 0x66, 0x2b, 0x00, 0x7b,
-	0x9b, 0x03, 0xab, 0xd7, 0x1d, 0x61, 0x4f, 0x85, 0xd5, 0xa1, 0x3a, 0x1c, 0xec, 0x8e, 0x9e, 0xb7,
-	0xab, 0x88, 0xbd, 0xd1, 0x79, 0xda, 0xd6, 0xd9, 0x2b, 0xb0, 0xba, 0x31, 0xd8, 0xef, 0x77, 0x7b,
-	0xdd, 0x91, 0x9a, 0xab, 0x86, 0xbd, 0x5b, 0xdd, 0xbd, 0xb6, 0x81, 0x73, 0x6d, 0x6f, 0xed, 0x0d,
-	0xdb, 0xf5, 0xfb, 0xff, 0x52, 0x83, 0x2a, 0x7d, 0x20, 0x84, 0xb3, 0x6e, 0x76, 0xf6, 0xf7, 0x7a,
-	0xa3, 0xfe, 0xa0, 0xdf, 0x6b, 0x5f, 0x4b, 0xe0, 0xed, 0xc1, 0xe6, 0xf3, 0xb6, 0xc6, 0x56, 0xa1,
-	0x21, 0x60, 0xab, 0xd3, 0x7f, 0xda, 0x6b, 0x97, 0x92, 0x86, 0x1f, 0xec, 0xf7, 0xf6, 0x7b, 0xed,
-	0x32, 0xbb, 0x0e, 0x2d, 0x89, 0xd1, 0xeb, 0x74, 0x7b, 0xd6, 0x5e, 0xbb, 0xc2, 0xda, 0xd0, 0x14,
-	0x4d, 0xfb, 0xbb, 0xdd, 0xce, 0xb0, 0xd7, 0xae, 0x22, 0x61, 0xa2, 0xe5, 0xc9, 0xc0, 0x7a, 0x3a,
-	0x18, 0x0e, 0x7b, 0xfd, 0xb6, 0x9e, 0x4c, 0xf5, 0x05, 0xd2, 0xdc, 0xae, 0x25, 0x53, 0x6d, 0x3e,
-	0xc3, 0xd5, 0xba, 0x6d, 0x83, 0x31, 0x58, 0x11, 0x4d, 0x7b, 0xfd, 0xce, 0xee, 0xde, 0xb3, 0x01,
-	0x52, 0xff, 0x27, 0x25, 0xa8, 0xc7, 0x82, 0x40, 0xbe, 0x0d, 0x76, 0x15, 0xf9, 0x00, 0xfa, 0x60,
-	0x77, 0xf4, 0xb4, 0x37, 0x6c, 0x6b, 0xec, 0x55, 0xb8, 0x2e, 0x7e, 0xe3, 0xa2, 0x8a, 0x94, 0x12,
-	0xee, 0x70, 0xb0, 0x3b, 0xb2, 0x7a, 0x3f, 0xd8, 0xdf, 0xb2, 0x90, 0x7e, 0x31, 0x64, 0x77, 0x1f,
-	0x79, 0xda, 0x82, 0xfa, 0x60, 0x77, 0xd4, 0xed, 0x6d, 0xf7, 0x88, 0x6a, 0xd1, 0xd5, 0xe9, 0x76,
-	0xdb, 0xba, 0x1c, 0xd6, 0xe9, 0x76, 0x69, 0xf6, 0x9a, 0x5c, 0x76, 0x6f, 0xb3, 0xd3, 0x6f, 0x1b,
-	0xec, 0x26, 0x30, 0x09, 0xa4, 0xd7, 0xaa, 0xe3, 0xb6, 0xe3, 0xf9, 0x24, 0x07, 0x41, 0x8e, 0xdc,
-	0x19, 0xbc, 0xe8, 0xb5, 0x1b, 0x12, 0x78, 0xb1, 0xd5, 0xfb, 0xa2, 0xdd, 0x44, 0xbe, 0x0d, 0x76,
-	0x47, 0x83, 0xdd, 0x5e, 0x5f, 0xb4, 0xb4, 0x64, 0xf7, 0x6e, 0x67, 0x6f, 0xd8, 0x5e, 0x51, 0xe4,
-	0xec, 0x3d, 0x6f, 0xaf, 0x4a, 0x4a, 0x05, 0x9f, 0xda, 0x6d, 0xe4, 0x5c, 0x0c, 0x12, 0xc6, 0x75,
-	0x89, 0xd1, 0xfb, 0xcd, 0x5d, 0xdc, 0x26, 0xbb, 0xff, 0x42, 0x64, 0xc7, 0xe9, 0x7b, 0xa6, 0x16,
-	0xd4, 0x51, 0xbc, 0x8a, 0x69, 0x0a, 0x44, 0x01, 0xb6, 0x35, 0x54, 0x4b, 0x02, 0x71, 0xdf, 0xc4,
-	0x2e, 0x82, 0xbe, 0xb0, 0xb6, 0x86, 0x3d, 0xa1, 0x86, 0x04, 0x0f, 0xbf, 0xdc, 0xed, 0x75, 0xdb,
-	0x95, 0xfb, 0xc7, 0x60, 0xa8, 0xb7, 0x5e, 0x38, 0x72, 0x77, 0xbb, 0xd3, 0x1f, 0x75, 0xfa, 0x5f,
-	0xb6, 0xaf, 0xc5, 0x10, 0x2e, 0xa2, 0xe1, 0xde, 0x44, 0xdf, 0x70, 0x34, 0xe8, 0x6f, 0xa2, 0x20,
-	0xae, 0x43, 0x8b, 0x5a, 0x9e, 0x0d, 0x86, 0xa3, 0x6d, 0xdc, 0x61, 0x19, 0x29, 0x11, 0x43, 0x76,
-	0x7b, 0xfd, 0x76, 0x25, 0x9e, 0x61, 0x77, 0xab, 0xdf, 0xae, 0xde, 0xff, 0x08, 0x0c, 0xf5, 0x54,
-	0x00, 0x11, 0x51, 0xcd, 0x37, 0xb7, 0xba, 0xbd, 0xae, 0xd8, 0xc1, 0xe6, 0x60, 0x67, 0x67, 0x6b,
-	0x38, 0xec, 0xe1, 0x0e, 0x1a, 0x50, 0xeb, 0x6c, 0x0c, 0x2c, 0x04, 0x4a, 0xf7, 0xff, 0x12, 0x34,
-	0x52, 0x45, 0x4f, 0xb6, 0x06, 0x37, 0xac, 0xc1, 0x60, 0x67, 0x64, 0xf5, 0x9e, 0xec, 0xef, 0xf5,
-	0xf6, 0x46, 0xfd, 0xc1, 0xf0, 0xd9, 0x56, 0xff, 0x69, 0xfb, 0x1a, 0xbb, 0x05, 0xaf, 0x64, 0x7a,
-	0x68, 0xc7, 0x7b, 0x6d, 0x8d, 0xdd, 0x86, 0x5b, 0x99, 0x8e, 0xce, 0xf6, 0xb6, 0xea, 0x2c, 0xdd,
-	0xff, 0x8b, 0x50, 0x8f, 0x0b, 0x17, 0x48, 0x47, 0xb7, 0x33, 0xdc, 0xdf, 0x19, 0xf5, 0xb7, 0xb6,
-	0xdb, 0xd7, 0x50, 0xc1, 0x05, 0xb8, 0xf1, 0xa5, 0x98, 0x29, 0xee, 0xdf, 0xea, 0x0f, 0xc5, 0x59,
-	0x12, 0xe0, 0x93, 0xed, 0x41, 0x47, 0x9e, 0x71, 0x39, 0x60, 0x30, 0xd8, 0x6e, 0x57, 0xee, 0xbf,
-	0x0f, 0x86, 0x4a, 0x62, 0x22, 0x33, 0x90, 0x53, 0x4f, 0xac, 0x5e, 0x4f, 0x58, 0x0b, 0x84, 0x90,
-	0x33, 0x9a, 0x02, 0x36, 0x3a, 0xfd, 0x76, 0xe9, 0xfe, 0x0b, 0x99, 0x9b, 0x76, 0x38, 0x72, 0x18,
-	0xdb, 0x77, 0x06, 0xdd, 0xf8, 0x7c, 0xa7, 0x9b, 0x3a, 0xfb, 0xc3, 0x41, 0x5b, 0x43, 0x25, 0x8d,
-	0x9b, 0x76, 0xb7, 0xfa, 0x7d, 0xe4, 0x1a, 0x8a, 0x2b, 0x6e, 0x1c, 0x3c, 0x79, 0xd2, 0x2e, 0xbf,
-	0xff, 0x5f, 0x2b, 0x50, 0x7a, 0xfe, 0x82, 0x75, 0xa1, 0x26, 0x5f, 0x7a, 0xb1, 0x8b, 0x1e, 0x27,
-	0xaf, 0x5f, 0xf8, 0x38, 0x8c, 0x3d, 0x07, 0x43, 0x3d, 0x44, 0x66, 0x59, 0xcc, 0xdc, 0x0b, 0xec,
-	0xf5, 0x37, 0x96, 0xf4, 0x8a, 0x89, 0xde, 0xd2, 0x1e, 0x69, 0x38, 0x99, 0xba, 0x17, 0xe4, 0x26,
-	0xcb, 0xbd, 0x7b, 0xcd, 0x4d, 0x96, 0x7f, 0x38, 0x47, 0x93, 0x7d, 0x06, 0x95, 0xbd, 0xb1, 0xed,
-	0xb1, 0xb5, 0x85, 0x7f, 0x57, 0xaa, 0x26, 0x79, 0xad, 0xa0, 0x47, 0x4c, 0xf0, 0x48, 0x43, 0xf6,
-	0xc8, 0xb7, 0x34, 0x39, 0xf6, 0x64, 0x1f, 0xf0, 0xe4, 0xd8, 0x93, 0x7f, 0x7e, 0xf3, 0x1c, 0x56,
-	0xb2, 0x1f, 0x85, 0x30, 0x33, 0xeb, 0xd7, 0x8a, 0xbe, 0x18, 0x59, 0x2f, 0x7e, 0x77, 0xc4, 0x5e,
-	0x40, 0x2b, 0xf3, 0x15, 0x08, 0xfb, 0xc6, 0xc2, 0xbf, 0xe7, 0xcc, 0x7f, 0x39, 0xb2, 0x6e, 0x5e,
-	0x84, 0x22, 0x89, 0x7c, 0x0a, 0xcd, 0xf4, 0x97, 0x20, 0xec, 0x5e, 0xb6, 0x9a, 0xb7, 0xf8, 0x91,
-	0xc8, 0x12, 0x02, 0xdf, 0xff, 0x7f, 0x0d, 0xa8, 0x76, 0x28, 0xb1, 0xd5, 0x01, 0x5d, 0x96, 0xd9,
-	0x73, 0x4f, 0x6a, 0xd3, 0xcf, 0x6f, 0xd6, 0x6f, 0x17, 0xf6, 0x49, 0xaa, 0x70, 0x0a, 0x71, 0xb3,
-	0x59, 0x5f, 0xbc, 0x01, 0x2d, 0x9b, 0x22, 0xfb, 0x54, 0xa0, 0x4b, 0x27, 0x88, 0x92, 0x95, 0xb7,
-	0x0b, 0x8a, 0x55, 0x61, 0xb1, 0x0c, 0xf3, 0x55, 0xaf, 0xef, 0x03, 0x24, 0x75, 0x38, 0x76, 0x27,
-	0xff, 0x7f, 0x66, 0xb3, 0x05, 0xba, 0xab, 0xce, 0x45, 0xc7, 0xba, 0x68, 0xae, 0x54, 0xb5, 0xee,
-	0x92, 0xb9, 0x3e, 0x87, 0x2a, 0xd5, 0xd9, 0xd9, 0x6b, 0x0b, 0x05, 0xf5, 0x78, 0x67, 0xeb, 0x45,
-	0x5d, 0x72, 0xfc, 0x6f, 0x40, 0x95, 0x2a, 0x0b, 0xb9, 0xf1, 0xe9, 0xea, 0x44, 0x6e, 0x7c, 0xa6,
-	0x10, 0xf1, 0x48, 0x63, 0x4f, 0xe8, 0x83, 0xcb, 0x89, 0xed, 0x4e, 0x59, 0xfe, 0xfd, 0x4f, 0x3a,
-	0xfb, 0x9f, 0xdb, 0x47, 0xae, 0x0e, 0xf0, 0x48, 0x63, 0xdf, 0x87, 0x7a, 0x9c, 0x04, 0x67, 0x6f,
-	0x14, 0x26, 0xbb, 0xe3, 0x1d, 0xdd, 0x59, 0xd6, 0x2d, 0x77, 0xf5, 0x3d, 0xa8, 0x52, 0x8a, 0x39,
-	0xbf, 0xab, 0x54, 0x6a, 0x7b, 0xfd, 0xe6, 0x62, 0xd7, 0xae, 0x1d, 0x44, 0x8f, 0x34, 0xf6, 0x14,
-	0x20, 0x49, 0x37, 0xe6, 0xe4, 0xb3, 0x90, 0x87, 0xcc, 0x19, 0x90, 0x4c, 0xee, 0x13, 0xb7, 0xa4,
-	0x52, 0x81, 0xf9, 0x2d, 0xe5, 0xd2, 0x86, 0xf9, 0x2d, 0x2d, 0x64, 0x10, 0x7b, 0x50, 0x8f, 0x53,
-	0x82, 0xb9, 0xb9, 0xf2, 0xa9, 0xc2, 0x8b, 0x48, 0x7a, 0x0a, 0x90, 0xa4, 0xff, 0x72, 0x7b, 0x5b,
-	0xc8, 0x0b, 0x5e, 0x34, 0xd1, 0x26, 0x18, 0x2a, 0xd7, 0x97, 0x33, 0xd3, 0xb9, 0x14, 0xe0, 0x45,
-	0x93, 0x6c, 0xa1, 0x37, 0x8f, 0x33, 0x81, 0xec, 0x6e, 0xee, 0x02, 0x9f, 0xcf, 0x11, 0x5e, 0x34,
-	0xd5, 0x2e, 0x34, 0x52, 0x99, 0xbd, 0xdc, 0x54, 0x8b, 0x99, 0xc0, 0xf5, 0x7b, 0xcb, 0x11, 0xe4,
-	0x8c, 0x7d, 0x68, 0xa4, 0xd2, 0x7f, 0xb9, 0x19, 0x17, 0x13, 0x83, 0x97, 0x4a, 0xf0, 0x13, 0xd0,
-	0x45, 0x22, 0x30, 0x67, 0xcb, 0x32, 0xd9, 0xc1, 0xf5, 0xc5, 0xd4, 0x30, 0x7b, 0x0a, 0x86, 0x4a,
-	0x1e, 0xe4, 0x58, 0x9d, 0x4b, 0x23, 0xe6, 0x3c, 0xe2, 0x42, 0x32, 0xec, 0x4b, 0x58, 0xc9, 0x66,
-	0xdd, 0x72, 0x8e, 0xa8, 0x30, 0xef, 0xb7, 0xfe, 0xe6, 0x85, 0x38, 0xf2, 0x71, 0xfe, 0xe0, 0x27,
-	0xff, 0xfb, 0xce, 0xb5, 0x9f, 0xfc, 0xec, 0x8e, 0xf6, 0xd3, 0x9f, 0xdd, 0xd1, 0xfe, 0xd7, 0xcf,
-	0xee, 0x68, 0x7f, 0xf3, 0xe7, 0x77, 0xae, 0xfd, 0xf4, 0xe7, 0x77, 0xae, 0xfd, 0xb7, 0x9f, 0xdf,
-	0xb9, 0xf6, 0x5b, 0x8f, 0xaf, 0x70, 0x79, 0xcc, 0xfe, 0x13, 0xf6, 0x03, 0x9d, 0xfe, 0xb3, 0xfa,
-	0x07, 0xff, 0x3f, 0x00, 0x00, 0xff, 0xff, 0x27, 0x6b, 0xb3, 0x53, 0xa1, 0x5d, 0x00, 0x00,
+	// 6455 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xbc, 0x3c, 0x5d, 0x6f, 0x24, 0xc7,
+	0x71, 0x37, 0xfb, 0xbd, 0xb5, 0x5c, 0x72, 0xd9, 0xba, 0x0f, 0x8a, 0x27, 0xdd, 0x9d, 0x47, 0x91,
+	0x2d, 0xdd, 0x59, 0xa7, 0x3b, 0xc9, 0x92, 0x60, 0xd9, 0x52, 0xbc, 0xe4, 0xee, 0xdd, 0xd1, 0x47,
+	0xee, 0xd2, 0xb3, 0xcb, 0x3b, 0xcb, 0x49, 0xb0, 0x19, 0xee, 0x34, 0xc9, 0x09, 0x67, 0x67, 0xd6,
+	0x33, 0xb3, 0x3c, 0xd2, 0xce, 0x8b, 0x11, 0x03, 0x7e, 0x49, 0x90, 0x20, 0x70, 0x60, 0x20, 0x70,
+	0x82, 0x24, 0x6f, 0x79, 0x0a, 0xe0, 0x04, 0x01, 0x8c, 0x00, 0x01, 0x12, 0x20, 0x81, 0x1e, 0x82,
+	0xc0, 0x2f, 0xf9, 0x40, 0x12, 0x18, 0x89, 0xfc, 0x98, 0xc7, 0xfc, 0x81, 0xa0, 0xaa, 0xbb, 0xe7,
+	0x6b, 0x87, 0x1f, 0x91, 0xa5, 0x3c, 0x71, 0xaa, 0xba, 0xba, 0xbb, 0xba, 0xba, 0xba, 0xaa, 0xba,
+	0xaa, 0x97, 0xf0, 0x99, 0xe9, 0xe1, 0xfe, 0xeb, 0xfe, 0x74, 0xfc, 0xba, 0x63, 0xbb, 0xe3, 0x83,
+	0xa9, 0xed, 0x4e, 0x77, 0xa3, 0xcf, 0xbb, 0x53, 0xdf, 0x0b, 0x3d, 0xd6, 0x88, 0xe0, 0xa3, 0xfb,
+	0xab, 0x97, 0xf7, 0xbd, 0x7d, 0x8f, 0xf0, 0xaf, 0xe3, 0x97, 0x20, 0xd1, 0x3f, 0x2c, 0x41, 0xa1,
+	0x3f, 0x65, 0x9f, 0x85, 0xe2, 0x3e, 0x0f, 0x57, 0xb4, 0x5b, 0xda, 0x2b, 0x8d, 0x37, 0xd8, 0xdd,
+	0x44, 0xbf, 0xbb, 0x0f, 0x79, 0xd8, 0x9f, 0x3e, 0xba, 0x64, 0x20, 0x01, 0xd2, 0x4d, 0x67, 0xe1,
+	0x4a, 0x21, 0x87, 0x6e, 0x7b, 0x26, 0xe9, 0xa6, 0xb3, 0x90, 0xbd, 0x0e, 0x15, 0x8b, 0x3b, 0x3c,
+	0xe4, 0x2b, 0x45, 0x22, 0xbd, 0x92, 0x22, 0xed, 0x50, 0x13, 0x51, 0x4b, 0x32, 0xf6, 0x06, 0x54,
+	0x7d, 0xfe, 0xcd, 0x99, 0xed, 0xf3, 0x95, 0x12, 0xf5, 0xb8, 0x9a, 0xea, 0x61, 0x88, 0x36, 0xea,
+	0xa2, 0x08, 0x91, 0x19, 0xd3, 0xb2, 0x56, 0xca, 0x39, 0xcc, 0xb4, 0x2d, 0x4b, 0x30, 0x63, 0x5a,
+	0x16, 0x7b, 0x15, 0x4a, 0xc1, 0xd8, 0x74, 0x57, 0x2a, 0x44, 0xf8, 0x5c, 0x8a, 0x70, 0x30, 0x36,
+	0x5d, 0xa2, 0x24, 0x12, 0xf6, 0x8b, 0xb0, 0x20, 0x18, 0x1a, 0xf9, 0xa6, 0xbb, 0xcf, 0x57, 0xaa,
+	0xd4, 0x65, 0x35, 0x87, 0x7b, 0x03, 0xdb, 0xa9, 0x67, 0xc3, 0x8a, 0x11, 0x38, 0xd7, 0xd8, 0x74,
+	0x9c, 0x95, 0x5a, 0xce, 0x5c, 0xeb, 0xa6, 0xe3, 0x88, 0xb9, 0x90, 0x04, 0x49, 0xad, 0xd9, 0x64,
+	0xba, 0x52, 0xcf, 0x21, 0xed, 0xcc, 0x26, 0x53, 0x41, 0x8a, 0x24, 0x42, 0x3a, 0x41, 0xe8, 0xf9,
+	0x7c, 0x05, 0x72, 0xa5, 0x43, 0x6d, 0x4a, 0x3a, 0x04, 0xe0, 0x16, 0xf0, 0xe3, 0x29, 0x0a, 0xb4,
+	0x91, 0xb3, 0x05, 0x5d, 0x6a, 0x12, 0x5b, 0x20, 0xc8, 0x70, 0x92, 0x29, 0xf7, 0x03, 0x3b, 0x08,
+	0x57, 0x16, 0x72, 0x26, 0xd9, 0x16, 0x6d, 0x62, 0x12, 0x49, 0xf8, 0x6e, 0xe9, 0x27, 0x7f, 0x7c,
+	0x53, 0x5b, 0x2b, 0x41, 0xc1, 0x9b, 0xea, 0xef, 0x43, 0x99, 0x74, 0x85, 0xb5, 0xa0, 0x78, 0xc8,
+	0x4f, 0x48, 0x99, 0x16, 0x0c, 0xfc, 0x64, 0x2f, 0x02, 0xec, 0x79, 0xfe, 0x68, 0x36, 0xb5, 0xcc,
+	0x90, 0x93, 0xf6, 0xd4, 0x8c, 0xfa, 0x9e, 0xe7, 0xef, 0x10, 0x42, 0x8c, 0xa2, 0xdf, 0x82, 0x8a,
+	0x58, 0xf6, 0xfc, 0x00, 0x92, 0xe2, 0x8f, 0x34, 0xa8, 0x47, 0x6b, 0xcd, 0x99, 0xe6, 0x55, 0x28,
+	0x85, 0x27, 0x53, 0x31, 0xc1, 0x62, 0x56, 0xe7, 0xcc, 0xd0, 0x1c, 0x9e, 0x4c, 0xb9, 0x41, 0x24,
+	0xec, 0x32, 0x94, 0x8f, 0x4c, 0x67, 0x26, 0xf4, 0x73, 0xc1, 0x10, 0x00, 0xbb, 0x0a, 0x15, 0x77,
+	0x36, 0xd9, 0xe5, 0x3e, 0x29, 0x21, 0x33, 0x24, 0xc4, 0x74, 0x68, 0x0a, 0x21, 0x05, 0x23, 0x33,
+	0x1c, 0x4d, 0x02, 0xd2, 0xb9, 0xa2, 0xd1, 0x90, 0xc8, 0x76, 0xb8, 0x15, 0x48, 0x16, 0xbf, 0x08,
+	0x35, 0x25, 0xda, 0x1c, 0x06, 0xaf, 0x40, 0x25, 0x0c, 0x1d, 0x1c, 0xa0, 0x40, 0x03, 0x94, 0xc3,
+	0xd0, 0x89, 0xba, 0xbe, 0x04, 0xf5, 0x48, 0xc6, 0xa7, 0x8a, 0xe0, 0x9f, 0x34, 0x28, 0xd3, 0x49,
+	0xcb, 0x19, 0x3d, 0x5a, 0x53, 0x21, 0xb9, 0xa6, 0x17, 0xa1, 0x6e, 0xef, 0x8d, 0xcc, 0xdd, 0x80,
+	0xbb, 0x21, 0xad, 0xb6, 0xf6, 0xe8, 0x92, 0x51, 0xb3, 0xf7, 0xda, 0x84, 0x91, 0xcd, 0xfc, 0xd8,
+	0x0e, 0xc2, 0x80, 0x56, 0x2d, 0x9b, 0xbb, 0x84, 0x61, 0xd7, 0xa1, 0x66, 0xef, 0x8d, 0xc4, 0xb0,
+	0xb8, 0xe8, 0x05, 0xdc, 0x7d, 0x7b, 0xef, 0x09, 0x0d, 0x7d, 0x13, 0x00, 0x1b, 0x91, 0x69, 0x4f,
+	0x1c, 0x2f, 0x6c, 0xae, 0xdb, 0x7b, 0x4f, 0x04, 0x2a, 0xb1, 0xde, 0xea, 0xdc, 0x7a, 0xd7, 0x1a,
+	0x50, 0x1f, 0x7b, 0xae, 0x65, 0x87, 0xb6, 0xe7, 0xea, 0xbf, 0xa9, 0x41, 0x4d, 0x99, 0x85, 0x5c,
+	0x05, 0x4a, 0x70, 0x59, 0x38, 0x93, 0xcb, 0xe2, 0xd9, 0x5c, 0x96, 0xe6, 0xb8, 0xcc, 0x63, 0xe7,
+	0xf7, 0x49, 0xd3, 0xa4, 0xcd, 0xc9, 0xe1, 0x67, 0x05, 0x0f, 0x57, 0x8a, 0x19, 0x09, 0x63, 0x4b,
+	0x46, 0xd6, 0x12, 0xa6, 0x3e, 0xdf, 0x9c, 0x99, 0x4e, 0x10, 0xf1, 0x20, 0x61, 0xb6, 0x0a, 0x55,
+	0xc5, 0x5e, 0x24, 0xe3, 0xa3, 0xd3, 0x99, 0xfb, 0x3a, 0x94, 0xc9, 0xbe, 0xe5, 0xab, 0x80, 0xc5,
+	0x9d, 0xd0, 0x24, 0xb6, 0x98, 0x21, 0x00, 0xf6, 0x19, 0x58, 0xf0, 0x79, 0x38, 0xf3, 0xdd, 0x84,
+	0x88, 0x6a, 0x46, 0x43, 0xe0, 0x48, 0x48, 0x52, 0xbb, 0x36, 0xa1, 0x22, 0x0c, 0x22, 0x0e, 0x14,
+	0x84, 0xa6, 0x1f, 0xca, 0xc1, 0x05, 0x80, 0x13, 0x72, 0xd7, 0x92, 0xfa, 0x85, 0x9f, 0x48, 0xe7,
+	0xd8, 0x13, 0x5b, 0xac, 0xb6, 0x69, 0x08, 0x40, 0x8e, 0xf6, 0x1e, 0x34, 0x53, 0xb6, 0xf2, 0xa2,
+	0x83, 0xca, 0xee, 0xdf, 0x82, 0x8a, 0xb0, 0x98, 0x39, 0xeb, 0x64, 0x89, 0x93, 0x5e, 0x97, 0x47,
+	0xfa, 0x2a, 0x54, 0x26, 0x3c, 0x3c, 0xf0, 0x2c, 0xe2, 0xa5, 0x6e, 0x48, 0x88, 0x7d, 0x1e, 0x4a,
+	0xa6, 0xbf, 0x8f, 0x52, 0x2f, 0xce, 0xf9, 0x89, 0x8e, 0x19, 0xce, 0x26, 0x6b, 0xa5, 0x0f, 0x7f,
+	0x7a, 0xf3, 0x92, 0x41, 0x54, 0x72, 0xee, 0xef, 0x6b, 0x50, 0xa6, 0x36, 0x76, 0x15, 0xca, 0xbb,
+	0x27, 0x21, 0x0f, 0xc4, 0xec, 0x8f, 0x2e, 0x19, 0x02, 0x64, 0x0c, 0x8a, 0xb6, 0x2b, 0x3c, 0x21,
+	0x43, 0x47, 0x63, 0xbb, 0x21, 0xd2, 0xee, 0x39, 0x9e, 0x29, 0x84, 0xa1, 0x21, 0x2d, 0x81, 0xec,
+	0x32, 0x94, 0x76, 0x3d, 0xcf, 0x89, 0x8e, 0x17, 0x41, 0x38, 0x82, 0x6b, 0x3b, 0xb4, 0xe3, 0x88,
+	0x44, 0x00, 0x29, 0x43, 0x7e, 0x1c, 0xd2, 0x59, 0xaa, 0x23, 0x25, 0x42, 0x6b, 0x55, 0x28, 0x5b,
+	0xc8, 0x8c, 0xfe, 0x1b, 0x05, 0x28, 0x6d, 0x9b, 0xb6, 0x7f, 0xe1, 0xc3, 0xaf, 0x2c, 0x62, 0xf1,
+	0x7c, 0x8b, 0x78, 0x9a, 0xed, 0xeb, 0x67, 0x94, 0x73, 0xed, 0x2d, 0x94, 0xd6, 0xbf, 0xfd, 0xf4,
+	0xe6, 0x6b, 0xfb, 0x76, 0x78, 0x30, 0xdb, 0xbd, 0x3b, 0xf6, 0x26, 0x51, 0xe0, 0x61, 0xc5, 0x31,
+	0xc8, 0xeb, 0x18, 0x9f, 0x1c, 0x1e, 0xdd, 0x95, 0xa7, 0x2c, 0xd2, 0x68, 0x76, 0x1d, 0xea, 0x38,
+	0xe1, 0xc8, 0x35, 0x27, 0x5c, 0x2c, 0xd4, 0xa8, 0x21, 0xa2, 0x67, 0x4e, 0xf8, 0xbc, 0xa5, 0xad,
+	0xce, 0x59, 0x5a, 0xfd, 0xcf, 0x8a, 0x50, 0x31, 0x78, 0x30, 0x73, 0x50, 0xb2, 0xe5, 0x3d, 0x6f,
+	0xe6, 0x5a, 0x24, 0x89, 0x9a, 0x21, 0x80, 0x4f, 0xcf, 0x0f, 0x7c, 0xe2, 0xb2, 0x78, 0x0d, 0xca,
+	0x53, 0xd3, 0xf6, 0x83, 0x95, 0x0a, 0x29, 0xe7, 0x72, 0xda, 0xe3, 0x9a, 0xb6, 0x2f, 0x75, 0x53,
+	0x50, 0x21, 0x5f, 0x3e, 0x0f, 0x66, 0x13, 0x11, 0x98, 0x2c, 0x18, 0x12, 0xc2, 0x55, 0x8c, 0xbd,
+	0x99, 0x1b, 0x52, 0xd8, 0x51, 0x32, 0x04, 0xc0, 0xee, 0x41, 0xc5, 0x74, 0x83, 0x67, 0xdc, 0x5f,
+	0xa9, 0x9f, 0xa3, 0xfa, 0x92, 0x2e, 0xbd, 0x35, 0x70, 0xde, 0xd6, 0x34, 0xe6, 0xb6, 0x26, 0x61,
+	0xf0, 0x17, 0x12, 0x06, 0x5f, 0xff, 0x4e, 0x19, 0x6a, 0xeb, 0x9e, 0xbb, 0xe7, 0xd8, 0xe3, 0x90,
+	0xbd, 0x02, 0xe5, 0xb1, 0x39, 0x0b, 0x38, 0xed, 0xd9, 0x62, 0x86, 0xab, 0x75, 0x6c, 0x31, 0x04,
+	0x81, 0xd2, 0xf2, 0x42, 0xac, 0xe5, 0x6f, 0x03, 0x78, 0x53, 0xee, 0x9b, 0x68, 0x07, 0x83, 0x95,
+	0xe2, 0xad, 0xe2, 0x2b, 0x8b, 0x99, 0x30, 0xa5, 0xaf, 0x9a, 0x8d, 0x04, 0x25, 0x6a, 0xc4, 0xc4,
+	0xb3, 0x44, 0x6c, 0x99, 0xd5, 0x88, 0x4d, 0x6f, 0x7c, 0xb8, 0xe5, 0x59, 0xdc, 0x20, 0x12, 0xf6,
+	0x18, 0x2a, 0x07, 0x9e, 0x63, 0x71, 0x5f, 0x6e, 0xf1, 0x9b, 0x72, 0x8b, 0xef, 0x5c, 0x6c, 0x8b,
+	0x87, 0xc7, 0xee, 0x46, 0xc7, 0x90, 0x43, 0xb0, 0x75, 0x58, 0x16, 0x5f, 0xa3, 0x04, 0xdb, 0x95,
+	0x33, 0xd9, 0x6e, 0x89, 0x0e, 0xfd, 0x98, 0xf9, 0xb7, 0xa1, 0x21, 0x07, 0xa1, 0x35, 0x54, 0xcf,
+	0x5a, 0x03, 0x08, 0x4a, 0xfc, 0x46, 0x6d, 0xf1, 0xc2, 0x03, 0xee, 0x07, 0xa4, 0x16, 0x4d, 0x43,
+	0x42, 0xec, 0x2d, 0xa8, 0x8d, 0xbd, 0xc9, 0x64, 0x86, 0x56, 0x4d, 0x68, 0xc6, 0x73, 0x99, 0xe0,
+	0xf9, 0xc8, 0x1e, 0x73, 0xa9, 0x1a, 0x11, 0x29, 0xda, 0x5c, 0xc7, 0x1b, 0x1f, 0x4a, 0xbd, 0xa0,
+	0x6f, 0x76, 0x33, 0x62, 0x8d, 0x9a, 0x1a, 0xd4, 0x24, 0x79, 0x40, 0x9e, 0x48, 0x33, 0x4d, 0xc7,
+	0x41, 0x7d, 0x28, 0xbe, 0x52, 0x37, 0x04, 0x80, 0x0e, 0x49, 0x76, 0x13, 0x8d, 0x4d, 0x6a, 0x94,
+	0x43, 0xad, 0x13, 0xc9, 0x2d, 0x68, 0xd8, 0x6e, 0xc8, 0x7d, 0x73, 0x1c, 0xda, 0x47, 0x7c, 0x65,
+	0x51, 0xb8, 0xac, 0x04, 0x8a, 0xbd, 0x06, 0x4c, 0x0e, 0x92, 0x24, 0x5c, 0x22, 0x42, 0x29, 0xf5,
+	0x8d, 0xb8, 0x41, 0xff, 0x07, 0x0d, 0x2a, 0x62, 0x65, 0xec, 0x1e, 0x54, 0x6d, 0x37, 0x08, 0xb9,
+	0x69, 0x49, 0x1d, 0x3c, 0x6d, 0x2f, 0x14, 0x19, 0x7b, 0x0f, 0x16, 0xa3, 0xb9, 0x44, 0xc7, 0xc2,
+	0x99, 0x1d, 0x9b, 0x6a, 0x7e, 0xd1, 0xfd, 0x34, 0xd7, 0xf4, 0x12, 0x34, 0xd5, 0xce, 0x8a, 0xe6,
+	0x12, 0x35, 0x4b, 0xe1, 0x6c, 0x09, 0xa2, 0xcb, 0x50, 0x36, 0xa7, 0xe8, 0x35, 0xcb, 0xc2, 0xc6,
+	0x11, 0xa0, 0xff, 0x5d, 0x01, 0xaa, 0x06, 0x1f, 0x73, 0x7b, 0x1a, 0xe2, 0xb1, 0x7d, 0x66, 0xda,
+	0x21, 0xb7, 0x46, 0x33, 0xe1, 0xa7, 0x4a, 0x46, 0x4d, 0x20, 0x76, 0x82, 0x9c, 0x43, 0x14, 0x6b,
+	0x78, 0xf1, 0xe7, 0xd7, 0xf0, 0x55, 0xa8, 0x61, 0x74, 0xc3, 0xdd, 0x31, 0x97, 0xdc, 0x47, 0x30,
+	0x9e, 0x3a, 0x64, 0x43, 0xde, 0xd0, 0xd2, 0x1a, 0xab, 0xcc, 0x81, 0x41, 0x24, 0x6c, 0x05, 0xaa,
+	0xf8, 0xd7, 0x76, 0xf7, 0xc9, 0x25, 0xd4, 0x0c, 0x05, 0x62, 0x8b, 0xb9, 0xeb, 0xf9, 0x21, 0xb7,
+	0x48, 0xf3, 0x9b, 0x86, 0x02, 0x85, 0x35, 0x34, 0x03, 0xcf, 0x25, 0xfd, 0xae, 0x1b, 0x12, 0x62,
+	0x77, 0xa0, 0x4c, 0x24, 0xf2, 0x66, 0x75, 0xca, 0xbc, 0x82, 0x46, 0xff, 0xf7, 0x22, 0x34, 0xba,
+	0xbe, 0xef, 0xf9, 0x1d, 0x1e, 0x9a, 0x36, 0x7a, 0xe5, 0xd2, 0xa1, 0x2d, 0x1d, 0x4a, 0xdd, 0xa0,
+	0x6f, 0x8a, 0x36, 0xd0, 0x2b, 0xab, 0x68, 0x83, 0x1f, 0x87, 0x4a, 0xac, 0xc5, 0x58, 0xac, 0x8b,
+	0x78, 0x0b, 0x22, 0x19, 0x34, 0x8d, 0x82, 0x37, 0xc5, 0x5e, 0x07, 0x18, 0x22, 0x94, 0x45, 0x2f,
+	0xfc, 0x66, 0x5f, 0x85, 0x4a, 0x78, 0xec, 0x8e, 0x6c, 0x4b, 0x44, 0xcb, 0x1f, 0x4f, 0xf4, 0xe5,
+	0xf0, 0xd8, 0xdd, 0xb0, 0x50, 0xf2, 0x66, 0x18, 0xf2, 0xc9, 0x34, 0x0c, 0xa4, 0x64, 0x22, 0x98,
+	0xbd, 0x00, 0x75, 0x9f, 0x87, 0xfe, 0x89, 0xb9, 0xeb, 0x70, 0x92, 0x4e, 0xcd, 0x88, 0x11, 0xec,
+	0x35, 0xa8, 0x8e, 0x67, 0xbe, 0x8f, 0x41, 0x6a, 0xde, 0xe5, 0x53, 0xf8, 0x56, 0x43, 0xd1, 0xe0,
+	0x42, 0xc6, 0x68, 0x78, 0x80, 0x26, 0xa1, 0x6f, 0x76, 0x17, 0x6f, 0xa4, 0xa4, 0x7d, 0xf2, 0x7a,
+	0x79, 0x39, 0x33, 0x04, 0xb5, 0x19, 0x8a, 0x88, 0xfd, 0x02, 0x2c, 0xd2, 0xfc, 0x23, 0x73, 0x2f,
+	0x44, 0x75, 0x17, 0x0e, 0xa2, 0x69, 0x2c, 0x10, 0xb6, 0x8d, 0xc8, 0xad, 0x00, 0xa9, 0x02, 0xee,
+	0x1f, 0x71, 0x7f, 0x14, 0xda, 0x13, 0x3e, 0x72, 0xd1, 0x32, 0xa0, 0x1b, 0x59, 0x10, 0xd8, 0xa1,
+	0x3d, 0xe1, 0x3d, 0x32, 0xe6, 0x96, 0xf7, 0xcc, 0x25, 0x9b, 0x30, 0x97, 0x5a, 0xf0, 0x9e, 0xb9,
+	0x3d, 0x32, 0xe6, 0x48, 0xa2, 0xff, 0x2e, 0x5e, 0x2b, 0x24, 0x8a, 0x5d, 0x83, 0xaa, 0xeb, 0x59,
+	0x1c, 0xa5, 0xaf, 0x09, 0x83, 0x88, 0xe0, 0x86, 0x45, 0x2a, 0x66, 0x59, 0x3e, 0x0f, 0x02, 0xb9,
+	0xc5, 0x0a, 0x44, 0x15, 0x0b, 0x0e, 0x4c, 0xdf, 0x12, 0xbe, 0xa6, 0x69, 0x48, 0x08, 0x77, 0xff,
+	0xc0, 0x0b, 0x45, 0x40, 0x67, 0xe0, 0x27, 0x7b, 0x15, 0x5a, 0x87, 0xfc, 0x24, 0x98, 0x9a, 0x63,
+	0x3e, 0x9a, 0x72, 0x7f, 0xcc, 0xe5, 0xce, 0x6b, 0xc6, 0x92, 0xc2, 0x6f, 0x0b, 0xb4, 0xfe, 0xeb,
+	0x50, 0x1b, 0xb8, 0xe6, 0x34, 0xc0, 0x6e, 0x8b, 0x50, 0xb0, 0x95, 0xb2, 0x15, 0x6c, 0x52, 0x35,
+	0x72, 0xbe, 0x52, 0xd5, 0xf0, 0x1b, 0xf9, 0x56, 0xe2, 0x28, 0x92, 0x38, 0x2a, 0xa1, 0x10, 0xc4,
+	0x8b, 0x00, 0xca, 0x23, 0xbb, 0xe2, 0x56, 0x51, 0x34, 0xea, 0x12, 0xd3, 0x0b, 0xd0, 0x70, 0x84,
+	0xde, 0x21, 0x97, 0xb1, 0x8a, 0x21, 0x00, 0xbd, 0x03, 0x85, 0x76, 0xc8, 0x5e, 0x80, 0x5a, 0x20,
+	0x79, 0x10, 0xb3, 0xe3, 0x7d, 0x4a, 0x61, 0x48, 0xb5, 0x82, 0x91, 0xb7, 0x87, 0xc3, 0xd2, 0x4d,
+	0x95, 0xae, 0x31, 0x41, 0x7f, 0xaf, 0x17, 0xe0, 0x65, 0xdf, 0x0c, 0xf5, 0x35, 0xb8, 0xb2, 0xee,
+	0x73, 0x33, 0xe4, 0x6a, 0x25, 0x78, 0x5b, 0xe2, 0x41, 0x18, 0x2d, 0x40, 0x4b, 0x2c, 0x20, 0x7d,
+	0xed, 0x2d, 0xa9, 0xa8, 0xe0, 0x2a, 0x5c, 0xde, 0xb4, 0x83, 0x50, 0x8d, 0x10, 0xc8, 0x21, 0x74,
+	0x03, 0xae, 0x64, 0xf0, 0xc1, 0xd4, 0x73, 0x03, 0xce, 0xbe, 0x08, 0x75, 0xc5, 0x22, 0xda, 0xb9,
+	0xe2, 0xdc, 0xee, 0xab, 0x2e, 0xd2, 0x77, 0xc5, 0xd4, 0xfa, 0x7d, 0x78, 0xae, 0xe3, 0x7b, 0xd3,
+	0x2c, 0xb7, 0xab, 0x59, 0x31, 0xc4, 0x42, 0xd0, 0x7f, 0xaf, 0x00, 0x8b, 0xdd, 0x63, 0x3e, 0x9e,
+	0x85, 0x5c, 0x91, 0x7f, 0x0e, 0x8a, 0xde, 0x54, 0x4d, 0xbd, 0x94, 0xb1, 0xfd, 0x72, 0x52, 0xa4,
+	0x48, 0x9c, 0xf3, 0xc2, 0xcf, 0x7d, 0xce, 0xa3, 0x6d, 0x2c, 0x26, 0xb6, 0x91, 0xdd, 0xc4, 0x6d,
+	0x90, 0xb9, 0xb2, 0x34, 0x27, 0xed, 0xd0, 0x28, 0x98, 0xa8, 0x90, 0xa5, 0xa9, 0x63, 0x8a, 0xcd,
+	0xcf, 0x86, 0x0b, 0x06, 0x37, 0xad, 0x6d, 0xc7, 0x74, 0x0d, 0x22, 0x61, 0x9f, 0x07, 0x36, 0x31,
+	0x8f, 0x47, 0xbe, 0x94, 0xf3, 0x48, 0x5c, 0x78, 0x2a, 0x74, 0x46, 0x5a, 0x13, 0xf3, 0x58, 0x6d,
+	0xc0, 0x1a, 0xe2, 0xf5, 0xdf, 0x2a, 0xc2, 0x52, 0x24, 0x17, 0xb9, 0x33, 0xf1, 0x7a, 0xb5, 0x4f,
+	0xd4, 0xae, 0x15, 0x32, 0x76, 0xed, 0x4d, 0x4a, 0x84, 0xcd, 0x9c, 0x50, 0x1c, 0xc8, 0x7c, 0xcb,
+	0x25, 0x37, 0x42, 0x51, 0xc6, 0x02, 0x2c, 0x25, 0x05, 0x98, 0xb0, 0x60, 0xe5, 0x8b, 0x58, 0x30,
+	0xba, 0x44, 0xd3, 0x80, 0x23, 0xc7, 0x0b, 0x42, 0xe9, 0xa6, 0x1a, 0x12, 0xb7, 0xe9, 0x05, 0x78,
+	0xff, 0xab, 0x90, 0x53, 0x41, 0x7b, 0x8c, 0x01, 0x8d, 0x84, 0xa2, 0xad, 0xa8, 0x9d, 0xbf, 0x15,
+	0xf7, 0x13, 0x0a, 0x99, 0xe7, 0xbe, 0x22, 0x05, 0x8e, 0xf5, 0xf4, 0x2b, 0xb0, 0xb4, 0x6d, 0x4f,
+	0xb9, 0x63, 0xbb, 0x91, 0x9e, 0xbe, 0xa6, 0xa2, 0x2e, 0x2d, 0xe7, 0x5a, 0x81, 0xf1, 0x95, 0xba,
+	0x56, 0x10, 0x95, 0xfe, 0x43, 0x0d, 0x4a, 0x88, 0x4d, 0xdc, 0x7b, 0x44, 0x14, 0xa1, 0xee, 0x3d,
+	0x2f, 0x02, 0xa0, 0xc9, 0xf1, 0x66, 0xa1, 0x3a, 0xc4, 0x4d, 0xa3, 0x2e, 0x31, 0x5b, 0x01, 0xfb,
+	0x92, 0x48, 0xde, 0xf2, 0x20, 0x94, 0xe9, 0xde, 0xeb, 0x99, 0x5c, 0x63, 0xf2, 0x10, 0xc5, 0xbb,
+	0x23, 0x78, 0xbd, 0x05, 0x8d, 0xd0, 0x37, 0xc7, 0x7c, 0x6a, 0x92, 0x43, 0x12, 0x31, 0x44, 0x12,
+	0xa5, 0xff, 0x40, 0x83, 0x56, 0xbc, 0x42, 0xa9, 0x71, 0x77, 0xa1, 0xfa, 0x8c, 0x3b, 0x63, 0x4f,
+	0x9a, 0x9a, 0xec, 0xf6, 0x3d, 0x15, 0x6d, 0x86, 0x22, 0x62, 0xef, 0x40, 0x55, 0x5c, 0x72, 0x90,
+	0x7f, 0x14, 0xca, 0xb5, 0x39, 0xa1, 0xb4, 0xa9, 0x5d, 0xf1, 0x27, 0xa9, 0x51, 0x1d, 0x2d, 0xdf,
+	0xb4, 0x5d, 0x0c, 0x4d, 0x44, 0xe2, 0x24, 0x82, 0xf5, 0xbf, 0xd1, 0xa0, 0x2a, 0x67, 0xca, 0xf1,
+	0x5d, 0x5a, 0x8e, 0xef, 0x7a, 0x11, 0x60, 0xec, 0xcc, 0x02, 0xf4, 0x81, 0xd2, 0x38, 0xd4, 0x8d,
+	0xba, 0xc4, 0x6c, 0x58, 0x49, 0x17, 0x55, 0x4c, 0xb9, 0x28, 0x1d, 0x9a, 0x78, 0x44, 0x6d, 0x77,
+	0xb4, 0xe7, 0xd8, 0xfb, 0x07, 0xa1, 0x8c, 0x33, 0x1a, 0x13, 0xf3, 0x78, 0xc3, 0x7d, 0x40, 0x28,
+	0x74, 0x63, 0xc9, 0xdb, 0x69, 0x3d, 0xbe, 0x66, 0xae, 0x42, 0xcd, 0xe7, 0x47, 0x76, 0x94, 0xa6,
+	0x6b, 0x1a, 0x11, 0xac, 0x7f, 0x5f, 0x03, 0x88, 0x57, 0x7f, 0xaa, 0x0a, 0xbc, 0x8f, 0x43, 0x08,
+	0xd9, 0xcb, 0xf4, 0xff, 0x0b, 0xf9, 0x9b, 0x2c, 0x4d, 0x85, 0xbc, 0x3d, 0xf8, 0xf1, 0x7e, 0x95,
+	0x39, 0x86, 0x59, 0x52, 0x43, 0x56, 0xd2, 0x9d, 0xe3, 0x00, 0xcc, 0x10, 0x64, 0xfa, 0x6f, 0x17,
+	0x61, 0x69, 0xe8, 0x9b, 0x6e, 0x60, 0x8e, 0x23, 0x6b, 0x7d, 0x17, 0xca, 0xbb, 0x7c, 0xdf, 0x76,
+	0xe5, 0x8e, 0xa7, 0x83, 0xef, 0x35, 0x6c, 0x19, 0x84, 0x7c, 0x4a, 0x39, 0x1a, 0x04, 0xd8, 0xcb,
+	0x50, 0xb0, 0x3c, 0xc9, 0x6d, 0x26, 0xbf, 0xee, 0x49, 0xca, 0x82, 0xe5, 0xb1, 0xfb, 0x50, 0xc1,
+	0x4b, 0x8e, 0xad, 0xb4, 0x37, 0xa3, 0x19, 0xd4, 0x24, 0xc9, 0x25, 0x21, 0x7b, 0x07, 0x6a, 0xbe,
+	0xe7, 0x38, 0xbb, 0xe6, 0xf8, 0x50, 0xda, 0xe0, 0xe7, 0xd3, 0xa7, 0x5a, 0x36, 0xca, 0x6e, 0x11,
+	0x31, 0x7b, 0x17, 0xea, 0x81, 0x79, 0xc4, 0xa7, 0x9e, 0x8a, 0x0c, 0xb3, 0xd5, 0x85, 0x81, 0x6a,
+	0x95, 0x5d, 0x63, 0x72, 0xf6, 0x1e, 0x34, 0xd4, 0x38, 0xa3, 0xd0, 0x93, 0xe5, 0x8c, 0xb3, 0x7b,
+	0x83, 0xea, 0x30, 0xf4, 0xd8, 0xdb, 0x78, 0x4a, 0x1d, 0x6e, 0x06, 0xf9, 0x65, 0x8d, 0x6c, 0x57,
+	0x45, 0xbc, 0x56, 0x81, 0x52, 0x10, 0xf2, 0xa9, 0xfe, 0xdf, 0x05, 0xa8, 0x47, 0x42, 0xfe, 0x44,
+	0x2d, 0x3e, 0xc6, 0x5f, 0xc2, 0xc2, 0x4b, 0xdb, 0xa2, 0x40, 0xbc, 0xd9, 0xf8, 0xdc, 0xb4, 0x46,
+	0x9e, 0xeb, 0x9c, 0xa8, 0xd3, 0x87, 0x88, 0xbe, 0xeb, 0x9c, 0x9c, 0x62, 0xd7, 0x85, 0x63, 0x2c,
+	0x9f, 0xef, 0x18, 0x2b, 0xe7, 0x5b, 0xe3, 0x8c, 0x6d, 0xaa, 0xce, 0xd9, 0x26, 0xf6, 0x2a, 0x94,
+	0xf7, 0x6c, 0x3f, 0x08, 0x73, 0x0b, 0x3e, 0x42, 0xcb, 0x0c, 0x41, 0x71, 0x8a, 0x97, 0xad, 0x9f,
+	0xe2, 0x65, 0xb7, 0xa1, 0x22, 0xba, 0x5f, 0x3c, 0xe8, 0x38, 0xdb, 0x4a, 0xeb, 0x43, 0x80, 0x58,
+	0x97, 0x33, 0xc4, 0x5a, 0xd6, 0xa4, 0x7f, 0x0e, 0x4a, 0x8e, 0x19, 0x84, 0x67, 0x1c, 0x1e, 0x83,
+	0x08, 0xf4, 0x45, 0x58, 0x48, 0x2a, 0xbb, 0xfe, 0x12, 0x34, 0x53, 0x9a, 0x94, 0x17, 0x10, 0xea,
+	0xff, 0x51, 0x80, 0x56, 0x7c, 0xb8, 0xa5, 0x85, 0xb8, 0x4d, 0xa7, 0x7b, 0xe6, 0xe6, 0x56, 0x21,
+	0xd7, 0xb0, 0x45, 0x9e, 0xec, 0x99, 0x8b, 0xec, 0x59, 0x9e, 0xab, 0x2c, 0xd1, 0x72, 0x86, 0x3d,
+	0x97, 0x53, 0xe5, 0xcc, 0x73, 0x39, 0xfb, 0x32, 0xd4, 0xc5, 0x91, 0xc5, 0xfb, 0x63, 0xf1, 0x7c,
+	0xbb, 0x85, 0x27, 0x2e, 0xea, 0xc0, 0xde, 0x15, 0x27, 0x8e, 0x5b, 0xa3, 0xc4, 0x49, 0xbf, 0x36,
+	0x77, 0xd2, 0xb9, 0xb5, 0x66, 0x8e, 0x0f, 0xd5, 0x71, 0x13, 0x10, 0x7b, 0x03, 0x2a, 0x7b, 0xa6,
+	0xed, 0x70, 0x55, 0xa0, 0x3c, 0xd5, 0xe2, 0xa1, 0x59, 0x11, 0x94, 0xec, 0x4b, 0xd0, 0xc0, 0xa3,
+	0x36, 0x92, 0x1d, 0x2b, 0xe7, 0x76, 0x04, 0x24, 0x7f, 0x40, 0xd4, 0x6b, 0x35, 0x95, 0xee, 0xa3,
+	0xec, 0x35, 0x09, 0xec, 0xff, 0xe9, 0x94, 0xbe, 0x2c, 0x77, 0xa3, 0x78, 0xca, 0x6e, 0x88, 0xbd,
+	0xd0, 0x0f, 0xa1, 0x84, 0x50, 0x32, 0x88, 0xd3, 0x2e, 0x1c, 0xc4, 0x25, 0xc2, 0xb5, 0xc2, 0x05,
+	0xc2, 0x35, 0x7d, 0x01, 0x20, 0xde, 0x1a, 0xfd, 0xc7, 0x1a, 0x34, 0x06, 0x63, 0xd3, 0x55, 0x9e,
+	0xe4, 0x63, 0x95, 0x37, 0x4a, 0xb2, 0xbc, 0x81, 0x56, 0x69, 0x6a, 0xee, 0xf3, 0x51, 0x60, 0x7f,
+	0x8b, 0x4b, 0x47, 0x5c, 0x43, 0xc4, 0xc0, 0xfe, 0x16, 0xcf, 0xbf, 0x75, 0x49, 0xab, 0x54, 0x39,
+	0xdd, 0x2a, 0xad, 0xe0, 0xfa, 0xd0, 0x5f, 0x0b, 0xeb, 0x5c, 0x33, 0x14, 0xa8, 0xff, 0xa5, 0x06,
+	0x0b, 0x82, 0x77, 0x79, 0x50, 0xa2, 0xa4, 0xb1, 0x76, 0xa1, 0xa4, 0x71, 0xc4, 0x50, 0x21, 0xc9,
+	0x50, 0x32, 0xd0, 0x2c, 0x5e, 0x28, 0xd0, 0x4c, 0x6e, 0x41, 0xe9, 0x22, 0x5b, 0xf0, 0xcb, 0xb0,
+	0xd8, 0x9f, 0x85, 0x14, 0x86, 0x49, 0xb1, 0x7f, 0x82, 0xea, 0xa8, 0xff, 0x61, 0x01, 0x96, 0xa2,
+	0xe1, 0x3f, 0x85, 0x6b, 0xc8, 0x7d, 0xa8, 0x59, 0x7c, 0x2c, 0x62, 0xa6, 0xdc, 0x42, 0x82, 0x6c,
+	0x34, 0x22, 0xb2, 0x8f, 0x77, 0x3b, 0xc9, 0xde, 0x2b, 0x4a, 0xf3, 0xf7, 0x8a, 0x7c, 0x95, 0xba,
+	0x91, 0xca, 0x85, 0x57, 0xe8, 0xc6, 0x91, 0xc0, 0xe8, 0x4b, 0xd0, 0x1c, 0x84, 0x66, 0x38, 0x8b,
+	0xee, 0xd5, 0x7f, 0x5a, 0x84, 0x45, 0x85, 0x91, 0x02, 0x3b, 0x35, 0x25, 0x72, 0x4e, 0x9c, 0x9a,
+	0x08, 0x35, 0x8b, 0xe9, 0x50, 0xf3, 0x3a, 0xd4, 0x67, 0x53, 0x8a, 0x80, 0x27, 0x22, 0x25, 0x51,
+	0x32, 0x6a, 0x02, 0xb1, 0x45, 0xaa, 0x88, 0xde, 0xfb, 0x44, 0xa5, 0x32, 0x09, 0x40, 0xb1, 0x4d,
+	0x38, 0x06, 0x99, 0xaa, 0x0c, 0x92, 0x16, 0xdb, 0x16, 0xb5, 0x29, 0xb1, 0x49, 0xca, 0x44, 0x66,
+	0x46, 0xe4, 0xbe, 0x54, 0x66, 0xe6, 0x3a, 0xd4, 0x0f, 0xbc, 0x70, 0x44, 0x90, 0xcc, 0x7b, 0xd7,
+	0x0e, 0xbc, 0x70, 0x80, 0x30, 0xbb, 0x03, 0x25, 0xdf, 0xf3, 0x26, 0xf2, 0x66, 0xb5, 0x9c, 0x31,
+	0xe4, 0x5e, 0x54, 0x09, 0x44, 0x22, 0xd6, 0x83, 0x65, 0x9f, 0xef, 0xcd, 0x02, 0x6e, 0x8d, 0x64,
+	0x3a, 0x88, 0x07, 0x2b, 0x40, 0x0c, 0x5e, 0xcf, 0xec, 0x2b, 0x51, 0xb5, 0x05, 0x91, 0x1c, 0xa3,
+	0xe5, 0xa7, 0xb0, 0x3c, 0x60, 0x77, 0x70, 0xbc, 0xb1, 0x63, 0xda, 0x13, 0x73, 0xd7, 0x51, 0xee,
+	0xbf, 0x41, 0x12, 0x6a, 0x25, 0x1a, 0x84, 0xfb, 0xff, 0x8e, 0x06, 0x8b, 0xe9, 0x71, 0x93, 0x59,
+	0x2a, 0x2d, 0x9d, 0xa5, 0x5a, 0x85, 0x1a, 0x7a, 0x8c, 0x99, 0xcf, 0xa3, 0x1b, 0xb3, 0x82, 0x85,
+	0x7a, 0x4d, 0xc4, 0x7d, 0x05, 0xb7, 0x44, 0x18, 0xb2, 0x46, 0x84, 0xdb, 0x12, 0xa2, 0x74, 0xbc,
+	0x67, 0xdc, 0x92, 0xba, 0x27, 0x21, 0xfd, 0x0f, 0x34, 0x28, 0xa1, 0x54, 0xe8, 0xf9, 0x86, 0xcf,
+	0x15, 0xcb, 0xe2, 0x5e, 0x50, 0x47, 0x0c, 0xf1, 0x8a, 0xcd, 0x68, 0x09, 0x65, 0xb3, 0x48, 0xf1,
+	0xd4, 0x11, 0x23, 0x9a, 0x5f, 0x82, 0xa6, 0xcf, 0xe9, 0x12, 0x24, 0x29, 0x04, 0x0b, 0x0b, 0x12,
+	0x29, 0x88, 0xe8, 0x85, 0x0b, 0x2e, 0x37, 0x90, 0x35, 0x9a, 0x95, 0xb9, 0xcd, 0x11, 0xe2, 0x08,
+	0x0c, 0x45, 0xa8, 0xff, 0xb5, 0x06, 0x15, 0xa1, 0x1c, 0x1f, 0x27, 0xb5, 0xb7, 0x08, 0x85, 0xd9,
+	0x54, 0xc6, 0x94, 0x85, 0x19, 0xc5, 0x29, 0x01, 0x77, 0xf6, 0xa4, 0x0c, 0xe8, 0x3b, 0xa1, 0x64,
+	0xe5, 0x54, 0xfa, 0x2f, 0x2f, 0xd9, 0x57, 0xc9, 0x4d, 0xf6, 0xa5, 0xae, 0x8f, 0xd5, 0xcc, 0xf5,
+	0x11, 0x4f, 0x28, 0x0d, 0xa8, 0x4e, 0xe8, 0x23, 0x58, 0x54, 0x08, 0x79, 0x40, 0xdf, 0x8e, 0x38,
+	0x10, 0xc6, 0x3e, 0x2d, 0x16, 0x22, 0x16, 0x47, 0x5a, 0x55, 0xf2, 0x04, 0xb5, 0xfe, 0xb7, 0x05,
+	0x68, 0x24, 0x5a, 0xc9, 0xe1, 0xd1, 0x91, 0x10, 0xe2, 0x11, 0x40, 0x52, 0x6c, 0x85, 0x94, 0xd8,
+	0x64, 0x7e, 0xb3, 0x18, 0xe7, 0x37, 0x85, 0xb8, 0x4a, 0x91, 0xb8, 0xa8, 0x3e, 0x33, 0x36, 0x7d,
+	0x97, 0xac, 0x0d, 0x1d, 0xe8, 0x92, 0x91, 0x44, 0xe1, 0x94, 0xb6, 0x6b, 0xf1, 0x63, 0x92, 0x4c,
+	0xc9, 0x10, 0x00, 0x5e, 0x93, 0x51, 0x44, 0x78, 0x93, 0x9d, 0xf0, 0x89, 0xe7, 0x9f, 0x90, 0x54,
+	0x4a, 0xc6, 0x02, 0x62, 0x37, 0xdc, 0x2d, 0xc2, 0x25, 0xcb, 0x01, 0xa2, 0xa4, 0x99, 0x2c, 0x07,
+	0xd8, 0x6e, 0xc8, 0xdd, 0x50, 0x84, 0xce, 0x25, 0x43, 0x81, 0xc2, 0x83, 0x8e, 0x3d, 0x94, 0x15,
+	0x88, 0x16, 0x09, 0x0a, 0x6f, 0xcf, 0xa7, 0xea, 0xb4, 0x09, 0x80, 0xdd, 0x82, 0x05, 0x0a, 0xb6,
+	0xc8, 0x58, 0xcd, 0x44, 0x42, 0xba, 0x24, 0x22, 0x2a, 0xbc, 0xac, 0xef, 0x04, 0xba, 0x0e, 0x0b,
+	0xc3, 0x93, 0x29, 0x0f, 0x12, 0xb9, 0x4d, 0xaa, 0x2b, 0x6b, 0xf1, 0xab, 0x03, 0x7d, 0x0d, 0x9a,
+	0x92, 0x46, 0xee, 0xd8, 0x7d, 0x28, 0x63, 0x43, 0x7e, 0x82, 0x12, 0x49, 0x37, 0xdc, 0x3d, 0x4f,
+	0x79, 0x68, 0xa2, 0xd4, 0xff, 0x42, 0x83, 0x9a, 0x6a, 0xc9, 0x5c, 0xc0, 0x9b, 0xd1, 0x05, 0x3c,
+	0x2f, 0x33, 0xdc, 0x82, 0xa2, 0xe5, 0x8d, 0xa5, 0x09, 0xc6, 0x4f, 0xf6, 0x0e, 0xda, 0xd2, 0xf0,
+	0xc0, 0xb3, 0xd4, 0x7b, 0x87, 0x6b, 0x19, 0x5b, 0x8a, 0x6d, 0x09, 0x0e, 0x14, 0x35, 0xb2, 0xed,
+	0x78, 0xe3, 0x43, 0xa1, 0xe9, 0x8d, 0x9c, 0xf2, 0x62, 0x92, 0x6d, 0xa2, 0xd4, 0xff, 0x5e, 0x03,
+	0x88, 0x07, 0xcc, 0xcd, 0xfc, 0x4a, 0x06, 0x0b, 0x31, 0x83, 0x5f, 0x80, 0xca, 0xd4, 0xf4, 0xcd,
+	0x89, 0x72, 0x91, 0x99, 0x47, 0x66, 0xd8, 0x94, 0x98, 0x49, 0xd2, 0xe2, 0x0e, 0xce, 0x02, 0x73,
+	0x5f, 0x95, 0x98, 0x04, 0x80, 0x3b, 0x3e, 0x3e, 0x30, 0xdd, 0x7d, 0x1e, 0x48, 0x87, 0xa2, 0x40,
+	0x3a, 0xf6, 0x32, 0xdb, 0x23, 0xcb, 0x49, 0x2a, 0x9d, 0xa3, 0xaa, 0x98, 0xd5, 0xb8, 0x8a, 0xa9,
+	0x7f, 0x1b, 0xea, 0xd1, 0xc4, 0xb9, 0xcb, 0xb8, 0x2d, 0x8b, 0x42, 0x79, 0x45, 0x3f, 0xaa, 0xa3,
+	0x3f, 0xb6, 0x5d, 0x4b, 0x16, 0x8b, 0x56, 0xa1, 0xe6, 0x4d, 0xf1, 0x00, 0x98, 0x8e, 0xba, 0xb1,
+	0x2a, 0x18, 0xc7, 0x9e, 0x98, 0xee, 0x89, 0xb2, 0x31, 0xf8, 0xad, 0x7f, 0x1b, 0x6a, 0x4a, 0xbc,
+	0xb9, 0x73, 0x27, 0x16, 0x59, 0x48, 0x2f, 0x72, 0x35, 0x51, 0xc7, 0x2d, 0x92, 0xfb, 0x8f, 0x8b,
+	0xb5, 0x2f, 0xc3, 0xa2, 0xfa, 0x1e, 0x89, 0xea, 0x61, 0x89, 0x28, 0x9a, 0x0a, 0xdb, 0xa6, 0x2a,
+	0xe2, 0x67, 0x61, 0xf1, 0x91, 0x17, 0x3e, 0xe6, 0x27, 0x41, 0x22, 0x32, 0x16, 0x11, 0xaf, 0x96,
+	0x78, 0xd0, 0xa3, 0xff, 0x2a, 0x54, 0x1f, 0x79, 0xa1, 0x31, 0x73, 0x78, 0xce, 0xd3, 0x93, 0xab,
+	0x50, 0x99, 0xfa, 0x7c, 0xcf, 0x3e, 0x96, 0x0c, 0x4a, 0x88, 0xdd, 0x81, 0xb2, 0xe7, 0xab, 0x32,
+	0x63, 0x36, 0x7c, 0x7a, 0xe4, 0x85, 0x7d, 0x6c, 0x34, 0x04, 0x8d, 0xfe, 0x1e, 0x2c, 0x0f, 0x78,
+	0x28, 0x27, 0x51, 0xcc, 0xbc, 0x02, 0x25, 0x7f, 0xe6, 0xe4, 0x67, 0xf8, 0x14, 0x29, 0x51, 0xc4,
+	0xdd, 0xa9, 0x0a, 0x1e, 0x77, 0xa7, 0x8a, 0xb9, 0x28, 0xf2, 0xce, 0x75, 0x8f, 0x8b, 0xfe, 0xfa,
+	0x47, 0x1a, 0x2c, 0x45, 0x82, 0x88, 0xc2, 0xec, 0x12, 0xda, 0xa4, 0xdc, 0x3b, 0x8a, 0xa0, 0x55,
+	0xe1, 0x02, 0x92, 0x45, 0x93, 0x15, 0xce, 0x9b, 0x0c, 0x77, 0x79, 0x77, 0x16, 0x88, 0x7c, 0x86,
+	0x66, 0xd0, 0x37, 0xbb, 0x07, 0x65, 0x5c, 0x87, 0x3a, 0xb5, 0xb9, 0x4b, 0x55, 0xa7, 0x8f, 0x08,
+	0xb1, 0xc7, 0xc4, 0x3b, 0xe2, 0xea, 0xc0, 0xe6, 0x4c, 0x78, 0x14, 0xf5, 0x20, 0x42, 0xfd, 0x07,
+	0x1a, 0xed, 0x22, 0x36, 0x9c, 0xf2, 0x46, 0xd3, 0xf7, 0x26, 0x32, 0x72, 0x92, 0xd9, 0x03, 0xc4,
+	0x88, 0xd0, 0xe9, 0x79, 0xa8, 0x85, 0x9e, 0x6c, 0x14, 0xa9, 0xc9, 0x6a, 0xe8, 0x0d, 0x94, 0x17,
+	0x51, 0x29, 0xcf, 0x52, 0xaa, 0x3e, 0x75, 0x05, 0x2a, 0xa1, 0x37, 0x42, 0x47, 0x22, 0xe3, 0xbd,
+	0xd0, 0x7b, 0xe4, 0xd1, 0x35, 0xeb, 0xd9, 0xc1, 0x89, 0x7c, 0xfa, 0x83, 0x9f, 0xfa, 0x3f, 0x17,
+	0xa1, 0x22, 0x44, 0x9a, 0xff, 0xb2, 0x29, 0xc9, 0x93, 0x74, 0x5d, 0xa9, 0x9a, 0x77, 0x31, 0x53,
+	0xf3, 0xbe, 0x0c, 0x65, 0xfc, 0x56, 0x01, 0xa8, 0x00, 0xe8, 0x24, 0x39, 0x66, 0x70, 0x20, 0xcd,
+	0x85, 0x66, 0x28, 0x10, 0xd7, 0x2e, 0xfd, 0x0b, 0x8e, 0x26, 0xfc, 0x55, 0x5d, 0x62, 0x76, 0x02,
+	0xa6, 0x43, 0xf3, 0x99, 0x37, 0x73, 0xac, 0x11, 0xa2, 0x90, 0x42, 0xb8, 0xac, 0x06, 0x21, 0x9f,
+	0x9a, 0x76, 0xb8, 0x13, 0xa0, 0x7c, 0x50, 0xca, 0x16, 0x4a, 0xa1, 0x46, 0x52, 0xa8, 0x12, 0xdc,
+	0x0b, 0xd4, 0x7a, 0xeb, 0xd1, 0x7a, 0xe3, 0x93, 0x01, 0xe7, 0x9f, 0x0c, 0x7a, 0x3c, 0xe0, 0x1d,
+	0xa1, 0x2b, 0x6c, 0x88, 0xe3, 0x25, 0x20, 0xf4, 0x5f, 0x68, 0xbd, 0x22, 0xa6, 0xa4, 0xff, 0x42,
+	0x9c, 0xe4, 0xe9, 0x1a, 0x54, 0x0f, 0xb8, 0x43, 0x12, 0x6a, 0x8a, 0x64, 0x2e, 0x82, 0x3b, 0xe4,
+	0xfa, 0x28, 0xad, 0xa6, 0xba, 0x2e, 0x8a, 0xae, 0x88, 0x8b, 0x97, 0x23, 0xea, 0xb5, 0xb3, 0x80,
+	0x9e, 0x54, 0x90, 0x37, 0x0d, 0xfd, 0x13, 0x21, 0xdc, 0x03, 0xcf, 0xb1, 0x82, 0x95, 0x16, 0x09,
+	0x51, 0x00, 0x88, 0xfd, 0xe6, 0x8c, 0xcf, 0xf8, 0xca, 0xb2, 0xd8, 0x25, 0x02, 0xf4, 0xd7, 0x60,
+	0xa1, 0x83, 0xd1, 0x8e, 0x3a, 0x91, 0x67, 0x67, 0x9d, 0xf4, 0x1f, 0x69, 0xd0, 0x24, 0xfa, 0x6d,
+	0xdf, 0xdb, 0xa7, 0x28, 0xed, 0x32, 0x94, 0xa7, 0x07, 0x66, 0xa0, 0x4c, 0xa2, 0x00, 0x98, 0x0e,
+	0x0b, 0xa1, 0x4c, 0x1f, 0xd1, 0xe5, 0x47, 0x68, 0x46, 0x0a, 0x87, 0xa7, 0xcc, 0x9b, 0xca, 0xaa,
+	0x59, 0xd3, 0xa0, 0x6f, 0x54, 0x1a, 0xcf, 0x1d, 0xc9, 0x80, 0x4a, 0x5e, 0xdc, 0x3d, 0x57, 0x84,
+	0x5c, 0x54, 0x4d, 0x75, 0xcc, 0x29, 0xc6, 0xfb, 0xf2, 0x85, 0x6f, 0xc9, 0xa8, 0x4b, 0xcc, 0x16,
+	0x09, 0x73, 0x3c, 0x0b, 0x47, 0xde, 0xde, 0x9e, 0x74, 0x29, 0x95, 0xf1, 0x2c, 0xec, 0xef, 0xed,
+	0xe9, 0x2d, 0x8c, 0xd4, 0x29, 0x7c, 0x57, 0x61, 0xdc, 0x3f, 0x6a, 0xb0, 0x24, 0x51, 0xd1, 0x42,
+	0x98, 0xcc, 0x91, 0x88, 0x35, 0x8b, 0xe4, 0x14, 0xdd, 0xeb, 0x42, 0xd3, 0x51, 0x9a, 0x4d, 0x40,
+	0x86, 0x8f, 0x62, 0x96, 0x0f, 0x0c, 0xf6, 0x6d, 0xd7, 0x0e, 0x0e, 0xa2, 0x78, 0x3d, 0x82, 0x31,
+	0xd8, 0xdf, 0xe5, 0x7b, 0x9e, 0xaf, 0x22, 0x6d, 0x19, 0x95, 0x09, 0x9c, 0x08, 0xb4, 0x6f, 0x42,
+	0x43, 0x94, 0xe0, 0xe3, 0x22, 0x5f, 0xc9, 0x00, 0x42, 0xad, 0xc9, 0x87, 0x8d, 0x25, 0xd7, 0x0b,
+	0xb9, 0x72, 0x90, 0xf8, 0xad, 0x3f, 0x80, 0xd6, 0xa6, 0xb7, 0xbf, 0xc9, 0x8f, 0xb8, 0x93, 0x72,
+	0x14, 0x88, 0x50, 0x3b, 0x43, 0x00, 0x7b, 0x81, 0xf2, 0x6d, 0x53, 0xcf, 0xe5, 0x6e, 0x18, 0x5d,
+	0x1b, 0x15, 0x42, 0x7f, 0x04, 0xcb, 0x89, 0x71, 0xa4, 0x9d, 0x7d, 0x13, 0x2a, 0xd4, 0x37, 0x3f,
+	0x62, 0x52, 0xf4, 0x2a, 0x20, 0x10, 0xa4, 0xfa, 0xfb, 0xe8, 0x35, 0x45, 0x4b, 0x7a, 0x4e, 0x2d,
+	0x33, 0x67, 0xcc, 0x67, 0x21, 0xc1, 0xa7, 0xbe, 0x0b, 0x0b, 0x1d, 0xbe, 0x3b, 0xdb, 0x57, 0xab,
+	0xb9, 0x09, 0x0d, 0x9f, 0x5b, 0xe6, 0x38, 0x1c, 0x49, 0x9b, 0x8f, 0x82, 0x05, 0x81, 0x42, 0xaf,
+	0x80, 0xbb, 0x32, 0xf5, 0xbd, 0x3d, 0xdb, 0xe1, 0x89, 0xe4, 0xaa, 0xc4, 0x6c, 0x91, 0xd4, 0x02,
+	0xd3, 0x09, 0x65, 0x8d, 0x96, 0xbe, 0xf5, 0x0d, 0xa8, 0xd3, 0x1c, 0xdb, 0xa6, 0x9f, 0x5f, 0x17,
+	0x47, 0x9d, 0x30, 0xe5, 0x63, 0xdd, 0x05, 0x83, 0xbe, 0x91, 0xdd, 0xb8, 0x4e, 0x52, 0x57, 0xd5,
+	0x90, 0x3f, 0xd1, 0xa0, 0xb4, 0x13, 0x24, 0xa2, 0xc0, 0xe4, 0x30, 0xf7, 0xa1, 0xe2, 0xdb, 0xfb,
+	0x07, 0xb2, 0x5c, 0x3a, 0x97, 0x75, 0xa0, 0x26, 0x25, 0x3e, 0x41, 0x88, 0x51, 0x18, 0x25, 0x11,
+	0xf2, 0xa3, 0xb0, 0x21, 0x36, 0x25, 0xa3, 0x30, 0x41, 0x4b, 0x49, 0x01, 0x2a, 0xfa, 0x5b, 0x89,
+	0xf7, 0x06, 0x12, 0xd3, 0x0b, 0xf4, 0x5f, 0x83, 0x8a, 0x98, 0x8c, 0x9e, 0x2c, 0x59, 0x13, 0x59,
+	0xa8, 0xa9, 0x19, 0x02, 0x40, 0xfb, 0x3b, 0xf1, 0x5c, 0x3b, 0xf4, 0x7c, 0x15, 0xc9, 0x48, 0x90,
+	0xdd, 0x83, 0xca, 0xbe, 0x6f, 0xba, 0x51, 0xde, 0x24, 0xf3, 0x0b, 0x14, 0x6c, 0x52, 0xac, 0x08,
+	0x3a, 0xfd, 0x2d, 0x28, 0x13, 0x3a, 0x11, 0x7c, 0x08, 0x97, 0xa1, 0x82, 0x0f, 0x74, 0x01, 0xbe,
+	0x1d, 0xfd, 0xda, 0x40, 0x00, 0xb8, 0x25, 0xd1, 0xe2, 0x32, 0xcb, 0xd1, 0x32, 0xcb, 0xc9, 0xbc,
+	0xae, 0x28, 0x64, 0x5e, 0x57, 0xe8, 0x5f, 0x83, 0x05, 0xdc, 0x91, 0x48, 0x8d, 0xef, 0x40, 0x69,
+	0x16, 0xc8, 0xa8, 0x3d, 0x9b, 0x5b, 0x40, 0x42, 0x15, 0x2c, 0x20, 0x51, 0x3a, 0x27, 0x57, 0x57,
+	0x4f, 0x33, 0x7e, 0xa0, 0xc1, 0xb2, 0x78, 0x55, 0x21, 0x46, 0x3e, 0xfd, 0x45, 0xc5, 0xc7, 0xd8,
+	0xf2, 0xe7, 0xa1, 0xe6, 0x7a, 0xa3, 0xf8, 0x25, 0x41, 0xcd, 0xa8, 0xba, 0x1e, 0x09, 0x03, 0xdd,
+	0x01, 0xe1, 0x47, 0xf2, 0x95, 0x86, 0xf0, 0x9a, 0x40, 0xb8, 0x21, 0x3d, 0xd5, 0x60, 0xd0, 0xda,
+	0xb4, 0x83, 0x10, 0xd9, 0x8a, 0x2e, 0xab, 0x6b, 0xb0, 0x9c, 0xc0, 0xc5, 0xb9, 0x49, 0x5c, 0x60,
+	0x7e, 0x6e, 0x32, 0x21, 0x06, 0x41, 0xa5, 0x7f, 0x00, 0x2d, 0xda, 0xc6, 0x4f, 0x7e, 0xbd, 0xfa,
+	0x37, 0x60, 0xd9, 0xe0, 0x47, 0xde, 0xe1, 0xa7, 0x20, 0x4b, 0xfd, 0x65, 0x58, 0xea, 0xf8, 0xde,
+	0xf4, 0x9c, 0x91, 0xf5, 0x31, 0x30, 0xc3, 0x0b, 0xcd, 0x90, 0x93, 0x98, 0xcf, 0xe2, 0xe1, 0x1a,
+	0x54, 0x0f, 0x39, 0x9f, 0xc6, 0x4f, 0x64, 0x2a, 0x08, 0x6e, 0x05, 0x73, 0x5b, 0x53, 0x9c, 0xdb,
+	0x9a, 0xcb, 0xc0, 0xba, 0xc7, 0x53, 0xcf, 0x4f, 0x6f, 0xce, 0x1d, 0x78, 0x2e, 0x85, 0x95, 0xdb,
+	0x83, 0x7a, 0x47, 0x6f, 0xc2, 0x64, 0xde, 0x9b, 0x00, 0xbd, 0x03, 0x6c, 0x63, 0x92, 0x1d, 0x22,
+	0x9f, 0x56, 0xdc, 0xb2, 0xa7, 0x8e, 0x39, 0x56, 0x27, 0x4b, 0x81, 0xfa, 0x12, 0x34, 0x9f, 0x1e,
+	0x78, 0xed, 0xc9, 0x86, 0xe2, 0xe1, 0x87, 0x1a, 0x2c, 0xb5, 0xc7, 0xa1, 0x7d, 0x64, 0x87, 0x27,
+	0x6a, 0xd0, 0x53, 0x13, 0x35, 0xd7, 0xa0, 0x1a, 0xd8, 0xee, 0x98, 0x8f, 0xd4, 0x51, 0xab, 0x10,
+	0x38, 0x40, 0x9f, 0x26, 0xca, 0x66, 0x94, 0x54, 0x0e, 0xa4, 0x3f, 0x6f, 0x50, 0xc1, 0x4c, 0xa0,
+	0xd0, 0xad, 0x23, 0x49, 0x1c, 0xf2, 0x35, 0x8d, 0xda, 0xc4, 0x3c, 0x7e, 0x4a, 0x51, 0xdf, 0x35,
+	0xa8, 0x72, 0xd7, 0x1a, 0x85, 0xc7, 0x2a, 0x7d, 0x5a, 0xe1, 0xae, 0x35, 0x3c, 0x76, 0xf5, 0x31,
+	0x5c, 0xe9, 0xba, 0xd6, 0x30, 0x8e, 0x19, 0x3e, 0x8d, 0x2c, 0xb5, 0x01, 0x57, 0xb3, 0x93, 0xc8,
+	0xad, 0xa0, 0xf3, 0x48, 0x92, 0x10, 0x87, 0xa5, 0x69, 0x54, 0x85, 0x28, 0x64, 0x42, 0xcd, 0xe1,
+	0x6e, 0x48, 0x8d, 0x05, 0x6a, 0xac, 0x0b, 0xcc, 0x86, 0x15, 0xe8, 0x7f, 0x5e, 0x82, 0x56, 0x2c,
+	0xd7, 0xf3, 0x32, 0xb9, 0x89, 0x54, 0x6d, 0xe1, 0x8c, 0x54, 0x6d, 0x31, 0x93, 0xaa, 0xbd, 0x02,
+	0x15, 0xd7, 0x7b, 0x16, 0xdb, 0xf9, 0xb2, 0xeb, 0x3d, 0x13, 0x46, 0xd1, 0xb2, 0x83, 0xc3, 0x54,
+	0x7c, 0x51, 0x47, 0x8c, 0x08, 0x1e, 0xae, 0x43, 0x3d, 0x7e, 0xa2, 0x20, 0x62, 0x8b, 0x9a, 0xad,
+	0xde, 0x27, 0xa8, 0x88, 0x4c, 0x44, 0xcf, 0x22, 0x22, 0x8b, 0xf3, 0x5b, 0xb5, 0xff, 0x4b, 0x7e,
+	0x8b, 0x7d, 0x09, 0xaa, 0x01, 0x1f, 0x7b, 0xae, 0xa5, 0x9e, 0x30, 0xa7, 0x53, 0xb2, 0x4a, 0x3c,
+	0x03, 0xa2, 0x51, 0xb9, 0x0e, 0xd9, 0x83, 0x7d, 0x19, 0x83, 0x5b, 0xa9, 0x4e, 0x22, 0xa1, 0xbb,
+	0x3a, 0x57, 0xc9, 0x70, 0x43, 0xa9, 0x5e, 0xf1, 0x4b, 0x06, 0xa9, 0x6d, 0x54, 0x52, 0x14, 0x8f,
+	0x48, 0x83, 0x95, 0x46, 0x0e, 0xd7, 0x8f, 0xf9, 0x89, 0x7a, 0x65, 0xaa, 0x1e, 0xa2, 0x45, 0x1d,
+	0xd8, 0x17, 0xd4, 0xd5, 0x64, 0x21, 0xa7, 0xe7, 0xba, 0x78, 0x71, 0x89, 0x8a, 0xab, 0xec, 0xa4,
+	0xb8, 0xba, 0xa8, 0xc4, 0x75, 0xf3, 0x22, 0x89, 0x6b, 0x0c, 0x21, 0x5c, 0x8b, 0x5b, 0xf2, 0xd1,
+	0xb4, 0x00, 0xf4, 0x31, 0x2c, 0xa6, 0xa5, 0x42, 0xd7, 0x33, 0xdc, 0x7d, 0xe5, 0xfb, 0xca, 0x08,
+	0x0d, 0xd8, 0xbb, 0xe2, 0x9a, 0x14, 0x70, 0xf5, 0x52, 0x66, 0x35, 0x57, 0xb4, 0xeb, 0x48, 0xa3,
+	0x24, 0x2b, 0x3b, 0xe8, 0xdf, 0xd5, 0xa0, 0x99, 0x22, 0xc8, 0x7d, 0x4f, 0x1b, 0x31, 0x28, 0xe3,
+	0x5e, 0x02, 0xd0, 0x93, 0xcb, 0xba, 0xa7, 0x7c, 0xfa, 0x22, 0x8b, 0xa2, 0xcf, 0x43, 0x6d, 0x36,
+	0x9d, 0x72, 0x1f, 0xaf, 0x22, 0x78, 0x3b, 0x2e, 0x19, 0x55, 0x82, 0x77, 0x28, 0x73, 0x4d, 0x3f,
+	0x75, 0x88, 0xf2, 0xb3, 0x02, 0xd2, 0xbf, 0x57, 0x80, 0x66, 0x6a, 0x13, 0x93, 0x77, 0x54, 0x2d,
+	0x75, 0x47, 0xc5, 0x06, 0xcf, 0x3b, 0xc4, 0xc1, 0xa5, 0xe5, 0x45, 0x70, 0x27, 0xf9, 0x84, 0xaf,
+	0xf8, 0x73, 0xd7, 0x92, 0x94, 0x10, 0x4a, 0x09, 0x21, 0xac, 0x40, 0xd5, 0x13, 0xe5, 0x2b, 0xf5,
+	0x5a, 0x47, 0x82, 0xa9, 0x07, 0x70, 0x95, 0xcc, 0x03, 0xb8, 0x44, 0x0d, 0xae, 0x7a, 0x91, 0x1a,
+	0xdc, 0xf7, 0x0a, 0xd0, 0x48, 0xe8, 0x63, 0xce, 0xf5, 0x3a, 0x5d, 0x46, 0x12, 0x26, 0x22, 0xf9,
+	0xd3, 0x89, 0x3b, 0x79, 0x3f, 0x61, 0x10, 0xc1, 0xe9, 0xfc, 0x4f, 0x15, 0xf2, 0x2f, 0xde, 0xa9,
+	0xbb, 0x7a, 0x39, 0x73, 0x57, 0x8f, 0x1f, 0xcd, 0x09, 0x7b, 0xa1, 0x1e, 0xcd, 0x3d, 0x0f, 0x35,
+	0xe1, 0x10, 0x5c, 0xf5, 0x23, 0x20, 0xe1, 0x20, 0xc4, 0x9e, 0x39, 0x66, 0x10, 0xc6, 0x57, 0xed,
+	0x0a, 0x82, 0xbd, 0x74, 0x46, 0x4c, 0x5c, 0xb7, 0x23, 0x58, 0xff, 0x71, 0x01, 0x1a, 0x89, 0xf3,
+	0xf5, 0x89, 0xd6, 0x0a, 0x3f, 0x46, 0x8a, 0x42, 0xbd, 0x8d, 0x2f, 0x9d, 0xff, 0x36, 0x3e, 0xbd,
+	0x43, 0xe5, 0x8b, 0xed, 0x50, 0xe5, 0x94, 0x1d, 0x62, 0x32, 0x4c, 0x95, 0xd7, 0x3b, 0x8a, 0x46,
+	0xe3, 0x5f, 0x71, 0x50, 0x53, 0x2d, 0xf9, 0x2b, 0x0e, 0x0c, 0x09, 0x6e, 0x7f, 0x57, 0x83, 0x9a,
+	0xfa, 0xe1, 0x14, 0x5b, 0x80, 0x9a, 0xd1, 0x7d, 0xb8, 0x31, 0x18, 0x76, 0x8d, 0xd6, 0x25, 0xd6,
+	0x80, 0xea, 0x7a, 0x7f, 0xa7, 0x87, 0x80, 0xc6, 0xaa, 0x50, 0x1c, 0x74, 0x87, 0xad, 0x02, 0xab,
+	0x41, 0xa9, 0xb3, 0xb1, 0x3e, 0x6c, 0x15, 0xd9, 0x22, 0xc0, 0x60, 0xbd, 0x6f, 0x74, 0x3b, 0x23,
+	0x6c, 0x29, 0xb1, 0x3a, 0x94, 0x87, 0xfd, 0xed, 0xd1, 0xe3, 0x56, 0x19, 0xa9, 0xd7, 0xda, 0x0f,
+	0x5b, 0x15, 0xf6, 0x1c, 0x2c, 0xad, 0xf5, 0x77, 0x7a, 0x9d, 0x6e, 0x67, 0xa4, 0xc6, 0xaa, 0x62,
+	0xeb, 0x46, 0x67, 0xd0, 0xaa, 0xe1, 0x58, 0x9b, 0x1b, 0x83, 0x61, 0xab, 0x7e, 0xfb, 0xaf, 0x34,
+	0x28, 0xd3, 0x0f, 0x84, 0x70, 0xd4, 0xf5, 0xf6, 0xce, 0xa0, 0x3b, 0xea, 0xf5, 0x7b, 0xdd, 0xd6,
+	0xa5, 0x18, 0xde, 0xec, 0xaf, 0x3f, 0x6e, 0x69, 0x6c, 0x09, 0x1a, 0x02, 0x36, 0xda, 0xbd, 0x87,
+	0xdd, 0x56, 0x21, 0x46, 0x7c, 0x6d, 0xa7, 0xbb, 0xd3, 0x6d, 0x15, 0xd9, 0x32, 0x34, 0x25, 0x45,
+	0xb7, 0xdd, 0xe9, 0x1a, 0x83, 0x56, 0x89, 0xb5, 0x60, 0x41, 0xa0, 0x76, 0xb6, 0x3b, 0xed, 0x61,
+	0xb7, 0x55, 0x46, 0xc6, 0x04, 0xe6, 0x41, 0xdf, 0x78, 0xd8, 0x1f, 0x0e, 0xbb, 0xbd, 0x56, 0x25,
+	0x1e, 0xea, 0x29, 0xf2, 0xdc, 0xaa, 0xc6, 0x43, 0xad, 0x3f, 0xc2, 0xd9, 0x3a, 0xad, 0x1a, 0x63,
+	0xb0, 0x28, 0x50, 0x83, 0x5e, 0x7b, 0x7b, 0xf0, 0xa8, 0x8f, 0xdc, 0xff, 0xa8, 0x00, 0xf5, 0x68,
+	0x23, 0x50, 0x6e, 0xfd, 0x6d, 0xc5, 0x3e, 0x40, 0xa5, 0xbf, 0x3d, 0x7a, 0xd8, 0x1d, 0xb6, 0x34,
+	0x76, 0x05, 0x96, 0xc5, 0x37, 0x4e, 0xaa, 0x58, 0x29, 0xe0, 0x0a, 0xfb, 0xdb, 0x23, 0xa3, 0xfb,
+	0xb5, 0x9d, 0x0d, 0x03, 0xf9, 0x17, 0x5d, 0xb6, 0x77, 0x50, 0xa6, 0x4d, 0xa8, 0xf7, 0xb7, 0x47,
+	0x9d, 0xee, 0x66, 0x97, 0xb8, 0x16, 0x4d, 0xed, 0x4e, 0xa7, 0x55, 0x91, 0xdd, 0xda, 0x9d, 0x0e,
+	0x8d, 0x5e, 0x95, 0xd3, 0x0e, 0xd6, 0xdb, 0xbd, 0x56, 0x8d, 0x5d, 0x05, 0x26, 0x81, 0xe4, 0x5c,
+	0x75, 0x5c, 0x76, 0x34, 0x9e, 0x94, 0x20, 0xc8, 0x9e, 0x5b, 0xfd, 0x27, 0xdd, 0x56, 0x43, 0x02,
+	0x4f, 0x36, 0xba, 0x4f, 0x5b, 0x0b, 0x28, 0xb7, 0xfe, 0xf6, 0xa8, 0xbf, 0xdd, 0xed, 0x09, 0x4c,
+	0x53, 0x36, 0x6f, 0xb7, 0x07, 0xc3, 0xd6, 0xa2, 0x62, 0x67, 0xf0, 0xb8, 0xb5, 0x24, 0x39, 0x15,
+	0x72, 0x6a, 0xb5, 0x50, 0x72, 0x11, 0x48, 0x14, 0xcb, 0x92, 0xa2, 0xfb, 0xf5, 0x6d, 0x5c, 0x26,
+	0xbb, 0xfd, 0x44, 0x64, 0xc7, 0xe9, 0xf7, 0x4c, 0x4d, 0xa8, 0xe3, 0xf6, 0x2a, 0xa1, 0x29, 0x10,
+	0x37, 0xb0, 0xa5, 0xa1, 0x5a, 0x12, 0x88, 0xeb, 0x26, 0x71, 0x11, 0xf4, 0xd4, 0xd8, 0x18, 0x76,
+	0x85, 0x1a, 0x12, 0x3c, 0xfc, 0x60, 0xbb, 0xdb, 0x69, 0x95, 0x6e, 0x1f, 0x40, 0x4d, 0xbd, 0xf5,
+	0xc2, 0x9e, 0xdb, 0x9b, 0xed, 0xde, 0xa8, 0xdd, 0xfb, 0xa0, 0x75, 0x29, 0x82, 0x70, 0x12, 0x0d,
+	0xd7, 0x26, 0xda, 0x86, 0xa3, 0x7e, 0x6f, 0x1d, 0x37, 0x62, 0x19, 0x9a, 0x84, 0x79, 0xd4, 0x1f,
+	0x8e, 0x36, 0x71, 0x85, 0x45, 0xe4, 0x44, 0x74, 0xd9, 0xee, 0xf6, 0x5a, 0xa5, 0x68, 0x84, 0xed,
+	0x8d, 0x5e, 0xab, 0x7c, 0xfb, 0x2d, 0xa8, 0xa9, 0xa7, 0x02, 0x48, 0x88, 0x6a, 0xbe, 0xbe, 0xd1,
+	0xe9, 0x76, 0xc4, 0x0a, 0xd6, 0xfb, 0x5b, 0x5b, 0x1b, 0xc3, 0x61, 0x17, 0x57, 0xd0, 0x80, 0x6a,
+	0x7b, 0xad, 0x6f, 0x20, 0x50, 0xb8, 0xfd, 0x2b, 0xd0, 0x48, 0x14, 0x3d, 0xd9, 0x0a, 0x5c, 0x36,
+	0xfa, 0xfd, 0xad, 0x91, 0xd1, 0x7d, 0xb0, 0x33, 0xe8, 0x0e, 0x46, 0xbd, 0xfe, 0xf0, 0xd1, 0x46,
+	0xef, 0x61, 0xeb, 0x12, 0xbb, 0x06, 0xcf, 0xa5, 0x5a, 0x68, 0xc5, 0x83, 0x96, 0xc6, 0xae, 0xc3,
+	0xb5, 0x54, 0x43, 0x7b, 0x73, 0x53, 0x35, 0x16, 0x6e, 0xff, 0x12, 0xd4, 0xa3, 0xc2, 0x05, 0xf2,
+	0xd1, 0x69, 0x0f, 0x77, 0xb6, 0x46, 0xbd, 0x8d, 0xcd, 0xd6, 0x25, 0x54, 0x70, 0x01, 0xae, 0x7d,
+	0x20, 0x46, 0x8a, 0xda, 0x37, 0x7a, 0x43, 0x71, 0x96, 0x04, 0xf8, 0x60, 0xb3, 0xdf, 0x96, 0x67,
+	0x5c, 0x76, 0xe8, 0xf7, 0x37, 0x5b, 0xa5, 0xdb, 0x6f, 0x40, 0x4d, 0x25, 0x31, 0x51, 0x18, 0x28,
+	0xa9, 0x07, 0x46, 0xb7, 0x2b, 0xac, 0x05, 0x42, 0x28, 0x19, 0x4d, 0x01, 0x6b, 0xed, 0x5e, 0xab,
+	0x70, 0xfb, 0x89, 0xcc, 0x4d, 0x5b, 0x1c, 0x25, 0x8c, 0xf8, 0xad, 0x7e, 0x27, 0x3a, 0xdf, 0x49,
+	0x54, 0x7b, 0x67, 0xd8, 0x6f, 0x69, 0xa8, 0xa4, 0x11, 0x6a, 0x7b, 0xa3, 0xd7, 0x43, 0xa9, 0xe1,
+	0x76, 0x45, 0xc8, 0xfe, 0x83, 0x07, 0xad, 0xe2, 0x1b, 0xff, 0x52, 0x82, 0xc2, 0xe3, 0x27, 0xac,
+	0x03, 0x55, 0xf9, 0xd2, 0x8b, 0x9d, 0xf5, 0x38, 0x79, 0xf5, 0xcc, 0xc7, 0x61, 0xec, 0x31, 0xd4,
+	0xd4, 0x43, 0x64, 0x96, 0xa6, 0xcc, 0xbc, 0xc0, 0x5e, 0x7d, 0xf1, 0x94, 0x56, 0x31, 0xd0, 0x2b,
+	0xda, 0x3d, 0x0d, 0x07, 0x53, 0xf7, 0x82, 0xcc, 0x60, 0x99, 0x77, 0xaf, 0x99, 0xc1, 0xb2, 0x0f,
+	0xe7, 0x68, 0xb0, 0xf7, 0xa0, 0x34, 0x18, 0x9b, 0x2e, 0x5b, 0x99, 0xfb, 0xef, 0x16, 0x6a, 0x90,
+	0xe7, 0x73, 0x5a, 0xc4, 0x00, 0xf7, 0x34, 0x14, 0x8f, 0x7c, 0x4b, 0x93, 0x11, 0x4f, 0xfa, 0x01,
+	0x4f, 0x46, 0x3c, 0xd9, 0xe7, 0x37, 0x8f, 0x61, 0x31, 0xfd, 0xa3, 0x10, 0xa6, 0xa7, 0xfd, 0x5a,
+	0xde, 0x2f, 0x46, 0x56, 0xf3, 0xdf, 0x1d, 0xb1, 0x27, 0xd0, 0x4c, 0xfd, 0x0a, 0x84, 0x7d, 0x26,
+	0x9d, 0x17, 0xcc, 0xf9, 0xe5, 0xc8, 0xaa, 0x7e, 0x16, 0x89, 0x64, 0xf2, 0x21, 0x2c, 0x24, 0x7f,
+	0x09, 0xc2, 0x6e, 0xa5, 0xab, 0x79, 0xf3, 0x3f, 0x12, 0x39, 0x85, 0xc1, 0x37, 0xfe, 0xa7, 0x01,
+	0xe5, 0x36, 0x25, 0xb6, 0xda, 0x50, 0x91, 0x65, 0xf6, 0xcc, 0x93, 0xda, 0xe4, 0xf3, 0x9b, 0xd5,
+	0xeb, 0xb9, 0x6d, 0x92, 0x2b, 0x1c, 0x42, 0xdc, 0x6c, 0x56, 0xe7, 0x6f, 0x40, 0xa7, 0x0d, 0x91,
+	0x7e, 0x2a, 0xd0, 0xa1, 0x13, 0x44, 0xc9, 0xca, 0xeb, 0x39, 0xc5, 0xaa, 0x20, 0x7f, 0x0f, 0xb3,
+	0x55, 0xaf, 0xaf, 0x02, 0xc4, 0x75, 0x38, 0x76, 0x23, 0x3d, 0x61, 0xb6, 0x40, 0x77, 0xd1, 0xb1,
+	0xe8, 0x58, 0xe7, 0x8d, 0x95, 0xa8, 0xd6, 0x9d, 0x33, 0xd6, 0xfb, 0x50, 0xa6, 0x3a, 0x3b, 0x7b,
+	0x7e, 0xae, 0xa0, 0x1e, 0xad, 0x6c, 0x35, 0xaf, 0x49, 0xf6, 0xff, 0x0a, 0x94, 0xa9, 0xb2, 0x90,
+	0xe9, 0x9f, 0xac, 0x4e, 0x64, 0xfa, 0xa7, 0x0a, 0x11, 0xf7, 0x34, 0xf6, 0x80, 0x7e, 0x70, 0xe9,
+	0x98, 0xf6, 0x84, 0x65, 0xdf, 0xff, 0x24, 0xb3, 0xff, 0x99, 0x75, 0x64, 0xea, 0x00, 0xf7, 0x34,
+	0xf6, 0x55, 0xa8, 0x47, 0x49, 0x70, 0xf6, 0x62, 0x6e, 0xb2, 0x3b, 0x5a, 0xd1, 0x8d, 0xd3, 0x9a,
+	0xe5, 0xaa, 0xbe, 0x0c, 0x65, 0x4a, 0x31, 0x67, 0x57, 0x95, 0x48, 0x6d, 0xaf, 0x5e, 0x9d, 0x6f,
+	0xda, 0x36, 0xfd, 0xf0, 0x9e, 0xc6, 0x1e, 0x02, 0xc4, 0xe9, 0xc6, 0xcc, 0xfe, 0xcc, 0xe5, 0x21,
+	0x33, 0x06, 0x24, 0x95, 0xfb, 0xc4, 0x25, 0xa9, 0x54, 0x60, 0x76, 0x49, 0x99, 0xb4, 0x61, 0x76,
+	0x49, 0x73, 0x19, 0xc4, 0x2e, 0xd4, 0xa3, 0x94, 0x60, 0x66, 0xac, 0x6c, 0xaa, 0xf0, 0x2c, 0x96,
+	0x1e, 0x02, 0xc4, 0xe9, 0xbf, 0xcc, 0xda, 0xe6, 0xf2, 0x82, 0x67, 0x0d, 0xb4, 0x0e, 0x35, 0x95,
+	0xeb, 0xcb, 0x98, 0xe9, 0x4c, 0x0a, 0xf0, 0xac, 0x41, 0x36, 0xd0, 0x9b, 0x47, 0x99, 0x40, 0x76,
+	0x33, 0x73, 0x81, 0xcf, 0xe6, 0x08, 0xcf, 0x1a, 0x6a, 0x1b, 0x1a, 0x89, 0xcc, 0x5e, 0x66, 0xa8,
+	0xf9, 0x4c, 0xe0, 0xea, 0xad, 0xd3, 0x09, 0xe4, 0x88, 0x3d, 0x68, 0x24, 0xd2, 0x7f, 0x99, 0x11,
+	0xe7, 0x13, 0x83, 0xe7, 0xee, 0xe0, 0x3b, 0x50, 0x11, 0x89, 0xc0, 0x8c, 0x2d, 0x4b, 0x65, 0x07,
+	0x57, 0xe7, 0x53, 0xc3, 0xec, 0x21, 0xd4, 0x54, 0xf2, 0x20, 0x23, 0xea, 0x4c, 0x1a, 0x31, 0xe3,
+	0x11, 0xe7, 0x92, 0x61, 0x1f, 0xc0, 0x62, 0x3a, 0xeb, 0x96, 0x71, 0x44, 0xb9, 0x79, 0xbf, 0xd5,
+	0x97, 0xce, 0xa4, 0x91, 0x8f, 0xf3, 0xfb, 0x1f, 0xfe, 0xd7, 0x8d, 0x4b, 0x1f, 0x7e, 0x74, 0x43,
+	0xfb, 0xc9, 0x47, 0x37, 0xb4, 0xff, 0xfc, 0xe8, 0x86, 0xf6, 0x3b, 0x3f, 0xbb, 0x71, 0xe9, 0x27,
+	0x3f, 0xbb, 0x71, 0xe9, 0x5f, 0x7f, 0x76, 0xe3, 0xd2, 0x37, 0xee, 0x5f, 0xe0, 0xf2, 0x98, 0xfe,
+	0x9f, 0x5d, 0xbb, 0x15, 0xfa, 0x47, 0x5c, 0x6f, 0xfe, 0x6f, 0x00, 0x00, 0x00, 0xff, 0xff, 0xf9,
+	0x7c, 0x7d, 0x72, 0xd0, 0x4b, 0x00, 0x00,
 }
 
 func (m *Op) Marshal() (dAtA []byte, err error) {
@@ -8786,178 +6488,6 @@ func (m *Op_Call) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	}
 	return len(dAtA) - i, nil
 }
-func (m *Op_Set) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_Set) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Set != nil {
-		{
-			size, err := m.Set.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x52
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_Dict) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_Dict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Dict != nil {
-		{
-			size, err := m.Dict.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x5a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_ScoredSet) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_ScoredSet) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.ScoredSet != nil {
-		{
-			size, err := m.ScoredSet.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x62
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_TopK) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_TopK) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.TopK != nil {
-		{
-			size, err := m.TopK.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x6a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_Bag) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_Bag) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Bag != nil {
-		{
-			size, err := m.Bag.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x72
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_BoundedCounter) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_BoundedCounter) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.BoundedCounter != nil {
-		{
-			size, err := m.BoundedCounter.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x7a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_Ids) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_Ids) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Ids != nil {
-		{
-			size, err := m.Ids.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1
-		i--
-		dAtA[i] = 0x82
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_List) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_List) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.List != nil {
-		{
-			size, err := m.List.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1
-		i--
-		dAtA[i] = 0x8a
-	}
-	return len(dAtA) - i, nil
-}
 func (m *Op_Dump) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
@@ -8975,9 +6505,7 @@ func (m *Op_Dump) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i = encodeVarintLinchpin(dAtA, i, uint64(size))
 		}
 		i--
-		dAtA[i] = 0x6
-		i--
-		dAtA[i] = 0xa2
+		dAtA[i] = 0x4a
 	}
 	return len(dAtA) - i, nil
 }
@@ -8998,9 +6526,7 @@ func (m *Op_Restore) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i = encodeVarintLinchpin(dAtA, i, uint64(size))
 		}
 		i--
-		dAtA[i] = 0x6
-		i--
-		dAtA[i] = 0xaa
+		dAtA[i] = 0x52
 	}
 	return len(dAtA) - i, nil
 }
@@ -9021,9 +6547,7 @@ func (m *Op_Expire) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i = encodeVarintLinchpin(dAtA, i, uint64(size))
 		}
 		i--
-		dAtA[i] = 0x6
-		i--
-		dAtA[i] = 0xb2
+		dAtA[i] = 0x5a
 	}
 	return len(dAtA) - i, nil
 }
@@ -9044,9 +6568,7 @@ func (m *Op_Persist) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i = encodeVarintLinchpin(dAtA, i, uint64(size))
 		}
 		i--
-		dAtA[i] = 0x6
-		i--
-		dAtA[i] = 0xba
+		dAtA[i] = 0x62
 	}
 	return len(dAtA) - i, nil
 }
@@ -9860,2216 +7382,6 @@ func (m *Datum_Text) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	dAtA[i] = 0x32
 	return len(dAtA) - i, nil
 }
-func (m *SetOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *SetOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *SetOp_Add) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Add != nil {
-		{
-			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *SetOp_Remove) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_Remove) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Remove != nil {
-		{
-			size, err := m.Remove.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *SetOp_Contains) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_Contains) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Contains != nil {
-		{
-			size, err := m.Contains.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *SetOp_Size_) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_Size_) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Size_ != nil {
-		{
-			size, err := m.Size_.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x2a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *SetOp_Members) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_Members) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Members != nil {
-		{
-			size, err := m.Members.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x32
-	}
-	return len(dAtA) - i, nil
-}
-func (m *SetOp_AddCount) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_AddCount) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.AddCount != nil {
-		{
-			size, err := m.AddCount.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x3a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *SetOp_RemoveCount) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_RemoveCount) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.RemoveCount != nil {
-		{
-			size, err := m.RemoveCount.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x42
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *DictOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *DictOp_Set) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Set) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Set != nil {
-		{
-			size, err := m.Set.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_Delete) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Delete) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Delete != nil {
-		{
-			size, err := m.Delete.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_Get) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Get) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Get != nil {
-		{
-			size, err := m.Get.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_GetMany) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_GetMany) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.GetMany != nil {
-		{
-			size, err := m.GetMany.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x2a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_Increment) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Increment) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Increment != nil {
-		{
-			size, err := m.Increment.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x32
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_IncrementGet) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_IncrementGet) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.IncrementGet != nil {
-		{
-			size, err := m.IncrementGet.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x3a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_Size_) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Size_) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Size_ != nil {
-		{
-			size, err := m.Size_.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x42
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_All) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_All) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.All != nil {
-		{
-			size, err := m.All.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x4a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_Scan) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Scan) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Scan != nil {
-		{
-			size, err := m.Scan.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x52
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_Has) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Has) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Has != nil {
-		{
-			size, err := m.Has.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x5a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_SetNew) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_SetNew) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.SetNew != nil {
-		{
-			size, err := m.SetNew.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x62
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *ScoredSetOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ScoredSetOp_Add) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Add != nil {
-		{
-			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_Increment) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_Increment) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Increment != nil {
-		{
-			size, err := m.Increment.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_Remove) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_Remove) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Remove != nil {
-		{
-			size, err := m.Remove.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_Score) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_Score) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Score != nil {
-		{
-			size, err := m.Score.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x2a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_Rank) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_Rank) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Rank != nil {
-		{
-			size, err := m.Rank.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x32
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_ByRank) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_ByRank) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.ByRank != nil {
-		{
-			size, err := m.ByRank.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x3a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_ByScore) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_ByScore) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.ByScore != nil {
-		{
-			size, err := m.ByScore.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x42
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_Size_) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_Size_) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Size_ != nil {
-		{
-			size, err := m.Size_.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x4a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_IncrementGet) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_IncrementGet) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.IncrementGet != nil {
-		{
-			size, err := m.IncrementGet.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x52
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_RevRank) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_RevRank) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.RevRank != nil {
-		{
-			size, err := m.RevRank.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x5a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_ByRankDesc) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_ByRankDesc) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.ByRankDesc != nil {
-		{
-			size, err := m.ByRankDesc.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x62
-	}
-	return len(dAtA) - i, nil
-}
-func (m *TopKOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *TopKOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *TopKOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *TopKOp_Add) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *TopKOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Add != nil {
-		{
-			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *TopKOp_Top) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *TopKOp_Top) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Top != nil {
-		{
-			size, err := m.Top.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *TopKOp_Max) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *TopKOp_Max) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Max != nil {
-		{
-			size, err := m.Max.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *BagOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *BagOp_Add) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Add != nil {
-		{
-			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Count) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Count) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Count != nil {
-		{
-			size, err := m.Count.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Sum) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Sum) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Sum != nil {
-		{
-			size, err := m.Sum.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Mean) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Mean) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Mean != nil {
-		{
-			size, err := m.Mean.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x2a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Min) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Min) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Min != nil {
-		{
-			size, err := m.Min.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x32
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Max) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Max) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Max != nil {
-		{
-			size, err := m.Max.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x3a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Variance) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Variance) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Variance != nil {
-		{
-			size, err := m.Variance.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x42
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Summary) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Summary) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Summary != nil {
-		{
-			size, err := m.Summary.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x4a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *BoundedCounterOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *BoundedCounterOp_Create) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_Create) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Create != nil {
-		{
-			size, err := m.Create.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp_Add) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Add != nil {
-		{
-			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp_Subtract) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_Subtract) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Subtract != nil {
-		{
-			size, err := m.Subtract.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp_TryAdd) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_TryAdd) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.TryAdd != nil {
-		{
-			size, err := m.TryAdd.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x2a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp_TrySubtract) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_TrySubtract) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.TrySubtract != nil {
-		{
-			size, err := m.TrySubtract.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x32
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp_Get) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_Get) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Get != nil {
-		{
-			size, err := m.Get.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x3a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp_Bounds) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_Bounds) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Bounds != nil {
-		{
-			size, err := m.Bounds.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x42
-	}
-	return len(dAtA) - i, nil
-}
-func (m *IdsOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *IdsOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *IdsOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *IdsOp_Next) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *IdsOp_Next) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Next != nil {
-		{
-			size, err := m.Next.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ListOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *ListOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ListOp_Append) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp_Append) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Append != nil {
-		{
-			size, err := m.Append.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ListOp_Range) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp_Range) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Range != nil {
-		{
-			size, err := m.Range.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ListOp_Length) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp_Length) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Length != nil {
-		{
-			size, err := m.Length.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ListOp_Trim) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp_Trim) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Trim != nil {
-		{
-			size, err := m.Trim.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x2a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ListOp_AppendLength) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp_AppendLength) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.AppendLength != nil {
-		{
-			size, err := m.AppendLength.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x32
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ListOp_Get) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp_Get) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Get != nil {
-		{
-			size, err := m.Get.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x3a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *NoArguments) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *NoArguments) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *NoArguments) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	return len(dAtA) - i, nil
-}
-
-func (m *OneMember) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *OneMember) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *OneMember) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Member) > 0 {
-		i -= len(m.Member)
-		copy(dAtA[i:], m.Member)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Member)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Members) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Members) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Members) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Members) > 0 {
-		for iNdEx := len(m.Members) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Members[iNdEx])
-			copy(dAtA[i:], m.Members[iNdEx])
-			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Members[iNdEx])))
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *OneField) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *OneField) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *OneField) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Field) > 0 {
-		i -= len(m.Field)
-		copy(dAtA[i:], m.Field)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Field)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Fields) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Fields) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Fields) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Fields) > 0 {
-		for iNdEx := len(m.Fields) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Fields[iNdEx])
-			copy(dAtA[i:], m.Fields[iNdEx])
-			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Fields[iNdEx])))
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *FieldValue) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *FieldValue) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *FieldValue) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Value) > 0 {
-		i -= len(m.Value)
-		copy(dAtA[i:], m.Value)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Value)))
-		i--
-		dAtA[i] = 0x12
-	}
-	if len(m.Field) > 0 {
-		i -= len(m.Field)
-		copy(dAtA[i:], m.Field)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Field)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *FieldValues) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *FieldValues) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *FieldValues) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Pairs) > 0 {
-		for iNdEx := len(m.Pairs) - 1; iNdEx >= 0; iNdEx-- {
-			{
-				size, err := m.Pairs[iNdEx].MarshalToSizedBuffer(dAtA[:i])
-				if err != nil {
-					return 0, err
-				}
-				i -= size
-				i = encodeVarintLinchpin(dAtA, i, uint64(size))
-			}
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *FieldDelta) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *FieldDelta) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *FieldDelta) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Delta != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Delta)<<1)^uint64((m.Delta>>63))))
-		i--
-		dAtA[i] = 0x10
-	}
-	if len(m.Field) > 0 {
-		i -= len(m.Field)
-		copy(dAtA[i:], m.Field)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Field)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *FieldRange) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *FieldRange) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *FieldRange) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Limit != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Limit)<<1)^uint64((m.Limit>>63))))
-		i--
-		dAtA[i] = 0x10
-	}
-	if len(m.From) > 0 {
-		i -= len(m.From)
-		copy(dAtA[i:], m.From)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.From)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ScoredMember) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *ScoredMember) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredMember) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Member) > 0 {
-		i -= len(m.Member)
-		copy(dAtA[i:], m.Member)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Member)))
-		i--
-		dAtA[i] = 0x12
-	}
-	if m.Score != 0 {
-		i -= 8
-		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Score))))
-		i--
-		dAtA[i] = 0x9
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ScoredMembers) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *ScoredMembers) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredMembers) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Pairs) > 0 {
-		for iNdEx := len(m.Pairs) - 1; iNdEx >= 0; iNdEx-- {
-			{
-				size, err := m.Pairs[iNdEx].MarshalToSizedBuffer(dAtA[:i])
-				if err != nil {
-					return 0, err
-				}
-				i -= size
-				i = encodeVarintLinchpin(dAtA, i, uint64(size))
-			}
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *MemberDelta) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *MemberDelta) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *MemberDelta) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Delta != 0 {
-		i -= 8
-		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Delta))))
-		i--
-		dAtA[i] = 0x11
-	}
-	if len(m.Member) > 0 {
-		i -= len(m.Member)
-		copy(dAtA[i:], m.Member)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Member)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ScoreRange) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *ScoreRange) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoreRange) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.OptionalLimit != nil {
-		{
-			size := m.OptionalLimit.Size()
-			i -= size
-			if _, err := m.OptionalLimit.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if m.Max != 0 {
-		i -= 8
-		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Max))))
-		i--
-		dAtA[i] = 0x11
-	}
-	if m.Min != 0 {
-		i -= 8
-		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Min))))
-		i--
-		dAtA[i] = 0x9
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ScoreRange_Limit) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoreRange_Limit) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Limit)<<1)^uint64((m.Limit>>63))))
-	i--
-	dAtA[i] = 0x18
-	return len(dAtA) - i, nil
-}
-func (m *Places) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Places) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Places) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Last != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Last)<<1)^uint64((m.Last>>63))))
-		i--
-		dAtA[i] = 0x10
-	}
-	if m.First != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.First)<<1)^uint64((m.First>>63))))
-		i--
-		dAtA[i] = 0x8
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Place) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Place) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Place) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Index != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Index)<<1)^uint64((m.Index>>63))))
-		i--
-		dAtA[i] = 0x8
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Amount) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Amount) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Amount) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.N != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.N)<<1)^uint64((m.N>>63))))
-		i--
-		dAtA[i] = 0x8
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *OptionalAmount) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *OptionalAmount) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *OptionalAmount) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.OptionalN != nil {
-		{
-			size := m.OptionalN.Size()
-			i -= size
-			if _, err := m.OptionalN.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *OptionalAmount_N) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *OptionalAmount_N) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.N)<<1)^uint64((m.N>>63))))
-	i--
-	dAtA[i] = 0x8
-	return len(dAtA) - i, nil
-}
-func (m *Bounds) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Bounds) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Bounds) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.OptionalStart != nil {
-		{
-			size := m.OptionalStart.Size()
-			i -= size
-			if _, err := m.OptionalStart.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if m.Ceiling != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Ceiling)<<1)^uint64((m.Ceiling>>63))))
-		i--
-		dAtA[i] = 0x10
-	}
-	if m.Floor != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Floor)<<1)^uint64((m.Floor>>63))))
-		i--
-		dAtA[i] = 0x8
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Bounds_Start) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Bounds_Start) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Start)<<1)^uint64((m.Start>>63))))
-	i--
-	dAtA[i] = 0x18
-	return len(dAtA) - i, nil
-}
-func (m *Numbers) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Numbers) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Numbers) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Numbers) > 0 {
-		for iNdEx := len(m.Numbers) - 1; iNdEx >= 0; iNdEx-- {
-			f75 := math.Float64bits(float64(m.Numbers[iNdEx]))
-			i -= 8
-			encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(f75))
-		}
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Numbers)*8))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Values) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Values) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Values) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Values) > 0 {
-		for iNdEx := len(m.Values) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Values[iNdEx])
-			copy(dAtA[i:], m.Values[iNdEx])
-			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Values[iNdEx])))
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
 func (m *Pair) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
@@ -12353,20 +7665,20 @@ func (m *Conflict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		dAtA[i] = 0x38
 	}
 	if len(m.HolderOperations) > 0 {
-		dAtA77 := make([]byte, len(m.HolderOperations)*10)
-		var j76 int
+		dAtA14 := make([]byte, len(m.HolderOperations)*10)
+		var j13 int
 		for _, num := range m.HolderOperations {
 			for num >= 1<<7 {
-				dAtA77[j76] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA14[j13] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j76++
+				j13++
 			}
-			dAtA77[j76] = uint8(num)
-			j76++
+			dAtA14[j13] = uint8(num)
+			j13++
 		}
-		i -= j76
-		copy(dAtA[i:], dAtA77[:j76])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j76))
+		i -= j13
+		copy(dAtA[i:], dAtA14[:j13])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j13))
 		i--
 		dAtA[i] = 0x32
 	}
@@ -12386,20 +7698,20 @@ func (m *Conflict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		dAtA[i] = 0x20
 	}
 	if len(m.Operations) > 0 {
-		dAtA79 := make([]byte, len(m.Operations)*10)
-		var j78 int
+		dAtA16 := make([]byte, len(m.Operations)*10)
+		var j15 int
 		for _, num := range m.Operations {
 			for num >= 1<<7 {
-				dAtA79[j78] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA16[j15] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j78++
+				j15++
 			}
-			dAtA79[j78] = uint8(num)
-			j78++
+			dAtA16[j15] = uint8(num)
+			j15++
 		}
-		i -= j78
-		copy(dAtA[i:], dAtA79[:j78])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j78))
+		i -= j15
+		copy(dAtA[i:], dAtA16[:j15])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j15))
 		i--
 		dAtA[i] = 0x1a
 	}
@@ -12742,20 +8054,20 @@ func (m *DownNode) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		dAtA[i] = 0x20
 	}
 	if len(m.Shards) > 0 {
-		dAtA86 := make([]byte, len(m.Shards)*10)
-		var j85 int
+		dAtA23 := make([]byte, len(m.Shards)*10)
+		var j22 int
 		for _, num := range m.Shards {
 			for num >= 1<<7 {
-				dAtA86[j85] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA23[j22] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j85++
+				j22++
 			}
-			dAtA86[j85] = uint8(num)
-			j85++
+			dAtA23[j22] = uint8(num)
+			j22++
 		}
-		i -= j85
-		copy(dAtA[i:], dAtA86[:j85])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j85))
+		i -= j22
+		copy(dAtA[i:], dAtA23[:j22])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j22))
 		i--
 		dAtA[i] = 0x1a
 	}
@@ -14655,20 +9967,20 @@ func (m *Member) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		dAtA[i] = 0x31
 	}
 	if len(m.Shards) > 0 {
-		dAtA117 := make([]byte, len(m.Shards)*10)
-		var j116 int
+		dAtA54 := make([]byte, len(m.Shards)*10)
+		var j53 int
 		for _, num := range m.Shards {
 			for num >= 1<<7 {
-				dAtA117[j116] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA54[j53] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j116++
+				j53++
 			}
-			dAtA117[j116] = uint8(num)
-			j116++
+			dAtA54[j53] = uint8(num)
+			j53++
 		}
-		i -= j116
-		copy(dAtA[i:], dAtA117[:j116])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j116))
+		i -= j53
+		copy(dAtA[i:], dAtA54[:j53])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j53))
 		i--
 		dAtA[i] = 0x2a
 	}
@@ -16682,38 +11994,38 @@ func (m *EndTransactionResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) 
 	var l int
 	_ = l
 	if len(m.SilentIds) > 0 {
-		dAtA125 := make([]byte, len(m.SilentIds)*10)
-		var j124 int
+		dAtA62 := make([]byte, len(m.SilentIds)*10)
+		var j61 int
 		for _, num := range m.SilentIds {
 			for num >= 1<<7 {
-				dAtA125[j124] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA62[j61] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j124++
+				j61++
 			}
-			dAtA125[j124] = uint8(num)
-			j124++
+			dAtA62[j61] = uint8(num)
+			j61++
 		}
-		i -= j124
-		copy(dAtA[i:], dAtA125[:j124])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j124))
+		i -= j61
+		copy(dAtA[i:], dAtA62[:j61])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j61))
 		i--
 		dAtA[i] = 0x12
 	}
 	if len(m.NodeIds) > 0 {
-		dAtA127 := make([]byte, len(m.NodeIds)*10)
-		var j126 int
+		dAtA64 := make([]byte, len(m.NodeIds)*10)
+		var j63 int
 		for _, num := range m.NodeIds {
 			for num >= 1<<7 {
-				dAtA127[j126] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA64[j63] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j126++
+				j63++
 			}
-			dAtA127[j126] = uint8(num)
-			j126++
+			dAtA64[j63] = uint8(num)
+			j63++
 		}
-		i -= j126
-		copy(dAtA[i:], dAtA127[:j126])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j126))
+		i -= j63
+		copy(dAtA[i:], dAtA64[:j63])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j63))
 		i--
 		dAtA[i] = 0xa
 	}
@@ -16933,38 +12245,38 @@ func (m *ActivityClass) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	var l int
 	_ = l
 	if len(m.Counts) > 0 {
-		dAtA130 := make([]byte, len(m.Counts)*10)
-		var j129 int
+		dAtA67 := make([]byte, len(m.Counts)*10)
+		var j66 int
 		for _, num := range m.Counts {
 			for num >= 1<<7 {
-				dAtA130[j129] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA67[j66] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j129++
+				j66++
 			}
-			dAtA130[j129] = uint8(num)
-			j129++
+			dAtA67[j66] = uint8(num)
+			j66++
 		}
-		i -= j129
-		copy(dAtA[i:], dAtA130[:j129])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j129))
+		i -= j66
+		copy(dAtA[i:], dAtA67[:j66])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j66))
 		i--
 		dAtA[i] = 0x2a
 	}
 	if len(m.UpperUs) > 0 {
-		dAtA132 := make([]byte, len(m.UpperUs)*10)
-		var j131 int
+		dAtA69 := make([]byte, len(m.UpperUs)*10)
+		var j68 int
 		for _, num := range m.UpperUs {
 			for num >= 1<<7 {
-				dAtA132[j131] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA69[j68] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j131++
+				j68++
 			}
-			dAtA132[j131] = uint8(num)
-			j131++
+			dAtA69[j68] = uint8(num)
+			j68++
 		}
-		i -= j131
-		copy(dAtA[i:], dAtA132[:j131])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j131))
+		i -= j68
+		copy(dAtA[i:], dAtA69[:j68])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j68))
 		i--
 		dAtA[i] = 0x22
 	}
@@ -17343,102 +12655,6 @@ func (m *Op_Call) Size() (n int) {
 	}
 	return n
 }
-func (m *Op_Set) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Set != nil {
-		l = m.Set.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_Dict) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Dict != nil {
-		l = m.Dict.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_ScoredSet) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.ScoredSet != nil {
-		l = m.ScoredSet.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_TopK) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.TopK != nil {
-		l = m.TopK.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_Bag) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Bag != nil {
-		l = m.Bag.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_BoundedCounter) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.BoundedCounter != nil {
-		l = m.BoundedCounter.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_Ids) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Ids != nil {
-		l = m.Ids.Size()
-		n += 2 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_List) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.List != nil {
-		l = m.List.Size()
-		n += 2 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
 func (m *Op_Dump) Size() (n int) {
 	if m == nil {
 		return 0
@@ -17447,7 +12663,7 @@ func (m *Op_Dump) Size() (n int) {
 	_ = l
 	if m.Dump != nil {
 		l = m.Dump.Size()
-		n += 2 + l + sovLinchpin(uint64(l))
+		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
@@ -17459,7 +12675,7 @@ func (m *Op_Restore) Size() (n int) {
 	_ = l
 	if m.Restore != nil {
 		l = m.Restore.Size()
-		n += 2 + l + sovLinchpin(uint64(l))
+		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
@@ -17471,7 +12687,7 @@ func (m *Op_Expire) Size() (n int) {
 	_ = l
 	if m.Expire != nil {
 		l = m.Expire.Size()
-		n += 2 + l + sovLinchpin(uint64(l))
+		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
@@ -17483,7 +12699,7 @@ func (m *Op_Persist) Size() (n int) {
 	_ = l
 	if m.Persist != nil {
 		l = m.Persist.Size()
-		n += 2 + l + sovLinchpin(uint64(l))
+		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
@@ -17918,1183 +13134,6 @@ func (m *Datum_Text) Size() (n int) {
 	n += 1 + l + sovLinchpin(uint64(l))
 	return n
 }
-func (m *SetOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *SetOp_Add) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Add != nil {
-		l = m.Add.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *SetOp_Remove) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Remove != nil {
-		l = m.Remove.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *SetOp_Contains) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Contains != nil {
-		l = m.Contains.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *SetOp_Size_) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Size_ != nil {
-		l = m.Size_.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *SetOp_Members) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Members != nil {
-		l = m.Members.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *SetOp_AddCount) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.AddCount != nil {
-		l = m.AddCount.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *SetOp_RemoveCount) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.RemoveCount != nil {
-		l = m.RemoveCount.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *DictOp_Set) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Set != nil {
-		l = m.Set.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_Delete) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Delete != nil {
-		l = m.Delete.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_Get) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Get != nil {
-		l = m.Get.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_GetMany) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.GetMany != nil {
-		l = m.GetMany.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_Increment) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Increment != nil {
-		l = m.Increment.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_IncrementGet) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.IncrementGet != nil {
-		l = m.IncrementGet.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_Size_) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Size_ != nil {
-		l = m.Size_.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_All) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.All != nil {
-		l = m.All.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_Scan) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Scan != nil {
-		l = m.Scan.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_Has) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Has != nil {
-		l = m.Has.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_SetNew) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.SetNew != nil {
-		l = m.SetNew.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *ScoredSetOp_Add) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Add != nil {
-		l = m.Add.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_Increment) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Increment != nil {
-		l = m.Increment.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_Remove) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Remove != nil {
-		l = m.Remove.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_Score) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Score != nil {
-		l = m.Score.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_Rank) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Rank != nil {
-		l = m.Rank.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_ByRank) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.ByRank != nil {
-		l = m.ByRank.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_ByScore) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.ByScore != nil {
-		l = m.ByScore.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_Size_) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Size_ != nil {
-		l = m.Size_.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_IncrementGet) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.IncrementGet != nil {
-		l = m.IncrementGet.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_RevRank) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.RevRank != nil {
-		l = m.RevRank.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_ByRankDesc) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.ByRankDesc != nil {
-		l = m.ByRankDesc.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *TopKOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *TopKOp_Add) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Add != nil {
-		l = m.Add.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *TopKOp_Top) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Top != nil {
-		l = m.Top.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *TopKOp_Max) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Max != nil {
-		l = m.Max.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *BagOp_Add) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Add != nil {
-		l = m.Add.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Count) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Count != nil {
-		l = m.Count.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Sum) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Sum != nil {
-		l = m.Sum.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Mean) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Mean != nil {
-		l = m.Mean.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Min) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Min != nil {
-		l = m.Min.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Max) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Max != nil {
-		l = m.Max.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Variance) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Variance != nil {
-		l = m.Variance.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Summary) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Summary != nil {
-		l = m.Summary.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *BoundedCounterOp_Create) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Create != nil {
-		l = m.Create.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp_Add) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Add != nil {
-		l = m.Add.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp_Subtract) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Subtract != nil {
-		l = m.Subtract.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp_TryAdd) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.TryAdd != nil {
-		l = m.TryAdd.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp_TrySubtract) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.TrySubtract != nil {
-		l = m.TrySubtract.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp_Get) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Get != nil {
-		l = m.Get.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp_Bounds) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Bounds != nil {
-		l = m.Bounds.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *IdsOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *IdsOp_Next) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Next != nil {
-		l = m.Next.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ListOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *ListOp_Append) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Append != nil {
-		l = m.Append.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ListOp_Range) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Range != nil {
-		l = m.Range.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ListOp_Length) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Length != nil {
-		l = m.Length.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ListOp_Trim) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Trim != nil {
-		l = m.Trim.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ListOp_AppendLength) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.AppendLength != nil {
-		l = m.AppendLength.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ListOp_Get) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Get != nil {
-		l = m.Get.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *NoArguments) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *OneMember) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Member)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *Members) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Members) > 0 {
-		for _, b := range m.Members {
-			l = len(b)
-			n += 1 + l + sovLinchpin(uint64(l))
-		}
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *OneField) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Field)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *Fields) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Fields) > 0 {
-		for _, b := range m.Fields {
-			l = len(b)
-			n += 1 + l + sovLinchpin(uint64(l))
-		}
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *FieldValue) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Field)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	l = len(m.Value)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *FieldValues) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Pairs) > 0 {
-		for _, e := range m.Pairs {
-			l = e.Size()
-			n += 1 + l + sovLinchpin(uint64(l))
-		}
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *FieldDelta) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Field)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Delta != 0 {
-		n += 1 + sozLinchpin(uint64(m.Delta))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *FieldRange) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.From)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Limit != 0 {
-		n += 1 + sozLinchpin(uint64(m.Limit))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *ScoredMember) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Score != 0 {
-		n += 9
-	}
-	l = len(m.Member)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *ScoredMembers) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Pairs) > 0 {
-		for _, e := range m.Pairs {
-			l = e.Size()
-			n += 1 + l + sovLinchpin(uint64(l))
-		}
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *MemberDelta) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Member)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Delta != 0 {
-		n += 9
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *ScoreRange) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Min != 0 {
-		n += 9
-	}
-	if m.Max != 0 {
-		n += 9
-	}
-	if m.OptionalLimit != nil {
-		n += m.OptionalLimit.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *ScoreRange_Limit) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	n += 1 + sozLinchpin(uint64(m.Limit))
-	return n
-}
-func (m *Places) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.First != 0 {
-		n += 1 + sozLinchpin(uint64(m.First))
-	}
-	if m.Last != 0 {
-		n += 1 + sozLinchpin(uint64(m.Last))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *Place) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Index != 0 {
-		n += 1 + sozLinchpin(uint64(m.Index))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *Amount) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.N != 0 {
-		n += 1 + sozLinchpin(uint64(m.N))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *OptionalAmount) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.OptionalN != nil {
-		n += m.OptionalN.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *OptionalAmount_N) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	n += 1 + sozLinchpin(uint64(m.N))
-	return n
-}
-func (m *Bounds) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Floor != 0 {
-		n += 1 + sozLinchpin(uint64(m.Floor))
-	}
-	if m.Ceiling != 0 {
-		n += 1 + sozLinchpin(uint64(m.Ceiling))
-	}
-	if m.OptionalStart != nil {
-		n += m.OptionalStart.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *Bounds_Start) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	n += 1 + sozLinchpin(uint64(m.Start))
-	return n
-}
-func (m *Numbers) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Numbers) > 0 {
-		n += 1 + sovLinchpin(uint64(len(m.Numbers)*8)) + len(m.Numbers)*8
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *Values) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Values) > 0 {
-		for _, b := range m.Values {
-			l = len(b)
-			n += 1 + l + sovLinchpin(uint64(l))
-		}
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
 func (m *Pair) Size() (n int) {
 	if m == nil {
 		return 0
@@ -21668,287 +15707,7 @@ func (m *Op) Unmarshal(dAtA []byte) error {
 			}
 			m.Op = &Op_Call{v}
 			iNdEx = postIndex
-		case 10:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Set", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &SetOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_Set{v}
-			iNdEx = postIndex
-		case 11:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Dict", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &DictOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_Dict{v}
-			iNdEx = postIndex
-		case 12:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field ScoredSet", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &ScoredSetOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_ScoredSet{v}
-			iNdEx = postIndex
-		case 13:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field TopK", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &TopKOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_TopK{v}
-			iNdEx = postIndex
-		case 14:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Bag", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &BagOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_Bag{v}
-			iNdEx = postIndex
-		case 15:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field BoundedCounter", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &BoundedCounterOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_BoundedCounter{v}
-			iNdEx = postIndex
-		case 16:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Ids", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &IdsOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_Ids{v}
-			iNdEx = postIndex
-		case 17:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field List", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &ListOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_List{v}
-			iNdEx = postIndex
-		case 100:
+		case 9:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Dump", wireType)
 			}
@@ -21983,7 +15742,7 @@ func (m *Op) Unmarshal(dAtA []byte) error {
 			}
 			m.Op = &Op_Dump{v}
 			iNdEx = postIndex
-		case 101:
+		case 10:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Restore", wireType)
 			}
@@ -22018,7 +15777,7 @@ func (m *Op) Unmarshal(dAtA []byte) error {
 			}
 			m.Op = &Op_Restore{v}
 			iNdEx = postIndex
-		case 102:
+		case 11:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Expire", wireType)
 			}
@@ -22053,7 +15812,7 @@ func (m *Op) Unmarshal(dAtA []byte) error {
 			}
 			m.Op = &Op_Expire{v}
 			iNdEx = postIndex
-		case 103:
+		case 12:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Persist", wireType)
 			}
@@ -24024,4361 +17783,6 @@ func (m *Datum) Unmarshal(dAtA []byte) error {
 			if (iNdEx + skippy) > l {
 				return io.ErrUnexpectedEOF
 			}
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *SetOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: SetOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: SetOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Members{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_Add{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Remove", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Members{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_Remove{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Contains", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OneMember{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_Contains{v}
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Size_", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_Size_{v}
-			iNdEx = postIndex
-		case 6:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Members", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_Members{v}
-			iNdEx = postIndex
-		case 7:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field AddCount", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Members{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_AddCount{v}
-			iNdEx = postIndex
-		case 8:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RemoveCount", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Members{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_RemoveCount{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *DictOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: DictOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: DictOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Set", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &FieldValues{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Set{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Delete", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Fields{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Delete{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Get", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OneField{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Get{v}
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field GetMany", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Fields{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_GetMany{v}
-			iNdEx = postIndex
-		case 6:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Increment", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &FieldDelta{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Increment{v}
-			iNdEx = postIndex
-		case 7:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field IncrementGet", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &FieldDelta{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_IncrementGet{v}
-			iNdEx = postIndex
-		case 8:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Size_", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Size_{v}
-			iNdEx = postIndex
-		case 9:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field All", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_All{v}
-			iNdEx = postIndex
-		case 10:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Scan", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &FieldRange{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Scan{v}
-			iNdEx = postIndex
-		case 11:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Has", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OneField{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Has{v}
-			iNdEx = postIndex
-		case 12:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field SetNew", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &FieldValue{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_SetNew{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *ScoredSetOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: ScoredSetOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ScoredSetOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &ScoredMembers{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_Add{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Increment", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &MemberDelta{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_Increment{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Remove", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Members{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_Remove{v}
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Score", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OneMember{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_Score{v}
-			iNdEx = postIndex
-		case 6:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Rank", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OneMember{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_Rank{v}
-			iNdEx = postIndex
-		case 7:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field ByRank", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Places{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_ByRank{v}
-			iNdEx = postIndex
-		case 8:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field ByScore", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &ScoreRange{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_ByScore{v}
-			iNdEx = postIndex
-		case 9:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Size_", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_Size_{v}
-			iNdEx = postIndex
-		case 10:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field IncrementGet", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &MemberDelta{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_IncrementGet{v}
-			iNdEx = postIndex
-		case 11:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RevRank", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OneMember{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_RevRank{v}
-			iNdEx = postIndex
-		case 12:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field ByRankDesc", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Places{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_ByRankDesc{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *TopKOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: TopKOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: TopKOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &ScoredMember{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &TopKOp_Add{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Top", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Amount{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &TopKOp_Top{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Max", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &TopKOp_Max{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *BagOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: BagOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: BagOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Numbers{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Add{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Count", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Count{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Sum", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Sum{v}
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Mean", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Mean{v}
-			iNdEx = postIndex
-		case 6:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Min", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Min{v}
-			iNdEx = postIndex
-		case 7:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Max", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Max{v}
-			iNdEx = postIndex
-		case 8:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Variance", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Variance{v}
-			iNdEx = postIndex
-		case 9:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Summary", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Summary{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *BoundedCounterOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: BoundedCounterOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: BoundedCounterOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Create", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Bounds{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_Create{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Amount{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_Add{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Subtract", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Amount{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_Subtract{v}
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field TryAdd", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Amount{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_TryAdd{v}
-			iNdEx = postIndex
-		case 6:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field TrySubtract", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Amount{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_TrySubtract{v}
-			iNdEx = postIndex
-		case 7:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Get", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_Get{v}
-			iNdEx = postIndex
-		case 8:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Bounds", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_Bounds{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *IdsOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: IdsOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: IdsOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Next", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OptionalAmount{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &IdsOp_Next{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *ListOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: ListOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ListOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Append", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Values{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ListOp_Append{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Range", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Places{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ListOp_Range{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Length", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ListOp_Length{v}
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Trim", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Places{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ListOp_Trim{v}
-			iNdEx = postIndex
-		case 6:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field AppendLength", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Values{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ListOp_AppendLength{v}
-			iNdEx = postIndex
-		case 7:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Get", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Place{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ListOp_Get{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *NoArguments) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: NoArguments: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: NoArguments: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *OneMember) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: OneMember: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: OneMember: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Member", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Member = append(m.Member[:0], dAtA[iNdEx:postIndex]...)
-			if m.Member == nil {
-				m.Member = []byte{}
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Members) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Members: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Members: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Members", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Members = append(m.Members, make([]byte, postIndex-iNdEx))
-			copy(m.Members[len(m.Members)-1], dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *OneField) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: OneField: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: OneField: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Field", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Field = append(m.Field[:0], dAtA[iNdEx:postIndex]...)
-			if m.Field == nil {
-				m.Field = []byte{}
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Fields) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Fields: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Fields: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Fields", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Fields = append(m.Fields, make([]byte, postIndex-iNdEx))
-			copy(m.Fields[len(m.Fields)-1], dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *FieldValue) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: FieldValue: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: FieldValue: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Field", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Field = append(m.Field[:0], dAtA[iNdEx:postIndex]...)
-			if m.Field == nil {
-				m.Field = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Value", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Value = append(m.Value[:0], dAtA[iNdEx:postIndex]...)
-			if m.Value == nil {
-				m.Value = []byte{}
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *FieldValues) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: FieldValues: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: FieldValues: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Pairs", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Pairs = append(m.Pairs, FieldValue{})
-			if err := m.Pairs[len(m.Pairs)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *FieldDelta) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: FieldDelta: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: FieldDelta: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Field", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Field = append(m.Field[:0], dAtA[iNdEx:postIndex]...)
-			if m.Field == nil {
-				m.Field = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Delta", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.Delta = int64(v)
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *FieldRange) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: FieldRange: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: FieldRange: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field From", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.From = append(m.From[:0], dAtA[iNdEx:postIndex]...)
-			if m.From == nil {
-				m.From = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Limit", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.Limit = int64(v)
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *ScoredMember) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: ScoredMember: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ScoredMember: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 1 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Score", wireType)
-			}
-			var v uint64
-			if (iNdEx + 8) > l {
-				return io.ErrUnexpectedEOF
-			}
-			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
-			iNdEx += 8
-			m.Score = float64(math.Float64frombits(v))
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Member", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Member = append(m.Member[:0], dAtA[iNdEx:postIndex]...)
-			if m.Member == nil {
-				m.Member = []byte{}
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *ScoredMembers) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: ScoredMembers: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ScoredMembers: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Pairs", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Pairs = append(m.Pairs, ScoredMember{})
-			if err := m.Pairs[len(m.Pairs)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *MemberDelta) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: MemberDelta: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: MemberDelta: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Member", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Member = append(m.Member[:0], dAtA[iNdEx:postIndex]...)
-			if m.Member == nil {
-				m.Member = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 1 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Delta", wireType)
-			}
-			var v uint64
-			if (iNdEx + 8) > l {
-				return io.ErrUnexpectedEOF
-			}
-			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
-			iNdEx += 8
-			m.Delta = float64(math.Float64frombits(v))
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *ScoreRange) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: ScoreRange: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ScoreRange: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 1 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Min", wireType)
-			}
-			var v uint64
-			if (iNdEx + 8) > l {
-				return io.ErrUnexpectedEOF
-			}
-			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
-			iNdEx += 8
-			m.Min = float64(math.Float64frombits(v))
-		case 2:
-			if wireType != 1 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Max", wireType)
-			}
-			var v uint64
-			if (iNdEx + 8) > l {
-				return io.ErrUnexpectedEOF
-			}
-			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
-			iNdEx += 8
-			m.Max = float64(math.Float64frombits(v))
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Limit", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.OptionalLimit = &ScoreRange_Limit{int64(v)}
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Places) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Places: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Places: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field First", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.First = int64(v)
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Last", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.Last = int64(v)
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Place) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Place: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Place: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Index", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.Index = int64(v)
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Amount) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Amount: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Amount: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field N", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.N = int64(v)
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *OptionalAmount) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: OptionalAmount: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: OptionalAmount: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field N", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.OptionalN = &OptionalAmount_N{int64(v)}
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Bounds) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Bounds: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Bounds: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Floor", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.Floor = int64(v)
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Ceiling", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.Ceiling = int64(v)
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Start", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.OptionalStart = &Bounds_Start{int64(v)}
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Numbers) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Numbers: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Numbers: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType == 1 {
-				var v uint64
-				if (iNdEx + 8) > l {
-					return io.ErrUnexpectedEOF
-				}
-				v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
-				iNdEx += 8
-				v2 := float64(math.Float64frombits(v))
-				m.Numbers = append(m.Numbers, v2)
-			} else if wireType == 2 {
-				var packedLen int
-				for shift := uint(0); ; shift += 7 {
-					if shift >= 64 {
-						return ErrIntOverflowLinchpin
-					}
-					if iNdEx >= l {
-						return io.ErrUnexpectedEOF
-					}
-					b := dAtA[iNdEx]
-					iNdEx++
-					packedLen |= int(b&0x7F) << shift
-					if b < 0x80 {
-						break
-					}
-				}
-				if packedLen < 0 {
-					return ErrInvalidLengthLinchpin
-				}
-				postIndex := iNdEx + packedLen
-				if postIndex < 0 {
-					return ErrInvalidLengthLinchpin
-				}
-				if postIndex > l {
-					return io.ErrUnexpectedEOF
-				}
-				var elementCount int
-				elementCount = packedLen / 8
-				if elementCount != 0 && len(m.Numbers) == 0 {
-					m.Numbers = make([]float64, 0, elementCount)
-				}
-				for iNdEx < postIndex {
-					var v uint64
-					if (iNdEx + 8) > l {
-						return io.ErrUnexpectedEOF
-					}
-					v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
-					iNdEx += 8
-					v2 := float64(math.Float64frombits(v))
-					m.Numbers = append(m.Numbers, v2)
-				}
-			} else {
-				return fmt.Errorf("proto: wrong wireType = %d for field Numbers", wireType)
-			}
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Values) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Values: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Values: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Values", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Values = append(m.Values, make([]byte, postIndex-iNdEx))
-			copy(m.Values[len(m.Values)-1], dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
 			iNdEx += skippy
 		}
 	}
