@@ -44,9 +44,9 @@ func TestReceiptsNameTheMethodsOfDataTypes(t *testing.T) {
 	require.Equal(t, pb.LockMode_LOCK_TYPED, r.Wait.Mode)
 	require.Equal(t, pb.LockMode_LOCK_TYPED, r.Wait.HolderMode)
 	require.Equal(t, []string{"set.add", "set.all"}, []string{r.Wait.Lock, r.Wait.HolderLock})
-	require.Equal(t, []pb.Operation{pb.Operation_OP_CHANGE}, r.Wait.Operations)
-	require.Equal(t, []pb.Operation{pb.Operation_OP_ASK}, r.Wait.HolderOperations)
-	require.Contains(t, r.Wait.Commutes, pb.Advice{HolderInstead: pb.Operation_OP_ASK, HolderMethod: "set.contains", Apart: true})
+	require.Equal(t, []pb.Operation{pb.Operation_OP_UPDATE}, r.Wait.Operations)
+	require.Equal(t, []pb.Operation{pb.Operation_OP_QUERY}, r.Wait.HolderOperations)
+	require.Contains(t, r.Wait.Commutes, pb.Advice{HolderInstead: pb.Operation_OP_QUERY, HolderMethod: "set.contains", Apart: true})
 	for _, says := range []string{`key "team"`, "the add on a set had to wait for transaction " + r.Holder.String(), "which had locked it for a size on a set",
 		"Send the other one as one request, or use contains in the place of its size on a set if that is enough and about another part of the set."} {
 		require.Contains(t, r.String(), says)

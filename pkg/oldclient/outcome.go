@@ -64,7 +64,7 @@ func (db *DB) resolve(caller *retrier, id kv.TxnID, why string) (*Outcome, *Erro
 		answer, err := db.ask(&r, id)
 		switch {
 		case err == nil && answer.Decision == pb.Decision_COMMITTED:
-			return &Outcome{ID: id, Attempts: 1, Results: resultsOf(answer.Results), Token: answer.Token,
+			return &Outcome{ID: id, Attempts: 1, Results: resultsOf(answer.Results), Token: answer.CausalityToken,
 				ResultsLost: answer.ResultsLost}, nil
 		case err == nil:
 			e := errorf(kv.KindAborted, nil, "transaction %v did not commit: %s, and an enquiry closed it", id, why)

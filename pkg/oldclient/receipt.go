@@ -72,18 +72,18 @@ func (c *Conflict) wire() *pb.Conflict {
 	if c == nil {
 		return nil
 	}
-	return &pb.Conflict{Cause: c.Cause, Key: c.Key, Operations: c.Operations, Mode: c.Mode, Holder: c.Holder,
-		HolderOperations: c.HolderOperations, HolderMode: c.HolderMode, Others: uint32(c.Others), Commutes: c.Commutes, Lock: c.Lock, HolderLock: c.HolderLock,
-		Calls: c.Calls, HolderCalls: c.HolderCalls, Interactive: c.Interactive, HolderInteractive: c.HolderInteractive}
+	return &pb.Conflict{Cause: c.Cause, Key: c.Key, Operations: c.Operations, LockMode: c.Mode, Holder: c.Holder,
+		HolderOperations: c.HolderOperations, HolderLockMode: c.HolderMode, Others: uint32(c.Others), Advice: c.Commutes, Lock: c.Lock, HolderLock: c.HolderLock,
+		Methods: c.Calls, HolderMethods: c.HolderCalls, Interactive: c.Interactive, HolderInteractive: c.HolderInteractive}
 }
 
 func conflictOf(c *pb.Conflict) *Conflict {
 	if c == nil {
 		return nil
 	}
-	return &Conflict{Cause: c.Cause, Key: c.Key, Operations: c.Operations, Mode: c.Mode, Holder: c.Holder,
-		HolderOperations: c.HolderOperations, HolderMode: c.HolderMode, Others: int(c.Others), Commutes: c.Commutes, Lock: c.Lock, HolderLock: c.HolderLock,
-		Calls: c.Calls, HolderCalls: c.HolderCalls, Interactive: c.Interactive, HolderInteractive: c.HolderInteractive}
+	return &Conflict{Cause: c.Cause, Key: c.Key, Operations: c.Operations, Mode: c.LockMode, Holder: c.Holder,
+		HolderOperations: c.HolderOperations, HolderMode: c.HolderLockMode, Others: int(c.Others), Commutes: c.Advice, Lock: c.Lock, HolderLock: c.HolderLock,
+		Calls: c.Methods, HolderCalls: c.HolderMethods, Interactive: c.Interactive, HolderInteractive: c.HolderInteractive}
 }
 
 // ReceiptOf is a receipt of another transaction, as Activity tells of them; zero for

@@ -135,7 +135,7 @@ func snapshotOf(p *pb.Snapshot) *Snapshot {
 	if p == nil {
 		return nil
 	}
-	s := &Snapshot{ID: p.Id, Name: p.Name, Time: time.Unix(0, p.TimeNs), Token: p.Token}
+	s := &Snapshot{ID: p.Id, Name: p.Name, Time: time.Unix(0, p.TimeNs), Token: p.CausalityToken}
 	if p.ExpiresNs != 0 {
 		s.Expires = time.Unix(0, p.ExpiresNs)
 	}

@@ -130,7 +130,7 @@ func TestWhatAHandleSaysReachesTheServer(t *testing.T) {
 			{[]client.CallOption{client.AsOf(at)}, txn.How{At: txn.At{AsOf: at.UnixNano()}}},
 			{[]client.CallOption{client.After(token)}, txn.How{After: clock}},
 			{[]client.CallOption{client.AtSnapshot("s"), client.AsOf(at), client.After(token)}, txn.How{At: txn.At{AsOf: at.UnixNano()}, After: clock}},
-			{[]client.CallOption{client.ByPlan(pb.ReadPlan_PLAN_PIN)}, txn.How{Plan: txn.PlanPin}},
+			{[]client.CallOption{client.ByPlan(pb.ReadPlan_PLAN_SNAPSHOT)}, txn.How{Plan: txn.PlanPin}},
 		} {
 			_, err := read(ctx, db.With(c.opts...))
 			require.NoError(t, err, name)
@@ -157,7 +157,7 @@ func TestWhatAHandleSaysIsNotTheNextRequests(t *testing.T) {
 	require.NoError(t, err)
 	put(t, db, "k", "new")
 	s.take()
-	past := db.With(client.AtSnapshot("s"), client.After(vclock.EncodeOne(vclock.Entry{Index: 1})), client.ByPlan(pb.ReadPlan_PLAN_PIN))
+	past := db.With(client.AtSnapshot("s"), client.After(vclock.EncodeOne(vclock.Entry{Index: 1})), client.ByPlan(pb.ReadPlan_PLAN_SNAPSHOT))
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {

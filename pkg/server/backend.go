@@ -60,9 +60,9 @@ type Backend interface {
 	// since, in seconds since 1970, the last receipts, and for whom transactions
 	// wait now.
 	Activity(since int64, receipts, waits int) Activity
-	// EndTransaction ends a transaction that is under way at the node's gateway, and reports whether
+	// CancelTransaction ends a transaction that is under way at the node's gateway, and reports whether
 	// there is one.
-	EndTransaction(id kv.TxnID) bool
+	CancelTransaction(id kv.TxnID) bool
 	// Reclaimable estimates how many bytes of the node's store deleted or overwritten data
 	// still occupies.
 	Reclaimable() uint64

@@ -16,8 +16,8 @@ import (
 
 // plans are the plans as the interface numbers them.
 var plans = map[pb.ReadPlan]txn.Plan{
-	pb.ReadPlan_PLAN_ANY: txn.PlanAny, pb.ReadPlan_PLAN_ONE: txn.PlanOne, pb.ReadPlan_PLAN_AT_ONCE: txn.PlanAtOnce,
-	pb.ReadPlan_PLAN_HOT_LAST: txn.PlanHotLast, pb.ReadPlan_PLAN_OPEN: txn.PlanOpen, pb.ReadPlan_PLAN_PIN: txn.PlanPin,
+	pb.ReadPlan_PLAN_ANY: txn.PlanAny, pb.ReadPlan_PLAN_ONE_SHARD: txn.PlanOne, pb.ReadPlan_PLAN_PARALLEL: txn.PlanAtOnce,
+	pb.ReadPlan_PLAN_HOT_LAST: txn.PlanHotLast, pb.ReadPlan_PLAN_INTERACTIVE: txn.PlanOpen, pb.ReadPlan_PLAN_SNAPSHOT: txn.PlanPin,
 }
 
 // planOf is the other way round. A test holds it against plans.
@@ -95,7 +95,7 @@ func (s *service) snapshot(p *msg.Pin) *pb.Snapshot {
 	if p == nil {
 		return nil
 	}
-	return &pb.Snapshot{Id: snapshotID(s.backend.Status().ClusterID, p.Number), Name: p.Name, TimeNs: p.Time, ExpiresNs: p.Expires, Token: msg.Clock(p.Clock).Encode()}
+	return &pb.Snapshot{Id: snapshotID(s.backend.Status().ClusterID, p.Number), Name: p.Name, TimeNs: p.Time, ExpiresNs: p.Expires, CausalityToken: msg.Clock(p.Clock).Encode()}
 }
 
 // ttl is how long a snapshot is to be kept.

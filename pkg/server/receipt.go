@@ -33,15 +33,15 @@ func conflict(r *msg.Receipt) *pb.Conflict {
 	}
 	mine, theirs := adt.Mode(r.Mode), adt.Mode(r.HolderMode)
 	did, holderDid := adt.Methods(r.Methods), adt.Methods(r.HolderMethods)
-	out := &pb.Conflict{Cause: pb.Cause(r.Cause), Key: r.Key, Mode: lockMode(mine), Holder: r.Holder.TxnID, HolderMode: lockMode(theirs), Others: uint32(r.Others),
+	out := &pb.Conflict{Cause: pb.Cause(r.Cause), Key: r.Key, LockMode: lockMode(mine), Holder: r.Holder.TxnID, HolderLockMode: lockMode(theirs), Others: uint32(r.Others),
 		Lock: mine.KindName(), HolderLock: theirs.KindName(),
-		Operations: operationsOf(did), HolderOperations: operationsOf(holderDid), Calls: did.Calls(), HolderCalls: holderDid.Calls(),
+		Operations: operationsOf(did), HolderOperations: operationsOf(holderDid), Methods: did.Calls(), HolderMethods: holderDid.Calls(),
 		Interactive: did&adt.Interactive != 0, HolderInteractive: holderDid&adt.Interactive != 0}
 	if a, ok := adt.AdviseTyped(mine, theirs); ok {
-		out.Commutes = []pb.Advice{{Instead: pb.Operation(a.Mine.Called()), HolderInstead: pb.Operation(a.Theirs.Called()),
+		out.Advice = []pb.Advice{{Instead: pb.Operation(a.Mine.Called()), HolderInstead: pb.Operation(a.Theirs.Called()),
 			Method: a.Mine.FullName(), HolderMethod: a.Theirs.FullName(), Apart: a.Apart}}
 	} else if a, ok := adt.Advise(did, holderDid); ok {
-		out.Commutes = []pb.Advice{{Instead: pb.Operation(a.Mine), HolderInstead: pb.Operation(a.Theirs)}}
+		out.Advice = []pb.Advice{{Instead: pb.Operation(a.Mine), HolderInstead: pb.Operation(a.Theirs)}}
 	}
 	return out
 }

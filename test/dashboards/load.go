@@ -147,8 +147,8 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 	},
 	// Keys that the operator has moved to the hot shard, and home.
 	func(ctx context.Context, db *client.DB, n int) error {
-		order := []pb.HotOrder{pb.HotOrder_HOT_PIN, pb.HotOrder_HOT_BAN}[n/3%2]
-		_, err := db.SetHotRule(ctx, pb.HotRule{Key: fmt.Appendf(nil, "log/%d", n%3), Order: order})
+		order := []pb.HotPolicy{pb.HotPolicy_HOT_PIN, pb.HotPolicy_HOT_BAN}[n/3%2]
+		_, err := db.SetHotRule(ctx, pb.HotRule{Key: fmt.Appendf(nil, "log/%d", n%3), Policy: order})
 		workload.Sleep(ctx, 700*time.Millisecond)
 		return err
 	},

@@ -158,14 +158,14 @@ func TestAnAdministratorEndsATransaction(t *testing.T) {
 		}
 		return errEnough
 	})
-	_, err := alice.EndTransaction(soon(t), id)
+	_, err := alice.CancelTransaction(soon(t), id)
 	denied(t, err, "needs the role admin")
-	r, err := root.EndTransaction(soon(t), id)
+	r, err := root.CancelTransaction(soon(t), id)
 	require.NoError(t, err)
 	require.Equal(t, []uint32{2}, r.NodeIds)
 	require.NoError(t, <-put)
 	require.ErrorContains(t, <-ended, "an administrator has ended")
-	r, err = root.EndTransaction(soon(t), id)
+	r, err = root.CancelTransaction(soon(t), id)
 	require.NoError(t, err)
 	require.Empty(t, r.NodeIds)
 }

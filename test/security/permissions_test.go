@@ -106,7 +106,7 @@ func TestSingleCallsAreGuarded(t *testing.T) {
 	}
 	out, err := root.Execute(soon(t), &pb.ExecuteRequest{Ops: []pb.Op{{Op: &pb.Op_Scan{Scan: &pb.ScanOp{}}}}})
 	require.NoError(t, err)
-	require.Empty(t, out.Results[0].Pairs, "nothing is done of a transaction of which one operation is not allowed")
+	require.Empty(t, out.Results[0].Entries, "nothing is done of a transaction of which one operation is not allowed")
 	_, err = alice.Execute(soon(t), &pb.ExecuteRequest{Ops: []pb.Op{allowed}})
 	require.NoError(t, err)
 }
@@ -179,7 +179,7 @@ func TestKeysOfLinchpinsOwnAreNobodys(t *testing.T) {
 	all, err := root.Users(soon(t))
 	require.NoError(t, err)
 	require.Len(t, all, 1, "the users outlast the deletion of all keys")
-	_, err = root.SetHotRule(soon(t), pb.HotRule{Key: b(users.TableKey), Order: pb.HotOrder_HOT_PIN})
+	_, err = root.SetHotRule(soon(t), pb.HotRule{Key: b(users.TableKey), Policy: pb.HotPolicy_HOT_PIN})
 	require.ErrorContains(t, err, "linchpin's own")
 }
 

@@ -40,7 +40,7 @@ func TestANodeThatIsDownIsTold(t *testing.T) {
 		d := detail.Of(e)
 		d.Code = uint32(codes.Unavailable)
 		require.Equal(t, e.Kind.Retryable(), d.Retryable)
-		require.Equal(t, &pb.DownNode{NodeId: 3, Address: "10.0.0.3:7070", Shards: []uint32{2, 5}, Hot: true, KeyspacePercent: 20}, d.Down)
+		require.Equal(t, &pb.NodeDown{NodeId: 3, Address: "10.0.0.3:7070", Shards: []uint32{2, 5}, Hot: true, KeyspacePercent: 20}, d.Down)
 		require.Equal(t, e, detail.Error(detail.From(detail.Status(d))))
 	}
 	st := &pb.StatusResponse{HotShard: 5, Members: []pb.Member{
@@ -86,7 +86,7 @@ func TestTheStatusReadsWell(t *testing.T) {
 func TestAStatusStaysSmallEnoughForHeaders(t *testing.T) {
 	big := strings.Repeat("x", kv.MaxKeyBytes)
 	d := detail.Of(&kv.Error{Kind: kv.KindConditionFailed, Text: strings.Repeat("t", 3000), Key: []byte(big), Op: -1})
-	d.Code, d.Text = uint32(codes.FailedPrecondition), strings.Repeat("t", 3000)
+	d.Code, d.Message = uint32(codes.FailedPrecondition), strings.Repeat("t", 3000)
 	d.Current = &pb.Result{Found: true, Value: make([]byte, kv.MaxValueBytes), Version: kv.Version{Write: 9}}
 	err := detail.Status(d)
 	require.Less(t, len(status.Convert(err).Message()), 1100)
@@ -105,7 +105,7 @@ func TestErrorsOfOthersHaveNoDetail(t *testing.T) {
 }
 
 func TestAKindOfANewerServerIsInternal(t *testing.T) {
-	e := detail.Error(&pb.ErrorDetail{Kind: "Melted", Text: "too warm"})
+	e := detail.Error(&pb.ErrorDetail{Kind: "Melted", Message: "too warm"})
 	require.Equal(t, kv.KindInternal, e.Kind)
 	require.Contains(t, e.Text, "Melted")
 	require.Equal(t, kv.KindInternal, detail.Error(&pb.ErrorDetail{Kind: "OK"}).Kind)

@@ -42,7 +42,7 @@ func Sentence(r *pb.Receipt) string {
 // Advice says in one sentence what would have kept the two out of each other's way,
 // empty if it is not known, or if nothing would.
 func Advice(c *pb.Conflict) string {
-	if len(c.Commutes) == 0 && !c.Interactive && !c.HolderInteractive {
+	if len(c.Advice) == 0 && !c.Interactive && !c.HolderInteractive {
 		return ""
 	}
 	return advice(c)
@@ -76,9 +76,9 @@ func waited(r *pb.Receipt) string {
 		return fmt.Sprintf("%s for %s: the %s %s for its readers, which are read-only transactions that are open, or scans and snapshots that begin.", head, key, mine, had)
 	case pb.Cause_CAUSE_SNAPSHOT:
 		return fmt.Sprintf("%s for %s: the %s %s for a snapshot of the history, or one that a scan or a View reads.", head, key, mine, had)
-	case pb.Cause_CAUSE_UPDATE:
+	case pb.Cause_CAUSE_INTENT:
 		return fmt.Sprintf("%s for %s: the %s %s for %s, which was about to commit %s%s.", head, key, mine, had, other, theirs, more)
-	case pb.Cause_CAUSE_FORGOTTEN:
+	case pb.Cause_CAUSE_RECOVERY:
 		return fmt.Sprintf("%s: a shard had restarted, and lets nobody write until the read-only transactions that may have been open before have ended.", head)
 	}
 	switch {
@@ -132,10 +132,10 @@ type side struct {
 	typed string
 }
 
-func mine(c *pb.Conflict) side { return side{set(c.Operations), c.Mode, typed(c.Lock, c.Calls)} }
+func mine(c *pb.Conflict) side { return side{set(c.Operations), c.LockMode, typed(c.Lock, c.Methods)} }
 
 func theirs(c *pb.Conflict) side {
-	return side{set(c.HolderOperations), c.HolderMode, typed(c.HolderLock, c.HolderCalls)}
+	return side{set(c.HolderOperations), c.HolderLockMode, typed(c.HolderLock, c.HolderMethods)}
 }
 
 // typed says which methods were called, or if that is not known what the kind of lock
@@ -191,8 +191,8 @@ func advice(c *pb.Conflict) string {
 		return "Too little is left before the bound for both, so the order matters."
 	}
 	use := useInstead(c)
-	if len(c.Commutes) > 0 && isTyped(&c.Commutes[0]) {
-		use = useTyped(c, &c.Commutes[0])
+	if len(c.Advice) > 0 && isTyped(&c.Advice[0]) {
+		use = useTyped(c, &c.Advice[0])
 	}
 	send := atOnce(c)
 	switch {
@@ -210,7 +210,7 @@ func advice(c *pb.Conflict) string {
 // movesNearBound reports whether both move a bounded counter: then they commute, but for the want of room
 // before its bound.
 func movesNearBound(c *pb.Conflict) bool {
-	return len(c.Calls) > 0 && len(c.HolderCalls) > 0 && allMoves(c.Calls) && allMoves(c.HolderCalls)
+	return len(c.Methods) > 0 && len(c.HolderMethods) > 0 && allMoves(c.Methods) && allMoves(c.HolderMethods)
 }
 
 func allMoves(calls []string) bool {

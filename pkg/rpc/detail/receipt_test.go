@@ -39,7 +39,7 @@ var holder = kv.TxnID{Time: 7, Rand: 9}
 
 func lock(mine, theirs pb.Operation) *pb.Conflict {
 	c := &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []pb.Operation{mine}, HolderOperations: []pb.Operation{theirs}}
-	c.Mode, c.HolderMode = pb.LockMode(adt.Method(mine).Mode()), pb.LockMode(adt.Method(theirs).Mode())
+	c.LockMode, c.HolderLockMode = pb.LockMode(adt.Method(mine).Mode()), pb.LockMode(adt.Method(theirs).Mode())
 	return c
 }
 
@@ -87,11 +87,11 @@ func TestSentence(t *testing.T) {
 		{"a snapshot of the history", &pb.Receipt{WaitedUs: 1000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_SNAPSHOT, Key: []byte("k"), Operations: []pb.Operation{put}}},
 			`Waited 1000 us for key "k": the put had to wait for a snapshot of the history, or one that a scan or a View reads.`},
 		{"less than a millisecond", &pb.Receipt{WaitedUs: 999, Wait: lock(put, put)}, ""},
-		{"a bounded counter near its bound", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock(pb.Operation_OP_CHANGE, pb.Operation_OP_CHANGE), func(c *pb.Conflict) {
-			c.Calls, c.HolderCalls = []string{"bounded-counter.subtract"}, []string{"bounded-counter.try-subtract"}
+		{"a bounded counter near its bound", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock(pb.Operation_OP_UPDATE, pb.Operation_OP_UPDATE), func(c *pb.Conflict) {
+			c.Methods, c.HolderMethods = []string{"bounded-counter.subtract"}, []string{"bounded-counter.try-subtract"}
 		})}, `Waited 10 ms for key "k": the subtract on a bounded-counter had to wait for ` + x + `, which had locked it for a try-subtract on a bounded-counter. ` +
 			`Too little is left before the bound for both, so the order matters.`},
-		{"readers that are forgotten", &pb.Receipt{WaitedUs: 2_000_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_FORGOTTEN, Operations: []pb.Operation{put}}},
+		{"readers that are forgotten", &pb.Receipt{WaitedUs: 2_000_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_RECOVERY, Operations: []pb.Operation{put}}},
 			`Waited 2000 ms: a shard had restarted, and lets nobody write until the read-only transactions that may have been open before have ended.`},
 		{"nobody knows", &pb.Receipt{WaitedUs: 400_000, Waiting: true, Wait: &pb.Conflict{}},
 			`The time was over after 400 ms; no shard has told what the transaction waited for.`},
@@ -104,7 +104,7 @@ func TestSentence(t *testing.T) {
 			`1 attempt was given up because another transaction changed key "k" after this one had read it. ` +
 				`Send it as one request, or use an add if all that is done with the key is to count.`},
 		{"an older server", &pb.Receipt{WaitedUs: 12_000, Key: []byte("k"), Holder: holder}, `Waited 12 ms for key "k", behind ` + x + `.`},
-		{"a lock of which the mode is known alone", &pb.Receipt{WaitedUs: 12_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []pb.Operation{put}, HolderMode: pb.LockMode_LOCK_READ}},
+		{"a lock of which the mode is known alone", &pb.Receipt{WaitedUs: 12_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []pb.Operation{put}, HolderLockMode: pb.LockMode_LOCK_READ}},
 			`Waited 12 ms for key "k": the put had to wait for ` + x + `, which had locked it for a read.`},
 	} {
 		require.Equal(t, test.want, detail.Sentence(test.receipt), test.name)
@@ -186,17 +186,17 @@ func checkAdvice(t *testing.T, s string, c *pb.Conflict, at string) {
 
 // TestMethodsOfDataTypesAreNamed: those that ran, and not all that need the same lock.
 func TestMethodsOfDataTypesAreNamed(t *testing.T) {
-	c := &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Mode: pb.LockMode_LOCK_TYPED, HolderMode: pb.LockMode_LOCK_TYPED,
-		Operations: []pb.Operation{pb.Operation_OP_CHANGE}, HolderOperations: []pb.Operation{pb.Operation_OP_ASK},
-		Lock: "set.add", HolderLock: "set.all", Calls: []string{"set.add"}, HolderCalls: []string{"set.size"},
-		Commutes: []pb.Advice{{HolderInstead: pb.Operation_OP_ASK, HolderMethod: "set.contains", Apart: true}}}
+	c := &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, LockMode: pb.LockMode_LOCK_TYPED, HolderLockMode: pb.LockMode_LOCK_TYPED,
+		Operations: []pb.Operation{pb.Operation_OP_UPDATE}, HolderOperations: []pb.Operation{pb.Operation_OP_QUERY},
+		Lock: "set.add", HolderLock: "set.all", Methods: []string{"set.add"}, HolderMethods: []string{"set.size"},
+		Advice: []pb.Advice{{HolderInstead: pb.Operation_OP_QUERY, HolderMethod: "set.contains", Apart: true}}}
 	require.Equal(t, `Waited 10 ms for key "k": the add on a set had to wait for transaction 00000000000000070000000000000009, which had locked it for a size on a set. `+
 		`Use contains in the place of the other one's size on a set if that is enough and about another part of the set.`, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}))
-	c.Commutes, c.HolderInteractive = []pb.Advice{{Apart: true}}, true
+	c.Advice, c.HolderInteractive = []pb.Advice{{Apart: true}}, true
 	require.Equal(t, "Send the other one as one request, or let the two be about different parts of the set, which commute.", detail.Advice(c))
-	c.Calls, c.HolderCalls = nil, nil
+	c.Methods, c.HolderMethods = nil, nil
 	require.Contains(t, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}), "size or members on a set", "of a node that does not tell")
-	c.Commutes, c.HolderInteractive = nil, false
+	c.Advice, c.HolderInteractive = nil, false
 	require.Empty(t, detail.Advice(c))
 }
 

@@ -227,8 +227,8 @@ func (r *Run) settle(t testing.TB) {
 				continue
 			}
 			for _, s := range resp.Shards {
-				if s.Intents > 0 || s.Waiting > 0 {
-					last = append(last, fmt.Sprintf("shard %d on node %d has %d intents, %d waiting", s.Shard, s.NodeId, s.Intents, s.Waiting))
+				if s.Intents > 0 || s.LockWaiters > 0 {
+					last = append(last, fmt.Sprintf("shard %d on node %d has %d intents, %d waiting", s.Shard, s.NodeId, s.Intents, s.LockWaiters))
 				}
 			}
 		}
