@@ -77,7 +77,7 @@ func (m Mode) Valid() bool {
 }
 
 // compatible is the relation for any key, the one place where commutativity
-// becomes concurrency for registers and counters: two modes go together if every
+// becomes concurrency for values and counters: two modes go together if every
 // operation of the one commutes with every operation of the other. Other data
 // types bring a relation of their own.
 //
@@ -165,7 +165,7 @@ func Covers(a, b Mode) bool {
 // whatever the key holds. One of a data type may need several, or less: see
 // Modes.
 //
-// A blind add needs ModeAdd alone, although it fails on a register: a key's
+// A blind add needs ModeAdd alone, although it fails on a value: a key's
 // type is changed only under ModeWrite, so adds cannot tell their order from
 // whether they failed. An operation that expects something sees the state, so
 // a conditional write needs ModeWrite and a requirement ModeRead.
@@ -183,7 +183,7 @@ func ModeOf(op *msg.Op) Mode {
 		return ModeRead
 	case msg.OpAdd:
 		return ModeAdd
-	case msg.OpAsk:
+	case msg.OpQuery:
 		return ModeRead
 	}
 	return ModeWrite

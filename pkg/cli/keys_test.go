@@ -17,7 +17,7 @@ func TestGet(t *testing.T) {
 	require.Equal(t, "v", n.run(t, "get", "k", "--raw").ok(t))
 	require.Equal(t, "5\n", n.run(t, "get", "n").ok(t))
 	require.Equal(t, "5\n", n.run(t, "get", "n", "--raw").ok(t))
-	require.Equal(t, `{"key":"k","found":true,"type":"register","value":"v","version":"0.0.1"}`+"\n",
+	require.Equal(t, `{"key":"k","found":true,"type":"value","value":"v","version":"0.0.1"}`+"\n",
 		n.run(t, "get", "k", "-o", "json").ok(t))
 	require.Equal(t, `{"key":"n","found":true,"type":"counter","number":5,"version":"0.0.2"}`+"\n",
 		n.run(t, "get", "n", "-o", "json").ok(t))

@@ -26,9 +26,9 @@ func TestTheFirstFailureOnAKeyIsReported(t *testing.T) {
 	}
 	requires := func(e msg.Expect) msg.Op { return msg.Op{Kind: msg.OpRequire, Expect: e} }
 	del := msg.Op{Kind: msg.OpDelete, Expect: msg.ExpectVersion, ExpectVersion: kv.Version{Write: 99}}
-	contains := msg.Op{Kind: msg.OpAsk, Type: 2, Method: 3, Args: ann}
-	addCount := msg.Op{Kind: msg.OpChangeAsk, Type: 2, Method: 6, Args: ann}
-	add := msg.Op{Kind: msg.OpChange, Type: 2, Method: 1, Args: ann}
+	contains := msg.Op{Kind: msg.OpQuery, Type: 2, Method: 3, Args: ann}
+	addCount := msg.Op{Kind: msg.OpUpdateGet, Type: 2, Method: 6, Args: ann}
+	add := msg.Op{Kind: msg.OpUpdate, Type: 2, Method: 1, Args: ann}
 	count := msg.Op{Kind: msg.OpAdd, Delta: 1}
 	get := msg.Op{Kind: msg.OpGet}
 	for name, x := range map[string]struct {
@@ -90,13 +90,13 @@ func TestConditionsThatHoldBeforeCalls(t *testing.T) {
 			{Kind: msg.OpPut, Value: []byte("v"), Expect: msg.ExpectAbsent},
 			{Kind: msg.OpRequire, Expect: msg.ExpectValue, ExpectValue: []byte("v")},
 			{Kind: msg.OpDelete, Expect: msg.ExpectExists},
-			{Kind: msg.OpChange, Type: 2, Method: 1, Args: ann},
+			{Kind: msg.OpUpdate, Type: 2, Method: 1, Args: ann},
 			{Kind: msg.OpRequire, Expect: msg.ExpectExists},
-			{Kind: msg.OpAsk, Type: 2, Method: 3, Args: ann},
-			{Kind: msg.OpChangeAsk, Type: 2, Method: 7, Args: ann},
+			{Kind: msg.OpQuery, Type: 2, Method: 3, Args: ann},
+			{Kind: msg.OpUpdateGet, Type: 2, Method: 7, Args: ann},
 			{Kind: msg.OpRequire, Expect: msg.ExpectAbsent},
 			{Kind: msg.OpGet},
-			{Kind: msg.OpAsk, Type: 2, Method: 3, Args: ann},
+			{Kind: msg.OpQuery, Type: 2, Method: 3, Args: ann},
 		}
 		for i := range out {
 			out[i].Key, out[i].Seq = []byte(key), uint32(i)

@@ -40,7 +40,7 @@ func TestReceiptsNameTheMethodsOfDataTypes(t *testing.T) {
 		return out.Receipt
 	}
 
-	r := waited(call("size"), client.Call(b("team"), "set", "add", "bob"))
+	r := waited(call("len"), client.Call(b("team"), "set", "add", "bob"))
 	require.Equal(t, pb.LockMode_LOCK_TYPED, r.Wait.Mode)
 	require.Equal(t, pb.LockMode_LOCK_TYPED, r.Wait.HolderMode)
 	require.Equal(t, []string{"set.add", "set.all"}, []string{r.Wait.Lock, r.Wait.HolderLock})
@@ -52,7 +52,7 @@ func TestReceiptsNameTheMethodsOfDataTypes(t *testing.T) {
 		require.Contains(t, r.String(), says)
 	}
 	require.Equal(t, []string{"set.add"}, r.Wait.Calls)
-	require.Equal(t, []string{"set.size"}, r.Wait.HolderCalls)
+	require.Equal(t, []string{"set.len"}, r.Wait.HolderCalls)
 	require.NotContains(t, r.String(), "View")
 
 	r = waited(call("contains", adt.Bytes([]byte("eve"))), client.Call(b("team"), "set", "add", "eve"))

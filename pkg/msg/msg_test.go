@@ -166,7 +166,7 @@ func TestSpansOfOperationsAndGrants(t *testing.T) {
 
 func TestWhichOperationsWrite(t *testing.T) {
 	writes := map[OpKind]bool{OpPut: true, OpDelete: true, OpAdd: true, OpAddGet: true, OpDeleteRange: true, OpMoveOut: true, OpMoveIn: true, OpExpire: true, OpDeleteExpired: true,
-		OpChange: true, OpChangeAsk: true}
+		OpUpdate: true, OpUpdateGet: true}
 	for kind := range OpKind_name {
 		op := Op{Kind: OpKind(kind)}
 		require.Equal(t, writes[op.Kind], op.Writes(), "%v", op.Kind)

@@ -108,7 +108,7 @@ func drawWorld(t *rapid.T) *world {
 		case 1:
 			c.exists = false
 		case 2:
-			c.typ, c.text = adt.Register, rapid.SampledFrom([]string{"x", "", "y"}).Draw(t, "text")
+			c.typ, c.text = adt.Value, rapid.SampledFrom([]string{"x", "", "y"}).Draw(t, "text")
 		default:
 			c.typ, c.n = adt.Counter, rapid.SampledFrom([]int64{0, 5, math.MaxInt64 - 3, math.MinInt64 + 3}).Draw(t, "count")
 		}
@@ -165,11 +165,11 @@ func (w *world) do(op *msg.Op, version func(kv.Version) kv.Version) (res msg.Res
 		if failed != 0 {
 			return res, failed
 		}
-		if op.Kind == msg.OpPut && c.exists && c.typ != adt.Register {
+		if op.Kind == msg.OpPut && c.exists && c.typ != adt.Value {
 			return res, kv.KindWrongType
 		}
 		res = msg.Result{Found: c.exists, Version: version(kv.Version{})}
-		w.cells[k] = cell{exists: op.Kind == msg.OpPut, typ: adt.Register, text: string(op.Value), ver: res.Version, fixed: true}
+		w.cells[k] = cell{exists: op.Kind == msg.OpPut, typ: adt.Value, text: string(op.Value), ver: res.Version, fixed: true}
 	case msg.OpAdd, msg.OpAddGet:
 		return w.add(op, c, version)
 	case msg.OpScan:

@@ -90,8 +90,8 @@ func (x *execution) put(op *msg.Op) (msg.Result, *msg.Failure) {
 		x.write(entry.Effect{Key: op.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: res.Version})
 		return res, nil
 	}
-	if v.Exists() && v.Type != adt.Register && !op.Stored {
-		return res, wrongType(op.Key, v, "put", adt.Register)
+	if v.Exists() && v.Type != adt.Value && !op.Stored {
+		return res, wrongType(op.Key, v, "put", adt.Value)
 	}
 	res.Version = x.next(op.Key)
 	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: op.Type, Value: op.Value, Version: res.Version,

@@ -239,7 +239,7 @@ func (o Op) verb() []string {
 		return []string{"scan", key, end}
 	case msg.OpDeleteRange:
 		return []string{"delrange", key, end}
-	case msg.OpAsk, msg.OpChangeAsk:
+	case msg.OpQuery, msg.OpUpdateGet:
 		return append([]string{"call", key, o.called.typ + "." + o.called.method}, argumentTexts(o.op.Args)...)
 	}
 	return nil

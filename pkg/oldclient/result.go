@@ -173,7 +173,7 @@ func typeName(t pb.DataType, told string) string {
 	case told != "":
 		return told
 	case t == pb.DataType_VALUE:
-		return "register"
+		return "value"
 	case t == pb.DataType_COUNTER:
 		return "counter"
 	}

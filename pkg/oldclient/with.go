@@ -56,8 +56,8 @@ func AsOf(t time.Time) CallOption {
 // refused.
 func After(token []byte) CallOption { return func(h *how) { h.token = token } }
 
-// ByPlan forces how a read-only transaction reads: pb.ReadPlan_PLAN_AT_ONCE,
-// PLAN_HOT_LAST or PLAN_PIN. It is for measuring.
+// ByPlan forces how a read-only transaction reads: pb.ReadPlan_PLAN_PARALLEL,
+// PLAN_HOT_LAST or PLAN_SNAPSHOT. It is for measuring.
 func ByPlan(p pb.ReadPlan) CallOption { return func(h *how) { h.plan = p } }
 
 // Into has a Handle tell in o how its last call was answered: the token, the

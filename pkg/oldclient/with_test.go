@@ -130,7 +130,7 @@ func TestWhatAHandleSaysReachesTheServer(t *testing.T) {
 			{[]client.CallOption{client.AsOf(at)}, txn.How{At: txn.At{AsOf: at.UnixNano()}}},
 			{[]client.CallOption{client.After(token)}, txn.How{After: clock}},
 			{[]client.CallOption{client.AtSnapshot("s"), client.AsOf(at), client.After(token)}, txn.How{At: txn.At{AsOf: at.UnixNano()}, After: clock}},
-			{[]client.CallOption{client.ByPlan(pb.ReadPlan_PLAN_SNAPSHOT)}, txn.How{Plan: txn.PlanPin}},
+			{[]client.CallOption{client.ByPlan(pb.ReadPlan_PLAN_SNAPSHOT)}, txn.How{Plan: txn.PlanSnapshot}},
 		} {
 			_, err := read(ctx, db.With(c.opts...))
 			require.NoError(t, err, name)

@@ -190,7 +190,7 @@ func side(mode, methods uint64) string {
 	}
 	isNamed := len(names) > 0
 	for _, m := range adt.Methods(methods).Each() {
-		if isNamed && (m == adt.MethodAsk || m == adt.MethodChange || m == adt.MethodChangeAsk) {
+		if isNamed && (m == adt.MethodQuery || m == adt.MethodUpdate || m == adt.MethodUpdateGet) {
 			continue
 		}
 		if name := called[m]; name != "" {
@@ -207,5 +207,5 @@ func side(mode, methods uint64) string {
 
 // called are the methods that go for one type only, with it, and those that have
 // another name for operators.
-var called = map[adt.Method]string{adt.MethodPut: "register.put", adt.MethodAdd: "counter.add", adt.MethodAddGet: "counter.add-get",
+var called = map[adt.Method]string{adt.MethodPut: "value.put", adt.MethodAdd: "counter.add", adt.MethodAddGet: "counter.add-get",
 	adt.MethodView: "read-only", adt.MethodOpenView: "read-only"}

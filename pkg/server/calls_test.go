@@ -50,8 +50,8 @@ func TestBothDecodersReadCallsAlike(t *testing.T) {
 	k := []byte("k")
 	for _, c := range []pb.CallOp{
 		{Key: k, Type: "set", Method: "add", Args: []pb.Datum{text("a"), text(""), text("b")}},
-		{Key: k, Type: "set", Method: "size"},
-		{Key: k, Type: "dict", Method: "increment", Args: []pb.Datum{text("k"), whole(-3)}},
+		{Key: k, Type: "set", Method: "len"},
+		{Key: k, Type: "map", Method: "increment", Args: []pb.Datum{text("k"), whole(-3)}},
 		{Key: k, Type: "bounded-counter", Method: "create", Args: []pb.Datum{whole(-5), whole(5), whole(0)}},
 		{Key: k, Type: "bounded-counter", Method: "create", Args: []pb.Datum{whole(-5), whole(5)}},
 	} {
@@ -74,7 +74,7 @@ func TestACallThatNamesNoMethodIsRefused(t *testing.T) {
 	for want, op := range map[string]pb.Op{
 		"no data type":        {Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k")}}},
 		"no method":           {Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "set"}}},
-		"the key is empty":    {Op: &pb.Op_Call{Call: &pb.CallOp{Type: "set", Method: "size"}}},
+		"the key is empty":    {Op: &pb.Op_Call{Call: &pb.CallOp{Type: "set", Method: "len"}}},
 		"want add member ...": {Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "set", Method: "add"}}},
 	} {
 		err := operation(&op, &out)
@@ -86,7 +86,7 @@ func TestACallThatNamesNoMethodIsRefused(t *testing.T) {
 
 // TestArgumentsCountOfATransactionsBytes.
 func TestArgumentsCountOfATransactionsBytes(t *testing.T) {
-	big := pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "register", Method: "put", Args: []pb.Datum{{Datum: &pb.Datum_Bytes{Bytes: make([]byte, kv.MaxValueBytes)}}}}}}
+	big := pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "value", Method: "put", Args: []pb.Datum{{Datum: &pb.Datum_Bytes{Bytes: make([]byte, kv.MaxValueBytes)}}}}}}
 	_, err := operations(many(17, big), new(budget))
 	require.ErrorContains(t, err, "at most")
 	words := pb.CallOp{Key: []byte("k"), Type: "set", Method: "add", Args: make([]pb.Datum, maxArgs)}
@@ -101,7 +101,7 @@ func TestArgumentsCountOfATransactionsBytes(t *testing.T) {
 func TestCallsReadInJSON(t *testing.T) {
 	const request = `{"ops":[
       {"call": {"key":"dGVhbQ==","type":"set","method":"add","args":[{"text":"ann"},{"text":"bob"}]}},
-      {"call": {"key":"cG9pbnRz","type":"scored-set","method":"increment-get","args":[{"text":"ann"},{"float":2.5}]}},
+      {"call": {"key":"cG9pbnRz","type":"sorted-set","method":"increment-get","args":[{"text":"ann"},{"float":2.5}]}},
       {"call": {"key":"dGVhbQ==","type":"set","method":"contains","args":[{"text":"ann"}]}}]}`
 	m := dynamicpb.NewMessage(descriptor(t, "ExecuteRequest"))
 	require.NoError(t, protojson.Unmarshal([]byte(request), m))
@@ -113,8 +113,8 @@ func TestCallsReadInJSON(t *testing.T) {
 	require.Nil(t, kerr)
 	ann := adt.Bytes([]byte("ann"))
 	require.Equal(t, []msg.Op{
-		{Kind: msg.OpChange, Key: []byte("team"), Type: 2, Method: 1, Args: []msg.Datum{ann, adt.Bytes([]byte("bob"))}},
-		{Kind: msg.OpChangeAsk, Seq: 1, Key: []byte("points"), Type: 4, Method: 9, Args: []msg.Datum{ann, adt.Float(2.5)}},
-		{Kind: msg.OpAsk, Seq: 2, Key: []byte("team"), Type: 2, Method: 3, Args: []msg.Datum{ann}},
+		{Kind: msg.OpUpdate, Key: []byte("team"), Type: 2, Method: 1, Args: []msg.Datum{ann, adt.Bytes([]byte("bob"))}},
+		{Kind: msg.OpUpdateGet, Seq: 1, Key: []byte("points"), Type: 4, Method: 9, Args: []msg.Datum{ann, adt.Float(2.5)}},
+		{Kind: msg.OpQuery, Seq: 2, Key: []byte("team"), Type: 2, Method: 3, Args: []msg.Datum{ann}},
 	}, ops)
 }

@@ -21,7 +21,7 @@ func TestFieldsOfNewerClientsAreRejected(t *testing.T) {
 		"delete":  {Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: k}}},
 		"require": requireOp(pb.RequireOp{Key: k, Condition: &pb.RequireOp_Exists{Exists: true}}),
 		"add":     {Op: &pb.Op_Add{Add: &pb.AddOp{Key: k, Delta: 1}}},
-		"call":    {Op: &pb.Op_Call{Call: &pb.CallOp{Key: k, Type: "set", Method: "size"}}},
+		"call":    {Op: &pb.Op_Call{Call: &pb.CallOp{Key: k, Type: "set", Method: "len"}}},
 		"dump":    {Op: &pb.Op_Dump{Dump: &pb.DumpOp{Key: k}}},
 		"restore": {Op: &pb.Op_Restore{Restore: &pb.RestoreOp{Key: k}}},
 		"expire":  {Op: &pb.Op_Expire{Expire: &pb.ExpireOp{Key: k, TtlMs: 1}}},

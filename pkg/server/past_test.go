@@ -156,8 +156,8 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 			"a token of noise":          {pb.ExecuteRequest{CausalityToken: []byte("noise")}, "Invalid", "the token is not one that linchpin gave out"},
 			"a cut token":               {pb.ExecuteRequest{CausalityToken: tokenOf(1, 300)[:3]}, "Invalid", "the token is not one"},
 			"a shard beyond all":        {pb.ExecuteRequest{CausalityToken: []byte{1, 0x80, 0x80, 4, 1}}, "Invalid", "the token is not one"},
-			"a plan for one shard":      {pb.ExecuteRequest{Plan: pb.ReadPlan_PLAN_ONE_SHARD}, "Invalid", "plan PLAN_ONE cannot be asked for"},
-			"a plan for open readers":   {pb.ExecuteRequest{Plan: pb.ReadPlan_PLAN_INTERACTIVE}, "Invalid", "plan PLAN_OPEN cannot be asked for"},
+			"a plan for one shard":      {pb.ExecuteRequest{Plan: pb.ReadPlan_PLAN_ONE_SHARD}, "Invalid", "plan PLAN_ONE_SHARD cannot be asked for"},
+			"a plan for open readers":   {pb.ExecuteRequest{Plan: pb.ReadPlan_PLAN_INTERACTIVE}, "Invalid", "plan PLAN_INTERACTIVE cannot be asked for"},
 			"a plan of the future":      {pb.ExecuteRequest{Plan: 77}, "Invalid", "plan 77 cannot be asked for"},
 		} {
 			if c.in.Plan != 0 && !w.plans {

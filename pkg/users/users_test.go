@@ -110,9 +110,9 @@ func TestOperationsNeedWhatTheyDo(t *testing.T) {
 		{msg.Op{Kind: msg.OpAddGet, Key: []byte("k")}, true},
 		{msg.Op{Kind: msg.OpScan, Key: []byte("k"), End: []byte("k1")}, false},
 		{msg.Op{Kind: msg.OpDeleteRange, Key: []byte("k"), End: []byte("k1")}, true},
-		{msg.Op{Kind: msg.OpAsk, Key: []byte("k")}, false},
-		{msg.Op{Kind: msg.OpChange, Key: []byte("k")}, true},
-		{msg.Op{Kind: msg.OpChangeAsk, Key: []byte("k")}, true},
+		{msg.Op{Kind: msg.OpQuery, Key: []byte("k")}, false},
+		{msg.Op{Kind: msg.OpUpdate, Key: []byte("k")}, true},
+		{msg.Op{Kind: msg.OpUpdateGet, Key: []byte("k")}, true},
 	} {
 		ops := []msg.Op{{Kind: msg.OpGet, Key: []byte("k0")}, c.op}
 		require.Nil(t, writer.Check(ops), "%v", c.op.Kind)

@@ -107,7 +107,7 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 	},
 	// What does not, on the same keys, and a condition that does not hold.
 	func(ctx context.Context, db *client.DB, n int) error {
-		_, err := db.Execute(ctx, client.AddGet(views, 1), client.Put(hotB, fmt.Append(nil, n)), client.Call(tags, "set", "size"))
+		_, err := db.Execute(ctx, client.AddGet(views, 1), client.Put(hotB, fmt.Append(nil, n)), client.Call(tags, "set", "len"))
 		if n%7 == 0 {
 			_, err = db.Execute(ctx, client.Put([]byte("once"), nil).IfAbsent(), client.Call(tags, "set", "remove", fmt.Sprint(n%50)))
 		}

@@ -59,7 +59,7 @@ func TestAUserWhoMayOnlyReadHoldsNobodyUp(t *testing.T) {
 			return err
 		},
 		"a condition": func(tx *client.Tx) error { _, err := tx.Do(client.RequireExists([]byte("x/a"))); return err },
-		"a question":  func(tx *client.Tx) error { _, err := tx.Do(client.Call([]byte("x/set"), "set", "size")); return err },
+		"a question":  func(tx *client.Tx) error { _, err := tx.Do(client.Call([]byte("x/set"), "set", "len")); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			end := holds(t, alice, do)
@@ -73,7 +73,7 @@ func TestAUserWhoMayOnlyReadHoldsNobodyUp(t *testing.T) {
 		runs := 0
 		err := alice.Update(soon(t), func(tx *client.Tx) error {
 			runs++
-			rs, err := tx.Do(client.ScanRange([]byte("x/"), []byte("x0"), 100), client.Call([]byte("x/set"), "set", "size"))
+			rs, err := tx.Do(client.ScanRange([]byte("x/"), []byte("x0"), 100), client.Call([]byte("x/set"), "set", "len"))
 			if err != nil {
 				return err
 			}

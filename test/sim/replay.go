@@ -181,12 +181,12 @@ func (x *trial) history(t *txnRecord) error {
 			return err
 		case t.concluded != nil && c.failure == nil && kind == kv.KindWrongType:
 			return nil // by that the commit failed; what came after may have been of its own making
-		case t.rolledBack && kind != kv.KindOK && (kind == kv.KindWrongType || overflows(kind, &c.ops[seq]) || c.ops[seq].Kind == msg.OpChange) && c.failure == nil:
+		case t.rolledBack && kind != kv.KindOK && (kind == kv.KindWrongType || overflows(kind, &c.ops[seq]) || c.ops[seq].Kind == msg.OpUpdate) && c.failure == nil:
 			return nil // blind writes find that out at the commit
 		case c.failure == nil && kind != kv.KindOK:
 			return fmt.Errorf("%s succeeded, and in the model ends with %v", describe(c.ops[seq:seq+1]), kind)
 		case c.failure != nil && t.kind == interactive && (kind == kv.KindWrongType || kind != kv.KindOK && overflows(kind, &c.ops[seq]) ||
-			overflows(kv.Kind(c.failure.Kind), &c.ops[c.failure.Seq]) || kind != kv.KindOK && c.ops[seq].Kind == msg.OpChange):
+			overflows(kv.Kind(c.failure.Kind), &c.ops[c.failure.Seq]) || kind != kv.KindOK && c.ops[seq].Kind == msg.OpUpdate):
 			// the call failed for another reason before that was found out, as
 			// blind changes find it out at the commit; and sums of blind increments are guessed on the safe side
 			x.own = before

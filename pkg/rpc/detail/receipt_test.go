@@ -188,14 +188,14 @@ func checkAdvice(t *testing.T, s string, c *pb.Conflict, at string) {
 func TestMethodsOfDataTypesAreNamed(t *testing.T) {
 	c := &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, LockMode: pb.LockMode_LOCK_TYPED, HolderLockMode: pb.LockMode_LOCK_TYPED,
 		Operations: []pb.Operation{pb.Operation_OP_UPDATE}, HolderOperations: []pb.Operation{pb.Operation_OP_QUERY},
-		Lock: "set.add", HolderLock: "set.all", Methods: []string{"set.add"}, HolderMethods: []string{"set.size"},
+		Lock: "set.add", HolderLock: "set.all", Methods: []string{"set.add"}, HolderMethods: []string{"set.len"},
 		Advice: []pb.Advice{{HolderInstead: pb.Operation_OP_QUERY, HolderMethod: "set.contains", Apart: true}}}
-	require.Equal(t, `Waited 10 ms for key "k": the add on a set had to wait for transaction 00000000000000070000000000000009, which had locked it for a size on a set. `+
-		`Use contains in the place of the other one's size on a set if that is enough and about another part of the set.`, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}))
+	require.Equal(t, `Waited 10 ms for key "k": the add on a set had to wait for transaction 00000000000000070000000000000009, which had locked it for a len on a set. `+
+		`Use contains in the place of the other one's len on a set if that is enough and about another part of the set.`, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}))
 	c.Advice, c.HolderInteractive = []pb.Advice{{Apart: true}}, true
 	require.Equal(t, "Send the other one as one request, or let the two be about different parts of the set, which commute.", detail.Advice(c))
 	c.Methods, c.HolderMethods = nil, nil
-	require.Contains(t, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}), "size or members on a set", "of a node that does not tell")
+	require.Contains(t, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}), "len or members on a set", "of a node that does not tell")
 	c.Advice, c.HolderInteractive = nil, false
 	require.Empty(t, detail.Advice(c))
 }

@@ -219,10 +219,10 @@ func (t *tx) apply(o *msg.Op) *kv.Error {
 		if v := t.get(o.Key); o.Stored && v.Exists() {
 			r.Value = adt.Payload(&v)
 		}
-	case msg.OpAsk, msg.OpChange, msg.OpChangeAsk:
+	case msg.OpQuery, msg.OpUpdate, msg.OpUpdateGet:
 		return t.call(o)
 	case msg.OpPut:
-		if before.Found && entry.Type(before.Type) != adt.Register && !o.Stored {
+		if before.Found && entry.Type(before.Type) != adt.Value && !o.Stored {
 			return t.fail(o, kv.KindWrongType, "the key holds a "+adt.TypeName(entry.Type(before.Type)))
 		}
 		r.Version = t.write(o.Key, entry.Type(o.Type), o.Value)

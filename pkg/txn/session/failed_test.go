@@ -44,7 +44,7 @@ func TestWhatACallThatFailedHasReadTakesNoRoom(t *testing.T) {
 	for range 10 {
 		ops := []msg.Op{
 			{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")},
-			set.MethodByName("size").Op([]byte("d")),
+			set.MethodByName("len").Op([]byte("d")),
 			{Kind: msg.OpGet, Key: []byte("c")},
 			{Kind: msg.OpRequire, Key: []byte("b"), Expect: msg.ExpectAbsent},
 		}

@@ -138,7 +138,7 @@ func (tx *memoryTx) plain(op *msg.Op, v entry.Value, times int) (Answer, error) 
 	switch op.Kind {
 	case msg.OpPut:
 		if times > 0 {
-			tx.set(op.Key, entry.Value{Type: adt.Register, Payload: op.Value})
+			tx.set(op.Key, entry.Value{Type: adt.Value, Payload: op.Value})
 		}
 		return nil, nil
 	case msg.OpAdd:
