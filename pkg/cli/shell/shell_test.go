@@ -315,7 +315,7 @@ func TestCompletion(t *testing.T) {
 		{"snapshot ", "snapshot ", []string{"create", "drop", "list"}, ""},
 		{"scan --pre", "scan ", []string{"--prefix"}, "--limit"},
 		{"help zr", "help ", []string{"zrange", "zrem"}, "get"},
-		{"types sc", "types ", []string{"sorted-set"}, "set"},
+		{"types so", "types ", []string{"sorted-set"}, "set"},
 		{`\output j`, `\output `, []string{"json"}, "table"},
 		{"begin r", "begin ", []string{"read-only"}, ""},
 		{"get a b", "get a ", nil, ""},

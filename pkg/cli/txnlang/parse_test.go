@@ -96,9 +96,9 @@ func TestMistakesNameTheirPlaceAndWhatWasExpected(t *testing.T) {
 			`escapes are those of Go: \" \\ \n \t \xff \u00e9`,
 		"call k":                 `line 1, column 7: expected a type and a method, as in set.add, found the end of the operation`,
 		"call k set":             `line 1, column 8: expected a type and a method, as in set.add, found "set"`,
-		`call k summary.add 1 x`: `line 1, column 18: expected a number for x, found "x"`,
-		`call k summary.add NaN`: `line 1, column 16: expected a number for x, found "NaN"`,
-		`call k summary.add "1"`: `line 1, column 16: expected a number for x, found the quoted word "1"`,
+		`call k summary.add 1 x`: `line 1, column 22: expected a number for x, found "x"`,
+		`call k summary.add NaN`: `line 1, column 20: expected a number for x, found "NaN"`,
+		`call k summary.add "1"`: `line 1, column 20: expected a number for x, found the quoted word "1"`,
 		"get a\x01":              `line 1, column 6: '\x01' cannot stand in a bare word; put the word in double quotes and write it as an escape`,
 	} {
 		_, err := Parse(script)
