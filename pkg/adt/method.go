@@ -282,6 +282,39 @@ func (s Methods) Calls() (names []string) {
 	return names
 }
 
+// isCall reports whether it calls a method of a data type.
+func (m Method) isCall() bool { return m >= MethodQuery && m <= MethodUpdateGet }
+
+// Names are the methods as messages to other programs name them: "get-for-update", and of a
+// data type "set.contains". A method of a data type that is not known here is "query",
+// "update" or "update-get".
+func (s Methods) Names() (names []string) {
+	called := s.Calls()
+	for _, m := range s.Each() {
+		if !m.isCall() || len(called) == 0 {
+			names = append(names, m.String())
+		}
+	}
+	return append(names, called...)
+}
+
+// MethodsNamed reads what Names wrote, also by another program: the set of the methods, and the
+// names of those of data types, which count as updates. Unknown names are left out.
+func MethodsNamed(names []string) (set Methods, called []string) {
+	for _, name := range names {
+		if strings.Contains(name, ".") {
+			set, called = set|MethodUpdate.Set(), append(called, name)
+			continue
+		}
+		for m := MethodNone + 1; m < numMethods; m++ {
+			if methods[m].name == name {
+				set |= m.Set()
+			}
+		}
+	}
+	return set, called
+}
+
 // CallWords says what methods of one data type are, after an "a" or "the": "contains on
 // a set" of "set.contains".
 func CallWords(names []string) string {
@@ -360,7 +393,7 @@ func (s Methods) words(mode Mode, typed, article string) string {
 	var nouns []string
 	for _, m := range s.Each() {
 		switch {
-		case m >= MethodQuery && m < numMethods && typed != "":
+		case m.isCall() && typed != "":
 			if !slices.Contains(nouns, article+typed) {
 				nouns = append(nouns, article+typed)
 			}

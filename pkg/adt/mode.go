@@ -67,6 +67,25 @@ func (m Mode) String() string {
 	return s
 }
 
+// Name is the mode as messages to other programs name it: "write", and of a data type
+// "set.add". It is empty for ModeNone and for modes that are not known.
+func (m Mode) Name() string {
+	if m < numModes && m != ModeNone {
+		return m.String()
+	}
+	return m.KindName()
+}
+
+// ModeNamed is the mode with a name, of those for any key; ModeNone if there is none.
+func ModeNamed(name string) Mode {
+	for m := ModeNone + 1; m < numModes; m++ {
+		if m.String() == name {
+			return m
+		}
+	}
+	return ModeNone
+}
+
 // Valid reports whether m is a mode that can be asked for.
 func (m Mode) Valid() bool {
 	if m < numModes {

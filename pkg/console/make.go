@@ -223,8 +223,8 @@ func receiptsOf(a *answers) []Receipt {
 			if p := r.Receipt; p != nil {
 				x.Waited, x.Aborted, x.Sentence = p.WaitedUs, p.Aborted, p.Sentence
 				switch {
-				case p.WaitedUs > 0:
-					x.Key = shown(p.Key)
+				case p.Wait != nil:
+					x.Key = shown(p.Wait.Key)
 				case p.Abort != nil:
 					x.Key = shown(p.Abort.Key)
 				}

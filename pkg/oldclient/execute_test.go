@@ -257,8 +257,8 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 	out, err := db.Execute(within(t, 10*time.Second), client.Get(b("k")))
 	require.NoError(t, err)
 	want := client.Receipt{Waited: 3 * time.Millisecond, Key: b("k"), Holder: holder, Aborted: 2, Reason: "stale-read",
-		Wait: &client.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: b("k"), Holder: holder, Others: 1, Mode: pb.LockMode_LOCK_WRITE, HolderMode: pb.LockMode_LOCK_ADD,
-			Operations: []pb.Operation{pb.Operation_OP_PUT}, HolderOperations: []pb.Operation{pb.Operation_OP_ADD}, Commutes: []pb.Advice{{Instead: pb.Operation_OP_ADD}}},
+		Wait: &client.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: b("k"), Holder: holder, Others: 1, Lock: "write", HolderLock: "add",
+			Operations: []string{"put"}, HolderOperations: []string{"add"}, Advice: &pb.Advice{Instead: "add"}},
 		Abort: &client.Conflict{Cause: pb.Cause_CAUSE_CHANGED, Key: b("j")}}
 	require.Equal(t, want, out.Receipt)
 	require.Equal(t, `Waited 3000 us for key "k": the put had to wait for transaction 00000000000000010000000000000002, which had locked it for an add, and for 1 more. `+

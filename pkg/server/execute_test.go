@@ -169,8 +169,8 @@ func TestWaitingIsToldInAReceipt(t *testing.T) {
 	holder.Rollback()
 	r := <-got
 	require.NotNil(t, r)
-	require.Equal(t, []byte("hot"), r.Receipt.Key)
-	require.Equal(t, kv.TxnID{Time: 1, Rand: 2}, r.Receipt.Holder)
+	require.Equal(t, []byte("hot"), r.Receipt.Wait.Key)
+	require.Equal(t, kv.TxnID{Time: 1, Rand: 2}, r.Receipt.Wait.Holder)
 	require.NotZero(t, r.Receipt.WaitedUs)
 	require.Contains(t, r.Receipt.Sentence, `for key "hot": the write had to wait for transaction 0000`)
 

@@ -69,7 +69,7 @@ func TestTheRestOfAResponseFits(t *testing.T) {
 	}
 	fit(out, limit)
 	require.LessOrEqual(t, (&pb.PipelineResponse{Responses: []pb.CallResponse{{Handle: math.MaxUint64, Response: *out}}}).Size(), limit)
-	d := &pb.ErrorDetail{Message: "t", Current: &pb.Result{Value: make([]byte, limit)}, Receipt: &pb.Receipt{Key: make([]byte, limit)}}
+	d := &pb.ErrorDetail{Message: "t", Current: &pb.Result{Value: make([]byte, limit)}, Receipt: &pb.Receipt{Wait: &pb.Conflict{Key: make([]byte, limit)}}}
 	fitError(d, limit)
 	require.Less(t, d.Size(), limit)
 	require.Equal(t, "t", d.Message)

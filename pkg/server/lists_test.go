@@ -32,7 +32,7 @@ func TestListsFitIntoDefaultReceiveLimit(t *testing.T) {
 		act.Waits[i].Wait = &pb.Conflict{Key: key}
 	}
 	for i := range act.Receipts {
-		act.Receipts[i].Receipt = &pb.Receipt{Key: key, Wait: &pb.Conflict{Key: key}, Abort: &pb.Conflict{Key: key}}
+		act.Receipts[i].Receipt = &pb.Receipt{Wait: &pb.Conflict{Key: key}, Abort: &pb.Conflict{Key: key}}
 	}
 	for i := range act.Conflicts {
 		act.Conflicts[i].Key = key
