@@ -71,9 +71,7 @@ func newCall(id kv.TxnID, ops []Op, h *how, traceparent string) *call {
 	for i, op := range ops {
 		c.wire.Request.Ops = append(c.wire.Request.Ops, c.scratch[i].wire(op.part()))
 	}
-	if h != nil {
-		c.wire.Request.At, c.wire.Request.Token, c.wire.Request.Plan = h.at, h.token, h.plan
-	}
+	c.wire.Request.At, c.wire.Request.Token, c.wire.Request.Plan = h.at, h.token, h.plan
 	c.encode()
 	c.wire.Request.At, c.wire.Request.Token, c.wire.Request.Plan = nil, nil, pb.ReadPlan_PLAN_ANY
 	for i := range c.scratch {

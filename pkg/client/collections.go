@@ -208,7 +208,9 @@ func (l List[T]) Get(ctx context.Context, r Reader, index int) (element T, ok bo
 }
 
 // GetOp returns the operation of [List.Get].
-func (l List[T]) GetOp(index int) *Result[T] { return calling(l.key, listGet, l.element, number(index)) }
+func (l List[T]) GetOp(index int) *Result[T] {
+	return calling(l.key, listGet, l.element, number(index))
+}
 
 // Range returns the elements from first to last, both included.
 func (l List[T]) Range(ctx context.Context, r Reader, first, last int) ([]T, error) {
@@ -249,7 +251,9 @@ func (k TopK[T]) Top(ctx context.Context, r Reader, n int) ([]Scored[T], error) 
 }
 
 // TopOp returns the operation of [TopK.Top].
-func (k TopK[T]) TopOp(n int) *Result[[]Scored[T]] { return calling(k.key, topTop, k.scored, number(n)) }
+func (k TopK[T]) TopOp(n int) *Result[[]Scored[T]] {
+	return calling(k.key, topTop, k.scored, number(n))
+}
 
 // Max returns the member with the highest score; ok reports whether there is one.
 func (k TopK[T]) Max(ctx context.Context, r Reader) (best Scored[T], ok bool, err error) {

@@ -118,3 +118,11 @@ func (c *core) now() int64 { return time.Now().UnixNano() + c.ahead.Load() }
 
 // newID returns the id of a transaction that begins now.
 func (c *core) newID() kv.TxnID { return kv.TxnID{Time: c.now(), Rand: rand.Uint64()} }
+
+// addr is the address of the node that the client is connected to, empty if it is not connected.
+func (db *DB) addr() string {
+	if s := db.core.conn.live(); s != nil {
+		return s.addr
+	}
+	return ""
+}

@@ -199,10 +199,8 @@ func (t *interaction) rollbackTo(ctx context.Context, name string) *Error {
 	return nil
 }
 
-func (t *interaction) clearBuffer() {
-	clear(t.buffer)
-	t.buffer, t.bufferBytes = t.buffer[:0], 0
-}
+// clearBuffer leaves what was in the buffer to errors about it.
+func (t *interaction) clearBuffer() { t.buffer, t.bufferBytes = nil, 0 }
 
 // check returns what forbids another step with these operations. Its errors end the transaction.
 func (t *interaction) check(ctx context.Context, ops []Op) *Error {

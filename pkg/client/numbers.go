@@ -171,13 +171,17 @@ func (s Summary) AddOp(numbers ...float64) Op {
 }
 
 // Count returns how many numbers there are.
-func (s Summary) Count(ctx context.Context, r Reader) (int, error) { return result(ctx, r, s.CountOp()) }
+func (s Summary) Count(ctx context.Context, r Reader) (int, error) {
+	return result(ctx, r, s.CountOp())
+}
 
 // CountOp returns the operation of [Summary.Count].
 func (s Summary) CountOp() *Result[int] { return calling(s.key, summaryCount, asInt) }
 
 // Sum returns the sum of the numbers.
-func (s Summary) Sum(ctx context.Context, r Reader) (float64, error) { return result(ctx, r, s.SumOp()) }
+func (s Summary) Sum(ctx context.Context, r Reader) (float64, error) {
+	return result(ctx, r, s.SumOp())
+}
 
 // SumOp returns the operation of [Summary.Sum].
 func (s Summary) SumOp() *Result[float64] { return calling(s.key, summarySum, asFloat) }
@@ -216,7 +220,9 @@ func (s Summary) Variance(ctx context.Context, r Reader) (x float64, ok bool, er
 func (s Summary) VarianceOp() *Result[float64] { return calling(s.key, summaryVariance, asFloat) }
 
 // Stats returns all statistics.
-func (s Summary) Stats(ctx context.Context, r Reader) (Stats, error) { return result(ctx, r, s.StatsOp()) }
+func (s Summary) Stats(ctx context.Context, r Reader) (Stats, error) {
+	return result(ctx, r, s.StatsOp())
+}
 
 // StatsOp returns the operation of [Summary.Stats].
 func (s Summary) StatsOp() *Result[Stats] {

@@ -127,8 +127,8 @@ type scanner struct {
 	// begun: an entry was yielded, and last is its key. left: the loop was left. named: the state
 	// can be read again. complete: there is nothing left to read.
 	begun, left, named, complete bool
-	last               []byte
-	yielded            uint64
+	last                         []byte
+	yielded                      uint64
 }
 
 // rewind makes the next attempt continue behind the last entry. It reports false if the state is

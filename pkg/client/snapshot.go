@@ -39,7 +39,9 @@ type SnapshotInfo struct {
 }
 
 // SnapshotOption is an option of [DB.CreateSnapshot]: [TTL].
-type SnapshotOption interface{ snapshot(*pb.CreateSnapshotRequest) error }
+type SnapshotOption interface {
+	snapshot(*pb.CreateSnapshotRequest) error
+}
 
 func (t TTLOption) snapshot(r *pb.CreateSnapshotRequest) error {
 	if t <= 0 {
