@@ -18,3 +18,6 @@ func ReadEvery(d time.Duration) Option { return func(o *options) { o.readEvery =
 
 // BeginsIn reports whether a context is that of an attempt of a transaction of db.
 func BeginsIn(ctx context.Context, db *DB) bool { return db.inAttempt(ctx) != nil }
+
+// MapLen is the name on the wire of the method that returns the number of fields.
+var MapLen = mapLen.name

@@ -64,7 +64,8 @@ func NewBoundedCounter(key string) BoundedCounter { return BoundedCounter{key} }
 // Key returns the key.
 func (c BoundedCounter) Key() string { return c.key }
 
-// Create creates the counter. It has no effect if the counter exists.
+// Create creates the counter. It has no effect if the counter exists with these bounds; with others it is
+// an error of [KindConditionFailed].
 func (c BoundedCounter) Create(ctx context.Context, w Writer, floor, ceiling, start int64) error {
 	return w.send(ctx, c.CreateOp(floor, ceiling, start))
 }
