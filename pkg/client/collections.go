@@ -74,7 +74,7 @@ func (v Value[T]) read(r *Result[T], p *pb.Result) (err error) {
 	switch {
 	case !p.Found:
 		return nil
-	case p.Type != valueType:
+	case p.Type != pb.DataType_VALUE:
 		return wrongType(&r.operation, typeOf(p.Type, p.TypeName), "a value")
 	}
 	r.found = true

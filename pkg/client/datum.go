@@ -136,9 +136,9 @@ func calling[T any](key string, m method, decode func(r *Result[T], a []Datum) e
 	r := &Result[T]{operation: called(key, m, args)}
 	r.returns = true
 	r.decode = func(r *Result[T], p *pb.Result) error {
-		a := make([]Datum, len(p.Answer))
-		for i := range p.Answer {
-			a[i] = Datum{p.Answer[i].Inside()}
+		a := make([]Datum, len(p.Data))
+		for i := range p.Data {
+			a[i] = Datum{p.Data[i].Inside()}
 		}
 		return decode(r, a)
 	}

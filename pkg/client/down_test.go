@@ -127,7 +127,7 @@ func TestAnOutcomeThatANodeKnowsThatIsDownStaysUnknown(t *testing.T) {
 	m := newMissing()
 	lost := func(req gateway.Request, done func(gateway.Response)) {
 		m.Store.Submit(req, func(gateway.Response) {
-			r := refuse(req, kv.KindUnknown)
+			r := refuse(req, kv.KindOutcomeUnknown)
 			r.Err.Down = gone
 			done(r)
 		})

@@ -23,8 +23,8 @@ type opScratch struct {
 func (s *opScratch) wire(p *operation) pb.Op {
 	o := &p.op
 	switch o.Kind {
-	case msg.OpAsk, msg.OpChangeAsk:
-		return pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: o.Key, Type: p.typ, Method: p.method, Args: pb.DataOf(o.Args)}}}
+	case msg.OpQuery, msg.OpUpdateGet:
+		return pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: o.Key, Type: string(p.typ), Method: p.method, Args: pb.DataOf(o.Args)}}}
 	case msg.OpGet:
 		if o.Stored {
 			return pb.Op{Op: &pb.Op_Dump{Dump: &pb.DumpOp{Key: o.Key}}}

@@ -75,14 +75,14 @@ func entryOf(key string, p *pb.Result) Entry {
 		Version: Version{p.Version}, Expires: expires(p.ExpiresAtMs)}
 }
 
-func entryOfPair(p *pb.Pair) Entry {
+func entryOfPair(p *pb.Entry) Entry {
 	return Entry{Key: string(p.Key), Type: typeOf(p.Type, p.TypeName), Value: written(p.Type, p.Value), Number: p.Number,
 		Version: Version{p.Version}, Expires: expires(p.ExpiresAtMs)}
 }
 
 // written returns a value as it was written: an empty one is not on the wire.
 func written(t pb.DataType, value []byte) []byte {
-	if value == nil && t == valueType {
+	if value == nil && t == pb.DataType_VALUE {
 		return []byte{}
 	}
 	return value

@@ -148,7 +148,7 @@ func (db *DB) attempt(r *retrier, id kv.TxnID, ops []Op) (pb.ExecuteResponse, *E
 	if err != nil {
 		return db.unanswered(r, id, ops, err)
 	}
-	answer := c.answer
+	answer := c.response
 	c.release()
 	if answer.Error == nil {
 		return answer.Response, nil
@@ -209,9 +209,9 @@ func (db *DB) resolveOps(r *retrier, id kv.TxnID, ops []Op, why string) (pb.Exec
 func limitScans(ops []Op, results []pb.Result) {
 	for i := range min(len(ops), len(results)) {
 		limit, r := int(ops[i].part().op.Limit), &results[i]
-		if limit > 0 && len(r.Pairs) > limit {
-			r.Resume = r.Pairs[limit].Key
-			r.Pairs = r.Pairs[:limit]
+		if limit > 0 && len(r.Entries) > limit {
+			r.Resume = r.Entries[limit].Key
+			r.Entries = r.Entries[:limit]
 		}
 	}
 }

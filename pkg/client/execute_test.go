@@ -128,7 +128,7 @@ func TestWhatNoServerWouldTakeIsRefusedBeforeItIsSent(t *testing.T) {
 func TestEachAttemptHasAnIDOfItsOwn(t *testing.T) {
 	f := newFaulty()
 	var ids []kv.TxnID
-	kinds := []kv.Kind{kv.KindAborted, kv.KindUnavailable, kv.KindExhausted}
+	kinds := []kv.Kind{kv.KindAborted, kv.KindUnavailable, kv.KindResourceExhausted}
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
 		ids = append(ids, req.ID)
 		if len(ids) <= len(kinds) {
@@ -158,7 +158,7 @@ func TestRetryAfter(t *testing.T) {
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
 		times = append(times, time.Now())
 		if len(times) == 1 {
-			r := refuse(req, kv.KindExhausted)
+			r := refuse(req, kv.KindResourceExhausted)
 			r.Err.RetryAfter = pause
 			done(r)
 			return
@@ -180,7 +180,7 @@ func TestRetryAfter(t *testing.T) {
 
 func TestOtherKindsAreNotTriedAgain(t *testing.T) {
 	for _, k := range kv.Kinds() {
-		if k == kv.KindOK || k == kv.KindUnknown || k == kv.KindInternal || k.Retryable() {
+		if k == kv.KindOK || k == kv.KindOutcomeUnknown || k == kv.KindInternal || k.Retryable() {
 			continue
 		}
 		f := newFaulty()

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"time"
 
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -15,9 +14,3 @@ func ByPlan(p pb.ReadPlan) CallOption { return func(h *how) { h.plan = p } }
 
 // ReadEvery sets how long a page of a scan waits for the caller before the next one is received.
 func ReadEvery(d time.Duration) Option { return func(o *options) { o.readEvery = d } }
-
-// BeginsIn reports whether a context is that of an attempt of a transaction of db.
-func BeginsIn(ctx context.Context, db *DB) bool { return db.inAttempt(ctx) != nil }
-
-// MapLen is the name on the wire of the method that returns the number of fields.
-var MapLen = mapLen.name

@@ -274,7 +274,7 @@ func (t *interaction) commit() *Error {
 	answer, err := t.exchange(before, &pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: commit}})
 	if err == nil && answer.GetCommitted() == nil {
 		t.broken, t.uncertain = true, true
-		err = errorf(KindInternal, nil, "the node responded to a commit with %T", answer.Answer)
+		err = errorf(KindInternal, nil, "the node responded to a commit with %T", answer.Response)
 	}
 	if err != nil {
 		t.inCall(err, sent, nil, len(sent))
@@ -320,7 +320,7 @@ func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.Transact
 		t.begun, t.open = true, true
 	}
 	if do != nil {
-		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Do{Do: do}})
+		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Execute{Execute: do}})
 	}
 	t.clearBuffer()
 	if last != nil {
@@ -340,7 +340,7 @@ func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.Transact
 func (t *interaction) beginStep() *pb.BeginStep {
 	h := t.r.how
 	return &pb.BeginStep{TxnId: t.ref.TxnID, Attempt: t.ref.Attempt, ReadOnly: t.readOnly, MaxResponseBytes: pb.MaxMessageBytes,
-		Traceparent: t.db.core.opts.traceparent(t.r.ctx), At: h.at, Token: h.token, Plan: h.plan}
+		Traceparent: t.db.core.opts.traceparent(t.r.ctx), At: h.at, CausalityToken: h.token, Plan: h.plan}
 }
 
 // watchStep breaks the stream when the context of the step ends, until stop is called, which reports
@@ -357,11 +357,11 @@ func (t *interaction) watchStep() (stop func() bool) {
 func (t *interaction) along() bool { return t.session.welcome.Revision >= 1 }
 
 // doStep is a step that runs ops, nil if there are none.
-func (t *interaction) doStep(ops []Op) *pb.DoStep {
+func (t *interaction) doStep(ops []Op) *pb.ExecuteStep {
 	if len(ops) == 0 {
 		return nil
 	}
-	return &pb.DoStep{Ops: wireOps(ops), TimeoutMs: t.timeoutMs()}
+	return &pb.ExecuteStep{Ops: wireOps(ops), TimeoutMs: t.timeoutMs()}
 }
 
 // timeoutMs is how long the node may take for a step, 0 for any time.
@@ -440,7 +440,7 @@ func (t *interaction) lost(err error, commits bool) *Error {
 
 // operationsIn is how many operations a step has.
 func operationsIn(step *pb.TransactRequest) int {
-	do := step.GetDo()
+	do := step.GetExecute()
 	switch {
 	case step.GetBegin() != nil:
 		do = step.GetBegin().First
@@ -455,12 +455,12 @@ func operationsIn(step *pb.TransactRequest) int {
 
 // resultsIn are the results of the operations of the step that has this response.
 func resultsIn(answer *pb.TransactResponse) []pb.Result {
-	done := answer.GetDone()
+	done := answer.GetExecuted()
 	if committed := answer.GetCommitted(); committed != nil {
 		return committed.Results
 	}
 	if begun := answer.GetBegun(); begun != nil {
-		done = begun.Done
+		done = begun.Executed
 	}
 	if done == nil {
 		return nil

@@ -82,7 +82,7 @@ func TestAnOutcomeThatTheServerDoesNotKnowIsEnquiredAbout(t *testing.T) {
 	f := newFaulty()
 	db, _ := openWired(t, f)
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
-		f.Store.Submit(req, func(gateway.Response) { done(refuse(req, kv.KindUnknown)) })
+		f.Store.Submit(req, func(gateway.Response) { done(refuse(req, kv.KindOutcomeUnknown)) })
 	})
 	sum, err := client.NewCounter("n").AddGet(within(t, 10*time.Second), db, 5)
 	require.NoError(t, err)

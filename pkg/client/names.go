@@ -8,8 +8,6 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// This file has all names of types and methods on the wire.
-
 // Type is the data type of a key, by its name. Types that the nodes of a cluster add have other
 // names than these.
 type Type string
@@ -37,31 +35,18 @@ const (
 	TypeList = Type("list")
 )
 
-// wireTypes are the names on the wire where they differ.
-var wireTypes = map[Type]string{
-	TypeValue:     "register",
-	TypeMap:       "dict",
-	TypeSortedSet: "scored-set",
-	TypeSummary:   "bag",
-}
-
-// valueType and counterType are on the wire.
-const (
-	valueType   = pb.DataType_REGISTER
-	counterType = pb.DataType_COUNTER
-)
-
-// method is a method of a data type, by its names on the wire.
+// method is a method of a data type, by its name.
 type method struct {
-	typ, name string
+	typ  Type
+	name string
 	// kind is how the store counts it: whether it changes anything.
 	kind msg.OpKind
 }
 
 func newMethod(t Type, name string) method {
-	m := method{typ: t.wire(), name: name, kind: msg.OpChangeAsk}
-	if known, err := adt.FindNamed(m.typ, name); err == nil && !known.Changes {
-		m.kind = msg.OpAsk
+	m := method{typ: t, name: name, kind: msg.OpUpdateGet}
+	if known, err := adt.FindNamed(string(t), name); err == nil && !known.Changes {
+		m.kind = msg.OpQuery
 	}
 	return m
 }
@@ -74,20 +59,20 @@ var (
 	setAddCount    = newMethod(TypeSet, "add-count")
 	setRemoveCount = newMethod(TypeSet, "remove-count")
 	setContains    = newMethod(TypeSet, "contains")
-	setLen         = newMethod(TypeSet, "size")
+	setLen         = newMethod(TypeSet, "len")
 	setMembers     = newMethod(TypeSet, "members")
 
 	mapSet          = newMethod(TypeMap, "set")
-	mapSetIfAbsent  = newMethod(TypeMap, "set-new")
+	mapSetIfAbsent  = newMethod(TypeMap, "set-if-absent")
 	mapDelete       = newMethod(TypeMap, "delete")
 	mapIncrement    = newMethod(TypeMap, "increment")
 	mapIncrementGet = newMethod(TypeMap, "increment-get")
 	mapGet          = newMethod(TypeMap, "get")
 	mapGetMany      = newMethod(TypeMap, "get-many")
 	mapHas          = newMethod(TypeMap, "has")
-	mapLen          = newMethod(TypeMap, "size")
+	mapLen          = newMethod(TypeMap, "len")
 	mapAll          = newMethod(TypeMap, "all")
-	mapRange        = newMethod(TypeMap, "scan")
+	mapRange        = newMethod(TypeMap, "range")
 
 	sortedAdd            = newMethod(TypeSortedSet, "add")
 	sortedIncrement      = newMethod(TypeSortedSet, "increment")
@@ -96,21 +81,21 @@ var (
 	sortedScore          = newMethod(TypeSortedSet, "score")
 	sortedRank           = newMethod(TypeSortedSet, "rank")
 	sortedRevRank        = newMethod(TypeSortedSet, "rev-rank")
-	sortedRangeByRank    = newMethod(TypeSortedSet, "by-rank")
-	sortedRangeByRevRank = newMethod(TypeSortedSet, "by-rank-desc")
-	sortedRangeByScore   = newMethod(TypeSortedSet, "by-score")
-	sortedLen            = newMethod(TypeSortedSet, "size")
+	sortedRangeByRank    = newMethod(TypeSortedSet, "range-by-rank")
+	sortedRangeByRevRank = newMethod(TypeSortedSet, "range-by-rev-rank")
+	sortedRangeByScore   = newMethod(TypeSortedSet, "range-by-score")
+	sortedLen            = newMethod(TypeSortedSet, "len")
 
 	topAdd = newMethod(TypeTopK, "add")
 	topTop = newMethod(TypeTopK, "top")
 	topMax = newMethod(TypeTopK, "max")
 
 	listAppend    = newMethod(TypeList, "append")
-	listAppendLen = newMethod(TypeList, "append-length")
+	listAppendLen = newMethod(TypeList, "append-len")
 	listTrim      = newMethod(TypeList, "trim")
 	listGet       = newMethod(TypeList, "get")
 	listRange     = newMethod(TypeList, "range")
-	listLen       = newMethod(TypeList, "length")
+	listLen       = newMethod(TypeList, "len")
 
 	summaryAdd      = newMethod(TypeSummary, "add")
 	summaryCount    = newMethod(TypeSummary, "count")
@@ -119,7 +104,7 @@ var (
 	summaryMin      = newMethod(TypeSummary, "min")
 	summaryMax      = newMethod(TypeSummary, "max")
 	summaryVariance = newMethod(TypeSummary, "variance")
-	summaryStats    = newMethod(TypeSummary, "summary")
+	summaryStats    = newMethod(TypeSummary, "stats")
 
 	boundedCreate      = newMethod(TypeBoundedCounter, "create")
 	boundedAdd         = newMethod(TypeBoundedCounter, "add")
@@ -132,28 +117,10 @@ var (
 	idsNext = newMethod(TypeIDs, "next")
 )
 
-// wire returns the type's name on the wire.
-func (t Type) wire() string {
-	if name, ok := wireTypes[t]; ok {
-		return name
-	}
-	return string(t)
-}
-
-// typeNamed returns the type that has a name on the wire.
-func typeNamed(name string) Type {
-	for t, wire := range wireTypes {
-		if wire == name {
-			return t
-		}
-	}
-	return Type(name)
-}
-
 // typeOf returns the type of a number. Types of the cluster's own have their names beside it.
 func typeOf(t pb.DataType, name string) Type {
 	if name == "" {
 		name = strings.ReplaceAll(strings.ToLower(t.String()), "_", "-")
 	}
-	return typeNamed(name)
+	return Type(name)
 }

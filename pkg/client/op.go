@@ -38,7 +38,8 @@ type Op interface {
 type operation struct {
 	op msg.Op
 	// typ and method are those of a call, on the wire.
-	typ, method string
+	typ    Type
+	method string
 	// wrong is what is wrong with how the operation was made.
 	wrong *kv.Error
 	err   error
@@ -60,7 +61,7 @@ func (o *operation) part() *operation { return o }
 // name names the operation as receipts and errors do: "put", "set.add".
 func (o *operation) name() string {
 	if o.op.IsCall() {
-		return string(typeNamed(o.typ)) + "." + o.method
+		return string(o.typ) + "." + o.method
 	}
 	return adt.MethodOf(&o.op).String()
 }
@@ -205,7 +206,7 @@ func RestoreOp(key string, d Dump) *Result[Version] {
 }
 
 func decodeValue(r *Result[[]byte], p *pb.Result) error {
-	if p.Found && p.Type != valueType {
+	if p.Found && p.Type != pb.DataType_VALUE {
 		return wrongType(&r.operation, typeOf(p.Type, p.TypeName), "a value")
 	}
 	r.found = p.Found
@@ -236,10 +237,10 @@ func decodeCount(r *Result[int], p *pb.Result) error {
 }
 
 func decodePage(r *Result[Page], p *pb.Result) error {
-	r.found = len(p.Pairs) > 0
-	r.value.Entries = make([]Entry, len(p.Pairs))
-	for i := range p.Pairs {
-		r.value.Entries[i] = entryOfPair(&p.Pairs[i])
+	r.found = len(p.Entries) > 0
+	r.value.Entries = make([]Entry, len(p.Entries))
+	for i := range p.Entries {
+		r.value.Entries[i] = entryOfPair(&p.Entries[i])
 	}
 	if len(p.Resume) > 0 {
 		r.value.More, r.value.Rest = true, Range{Start: string(p.Resume), End: string(r.op.End)}

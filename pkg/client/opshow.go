@@ -54,8 +54,8 @@ func (o *operation) verb() []string {
 		return []string{"scan", key, end}
 	case msg.OpDeleteRange:
 		return []string{"delrange", key, end}
-	case msg.OpAsk, msg.OpChangeAsk:
-		return append([]string{"call", key, o.typ + "." + o.method}, argumentTexts(o.op.Args)...)
+	case msg.OpQuery, msg.OpUpdateGet:
+		return append([]string{"call", key, string(o.typ) + "." + o.method}, argumentTexts(o.op.Args)...)
 	}
 	return nil
 }

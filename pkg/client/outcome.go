@@ -95,7 +95,7 @@ func (db *DB) resolve(caller *retrier, id kv.TxnID, why string) (*pb.ExecuteResp
 		answer, err := db.query(&r, id)
 		switch {
 		case err == nil && answer.Decision == pb.Decision_COMMITTED:
-			return &pb.ExecuteResponse{TxnId: id, Attempts: 1, Results: answer.Results, Token: answer.Token, ResultsLost: answer.ResultsLost}, nil
+			return &pb.ExecuteResponse{TxnId: id, Attempts: 1, Results: answer.Results, CausalityToken: answer.CausalityToken, ResultsLost: answer.ResultsLost}, nil
 		case err == nil:
 			e := errorf(KindAborted, nil, "transaction %v did not commit: %s, and the query of its outcome aborted it", id, why)
 			e.TxID = txID(id)

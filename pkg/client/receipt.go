@@ -1,9 +1,9 @@
 package client
 
 import (
+	"strings"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -37,8 +37,8 @@ func (r Receipt) String() string { return detail.Sentence(r.wire) }
 
 // Conflict is a key, what this transaction did with it, and what another one did that excludes that.
 type Conflict struct {
-	// Cause is the kind of conflict: lock, range, queue, readers, update, forgotten, wound, changed
-	// or snapshot; empty if it is not known.
+	// Cause is the kind of conflict: lock, range, queue, readers, intent, recovery, wound, changed or
+	// snapshot; empty if it is not known.
 	Cause string
 	// Key is the key, empty if it is not known.
 	Key string
@@ -72,28 +72,19 @@ func receiptOf(r *pb.Receipt) Receipt {
 	if r == nil {
 		return Receipt{}
 	}
-	return Receipt{Waited: time.Duration(r.WaitedUs) * time.Microsecond, Waiting: r.Waiting, Wait: waitOf(r), Aborted: int(r.Aborted),
+	return Receipt{Waited: time.Duration(r.WaitedUs) * time.Microsecond, Waiting: r.Waiting, Wait: conflictOf(r.Wait), Aborted: int(r.Aborted),
 		Reason: r.Reason, Abort: conflictOf(r.Abort), wire: r}
-}
-
-// waitOf is what was waited for. An older node names only the key and the holder.
-func waitOf(r *pb.Receipt) *Conflict {
-	if r.Wait == nil && (len(r.Key) > 0 || !r.Holder.IsZero()) {
-		return conflictOf(&pb.Conflict{Key: r.Key, Holder: r.Holder})
-	}
-	return conflictOf(r.Wait)
 }
 
 func conflictOf(c *pb.Conflict) *Conflict {
 	if c == nil {
 		return nil
 	}
-	out := &Conflict{Cause: causes[c.Cause], Key: string(c.Key), Operations: operationNames(c.Operations, c.Calls),
-		HolderOperations: operationNames(c.HolderOperations, c.HolderCalls), Lock: lockName(c.Mode, c.Lock), HolderLock: lockName(c.HolderMode, c.HolderLock),
-		Holder: holderID(c.Holder), Interactive: c.Interactive, HolderInteractive: c.HolderInteractive, Others: int(c.Others)}
-	if len(c.Commutes) > 0 {
-		a := &c.Commutes[0]
-		out.Advice = &Advice{Instead: adviceName(a.Instead, a.Method), HolderInstead: adviceName(a.HolderInstead, a.HolderMethod), Apart: a.Apart}
+	out := &Conflict{Cause: word(c.Cause.String(), "CAUSE_"), Key: string(c.Key), Operations: c.Operations, HolderOperations: c.HolderOperations,
+		Lock: c.Lock, HolderLock: c.HolderLock, Holder: holderID(c.Holder), Interactive: c.Interactive, HolderInteractive: c.HolderInteractive,
+		Others: int(c.Others)}
+	if a := c.Advice; a != nil {
+		out.Advice = &Advice{Instead: a.Instead, HolderInstead: a.HolderInstead, Apart: a.Apart}
 	}
 	return out
 }
@@ -105,61 +96,14 @@ func holderID(id kv.TxnID) TxID {
 	return txID(id)
 }
 
-var causes = map[pb.Cause]string{
-	pb.Cause_CAUSE_LOCK:      "lock",
-	pb.Cause_CAUSE_RANGE:     "range",
-	pb.Cause_CAUSE_QUEUE:     "queue",
-	pb.Cause_CAUSE_READERS:   "readers",
-	pb.Cause_CAUSE_UPDATE:    "update",
-	pb.Cause_CAUSE_FORGOTTEN: "forgotten",
-	pb.Cause_CAUSE_WOUND:     "wound",
-	pb.Cause_CAUSE_CHANGED:   "changed",
-	pb.Cause_CAUSE_SNAPSHOT:  "snapshot",
-}
-
-// operationNames are operations and the methods of data types that some of them call.
-func operationNames(ops []pb.Operation, calls []string) (out []string) {
-	for _, op := range ops {
-		if isCall(op) && len(calls) > 0 {
-			continue // the calls say more
-		}
-		out = append(out, operationName(op))
-	}
-	return append(out, calls...)
-}
-
-func isCall(op pb.Operation) bool {
-	return op == pb.Operation_OP_ASK || op == pb.Operation_OP_CHANGE || op == pb.Operation_OP_CHANGE_ASK
-}
-
-// operationName is the name of an operation; operations on the wire have the numbers of methods.
-func operationName(op pb.Operation) string {
-	if op <= 0 || op >= 32 {
+// word is the name of a constant on the wire as a word: "hot-last" of PLAN_HOT_LAST. The first constant
+// has none.
+func word(name, prefix string) string {
+	word := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, prefix)), "_", "-")
+	if word == "none" || word == "any" {
 		return ""
 	}
-	return adt.Method(op).String()
-}
-
-// adviceName is the operation or, if there is one, the method of a data type.
-func adviceName(op pb.Operation, method string) string {
-	if method != "" {
-		return method
-	}
-	return operationName(op)
-}
-
-func lockName(mode pb.LockMode, typed string) string {
-	switch mode {
-	case pb.LockMode_LOCK_READ:
-		return "read"
-	case pb.LockMode_LOCK_ADD:
-		return "add"
-	case pb.LockMode_LOCK_WRITE:
-		return "write"
-	case pb.LockMode_LOCK_TYPED:
-		return typed
-	}
-	return ""
+	return word
 }
 
 // after adds the receipt of the attempts before this one: a longer wait, unless this one ended while
@@ -173,7 +117,7 @@ func after(now, before *pb.Receipt) *pb.Receipt {
 	}
 	sum := *now
 	if !now.Waiting && before.WaitedUs > now.WaitedUs {
-		sum.WaitedUs, sum.Key, sum.Holder, sum.Wait = before.WaitedUs, before.Key, before.Holder, before.Wait
+		sum.WaitedUs, sum.Wait = before.WaitedUs, before.Wait
 	}
 	if now.Aborted == 0 {
 		sum.Reason, sum.Abort = before.Reason, before.Abort

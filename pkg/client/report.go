@@ -27,8 +27,8 @@ type Report struct {
 	Token CausalityToken
 	// Snapshot is the state that it has read, if that is one of the past.
 	Snapshot SnapshotInfo
-	// Plan is how a read-only transaction has read: one, at-once, hot-last, open or pin. It is empty
-	// if the transaction took locks.
+	// Plan is how a read-only transaction has read: one-shard, parallel, hot-last, interactive or
+	// snapshot. It is empty if the transaction took locks.
 	Plan string
 	// Err is the error of the call, nil if it succeeded.
 	Err error
@@ -70,9 +70,9 @@ func (c *course) responded(r *pb.ExecuteResponse, attempts int) {
 	if c == nil {
 		return
 	}
-	c.report.TxID, c.report.Attempts, c.report.Aborts = txID(r.TxnId), attempts, r.Aborts
-	c.report.Receipt, c.report.Token = receiptOf(r.Receipt), r.Token
-	c.report.Plan, c.report.Snapshot = planNames[r.Plan], snapshotInfo(r.Snapshot)
+	c.report.TxID, c.report.Attempts, c.report.Aborts = txID(r.TxnId), attempts, r.AbortReasons
+	c.report.Receipt, c.report.Token = receiptOf(r.Receipt), r.CausalityToken
+	c.report.Plan, c.report.Snapshot = planName(r.Plan), snapshotInfo(r.Snapshot)
 }
 
 // end sends the report out, with the error of the call.
@@ -92,10 +92,4 @@ func (c *course) end(db *DB, err error) {
 	}
 }
 
-var planNames = map[pb.ReadPlan]string{
-	pb.ReadPlan_PLAN_ONE:      "one",
-	pb.ReadPlan_PLAN_AT_ONCE:  "at-once",
-	pb.ReadPlan_PLAN_HOT_LAST: "hot-last",
-	pb.ReadPlan_PLAN_OPEN:     "open",
-	pb.ReadPlan_PLAN_PIN:      "pin",
-}
+func planName(p pb.ReadPlan) string { return word(p.String(), "PLAN_") }

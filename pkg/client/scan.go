@@ -95,7 +95,7 @@ func (db *DB) scanning(ctx context.Context, state stateFunc, r Range, opts []Sca
 	c := db.begin(ctx, "Scan")
 	x := &scanner{db: db, r: newRetrier(ctx, db), state: state, course: c, yield: yield,
 		req: pb.ScanRequest{Start: []byte(r.Start), End: []byte(r.End), Limit: uint64(s.limit), PageSize: uint32(s.page(scanPage)),
-			Reverse: s.reverse, Token: db.how.token}}
+			Reverse: s.reverse, CausalityToken: db.how.token}}
 	defer x.r.stop()
 	for {
 		failed := x.attempt()
@@ -186,7 +186,7 @@ func (x *scanner) attempt() *Error {
 		if err != nil {
 			return failure(x.r.context(), err)
 		}
-		if page.Token != nil {
+		if page.CausalityToken != nil {
 			x.opened(page, done)
 		}
 		if !x.pass(page) {
@@ -205,8 +205,8 @@ func (x *scanner) opened(page *pb.ScanResponse, done func(*pb.Snapshot)) {
 	if c == nil {
 		return
 	}
-	c.report.Token, c.report.Snapshot, c.report.Receipt = page.Token, snapshotInfo(page.Snapshot), receiptOf(page.Receipt)
-	c.report.Plan = planNames[pb.ReadPlan_PLAN_PIN]
+	c.report.Token, c.report.Snapshot, c.report.Receipt = page.CausalityToken, snapshotInfo(page.Snapshot), receiptOf(page.Receipt)
+	c.report.Plan = planName(pb.ReadPlan_PLAN_SNAPSHOT)
 	if x.db.how.report != nil {
 		*x.db.how.report = c.report
 	}
@@ -214,10 +214,10 @@ func (x *scanner) opened(page *pb.ScanResponse, done func(*pb.Snapshot)) {
 
 // pass yields the entries of a page. It reports false if the loop was left.
 func (x *scanner) pass(page *pb.ScanResponse) bool {
-	for i := range page.Pairs {
-		x.begun, x.last = true, page.Pairs[i].Key
+	for i := range page.Entries {
+		x.begun, x.last = true, page.Entries[i].Key
 		x.yielded++
-		if !x.yield(entryOfPair(&page.Pairs[i]), nil) {
+		if !x.yield(entryOfPair(&page.Entries[i]), nil) {
 			x.left = true
 			return false
 		}

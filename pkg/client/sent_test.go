@@ -162,7 +162,7 @@ func TestAFailureIsReturnedAfterTheEndOfTheContext(t *testing.T) {
 				if e.kind != client.KindClosed {
 					end()
 				}
-				done(refuse(req, kv.KindCondition))
+				done(refuse(req, kv.KindConditionFailed))
 			}()
 		})
 		err := db.With(client.CommitGrace(time.Minute)).Execute(ctx, add("n", 1))
@@ -254,7 +254,7 @@ func TestReadsAreNeverUnknown(t *testing.T) {
 		n := 0
 		f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
 			if n++; n == 1 {
-				done(refuse(req, kv.KindUnknown))
+				done(refuse(req, kv.KindOutcomeUnknown))
 				return
 			}
 			f.Store.Submit(req, done)
@@ -262,16 +262,16 @@ func TestReadsAreNeverUnknown(t *testing.T) {
 		f.onCommit(func(tx server.Tx) gateway.Response {
 			if n++; n == 1 {
 				tx.Rollback()
-				return refuse(gateway.Request{ID: tx.ID()}, kv.KindUnknown)
+				return refuse(gateway.Request{ID: tx.ID()}, kv.KindOutcomeUnknown)
 			}
 			return tx.Commit(context.Background())
 		})
 		require.NoError(t, call(within(t, 10*time.Second), db))
 		require.Equal(t, 2, n)
-		f.onSubmit(func(req gateway.Request, done func(gateway.Response)) { done(refuse(req, kv.KindUnknown)) })
+		f.onSubmit(func(req gateway.Request, done func(gateway.Response)) { done(refuse(req, kv.KindOutcomeUnknown)) })
 		f.onCommit(func(tx server.Tx) gateway.Response {
 			tx.Rollback()
-			return refuse(gateway.Request{ID: tx.ID()}, kv.KindUnknown)
+			return refuse(gateway.Request{ID: tx.ID()}, kv.KindOutcomeUnknown)
 		})
 		err := call(within(t, 100*time.Millisecond), db)
 		require.Contains(t, []client.Kind{client.KindUnavailable, client.KindDeadlineExceeded}, client.KindOf(err), "%v", err)

@@ -55,7 +55,7 @@ func snapshotInfo(p *pb.Snapshot) SnapshotInfo {
 	if p == nil {
 		return SnapshotInfo{}
 	}
-	s := SnapshotInfo{ID: p.Id, Name: p.Name, Time: time.Unix(0, p.TimeNs), Token: p.Token}
+	s := SnapshotInfo{ID: p.Id, Name: p.Name, Time: time.Unix(0, p.TimeNs), Token: p.CausalityToken}
 	if p.ExpiresNs != 0 {
 		s.Expires = time.Unix(0, p.ExpiresNs)
 	}

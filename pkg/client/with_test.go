@@ -148,7 +148,7 @@ func TestCallOptionsReachTheNode(t *testing.T) {
 			{db.AsOf(at), txn.How{At: txn.At{AsOf: at.UnixNano()}}},
 			{db.With(client.After(token)), txn.How{After: clock}},
 			{db.With(client.After(token)).AsOf(at), txn.How{At: txn.At{AsOf: at.UnixNano()}, After: clock}},
-			{db.With(client.ByPlan(pb.ReadPlan_PLAN_PIN)), txn.How{Plan: txn.PlanPin}},
+			{db.With(client.ByPlan(pb.ReadPlan_PLAN_SNAPSHOT)), txn.How{Plan: txn.PlanSnapshot}},
 		} {
 			_, err := read(ctx, c.r)
 			require.NoError(t, err, name)
@@ -174,7 +174,7 @@ func TestCallOptionsAreNotTheNextRequests(t *testing.T) {
 	require.NoError(t, err)
 	put(t, db, "k", "new")
 	s.take()
-	past := db.With(client.After(vclock.EncodeOne(vclock.Entry{Index: 1})), client.ByPlan(pb.ReadPlan_PLAN_PIN))
+	past := db.With(client.After(vclock.EncodeOne(vclock.Entry{Index: 1})), client.ByPlan(pb.ReadPlan_PLAN_SNAPSHOT))
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
