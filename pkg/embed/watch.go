@@ -22,9 +22,9 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 			InFlight: g.InFlight() - g.Open(), Open: g.Open(), Refused: g.Refused(), RefusedBy: a.Refused, Displaced: a.Displaced, Rounds: g.Rounds()}
 	})
 	if n.KeepsPins() {
-		m.WatchPins(func() metrics.PinStats {
+		m.WatchSnapshots(func() metrics.SnapshotStats {
 			all, named, age := n.Pins()
-			return metrics.PinStats{History: all - named, Named: named, Oldest: age}
+			return metrics.SnapshotStats{History: all - named, Named: named, Oldest: age}
 		})
 		m.WatchHot(func() metrics.HotStats {
 			s, busy := n.Hot()
@@ -67,7 +67,7 @@ func hotStats(s *shard.HotStats, busy float64, keys []metrics.HotKey) metrics.Ho
 // hotKeys are those that the metrics tell of.
 func hotKeys(n *node.Node) (out []metrics.HotKey) {
 	for _, k := range n.HotTop(metrics.MaxHotKeys) {
-		out = append(out, metrics.HotKey{Key: k.Key, Clashes: k.Heat, LockWait: time.Duration(k.Waits.Lock), Held: time.Duration(k.Waits.Held),
+		out = append(out, metrics.HotKey{Key: k.Key, Conflicts: k.Heat, LockWait: time.Duration(k.Waits.Lock), Held: time.Duration(k.Waits.Held),
 			ReadWait: time.Duration(k.Waits.Read), Retry: time.Duration(k.Waits.Retry), Holds: k.Waits.Holds, Queue: k.Waits.Queue, Moved: k.Moved})
 	}
 	return out

@@ -20,12 +20,12 @@ type observer struct {
 
 var kinds = map[gateway.Kind]metrics.TxnKind{
 	gateway.OneShot: metrics.OneShot, gateway.OneShotRead: metrics.OneShotRead, gateway.Interactive: metrics.Interactive,
-	gateway.InteractiveRead: metrics.InteractiveRead, gateway.ScanKind: metrics.Scan, gateway.Enquiry: metrics.Enquiry,
+	gateway.InteractiveRead: metrics.InteractiveRead, gateway.ScanKind: metrics.Scan, gateway.Enquiry: metrics.OutcomeQuery,
 }
 
 var plans = map[txn.Plan]metrics.ReadPlan{
 	txn.PlanAny: metrics.ReadLocked, txn.PlanOne: metrics.ReadOne, txn.PlanAtOnce: metrics.ReadAtOnce, txn.PlanHotLast: metrics.ReadHotLast,
-	txn.PlanOpen: metrics.ReadOpen, txn.PlanPin: metrics.ReadPin,
+	txn.PlanOpen: metrics.ReadOpen, txn.PlanPin: metrics.ReadSnapshot,
 }
 
 // Ended implements gateway.Observer.

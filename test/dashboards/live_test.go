@@ -36,17 +36,17 @@ func program(t *testing.T, name string) string {
 // about than a test should, and levels that are mostly 0 when they are looked at:
 // queries of these may answer with 0.
 var quiet = []string{
-	"linchpin_shard_queue_length", "linchpin_shard_waiting_requests", "linchpin_shard_intents", "linchpin_shard_records", "linchpin_shard_held_updates",
-	"linchpin_shard_cold_reads_pending", "linchpin_store_flush",
-	"ALERTS", "linchpin_store_corruptions_total", "linchpin_store_failed_compactions_total", "linchpin_store_compact", "linchpin_gateway_displaced_total",
-	"refusals_total", "linchpin_connections_refused_total", "linchpin_peer_messages_dropped_total", "linchpin_shard_lapses_total", "linchpin_hot_moves_given_up_total", "linchpin_shard_garbage_notes_lost_total",
-	"linchpin_shard_swept_keys_total", "linchpin_shard_due_keys", "linchpin_shard_overdue_seconds", "linchpin_scans_unread_total", "linchpin_shard_pages_",
-	"transaction_failures", "changes(process_start_time_seconds", "linchpin_node_clock_", "linchpin_callers_memory_",
+	"linchpin_shard_queue_length", "linchpin_shard_lock_waiters", "linchpin_shard_prepared_transactions", "linchpin_shard_decision_records", "linchpin_shard_held_updates",
+	"linchpin_shard_cache_misses_in_flight", "linchpin_store_flush",
+	"ALERTS", "linchpin_store_corruptions_total", "linchpin_store_failed_compactions_total", "linchpin_store_compact", "linchpin_gateway_unfair_rejections_total",
+	"rejections_total", "linchpin_connections_rejected_total", "linchpin_peer_messages_dropped_total", "linchpin_shard_lease_expirations_total", "linchpin_hot_moves_failed_total", "linchpin_shard_gc_pending_dropped_total",
+	"linchpin_shard_gc_swept_keys_total", "linchpin_shard_expired_keys_pending", "linchpin_shard_expiry_lag_seconds", "linchpin_scans_stalled_total", "linchpin_shard_pages_",
+	"transaction_failures", "changes(process_start_time_seconds", "linchpin_node_clock_", "linchpin_client_memory_",
 }
 
 // withTLS are what a cluster has with TLS only, which this one is without: their
 // queries must not fail, and may be empty.
-var withTLS = []string{"linchpin_authentications_total", "linchpin_certificate_", "linchpin_users_age_seconds"}
+var withTLS = []string{"linchpin_authentications_total", "linchpin_certificate_", "linchpin_user_table_age_seconds"}
 
 // question is a query that is to be answered.
 type question struct {
