@@ -73,7 +73,7 @@ func requireNamed(t *testing.T, labels dashboards.Labels, text, pattern, where s
 // notShown are the metrics that no dashboard shows and no rule asks for, each with
 // the reason.
 var notShown = map[string]string{
-	"linchpin_gateway_rejections_total": "admission_refusals_total tells more",
+	"linchpin_gateway_rejections_total": "linchpin_gateway_admission_rejections_total has more detail",
 }
 
 // TestNothingIsForNothing: what rules record is used, and what the program counts
