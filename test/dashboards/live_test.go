@@ -189,9 +189,9 @@ func withSecrets(t *testing.T) string {
 	return filepath.Join(dir, filepath.Base(deploy.PrometheusTLS))
 }
 
-// TestPromtoolHasNothingToSay: of the configuration, the rules, and the alerts'
+// TestPromtoolAcceptsRulesAndTests: of the configuration, the rules, and the alerts'
 // tests, which have each alert fire and not fire.
-func TestPromtoolHasNothingToSay(t *testing.T) {
+func TestPromtoolAcceptsRulesAndTests(t *testing.T) {
 	promtool := program(t, "promtool")
 	tests, err := filepath.Glob(filepath.Join(prometheus, "tests", "*.yml"))
 	require.NoError(t, err)
