@@ -21,7 +21,7 @@ let chosenCell = "";
 
 const rate = new Chart(byID("rate"), "Transactions per second", [
   { name: "committed", class: "first", value: (p) => p.committed },
-  { name: "retried", class: "second", value: (p) => p.retried || null },
+  { name: "retried", class: "retried", value: (p) => p.retried || null },
   { name: "failed", class: "bad", value: (p) => p.failed || null },
 ], count, { area: true }, (p) => text(byID("rate-read"), p ? `${clock(p.t * 1000)}  ${rates(p)}` : ""));
 

@@ -5,7 +5,7 @@ import { svg, attr } from "./dom.js";
 
 const span = 300;
 const height = 168;
-const pad = { left: 54, right: 10, top: 10, bottom: 22 };
+const pad = { left: 62, right: 10, top: 10, bottom: 22 };
 
 export class Chart {
   // lines: [{name, class, value(point) -> number or null}]; format(value); log: a

@@ -68,12 +68,12 @@ function keyFacts(k) {
   return out.join(" · ");
 }
 
-// keyPlace is the shard of the key, and the reason, which may start with the same words.
+// keyPlace is the shard of the key, and why it is not on the hot shard. The list of moves
+// has the reasons of the keys that are.
 function keyPlace(k) {
-  const where = `${k.shard === doc.hot.shard ? "on the hot shard" : "on shard"} s${k.shard}${k.rule ? `, ${k.rule}` : ""}`;
-  const reason = k.placement.replace(/^on the hot shard\s*/, "");
-  if (!reason) return where;
-  return reason === k.placement ? `${where}: ${reason}` : `${where} ${reason}`;
+  const rule = k.rule ? `, ${k.rule}` : "";
+  if (k.shard !== doc.hot.shard || k.moving) return `on shard s${k.shard}${rule}${k.placement ? `: ${k.placement}` : ""}`;
+  return `on the hot shard s${k.shard}${k.moved_ms ? ` for ${age(doc.time_ms - k.moved_ms)}` : ""}${rule}`;
 }
 
 // receiptRow is a contention receipt, which opens to its whole text.
