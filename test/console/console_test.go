@@ -97,7 +97,7 @@ func TestHotKeyIsShown(t *testing.T) {
 	b.Until(advice+`.length > 0`, 20*time.Second)
 	require.Len(t, browser.Eval[[]string](b, advice), 1)
 	b.Until(`document.getElementById("keys").innerText.includes("same advice as ")`, 20*time.Second)
-	require.Contains(t, browser.Eval[string](b, row), "waiting on average")
+	b.Until(row+`.includes("waiting on average")`, 20*time.Second)
 	require.Contains(t, browser.Eval[string](b, `document.getElementById("nodes-note").textContent`), "3 of 3 nodes up · test")
 
 	b.Until(`Number(document.getElementById("figure-rate").textContent.replace(/[^0-9.]/g, "")) > 0`, 20*time.Second)

@@ -42,7 +42,8 @@ export function keyRow() {
 
 function keyWait(k) {
   if (weight(k)) return waiting(k.waiting_us_per_s);
-  return !k.known && k.waited_us ? `${duration(k.waited_us)} in 5 min` : "not waiting";
+  if (k.queue) return `${count(k.queue)} waiting now`;
+  return k.waited_us ? `${duration(k.waited_us)} of waits in 5 min` : "";
 }
 
 // keyWhy names the conflicting operations.
@@ -58,7 +59,7 @@ function keyFacts(k) {
   const first = k.advice && advised.get(k.advice);
   if (first && first !== k.key) out.push(`same advice as ${first}`);
   if (k.since_ms) out.push(`contended for ${age(doc.time_ms - k.since_ms)}`);
-  if (k.queue) out.push(`${count(k.queue)} waiting now`);
+  if (k.queue && weight(k)) out.push(`${count(k.queue)} waiting now`);
   if (k.waits) out.push(`${plural(k.waits, "wait", "waits")} of ${duration(k.waited_us / k.waits)} in 5 min`);
   if (k.aborts) out.push(plural(k.aborts, "aborted attempt", "aborted attempts"));
   const causes = [["locks", k.lock_us_per_s], ["held by readers", k.held_us_per_s], ["readers", k.read_us_per_s], ["retries", k.retry_us_per_s]]
