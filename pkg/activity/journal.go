@@ -104,7 +104,7 @@ func resultOf(k kv.Kind) result {
 		return committed
 	case kv.KindAborted:
 		return retried
-	case kv.KindCondition, kv.KindOutOfRange, kv.KindNotFound, kv.KindCancelled:
+	case kv.KindConditionFailed, kv.KindOutOfRange, kv.KindNotFound, kv.KindCancelled:
 		return unmet
 	}
 	return failed

@@ -74,17 +74,17 @@ type ReadPlan int
 const (
 	// ReadLocked takes read locks.
 	ReadLocked ReadPlan = iota
-	ReadOne
-	ReadAtOnce
+	ReadOneShard
+	ReadParallel
 	ReadHotLast
-	ReadOpen
+	ReadInteractive
 	// ReadSnapshot reads at a snapshot.
 	ReadSnapshot
 	numReadPlans
 )
 
 func (p ReadPlan) String() string {
-	return [numReadPlans]string{"locked", "one", "at-once", "hot-last", "open", "snapshot"}[p]
+	return [numReadPlans]string{"locked", "one-shard", "parallel", "hot-last", "interactive", "snapshot"}[p]
 }
 
 // Stage is a part of a transaction's latency.
@@ -162,7 +162,7 @@ func (m *Node) newTransactions() []prometheus.Collector {
 		m.retries = append(m.retries, retries.WithLabelValues(strings.TrimPrefix(msg.Reason(r).String(), "Reason")))
 	}
 	reads := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_read_only_transactions_total",
-		Help: "Finished read-only transactions, by read plan: one (shard), at-once, hot-last, open, snapshot, or locked."},
+		Help: "Finished read-only transactions, by read plan: one-shard, parallel, hot-last, interactive, snapshot or locked."},
 		[]string{"plan"})
 	for p := range numReadPlans {
 		m.reads[p] = reads.WithLabelValues(p.String())

@@ -8,9 +8,8 @@ var readers = board{uid: "readers", title: "Readers and snapshots",
 		{"Reads", []graph{
 			{title: "Read-only transactions by plan", unit: "reqps", stacked: true,
 				queries: q(`sum by (plan) (rate(linchpin_read_only_transactions_total{@}[~]))`, "{{plan}}"),
-				about: "Read plans: one (shard), at-once (all shards in parallel), hot-last (the hottest key " +
-					"last), open (interactive), snapshot, locked. Locked reads wait like updates. See " +
-					"protocol.md, section 7."},
+				about: "Read plans: one-shard, parallel (all shards at once), hot-last (the hottest key last), " +
+					"interactive, snapshot, locked. Locked reads wait like updates. See protocol.md, section 7."},
 			{title: "One-shot read latency", unit: "s",
 				queries: []query{{`histogram_quantile(0.5, sum by (le) ` +
 					`(rate(linchpin_transaction_duration_seconds_bucket{@,kind="one_shot_read"}[~])))`, "p50"},

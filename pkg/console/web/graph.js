@@ -46,7 +46,7 @@ function arrange(waits) {
     from.members.push(w.txn);
     from.longest = Math.max(from.longest, w.waited_us);
     from.does = w.operations;
-    const to = node(target, () => ({ members: w.holder ? [w.holder] : [], name: w.holder ? "" : w.cause === "readers" ? "readers" : w.cause === "forgotten" ? "an earlier incarnation" : "unknown", does: w.holder_operations, longest: 0 }));
+    const to = node(target, () => ({ members: w.holder ? [w.holder] : [], name: w.holder ? "" : w.cause === "readers" ? "readers" : w.cause === "recovery" ? "an earlier incarnation" : "unknown", does: w.holder_operations, longest: 0 }));
     if (!to.does) to.does = w.holder_operations;
     if (!from.targets.includes(to)) {
       from.targets.push(to);
