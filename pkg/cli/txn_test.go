@@ -102,8 +102,8 @@ func TestATxnThatWaitedSaysForWhom(t *testing.T) {
 	const why = `Waited 7000 us for key "k": the put had to wait for transaction 00000000000000010000000000000002, which had locked it for an add. ` +
 		`Use an add in the place of the put if all that is done with the key is to count: adds do not conflict with each other.`
 	require.Contains(t, n.run(t, "txn", "put k v").ok(t), why+"\n")
-	waited := map[string]any{"us": float64(7000), "cause": "lock", "key": "k", "operations": []any{"put"}, "mode": "write", "holder": "00000000000000010000000000000002",
-		"holder_operations": []any{"add"}, "holder_mode": "add", "others": float64(2), "commutes": []any{map[string]any{"instead": "add"}}}
+	waited := map[string]any{"us": float64(7000), "cause": "lock", "key": "k", "operations": []any{"put"}, "lock": "write", "holder": "00000000000000010000000000000002",
+		"holder_operations": []any{"add"}, "holder_lock": "add", "others": float64(2), "advice": map[string]any{"instead": "add"}}
 	why2 := strings.Replace(why, "for an add.", "for an add, and for 2 more.", 1)
 	slow = func(req gateway.Request, done func(gateway.Response)) {
 		n.Store.Submit(req, func(r gateway.Response) {
