@@ -13,7 +13,8 @@ import (
 	tgrpc "github.com/linchpindb/linchpin/pkg/transport/grpc"
 )
 
-// watch has the metrics ask the gateway and the store for their numbers.
+// watch sets the sources of the metrics: the gateway, the snapshot registry, the hot shard
+// and the store.
 func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 	m.WatchGateway(func() metrics.GatewayStats {
 		g := n.Gateway()
@@ -35,7 +36,7 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 	}
 	m.WatchStore(func() metrics.StoreStats {
 		st, p := s.Stats(), s.Metrics()
-		disk, _ := s.Disk() // what is not known is shown as 0
+		disk, _ := s.Disk() // unknown values are exposed as 0
 		return metrics.StoreStats{
 			Appends: st.Appends, Entries: st.Entries, Fsyncs: st.Syncs, DiskBytes: p.DiskBytes, ReclaimableBytes: p.ReclaimableBytes, WALBytes: p.WALBytes,
 			MemtableBytes: p.MemTableBytes, Tables: uint64(p.Tables), L0Sublevels: uint64(p.L0Sublevels),
@@ -48,7 +49,7 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 	})
 }
 
-// hotStats tell of the hot shard and its planner.
+// hotStats returns the stats of the hot shard and its planner.
 func hotStats(s *shard.HotStats, busy float64, keys []metrics.HotKey) metrics.HotStats {
 	out := metrics.HotStats{Moved: s.Moved, Came: s.Came, Went: s.Went, Busy: busy, Keys: keys}
 	if !s.Planned {
