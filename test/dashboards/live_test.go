@@ -98,9 +98,9 @@ func (q *question) answered(ctx context.Context, s *dashboards.Server) bool {
 	return q.empty || a.Series > 0 && (a.Most > 0 || q.zero && a.Most == 0)
 }
 
-// patience bounds the time until all questions are answered. On an idle machine they take
+// queryTimeout bounds the time until all questions are answered. On an idle machine they take
 // about 20 s.
-const patience = 2 * time.Minute
+const queryTimeout = 2 * time.Minute
 
 // TestEveryQueryAnswersOnALiveCluster runs three nodes under load and Prometheus with the
 // deployed configuration, and requires a result of every query of every panel, every
@@ -115,7 +115,7 @@ func TestEveryQueryAnswersOnALiveCluster(t *testing.T) {
 	}
 	s := dashboards.StartServer(t, prom, prometheus, targets)
 	dashboards.Prepare(t, c)
-	dashboards.Load(t, c, 2*patience)
+	dashboards.Load(t, c, 2*queryTimeout)
 
 	qs := questions(d, targets)
 	for _, r := range d.rules {
@@ -133,7 +133,7 @@ func TestEveryQueryAnswersOnALiveCluster(t *testing.T) {
 	for _, q := range qs {
 		q.empty = slices.ContainsFunc(withTLS, func(name string) bool { return strings.Contains(q.expr, name) })
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), queryTimeout)
 	defer cancel()
 	for _, q := range askAll(ctx, t, s, qs) {
 		t.Errorf("%s: %s: %s", q.where, q.expr, q.last)
