@@ -98,7 +98,8 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request) {
 	if c.streams.Add(1) > maxStreams {
 		c.streams.Add(-1)
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, fmt.Sprintf("this node already serves %d console pages; use another node", maxStreams), http.StatusServiceUnavailable)
+		text := fmt.Sprintf("this node already serves %d console pages; use another node", maxStreams)
+		http.Error(w, text, http.StatusServiceUnavailable)
 		return
 	}
 	defer c.streams.Add(-1)

@@ -27,7 +27,8 @@ func documentOf(a *answers, now time.Time) *Document {
 			d.Problems = append(d.Problems, "N"+down[at].String()[1:]+".")
 		}
 		if n.Rejects != "" {
-			d.Problems = append(d.Problems, fmt.Sprintf("Node n%d rejects %s: its disk has %s free, less than the reserve of %s (--disk-reserve-mb).",
+			d.Problems = append(d.Problems, fmt.Sprintf(
+				"Node n%d rejects %s: its disk has %s free, less than the reserve of %s (--disk-reserve-mb).",
 				n.Node, n.Rejects, kv.ShownBytes(n.Free), kv.ShownBytes(n.Reserve)))
 		}
 		for _, s := range n.Shards {
@@ -39,7 +40,8 @@ func documentOf(a *answers, now time.Time) *Document {
 		d.Hot.Known, d.Hot.Mode, d.Hot.Busy = true, modes[a.hot.Mode], a.hot.Utilization
 		for i := range a.hot.Moves[:min(maxMoves, len(a.hot.Moves))] {
 			m := &a.hot.Moves[i]
-			d.Moves = append(d.Moves, Move{Time: millis(m.TimeNs), Key: shown(m.Key), From: m.FromShard, To: m.ToShard, ToHot: m.ToHot, Reason: m.Reason})
+			d.Moves = append(d.Moves, Move{Time: millis(m.TimeNs), Key: shown(m.Key), From: m.FromShard, To: m.ToShard,
+				ToHot: m.ToHot, Reason: m.Reason})
 		}
 	}
 	d.Keys, d.Conflicts = keysOf(a), conflictsOf(a)
@@ -61,10 +63,12 @@ func nodeOf(m *pb.Member, a *pb.ActivityResponse) Node {
 	}
 	n.Answered, n.Version, n.UptimeMs = true, a.Version, a.UptimeMs
 	n.Disk, n.InFlight, n.Open = a.StoreBytes, a.InFlight, a.Interactive
-	n.Free, n.Size, n.Reserve, n.Rejects = a.Disk.FreeBytes, a.Disk.SizeBytes, a.Disk.ReserveBytes, rejects[a.Disk.Rejects]
+	n.Free, n.Size, n.Reserve = a.Disk.FreeBytes, a.Disk.SizeBytes, a.Disk.ReserveBytes
+	n.Rejects = rejects[a.Disk.Rejects]
 	for i := range a.Shards {
 		s := &a.Shards[i]
-		n.Shards = append(n.Shards, Shard{Shard: s.Shard, Hot: s.Hot, Keys: s.KeysInMemory, Waiting: s.LockWaiters, Prepared: s.Intents})
+		n.Shards = append(n.Shards, Shard{Shard: s.Shard, Hot: s.Hot, Keys: s.KeysInMemory, Waiting: s.LockWaiters,
+			Prepared: s.Intents})
 	}
 	return n
 }
@@ -153,7 +157,8 @@ func keysOf(a *answers) []Key {
 			}
 			k := Key{Key: shown(h.Key), Shard: h.Shard, Known: true, Waiting: h.WaitUsPerS,
 				Lock: h.LockWaitUsPerS, Held: h.HeldUsPerS, Read: h.ReadWaitUsPerS, Retry: h.RetryUsPerS,
-				Conflicts: h.ConflictsPerS, Queue: h.Waiters, Moving: h.Moving, Moved: millis(h.MovedNs), Rule: rules[h.Policy], Placement: h.Reason}
+				Conflicts: h.ConflictsPerS, Queue: h.Waiters, Moving: h.Moving, Moved: millis(h.MovedNs),
+				Rule: rules[h.Policy], Placement: h.Reason}
 			fill(&k, receipts[string(h.Key)])
 			delete(receipts, string(h.Key))
 			all = append(all, ranked{k, h.Key})
@@ -165,7 +170,8 @@ func keysOf(a *answers) []Key {
 		all = append(all, ranked{k, c.key})
 	}
 	slices.SortFunc(all, func(x, y ranked) int {
-		return cmp.Or(cmp.Compare(y.Waiting, x.Waiting), cmp.Compare(y.Waited, x.Waited), cmp.Compare(y.Conflicts, x.Conflicts), bytes.Compare(x.raw, y.raw))
+		return cmp.Or(cmp.Compare(y.Waiting, x.Waiting), cmp.Compare(y.Waited, x.Waited),
+			cmp.Compare(y.Conflicts, x.Conflicts), bytes.Compare(x.raw, y.raw))
 	})
 	out := []Key{}
 	for i := range all[:min(maxKeys, len(all))] {
@@ -189,7 +195,8 @@ func conflictsOf(a *answers) []Conflict {
 	}
 	out := []Conflict{}
 	for p, t := range sums {
-		out = append(out, Conflict{Operations: p.mine, HolderOperations: p.theirs, Waits: t.waits, Waited: t.waited, Aborts: t.aborts, Advice: t.advice})
+		out = append(out, Conflict{Operations: p.mine, HolderOperations: p.theirs, Waits: t.waits, Waited: t.waited,
+			Aborts: t.aborts, Advice: t.advice})
 	}
 	slices.SortFunc(out, func(x, y Conflict) int {
 		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(y.Aborts, x.Aborts), strings.Compare(x.Operations, y.Operations), strings.Compare(x.HolderOperations, y.HolderOperations))
@@ -222,7 +229,8 @@ func receiptsOf(a *answers) []Receipt {
 	for n := range a.present() {
 		for i := range n.Receipts {
 			r := &n.Receipts[i]
-			x := Receipt{Time: millis(r.TimeNs), Node: n.NodeId, Txn: r.TxnId.String(), Kind: r.Kind, Outcome: r.Outcome, Duration: r.DurationUs}
+			x := Receipt{Time: millis(r.TimeNs), Node: n.NodeId, Txn: r.TxnId.String(), Kind: r.Kind,
+				Outcome: r.Outcome, Duration: r.DurationUs}
 			if p := r.Receipt; p != nil {
 				x.Waited, x.Aborted, x.Sentence = p.WaitedUs, p.Aborted, p.Sentence
 				switch {

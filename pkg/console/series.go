@@ -93,7 +93,10 @@ func add(to map[string]*sum, kind string, c *pb.ActivityClass) {
 		x = &sum{counts: map[uint64]uint32{}}
 		to[kind] = x
 	}
-	x.Ended, x.Committed, x.Retried, x.Failed = x.Ended+c.Ended, x.Committed+c.Committed, x.Retried+c.Retried, x.Failed+c.Failed
+	x.Ended += c.Ended
+	x.Committed += c.Committed
+	x.Retried += c.Retried
+	x.Failed += c.Failed
 	for i := range min(len(c.UpperUs), len(c.Counts)) {
 		x.counts[c.UpperUs[i]] += c.Counts[i]
 	}

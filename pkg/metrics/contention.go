@@ -69,8 +69,9 @@ func contentionDesc(name, help string) *prometheus.Desc {
 
 var (
 	contentionWaits = contentionDesc("waits_total",
-		"Transactions that waited, by the operations of the longest wait and its cause: lock, range, queue (an older "+
-			"waiter), readers, intent (an undecided update), recovery (of a shard), snapshot, wound, or changed (stale read).")
+		"Transactions that waited, by the operations of the longest wait and its cause: lock, range, queue (an "+
+			"older waiter), readers, intent (an undecided update), recovery (of a shard), snapshot, wound, "+
+			"or changed (stale read).")
 	contentionWait   = contentionDesc("wait_seconds_total", "Time of the longest wait of each transaction.")
 	contentionAborts = contentionDesc("aborts_total", "Attempts aborted because of another transaction.")
 )

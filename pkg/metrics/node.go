@@ -162,7 +162,7 @@ func (m *Node) newTransactions() []prometheus.Collector {
 		m.retries = append(m.retries, retries.WithLabelValues(strings.TrimPrefix(msg.Reason(r).String(), "Reason")))
 	}
 	reads := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_read_only_transactions_total",
-		Help: "Finished read-only transactions, by read plan: one-shard, parallel, hot-last, interactive, snapshot or locked."},
+		Help: "Finished read-only transactions, by plan: one-shard, parallel, hot-last, interactive, snapshot or locked."},
 		[]string{"plan"})
 	for p := range numReadPlans {
 		m.reads[p] = reads.WithLabelValues(p.String())
