@@ -117,6 +117,7 @@ generate: proto ## generate what is generated: protocol code, pages, dashboards
 	$(GO) run ./tools/typesdoc
 	$(GO) run ./tools/metricsdoc
 	$(GO) run ./tools/dashboards
+	$(GO) run ./cmd/zetaload reference docs/zetaload.md
 
 proto: ## generate the code of all .proto files anew
 	$(GO) run ./tools/protogen

@@ -19,7 +19,6 @@ var unfinished = []string{
 	"pkg/workload/options.go: Options",
 	"test/bench/simulated/options.go: Options",
 	"test/sim/options.go: Options",
-	"cmd/zetaload: 11 files",
 	"pkg/client: 21 files",
 	"pkg/oldclient: 14 files",
 	"pkg/shard/commit: 12 files",
