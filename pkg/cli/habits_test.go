@@ -34,7 +34,7 @@ func TestIntoAFileTheBytes(t *testing.T) {
 	picture := "\x89PNG\r\n\x00\xff"
 	n.runWith(t, picture, "put", "picture", "-").ok(t)
 	require.Equal(t, `"\x89PNG\r\n\x00\xff"`+"\n", n.run(t, "get", "picture").ok(t))
-	n.streams.File = true
+	n.streams.Raw = true
 	require.Equal(t, picture, n.run(t, "get", "picture").ok(t))
 	require.Equal(t, `"\x89PNG\r\n\x00\xff"`+"\n", n.run(t, "get", "picture", "--raw=false").ok(t))
 }

@@ -7,28 +7,28 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// receiptAnswer is a contention receipt as JSON: Why says it in words.
+// receiptAnswer is a contention receipt as JSON; Why is the receipt in words.
 type receiptAnswer struct {
 	Waited  *waitAnswer  `json:"waited,omitempty"`
 	Aborted *abortAnswer `json:"aborted,omitempty"`
 	Why     string       `json:"why,omitempty"`
 }
 
-// waitAnswer is the longest wait, or the one that lasted.
+// waitAnswer is the longest wait, or the one that had not ended.
 type waitAnswer struct {
 	Us int64 `json:"us"`
 	conflictAnswer
 	Waiting bool `json:"waiting,omitempty"`
 }
 
-// abortAnswer tells of the attempts that others ended.
+// abortAnswer counts the attempts that other transactions aborted, and describes the last one.
 type abortAnswer struct {
 	Attempts int    `json:"attempts"`
 	Reason   string `json:"reason,omitempty"`
 	conflictAnswer
 }
 
-// conflictAnswer is what was in the way, in the words of the API.
+// conflictAnswer is a conflict, in the words of the API.
 type conflictAnswer struct {
 	Cause             string         `json:"cause,omitempty"`
 	Key               *string        `json:"key,omitempty"`
@@ -48,7 +48,7 @@ type conflictAnswer struct {
 	HolderInteractive bool           `json:"holder_interactive,omitempty"`
 }
 
-// adviceAnswer is what would have commuted in the place of what was done.
+// adviceAnswer is an operation that would have commuted, in the place of the one that was executed.
 type adviceAnswer struct {
 	Instead       string `json:"instead,omitempty"`
 	HolderInstead string `json:"holder_instead,omitempty"`
@@ -100,7 +100,7 @@ func operationWords(ops []pb.Operation) (out []string) {
 
 func operationWord(op pb.Operation) string { return word(op.String(), "OP_") }
 
-// word is a name of the API as people write it, nothing for none.
+// word is a name of the API in small letters, "" for none.
 func word(name, prefix string) string {
 	w := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "_", "-"))
 	if w == "none" {
@@ -109,8 +109,7 @@ func word(name, prefix string) string {
 	return w
 }
 
-// tellWait says on standard error what a command waited for, so that the answer
-// can be piped.
+// tellWait reports on standard error what a command waited for, so that the output can be piped.
 func (s *session) tellWait(r *client.Receipt) {
 	if why := r.String(); why != "" && !s.json {
 		s.cmd.PrintErrln(why)

@@ -9,8 +9,8 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// rooms asks the members that are up how much room their disks have. One that does not
-// answer, or does not tell this caller, is left out.
+// rooms queries the free space of the disks of the members that are up. A member that does not respond,
+// or denies this caller the query, is left out.
 func (s *session) rooms(ctx context.Context, st *pb.StatusResponse) map[uint32]pb.Room {
 	ctx, cancel := context.WithTimeout(ctx, otherTimeout)
 	defer cancel()
@@ -28,8 +28,8 @@ func (s *session) rooms(ctx context.Context, st *pb.StatusResponse) map[uint32]p
 	return rooms
 }
 
-// roomAnswer is what the disk of the node that answers has left. Refuses is "", "writes"
-// (but for deletions) or "all writes".
+// roomAnswer is the free space on the disk of the node that responds. Refuses is "", "writes"
+// (deletions excepted) or "all writes".
 type roomAnswer struct {
 	FreeBytes    uint64 `json:"free_bytes"`
 	SizeBytes    uint64 `json:"size_bytes"`
@@ -43,28 +43,28 @@ func roomObject(r *pb.Room) roomAnswer {
 	return roomAnswer{FreeBytes: r.FreeBytes, SizeBytes: r.SizeBytes, ReserveBytes: r.ReserveBytes, Refuses: refusesWords[r.Refuses]}
 }
 
-// refusal says what a node refuses for want of room, and why; "" if it refuses nothing.
+// refusal says what a node with a full disk rejects, and why; "" if it rejects nothing.
 func refusal(r *pb.Room) string {
 	what := map[pb.RoomRefuses]string{
-		pb.RoomRefuses_ROOM_REFUSES_WRITES:     "refuses writes, but for deletions",
-		pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES: "refuses all writes",
+		pb.RoomRefuses_ROOM_REFUSES_WRITES:     "rejects writes, except deletions",
+		pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES: "rejects all writes",
 	}[r.Refuses]
 	if what == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s: its disk has %s free, and it keeps %s in reserve (--disk-reserve-mb); make room there", what,
+	return fmt.Sprintf("%s: its disk has %s free, less than the reserve of %s (--disk-reserve-mb); free space on it", what,
 		kv.ShownBytes(r.FreeBytes), kv.ShownBytes(r.ReserveBytes))
 }
 
-// leastReclaimable is from how many bytes on "status" shows what can be freed.
+// leastReclaimable is the least number of bytes that "status" shows as reclaimable.
 const leastReclaimable = 1 << 20
 
-// printRoom tells of the disk of the node that answers, if that is known.
+// printRoom shows the free space of the node that responds, if it is known.
 func (s *session) printRoom(st *pb.StatusResponse) error {
 	r := &st.Room
 	reclaimable := ""
 	if st.ReclaimableBytes >= leastReclaimable {
-		reclaimable = fmt.Sprintf("deleted data still occupies about %s; \"linchpin reclaim\" frees that\n", kv.ShownBytes(st.ReclaimableBytes))
+		reclaimable = fmt.Sprintf("about %s of the store is deleted data; \"linchpin reclaim\" frees the space\n", kv.ShownBytes(st.ReclaimableBytes))
 	}
 	if why := refusal(r); why != "" {
 		return s.printf("node n%d %s\n%s\n", st.NodeId, why, reclaimable)

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,30 +25,30 @@ type Streams struct {
 	Out, Err io.Writer
 	// Size is the number of lines and columns, if Out is a terminal; else it is nil.
 	Size func() (lines, columns int)
-	// File: Out is a file, into which "linchpin get" writes the bytes of a value.
-	File bool
+	// Raw: Out is a file or a pipe, to which "linchpin get" writes the bytes of a value.
+	Raw bool
 }
 
-// New makes the root command with all commands that talk to a cluster.
-func New(s Streams) *cobra.Command {
-	root := &cobra.Command{
-		Use:   "linchpin",
-		Short: "A distributed, transactional key-value store that does not mind contention",
-		Long: `linchpin is a distributed, transactional key-value store for skewed work.
+const rootHelp = `linchpin is a distributed, strictly serializable key-value store for workloads with hot keys.
 
-Start a cluster with "linchpin start", or have a look with "linchpin demo". The
-other commands talk to a running node, by default the one at 127.0.0.1:7070:
+"linchpin demo" shows it at work, and "linchpin start" starts a node. The other commands connect to a
+node, by default to 127.0.0.1:7070:
 
   linchpin put greeting hello
   linchpin get greeting
   linchpin txn 'require greeting exists; incr visits; get greeting'
 
-Each flag has an environment variable, so that it need not be given each time:
+Each flag has an environment variable:
 
-  export LINCHPIN_ADDR=10.0.0.1:7070,10.0.0.2:7070   # for --addr
-  export LINCHPIN_CERTS_DIR=$HOME/certs              # for --certs-dir: with TLS
+  export LINCHPIN_ADDR=10.0.0.1:7070,10.0.0.2:7070   # --addr
+  export LINCHPIN_CERTS_DIR=$HOME/certs              # --certs-dir: use TLS`
 
-Each command has more to say with --help.`,
+// New makes the root command with all commands that connect to a cluster.
+func New(s Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "linchpin",
+		Short:         "A distributed, strictly serializable key-value store for workloads with hot keys",
+		Long:          rootHelp,
 		Version:       ReadBuild().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -58,7 +62,7 @@ Each command has more to say with --help.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Lookup(config.FileFlag) != nil {
-				return nil // it reads a file as well, and sees to it itself
+				return nil // such a command resolves its flags from its file as well
 			}
 			if _, err := config.Resolve(cmd.Flags(), config.Options{}); err != nil {
 				return &UsageError{Text: err.Error(), Command: cmd.CommandPath()}
@@ -70,39 +74,65 @@ Each command has more to say with --help.`,
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &UsageError{Text: err.Error() + suggestFlag(cmd, err), Command: cmd.CommandPath()}
-	})
-	root.AddCommand(getCommand(s.File), putCommand(), mgetCommand(), msetCommand(), existsCommand(), keysCommand(s.Size), delCommand(), scanCommand(s.Size), incrCommand(), expireCommand(), persistCommand(), ttlCommand(), txnCommand(),
-		outcomeCommand(), statusCommand(), shardsCommand(), hotCommand(s.Size), receiptsCommand(s.Size), waitsCommand(s.Size), snapshotCommand(), versionCommand(),
-		callCommand(), typeCommand(), typesCommand(), backupCommand(), restoreCommand(), userCommand(), certCommand(), clusterCommand(),
-		drainCommand(), reclaimCommand(), logCommand(), debugCommand(), healthCommand(), manCommand())
-	root.AddGroup(&cobra.Group{ID: groupAll, Title: "Available Commands:"}, &cobra.Group{ID: groupTypes, Title: "Commands of data types:"})
-	root.SetHelpCommandGroupID(groupAll)
-	root.SetCompletionCommandGroupID(groupAll)
+	root.SetFlagErrorFunc(flagError)
+	root.SetUsageFunc(usage)
+	root.AddCommand(getCommand(s.Raw), putCommand(), mgetCommand(), msetCommand(), existsCommand(), keysCommand(), delCommand(),
+		scanCommand(s.Size), incrCommand(), expireCommand(), persistCommand(), ttlCommand(), txnCommand(), outcomeCommand(),
+		statusCommand(), shardsCommand(), hotCommand(s.Size), receiptsCommand(s.Size), waitsCommand(s.Size), snapshotCommand(),
+		versionCommand(), callCommand(), typeCommand(), typesCommand(), backupCommand(), restoreCommand(), userCommand(), certCommand(),
+		clusterCommand(), drainCommand(), reclaimCommand(), logCommand(), debugCommand(), healthCommand(), manCommand(), referenceCommand())
+	root.AddCommand(topics()...)
 	for i := range shortcuts {
-		cmd := shortcuts[i].command()
-		cmd.GroupID = groupTypes
-		root.AddCommand(cmd)
+		root.AddCommand(shortcuts[i].command())
 	}
+	for _, g := range commandGroups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+	}
+	root.SetHelpCommandGroupID(groupOther)
+	root.SetCompletionCommandGroupID(groupOther)
+	arrange(root)
 	return root
 }
 
-// The groups of commands in the root's help.
 const (
-	groupAll   = "all"
-	groupTypes = "types"
+	groupTypes = "Data types"
+	groupOther = "Other commands"
 )
 
-// Main runs a command line and returns the exit code. Errors are told on the
-// root's standard error.
-func Main(ctx context.Context, root *cobra.Command, args []string) int {
-	for _, cmd := range root.Commands() { // those that others have added, too
-		if cmd.GroupID == "" {
-			cmd.GroupID = groupAll
+// commandGroups are the groups of commands in the help, in order. Commands of data types are in the
+// group of these.
+var commandGroups = []struct{ title, commands string }{
+	{"Keys", "get put del scan mget mset exists keys incr expire persist ttl"},
+	{groupTypes, "call type types"},
+	{"Transactions", "txn outcome shell"},
+	{"The past", "snapshot backup restore"},
+	{"Contention", "receipts waits hot"},
+	{"Nodes", "start demo status shards health drain reclaim log debug config"},
+	{"Security", "cluster cert user"},
+	{groupOther, ""},
+}
+
+// arrange puts the commands of the root into their groups.
+func arrange(root *cobra.Command) {
+	group := make(map[string]string)
+	for _, g := range commandGroups {
+		for name := range strings.FieldsSeq(g.commands) {
+			group[name] = g.title
 		}
 	}
+	for i := range shortcuts {
+		group[shortcuts[i].name] = groupTypes
+	}
+	for _, cmd := range root.Commands() {
+		cmd.GroupID = cmp.Or(group[cmd.Name()], groupOther)
+	}
+}
+
+// Main runs a command line and returns the exit code. It writes errors to the root's standard error.
+func Main(ctx context.Context, root *cobra.Command, args []string) int {
+	arrange(root) // a program may have added commands
 	mistakes(root)
+	args = inSmallLetters(root, args)
 	root.SetArgs(args)
 	cmd, err := root, unknownCommand(root, args)
 	if err == nil {
@@ -119,12 +149,12 @@ func Main(ctx context.Context, root *cobra.Command, args []string) int {
 	return ExitCode(err)
 }
 
-// mistakes makes what cobra says of arguments mistakes on the command line.
+// mistakes makes UsageErrors of cobra's errors about arguments.
 func mistakes(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
-			if _, told := errors.AsType[*UsageError](err); err == nil || told {
+			if _, usage := errors.AsType[*UsageError](err); err == nil || usage {
 				return err
 			}
 			return &UsageError{Text: err.Error(), Command: cmd.CommandPath()}
@@ -162,7 +192,7 @@ func Tell(w io.Writer, err error, asJSON bool) {
 				o["aborted"] = r.Aborted
 			}
 		}
-		_ = json.NewEncoder(w).Encode(o) // there is nowhere to tell of a failure
+		_ = json.NewEncoder(w).Encode(o) // a failure cannot be reported anywhere
 		return
 	}
 	fmt.Fprintln(w, "linchpin:", text)
@@ -177,11 +207,18 @@ func Tell(w io.Writer, err error, asJSON bool) {
 // describe parts an error into what happened and what to do.
 func describe(err error) (text, hint string) {
 	if u, ok := errors.AsType[*UsageError](err); ok {
-		return u.Text, fmt.Sprintf("see: %s --help", u.Command)
+		return u.Text, cmp.Or(u.Hint, fmt.Sprintf("see: %s --help", u.Command))
+	}
+	if f, ok := errors.AsType[*fs.PathError](err); ok && kv.KindOf(err) == kv.KindInternal {
+		return err.Error(), fileHint(f)
 	}
 	text = err.Error()
 	if e, ok := errors.AsType[*OutputError](err); ok {
 		return text, e.hint()
+	}
+	if e, ok := errors.AsType[*goneError](err); ok {
+		text, _ = describe(e.error)
+		return text, e.hint
 	}
 	if e, ok := errors.AsType[*client.Error](err); ok {
 		hint = e.Hint
@@ -191,6 +228,21 @@ func describe(err error) (text, hint string) {
 	}
 	// Errors end in their hint and their receipt; here each gets a line of its own.
 	return strings.TrimSuffix(text, "; "+hint), hint
+}
+
+// fileHint says what to do about a file that cannot be used.
+func fileHint(e *fs.PathError) string {
+	dir := filepath.Dir(e.Path)
+	_, missing := os.Stat(dir)
+	switch {
+	case errors.Is(e, fs.ErrNotExist) && errors.Is(missing, fs.ErrNotExist):
+		return fmt.Sprintf("there is no directory %s; create it, or name another file", dir)
+	case errors.Is(e, fs.ErrNotExist):
+		return "check the name of the file"
+	case errors.Is(e, fs.ErrPermission):
+		return "check the permissions, or name another file"
+	}
+	return "name another file"
 }
 
 // txnOf is the transaction that an error names, zero if it names none.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -83,7 +84,7 @@ func Resolve(fs *pflag.FlagSet, o Options) ([]Setting, error) {
 		if value, ok := o.Env(name); ok && value != "" {
 			from[f.Name] = "environment " + name
 			if err := fs.Set(f.Name, value); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", name, wrong(f, value, err)))
+				errs = append(errs, wrong(f, name, value, err))
 			}
 		}
 	})
@@ -105,14 +106,33 @@ func Resolve(fs *pflag.FlagSet, o Options) ([]Setting, error) {
 	return out, errors.Join(errs...)
 }
 
-// wrong says what is wrong with a value. Secrets are not repeated.
-func wrong(f *pflag.Flag, value string, err error) error {
+// wrong is the error for a value that a flag does not take. from names the flag or the variable that
+// has it. Secrets are not repeated.
+func wrong(f *pflag.Flag, from, value string, err error) error {
 	if logs.Secret(f.Name) {
-		return fmt.Errorf("the value of %s cannot be used; want %s", f.Name, f.Value.Type())
+		return fmt.Errorf("the value of %s is not %s", from, wanted[f.Value.Type()])
+	}
+	return errors.New(Wrong(f, from, value, err))
+}
+
+// wanted describes the values of the types of flags.
+var wanted = map[string]string{"int": "a whole number", "int64": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
+	"bool": "true or false", "duration": "a time, as in 30s or 1h30m"}
+
+// Wrong says in a sentence why a flag does not take a value, and what it takes. from names the flag
+// or the variable that has the value.
+func Wrong(f *pflag.Flag, from, value string, err error) string {
+	want := wanted[f.Value.Type()]
+	_, bad := strconv.ParseFloat(value, 64)
+	switch {
+	case f.Value.Type() == "duration" && bad == nil:
+		return fmt.Sprintf("%s is %q, which has no unit; write %ss for seconds", from, value, value)
+	case want != "":
+		return fmt.Sprintf("%s is %q, want %s", from, value, want)
 	}
 	var cause *pflag.InvalidValueError
 	if errors.As(err, &cause) {
 		err = cause.Unwrap()
 	}
-	return fmt.Errorf("%s is %q: %w; want %s", f.Name, value, err, f.Value.Type())
+	return fmt.Sprintf("%s is %q: %v", from, value, err)
 }

@@ -61,7 +61,7 @@ func readFile(flags *pflag.FlagSet, name string, o Options, from map[string]stri
 			err = flags.Set(e.name, e.values[0])
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", at, wrong(f, strings.Join(e.values, ", "), err)))
+			errs = append(errs, wrong(f, at+": "+f.Name, strings.Join(e.values, ", "), err))
 		}
 	}
 	return errs
@@ -132,7 +132,8 @@ func scalar(n *yaml.Node) string {
 func nearest(flags *pflag.FlagSet, name string) string {
 	best, at := "", len(name)/2+2
 	flags.VisitAll(func(f *pflag.Flag) {
-		if d := distance(strings.ReplaceAll(name, "_", "-"), f.Name); !neither(f.Name) && d < at {
+		d := Distance(strings.ReplaceAll(name, "_", "-"), f.Name)
+		if !neither(f.Name) && d < at {
 			best, at = f.Name, d
 		}
 	})
@@ -142,24 +143,27 @@ func nearest(flags *pflag.FlagSet, name string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// distance is how many letters have to be put in, taken out or changed to make one
-// word of the other.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+// Distance is the least number of letters to insert, delete, change or swap with a neighbour that
+// makes one word of the other.
+func Distance(a, b string) int {
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
 		for j := range len(b) {
-			cost := before
+			cost := row[j]
 			if a[i] != b[j] {
 				cost++
 			}
-			before = row[j+1]
-			row[j+1] = min(cost, row[j]+1, before+1)
+			next[j+1] = min(cost, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row = row, next
 	}
 	return row[len(b)]
 }
