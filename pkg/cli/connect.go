@@ -45,9 +45,9 @@ type flags struct {
 // addTo declares the flags; withHex adds --hex, for commands with keys.
 func (f *flags) addTo(cmd *cobra.Command, withHex bool) {
 	fs := cmd.Flags()
-	fs.StringSliceVar(&f.addrs, "addr", []string{DefaultAddr}, "addresses of nodes, `HOST:PORT,...`; the first one that responds is used")
+	fs.StringSliceVar(&f.addrs, "addr", []string{DefaultAddr}, "nodes, as `HOST:PORT,...`; the first one that responds is used")
 	fs.DurationVar(&f.timeout, "timeout", DefaultTimeout, "bound on the whole command, retries included; 0 for none")
-	fs.BoolVar(&f.retry, "retry", true, "retry conflicts and unavailable nodes until --timeout; if no node can be reached at the start, fail at once")
+	fs.BoolVar(&f.retry, "retry", true, "retry conflicts and unavailable nodes until --timeout")
 	fs.BoolVar(&f.wait, "wait-for-shards", false, "wait until --timeout for shards whose node is down, instead of failing at once")
 	outputFlag(cmd, &f.output)
 	f.who.AddTo(fs)

@@ -47,9 +47,9 @@ func existsCommand() *cobra.Command {
 	var f flags
 	var p past
 	cmd := &cobra.Command{
-		Use:   "exists KEY...",
-		Short: "Print how many of the keys exist",
-		Long:  `Print how many of the keys exist. If none exists, the exit code is 1, for "if linchpin exists KEY" in a script.`,
+		Use:     "exists KEY...",
+		Short:   "Print how many of the keys exist",
+		Long:    `Print how many of the keys exist. If none exists, the exit code is 1, for "if linchpin exists KEY" in a script.`,
 		Example: `  linchpin exists greeting`,
 		Args:    arguments(1, -1),
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -56,13 +57,10 @@ scripts that have just started nodes.`,
 			if err != nil && len(addrs) > 1 {
 				err = fmt.Errorf("%s: %w", addr, err)
 			}
-			if failed != nil {
+			if err != nil && failed != nil {
 				Tell(cmd.ErrOrStderr(), failed, f.output == formatJSON)
-				failed = nil
 			}
-			if err != nil {
-				failed = err
-			}
+			failed = cmp.Or(err, failed)
 		}
 		return failed
 	}

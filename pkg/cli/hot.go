@@ -39,8 +39,7 @@ func hotCommand(size func() (lines, columns int)) *cobra.Command {
   QUEUE        transactions that wait now
   REASON       why the key is on its shard
 
-Below are the mode, the load of the hot shard, and the rules. In mode auto, keys that transactions wait for
-move to the hot shard, and home again when the waiting ends.`,
+In mode auto, keys that transactions wait for move to the hot shard, and home again when the waiting ends.`,
 		Example: `  linchpin hot --limit 5
   linchpin hot --watch --for 1m
   linchpin hot pin visits
@@ -206,6 +205,14 @@ func hotCauses(k *pb.HotKey) string {
 	return strings.Join(of, ", ")
 }
 
+// shownWait is the waiting per second, "-" for none.
+func shownWait(us uint64) string {
+	if us == 0 {
+		return "-"
+	}
+	return microseconds(us)
+}
+
 // leastShownUs is the shortest waiting per second, in µs, that OF WHICH names.
 const leastShownUs = 500
 
@@ -231,7 +238,7 @@ func (s *session) printHot(r *pb.HotKeysResponse) error {
 		if k.MovedNs != 0 {
 			since = shownAge(time.Since(time.Unix(0, k.MovedNs)))
 		}
-		row := []string{s.text(k.Key), fmt.Sprintf("s%d", k.Shard), microseconds(k.WaitingUs), orDash(since), s.hotWhy(k)}
+		row := []string{s.text(k.Key), fmt.Sprintf("s%d", k.Shard), shownWait(k.WaitingUs), orDash(since), s.hotWhy(k)}
 		if s.flags.wide {
 			row = append(row, fmt.Sprintf("%.1f", k.Clashes), orDash(hotCauses(k)), fmt.Sprintf("%.1f", k.Holds), fmt.Sprint(k.Queue), orDash(k.Why))
 		}

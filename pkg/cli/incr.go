@@ -57,7 +57,7 @@ other, from however many clients.`,
 // withTypeHint adds a hint to the error of a counter's operation on a key that holds something else.
 func (s *session) withTypeHint(ctx context.Context, err error, key []byte) error {
 	e, ok := errors.AsType[*client.Error](err)
-	if !ok || e.Kind != kv.KindWrongType || e.Hint != "" {
+	if !ok || e.Kind != kv.KindWrongType {
 		return err
 	}
 	e.Hint = fmt.Sprintf("linchpin type %s shows what the key holds", s.text(key))

@@ -12,7 +12,7 @@ func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write manual pages",
-		Long: `Write a manual page for each command, with the text of its --help, into DIR, which is created if it does not exist.`,
+		Long:  `Write a manual page for each command, with the text of its --help, into DIR, which is created if it does not exist.`,
 		Example: `  linchpin man /usr/local/share/man/man1
   linchpin man man && man -l man/linchpin-start.1`,
 		Args: arguments(1, 1),

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -10,9 +11,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// referenceCommand writes docs/cli.md. It is for linchpin's developers, and hidden.
+// referenceCommand writes docs/cli.md, for "make generate". It is hidden.
 func referenceCommand() *cobra.Command {
-	return &cobra.Command{
+	var check bool
+	cmd := &cobra.Command{
 		Use:     "reference FILE",
 		Hidden:  true,
 		Short:   "Write the page of the command line",
@@ -20,9 +22,19 @@ func referenceCommand() *cobra.Command {
 		Example: `  linchpin reference docs/cli.md`,
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return os.WriteFile(args[0], []byte(Reference(cmd.Root())), 0o644)
+			text := []byte(Reference(cmd.Root()))
+			if !check {
+				return os.WriteFile(args[0], text, 0o644)
+			}
+			old, err := os.ReadFile(args[0])
+			if err == nil && !bytes.Equal(old, text) {
+				err = fmt.Errorf("%s is stale; run: make generate", args[0])
+			}
+			return err
 		},
 	}
+	cmd.Flags().BoolVar(&check, "check", false, "write nothing; fail if the file is stale")
+	return cmd
 }
 
 const referenceHead = `# The command line
@@ -46,6 +58,7 @@ flags: ` + "`linchpin put -- key -v`" + `.
 
 // Reference is docs/cli.md, from the help of the commands of root.
 func Reference(root *cobra.Command) string {
+	root.InitDefaultCompletionCmd()
 	arrange(root)
 	var b strings.Builder
 	b.WriteString(referenceHead)
@@ -145,6 +158,9 @@ func inMarkdown(text string) string {
 			b.WriteString("```\n")
 		}
 		fenced = indented
+		if !fenced {
+			code = strings.ReplaceAll(code, `\`, `\\`)
+		}
 		b.WriteString(code)
 	}
 	if fenced {

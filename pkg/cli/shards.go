@@ -23,9 +23,8 @@ func shardsCommand() *cobra.Command {
 
   INCARNATION  the number of its starts
   CSN          its commit sequence number: the number of transactions visible on it
-  ENTRIES      entries in memory: keys of users and of the system, deleted keys until they are collected, and a
-               reference at home for each key that has moved; so the sum is greater than the number of keys
-               (linchpin scan --count)
+  IN MEMORY    keys in memory: keys of users and of the system, deleted keys until they are collected, and a
+               tombstone at home for each key that has moved. "linchpin scan --count" counts the keys of users
   WAITING      requests that wait for a lock
   INTENTS      prepared transactions without a decision
   RECORDS      outcomes of transactions, kept for queries
@@ -85,7 +84,7 @@ func (s *session) printShards(rows []shardRow) error {
 		}
 		return nil
 	}
-	t := s.table("SHARD", "NODE", "STATE", "INCARNATION", "CSN", "ENTRIES", "WAITING", "INTENTS", "RECORDS", "STEP")
+	t := s.table("SHARD", "NODE", "STATE", "INCARNATION", "CSN", "IN MEMORY", "WAITING", "INTENTS", "RECORDS", "STEP")
 	for i := range rows {
 		r := &rows[i]
 		name := fmt.Sprintf("s%d", r.sh.Shard)
@@ -116,7 +115,7 @@ type shardAnswer struct {
 type shardNumbers struct {
 	Incarnation  uint64 `json:"incarnation"`
 	CSN          uint64 `json:"csn"`
-	KeysInMemory uint64 `json:"entries_in_memory"`
+	KeysInMemory uint64 `json:"keys_in_memory"`
 	Waiting      uint64 `json:"waiting"`
 	Intents      uint64 `json:"intents"`
 	Records      uint64 `json:"records"`

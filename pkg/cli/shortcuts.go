@@ -80,8 +80,8 @@ var shortcuts = []shortcut{
 	{"bagstat", "bag.summary", "", "", "Print count, sum, mean, extremes and variance of a summary", 0, 0, nil},
 
 	{"bcreate", "bounded-counter.create", "", "FLOOR CEILING [START]", "Create a counter with bounds", 2, 3, nil},
-	{"badd", "bounded-counter.try-add", "bounded-counter.add", "N", "Add to a bounded counter within its bounds, and print whether it fitted", 1, 1, nil},
-	{"bsub", "bounded-counter.try-subtract", "bounded-counter.subtract", "N", "Subtract from a bounded counter within its bounds, and print whether it fitted", 1, 1, nil},
+	{"badd", "bounded-counter.try-add", "bounded-counter.add", "N", "Add to a bounded counter within its bounds, and print whether that succeeded", 1, 1, nil},
+	{"bsub", "bounded-counter.try-subtract", "bounded-counter.subtract", "N", "Subtract from a bounded counter within its bounds, and print whether that succeeded", 1, 1, nil},
 	{"bget", "bounded-counter.get", "", "", "Print a bounded counter", 0, 0, nil},
 	{"bbounds", "bounded-counter.bounds", "", "", "Print the floor and the ceiling of a bounded counter", 0, 0, nil},
 

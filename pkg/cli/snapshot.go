@@ -58,8 +58,8 @@ func snapshotCreate() *cobra.Command {
 func snapshotList() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the snapshots, oldest first",
+		Use:     "list",
+		Short:   "List the snapshots, oldest first",
 		Long:    `List the snapshots with their times. States of the history are not listed.`,
 		Example: `  linchpin snapshot list --output json`,
 		Args:    arguments(0, 0),

@@ -15,20 +15,17 @@ var helpTopics = []topic{
 	{"output", "Output formats, errors and receipts", `The result goes to standard output. Errors, hints, receipts and notes such as "no keys" go to standard error.
 
 Keys and values are shown as they are if they are printable UTF-8, do not begin with a double quote, and have no space
-at either end. All others, and the empty one, are shown as quoted Go strings ("a\nb", "\xff"). Keys and ids are never
-cut. Durations are in µs below 1 ms, in ms below 10 s, and in s above.
+at either end. All others are shown as quoted Go strings ("a\nb", "\xff", "").
 
 --output json prints one object per line. A key or value that is not valid UTF-8 is in key_hex or value_hex instead of
 key or value. Numbers have 64 bits; many JSON programs lose digits above 2^53. Errors are an object with error, kind,
 exit_code, and where they apply hint and txn_id.
 
-A command that waited for other transactions, or lost attempts to them, reports a receipt: how long, for which key and
-transaction, and which operations would have commuted. In JSON the receipt is in three fields:
+A command that waited for other transactions, or lost attempts to them, reports a receipt. In JSON it has three fields:
 
   why      the receipt in words
-  waited   the longest wait: us, waiting (it had not ended), cause, key, holder, others, and the operations, mode,
-           lock and calls of both sides (those of the other transaction as holder_...); commutes with instead or
-           holder_instead; interactive or holder_interactive for a transaction that is not one-shot
+  waited   the longest wait: us, waiting (it has not ended), cause, key, holder, others; operations, mode, lock,
+           calls and interactive of both sides (holder_...); commutes: what would have commuted
   aborted  attempts, reason, and the fields of waited for the last aborted attempt`},
 	{"past", "Reading snapshots and the history", `Commands that read have flags to read a past state. They block no writer; a write with --snapshot or --as-of is rejected.
 
@@ -39,7 +36,7 @@ transaction, and which operations would have commuted. In JSON the receipt is in
 The id of the state that was read is reported on standard error; --snapshot reads it again.
 
 The history has a state for each second with writes, for the last 10 minutes. "linchpin start --history 1h
---history-every 5s" changes that. Snapshots are independent of it.`},
+--history-every 5s" changes that.`},
 }
 
 // topics are the help topics as commands that do not run.
@@ -62,9 +59,9 @@ var exitCodes = []struct{ meaning, applied string }{
 	ExitNotFound:    {"the key, the element, the bounded counter, the snapshot or the past state does not exist", "-"},
 	ExitUsage:       {"the command line, the text of a transaction or the request is invalid", "no"},
 	ExitCondition:   {"a condition did not hold, or a counter would leave its bounds or 64 bits", "no"},
-	ExitUnavailable: {"no node could be reached or could serve in time, or its queues or disk were full", "no"},
-	ExitUnknown:     {"the outcome is unknown; the error names the id for linchpin outcome", "maybe"},
-	ExitAborted:     {"conflicts aborted every attempt until the timeout; of outcome: it did not commit", "no"},
+	ExitUnavailable: {"no node could be reached or serve in time, or its queues or disk were full", "no"},
+	ExitUnknown:     {"the outcome is unknown; see linchpin outcome", "maybe"},
+	ExitAborted:     {"conflicts aborted every attempt; of outcome: it did not commit", "no"},
 	ExitOther:       {"any other error: a wrong type, an internal error", "no"},
 	ExitDenied:      {"the node does not authenticate the caller, or denies the request", "no"},
 	ExitOutput:      {"it succeeded, but the output could not be written or is no longer known", "yes"},
@@ -74,7 +71,7 @@ func exitCodesText() string {
 	var b strings.Builder
 	b.WriteString("The last column: whether the changes of the command were applied.\n\n")
 	for code, e := range exitCodes {
-		fmt.Fprintf(&b, "  %d  %-90s  %s\n", code, e.meaning, e.applied)
+		fmt.Fprintf(&b, "  %d  %-89s  %s\n", code, e.meaning, e.applied)
 	}
 	b.WriteString("\n\"linchpin start\" has further codes: docs/operation.md.")
 	return b.String()

@@ -46,7 +46,7 @@ and the exit code is 3. An empty END ("") is after the last key. A # at the star
 
 A word with spaces, semicolons, double quotes or unprintable bytes is written in double quotes, with the escapes
 of Go: \n \t \" \\ \xff \u00e9. There are no single quotes. A quoted word is never a keyword. A syntax error is
-reported with its line and column before anything is sent. With --hex the output is in hexadecimal, not the input.`,
+reported with its line and column before anything is sent.`,
 		Example: `  linchpin txn 'require alice exists; add alice -5; add bob 5'
   linchpin txn 'get "order 17" for update' 'put "order 17" shipped if value packed'
   linchpin txn < transfer.txn`,

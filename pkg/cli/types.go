@@ -14,9 +14,9 @@ func typeCommand() *cobra.Command {
 	var f flags
 	var p past
 	cmd := &cobra.Command{
-		Use:   "type KEY",
-		Short: "Print the data type of a key",
-		Long:  `Print the data type of a key. If the key does not exist, the exit code is 1.`,
+		Use:     "type KEY",
+		Short:   "Print the data type of a key",
+		Long:    `Print the data type of a key. If the key does not exist, the exit code is 1.`,
 		Example: `  linchpin type fruit`,
 		Args:    arguments(1, 1),
 	}

@@ -90,9 +90,9 @@ func (b Build) String() string {
 func versionCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Show the version of this program",
-		Long:  `Show the version of this program, its commit, and the version of Go. "linchpin status" shows the version of a node.`,
+		Use:     "version",
+		Short:   "Show the version of this program",
+		Long:    `Show the version of this program, its commit, and the version of Go. "linchpin status" shows the version of a node.`,
 		Example: `  linchpin version --output json`,
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -56,12 +56,11 @@ func sizeOf(f *os.File) func() (lines, columns int) {
 // run runs one command line and returns the exit code.
 func run(ctx context.Context, s cli.Streams, args []string) int {
 	root := cli.New(s)
-	root.AddCommand(servers(s)...)
-	root.AddCommand(shell.Command(s))
+	root.AddCommand(added(s)...)
 	return cli.Main(ctx, root, args)
 }
 
-// servers are the commands that run nodes.
-func servers(s cli.Streams) []*cobra.Command {
-	return []*cobra.Command{startCommand(s), demoCommand(s), checkTypesCommand(s), configCommand(s)}
+// added are the commands beside those of package cli.
+func added(s cli.Streams) []*cobra.Command {
+	return []*cobra.Command{startCommand(s), demoCommand(s), checkTypesCommand(s), configCommand(s), shell.Command(s)}
 }

@@ -83,8 +83,6 @@ A flag that is not given is read from the environment (LINCHPIN_CACHE_MB for --c
 // addTo declares the flags.
 func (o *startOptions) addTo(f *pflag.FlagSet) {
 	opt := &o.opt
-	f.StringVar(&opt.Dir, "store", "", "storage `directory` of the node (required)")
-	f.StringVar(&o.operation.file, config.FileFlag, "", "YAML `file` with values for flags")
 	f.StringVar(&opt.Listen, "listen", ":7070", "`address` for clients and other nodes")
 	f.StringVar(&opt.Advertise, "advertise", "", "`address` at which other nodes reach this one (default: --listen)")
 	f.StringVar(&opt.Join, "join", "", "all first members, including this one: `address,address,...`")
@@ -92,6 +90,8 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 	f.IntVar(&opt.Shards, "shards", 8, "number of shards of a new cluster, without the hot shard; it never changes")
 	f.StringArrayVar(&o.hot, "hot-key", nil, "a `key` that is always on the hot shard of a new cluster (repeatable)")
 	f.StringVar(&o.mode, "hot", hotshard.ModeAuto.String(), "initial `mode` of the hot shard: off, pinned or auto; the same on all nodes; see \"linchpin hot mode\"")
+	f.StringVar(&opt.Dir, "store", "", "storage `directory` of the node (required)")
+	f.StringVar(&o.operation.file, config.FileFlag, "", "YAML `file` with values for flags")
 	f.Int64Var(&o.reserveMB, "disk-reserve-mb", kv.DefaultDiskReserve>>20, "reject writes while the store's disk has less free space than this, in `MiB`; 0 for none")
 	f.DurationVar(&o.history, "history", kv.DefaultHistory, "length of the history that --as-of reads; the same on all nodes; 0 for none")
 	f.DurationVar(&o.every, "history-every", kv.DefaultPinEvery, "time between two states of the history, while there are writes")

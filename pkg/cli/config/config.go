@@ -13,10 +13,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/logs"
 )
 
-// FileFlag is the flag that names the file, of commands that read one.
+// FileFlag is the flag that names the file, in commands that read one.
 const FileFlag = "config"
 
-// Options say what to resolve from; the zero value is the process's environment.
+// Options are the sources of settings; the zero value is the process's environment.
 type Options struct {
 	// Env looks a variable up. Default os.LookupEnv.
 	Env func(string) (string, bool)
@@ -24,16 +24,16 @@ type Options struct {
 	Read func(string) ([]byte, error)
 }
 
-// Setting is one setting with where its value came from.
+// Setting is a setting, its value and its source.
 type Setting struct {
 	Name, Value string
 	// From is "command line", "environment NAME", "FILE:LINE" or "default".
 	From string
-	// Secret values are not to be shown; Shown does not.
+	// Secret: the value must not be shown; Shown hides it.
 	Secret bool
 }
 
-// Shown is the value, or what stands for a secret.
+// Shown is the value, or a placeholder for a secret.
 func (s *Setting) Shown() string {
 	if s.Secret && s.Value != "" {
 		return logs.Redacted
@@ -49,9 +49,9 @@ func Variable(flag string) string {
 // pathMark is the annotation of flags that are paths.
 const pathMark = "linchpin_path"
 
-// MarkPaths says which flags are paths of files or directories. In a file of settings
-// such a path is relative to the directory of that file, so that it means the same
-// wherever the program is started, and wherever the directory is taken to.
+// MarkPaths marks flags that are paths of files or directories. In a file of settings such a path is relative to
+// the directory of that file, so that it means the same wherever the program is started, and wherever the directory is
+// moved. It panics if there is no such flag.
 func MarkPaths(fs *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		if err := fs.SetAnnotation(name, pathMark, nil); err != nil {
@@ -63,9 +63,8 @@ func MarkPaths(fs *pflag.FlagSet, names ...string) {
 // neither are settings.
 func neither(name string) bool { return name == "help" || name == FileFlag }
 
-// Resolve sets the flags that the command line has not set, from the environment and
-// the file. It reports everything that is wrong at once. The settings are in the order
-// of names.
+// Resolve sets the flags that the command line has not set, from the environment and the file. It reports all
+// errors at once. The settings are in the order of their names.
 func Resolve(fs *pflag.FlagSet, o Options) ([]Setting, error) {
 	if o.Env == nil {
 		o.Env = os.LookupEnv

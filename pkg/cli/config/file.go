@@ -14,7 +14,7 @@ import (
 // maxFile bounds a file of settings.
 const maxFile = 1 << 20
 
-// readFile sets flags from a file, but for those that have a value from elsewhere.
+// readFile sets flags from a file, except those that have a value already.
 func readFile(flags *pflag.FlagSet, name string, o Options, from map[string]string) (errs []error) {
 	raw, err := o.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -23,7 +23,7 @@ func readFile(flags *pflag.FlagSet, name string, o Options, from map[string]stri
 		return []error{fmt.Errorf("the configuration file cannot be read: %w", err)}
 	}
 	if len(raw) > maxFile {
-		return []error{fmt.Errorf("%s has %d bytes, which no configuration needs; the most is %d", name, len(raw), maxFile)}
+		return []error{fmt.Errorf("%s has %d bytes; a configuration file has at most %d", name, len(raw), maxFile)}
 	}
 	entries, err := parse(name, raw)
 	if err != nil {
@@ -38,13 +38,13 @@ func readFile(flags *pflag.FlagSet, name string, o Options, from map[string]stri
 			errs = append(errs, fmt.Errorf("%s: there is no setting %q%s", at, e.name, nearest(flags, e.name)))
 			continue
 		case seen[e.name] > 0:
-			errs = append(errs, fmt.Errorf("%s: %s has been set in line %d already", at, e.name, seen[e.name]))
+			errs = append(errs, fmt.Errorf("%s: %s is already set in line %d", at, e.name, seen[e.name]))
 			continue
 		}
 		seen[e.name] = e.line
 		list, many := f.Value.(pflag.SliceValue)
 		if e.list && !many {
-			errs = append(errs, fmt.Errorf("%s: %s has one value, and here is a list", at, e.name))
+			errs = append(errs, fmt.Errorf("%s: %s takes one value, not a list", at, e.name))
 			continue
 		}
 		if from[e.name] != "" {
@@ -67,7 +67,7 @@ func readFile(flags *pflag.FlagSet, name string, o Options, from map[string]stri
 	return errs
 }
 
-// beside is a path as a file means it: relative to its own directory.
+// beside is a path in a file: relative to the directory of the file.
 func beside(file, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -120,7 +120,7 @@ func parse(name string, raw []byte) (out []entry, err error) {
 	return out, nil
 }
 
-// scalar is a value as the command line would have it: "null" is empty.
+// scalar is a value as on the command line: "null" is empty.
 func scalar(n *yaml.Node) string {
 	if n.Tag == "!!null" {
 		return ""

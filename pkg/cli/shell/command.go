@@ -43,16 +43,14 @@ func Command(s cli.Streams) *cobra.Command {
   committed 18ea6a0c3e1a5b7c9f3b2d1e0a4c6f80
 
 In a transaction, lines are operations of "linchpin txn" or commands of data types; status, shards, hot, types, receipts,
-waits, snapshot and version run beside it. Outside, an operation such as require, or several with semicolons between
-them, are one transaction. Commands may be in capitals, and MULTI, EXEC, DISCARD, SET and DEL work.
+waits, snapshot and version run beside it. Outside, several operations with semicolons between them are one transaction.
 
 A syntax error leaves a transaction open. An error of the cluster rolls it back, unless "rollback to" returns to a
 savepoint. A transaction lasts at most one minute, and is never retried.
 
-A backslash at the end of a line continues it, and # begins a comment. "help" lists the commands, "help COMMAND"
-explains one; \timing, \output and \hex change the output. Tab completes commands, flags, keys and methods. Up, down and
-Ctrl-R search the history, a file that only you can read; lines that begin with a space, or that have a flag named after a
-password, secret, token or credential, are not kept. Ctrl-C cancels a line or a running command, Ctrl-D ends the shell.
+A backslash at the end of a line continues it, and # begins a comment. "help" lists all commands. The history is a file
+that only you can read; lines that begin with a space, or have a flag named after a password, secret, token or credential,
+are not kept.
 
 If standard input is not a terminal, there is no prompt, and the first error ends the shell with that command's exit
 code. An open transaction at the end is rolled back, with exit code 2.`,
