@@ -260,7 +260,7 @@ func TestDrainHasALimit(t *testing.T) {
 		}
 		code, out := linchpin(t, "drain", "--addr", n.Addr, "--limit", "200ms")
 		require.Equal(t, cli.ExitUnavailable, code, out)
-		require.Contains(t, out, "what was under way was cut off")
+		require.Contains(t, out, "transactions in flight were cut off")
 		return nil
 	})
 	require.Error(t, err)

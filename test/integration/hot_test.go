@@ -94,13 +94,13 @@ func TestKeysArePinnedAndBanned(t *testing.T) {
 		require.Equal(t, "v", string(out.Results[0].Value))
 		require.EqualValues(t, 1, out.Results[1].Number)
 	}
-	require.Contains(t, c.hot(2, "pin", "visits"), "pinned by the operator")
+	require.Contains(t, c.hot(2, "pin", "visits"), "pinned, moving")
 	c.hot(3, "pin", "n")
 	c.comes("visits")
 	c.comes("n")
 	holds()
 	require.Contains(t, c.hot(3), "rules: visits pinned, n pinned\n")
-	require.Regexp(t, `visits +s8 +\S+ +\S+ +\S+ +\S+ +0 +\d+s +pinned +on the hot shard`, c.hot(2))
+	require.Regexp(t, `visits +s8 +\S+( [mµ]s)? +\d+s +pinned +.* 0 +on the hot shard for \d+s: pinned by the operator`, c.hot(2, "--wide"))
 
 	c.hot(1, "ban", "visits")
 	c.goes("visits")
