@@ -148,7 +148,7 @@ func TestConnectionFlagsStandAtTheEnd(t *testing.T) {
 		require.NotContains(t, connection, ":\n ", name)
 		for _, flag := range []string{"--addr", "--timeout", "--retry", "--tls-ca", "--token-file"} {
 			require.Contains(t, connection, flag+" ", name)
-			require.Equal(t, 1, strings.Count(help, "      "+flag+" "), name)
+			require.Equal(t, 1, strings.Count(help, "\n      "+flag+" "), name)
 		}
 	}
 	for _, name := range []string{"exit-codes", "output", "past"} {

@@ -149,7 +149,7 @@ func typeLines(b *strings.Builder) {
 func inMarkdown(text string) string {
 	var b strings.Builder
 	fenced := false
-	for line := range strings.Lines(strings.TrimSpace(text) + "\n") {
+	for line := range strings.Lines(strings.Trim(text, "\n") + "\n") {
 		code, indented := strings.CutPrefix(line, "  ")
 		switch {
 		case indented && !fenced:

@@ -75,7 +75,7 @@ func New(s Streams) *cobra.Command {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetFlagErrorFunc(flagError)
-	root.SetUsageFunc(usage)
+	helpers(root, s.Size)
 	root.AddCommand(getCommand(s.Raw), putCommand(), mgetCommand(), msetCommand(), existsCommand(), keysCommand(), delCommand(),
 		scanCommand(s.Size), incrCommand(), expireCommand(), persistCommand(), ttlCommand(), txnCommand(), outcomeCommand(),
 		statusCommand(), shardsCommand(), hotCommand(s.Size), receiptsCommand(s.Size), waitsCommand(s.Size), snapshotCommand(),

@@ -48,31 +48,30 @@ func topics() (out []*cobra.Command) {
 }
 
 func topicCommand(t topic) *cobra.Command {
-	cmd := &cobra.Command{Use: t.name, Short: t.short, Long: t.text}
-	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { cmd.Println(t.text) })
-	return cmd
+	return &cobra.Command{Use: t.name, Short: t.short, Long: t.text}
 }
 
 // exitCodes explains the exit codes of commands, in order from 0.
-var exitCodes = []struct{ meaning, applied string }{
-	ExitOK:          {"success", "yes"},
-	ExitNotFound:    {"the key, the element, the bounded counter, the snapshot or the past state does not exist", "-"},
-	ExitUsage:       {"the command line, the text of a transaction or the request is invalid", "no"},
-	ExitCondition:   {"a condition did not hold, or a counter would leave its bounds or 64 bits", "no"},
-	ExitUnavailable: {"no node could be reached or serve in time, or its queues or disk were full", "no"},
-	ExitUnknown:     {"the outcome is unknown; see linchpin outcome", "maybe"},
-	ExitAborted:     {"conflicts aborted every attempt; of outcome: it did not commit", "no"},
-	ExitOther:       {"any other error: a wrong type, an internal error", "no"},
-	ExitDenied:      {"the node does not authenticate the caller, or denies the request", "no"},
-	ExitOutput:      {"it succeeded, but the output could not be written or is no longer known", "yes"},
+var exitCodes = []string{
+	ExitOK:          "success",
+	ExitNotFound:    "the key, the element, the bounded counter, the snapshot or the past state does not exist",
+	ExitUsage:       "the command line, the text of a transaction or the request is invalid",
+	ExitCondition:   "a condition did not hold, or a counter would leave its bounds or 64 bits",
+	ExitUnavailable: "no node could be reached or serve in time, or its queues or disk were full",
+	ExitUnknown:     "the outcome is unknown: linchpin outcome",
+	ExitAborted:     "conflicts aborted every attempt; of outcome: it did not commit",
+	ExitOther:       "any other error: a wrong type, an internal error",
+	ExitDenied:      "the node does not authenticate the caller, or denies the request",
+	ExitOutput:      "the command succeeded, and its output could not be written or is no longer known",
 }
 
 func exitCodesText() string {
 	var b strings.Builder
-	b.WriteString("The last column: whether the changes of the command were applied.\n\n")
-	for code, e := range exitCodes {
-		fmt.Fprintf(&b, "  %d  %-89s  %s\n", code, e.meaning, e.applied)
+	for code, meaning := range exitCodes {
+		fmt.Fprintf(&b, "  %d  %s\n", code, meaning)
 	}
-	b.WriteString("\n\"linchpin start\" has further codes: docs/operation.md.")
+	b.WriteString(`
+With 0 and 9 the changes of the command were applied, with 5 they may have been, with the others they were not. "linchpin start" has
+further codes: docs/operation.md.`)
 	return b.String()
 }

@@ -39,7 +39,8 @@ minus sign, the lines are read from standard input.
   expire KEY TIME                    set a key's time to live, as in 30s
   persist KEY                        remove a key's time to live
   ttl KEY                            return a key's time to live
-  call KEY TYPE.METHOD [ARGUMENT...] call a method of a data type (linchpin types)
+  call KEY TYPE.METHOD [ARGUMENT...]
+                                     call a method of a data type (linchpin types)
 
 A CONDITION is one of: exists, absent, value V (or: = V), version V. If one does not hold, nothing is applied
 and the exit code is 3. An empty END ("") is after the last key. A # at the start of a word begins a comment.

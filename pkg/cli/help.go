@@ -63,8 +63,36 @@ func last(title string) int {
 	return 0
 }
 
-// usage writes what the help of a command has below its text.
-func usage(cmd *cobra.Command) error {
+// widths of the help: that of the terminal, but at most widest, and usualWidth elsewhere.
+const usualWidth, widest = 80, 100
+
+// helpers sets how help and usage are printed. size is that of the terminal, nil if there is none.
+func helpers(root *cobra.Command, size func() (lines, columns int)) {
+	width := func() int {
+		if size == nil {
+			return usualWidth
+		}
+		_, columns := size()
+		if columns <= 0 {
+			return usualWidth
+		}
+		return min(columns, widest)
+	}
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		_, err := fmt.Fprint(cmd.OutOrStderr(), usage(cmd, width()))
+		return err
+	})
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		text := filled(cmd.Long, width())
+		if !cmd.IsAdditionalHelpTopicCommand() {
+			text += "\n" + usage(cmd, width())
+		}
+		_, _ = fmt.Fprint(cmd.OutOrStdout(), text) // the output reports its errors (output.failed)
+	})
+}
+
+// usage is what the help of a command has below its text.
+func usage(cmd *cobra.Command, width int) string {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
 	if cmd.Runnable() {
@@ -81,13 +109,12 @@ func usage(cmd *cobra.Command) error {
 	}
 	subCommands(&b, cmd)
 	for _, g := range flagGroups(cmd) {
-		fmt.Fprintf(&b, "\n%s:\n%s", g.title, g.flags.FlagUsages())
+		fmt.Fprintf(&b, "\n%s:\n%s", g.title, g.flags.FlagUsagesWrapped(width))
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\n\"%s COMMAND --help\" shows more about a command.\n", cmd.CommandPath())
 	}
-	_, err := fmt.Fprint(cmd.OutOrStderr(), b.String())
-	return err
+	return b.String()
 }
 
 // subCommands lists the commands of a command, in their groups.
