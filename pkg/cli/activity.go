@@ -24,9 +24,9 @@ func (s *session) activities(ctx context.Context, in pb.ActivityRequest) ([]*pb.
 	var out []*pb.ActivityResponse
 	var last error
 	for _, m := range st.Members {
-		ask := in
-		ask.NodeId = m.NodeId
-		a, err := s.db.Activity(ctx, &ask)
+		request := in
+		request.NodeId = m.NodeId
+		a, err := s.db.Activity(ctx, &request)
 		if err != nil {
 			last = err
 			s.cmd.PrintErrf("node n%d does not respond: %v\n", m.NodeId, err)
@@ -40,20 +40,20 @@ func (s *session) activities(ctx context.Context, in pb.ActivityRequest) ([]*pb.
 	return out, nil
 }
 
-// mostAsked is the greatest number of receipts or waits that a node returns.
-const mostAsked = 256
+// maxRows is the greatest number of receipts or waits that a node returns.
+const maxRows = 256
 
 // activityCommand makes a command that queries all nodes and shows a limited number of rows. wide says
 // what --wide adds.
-func activityCommand(cmd *cobra.Command, size func() (lines, columns int), wide string, ask func(in *pb.ActivityRequest, limit uint32), show func(s *session, nodes []*pb.ActivityResponse, limit int) error) *cobra.Command {
+func activityCommand(cmd *cobra.Command, size func() (lines, columns int), wide string, request func(in *pb.ActivityRequest, limit uint32), show func(s *session, nodes []*pb.ActivityResponse, limit int) error) *cobra.Command {
 	var f flags
 	var limit int
 	f.addTo(cmd, true)
 	f.widens(cmd, size, wide)
-	cmd.Flags().IntVar(&limit, "limit", 20, fmt.Sprintf("greatest `number` of rows, 1 to %d", mostAsked))
+	cmd.Flags().IntVar(&limit, "limit", 20, fmt.Sprintf("greatest `number` of rows, 1 to %d", maxRows))
 	run := connected(&f, func(ctx context.Context, s *session, _ []string) error {
 		in := pb.ActivityRequest{SinceS: time.Now().Unix()}
-		ask(&in, uint32(limit))
+		request(&in, uint32(limit))
 		nodes, err := s.activities(ctx, in)
 		if err != nil {
 			return err
@@ -61,8 +61,8 @@ func activityCommand(cmd *cobra.Command, size func() (lines, columns int), wide 
 		return show(s, nodes, limit)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if limit < 1 || limit > mostAsked {
-			return usagef(cmd, "--limit is %d, want 1 to %d", limit, mostAsked)
+		if limit < 1 || limit > maxRows {
+			return usagef(cmd, "--limit is %d, want 1 to %d", limit, maxRows)
 		}
 		return run(cmd, args)
 	}

@@ -145,11 +145,11 @@ func (s *session) call(ctx context.Context, p *past, keyArg, full string, args [
 		return p.gone(err)
 	}
 	s.executed(&out, []client.Op{op})
-	s.tellPast(&out)
+	s.printPast(&out)
 	if out.ResultsLost {
 		return s.resultsLost(&out, "the result is")
 	}
-	s.tellWait(&out.Receipt)
+	s.printReceipt(&out.Receipt)
 	return s.printCalled(key, full, &out)
 }
 

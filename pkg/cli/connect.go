@@ -38,8 +38,8 @@ type flags struct {
 	// size is that of the terminal, of commands whose tables depend on it; wide shows all columns.
 	size func() (lines, columns int)
 	wide bool
-	// who authenticates the caller.
-	who identity.Flags
+	// caller authenticates the user.
+	caller identity.Flags
 }
 
 // addTo declares the flags; withHex adds --hex, for commands with keys.
@@ -50,7 +50,7 @@ func (f *flags) addTo(cmd *cobra.Command, withHex bool) {
 	fs.BoolVar(&f.retry, "retry", true, "retry conflicts and unavailable nodes until --timeout")
 	fs.BoolVar(&f.wait, "wait-for-shards", false, "wait until --timeout for shards whose node is down, instead of failing at once")
 	outputFlag(cmd, &f.output)
-	f.who.AddTo(fs)
+	f.caller.AddTo(fs)
 	GroupFlags(fs, ConnectionFlags, append([]string{"addr", "timeout", "retry", "wait-for-shards"}, identity.Names...)...)
 	if withHex {
 		fs.BoolVar(&f.hex, "hex", false, "read and show keys and values in hexadecimal")
@@ -135,7 +135,7 @@ func (f *flags) open(ctx context.Context) (*connection, error) {
 	if shared != nil {
 		return f.dial(ctx, shared.opts, func() {})
 	}
-	opts, done, err := f.who.Options()
+	opts, done, err := f.caller.Options()
 	if err != nil {
 		return nil, err
 	}

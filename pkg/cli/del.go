@@ -59,7 +59,7 @@ func (s *session) printDeleted(keys [][]byte, out *client.Outcome) error {
 	if out.ResultsLost {
 		return s.resultsLost(out, "which keys existed is")
 	}
-	s.tellWait(&out.Receipt)
+	s.printReceipt(&out.Receipt)
 	t := s.table()
 	for i, r := range out.Results {
 		if s.json {

@@ -16,8 +16,8 @@ import (
 
 type sharedConnection struct{}
 
-// Told is an error for one that Tell has written: it has the same exit code and no message.
-func Told(err error) error { return &quietError{ExitCode(err)} }
+// Printed is an error for one that PrintError has written: it has the same exit code and no message.
+func Printed(err error) error { return &quietError{ExitCode(err)} }
 
 // Settings are the flags that a command shares with all others.
 type Settings struct {

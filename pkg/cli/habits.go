@@ -95,8 +95,8 @@ func readsKeys(cmd *cobra.Command, f *flags, p *past,
 		if err != nil {
 			return p.gone(err)
 		}
-		s.tellPast(&out)
-		s.tellWait(&out.Receipt)
+		s.printPast(&out)
+		s.printReceipt(&out.Receipt)
 		return show(s, keys, &out)
 	})
 }
@@ -142,7 +142,7 @@ func (s *session) printSet(words [][]byte, out *client.Outcome) error {
 	if out.ResultsLost {
 		return s.resultsLost(out, "the versions are")
 	}
-	s.tellWait(&out.Receipt)
+	s.printReceipt(&out.Receipt)
 	t := s.table()
 	for i := range out.Results {
 		version := out.Results[i].Version

@@ -58,7 +58,7 @@ scripts that have just started nodes.`,
 				err = fmt.Errorf("%s: %w", addr, err)
 			}
 			if err != nil && failed != nil {
-				Tell(cmd.ErrOrStderr(), failed, f.output == formatJSON)
+				PrintError(cmd.ErrOrStderr(), failed, f.output == formatJSON)
 			}
 			failed = cmp.Or(err, failed)
 		}
@@ -81,12 +81,12 @@ func (s *session) health(ctx context.Context, h *healthCheck) error {
 			return kv.Errorf(kv.KindUnavailable, "node n%d at %s is down", m.NodeId, m.Address)
 		}
 	}
-	why := refusal(&st.Room)
+	why := rejection(&st.Room)
 	if why != "" && h.writes {
 		return kv.Errorf(kv.KindUnavailable, "node n%d %s", st.NodeId, why)
 	}
 	if s.json {
-		return s.object(map[string]any{"node": st.NodeId, "ready": true, "room": roomObject(&st.Room)})
+		return s.object(map[string]any{"node": st.NodeId, "ready": true, "room": diskObject(&st.Room)})
 	}
 	if why != "" {
 		return s.printf("node n%d is serving, but %s\n", st.NodeId, why)

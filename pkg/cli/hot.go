@@ -158,11 +158,11 @@ func modeNamed(name string) pb.HotMode {
 	return pb.HotMode_HOT_MODE_NONE
 }
 
-var hotOrders = map[pb.HotOrder]string{pb.HotOrder_HOT_PIN: "pinned", pb.HotOrder_HOT_BAN: "banned"}
+var hotPolicies = map[pb.HotOrder]string{pb.HotOrder_HOT_PIN: "pinned", pb.HotOrder_HOT_BAN: "banned"}
 
 // hotWhy is in a word why a key is on its shard, or moves there.
 func (s *session) hotWhy(k *pb.HotKey) string {
-	why := hotOrders[k.Order]
+	why := hotPolicies[k.Order]
 	if why == "" {
 		why = s.together(k.Why)
 	}
@@ -282,7 +282,7 @@ func heldByClients(r *pb.HotKeysResponse) string {
 }
 
 func (s *session) ruleText(r *pb.HotRule) string {
-	out := s.text(r.Key) + " " + hotOrders[r.Order]
+	out := s.text(r.Key) + " " + hotPolicies[r.Order]
 	if r.Prefix {
 		out += " (prefix)"
 	}
@@ -323,7 +323,7 @@ func (s *session) hotObjects(r *pb.HotKeysResponse) error {
 		k := &r.Keys[i]
 		it := hotItem{item: s.keyItem(k.Key), Shard: k.Shard, Conflicts: k.Clashes, WaitingUs: k.WaitingUs, WouldWaitUs: k.WouldWaitUs,
 			LockWaitUs: k.LockWaitUs, HeldUs: k.HeldUs, ReadWaitUs: k.ReadWaitUs, RetryUs: k.RetryUs, Holds: k.Holds, Queue: k.Queue,
-			Order: hotOrders[k.Order], Moving: k.Moving, Why: k.Why, WaitedUs: k.WaitedUs, Waits: k.Waits}
+			Order: hotPolicies[k.Order], Moving: k.Moving, Why: k.Why, WaitedUs: k.WaitedUs, Waits: k.Waits}
 		if k.MovedNs != 0 {
 			at := time.Unix(0, k.MovedNs).UTC()
 			it.Moved = &at
@@ -335,7 +335,7 @@ func (s *session) hotObjects(r *pb.HotKeysResponse) error {
 	rules := make([]hotRuleItem, 0, len(r.Rules))
 	for i := range r.Rules {
 		h := &r.Rules[i]
-		rules = append(rules, hotRuleItem{s.keyItem(h.Key), h.Prefix, hotOrders[h.Order]})
+		rules = append(rules, hotRuleItem{s.keyItem(h.Key), h.Prefix, hotPolicies[h.Order]})
 	}
 	return s.object(struct {
 		Mode  string        `json:"mode"`

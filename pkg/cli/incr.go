@@ -48,7 +48,7 @@ other, from however many clients.`,
 		if err != nil {
 			return s.withTypeHint(ctx, err, key)
 		}
-		s.tellWait(&out.Receipt)
+		s.printReceipt(&out.Receipt)
 		return s.printSum(key, out, blind)
 	}))
 	return cmd

@@ -82,8 +82,8 @@ func (p *past) gone(err error) error {
 	return &goneError{err, "linchpin snapshot list shows the snapshots that are kept"}
 }
 
-// tellPast reports the past state that was read on standard error, so that the output can be piped.
-func (s *session) tellPast(o *client.Outcome) {
+// printPast reports the past state that was read on standard error, so that the output can be piped.
+func (s *session) printPast(o *client.Outcome) {
 	if x := o.Snapshot; x != nil && !s.json {
 		s.cmd.PrintErrf("read at snapshot %s of %s\n", x.ID, stamp(x.Time))
 	}

@@ -139,6 +139,6 @@ func (s *session) printWritten(out *client.Outcome, remark string) error {
 			receiptAnswer
 		}{v, out.ID.String(), s.receiptObject(&out.Receipt)})
 	}
-	s.tellWait(&out.Receipt)
+	s.printReceipt(&out.Receipt)
 	return s.printf("version %s%s\n", v, remark)
 }

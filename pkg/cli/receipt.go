@@ -109,8 +109,8 @@ func word(name, prefix string) string {
 	return w
 }
 
-// tellWait reports on standard error what a command waited for, so that the output can be piped.
-func (s *session) tellWait(r *client.Receipt) {
+// printReceipt reports on standard error what a command waited for, so that the output can be piped.
+func (s *session) printReceipt(r *client.Receipt) {
 	if why := r.String(); why != "" && !s.json {
 		s.cmd.PrintErrln(why)
 	}

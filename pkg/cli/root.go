@@ -131,7 +131,7 @@ func arrange(root *cobra.Command) {
 // Main runs a command line and returns the exit code. It writes errors to the root's standard error.
 func Main(ctx context.Context, root *cobra.Command, args []string) int {
 	arrange(root) // a program may have added commands
-	mistakes(root)
+	asUsageErrors(root)
 	args = inSmallLetters(root, args)
 	root.SetArgs(args)
 	cmd, err := root, unknownCommand(root, args)
@@ -145,12 +145,12 @@ func Main(ctx context.Context, root *cobra.Command, args []string) int {
 	if f := cmd.Flags().Lookup("output"); f != nil {
 		format = f.Value.String()
 	}
-	Tell(root.ErrOrStderr(), err, format == formatJSON)
+	PrintError(root.ErrOrStderr(), err, format == formatJSON)
 	return ExitCode(err)
 }
 
-// mistakes makes UsageErrors of cobra's errors about arguments.
-func mistakes(cmd *cobra.Command) {
+// asUsageErrors makes UsageErrors of cobra's errors about arguments.
+func asUsageErrors(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
@@ -161,12 +161,12 @@ func mistakes(cmd *cobra.Command) {
 		}
 	}
 	for _, sub := range cmd.Commands() {
-		mistakes(sub)
+		asUsageErrors(sub)
 	}
 }
 
-// Tell writes a command's error for people, or as one JSON object.
-func Tell(w io.Writer, err error, asJSON bool) {
+// PrintError writes a command's error for people, or as one JSON object.
+func PrintError(w io.Writer, err error, asJSON bool) {
 	if quiet := (*quietError)(nil); errors.As(err, &quiet) {
 		return
 	}

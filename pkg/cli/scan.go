@@ -79,8 +79,8 @@ func (s *session) scan(ctx context.Context, p *past, o *scanning, args []string)
 	} else {
 		err = s.printScan(pairs, o.keysOnly)
 	}
-	s.tellPast(&out)
-	s.tellWait(&out.Receipt)
+	s.printPast(&out)
+	s.printReceipt(&out.Receipt)
 	return p.gone(err)
 }
 

@@ -51,7 +51,7 @@ type statusAnswer struct {
 	UptimeMs uint64     `json:"uptime_ms"`
 	Shards   uint32     `json:"shards"`
 	HotShard uint32     `json:"hot_shard"`
-	Room     roomAnswer `json:"room"`
+	Room     diskAnswer `json:"room"`
 	// ReclaimableBytes estimates how many bytes of the store of the node that responds are deleted or
 	// overwritten data.
 	ReclaimableBytes uint64         `json:"reclaimable_bytes"`
@@ -84,11 +84,11 @@ type memberAnswer struct {
 
 func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.Room) *statusAnswer {
 	a := &statusAnswer{Node: st.NodeId, Cluster: st.ClusterId, Version: st.Version, Ready: st.Ready,
-		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Room: roomObject(&st.Room),
+		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Room: diskObject(&st.Room),
 		ReclaimableBytes: st.ReclaimableBytes, Members: []memberAnswer{}}
 	for i := range st.Members {
 		m := &st.Members[i]
-		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, m.Draining, refusesWords[rooms[m.NodeId].Refuses],
+		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, m.Draining, rejectsWords[rooms[m.NodeId].Refuses],
 			append([]uint32{}, m.Shards...), m.KeyspacePercent})
 	}
 	for _, d := range detail.Down(st) {
@@ -110,7 +110,7 @@ func (s *session) printStatus(st *pb.StatusResponse, rooms map[uint32]pb.Room) e
 		st.NodeId, st.ClusterId, ready, up, st.Version, st.Shards, st.HotShard); err != nil {
 		return err
 	}
-	if err := s.printRoom(st); err != nil {
+	if err := s.printDisk(st); err != nil {
 		return err
 	}
 	t := s.table("MEMBER", "ADDRESS", "STATE")
@@ -126,7 +126,7 @@ func (s *session) printStatus(st *pb.StatusResponse, rooms map[uint32]pb.Room) e
 		if m.Draining && (m.Up || m.Self) {
 			state += ", draining"
 		}
-		if what := refusesWords[rooms[m.NodeId].Refuses]; what != "" {
+		if what := rejectsWords[rooms[m.NodeId].Refuses]; what != "" {
 			state += ", rejects " + what
 		}
 		t.row(fmt.Sprintf("n%d", m.NodeId), m.Address, state)

@@ -40,7 +40,7 @@ minus sign, the lines are read from standard input.
   persist KEY                        remove a key's time to live
   ttl KEY                            return a key's time to live
   call KEY TYPE.METHOD [ARGUMENT...]
-                                     call a method of a data type (linchpin types)
+                                     call a method of a data type
 
 A CONDITION is one of: exists, absent, value V (or: = V), version V. If one does not hold, nothing is applied
 and the exit code is 3. An empty END ("") is after the last key. A # at the start of a word begins a comment.
@@ -101,7 +101,7 @@ func (s *session) runScript(ctx context.Context, p *past, statements []txnlang.S
 		return p.gone(located(err, statements))
 	}
 	s.executed(&out, ops)
-	s.tellPast(&out)
+	s.printPast(&out)
 	if s.json {
 		return s.object(s.txnObject(&out, statements))
 	}

@@ -35,13 +35,13 @@ func (s *session) watch(ctx context.Context, length time.Duration, size func() (
 	}
 	var end <-chan time.Time
 	for {
-		asked, cancel := ctx, context.CancelFunc(func() {})
+		bounded, cancel := ctx, context.CancelFunc(func() {})
 		if s.flags.timeout > 0 {
-			asked, cancel = context.WithTimeout(ctx, s.flags.timeout)
+			bounded, cancel = context.WithTimeout(ctx, s.flags.timeout)
 		}
 		var b bytes.Buffer
 		s.out = &b
-		err := show(asked, s)
+		err := show(bounded, s)
 		s.out = out
 		cancel()
 		if ctx.Err() != nil {

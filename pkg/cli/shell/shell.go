@@ -66,10 +66,10 @@ func (s *Shell) run(ctx context.Context) error {
 		case errors.Is(err, errQuit):
 			return s.end()
 		case err != nil:
-			s.tell(err)
+			s.printError(err)
 			if !s.interactive {
 				s.abandon()
-				return cli.Told(err)
+				return cli.Printed(err)
 			}
 		}
 	}
@@ -84,14 +84,14 @@ func (s *Shell) run(ctx context.Context) error {
 	return kv.Errorf(kv.KindCancelled, "interrupted")
 }
 
-// tell writes an error, and the state of the transaction.
-func (s *Shell) tell(err error) {
+// printError writes an error, and the state of the transaction.
+func (s *Shell) printError(err error) {
 	st, ok := errors.AsType[*state](err)
 	if !ok {
-		cli.Tell(s.streams.Err, err, s.settings.JSON)
+		cli.PrintError(s.streams.Err, err, s.settings.JSON)
 		return
 	}
-	cli.Tell(s.streams.Err, st.err, s.settings.JSON)
+	cli.PrintError(s.streams.Err, st.err, s.settings.JSON)
 	if s.settings.JSON {
 		fmt.Fprintf(s.streams.Err, "{\"transaction\":%q}\n", st.short())
 		return

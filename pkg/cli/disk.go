@@ -28,23 +28,23 @@ func (s *session) rooms(ctx context.Context, st *pb.StatusResponse) map[uint32]p
 	return rooms
 }
 
-// roomAnswer is the free space on the disk of the node that responds. Refuses is "", "writes"
+// diskAnswer is the free space on the disk of the node that responds. Refuses is "", "writes"
 // (deletions excepted) or "all writes".
-type roomAnswer struct {
+type diskAnswer struct {
 	FreeBytes    uint64 `json:"free_bytes"`
 	SizeBytes    uint64 `json:"size_bytes"`
 	ReserveBytes uint64 `json:"reserve_bytes"`
 	Refuses      string `json:"refuses"`
 }
 
-var refusesWords = map[pb.RoomRefuses]string{pb.RoomRefuses_ROOM_REFUSES_WRITES: "writes", pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES: "all writes"}
+var rejectsWords = map[pb.RoomRefuses]string{pb.RoomRefuses_ROOM_REFUSES_WRITES: "writes", pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES: "all writes"}
 
-func roomObject(r *pb.Room) roomAnswer {
-	return roomAnswer{FreeBytes: r.FreeBytes, SizeBytes: r.SizeBytes, ReserveBytes: r.ReserveBytes, Refuses: refusesWords[r.Refuses]}
+func diskObject(r *pb.Room) diskAnswer {
+	return diskAnswer{FreeBytes: r.FreeBytes, SizeBytes: r.SizeBytes, ReserveBytes: r.ReserveBytes, Refuses: rejectsWords[r.Refuses]}
 }
 
-// refusal says what a node with a full disk rejects, and why; "" if it rejects nothing.
-func refusal(r *pb.Room) string {
+// rejection says what a node with a full disk rejects, and why; "" if it rejects nothing.
+func rejection(r *pb.Room) string {
 	what := map[pb.RoomRefuses]string{
 		pb.RoomRefuses_ROOM_REFUSES_WRITES:     "rejects writes, except deletions",
 		pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES: "rejects all writes",
@@ -59,14 +59,14 @@ func refusal(r *pb.Room) string {
 // leastReclaimable is the least number of bytes that "status" shows as reclaimable.
 const leastReclaimable = 1 << 20
 
-// printRoom shows the free space of the node that responds, if it is known.
-func (s *session) printRoom(st *pb.StatusResponse) error {
+// printDisk shows the free space of the node that responds, if it is known.
+func (s *session) printDisk(st *pb.StatusResponse) error {
 	r := &st.Room
 	reclaimable := ""
 	if st.ReclaimableBytes >= leastReclaimable {
 		reclaimable = fmt.Sprintf("about %s of the store is deleted data; \"linchpin reclaim\" frees the space\n", kv.ShownBytes(st.ReclaimableBytes))
 	}
-	if why := refusal(r); why != "" {
+	if why := rejection(r); why != "" {
 		return s.printf("node n%d %s\n%s\n", st.NodeId, why, reclaimable)
 	}
 	disk := ""
