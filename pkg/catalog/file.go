@@ -198,7 +198,7 @@ func (c *Catalog) openError(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Kind, e.Hint = kv.KindInvalid, "make the directory first"
 	case errors.Is(err, syscall.ENOSPC):
-		e.Kind, e.Hint = kv.KindExhausted, "free some space on the disk"
+		e.Kind, e.Hint = kv.KindResourceExhausted, "free some space on the disk"
 	}
 	return e
 }

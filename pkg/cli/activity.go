@@ -91,13 +91,13 @@ Each node keeps the last 256 receipts of its clients in memory, per second at mo
 
 // recentAnswer is a receipt as JSON.
 type recentAnswer struct {
-	Time     time.Time `json:"time"`
-	Node     uint32    `json:"node"`
-	TxnID    string    `json:"txn_id"`
-	Kind     string    `json:"kind"`
-	Outcome  string    `json:"outcome"`
-	Attempts uint32    `json:"attempts"`
-	TookUs   uint64    `json:"took_us"`
+	Time       time.Time `json:"time"`
+	Node       uint32    `json:"node"`
+	TxnID      string    `json:"txn_id"`
+	Kind       string    `json:"kind"`
+	Outcome    string    `json:"outcome"`
+	Attempts   uint32    `json:"attempts"`
+	DurationUs uint64    `json:"duration_us"`
 	receiptAnswer
 }
 
@@ -129,7 +129,7 @@ func (s *session) printReceipts(nodes []*pb.ActivityResponse, limit int) error {
 		receipt := client.ReceiptOf(r.Receipt)
 		if s.json {
 			if err := s.object(recentAnswer{Time: time.Unix(0, r.TimeNs).UTC(), Node: r.node, TxnID: r.TxnId.String(), Kind: r.Kind, Outcome: r.Outcome,
-				Attempts: r.Attempts, TookUs: r.TookUs, receiptAnswer: s.receiptObject(&receipt)}); err != nil {
+				Attempts: r.Attempts, DurationUs: r.DurationUs, receiptAnswer: s.receiptObject(&receipt)}); err != nil {
 				return err
 			}
 			continue
@@ -174,7 +174,7 @@ func outcomeText(kind string) string {
 		return "committed"
 	case kv.KindCancelled.String():
 		return "rolled back"
-	case kv.KindUnknown.String():
+	case kv.KindOutcomeUnknown.String():
 		return "unknown"
 	case kv.KindAborted.String():
 		return "aborted"
@@ -212,11 +212,11 @@ whose commit has begun may still commit; "linchpin outcome" shows it. Needs the 
 		if err != nil {
 			return kv.Errorf(kv.KindInvalid, "%q is not the id of a transaction; \"linchpin waits\" shows ids", args[0])
 		}
-		r, err := s.db.EndTransaction(ctx, id)
+		r, err := s.db.CancelTransaction(ctx, id)
 		if err != nil {
 			return err
 		}
-		for _, n := range r.SilentIds {
+		for _, n := range r.UnreachableIds {
 			s.cmd.PrintErrf("node n%d does not respond\n", n)
 		}
 		if len(r.NodeIds) == 0 {

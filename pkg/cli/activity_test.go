@@ -62,11 +62,11 @@ func TestWaits(t *testing.T) {
 	n.SetActivity(contended())
 	ids := kv.TxnID{Time: 7, Rand: 8}.String() + "  " + kv.TxnID{Time: 5, Rand: 6}.String() + " and 2 more"
 	require.Contains(t, n.run(t, "waits").ok(t), "12 ms   s4     visits  "+ids+"\n")
-	require.Contains(t, n.run(t, "waits", "--wide").ok(t), "12 ms   s4     visits  "+ids+"  alice  counter.add-get  bob          register.put\n")
+	require.Contains(t, n.run(t, "waits", "--wide").ok(t), "12 ms   s4     visits  "+ids+"  alice  counter.add-get  bob          value.put\n")
 	o := objects(t, n.run(t, "waits", "-o", "json").ok(t))
 	require.Equal(t, "lock", o[0]["cause"])
 	require.EqualValues(t, 12000, o[0]["waited_us"])
-	require.Equal(t, "register.put", o[0]["holder_operations"])
+	require.Equal(t, "value.put", o[0]["holder_operations"])
 	require.Equal(t, []any{"alice", "bob"}, []any{o[0]["user"], o[0]["holder_user"]})
 	n.run(t, "waits", "end", "x").fails(t, cli.ExitUsage, "is not the id of a transaction")
 }

@@ -25,8 +25,8 @@ func callCommand() *cobra.Command {
 pair on each line. "linchpin types" lists the types, and "linchpin types TYPE" the methods of one.
 
 `+callNotes, `  linchpin call fruit set.add apple banana
-  linchpin call cart dict.increment lamps -1
-  linchpin call scores scored-set.by-rank 0 -1`, 2, -1, false,
+  linchpin call cart map.increment lamps -1
+  linchpin call scores sorted-set.range-by-rank 0 -1`, 2, -1, false,
 		func(cmd *cobra.Command, args []string, _ bool) (string, []string, error) {
 			if typ, method, ok := strings.Cut(args[1], "."); !ok || typ == "" || method == "" {
 				return "", nil, usagef(cmd, "%q is not TYPE.METHOD, as in set.add", args[1])
@@ -226,11 +226,11 @@ func (s *session) queryMethod(ctx context.Context, typ, method string) (*adt.Typ
 }
 
 // inPairs are the methods that return pairs.
-var inPairs = []string{"dict.all", "dict.scan", "scored-set.by-rank", "scored-set.by-rank-desc", "scored-set.by-score", "top-k.top", "top-k.max"}
+var inPairs = []string{"map.all", "map.range", "sorted-set.range-by-rank", "sorted-set.range-by-rev-rank", "sorted-set.range-by-score", "top-k.top", "top-k.max"}
 
 // labels name what some methods return.
 var labels = map[string][]string{
-	"bag.summary":            {"count", "sum", "mean", "min", "max", "variance"},
+	"summary.stats":          {"count", "sum", "mean", "min", "max", "variance"},
 	"bounded-counter.bounds": {"floor", "ceiling"},
 }
 

@@ -9,12 +9,12 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// rooms queries the free space of the disks of the members that are up. A member that does not respond,
+// disks queries the free space of the disks of the members that are up. A member that does not respond,
 // or denies this caller the query, is left out.
-func (s *session) rooms(ctx context.Context, st *pb.StatusResponse) map[uint32]pb.Room {
+func (s *session) disks(ctx context.Context, st *pb.StatusResponse) map[uint32]pb.DiskSpace {
 	ctx, cancel := context.WithTimeout(ctx, otherTimeout)
 	defer cancel()
-	rooms := map[uint32]pb.Room{st.NodeId: st.Room}
+	disks := map[uint32]pb.DiskSpace{st.NodeId: st.Disk}
 	for i := range st.Members {
 		m := &st.Members[i]
 		if m.Self || !m.Up || m.NodeId == st.NodeId {
@@ -22,33 +22,33 @@ func (s *session) rooms(ctx context.Context, st *pb.StatusResponse) map[uint32]p
 		}
 		a, err := s.db.Activity(ctx, &pb.ActivityRequest{NodeId: m.NodeId, SinceS: time.Now().Unix()})
 		if err == nil {
-			rooms[m.NodeId] = a.Room
+			disks[m.NodeId] = a.Disk
 		}
 	}
-	return rooms
+	return disks
 }
 
-// diskAnswer is the free space on the disk of the node that responds. Refuses is "", "writes"
+// diskAnswer is the free space on the disk of the node that responds. Rejects is "", "writes"
 // (deletions excepted) or "all writes".
 type diskAnswer struct {
 	FreeBytes    uint64 `json:"free_bytes"`
 	SizeBytes    uint64 `json:"size_bytes"`
 	ReserveBytes uint64 `json:"reserve_bytes"`
-	Refuses      string `json:"refuses"`
+	Rejects      string `json:"rejects"`
 }
 
-var rejectsWords = map[pb.RoomRefuses]string{pb.RoomRefuses_ROOM_REFUSES_WRITES: "writes", pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES: "all writes"}
+var rejectsWords = map[pb.DiskRejects]string{pb.DiskRejects_DISK_REJECTS_WRITES: "writes", pb.DiskRejects_DISK_REJECTS_ALL_WRITES: "all writes"}
 
-func diskObject(r *pb.Room) diskAnswer {
-	return diskAnswer{FreeBytes: r.FreeBytes, SizeBytes: r.SizeBytes, ReserveBytes: r.ReserveBytes, Refuses: rejectsWords[r.Refuses]}
+func diskObject(r *pb.DiskSpace) diskAnswer {
+	return diskAnswer{FreeBytes: r.FreeBytes, SizeBytes: r.SizeBytes, ReserveBytes: r.ReserveBytes, Rejects: rejectsWords[r.Rejects]}
 }
 
 // rejection says what a node with a full disk rejects, and why; "" if it rejects nothing.
-func rejection(r *pb.Room) string {
-	what := map[pb.RoomRefuses]string{
-		pb.RoomRefuses_ROOM_REFUSES_WRITES:     "rejects writes, except deletions",
-		pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES: "rejects all writes",
-	}[r.Refuses]
+func rejection(r *pb.DiskSpace) string {
+	what := map[pb.DiskRejects]string{
+		pb.DiskRejects_DISK_REJECTS_WRITES:     "rejects writes, except deletions",
+		pb.DiskRejects_DISK_REJECTS_ALL_WRITES: "rejects all writes",
+	}[r.Rejects]
 	if what == "" {
 		return ""
 	}
@@ -61,7 +61,7 @@ const leastReclaimable = 1 << 20
 
 // printDisk shows the free space of the node that responds, if it is known.
 func (s *session) printDisk(st *pb.StatusResponse) error {
-	r := &st.Room
+	r := &st.Disk
 	reclaimable := ""
 	if st.ReclaimableBytes >= leastReclaimable {
 		reclaimable = fmt.Sprintf("about %s of the store is deleted data; \"linchpin reclaim\" frees the space\n", kv.ShownBytes(st.ReclaimableBytes))

@@ -46,12 +46,12 @@ There is one copy of the data: until the node is back, its shards are unavailabl
 
 // drainAnswer is a step of a drain as JSON.
 type drainAnswer struct {
-	Phase        string `json:"phase"`
-	Transactions uint32 `json:"transactions"`
-	Open         uint32 `json:"open"`
-	OnShards     uint32 `json:"on_shards"`
-	ElapsedMs    uint64 `json:"elapsed_ms"`
-	CutOff       bool   `json:"cut_off"`
+	Phase       string `json:"phase"`
+	OneShots    uint32 `json:"one_shots"`
+	Interactive uint32 `json:"interactive"`
+	OnShards    uint32 `json:"on_shards"`
+	ElapsedMs   uint64 `json:"elapsed_ms"`
+	TimedOut    bool   `json:"timed_out"`
 }
 
 func (s *session) drain(ctx context.Context, limit time.Duration) error {
@@ -59,7 +59,7 @@ func (s *session) drain(ctx context.Context, limit time.Duration) error {
 	var last drainAnswer
 	var failed error
 	err := s.db.Drain(ctx, limit, func(p *pb.DrainProgress) {
-		now := drainAnswer{p.Phase, p.Transactions, p.Open, p.OnShards, last.ElapsedMs, p.CutOff}
+		now := drainAnswer{p.Phase, p.OneShots, p.Interactive, p.OnShards, last.ElapsedMs, p.TimedOut}
 		if now == last {
 			return // no progress
 		}
@@ -74,8 +74,8 @@ func (s *session) drain(ctx context.Context, limit time.Duration) error {
 		return err
 	case failed != nil:
 		return failed
-	case last.CutOff:
-		return kv.Errorf(kv.KindDeadline, "the node has stopped, and transactions in flight were cut off at the time limit")
+	case last.TimedOut:
+		return kv.Errorf(kv.KindDeadlineExceeded, "the node has stopped, and transactions in flight were cut off at the time limit")
 	case s.json:
 		return nil
 	}
@@ -87,5 +87,5 @@ func (s *session) drainStep(p *drainAnswer) error {
 		return s.object(p)
 	}
 	elapsed := time.Duration(p.ElapsedMs) * time.Millisecond
-	return s.printf("%6.1f s  %-12s  in flight: %d one-shot and %d interactive transactions, %d on the shards\n", elapsed.Seconds(), p.Phase, p.Transactions, p.Open, p.OnShards)
+	return s.printf("%6.1f s  %-12s  in flight: %d one-shot and %d interactive transactions, %d on the shards\n", elapsed.Seconds(), p.Phase, p.OneShots, p.Interactive, p.OnShards)
 }

@@ -81,12 +81,12 @@ func (s *session) health(ctx context.Context, h *healthCheck) error {
 			return kv.Errorf(kv.KindUnavailable, "node n%d at %s is down", m.NodeId, m.Address)
 		}
 	}
-	why := rejection(&st.Room)
+	why := rejection(&st.Disk)
 	if why != "" && h.writes {
 		return kv.Errorf(kv.KindUnavailable, "node n%d %s", st.NodeId, why)
 	}
 	if s.json {
-		return s.object(map[string]any{"node": st.NodeId, "ready": true, "room": diskObject(&st.Room)})
+		return s.object(map[string]any{"node": st.NodeId, "ready": true, "disk": diskObject(&st.Disk)})
 	}
 	if why != "" {
 		return s.printf("node n%d is serving, but %s\n", st.NodeId, why)
@@ -105,7 +105,7 @@ func until(ctx context.Context, wait time.Duration, try func() error) error {
 	defer tick.Stop()
 	for {
 		err := try()
-		if kind := kv.KindOf(err); err == nil || kind != kv.KindUnavailable && kind != kv.KindDeadline {
+		if kind := kv.KindOf(err); err == nil || kind != kv.KindUnavailable && kind != kv.KindDeadlineExceeded {
 			return err
 		}
 		select {

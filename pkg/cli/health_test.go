@@ -86,6 +86,6 @@ func TestHealthOfAFullDisk(t *testing.T) {
 		require.Contains(t, out, "node n1 "+why)
 		require.Regexp(t, `up \(this node\), rejects (all )?writes`, out)
 		got := objects(t, n.run(t, "health", "-o", "json").ok(t))[0]
-		require.Contains(t, got["room"].(map[string]any)["refuses"], "writes")
+		require.Contains(t, got["disk"].(map[string]any)["rejects"], "writes")
 	}
 }

@@ -36,7 +36,7 @@ func hotCommand(size func() (lines, columns int)) *cobra.Command {
   OF WHICH     the parts of WAIT/S: locks; held, updates that readers delay; reads, readers that wait for
                undecided updates; retries, aborted attempts
   HOLDS/S      updates per second that readers delay
-  QUEUE        transactions that wait now
+  WAITERS      transactions that wait now
   REASON       why the key is on its shard
 
 In mode auto, keys that transactions wait for move to the hot shard, and home again when the waiting ends.`,
@@ -75,16 +75,16 @@ In mode auto, keys that transactions wait for move to the hot shard, and home ag
 			return s.watch(ctx, length, size, show)
 		})(cmd, args)
 	}
-	cmd.AddCommand(hotRule("pin", pb.HotOrder_HOT_PIN, "Pin a key to the hot shard", `Pin a key, or the keys with a prefix, to the hot shard: in every mode but off the key moves there and stays.
+	cmd.AddCommand(hotRule("pin", pb.HotPolicy_HOT_PIN, "Pin a key to the hot shard", `Pin a key, or the keys with a prefix, to the hot shard: in every mode but off the key moves there and stays.
 Of a prefix the keys that transactions wait for move.`),
-		hotRule("unpin", pb.HotOrder_HOT_FREE, "Remove the rule for a key", `Remove the rule for a key or a prefix, a pin or a ban. A key on the hot shard moves home when no
+		hotRule("unpin", pb.HotPolicy_HOT_FREE, "Remove the rule for a key", `Remove the rule for a key or a prefix, a pin or a ban. A key on the hot shard moves home when no
 transaction has waited for it for some seconds.`),
-		hotRule("ban", pb.HotOrder_HOT_BAN, "Ban a key from the hot shard", `Ban a key, or the keys with a prefix, from the hot shard: the key stays on its home shard, and moves there
+		hotRule("ban", pb.HotPolicy_HOT_BAN, "Ban a key from the hot shard", `Ban a key, or the keys with a prefix, from the hot shard: the key stays on its home shard, and moves there
 if it is on the hot shard.`), hotMode(), hotMoves(size))
 	return cmd
 }
 
-func hotRule(verb string, order pb.HotOrder, short, long string) *cobra.Command {
+func hotRule(verb string, policy pb.HotPolicy, short, long string) *cobra.Command {
 	var f flags
 	var prefix string
 	cmd := &cobra.Command{
@@ -106,7 +106,7 @@ func hotRule(verb string, order pb.HotOrder, short, long string) *cobra.Command 
 			if err != nil {
 				return err
 			}
-			r, err := s.db.SetHotRule(ctx, pb.HotRule{Key: key, Prefix: byPrefix, Order: order})
+			r, err := s.db.SetHotRule(ctx, pb.HotRule{Key: key, Prefix: byPrefix, Policy: policy})
 			if err != nil {
 				return err
 			}
@@ -158,15 +158,15 @@ func modeNamed(name string) pb.HotMode {
 	return pb.HotMode_HOT_MODE_NONE
 }
 
-var hotPolicies = map[pb.HotOrder]string{pb.HotOrder_HOT_PIN: "pinned", pb.HotOrder_HOT_BAN: "banned"}
+var hotPolicies = map[pb.HotPolicy]string{pb.HotPolicy_HOT_PIN: "pinned", pb.HotPolicy_HOT_BAN: "banned"}
 
 // hotWhy is in a word why a key is on its shard, or moves there.
 func (s *session) hotWhy(k *pb.HotKey) string {
-	why := hotPolicies[k.Order]
+	why := hotPolicies[k.Policy]
 	if why == "" {
-		why = s.together(k.Why)
+		why = s.together(k.Reason)
 	}
-	if why == "" && (k.WaitingUs > 0 || k.MovedNs != 0) {
+	if why == "" && (k.WaitUsPerS > 0 || k.MovedNs != 0) {
 		why = "waits"
 	}
 	if k.Moving {
@@ -197,7 +197,7 @@ func hotCauses(k *pb.HotKey) string {
 	for _, c := range []struct {
 		name string
 		us   uint64
-	}{{"locks", k.LockWaitUs}, {"held", k.HeldUs}, {"reads", k.ReadWaitUs}, {"retries", k.RetryUs}} {
+	}{{"locks", k.LockWaitUsPerS}, {"held", k.HeldUsPerS}, {"reads", k.ReadWaitUsPerS}, {"retries", k.RetryUsPerS}} {
 		if c.us >= leastShownUs {
 			of = append(of, c.name+" "+microseconds(c.us))
 		}
@@ -229,7 +229,7 @@ func (s *session) printHot(r *pb.HotKeysResponse) error {
 	}
 	head := []string{"KEY", "SHARD", "WAIT/S", "SINCE", "WHY"}
 	if s.flags.wide {
-		head = append(head, "CONFLICTS/S", "OF WHICH", "HOLDS/S", "QUEUE", "REASON")
+		head = append(head, "CONFLICTS/S", "OF WHICH", "HOLDS/S", "WAITERS", "REASON")
 	}
 	t := s.table(head...)
 	for i := range r.Keys {
@@ -238,9 +238,9 @@ func (s *session) printHot(r *pb.HotKeysResponse) error {
 		if k.MovedNs != 0 {
 			since = shownAge(time.Since(time.Unix(0, k.MovedNs)))
 		}
-		row := []string{s.text(k.Key), fmt.Sprintf("s%d", k.Shard), shownWait(k.WaitingUs), orDash(since), s.hotWhy(k)}
+		row := []string{s.text(k.Key), fmt.Sprintf("s%d", k.Shard), shownWait(k.WaitUsPerS), orDash(since), s.hotWhy(k)}
 		if s.flags.wide {
-			row = append(row, fmt.Sprintf("%.1f", k.Clashes), orDash(hotCauses(k)), fmt.Sprintf("%.1f", k.Holds), fmt.Sprint(k.Queue), orDash(k.Why))
+			row = append(row, fmt.Sprintf("%.1f", k.ConflictsPerS), orDash(hotCauses(k)), fmt.Sprintf("%.1f", k.HoldsPerS), fmt.Sprint(k.Waiters), orDash(k.Reason))
 		}
 		t.row(row...)
 	}
@@ -257,7 +257,7 @@ func (s *session) printHot(r *pb.HotKeysResponse) error {
 	if len(rules) == 0 {
 		rules = []string{"none"}
 	}
-	return s.printf("mode: %s\nhot shard: busy %.0f %% of the time%s\nrules: %s\n", hotModes[r.Mode], 100*r.Busy, heldByClients(r), strings.Join(rules, ", "))
+	return s.printf("mode: %s\nhot shard: busy %.0f %% of the time%s\nrules: %s\n", hotModes[r.Mode], 100*r.Utilization, heldByClients(r), strings.Join(rules, ", "))
 }
 
 const (
@@ -272,17 +272,17 @@ func heldByClients(r *pb.HotKeysResponse) string {
 	var waiting uint64
 	for i := range r.Keys {
 		if r.Keys[i].MovedNs != 0 {
-			waiting += r.Keys[i].LockWaitUs
+			waiting += r.Keys[i].LockWaitUsPerS
 		}
 	}
-	if r.Busy >= idle || waiting < muchWaiting {
+	if r.Utilization >= idle || waiting < muchWaiting {
 		return ""
 	}
 	return "; transactions wait for locks that interactive transactions hold while their clients think"
 }
 
 func (s *session) ruleText(r *pb.HotRule) string {
-	out := s.text(r.Key) + " " + hotPolicies[r.Order]
+	out := s.text(r.Key) + " " + hotPolicies[r.Policy]
 	if r.Prefix {
 		out += " (prefix)"
 	}
@@ -292,38 +292,38 @@ func (s *session) ruleText(r *pb.HotRule) string {
 // hotItem is a hot key as JSON.
 type hotItem struct {
 	item
-	Shard       uint32     `json:"shard"`
-	Conflicts   float64    `json:"conflicts_per_s"`
-	WaitingUs   uint64     `json:"waiting_us_per_s"`
-	WouldWaitUs uint64     `json:"would_wait_us_per_s"`
-	LockWaitUs  uint64     `json:"lock_wait_us_per_s"`
-	HeldUs      uint64     `json:"held_us_per_s"`
-	ReadWaitUs  uint64     `json:"read_wait_us_per_s"`
-	RetryUs     uint64     `json:"retry_us_per_s"`
-	Holds       float64    `json:"holds_per_s"`
-	Queue       uint32     `json:"queue"`
-	Moved       *time.Time `json:"moved,omitempty"`
-	Order       string     `json:"order,omitempty"`
-	Moving      bool       `json:"moving"`
-	Why         string     `json:"why"`
-	WaitedUs    uint64     `json:"waited_us"`
-	Waits       uint64     `json:"waits"`
+	Shard           uint32     `json:"shard"`
+	Conflicts       float64    `json:"conflicts_per_s"`
+	WaitUs          uint64     `json:"wait_us_per_s"`
+	EstimatedWaitUs uint64     `json:"estimated_wait_us_per_s"`
+	LockWaitUs      uint64     `json:"lock_wait_us_per_s"`
+	HeldUs          uint64     `json:"held_us_per_s"`
+	ReadWaitUs      uint64     `json:"read_wait_us_per_s"`
+	RetryUs         uint64     `json:"retry_us_per_s"`
+	Holds           float64    `json:"holds_per_s"`
+	Waiters         uint32     `json:"waiters"`
+	Moved           *time.Time `json:"moved,omitempty"`
+	Policy          string     `json:"policy,omitempty"`
+	Moving          bool       `json:"moving"`
+	Reason          string     `json:"reason"`
+	WaitedUs        uint64     `json:"waited_us"`
+	Waits           uint64     `json:"waits"`
 }
 
 // hotRuleItem is a rule as JSON.
 type hotRuleItem struct {
 	item
 	Prefix bool   `json:"prefix"`
-	Order  string `json:"order"`
+	Policy string `json:"policy"`
 }
 
 // hotObjects writes an object for each key, and one for the rest.
 func (s *session) hotObjects(r *pb.HotKeysResponse) error {
 	for i := range r.Keys {
 		k := &r.Keys[i]
-		it := hotItem{item: s.keyItem(k.Key), Shard: k.Shard, Conflicts: k.Clashes, WaitingUs: k.WaitingUs, WouldWaitUs: k.WouldWaitUs,
-			LockWaitUs: k.LockWaitUs, HeldUs: k.HeldUs, ReadWaitUs: k.ReadWaitUs, RetryUs: k.RetryUs, Holds: k.Holds, Queue: k.Queue,
-			Order: hotPolicies[k.Order], Moving: k.Moving, Why: k.Why, WaitedUs: k.WaitedUs, Waits: k.Waits}
+		it := hotItem{item: s.keyItem(k.Key), Shard: k.Shard, Conflicts: k.ConflictsPerS, WaitUs: k.WaitUsPerS, EstimatedWaitUs: k.EstimatedWaitUsPerS,
+			LockWaitUs: k.LockWaitUsPerS, HeldUs: k.HeldUsPerS, ReadWaitUs: k.ReadWaitUsPerS, RetryUs: k.RetryUsPerS, Holds: k.HoldsPerS, Waiters: k.Waiters,
+			Policy: hotPolicies[k.Policy], Moving: k.Moving, Reason: k.Reason, WaitedUs: k.WaitedUs, Waits: k.Waits}
 		if k.MovedNs != 0 {
 			at := time.Unix(0, k.MovedNs).UTC()
 			it.Moved = &at
@@ -335,11 +335,11 @@ func (s *session) hotObjects(r *pb.HotKeysResponse) error {
 	rules := make([]hotRuleItem, 0, len(r.Rules))
 	for i := range r.Rules {
 		h := &r.Rules[i]
-		rules = append(rules, hotRuleItem{s.keyItem(h.Key), h.Prefix, hotPolicies[h.Order]})
+		rules = append(rules, hotRuleItem{s.keyItem(h.Key), h.Prefix, hotPolicies[h.Policy]})
 	}
 	return s.object(struct {
-		Mode  string        `json:"mode"`
-		Busy  float64       `json:"busy"`
-		Rules []hotRuleItem `json:"rules"`
-	}{hotModes[r.Mode], r.Busy, rules})
+		Mode        string        `json:"mode"`
+		Utilization float64       `json:"utilization"`
+		Rules       []hotRuleItem `json:"rules"`
+	}{hotModes[r.Mode], r.Utilization, rules})
 }

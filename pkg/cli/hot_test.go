@@ -35,22 +35,22 @@ func TestHotKeysAreShownWithModeAndRules(t *testing.T) {
 		"warm       s2     -        -      -\n"+
 		"mode: auto\nhot shard: busy 42 % of the time\nrules: visits pinned, tmp/ banned (prefix)\n", n.run(t, "hot").ok(t))
 	require.Contains(t, n.run(t, "hot", "--wide").ok(t), ""+
-		"KEY        SHARD  WAIT/S   SINCE  WHY             CONFLICTS/S  OF WHICH                                   HOLDS/S  QUEUE  REASON\n"+
-		"\"hot\\x00\"  s8     1500 ms  1m30s  waits           12.3         locks 1200 ms, held 290 ms, retries 10 ms  3.2      17     on the hot shard for 1m30s: it waited\n")
+		"KEY        SHARD  WAIT/S   SINCE  WHY             CONFLICTS/S  OF WHICH                                   HOLDS/S  WAITERS  REASON\n"+
+		"\"hot\\x00\"  s8     1500 ms  1m30s  waits           12.3         locks 1200 ms, held 290 ms, retries 10 ms  3.2      17       on the hot shard for 1m30s: it waited\n")
 	require.Equal(t, 1+1+3, strings.Count(n.run(t, "hot", "--limit", "1").ok(t), "\n"))
 
 	got := objects(t, n.run(t, "hot", "-o", "json").ok(t))
 	require.Len(t, got, 5)
-	require.Equal(t, map[string]any{"key": "visits", "shard": 3.0, "conflicts_per_s": 2.0, "waiting_us_per_s": 0.0, "would_wait_us_per_s": 0.0,
-		"lock_wait_us_per_s": 0.0, "held_us_per_s": 0.0, "read_wait_us_per_s": 0.0, "retry_us_per_s": 0.0, "holds_per_s": 0.0, "queue": 0.0,
-		"order": "pinned", "moving": true, "why": "pinned", "waited_us": 1_000_000.0, "waits": 7.0}, got[1])
-	for field, want := range map[string]float64{"waiting_us_per_s": 1_500_000, "lock_wait_us_per_s": 1_200_000, "held_us_per_s": 290_000, "retry_us_per_s": 10_000,
-		"read_wait_us_per_s": 1, "holds_per_s": 3.21, "queue": 17} {
+	require.Equal(t, map[string]any{"key": "visits", "shard": 3.0, "conflicts_per_s": 2.0, "wait_us_per_s": 0.0, "estimated_wait_us_per_s": 0.0,
+		"lock_wait_us_per_s": 0.0, "held_us_per_s": 0.0, "read_wait_us_per_s": 0.0, "retry_us_per_s": 0.0, "holds_per_s": 0.0, "waiters": 0.0,
+		"policy": "pinned", "moving": true, "reason": "pinned", "waited_us": 1_000_000.0, "waits": 7.0}, got[1])
+	for field, want := range map[string]float64{"wait_us_per_s": 1_500_000, "lock_wait_us_per_s": 1_200_000, "held_us_per_s": 290_000, "retry_us_per_s": 10_000,
+		"read_wait_us_per_s": 1, "holds_per_s": 3.21, "waiters": 17} {
 		require.Equal(t, want, got[0][field], field)
 	}
 	require.WithinDuration(t, time.Now().Add(-90*time.Second), timeOf(t, got[0]["moved"]), 5*time.Second)
-	require.Equal(t, map[string]any{"mode": "auto", "busy": 0.417, "rules": []any{map[string]any{"key": "visits", "prefix": false, "order": "pinned"},
-		map[string]any{"key": "tmp/", "prefix": true, "order": "banned"}}}, got[4])
+	require.Equal(t, map[string]any{"mode": "auto", "utilization": 0.417, "rules": []any{map[string]any{"key": "visits", "prefix": false, "policy": "pinned"},
+		map[string]any{"key": "tmp/", "prefix": true, "policy": "banned"}}}, got[4])
 }
 
 // TestHotKeysSayWhyInAWord: with which key one was moved, and that clients hold the locks of an idle hot shard.

@@ -35,18 +35,18 @@ of the hot shard's node. --wide adds the reasons.`,
 // moveItem is a move as JSON.
 type moveItem struct {
 	item
-	Time  time.Time `json:"time"`
-	From  uint32    `json:"from_shard"`
-	To    uint32    `json:"to_shard"`
-	ToHot bool      `json:"to_hot"`
-	Why   string    `json:"why"`
+	Time   time.Time `json:"time"`
+	From   uint32    `json:"from_shard"`
+	To     uint32    `json:"to_shard"`
+	ToHot  bool      `json:"to_hot"`
+	Reason string    `json:"reason"`
 }
 
 func (s *session) printMoves(moves []pb.HotMove) error {
 	if s.json {
 		for i := range moves {
 			m := &moves[i]
-			if err := s.object(moveItem{s.keyItem(m.Key), time.Unix(0, m.TimeNs).UTC(), m.FromShard, m.ToShard, m.ToHot, m.Why}); err != nil {
+			if err := s.object(moveItem{s.keyItem(m.Key), time.Unix(0, m.TimeNs).UTC(), m.FromShard, m.ToShard, m.ToHot, m.Reason}); err != nil {
 				return err
 			}
 		}
@@ -69,7 +69,7 @@ func (s *session) printMoves(moves []pb.HotMove) error {
 		}
 		row := []string{stamp(time.Unix(0, m.TimeNs)), s.text(m.Key), fmt.Sprintf("s%d", m.FromShard), to}
 		if s.flags.wide {
-			row = append(row, m.Why)
+			row = append(row, m.Reason)
 		}
 		t.row(row...)
 	}

@@ -35,7 +35,7 @@ func outcomeCommand() *cobra.Command {
 		}
 		return connected(&f, func(ctx context.Context, s *session, _ []string) error {
 			committed, results, err := s.db.Outcome(ctx, id)
-			if k := kv.KindOf(err); (k == kv.KindTooOld || k == kv.KindUnknown) && !s.json {
+			if k := kv.KindOf(err); (k == kv.KindTooOld || k == kv.KindOutcomeUnknown) && !s.json {
 				err = errors.Join(s.printf("Unknown\n"), err)
 			}
 			if err != nil {

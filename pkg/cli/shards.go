@@ -93,7 +93,7 @@ func (s *session) printShards(rows []shardRow) error {
 		}
 		cells := []string{name, fmt.Sprintf("n%d", r.sh.NodeId), r.state(), "-", "-", "-", "-", "-", "-", "-"}
 		if r.own {
-			for i, n := range []uint64{r.sh.Incarnation, r.sh.Index, r.sh.KeysInMemory, r.sh.Waiting, r.sh.Intents, r.sh.Records} {
+			for i, n := range []uint64{r.sh.Incarnation, r.sh.Csn, r.sh.KeysInMemory, r.sh.LockWaiters, r.sh.Intents, r.sh.DecisionRecords} {
 				cells[3+i] = fmt.Sprint(n)
 			}
 			cells[9] = ShownDuration(r.stepTime())
@@ -113,21 +113,21 @@ type shardAnswer struct {
 }
 
 type shardNumbers struct {
-	Incarnation  uint64 `json:"incarnation"`
-	CSN          uint64 `json:"csn"`
-	KeysInMemory uint64 `json:"keys_in_memory"`
-	Waiting      uint64 `json:"waiting"`
-	Intents      uint64 `json:"intents"`
-	Records      uint64 `json:"records"`
-	Steps        uint64 `json:"steps"`
-	StepTimeUs   uint64 `json:"step_time_us"`
+	Incarnation     uint64 `json:"incarnation"`
+	CSN             uint64 `json:"csn"`
+	KeysInMemory    uint64 `json:"keys_in_memory"`
+	LockWaiters     uint64 `json:"lock_waiters"`
+	Intents         uint64 `json:"intents"`
+	DecisionRecords uint64 `json:"decision_records"`
+	Steps           uint64 `json:"steps"`
+	StepTimeUs      uint64 `json:"step_time_us"`
 }
 
 func shardObject(r *shardRow) shardAnswer {
 	a := shardAnswer{Shard: r.sh.Shard, Node: r.sh.NodeId, Hot: r.sh.Hot, Up: r.own || r.sh.Up}
 	if r.own {
-		a.shardNumbers = &shardNumbers{r.sh.Incarnation, r.sh.Index, r.sh.KeysInMemory, r.sh.Waiting,
-			r.sh.Intents, r.sh.Records, r.sh.Steps, r.sh.StepTimeUs}
+		a.shardNumbers = &shardNumbers{r.sh.Incarnation, r.sh.Csn, r.sh.KeysInMemory, r.sh.LockWaiters,
+			r.sh.Intents, r.sh.DecisionRecords, r.sh.Steps, r.sh.StepTimeUs}
 	}
 	return a
 }

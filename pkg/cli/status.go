@@ -33,11 +33,11 @@ the node refuses or slows down after too many failed connections.`,
 		if err != nil {
 			return err
 		}
-		rooms := s.rooms(ctx, st)
+		disks := s.disks(ctx, st)
 		if s.json {
-			return s.object(statusObject(st, rooms))
+			return s.object(statusObject(st, disks))
 		}
-		return s.printStatus(st, rooms)
+		return s.printStatus(st, disks)
 	})
 	return cmd
 }
@@ -51,7 +51,7 @@ type statusAnswer struct {
 	UptimeMs uint64     `json:"uptime_ms"`
 	Shards   uint32     `json:"shards"`
 	HotShard uint32     `json:"hot_shard"`
-	Room     diskAnswer `json:"room"`
+	Disk     diskAnswer `json:"disk"`
 	// ReclaimableBytes estimates how many bytes of the store of the node that responds are deleted or
 	// overwritten data.
 	ReclaimableBytes uint64         `json:"reclaimable_bytes"`
@@ -76,19 +76,19 @@ type memberAnswer struct {
 	Up      bool   `json:"up"`
 	// Draining: its shards accept no new transactions.
 	Draining bool   `json:"draining,omitempty"`
-	Refuses  string `json:"refuses,omitempty"`
+	Rejects  string `json:"rejects,omitempty"`
 	// Shards are those on it, and Keyspace is their share of the keyspace.
 	Shards   []uint32 `json:"shards"`
 	Keyspace float64  `json:"keyspace_percent"`
 }
 
-func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.Room) *statusAnswer {
+func statusObject(st *pb.StatusResponse, disks map[uint32]pb.DiskSpace) *statusAnswer {
 	a := &statusAnswer{Node: st.NodeId, Cluster: st.ClusterId, Version: st.Version, Ready: st.Ready,
-		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Room: diskObject(&st.Room),
+		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Disk: diskObject(&st.Disk),
 		ReclaimableBytes: st.ReclaimableBytes, Members: []memberAnswer{}}
 	for i := range st.Members {
 		m := &st.Members[i]
-		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, m.Draining, rejectsWords[rooms[m.NodeId].Refuses],
+		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, m.Draining, rejectsWords[disks[m.NodeId].Rejects],
 			append([]uint32{}, m.Shards...), m.KeyspacePercent})
 	}
 	for _, d := range detail.Down(st) {
@@ -100,7 +100,7 @@ func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.Room) *statusAnswer
 	return a
 }
 
-func (s *session) printStatus(st *pb.StatusResponse, rooms map[uint32]pb.Room) error {
+func (s *session) printStatus(st *pb.StatusResponse, disks map[uint32]pb.DiskSpace) error {
 	ready := "serving"
 	if !st.Ready {
 		ready = "waiting for the other members"
@@ -126,7 +126,7 @@ func (s *session) printStatus(st *pb.StatusResponse, rooms map[uint32]pb.Room) e
 		if m.Draining && (m.Up || m.Self) {
 			state += ", draining"
 		}
-		if what := rejectsWords[rooms[m.NodeId].Refuses]; what != "" {
+		if what := rejectsWords[disks[m.NodeId].Rejects]; what != "" {
 			state += ", rejects " + what
 		}
 		t.row(fmt.Sprintf("n%d", m.NodeId), m.Address, state)

@@ -24,8 +24,8 @@ exit_code, and where they apply hint and txn_id.
 A command that waited for other transactions, or lost attempts to them, reports a receipt. In JSON it has three fields:
 
   why      the receipt in words
-  waited   the longest wait: us, waiting (it has not ended), cause, key, holder, others; operations, mode, lock,
-           calls and interactive of both sides (holder_...); commutes: what would have commuted
+  waited   the longest wait: us, waiting (it has not ended), cause, key, holder, others; operations, lock and
+           interactive of both sides (holder_...); advice: what would have commuted
   aborted  attempts, reason, and the fields of waited for the last aborted attempt`},
 	{"past", "Reading snapshots and the history", `Commands that read have flags to read a past state. They block no writer; a write with --snapshot or --as-of is rejected.
 

@@ -437,7 +437,7 @@ func (g *Gateway) response(d *txn.Done) Response {
 	}
 	if d.Failure != nil {
 		r.Err, r.Results, r.Current = g.errorOf(d.Failure), nil, d.Failure.Current
-		if r.Err.Kind == kv.KindExhausted {
+		if r.Err.Kind == kv.KindResourceExhausted {
 			g.refused.Add(1)
 		}
 	}
@@ -471,11 +471,11 @@ func hint(e *kv.Error) {
 	switch e.Kind {
 	case kv.KindAborted:
 		e.Hint = "begin the transaction again with the same id, so that it keeps its age"
-	case kv.KindUnavailable, kv.KindExhausted:
+	case kv.KindUnavailable, kv.KindResourceExhausted:
 		e.Hint = "try again in a moment"
-	case kv.KindDeadline:
+	case kv.KindDeadlineExceeded:
 		e.Hint = "allow more time, or find what it waited for in the receipt"
-	case kv.KindUnknown:
+	case kv.KindOutcomeUnknown:
 		e.Hint = "enquire about the outcome by the transaction's id"
 	}
 }

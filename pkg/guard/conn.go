@@ -241,10 +241,10 @@ func (c *conn) knows(who *Caller) *kv.Error {
 		who.account.Give(memory.Connections, ConnBytes)
 		c.gate.turned(&c.place, why)
 		if why == tooManyOfUser {
-			return &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: "the user has as many connections as one may have: a quarter of those that are free (--max-connections, files)",
+			return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the user has as many connections as one may have: a quarter of those that are free (--max-connections, files)",
 				Hint: "use another node, or fewer connections"}
 		}
-		return &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: "the node has as many connections as it may have (--max-connections, files, --memory-budget)",
+		return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the node has as many connections as it may have (--max-connections, files, --memory-budget)",
 			Hint: "use another node, or fewer connections"}
 	}
 	c.known = true

@@ -260,10 +260,10 @@ func (g *Gate) settle(k *conn, c *Caller, err *kv.Error, what string) *kv.Error 
 	case kv.KindUnauthenticated:
 		k.failed()
 		g.tell("a caller did not show who it is", k.place.from, "what", what, "why", err.Text)
-	case kv.KindUnavailable, kv.KindExhausted:
+	case kv.KindUnavailable, kv.KindResourceExhausted:
 		k.blameless.Store(true)
 		k.refused()
-	case kv.KindDenied:
+	case kv.KindPermissionDenied:
 		_ = g.settled(k, c) // it is known, only it may not
 		g.tell("a caller was refused", k.place.from, "what", what, "why", err.Text)
 	}
@@ -282,9 +282,9 @@ func (g *Gate) count(k kv.Kind) {
 	switch k {
 	case kv.KindUnauthenticated:
 		g.counted[failed].Add(1)
-	case kv.KindDenied:
+	case kv.KindPermissionDenied:
 		g.counted[denied].Add(1)
-	case kv.KindUnavailable, kv.KindExhausted:
+	case kv.KindUnavailable, kv.KindResourceExhausted:
 		g.counted[unavailable].Add(1)
 	}
 }
@@ -295,9 +295,9 @@ func refuse(e *kv.Error) error {
 	switch e.Kind {
 	case kv.KindUnauthenticated:
 		d.Code = uint32(codes.Unauthenticated)
-	case kv.KindDenied:
+	case kv.KindPermissionDenied:
 		d.Code = uint32(codes.PermissionDenied)
-	case kv.KindExhausted:
+	case kv.KindResourceExhausted:
 		d.Code = uint32(codes.ResourceExhausted)
 	default:
 		d.Code = uint32(codes.Unavailable)
@@ -316,7 +316,7 @@ func (g *Gate) enter(s *tls.ConnectionState, header metadata.MD, need Need, what
 	case need == NeedNode && c.isNode():
 		return c, nil
 	case c.isNode():
-		return c, &kv.Error{Kind: kv.KindDenied, Op: -1, Text: "a node's certificate is for calls between nodes", Hint: "make one for a user: linchpin cert create-client NAME"}
+		return c, &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: "a node's certificate is for calls between nodes", Hint: "make one for a user: linchpin cert create-client NAME"}
 	}
 	// Who is refused as a user has been found to be one: what is denied, and not
 	// unauthenticated, counts as known.
@@ -325,7 +325,7 @@ func (g *Gate) enter(s *tls.ConnectionState, header metadata.MD, need Need, what
 		return nil, err
 	}
 	if need == NeedNode {
-		return c, &kv.Error{Kind: kv.KindDenied, Op: -1, Text: what + " is for nodes only", Hint: "a node's certificate is made by: linchpin cert create-node"}
+		return c, &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: what + " is for nodes only", Hint: "a node's certificate is made by: linchpin cert create-node"}
 	}
 	return c, u.CheckRole(need.role(), what)
 }

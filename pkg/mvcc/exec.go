@@ -260,7 +260,7 @@ func (x *execution) op(op *msg.Op) (msg.Result, *msg.Failure) {
 		return x.moveOut(op)
 	case msg.OpMoveIn:
 		return x.moveIn(op)
-	case msg.OpAsk, msg.OpChange, msg.OpChangeAsk:
+	case msg.OpQuery, msg.OpUpdate, msg.OpUpdateGet:
 		return x.call(op)
 	case msg.OpExpire:
 		return x.expire(op)

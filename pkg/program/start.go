@@ -102,7 +102,7 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 	o.who.addTo(f)
 	f.BoolVar(&opt.Insecure, "insecure", false, "allow addresses other than the loopback, without encryption or authentication")
 	o.operation.addTo(f, opt)
-	f.StringVar(&o.plan, "read-plan", txn.PlanAny.String(), "how one-shot transactions read on several shards: any (the node chooses), at-once, hot-last or pin")
+	f.StringVar(&o.plan, "read-plan", txn.PlanAny.String(), "how one-shot transactions read on several shards: any (the node chooses), parallel, hot-last or snapshot")
 	f.StringVar(&o.order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: two-phase commit")
 	sharingFlags(f, &opt.Sharing)
 	f.StringVar(&o.reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking: as updates do")

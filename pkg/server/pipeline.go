@@ -123,7 +123,7 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 		p.refuse(c.number, id, err)
 		return true
 	case full:
-		p.refuse(c.number, id, &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: "too many calls of this stream are unanswered",
+		p.refuse(c.number, id, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "too many calls of this stream are unanswered",
 			Hint: "wait for answers before sending more; the welcome tells how many there may be"})
 		return true
 	}
@@ -185,7 +185,7 @@ func (p *pipe) callDeadline(c *incoming, now time.Time) (time.Time, *kv.Error) {
 	}
 	// The reader may have waited in admit for longer than the client would.
 	if p.wasBlocked() && !time.Now().Before(until) {
-		return until, &kv.Error{Kind: kv.KindDeadline, Op: -1, Text: "the deadline has passed before the request was begun"}
+		return until, &kv.Error{Kind: kv.KindDeadlineExceeded, Op: -1, Text: "the deadline has passed before the request was begun"}
 	}
 	return until, nil
 }

@@ -54,7 +54,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 		return statusOf(invalid(fmt.Sprintf("the page size is %d", in.PageSize),
 			fmt.Sprintf("a page has at most %d pairs", kv.MaxScanLimit)), kv.TxnID{})
 	}
-	how, kerr := s.how(in.At, in.Token, pb.ReadPlan_PLAN_ANY)
+	how, kerr := s.how(in.At, in.CausalityToken, pb.ReadPlan_PLAN_ANY)
 	if kerr != nil {
 		return statusOf(kerr, kv.TxnID{})
 	}
@@ -70,7 +70,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	}
 	limit := int(min(in.Limit, math.MaxInt))
 	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: span, Reverse: in.Reverse, Limit: limit, How: how, Parent: s.parent(stream.Context()), Opened: func(o gateway.Opened) error {
-		p.page.Token, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Pin)
+		p.page.CausalityToken, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Pin)
 		hide(caller, &o.Receipt, &o.Ended)
 		p.page.Receipt = worded(receipt(&o.Receipt, &o.Ended))
 		return nil
@@ -104,9 +104,9 @@ type pager struct {
 
 func (p *pager) add(ps []msg.Pair) error {
 	for i := range ps {
-		p.page.Pairs = pairs(p.page.Pairs, ps[i:i+1])
+		p.page.Entries = pairs(p.page.Entries, ps[i:i+1])
 		p.bytes += pairBytes(ps[i : i+1])
-		if len(p.page.Pairs) >= p.size || p.bytes >= maxPageBytes {
+		if len(p.page.Entries) >= p.size || p.bytes >= maxPageBytes {
 			if err := p.flush(); err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ func (p *pager) add(ps []msg.Pair) error {
 }
 
 func (p *pager) flush() error {
-	if len(p.page.Pairs) == 0 && p.page.Token == nil {
+	if len(p.page.Entries) == 0 && p.page.CausalityToken == nil {
 		return nil
 	}
 	if err := p.caller.CheckScan(p.span); err != nil {
@@ -127,9 +127,9 @@ func (p *pager) flush() error {
 	if p.broken != nil {
 		return p.broken
 	}
-	p.page.Token, p.page.Snapshot, p.page.Receipt = nil, nil, nil
-	clear(p.page.Pairs)
-	p.page.Pairs, p.bytes = p.page.Pairs[:0], 0
+	p.page.CausalityToken, p.page.Snapshot, p.page.Receipt = nil, nil, nil
+	clear(p.page.Entries)
+	p.page.Entries, p.bytes = p.page.Entries[:0], 0
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (p *pager) send() error {
 		return err
 	case <-timer.C:
 		p.late()
-		return statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: fmt.Sprintf("the client reads the scan too slowly: a page has waited for %v", p.patience),
+		return statusOf(&kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: fmt.Sprintf("the client reads the scan too slowly: a page has waited for %v", p.patience),
 			Hint: "scan again from the last key that was read; read as it comes, or in smaller ranges"}, kv.TxnID{})
 	}
 }

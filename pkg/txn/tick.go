@@ -103,7 +103,7 @@ func (g *Gateway) tickCommit(f flow.Committer) {
 	}
 	text := "the answer to the commit of transaction " + c.Ref.TxnID.String() +
 		" did not come in time; ask for its outcome by that id"
-	g.flows.Finish(f, Done{Failure: env.Failure(msg.ReasonCancelled, kv.KindUnknown, text)})
+	g.flows.Finish(f, Done{Failure: env.Failure(msg.ReasonCancelled, kv.KindOutcomeUnknown, text)})
 }
 
 // endQueries answers the status queries that have ended.

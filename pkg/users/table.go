@@ -162,7 +162,7 @@ func (t *Table) Merged(from *Table, replace bool) (*Table, error) {
 		case other == nil:
 			all = append(all, u)
 		case !replace && !u.identical(other):
-			return nil, &kv.Error{Kind: kv.KindCondition, Op: -1, Text: fmt.Sprintf("there is a user %q already, who is not what would be imported", u.Name),
+			return nil, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("there is a user %q already, who is not what would be imported", u.Name),
 				Hint: "nothing was done; drop the user, or import with --replace"}
 		}
 	}

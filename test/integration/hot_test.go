@@ -204,7 +204,7 @@ func TestWhoWaitsForAKeyIsShown(t *testing.T) {
 			if over == 1 {
 				require.Eventually(t, func() bool {
 					k := c.keyOf(round+2, "visits")
-					return k != nil && k["queue"] == float64(writers) && k["lock_wait_us_per_s"].(float64) > 0
+					return k != nil && k["waiters"] == float64(writers) && k["lock_wait_us_per_s"].(float64) > 0
 				}, 10*time.Second, 50*time.Millisecond, "%v", c.hot(1))
 				require.EqualValues(t, writers, c.keyMetric("linchpin_hot_key_queue", "visits"))
 				require.EqualValues(t, round, c.keyMetric("linchpin_hot_key_moved", "visits"))
@@ -220,7 +220,7 @@ func TestWhoWaitsForAKeyIsShown(t *testing.T) {
 		}
 		require.Eventually(t, func() bool {
 			k := c.keyOf(1, "visits")
-			return k == nil || k["queue"] == 0.0
+			return k == nil || k["waiters"] == 0.0
 		}, 10*time.Second, 50*time.Millisecond)
 	}
 }

@@ -356,7 +356,7 @@ func (s *Shell) stillOpen(err error) error {
 // over adds to an error that the transaction is rolled back, unless its outcome is unknown: that error
 // has a hint of its own.
 func over(err error) error {
-	if kv.KindOf(err) == kv.KindUnknown {
+	if kv.KindOf(err) == kv.KindOutcomeUnknown {
 		return err
 	}
 	return &state{err, overTx}

@@ -126,7 +126,7 @@ func (t *transaction) step(ctx context.Context, act func(on) ([]client.Result, e
 // canBeUndone reports whether an error concerns the request, so that a return to a savepoint undoes it.
 func canBeUndone(err error) bool {
 	switch kv.KindOf(err) {
-	case kv.KindCondition, kv.KindWrongType, kv.KindOutOfRange, kv.KindNotFound, kv.KindInvalid:
+	case kv.KindConditionFailed, kv.KindWrongType, kv.KindOutOfRange, kv.KindNotFound, kv.KindInvalid:
 		return true
 	}
 	return false

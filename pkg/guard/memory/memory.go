@@ -306,7 +306,7 @@ func (a *Account) Give(k Kind, n int64) {
 	b.grant()
 }
 
-// Take counts n bytes if there is room. The error is of kv.KindExhausted, or of
+// Take counts n bytes if there is room. The error is of kv.KindResourceExhausted, or of
 // kv.KindInvalid if there never will be.
 func (a *Account) Take(k Kind, n int64) *kv.Error {
 	if a == nil {
@@ -429,7 +429,7 @@ const retryAfter = 100 * time.Millisecond
 func (b *Budget) short(a *Account, k Kind, n int64) *kv.Error {
 	b.refused[k]++
 	free := max(b.total-b.used, 0)
-	return &kv.Error{Kind: kv.KindExhausted, Op: -1, RetryAfter: retryAfter,
+	return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, RetryAfter: retryAfter,
 		Text: fmt.Sprintf("there is no memory for %d bytes more of this user's %s: it has %d bytes, %d of them on this connection, of %d, of which %d are free (--memory-budget)",
 			n, k.nouns(), a.user.used, a.conn.share.used, b.total, free),
 		Hint: "a user may have a quarter of what is free, and three quarters of that on one connection; read answers as they come, and have fewer calls and smaller requests under way"}

@@ -163,7 +163,7 @@ func (q *Queries) Answered(r *msg.EnquireReply) {
 func noRoom() *msg.Failure {
 	text := fmt.Sprintf("the transaction has not committed so far, and it cannot be closed: "+
 		"the user has asked for the outcomes of %d others that had not", kv.MaxFences)
-	f := env.Failure(msg.ReasonExhausted, kv.KindExhausted, text)
+	f := env.Failure(msg.ReasonExhausted, kv.KindResourceExhausted, text)
 	f.Hint = "each is remembered until its id is ten minutes old; ask again then, and only for ids that were sent"
 	return f
 }
