@@ -217,7 +217,7 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	require.NoError(t, err)
 	d := <-done
 	require.Equal(t, cli.ExitOK, d.code, d.out)
-	require.Contains(t, d.out, "1 open interactive ones")
+	require.Contains(t, d.out, "1 interactive transactions")
 	require.Equal(t, cli.ExitOK, n.Wait(t))
 	n.Start(t)
 	c.Met(t)

@@ -94,7 +94,7 @@ func TestKeysArePinnedAndBanned(t *testing.T) {
 		require.Equal(t, "v", string(out.Results[0].Value))
 		require.EqualValues(t, 1, out.Results[1].Number)
 	}
-	require.Contains(t, c.hot(2, "pin", "visits"), "pinned, moving")
+	require.Contains(t, c.hot(2, "pin", "visits"), "rules: visits pinned\n")
 	c.hot(3, "pin", "n")
 	c.comes("visits")
 	c.comes("n")
