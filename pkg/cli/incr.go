@@ -60,7 +60,7 @@ func (s *session) withTypeHint(ctx context.Context, err error, key []byte) error
 	if !ok || e.Kind != kv.KindWrongType {
 		return err
 	}
-	e.Hint = fmt.Sprintf("linchpin type %s shows what the key holds", s.text(key))
+	e.Hint = typeHint(e)
 	out, readErr := s.db.Execute(ctx, client.Get(key))
 	if readErr != nil || out.Results[0].Type != client.TypeRegister {
 		return err

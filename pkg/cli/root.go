@@ -221,13 +221,21 @@ func describe(err error) (text, hint string) {
 		return text, e.hint
 	}
 	if e, ok := errors.AsType[*client.Error](err); ok {
-		hint = e.Hint
+		hint = cmp.Or(e.Hint, typeHint(e))
 		text = strings.TrimSuffix(text, ". "+e.Receipt.String())
 	} else if e, ok := errors.AsType[*kv.Error](err); ok {
 		hint = e.Hint
 	}
 	// Errors end in their hint and their receipt; here each gets a line of its own.
 	return strings.TrimSuffix(text, "; "+hint), hint
+}
+
+// typeHint is the hint for a key of another type, "" for other errors.
+func typeHint(e *client.Error) string {
+	if e.Kind != kv.KindWrongType || len(e.Key) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("linchpin type %s shows what the key holds; to change its type, delete it first", kv.Shown(e.Key))
 }
 
 // fileHint says what to do about a file that cannot be used.
