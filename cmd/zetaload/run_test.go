@@ -120,7 +120,7 @@ func TestBadCommandLinesExitWithTwo(t *testing.T) {
 		{"run --timeout 0", "--timeout is 0, want more than 0"},
 		{"run --duration 0", "--duration 0 needs --count"},
 		{"run --rmw 0", "are 0"},
-		{"run --clients x", "invalid argument"},
+		{"run --clients x", "want a whole number"},
 		{"run --nosuch", "unknown flag"},
 		{"run surplus", "unknown command"},
 		{"run --addr=", "no address"},

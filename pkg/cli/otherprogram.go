@@ -6,7 +6,7 @@ import "github.com/spf13/cobra"
 // does: as UsageErrors, which suggest names that are spelt alike. Its error is one about the command
 // that args name.
 func Mistakes(root *cobra.Command, args []string) error {
-	root.SetFlagErrorFunc(New(Streams{}).FlagErrorFunc())
-	mistakes(root)
+	root.SetFlagErrorFunc(flagError)
+	asUsageErrors(root)
 	return unknownCommand(root, args)
 }

@@ -40,7 +40,7 @@ func TestUser(t *testing.T) {
 	n := start(t)
 	out := n.runSub(t, "user", "create", "alice", "--write", "orders/", "--read", "").ok(t)
 	require.Contains(t, out, "alice  read all keys, write orders/  1\n")
-	_, token, _ := strings.Cut(out, "token, told this once: ")
+	_, token, _ := strings.Cut(out, "token (shown once): ")
 	_, is := users.HashToken(strings.TrimSpace(token))
 	require.True(t, is, out)
 	n.runSub(t, "user", "create", "alice").fails(t, 3, `there is a user "alice" already`)
@@ -60,7 +60,7 @@ func TestUser(t *testing.T) {
 	require.Contains(t, n.runSub(t, "user", "grant", "bob", "--write", "00ff", "--hex").ok(t), "bob   monitor, write 00ff")
 	require.Contains(t, n.runSub(t, "user", "revoke", "bob", "--write", "00ff", "--hex", "--monitor").ok(t), "bob   read 00ff")
 	n.runSub(t, "user", "revoke", "bob", "--read", "x").fails(t, 1, "has no grant to read")
-	n.runSub(t, "user", "grant", "bob").fails(t, 2, "nothing is named to grant")
+	n.runSub(t, "user", "grant", "bob").fails(t, 2, "there is nothing to grant")
 	n.runSub(t, "user", "grant", "eve", "--admin").fails(t, 1, `there is no user "eve"`)
 
 	require.Contains(t, n.runSub(t, "user", "rotate", "alice", "--keep", "1h").ok(t), "2, until 2")
@@ -81,9 +81,9 @@ func TestUser(t *testing.T) {
 func TestUsersAreCarried(t *testing.T) {
 	from, to := start(t), start(t)
 	file := filepath.Join(t.TempDir(), "users")
-	_, token, _ := strings.Cut(from.runSub(t, "user", "create", "alice", "--write", "orders/").ok(t), "token, told this once: ")
+	_, token, _ := strings.Cut(from.runSub(t, "user", "create", "alice", "--write", "orders/").ok(t), "token (shown once): ")
 	from.runSub(t, "user", "create", "boss", "--admin", "--no-token").ok(t)
-	require.Equal(t, "the users are in "+file+"\n", from.runSub(t, "user", "export", file).ok(t))
+	require.Equal(t, "exported to "+file+"\n", from.runSub(t, "user", "export", file).ok(t))
 	st, err := os.Stat(file)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), st.Mode().Perm())
@@ -108,7 +108,7 @@ func TestUsersAreCarried(t *testing.T) {
 		to.runSub(t, "user", "import", file).fails(t, 2, "to import")
 	}
 	require.NoError(t, os.WriteFile(file, make([]byte, kv.MaxValueBytes+2), 0o600))
-	to.runSub(t, "user", "import", file).fails(t, 2, "users have at most")
+	to.runSub(t, "user", "import", file).fails(t, 2, "an export at most")
 }
 
 // runSub runs a command of a command.
@@ -120,7 +120,7 @@ func (n *node) runSub(t *testing.T, args ...string) ran {
 func TestWhoCallsIsChecked(t *testing.T) {
 	n := start(t)
 	missing := filepath.Join(t.TempDir(), "none")
-	n.run(t, "get", "--token-file", missing, "k").fails(t, 2, "there is no TLS")
+	n.run(t, "get", "--token-file", missing, "k").fails(t, 2, "a token needs TLS")
 	n.run(t, "get", "--tls-ca", missing, "k").fails(t, 2, "a certificate cannot be read")
 	n.run(t, "get", "--tls-cert", missing, "k").fails(t, 2, "of certificate and key only one is named")
 	n.run(t, "get", "--certs-dir", missing, "--user", "alice", "k").fails(t, 2, "none/ca.crt")
@@ -129,7 +129,7 @@ func TestWhoCallsIsChecked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "certs")
 	run(t, "", "cert", "create-ca", "--certs-dir", dir).ok(t)
 	r := n.run(t, "get", "--certs-dir", dir, "k")
-	r.fails(t, 2, "what is in LINCHPIN_TOKEN is not a token")
+	r.fails(t, 2, "LINCHPIN_TOKEN does not hold a token")
 	t.Setenv("LINCHPIN_TOKEN", users.TokenText([32]byte{1}))
 	r = n.run(t, "get", "--certs-dir", dir, "--timeout", "2s", "k")
 	require.Equal(t, 4, r.code, "the node has no TLS")

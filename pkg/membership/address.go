@@ -33,8 +33,8 @@ func ListenAddress(s string, open bool) (string, error) {
 		host = loopback
 	}
 	if !open && !isLoopback(host) {
-		return "", invalid("give --tls-cert, --tls-key and --tls-ca, or --insecure if nobody but friends is on the network",
-			"--listen %q can be reached from other machines, and there is no encryption and no authentication", s)
+		return "", invalid("use TLS (--certs-dir), or --insecure if only trusted machines can reach the network",
+			"--listen %q accepts connections from other machines, without encryption or authentication", s)
 	}
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
@@ -128,7 +128,7 @@ func split(flag, s string) (host string, port int, err error) {
 	}
 	n, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
-		return "", 0, invalid("a port is a number from 1 to 65535", "--%s %q has no port", flag, s)
+		return "", 0, invalid("write HOST:PORT or :PORT, with a number from 1 to 65535", "--%s %q has the port %q, which is not a number up to 65535", flag, s, portText)
 	}
 	if strings.ContainsAny(host, " \t/@") {
 		return "", 0, invalid("write HOST:PORT, without a scheme or path", "--%s %q is not an address", flag, s)

@@ -35,10 +35,10 @@ func TestListenAddress(t *testing.T) {
 
 func TestAddressesThatAreRefused(t *testing.T) {
 	for in, hint := range map[string]string{
-		"0.0.0.0:7070":          "give --tls-cert, --tls-key and --tls-ca, or --insecure",
-		"[::]:7070":             "give --tls-cert",
-		"10.1.2.3:7070":         "give --tls-cert",
-		"db.example.org:7070":   "give --tls-cert",
+		"0.0.0.0:7070":          "use TLS (--certs-dir), or --insecure",
+		"[::]:7070":             "use TLS",
+		"10.1.2.3:7070":         "use TLS",
+		"db.example.org:7070":   "use TLS",
 		"":                      "write HOST:PORT",
 		"7070":                  "write :7070",
 		"127.0.0.1":             "write 127.0.0.1:7070",

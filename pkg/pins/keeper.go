@@ -303,7 +303,7 @@ func (k *Keeper) newest(is func(*pin) bool) *pin {
 	return nil
 }
 
-func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
+func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // List gives the pins with a name, oldest first.
 func (k *Keeper) List(now int64) (out []msg.Pin) {

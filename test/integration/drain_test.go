@@ -217,7 +217,7 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	require.NoError(t, err)
 	d := <-done
 	require.Equal(t, cli.ExitOK, d.code, d.out)
-	require.Contains(t, d.out, "1 open interactive ones")
+	require.Contains(t, d.out, "1 interactive transactions")
 	require.Equal(t, cli.ExitOK, n.Wait(t))
 	n.Start(t)
 	c.Met(t)
@@ -260,7 +260,7 @@ func TestDrainHasALimit(t *testing.T) {
 		}
 		code, out := linchpin(t, "drain", "--addr", n.Addr, "--limit", "200ms")
 		require.Equal(t, cli.ExitUnavailable, code, out)
-		require.Contains(t, out, "what was under way was cut off")
+		require.Contains(t, out, "transactions in flight were cut off")
 		return nil
 	})
 	require.Error(t, err)

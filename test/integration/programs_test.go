@@ -70,7 +70,7 @@ func TestCommandLine(t *testing.T) {
 	out := run(cli.ExitOK, "txn", "put a 1; put b 2", "-o", "json")
 	require.NoError(t, json.Unmarshal([]byte(strings.SplitN(out, "\n", 2)[0]), &committed), out)
 	require.NotEmpty(t, committed.ID, out)
-	require.Contains(t, run(cli.ExitOK, "outcome", committed.ID), "committed")
+	require.Contains(t, run(cli.ExitOK, "outcome", committed.ID), "Committed")
 	run(cli.ExitUsage, "outcome", "not-an-id")
 
 	nobody := proc.Linchpin(t, "get", "k", "--addr", proc.FreeAddr(t), "--timeout", "300ms")

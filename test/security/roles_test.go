@@ -239,6 +239,6 @@ func TestCommandsAskAllNodes(t *testing.T) {
 		var out, errs bytes.Buffer
 		root := cli.New(cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 		require.Equal(t, 0, cli.Main(soon(t), root, []string{command, "--addr", c.nodes[0].Addr(), "--certs-dir", c.Dir}), errs.String())
-		require.Empty(t, errs.String(), "no node is missing")
+		require.NotContains(t, errs.String(), "does not respond")
 	}
 }
