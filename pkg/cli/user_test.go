@@ -121,8 +121,8 @@ func TestWhoCallsIsChecked(t *testing.T) {
 	n := start(t)
 	missing := filepath.Join(t.TempDir(), "none")
 	n.run(t, "get", "--token-file", missing, "k").fails(t, 2, "there is no TLS")
-	n.run(t, "get", "--tls-ca", missing, "k").fails(t, 2, "a certificate cannot be read")
-	n.run(t, "get", "--tls-cert", missing, "k").fails(t, 2, "of certificate and key only one is named")
+	n.run(t, "get", "--tls-ca", missing, "k").fails(t, 2, "a certificate cannot be parsed")
+	n.run(t, "get", "--tls-cert", missing, "k").fails(t, 2, "only one of the certificate and its key is set")
 	n.run(t, "get", "--certs-dir", missing, "--user", "alice", "k").fails(t, 2, "none/ca.crt")
 	t.Setenv("LINCHPIN_TOKEN", "x")
 	n.run(t, "put", "k", "v").ok(t) // without TLS it is not sent
@@ -148,7 +148,7 @@ func TestCert(t *testing.T) {
 	cert("create-client", "root").fails(t, 2, "is there already")
 	cert("create-client", "root", "--overwrite").ok(t)
 	cert("create-client").fails(t, 2, "too few")
-	cert("create-client", "root", "--lifetime", "1s", "--overwrite").fails(t, 2, "a minute is the least")
+	cert("create-client", "root", "--lifetime", "1s", "--overwrite").fails(t, 2, "the minimum is 1m")
 	require.Regexp(t, `(?s)FILE +NAME +FOR +EXPIRES\nca.crt +linchpin CA +authority .*client.root.crt +root +- .*node.crt +node +localhost, ::1 `, cert("list").ok(t))
 	require.Len(t, objects(t, cert("list", "--output", "json").ok(t)), 3)
 }

@@ -35,7 +35,7 @@ func (i *Instance) guard() error {
 		}
 	} else {
 		dir.Every = -1 // nobody is let in by it
-		i.opt.log(logs.Security).Warn("there is no TLS: whoever reaches the node's addresses can read and write everything, and nobody is asked who it is")
+		i.opt.log(logs.Security).Warn("no TLS: traffic is unencrypted, and every client has full access without authentication")
 	}
 	i.directory = guard.NewDirectory(dir)
 	var err error
@@ -111,7 +111,7 @@ func (s *userStore) execute(ctx context.Context, op msg.Op) (msg.Result, error) 
 		return msg.Result{}, r.Err
 	}
 	if len(r.Results) != 1 {
-		return msg.Result{}, kv.Errorf(kv.KindInternal, "the table of users was read with %d results", len(r.Results))
+		return msg.Result{}, kv.Errorf(kv.KindInternal, "reading the table of users returned %d results", len(r.Results))
 	}
 	return r.Results[0], nil
 }

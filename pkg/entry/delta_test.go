@@ -41,7 +41,7 @@ func TestDeltasReadBack(t *testing.T) {
 		require.Equal(t, v, head)
 		_, err = DecodeValue(b)
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
-		require.ErrorContains(t, err, "a change, where the whole value should be")
+		require.ErrorContains(t, err, "a change, not a whole value")
 	})
 }
 
@@ -60,7 +60,7 @@ func TestDamagedDeltasAreNamed(t *testing.T) {
 		"a tombstone":          {"02ff" + head + "0a020801", "type 255"},
 		"a mark":               {"02fe" + head + "0a020801", "type 254"},
 		"no identity":          {"0202" + "0000000000000000000000000000" + "0a020801", "no identity"},
-		"calls that end early": {"0202" + head + "0a0508", "cannot be read"},
+		"calls that end early": {"0202" + head + "0a0508", "cannot be decoded"},
 	} {
 		_, _, err := DecodeDelta(unhex(t, test.bytes))
 		require.ErrorContains(t, err, test.says, name)

@@ -162,11 +162,11 @@ func (p *Planner) blocked(k *plannedKey) string {
 	case k.move != nil:
 		return "it is being moved"
 	case p.now < k.until:
-		return "moving it has failed, and is tried again later"
+		return "the last move failed; it is retried later"
 	case p.now < k.barred:
-		return "it had to go because the hot shard was too busy, and has to wait"
+		return "it left the hot shard because the shard was too busy, and may not return yet"
 	case p.steady(k):
-		return "it went home a short time ago, and is written as often as then"
+		return "it went home recently, and its write rate has not changed"
 	}
 	return ""
 }

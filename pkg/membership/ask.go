@@ -41,7 +41,7 @@ func ask(ctx context.Context, addr string, req *peerpb.MeetRequest, creds creden
 	defer conn.Close()
 	resp, err := peerpb.NewPeerClient(conn).Meet(ctx, req)
 	if err != nil {
-		return nil, fmt.Errorf("no meeting with %s: %s", addr, status.Convert(err).Message())
+		return nil, fmt.Errorf("cannot exchange membership with %s: %s", addr, status.Convert(err).Message())
 	}
 	return resp, nil
 }

@@ -347,13 +347,13 @@ func TestHandler(t *testing.T) {
 	require.Equal(t, "ok\n", body)
 	code, _ = fetch(t, h, "/readyz?writes")
 	require.Equal(t, http.StatusOK, code)
-	noRoom = "all writes are refused"
+	noRoom = "all writes are rejected"
 	code, body = fetch(t, h, "/readyz")
 	require.Equal(t, http.StatusOK, code, "it serves reads")
-	require.Equal(t, "ok, but all writes are refused\n", body)
+	require.Equal(t, "ok, but all writes are rejected\n", body)
 	code, body = fetch(t, h, "/readyz?writes")
 	require.Equal(t, http.StatusServiceUnavailable, code)
-	require.Equal(t, "all writes are refused\n", body)
+	require.Equal(t, "all writes are rejected\n", body)
 	notReady = errors.New("two members have not been met")
 	code, body = fetch(t, h, "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, code)

@@ -38,11 +38,11 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 	switch op.Expect {
 	case msg.ExpectExists:
 		if !v.Exists() {
-			f = fail(kv.KindCondition, op.Key, "the key is required to exist and is %s", standing(v))
+			f = fail(kv.KindCondition, op.Key, "the key must exist and is %s", standing(v))
 		}
 	case msg.ExpectAbsent:
 		if v.Exists() {
-			f = fail(kv.KindCondition, op.Key, "the key is required to be absent and is %s", standing(v))
+			f = fail(kv.KindCondition, op.Key, "the key must be absent and is %s", standing(v))
 		}
 	case msg.ExpectValue:
 		var has []byte
@@ -57,7 +57,7 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 		}
 	case msg.ExpectVersion:
 		if !v.Exists() || v.Version != op.ExpectVersion {
-			f = fail(kv.KindCondition, op.Key, "the key is expected at version %v and is %s", op.ExpectVersion, standing(v))
+			f = fail(kv.KindCondition, op.Key, "the key must be at version %v and is %s", op.ExpectVersion, standing(v))
 		}
 	}
 	if f != nil && v.Exists() {

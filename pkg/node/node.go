@@ -144,7 +144,7 @@ func Start(opt Options) (*Node, error) {
 	if err != nil {
 		return nil, n.abandon(err)
 	}
-	opt.Log.Info("the shards are recovered", "shards", len(n.ids), "ended_cleanly", rested)
+	opt.Log.Info("shards recovered", "shards", len(n.ids), "clean_shutdowns", rested)
 	cfg := opt.Gateway
 	if opt.Incarnations != nil {
 		cfg.Incarnation, err = opt.Incarnations.CountStart()
@@ -242,7 +242,7 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error)
 		l := newShardLoop(n, m, out.Next)
 		err := l.leases.open(n.opt.Leases, m)
 		if err != nil {
-			return nil, 0, fmt.Errorf("node: the leases of shard %v cannot be stored: %w", id, err)
+			return nil, 0, fmt.Errorf("node: the leases of shard %v cannot be saved: %w", id, err)
 		}
 		n.shards[id] = l
 		outs = append(outs, &groupcommit.Step{Shard: &l.log, Out: out})
@@ -405,7 +405,7 @@ func (n *Node) Stop() {
 	n.gateway.Close()
 	if n.opt.Transport != nil {
 		if err := n.opt.Transport.Close(); err != nil {
-			n.opt.Log.Warn("closing the transport", "error", err)
+			n.opt.Log.Warn("transport not closed cleanly", "error", err)
 		}
 	}
 }

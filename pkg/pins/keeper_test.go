@@ -271,7 +271,7 @@ func TestNamesAreTakenUntilTheirTimeIsOver(t *testing.T) {
 	other := at(101, 2).named("s", 50)
 	_, _, err := k.Keep(149, other, nil)
 	require.Equal(t, kv.KindCondition, err.Kind)
-	require.Contains(t, err.Text, `there is a snapshot named "s" already`)
+	require.Contains(t, err.Text, `snapshot "s" already`)
 	_, err = k.Named(150, "s")
 	require.Equal(t, kv.KindNotFound, err.Kind)
 	require.Contains(t, err.Text, "it may have expired")
@@ -307,7 +307,7 @@ func TestTheHistoryKeepsWhatWasTheCaseWithinIt(t *testing.T) {
 	require.Equal(t, two, got)
 	_, err = k.AsOf(210, 211)
 	require.Equal(t, kv.KindInvalid, err.Kind)
-	require.Contains(t, err.Text, "in the future: the server's clock says 1970-01-01T00:00:00.00000021Z")
+	require.Contains(t, err.Text, "in the future: the server's clock shows 1970-01-01T00:00:00.00000021Z")
 }
 
 func TestWithoutHistoryOnlyNamesAreKept(t *testing.T) {
@@ -318,7 +318,7 @@ func TestWithoutHistoryOnlyNamesAreKept(t *testing.T) {
 	require.EqualValues(t, 1, k.Floor(0), "what is older can be collected nevertheless")
 	kept(t, k, 100, at(100, 1).named("s", 50))
 	_, err = k.AsOf(100, 100)
-	require.Contains(t, err.Text, "keeps no history")
+	require.Contains(t, err.Text, "history is off")
 	// It is what remains of a history that the server is no longer to keep.
 	old := New(Options{}, []*msg.Pin{{Number: 1, Time: 5}, {Number: 2, Time: 6, Name: "s", Expires: 100}}, 3, 7, 7)
 	require.Equal(t, []uint64{1}, old.Expire(7))
@@ -351,8 +351,8 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"a": "", "before-import": "", "2026/01/02_10:00.x": "", strings.Repeat("x", MaxNameBytes): "", "~!": "",
 		"":                                  "has no name",
-		strings.Repeat("x", MaxNameBytes+1): "has 201 bytes, and 200 are allowed",
-		"a b":                               `the name "a b" has a character that cannot be in one`,
+		strings.Repeat("x", MaxNameBytes+1): "has 201 bytes; the limit is 200 ",
+		"a b":                               `the name "a b" has an invalid character`,
 		" ":                                 "has a character",
 		"a\n":                               `"a\n"`,
 		"@a":                                "has a character", // the ids begin so

@@ -41,7 +41,7 @@ func callOperation(in *pb.CallOp, out *msg.Op) *kv.Error {
 const maxArgs = kv.MaxTxnBytes / datumFrame
 
 func tooManyArgs() *kv.Error {
-	return invalid(fmt.Sprintf("the call has more than %d arguments", maxArgs), "split it")
+	return invalid(fmt.Sprintf("the call has more than %d arguments", maxArgs), "split the call")
 }
 
 func hinted(err error) *kv.Error {
@@ -97,7 +97,7 @@ func readTyped(num protowire.Number, body []byte, out *msg.Op) (*kv.Error, error
 		return nil, err
 	}
 	if m == nil {
-		return invalid(fmt.Sprintf("the call of a %s names no method", t.Name), "it has "+t.MethodNames()), nil
+		return invalid(fmt.Sprintf("a call of a %s needs a method", t.Name), "its methods are "+t.MethodNames()), nil
 	}
 	if newer {
 		return unknownField(), nil

@@ -143,7 +143,7 @@ func TestAnIdCommitsOnceAndItsOutcomeCanBeAsked(t *testing.T) {
 
 	_, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{TxnId: kv.TxnID{Time: 5}.Mask(7)})
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
-	require.ErrorContains(t, err, "only stands for that of a transaction")
+	require.ErrorContains(t, err, "the id is an alias")
 	_, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{TxnId: kv.TxnID{Time: servertest.TooOld}})
 	require.Equal(t, "TooOld", detail.From(err).Kind)
 	_, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{})

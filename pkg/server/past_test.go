@@ -140,25 +140,25 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 			in         pb.ExecuteRequest
 			kind, text string
 		}{
-			"an id without a number":    {pb.ExecuteRequest{At: snapshotAt("@servertx")}, "Invalid", `"@servertx" is not the id of a snapshot`},
-			"an id of a word":           {pb.ExecuteRequest{At: snapshotAt("@servertx-x")}, "Invalid", "is not the id of a snapshot"},
-			"an id of number 0":         {pb.ExecuteRequest{At: snapshotAt("@serverte-0")}, "Invalid", "is not the id of a snapshot"},
-			"an id of a number only":    {pb.ExecuteRequest{At: snapshotAt("@17")}, "Invalid", "is not the id of a snapshot"},
+			"an id without a number":    {pb.ExecuteRequest{At: snapshotAt("@servertx")}, "Invalid", `"@servertx" is not a snapshot id`},
+			"an id of a word":           {pb.ExecuteRequest{At: snapshotAt("@servertx-x")}, "Invalid", "is not a snapshot id"},
+			"an id of number 0":         {pb.ExecuteRequest{At: snapshotAt("@serverte-0")}, "Invalid", "is not a snapshot id"},
+			"an id of a number only":    {pb.ExecuteRequest{At: snapshotAt("@17")}, "Invalid", "is not a snapshot id"},
 			"an id below 0":             {pb.ExecuteRequest{At: snapshotAt("@serverte--1")}, "Invalid", "another cluster"},
-			"an id beyond 64 bits":      {pb.ExecuteRequest{At: snapshotAt("@serverte-18446744073709551616")}, "Invalid", "is not the id of a snapshot"},
-			"nothing but an @":          {pb.ExecuteRequest{At: snapshotAt("@")}, "Invalid", "is not the id of a snapshot"},
-			"an id of another cluster":  {pb.ExecuteRequest{At: snapshotAt("@3f9a01c2-17")}, "Invalid", "@3f9a01c2-17 is of another cluster: this one's begin with @serverte"},
+			"an id beyond 64 bits":      {pb.ExecuteRequest{At: snapshotAt("@serverte-18446744073709551616")}, "Invalid", "is not a snapshot id"},
+			"nothing but an @":          {pb.ExecuteRequest{At: snapshotAt("@")}, "Invalid", "is not a snapshot id"},
+			"an id of another cluster":  {pb.ExecuteRequest{At: snapshotAt("@3f9a01c2-17")}, "Invalid", "@3f9a01c2-17 belongs to another cluster: ids of this cluster start with @serverte"},
 			"no name":                   {pb.ExecuteRequest{At: snapshotAt("")}, "Invalid", "the snapshot has no name"},
-			"a name with a blank":       {pb.ExecuteRequest{At: snapshotAt("a b")}, "Invalid", "has a character that cannot be in one"},
+			"a name with a blank":       {pb.ExecuteRequest{At: snapshotAt("a b")}, "Invalid", "has an invalid character"},
 			"a time of 0":               {pb.ExecuteRequest{At: asOf(0)}, "Invalid", "is not positive"},
 			"a time below 0":            {pb.ExecuteRequest{At: asOf(-5)}, "Invalid", "is not positive"},
-			"a state that is not named": {pb.ExecuteRequest{At: &pb.At{}}, "Invalid", "of no kind that this server knows"},
+			"a state that is not named": {pb.ExecuteRequest{At: &pb.At{}}, "Invalid", "does not know this kind of read"},
 			"a token of noise":          {pb.ExecuteRequest{Token: []byte("noise")}, "Invalid", "the token is not one that linchpin gave out"},
 			"a cut token":               {pb.ExecuteRequest{Token: tokenOf(1, 300)[:3]}, "Invalid", "the token is not one"},
 			"a shard beyond all":        {pb.ExecuteRequest{Token: []byte{1, 0x80, 0x80, 4, 1}}, "Invalid", "the token is not one"},
-			"a plan for one shard":      {pb.ExecuteRequest{Plan: pb.ReadPlan_PLAN_ONE}, "Invalid", "plan PLAN_ONE cannot be asked for"},
-			"a plan for open readers":   {pb.ExecuteRequest{Plan: pb.ReadPlan_PLAN_OPEN}, "Invalid", "plan PLAN_OPEN cannot be asked for"},
-			"a plan of the future":      {pb.ExecuteRequest{Plan: 77}, "Invalid", "plan 77 cannot be asked for"},
+			"a plan for one shard":      {pb.ExecuteRequest{Plan: pb.ReadPlan_PLAN_ONE}, "Invalid", "plan PLAN_ONE cannot be requested"},
+			"a plan for open readers":   {pb.ExecuteRequest{Plan: pb.ReadPlan_PLAN_OPEN}, "Invalid", "plan PLAN_OPEN cannot be requested"},
+			"a plan of the future":      {pb.ExecuteRequest{Plan: 77}, "Invalid", "plan 77 cannot be requested"},
 		} {
 			if c.in.Plan != 0 && !w.plans {
 				continue

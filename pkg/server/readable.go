@@ -89,7 +89,7 @@ type receiver struct {
 func (s *service) open(ctx context.Context, many bool, limit int) (*receiver, error) {
 	w, ok := grpc.ServerTransportStreamFromContext(ctx).(wire)
 	if !ok {
-		return nil, status.Errorf(codes.Internal, "the call has no stream that messages can be read from, but a %T", grpc.ServerTransportStreamFromContext(ctx))
+		return nil, status.Errorf(codes.Internal, "messages cannot be read from a stream of type %T", grpc.ServerTransportStreamFromContext(ctx))
 	}
 	r := &receiver{ctx: ctx, wire: w, account: guard.AccountOf(ctx), patience: s.opts.MessageTimeout, limit: limit, many: many, first: true}
 	if err := r.account.Take(memory.Streams, streamBytes); err != nil {
@@ -170,14 +170,14 @@ func (r *receiver) receive(m any) error {
 	case err != nil:
 		return r.explained(err)
 	}
-	return status.Error(codes.Internal, "the call has more than one message")
+	return status.Error(codes.Internal, "the client sent more than one message")
 }
 
 // length reads the head of a message.
 func (r *receiver) length() (int64, error) {
 	if err := r.wire.ReadMessageHeader(r.header[:]); err != nil {
 		if errors.Is(err, io.EOF) && r.first && !r.many {
-			return 0, status.Error(codes.Internal, "the call has no message")
+			return 0, status.Error(codes.Internal, "the client sent no message")
 		}
 		return 0, err
 	}
@@ -187,8 +187,8 @@ func (r *receiver) length() (int64, error) {
 	}
 	n := int64(uint32(r.header[1])<<24 | uint32(r.header[2])<<16 | uint32(r.header[3])<<8 | uint32(r.header[4]))
 	if n > int64(r.limit) {
-		return 0, statusOf(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the message has %d bytes, and at most %d are allowed", n, r.limit),
-			Hint: fmt.Sprintf("a transaction has at most %d bytes of keys and values; split it", kv.MaxTxnBytes)}, kv.TxnID{})
+		return 0, statusOf(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the message has %d bytes; the limit is %d", n, r.limit),
+			Hint: fmt.Sprintf("the keys and values of a transaction may have %d bytes; split the transaction", kv.MaxTxnBytes)}, kv.TxnID{})
 	}
 	return n, nil
 }
@@ -255,7 +255,7 @@ func (r *receiver) refused(n int64, m any, why *kv.Error) error {
 type slowMessage struct{ after time.Duration }
 
 func (e *slowMessage) Error() string {
-	return fmt.Sprintf("the message did not come whole within %v", e.after)
+	return fmt.Sprintf("the client did not send the whole message within %v", e.after)
 }
 
 // within ends the call if what is read now takes too long; it gives what ends the
@@ -276,7 +276,7 @@ func (r *receiver) explained(err error) error {
 	case errors.Is(err, io.EOF):
 		return err
 	case errors.As(context.Cause(r.ctx), &slow):
-		return statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: slow.Error(), Hint: "send smaller messages, or over a faster network"}, kv.TxnID{})
+		return statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: slow.Error(), Hint: "send smaller messages, or use a faster network"}, kv.TxnID{})
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return status.Error(codes.Internal, err.Error())
 	}
@@ -306,7 +306,7 @@ func (r *receiver) decode(data mem.BufferSlice, m any) error {
 	}
 	e := (*kv.Error)(nil)
 	if !errors.As(err, &e) {
-		e = invalid("the request cannot be read: "+err.Error(), "compare it with the description of the service; a txn_id has 16 bytes")
+		e = invalid("the request cannot be decoded: "+err.Error(), "check the request against the .proto files; a txn_id has 16 bytes")
 	}
 	return statusOf(e, kv.TxnID{})
 }

@@ -52,7 +52,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	}
 	if in.PageSize > kv.MaxScanLimit {
 		return statusOf(invalid(fmt.Sprintf("the page size is %d", in.PageSize),
-			fmt.Sprintf("a page has at most %d pairs", kv.MaxScanLimit)), kv.TxnID{})
+			fmt.Sprintf("the limit is %d pairs", kv.MaxScanLimit)), kv.TxnID{})
 	}
 	how, kerr := s.how(in.At, in.Token, pb.ReadPlan_PLAN_ANY)
 	if kerr != nil {
@@ -147,8 +147,8 @@ func (p *pager) send() error {
 		return err
 	case <-timer.C:
 		p.late()
-		return statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: fmt.Sprintf("the client reads the scan too slowly: a page has waited for %v", p.patience),
-			Hint: "scan again from the last key that was read; read as it comes, or in smaller ranges"}, kv.TxnID{})
+		return statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: fmt.Sprintf("the client reads the scan too slowly: it took no page for %v", p.patience),
+			Hint: "scan again from the last key that was read, with smaller pages or smaller ranges"}, kv.TxnID{})
 	}
 }
 
@@ -160,7 +160,7 @@ func (s *service) lateReader(ctx context.Context) func() {
 		if p, ok := peer.FromContext(ctx); ok {
 			from = p.Addr.String()
 		}
-		s.opts.Log.Warn("a scan was ended: its client does not read", "from", from, "user", guard.CallerOf(ctx).Name(), "waited", s.opts.SlowReader)
+		s.opts.Log.Warn("scan aborted: client does not read", "peer", from, "user", guard.CallerOf(ctx).Name(), "waited", s.opts.SlowReader)
 	}
 }
 
@@ -170,11 +170,11 @@ func (s *service) Outcome(ctx context.Context, in *pb.OutcomeRequest) (*pb.Outco
 		return nil, statusOf(expired(ctx), in.TxnId)
 	}
 	if in.TxnId.IsZero() {
-		return nil, statusOf(invalid("no transaction is named", "pass the txn_id that the transaction was sent with or answered by"), kv.TxnID{})
+		return nil, statusOf(invalid("the request has no transaction id", "set the txn_id that the transaction was sent with, or that its response contained"), kv.TxnID{})
 	}
 	if in.TxnId.Masked() {
-		return nil, statusOf(invalid("the id only stands for that of a transaction, which is not told to everybody",
-			"ask with the id that its client was given; who may read every key is shown it in receipts"), in.TxnId)
+		return nil, statusOf(invalid("the id is an alias: the transaction's own id is visible only to its client and to users that may read every key",
+			"use the id that the transaction's client received, or read the receipt as a user that may read every key"), in.TxnId)
 	}
 	o, err := s.backend.Outcome(ctx, in.TxnId, guard.CallerOf(ctx).Account())
 	if err != nil {

@@ -250,5 +250,5 @@ func TestBadOptionsAreAllReported(t *testing.T) {
 	require.ErrorContains(t, err, "MaxInFlight is -1")
 	require.ErrorContains(t, err, "MaxStreams is -2")
 	_, err = server.New(nil, server.Options{})
-	require.ErrorContains(t, err, "backend")
+	require.ErrorContains(t, err, "Backend")
 }

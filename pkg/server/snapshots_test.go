@@ -71,14 +71,14 @@ func TestBadRequestsForSnapshotsAreRefused(t *testing.T) {
 		`"a b" has a character`:           {Name: "a b"},
 		`"@serverte-1" has a character`:   {Name: "@serverte-1"},
 		"to be kept for 7776000001 ms":    {Name: "s", TtlMs: 90*24*3600*1000 + 1},
-		"kept for 18446744073709551615 m": {Name: "s", TtlMs: 1<<64 - 1},
+		"time to live is 18446744073709551615 m": {Name: "s", TtlMs: 1<<64 - 1},
 	} {
 		_, err := e.kv.CreateSnapshot(t.Context(), in)
 		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
 		require.Contains(t, detail.From(err).Text, text)
 		require.NotEmpty(t, detail.From(err).Hint)
 	}
-	for text, name := range map[string]string{"has no name": "", "is not the id of a snapshot": "@x", "of another cluster": "@other-3", "a character": "a b"} {
+	for text, name := range map[string]string{"has no name": "", "is not a snapshot id": "@x", "of another cluster": "@other-3", "a character": "a b"} {
 		_, err := e.kv.DropSnapshot(t.Context(), &pb.DropSnapshotRequest{Snapshot: name})
 		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
 		require.Contains(t, detail.From(err).Text, text)

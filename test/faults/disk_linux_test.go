@@ -87,7 +87,7 @@ func TestDiskFull(t *testing.T) {
 	require.Equal(t, pebblestore.ExitFatal, n.Wait(t))
 	cancel()
 	require.Error(t, waitFor(t, ended, proc.Patience, "the writer"))
-	require.Contains(t, n.Output.String(), "could not be written, so what the disk holds is unknown")
+	require.Contains(t, n.Output.String(), "could not be written, and what it contains is unknown")
 	require.Contains(t, n.Output.String(), noSpace)
 
 	before := strings.Count(n.Output.String(), noSpace)

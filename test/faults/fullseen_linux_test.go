@@ -57,7 +57,7 @@ func TestFullDiskIsSeen(t *testing.T) {
 
 	giveBack := sandbox.Ballast(t, dir, 12<<20)
 	awaitMetric(t, n, "linchpin_store_full", func(v float64) bool { return v == 2 })
-	const words = "64.0 MiB in reserve (--disk-reserve-mb)"
+	const words = "64.0 MiB (--disk-reserve-mb)"
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
 	defer cancel()
@@ -80,7 +80,7 @@ func TestFullDiskIsSeen(t *testing.T) {
 	require.Contains(t, out, words)
 	code, out = get(t, "http://"+n.HTTP+"/readyz")
 	require.Equal(t, http.StatusOK, code, out)
-	require.Contains(t, out, "ok, but all writes are refused: node n1 has ")
+	require.Contains(t, out, "ok, but all writes are rejected: node n1 has ")
 	code, out = get(t, "http://"+n.HTTP+"/readyz?writes")
 	require.Equal(t, http.StatusServiceUnavailable, code, out)
 	require.Contains(t, out, words)

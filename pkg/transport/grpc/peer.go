@@ -49,7 +49,7 @@ func (p *peer) send(envs []*msg.Envelope) {
 			p.box.Push(envs[start:i], 0)
 			start = i + 1
 			p.oversized.Add(1)
-			p.t.opts.Log.Error("a message is too large to be sent", "peer", p.id, "message", e.Name(),
+			p.t.opts.Log.Error("message too large to send", "peer", p.id, "message", e.Name(),
 				"bytes", e.Size(), "limit", MaxMessageBytes)
 		}
 	}
@@ -129,10 +129,10 @@ func (p *peer) report(addr string, err error) {
 	}
 	switch {
 	case errors.Is(err, errMoved):
-		p.t.opts.Log.Info("a peer moved", "peer", p.id, "from", addr)
+		p.t.opts.Log.Info("peer address changed", "peer", p.id, "old_address", addr)
 	case status.Code(err) == codes.FailedPrecondition:
-		p.t.opts.Log.Error("a peer refuses this node", "peer", p.id, "address", addr, "why", text)
+		p.t.opts.Log.Error("peer rejects this node", "peer", p.id, "address", addr, "error", text)
 	default:
-		p.t.opts.Log.Warn("no connection to a peer", "peer", p.id, "address", addr, "why", text)
+		p.t.opts.Log.Warn("peer connection failed", "peer", p.id, "address", addr, "error", text)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // Reasons of this side to end a session.
 var (
 	errMoved   = errors.New("the peer's address changed")
-	errStalled = errors.New("no sign of life from the peer")
+	errStalled = errors.New("the peer does not respond")
 )
 
 // session connects to the peer and sends what the outbox has, until the stream
@@ -89,7 +89,7 @@ func (p *peer) connected() {
 	p.mu.Lock()
 	p.lastError = ""
 	p.mu.Unlock()
-	p.t.opts.Log.Info("connected to a peer", "peer", p.id)
+	p.t.opts.Log.Info("peer connected", "peer", p.id)
 	if p.t.opts.OnConnect != nil {
 		p.t.opts.OnConnect(p.id)
 	}

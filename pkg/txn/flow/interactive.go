@@ -186,10 +186,10 @@ func (x *Interactive) idleTooLong(h *Host) Outcome {
 	graced := x.Wound.Is && !h.Mutants.Has(mutant.NoIdleGrace)
 	switch {
 	case graced && h.Now >= graceEnds:
-		why := env.Failure(msg.ReasonWounded, kv.KindAborted, "an older transaction waited for this one, which did nothing")
+		why := env.Failure(msg.ReasonWounded, kv.KindAborted, "the transaction was idle and an older transaction waited for it")
 		return Aborted(x.Wound.blame(why))
 	case wanted && h.Now >= idleEnds:
-		return Aborted(env.Failure(msg.ReasonWounded, kv.KindAborted, "another transaction waited for a lock of this one, which asked for nothing new"))
+		return Aborted(env.Failure(msg.ReasonWounded, kv.KindAborted, "the transaction was idle and another one waited for its lock"))
 	case h.Now >= x.deadline:
 		return Aborted(env.Failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was open for too long"))
 	case graced:
