@@ -146,7 +146,7 @@ type PlannerOptions struct {
 	// A key goes home when it has been on the hot shard for Stay, and when for
 	// Quiet it has caused less waiting than Down a second, and would have
 	// elsewhere. It does not come back before Stay has passed once more, unless its
-	// rate has changed by half since then. Defaults 50 ms, 30 s, 5 s.
+	// rate has changed since then: by half, and by more than chance. Defaults 50 ms, 30 s, 5 s.
 	Down        time.Duration
 	Stay, Quiet time.Duration
 	// Relief is how long a key stays at least if the hot shard is too busy. Default
