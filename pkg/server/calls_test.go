@@ -170,10 +170,10 @@ func TestOptionalParameters(t *testing.T) {
 func TestACallThatNamesNoMethodIsRefused(t *testing.T) {
 	var out msg.Op
 	for want, op := range map[string]pb.Op{
-		"no data type":                      {Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k")}}},
+		"no data type":                   {Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k")}}},
 		"a call of a set needs a method": {Op: &pb.Op_Set{Set: &pb.SetOp{Key: []byte("k")}}},
-		"the key is empty":                  {Op: &pb.Op_Call{Call: &pb.CallOp{Type: "set", Method: "size"}}},
-		"want add member ...":               {Op: &pb.Op_Set{Set: &pb.SetOp{Key: []byte("k"), Method: &pb.SetOp_Add{Add: &pb.Members{}}}}},
+		"the key is empty":               {Op: &pb.Op_Call{Call: &pb.CallOp{Type: "set", Method: "size"}}},
+		"want add member ...":            {Op: &pb.Op_Set{Set: &pb.SetOp{Key: []byte("k"), Method: &pb.SetOp_Add{Add: &pb.Members{}}}}},
 	} {
 		err := operation(&op, &out)
 		require.NotNil(t, err, want)

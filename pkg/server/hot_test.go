@@ -51,12 +51,12 @@ func TestRulesForHotKeysAreSetAndTold(t *testing.T) {
 func TestBadRulesForHotKeysAreRefused(t *testing.T) {
 	e, st := store(t, server.Options{})
 	for text, r := range map[string]*pb.HotRule{
-		"the request has no rule":       nil,
-		"the key is empty":       {Order: pb.HotOrder_HOT_PIN},
-		"the prefix is empty":    {Prefix: true, Order: pb.HotOrder_HOT_BAN},
-		"the key has 4097 bytes": {Key: []byte(strings.Repeat("x", 4097)), Order: pb.HotOrder_HOT_PIN},
-		"unknown order 3":    {Key: []byte("k"), Order: 3},
-		"unknown order -1":   {Key: []byte("k"), Order: -1},
+		"the request has no rule": nil,
+		"the key is empty":        {Order: pb.HotOrder_HOT_PIN},
+		"the prefix is empty":     {Prefix: true, Order: pb.HotOrder_HOT_BAN},
+		"the key has 4097 bytes":  {Key: []byte(strings.Repeat("x", 4097)), Order: pb.HotOrder_HOT_PIN},
+		"unknown order 3":         {Key: []byte("k"), Order: 3},
+		"unknown order -1":        {Key: []byte("k"), Order: -1},
 	} {
 		_, err := e.admin.SetHotRule(t.Context(), &pb.SetHotRuleRequest{Rule: r})
 		require.Equal(t, codes.InvalidArgument, status.Code(err), text)

@@ -66,11 +66,11 @@ func TestSnapshotsAreMadeListedAndDropped(t *testing.T) {
 func TestBadRequestsForSnapshotsAreRefused(t *testing.T) {
 	e, st := store(t, server.Options{})
 	for text, in := range map[string]*pb.CreateSnapshotRequest{
-		"has no name":                     {},
-		"has 201 bytes":                   {Name: strings.Repeat("x", 201)},
-		`"a b" has a character`:           {Name: "a b"},
-		`"@serverte-1" has a character`:   {Name: "@serverte-1"},
-		"to be kept for 7776000001 ms":    {Name: "s", TtlMs: 90*24*3600*1000 + 1},
+		"has no name":                            {},
+		"has 201 bytes":                          {Name: strings.Repeat("x", 201)},
+		`"a b" has a character`:                  {Name: "a b"},
+		`"@serverte-1" has a character`:          {Name: "@serverte-1"},
+		"time to live is 7776000001 ms":           {Name: "s", TtlMs: 90*24*3600*1000 + 1},
 		"time to live is 18446744073709551615 m": {Name: "s", TtlMs: 1<<64 - 1},
 	} {
 		_, err := e.kv.CreateSnapshot(t.Context(), in)
