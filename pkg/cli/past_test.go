@@ -62,7 +62,7 @@ func TestMistakesWithSnapshots(t *testing.T) {
 		code int
 		args []string
 	}{
-		`snapshot "s" already`:        {3, []string{"create", "s"}},
+		`snapshot "s" already`:                         {3, []string{"create", "s"}},
 		"has a character that cannot be in one":        {2, []string{"create", "a b"}},
 		"the snapshot has no name":                     {2, []string{"create", ""}},
 		"the name has 201 bytes, and 200 are allowed":  {2, []string{"create", strings.Repeat("x", 201)}},
@@ -74,8 +74,8 @@ func TestMistakesWithSnapshots(t *testing.T) {
 		"list: 1 arguments are too many":               {2, []string{"list", "x"}},
 		"drop: 0 arguments are too few":                {2, []string{"drop"}},
 		"NotFound":                                     {1, []string{"drop", "none"}},
-		`"@17" is not a snapshot id`:            {2, []string{"drop", "@17"}},
-		"belongs to another cluster":                        {2, []string{"drop", "@3f9a01c2-17"}},
+		`"@17" is not a snapshot id`:                   {2, []string{"drop", "@17"}},
+		"belongs to another cluster":                   {2, []string{"drop", "@3f9a01c2-17"}},
 		`--output is "yaml"`:                           {2, []string{"list", "-o", "yaml"}},
 	} {
 		n.run(t, append([]string{"snapshot"}, c.args...)...).fails(t, c.code, text)
@@ -164,7 +164,7 @@ func TestMistakesWithThePast(t *testing.T) {
 			"--as-of +5s is in the future":                   {"--as-of", "+5s"},
 			`--after is "no base64!", which is not base64`:   {"--after", "no base64!"},
 			"the token is not one that linchpin gave out":    {"--after", base64.StdEncoding.EncodeToString([]byte("noise"))},
-			"as_of is not positive":         {"--as-of", "1969-01-01T00:00:00Z"},
+			"as_of is not positive":                          {"--as-of", "1969-01-01T00:00:00Z"},
 			"has a character that cannot be in one":          {"--snapshot", "a b"},
 			"--output is \"xml\", want table or json":        {"--snapshot", "s", "-o", "xml"},
 		} {

@@ -316,8 +316,8 @@ func TestATokenOfElsewhereIsRefused(t *testing.T) {
 	}
 	absent.Raise(kv.ShardID(c.Router().Shards()), 1)
 	for text, how := range map[string]txn.How{
-		"names a state that this cluster has not reached":            {After: ahead},
-		"names shard s9, which this cluster does not":                {After: absent},
+		"names a state that this cluster has not reached":                      {After: ahead},
+		"names shard s9, which this cluster does not":                          {After: absent},
 		fmt.Sprintf("snapshot %d is older than the causality token", p.Number): {After: after, At: txn.At{Name: "s"}},
 	} {
 		failsWith(t, readAs(t, c, 2, how), kv.KindInvalid, text)

@@ -72,11 +72,11 @@ func TestProfilesAreForOperators(t *testing.T) {
 
 func TestOperationOptionsAreChecked(t *testing.T) {
 	for want, o := range map[string]Options{
-		"the trace ratio is out of range": {TraceRatio: 1.1},
-		"the trace endpoint is not the URL of a collector":   {TraceEndpoint: "127.0.0.1:4317"},
-		"profiles need an HTTP address":                       {Pprof: true},
-		"the drain timeout is out of range":                  {DrainTimeout: -1},
-		"the drain wait is out of range":   {DrainWait: 2 * time.Hour},
+		"the trace ratio is out of range":                  {TraceRatio: 1.1},
+		"the trace endpoint is not the URL of a collector": {TraceEndpoint: "127.0.0.1:4317"},
+		"profiles need an HTTP address":                    {Pprof: true},
+		"the drain timeout is out of range":                {DrainTimeout: -1},
+		"the drain wait is out of range":                   {DrainWait: 2 * time.Hour},
 	} {
 		o.Dir = "x"
 		require.ErrorContains(t, o.withDefaults().Validate(), want)

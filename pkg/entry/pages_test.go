@@ -64,7 +64,7 @@ func TestDamagedDirectoriesAreNamed(t *testing.T) {
 		"no number of pages":  {"0302" + head, "truncated"},
 		"no pages":            {"0302" + head + "00", "0 pages"},
 		"more than there are": {"0302" + head + "05" + "0101", "5 pages"},
-		"a page truncated":      {"0302" + head + "01" + "01ff", "truncated"},
+		"a page truncated":    {"0302" + head + "01" + "01ff", "truncated"},
 		"a tombstone":         {"03ff" + head + "010101", "type 255"},
 		"no identity":         {"0302" + "0000000000000000000000000000" + "010101", "no identity"},
 	} {

@@ -155,7 +155,7 @@ func TestFold(t *testing.T) {
 		kind kv.Kind
 	}{
 		"a delta alone":               {[]entry.Row{deltaRow(9, adt.Set, added(7))}, "where the whole value should be", kv.KindCorrupt},
-		"a value amid a chain":        {[]entry.Row{whole, whole}, "where a change should be", kv.KindCorrupt},
+		"a value amid a chain":        {[]entry.Row{whole, whole}, "not a change", kv.KindCorrupt},
 		"another type":                {[]entry.Row{deltaRow(9, adt.Dict, added(7)), whole}, "a set has a stored change of a dict", kv.KindCorrupt},
 		"no such method":              {[]entry.Row{deltaRow(9, adt.Set, msg.Call{Method: 77}), whole}, "no change number 77", kv.KindCorrupt},
 		"a method that only asks":     {[]entry.Row{deltaRow(9, adt.Set, msg.Call{Method: 3}), whole}, "no change number 3", kv.KindCorrupt},

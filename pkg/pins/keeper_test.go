@@ -271,7 +271,7 @@ func TestNamesAreTakenUntilTheirTimeIsOver(t *testing.T) {
 	other := at(101, 2).named("s", 50)
 	_, _, err := k.Keep(149, other, nil)
 	require.Equal(t, kv.KindCondition, err.Kind)
-	require.Contains(t, err.Text, `snapshot "s" already`)
+	require.Contains(t, err.Text, `snapshot "s" exists already`)
 	_, err = k.Named(150, "s")
 	require.Equal(t, kv.KindNotFound, err.Kind)
 	require.Contains(t, err.Text, "it may have expired")
@@ -283,7 +283,7 @@ func TestNamesAreTakenUntilTheirTimeIsOver(t *testing.T) {
 	require.Empty(t, k.Expire(199))
 	_, err = k.Numbered(150, first.Number)
 	require.Equal(t, kv.KindTooOld, err.Kind)
-	require.Contains(t, err.Text, "no longer kept")
+	require.Contains(t, err.Text, "does not exist")
 	_, err = k.Numbered(150, second.Number+1)
 	require.Equal(t, kv.KindNotFound, err.Kind)
 	require.Contains(t, err.Hint, "another cluster")
@@ -353,13 +353,13 @@ func TestNames(t *testing.T) {
 		"":                                  "has no name",
 		strings.Repeat("x", MaxNameBytes+1): "has 201 bytes; the limit is 200 ",
 		"a b":                               `the name "a b" has an invalid character`,
-		" ":                                 "has a character",
+		" ":                                 "has an invalid character",
 		"a\n":                               `"a\n"`,
-		"@a":                                "has a character", // the ids begin so
-		"a@b":                               "has a character",
-		"größe":                             "has a character",
-		"\x7f":                              "has a character",
-		"a\x00":                             "has a character",
+		"@a":                                "has an invalid character", // the ids begin so
+		"a@b":                               "has an invalid character",
+		"größe":                             "has an invalid character",
+		"\x7f":                              "has an invalid character",
+		"a\x00":                             "has an invalid character",
 	} {
 		err := CheckName(name)
 		if want == "" {
