@@ -27,7 +27,10 @@ type DirectoryOptions struct {
 	Every time.Duration
 	// Grace is how long what was asked for is used. Default 30 s.
 	Grace time.Duration
-	// Log is told of tables that cannot be had. Default none.
+	// Stopping reports whether the node stops. Then the store cannot be read, which is not
+	// logged. Default never.
+	Stopping func() bool
+	// Log gets a line when the table cannot be read. Default none.
 	Log *slog.Logger
 	// Now is the time. Default time.Now.
 	Now func() time.Time
@@ -59,6 +62,9 @@ func NewDirectory(o DirectoryOptions) *Directory {
 	}
 	if o.Grace == 0 {
 		o.Grace = 30 * time.Second
+	}
+	if o.Stopping == nil {
+		o.Stopping = func() bool { return false }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -93,7 +99,7 @@ func (d *Directory) ask(ctx context.Context) {
 			return
 		} else if err == nil {
 			problem = ""
-		} else if problem != err.Error() {
+		} else if problem != err.Error() && !d.opt.Stopping() {
 			problem = err.Error()
 			d.opt.Log.Warn("table of users not read", "error", problem, "age", d.Age().Round(time.Millisecond), "max_age", d.opt.Grace)
 		}

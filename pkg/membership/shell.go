@@ -228,9 +228,17 @@ func (s *Shell) do(about string, eff Effects) error {
 			clear(s.notes)
 		}
 		s.notes[about] = eff.Note.Error()
-		s.opts.Log.Warn("membership exchange failed", "address", about, "error", eff.Note)
+		s.opts.Log.Log(context.Background(), levelOf(eff.Note), "membership exchange failed", "address", about, "error", eff.Note)
 	}
 	return eff.Err
+}
+
+// levelOf is the level of a note. A member that does not respond may not have been started yet.
+func levelOf(note error) slog.Level {
+	if kv.KindOf(note) == kv.KindUnavailable {
+		return slog.LevelInfo
+	}
+	return slog.LevelWarn
 }
 
 // maxNotes bounds what is remembered of log lines; callers choose about whom

@@ -144,7 +144,7 @@ func Start(opt Options) (*Node, error) {
 	if err != nil {
 		return nil, n.abandon(err)
 	}
-	opt.Log.Info("shards recovered", "shards", len(n.ids), "clean_shutdowns", rested)
+	opt.Log.Info("shards recovered", n.aboutRecovery(rested)...)
 	cfg := opt.Gateway
 	if opt.Incarnations != nil {
 		cfg.Incarnation, err = opt.Incarnations.CountStart()
@@ -207,6 +207,17 @@ func (n *Node) openIncarnations(outs []*groupcommit.Step) error {
 		}
 	}
 	return nil
+}
+
+// aboutRecovery is what the log says of the recovery: of new shards only how many there are.
+func (n *Node) aboutRecovery(rested int) []any {
+	about := []any{"shards", len(n.ids)}
+	for _, id := range n.ids {
+		if n.shards[id].m.Incarnation() > 1 {
+			return append(about, "clean_shutdowns", rested)
+		}
+	}
+	return about
 }
 
 // recoverShards brings every shard into a new incarnation, which is durable

@@ -87,7 +87,7 @@ func (p *peer) takeBeats(stream peerpb.Peer_StreamClient, stall *time.Timer, wel
 func (p *peer) connected() {
 	p.connects.Add(1)
 	p.mu.Lock()
-	p.lastError = ""
+	p.lastError, p.failing, p.warned = "", 0, false
 	p.mu.Unlock()
 	p.t.opts.Log.Info("peer connected", "peer", p.id)
 	if p.t.opts.OnConnect != nil {
