@@ -214,7 +214,15 @@ func Identity(v kv.Version) kv.Version {
 }
 
 func wrongType(key []byte, v entry.Value, method string, want entry.Type) *msg.Failure {
-	return fail(kv.KindWrongType, key, "the key holds a %s, but %s needs a %s", adt.TypeName(v.Type), method, adt.TypeName(want))
+	held := adt.TypeName(v.Type)
+	f := fail(kv.KindWrongType, key, "the key holds a %s, but %s needs a %s", held, method, adt.TypeName(want))
+	switch method {
+	case "add", "put":
+		f.Hint = "delete the key, then " + method
+	default:
+		f.Hint = "use the methods of a " + held + ", or delete the key first"
+	}
+	return f
 }
 
 // write notes an effect, in the place of an earlier one on the same key.

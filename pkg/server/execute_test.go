@@ -246,3 +246,13 @@ func TestCompressedRequests(t *testing.T) {
 	_, err = steps.Recv()
 	require.NoError(t, err)
 }
+
+// TestTheVersionOfAnAbsentKeyIsACondition: it holds as long as the key is absent.
+func TestTheVersionOfAnAbsentKeyIsACondition(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	absent := e.must(t, get("k")).Results[0]
+	require.False(t, absent.Found)
+	e.must(t, putVersion("k", absent.Version, "v"))
+	_, err := e.execute(t, putVersion("k", absent.Version, "w"))
+	require.Equal(t, codes.FailedPrecondition, status.Code(err))
+}

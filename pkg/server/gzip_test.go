@@ -74,7 +74,7 @@ func TestCompressedMessagesThatAreRefused(t *testing.T) {
 	}{
 		"longer than it states":        {stating(100 << 10), "longer than it states"},
 		"longer, and states nothing":   {stating(0), "longer than it states"},
-		"shorter than it states":       {stating(1<<20 + 64<<10), "shorter than it states"},
+		"shorter than it states":       {stating(1<<20 + 40<<10), "checksum"},
 		"states more than it can have": {stating(pb.MaxMessageBytes - 1), "uncompressed length"},
 		"a wrong checksum":             {func(b []byte) []byte { b[len(b)-5]++; return b }, "checksum"},
 		"cut off":                      {func(b []byte) []byte { return b[:12] }, "12 bytes"},

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
@@ -191,7 +192,9 @@ func (x *Interactive) idleTooLong(h *Host) Outcome {
 	case wanted && h.Now >= idleEnds:
 		return Aborted(env.Failure(msg.ReasonWounded, kv.KindAborted, "the transaction was idle and another one waited for its lock"))
 	case h.Now >= x.deadline:
-		return Aborted(env.Failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was open for too long"))
+		why := env.Failure(msg.ReasonCancelled, kv.KindAborted, fmt.Sprintf("the transaction was open for %v, which is the limit", h.MaxAge))
+		why.Hint = "use smaller transactions; for long reads use a snapshot or Scan"
+		return Aborted(why)
 	case graced:
 		h.Timed(graceEnds)
 	}
