@@ -144,7 +144,7 @@ func TestWhatIsWrongWithACallIsTold(t *testing.T) {
 		{client.Call(key, "tags", "add", "a\nb"), kv.KindInvalid, "add of a tags: a word is one line"},
 		{client.Call(key, "tags", "weigh", 2000), kv.KindOutOfRange, "weigh of a tags: the weight would be 2000"},
 		{client.Call(key, "tags", "weigh", []int{1}), kv.KindInvalid, "argument 1 of weigh of a tags is a []int"},
-		{client.Call(b("r"), "tags", "add", "x"), kv.KindWrongType, "the key holds a register; add is for a tags"},
+		{client.Call(b("r"), "tags", "add", "x"), kv.KindWrongType, "the key holds a register; but add needs a tags"},
 		{client.Call(key, "counter", "add", 1), kv.KindWrongType, "the key holds a tags; add is for a counter"},
 		{client.Call(b("r"), "counter", "get"), kv.KindWrongType, "the key holds a register; get is for a counter"},
 		{client.Call(b("c"), "register", "get"), kv.KindWrongType, "the key holds a counter; get is for a register"},

@@ -29,7 +29,7 @@ func TestAnOlderCopyOfAStoreIsRefused(t *testing.T) {
 	for range 3 { // as a supervisor does it
 		_, err := c.startOn(i, older)
 		require.ErrorContains(t, err, "its store is an older copy: "+c.addrs[1-i]+" has seen a later state of it")
-		require.ErrorContains(t, err, "start it on the directory that it ran on last")
+		require.ErrorContains(t, err, "start the node on its latest directory")
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
 	}
 	require.Contains(t, c.logs[1-i].String(), "its store is an older copy", "the other node tells as well")

@@ -216,11 +216,9 @@ func Identity(v kv.Version) kv.Version {
 func wrongType(key []byte, v entry.Value, method string, want entry.Type) *msg.Failure {
 	held := adt.TypeName(v.Type)
 	f := fail(kv.KindWrongType, key, "the key holds a %s, but %s needs a %s", held, method, adt.TypeName(want))
-	switch method {
-	case "add", "put":
+	f.Hint = "use the methods of a " + held + ", or delete the key first"
+	if want == adt.Counter || want == adt.Register {
 		f.Hint = "delete the key, then " + method
-	default:
-		f.Hint = "use the methods of a " + held + ", or delete the key first"
 	}
 	return f
 }
