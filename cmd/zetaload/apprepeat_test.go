@@ -42,7 +42,7 @@ type addsOnly struct{ app.DB }
 func (addsOnly) Execute(_ context.Context, calls ...app.Call) (app.Executed, error) {
 	for _, c := range calls {
 		if c.Method != "add" {
-			return app.Executed{}, kv.Errorf(kv.KindDenied, "not for your eyes")
+			return app.Executed{}, kv.Errorf(kv.KindPermissionDenied, "not for your eyes")
 		}
 	}
 	return app.Executed{Answers: make([]app.Answer, len(calls))}, nil

@@ -97,7 +97,7 @@ var likesApp = application{
 	long: `Likes: users like posts, of which some are liked by all, and take that back. A
 like is one blind add to the post's set of users (--likes-as set), or, with
 --likes-as counter, an interactive transaction: the post's counter is added to if
-the field in the user's dict is new.
+the field in the user's map is new.
 
 It promises that posts are liked by those whose likes were acknowledged, and that
 who likes a post twice counts once.`,
@@ -136,7 +136,7 @@ followed, and nobody else, and that reposts are counted right.`,
 		fs.Float64Var(&o.Followers, "followers", 16, "followers a user has on average")
 		fs.IntVar(&o.MostFollowers, "most-followers", 5000, "followers a user has at most; a post is one transaction")
 		fs.IntVar(&o.Posts, "posts", 0, "posts in the beginning (default: a sixteenth of the users)")
-		fs.StringVar(&o.Timelines, "timelines", app.TimelineScoredSet, "what timelines are: scored-set, top-k (the newest 100 posts) or list")
+		fs.StringVar(&o.Timelines, "timelines", app.TimelineSortedSet, "what timelines are: sorted-set, top-k (the newest 100 posts) or list")
 		fs.Float64Var(&o.Geometric, "geometric", 0.5, "probability that a repost is of the most reposted post of a timeline, above 0")
 		return func(e app.Env) (_ app.App, err error) {
 			o.Mix, err = mixOf(retwisMixes, *mix)

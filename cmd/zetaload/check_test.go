@@ -49,7 +49,7 @@ func TestIncrementsThatAreForgottenAreAViolation(t *testing.T) {
 }
 
 func TestOutcomesAreRecordedAsTheyAre(t *testing.T) {
-	lost := map[uint64]kv.Kind{3: kv.KindUnknown, 5: kv.KindAborted, 7: kv.KindInternal, 9: kv.KindCondition}
+	lost := map[uint64]kv.Kind{3: kv.KindOutcomeUnknown, 5: kv.KindAborted, 7: kv.KindInternal, 9: kv.KindConditionFailed}
 	s := &memstore.Store{Before: func(_ context.Context, n uint64, ops []workload.Op) (workload.Reply, error) {
 		reply := workload.Reply{ID: kv.TxnID{Time: int64(n)}}
 		if k, ok := lost[n]; ok {

@@ -172,19 +172,19 @@ func TestARunInWhichNothingCommitsFailsAndReports(t *testing.T) {
 // for, and everything else is not.
 func TestTheExitCodeTellsFaultsFromContention(t *testing.T) {
 	down := &kv.Down{Node: 2, Address: "10.0.0.2:7070", Shards: []kv.ShardID{1, 4}, Hot: true, Keyspace: 20}
-	late := &client.Error{Kind: kv.KindDeadline, Text: "late", Op: -1}
-	waited := &client.Error{Kind: kv.KindDeadline, Text: "late", Op: -1, Receipt: client.Receipt{Waiting: true, Waited: time.Second, Holder: kv.TxnID{Time: 1}}}
+	late := &client.Error{Kind: kv.KindDeadlineExceeded, Text: "late", Op: -1}
+	waited := &client.Error{Kind: kv.KindDeadlineExceeded, Text: "late", Op: -1, Receipt: client.Receipt{Waiting: true, Waited: time.Second, Holder: kv.TxnID{Time: 1}}}
 	for _, c := range []struct {
 		err  error
 		says string // "" if it is contention
 	}{
 		{kv.Errorf(kv.KindAborted, "wounded"), ""},
-		{kv.Errorf(kv.KindCondition, "it is there"), ""},
-		{&client.Error{Kind: kv.KindExhausted, Key: []byte("hot"), Op: -1}, ""},
+		{kv.Errorf(kv.KindConditionFailed, "it is there"), ""},
+		{&client.Error{Kind: kv.KindResourceExhausted, Key: []byte("hot"), Op: -1}, ""},
 		{waited, ""},
 		{late, "10 DeadlineExceeded"},
-		{&client.Error{Kind: kv.KindExhausted, Text: "the disk is full", Op: -1}, "10 ResourceExhausted"},
-		{kv.Errorf(kv.KindUnknown, "lost"), "10 OutcomeUnknown"},
+		{&client.Error{Kind: kv.KindResourceExhausted, Text: "the disk is full", Op: -1}, "10 ResourceExhausted"},
+		{kv.Errorf(kv.KindOutcomeUnknown, "lost"), "10 OutcomeUnknown"},
 		{down.Error(), "10 Unavailable; node n2 (10.0.0.2:7070) is down, and with it the shards s1 and s4 (hot), 20 % of the keyspace"},
 		{&client.Error{Kind: kv.KindUnavailable, Text: down.String(), Down: down, Op: -1}, "10 Unavailable; node n2 "},
 	} {

@@ -30,7 +30,7 @@ class Failed(Exception):
     """A transaction that has not committed, unless the kind is OutcomeUnknown."""
 
     def __init__(self, detail):
-        super().__init__(f"{detail.kind}: {detail.text}")
+        super().__init__(f"{detail.kind}: {detail.message}")
         self.detail = detail
 
 
@@ -59,17 +59,17 @@ class Transaction:
 
     def __init__(self, kv):
         self.steps = queue.SimpleQueue()
-        self.answers = kv.Transact(iter(self.steps.get, None), timeout=60)
+        self.responses = kv.Transact(iter(self.steps.get, None), timeout=60)
 
     def step(self, **step):
         self.steps.put(pb.TransactRequest(**step))
-        answer = next(self.answers)
-        if answer.WhichOneof("answer") == "failed":
-            raise Failed(answer.failed)
-        return answer
+        response = next(self.responses)
+        if response.WhichOneof("response") == "failed":
+            raise Failed(response.failed)
+        return response
 
-    def do(self, *ops):
-        return self.step(do=pb.DoStep(ops=ops)).done.results
+    def execute(self, *ops):
+        return self.step(execute=pb.ExecuteStep(ops=ops)).executed.results
 
     def close(self):
         self.steps.put(None)
@@ -112,10 +112,10 @@ def put(key, value, **condition):
 
 def transfer(tx):
     """Takes 7 from Alice and gives them to Bob, if she has them."""
-    [alice] = tx.do(get(b"bank/alice", for_update=True))
+    [alice] = tx.execute(get(b"bank/alice", for_update=True))
     if alice.number < 7:
         raise ValueError("not enough money")  # the stream ends, and with it the transaction
-    tx.do(add(b"bank/alice", -7), add(b"bank/bob", 7))
+    tx.execute(add(b"bank/alice", -7), add(b"bank/bob", 7))
 
 
 def main(address, ca_file=None):
@@ -129,8 +129,8 @@ def main(address, ca_file=None):
             print(f"{failed.detail.kind}: the motto is {failed.detail.current.value.decode()}")
         update(kv, transfer)
         for page in kv.Scan(pb.ScanRequest(start=b"bank/", end=b"bank0"), timeout=10):
-            for pair in page.pairs:
-                print(pair.key.decode(), pair.number)
+            for entry in page.entries:
+                print(entry.key.decode(), entry.number)
 
 
 if __name__ == "__main__":

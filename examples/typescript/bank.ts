@@ -39,7 +39,7 @@ function connect(url: string): Client<typeof KV> {
 // Failed is a transaction that has not committed, unless the kind is OutcomeUnknown.
 class Failed extends Error {
   constructor(readonly detail: ErrorDetail) {
-    super(`${detail.kind}: ${detail.text}`);
+    super(`${detail.kind}: ${detail.message}`);
   }
 }
 
@@ -58,10 +58,10 @@ class Transaction {
   private steps: TransactRequest[] = [];
   private wake = () => {};
   private closed = false;
-  private answers: AsyncIterator<TransactResponse>;
+  private responses: AsyncIterator<TransactResponse>;
 
   constructor(kv: Client<typeof KV>) {
-    this.answers = kv.transact(this.requests(), { timeoutMs: 60_000 })[Symbol.asyncIterator]();
+    this.responses = kv.transact(this.requests(), { timeoutMs: 60_000 })[Symbol.asyncIterator]();
   }
 
   private async *requests() {
@@ -74,25 +74,25 @@ class Transaction {
     }
   }
 
-  async step(step: Step): Promise<TransactResponse["answer"]> {
+  async step(step: Step): Promise<TransactResponse["response"]> {
     this.steps.push(create(TransactRequestSchema, { step }));
     this.wake();
-    const next = await this.answers.next();
+    const next = await this.responses.next();
     if (next.done) throw new Error("the stream has ended");
-    const answer = next.value.answer;
-    if (answer.case === "failed") throw new Failed(answer.value);
-    return answer;
+    const response = next.value.response;
+    if (response.case === "failed") throw new Failed(response.value);
+    return response;
   }
 
-  async do(...ops: Op[]): Promise<Result[]> {
-    const answer = await this.step({ case: "do", value: { ops } });
-    return answer.case === "done" ? answer.value.results : [];
+  async execute(...ops: Op[]): Promise<Result[]> {
+    const response = await this.step({ case: "execute", value: { ops } });
+    return response.case === "executed" ? response.value.results : [];
   }
 
   async close() {
     this.closed = true;
     this.wake();
-    while (!(await this.answers.next()).done); // the answer to the end, which stops the call's clock
+    while (!(await this.responses.next()).done); // the answer to the end, which stops the call's clock
   }
 }
 
@@ -131,9 +131,9 @@ const putIfAbsent = (key: string, value: string): Op => ({
 
 // transfer takes 7 from Alice and gives them to Bob, if she has them.
 async function transfer(tx: Transaction) {
-  const [alice] = await tx.do(get("bank/alice", true));
+  const [alice] = await tx.execute(get("bank/alice", true));
   if (alice.number < 7n) throw new Error("not enough money"); // the stream ends, and with it the transaction
-  await tx.do(add("bank/alice", -7n), add("bank/bob", 7n));
+  await tx.execute(add("bank/alice", -7n), add("bank/bob", 7n));
 }
 
 const kv = connect(process.argv[2]);
@@ -147,5 +147,5 @@ try {
 }
 await update(kv, transfer);
 for await (const page of kv.scan({ start: bytes("bank/"), end: bytes("bank0") }, { timeoutMs: 10_000 })) {
-  for (const pair of page.pairs) console.log(text(pair.key), Number(pair.number));
+  for (const entry of page.entries) console.log(text(entry.key), Number(entry.number));
 }

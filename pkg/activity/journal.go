@@ -88,7 +88,7 @@ const leastWait = int64(time.Millisecond)
 // cancelled it.
 func failed(k kv.Kind) bool {
 	switch k {
-	case kv.KindOK, kv.KindCondition, kv.KindOutOfRange, kv.KindNotFound, kv.KindCancelled:
+	case kv.KindOK, kv.KindConditionFailed, kv.KindOutOfRange, kv.KindNotFound, kv.KindCancelled:
 		return false
 	}
 	return true

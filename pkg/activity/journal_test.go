@@ -49,7 +49,7 @@ func TestASecondHasWhatEndedInIt(t *testing.T) {
 	j, at := New(), time.Unix(1000, 0)
 	j.Ended(ended(time.Millisecond, kv.KindOK))
 	j.Ended(ended(time.Millisecond, kv.KindUnavailable))
-	j.Ended(ended(time.Millisecond, kv.KindCondition))
+	j.Ended(ended(time.Millisecond, kv.KindConditionFailed))
 	j.Ended(ended(time.Millisecond, kv.KindOutOfRange))
 	j.Ended(ended(time.Millisecond, kv.KindNotFound))
 	j.Seal(at)

@@ -99,6 +99,6 @@ func TestCountersReadBack(t *testing.T) {
 }
 
 func TestTypeNames(t *testing.T) {
-	require.Equal(t, []entry.Type{0, 1}, []entry.Type{Register, Counter}, "stored: must never change")
-	require.Equal(t, "register counter deleted type 99", TypeName(Register)+" "+TypeName(Counter)+" "+TypeName(entry.TypeDeleted)+" "+TypeName(99))
+	require.Equal(t, []entry.Type{0, 1}, []entry.Type{Value, Counter}, "stored: must never change")
+	require.Equal(t, "value counter deleted type 99", TypeName(Value)+" "+TypeName(Counter)+" "+TypeName(entry.TypeDeleted)+" "+TypeName(99))
 }

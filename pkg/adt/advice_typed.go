@@ -75,9 +75,9 @@ func (m *TypeMethod) Called() Method {
 	case m == nil:
 		return MethodNone
 	case !m.Changes:
-		return MethodAsk
+		return MethodQuery
 	case m.Answers:
-		return MethodChangeAsk
+		return MethodUpdateGet
 	}
-	return MethodChange
+	return MethodUpdate
 }

@@ -110,7 +110,7 @@ func planBoundedCreate(v *View[bounded], a Args) Plan {
 	case !s.made:
 		return As(boundedCreate, boundedCreates, a)
 	case s.floor != made.floor || s.ceiling != made.ceiling:
-		return Plan{Need: boundedBounds, Err: Errorf(kv.KindCondition, "there is one from %d to %d; delete it first", s.floor, s.ceiling)}
+		return Plan{Need: boundedBounds, Err: Errorf(kv.KindConditionFailed, "there is one from %d to %d; delete it first", s.floor, s.ceiling)}
 	}
 	return Plan{Need: boundedBounds}
 }
@@ -131,7 +131,7 @@ func boundedOf(a Args) (bounded, error) {
 
 func createBounded(s bounded, a Args) (bounded, error) {
 	if s.made {
-		return s, Errorf(kv.KindCondition, "there is one already")
+		return s, Errorf(kv.KindConditionFailed, "there is one already")
 	}
 	return boundedOf(a)
 }

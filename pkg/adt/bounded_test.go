@@ -41,7 +41,7 @@ func TestBoundedCountersAgainstBigNumbers(t *testing.T) {
 				case value == nil:
 					floor, ceiling, value = bf, bc, big.NewInt(n)
 				case floor.Cmp(bf) != 0 || ceiling.Cmp(bc) != 0:
-					kind = kv.KindCondition
+					kind = kv.KindConditionFailed
 				}
 			case "get":
 				want = []msg.Datum{adt.Nil()}

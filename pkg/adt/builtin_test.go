@@ -13,8 +13,8 @@ import (
 
 // builtin are the files of linchpin's own types, and of what they share.
 var builtin = map[string]bool{
-	"set.go": true, "dict.go": true, "dict_plan.go": true, "scored.go": true, "scored_plan.go": true, "list.go": true, "collection.go": true, "patches.go": true, "scored_pages.go": true,
-	"topk.go": true, "bag.go": true, "bounded.go": true, "ids.go": true, "decimal.go": true, "reach.go": true,
+	"set.go": true, "map.go": true, "map_plan.go": true, "sorted.go": true, "sorted_plan.go": true, "list.go": true, "collection.go": true, "patches.go": true, "sorted_pages.go": true,
+	"topk.go": true, "summary.go": true, "bounded.go": true, "ids.go": true, "decimal.go": true, "reach.go": true,
 }
 
 // TestOwnTypesCanDoWhatBuiltInOnesDo: linchpin's own types are declared with what is

@@ -10,12 +10,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// MaxMemberBytes bounds a member of a set or scored set, and a field of a dict.
+// MaxMemberBytes bounds a member of a set or sorted set, and a field of a map.
 // They may be empty. They are keys of trees, and compared often, so that they are
 // bound to be shorter than values.
 const MaxMemberBytes = 64 << 10
 
-// collectionForm is the first byte of the stored form of a set, dict, scored set
+// collectionForm is the first byte of the stored form of a set, map, sorted set
 // or list. A later layout takes another number.
 const collectionForm = 1
 

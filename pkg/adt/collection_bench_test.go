@@ -37,9 +37,9 @@ func member(i int) string { return fmt.Sprintf("member-%08x", uint32(i)*26544357
 
 func (w *twinned) full(b testing.TB) entry.Value {
 	switch w.id {
-	case adt.Dict:
+	case adt.Map:
 		return w.filled(b, "set", func(i int) []msg.Datum { return data(member(i), "12345") })
-	case adt.ScoredSet:
+	case adt.SortedSet:
 		return w.filled(b, "add", func(i int) []msg.Datum { return data(float64(uint32(i)*2246822519), member(i)) })
 	case adt.List:
 		return w.filled(b, "append", func(i int) []msg.Datum { return data(member(i)) })
@@ -76,7 +76,7 @@ func BenchmarkCalls(b *testing.B) {
 		{&scoredSets, "add", func(i int) []msg.Datum { return data(float64(i), member(i%large)) }},
 		{&scoredSets, "increment", func(i int) []msg.Datum { return data(member(i%large), 1.5) }},
 		{&scoredSets, "rank", func(i int) []msg.Datum { return data(member(i % large)) }},
-		{&scoredSets, "by-rank", func(i int) []msg.Datum { return data(i%large, i%large+9) }},
+		{&scoredSets, "range-by-rank", func(i int) []msg.Datum { return data(i%large, i%large+9) }},
 		{&lists, "append", func(i int) []msg.Datum { return data(member(i)) }},
 		{&lists, "get", func(i int) []msg.Datum { return data(i % large) }},
 		{&lists, "trim", func(i int) []msg.Datum { return data(i%large, -1) }},

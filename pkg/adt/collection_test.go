@@ -154,7 +154,7 @@ func (w *twinned) transactions(t *rapid.T) {
 	}
 }
 
-// failure makes one call of a value of a register and of calls, and gives the
+// failure makes one call of a plain value and of calls, and gives the
 // failure.
 func failure(value entry.Value, ops ...msg.Op) *msg.Failure {
 	k := &world{oneKey: oneKey{value: value, writes: 100}}
@@ -232,23 +232,23 @@ func TestCollectionsAreOfOneType(t *testing.T) {
 			for i := range args {
 				args[i].Kind = m.Params[i].Kind
 			}
-			register := entry.Value{Type: adt.Register, Version: kv.Version{Write: 1}, Payload: []byte("x")}
-			requireFailure(t, kv.KindWrongType, "the key holds a register; "+m.Name+" is for a "+m.Type.Name, failure(register, m.Op([]byte("k"), args...)))
+			register := entry.Value{Type: adt.Value, Version: kv.Version{Write: 1}, Payload: []byte("x")}
+			requireFailure(t, kv.KindWrongType, "the key holds a value, but "+m.Name+" needs a "+m.Type.Name, failure(register, m.Op([]byte("k"), args...)))
 		}
 		form := adt.Lookup(w.id)
-		requireFailure(t, kv.KindInvalid, form.Name, failure(entry.Value{}, msg.Op{Kind: msg.OpChange, Key: []byte("k"), Type: uint32(w.id), Method: 99}))
+		requireFailure(t, kv.KindInvalid, form.Name, failure(entry.Value{}, msg.Op{Kind: msg.OpUpdate, Key: []byte("k"), Type: uint32(w.id), Method: 99}))
 	}
 }
 
 // TestNumbersOfCollections: stored, and must never change.
 func TestNumbersOfCollections(t *testing.T) {
 	for id, want := range map[entry.Type]string{
-		2: "set: add remove contains size members add-count remove-count / add remove insert take present absent member all",
-		3: "dict: set delete get get-many increment increment-get size all scan has set-new / " +
-			"set overwrite increment bump delete get present absent size all",
-		4: "scored-set: add increment remove score rank by-rank by-score size increment-get rev-rank by-rank-desc / " +
-			"add rescore increment shift remove score absent size order",
-		9: "list: append range length trim append-length get / append trim prefix all",
+		2: "set: add remove contains len members add-count remove-count / add remove insert take present absent member all",
+		3: "map: set delete get get-many increment increment-get len all range has set-if-absent / " +
+			"set overwrite increment bump delete get present absent len all",
+		4: "sorted-set: add increment remove score rank range-by-rank range-by-score len increment-get rev-rank range-by-rev-rank / " +
+			"add rescore increment shift remove score absent len order",
+		9: "list: append range len trim append-len get / append trim prefix all",
 	} {
 		typ := adt.Lookup(id)
 		got := typ.Name + ":"

@@ -54,7 +54,7 @@ func (k *oneKey) run(t *testing.T, op msg.Op) answer {
 // values are one of each kind that a key may hold.
 func values() []entry.Value {
 	old := kv.Version{Write: 99}
-	return []entry.Value{{}, {Type: entry.TypeDeleted, Version: old}, {Type: adt.Register, Version: old, Payload: []byte("old")},
+	return []entry.Value{{}, {Type: entry.TypeDeleted, Version: old}, {Type: adt.Value, Version: old, Payload: []byte("old")},
 		{Type: adt.Counter, Version: old, Payload: adt.EncodeCounter(0)}, {Type: adt.Counter, Version: old, Payload: adt.EncodeCounter(7)}}
 }
 

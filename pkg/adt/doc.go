@@ -11,7 +11,7 @@
 // same, and neither saw it. So there is a third mode, add, which goes with
 // itself and not with reading or writing (Herlihy and Koskinen call this
 // transactional boosting; Holt 2016, chapter 4, builds Claret on it). For
-// registers and counters, and for what goes for any key, the relation between
+// values and counters, and for what goes for any key, the relation between
 // modes is one small table (Compatible).
 //
 // Other data types bring their own. A type is a declaration (Spec): values, which

@@ -36,7 +36,7 @@ func TestIDsAreUniqueAndRepeatable(t *testing.T) {
 			seen[string(id.Bytes)] = true
 		}
 	}
-	require.Equal(t, msg.OpAsk, method.OpKind())
+	require.Equal(t, msg.OpQuery, method.OpKind())
 	for _, n := range []int64{0, -1, adt.MaxIDs + 1} {
 		r := adt.Request{Method: method, Args: adt.Args{adt.Int(n)}, Value: &entry.Value{}}
 		p, _ := r.Plan(nil)

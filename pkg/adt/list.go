@@ -17,10 +17,10 @@ import (
 // append leaves alone what is at positions that there are already:
 //
 //	                                 append  trim
-//	append  also append-length         .      .
+//	append  also append-len         .      .
 //	trim    removes something          .      .
 //	prefix  of positions there are     x      .
-//	all     length, the end            .      .
+//	all     len, the end               .      .
 //
 // x is always, and . never; prefix and all change nothing and go together. A get
 // or range is of the prefix if its positions are not negative and the list has
@@ -65,11 +65,11 @@ func listMethods() []MethodSpec[listState] {
 		{Name: "append", Doc: "Appends values at the end, in order.", Params: values, Kind: listAppends, Apply: appendValues, Combine: inARow(1)},
 		{Name: "range", Doc: "Answers the values from position first to last; negative ones count from the end.", Params: positions,
 			Kind: listAll, Answers: true, Plan: planRange},
-		{Name: "length", Doc: "Answers how many values there are.", Kind: listAll,
+		{Name: "len", Doc: "Answers how many values there are.", Kind: listAll,
 			Answer: func(s listState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.Len()))}, nil }},
 		{Name: "trim", Doc: "Keeps the values from position first to last, and removes the others; negative ones count from the end.", Params: positions,
 			Kind: listTrims, Apply: trimValues, Plan: planTrim},
-		{Name: "append-length", Doc: "Appends values at the end, and answers how many there are then.", Params: values, Kind: listAppends,
+		{Name: "append-len", Doc: "Appends values at the end, and answers how many there are then.", Params: values, Kind: listAppends,
 			Answers: true, Plan: planAppendLength},
 		{Name: "get", Doc: "Answers the value at a position, or nothing; negative ones count from the end.",
 			Params: []Param{{Name: "index", Kind: msg.DatumInt}}, Kind: listAll, Answers: true, Plan: planIndex},

@@ -26,14 +26,14 @@ func (s *listTwin) call(method string, a adt.Args) (answer []msg.Datum, failed k
 	switch method {
 	case "append":
 		s.values = append(s.values, a...)
-	case "append-length":
+	case "append-len":
 		s.values = append(s.values, a...)
 		return data(len(s.values)), kv.KindOK
 	case "range":
 		return part(s.values, a[0].Int, a[1].Int), kv.KindOK
 	case "trim":
 		s.values = slices.Clone(part(s.values, a[0].Int, a[1].Int))
-	case "length":
+	case "len":
 		return data(len(s.values)), kv.KindOK
 	case "get":
 		i := a[0].Int
@@ -49,12 +49,12 @@ func (s *listTwin) call(method string, a adt.Args) (answer []msg.Datum, failed k
 }
 
 func drawListCall(t *rapid.T) (method string, a adt.Args) {
-	method = rapid.SampledFrom([]string{"append", "append", "append", "range", "length", "trim", "append-length", "get"}).Draw(t, "method")
+	method = rapid.SampledFrom([]string{"append", "append", "append", "range", "len", "trim", "append-len", "get"}).Draw(t, "method")
 	edges := rapid.SampledFrom([]int64{math.MaxInt64, math.MinInt64, 0, -1})
 	first := rapid.OneOf(rapid.Int64Range(-4, 4), rapid.Int64Range(-4, 4), edges)
 	last := rapid.OneOf(rapid.Int64Range(-4, 30), rapid.Int64Range(-4, 30), edges)
 	switch method {
-	case "length":
+	case "len":
 		return method, nil
 	case "get":
 		return method, adt.Args{adt.Int(last.Draw(t, "index"))}
@@ -75,7 +75,7 @@ func TestLocksOfLists(t *testing.T) {
 		want string
 	}{
 		{lists.op("append", "d"), "append"},
-		{lists.op("append-length", "d"), "append"},
+		{lists.op("append-len", "d"), "append"},
 		{lists.op("get", 2), "prefix"},
 		{lists.op("get", 3), "all"},
 		{lists.op("get", -1), "all"},
@@ -89,7 +89,7 @@ func TestLocksOfLists(t *testing.T) {
 		{lists.op("trim", 0, 9), "all"},
 		{lists.op("trim", -9, -1), "all"},
 		{lists.op("trim", 0, -1), "prefix"},
-		{lists.op("length"), "all"},
+		{lists.op("len"), "all"},
 	} {
 		require.Equal(t, row.want, lists.locks(v, row.op), "%v", row.op)
 	}

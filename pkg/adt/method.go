@@ -35,13 +35,13 @@ const (
 	// MethodOpenView is a read-only transaction that is registered, as those
 	// meet it who are about to change what it has read.
 	MethodOpenView
-	// MethodPast reads in the past.
-	MethodPast
-	// MethodAsk, MethodChange and MethodChangeAsk call a method of a data type;
+	// MethodReadSnapshot reads in the past.
+	MethodReadSnapshot
+	// MethodQuery, MethodUpdate and MethodUpdateGet call a method of a data type;
 	// which, the lock's mode tells.
-	MethodAsk
-	MethodChange
-	MethodChangeAsk
+	MethodQuery
+	MethodUpdate
+	MethodUpdateGet
 	// MethodExpire changes when the key expires.
 	MethodExpire
 	numMethods
@@ -107,7 +107,7 @@ var (
 
 // suggested are the methods that stand in the place of others, in the order of preference:
 // who reads for update mostly writes, so that a get is no help.
-var suggested = [...]Method{MethodAdd, MethodGet, MethodScan, MethodPast}
+var suggested = [...]Method{MethodAdd, MethodGet, MethodScan, MethodReadSnapshot}
 
 // methods are all there are.
 var methods = [numMethods]declaration{
@@ -131,11 +131,11 @@ var methods = [numMethods]declaration{
 	MethodMove:          {name: "move", noun: "move of the key to another shard", op: &msg.Op{Kind: msg.OpMoveOut}},
 	MethodView:          {name: "view", noun: "read-only transaction (View)", mode: ModeNone, merit: "it takes no locks"},
 	MethodOpenView:      {name: "open-view", noun: "read-only transaction", mode: ModeRead},
-	MethodPast: {name: "past", noun: "read in the past", mode: ModeNone, merit: "what is past stays as it is, whoever writes",
+	MethodReadSnapshot: {name: "read-snapshot", noun: "read in the past", mode: ModeNone, merit: "what is past stays as it is, whoever writes",
 		stands: []stand{{set(MethodOpenView), set(MethodOpenView), "it may see what was the case a moment ago"}}},
-	MethodAsk:       {name: "ask", noun: "question to a data type", op: &msg.Op{Kind: msg.OpAsk}},
-	MethodChange:    {name: "change", noun: "change of a data type", op: &msg.Op{Kind: msg.OpChange}},
-	MethodChangeAsk: {name: "change-ask", noun: "change of a data type that returns something", op: &msg.Op{Kind: msg.OpChangeAsk}},
+	MethodQuery:     {name: "query", noun: "query of a data type", op: &msg.Op{Kind: msg.OpQuery}},
+	MethodUpdate:    {name: "update", noun: "update of a data type", op: &msg.Op{Kind: msg.OpUpdate}},
+	MethodUpdateGet: {name: "update-get", noun: "update of a data type that returns something", op: &msg.Op{Kind: msg.OpUpdateGet}},
 	MethodExpire:    {name: "expire", noun: "change of when the key expires", op: &msg.Op{Kind: msg.OpExpire}},
 }
 
@@ -200,7 +200,7 @@ func MethodOf(op *msg.Op) Method {
 // ofKind are the methods of the kinds that are one method each.
 var ofKind = [...]Method{msg.OpPut: MethodPut, msg.OpDelete: MethodDelete, msg.OpAdd: MethodAdd,
 	msg.OpAddGet: MethodAddGet, msg.OpDeleteRange: MethodDeleteRange, msg.OpMoveOut: MethodMove, msg.OpMoveIn: MethodMove,
-	msg.OpAsk: MethodAsk, msg.OpChange: MethodChange, msg.OpChangeAsk: MethodChangeAsk, msg.OpExpire: MethodExpire, msg.OpDeleteExpired: MethodDelete}
+	msg.OpQuery: MethodQuery, msg.OpUpdate: MethodUpdate, msg.OpUpdateGet: MethodUpdateGet, msg.OpExpire: MethodExpire, msg.OpDeleteExpired: MethodDelete}
 
 // OperationOf is what an operation is, as its result remembers it: the method, and of a
 // data type's the type and its number there. It is in logs, so that its bits are never
@@ -282,6 +282,39 @@ func (s Methods) Calls() (names []string) {
 	return names
 }
 
+// isCall reports whether it calls a method of a data type.
+func (m Method) isCall() bool { return m >= MethodQuery && m <= MethodUpdateGet }
+
+// Names are the methods as messages to other programs name them: "get-for-update", and of a
+// data type "set.contains". A method of a data type that is not known here is "query",
+// "update" or "update-get".
+func (s Methods) Names() (names []string) {
+	called := s.Calls()
+	for _, m := range s.Each() {
+		if !m.isCall() || len(called) == 0 {
+			names = append(names, m.String())
+		}
+	}
+	return append(names, called...)
+}
+
+// MethodsNamed reads what Names wrote, also by another program: the set of the methods, and the
+// names of those of data types, which count as updates. Unknown names are left out.
+func MethodsNamed(names []string) (set Methods, called []string) {
+	for _, name := range names {
+		if strings.Contains(name, ".") {
+			set, called = set|MethodUpdate.Set(), append(called, name)
+			continue
+		}
+		for m := MethodNone + 1; m < numMethods; m++ {
+			if methods[m].name == name {
+				set |= m.Set()
+			}
+		}
+	}
+	return set, called
+}
+
 // CallWords says what methods of one data type are, after an "a" or "the": "contains on
 // a set" of "set.contains".
 func CallWords(names []string) string {
@@ -360,7 +393,7 @@ func (s Methods) words(mode Mode, typed, article string) string {
 	var nouns []string
 	for _, m := range s.Each() {
 		switch {
-		case m >= MethodAsk && m < numMethods && typed != "":
+		case m.isCall() && typed != "":
 			if !slices.Contains(nouns, article+typed) {
 				nouns = append(nouns, article+typed)
 			}
@@ -440,7 +473,7 @@ func ChangeOf(room []Mode, e *entry.Effect) ([]Mode, Methods) {
 	case entry.EffectMoveOut, entry.EffectMoveIn:
 		return append(room, ModeWrite), MethodMove.Set()
 	case entry.EffectChange:
-		s := MethodChange.Set()
+		s := MethodUpdate.Set()
 		for i := range e.Calls {
 			s |= call(entry.Type(e.Type), e.Calls[i].Method)
 		}

@@ -32,12 +32,12 @@ func TestOperationsKeepTheirNames(t *testing.T) {
 	}
 	for _, typ := range Types() {
 		for _, m := range typ.Methods {
-			did := OperationOf(&msg.Op{Kind: msg.OpChange, Type: uint32(typ.ID), Method: m.Number})
+			did := OperationOf(&msg.Op{Kind: msg.OpUpdate, Type: uint32(typ.ID), Method: m.Number})
 			require.Less(t, did, uint32(1<<21), "three bytes")
 			require.Equal(t, m.FullName(), OperationName(did))
 		}
 	}
-	require.Equal(t, "change", OperationName(OperationOf(&msg.Op{Kind: msg.OpChange, Type: 254, Method: 3})), "a type that is not known")
+	require.Equal(t, "update", OperationName(OperationOf(&msg.Op{Kind: msg.OpUpdate, Type: 254, Method: 3})), "a type that is not known")
 	require.Empty(t, OperationName(0), "an older version noted none")
 }
 
@@ -148,7 +148,7 @@ func TestAdviceOnTheUsualPairs(t *testing.T) {
 			Advice{Mine: MethodAdd, IfMine: "all that is done with the key is to count"}},
 		{"a delete goes with nothing", set(MethodDelete), set(MethodPut), Advice{}},
 		{"an update that readers hold", set(MethodPut), set(MethodOpenView),
-			Advice{Theirs: MethodPast, IfTheirs: "it may see what was the case a moment ago"}},
+			Advice{Theirs: MethodReadSnapshot, IfTheirs: "it may see what was the case a moment ago"}},
 	} {
 		a, ok := Advise(test.mine|Interactive, test.theirs)
 		require.Equal(t, test.want, a, test.name)
@@ -164,16 +164,16 @@ func TestCallsAreNamed(t *testing.T) {
 		require.NoError(t, err)
 		return &op
 	}
-	size := MethodsOf(op("set", "size"))
-	require.Equal(t, []string{"set.size"}, size.Calls())
-	require.Equal(t, "size on a set", size.Noun(ModeRead))
+	size := MethodsOf(op("set", "len"))
+	require.Equal(t, []string{"set.len"}, size.Calls())
+	require.Equal(t, "len on a set", size.Noun(ModeRead))
 	both := size.With(MethodsOf(op("set", "add", Bytes([]byte("ann"))))).With(Interactive | MethodGetForUpdate.Set())
-	require.Equal(t, []string{"set.add", "set.size"}, both.Calls())
-	require.Equal(t, "a get for update and an add and size on a set", both.Phrase(ModeWrite))
+	require.Equal(t, []string{"set.add", "set.len"}, both.Calls())
+	require.Equal(t, "a get for update and an add and len on a set", both.Phrase(ModeWrite))
 	require.NotZero(t, both&Interactive)
-	require.Equal(t, []Method{MethodGetForUpdate, MethodAsk, MethodChange}, both.Each())
-	list := both.With(MethodsOf(op("list", "length")))
-	require.Equal(t, []string{"list.length"}, list.Calls(), "it was a set before")
+	require.Equal(t, []Method{MethodGetForUpdate, MethodQuery, MethodUpdate}, both.Each())
+	list := both.With(MethodsOf(op("list", "len")))
+	require.Equal(t, []string{"list.len"}, list.Calls(), "it was a set before")
 	require.Equal(t, MethodAddGet.Set(), MethodsOf(&msg.Op{Kind: msg.OpGet, ForUpdate: true, Methods: uint64(MethodAddGet.Set())}), "what it is asked for")
 	require.Empty(t, call(2, 33).Calls(), "one that is not told apart")
 	require.Equal(t, "contains on a set", CallWords([]string{"set.contains"}))

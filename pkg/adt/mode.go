@@ -67,6 +67,25 @@ func (m Mode) String() string {
 	return s
 }
 
+// Name is the mode as messages to other programs name it: "write", and of a data type
+// "set.add". It is empty for ModeNone and for modes that are not known.
+func (m Mode) Name() string {
+	if m < numModes && m != ModeNone {
+		return m.String()
+	}
+	return m.KindName()
+}
+
+// ModeNamed is the mode with a name, of those for any key; ModeNone if there is none.
+func ModeNamed(name string) Mode {
+	for m := ModeNone + 1; m < numModes; m++ {
+		if m.String() == name {
+			return m
+		}
+	}
+	return ModeNone
+}
+
 // Valid reports whether m is a mode that can be asked for.
 func (m Mode) Valid() bool {
 	if m < numModes {
@@ -77,7 +96,7 @@ func (m Mode) Valid() bool {
 }
 
 // compatible is the relation for any key, the one place where commutativity
-// becomes concurrency for registers and counters: two modes go together if every
+// becomes concurrency for values and counters: two modes go together if every
 // operation of the one commutes with every operation of the other. Other data
 // types bring a relation of their own.
 //
@@ -165,7 +184,7 @@ func Covers(a, b Mode) bool {
 // whatever the key holds. One of a data type may need several, or less: see
 // Modes.
 //
-// A blind add needs ModeAdd alone, although it fails on a register: a key's
+// A blind add needs ModeAdd alone, although it fails on a value: a key's
 // type is changed only under ModeWrite, so adds cannot tell their order from
 // whether they failed. An operation that expects something sees the state, so
 // a conditional write needs ModeWrite and a requirement ModeRead.
@@ -183,7 +202,7 @@ func ModeOf(op *msg.Op) Mode {
 		return ModeRead
 	case msg.OpAdd:
 		return ModeAdd
-	case msg.OpAsk:
+	case msg.OpQuery:
 		return ModeRead
 	}
 	return ModeWrite

@@ -63,7 +63,7 @@ func TestStoredFormsOfTypes(t *testing.T) {
 			k.call(t, "add", adt.Float(1.5), adt.Bytes([]byte("ann")))
 			k.call(t, "add", adt.Float(-2), adt.Bytes([]byte("bob")))
 		}, "\x01\x02\x3f\xf8\x00\x00\x00\x00\x00\x00\x03ann\xc0\x00\x00\x00\x00\x00\x00\x00\x03bob"},
-		{adt.Bag, func(k *single) { k.call(t, "add", adt.Float(1.5), adt.Float(-2)) },
+		{adt.Summary, func(k *single) { k.call(t, "add", adt.Float(1.5), adt.Float(-2)) },
 			"\x01\x02\xff\x91\xf4\x01\xc0\x8d\xb7\x01\x01\x03\x07\xa1\x20\x06\x05\xaf\x31\x07\xa4\x00"},
 		{adt.BoundedCounter, func(k *single) { k.call(t, "create", adt.Int(-1), adt.Int(258), adt.Int(1)) },
 			"\x01\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x00\x00\x00\x01"},

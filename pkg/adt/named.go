@@ -11,11 +11,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// The methods of registers and counters, by which operations that call them by
+// The methods of values and counters, by which operations that call them by
 // name are told from others: msg.Op.Method of OpGet and the like.
 const (
-	registerPut uint32 = iota + 1
-	registerGet
+	valuePut uint32 = iota + 1
+	valueGet
 )
 
 const (
@@ -24,10 +24,10 @@ const (
 	counterAddGet
 )
 
-// plain are registers and counters as if they had been declared, for those who
+// plain are values and counters as if they had been declared, for those who
 // call methods by name. The store has operations of its own for them.
 var plain = []*Type{
-	plainType(Register, "register", "Bytes, which are read and written as a whole.",
+	plainType(Value, "value", "Bytes, which are read and written as a whole.",
 		[]KindSpec{{Name: "read"}, {Name: "write", Changes: true}}, nil,
 		&TypeMethod{Name: "put", Doc: "Sets the value.", Kind: 2, Changes: true, Params: []Param{{Name: "value", Kind: msg.DatumBytes}}},
 		&TypeMethod{Name: "get", Doc: "Answers the value, nothing if there is none.", Kind: 1, Answers: true}),
@@ -54,7 +54,7 @@ func plainType(id entry.Type, name, doc string, kinds []KindSpec, commute []Comm
 	return t
 }
 
-// Named finds a type by its name, registers and counters too; nil if there is
+// Named finds a type by its name, values and counters too; nil if there is
 // none.
 func Named(name string) *Type {
 	for _, t := range plain {
@@ -65,7 +65,7 @@ func Named(name string) *Type {
 	return ByName(name)
 }
 
-// All lists all types by number, registers and counters too.
+// All lists all types by number, values and counters too.
 func All() []*Type { return append(slices.Clip(plain), Types()...) }
 
 // Call is the operation that calls a method by its name. Where a number is
@@ -84,7 +84,7 @@ func Call(key []byte, typeName, method string, args Args) (msg.Op, error) {
 	}
 	op := msg.Op{Key: key, Type: uint32(m.Type.ID), Method: m.Number}
 	switch {
-	case m.Type.ID == Register && m.Number == registerPut:
+	case m.Type.ID == Value && m.Number == valuePut:
 		op.Kind, op.Value = msg.OpPut, args[0].Bytes
 	case m.Number == counterAdd:
 		op.Kind, op.Delta = msg.OpAdd, args[0].Int
@@ -194,16 +194,16 @@ func ParseDatum(text string, kind msg.DatumKind) (d msg.Datum, ok bool) {
 	return d, false
 }
 
-// PlainAnswer is what a register or a counter answers to an operation that
+// PlainAnswer is what a value or a counter answers to an operation that
 // called it by name, of its value; it is nothing for other operations. The value
 // is one of the operation's type, or does not exist.
 func PlainAnswer(op *msg.Op, v *entry.Value) ([]msg.Datum, error) {
 	switch {
 	case op.Method == 0 || op.Kind != msg.OpGet && op.Kind != msg.OpAddGet:
 		return nil, nil
-	case entry.Type(op.Type) == Register && !v.Exists():
+	case entry.Type(op.Type) == Value && !v.Exists():
 		return []msg.Datum{Nil()}, nil
-	case entry.Type(op.Type) == Register:
+	case entry.Type(op.Type) == Value:
 		return []msg.Datum{Bytes(v.Payload)}, nil
 	case !v.Exists():
 		return []msg.Datum{Int(0)}, nil

@@ -216,10 +216,10 @@ func TestLittleIsReadOfALargeValue(t *testing.T) {
 		p.store(&v)
 		for name, args := range map[string][]msg.Datum{
 			"contains": data(member(70_000)), "get": data(member(70_000)), "score": data(member(70_000)), "rank": data(member(70_000)),
-			"by-rank": data(50_000, 50_009), "size": nil, "increment": data(member(70_000), 1.0), "by-rank-desc": data(0, 0),
-			"by-score": data(1e6, 1e9, 3),
+			"range-by-rank": data(50_000, 50_009), "len": nil, "increment": data(member(70_000), 1.0), "range-by-rev-rank": data(0, 0),
+			"range-by-score": data(1e6, 1e9, 3),
 		} {
-			if w.id == adt.Dict && name == "increment" {
+			if w.id == adt.Map && name == "increment" {
 				args[1] = adt.Int(1)
 			}
 			if w.method(name) == nil {
@@ -241,7 +241,7 @@ func TestLittleIsReadOfALargeValue(t *testing.T) {
 	}
 }
 
-// TestWhatIsInMemoryCounts: half of a scored set is in memory if all of its members
+// TestWhatIsInMemoryCounts: half of a sorted set is in memory if all of its members
 // are that are found by score, and none by name.
 func TestWhatIsInMemoryCounts(t *testing.T) {
 	p := &pageStore{t: t, rows: map[uint64][]byte{}, bytes: 8192}
@@ -250,7 +250,7 @@ func TestWhatIsInMemoryCounts(t *testing.T) {
 	p.store(&v)
 	cold := p.readBack()
 	require.Less(t, adt.Memory(&cold), whole/10)
-	all, _ := p.plan(&adt.Request{Method: scoredSets.method("by-rank"), Args: data(0, -1), Value: &cold})
+	all, _ := p.plan(&adt.Request{Method: scoredSets.method("range-by-rank"), Args: data(0, -1), Value: &cold})
 	require.NoError(t, all.Err)
 	require.InDelta(t, whole/2, adt.Memory(&cold), float64(whole)/10)
 	require.Positive(t, adt.Away(&cold))
@@ -304,9 +304,9 @@ func TestDamagedPatchesAreErrors(t *testing.T) {
 // oneOf are the arguments by which the first method names one element.
 func (w *twinned) oneOf(name string) []msg.Datum {
 	switch w.id {
-	case adt.Dict:
+	case adt.Map:
 		return data(name, "")
-	case adt.ScoredSet:
+	case adt.SortedSet:
 		return data(1.0, name)
 	}
 	return data(name)

@@ -28,21 +28,21 @@ func TestPlantedErrorsInTypesAreFound(t *testing.T) {
 			s.Methods[1].Combine = func(_, then Args) (Args, bool) { return then, true }
 		},
 	})
-	planted(t, bagSpec, map[string]func(*Spec[bagState]){
-		"the extremes beside any add": commuting[bagState](bagExtremes, bagAdd),
-		"a sum beside adds inside":    commuting[bagState](bagSummary, bagInside),
-		"sums that round": func(s *Spec[bagState]) {
-			s.Methods[0].Apply = func(b bagState, a Args) (bagState, error) {
-				b, err := addToBag(b, a)
+	planted(t, summarySpec, map[string]func(*Spec[summaryState]){
+		"the extremes beside any add": commuting[summaryState](summaryExtremes, summaryAdd),
+		"a sum beside adds inside":    commuting[summaryState](summaryStats, summaryInside),
+		"sums that round": func(s *Spec[summaryState]) {
+			s.Methods[0].Apply = func(b summaryState, a Args) (summaryState, error) {
+				b, err := addToSummary(b, a)
 				if err == nil && b.sum.BitLen() > 40 {
 					b.sum = b.sum.Lsh(b.sum.Rsh(b.sum, 30), 30)
 				}
 				return b, err
 			}
 		},
-		"a sum that is changed in place": func(s *Spec[bagState]) {
-			s.Methods[0].Apply = func(b bagState, a Args) (bagState, error) {
-				after, err := addToBag(b, a)
+		"a sum that is changed in place": func(s *Spec[summaryState]) {
+			s.Methods[0].Apply = func(b summaryState, a Args) (summaryState, error) {
+				after, err := addToSummary(b, a)
 				if err == nil && b.count > 0 {
 					b.sum.Set(after.sum)
 				}

@@ -24,7 +24,7 @@ import (
 //	present all are there     x     y       x      y      x        x       x      x
 //	absent  none is there     y     x       y      x      x        x       x      x
 //	member  there or not      y     y       y      y      x        x       x      x
-//	all     size, members     .     .       .      .      x        x       x      x
+//	all     len, members      .     .       .      .      x        x       x      x
 //
 // x is always, y with other members only, and . never. Each member of a call has
 // its own lock; above 16 members the set has one for all.
@@ -80,7 +80,7 @@ func setMethods() []MethodSpec[setState] {
 			Apply: deleteNamed[struct{}], Plan: setPlan(2, true, setRemoves, setAbsent), Combine: combine},
 		{Name: "contains", Doc: "Answers whether a member is there.", Params: one, Kind: setMember, Part: parts,
 			Answers: true, Plan: planContains},
-		{Name: "size", Doc: "Answers how many members there are.", Kind: setAll,
+		{Name: "len", Doc: "Answers how many members there are.", Kind: setAll,
 			Answer: func(s setState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.Len()))}, nil }},
 		{Name: "members", Doc: "Answers all members, in the order of their bytes.", Kind: setAll,
 			Answer: func(s setState, _ Args) ([]msg.Datum, error) { return setMembers(s), nil }},

@@ -38,7 +38,7 @@ func (s setTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv.
 		return data(len(s) - n), kv.KindOK
 	case "remove-count":
 		return data(n - len(s)), kv.KindOK
-	case "size":
+	case "len":
 		return data(n), kv.KindOK
 	case "members":
 		for _, m := range slices.Sorted(maps.Keys(s)) {
@@ -49,11 +49,11 @@ func (s setTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv.
 }
 
 func drawSetCall(t *rapid.T) (method string, a adt.Args) {
-	method = rapid.SampledFrom([]string{"add", "remove", "contains", "size", "members", "add-count", "remove-count"}).Draw(t, "method")
+	method = rapid.SampledFrom([]string{"add", "remove", "contains", "len", "members", "add-count", "remove-count"}).Draw(t, "method")
 	switch method {
 	case "contains":
 		return method, adt.Args{drawText(t, "member")}
-	case "size", "members":
+	case "len", "members":
 		return method, nil
 	}
 	for range rapid.OneOf(rapid.IntRange(1, 3), rapid.IntRange(1, 20)).Draw(t, "members") {
@@ -80,7 +80,7 @@ func TestLocksOfSets(t *testing.T) {
 		{sets.op("add-count", "x", "z"), "insert"},
 		{sets.op("remove-count", "z"), "absent"},
 		{sets.op("remove-count", "y", "z"), "take"},
-		{sets.op("size"), "all"},
+		{sets.op("len"), "all"},
 	} {
 		require.Equal(t, row.want, sets.locks(v, row.op), "%v", row.op)
 	}

@@ -191,7 +191,7 @@ func Bool(is bool) msg.Datum {
 
 // Errorf is an error that a method fails with. Kinds that fit are kv.KindInvalid
 // for bad arguments, kv.KindOutOfRange for what does not fit into a value or its bounds,
-// kv.KindNotFound for a value that must exist and does not, and kv.KindCondition for
+// kv.KindNotFound for a value that must exist and does not, and kv.KindConditionFailed for
 // what its state does not allow otherwise.
 func Errorf(kind kv.Kind, format string, args ...any) error {
 	return &kv.Error{Kind: kind, Op: -1, Text: fmt.Sprintf(format, args...)}

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// Register holds up to kv.MaxValueBytes bytes.
-	Register entry.Type = 0
+	// Value holds up to kv.MaxValueBytes bytes.
+	Value entry.Type = 0
 	// Counter holds a signed number of 64 bits.
 	Counter entry.Type = 1
 )
@@ -18,8 +18,8 @@ const (
 // TypeName is the type's name in messages and on the command line.
 func TypeName(t entry.Type) string {
 	switch t {
-	case Register:
-		return "register"
+	case Value:
+		return "value"
 	case Counter:
 		return "counter"
 	case entry.TypeDeleted:

@@ -27,7 +27,7 @@ func (t *Type) state(v *entry.Value) (any, error) {
 	return s, nil
 }
 
-// Remember decodes a value, unless it is a register or a counter or nothing, so
+// Remember decodes a value, unless it is a value or a counter or nothing, so
 // that it need not be done again for each of its copies. What cannot be read is
 // left as it is: whoever calls a method of it is told.
 func Remember(v *entry.Value) {
@@ -70,7 +70,7 @@ func CheckStored(id entry.Type, payload []byte) error {
 		return kv.Errorf(kv.KindInvalid, "the stored value has %d bytes, and at most %d are allowed", len(payload), most)
 	}
 	switch id {
-	case Register:
+	case Value:
 		return nil
 	case Counter:
 		_, err := DecodeCounter(payload)
@@ -267,11 +267,11 @@ func NeedsPlan(op *msg.Op) bool {
 func (m *TypeMethod) OpKind() msg.OpKind {
 	switch {
 	case !m.Changes:
-		return msg.OpAsk
+		return msg.OpQuery
 	case m.Answers:
-		return msg.OpChangeAsk
+		return msg.OpUpdateGet
 	}
-	return msg.OpChange
+	return msg.OpUpdate
 }
 
 // Op is the operation that calls the method on a key.

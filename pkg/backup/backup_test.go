@@ -81,11 +81,11 @@ func fill(t *testing.T, db *client.DB) {
 	call := func(key, typ, method string, args ...any) client.Op {
 		return client.Call([]byte(key), typ, method, args...)
 	}
-	do(t, db, call("dict", "dict", "set", "a", "1", "b", "2"), call("scores", "scored-set", "add", 2.5, "x", -1.0, "y"),
-		call("top", "top-k", "add", 3.0, "x"), call("bag", "bag", "add", 1.5), call("list", "list", "append", "first", "second"),
+	do(t, db, call("map", "map", "set", "a", "1", "b", "2"), call("scores", "sorted-set", "add", 2.5, "x", -1.0, "y"),
+		call("top", "top-k", "add", 3.0, "x"), call("summary", "summary", "add", 1.5), call("list", "list", "append", "first", "second"),
 		call("mine", "tags", "add", "go", "db"))
 	hour := time.Hour
-	do(t, db, client.Put([]byte("expires"), nil).WithTTL(hour), client.Expire([]byte("dict"), hour), client.Expire([]byte("number/003"), hour), client.Expire([]byte("set/039"), hour))
+	do(t, db, client.Put([]byte("expires"), nil).WithTTL(hour), client.Expire([]byte("map"), hour), client.Expire([]byte("number/003"), hour), client.Expire([]byte("set/039"), hour))
 }
 
 // state is all that a cluster holds, in its stored form.
@@ -166,7 +166,7 @@ func TestABackupIsOfItsSnapshot(t *testing.T) {
 	ctx, cancel := context.WithCancel(soon(t))
 	_, _, err := backup.Create(ctx, db, path, backup.CreateOptions{Progress: func(uint64, uint64) {
 		// What has been copied, and what has not.
-		for _, key := range []string{"bag", "many/0001", "text/001"} {
+		for _, key := range []string{"summary", "many/0001", "text/001"} {
 			do(t, db, client.Delete([]byte(key)))
 		}
 		do(t, db, client.Put([]byte("a new one"), nil), client.Put([]byte("zz"), nil), client.Put([]byte("text/002"), []byte("changed")), client.Add([]byte("number/001"), 7),
@@ -442,7 +442,7 @@ func TestRestoreTakesNothingThatCannotBeRead(t *testing.T) {
 	for text, op := range map[string]client.Op{
 		"data type 77 is not known here":     client.Restore([]byte("k"), 77, []byte("x"), 0),
 		"form of a set cannot be read":       client.Restore([]byte("k"), client.TypeSet, []byte("x"), 0),
-		"form of a dict cannot be read":      client.Restore([]byte("k"), client.TypeDict, nil, 0),
+		"form of a map cannot be read":       client.Restore([]byte("k"), client.TypeDict, nil, 0),
 		"the stored value has 1048577 bytes": client.Restore([]byte("k"), client.TypeRegister, make([]byte, kv.MaxValueBytes+1), 0),
 	} {
 		_, err := db.Execute(soon(t), op)

@@ -296,7 +296,7 @@ func TestReadOnly(t *testing.T) {
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
 		require.ErrorContains(t, err, "must be writable")
 	}
-	require.Equal(t, kv.KindExhausted, kv.KindOf(c.openError(syscall.ENOSPC)))
+	require.Equal(t, kv.KindResourceExhausted, kv.KindOf(c.openError(syscall.ENOSPC)))
 	require.Equal(t, kv.KindInternal, kv.KindOf(c.openError(errors.New("odd"))))
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everywhere")

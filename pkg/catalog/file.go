@@ -198,7 +198,7 @@ func (c *Catalog) openError(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Kind, e.Hint = kv.KindInvalid, "create the directory first"
 	case errors.Is(err, syscall.ENOSPC):
-		e.Kind, e.Hint = kv.KindExhausted, "free disk space"
+		e.Kind, e.Hint = kv.KindResourceExhausted, "free disk space"
 	}
 	return e
 }

@@ -116,7 +116,7 @@ func (s *session) printReceipts(nodes []*pb.ActivityResponse, limit int) error {
 		receipt := client.ReceiptOf(r.Receipt)
 		if s.json {
 			if err := s.object(recentAnswer{Time: time.Unix(0, r.TimeNs).UTC(), Node: r.node, TxnID: r.TxnId.String(), Kind: r.Kind, Outcome: r.Outcome,
-				Attempts: r.Attempts, TookUs: r.TookUs, receiptAnswer: s.receiptObject(&receipt)}); err != nil {
+				Attempts: r.Attempts, TookUs: r.DurationUs, receiptAnswer: s.receiptObject(&receipt)}); err != nil {
 				return err
 			}
 			continue
@@ -164,11 +164,11 @@ client is told that it was cancelled. One that has asked to commit may still com
 		if err != nil {
 			return kv.Errorf(kv.KindInvalid, "%q is not a transaction's id; see \"linchpin waits\"", args[0])
 		}
-		r, err := s.db.EndTransaction(ctx, id)
+		r, err := s.db.CancelTransaction(ctx, id)
 		if err != nil {
 			return err
 		}
-		for _, n := range r.SilentIds {
+		for _, n := range r.UnreachableIds {
 			s.cmd.PrintErrf("node n%d has not answered\n", n)
 		}
 		if len(r.NodeIds) == 0 {

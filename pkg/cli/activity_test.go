@@ -46,11 +46,11 @@ func TestWaits(t *testing.T) {
 	n := start(t)
 	n.SetActivity(contended())
 	out := n.run(t, "waits").ok(t)
-	require.Contains(t, out, "alice  12ms   s4     visits  counter.add-get  "+kv.TxnID{Time: 5, Rand: 6}.String()+" and 2 more  bob      register.put")
+	require.Contains(t, out, "alice  12ms   s4     visits  counter.add-get  "+kv.TxnID{Time: 5, Rand: 6}.String()+" and 2 more  bob      value.put")
 	o := objects(t, n.run(t, "waits", "-o", "json").ok(t))
 	require.Equal(t, "lock", o[0]["cause"])
 	require.EqualValues(t, 12000, o[0]["waited_us"])
-	require.Equal(t, "register.put", o[0]["holder_operations"])
+	require.Equal(t, "value.put", o[0]["holder_operations"])
 	require.Equal(t, []any{"alice", "bob"}, []any{o[0]["user"], o[0]["holder_user"]})
 	n.run(t, "waits", "end", "x").fails(t, cli.ExitUsage, "is not a transaction's id")
 }

@@ -18,7 +18,7 @@ import (
 )
 
 const callNotes = `Arguments that begin with a minus sign and a digit are numbers, not flags. A
-method that answers something which is not there, such as a field of a dict, prints
+method that answers something which is not there, such as a field of a map, prints
 nothing, and the exit code is 1.`
 
 func callCommand() *cobra.Command {
@@ -27,8 +27,8 @@ what it answers: a value on a line, or a pair of them. "linchpin types" lists th
 types, and "linchpin types TYPE" their methods.
 
 `+callNotes, `  linchpin call fruit set.add apple banana
-  linchpin call cart dict.increment lamps -1
-  linchpin call scores scored-set.by-rank 0 -1`, 2, -1, false,
+  linchpin call cart map.increment lamps -1
+  linchpin call scores sorted-set.range-by-rank 0 -1`, 2, -1, false,
 		func(cmd *cobra.Command, args []string, _ bool) (string, []string, error) {
 			if typ, method, ok := strings.Cut(args[1], "."); !ok || typ == "" || method == "" {
 				return "", nil, usagef(cmd, "%q is not a type and a method with a dot in between, as in set.add", args[1])
@@ -226,11 +226,11 @@ func (s *session) askMethod(ctx context.Context, typ, method string) (*adt.TypeM
 }
 
 // inPairs are the methods that answer pairs.
-var inPairs = []string{"dict.all", "dict.scan", "scored-set.by-rank", "scored-set.by-rank-desc", "scored-set.by-score", "top-k.top", "top-k.max"}
+var inPairs = []string{"map.all", "map.range", "sorted-set.range-by-rank", "sorted-set.range-by-rev-rank", "sorted-set.range-by-score", "top-k.top", "top-k.max"}
 
 // labels name what some methods answer.
 var labels = map[string][]string{
-	"bag.summary":            {"count", "sum", "mean", "min", "max", "variance"},
+	"summary.stats":          {"count", "sum", "mean", "min", "max", "variance"},
 	"bounded-counter.bounds": {"floor", "ceiling"},
 }
 

@@ -70,7 +70,7 @@ func TestCallsThatFail(t *testing.T) {
 		{"scard s x", 2, "too many"},
 		{"incrby n x", 2, `n of counter.add-get is "x", want a whole number`},
 		{"call s set", 2, "is not a type and a method"},
-		{"call s sets.add a", 2, `there is no data type "sets"; there are register, counter, set`},
+		{"call s sets.add a", 2, `there is no data type "sets"; there are value, counter, set`},
 		{"call s set.addd a", 2, `the type set has no method "addd"; it has add, remove, contains`},
 		{"call s tags.weigh much", 2, `by of tags.weigh is "much", want a number`},
 		{"hset h f", 2, "too few"},
@@ -81,7 +81,7 @@ func TestCallsThatFail(t *testing.T) {
 		{"put k v --if-absent=false", 2, "a condition is given as false"},
 		{"put k v --if-exists=false", 2, "a condition is given as false"},
 		{"get k --after=", 2, "--after is empty"},
-		{"zadd z 0.0000001 a", 2, "add of a scored-set"},
+		{"zadd z 0.0000001 a", 2, "add of a sorted-set"},
 		{"lrange --nonsense", 2, "unknown flag: --nonsense"},
 		{"types nothing", 2, "there is no data type"},
 	} {
@@ -92,7 +92,7 @@ func TestCallsThatFail(t *testing.T) {
 func TestTypesAreListed(t *testing.T) {
 	n := start(t)
 	all := n.run(t, "types").ok(t)
-	for _, name := range []string{"register", "counter", "set", "dict", "scored-set", "top-k", "bag", "bounded-counter", "ids", "list"} {
+	for _, name := range []string{"value", "counter", "set", "map", "sorted-set", "top-k", "summary", "bounded-counter", "ids", "list"} {
 		require.Contains(t, all, "\n"+name+" ")
 	}
 	one := n.run(t, "types", "counter").ok(t)
@@ -113,7 +113,7 @@ write  -          -
 
 func TestATransactionCallsMethods(t *testing.T) {
 	n := start(t)
-	out := n.run(t, "txn", "call s set.add a b; call s set.members; call z scored-set.increment m 2.5; call z scored-set.score m").ok(t)
+	out := n.run(t, "txn", "call s set.add a b; call s set.members; call z sorted-set.increment m 2.5; call z sorted-set.score m").ok(t)
 	require.Contains(t, out, `call "s" set.members`)
 	require.Contains(t, out, "a b")
 	require.Contains(t, out, "2.5")

@@ -70,9 +70,9 @@ func TestShardsAreToldByTheirOwnNodes(t *testing.T) {
 func TestEachKindOfFailureHasItsCode(t *testing.T) {
 	n := start(t)
 	for k, want := range map[kv.Kind]int{
-		kv.KindInvalid: 2, kv.KindWrongType: 7, kv.KindCondition: 3, kv.KindOutOfRange: 3, kv.KindAborted: 6, kv.KindUnavailable: 4,
-		kv.KindTooOld: 5, kv.KindExhausted: 4, kv.KindDeadline: 4, kv.KindCancelled: 4, kv.KindNotFound: 1, kv.KindCorrupt: 7,
-		kv.KindUnauthenticated: 8, kv.KindDenied: 8,
+		kv.KindInvalid: 2, kv.KindWrongType: 7, kv.KindConditionFailed: 3, kv.KindOutOfRange: 3, kv.KindAborted: 6, kv.KindUnavailable: 4,
+		kv.KindTooOld: 5, kv.KindResourceExhausted: 4, kv.KindDeadlineExceeded: 4, kv.KindCancelled: 4, kv.KindNotFound: 1, kv.KindCorrupt: 7,
+		kv.KindUnauthenticated: 8, kv.KindPermissionDenied: 8,
 	} {
 		refuse := func(req gateway.Request, done func(gateway.Response)) {
 			done(gateway.Response{ID: req.ID, Attempts: 1, Err: &kv.Error{Kind: k, Text: "because", Op: -1, Hint: "do something"}})

@@ -61,7 +61,7 @@ func (s *session) drain(ctx context.Context, limit time.Duration) error {
 	var last drainAnswer
 	var failed error
 	err := s.db.Drain(ctx, limit, func(p *pb.DrainProgress) {
-		now := drainAnswer{p.Phase, p.Transactions, p.Open, p.OnShards, last.ElapsedMs, p.CutOff}
+		now := drainAnswer{p.Phase, p.OneShots, p.Interactive, p.OnShards, last.ElapsedMs, p.TimedOut}
 		if now == last {
 			return // no news
 		}
@@ -77,7 +77,7 @@ func (s *session) drain(ctx context.Context, limit time.Duration) error {
 	case failed != nil:
 		return failed
 	case last.CutOff:
-		return kv.Errorf(kv.KindDeadline, "the node has stopped, but the time was up first, and what was under way was cut off")
+		return kv.Errorf(kv.KindDeadlineExceeded, "the node has stopped, but the time was up first, and what was under way was cut off")
 	case s.json:
 		return nil
 	}

@@ -79,17 +79,17 @@ func ExitCode(err error) int {
 		return ExitNotFound
 	case kv.KindInvalid:
 		return ExitUsage
-	case kv.KindCondition, kv.KindOutOfRange:
+	case kv.KindConditionFailed, kv.KindOutOfRange:
 		return ExitCondition
 	case kv.KindResultsLost:
 		return ExitOutput
-	case kv.KindUnavailable, kv.KindDeadline, kv.KindExhausted, kv.KindCancelled, kv.KindClosed:
+	case kv.KindUnavailable, kv.KindDeadlineExceeded, kv.KindResourceExhausted, kv.KindCancelled, kv.KindClosed:
 		return ExitUnavailable
-	case kv.KindUnknown, kv.KindTooOld:
+	case kv.KindOutcomeUnknown, kv.KindTooOld:
 		return ExitUnknown
 	case kv.KindAborted:
 		return ExitAborted
-	case kv.KindUnauthenticated, kv.KindDenied:
+	case kv.KindUnauthenticated, kv.KindPermissionDenied:
 		return ExitDenied
 	}
 	return ExitOther

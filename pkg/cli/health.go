@@ -51,12 +51,12 @@ up, or the time is over: for scripts that have just started nodes.`,
 				return kv.Errorf(kv.KindUnavailable, "node n%d at %s is not up", m.NodeId, m.Address)
 			}
 		}
-		why := refusal(&st.Room)
+		why := refusal(&st.Disk)
 		if why != "" && writes {
 			return kv.Errorf(kv.KindUnavailable, "node n%d %s", st.NodeId, why)
 		}
 		if s.json {
-			return s.object(map[string]any{"node": st.NodeId, "ready": true, "room": roomObject(&st.Room)})
+			return s.object(map[string]any{"node": st.NodeId, "ready": true, "room": roomObject(&st.Disk)})
 		}
 		if why != "" {
 			return s.printf("node n%d serves, but %s\n", st.NodeId, why)
@@ -83,7 +83,7 @@ func until(ctx context.Context, wait time.Duration, try func() error) error {
 	defer tick.Stop()
 	for {
 		err := try()
-		if kind := kv.KindOf(err); err == nil || kind != kv.KindUnavailable && kind != kv.KindDeadline {
+		if kind := kv.KindOf(err); err == nil || kind != kv.KindUnavailable && kind != kv.KindDeadlineExceeded {
 			return err
 		}
 		select {

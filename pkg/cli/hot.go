@@ -65,17 +65,17 @@ what is moved at all; rules and mode outlast restarts.`,
 			return s.watch(ctx, length, size, show)
 		})(cmd, args)
 	}
-	cmd.AddCommand(hotRule("pin", pb.HotOrder_HOT_PIN, "Keep a key on the hot shard", `Have a key moved to the hot shard, now and whenever it is elsewhere, in any mode but
+	cmd.AddCommand(hotRule("pin", pb.HotPolicy_HOT_PIN, "Keep a key on the hot shard", `Have a key moved to the hot shard, now and whenever it is elsewhere, in any mode but
 off. With --prefix the rule is for all keys with the prefix, and moves those that
 transactions clash over.`),
-		hotRule("unpin", pb.HotOrder_HOT_FREE, "Remove the rule for a key", `Remove the rule for a key or prefix, whether it was pinned or banned. A key on the hot
+		hotRule("unpin", pb.HotPolicy_HOT_FREE, "Remove the rule for a key", `Remove the rule for a key or prefix, whether it was pinned or banned. A key on the hot
 shard goes home when nobody has waited for it for some seconds.`),
-		hotRule("ban", pb.HotOrder_HOT_BAN, "Keep a key from the hot shard", `Have a key stay at home, on the shard that it would be on if there were no hot shard.
+		hotRule("ban", pb.HotPolicy_HOT_BAN, "Keep a key from the hot shard", `Have a key stay at home, on the shard that it would be on if there were no hot shard.
 If it has been moved it goes home.`), hotMode(), hotMoves(size))
 	return cmd
 }
 
-func hotRule(verb string, order pb.HotOrder, short, long string) *cobra.Command {
+func hotRule(verb string, order pb.HotPolicy, short, long string) *cobra.Command {
 	var f flags
 	var prefix bool
 	cmd := &cobra.Command{
@@ -92,7 +92,7 @@ func hotRule(verb string, order pb.HotOrder, short, long string) *cobra.Command 
 		if err != nil {
 			return err
 		}
-		r, err := s.db.SetHotRule(ctx, pb.HotRule{Key: key, Prefix: prefix, Order: order})
+		r, err := s.db.SetHotRule(ctx, pb.HotRule{Key: key, Prefix: prefix, Policy: order})
 		if err != nil {
 			return err
 		}
@@ -144,12 +144,12 @@ func modeNamed(name string) pb.HotMode {
 	return pb.HotMode_HOT_MODE_NONE
 }
 
-var hotOrders = map[pb.HotOrder]string{pb.HotOrder_HOT_PIN: "pinned", pb.HotOrder_HOT_BAN: "banned"}
+var hotOrders = map[pb.HotPolicy]string{pb.HotPolicy_HOT_PIN: "pinned", pb.HotPolicy_HOT_BAN: "banned"}
 
 // hotState is what is to be known of a key besides numbers.
 func hotState(k *pb.HotKey) string {
 	var of []string
-	if o := hotOrders[k.Order]; o != "" {
+	if o := hotOrders[k.Policy]; o != "" {
 		of = append(of, o)
 	}
 	if k.Moving {
@@ -169,7 +169,7 @@ func hotCauses(k *pb.HotKey) string {
 	for _, c := range []struct {
 		name string
 		us   uint64
-	}{{"locks", k.LockWaitUs}, {"held", k.HeldUs}, {"reads", k.ReadWaitUs}, {"retries", k.RetryUs}} {
+	}{{"locks", k.LockWaitUsPerS}, {"held", k.HeldUsPerS}, {"reads", k.ReadWaitUsPerS}, {"retries", k.RetryUsPerS}} {
 		if d := inMillis(c.us); d > 0 {
 			of = append(of, c.name+" "+d.String())
 		}
@@ -195,8 +195,8 @@ func (s *session) printHot(r *pb.HotKeysResponse) error {
 		if k.MovedNs != 0 {
 			since = max(time.Since(time.Unix(0, k.MovedNs)), 0).Round(time.Second).String()
 		}
-		t.row(s.text(k.Key), fmt.Sprintf("s%d", k.Shard), fmt.Sprintf("%.1f", k.Clashes), inMillis(k.WaitingUs).String(), orDash(hotCauses(k)),
-			fmt.Sprintf("%.1f", k.Holds), fmt.Sprint(k.Queue), orDash(since), orDash(hotState(k)), orDash(k.Why))
+		t.row(s.text(k.Key), fmt.Sprintf("s%d", k.Shard), fmt.Sprintf("%.1f", k.ConflictsPerS), inMillis(k.WaitUsPerS).String(), orDash(hotCauses(k)),
+			fmt.Sprintf("%.1f", k.HoldsPerS), fmt.Sprint(k.Waiters), orDash(since), orDash(hotState(k)), orDash(k.Reason))
 	}
 	if err := t.flush(); err != nil {
 		return err
@@ -208,11 +208,11 @@ func (s *session) printHot(r *pb.HotKeysResponse) error {
 	if len(rules) == 0 {
 		rules = []string{"none"}
 	}
-	return s.printf("mode: %s\nhot shard: busy %.0f%% of the time\nrules: %s\n", hotModes[r.Mode], 100*r.Busy, strings.Join(rules, ", "))
+	return s.printf("mode: %s\nhot shard: busy %.0f%% of the time\nrules: %s\n", hotModes[r.Mode], 100*r.Utilization, strings.Join(rules, ", "))
 }
 
 func (s *session) ruleText(r *pb.HotRule) string {
-	out := s.text(r.Key) + " " + hotOrders[r.Order]
+	out := s.text(r.Key) + " " + hotOrders[r.Policy]
 	if r.Prefix {
 		out += " (prefix)"
 	}
@@ -251,9 +251,9 @@ type hotRuleItem struct {
 func (s *session) hotObjects(r *pb.HotKeysResponse) error {
 	for i := range r.Keys {
 		k := &r.Keys[i]
-		it := hotItem{item: s.keyItem(k.Key), Shard: k.Shard, Clashes: k.Clashes, WaitingUs: k.WaitingUs, WouldWaitUs: k.WouldWaitUs,
-			LockWaitUs: k.LockWaitUs, HeldUs: k.HeldUs, ReadWaitUs: k.ReadWaitUs, RetryUs: k.RetryUs, Holds: k.Holds, Queue: k.Queue,
-			Order: hotOrders[k.Order], Moving: k.Moving, Why: k.Why, WaitedUs: k.WaitedUs, Waits: k.Waits}
+		it := hotItem{item: s.keyItem(k.Key), Shard: k.Shard, Clashes: k.ConflictsPerS, WaitingUs: k.WaitUsPerS, WouldWaitUs: k.EstimatedWaitUsPerS,
+			LockWaitUs: k.LockWaitUsPerS, HeldUs: k.HeldUsPerS, ReadWaitUs: k.ReadWaitUsPerS, RetryUs: k.RetryUsPerS, Holds: k.HoldsPerS, Queue: k.Waiters,
+			Order: hotOrders[k.Policy], Moving: k.Moving, Why: k.Reason, WaitedUs: k.WaitedUs, Waits: k.Waits}
 		if k.MovedNs != 0 {
 			at := time.Unix(0, k.MovedNs).UTC()
 			it.Moved = &at
@@ -265,11 +265,11 @@ func (s *session) hotObjects(r *pb.HotKeysResponse) error {
 	rules := make([]hotRuleItem, 0, len(r.Rules))
 	for i := range r.Rules {
 		h := &r.Rules[i]
-		rules = append(rules, hotRuleItem{s.keyItem(h.Key), h.Prefix, hotOrders[h.Order]})
+		rules = append(rules, hotRuleItem{s.keyItem(h.Key), h.Prefix, hotOrders[h.Policy]})
 	}
 	return s.object(struct {
 		Mode  string        `json:"mode"`
 		Busy  float64       `json:"busy"`
 		Rules []hotRuleItem `json:"rules"`
-	}{hotModes[r.Mode], r.Busy, rules})
+	}{hotModes[r.Mode], r.Utilization, rules})
 }

@@ -46,7 +46,7 @@ func (s *session) printMoves(moves []pb.HotMove) error {
 	if s.json {
 		for i := range moves {
 			m := &moves[i]
-			if err := s.object(moveItem{s.keyItem(m.Key), time.Unix(0, m.TimeNs).UTC(), m.FromShard, m.ToShard, m.ToHot, m.Why}); err != nil {
+			if err := s.object(moveItem{s.keyItem(m.Key), time.Unix(0, m.TimeNs).UTC(), m.FromShard, m.ToShard, m.ToHot, m.Reason}); err != nil {
 				return err
 			}
 		}
@@ -59,7 +59,7 @@ func (s *session) printMoves(moves []pb.HotMove) error {
 		if m.ToHot {
 			to += " (hot)"
 		}
-		t.row(stamp(time.Unix(0, m.TimeNs)), s.text(m.Key), fmt.Sprintf("s%d", m.FromShard), to, m.Why)
+		t.row(stamp(time.Unix(0, m.TimeNs)), s.text(m.Key), fmt.Sprintf("s%d", m.FromShard), to, m.Reason)
 	}
 	return t.flush()
 }

@@ -17,7 +17,7 @@ func TestGet(t *testing.T) {
 	require.Equal(t, "v", n.run(t, "get", "k", "--raw").ok(t))
 	require.Equal(t, "5\n", n.run(t, "get", "n").ok(t))
 	require.Equal(t, "5\n", n.run(t, "get", "n", "--raw").ok(t))
-	require.Equal(t, `{"key":"k","found":true,"type":"register","value":"v","version":"0.0.1"}`+"\n",
+	require.Equal(t, `{"key":"k","found":true,"type":"value","value":"v","version":"0.0.1"}`+"\n",
 		n.run(t, "get", "k", "-o", "json").ok(t))
 	require.Equal(t, `{"key":"n","found":true,"type":"counter","number":5,"version":"0.0.2"}`+"\n",
 		n.run(t, "get", "n", "-o", "json").ok(t))
@@ -51,7 +51,7 @@ func TestHexGoesBothWays(t *testing.T) {
 	n.run(t, "put", "--hex", "00ff", "cafe").ok(t)
 	n.runWith(t, "cafe\n", "put", "--hex", "00ff", "-", "--if-value", "cafe").ok(t)
 	require.Equal(t, "cafe\n", n.run(t, "get", "--hex", "00ff").ok(t))
-	require.Contains(t, n.run(t, "scan", "--hex", "--prefix", "00").ok(t), "00ff  register  cafe")
+	require.Contains(t, n.run(t, "scan", "--hex", "--prefix", "00").ok(t), "00ff  value  cafe")
 	require.Equal(t, "00ff", objects(t, n.run(t, "scan", "--hex", "-o", "json").ok(t))[0]["key_hex"])
 	n.run(t, "get", "--hex", "xyz").fails(t, 2, `"xyz" is not hexadecimal`)
 }
@@ -110,7 +110,7 @@ func TestIncr(t *testing.T) {
 func TestScan(t *testing.T) {
 	n := start(t)
 	n.run(t, "txn", "put a 1", "put b 22", "incr c 3", "put d/1 x", "put d/2 y", "put e z").ok(t)
-	require.Equal(t, "KEY  TYPE      VALUE  VERSION\nb    register  22     0.0.2\nc    counter   3      0.0.3\n",
+	require.Equal(t, "KEY  TYPE     VALUE  VERSION\nb    value    22     0.0.2\nc    counter  3      0.0.3\n",
 		n.run(t, "scan", "b", "d").ok(t))
 	require.Equal(t, "d/1\nd/2\n", n.run(t, "scan", "--prefix", "d/", "--keys-only").ok(t))
 	require.Equal(t, "a\nb\n", n.run(t, "scan", "--limit", "2", "--keys-only").ok(t))

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // receiptAnswer is a contention receipt as JSON: Why says it in words.
@@ -30,30 +29,24 @@ type abortAnswer struct {
 
 // conflictAnswer is what was in the way, in the words of the API.
 type conflictAnswer struct {
-	Cause             string         `json:"cause,omitempty"`
-	Key               *string        `json:"key,omitempty"`
-	KeyHex            *string        `json:"key_hex,omitempty"`
-	Operations        []string       `json:"operations,omitempty"`
-	Mode              string         `json:"mode,omitempty"`
-	Holder            string         `json:"holder,omitempty"`
-	HolderOperations  []string       `json:"holder_operations,omitempty"`
-	HolderMode        string         `json:"holder_mode,omitempty"`
-	Others            int            `json:"others,omitempty"`
-	Commutes          []adviceAnswer `json:"commutes,omitempty"`
-	Lock              string         `json:"lock,omitempty"`
-	HolderLock        string         `json:"holder_lock,omitempty"`
-	Calls             []string       `json:"calls,omitempty"`
-	HolderCalls       []string       `json:"holder_calls,omitempty"`
-	Interactive       bool           `json:"interactive,omitempty"`
-	HolderInteractive bool           `json:"holder_interactive,omitempty"`
+	Cause             string        `json:"cause,omitempty"`
+	Key               *string       `json:"key,omitempty"`
+	KeyHex            *string       `json:"key_hex,omitempty"`
+	Operations        []string      `json:"operations,omitempty"`
+	Holder            string        `json:"holder,omitempty"`
+	HolderOperations  []string      `json:"holder_operations,omitempty"`
+	Others            int           `json:"others,omitempty"`
+	Advice            *adviceAnswer `json:"advice,omitempty"`
+	Lock              string        `json:"lock,omitempty"`
+	HolderLock        string        `json:"holder_lock,omitempty"`
+	Interactive       bool          `json:"interactive,omitempty"`
+	HolderInteractive bool          `json:"holder_interactive,omitempty"`
 }
 
 // adviceAnswer is what would have commuted in the place of what was done.
 type adviceAnswer struct {
 	Instead       string `json:"instead,omitempty"`
 	HolderInstead string `json:"holder_instead,omitempty"`
-	Method        string `json:"method,omitempty"`
-	HolderMethod  string `json:"holder_method,omitempty"`
 	Apart         bool   `json:"apart,omitempty"`
 }
 
@@ -76,29 +69,17 @@ func (p *printer) receiptObject(r *client.Receipt) receiptAnswer {
 }
 
 func (p *printer) conflictObject(c *client.Conflict) conflictAnswer {
-	a := conflictAnswer{Cause: word(c.Cause.String(), "CAUSE_"), Operations: operationWords(c.Operations), Mode: word(c.Mode.String(), "LOCK_"),
-		HolderOperations: operationWords(c.HolderOperations), HolderMode: word(c.HolderMode.String(), "LOCK_"), Others: c.Others,
-		Lock: c.Lock, HolderLock: c.HolderLock, Calls: c.Calls, HolderCalls: c.HolderCalls,
-		Interactive: c.Interactive, HolderInteractive: c.HolderInteractive}
+	a := conflictAnswer{Cause: word(c.Cause.String(), "CAUSE_"), Operations: c.Operations, HolderOperations: c.HolderOperations, Others: c.Others,
+		Lock: c.Lock, HolderLock: c.HolderLock, Interactive: c.Interactive, HolderInteractive: c.HolderInteractive}
 	a.Key, a.KeyHex = p.jsonBytes(c.Key)
 	if !c.Holder.IsZero() {
 		a.Holder = c.Holder.String()
 	}
-	for _, x := range c.Commutes {
-		a.Commutes = append(a.Commutes, adviceAnswer{Instead: operationWord(x.Instead), HolderInstead: operationWord(x.HolderInstead),
-			Method: x.Method, HolderMethod: x.HolderMethod, Apart: x.Apart})
+	if x := c.Advice; x != nil {
+		a.Advice = &adviceAnswer{Instead: x.Instead, HolderInstead: x.HolderInstead, Apart: x.Apart}
 	}
 	return a
 }
-
-func operationWords(ops []pb.Operation) (out []string) {
-	for _, op := range ops {
-		out = append(out, operationWord(op))
-	}
-	return out
-}
-
-func operationWord(op pb.Operation) string { return word(op.String(), "OP_") }
 
 // word is a name of the API as people write it, nothing for none.
 func word(name, prefix string) string {

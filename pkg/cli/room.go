@@ -11,10 +11,10 @@ import (
 
 // rooms asks the members that are up how much room their disks have. One that does not
 // answer, or does not tell this caller, is left out.
-func (s *session) rooms(ctx context.Context, st *pb.StatusResponse) map[uint32]pb.Room {
+func (s *session) rooms(ctx context.Context, st *pb.StatusResponse) map[uint32]pb.DiskSpace {
 	ctx, cancel := context.WithTimeout(ctx, otherTimeout)
 	defer cancel()
-	rooms := map[uint32]pb.Room{st.NodeId: st.Room}
+	rooms := map[uint32]pb.DiskSpace{st.NodeId: st.Disk}
 	for i := range st.Members {
 		m := &st.Members[i]
 		if m.Self || !m.Up || m.NodeId == st.NodeId {
@@ -22,7 +22,7 @@ func (s *session) rooms(ctx context.Context, st *pb.StatusResponse) map[uint32]p
 		}
 		a, err := s.db.Activity(ctx, &pb.ActivityRequest{NodeId: m.NodeId, SinceS: time.Now().Unix()})
 		if err == nil {
-			rooms[m.NodeId] = a.Room
+			rooms[m.NodeId] = a.Disk
 		}
 	}
 	return rooms
@@ -37,18 +37,18 @@ type roomAnswer struct {
 	Refuses      string `json:"refuses"`
 }
 
-var refusesWords = map[pb.RoomRefuses]string{pb.RoomRefuses_ROOM_REFUSES_WRITES: "writes", pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES: "all writes"}
+var refusesWords = map[pb.DiskRejects]string{pb.DiskRejects_DISK_REJECTS_WRITES: "writes", pb.DiskRejects_DISK_REJECTS_ALL_WRITES: "all writes"}
 
-func roomObject(r *pb.Room) roomAnswer {
-	return roomAnswer{FreeBytes: r.FreeBytes, SizeBytes: r.SizeBytes, ReserveBytes: r.ReserveBytes, Refuses: refusesWords[r.Refuses]}
+func roomObject(r *pb.DiskSpace) roomAnswer {
+	return roomAnswer{FreeBytes: r.FreeBytes, SizeBytes: r.SizeBytes, ReserveBytes: r.ReserveBytes, Refuses: refusesWords[r.Rejects]}
 }
 
 // refusal says what a node refuses for want of room, and why; "" if it refuses nothing.
-func refusal(r *pb.Room) string {
-	what := map[pb.RoomRefuses]string{
-		pb.RoomRefuses_ROOM_REFUSES_WRITES:     "refuses writes, but for deletions",
-		pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES: "refuses all writes",
-	}[r.Refuses]
+func refusal(r *pb.DiskSpace) string {
+	what := map[pb.DiskRejects]string{
+		pb.DiskRejects_DISK_REJECTS_WRITES:     "refuses writes, but for deletions",
+		pb.DiskRejects_DISK_REJECTS_ALL_WRITES: "refuses all writes",
+	}[r.Rejects]
 	if what == "" {
 		return ""
 	}
@@ -61,7 +61,7 @@ const leastReclaimable = 1 << 20
 
 // printRoom tells of the disk of the node that answers, if that is known.
 func (s *session) printRoom(st *pb.StatusResponse) error {
-	r := &st.Room
+	r := &st.Disk
 	reclaimable := ""
 	if st.ReclaimableBytes >= leastReclaimable {
 		reclaimable = fmt.Sprintf("deleted data still occupies about %s; \"linchpin reclaim\" frees that\n", kv.ShownBytes(st.ReclaimableBytes))

@@ -89,7 +89,7 @@ func (s *session) printShards(rows []shardRow) error {
 		}
 		cells := []string{name, fmt.Sprintf("n%d", r.sh.NodeId), r.state(), "-", "-", "-", "-", "-", "-", "-"}
 		if r.own {
-			for i, n := range []uint64{r.sh.Incarnation, r.sh.Index, r.sh.KeysInMemory, r.sh.Waiting, r.sh.Intents, r.sh.Records} {
+			for i, n := range []uint64{r.sh.Incarnation, r.sh.Csn, r.sh.KeysInMemory, r.sh.LockWaiters, r.sh.Intents, r.sh.DecisionRecords} {
 				cells[3+i] = fmt.Sprint(n)
 			}
 			cells[9] = r.stepTime().String()
@@ -122,8 +122,8 @@ type shardNumbers struct {
 func shardObject(r *shardRow) shardAnswer {
 	a := shardAnswer{Shard: r.sh.Shard, Node: r.sh.NodeId, Hot: r.sh.Hot, Up: r.own || r.sh.Up}
 	if r.own {
-		a.shardNumbers = &shardNumbers{r.sh.Incarnation, r.sh.Index, r.sh.KeysInMemory, r.sh.Waiting,
-			r.sh.Intents, r.sh.Records, r.sh.Steps, r.sh.StepTimeUs}
+		a.shardNumbers = &shardNumbers{r.sh.Incarnation, r.sh.Csn, r.sh.KeysInMemory, r.sh.LockWaiters,
+			r.sh.Intents, r.sh.DecisionRecords, r.sh.Steps, r.sh.StepTimeUs}
 	}
 	return a
 }

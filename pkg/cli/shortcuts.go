@@ -42,34 +42,34 @@ var shortcuts = []shortcut{
 	{"sadd", "set.add-count", "set.add", "MEMBER...", "Add members to a set and print how many were new", 1, -1, nil},
 	{"srem", "set.remove-count", "set.remove", "MEMBER...", "Remove members of a set and print how many were there", 1, -1, nil},
 	{"sismember", "set.contains", "", "MEMBER", "Print whether a set has a member", 1, 1, nil},
-	{"scard", "set.size", "", "", "Print how many members a set has", 0, 0, nil},
+	{"scard", "set.len", "", "", "Print how many members a set has", 0, 0, nil},
 	{"smembers", "set.members", "", "", "Print the members of a set", 0, 0, nil},
 
-	{"hset", "dict.set", "", "FIELD VALUE [FIELD VALUE...]", "Set fields of a dict", 2, -1, nil},
-	{"hsetnx", "dict.set-new", "", "FIELD VALUE", "Set a field of a dict that is not there, and print whether that was so", 2, 2, nil},
-	{"hget", "dict.get", "", "FIELD", "Print a field of a dict", 1, 1, nil},
-	{"hmget", "dict.get-many", "", "FIELD...", "Print fields of a dict", 1, -1, nil},
-	{"hdel", "dict.delete", "", "FIELD...", "Remove fields of a dict", 1, -1, nil},
-	{"hincrby", "dict.increment-get", "dict.increment", "FIELD N", "Add to a field of a dict and print the sum", 2, 2, nil},
-	{"hlen", "dict.size", "", "", "Print how many fields a dict has", 0, 0, nil},
-	{"hgetall", "dict.all", "", "", "Print the fields of a dict and their values", 0, 0, nil},
-	{"hscan", "dict.scan", "", "FROM LIMIT", "Print fields of a dict from one on", 2, 2, nil},
-	{"hexists", "dict.has", "", "FIELD", "Print whether a dict has a field", 1, 1, nil},
+	{"hset", "map.set", "", "FIELD VALUE [FIELD VALUE...]", "Set fields of a map", 2, -1, nil},
+	{"hsetnx", "map.set-if-absent", "", "FIELD VALUE", "Set a field of a map that is not there, and print whether that was so", 2, 2, nil},
+	{"hget", "map.get", "", "FIELD", "Print a field of a map", 1, 1, nil},
+	{"hmget", "map.get-many", "", "FIELD...", "Print fields of a map", 1, -1, nil},
+	{"hdel", "map.delete", "", "FIELD...", "Remove fields of a map", 1, -1, nil},
+	{"hincrby", "map.increment-get", "map.increment", "FIELD N", "Add to a field of a map and print the sum", 2, 2, nil},
+	{"hlen", "map.len", "", "", "Print how many fields a map has", 0, 0, nil},
+	{"hgetall", "map.all", "", "", "Print the fields of a map and their values", 0, 0, nil},
+	{"hscan", "map.range", "", "FROM LIMIT", "Print fields of a map from one on", 2, 2, nil},
+	{"hexists", "map.has", "", "FIELD", "Print whether a map has a field", 1, 1, nil},
 
-	{"zadd", "scored-set.add", "", "SCORE MEMBER [SCORE MEMBER...]", "Set the scores of members of a scored set", 2, -1, nil},
-	{"zincrby", "scored-set.increment-get", "scored-set.increment", "N MEMBER", "Add to the score of a member and print the sum", 2, 2, swapped},
-	{"zrem", "scored-set.remove", "", "MEMBER...", "Remove members of a scored set", 1, -1, nil},
-	{"zscore", "scored-set.score", "", "MEMBER", "Print the score of a member", 1, 1, nil},
-	{"zrank", "scored-set.rank", "", "MEMBER", "Print the place of a member, 0 for the lowest score", 1, 1, nil},
-	{"zrevrank", "scored-set.rev-rank", "", "MEMBER", "Print the place of a member, 0 for the highest score", 1, 1, nil},
-	{"zrange", "scored-set.by-rank", "", "FIRST LAST", "Print members by place, the lowest score first", 2, 2, nil},
-	{"zrevrange", "scored-set.by-rank-desc", "", "FIRST LAST", "Print members by place, the highest score first", 2, 2, nil},
-	{"zrangebyscore", "scored-set.by-score", "", "MIN MAX [LIMIT]", "Print the members with scores from MIN to MAX", 2, 3, nil},
-	{"zcard", "scored-set.size", "", "", "Print how many members a scored set has", 0, 0, nil},
+	{"zadd", "sorted-set.add", "", "SCORE MEMBER [SCORE MEMBER...]", "Set the scores of members of a sorted set", 2, -1, nil},
+	{"zincrby", "sorted-set.increment-get", "sorted-set.increment", "N MEMBER", "Add to the score of a member and print the sum", 2, 2, swapped},
+	{"zrem", "sorted-set.remove", "", "MEMBER...", "Remove members of a sorted set", 1, -1, nil},
+	{"zscore", "sorted-set.score", "", "MEMBER", "Print the score of a member", 1, 1, nil},
+	{"zrank", "sorted-set.rank", "", "MEMBER", "Print the place of a member, 0 for the lowest score", 1, 1, nil},
+	{"zrevrank", "sorted-set.rev-rank", "", "MEMBER", "Print the place of a member, 0 for the highest score", 1, 1, nil},
+	{"zrange", "sorted-set.range-by-rank", "", "FIRST LAST", "Print members by place, the lowest score first", 2, 2, nil},
+	{"zrevrange", "sorted-set.range-by-rev-rank", "", "FIRST LAST", "Print members by place, the highest score first", 2, 2, nil},
+	{"zrangebyscore", "sorted-set.range-by-score", "", "MIN MAX [LIMIT]", "Print the members with scores from MIN to MAX", 2, 3, nil},
+	{"zcard", "sorted-set.len", "", "", "Print how many members a sorted set has", 0, 0, nil},
 
-	{"rpush", "list.append-length", "list.append", "VALUE...", "Append values to a list and print its length", 1, -1, nil},
+	{"rpush", "list.append-len", "list.append", "VALUE...", "Append values to a list and print its length", 1, -1, nil},
 	{"lrange", "list.range", "", "FIRST LAST", "Print values of a list; -1 is the last", 2, 2, nil},
-	{"llen", "list.length", "", "", "Print how long a list is", 0, 0, nil},
+	{"llen", "list.len", "", "", "Print how long a list is", 0, 0, nil},
 	{"ltrim", "list.trim", "", "FIRST LAST", "Keep only these values of a list", 2, 2, nil},
 	{"lindex", "list.get", "", "INDEX", "Print one value of a list", 1, 1, nil},
 
@@ -77,8 +77,8 @@ var shortcuts = []shortcut{
 	{"top", "top-k.top", "", "N", "Print the best members of a top-k", 1, 1, nil},
 	{"topmax", "top-k.max", "", "", "Print the best member of a top-k", 0, 0, nil},
 
-	{"bagadd", "bag.add", "", "NUMBER...", "Add numbers to a bag", 1, -1, nil},
-	{"bagstat", "bag.summary", "", "", "Print what is known of a bag's numbers", 0, 0, nil},
+	{"bagadd", "summary.add", "", "NUMBER...", "Add numbers to a summary", 1, -1, nil},
+	{"bagstat", "summary.stats", "", "", "Print what is known of a summary's numbers", 0, 0, nil},
 
 	{"bcreate", "bounded-counter.create", "", "FLOOR CEILING [START]", "Make a counter that stays within bounds", 2, 3, nil},
 	{"badd", "bounded-counter.try-add", "bounded-counter.add", "N", "Add to a bounded counter if there is room, and print whether there was", 1, 1, nil},
@@ -126,8 +126,8 @@ func (x *shortcut) example() string {
 
 // keyOf is a key for an example, by type, and sampleOf an argument.
 var (
-	keyOf = map[string]string{"counter": "visits", "set": "team", "dict": "cart", "scored-set": "points", "list": "log", "top-k": "bids",
-		"bag": "ratings", "bounded-counter": "seats", "ids": "orders"}
+	keyOf = map[string]string{"counter": "visits", "set": "team", "map": "cart", "sorted-set": "points", "list": "log", "top-k": "bids",
+		"summary": "ratings", "bounded-counter": "seats", "ids": "orders"}
 	sampleOf = map[string]string{"N": "5", "MEMBER": "ann", "FIELD": "lamps", "VALUE": "2", "FROM": "a", "LIMIT": "10", "SCORE": "2.5",
 		"FIRST": "0", "LAST": "-1", "MIN": "1", "MAX": "10", "INDEX": "-1", "NUMBER": "4.5", "FLOOR": "0", "CEILING": "100"}
 )

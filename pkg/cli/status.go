@@ -86,13 +86,13 @@ type memberAnswer struct {
 	Keyspace float64  `json:"keyspace_percent"`
 }
 
-func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.Room) *statusAnswer {
+func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.DiskSpace) *statusAnswer {
 	a := &statusAnswer{Node: st.NodeId, Cluster: st.ClusterId, Version: st.Version, Ready: st.Ready,
-		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Room: roomObject(&st.Room),
+		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Room: roomObject(&st.Disk),
 		ReclaimableBytes: st.ReclaimableBytes, Members: []memberAnswer{}}
 	for i := range st.Members {
 		m := &st.Members[i]
-		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, m.Draining, refusesWords[rooms[m.NodeId].Refuses],
+		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, m.Draining, refusesWords[rooms[m.NodeId].Rejects],
 			append([]uint32{}, m.Shards...), m.KeyspacePercent})
 	}
 	for _, d := range detail.Down(st) {
@@ -104,7 +104,7 @@ func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.Room) *statusAnswer
 	return a
 }
 
-func (s *session) printStatus(st *pb.StatusResponse, rooms map[uint32]pb.Room) error {
+func (s *session) printStatus(st *pb.StatusResponse, rooms map[uint32]pb.DiskSpace) error {
 	ready := "serving"
 	if !st.Ready {
 		ready = "waiting for the other members"
@@ -130,7 +130,7 @@ func (s *session) printStatus(st *pb.StatusResponse, rooms map[uint32]pb.Room) e
 		if m.Draining && (m.Up || m.Self) {
 			state += ", draining"
 		}
-		if what := refusesWords[rooms[m.NodeId].Refuses]; what != "" {
+		if what := refusesWords[rooms[m.NodeId].Rejects]; what != "" {
 			state += ", refuses " + what
 		}
 		t.row(fmt.Sprintf("n%d", m.NodeId), m.Address, state)

@@ -65,11 +65,11 @@ func TestTxnAsJSON(t *testing.T) {
 	rs := got[0]["results"].([]any)
 	require.Equal(t, []any{
 		map[string]any{"op": "put", "version": "0.0.1"},
-		map[string]any{"op": "get", "found": true, "type": "register", "value": "1", "version": "0.0.1"},
+		map[string]any{"op": "get", "found": true, "type": "value", "value": "1", "version": "0.0.1"},
 		map[string]any{"op": "get", "found": false},
 		map[string]any{"op": "incr", "type": "counter", "number": float64(1), "version": "0.0.2"},
 		map[string]any{"op": "add", "version": "0.0.3"},
-		map[string]any{"op": "scan", "pairs": []any{map[string]any{"key": "a", "type": "register", "value": "1", "version": "0.0.1"}}},
+		map[string]any{"op": "scan", "pairs": []any{map[string]any{"key": "a", "type": "value", "value": "1", "version": "0.0.1"}}},
 		map[string]any{"op": "del", "found": true, "version": "0.0.4"},
 		map[string]any{"op": "delrange", "removed": float64(0)},
 	}, rs)
@@ -102,8 +102,8 @@ func TestATxnThatWaitedSaysForWhom(t *testing.T) {
 	const why = `Waited 7000 us for key "k": the put had to wait for transaction 00000000000000010000000000000002, which had locked it for an add. ` +
 		`Use an add in the place of the put if all that is done with the key is to count: adds do not conflict with each other.`
 	require.Contains(t, n.run(t, "txn", "put k v").ok(t), why+"\n")
-	waited := map[string]any{"us": float64(7000), "cause": "lock", "key": "k", "operations": []any{"put"}, "mode": "write", "holder": "00000000000000010000000000000002",
-		"holder_operations": []any{"add"}, "holder_mode": "add", "others": float64(2), "commutes": []any{map[string]any{"instead": "add"}}}
+	waited := map[string]any{"us": float64(7000), "cause": "lock", "key": "k", "operations": []any{"put"}, "lock": "write", "holder": "00000000000000010000000000000002",
+		"holder_operations": []any{"add"}, "holder_lock": "add", "others": float64(2), "advice": map[string]any{"instead": "add"}}
 	why2 := strings.Replace(why, "for an add.", "for an add, and for 2 more.", 1)
 	slow = func(req gateway.Request, done func(gateway.Response)) {
 		n.Store.Submit(req, func(r gateway.Response) {
@@ -137,7 +137,7 @@ func waitedFor(nanos int64, cause msg.Cause, theirs adt.Method) msg.Receipt {
 func TestAFailureSaysWhy(t *testing.T) {
 	n := start(t)
 	late := func(req gateway.Request, done func(gateway.Response)) {
-		r := gateway.Response{ID: req.ID, Attempts: 2, Err: &kv.Error{Kind: kv.KindDeadline, Text: "the deadline passed", Op: -1, Hint: "allow more time"}}
+		r := gateway.Response{ID: req.ID, Attempts: 2, Err: &kv.Error{Kind: kv.KindDeadlineExceeded, Text: "the deadline passed", Op: -1, Hint: "allow more time"}}
 		r.Receipt = waitedFor(300_000_000, msg.CauseLock, adt.MethodDelete)
 		r.Receipt.Open = true
 		by := waitedFor(0, msg.CauseWound, adt.MethodDelete)
@@ -183,8 +183,8 @@ func TestOutcome(t *testing.T) {
 	other := "0000000000000001" + "0000000000000002"
 	require.Equal(t, ran{6, "nothing applied: it was aborted, or it wrote nothing\n", ""}, n.run(t, "outcome", other))
 	require.Equal(t, ran{6, `{"txn_id":"` + other + `","committed":false}` + "\n", ""}, n.run(t, "outcome", other, "-o", "json"))
-	called := objects(t, n.run(t, "txn", "-o", "json", "call z scored-set.increment m 2.5; call z scored-set.score m").ok(t))[0]["txn_id"].(string)
-	require.Regexp(t, `(?m)^2 +scored-set.score +true +2.5 `, n.run(t, "outcome", called).ok(t), "what a data type answers is told")
+	called := objects(t, n.run(t, "txn", "-o", "json", "call z sorted-set.increment m 2.5; call z sorted-set.score m").ok(t))[0]["txn_id"].(string)
+	require.Regexp(t, `(?m)^2 +sorted-set.score +true +2.5 `, n.run(t, "outcome", called).ok(t), "what a data type answers is told")
 	n.run(t, "outcome", "ffffffffffffffff0000000000000001").fails(t, 2, "the id only stands for that of a transaction")
 	n.run(t, "outcome", "0000010000000000"+"0000000000000001").fails(t, 5, "TooOld")
 	n.run(t, "outcome", "17").fails(t, 2, "32 hexadecimal digits")

@@ -153,10 +153,10 @@ type lockAnswer struct {
 func typeObject(info *pb.TypeInfo) typeAnswer {
 	a := typeAnswer{Type: info.Name, Number: info.Number, Doc: info.Doc}
 	for _, m := range info.Methods {
-		a.Methods = append(a.Methods, methodAnswer{m.Name, m.Usage, m.Doc, m.Lock, m.Changes, m.Answers})
+		a.Methods = append(a.Methods, methodAnswer{m.Name, m.Usage, m.Doc, m.Lock, m.Updates, m.Returns})
 	}
 	for _, k := range info.Locks {
-		a.Locks = append(a.Locks, lockAnswer{k.Name, k.Changes, k.Commutes, k.CommutesApart})
+		a.Locks = append(a.Locks, lockAnswer{k.Name, k.Updates, k.Commutes, k.CommutesApart})
 	}
 	return a
 }

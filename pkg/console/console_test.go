@@ -124,7 +124,7 @@ func TestWhatTheHotShardDoesNotTellReceiptsDo(t *testing.T) {
 	c := &cluster{hot: func() (*pb.HotKeysResponse, error) { return nil, errors.New("no hot shard") }}
 	c.act = func(node uint32) *pb.ActivityResponse {
 		return &pb.ActivityResponse{NodeId: node, Conflicts: []pb.KeyConflict{
-			{Key: []byte("a"), Operations: "counter.add-get", HolderOperations: "get", Waits: 2, WaitedUs: 500, SinceNs: int64(node) * 1e9, Commutes: "Something."},
+			{Key: []byte("a"), Operations: "counter.add-get", HolderOperations: "get", Waits: 2, WaitedUs: 500, SinceNs: int64(node) * 1e9, Advice: "Something."},
 			{Key: []byte("a"), Operations: "get", HolderOperations: "get", Waits: 1, WaitedUs: 700},
 			{Key: []byte("b\xff"), Operations: "get", HolderOperations: "get", Waits: 1, WaitedUs: 7, SinceNs: 5e9},
 			{Operations: "get", HolderOperations: "get", Waits: 1, WaitedUs: 1}}}
@@ -144,10 +144,10 @@ func TestWhatTheHotShardDoesNotTellReceiptsDo(t *testing.T) {
 
 func TestKeysComeByWhatIsWaitedNow(t *testing.T) {
 	c := &cluster{hot: func() (*pb.HotKeysResponse, error) {
-		return &pb.HotKeysResponse{Mode: pb.HotMode_HOT_MODE_AUTO, Busy: 0.25, Keys: []pb.HotKey{
-			{Key: []byte("less"), WaitingUs: 10, Shard: 3}, {Key: []byte("more"), WaitingUs: 20, Shard: 8, MovedNs: 7e9, Why: "it is hot", Order: pb.HotOrder_HOT_PIN},
-			{Key: []byte("rule")}, {Key: []byte(strings.Repeat("ü", 500)), WaitingUs: 5}},
-			Moves: []pb.HotMove{{Key: []byte("more"), FromShard: 3, ToShard: 8, ToHot: true, TimeNs: 7e9, Why: "it is hot"}}}, nil
+		return &pb.HotKeysResponse{Mode: pb.HotMode_HOT_MODE_AUTO, Utilization: 0.25, Keys: []pb.HotKey{
+			{Key: []byte("less"), WaitUsPerS: 10, Shard: 3}, {Key: []byte("more"), WaitUsPerS: 20, Shard: 8, MovedNs: 7e9, Reason: "it is hot", Policy: pb.HotPolicy_HOT_PIN},
+			{Key: []byte("rule")}, {Key: []byte(strings.Repeat("ü", 500)), WaitUsPerS: 5}},
+			Moves: []pb.HotMove{{Key: []byte("more"), FromShard: 3, ToShard: 8, ToHot: true, TimeNs: 7e9, Reason: "it is hot"}}}, nil
 	}}
 	d := document(t, New(c, nil))
 	require.Len(t, d.Keys, 3, "that there is a rule for a key is no wait")

@@ -36,10 +36,10 @@ func documentOf(a *answers, now time.Time) *Document {
 		d.Nodes = append(d.Nodes, n)
 	}
 	if a.hot != nil {
-		d.Hot.Known, d.Hot.Mode, d.Hot.Busy = true, modes[a.hot.Mode], a.hot.Busy
+		d.Hot.Known, d.Hot.Mode, d.Hot.Busy = true, modes[a.hot.Mode], a.hot.Utilization
 		for i := range a.hot.Moves[:min(maxMoves, len(a.hot.Moves))] {
 			m := &a.hot.Moves[i]
-			d.Moves = append(d.Moves, Move{Time: millis(m.TimeNs), Key: shown(m.Key), From: m.FromShard, To: m.ToShard, ToHot: m.ToHot, Why: m.Why})
+			d.Moves = append(d.Moves, Move{Time: millis(m.TimeNs), Key: shown(m.Key), From: m.FromShard, To: m.ToShard, ToHot: m.ToHot, Why: m.Reason})
 		}
 	}
 	d.Keys, d.Conflicts = keysOf(a), conflictsOf(a)
@@ -49,20 +49,20 @@ func documentOf(a *answers, now time.Time) *Document {
 
 var modes = map[pb.HotMode]string{pb.HotMode_HOT_MODE_AUTO: "auto", pb.HotMode_HOT_MODE_PINNED: "pinned", pb.HotMode_HOT_MODE_OFF: "off"}
 
-var orders = map[pb.HotOrder]string{pb.HotOrder_HOT_PIN: "pinned", pb.HotOrder_HOT_BAN: "banned"}
+var orders = map[pb.HotPolicy]string{pb.HotPolicy_HOT_PIN: "pinned", pb.HotPolicy_HOT_BAN: "banned"}
 
-var refuses = map[pb.RoomRefuses]string{pb.RoomRefuses_ROOM_REFUSES_WRITES: "writes", pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES: "all writes"}
+var refuses = map[pb.DiskRejects]string{pb.DiskRejects_DISK_REJECTS_WRITES: "writes", pb.DiskRejects_DISK_REJECTS_ALL_WRITES: "all writes"}
 
 func nodeOf(m *pb.Member, a *pb.ActivityResponse) Node {
 	n := Node{Node: m.NodeId, Address: m.Address, Up: m.Up, Shards: []Shard{}}
 	if a == nil {
 		return n
 	}
-	n.Answered, n.Version, n.UptimeMs, n.Disk, n.InFlight, n.Open = true, a.Version, a.UptimeMs, a.DiskBytes, a.InFlight, a.Open
-	n.Free, n.Size, n.Reserve, n.Refuses = a.Room.FreeBytes, a.Room.SizeBytes, a.Room.ReserveBytes, refuses[a.Room.Refuses]
+	n.Answered, n.Version, n.UptimeMs, n.Disk, n.InFlight, n.Open = true, a.Version, a.UptimeMs, a.StoreBytes, a.InFlight, a.Interactive
+	n.Free, n.Size, n.Reserve, n.Refuses = a.Disk.FreeBytes, a.Disk.SizeBytes, a.Disk.ReserveBytes, refuses[a.Disk.Rejects]
 	for i := range a.Shards {
 		s := &a.Shards[i]
-		n.Shards = append(n.Shards, Shard{Shard: s.Shard, Hot: s.Hot, Keys: s.KeysInMemory, Waiting: s.Waiting, Intents: s.Intents})
+		n.Shards = append(n.Shards, Shard{Shard: s.Shard, Hot: s.Hot, Keys: s.KeysInMemory, Waiting: s.LockWaiters, Intents: s.Intents})
 	}
 	return n
 }
@@ -79,7 +79,7 @@ type total struct {
 func (t *total) add(c *pb.KeyConflict) {
 	t.waits, t.waited, t.aborts = t.waits+c.Waits, t.waited+c.WaitedUs, t.aborts+c.Aborts
 	if t.commutes == "" {
-		t.commutes = c.Commutes
+		t.commutes = c.Advice
 	}
 }
 
@@ -146,11 +146,11 @@ func keysOf(a *answers) []Key {
 	if a.hot != nil {
 		for i := range a.hot.Keys {
 			h := &a.hot.Keys[i]
-			if h.WaitingUs == 0 && h.Clashes == 0 && h.MovedNs == 0 && !h.Moving && receipts[string(h.Key)] == nil {
+			if h.WaitUsPerS == 0 && h.ConflictsPerS == 0 && h.MovedNs == 0 && !h.Moving && receipts[string(h.Key)] == nil {
 				continue // there is a rule for it, or it has been waited for long ago
 			}
-			k := Key{Key: shown(h.Key), Shard: h.Shard, Known: true, Waiting: h.WaitingUs, Lock: h.LockWaitUs, Held: h.HeldUs, Read: h.ReadWaitUs, Retry: h.RetryUs,
-				Clashes: h.Clashes, Queue: h.Queue, Moving: h.Moving, Moved: millis(h.MovedNs), Order: orders[h.Order], WhyThere: h.Why}
+			k := Key{Key: shown(h.Key), Shard: h.Shard, Known: true, Waiting: h.WaitUsPerS, Lock: h.LockWaitUsPerS, Held: h.HeldUsPerS, Read: h.ReadWaitUsPerS, Retry: h.RetryUsPerS,
+				Clashes: h.ConflictsPerS, Queue: h.Waiters, Moving: h.Moving, Moved: millis(h.MovedNs), Order: orders[h.Policy], WhyThere: h.Reason}
 			fill(&k, receipts[string(h.Key)])
 			delete(receipts, string(h.Key))
 			all = append(all, ranked{k, h.Key})
@@ -219,12 +219,12 @@ func receiptsOf(a *answers) []Receipt {
 	for n := range a.present() {
 		for i := range n.Receipts {
 			r := &n.Receipts[i]
-			x := Receipt{Time: millis(r.TimeNs), Node: n.NodeId, Txn: r.TxnId.String(), Kind: r.Kind, Outcome: r.Outcome, Took: r.TookUs}
+			x := Receipt{Time: millis(r.TimeNs), Node: n.NodeId, Txn: r.TxnId.String(), Kind: r.Kind, Outcome: r.Outcome, Took: r.DurationUs}
 			if p := r.Receipt; p != nil {
 				x.Waited, x.Aborted, x.Sentence = p.WaitedUs, p.Aborted, p.Sentence
 				switch {
-				case p.WaitedUs > 0:
-					x.Key = shown(p.Key)
+				case p.Wait != nil:
+					x.Key = shown(p.Wait.Key)
 				case p.Abort != nil:
 					x.Key = shown(p.Abort.Key)
 				}

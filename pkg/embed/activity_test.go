@@ -54,7 +54,7 @@ func TestWhoWaitsNowIsTold(t *testing.T) {
 	require.Equal(t, "OK", r.Outcome)
 	require.Equal(t, "one_shot", r.Kind)
 	require.Equal(t, out.Receipt.String(), r.Receipt.Sentence)
-	require.GreaterOrEqual(t, r.TookUs, r.Receipt.WaitedUs)
+	require.GreaterOrEqual(t, r.DurationUs, r.Receipt.WaitedUs)
 	require.WithinRange(t, time.Unix(0, r.TimeNs), began, time.Now())
 	require.Len(t, a.Conflicts, 1)
 	c := a.Conflicts[0]
@@ -63,7 +63,7 @@ func TestWhoWaitsNowIsTold(t *testing.T) {
 	require.Equal(t, "get-for-update", c.HolderOperations)
 	require.EqualValues(t, 1, c.Waits)
 	require.Equal(t, r.Receipt.WaitedUs, c.WaitedUs)
-	require.Contains(t, c.Commutes, "in the place of")
+	require.Contains(t, c.Advice, "in the place of")
 	require.WithinRange(t, time.Unix(0, c.SinceNs), began, time.Now())
 
 	require.Empty(t, x.activity(2).Waits)

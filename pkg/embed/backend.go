@@ -169,7 +169,7 @@ func (b *backend) Reclaim(ctx context.Context, progress func(done, total int)) (
 	return server.Reclaimed{Before: r.Before, After: r.After, History: b.history}, err
 }
 
-func (b *backend) EndTransaction(id kv.TxnID) bool { return b.node.Gateway().End(id) }
+func (b *backend) CancelTransaction(id kv.TxnID) bool { return b.node.Gateway().End(id) }
 
 func (b *backend) AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error) {
 	return b.node.Gateway().AskNode(ctx, node, question)

@@ -84,8 +84,8 @@ func TestMethodsAreCalledByNameWhereverThereIsATransaction(t *testing.T) {
 		require.Equal(t, "tags", p.TypeName)
 	}
 
-	require.Equal(t, []any{nil}, one(here, client.Call(b("r"), "register", "get")))
-	require.Equal(t, []any{"v"}, one(here, client.Call(b("r"), "register", "put", "v"), client.Call(b("r"), "register", "get")))
+	require.Equal(t, []any{nil}, one(here, client.Call(b("r"), "value", "get")))
+	require.Equal(t, []any{"v"}, one(here, client.Call(b("r"), "value", "put", "v"), client.Call(b("r"), "value", "get")))
 	require.Equal(t, []any{int64(0)}, one(here, client.Call(b("no"), "counter", "get")))
 
 	_, err = db.With(client.AtSnapshot(snap.ID)).Execute(soon(t), client.Call(key, "tags", "add", "x"))
@@ -105,7 +105,7 @@ func TestOperationsAreCounted(t *testing.T) {
 	set := client.NewSet("s", client.Strings)
 	require.NoError(t, set.Add(db.OneShot(soon(t)), "a"))
 	require.NoError(t, db.Update(soon(t), func(tx *client.Tx) error { return set.Add(tx, "b") }))
-	_, err = db.Execute(soon(t), client.Add(b("n"), 1), client.Call(b("n"), "counter", "get"), client.Call(b("s"), "set", "size"))
+	_, err = db.Execute(soon(t), client.Add(b("n"), 1), client.Call(b("n"), "counter", "get"), client.Call(b("s"), "set", "len"))
 	require.NoError(t, err)
 	families, err := c.Metrics(1).Registry().Gather()
 	require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestOperationsAreCounted(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, map[string]float64{"set.add": 2, "set.size": 1, "counter.add": 1, "any.get": 1}, got)
+	require.Equal(t, map[string]float64{"set.add": 2, "set.len": 1, "counter.add": 1, "any.get": 1}, got)
 }
 
 // TestWhatIsWrongWithACallIsTold: the type, the method, and what to do.
@@ -135,7 +135,7 @@ func TestWhatIsWrongWithACallIsTold(t *testing.T) {
 		kind kv.Kind
 		says string
 	}{
-		{client.Call(key, "tag", "add", "x"), kv.KindInvalid, `there is no data type "tag"; there are register, counter`},
+		{client.Call(key, "tag", "add", "x"), kv.KindInvalid, `there is no data type "tag"; there are value, counter`},
 		{client.Call(key, "tags", "addd", "x"), kv.KindInvalid, `the type tags has no method "addd"; it has add, has, first, weigh`},
 		{client.Call(key, "tags", "add"), kv.KindInvalid, "add of a tags: want add word ..."},
 		{client.Call(key, "tags", "has", 7), kv.KindInvalid, "has of a tags: word is to be bytes"},
@@ -144,11 +144,11 @@ func TestWhatIsWrongWithACallIsTold(t *testing.T) {
 		{client.Call(key, "tags", "add", "a\nb"), kv.KindInvalid, "add of a tags: a word is one line"},
 		{client.Call(key, "tags", "weigh", 2000), kv.KindOutOfRange, "weigh of a tags: the weight would be 2000"},
 		{client.Call(key, "tags", "weigh", []int{1}), kv.KindInvalid, "argument 1 of weigh of a tags is a []int"},
-		{client.Call(b("r"), "tags", "add", "x"), kv.KindWrongType, "the key holds a register; but add needs a tags"},
-		{client.Call(key, "counter", "add", 1), kv.KindWrongType, "the key holds a tags; add is for a counter"},
-		{client.Call(b("r"), "counter", "get"), kv.KindWrongType, "the key holds a register; get is for a counter"},
-		{client.Call(b("c"), "register", "get"), kv.KindWrongType, "the key holds a counter; get is for a register"},
-		{client.Put(key, b("v")), kv.KindWrongType, "the key holds a tags; put is for a register"},
+		{client.Call(b("r"), "tags", "add", "x"), kv.KindWrongType, "the key holds a value, but add needs a tags"},
+		{client.Call(key, "counter", "add", 1), kv.KindWrongType, "the key holds a tags, but add needs a counter"},
+		{client.Call(b("r"), "counter", "get"), kv.KindWrongType, "the key holds a value, but get needs a counter"},
+		{client.Call(b("c"), "value", "get"), kv.KindWrongType, "the key holds a counter, but get needs a value"},
+		{client.Put(key, b("v")), kv.KindWrongType, "the key holds a tags, but put needs a value"},
 	} {
 		_, err := db.Execute(soon(t), client.Get(key), x.op)
 		require.Equal(t, x.kind, kv.KindOf(err), "%v: %v", x.op, err)

@@ -26,9 +26,9 @@ func TestTheFirstFailureOnAKeyIsReported(t *testing.T) {
 	}
 	requires := func(e msg.Expect) msg.Op { return msg.Op{Kind: msg.OpRequire, Expect: e} }
 	del := msg.Op{Kind: msg.OpDelete, Expect: msg.ExpectVersion, ExpectVersion: kv.Version{Write: 99}}
-	contains := msg.Op{Kind: msg.OpAsk, Type: 2, Method: 3, Args: ann}
-	addCount := msg.Op{Kind: msg.OpChangeAsk, Type: 2, Method: 6, Args: ann}
-	add := msg.Op{Kind: msg.OpChange, Type: 2, Method: 1, Args: ann}
+	contains := msg.Op{Kind: msg.OpQuery, Type: 2, Method: 3, Args: ann}
+	addCount := msg.Op{Kind: msg.OpUpdateGet, Type: 2, Method: 6, Args: ann}
+	add := msg.Op{Kind: msg.OpUpdate, Type: 2, Method: 1, Args: ann}
 	count := msg.Op{Kind: msg.OpAdd, Delta: 1}
 	get := msg.Op{Kind: msg.OpGet}
 	for name, x := range map[string]struct {
@@ -37,22 +37,22 @@ func TestTheFirstFailureOnAKeyIsReported(t *testing.T) {
 		failed int
 		kind   kv.Kind
 	}{
-		"put if exists, contains":            {"none", []msg.Op{put(msg.ExpectExists), contains}, 0, kv.KindCondition},
-		"put if exists, add-count":           {"none", []msg.Op{put(msg.ExpectExists), addCount}, 0, kv.KindCondition},
-		"put if exists, add, get":            {"none", []msg.Op{put(msg.ExpectExists), add, get}, 0, kv.KindCondition},
-		"put if absent, contains":            {"full", []msg.Op{put(msg.ExpectAbsent), contains}, 0, kv.KindCondition},
-		"put if version, contains":           {"full", []msg.Op{put(msg.ExpectVersion), contains}, 0, kv.KindCondition},
-		"put if value, contains":             {"full", []msg.Op{put(msg.ExpectValue), contains}, 0, kv.KindCondition},
-		"delete if version, add":             {"full", []msg.Op{del, add, contains}, 0, kv.KindCondition},
-		"require absent, contains":           {"full", []msg.Op{requires(msg.ExpectAbsent), contains}, 0, kv.KindCondition},
-		"require exists, contains, put":      {"none", []msg.Op{requires(msg.ExpectExists), contains, put(msg.ExpectNothing), contains}, 0, kv.KindCondition},
-		"get, require absent, contains":      {"full", []msg.Op{get, requires(msg.ExpectAbsent), contains}, 1, kv.KindCondition},
-		"put, require absent, contains":      {"none", []msg.Op{put(msg.ExpectNothing), requires(msg.ExpectAbsent), contains}, 1, kv.KindCondition},
+		"put if exists, contains":            {"none", []msg.Op{put(msg.ExpectExists), contains}, 0, kv.KindConditionFailed},
+		"put if exists, add-count":           {"none", []msg.Op{put(msg.ExpectExists), addCount}, 0, kv.KindConditionFailed},
+		"put if exists, add, get":            {"none", []msg.Op{put(msg.ExpectExists), add, get}, 0, kv.KindConditionFailed},
+		"put if absent, contains":            {"full", []msg.Op{put(msg.ExpectAbsent), contains}, 0, kv.KindConditionFailed},
+		"put if version, contains":           {"full", []msg.Op{put(msg.ExpectVersion), contains}, 0, kv.KindConditionFailed},
+		"put if value, contains":             {"full", []msg.Op{put(msg.ExpectValue), contains}, 0, kv.KindConditionFailed},
+		"delete if version, add":             {"full", []msg.Op{del, add, contains}, 0, kv.KindConditionFailed},
+		"require absent, contains":           {"full", []msg.Op{requires(msg.ExpectAbsent), contains}, 0, kv.KindConditionFailed},
+		"require exists, contains, put":      {"none", []msg.Op{requires(msg.ExpectExists), contains, put(msg.ExpectNothing), contains}, 0, kv.KindConditionFailed},
+		"get, require absent, contains":      {"full", []msg.Op{get, requires(msg.ExpectAbsent), contains}, 1, kv.KindConditionFailed},
+		"put, require absent, contains":      {"none", []msg.Op{put(msg.ExpectNothing), requires(msg.ExpectAbsent), contains}, 1, kv.KindConditionFailed},
 		"count, contains":                    {"full", []msg.Op{count, contains}, 0, kv.KindWrongType},
 		"require exists holds, contains":     {"full", []msg.Op{requires(msg.ExpectExists), contains}, 1, kv.KindWrongType},
 		"put if exists holds, contains":      {"full", []msg.Op{put(msg.ExpectExists), contains}, 1, kv.KindWrongType},
 		"contains, require, on another type": {"full", []msg.Op{contains, requires(msg.ExpectAbsent)}, 0, kv.KindWrongType},
-		"add, require absent, get":           {"none", []msg.Op{add, requires(msg.ExpectAbsent), get}, 1, kv.KindCondition},
+		"add, require absent, get":           {"none", []msg.Op{add, requires(msg.ExpectAbsent), get}, 1, kv.KindConditionFailed},
 	} {
 		ops := func() []msg.Op {
 			out := make([]msg.Op, len(x.ops))
@@ -90,13 +90,13 @@ func TestConditionsThatHoldBeforeCalls(t *testing.T) {
 			{Kind: msg.OpPut, Value: []byte("v"), Expect: msg.ExpectAbsent},
 			{Kind: msg.OpRequire, Expect: msg.ExpectValue, ExpectValue: []byte("v")},
 			{Kind: msg.OpDelete, Expect: msg.ExpectExists},
-			{Kind: msg.OpChange, Type: 2, Method: 1, Args: ann},
+			{Kind: msg.OpUpdate, Type: 2, Method: 1, Args: ann},
 			{Kind: msg.OpRequire, Expect: msg.ExpectExists},
-			{Kind: msg.OpAsk, Type: 2, Method: 3, Args: ann},
-			{Kind: msg.OpChangeAsk, Type: 2, Method: 7, Args: ann},
+			{Kind: msg.OpQuery, Type: 2, Method: 3, Args: ann},
+			{Kind: msg.OpUpdateGet, Type: 2, Method: 7, Args: ann},
 			{Kind: msg.OpRequire, Expect: msg.ExpectAbsent},
 			{Kind: msg.OpGet},
-			{Kind: msg.OpAsk, Type: 2, Method: 3, Args: ann},
+			{Kind: msg.OpQuery, Type: 2, Method: 3, Args: ann},
 		}
 		for i := range out {
 			out[i].Key, out[i].Seq = []byte(key), uint32(i)

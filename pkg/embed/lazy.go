@@ -146,9 +146,9 @@ func (l *lazyBackend) Reclaim(ctx context.Context, progress func(done, total int
 	return server.Reclaimed{}, notFormed()
 }
 
-func (l *lazyBackend) EndTransaction(id kv.TxnID) bool {
+func (l *lazyBackend) CancelTransaction(id kv.TxnID) bool {
 	b := l.ready.Load()
-	return b != nil && b.EndTransaction(id)
+	return b != nil && b.CancelTransaction(id)
 }
 
 func (l *lazyBackend) AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error) {

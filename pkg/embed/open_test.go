@@ -66,7 +66,7 @@ func TestAnOpenViewHoldsAWriterNoLongerThanItsBudget(t *testing.T) {
 		}
 		end := r.tx.Commit(soon(t))
 		require.Nil(t, end.Err, "%v", end.Err)
-		require.Equal(t, txn.PlanPin, end.Plan)
+		require.Equal(t, txn.PlanSnapshot, end.Plan)
 		require.Equal(t, "2", same(t, readAs(t, c, n, txn.How{}).Results))
 	}
 	quiet(t, c)

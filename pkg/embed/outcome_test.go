@@ -63,7 +63,7 @@ func TestEnquiriesAreBoundedPerUser(t *testing.T) {
 	}
 	all.Wait()
 	err := ask(1, kv.MaxFences)
-	require.Equal(t, kv.KindExhausted, kv.KindOf(err))
+	require.Equal(t, kv.KindResourceExhausted, kv.KindOf(err))
 	require.ErrorContains(t, err, "the outcomes of 16384 other transactions that had not committed")
 	require.NoError(t, ask(1, 5), "it is closed already")
 	require.NoError(t, ask(2, kv.MaxFences))

@@ -167,7 +167,7 @@ func TestASnapshotIsReadThroughEveryNodeWhileWritersGoOn(t *testing.T) {
 				require.Nil(t, r.Err, "%v", r.Err)
 				require.Equal(t, "0", same(t, r.Results))
 				require.Equal(t, p, r.Pin)
-				require.Equal(t, txn.PlanPin, r.Plan)
+				require.Equal(t, txn.PlanSnapshot, r.Plan)
 				require.Equal(t, msg.Clock(p.Clock).Encode(), r.Token())
 				require.Equal(t, "0", view(t, c, n, at))
 				require.Equal(t, "0", scan(t, c, n, txn.How{At: at}))
@@ -251,7 +251,7 @@ func TestTheSameNameIsRefused(t *testing.T) {
 			switch kv.KindOf(err) {
 			case kv.KindOK:
 				made.Add(1)
-			case kv.KindCondition:
+			case kv.KindConditionFailed:
 				refused.Add(1)
 			default:
 				t.Error(err)

@@ -69,21 +69,21 @@ func TestPlansAreInTheMetrics(t *testing.T) {
 		require.Nil(t, r.Err, "%v", r.Err)
 		return r.Plan
 	}
-	require.Equal(t, txn.PlanOne, read(txn.How{}, get("a")))
-	require.Equal(t, txn.PlanAtOnce, read(txn.How{Plan: txn.PlanAtOnce}, get("a"), get("b"), get("hot")))
+	require.Equal(t, txn.PlanOneShard, read(txn.How{}, get("a")))
+	require.Equal(t, txn.PlanParallel, read(txn.How{Plan: txn.PlanParallel}, get("a"), get("b"), get("hot")))
 	require.Equal(t, txn.PlanHotLast, read(txn.How{Plan: txn.PlanHotLast}, get("a"), get("b"), get("hot")))
-	require.Equal(t, txn.PlanPin, read(txn.How{Plan: txn.PlanPin}, get("a"), get("b")))
+	require.Equal(t, txn.PlanSnapshot, read(txn.How{Plan: txn.PlanSnapshot}, get("a"), get("b")))
 	p, err := g.CreateSnapshot(ctx, "s", time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, txn.PlanPin, read(txn.How{At: txn.At{Number: p.Number}}, get("a")))
+	require.Equal(t, txn.PlanSnapshot, read(txn.How{At: txn.At{Number: p.Number}}, get("a")))
 	require.NoError(t, g.Scan(ctx, gateway.ScanOptions{}, func([]msg.Pair) error { return nil }))
 	tx, err := g.Begin(ctx, gateway.TxOptions{ReadOnly: true})
 	require.NoError(t, err)
 	_, err = tx.Do(ctx, []msg.Op{get("a")})
 	require.NoError(t, err)
-	require.Equal(t, txn.PlanOpen, tx.Commit(ctx).Plan)
+	require.Equal(t, txn.PlanInteractive, tx.Commit(ctx).Plan)
 
-	for plan, want := range map[string]float64{"one": 1, "at-once": 1, "hot-last": 1, "pin": 3, "open": 1, "locked": 0} {
+	for plan, want := range map[string]float64{"one-shard": 1, "parallel": 1, "hot-last": 1, "snapshot": 3, "interactive": 1, "locked": 0} {
 		require.Equal(t, want, shown(t, c, 3, "linchpin_reads_total", "plan="+plan), plan)
 	}
 	require.GreaterOrEqual(t, shown(t, c, 3, "linchpin_shard_past_reads_total"), 2.0)

@@ -78,15 +78,15 @@ func forUpdate(key string) msg.Op {
 }
 
 // told is what a receipt has to tell: all of it, in fields and in words.
-func (x *contended) told(r client.Receipt, key string, holder kv.TxnID, mine, theirs pb.Operation, words ...string) {
+func (x *contended) told(r client.Receipt, key string, holder kv.TxnID, mine, theirs string, words ...string) {
 	x.Helper()
 	require.NotNil(x, r.Wait, "%+v", r)
 	require.Positive(x, r.Waited)
 	require.Equal(x, key, string(r.Key))
 	require.Equal(x, holder, r.Holder)
 	require.Equal(x, pb.Cause_CAUSE_LOCK, r.Wait.Cause)
-	require.Equal(x, []pb.Operation{mine}, r.Wait.Operations)
-	require.Equal(x, []pb.Operation{theirs}, r.Wait.HolderOperations)
+	require.Equal(x, []string{mine}, r.Wait.Operations)
+	require.Equal(x, []string{theirs}, r.Wait.HolderOperations)
 	for _, w := range append(words, fmt.Sprintf("key %q", key), "transaction "+holder.String()) {
 		require.Contains(x, r.String(), w)
 	}
@@ -112,7 +112,7 @@ func TestWhoWaitedIsToldForWhom(t *testing.T) {
 			release()
 			out := <-got
 			require.NotNil(t, out)
-			x.told(out.Receipt, key, holder, pb.Operation_OP_ADD, pb.Operation_OP_GET_FOR_UPDATE, "Waited ", "the add had to wait",
+			x.told(out.Receipt, key, holder, "add", "get-for-update", "Waited ", "the add had to wait",
 				"Send the other one as one request, or use an add in the place of its get for update if all that is done with the key is to count")
 			require.False(t, out.Receipt.Waiting)
 		}
@@ -128,7 +128,7 @@ func TestWhoWaitedIsToldForWhom(t *testing.T) {
 		x.waits()
 		release()
 		require.NoError(t, <-done)
-		x.told(out.Receipt, key, holder, pb.Operation_OP_GET_FOR_UPDATE, pb.Operation_OP_GET_FOR_UPDATE, "Waited ",
+		x.told(out.Receipt, key, holder, "get-for-update", "get-for-update", "Waited ",
 			"Send each of them as one request, or use an add in the place of both if all that is done with the key is to count")
 		require.True(t, out.Receipt.Wait.Interactive && out.Receipt.Wait.HolderInteractive)
 	}
@@ -164,13 +164,13 @@ func TestWhoseTimeIsOverIsToldWhatItWaitedFor(t *testing.T) {
 			cancel()
 			e, ok := errors.AsType[*client.Error](err)
 			require.True(t, ok, "%s of %s: %v", name, key, err)
-			require.Equal(t, kv.KindDeadline, e.Kind, "%s of %s: %v", name, key, err)
+			require.Equal(t, kv.KindDeadlineExceeded, e.Kind, "%s of %s: %v", name, key, err)
 			require.True(t, e.Receipt.Waiting)
-			mine := pb.Operation_OP_ADD
+			mine := "add"
 			if name == "a step" {
-				mine = pb.Operation_OP_ADD_GET // although it begins with a get for update
+				mine = "add-get" // although it begins with a get for update
 			}
-			x.told(e.Receipt, key, holder, mine, pb.Operation_OP_GET_FOR_UPDATE, "Was still waiting after ")
+			x.told(e.Receipt, key, holder, mine, "get-for-update", "Was still waiting after ")
 			require.True(t, strings.HasSuffix(e.Error(), e.Receipt.String()), "the error has it: %v", e)
 		}
 		release()
@@ -209,7 +209,7 @@ func TestWhoHadToGiveWayIsToldForWhom(t *testing.T) {
 	require.Equal(t, pb.Cause_CAUSE_WOUND, r.Abort.Cause)
 	require.Equal(t, "a", string(r.Abort.Key))
 	require.Equal(t, older.ID(), r.Abort.Holder)
-	require.Equal(t, []pb.Operation{pb.Operation_OP_GET_FOR_UPDATE}, r.Abort.HolderOperations)
+	require.Equal(t, []string{"get-for-update"}, r.Abort.HolderOperations)
 	require.Contains(t, r.String(), fmt.Sprintf("1 attempt was given up because transaction %v, which is older and so goes first, needed key \"a\" for a get for update", older.ID()))
 }
 
@@ -251,7 +251,7 @@ func TestWhoReadsInOrderToWriteIsToldWhatHelps(t *testing.T) {
 		release()
 		out := <-got
 		require.NotNil(t, out)
-		require.Equal(t, []pb.Operation{pb.Operation_OP_GET}, out.Receipt.Wait.HolderOperations)
+		require.Equal(t, []string{"get"}, out.Receipt.Wait.HolderOperations)
 		require.Contains(t, out.Receipt.String(), "Send the other one as one request")
 		require.NotContains(t, out.Receipt.String(), "View")
 		_, err := x.db.Execute(soon(t), client.Delete([]byte("a")))

@@ -29,7 +29,7 @@ func fails(t *testing.T, g *gateway.Gateway, user kv.Account, ahead time.Duratio
 				id := kv.TxnID{Time: time.Now().Add(ahead).UnixNano(), Rand: uint64(caller*each + i)}
 				op := msg.Op{Kind: msg.OpPut, Key: []byte("taken"), Value: []byte("y"), Expect: msg.ExpectAbsent}
 				r := g.Execute(soon(t), gateway.Request{ID: id, Ops: []msg.Op{op}, How: txn.How{User: user}})
-				if r.Err == nil || r.Err.Kind != kv.KindCondition {
+				if r.Err == nil || r.Err.Kind != kv.KindConditionFailed {
 					t.Errorf("a put on the condition that there is nothing: %v", r.Err)
 					return
 				}

@@ -48,7 +48,7 @@ func typedSteps(t *testing.T, d client.Doer, prefix string) {
 	members, err := s.Members(d)
 	is([]int64{3})(members, err)
 
-	h := client.NewDict(prefix+"dict", client.Strings)
+	h := client.NewDict(prefix+"map", client.Strings)
 	ok(h.Set(d, "a", "x"))
 	yes, err = h.SetNew(d, "a", "y")
 	is(false)(yes, err)
@@ -171,7 +171,7 @@ func numberSteps(t *testing.T, d client.Doer, prefix string) {
 	ok(err)
 	require.Equal(t, []any{int64(0), int64(10), true}, []any{floor, ceiling, found})
 
-	b := client.Bag(prefix + "bag")
+	b := client.Bag(prefix + "summary")
 	_, found, err = b.Mean(d)
 	ok(err)
 	require.False(t, found)
@@ -231,8 +231,8 @@ func TestHandlesWorkAloneAndInTransactions(t *testing.T) {
 	require.ErrorContains(t, err, "add of a bounded-counter")
 	err = db.Update(soon(t), func(tx *client.Tx) error { return full.Add(tx, 11) })
 	require.Equal(t, kv.KindOutOfRange, kv.KindOf(err), "%v", err)
-	_, err = client.NewSet("one/dict", client.Strings).Size(db.OneShot(soon(t)))
+	_, err = client.NewSet("one/map", client.Strings).Size(db.OneShot(soon(t)))
 	require.Equal(t, kv.KindWrongType, kv.KindOf(err))
-	_, err = client.NewDict("one/dict", client.JSON[[]string]()).All(db.OneShot(soon(t)))
-	require.ErrorContains(t, err, "an element of the dict cannot be read")
+	_, err = client.NewDict("one/map", client.JSON[[]string]()).All(db.OneShot(soon(t)))
+	require.ErrorContains(t, err, "an element of the map cannot be read")
 }

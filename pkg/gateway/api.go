@@ -57,7 +57,7 @@ type Response struct {
 	// Pin is the one it read at, nil if it read the present.
 	Pin *msg.Pin
 	// Current is what the key of a failed condition holds, if Err is of
-	// KindCondition; nil if that is not known.
+	// KindConditionFailed; nil if that is not known.
 	Current *msg.Pair
 	// Err is nil when the transaction committed.
 	Err *kv.Error

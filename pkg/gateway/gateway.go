@@ -437,7 +437,7 @@ func (g *Gateway) response(d *txn.Done) Response {
 	}
 	if d.Failure != nil {
 		r.Err, r.Results, r.Current = g.errorOf(d.Failure), nil, d.Failure.Current
-		if r.Err.Kind == kv.KindExhausted {
+		if r.Err.Kind == kv.KindResourceExhausted {
 			g.refused.Add(1)
 		}
 	}
@@ -471,11 +471,11 @@ func hint(e *kv.Error) {
 	switch e.Kind {
 	case kv.KindAborted:
 		e.Hint = "retry the transaction with the same id, so that it keeps its age"
-	case kv.KindUnavailable, kv.KindExhausted:
+	case kv.KindUnavailable, kv.KindResourceExhausted:
 		e.Hint = "retry after a short delay"
-	case kv.KindDeadline:
+	case kv.KindDeadlineExceeded:
 		e.Hint = "use a longer timeout; the receipt shows what the transaction waited for"
-	case kv.KindUnknown:
+	case kv.KindOutcomeUnknown:
 		e.Hint = "query the outcome by the transaction id"
 	}
 }

@@ -24,7 +24,7 @@ func (g *Gateway) AskNode(ctx context.Context, node kv.NodeID, question []byte) 
 	g.questionsMu.Lock()
 	if len(g.questions) >= maxQuestions {
 		g.questionsMu.Unlock()
-		return nil, &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: "too many requests to other nodes are in flight", Hint: "retry after a short delay"}
+		return nil, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "too many requests to other nodes are in flight", Hint: "retry after a short delay"}
 	}
 	g.asked++
 	number := g.asked
@@ -43,7 +43,7 @@ func (g *Gateway) AskNode(ctx context.Context, node kv.NodeID, question []byte) 
 		return a, nil
 	case <-ctx.Done():
 		e := asError(ctxError(ctx))
-		if e.Kind == kv.KindDeadline {
+		if e.Kind == kv.KindDeadlineExceeded {
 			e.Text, e.Hint = "node "+node.String()+" did not respond in time", "check whether the node is up"
 		}
 		return nil, e

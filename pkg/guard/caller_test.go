@@ -41,7 +41,7 @@ func TestCallersAreWhoTheyAreNow(t *testing.T) {
 		require.NoError(t, err)
 		return table.With(u)
 	}))
-	require.Equal(t, kv.KindDenied, c.Check(put).Kind)
+	require.Equal(t, kv.KindPermissionDenied, c.Check(put).Kind)
 	require.Equal(t, kv.KindAborted, c.Unchanged(began).Kind)
 	require.Nil(t, c.CheckScan(kv.Range([]byte("orders/"), []byte("orders0"))))
 	require.False(t, c.Sees())
@@ -51,7 +51,7 @@ func TestCallersAreWhoTheyAreNow(t *testing.T) {
 	require.Equal(t, kv.KindUnavailable, c.Check(put).Kind, "what is known is too old")
 	_, lerr := d.load(t.Context())
 	require.NoError(t, lerr)
-	require.Equal(t, kv.KindDenied, c.Check(put).Kind)
+	require.Equal(t, kv.KindPermissionDenied, c.Check(put).Kind)
 	at = at.Add(29 * time.Second)
 	require.Equal(t, kv.KindUnauthenticated, c.Check(put).Kind, "the token has expired")
 

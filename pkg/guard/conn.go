@@ -241,10 +241,10 @@ func (c *conn) knows(who *Caller) *kv.Error {
 		who.account.Give(memory.Connections, ConnBytes)
 		c.gate.turned(&c.place, why)
 		if why == tooManyOfUser {
-			return &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: "the user has reached its connection limit: a quarter of the free connections (--max-connections, open files)",
+			return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the user has reached its connection limit: a quarter of the free connections (--max-connections, open files)",
 				Hint: "use another node, or fewer connections"}
 		}
-		return &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: "the node has reached its connection limit (--max-connections, open files, --memory-budget)",
+		return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the node has reached its connection limit (--max-connections, open files, --memory-budget)",
 			Hint: "use another node, or fewer connections"}
 	}
 	c.known = true

@@ -179,7 +179,7 @@ func TestConnectionsAreCountedForTheirUsers(t *testing.T) {
 				k, _ := g.admitted(t, Calls)
 				err := g.settled(k, g.by(name))
 				if err != nil {
-					require.Equal(t, kv.KindExhausted, err.Kind)
+					require.Equal(t, kv.KindResourceExhausted, err.Kind)
 					require.Contains(t, err.Text, "--memory-budget")
 					require.NoError(t, k.Close())
 					return n

@@ -15,7 +15,7 @@ type Store interface {
 	// Load gives the stored table, nil if there is none, with its version.
 	Load(ctx context.Context) ([]byte, kv.Version, error)
 	// Save replaces the version old, which is zero if there was nothing. If there
-	// is another by now, the error is of KindCondition.
+	// is another by now, the error is of KindConditionFailed.
 	Save(ctx context.Context, table []byte, old kv.Version) error
 }
 
@@ -189,7 +189,7 @@ func (d *Directory) Change(ctx context.Context, change func(*users.Table) (*user
 		err = d.opt.Store.Save(ctx, raw, now.version)
 		if err == nil {
 			break
-		} else if kv.KindOf(err) != kv.KindCondition || try == maxTries {
+		} else if kv.KindOf(err) != kv.KindConditionFailed || try == maxTries {
 			return err
 		}
 	}

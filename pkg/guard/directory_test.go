@@ -48,7 +48,7 @@ func (s *shelf) Save(_ context.Context, raw []byte, old kv.Version) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old != s.version {
-		return kv.Errorf(kv.KindCondition, "it is another version")
+		return kv.Errorf(kv.KindConditionFailed, "it is another version")
 	}
 	s.raw, s.version = raw, kv.Version{Write: s.version.Write + 1}
 	return nil
@@ -161,7 +161,7 @@ func TestTwoAdministratorsDoNotUndoEachOther(t *testing.T) {
 		s.mu.Unlock()
 		return t, nil
 	})
-	require.Equal(t, kv.KindCondition, kv.KindOf(err))
+	require.Equal(t, kv.KindConditionFailed, kv.KindOf(err))
 	require.Equal(t, maxTries, always)
 }
 

@@ -260,10 +260,10 @@ func (g *Gate) settle(k *conn, c *Caller, err *kv.Error, what string) *kv.Error 
 	case kv.KindUnauthenticated:
 		k.failed()
 		g.tell("authentication failed", k.place.from, "request", what, "error", err.Text)
-	case kv.KindUnavailable, kv.KindExhausted:
+	case kv.KindUnavailable, kv.KindResourceExhausted:
 		k.blameless.Store(true)
 		k.refused()
-	case kv.KindDenied:
+	case kv.KindPermissionDenied:
 		_ = g.settled(k, c) // it is known, only it may not
 		g.tell("request denied", k.place.from, "request", what, "error", err.Text)
 	}
@@ -282,9 +282,9 @@ func (g *Gate) count(k kv.Kind) {
 	switch k {
 	case kv.KindUnauthenticated:
 		g.counted[failed].Add(1)
-	case kv.KindDenied:
+	case kv.KindPermissionDenied:
 		g.counted[denied].Add(1)
-	case kv.KindUnavailable, kv.KindExhausted:
+	case kv.KindUnavailable, kv.KindResourceExhausted:
 		g.counted[unavailable].Add(1)
 	}
 }
@@ -295,9 +295,9 @@ func refuse(e *kv.Error) error {
 	switch e.Kind {
 	case kv.KindUnauthenticated:
 		d.Code = uint32(codes.Unauthenticated)
-	case kv.KindDenied:
+	case kv.KindPermissionDenied:
 		d.Code = uint32(codes.PermissionDenied)
-	case kv.KindExhausted:
+	case kv.KindResourceExhausted:
 		d.Code = uint32(codes.ResourceExhausted)
 	default:
 		d.Code = uint32(codes.Unavailable)
@@ -316,7 +316,7 @@ func (g *Gate) enter(s *tls.ConnectionState, header metadata.MD, need Need, what
 	case need == NeedNode && c.isNode():
 		return c, nil
 	case c.isNode():
-		return c, &kv.Error{Kind: kv.KindDenied, Op: -1, Text: "the certificate of a node is valid only for calls between nodes", Hint: "create one for a user: linchpin cert create-client NAME"}
+		return c, &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: "the certificate of a node is valid only for calls between nodes", Hint: "create one for a user: linchpin cert create-client NAME"}
 	}
 	// Who is refused as a user has been found to be one: what is denied, and not
 	// unauthenticated, counts as known.
@@ -325,7 +325,7 @@ func (g *Gate) enter(s *tls.ConnectionState, header metadata.MD, need Need, what
 		return nil, err
 	}
 	if need == NeedNode {
-		return c, &kv.Error{Kind: kv.KindDenied, Op: -1, Text: what + " is reserved for nodes", Hint: "the certificate of a node is created by: linchpin cert create-node"}
+		return c, &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: what + " is reserved for nodes", Hint: "the certificate of a node is created by: linchpin cert create-node"}
 	}
 	return c, u.CheckRole(need.role(), what)
 }

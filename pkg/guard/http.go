@@ -99,7 +99,7 @@ func answer(w http.ResponseWriter, e *kv.Error) {
 	case kv.KindUnauthenticated:
 		w.Header().Set("WWW-Authenticate", `Basic realm="linchpin: user and token", charset="UTF-8"`)
 		code = http.StatusUnauthorized
-	case kv.KindDenied:
+	case kv.KindPermissionDenied:
 		code = http.StatusForbidden
 	}
 	http.Error(w, e.Error(), code)

@@ -17,9 +17,9 @@ const (
 	KindInvalid
 	// KindWrongType: the operation does not exist for the key's data type.
 	KindWrongType
-	// KindCondition: a require, put-if-absent or compare-and-set did not
+	// KindConditionFailed: a require, put-if-absent or compare-and-set did not
 	// hold, so nothing of the transaction was applied.
-	KindCondition
+	KindConditionFailed
 	// KindOutOfRange: a counter would have left its bounds, or the range of 64 bits.
 	KindOutOfRange
 	// KindAborted: the attempt lost against a conflicting transaction, or
@@ -28,16 +28,16 @@ const (
 	// KindUnavailable: a shard that the request needs cannot be reached.
 	// Nothing was applied.
 	KindUnavailable
-	// KindUnknown: the answer to a commit was lost. The outcome can be asked
+	// KindOutcomeUnknown: the answer to a commit was lost. The outcome can be asked
 	// for by the transaction's id.
-	KindUnknown
+	KindOutcomeUnknown
 	// KindTooOld: the id is older than what the store remembers.
 	KindTooOld
-	// KindExhausted: a bounded queue is full, or the disk's reserve is used
+	// KindResourceExhausted: a bounded queue is full, or the disk's reserve is used
 	// up. Nothing was applied.
-	KindExhausted
-	// KindDeadline: the deadline passed first. Nothing was applied.
-	KindDeadline
+	KindResourceExhausted
+	// KindDeadlineExceeded: the deadline passed first. Nothing was applied.
+	KindDeadlineExceeded
 	// KindCancelled: the caller went away. Nothing was applied.
 	KindCancelled
 	// KindNotFound: what was named does not exist: a snapshot, a user, a bounded counter.
@@ -49,8 +49,8 @@ const (
 	// KindUnauthenticated: the caller has not shown who it is, or nobody of
 	// that name may come in.
 	KindUnauthenticated
-	// KindDenied: the caller is known, and may not do this. Nothing was applied.
-	KindDenied
+	// KindPermissionDenied: the caller is known, and may not do this. Nothing was applied.
+	KindPermissionDenied
 	// KindResultsLost: the transaction has committed, and its results are no longer
 	// known. Only clients report it.
 	KindResultsLost
@@ -89,7 +89,7 @@ func (k Kind) OfClient() bool { return k == KindResultsLost || k == KindClosed }
 // as a new transaction. An unknown outcome is not retryable: it must be
 // enquired about first.
 func (k Kind) Retryable() bool {
-	return k == KindAborted || k == KindUnavailable || k == KindExhausted
+	return k == KindAborted || k == KindUnavailable || k == KindResourceExhausted
 }
 
 // Error is a failure with its kind: what happened, to which key, and what the
@@ -105,7 +105,7 @@ type Error struct {
 	Op int
 	// Hint says what to do about it; it may be empty.
 	Hint string
-	// RetryAfter is how long to wait before trying again, for KindExhausted; 0
+	// RetryAfter is how long to wait before trying again, for KindResourceExhausted; 0
 	// if nobody knows.
 	RetryAfter time.Duration
 	// ServerTime is the node's clock, in nanoseconds since 1970, if it was the time

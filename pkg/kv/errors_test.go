@@ -27,12 +27,12 @@ func TestRetryableKinds(t *testing.T) {
 			again = append(again, k)
 		}
 	}
-	require.Equal(t, []Kind{KindAborted, KindUnavailable, KindExhausted}, again,
+	require.Equal(t, []Kind{KindAborted, KindUnavailable, KindResourceExhausted}, again,
 		"an unknown outcome, above all, must be enquired about before anything is done again")
 }
 
 func TestErrorsSayWhatKeyAndWhatToDo(t *testing.T) {
-	e := &Error{Kind: KindCondition, Text: "the key is there", Key: []byte("a\x00"), Op: 2, Hint: "read it"}
+	e := &Error{Kind: KindConditionFailed, Text: "the key is there", Key: []byte("a\x00"), Op: 2, Hint: "read it"}
 	require.Equal(t, `ConditionFailed: the key is there (key "a\x00"); read it`, e.Error())
 	require.Equal(t, "Aborted: lost 3 times", Errorf(KindAborted, "lost %d times", 3).Error())
 	require.Equal(t, -1, Errorf(KindAborted, "").Op)

@@ -29,7 +29,7 @@ func used(t testing.TB) *metrics.Node {
 	require.NoError(t, err)
 	m.Transaction(metrics.OneShot, kv.KindOK, 2*time.Millisecond)
 	m.Transaction(metrics.OneShot, kv.KindOK, 3*time.Millisecond)
-	m.Transaction(metrics.Interactive, kv.KindCondition, time.Second)
+	m.Transaction(metrics.Interactive, kv.KindConditionFailed, time.Second)
 	c := m.Contention(metrics.Conflict{Operation: "get", Holder: "put", Cause: "lock"})
 	c.Waited(250 * time.Millisecond)
 	c.Waited(-1)

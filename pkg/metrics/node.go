@@ -84,7 +84,7 @@ const (
 )
 
 func (p ReadPlan) String() string {
-	return [numReadPlans]string{"locked", "one", "at-once", "hot-last", "open", "pin"}[p]
+	return [numReadPlans]string{"locked", "one-shard", "parallel", "hot-last", "interactive", "snapshot"}[p]
 }
 
 // Stage is a part of a transaction's time.

@@ -189,14 +189,14 @@ func (o *Op) IsRange() bool {
 // Writes reports whether the operation can change anything.
 func (o *Op) Writes() bool {
 	switch o.Kind {
-	case OpPut, OpDelete, OpAdd, OpAddGet, OpDeleteRange, OpMoveOut, OpMoveIn, OpChange, OpChangeAsk, OpExpire, OpDeleteExpired:
+	case OpPut, OpDelete, OpAdd, OpAddGet, OpDeleteRange, OpMoveOut, OpMoveIn, OpUpdate, OpUpdateGet, OpExpire, OpDeleteExpired:
 		return true
 	}
 	return false
 }
 
 // IsCall reports whether the operation calls a method of a data type.
-func (o *Op) IsCall() bool { return o.Kind >= OpAsk && o.Kind <= OpChangeAsk }
+func (o *Op) IsCall() bool { return o.Kind >= OpQuery && o.Kind <= OpUpdateGet }
 
 // Word is the reason in one word, for reports and metrics.
 func (r Reason) Word() string {

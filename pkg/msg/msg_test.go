@@ -166,7 +166,7 @@ func TestSpansOfOperationsAndGrants(t *testing.T) {
 
 func TestWhichOperationsWrite(t *testing.T) {
 	writes := map[OpKind]bool{OpPut: true, OpDelete: true, OpAdd: true, OpAddGet: true, OpDeleteRange: true, OpMoveOut: true, OpMoveIn: true, OpExpire: true, OpDeleteExpired: true,
-		OpChange: true, OpChangeAsk: true}
+		OpUpdate: true, OpUpdateGet: true}
 	for kind := range OpKind_name {
 		op := Op{Kind: OpKind(kind)}
 		require.Equal(t, writes[op.Kind], op.Writes(), "%v", op.Kind)
@@ -175,8 +175,8 @@ func TestWhichOperationsWrite(t *testing.T) {
 
 func TestFailuresAsErrors(t *testing.T) {
 	require.Nil(t, (*Failure)(nil).Error())
-	f := &Failure{Reason: ReasonRequest, Kind: uint32(kv.KindCondition), Key: []byte("k"), Text: "absent"}
-	require.Equal(t, &kv.Error{Kind: kv.KindCondition, Key: []byte("k"), Text: "absent", Op: -1}, f.Error())
+	f := &Failure{Reason: ReasonRequest, Kind: uint32(kv.KindConditionFailed), Key: []byte("k"), Text: "absent"}
+	require.Equal(t, &kv.Error{Kind: kv.KindConditionFailed, Key: []byte("k"), Text: "absent", Op: -1}, f.Error())
 	f.Seq, f.HasSeq = 0, true
 	require.Equal(t, 0, f.Error().Op, "operation 0 is one, and not none")
 }

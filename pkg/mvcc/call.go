@@ -44,7 +44,7 @@ type Missing struct {
 // Shown is a value as it is told to those who do not call methods of its type.
 // What only the type understands is not told.
 func Shown(v *entry.Value) []byte {
-	if v.Type == adt.Register || v.Type == adt.Counter {
+	if v.Type == adt.Value || v.Type == adt.Counter {
 		return v.Payload
 	}
 	return nil
@@ -123,7 +123,7 @@ func (x *execution) plan(c *Calls, p *planned, op *msg.Op, method *adt.TypeMetho
 	return plan, modes, nil
 }
 
-// named gets a register or a counter for a call by its name, which is only for
+// named gets a plain value or a counter for a call by its name, which is only for
 // the one of them.
 func (x *execution) named(op *msg.Op, v *entry.Value) (res msg.Result, _ *msg.Failure) {
 	if want := entry.Type(op.Type); v.Exists() && v.Type != want {
@@ -136,7 +136,7 @@ func (x *execution) named(op *msg.Op, v *entry.Value) (res msg.Result, _ *msg.Fa
 	return res, answered(&res, op, v)
 }
 
-// answered puts into a result what a call of a register or a counter by its name
+// answered puts into a result what a call of a plain value or a counter by its name
 // answers.
 func answered(res *msg.Result, op *msg.Op, v *entry.Value) *msg.Failure {
 	answer, err := adt.PlainAnswer(op, v)

@@ -217,7 +217,7 @@ func wrongType(key []byte, v entry.Value, method string, want entry.Type) *msg.F
 	held := adt.TypeName(v.Type)
 	f := fail(kv.KindWrongType, key, "the key holds a %s, but %s needs a %s", held, method, adt.TypeName(want))
 	f.Hint = "use the methods of a " + held + ", or delete the key first"
-	if want == adt.Counter || want == adt.Register {
+	if want == adt.Counter || want == adt.Value {
 		f.Hint = "delete the key, then " + method
 	}
 	return f
@@ -266,7 +266,7 @@ func (x *execution) op(op *msg.Op) (msg.Result, *msg.Failure) {
 		return x.moveOut(op)
 	case msg.OpMoveIn:
 		return x.moveIn(op)
-	case msg.OpAsk, msg.OpChange, msg.OpChangeAsk:
+	case msg.OpQuery, msg.OpUpdate, msg.OpUpdateGet:
 		return x.call(op)
 	case msg.OpExpire:
 		return x.expire(op)

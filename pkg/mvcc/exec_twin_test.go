@@ -108,7 +108,7 @@ func drawWorld(t *rapid.T) *world {
 		case 1:
 			c.exists = false
 		case 2:
-			c.typ, c.text = adt.Register, rapid.SampledFrom([]string{"x", "", "y"}).Draw(t, "text")
+			c.typ, c.text = adt.Value, rapid.SampledFrom([]string{"x", "", "y"}).Draw(t, "text")
 		default:
 			c.typ, c.n = adt.Counter, rapid.SampledFrom([]int64{0, 5, math.MaxInt64 - 3, math.MinInt64 + 3}).Draw(t, "count")
 		}
@@ -165,11 +165,11 @@ func (w *world) do(op *msg.Op, version func(kv.Version) kv.Version) (res msg.Res
 		if failed != 0 {
 			return res, failed
 		}
-		if op.Kind == msg.OpPut && c.exists && c.typ != adt.Register {
+		if op.Kind == msg.OpPut && c.exists && c.typ != adt.Value {
 			return res, kv.KindWrongType
 		}
 		res = msg.Result{Found: c.exists, Version: version(kv.Version{})}
-		w.cells[k] = cell{exists: op.Kind == msg.OpPut, typ: adt.Register, text: string(op.Value), ver: res.Version, fixed: true}
+		w.cells[k] = cell{exists: op.Kind == msg.OpPut, typ: adt.Value, text: string(op.Value), ver: res.Version, fixed: true}
 	case msg.OpAdd, msg.OpAddGet:
 		return w.add(op, c, version)
 	case msg.OpScan:
@@ -209,7 +209,7 @@ func (w *world) holds(op *msg.Op, c cell) kv.Kind {
 	if ok {
 		return 0
 	}
-	return kv.KindCondition
+	return kv.KindConditionFailed
 }
 
 func (w *world) add(op *msg.Op, c cell, version func(kv.Version) kv.Version) (res msg.Result, failed kv.Kind) {
@@ -288,7 +288,7 @@ func TestExecAgainstPlainGo(t *testing.T) {
 				require.True(t, x.Failure.HasSeq)
 				require.Empty(t, x.Effects, "all or nothing")
 				require.Len(t, x.Results, i, "those before it")
-				if failed == kv.KindCondition {
+				if failed == kv.KindConditionFailed {
 					c, now := twin.cells[string(op.Key)], x.Failure.Current
 					require.Equal(t, c.exists, entry.Type(now.Type) != entry.TypeDeleted, "a failed condition tells what it met")
 					require.True(t, !c.exists || string(now.Value) == c.payload() && now.Version == c.shown())

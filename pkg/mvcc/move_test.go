@@ -97,7 +97,7 @@ func TestMovesOfWhatIsNotThere(t *testing.T) {
 	hot.away = &atHome
 	_, f := hot.run(t, msg.Op{Kind: msg.OpMoveOut, To: 1, Type: uint32(entry.TypeDeleted)})
 	require.Equal(t, msg.ReasonMoved, f.Reason)
-	_, f = home.run(t, msg.Op{Kind: msg.OpMoveIn, Type: uint32(adt.Register), Value: []byte("x")})
+	_, f = home.run(t, msg.Op{Kind: msg.OpMoveIn, Type: uint32(adt.Value), Value: []byte("x")})
 	require.Equal(t, kv.KindInternal, kv.Kind(f.Kind), "it would be there twice")
 	move(t, home, hot, entry.TypeMoved)
 	_, f = home.run(t, msg.Op{Kind: msg.OpMoveOut, To: 2, Type: uint32(entry.TypeMoved)})

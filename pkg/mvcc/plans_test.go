@@ -85,7 +85,7 @@ func (s *setView) plan(t *testing.T, ops []msg.Op, after ...int) {
 
 // addThenCount adds a member and counts, twice, and counts another set.
 func addThenCount() []msg.Op {
-	return []msg.Op{setOp("add-count", "a", "x"), setOp("size", "a"), setOp("size", "b"), setOp("add-count", "a", "x", "y"), setOp("size", "a")}
+	return []msg.Op{setOp("add-count", "a", "x"), setOp("len", "a"), setOp("len", "b"), setOp("add-count", "a", "x", "y"), setOp("len", "a")}
 }
 
 var addThenCountAfter = []int{-1, 0, -1, 1, 3}

@@ -38,11 +38,11 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 	switch op.Expect {
 	case msg.ExpectExists:
 		if !v.Exists() {
-			f = fail(kv.KindCondition, op.Key, "the key must exist, but it is absent")
+			f = fail(kv.KindConditionFailed, op.Key, "the key must exist, but it is absent")
 		}
 	case msg.ExpectAbsent:
 		if v.Exists() {
-			f = fail(kv.KindCondition, op.Key, "the key must be absent, but %s", actual(v, "it exists"))
+			f = fail(kv.KindConditionFailed, op.Key, "the key must be absent, but %s", actual(v, "it exists"))
 		}
 	case msg.ExpectValue:
 		var has []byte
@@ -53,11 +53,11 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 			}
 		}
 		if !v.Exists() || !bytes.Equal(has, op.ExpectValue) {
-			f = fail(kv.KindCondition, op.Key, "the key must have the given value, but %s", actual(v, "it has another one"))
+			f = fail(kv.KindConditionFailed, op.Key, "the key must have the given value, but %s", actual(v, "it has another one"))
 		}
 	case msg.ExpectVersion:
 		if !v.Exists() || v.Version != op.ExpectVersion {
-			f = fail(kv.KindCondition, op.Key, "the key must be at version %v, but %s", op.ExpectVersion, actual(v, "it is at another one"))
+			f = fail(kv.KindConditionFailed, op.Key, "the key must be at version %v, but %s", op.ExpectVersion, actual(v, "it is at another one"))
 		}
 	}
 	if f != nil && v.Exists() {
@@ -91,8 +91,8 @@ func (x *execution) put(op *msg.Op) (msg.Result, *msg.Failure) {
 		x.write(entry.Effect{Key: op.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: res.Version})
 		return res, nil
 	}
-	if v.Exists() && v.Type != adt.Register && !op.Stored {
-		return res, wrongType(op.Key, v, "put", adt.Register)
+	if v.Exists() && v.Type != adt.Value && !op.Stored {
+		return res, wrongType(op.Key, v, "put", adt.Value)
 	}
 	res.Version = x.next(op.Key)
 	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectPut, Type: op.Type, Value: op.Value, Version: res.Version,

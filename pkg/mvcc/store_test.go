@@ -14,7 +14,7 @@ import (
 )
 
 func register(text string, write uint64) entry.Value {
-	return entry.Value{Type: adt.Register, Version: kv.Version{Write: write}, Payload: []byte(text)}
+	return entry.Value{Type: adt.Value, Version: kv.Version{Write: write}, Payload: []byte(text)}
 }
 
 // cached puts a loaded key into the cache.

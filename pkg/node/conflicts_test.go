@@ -37,8 +37,8 @@ func TestWhoWaitsForWhomIsCounted(t *testing.T) {
 	end(msg.Receipt{}, txn.Ended{})
 	// Two parts of a set are one conflict.
 	for part := range uint64(2) {
-		end(msg.Receipt{WaitedNanos: 1e9, Cause: msg.CauseQueue, Mode: uint64(typed(t, "set", 1, part+1)), Methods: uint64(adt.MethodChange.Set()),
-			HolderMode: uint64(typed(t, "set", 1, part+1)), HolderMethods: uint64(adt.MethodChange.Set())}, txn.Ended{})
+		end(msg.Receipt{WaitedNanos: 1e9, Cause: msg.CauseQueue, Mode: uint64(typed(t, "set", 1, part+1)), Methods: uint64(adt.MethodUpdate.Set()),
+			HolderMode: uint64(typed(t, "set", 1, part+1)), HolderMethods: uint64(adt.MethodUpdate.Set())}, txn.Ended{})
 	}
 	// It is not known what they gave way to.
 	end(msg.Receipt{}, txn.Ended{Count: 1, Reason: msg.ReasonWounded})
@@ -56,7 +56,7 @@ func TestWhoWaitsForWhomIsCounted(t *testing.T) {
 			}
 		}
 	}
-	set := adt.Methods(adt.MethodChange.Set()).Noun(typed(t, "set", 1, 0))
+	set := adt.Methods(adt.MethodUpdate.Set()).Noun(typed(t, "set", 1, 0))
 	require.Equal(t, map[string]float64{
 		"linchpin_contention_waits_total get and put / add / lock":                 2,
 		"linchpin_contention_wait_seconds_total get and put / add / lock":          1,

@@ -24,8 +24,8 @@ var kinds = map[gateway.Kind]metrics.TxnKind{
 }
 
 var plans = map[txn.Plan]metrics.ReadPlan{
-	txn.PlanAny: metrics.ReadLocked, txn.PlanOne: metrics.ReadOne, txn.PlanAtOnce: metrics.ReadAtOnce, txn.PlanHotLast: metrics.ReadHotLast,
-	txn.PlanOpen: metrics.ReadOpen, txn.PlanPin: metrics.ReadPin,
+	txn.PlanAny: metrics.ReadLocked, txn.PlanOneShard: metrics.ReadOne, txn.PlanParallel: metrics.ReadAtOnce, txn.PlanHotLast: metrics.ReadHotLast,
+	txn.PlanInteractive: metrics.ReadOpen, txn.PlanSnapshot: metrics.ReadPin,
 }
 
 // Ended implements gateway.Observer.

@@ -46,7 +46,7 @@ func (n *Node) startRead(loop *shardLoop, r entry.Read) {
 // refuse fails a read as if the disk had.
 func (j *readJob) refuse(text, hint string) {
 	j.loop.inbox.pushRead(entry.ReadResult{ID: j.read.ID, Kind: j.read.Kind,
-		Err: &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: text, Hint: hint, RetryAfter: retrySlow}})
+		Err: &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: text, Hint: hint, RetryAfter: retrySlow}})
 }
 
 // retrySlow is when to come back to a node that could not read. Somewhat arbitrary.

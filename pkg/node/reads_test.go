@@ -96,7 +96,7 @@ func TestReadsThatStandStill(t *testing.T) {
 		}()
 	}
 	refused := <-kinds
-	require.Equal(t, kv.KindExhausted, refused, "the first to end are those beyond the bound")
+	require.Equal(t, kv.KindResourceExhausted, refused, "the first to end are those beyond the bound")
 	soon, done := context.WithTimeout(t.Context(), 10*time.Second)
 	defer done()
 	for range 100 {
@@ -109,8 +109,8 @@ func TestReadsThatStandStill(t *testing.T) {
 	}
 	t.Logf("requests that read from the disk: %v", count)
 	require.Zero(t, count[kv.KindOK])
-	require.Equal(t, requests, count[kv.KindExhausted]+count[kv.KindDeadline], "no other error: %v", count)
-	require.NotZero(t, count[kv.KindDeadline])
+	require.Equal(t, requests, count[kv.KindResourceExhausted]+count[kv.KindDeadlineExceeded], "no other error: %v", count)
+	require.NotZero(t, count[kv.KindDeadlineExceeded])
 	require.Eventually(t, func() bool { return log.has("reads of the store take long") && log.has("slow=5") }, 10*time.Second, time.Millisecond)
 
 	close(e.released)

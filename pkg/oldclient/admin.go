@@ -46,10 +46,10 @@ func (db *DB) SetHotMode(ctx context.Context, mode pb.HotMode) (*pb.HotKeysRespo
 	})
 }
 
-// EndTransaction ends a transaction that is under way at whichever nodes, and tells at which it was.
-func (db *DB) EndTransaction(ctx context.Context, id kv.TxnID) (*pb.EndTransactionResponse, error) {
-	return administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.EndTransactionResponse, error) {
-		return a.EndTransaction(ctx, &pb.EndTransactionRequest{TxnId: id})
+// CancelTransaction ends a transaction that is under way at whichever nodes, and tells at which it was.
+func (db *DB) CancelTransaction(ctx context.Context, id kv.TxnID) (*pb.CancelTransactionResponse, error) {
+	return administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.CancelTransactionResponse, error) {
+		return a.CancelTransaction(ctx, &pb.CancelTransactionRequest{TxnId: id})
 	})
 }
 

@@ -39,7 +39,7 @@ type call struct {
 	scratch []opScratch
 	// done gets one element when answer and lost are set.
 	done   chan struct{}
-	answer pb.CallAnswer
+	answer pb.CallResponse
 	// lost is nil if there is an answer, else errNotSent or errNoAnswer.
 	lost error
 }
@@ -61,7 +61,7 @@ const keepFrame = 64 << 10
 // newCall encodes a request. The number and the timeout are left open, see setNumber and setTimeout.
 func newCall(id kv.TxnID, ops []Op, h *how, traceparent string) *call {
 	c := calls.Get().(*call)
-	c.state, c.lost, c.answer = callListed, nil, pb.CallAnswer{}
+	c.state, c.lost, c.answer = callListed, nil, pb.CallResponse{}
 	if cap(c.scratch) < len(ops) {
 		c.scratch = make([]opScratch, len(ops))
 	}
@@ -73,10 +73,10 @@ func newCall(id kv.TxnID, ops []Op, h *how, traceparent string) *call {
 		c.wire.Request.Ops = append(c.wire.Request.Ops, c.scratch[i].wire(&ops[i]))
 	}
 	if h != nil {
-		c.wire.Request.At, c.wire.Request.Token, c.wire.Request.Plan = h.at, h.token, h.plan
+		c.wire.Request.At, c.wire.Request.CausalityToken, c.wire.Request.Plan = h.at, h.token, h.plan
 	}
 	c.encode()
-	c.wire.Request.At, c.wire.Request.Token, c.wire.Request.Plan = nil, nil, pb.ReadPlan_PLAN_ANY
+	c.wire.Request.At, c.wire.Request.CausalityToken, c.wire.Request.Plan = nil, nil, pb.ReadPlan_PLAN_ANY
 	for i := range c.scratch {
 		c.scratch[i].forget()
 	}
@@ -98,7 +98,7 @@ const (
 
 // encode fills frame from wire and leaves room for the timeout and the number.
 func (c *call) encode() {
-	c.wire.Number, c.wire.TimeoutMs = 0, 0
+	c.wire.Handle, c.wire.TimeoutMs = 0, 0
 	size := c.wire.Size()
 	if cap(c.frame) < size+tailLength {
 		c.frame = make([]byte, size+tailLength)
@@ -136,7 +136,7 @@ func (c *call) release() {
 	if cap(c.frame) > keepFrame || cap(c.scratch) > 64 {
 		c.frame, c.scratch, c.wire = nil, nil, pb.Call{}
 	}
-	c.answer = pb.CallAnswer{}
+	c.answer = pb.CallResponse{}
 	calls.Put(c)
 }
 

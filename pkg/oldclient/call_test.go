@@ -73,11 +73,11 @@ func TestFramesAreAPipelineRequest(t *testing.T) {
 			c.setTimeout(1500 * time.Microsecond)
 			c.setNumber(number)
 			batch = append(batch, c)
-			want.Calls = append(want.Calls, pb.Call{Number: number, TimeoutMs: 2,
+			want.Calls = append(want.Calls, pb.Call{Handle: number, TimeoutMs: 2,
 				Request: pb.ExecuteRequest{TxnId: id, Ops: wireOps(ops), MaxResponseBytes: pb.MaxMessageBytes}})
 			if h != nil {
 				r := &want.Calls[len(want.Calls)-1].Request
-				r.At, r.Token, r.Plan = h.at, h.token, h.plan
+				r.At, r.CausalityToken, r.Plan = h.at, h.token, h.plan
 			}
 		}
 		f := frames{batch}

@@ -104,7 +104,7 @@ func TestAfterCloseEverythingIsRefused(t *testing.T) {
 	}()
 	<-arrived
 	require.NoError(t, db.Close())
-	requireKind(t, kv.KindUnknown, <-ended)
+	requireKind(t, kv.KindOutcomeUnknown, <-ended)
 	_, err := db.Execute(context.Background(), client.Get(b("k")))
 	requireKind(t, kv.KindClosed, err)
 	require.Empty(t, db.Addr())
@@ -146,7 +146,7 @@ func TestNoMoreIsInFlightThanAllowed(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 			defer cancel()
 			_, err := db.Execute(ctx, client.Add(b("n"), 1))
-			requireKind(t, kv.KindDeadline, err)
+			requireKind(t, kv.KindDeadlineExceeded, err)
 			require.ErrorContains(t, err, "before the request was sent")
 			f.onSubmit(f.Store.Submit)
 			for _, run := range waiting {
@@ -176,7 +176,7 @@ func TestCallersWhoLeaveHarmNobody(t *testing.T) {
 				switch kv.KindOf(err) {
 				case kv.KindOK:
 					done.Add(1)
-				case kv.KindUnknown, kv.KindDeadline:
+				case kv.KindOutcomeUnknown, kv.KindDeadlineExceeded:
 					left.Add(1)
 				default:
 					t.Error(err)

@@ -205,7 +205,7 @@ func hopeless(failure error) bool {
 		failure = a.err
 	}
 	k := fromStatus(failure).Kind
-	return k == kv.KindUnauthenticated || k == kv.KindDenied
+	return k == kv.KindUnauthenticated || k == kv.KindPermissionDenied
 }
 
 func (c *connector) unreachable(failure, cause error) *Error {

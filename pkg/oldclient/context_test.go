@@ -39,7 +39,7 @@ var endings = []ending{
 		ctx, cancel := context.WithCancelCause(context.Background())
 		return ctx, func() { cancel(errUserLeft) }
 	}},
-	{"deadline", kv.KindDeadline, context.DeadlineExceeded, func(t *testing.T, _ *client.DB) (context.Context, func()) {
+	{"deadline", kv.KindDeadlineExceeded, context.DeadlineExceeded, func(t *testing.T, _ *client.DB) (context.Context, func()) {
 		ctx := within(t, 200*time.Millisecond)
 		return ctx, func() { <-ctx.Done() }
 	}},
@@ -248,7 +248,7 @@ func TestAStepThatWaitsEndsWithItsContext(t *testing.T) {
 					ctx, end := e.begin(t, db)
 					ended := make(chan error, 1)
 					go func() { ended <- c.run(ctx, db) }()
-					if e.kind != kv.KindDeadline {
+					if e.kind != kv.KindDeadlineExceeded {
 						require.Eventually(t, func() bool { return f.Waiting() == 1 }, 10*time.Second, time.Millisecond)
 					}
 					end()

@@ -27,7 +27,7 @@ type DB struct {
 // that node fails later, the client moves on to the next one by itself. The
 // order is that of preference: give clients different orders to spread them
 // over the nodes. If no address answers, the error is of kv.KindUnavailable, and of
-// kv.KindUnauthenticated or kv.KindDenied if the last one does not let the client in.
+// kv.KindUnauthenticated or kv.KindPermissionDenied if the last one does not let the client in.
 func Open(ctx context.Context, addrs []string, opts ...Option) (*DB, error) {
 	o := defaults()
 	for _, opt := range opts {

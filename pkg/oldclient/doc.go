@@ -35,7 +35,7 @@
 // be reached, until the context ends. Committed: the results are returned as if
 // nothing had happened. Aborted: the id is closed for good by the question, and
 // the transaction is run again under a new one.
-// Not to be found out in time: the error is of kv.KindUnknown and has the id,
+// Not to be found out in time: the error is of kv.KindOutcomeUnknown and has the id,
 // with which `linchpin outcome` or DB.Outcome can ask later. No other kind of
 // error is ever returned for a transaction that may have been applied.
 //
@@ -43,10 +43,10 @@
 //
 // A transaction is sent when its request, or the commit of an Update, is handed to
 // the transport; nothing is applied before that. If the context ends before that, the
-// error is of kv.KindCancelled or kv.KindDeadline; between two attempts it is that of
+// error is of kv.KindCancelled or kv.KindDeadlineExceeded; between two attempts it is that of
 // the last attempt, with the context's error as its cause. If it ends after that, the
 // call waits for the response for CommitGrace and returns it; without a response it is
-// kv.KindUnknown if the transaction writes, and else as if it had not been sent. Close
+// kv.KindOutcomeUnknown if the transaction writes, and else as if it had not been sent. Close
 // acts as the end of all contexts, with kv.KindClosed.
 //
 // # Errors and retries

@@ -113,7 +113,7 @@ func TestANodeThatIsDownFailsAtOnce(t *testing.T) {
 		err := do(short, waiting)
 		cancel()
 		// Unknown if the time is over while an attempt is under way, as it may be.
-		require.Contains(t, []kv.Kind{kv.KindUnavailable, kv.KindDeadline, kv.KindUnknown}, kv.KindOf(err), "%s: %v", name, err)
+		require.Contains(t, []kv.Kind{kv.KindUnavailable, kv.KindDeadlineExceeded, kv.KindOutcomeUnknown}, kv.KindOf(err), "%s: %v", name, err)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestAnOutcomeThatANodeKnowsThatIsDownStaysUnknown(t *testing.T) {
 	m := newMissing()
 	lost := func(req gateway.Request, done func(gateway.Response)) {
 		m.Store.Submit(req, func(gateway.Response) {
-			r := refuse(req, kv.KindUnknown)
+			r := refuse(req, kv.KindOutcomeUnknown)
 			r.Err.Down = gone
 			done(r)
 		})
@@ -131,7 +131,7 @@ func TestAnOutcomeThatANodeKnowsThatIsDownStaysUnknown(t *testing.T) {
 	m.onSubmit(lost)
 	addr := startNode(t, m, "", server.Options{}).addr
 	_, err := open(t, []string{addr}).Execute(within(t, 10*time.Second), client.Add(b("n"), 1))
-	e := requireKind(t, kv.KindUnknown, err)
+	e := requireKind(t, kv.KindOutcomeUnknown, err)
 	require.Equal(t, gone, e.Down)
 	require.Contains(t, e.Hint, "linchpin outcome "+e.ID.String())
 	require.Equal(t, int64(1), m.asked.Load(), "the outcome was asked for once")

@@ -23,7 +23,7 @@ type opScratch struct {
 func (s *opScratch) wire(op *Op) pb.Op {
 	o := &op.op
 	switch o.Kind {
-	case msg.OpAsk, msg.OpChangeAsk:
+	case msg.OpQuery, msg.OpUpdateGet:
 		return pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: o.Key, Type: op.called.typ, Method: op.called.method, Args: pb.DataOf(o.Args)}}}
 	case msg.OpGet:
 		if o.Stored {

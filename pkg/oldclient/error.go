@@ -71,11 +71,11 @@ func (e *Error) plain() *kv.Error {
 // not do what it should, or it still waited for one of them when its deadline passed.
 func (e *Error) Contended() bool {
 	switch e.Kind {
-	case kv.KindAborted, kv.KindCondition, kv.KindOutOfRange:
+	case kv.KindAborted, kv.KindConditionFailed, kv.KindOutOfRange:
 		return true
-	case kv.KindExhausted:
+	case kv.KindResourceExhausted:
 		return len(e.Key) > 0
-	case kv.KindDeadline:
+	case kv.KindDeadlineExceeded:
 		return e.Receipt.Waiting && !e.Receipt.Holder.IsZero()
 	}
 	return false
@@ -85,14 +85,14 @@ func (e *Error) Contended() bool {
 func (e *Error) retryable() bool { return e.Kind.Retryable() || e.serverTime != 0 }
 
 // Unwrap gives the error in kv's words, the cause, and the context's error for those of
-// kv.KindDeadline and kv.KindCancelled.
+// kv.KindDeadlineExceeded and kv.KindCancelled.
 func (e *Error) Unwrap() []error {
 	out := []error{e.plain()}
 	if e.Cause != nil {
 		out = append(out, e.Cause)
 	}
 	switch e.Kind {
-	case kv.KindDeadline:
+	case kv.KindDeadlineExceeded:
 		out = append(out, context.DeadlineExceeded)
 	case kv.KindCancelled:
 		out = append(out, context.Canceled)
@@ -113,7 +113,7 @@ func (e *Error) because(cause error) {
 // ended reports whether the context, the deadline or the end of the DB ended the call:
 // then the node has not confirmed what was read.
 func (e *Error) ended() bool {
-	return e.Kind == kv.KindDeadline || e.Kind == kv.KindCancelled || e.Kind == kv.KindClosed
+	return e.Kind == kv.KindDeadlineExceeded || e.Kind == kv.KindCancelled || e.Kind == kv.KindClosed
 }
 
 func errorf(k kv.Kind, cause error, format string, args ...any) *Error {
@@ -152,7 +152,7 @@ func fromStatus(err error) *Error {
 	st := status.Convert(err)
 	switch st.Code() {
 	case codes.DeadlineExceeded:
-		return errorf(kv.KindDeadline, context.DeadlineExceeded, "the deadline passed before the answer came")
+		return errorf(kv.KindDeadlineExceeded, context.DeadlineExceeded, "the deadline passed before the answer came")
 	case codes.Canceled: // not by the caller: see retrier.failure
 		return errorf(kv.KindUnavailable, err, "the call was cancelled on its way: %s", st.Message())
 	case codes.ResourceExhausted:
@@ -164,7 +164,7 @@ func fromStatus(err error) *Error {
 	case codes.Unauthenticated:
 		return errorf(kv.KindUnauthenticated, err, "%s", st.Message())
 	case codes.PermissionDenied:
-		return errorf(kv.KindDenied, err, "%s", st.Message())
+		return errorf(kv.KindPermissionDenied, err, "%s", st.Message())
 	case codes.Unavailable:
 		return errorf(kv.KindUnavailable, err, "the connection to the node failed: %s", st.Message())
 	}
@@ -190,7 +190,7 @@ func contextError(ctx context.Context, when string) *Error {
 	case kv.KindOf(cause) == kv.KindClosed:
 		return closedError(when)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return errorf(kv.KindDeadline, cause, "the deadline passed %s", when)
+		return errorf(kv.KindDeadlineExceeded, cause, "the deadline passed %s", when)
 	}
 	return errorf(kv.KindCancelled, cause, "the call was cancelled %s", when)
 }
@@ -213,7 +213,7 @@ func closedError(when string) *Error {
 
 // unknown says that a transaction may or may not have been applied.
 func unknown(id kv.TxnID, why string, cause error) *Error {
-	e := errorf(kv.KindUnknown, cause, "transaction %v may or may not have been applied: %s", id, why)
+	e := errorf(kv.KindOutcomeUnknown, cause, "transaction %v may or may not have been applied: %s", id, why)
 	e.ID, e.Hint = id, fmt.Sprintf("ask with: linchpin outcome %v", id)
 	return e
 }

@@ -57,7 +57,7 @@ func ExampleDB_Execute() {
 		client.PutIfAbsent([]byte("user:1"), []byte("Grace")),
 	)
 	var e *client.Error
-	if errors.As(err, &e) && e.Kind == kv.KindCondition {
+	if errors.As(err, &e) && e.Kind == kv.KindConditionFailed {
 		fmt.Printf("operation %d: %s is %s already\n", e.Op, e.Key, e.Current.Value)
 	}
 	// Output:

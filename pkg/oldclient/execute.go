@@ -9,7 +9,7 @@ import (
 
 // Execute runs the operations as one transaction: in order, all of them or
 // none. A condition that does not hold (PutIfAbsent, Require…) is an error of
-// kv.KindCondition. The package comment tells what is retried, and what
+// kv.KindConditionFailed. The package comment tells what is retried, and what
 // happens when an answer is lost.
 func (db *DB) Execute(ctx context.Context, ops ...Op) (*Outcome, error) {
 	return db.executeAs(ctx, nil, ops)
@@ -43,7 +43,7 @@ func (db *DB) executeAs(ctx context.Context, h *how, ops []Op) (*Outcome, error)
 }
 
 // executeOnce runs one attempt to its known end: a lost answer is enquired
-// about. Its errors are certain, but for those of kv.KindUnknown.
+// about. Its errors are certain, but for those of kv.KindOutcomeUnknown.
 func (db *DB) executeOnce(r *retrier, id kv.TxnID, ops []Op, h *how) (*Outcome, *Error) {
 	c := newCall(id, ops, h, db.opts.traceparent(r.ctx))
 	err := db.send(r, h.commitGrace(), c)

@@ -63,7 +63,7 @@ func TestEveryOperationDoesWhatItSays(t *testing.T) {
 		client.Delete(b("a")).IfValue(b("y")))
 	require.NoError(t, err)
 	_, err = db.Execute(ctx, client.RequireVersion(b("a"), v))
-	requireKind(t, kv.KindCondition, err)
+	requireKind(t, kv.KindConditionFailed, err)
 }
 
 func TestAFailedConditionTellsWhatTheKeyHolds(t *testing.T) {
@@ -72,7 +72,7 @@ func TestAFailedConditionTellsWhatTheKeyHolds(t *testing.T) {
 	_, err := db.Execute(ctx, client.Put(b("k"), b("held")))
 	require.NoError(t, err)
 	_, err = db.Execute(ctx, client.Put(b("other"), b("v")), client.PutIfAbsent(b("k"), b("new")))
-	e := requireKind(t, kv.KindCondition, err)
+	e := requireKind(t, kv.KindConditionFailed, err)
 	require.Equal(t, 1, e.Op)
 	require.Equal(t, "k", string(e.Key))
 	require.NotNil(t, e.Current)
@@ -127,7 +127,7 @@ func TestWhatNoServerWouldTakeIsRefusedBeforeItIsSent(t *testing.T) {
 func TestEachAttemptHasAnIDOfItsOwn(t *testing.T) {
 	f := newFaulty()
 	var ids []kv.TxnID
-	kinds := []kv.Kind{kv.KindAborted, kv.KindUnavailable, kv.KindExhausted}
+	kinds := []kv.Kind{kv.KindAborted, kv.KindUnavailable, kv.KindResourceExhausted}
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
 		ids = append(ids, req.ID)
 		if len(ids) <= len(kinds) {
@@ -158,7 +158,7 @@ func TestTheServerSaysWhenToComeBack(t *testing.T) {
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
 		times = append(times, time.Now())
 		if len(times) == 1 {
-			r := refuse(req, kv.KindExhausted)
+			r := refuse(req, kv.KindResourceExhausted)
 			r.Err.RetryAfter = pause
 			done(r)
 			return
@@ -180,7 +180,7 @@ func TestTheServerSaysWhenToComeBack(t *testing.T) {
 
 func TestOtherKindsAreNotTriedAgain(t *testing.T) {
 	for _, k := range kv.Kinds() {
-		if k == kv.KindOK || k == kv.KindUnknown || k == kv.KindInternal || k.Retryable() {
+		if k == kv.KindOK || k == kv.KindOutcomeUnknown || k == kv.KindInternal || k.Retryable() {
 			continue
 		}
 		f := newFaulty()
@@ -257,15 +257,15 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 	out, err := db.Execute(within(t, 10*time.Second), client.Get(b("k")))
 	require.NoError(t, err)
 	want := client.Receipt{Waited: 3 * time.Millisecond, Key: b("k"), Holder: holder, Aborted: 2, Reason: "stale-read",
-		Wait: &client.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: b("k"), Holder: holder, Others: 1, Mode: pb.LockMode_LOCK_WRITE, HolderMode: pb.LockMode_LOCK_ADD,
-			Operations: []pb.Operation{pb.Operation_OP_PUT}, HolderOperations: []pb.Operation{pb.Operation_OP_ADD}, Commutes: []pb.Advice{{Instead: pb.Operation_OP_ADD}}},
+		Wait: &client.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: b("k"), Holder: holder, Others: 1, Lock: "write", HolderLock: "add",
+			Operations: []string{"put"}, HolderOperations: []string{"add"}, Advice: &pb.Advice{Instead: "add"}},
 		Abort: &client.Conflict{Cause: pb.Cause_CAUSE_CHANGED, Key: b("j")}}
 	require.Equal(t, want, out.Receipt)
 	require.Equal(t, `Waited 3000 us for key "k": the put had to wait for transaction 00000000000000010000000000000002, which had locked it for an add, and for 1 more. `+
 		`2 attempts were given up, the last one because another transaction changed key "j" after this one had read it. `+
 		`Use an add in the place of the put if all that is done with the key is to count: adds do not conflict with each other.`, out.Receipt.String())
 	require.Empty(t, client.Receipt{}.String())
-	failed := &client.Error{Kind: kv.KindDeadline, Text: "too late", Op: -1, Hint: "allow more time", Receipt: want}
+	failed := &client.Error{Kind: kv.KindDeadlineExceeded, Text: "too late", Op: -1, Hint: "allow more time", Receipt: want}
 	require.Equal(t, "DeadlineExceeded: too late; allow more time. "+want.String(), failed.Error())
 }
 
@@ -276,7 +276,7 @@ func TestAPastDeadlineSendsNothing(t *testing.T) {
 	defer cancel()
 	for range 5000 {
 		_, err := db.Execute(past, client.Put([]byte("k"), []byte("late")))
-		requireKind(t, kv.KindDeadline, err)
+		requireKind(t, kv.KindDeadlineExceeded, err)
 	}
 	out, err := db.Execute(t.Context(), client.Get([]byte("k")))
 	require.NoError(t, err)

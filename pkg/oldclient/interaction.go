@@ -149,7 +149,7 @@ func (t *interaction) commit() *Error {
 	answer, err := t.exchange(before, &pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: commit}})
 	if err == nil && answer.GetCommitted() == nil {
 		t.broken, t.uncertain = true, true
-		err = errorf(kv.KindInternal, nil, "the server answered a commit with %T", answer.Answer)
+		err = errorf(kv.KindInternal, nil, "the server answered a commit with %T", answer.Response)
 	}
 	if err == nil {
 		t.report(outcomeOf(answer.GetCommitted()))
@@ -196,13 +196,13 @@ func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.Transact
 			begin.First, do = do, nil
 		}
 		if t.how != nil {
-			begin.At, begin.Token, begin.Plan = t.how.at, t.how.token, t.how.plan
+			begin.At, begin.CausalityToken, begin.Plan = t.how.at, t.how.token, t.how.plan
 		}
 		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: begin}})
 		t.begun, t.open = true, true
 	}
 	if do != nil {
-		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Do{Do: do}})
+		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Execute{Execute: do}})
 	}
 	t.kept, t.keptBytes = t.kept[:0], 0
 	if last != nil {
@@ -216,11 +216,11 @@ func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.Transact
 func (t *interaction) along() bool { return t.session.welcome.Revision >= 1 }
 
 // doStep is a step that runs ops, nil if there are none.
-func (t *interaction) doStep(ops []Op) *pb.DoStep {
+func (t *interaction) doStep(ops []Op) *pb.ExecuteStep {
 	if len(ops) == 0 {
 		return nil
 	}
-	return &pb.DoStep{Ops: wireOps(ops), TimeoutMs: t.timeoutMs()}
+	return &pb.ExecuteStep{Ops: wireOps(ops), TimeoutMs: t.timeoutMs()}
 }
 
 func (t *interaction) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactResponse, *Error) {
@@ -248,7 +248,7 @@ func (t *interaction) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactR
 			// What gRPC says of its own may come after a commit; a node that drains,
 			// or has no memory for the stream, ends it instead of the steps that it has
 			// not answered.
-			refused := (e.Kind == kv.KindUnavailable || e.Kind == kv.KindExhausted) && detail.From(err) != nil
+			refused := (e.Kind == kv.KindUnavailable || e.Kind == kv.KindResourceExhausted) && detail.From(err) != nil
 			t.uncertain = commits && !refused
 			return nil, e
 		}
@@ -280,7 +280,7 @@ func (t *interaction) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactR
 
 // operationsIn is how many operations a step asks for.
 func operationsIn(step *pb.TransactRequest) int {
-	do := step.GetDo()
+	do := step.GetExecute()
 	switch {
 	case step.GetBegin() != nil:
 		do = step.GetBegin().First
@@ -295,12 +295,12 @@ func operationsIn(step *pb.TransactRequest) int {
 
 // resultsIn are the results of the operations of the step that is answered.
 func resultsIn(answer *pb.TransactResponse) []pb.Result {
-	done := answer.GetDone()
+	done := answer.GetExecuted()
 	if committed := answer.GetCommitted(); committed != nil {
 		return committed.Results
 	}
 	if begun := answer.GetBegun(); begun != nil {
-		done = begun.Done
+		done = begun.Executed
 	}
 	if done == nil {
 		return nil

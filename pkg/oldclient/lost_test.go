@@ -76,7 +76,7 @@ func TestAnOutcomeThatTheServerDoesNotKnowIsEnquiredAbout(t *testing.T) {
 	f := newFaulty()
 	db, _ := openWired(t, f)
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
-		f.Store.Submit(req, func(gateway.Response) { done(refuse(req, kv.KindUnknown)) })
+		f.Store.Submit(req, func(gateway.Response) { done(refuse(req, kv.KindOutcomeUnknown)) })
 	})
 	out, err := db.Execute(within(t, 10*time.Second), client.AddGet(b("n"), 5))
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestWhatCannotBeFoundOutInTimeIsUnknown(t *testing.T) {
 		})
 	})
 	_, err := db.Execute(ctx, client.Add(b("n"), 5))
-	e := requireKind(t, kv.KindUnknown, err)
+	e := requireKind(t, kv.KindOutcomeUnknown, err)
 	require.ErrorIs(t, err, why)
 	require.Contains(t, err.Error(), "linchpin outcome "+e.ID.String())
 	(<-arrived)(gateway.Response{}) // the late answer finds nobody and harms nobody
@@ -125,7 +125,7 @@ func TestReadersWhoLoseTheirAnswerJustReadAgain(t *testing.T) {
 	defer cancel()
 	f.onSubmit(func(gateway.Request, func(gateway.Response)) {})
 	_, err = db.Execute(ctx, client.Get(b("k")))
-	requireKind(t, kv.KindDeadline, err)
+	requireKind(t, kv.KindDeadlineExceeded, err)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 

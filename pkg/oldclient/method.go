@@ -18,9 +18,9 @@ import (
 // see Set, Dict and the others. Call is for what has none, such as types of your
 // own.
 func Call(key []byte, typ, method string, args ...any) Op {
-	o := Op{op: msg.Op{Kind: msg.OpChangeAsk, Key: key, Args: make([]msg.Datum, len(args))}, called: &called{typ: typ, method: method}}
+	o := Op{op: msg.Op{Kind: msg.OpUpdateGet, Key: key, Args: make([]msg.Datum, len(args))}, called: &called{typ: typ, method: method}}
 	if m, err := adt.FindNamed(typ, method); err == nil && !m.Changes {
-		o.op.Kind = msg.OpAsk
+		o.op.Kind = msg.OpQuery
 	}
 	for i, arg := range args {
 		d, ok := datumOf(arg)

@@ -125,7 +125,7 @@ func TestFailuresOfAnOlderNodeAreTold(t *testing.T) {
 			}
 			return errors.Join(tx.Put(b("other"), b("w")), tx.PutIfAbsent(b("k"), b("w")))
 		})
-		requireKind(t, kv.KindCondition, err)
+		requireKind(t, kv.KindConditionFailed, err)
 		require.Contains(t, err.Error(), `"k"`)
 	}
 	require.NoError(t, db.Update(ctx, func(tx *client.Tx) error { return tx.Put(b("other"), b("w")) }))

@@ -105,33 +105,33 @@ func (o Op) At(expires time.Time) Op {
 func Delete(key []byte) Op { return Op{op: msg.Op{Kind: msg.OpDelete, Key: key}} }
 
 // PutIfAbsent sets a key that does not exist. If it does, the whole
-// transaction fails with kv.KindCondition.
+// transaction fails with kv.KindConditionFailed.
 func PutIfAbsent(key, value []byte) Op { return Put(key, value).IfAbsent() }
 
 // CompareAndSet replaces a key's value, which must be equal to old. If it is
-// not, the whole transaction fails with kv.KindCondition.
+// not, the whole transaction fails with kv.KindConditionFailed.
 func CompareAndSet(key, old, value []byte) Op { return Put(key, value).IfValue(old) }
 
 // CompareVersionAndSet replaces a key's value, which must be the one that the
 // write named by version made. If it is not, the whole transaction fails with
-// kv.KindCondition.
+// kv.KindConditionFailed.
 func CompareVersionAndSet(key []byte, version kv.Version, value []byte) Op {
 	return Put(key, value).IfVersion(version)
 }
 
-// RequireExists fails the whole transaction with kv.KindCondition unless the
+// RequireExists fails the whole transaction with kv.KindConditionFailed unless the
 // key exists. It changes nothing.
 func RequireExists(key []byte) Op { return requiring(key).IfExists() }
 
-// RequireAbsent fails the whole transaction with kv.KindCondition if the key
+// RequireAbsent fails the whole transaction with kv.KindConditionFailed if the key
 // exists. It changes nothing.
 func RequireAbsent(key []byte) Op { return requiring(key).IfAbsent() }
 
-// RequireEquals fails the whole transaction with kv.KindCondition unless the
+// RequireEquals fails the whole transaction with kv.KindConditionFailed unless the
 // key has this value. It changes nothing.
 func RequireEquals(key, value []byte) Op { return requiring(key).IfValue(value) }
 
-// RequireVersion fails the whole transaction with kv.KindCondition unless the
+// RequireVersion fails the whole transaction with kv.KindConditionFailed unless the
 // key's value is the one that the write named by version made.
 func RequireVersion(key []byte, version kv.Version) Op { return requiring(key).IfVersion(version) }
 
@@ -171,7 +171,7 @@ func DeleteRange(start, end []byte) Op {
 func requiring(key []byte) Op { return Op{op: msg.Op{Kind: msg.OpRequire, Key: key}} }
 
 // IfExists makes a Put or Delete conditional: unless the key exists, the whole
-// transaction fails with kv.KindCondition. A later If… replaces an earlier.
+// transaction fails with kv.KindConditionFailed. A later If… replaces an earlier.
 func (o Op) IfExists() Op { return o.expecting(msg.ExpectExists, nil, kv.Version{}) }
 
 // IfAbsent is as IfExists, for a key that must not exist. A Delete does not
@@ -239,7 +239,7 @@ func (o Op) verb() []string {
 		return []string{"scan", key, end}
 	case msg.OpDeleteRange:
 		return []string{"delrange", key, end}
-	case msg.OpAsk, msg.OpChangeAsk:
+	case msg.OpQuery, msg.OpUpdateGet:
 		return append([]string{"call", key, o.called.typ + "." + o.called.method}, argumentTexts(o.op.Args)...)
 	}
 	return nil

@@ -54,7 +54,7 @@ func (db *DB) ask(r *retrier, id kv.TxnID) (*pb.OutcomeResponse, *Error) {
 // resolve finds out about a transaction whose answer was lost, for the reason
 // why. It ends in one of three ways: the outcome as if the answer had come; an
 // error of kv.KindAborted, when it is certain that it has not committed and
-// never will; and else kv.KindUnknown. Under a context without a deadline it has its own
+// never will; and else kv.KindOutcomeUnknown. Under a context without a deadline it has its own
 // minute, however long the attempts before have taken.
 func (db *DB) resolve(caller *retrier, id kv.TxnID, why string) (*Outcome, *Error) {
 	r := newRetrier(db, caller.ctx)
@@ -64,7 +64,7 @@ func (db *DB) resolve(caller *retrier, id kv.TxnID, why string) (*Outcome, *Erro
 		answer, err := db.ask(&r, id)
 		switch {
 		case err == nil && answer.Decision == pb.Decision_COMMITTED:
-			return &Outcome{ID: id, Attempts: 1, Results: resultsOf(answer.Results), Token: answer.Token,
+			return &Outcome{ID: id, Attempts: 1, Results: resultsOf(answer.Results), Token: answer.CausalityToken,
 				ResultsLost: answer.ResultsLost}, nil
 		case err == nil:
 			e := errorf(kv.KindAborted, nil, "transaction %v did not commit: %s, and an enquiry closed it", id, why)
@@ -86,11 +86,11 @@ func (db *DB) resolve(caller *retrier, id kv.TxnID, why string) (*Outcome, *Erro
 
 // uncertain reports whether a node that responds with the error may have committed the
 // transaction all the same.
-func (e *Error) uncertain() bool { return e.Kind == kv.KindUnknown || e.Kind == kv.KindInternal }
+func (e *Error) uncertain() bool { return e.Kind == kv.KindOutcomeUnknown || e.Kind == kv.KindInternal }
 
 // ofReads is the error of a transaction that has not written: its outcome is certain.
 func (e *Error) ofReads() *Error {
-	if e.Kind == kv.KindUnknown {
+	if e.Kind == kv.KindOutcomeUnknown {
 		e.Kind, e.Hint = kv.KindUnavailable, ""
 	}
 	return e

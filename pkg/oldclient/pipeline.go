@@ -192,13 +192,13 @@ func (s *session) take(batch []*call) []*call {
 func (s *session) receiveAll() {
 	var in pb.PipelineResponse
 	for {
-		clear(in.Answers)
-		in.Answers, in.Welcome, in.Draining = in.Answers[:0], nil, false
+		clear(in.Responses)
+		in.Responses, in.Welcome, in.Draining = in.Responses[:0], nil, false
 		if err := s.stream.RecvMsg(&in); err != nil {
 			s.end()
 			return
 		}
-		over := s.deliver(in.Answers)
+		over := s.deliver(in.Responses)
 		if in.Draining {
 			s.retire()
 		} else if over {
@@ -209,15 +209,15 @@ func (s *session) receiveAll() {
 
 // deliver tells callers their answers. It reports whether the session has retired, and
 // there are no more.
-func (s *session) deliver(answers []pb.CallAnswer) (over bool) {
+func (s *session) deliver(answers []pb.CallResponse) (over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range answers {
-		c, ok := s.sent[answers[i].Number]
+		c, ok := s.sent[answers[i].Handle]
 		if !ok {
 			continue // answered twice; the first counts
 		}
-		delete(s.sent, answers[i].Number)
+		delete(s.sent, answers[i].Handle)
 		<-s.slots
 		if c != nil {
 			c.answer = answers[i]

@@ -37,34 +37,27 @@ type Conflict struct {
 	Cause pb.Cause
 	// Key is empty if it is not known.
 	Key []byte
-	// Operations and Mode are this transaction's. HolderOperations and
-	// HolderMode are those of Holder, which is zero if it is not known or there
-	// is not one. Operations are empty where only the mode is known.
-	Operations       []pb.Operation
-	Mode             pb.LockMode
+	// Operations are this transaction's, as "put" or "set.add", and Lock is the lock that they
+	// need. HolderOperations and HolderLock are those of Holder, which is zero if it is not
+	// known or there is not one. Operations are empty where only the lock is known.
+	Operations       []string
+	Lock             string
 	Holder           kv.TxnID
-	HolderOperations []pb.Operation
-	HolderMode       pb.LockMode
-	// Lock and HolderLock are the kinds of lock of a data type, as "set.add",
-	// where the mode is LOCK_TYPED.
-	Lock, HolderLock string
-	// Calls and HolderCalls are the methods of a data type that were called, as
-	// "set.contains".
-	Calls, HolderCalls []string
+	HolderOperations []string
+	HolderLock       string
 	// Interactive and HolderInteractive: the transaction was not sent as one request, and
 	// kept what it had locked while messages travelled and its client thought.
 	Interactive, HolderInteractive bool
 	// Others counts the transactions that were in the way besides.
 	Others int
-	// Commutes says what would have commuted, one advice at most; it is empty if
-	// nothing does, or if the operations are not known.
-	Commutes []pb.Advice
+	// Advice is a change after which the two sides commute; nil if there is none.
+	Advice *pb.Advice
 }
 
 // String says it in words: how long, for what, and what would have commuted. It
 // is empty if there is nothing to tell.
 func (r Receipt) String() string {
-	return detail.Sentence(&pb.Receipt{WaitedUs: uint64(r.Waited.Microseconds()), Key: r.Key, Holder: r.Holder, Waiting: r.Waiting, Wait: r.Wait.wire(),
+	return detail.Sentence(&pb.Receipt{WaitedUs: uint64(r.Waited.Microseconds()), Waiting: r.Waiting, Wait: r.Wait.wire(),
 		Aborted: uint32(r.Aborted), Reason: r.Reason, Abort: r.Abort.wire()})
 }
 
@@ -72,18 +65,16 @@ func (c *Conflict) wire() *pb.Conflict {
 	if c == nil {
 		return nil
 	}
-	return &pb.Conflict{Cause: c.Cause, Key: c.Key, Operations: c.Operations, Mode: c.Mode, Holder: c.Holder,
-		HolderOperations: c.HolderOperations, HolderMode: c.HolderMode, Others: uint32(c.Others), Commutes: c.Commutes, Lock: c.Lock, HolderLock: c.HolderLock,
-		Calls: c.Calls, HolderCalls: c.HolderCalls, Interactive: c.Interactive, HolderInteractive: c.HolderInteractive}
+	return &pb.Conflict{Cause: c.Cause, Key: c.Key, Operations: c.Operations, Lock: c.Lock, Interactive: c.Interactive, Holder: c.Holder,
+		HolderOperations: c.HolderOperations, HolderLock: c.HolderLock, HolderInteractive: c.HolderInteractive, Others: uint32(c.Others), Advice: c.Advice}
 }
 
 func conflictOf(c *pb.Conflict) *Conflict {
 	if c == nil {
 		return nil
 	}
-	return &Conflict{Cause: c.Cause, Key: c.Key, Operations: c.Operations, Mode: c.Mode, Holder: c.Holder,
-		HolderOperations: c.HolderOperations, HolderMode: c.HolderMode, Others: int(c.Others), Commutes: c.Commutes, Lock: c.Lock, HolderLock: c.HolderLock,
-		Calls: c.Calls, HolderCalls: c.HolderCalls, Interactive: c.Interactive, HolderInteractive: c.HolderInteractive}
+	return &Conflict{Cause: c.Cause, Key: c.Key, Operations: c.Operations, Lock: c.Lock, Interactive: c.Interactive, Holder: c.Holder,
+		HolderOperations: c.HolderOperations, HolderLock: c.HolderLock, HolderInteractive: c.HolderInteractive, Others: int(c.Others), Advice: c.Advice}
 }
 
 // ReceiptOf is a receipt of another transaction, as Activity tells of them; zero for
@@ -94,8 +85,12 @@ func receiptOf(r *pb.Receipt) Receipt {
 	if r == nil {
 		return Receipt{}
 	}
-	return Receipt{Waited: time.Duration(r.WaitedUs) * time.Microsecond, Key: r.Key, Holder: r.Holder, Wait: conflictOf(r.Wait), Waiting: r.Waiting,
+	out := Receipt{Waited: time.Duration(r.WaitedUs) * time.Microsecond, Wait: conflictOf(r.Wait), Waiting: r.Waiting,
 		Aborted: int(r.Aborted), Reason: r.Reason, Abort: conflictOf(r.Abort)}
+	if out.Wait != nil {
+		out.Key, out.Holder = out.Wait.Key, out.Wait.Holder
+	}
+	return out
 }
 
 // after adds what an attempt before this one told: a longer wait, unless this

@@ -14,15 +14,15 @@ type Type uint8
 
 const (
 	// TypeRegister holds bytes, set by Put.
-	TypeRegister = Type(pb.DataType_REGISTER)
+	TypeRegister = Type(pb.DataType_VALUE)
 	// TypeCounter holds an int64, changed by Add and AddGet.
 	TypeCounter = Type(pb.DataType_COUNTER)
 	// TypeSet and the following have handles: see Set and the others.
 	TypeSet            = Type(pb.DataType_SET)
-	TypeDict           = Type(pb.DataType_DICT)
-	TypeScoredSet      = Type(pb.DataType_SCORED_SET)
+	TypeDict           = Type(pb.DataType_MAP)
+	TypeScoredSet      = Type(pb.DataType_SORTED_SET)
 	TypeTopK           = Type(pb.DataType_TOP_K)
-	TypeBag            = Type(pb.DataType_BAG)
+	TypeBag            = Type(pb.DataType_SUMMARY)
 	TypeBoundedCounter = Type(pb.DataType_BOUNDED_COUNTER)
 	TypeIDs            = Type(pb.DataType_IDS)
 	TypeList           = Type(pb.DataType_LIST)
@@ -145,16 +145,16 @@ func (r *Result) from(p *pb.Result) {
 	r.Version, r.Resume, r.Count = p.Version, p.Resume, p.Count
 	r.TypeName = typeName(p.Type, p.TypeName)
 	r.TTL, r.expires = time.Duration(p.TtlMs)*time.Millisecond, p.ExpiresAtMs
-	if len(p.Answer) > 0 {
-		r.Answer = make([]Datum, len(p.Answer))
-		for i := range p.Answer {
-			r.Answer[i] = Datum{p.Answer[i].Inside()}
+	if len(p.Data) > 0 {
+		r.Answer = make([]Datum, len(p.Data))
+		for i := range p.Data {
+			r.Answer[i] = Datum{p.Data[i].Inside()}
 		}
 	}
-	if len(p.Pairs) > 0 {
-		r.Pairs = make([]Pair, len(p.Pairs))
-		for i := range p.Pairs {
-			r.Pairs[i] = pairOf(&p.Pairs[i])
+	if len(p.Entries) > 0 {
+		r.Pairs = make([]Pair, len(p.Entries))
+		for i := range p.Entries {
+			r.Pairs[i] = pairOf(&p.Entries[i])
 		}
 	}
 }
@@ -162,7 +162,7 @@ func (r *Result) from(p *pb.Result) {
 // present gives a value as it was read. An empty value is not on the wire. It is not nil,
 // so that nil means that there is none.
 func present(found bool, t pb.DataType, value []byte) []byte {
-	if value == nil && found && t == pb.DataType_REGISTER {
+	if value == nil && found && t == pb.DataType_VALUE {
 		return []byte{}
 	}
 	return value
@@ -172,8 +172,8 @@ func typeName(t pb.DataType, told string) string {
 	switch {
 	case told != "":
 		return told
-	case t == pb.DataType_REGISTER:
-		return "register"
+	case t == pb.DataType_VALUE:
+		return "value"
 	case t == pb.DataType_COUNTER:
 		return "counter"
 	}
@@ -201,7 +201,7 @@ func (r *Result) value() Value {
 		TTL: r.TTL, expires: r.expires}
 }
 
-func pairOf(p *pb.Pair) Pair {
+func pairOf(p *pb.Entry) Pair {
 	return Pair{Key: p.Key, Type: Type(p.Type), Value: present(true, p.Type, p.Value), Number: p.Number, Version: p.Version,
 		TypeName: typeName(p.Type, p.TypeName), expires: p.ExpiresAtMs}
 }
@@ -231,8 +231,8 @@ func outcomeOf(r *pb.ExecuteResponse) *Outcome {
 	} else {
 		out = &Outcome{Results: resultsOf(r.Results)}
 	}
-	out.ID, out.Attempts, out.Token, out.ResultsLost = r.TxnId, int(r.Attempts), r.Token, r.ResultsLost
+	out.ID, out.Attempts, out.Token, out.ResultsLost = r.TxnId, int(r.Attempts), r.CausalityToken, r.ResultsLost
 	out.Plan, out.Snapshot = r.Plan, snapshotOf(r.Snapshot)
-	out.Receipt, out.Aborts = receiptOf(r.Receipt), r.Aborts
+	out.Receipt, out.Aborts = receiptOf(r.Receipt), r.AbortReasons
 	return out
 }

@@ -27,9 +27,9 @@ func TestAReturnToASavepointForgetsWritesAndFailures(t *testing.T) {
 
 		require.NoError(t, tx.PutIfAbsent(b("taken"), b("w"))) // kept back until the next question
 		_, err = tx.Get(b("a"))
-		require.Equal(t, kv.KindCondition, kv.KindOf(err))
+		require.Equal(t, kv.KindConditionFailed, kv.KindOf(err))
 		_, err = tx.Get(b("a"))
-		require.Equal(t, kv.KindCondition, kv.KindOf(err), "nothing is done before it is taken back")
+		require.Equal(t, kv.KindConditionFailed, kv.KindOf(err), "nothing is done before it is taken back")
 		require.NoError(t, tx.RollbackTo("s"))
 		require.NoError(t, tx.Add(b("n"), 4))
 		require.NoError(t, tx.Release("s"))
@@ -61,7 +61,7 @@ func TestNestedPartsFailOnTheirOwn(t *testing.T) {
 			_, err := tx.Do(client.PutIfAbsent(b("taken"), b("w")))
 			return err
 		})
-		require.Equal(t, kv.KindCondition, kv.KindOf(err))
+		require.Equal(t, kv.KindConditionFailed, kv.KindOf(err))
 		return tx.Add(b("n"), 2)
 	}))
 	require.EqualValues(t, 3, counter(t, db, "n"))

@@ -47,7 +47,7 @@ func (db *DB) scanAs(ctx context.Context, h *how, start, end []byte, opts ScanOp
 			return
 		}
 		req := &pb.ScanRequest{Start: start, End: end, Limit: uint64(opts.Limit), PageSize: uint32(opts.PageSize),
-			Reverse: opts.Reverse, At: h.at, Token: h.token}
+			Reverse: opts.Reverse, At: h.at, CausalityToken: h.token}
 		r := newRetrier(db, ctx)
 		defer r.stop()
 		for {
@@ -88,12 +88,12 @@ func (db *DB) scanOnce(r *retrier, req *pb.ScanRequest, h *how, yield func(Pair,
 		if err != nil {
 			return begun, failure(ctx, err)
 		}
-		if h.into != nil && page.Token != nil {
-			*h.into = Outcome{Attempts: 1, Token: page.Token, Snapshot: snapshotOf(page.Snapshot), Plan: pb.ReadPlan_PLAN_PIN, Receipt: receiptOf(page.Receipt)}
+		if h.into != nil && page.CausalityToken != nil {
+			*h.into = Outcome{Attempts: 1, Token: page.CausalityToken, Snapshot: snapshotOf(page.Snapshot), Plan: pb.ReadPlan_PLAN_SNAPSHOT, Receipt: receiptOf(page.Receipt)}
 		}
-		for i := range page.Pairs {
+		for i := range page.Entries {
 			begun = true
-			if !yield(pairOf(&page.Pairs[i]), nil) {
+			if !yield(pairOf(&page.Entries[i]), nil) {
 				return true, nil
 			}
 		}

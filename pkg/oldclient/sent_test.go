@@ -119,7 +119,7 @@ func TestWithoutAResponseOnlyWritesAreUnknown(t *testing.T) {
 				e.holds(t, err)
 				return
 			}
-			unknown := e.caught(t, kv.KindUnknown, err)
+			unknown := e.caught(t, kv.KindOutcomeUnknown, err)
 			release()
 			committed, _, err := other.Outcome(within(t, 10*time.Second), unknown.ID)
 			require.NoError(t, err)
@@ -169,11 +169,11 @@ func TestAFailureIsReturnedAfterTheEndOfTheContext(t *testing.T) {
 				if e.kind != kv.KindClosed {
 					end()
 				}
-				done(refuse(req, kv.KindCondition))
+				done(refuse(req, kv.KindConditionFailed))
 			}()
 		})
 		_, err := db.With(client.CommitGrace(time.Minute)).Execute(ctx, client.Add(b("n"), 1))
-		requireKind(t, kv.KindCondition, err)
+		requireKind(t, kv.KindConditionFailed, err)
 	})
 }
 
@@ -261,7 +261,7 @@ func TestReadsAreNeverUnknown(t *testing.T) {
 		n := 0
 		f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
 			if n++; n == 1 {
-				done(refuse(req, kv.KindUnknown))
+				done(refuse(req, kv.KindOutcomeUnknown))
 				return
 			}
 			f.Store.Submit(req, done)
@@ -269,19 +269,19 @@ func TestReadsAreNeverUnknown(t *testing.T) {
 		f.onCommit(func(tx server.Tx) gateway.Response {
 			if n++; n == 1 {
 				tx.Rollback()
-				return refuse(gateway.Request{ID: tx.ID()}, kv.KindUnknown)
+				return refuse(gateway.Request{ID: tx.ID()}, kv.KindOutcomeUnknown)
 			}
 			return tx.Commit(context.Background())
 		})
 		require.NoError(t, call(within(t, 10*time.Second), db))
 		require.Equal(t, 2, n)
-		f.onSubmit(func(req gateway.Request, done func(gateway.Response)) { done(refuse(req, kv.KindUnknown)) })
+		f.onSubmit(func(req gateway.Request, done func(gateway.Response)) { done(refuse(req, kv.KindOutcomeUnknown)) })
 		f.onCommit(func(tx server.Tx) gateway.Response {
 			tx.Rollback()
-			return refuse(gateway.Request{ID: tx.ID()}, kv.KindUnknown)
+			return refuse(gateway.Request{ID: tx.ID()}, kv.KindOutcomeUnknown)
 		})
 		err := call(within(t, 100*time.Millisecond), db)
-		require.Contains(t, []kv.Kind{kv.KindUnavailable, kv.KindDeadline}, kv.KindOf(err), "%v", err)
+		require.Contains(t, []kv.Kind{kv.KindUnavailable, kv.KindDeadlineExceeded}, kv.KindOf(err), "%v", err)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	}, t)
 }

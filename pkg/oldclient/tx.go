@@ -84,17 +84,17 @@ func (tx *Tx) Put(key, value []byte) error { return tx.t.keep(Put(key, value)) }
 func (tx *Tx) Delete(key []byte) error { return tx.t.keep(Delete(key)) }
 
 // PutIfAbsent sets a key. If it exists, the transaction fails with
-// kv.KindCondition.
+// kv.KindConditionFailed.
 func (tx *Tx) PutIfAbsent(key, value []byte) error { return tx.t.keep(PutIfAbsent(key, value)) }
 
 // CompareAndSet replaces a value. If it is not old, the transaction fails with
-// kv.KindCondition.
+// kv.KindConditionFailed.
 func (tx *Tx) CompareAndSet(key, old, value []byte) error {
 	return tx.t.keep(CompareAndSet(key, old, value))
 }
 
 // CompareVersionAndSet replaces the value that the write named by version
-// made. If it is another one, the transaction fails with kv.KindCondition.
+// made. If it is another one, the transaction fails with kv.KindConditionFailed.
 func (tx *Tx) CompareVersionAndSet(key []byte, version kv.Version, value []byte) error {
 	return tx.t.keep(CompareVersionAndSet(key, version, value))
 }
@@ -105,7 +105,7 @@ func (tx *Tx) Expire(key []byte, ttl time.Duration) error { return tx.t.keep(Exp
 // Persist has a key not expire.
 func (tx *Tx) Persist(key []byte) error { return tx.t.keep(Persist(key)) }
 
-// Require fails the transaction with kv.KindCondition unless the condition
+// Require fails the transaction with kv.KindConditionFailed unless the condition
 // (RequireExists, RequireAbsent, RequireEquals, RequireVersion) holds when it
 // commits.
 func (tx *Tx) Require(condition Op) error {

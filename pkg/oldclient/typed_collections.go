@@ -34,7 +34,7 @@ func (s *Set[T]) Contains(d Doer, member T) (bool, error) {
 
 // Size tells how many members there are. It waits for those who add or remove
 // any, and they for it.
-func (s *Set[T]) Size(d Doer) (int64, error) { return askInt(d, s.call("size")) }
+func (s *Set[T]) Size(d Doer) (int64, error) { return askInt(d, s.call("len")) }
 
 // Members gives all members.
 func (s *Set[T]) Members(d Doer) ([]T, error) { return s.listed(d, "members") }
@@ -50,7 +50,7 @@ type Field[T any] struct {
 }
 
 // NewDict is the dict at a key; nothing is done yet.
-func NewDict[T any](key string, c Codec[T]) *Dict[T] { return &Dict[T]{typed[T]{key, "dict", c}} }
+func NewDict[T any](key string, c Codec[T]) *Dict[T] { return &Dict[T]{typed[T]{key, "map", c}} }
 
 // Set sets a field.
 func (h *Dict[T]) Set(d Doer, field string, value T) error {
@@ -63,7 +63,7 @@ func (h *Dict[T]) Set(d Doer, field string, value T) error {
 
 // SetNew sets a field that is not there, and tells whether it has.
 func (h *Dict[T]) SetNew(d Doer, field string, value T) (bool, error) {
-	op, err := h.with("set-new", []any{field}, value)
+	op, err := h.with("set-if-absent", []any{field}, value)
 	if err != nil {
 		return false, err
 	}
@@ -120,14 +120,14 @@ func (h *Dict[T]) IncrementGet(d Doer, field string, delta int64) (int64, error)
 }
 
 // Size tells how many fields there are.
-func (h *Dict[T]) Size(d Doer) (int64, error) { return askInt(d, h.call("size")) }
+func (h *Dict[T]) Size(d Doer) (int64, error) { return askInt(d, h.call("len")) }
 
 // All gives all fields.
 func (h *Dict[T]) All(d Doer) ([]Field[T], error) { return h.pairs(d, h.call("all")) }
 
 // Scan gives at most limit fields, from one on.
 func (h *Dict[T]) Scan(d Doer, from string, limit int) ([]Field[T], error) {
-	return h.pairs(d, h.call("scan", from, limit))
+	return h.pairs(d, h.call("range", from, limit))
 }
 
 func (h *Dict[T]) pairs(d Doer, op Op) ([]Field[T], error) {
@@ -157,7 +157,7 @@ func (l *List[T]) Append(d Doer, values ...T) error { return l.tellOf(d, "append
 
 // AppendLength appends values, at least one, and tells how long the list is then.
 func (l *List[T]) AppendLength(d Doer, values ...T) (int64, error) {
-	return l.countOf(d, "append-length", values)
+	return l.countOf(d, "append-len", values)
 }
 
 // Range gives the values from first to last, both included; negative numbers
@@ -170,7 +170,7 @@ func (l *List[T]) Range(d Doer, first, last int) ([]T, error) {
 func (l *List[T]) Trim(d Doer, first, last int) error { return tell(d, l.call("trim", first, last)) }
 
 // Length tells how many values there are.
-func (l *List[T]) Length(d Doer) (int64, error) { return askInt(d, l.call("length")) }
+func (l *List[T]) Length(d Doer) (int64, error) { return askInt(d, l.call("len")) }
 
 // Get gives one value; ok is false if there is none. A negative index counts from
 // the end.

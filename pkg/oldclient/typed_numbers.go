@@ -73,7 +73,7 @@ type Summary struct {
 	Sum, Mean, Min, Max, Variance float64
 }
 
-func (b Bag) call(method string, args ...any) Op { return Call([]byte(b), "bag", method, args...) }
+func (b Bag) call(method string, args ...any) Op { return Call([]byte(b), "summary", method, args...) }
 
 // Add puts numbers into the bag. Additions do not wait for each other.
 func (b Bag) Add(d Doer, numbers ...float64) error {
@@ -111,7 +111,7 @@ func (b Bag) Variance(d Doer) (x float64, ok bool, err error) { return askFloat(
 
 // Summary gives all of it at once.
 func (b Bag) Summary(d Doer) (s Summary, err error) {
-	a, err := ask(d, b.call("summary"), 6)
+	a, err := ask(d, b.call("stats"), 6)
 	if err != nil {
 		return s, err
 	}

@@ -12,7 +12,7 @@ type ScoredSet[T any] struct{ typed[T] }
 
 // NewScoredSet is the scored set at a key; nothing is done yet.
 func NewScoredSet[T any](key string, c Codec[T]) *ScoredSet[T] {
-	return &ScoredSet[T]{typed[T]{key, "scored-set", c}}
+	return &ScoredSet[T]{typed[T]{key, "sorted-set", c}}
 }
 
 // Add sets the score of a member, which is added if it is not there.
@@ -86,25 +86,25 @@ func (s *ScoredSet[T]) place(d Doer, method string, member T) (int64, bool, erro
 // ByRank gives the members at the places first to last, both included; negative
 // numbers count from the end, which is -1.
 func (s *ScoredSet[T]) ByRank(d Doer, first, last int) ([]Scored[T], error) {
-	return s.scored(d, s.call("by-rank", first, last))
+	return s.scored(d, s.call("range-by-rank", first, last))
 }
 
 // ByRankDesc is ByRank from the highest score.
 func (s *ScoredSet[T]) ByRankDesc(d Doer, first, last int) ([]Scored[T], error) {
-	return s.scored(d, s.call("by-rank-desc", first, last))
+	return s.scored(d, s.call("range-by-rev-rank", first, last))
 }
 
 // ByScore gives at most limit members with scores from least to most, both
 // included; a limit of 0 is none.
 func (s *ScoredSet[T]) ByScore(d Doer, least, most float64, limit int) ([]Scored[T], error) {
 	if limit > 0 {
-		return s.scored(d, s.call("by-score", least, most, limit))
+		return s.scored(d, s.call("range-by-score", least, most, limit))
 	}
-	return s.scored(d, s.call("by-score", least, most))
+	return s.scored(d, s.call("range-by-score", least, most))
 }
 
 // Size tells how many members there are.
-func (s *ScoredSet[T]) Size(d Doer) (int64, error) { return askInt(d, s.call("size")) }
+func (s *ScoredSet[T]) Size(d Doer) (int64, error) { return askInt(d, s.call("len")) }
 
 // TopK is a key that holds the members with the highest scores, 100 at most,
 // each with the highest that it was ever given. Additions do not wait for each

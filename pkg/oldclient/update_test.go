@@ -155,7 +155,7 @@ func TestAConditionInAnUpdateIsToldWithoutAnotherRun(t *testing.T) {
 		runs++
 		return tx.PutIfAbsent(b("k"), b("w"))
 	})
-	requireKind(t, kv.KindCondition, err)
+	requireKind(t, kv.KindConditionFailed, err)
 	require.Equal(t, 1, runs)
 	require.Zero(t, f.Open())
 }

@@ -36,7 +36,7 @@ func (db *DB) ExportUsers(ctx context.Context) ([]byte, error) {
 }
 
 // ImportUsers makes the users that ExportUsers has given, and lists them. Those that are
-// there already must be the same, unless replace is set; else it is a KindCondition, and
+// there already must be the same, unless replace is set; else it is a KindConditionFailed, and
 // nothing is done.
 func (db *DB) ImportUsers(ctx context.Context, table []byte, replace bool) ([]pb.User, error) {
 	r, err := administer(db, ctx, func(ctx context.Context, a pb.AdminClient) (*pb.ListUsersResponse, error) {

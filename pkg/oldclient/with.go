@@ -56,8 +56,8 @@ func AsOf(t time.Time) CallOption {
 // refused.
 func After(token []byte) CallOption { return func(h *how) { h.token = token } }
 
-// ByPlan forces how a read-only transaction reads: pb.ReadPlan_PLAN_AT_ONCE,
-// PLAN_HOT_LAST or PLAN_PIN. It is for measuring.
+// ByPlan forces how a read-only transaction reads: pb.ReadPlan_PLAN_PARALLEL,
+// PLAN_HOT_LAST or PLAN_SNAPSHOT. It is for measuring.
 func ByPlan(p pb.ReadPlan) CallOption { return func(h *how) { h.plan = p } }
 
 // Into has a Handle tell in o how its last call was answered: the token, the
@@ -72,7 +72,7 @@ func Once() CallOption { return func(h *how) { h.once = true } }
 
 // CommitGrace bounds how long a call waits for the response to what it has sent when its
 // context has ended: the request of Execute, or the commit of an Update. The default is
-// 50 ms. A call without a response by then ends with kv.KindUnknown if it writes.
+// 50 ms. A call without a response by then ends with kv.KindOutcomeUnknown if it writes.
 func CommitGrace(d time.Duration) CallOption {
 	return func(h *how) { h.grace, h.hasGrace = max(d, 0), true }
 }
@@ -135,7 +135,7 @@ func snapshotOf(p *pb.Snapshot) *Snapshot {
 	if p == nil {
 		return nil
 	}
-	s := &Snapshot{ID: p.Id, Name: p.Name, Time: time.Unix(0, p.TimeNs), Token: p.Token}
+	s := &Snapshot{ID: p.Id, Name: p.Name, Time: time.Unix(0, p.TimeNs), Token: p.CausalityToken}
 	if p.ExpiresNs != 0 {
 		s.Expires = time.Unix(0, p.ExpiresNs)
 	}
@@ -144,7 +144,7 @@ func snapshotOf(p *pb.Snapshot) *Snapshot {
 
 // CreateSnapshot keeps the state of the store at one moment between the call
 // and its return, for reads with AtSnapshot through any node. A ttl of 0 is a
-// day; it is rounded up to milliseconds. A name that another snapshot has is an error of kv.KindCondition; so
+// day; it is rounded up to milliseconds. A name that another snapshot has is an error of kv.KindConditionFailed; so
 // may be that of a call whose first answer was lost.
 func (db *DB) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*Snapshot, error) {
 	if ttl < 0 {

@@ -130,7 +130,7 @@ func TestWhatAHandleSaysReachesTheServer(t *testing.T) {
 			{[]client.CallOption{client.AsOf(at)}, txn.How{At: txn.At{AsOf: at.UnixNano()}}},
 			{[]client.CallOption{client.After(token)}, txn.How{After: clock}},
 			{[]client.CallOption{client.AtSnapshot("s"), client.AsOf(at), client.After(token)}, txn.How{At: txn.At{AsOf: at.UnixNano()}, After: clock}},
-			{[]client.CallOption{client.ByPlan(pb.ReadPlan_PLAN_PIN)}, txn.How{Plan: txn.PlanPin}},
+			{[]client.CallOption{client.ByPlan(pb.ReadPlan_PLAN_SNAPSHOT)}, txn.How{Plan: txn.PlanSnapshot}},
 		} {
 			_, err := read(ctx, db.With(c.opts...))
 			require.NoError(t, err, name)
@@ -157,7 +157,7 @@ func TestWhatAHandleSaysIsNotTheNextRequests(t *testing.T) {
 	require.NoError(t, err)
 	put(t, db, "k", "new")
 	s.take()
-	past := db.With(client.AtSnapshot("s"), client.After(vclock.EncodeOne(vclock.Entry{Index: 1})), client.ByPlan(pb.ReadPlan_PLAN_PIN))
+	past := db.With(client.AtSnapshot("s"), client.After(vclock.EncodeOne(vclock.Entry{Index: 1})), client.ByPlan(pb.ReadPlan_PLAN_SNAPSHOT))
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -212,7 +212,7 @@ func TestAnUpdateTellsItsToken(t *testing.T) {
 	require.Nil(t, out.Snapshot)
 	before := out
 	_, err := db.With(client.Into(&out)).Execute(within(t, 10*time.Second), client.RequireAbsent(b("k")))
-	requireKind(t, kv.KindCondition, err)
+	requireKind(t, kv.KindConditionFailed, err)
 	require.Equal(t, before, out, "of a call that failed nothing is told")
 }
 
@@ -260,7 +260,7 @@ func TestSnapshotsAreMadeListedAndDropped(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, all, l)
 	_, err = db.CreateSnapshot(ctx, "s1", 0)
-	requireKind(t, kv.KindCondition, err)
+	requireKind(t, kv.KindConditionFailed, err)
 	_, err = db.CreateSnapshot(ctx, "s 9", 0)
 	requireKind(t, kv.KindInvalid, err)
 	_, err = db.CreateSnapshot(ctx, "s9", -time.Hour)

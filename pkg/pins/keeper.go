@@ -117,11 +117,11 @@ func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Pin
 			return nil, false, err
 		}
 		if k.byName(now, q.Name) != nil {
-			return nil, false, &kv.Error{Kind: kv.KindCondition, Op: -1, Text: fmt.Sprintf("snapshot %q exists already", q.Name),
+			return nil, false, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("snapshot %q exists already", q.Name),
 				Hint: "choose another name, or drop that snapshot first"}
 		}
 		if k.named() >= MaxNamed {
-			return nil, false, &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: fmt.Sprintf("there are %d snapshots, which is the limit", MaxNamed),
+			return nil, false, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: fmt.Sprintf("there are %d snapshots, which is the limit", MaxNamed),
 				Hint: "drop snapshots that are no longer needed"}
 		}
 	}

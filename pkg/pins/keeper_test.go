@@ -270,7 +270,7 @@ func TestNamesAreTakenUntilTheirTimeIsOver(t *testing.T) {
 	require.EqualValues(t, 150, first.Expires)
 	other := at(101, 2).named("s", 50)
 	_, _, err := k.Keep(149, other, nil)
-	require.Equal(t, kv.KindCondition, err.Kind)
+	require.Equal(t, kv.KindConditionFailed, err.Kind)
 	require.Contains(t, err.Text, `snapshot "s" exists already`)
 	_, err = k.Named(150, "s")
 	require.Equal(t, kv.KindNotFound, err.Kind)
@@ -340,7 +340,7 @@ func TestThereIsABoundOnSnapshots(t *testing.T) {
 		kept(t, k, 100, at(int64(i), 1).named(fmt.Sprint("s", i), 50))
 	}
 	_, _, err := k.Keep(100, at(2000, 1).named("more", 50), nil)
-	require.Equal(t, kv.KindExhausted, err.Kind)
+	require.Equal(t, kv.KindResourceExhausted, err.Kind)
 	require.Contains(t, err.Text, "1000 snapshots, which is the limit")
 	kept(t, k, 100, at(2000, 1))
 	require.True(t, k.Drop(100, 1))

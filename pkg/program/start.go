@@ -101,7 +101,7 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
 	sharingFlags(f, &opt.Sharing)
 	f.StringVar(&o.reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking like updates, for comparison")
-	f.StringVar(&o.plan, "read-plan", txn.PlanAny.String(), "how one-shots read on several shards: any, at-once, hot-last or pin; any picks")
+	f.StringVar(&o.plan, "read-plan", txn.PlanAny.String(), "how one-shots read on several shards: any, parallel, hot-last or snapshot; any picks")
 	f.DurationVar(&o.history, "history", kv.DefaultHistory, "how far back --as-of can read; the same for all nodes; 0 keeps no history")
 	f.DurationVar(&o.every, "history-every", kv.DefaultPinEvery, "how often a state of the history is fixed, while there are writes")
 	f.Int64Var(&o.cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in MiB; by default less where --memory-budget is below 2 GiB")

@@ -34,8 +34,8 @@ func (s *service) Activity(ctx context.Context, in *pb.ActivityRequest) (*pb.Act
 }
 
 func (s *service) activity(ctx context.Context, in *pb.ActivityRequest) (*pb.ActivityResponse, error) {
-	if len(in.EndTxn) > 0 {
-		return nil, statusOf(invalid("only nodes may call end_txn", "use EndTransaction"), kv.TxnID{})
+	if len(in.CancelTxn) > 0 {
+		return nil, statusOf(invalid("only nodes may call cancel_txn", "use CancelTransaction"), kv.TxnID{})
 	}
 	return s.nodeActivity(ctx, in)
 }
@@ -69,20 +69,20 @@ func (s *service) nodeActivity(ctx context.Context, in *pb.ActivityRequest) (*pb
 	return out, nil
 }
 
-// EndTransaction has every node end a transaction, if it is under way there.
-func (s *service) EndTransaction(ctx context.Context, in *pb.EndTransactionRequest) (*pb.EndTransactionResponse, error) {
+// CancelTransaction has every node end a transaction, if it is under way there.
+func (s *service) CancelTransaction(ctx context.Context, in *pb.CancelTransactionRequest) (*pb.CancelTransactionResponse, error) {
 	id, err := in.TxnId.Marshal()
 	if err != nil || in.TxnId.IsZero() || in.TxnId.Masked() {
 		return nil, statusOf(invalid("the transaction id is invalid", "\\\"linchpin waits\\\" shows the ids of waiting transactions"), kv.TxnID{})
 	}
-	out := new(pb.EndTransactionResponse)
+	out := new(pb.CancelTransactionResponse)
 	st := s.backend.Status()
 	for _, m := range st.Members {
-		a, err := s.nodeActivity(ctx, &pb.ActivityRequest{NodeId: uint32(m.Node), EndTxn: id, SinceS: math.MaxInt64})
+		a, err := s.nodeActivity(ctx, &pb.ActivityRequest{NodeId: uint32(m.Node), CancelTxn: id, SinceS: math.MaxInt64})
 		switch {
 		case err != nil:
-			out.SilentIds = append(out.SilentIds, uint32(m.Node))
-		case a.Ended:
+			out.UnreachableIds = append(out.UnreachableIds, uint32(m.Node))
+		case a.Cancelled:
 			out.NodeIds = append(out.NodeIds, uint32(m.Node))
 		}
 	}
@@ -119,7 +119,7 @@ func AnswerNode(b Backend, question []byte) []byte {
 func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
 	st, a := b.Status(), b.Activity(in.SinceS, int(min(in.MaxReceipts, maxReceipts)), int(min(in.MaxWaits, maxWaits)))
 	out := &pb.ActivityResponse{NodeId: uint32(st.Node), Version: st.Version, UptimeMs: uint64(st.Uptime.Milliseconds()), NowNs: time.Now().UnixNano(),
-		DiskBytes: a.DiskBytes, InFlight: uint64(a.InFlight), Open: uint64(a.Open), Room: room(st.Room)}
+		StoreBytes: a.DiskBytes, InFlight: uint64(a.InFlight), Interactive: uint64(a.Open), Disk: room(st.Room)}
 	for _, sh := range b.Shards() {
 		if sh.Node == st.Node {
 			out.Shards = append(out.Shards, shardStatus(&sh))
@@ -134,10 +134,10 @@ func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
 	for i := range a.Conflicts[:min(len(a.Conflicts), maxConflicts)] {
 		out.Conflicts = append(out.Conflicts, keyConflict(&a.Conflicts[i]))
 	}
-	if len(in.EndTxn) > 0 {
+	if len(in.CancelTxn) > 0 {
 		id := kv.TxnID{}
-		err := id.Unmarshal(in.EndTxn)
-		out.Ended = err == nil && b.EndTransaction(id)
+		err := id.Unmarshal(in.CancelTxn)
+		out.Cancelled = err == nil && b.CancelTransaction(id)
 	}
 	for i := range a.Waits {
 		w := &a.Waits[i]
@@ -165,7 +165,7 @@ func second(s *activity.Second) pb.ActivitySecond {
 
 func recent(r *activity.Receipt) pb.RecentReceipt {
 	ended := txn.Ended{Count: r.Lost, Reason: r.Reason, By: r.By}
-	return pb.RecentReceipt{TimeNs: r.At, TookUs: uint64(r.Took.Microseconds()), TxnId: r.ID, Kind: r.Kind.String(), Outcome: r.Outcome.String(),
+	return pb.RecentReceipt{TimeNs: r.At, DurationUs: uint64(r.Took.Microseconds()), TxnId: r.ID, Kind: r.Kind.String(), Outcome: r.Outcome.String(),
 		Attempts: uint32(max(r.Attempts, 0)), Receipt: worded(receipt(r.Wait, &ended))}
 }
 
@@ -173,7 +173,7 @@ func keyConflict(c *activity.Conflict) pb.KeyConflict {
 	r := msg.Receipt{Key: c.Key, Mode: c.Mode, HolderMode: c.HolderMode, Methods: c.Methods, HolderMethods: c.HolderMethods}
 	out := pb.KeyConflict{Key: c.Key, Waits: c.Waits, WaitedUs: micros(c.Nanos), Aborts: c.Aborts, SinceNs: c.Since, LastNs: c.Last}
 	out.Operations, out.HolderOperations = sides(&r)
-	out.Commutes = detail.Advice(conflict(&r))
+	out.Advice = detail.Advice(conflict(&r))
 	return out
 }
 
@@ -190,7 +190,7 @@ func side(mode, methods uint64) string {
 	}
 	isNamed := len(names) > 0
 	for _, m := range adt.Methods(methods).Each() {
-		if isNamed && (m == adt.MethodAsk || m == adt.MethodChange || m == adt.MethodChangeAsk) {
+		if isNamed && (m == adt.MethodQuery || m == adt.MethodUpdate || m == adt.MethodUpdateGet) {
 			continue
 		}
 		if name := called[m]; name != "" {
@@ -207,5 +207,5 @@ func side(mode, methods uint64) string {
 
 // called are the methods that go for one type only, with it, and those that have
 // another name for operators.
-var called = map[adt.Method]string{adt.MethodPut: "register.put", adt.MethodAdd: "counter.add", adt.MethodAddGet: "counter.add-get",
+var called = map[adt.Method]string{adt.MethodPut: "value.put", adt.MethodAdd: "counter.add", adt.MethodAddGet: "counter.add-get",
 	adt.MethodView: "read-only", adt.MethodOpenView: "read-only"}

@@ -40,12 +40,12 @@ func TestOperationsAreNamedWithTheirType(t *testing.T) {
 		mode    adt.Mode
 		methods adt.Methods
 	}{
-		"counter.add-get":   {adt.ModeWrite, adt.MethodAddGet.Set()},
-		"get, register.put": {adt.ModeWrite, adt.MethodGet.Set() | adt.MethodPut.Set()},
-		"read-only":         {adt.ModeRead, adt.MethodOpenView.Set()},
-		"set.add":           {modeOf(t, "set", "add", "ann"), adt.MethodChange.Set()},
-		"write":             {adt.ModeWrite, 0},
-		"":                  {0, 0},
+		"counter.add-get": {adt.ModeWrite, adt.MethodAddGet.Set()},
+		"get, value.put":  {adt.ModeWrite, adt.MethodGet.Set() | adt.MethodPut.Set()},
+		"read-only":       {adt.ModeRead, adt.MethodOpenView.Set()},
+		"set.add":         {modeOf(t, "set", "add", "ann"), adt.MethodUpdate.Set()},
+		"write":           {adt.ModeWrite, 0},
+		"":                {0, 0},
 	} {
 		s := servertest.New()
 		s.SetActivity(server.Activity{Conflicts: []activity.Conflict{{Key: []byte("k"), Pair: activity.Pair{

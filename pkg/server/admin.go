@@ -11,7 +11,7 @@ import (
 func (s *service) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusResponse, error) {
 	st := s.backend.Status()
 	out := &pb.StatusResponse{NodeId: uint32(st.Node), ClusterId: st.ClusterID, Version: st.Version,
-		UptimeMs: uint64(st.Uptime.Milliseconds()), Ready: st.Ready, Shards: uint32(st.Shards), HotShard: uint32(st.HotShard), Room: room(st.Room),
+		UptimeMs: uint64(st.Uptime.Milliseconds()), Ready: st.Ready, Shards: uint32(st.Shards), HotShard: uint32(st.HotShard), Disk: room(st.Room),
 		ReclaimableBytes: s.backend.Reclaimable()}
 	for _, m := range st.Members {
 		member := pb.Member{NodeId: uint32(m.Node), Address: m.Address, Up: m.Up, Self: m.Self, Draining: m.Draining, KeyspacePercent: m.Keyspace}
@@ -29,11 +29,11 @@ func (s *service) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusRe
 	return out, nil
 }
 
-var refuses = map[Refuses]pb.RoomRefuses{RefusesNothing: pb.RoomRefuses_ROOM_REFUSES_NOTHING,
-	RefusesWrites: pb.RoomRefuses_ROOM_REFUSES_WRITES, RefusesAllWrites: pb.RoomRefuses_ROOM_REFUSES_ALL_WRITES}
+var refuses = map[Refuses]pb.DiskRejects{RefusesNothing: pb.DiskRejects_DISK_REJECTS_NOTHING,
+	RefusesWrites: pb.DiskRejects_DISK_REJECTS_WRITES, RefusesAllWrites: pb.DiskRejects_DISK_REJECTS_ALL_WRITES}
 
-func room(r Room) pb.Room {
-	return pb.Room{FreeBytes: r.Free, SizeBytes: r.Size, ReserveBytes: r.Reserve, Refuses: refuses[r.Refuses]}
+func room(r Room) pb.DiskSpace {
+	return pb.DiskSpace{FreeBytes: r.Free, SizeBytes: r.Size, ReserveBytes: r.Reserve, Rejects: refuses[r.Refuses]}
 }
 
 // Shards tells about the cluster's shards.
@@ -47,6 +47,6 @@ func (s *service) Shards(context.Context, *pb.ShardsRequest) (*pb.ShardsResponse
 
 func shardStatus(sh *ShardStatus) pb.ShardStatus {
 	return pb.ShardStatus{Shard: uint32(sh.Shard), NodeId: uint32(sh.Node), Hot: sh.Hot, Up: sh.Up,
-		Incarnation: uint64(sh.Incarnation), Index: uint64(sh.Index), KeysInMemory: sh.KeysInMemory, Waiting: sh.Waiting,
-		Intents: sh.Intents, Records: sh.Records, Steps: sh.Steps, StepTimeUs: uint64(sh.StepTime.Microseconds())}
+		Incarnation: uint64(sh.Incarnation), Csn: uint64(sh.Index), KeysInMemory: sh.KeysInMemory, LockWaiters: sh.Waiting,
+		Intents: sh.Intents, DecisionRecords: sh.Records, Steps: sh.Steps, StepTimeUs: uint64(sh.StepTime.Microseconds())}
 }

@@ -22,7 +22,7 @@ type Backend interface {
 	// NewID makes a transaction's id, by the clock that clients are to make them by.
 	NewID() kv.TxnID
 	// Submit runs a one-shot transaction. It must not block: what cannot be
-	// taken is answered KindExhausted. done is called exactly once, on any
+	// taken is answered KindResourceExhausted. done is called exactly once, on any
 	// goroutine, also before Submit returns; it does not block. The backend
 	// owns req.Ops from now on, the edge resp.Results.
 	Submit(req gateway.Request, done func(resp gateway.Response))
@@ -60,9 +60,9 @@ type Backend interface {
 	// since, in seconds since 1970, the last receipts, and for whom transactions
 	// wait now.
 	Activity(since int64, receipts, waits int) Activity
-	// EndTransaction ends a transaction that is under way at the node's gateway, and reports whether
+	// CancelTransaction ends a transaction that is under way at the node's gateway, and reports whether
 	// there is one.
-	EndTransaction(id kv.TxnID) bool
+	CancelTransaction(id kv.TxnID) bool
 	// Reclaimable estimates how many bytes of the node's store deleted or overwritten data
 	// still occupies.
 	Reclaimable() uint64

@@ -78,8 +78,8 @@ func BenchmarkPipeline(b *testing.B) {
 			if err != nil {
 				return
 			}
-			for i := range m.Answers {
-				wake[m.Answers[i].Number] <- struct{}{}
+			for i := range m.Responses {
+				wake[m.Responses[i].Handle] <- struct{}{}
 			}
 		}
 	}()

@@ -38,11 +38,10 @@ func TestNoOperationNamesKeysOfLinchpinsOwn(t *testing.T) {
 		{Op: &pb.Op_Get{Get: &pb.GetOp{Key: key}}}, {Op: &pb.Op_Put{Put: &pb.PutOp{Key: key}}}, {Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: key}}},
 		{Op: &pb.Op_Require{Require: &pb.RequireOp{Key: key, Condition: &pb.RequireOp_Exists{Exists: true}}}}, {Op: &pb.Op_Add{Add: &pb.AddOp{Key: key}}},
 		{Op: &pb.Op_Scan{Scan: &pb.ScanOp{Start: key}}}, {Op: &pb.Op_DeleteRange{DeleteRange: &pb.DeleteRangeOp{Start: key}}},
-		{Op: &pb.Op_Call{Call: &pb.CallOp{Key: key, Type: "set", Method: "size"}}}, {Op: &pb.Op_Dump{Dump: &pb.DumpOp{Key: key}}},
+		{Op: &pb.Op_Call{Call: &pb.CallOp{Key: key, Type: "set", Method: "len"}}}, {Op: &pb.Op_Dump{Dump: &pb.DumpOp{Key: key}}},
 		{Op: &pb.Op_Restore{Restore: &pb.RestoreOp{Key: key}}},
 		{Op: &pb.Op_Expire{Expire: &pb.ExpireOp{Key: key, TtlMs: 1}}},
 		{Op: &pb.Op_Persist{Persist: &pb.PersistOp{Key: key}}},
-		{Op: &pb.Op_Set{Set: &pb.SetOp{Key: key, Method: &pb.SetOp_Size_{Size_: &pb.NoArguments{}}}}},
 	}
 	for i := range kinds {
 		_, err := operations(kinds[i:i+1], &budget{})

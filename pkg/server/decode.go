@@ -201,13 +201,16 @@ func (d *decoder) request(b []byte) error {
 	})
 }
 
+// lastOpField is the last field of pb.Op, which has no gaps.
+const lastOpField protowire.Number = 12
+
 // operation reads a pb.Op. If it has several kinds, the last one counts.
 func (d *decoder) operation(b []byte, out *msg.Op) (*kv.Error, error) {
 	var kind protowire.Number
 	var body []byte
 	newer := false
 	err := fields(b, func(num protowire.Number, raw []byte, _ uint64) error {
-		if raw != nil && (num >= 1 && num <= lastField && num != typedField-1 || num >= dumpField && num <= persistField) {
+		if raw != nil && num >= 1 && num <= lastOpField {
 			kind, body = num, raw
 		} else {
 			newer = true
@@ -242,21 +245,19 @@ func (d *decoder) operation(b []byte, out *msg.Op) (*kv.Error, error) {
 	case 7:
 		d.delSpan = pb.DeleteRangeOp{}
 		return readOp(&d.delSpan, body, deleteRangeOperation, out)
-	case callField:
+	case 8:
 		d.named = pb.CallOp{}
 		return readOp(&d.named, body, callOperation, out)
-	case dumpField:
+	case 9:
 		return readOp(new(pb.DumpOp), body, dumpOperation, out)
-	case restoreField:
+	case 10:
 		return readOp(new(pb.RestoreOp), body, restoreOperation, out)
-	case expireField:
+	case 11:
 		return readOp(new(pb.ExpireOp), body, expireOperation, out)
-	case persistField:
+	case 12:
 		return readOp(new(pb.PersistOp), body, persistOperation, out)
-	case 0:
-		return unknownOperation(), nil
 	}
-	return readTyped(kind, body, out)
+	return unknownOperation(), nil
 }
 
 // readOp decodes an operation with its generated method and converts it.

@@ -32,13 +32,13 @@ func TestDraining(t *testing.T) {
 	told, err := p.stream.Recv()
 	require.NoError(t, err)
 	require.True(t, told.Draining)
-	require.Empty(t, told.Answers)
+	require.Empty(t, told.Responses)
 
 	p.send(call(2, put("k", "x")))
 	refused := p.answer()
-	require.EqualValues(t, 2, refused.Number)
+	require.EqualValues(t, 2, refused.Handle)
 	require.EqualValues(t, codes.Unavailable, refused.Error.Code)
-	require.Equal(t, "the node is draining", refused.Error.Text)
+	require.Equal(t, "the node is draining", refused.Error.Message)
 	require.Contains(t, refused.Error.Hint, "use another node")
 	other := transact(t, e)
 	none, err := other.stream.Recv()
@@ -50,8 +50,8 @@ func TestDraining(t *testing.T) {
 	require.Equal(t, codes.Unavailable, status.Code(err))
 
 	d.do(put("k", "y"))
-	require.IsType(t, &pb.TransactResponse_Committed{}, d.commit().Answer)
-	require.EqualValues(t, 1, p.answer().Number)
+	require.IsType(t, &pb.TransactResponse_Committed{}, d.commit().Response)
+	require.EqualValues(t, 1, p.answer().Handle)
 	require.NoError(t, e.server.GracefulStop(t.Context()))
 }
 

@@ -66,7 +66,7 @@ func (l *looped) RecvMsg(m any) error {
 }
 
 func (l *looped) SendMsg(m any) error {
-	l.answers += len(m.(*pb.PipelineResponse).Answers)
+	l.answers += len(m.(*pb.PipelineResponse).Responses)
 	data, err := l.codec.Marshal(m)
 	data.Free()
 	return err
@@ -75,7 +75,7 @@ func (l *looped) SendMsg(m any) error {
 func encoded(t testing.TB, calls int, op pb.Op) mem.BufferSlice {
 	in := pb.PipelineRequest{}
 	for i := range calls {
-		in.Calls = append(in.Calls, pb.Call{Number: uint64(i), TimeoutMs: 1000,
+		in.Calls = append(in.Calls, pb.Call{Handle: uint64(i), TimeoutMs: 1000,
 			Request: pb.ExecuteRequest{TxnId: kv.TxnID{Time: 1, Rand: uint64(i)}, Ops: []pb.Op{op}}})
 	}
 	raw, err := in.Marshal()
@@ -164,11 +164,7 @@ func FuzzPipeline(f *testing.F) {
 func seedPipeline(f *testing.F) {
 	for _, op := range []pb.Op{getOp("k"), getOp(""), {}, scanOp("b", "a", 1), putOp("k", 3), rangeOp("a", "b"),
 		{Op: &pb.Op_Add{Add: &pb.AddOp{Key: []byte("n"), Delta: -1, ReturnValue: true}}},
-		{Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "dict", Method: "scan", Args: []pb.Datum{text("a"), {Datum: &pb.Datum_Int{Int: 3}}}}}},
-		{Op: &pb.Op_Set{Set: &pb.SetOp{Key: []byte("k"), Method: &pb.SetOp_Add{Add: &pb.Members{Members: [][]byte{[]byte("m"), {}}}}}}},
-		{Op: &pb.Op_Dict{Dict: &pb.DictOp{Key: []byte("k"), Method: &pb.DictOp_Set{Set: &pb.FieldValues{Pairs: []pb.FieldValue{{Field: []byte("f")}}}}}}},
-		{Op: &pb.Op_ScoredSet{ScoredSet: &pb.ScoredSetOp{Key: []byte("k"), Method: &pb.ScoredSetOp_ByScore{ByScore: &pb.ScoreRange{Min: -1, Max: 2, OptionalLimit: &pb.ScoreRange_Limit{Limit: 3}}}}}},
-		{Op: &pb.Op_Bag{Bag: &pb.BagOp{Key: []byte("k"), Method: &pb.BagOp_Add{Add: &pb.Numbers{Numbers: []float64{1, 2.5}}}}}},
+		{Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "map", Method: "range", Args: []pb.Datum{text("a"), {Datum: &pb.Datum_Int{Int: 3}}}}}},
 		{Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: []byte("k"), Condition: &pb.DeleteOp_IfValue{IfValue: []byte("v")}}}},
 		requireOp(pb.RequireOp{Key: []byte("k"), Condition: &pb.RequireOp_Absent{Absent: true}})} {
 		f.Add([]byte(encoded(f, 3, op).Materialize()))
@@ -196,11 +192,11 @@ func FuzzDecoder(f *testing.F) {
 		require.Len(t, got, len(want.Calls))
 		for i := range got {
 			c := &want.Calls[i]
-			require.Equal(t, c.Number, got[i].number)
+			require.Equal(t, c.Handle, got[i].number)
 			require.Equal(t, c.TimeoutMs, got[i].timeoutMs)
 			require.Equal(t, c.Request.TxnId, got[i].id)
 			require.Equal(t, c.Request.At, got[i].at)
-			require.Equal(t, string(c.Request.Token), string(got[i].token))
+			require.Equal(t, string(c.Request.CausalityToken), string(got[i].token))
 			require.Equal(t, c.Request.Plan, got[i].plan)
 			ops, err := operations(c.Request.Ops, new(budget))
 			require.Equal(t, err, got[i].err)
@@ -221,7 +217,7 @@ func TestTheDecoderRefusesBrokenBytes(t *testing.T) {
 }
 
 func TestTheDecoderTakesTheSumOfRepeatedRequests(t *testing.T) {
-	one, err := (&pb.Call{Number: 7, Request: pb.ExecuteRequest{Ops: []pb.Op{getOp("a")}}}).Marshal()
+	one, err := (&pb.Call{Handle: 7, Request: pb.ExecuteRequest{Ops: []pb.Op{getOp("a")}}}).Marshal()
 	require.NoError(t, err)
 	two, err := (&pb.Call{TimeoutMs: 5, Request: pb.ExecuteRequest{Ops: []pb.Op{getOp("b")}}}).Marshal()
 	require.NoError(t, err)

@@ -19,24 +19,24 @@ import (
 // alone do the right thing: Unavailable and Aborted may be tried again,
 // Unknown and the others may not.
 var codeOf = map[kv.Kind]codes.Code{
-	kv.KindOK:          codes.OK,
-	kv.KindInvalid:     codes.InvalidArgument,
-	kv.KindWrongType:   codes.FailedPrecondition,
-	kv.KindCondition:   codes.FailedPrecondition,
-	kv.KindOutOfRange:  codes.OutOfRange,
-	kv.KindAborted:     codes.Aborted,
-	kv.KindUnavailable: codes.Unavailable,
-	kv.KindUnknown:     codes.Unknown,
-	kv.KindTooOld:      codes.NotFound,
-	kv.KindExhausted:   codes.ResourceExhausted,
-	kv.KindDeadline:    codes.DeadlineExceeded,
-	kv.KindCancelled:   codes.Canceled,
-	kv.KindNotFound:    codes.NotFound,
-	kv.KindInternal:    codes.Internal,
-	kv.KindCorrupt:     codes.DataLoss,
+	kv.KindOK:                codes.OK,
+	kv.KindInvalid:           codes.InvalidArgument,
+	kv.KindWrongType:         codes.FailedPrecondition,
+	kv.KindConditionFailed:   codes.FailedPrecondition,
+	kv.KindOutOfRange:        codes.OutOfRange,
+	kv.KindAborted:           codes.Aborted,
+	kv.KindUnavailable:       codes.Unavailable,
+	kv.KindOutcomeUnknown:    codes.Unknown,
+	kv.KindTooOld:            codes.NotFound,
+	kv.KindResourceExhausted: codes.ResourceExhausted,
+	kv.KindDeadlineExceeded:  codes.DeadlineExceeded,
+	kv.KindCancelled:         codes.Canceled,
+	kv.KindNotFound:          codes.NotFound,
+	kv.KindInternal:          codes.Internal,
+	kv.KindCorrupt:           codes.DataLoss,
 
-	kv.KindUnauthenticated: codes.Unauthenticated,
-	kv.KindDenied:          codes.PermissionDenied,
+	kv.KindUnauthenticated:  codes.Unauthenticated,
+	kv.KindPermissionDenied: codes.PermissionDenied,
 
 	// Kinds that only clients report.
 	kv.KindResultsLost: codes.Unknown,
@@ -59,7 +59,7 @@ func errorOf(err error) *kv.Error {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
-		return &kv.Error{Kind: kv.KindDeadline, Text: "the deadline passed", Op: -1}
+		return &kv.Error{Kind: kv.KindDeadlineExceeded, Text: "the deadline passed", Op: -1}
 	case errors.Is(err, context.Canceled):
 		return &kv.Error{Kind: kv.KindCancelled, Text: "the call was cancelled", Op: -1}
 	}
@@ -78,7 +78,7 @@ func failure(e *kv.Error, id kv.TxnID, attempts int) *pb.ErrorDetail {
 func failedResponse(r *gateway.Response) *pb.ErrorDetail {
 	d := failure(r.Err, r.ID, r.Attempts)
 	d.Receipt = receipt(&r.Receipt, &r.Ended)
-	if c := r.Current; r.Err.Kind == kv.KindCondition && c != nil {
+	if c := r.Current; r.Err.Kind == kv.KindConditionFailed && c != nil {
 		d.Current = new(pb.Result)
 		found := entry.Type(c.Type) != entry.TypeDeleted
 		result(d.Current, &msg.Result{Found: found, Type: c.Type, Value: c.Value, Version: c.Version})
@@ -114,6 +114,6 @@ func expired(ctx context.Context) *kv.Error {
 // abandoned is the answer when the edge stops waiting for a transaction that
 // it has submitted.
 func abandoned(ctx context.Context) *kv.Error {
-	return &kv.Error{Kind: kv.KindUnknown, Op: -1, Text: "the gateway stopped waiting for the result: " + ctx.Err().Error(),
+	return &kv.Error{Kind: kv.KindOutcomeUnknown, Op: -1, Text: "the gateway stopped waiting for the result: " + ctx.Err().Error(),
 		Hint: "query the outcome by the transaction id"}
 }

@@ -29,7 +29,7 @@ func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.Execu
 	if err := caller.Check(ops); err != nil {
 		return nil, statusOf(err, id)
 	}
-	how, err := s.how(in.At, in.Token, in.Plan)
+	how, err := s.how(in.At, in.CausalityToken, in.Plan)
 	if err != nil {
 		return nil, statusOf(err, id)
 	}

@@ -36,22 +36,22 @@ func TestEveryOperationThroughExecute(t *testing.T) {
 	require.Equal(t, uint32(1), r.Attempts)
 
 	r = e.must(t, scan("a", "", 2), scan("a", "b", 0), del("a"), del("none"))
-	require.Equal(t, []string{"a", "b"}, keys(r.Results[0].Pairs))
+	require.Equal(t, []string{"a", "b"}, keys(r.Results[0].Entries))
 	require.Equal(t, []byte("n"), r.Results[0].Resume)
-	require.Equal(t, []string{"a"}, keys(r.Results[1].Pairs))
+	require.Equal(t, []string{"a"}, keys(r.Results[1].Entries))
 	require.Empty(t, r.Results[1].Resume)
 	require.True(t, r.Results[2].Found)
 	require.False(t, r.Results[3].Found)
 
 	r = e.must(t, scan("", "", 0))
-	require.Equal(t, int64(-2), r.Results[0].Pairs[1].Number)
-	require.Equal(t, pb.DataType_COUNTER, r.Results[0].Pairs[1].Type)
+	require.Equal(t, int64(-2), r.Results[0].Entries[1].Number)
+	require.Equal(t, pb.DataType_COUNTER, r.Results[0].Entries[1].Type)
 	r = e.must(t, deleteRange("a", "n"), scan("", "", 0))
 	require.Equal(t, uint64(1), r.Results[0].Count)
-	require.Equal(t, []string{"n"}, keys(r.Results[1].Pairs))
+	require.Equal(t, []string{"n"}, keys(r.Results[1].Entries))
 }
 
-func keys(ps []pb.Pair) (ks []string) {
+func keys(ps []pb.Entry) (ks []string) {
 	for _, p := range ps {
 		ks = append(ks, string(p.Key))
 	}
@@ -172,8 +172,8 @@ func TestWaitingIsToldInAReceipt(t *testing.T) {
 	holder.Rollback()
 	r := <-got
 	require.NotNil(t, r)
-	require.Equal(t, []byte("hot"), r.Receipt.Key)
-	require.Equal(t, kv.TxnID{Time: 1, Rand: 2}, r.Receipt.Holder)
+	require.Equal(t, []byte("hot"), r.Receipt.Wait.Key)
+	require.Equal(t, kv.TxnID{Time: 1, Rand: 2}, r.Receipt.Wait.Holder)
 	require.NotZero(t, r.Receipt.WaitedUs)
 	require.Contains(t, r.Receipt.Sentence, `for key "hot": the write had to wait for transaction 0000`)
 
@@ -214,9 +214,9 @@ func TestADeadlineWhileWaitingIsToldByTheStore(t *testing.T) {
 	require.NoError(t, err)
 	defer holder.Rollback()
 	p := pipeline(t, e)
-	p.send(pb.Call{Number: 4, TimeoutMs: 20, Request: pb.ExecuteRequest{Ops: []pb.Op{put("k", "v")}}})
+	p.send(pb.Call{Handle: 4, TimeoutMs: 20, Request: pb.ExecuteRequest{Ops: []pb.Op{put("k", "v")}}})
 	a := p.answer()
-	require.Equal(t, uint64(4), a.Number)
+	require.Equal(t, uint64(4), a.Handle)
 	require.Equal(t, "DeadlineExceeded", a.Error.Kind)
 	require.NotNil(t, a.Error.Receipt, "an error tells of the waiting too")
 }
@@ -233,12 +233,12 @@ func TestCompressedRequests(t *testing.T) {
 
 	calls, err := e.kv.Pipeline(ctx, zip)
 	require.NoError(t, err)
-	require.NoError(t, calls.Send(&pb.PipelineRequest{Calls: []pb.Call{{Number: 1, Request: pb.ExecuteRequest{Ops: []pb.Op{get("k"), put("l", value)}}}}}))
+	require.NoError(t, calls.Send(&pb.PipelineRequest{Calls: []pb.Call{{Handle: 1, Request: pb.ExecuteRequest{Ops: []pb.Op{get("k"), put("l", value)}}}}}))
 	_, err = calls.Recv() // the welcome
 	require.NoError(t, err)
 	m, err := calls.Recv()
 	require.NoError(t, err)
-	require.Equal(t, value, string(m.Answers[0].Response.Results[0].Value))
+	require.Equal(t, value, string(m.Responses[0].Response.Results[0].Value))
 
 	steps, err := e.kv.Transact(ctx, zip)
 	require.NoError(t, err)

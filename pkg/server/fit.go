@@ -45,7 +45,7 @@ const frameBytes = 64
 // fit (tooLarge).
 func fit(out *pb.ExecuteResponse, limit int) {
 	if out.Size()+frameBytes > limit {
-		out.Receipt, out.Aborts = nil, nil
+		out.Receipt, out.AbortReasons = nil, nil
 	}
 }
 

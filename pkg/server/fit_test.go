@@ -62,15 +62,15 @@ func TestResponseBytesBoundResponses(t *testing.T) {
 // TestTheRestOfAResponseFits: what is not results is dropped, or is shorter than the headroom.
 func TestTheRestOfAResponseFits(t *testing.T) {
 	limit := int(kv.MinMaxResponseBytes)
-	out := &pb.ExecuteResponse{Token: make([]byte, 16<<10), Receipt: &pb.Receipt{Sentence: string(make([]byte, limit))}}
+	out := &pb.ExecuteResponse{CausalityToken: make([]byte, 16<<10), Receipt: &pb.Receipt{Sentence: string(make([]byte, limit))}}
 	out.Results = results(nil, []msg.Result{{Value: make([]byte, limit-kv.ResponseHeadroom-100)}})
 	for range 10_000 {
-		out.Aborts = append(out.Aborts, "wounded")
+		out.AbortReasons = append(out.AbortReasons, "wounded")
 	}
 	fit(out, limit)
-	require.LessOrEqual(t, (&pb.PipelineResponse{Answers: []pb.CallAnswer{{Number: math.MaxUint64, Response: *out}}}).Size(), limit)
-	d := &pb.ErrorDetail{Text: "t", Current: &pb.Result{Value: make([]byte, limit)}, Receipt: &pb.Receipt{Key: make([]byte, limit)}}
+	require.LessOrEqual(t, (&pb.PipelineResponse{Responses: []pb.CallResponse{{Handle: math.MaxUint64, Response: *out}}}).Size(), limit)
+	d := &pb.ErrorDetail{Message: "t", Current: &pb.Result{Value: make([]byte, limit)}, Receipt: &pb.Receipt{Wait: &pb.Conflict{Key: make([]byte, limit)}}}
 	fitError(d, limit)
 	require.Less(t, d.Size(), limit)
-	require.Equal(t, "t", d.Text)
+	require.Equal(t, "t", d.Message)
 }

@@ -42,9 +42,9 @@ func stating(n int) func([]byte) []byte {
 
 func TestCompressedMessagesAreReceived(t *testing.T) {
 	x := receivingWith(t, 64<<20)
-	x.wire.zipped(t, &pb.PipelineRequest{Calls: []pb.Call{{Number: 1}, large(2, 1<<20)}}, unchanged)
+	x.wire.zipped(t, &pb.PipelineRequest{Calls: []pb.Call{{Handle: 1}, large(2, 1<<20)}}, unchanged)
 	x.wire.zipped(t, &pb.PipelineRequest{}, unchanged)
-	x.wire.sent(t, &pb.PipelineRequest{Calls: []pb.Call{{Number: 3}}})
+	x.wire.sent(t, &pb.PipelineRequest{Calls: []pb.Call{{Handle: 3}}})
 	for range 3 {
 		require.NoError(t, x.receive(&x.in))
 	}
@@ -58,7 +58,7 @@ func TestCompressedMessagesAreReceived(t *testing.T) {
 // refused by its number, though its message is small.
 func TestUncompressedBytesCountAgainstTheBudget(t *testing.T) {
 	x := receivingWith(t, 8<<20)
-	m := &pb.PipelineRequest{Calls: []pb.Call{large(1, 8<<20), {Number: 2}}}
+	m := &pb.PipelineRequest{Calls: []pb.Call{large(1, 8<<20), {Handle: 2}}}
 	x.wire.zipped(t, m, unchanged)
 	require.Less(t, len(x.wire.bytes), 64<<10)
 	require.NoError(t, x.receive(&x.in))
@@ -86,7 +86,7 @@ func TestCompressedMessagesThatAreRefused(t *testing.T) {
 		require.Error(t, err, name)
 		d := detail.From(err)
 		require.NotNil(t, d, name)
-		require.Contains(t, d.Text, test.says, name)
+		require.Contains(t, d.Message, test.says, name)
 		require.Equal(t, withoutGzip, d.Hint, name)
 		require.Empty(t, x.passed, name)
 	}

@@ -32,15 +32,15 @@ func stepping(total int64, do func(ctx context.Context) ([]msg.Result, error)) (
 	return &transact{service: &service{}, tx: &scripted{do: do}, marked: true, held: held{account: b.Conn().Account("u")}}, b
 }
 
-func pbGet(key string) *pb.DoStep {
-	return &pb.DoStep{Ops: []pb.Op{{Op: &pb.Op_Get{Get: &pb.GetOp{Key: []byte(key)}}}}}
+func pbGet(key string) *pb.ExecuteStep {
+	return &pb.ExecuteStep{Ops: []pb.Op{{Op: &pb.Op_Get{Get: &pb.GetOp{Key: []byte(key)}}}}}
 }
 
 // TestAFailedStepKeepsNoMemory but for its operations: those that fail within savepoints
 // are as many as a client likes.
 func TestAFailedStepKeepsNoMemory(t *testing.T) {
 	for name, do := range map[string]func(context.Context) ([]msg.Result, error){
-		"a condition":       func(context.Context) ([]msg.Result, error) { return nil, kv.Errorf(kv.KindCondition, "no") },
+		"a condition":       func(context.Context) ([]msg.Result, error) { return nil, kv.Errorf(kv.KindConditionFailed, "no") },
 		"too large results": func(context.Context) ([]msg.Result, error) { return []msg.Result{{Value: make([]byte, 20<<20)}}, nil },
 		"no memory":         func(context.Context) ([]msg.Result, error) { return []msg.Result{{Value: make([]byte, 15<<20)}}, nil },
 	} {
@@ -68,7 +68,7 @@ func TestWhatAStepReadsWhenItIsGivenUpIsCounted(t *testing.T) {
 		tx, b := stepping(64<<20, func(context.Context) ([]msg.Result, error) {
 			return []msg.Result{{Value: make([]byte, 1<<20)}}, nil
 		})
-		require.NotNil(t, tx.do(t.Context(), pbGet("k")).GetDone())
+		require.NotNil(t, tx.do(t.Context(), pbGet("k")).GetExecuted())
 		has := tx.held.bytes
 		require.GreaterOrEqual(t, has, int64(1<<20))
 		tx.tx.(*scripted).do = func(ctx context.Context) ([]msg.Result, error) {
@@ -122,7 +122,7 @@ func TestOperationsAreCounted(t *testing.T) {
 	a := newAnswers(10, 1<<30, nil)
 	require.Greater(t, a.need(&used, 0), int64(least))
 	tx, b := stepping(64<<20, func(context.Context) ([]msg.Result, error) { return make([]msg.Result, len(in)), nil })
-	require.NotNil(t, tx.do(t.Context(), &pb.DoStep{Ops: in}).GetDone())
+	require.NotNil(t, tx.do(t.Context(), &pb.ExecuteStep{Ops: in}).GetExecuted())
 	require.Greater(t, b.Stats().Used["requests"], int64(least))
 	answer(a, 1, gateway.Response{})
 }

@@ -52,13 +52,13 @@ func hotRule(in *pb.HotRule) (*msg.HotRule, *kv.Error) {
 		return nil, invalid("the request has no rule", "name the key to pin, ban or free")
 	case len(in.Key) == 0 && in.Prefix:
 		return nil, invalid("the prefix is empty, which would match all keys", "set a prefix, or set the mode for all keys")
-	case in.Order < pb.HotOrder_HOT_FREE || in.Order > pb.HotOrder_HOT_BAN:
-		return nil, invalid(fmt.Sprintf("unknown order %v", in.Order), "use HOT_PIN or HOT_BAN, or HOT_FREE to remove the rule")
+	case in.Policy < pb.HotPolicy_HOT_FREE || in.Policy > pb.HotPolicy_HOT_BAN:
+		return nil, invalid(fmt.Sprintf("unknown order %v", in.Policy), "use HOT_PIN or HOT_BAN, or HOT_FREE to remove the rule")
 	}
 	if err := kv.CheckClientKey(in.Key); err != nil {
 		return nil, errorOf(err)
 	}
-	return &msg.HotRule{Key: in.Key, Prefix: in.Prefix, Order: uint32(in.Order)}, nil
+	return &msg.HotRule{Key: in.Key, Prefix: in.Prefix, Order: uint32(in.Policy)}, nil
 }
 
 // hot asks the hot shard, and tells of at most n keys of those that are wanted.
@@ -70,14 +70,14 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotState) boo
 	if err != nil {
 		return nil, statusOf(err, kv.TxnID{})
 	}
-	out := &pb.HotKeysResponse{Mode: pb.HotMode(r.Mode), Busy: r.Busy}
+	out := &pb.HotKeysResponse{Mode: pb.HotMode(r.Mode), Utilization: r.Busy}
 	for i := range r.Rules {
-		out.Rules = append(out.Rules, pb.HotRule{Key: r.Rules[i].Key, Prefix: r.Rules[i].Prefix, Order: pb.HotOrder(r.Rules[i].Order)})
+		out.Rules = append(out.Rules, pb.HotRule{Key: r.Rules[i].Key, Prefix: r.Rules[i].Prefix, Policy: pb.HotPolicy(r.Rules[i].Order)})
 	}
 	hotShard := uint32(s.backend.Status().HotShard)
 	for i := range r.Moves {
 		m := &r.Moves[i]
-		out.Moves = append(out.Moves, pb.HotMove{Key: m.Key, FromShard: uint32(m.From), ToShard: uint32(m.To), TimeNs: m.Time, ToHot: uint32(m.To) == hotShard, Why: m.Why})
+		out.Moves = append(out.Moves, pb.HotMove{Key: m.Key, FromShard: uint32(m.From), ToShard: uint32(m.To), TimeNs: m.Time, ToHot: uint32(m.To) == hotShard, Reason: m.Why})
 	}
 	own := s.backend.HotKeys(maxHotKeys)
 	known := make(map[string]*HotKey, len(own))
@@ -89,10 +89,10 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotState) boo
 		if !wanted(k) {
 			continue
 		}
-		h := pb.HotKey{Key: k.Key, Shard: uint32(k.Shard), Clashes: k.Heat, WaitingUs: micros(k.Waited), WouldWaitUs: micros(k.Would),
-			MovedNs: k.Since, Why: k.Why, Order: pb.HotOrder(k.Order), Moving: k.Moving,
-			LockWaitUs: micros(k.Waits.Lock), HeldUs: micros(k.Waits.Held), ReadWaitUs: micros(k.Waits.Read), RetryUs: micros(k.Waits.Retry),
-			Holds: k.Waits.Holds, Queue: k.Waits.Queue}
+		h := pb.HotKey{Key: k.Key, Shard: uint32(k.Shard), ConflictsPerS: k.Heat, WaitUsPerS: micros(k.Waited), EstimatedWaitUsPerS: micros(k.Would),
+			MovedNs: k.Since, Reason: k.Why, Policy: pb.HotPolicy(k.Order), Moving: k.Moving,
+			LockWaitUsPerS: micros(k.Waits.Lock), HeldUsPerS: micros(k.Waits.Held), ReadWaitUsPerS: micros(k.Waits.Read), RetryUsPerS: micros(k.Waits.Retry),
+			HoldsPerS: k.Waits.Holds, Waiters: k.Waits.Queue}
 		if o := known[string(k.Key)]; o != nil {
 			h.WaitedUs, h.Waits = uint64(o.Waited.Microseconds()), o.Waits
 			delete(known, string(k.Key))

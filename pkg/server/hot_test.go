@@ -18,8 +18,8 @@ import (
 func TestRulesForHotKeysAreSetAndTold(t *testing.T) {
 	e, _ := store(t, server.Options{})
 	ctx := t.Context()
-	for _, r := range []*pb.HotRule{{Key: []byte("a"), Order: pb.HotOrder_HOT_PIN}, {Key: []byte("b"), Order: pb.HotOrder_HOT_BAN},
-		{Key: []byte("a"), Prefix: true, Order: pb.HotOrder_HOT_BAN}} {
+	for _, r := range []*pb.HotRule{{Key: []byte("a"), Policy: pb.HotPolicy_HOT_PIN}, {Key: []byte("b"), Policy: pb.HotPolicy_HOT_BAN},
+		{Key: []byte("a"), Prefix: true, Policy: pb.HotPolicy_HOT_BAN}} {
 		got, err := e.admin.SetHotRule(ctx, &pb.SetHotRuleRequest{Rule: r})
 		require.NoError(t, err)
 		require.Contains(t, got.Rules, *r)
@@ -29,7 +29,7 @@ func TestRulesForHotKeysAreSetAndTold(t *testing.T) {
 	got, err := e.admin.HotKeys(ctx, &pb.HotKeysRequest{Limit: 1})
 	require.NoError(t, err)
 	require.Len(t, got.Keys, 1)
-	require.Equal(t, pb.HotKey{Key: []byte("a"), Why: "there is a rule", Order: pb.HotOrder_HOT_PIN, Moving: true}, got.Keys[0])
+	require.Equal(t, pb.HotKey{Key: []byte("a"), Reason: "there is a rule", Policy: pb.HotPolicy_HOT_PIN, Moving: true}, got.Keys[0])
 	require.Len(t, got.Rules, 3)
 	require.Equal(t, pb.HotMode_HOT_MODE_AUTO, got.Mode)
 	for _, m := range []pb.HotMode{pb.HotMode_HOT_MODE_OFF, pb.HotMode_HOT_MODE_PINNED, pb.HotMode_HOT_MODE_AUTO} {
@@ -39,7 +39,7 @@ func TestRulesForHotKeysAreSetAndTold(t *testing.T) {
 		require.Empty(t, got.Keys, "none has been moved")
 	}
 	for _, r := range got.Rules {
-		r.Order = pb.HotOrder_HOT_FREE
+		r.Policy = pb.HotPolicy_HOT_FREE
 		for range 2 {
 			got, err = e.admin.SetHotRule(ctx, &pb.SetHotRuleRequest{Rule: &r})
 			require.NoError(t, err)
@@ -52,21 +52,21 @@ func TestBadRulesForHotKeysAreRefused(t *testing.T) {
 	e, st := store(t, server.Options{})
 	for text, r := range map[string]*pb.HotRule{
 		"the request has no rule": nil,
-		"the key is empty":        {Order: pb.HotOrder_HOT_PIN},
-		"the prefix is empty":     {Prefix: true, Order: pb.HotOrder_HOT_BAN},
-		"the key has 4097 bytes":  {Key: []byte(strings.Repeat("x", 4097)), Order: pb.HotOrder_HOT_PIN},
-		"unknown order 3":         {Key: []byte("k"), Order: 3},
-		"unknown order -1":        {Key: []byte("k"), Order: -1},
+		"the key is empty":        {Policy: pb.HotPolicy_HOT_PIN},
+		"the prefix is empty":     {Prefix: true, Policy: pb.HotPolicy_HOT_BAN},
+		"the key has 4097 bytes":  {Key: []byte(strings.Repeat("x", 4097)), Policy: pb.HotPolicy_HOT_PIN},
+		"unknown order 3":         {Key: []byte("k"), Policy: 3},
+		"unknown order -1":        {Key: []byte("k"), Policy: -1},
 	} {
 		_, err := e.admin.SetHotRule(t.Context(), &pb.SetHotRuleRequest{Rule: r})
 		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
-		require.Contains(t, detail.From(err).Text, text)
+		require.Contains(t, detail.From(err).Message, text)
 		require.NotEmpty(t, detail.From(err).Hint)
 	}
 	for text, m := range map[string]pb.HotMode{"unknown mode HOT_MODE_NONE": 0, "unknown mode 4": 4, "unknown mode -1": -1} {
 		_, err := e.admin.SetHotMode(t.Context(), &pb.SetHotModeRequest{Mode: m})
 		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
-		require.Contains(t, detail.From(err).Text, text)
+		require.Contains(t, detail.From(err).Message, text)
 		require.NotEmpty(t, detail.From(err).Hint)
 	}
 	r, err := st.Hot(t.Context())

@@ -18,10 +18,10 @@ func pastRequests() [][]pb.ExecuteRequest {
 	name := func(s string) *pb.At { return &pb.At{At: &pb.At_Snapshot{Snapshot: s}} }
 	asOf := &pb.At{At: &pb.At_AsOfNs{AsOfNs: 1 << 60}}
 	return [][]pb.ExecuteRequest{
-		{{At: name("s"), Token: []byte{1, 2, 3}, Plan: pb.ReadPlan_PLAN_PIN}},
+		{{At: name("s"), CausalityToken: []byte{1, 2, 3}, Plan: pb.ReadPlan_PLAN_SNAPSHOT}},
 		{{At: name("first")}, {At: name("second")}},
-		{{At: name("first")}, {At: asOf}, {Plan: pb.ReadPlan_PLAN_AT_ONCE}},
-		{{At: asOf}, {At: &pb.At{}}, {Token: []byte("a")}, {Token: []byte("longer")}, {Token: []byte("b")}},
+		{{At: name("first")}, {At: asOf}, {Plan: pb.ReadPlan_PLAN_PARALLEL}},
+		{{At: asOf}, {At: &pb.At{}}, {CausalityToken: []byte("a")}, {CausalityToken: []byte("longer")}, {CausalityToken: []byte("b")}},
 		{{At: &pb.At{}, Plan: 99}, {Plan: -1}},
 		{{}},
 	}
@@ -52,7 +52,7 @@ func TestTheDecoderMergesWhatSaysHowToRead(t *testing.T) {
 			r := &want.Calls[0].Request
 			require.Nil(t, c.err)
 			require.Equal(t, r.At, c.at)
-			require.Equal(t, string(r.Token), string(c.token))
+			require.Equal(t, string(r.CausalityToken), string(c.token))
 			require.Equal(t, r.Plan, c.plan)
 			require.Equal(t, "k", string(c.ops[0].Key))
 			return true
@@ -64,7 +64,7 @@ func TestTheDecoderMergesWhatSaysHowToRead(t *testing.T) {
 
 // The bytes of a message are the transport's: it uses them again.
 func TestTheDecoderKeepsNoBytesOfAMessage(t *testing.T) {
-	raw := callBytes(t, pb.ExecuteRequest{Token: []byte("token"), At: &pb.At{At: &pb.At_Snapshot{Snapshot: "name"}}, Ops: []pb.Op{getOp("k")}})
+	raw := callBytes(t, pb.ExecuteRequest{CausalityToken: []byte("token"), At: &pb.At{At: &pb.At_Snapshot{Snapshot: "name"}}, Ops: []pb.Op{getOp("k")}})
 	var got incoming
 	d := decoder{call: func(c *incoming, _ time.Time) bool { got = *c; return true }}
 	require.NoError(t, d.Unmarshal(raw))

@@ -54,6 +54,6 @@ func fitSnapshots(out *pb.ListSnapshotsResponse) {
 		return
 	}
 	for i := range out.Snapshots {
-		out.Snapshots[i].Token = nil
+		out.Snapshots[i].CausalityToken = nil
 	}
 }

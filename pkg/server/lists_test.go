@@ -14,7 +14,7 @@ func TestListsFitIntoDefaultReceiveLimit(t *testing.T) {
 	key := make([]byte, kv.MaxKeyBytes)
 	hot := &pb.HotKeysResponse{Rules: make([]pb.HotRule, 1000), Keys: make([]pb.HotKey, maxHotKeys), Moves: make([]pb.HotMove, 64)}
 	for i := range hot.Rules {
-		hot.Rules[i] = pb.HotRule{Key: key, Prefix: true, Order: pb.HotOrder_HOT_BAN}
+		hot.Rules[i] = pb.HotRule{Key: key, Prefix: true, Policy: pb.HotPolicy_HOT_BAN}
 	}
 	for i := range hot.Keys {
 		hot.Keys[i].Key = key
@@ -32,7 +32,7 @@ func TestListsFitIntoDefaultReceiveLimit(t *testing.T) {
 		act.Waits[i].Wait = &pb.Conflict{Key: key}
 	}
 	for i := range act.Receipts {
-		act.Receipts[i].Receipt = &pb.Receipt{Key: key, Wait: &pb.Conflict{Key: key}, Abort: &pb.Conflict{Key: key}}
+		act.Receipts[i].Receipt = &pb.Receipt{Wait: &pb.Conflict{Key: key}, Abort: &pb.Conflict{Key: key}}
 	}
 	for i := range act.Conflicts {
 		act.Conflicts[i].Key = key
@@ -46,7 +46,7 @@ func TestListsFitIntoDefaultReceiveLimit(t *testing.T) {
 
 	snaps := &pb.ListSnapshotsResponse{Snapshots: make([]pb.Snapshot, 1000)}
 	for i := range snaps.Snapshots {
-		snaps.Snapshots[i] = pb.Snapshot{Name: "name", Token: make([]byte, 8<<10)}
+		snaps.Snapshots[i] = pb.Snapshot{Name: "name", CausalityToken: make([]byte, 8<<10)}
 	}
 	fitSnapshots(snaps)
 	require.Len(t, snaps.Snapshots, 1000)

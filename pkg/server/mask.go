@@ -18,7 +18,6 @@ func (s *service) mask(a *pb.ActivityResponse) {
 		r := &a.Receipts[i]
 		s.maskID(&r.TxnId)
 		if p := r.Receipt; p != nil {
-			s.maskID(&p.Holder)
 			s.maskConflict(p.Wait)
 			s.maskConflict(p.Abort)
 			worded(p)

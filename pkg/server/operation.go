@@ -133,10 +133,8 @@ func operation(in *pb.Op, out *msg.Op) *kv.Error {
 		return expireOperation(o.Expire, out)
 	case *pb.Op_Persist:
 		return persistOperation(o.Persist, out)
-	case nil:
-		return unknownOperation()
 	}
-	return typedOperation(in, out)
+	return unknownOperation()
 }
 
 func unknownOperation() *kv.Error {
@@ -169,14 +167,6 @@ func putOperation(in *pb.PutOp, out *msg.Op) *kv.Error {
 	}
 	return pointOperation(in.XXX_unrecognized, out)
 }
-
-// The fields of Op that are not in a row with the others.
-const (
-	dumpField    = 100
-	restoreField = 101
-	expireField  = 102
-	persistField = 103
-)
 
 func expireOperation(in *pb.ExpireOp, out *msg.Op) *kv.Error {
 	out.Kind, out.Key = msg.OpExpire, in.Key

@@ -88,8 +88,8 @@ func (s *service) Drain(in *pb.DrainRequest, stream grpc.ServerStreamingServer[p
 	}
 	timeout := time.Duration(in.TimeoutMs) * time.Millisecond
 	err = o.Drain(stream.Context(), timeout, func(d Draining) error {
-		return stream.Send(&pb.DrainProgress{Phase: string(d.Phase), Transactions: uint32(d.Transactions), Open: uint32(d.Open),
-			OnShards: uint32(d.OnShards), ElapsedMs: uint64(d.Elapsed.Milliseconds()), CutOff: d.CutOff})
+		return stream.Send(&pb.DrainProgress{Phase: string(d.Phase), OneShots: uint32(d.Transactions), Interactive: uint32(d.Open),
+			OnShards: uint32(d.OnShards), ElapsedMs: uint64(d.Elapsed.Milliseconds()), TimedOut: d.CutOff})
 	})
 	if err != nil {
 		return statusOf(err, kv.TxnID{})

@@ -30,7 +30,7 @@ func (o *outbox) sendAll(qs []queued) error {
 			bytes += o.add(&qs[n], limit)
 			most = min(most, limit)
 			if n > 0 && bytes > most { // it waits, unless it is alone
-				o.msg.Answers = o.msg.Answers[:n]
+				o.msg.Responses = o.msg.Responses[:n]
 				break
 			}
 			n++
@@ -49,13 +49,13 @@ func (o *outbox) sendAll(qs []queued) error {
 // add appends an answer of at most limit bytes, in the place of an old one if there is room. It gives
 // its length.
 func (o *outbox) add(q *queued, limit int) int {
-	if n := len(o.msg.Answers); n < cap(o.msg.Answers) {
-		o.msg.Answers = o.msg.Answers[:n+1]
+	if n := len(o.msg.Responses); n < cap(o.msg.Responses) {
+		o.msg.Responses = o.msg.Responses[:n+1]
 	} else {
-		o.msg.Answers = append(o.msg.Answers, pb.CallAnswer{})
+		o.msg.Responses = append(o.msg.Responses, pb.CallResponse{})
 	}
-	a := &o.msg.Answers[len(o.msg.Answers)-1]
-	a.Number, a.Error = q.number, nil
+	a := &o.msg.Responses[len(o.msg.Responses)-1]
+	a.Handle, a.Error = q.number, nil
 	if q.response.Err != nil {
 		a.Error = failedResponse(&q.response)
 		fitError(a.Error, limit)
@@ -75,9 +75,9 @@ const keptResults = 64
 
 // reset forgets keys and values, and keeps the room that is worth keeping.
 func (o *outbox) reset() {
-	for i := range o.msg.Answers {
-		r := &o.msg.Answers[i].Response
-		r.Receipt, r.Snapshot, r.Token = nil, nil, nil
+	for i := range o.msg.Responses {
+		r := &o.msg.Responses[i].Response
+		r.Receipt, r.Snapshot, r.CausalityToken = nil, nil, nil
 		if cap(r.Results) > keptResults {
 			r.Results = nil
 			continue
@@ -85,5 +85,5 @@ func (o *outbox) reset() {
 		clear(r.Results)
 		r.Results = r.Results[:0]
 	}
-	o.msg.Answers = o.msg.Answers[:0]
+	o.msg.Responses = o.msg.Responses[:0]
 }

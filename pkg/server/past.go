@@ -16,8 +16,8 @@ import (
 
 // plans are the plans as the interface numbers them.
 var plans = map[pb.ReadPlan]txn.Plan{
-	pb.ReadPlan_PLAN_ANY: txn.PlanAny, pb.ReadPlan_PLAN_ONE: txn.PlanOne, pb.ReadPlan_PLAN_AT_ONCE: txn.PlanAtOnce,
-	pb.ReadPlan_PLAN_HOT_LAST: txn.PlanHotLast, pb.ReadPlan_PLAN_OPEN: txn.PlanOpen, pb.ReadPlan_PLAN_PIN: txn.PlanPin,
+	pb.ReadPlan_PLAN_ANY: txn.PlanAny, pb.ReadPlan_PLAN_ONE_SHARD: txn.PlanOneShard, pb.ReadPlan_PLAN_PARALLEL: txn.PlanParallel,
+	pb.ReadPlan_PLAN_HOT_LAST: txn.PlanHotLast, pb.ReadPlan_PLAN_INTERACTIVE: txn.PlanInteractive, pb.ReadPlan_PLAN_SNAPSHOT: txn.PlanSnapshot,
 }
 
 // planOf is the other way round. A test holds it against plans.
@@ -29,8 +29,8 @@ func (s *service) how(at *pb.At, token []byte, plan pb.ReadPlan) (h txn.How, err
 		return h, nil
 	}
 	switch p, known := plans[plan]; {
-	case !known, p == txn.PlanOne, p == txn.PlanOpen:
-		return h, invalid(fmt.Sprintf("read plan %v cannot be requested", plan), "use PLAN_AT_ONCE, PLAN_HOT_LAST or PLAN_PIN, or omit the plan")
+	case !known, p == txn.PlanOneShard, p == txn.PlanInteractive:
+		return h, invalid(fmt.Sprintf("read plan %v cannot be requested", plan), "use PLAN_PARALLEL, PLAN_HOT_LAST or PLAN_SNAPSHOT, or omit the plan")
 	default:
 		h.Plan = p
 	}
@@ -95,7 +95,7 @@ func (s *service) snapshot(p *msg.Pin) *pb.Snapshot {
 	if p == nil {
 		return nil
 	}
-	return &pb.Snapshot{Id: snapshotID(s.backend.Status().ClusterID, p.Number), Name: p.Name, TimeNs: p.Time, ExpiresNs: p.Expires, Token: msg.Clock(p.Clock).Encode()}
+	return &pb.Snapshot{Id: snapshotID(s.backend.Status().ClusterID, p.Number), Name: p.Name, TimeNs: p.Time, ExpiresNs: p.Expires, CausalityToken: msg.Clock(p.Clock).Encode()}
 }
 
 // ttl is how long a snapshot is to be kept.

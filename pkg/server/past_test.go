@@ -56,36 +56,36 @@ var ways = []way{
 		if err != nil {
 			return detail.From(err), nil, nil, ""
 		}
-		return nil, out.Token, out.Snapshot, string(out.Results[0].Value)
+		return nil, out.CausalityToken, out.Snapshot, string(out.Results[0].Value)
 	}},
 	{"pipeline", true, func(t *testing.T, e *edge, r pb.ExecuteRequest) (*pb.ErrorDetail, []byte, *pb.Snapshot, string) {
 		r.Ops = []pb.Op{get("k")}
 		p := pipeline(t, e)
-		p.send(pb.Call{Number: 1, Request: r})
+		p.send(pb.Call{Handle: 1, Request: r})
 		a := p.answer()
 		if a.Error != nil {
 			return a.Error, nil, nil, ""
 		}
-		return nil, a.Response.Token, a.Response.Snapshot, string(a.Response.Results[0].Value)
+		return nil, a.Response.CausalityToken, a.Response.Snapshot, string(a.Response.Results[0].Value)
 	}},
 	{"transact", true, func(t *testing.T, e *edge, r pb.ExecuteRequest) (*pb.ErrorDetail, []byte, *pb.Snapshot, string) {
 		d := transact(t, e)
-		begun := d.begin(&pb.BeginStep{ReadOnly: true, At: r.At, Token: r.Token, Plan: r.Plan})
+		begun := d.begin(&pb.BeginStep{ReadOnly: true, At: r.At, CausalityToken: r.CausalityToken, Plan: r.Plan})
 		if f := begun.GetFailed(); f != nil {
 			return f, nil, nil, ""
 		}
 		rs := results(t, d.do(get("k")))
 		out := d.commit().GetCommitted()
-		return nil, out.Token, out.Snapshot, string(rs[0].Value)
+		return nil, out.CausalityToken, out.Snapshot, string(rs[0].Value)
 	}},
 	{"scan", false, func(t *testing.T, e *edge, r pb.ExecuteRequest) (*pb.ErrorDetail, []byte, *pb.Snapshot, string) {
-		s, err := e.kv.Scan(t.Context(), &pb.ScanRequest{At: r.At, Token: r.Token})
+		s, err := e.kv.Scan(t.Context(), &pb.ScanRequest{At: r.At, CausalityToken: r.CausalityToken})
 		require.NoError(t, err)
 		page, err := s.Recv()
 		if err != nil {
 			return detail.From(err), nil, nil, ""
 		}
-		return nil, page.Token, page.Snapshot, string(page.Pairs[0].Value)
+		return nil, page.CausalityToken, page.Snapshot, string(page.Entries[0].Value)
 	}},
 }
 
@@ -113,7 +113,7 @@ func TestEveryCallCanSayHowToRead(t *testing.T) {
 			require.Equal(t, "old", value)
 		}
 		require.Equal(t, &txn.How{At: txn.At{Number: 1}}, b.how.Load())
-		failed, token, snap, value := w.read(t, e, pb.ExecuteRequest{Token: tokenOf(3, 9)})
+		failed, token, snap, value := w.read(t, e, pb.ExecuteRequest{CausalityToken: tokenOf(3, 9)})
 		require.Nil(t, failed)
 		require.NotEmpty(t, token)
 		require.Nil(t, snap)
@@ -152,12 +152,12 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 			"a name with a blank":       {pb.ExecuteRequest{At: snapshotAt("a b")}, "Invalid", "has an invalid character"},
 			"a time of 0":               {pb.ExecuteRequest{At: asOf(0)}, "Invalid", "is not positive"},
 			"a time below 0":            {pb.ExecuteRequest{At: asOf(-5)}, "Invalid", "is not positive"},
-			"a state that is not named": {pb.ExecuteRequest{At: &pb.At{}}, "Invalid", "does not know this kind of read"},
-			"a token of noise":          {pb.ExecuteRequest{Token: []byte("noise")}, "Invalid", "the token is not one that linchpin gave out"},
-			"a cut token":               {pb.ExecuteRequest{Token: tokenOf(1, 300)[:3]}, "Invalid", "the token is not one"},
-			"a shard beyond all":        {pb.ExecuteRequest{Token: []byte{1, 0x80, 0x80, 4, 1}}, "Invalid", "the token is not one"},
-			"a plan for one shard":      {pb.ExecuteRequest{Plan: pb.ReadPlan_PLAN_ONE}, "Invalid", "plan PLAN_ONE cannot be requested"},
-			"a plan for open readers":   {pb.ExecuteRequest{Plan: pb.ReadPlan_PLAN_OPEN}, "Invalid", "plan PLAN_OPEN cannot be requested"},
+			"a state that is not named": {pb.ExecuteRequest{At: &pb.At{}}, "Invalid", "of no kind that this server knows"},
+			"a token of noise":          {pb.ExecuteRequest{CausalityToken: []byte("noise")}, "Invalid", "the token is not one that linchpin gave out"},
+			"a cut token":               {pb.ExecuteRequest{CausalityToken: tokenOf(1, 300)[:3]}, "Invalid", "the token is not one"},
+			"a shard beyond all":        {pb.ExecuteRequest{CausalityToken: []byte{1, 0x80, 0x80, 4, 1}}, "Invalid", "the token is not one"},
+			"a plan for one shard":      {pb.ExecuteRequest{Plan: pb.ReadPlan_PLAN_ONE_SHARD}, "Invalid", "plan PLAN_ONE_SHARD cannot be requested"},
+			"a plan for open readers":   {pb.ExecuteRequest{Plan: pb.ReadPlan_PLAN_INTERACTIVE}, "Invalid", "plan PLAN_INTERACTIVE cannot be requested"},
 			"a plan of the future":      {pb.ExecuteRequest{Plan: 77}, "Invalid", "plan 77 cannot be requested"},
 		} {
 			if c.in.Plan != 0 && !w.plans {
@@ -167,7 +167,7 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 			require.NotNil(t, failed, what)
 			require.Equal(t, c.kind, failed.Kind, what)
 			require.Equal(t, uint32(codes.InvalidArgument), failed.Code, what)
-			require.Contains(t, failed.Text, c.text, what)
+			require.Contains(t, failed.Message, c.text, what)
 			require.NotEmpty(t, failed.Hint, what)
 			require.Nil(t, b.how.Load(), "%s: it came to the store", what)
 		}
@@ -186,8 +186,8 @@ func TestAScanWithoutPairsTellsItsState(t *testing.T) {
 	require.NoError(t, err)
 	page, err := stream.Recv()
 	require.NoError(t, err)
-	require.Empty(t, page.Pairs)
-	require.NotEmpty(t, page.Token)
+	require.Empty(t, page.Entries)
+	require.NotEmpty(t, page.CausalityToken)
 	require.Equal(t, s, page.Snapshot)
 	_, err = stream.Recv()
 	require.Equal(t, codes.OK, status.Code(errOrEOF(err)))
@@ -203,8 +203,8 @@ func TestOnlyTheFirstPageTellsTheState(t *testing.T) {
 	for n := range 3 {
 		page, err := stream.Recv()
 		require.NoError(t, err)
-		require.Len(t, page.Pairs, 1)
-		require.Equal(t, n == 0, page.Token != nil)
+		require.Len(t, page.Entries, 1)
+		require.Equal(t, n == 0, page.CausalityToken != nil)
 		require.Equal(t, n == 0, page.Snapshot != nil)
 	}
 }
@@ -221,7 +221,7 @@ func TestAnswersOnOnePipelineKeepTheirSnapshotsApart(t *testing.T) {
 		past.Request.At = snapshotAt("s")
 		p.send(past, present, call(3, get("")))
 		for range 3 {
-			switch a := p.answer(); a.Number {
+			switch a := p.answer(); a.Handle {
 			case 1:
 				require.Equal(t, "old", string(a.Response.Results[0].Value))
 				require.Equal(t, "s", a.Response.Snapshot.Name)
@@ -231,7 +231,7 @@ func TestAnswersOnOnePipelineKeepTheirSnapshotsApart(t *testing.T) {
 			case 3:
 				require.NotNil(t, a.Error)
 				require.Nil(t, a.Response.Snapshot)
-				require.Empty(t, a.Response.Token)
+				require.Empty(t, a.Response.CausalityToken)
 			}
 		}
 	}

@@ -123,7 +123,7 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 		p.refuse(c.number, id, err)
 		return true
 	case full:
-		p.refuse(c.number, id, &kv.Error{Kind: kv.KindExhausted, Op: -1, Text: "the stream has too many calls in flight",
+		p.refuse(c.number, id, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the stream has too many calls in flight",
 			Hint: "wait for responses before sending more; the welcome message contains the limit"})
 		return true
 	}
@@ -185,7 +185,7 @@ func (p *pipe) callDeadline(c *incoming, now time.Time) (time.Time, *kv.Error) {
 	}
 	// The reader may have waited in admit for longer than the client would.
 	if p.wasBlocked() && !time.Now().Before(until) {
-		return until, &kv.Error{Kind: kv.KindDeadline, Op: -1, Text: "the deadline passed before the request started"}
+		return until, &kv.Error{Kind: kv.KindDeadlineExceeded, Op: -1, Text: "the deadline passed before the request started"}
 	}
 	return until, nil
 }

@@ -26,7 +26,7 @@ type client struct {
 	stream grpc.BidiStreamingClient[pb.PipelineRequest, pb.PipelineResponse]
 	// welcome is the first message's.
 	welcome *pb.Welcome
-	pending []pb.CallAnswer
+	pending []pb.CallResponse
 }
 
 func pipeline(t testing.TB, e *edge) *client {
@@ -47,13 +47,13 @@ func (c *client) send(calls ...pb.Call) {
 }
 
 // answer gives the next answer.
-func (c *client) answer() pb.CallAnswer {
+func (c *client) answer() pb.CallResponse {
 	c.t.Helper()
 	for len(c.pending) == 0 {
 		m, err := c.stream.Recv()
 		require.NoError(c.t, err)
 		require.Nil(c.t, m.Welcome)
-		c.pending = m.Answers
+		c.pending = m.Responses
 	}
 	a := c.pending[0]
 	c.pending = c.pending[1:]
@@ -61,7 +61,7 @@ func (c *client) answer() pb.CallAnswer {
 }
 
 func call(number uint64, ops ...pb.Op) pb.Call {
-	return pb.Call{Number: number, Request: pb.ExecuteRequest{Ops: ops}}
+	return pb.Call{Handle: number, Request: pb.ExecuteRequest{Ops: ops}}
 }
 
 func TestPipelineWelcomes(t *testing.T) {
@@ -94,10 +94,10 @@ func TestPipelineAnswersEveryCall(t *testing.T) {
 	for range messages * per {
 		a := p.answer()
 		require.Nil(t, a.Error)
-		require.False(t, seen[a.Number])
-		seen[a.Number] = true
+		require.False(t, seen[a.Handle])
+		seen[a.Handle] = true
 		sums[a.Response.Results[0].Number] = true
-		require.Equal(t, fmt.Sprint("v", a.Number), string(a.Response.Results[2].Value))
+		require.Equal(t, fmt.Sprint("v", a.Handle), string(a.Response.Results[2].Value))
 		require.False(t, a.Response.TxnId.IsZero())
 	}
 	require.Len(t, sums, messages*per)
@@ -114,7 +114,7 @@ func TestPipelineAnswersOutOfOrderAndFinishesAfterTheClientHasClosed(t *testing.
 	require.NoError(t, p.stream.CloseSend())
 	require.Eventually(t, func() bool { return b.waiting() == 3 }, patience, time.Millisecond)
 	b.release()
-	require.Equal(t, []uint64{3, 2, 1}, []uint64{p.answer().Number, p.answer().Number, p.answer().Number})
+	require.Equal(t, []uint64{3, 2, 1}, []uint64{p.answer().Handle, p.answer().Handle, p.answer().Handle})
 	_, err := p.stream.Recv()
 	require.ErrorIs(t, err, io.EOF)
 }
@@ -124,12 +124,12 @@ func TestPipelineCarriesErrorsPerCall(t *testing.T) {
 	e.must(t, put("k", "v"))
 	p := pipeline(t, e)
 	id := kv.TxnID{Time: 5, Rand: 6}
-	p.send(call(1, get("")), pb.Call{Number: 2, Request: pb.ExecuteRequest{TxnId: id, Ops: []pb.Op{putAbsent("k", "w")}}},
+	p.send(call(1, get("")), pb.Call{Handle: 2, Request: pb.ExecuteRequest{TxnId: id, Ops: []pb.Op{putAbsent("k", "w")}}},
 		call(3), call(4, pb.Op{}), call(5, get("k")))
-	got := map[uint64]pb.CallAnswer{}
+	got := map[uint64]pb.CallResponse{}
 	for range 5 {
 		a := p.answer()
-		got[a.Number] = a
+		got[a.Handle] = a
 	}
 	require.Equal(t, "Invalid", got[1].Error.Kind)
 	require.Equal(t, uint32(1), got[1].Error.Op)
@@ -138,8 +138,8 @@ func TestPipelineCarriesErrorsPerCall(t *testing.T) {
 	require.Equal(t, "v", string(got[2].Error.Current.Value))
 	require.Equal(t, id, got[2].Error.TxnId)
 	require.Equal(t, id, got[2].Response.TxnId)
-	require.Contains(t, got[3].Error.Text, "no operations")
-	require.Contains(t, got[4].Error.Text, "kind of operation")
+	require.Contains(t, got[3].Error.Message, "no operations")
+	require.Contains(t, got[4].Error.Message, "kind of operation")
 	require.Nil(t, got[5].Error)
 	require.Equal(t, "v", string(got[5].Response.Results[0].Value))
 }
@@ -149,7 +149,7 @@ func TestPipelineBoundsWhatIsInFlight(t *testing.T) {
 	p := pipeline(t, serve(t, b, server.Options{MaxInFlight: 3}))
 	p.send(call(1, get("a")), call(2, get("a")), call(3, get("a")), call(4, get("a")))
 	a := p.answer()
-	require.Equal(t, uint64(4), a.Number)
+	require.Equal(t, uint64(4), a.Handle)
 	require.Equal(t, "ResourceExhausted", a.Error.Kind)
 	require.True(t, a.Error.Retryable)
 	for round := range 20 { // a place is free as soon as its answer is read
@@ -214,10 +214,10 @@ func TestPipelineTellsWhenResultsAreTooLarge(t *testing.T) {
 		calls[i].Request.MaxResponseBytes = pb.MaxMessageBytes
 	}
 	p.send(calls...)
-	got := map[uint64]pb.CallAnswer{}
+	got := map[uint64]pb.CallResponse{}
 	for range 3 {
 		a := p.answer()
-		got[a.Number] = a
+		got[a.Handle] = a
 	}
 	require.Equal(t, "Invalid", got[1].Error.Kind)
 	require.Contains(t, got[1].Error.Hint, "Scan")

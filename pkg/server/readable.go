@@ -299,7 +299,7 @@ func (r *receiver) explained(err error) error {
 	case errors.Is(err, io.EOF):
 		return err
 	case errors.As(context.Cause(r.ctx), &slow):
-		return statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: slow.Error(), Hint: "send smaller messages, or use a faster network"}, kv.TxnID{})
+		return statusOf(&kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: slow.Error(), Hint: "send smaller messages, or use a faster network"}, kv.TxnID{})
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return status.Error(codes.Internal, err.Error())
 	}

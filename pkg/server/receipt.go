@@ -16,7 +16,7 @@ func receipt(r *msg.Receipt, e *txn.Ended) *pb.Receipt {
 	}
 	out := new(pb.Receipt)
 	if r.WaitedNanos >= 1000 {
-		out.WaitedUs, out.Key, out.Holder, out.Waiting = uint64(r.WaitedNanos)/1000, r.Key, r.Holder.TxnID, r.Open
+		out.WaitedUs, out.Waiting = uint64(r.WaitedNanos)/1000, r.Open
 		out.Wait = conflict(r)
 	}
 	if e.Count > 0 {
@@ -25,41 +25,36 @@ func receipt(r *msg.Receipt, e *txn.Ended) *pb.Receipt {
 	return out
 }
 
-// conflict gives nil for nil. Causes, modes and methods have the numbers that
-// clients know.
+// conflict gives nil for nil. Causes have the numbers that clients know.
 func conflict(r *msg.Receipt) *pb.Conflict {
 	if r == nil {
 		return nil
 	}
 	mine, theirs := adt.Mode(r.Mode), adt.Mode(r.HolderMode)
 	did, holderDid := adt.Methods(r.Methods), adt.Methods(r.HolderMethods)
-	out := &pb.Conflict{Cause: pb.Cause(r.Cause), Key: r.Key, Mode: lockMode(mine), Holder: r.Holder.TxnID, HolderMode: lockMode(theirs), Others: uint32(r.Others),
-		Lock: mine.KindName(), HolderLock: theirs.KindName(),
-		Operations: operationsOf(did), HolderOperations: operationsOf(holderDid), Calls: did.Calls(), HolderCalls: holderDid.Calls(),
-		Interactive: did&adt.Interactive != 0, HolderInteractive: holderDid&adt.Interactive != 0}
+	return &pb.Conflict{Cause: pb.Cause(r.Cause), Key: r.Key, Holder: r.Holder.TxnID, Others: uint32(r.Others),
+		Operations: did.Names(), Lock: mine.Name(), Interactive: did&adt.Interactive != 0,
+		HolderOperations: holderDid.Names(), HolderLock: theirs.Name(), HolderInteractive: holderDid&adt.Interactive != 0,
+		Advice: adviceOf(mine, theirs, did, holderDid)}
+}
+
+// adviceOf is nil if there is none.
+func adviceOf(mine, theirs adt.Mode, did, holderDid adt.Methods) *pb.Advice {
 	if a, ok := adt.AdviseTyped(mine, theirs); ok {
-		out.Commutes = []pb.Advice{{Instead: pb.Operation(a.Mine.Called()), HolderInstead: pb.Operation(a.Theirs.Called()),
-			Method: a.Mine.FullName(), HolderMethod: a.Theirs.FullName(), Apart: a.Apart}}
-	} else if a, ok := adt.Advise(did, holderDid); ok {
-		out.Commutes = []pb.Advice{{Instead: pb.Operation(a.Mine), HolderInstead: pb.Operation(a.Theirs)}}
+		return &pb.Advice{Instead: a.Mine.FullName(), HolderInstead: a.Theirs.FullName(), Apart: a.Apart}
 	}
-	return out
+	if a, ok := adt.Advise(did, holderDid); ok {
+		return &pb.Advice{Instead: instead(a.Mine), HolderInstead: instead(a.Theirs)}
+	}
+	return nil
 }
 
-// lockMode is a mode as clients know it. Those of data types are one to them,
-// and the kind is told by its name.
-func lockMode(m adt.Mode) pb.LockMode {
-	if _, typed := m.Type(); typed {
-		return pb.LockMode_LOCK_TYPED
+// instead is empty for no change.
+func instead(m adt.Method) string {
+	if m == adt.MethodNone {
+		return ""
 	}
-	return pb.LockMode(m)
-}
-
-func operationsOf(ms adt.Methods) (out []pb.Operation) {
-	for _, m := range ms.Each() {
-		out = append(out, pb.Operation(m))
-	}
-	return out
+	return m.String()
 }
 
 // worded adds the sentence to a receipt.

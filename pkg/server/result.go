@@ -31,13 +31,13 @@ func pairBytes(ps []msg.Pair) int {
 // response fills out from a transaction that committed. Slices of out are
 // used again.
 func (s *service) response(out *pb.ExecuteResponse, r *gateway.Response) {
-	out.Token, out.Plan, out.Snapshot = r.Token(), planOf(r.Plan), s.snapshot(r.Pin)
+	out.CausalityToken, out.Plan, out.Snapshot = r.Token(), planOf(r.Plan), s.snapshot(r.Pin)
 	out.TxnId, out.Attempts, out.ResultsLost = r.ID, uint32(r.Attempts), r.ResultsLost
 	out.Receipt = receipt(&r.Receipt, &r.Ended)
 	out.Results = results(out.Results[:0], r.Results)
-	out.Aborts = nil
+	out.AbortReasons = nil
 	for _, a := range r.Aborts {
-		out.Aborts = append(out.Aborts, a.Word())
+		out.AbortReasons = append(out.AbortReasons, a.Word())
 	}
 }
 
@@ -55,16 +55,16 @@ func results(out []pb.Result, rs []msg.Result) []pb.Result {
 
 // result sets all of out. A counter's payload becomes a number.
 func result(out *pb.Result, r *msg.Result) {
-	*out = pb.Result{Found: r.Found, Version: r.Version, Resume: r.Resume, Count: r.Count, Pairs: pairs(out.Pairs[:0], r.Pairs),
+	*out = pb.Result{Found: r.Found, Version: r.Version, Resume: r.Resume, Count: r.Count, Entries: pairs(out.Entries[:0], r.Pairs),
 		ExpiresAtMs: r.Expires, TtlMs: r.TtlMillis}
 	out.Type, out.Value, out.Number = payload(entry.Type(r.Type), r.Value)
-	out.TypeName, out.Answer = ownName(r.Type), pb.DataOf(r.Answer)
+	out.TypeName, out.Data = ownName(r.Type), pb.DataOf(r.Answer)
 }
 
 // pairs appends ps to out.
-func pairs(out []pb.Pair, ps []msg.Pair) []pb.Pair {
+func pairs(out []pb.Entry, ps []msg.Pair) []pb.Entry {
 	for i := range ps {
-		p := pb.Pair{Key: ps[i].Key, Version: ps[i].Version, ExpiresAtMs: ps[i].Expires}
+		p := pb.Entry{Key: ps[i].Key, Version: ps[i].Version, ExpiresAtMs: ps[i].Expires}
 		p.Type, p.Value, p.Number = payload(entry.Type(ps[i].Type), ps[i].Value)
 		p.TypeName = ownName(ps[i].Type)
 		out = append(out, p)
@@ -92,7 +92,7 @@ func payload(t entry.Type, raw []byte) (pb.DataType, []byte, int64) {
 		}
 	}
 	if t == entry.TypeDeleted {
-		return pb.DataType_REGISTER, nil, 0
+		return pb.DataType_VALUE, nil, 0
 	}
 	return pb.DataType(t), raw, 0
 }

@@ -62,7 +62,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 		return statusOf(invalid(fmt.Sprintf("the page size is %d", in.PageSize),
 			fmt.Sprintf("the limit is %d pairs", kv.MaxScanLimit)), kv.TxnID{})
 	}
-	how, kerr := s.how(in.At, in.Token, pb.ReadPlan_PLAN_ANY)
+	how, kerr := s.how(in.At, in.CausalityToken, pb.ReadPlan_PLAN_ANY)
 	if kerr != nil {
 		return statusOf(kerr, kv.TxnID{})
 	}
@@ -78,7 +78,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	}
 	limit := int(min(in.Limit, math.MaxInt))
 	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: span, Reverse: in.Reverse, Limit: limit, How: how, Parent: s.parent(stream.Context()), Opened: func(o gateway.Opened) error {
-		p.page.Token, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Pin)
+		p.page.CausalityToken, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Pin)
 		hide(caller, &o.Receipt, &o.Ended)
 		p.page.Receipt = worded(receipt(&o.Receipt, &o.Ended))
 		return nil
@@ -117,9 +117,9 @@ type pager struct {
 
 func (p *pager) add(ps []msg.Pair) error {
 	for i := range ps {
-		p.page.Pairs = pairs(p.page.Pairs, ps[i:i+1])
+		p.page.Entries = pairs(p.page.Entries, ps[i:i+1])
 		p.bytes += pairBytes(ps[i : i+1])
-		if len(p.page.Pairs) >= p.size || p.bytes >= p.most {
+		if len(p.page.Entries) >= p.size || p.bytes >= p.most {
 			if err := p.flush(); err != nil {
 				return err
 			}
@@ -141,7 +141,7 @@ func (p *pager) nextBytes(elapsed time.Duration) int {
 }
 
 func (p *pager) flush() error {
-	if len(p.page.Pairs) == 0 && p.page.Token == nil {
+	if len(p.page.Entries) == 0 && p.page.CausalityToken == nil {
 		return nil
 	}
 	if err := p.caller.CheckScan(p.span); err != nil {
@@ -152,11 +152,11 @@ func (p *pager) flush() error {
 	if p.broken != nil {
 		return p.broken
 	}
-	p.page.Token, p.page.Snapshot, p.page.Receipt = nil, nil, nil
-	clear(p.page.Pairs)
+	p.page.CausalityToken, p.page.Snapshot, p.page.Receipt = nil, nil, nil
+	clear(p.page.Entries)
 	p.sent += p.bytes
 	p.most = p.nextBytes(time.Since(p.began))
-	p.page.Pairs, p.bytes = p.page.Pairs[:0], 0
+	p.page.Entries, p.bytes = p.page.Entries[:0], 0
 	return nil
 }
 
@@ -174,7 +174,7 @@ func (p *pager) send() error {
 		return err
 	case <-timer.C:
 		p.late()
-		return statusOf(&kv.Error{Kind: kv.KindExhausted, Op: -1, Text: fmt.Sprintf("the client reads the scan too slowly: it took no page for %v", p.patience),
+		return statusOf(&kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: fmt.Sprintf("the client reads the scan too slowly: it took no page for %v", p.patience),
 			Hint: "scan again from the last key that was read, with smaller pages or smaller ranges"}, kv.TxnID{})
 	}
 }

@@ -31,7 +31,7 @@ func pages(ctx context.Context, e *edge, in *pb.ScanRequest) (all [][]string, er
 		var page *pb.ScanResponse
 		page, err = stream.Recv()
 		if err == nil {
-			all = append(all, keys(page.Pairs))
+			all = append(all, keys(page.Entries))
 		}
 	}
 	if errors.Is(err, io.EOF) {
@@ -146,7 +146,7 @@ func TestAdmin(t *testing.T) {
 	require.Equal(t, []pb.Member{{NodeId: 1, Address: "127.0.0.1:7070", Up: true, Self: true}}, st.Members)
 	sh, err := e.admin.Shards(t.Context(), &pb.ShardsRequest{})
 	require.NoError(t, err)
-	require.Equal(t, []pb.ShardStatus{{NodeId: 1, Up: true, Incarnation: 1, Index: 1, KeysInMemory: 1}}, sh.Shards)
+	require.Equal(t, []pb.ShardStatus{{NodeId: 1, Up: true, Incarnation: 1, Csn: 1, KeysInMemory: 1}}, sh.Shards)
 }
 
 // scanned is a backend that tells how scans end.
@@ -192,8 +192,8 @@ func TestAScanThatNobodyReadsEnds(t *testing.T) {
 	require.Less(t, read, 100)
 	got := detail.From(err)
 	require.NotNil(t, got, "%v", err)
-	require.Equal(t, kv.KindExhausted.String(), got.Kind)
-	require.Contains(t, got.Text, "the client reads the scan too slowly")
+	require.Equal(t, kv.KindResourceExhausted.String(), got.Kind)
+	require.Contains(t, got.Message, "the client reads the scan too slowly")
 	require.EqualValues(t, 1, e.server.UnreadScans())
 }
 
@@ -216,8 +216,8 @@ func TestASlowReaderGetsItsScan(t *testing.T) {
 			break
 		}
 		require.NoError(t, err, "after %d pairs", read)
-		read += len(page.Pairs)
-		time.Sleep(time.Duration(len(page.Pairs)) * 8 * time.Millisecond) // 1 s for a page of 1 MiB
+		read += len(page.Entries)
+		time.Sleep(time.Duration(len(page.Entries)) * 8 * time.Millisecond) // 1 s for a page of 1 MiB
 	}
 	require.Equal(t, 300, read)
 	require.Zero(t, e.server.UnreadScans())
@@ -278,7 +278,7 @@ func TestRequestsThatCannotBeReadAreInvalid(t *testing.T) {
 				err = stream.RecvMsg(&out)
 			}
 			require.Equal(t, codes.InvalidArgument, status.Code(err), "%v", err)
-			require.Contains(t, detail.From(err).Text, c.text)
+			require.Contains(t, detail.From(err).Message, c.text)
 		})
 	}
 }

@@ -59,7 +59,7 @@ func large(number uint64, bytes int) pb.Call {
 	for ; bytes > 0; bytes -= kv.MaxValueBytes {
 		ops = append(ops, pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte("k"), Value: make([]byte, min(bytes, kv.MaxValueBytes))}}})
 	}
-	return pb.Call{Number: number, TimeoutMs: 5, Request: pb.ExecuteRequest{Ops: ops}}
+	return pb.Call{Handle: number, TimeoutMs: 5, Request: pb.ExecuteRequest{Ops: ops}}
 }
 
 // receiving is a receiver of pipelines with a budget, and the calls that it passes and
@@ -85,9 +85,9 @@ func receivingWith(t *testing.T, total int64) *receiving {
 func TestCallsThatThereIsNoMemoryForAreRefused(t *testing.T) {
 	x := receivingWith(t, 64<<20)
 	x.wire.sent(t, &pb.PipelineRequest{Calls: []pb.Call{large(1, 3<<20), large(0, 2<<20), large(300, 9<<20)}})
-	x.wire.sent(t, &pb.PipelineRequest{Calls: []pb.Call{{Number: 7}}})
+	x.wire.sent(t, &pb.PipelineRequest{Calls: []pb.Call{{Handle: 7}}})
 	// As the Go client has it: the number comes last, in eleven bytes; of two the last one counts.
-	one, err := (&pb.Call{Number: 4, Request: large(0, 9<<20).Request}).Marshal()
+	one, err := (&pb.Call{Handle: 4, Request: large(0, 9<<20).Request}).Marshal()
 	require.NoError(t, err)
 	one = append(one, 8, 0x89, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0)
 	x.wire.sent(t, &pb.PipelineRequest{}, append([]byte{10, byte(len(one)) | 0x80, byte(len(one)>>7) | 0x80, byte(len(one)>>14) | 0x80, byte(len(one) >> 21)}, one...)...)
@@ -135,15 +135,15 @@ func TestAPipelineWaitsForMemory(t *testing.T) {
 		x.account.Add(memory.Answers, 16<<20)
 		require.NoError(t, x.receive(&x.in))
 		require.Equal(t, []uint64{1}, x.passed)
-		require.Equal(t, kv.KindExhausted, x.refused[2].Kind)
-		require.Equal(t, kv.KindExhausted, x.refused[3].Kind)
+		require.Equal(t, kv.KindResourceExhausted, x.refused[2].Kind)
+		require.Equal(t, kv.KindResourceExhausted, x.refused[3].Kind)
 		x.close()
 	})
 }
 
 // TestLargeCallsAreCountedBeforeTheyAreDecoded, however little of them is bytes.
 func TestLargeCallsAreCountedBeforeTheyAreDecoded(t *testing.T) {
-	many := pb.Call{Number: 1}
+	many := pb.Call{Handle: 1}
 	for range kv.MaxTxnOps {
 		many.Request.Ops = append(many.Request.Ops, pb.Op{Op: &pb.Op_Get{Get: &pb.GetOp{Key: []byte("k")}}})
 	}

@@ -39,7 +39,7 @@ func TestSnapshotsAreMadeListedAndDropped(t *testing.T) {
 	require.Equal(t, "one", one.Name)
 	require.WithinDuration(t, begin, time.Unix(0, one.TimeNs), patience)
 	require.WithinDuration(t, begin.Add(pins.DefaultTTL), time.Unix(0, one.ExpiresNs), patience)
-	_, err = vclock.Decode(one.Token)
+	_, err = vclock.Decode(one.CausalityToken)
 	require.NoError(t, err)
 	two, err := e.kv.CreateSnapshot(ctx, &pb.CreateSnapshotRequest{Name: "two", TtlMs: 60_000})
 	require.NoError(t, err)
@@ -75,13 +75,13 @@ func TestBadRequestsForSnapshotsAreRefused(t *testing.T) {
 	} {
 		_, err := e.kv.CreateSnapshot(t.Context(), in)
 		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
-		require.Contains(t, detail.From(err).Text, text)
+		require.Contains(t, detail.From(err).Message, text)
 		require.NotEmpty(t, detail.From(err).Hint)
 	}
 	for text, name := range map[string]string{"has no name": "", "is not a snapshot id": "@x", "of another cluster": "@other-3", "an invalid character": "a b"} {
 		_, err := e.kv.DropSnapshot(t.Context(), &pb.DropSnapshotRequest{Snapshot: name})
 		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
-		require.Contains(t, detail.From(err).Text, text)
+		require.Contains(t, detail.From(err).Message, text)
 	}
 	kept, err := st.Snapshots(t.Context())
 	require.NoError(t, err)

@@ -126,8 +126,8 @@ func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.Transac
 	switch s := in.Step.(type) {
 	case *pb.TransactRequest_Begin:
 		return t.beginWith(ctx, s.Begin)
-	case *pb.TransactRequest_Do:
-		return t.do(ctx, s.Do)
+	case *pb.TransactRequest_Execute:
+		return t.do(ctx, s.Execute)
 	case *pb.TransactRequest_Commit:
 		return t.commitWith(ctx, s.Commit)
 	case *pb.TransactRequest_Savepoint:
@@ -146,7 +146,7 @@ func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.Transac
 		if err := tx.RollbackChecked(ctx); err != nil {
 			return t.failed(ctx, err)
 		}
-		return &pb.TransactResponse{Answer: &pb.TransactResponse_RolledBack{RolledBack: &pb.RolledBack{}}}
+		return &pb.TransactResponse{Response: &pb.TransactResponse_RolledBack{RolledBack: &pb.RolledBack{}}}
 	}
 	return t.failed(ctx, invalid("the server does not know this kind of step", "use one of begin, do, commit, rollback, savepoint, rollback_to, release"))
 }
@@ -163,8 +163,8 @@ func (t *transact) beginWith(ctx context.Context, in *pb.BeginStep) *pb.Transact
 		return out
 	}
 	done := t.do(ctx, in.First)
-	begun.Done = done.GetDone()
-	if begun.Done == nil {
+	begun.Executed = done.GetExecuted()
+	if begun.Executed == nil {
 		return done
 	}
 	return out
@@ -184,7 +184,7 @@ func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResp
 	if kerr != nil {
 		return t.failed(ctx, kerr)
 	}
-	how, kerr := t.service.how(in.At, in.Token, in.Plan)
+	how, kerr := t.service.how(in.At, in.CausalityToken, in.Plan)
 	if kerr != nil {
 		return t.failed(ctx, kerr)
 	}
@@ -198,7 +198,7 @@ func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResp
 		return t.failed(ctx, err)
 	}
 	t.tx = tx
-	return &pb.TransactResponse{Answer: &pb.TransactResponse_Begun{Begun: &pb.Begun{TxnId: t.id, Attempt: t.attempt}}}
+	return &pb.TransactResponse{Response: &pb.TransactResponse_Begun{Begun: &pb.Begun{TxnId: t.id, Attempt: t.attempt}}}
 }
 
 // parentOf is the trace of one transaction of the stream.
@@ -209,7 +209,7 @@ func (t *transact) parentOf(in *pb.BeginStep) trace.Parent {
 	return trace.Parent(in.Traceparent)
 }
 
-func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
+func (t *transact) do(ctx context.Context, in *pb.ExecuteStep) *pb.TransactResponse {
 	if t.tx == nil {
 		return t.failed(ctx, notOpen())
 	}
@@ -235,11 +235,11 @@ func (t *transact) do(ctx context.Context, in *pb.DoStep) *pb.TransactResponse {
 	}
 	waited, none := t.tx.Waited(), txn.Ended{}
 	hide(t.caller, &waited, &none)
-	done := &pb.Done{Results: results(nil, rs), Receipt: worded(receipt(&waited, &none))}
+	done := &pb.Executed{Results: results(nil, rs), Receipt: worded(receipt(&waited, &none))}
 	if done.Size()+frameBytes > int(t.limit) {
 		done.Receipt = nil
 	}
-	return &pb.TransactResponse{Answer: &pb.TransactResponse_Done{Done: done}}
+	return &pb.TransactResponse{Response: &pb.TransactResponse_Executed{Executed: done}}
 }
 
 // run runs operations, which take so many bytes. If they fail, the transaction may go on,
@@ -281,7 +281,7 @@ func (t *transact) commitWith(ctx context.Context, in *pb.CommitStep) *pb.Transa
 	var results []pb.Result
 	if in.Last != nil {
 		out := t.do(ctx, in.Last)
-		done := out.GetDone()
+		done := out.GetExecuted()
 		if done == nil {
 			return out
 		}
@@ -316,13 +316,13 @@ func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 		d := failedResponse(&r)
 		worded(d.Receipt)
 		fitError(d, int(t.limit))
-		return &pb.TransactResponse{Answer: &pb.TransactResponse_Failed{Failed: d}}
+		return &pb.TransactResponse{Response: &pb.TransactResponse_Failed{Failed: d}}
 	}
 	out := new(pb.ExecuteResponse)
 	t.service.response(out, &r)
 	worded(out.Receipt)
 	fit(out, int(t.limit))
-	return &pb.TransactResponse{Answer: &pb.TransactResponse_Committed{Committed: out}}
+	return &pb.TransactResponse{Response: &pb.TransactResponse_Committed{Committed: out}}
 }
 
 // mark changes the transaction's savepoints.
@@ -334,7 +334,7 @@ func (t *transact) mark(ctx context.Context, name string, do func(Tx, context.Co
 		return t.failedStep(ctx, err)
 	}
 	t.marked, t.broken = true, false
-	return &pb.TransactResponse{Answer: &pb.TransactResponse_Done{Done: &pb.Done{}}}
+	return &pb.TransactResponse{Response: &pb.TransactResponse_Executed{Executed: &pb.Executed{}}}
 }
 
 // failedStep answers a step that has failed. A transaction with savepoints waits
@@ -344,7 +344,7 @@ func (t *transact) failedStep(ctx context.Context, err error) *pb.TransactRespon
 		return t.failed(ctx, err)
 	}
 	t.broken = true
-	return &pb.TransactResponse{Answer: &pb.TransactResponse_StepFailed{StepFailed: failedCall(hidden(t.caller, err), t.id, int(t.attempt))}}
+	return &pb.TransactResponse{Response: &pb.TransactResponse_StepFailed{StepFailed: failedCall(hidden(t.caller, err), t.id, int(t.attempt))}}
 }
 
 // failed rolls back what is open: after a failure a transaction is over. The step
@@ -357,7 +357,7 @@ func (t *transact) failed(ctx context.Context, err error) *pb.TransactResponse {
 		}
 	}
 	t.rollback()
-	return &pb.TransactResponse{Answer: &pb.TransactResponse_Failed{Failed: failedCall(hidden(t.caller, err), t.id, int(t.attempt))}}
+	return &pb.TransactResponse{Response: &pb.TransactResponse_Failed{Failed: failedCall(hidden(t.caller, err), t.id, int(t.attempt))}}
 }
 
 func (t *transact) rollback() {

@@ -47,7 +47,7 @@ func (d *dialog) begin(b *pb.BeginStep) *pb.TransactResponse {
 
 func (d *dialog) do(ops ...pb.Op) *pb.TransactResponse {
 	d.t.Helper()
-	return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Do{Do: &pb.DoStep{Ops: ops}}})
+	return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Execute{Execute: &pb.ExecuteStep{Ops: ops}}})
 }
 
 func (d *dialog) commit() *pb.TransactResponse {
@@ -77,14 +77,14 @@ func (d *dialog) release(name string) *pb.TransactResponse {
 
 func results(t *testing.T, r *pb.TransactResponse) []pb.Result {
 	t.Helper()
-	require.IsType(t, &pb.TransactResponse_Done{}, r.Answer, "%v", r)
-	return r.Answer.(*pb.TransactResponse_Done).Done.Results
+	require.IsType(t, &pb.TransactResponse_Executed{}, r.Response, "%v", r)
+	return r.Response.(*pb.TransactResponse_Executed).Executed.Results
 }
 
 func failed(t *testing.T, r *pb.TransactResponse) *pb.ErrorDetail {
 	t.Helper()
-	require.IsType(t, &pb.TransactResponse_Failed{}, r.Answer, "%v", r)
-	return r.Answer.(*pb.TransactResponse_Failed).Failed
+	require.IsType(t, &pb.TransactResponse_Failed{}, r.Response, "%v", r)
+	return r.Response.(*pb.TransactResponse_Failed).Failed
 }
 
 // TestOperationsWithABeginAndWithACommit sends them in one message with those.
@@ -92,16 +92,16 @@ func TestOperationsWithABeginAndWithACommit(t *testing.T) {
 	e, _ := store(t, server.Options{})
 	d := transact(t, e)
 	begin := func(first ...pb.Op) *pb.TransactResponse {
-		return d.begin(&pb.BeginStep{First: &pb.DoStep{Ops: first}})
+		return d.begin(&pb.BeginStep{First: &pb.ExecuteStep{Ops: first}})
 	}
 	commit := func(last ...pb.Op) *pb.TransactResponse {
-		return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{Last: &pb.DoStep{Ops: last}}}})
+		return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{Last: &pb.ExecuteStep{Ops: last}}}})
 	}
 	begun := begin(put("k", "v"), get("k")).GetBegun()
 	require.NotNil(t, begun)
 	require.False(t, begun.TxnId.IsZero())
-	require.Len(t, begun.Done.Results, 2)
-	require.Equal(t, "v", string(begun.Done.Results[1].Value))
+	require.Len(t, begun.Executed.Results, 2)
+	require.Equal(t, "v", string(begun.Executed.Results[1].Value))
 	committed := commit(add("n", 3, false), get("n")).GetCommitted()
 	require.NotNil(t, committed)
 	require.Equal(t, begun.TxnId, committed.TxnId)
@@ -120,7 +120,7 @@ func TestOperationsWithABeginAndWithACommit(t *testing.T) {
 	d.savepoint("s")
 	undone := commit(putValue("k", "x", "y"))
 	require.NotNil(t, undone.GetStepFailed(), "with a savepoint it can be taken back: %v", undone)
-	require.NotNil(t, d.rollbackTo("s").GetDone())
+	require.NotNil(t, d.rollbackTo("s").GetExecuted())
 	require.NotNil(t, commit(put("m", "1")).GetCommitted())
 	require.Equal(t, "w", string(e.must(t, get("k")).Results[0].Value))
 }
@@ -129,7 +129,7 @@ func TestInteractiveTransactionsOneAfterTheOther(t *testing.T) {
 	e, st := store(t, server.Options{})
 	d := transact(t, e)
 	id := kv.TxnID{Time: 3, Rand: 4}
-	begun := d.begin(&pb.BeginStep{TxnId: id, Attempt: 2}).Answer.(*pb.TransactResponse_Begun).Begun
+	begun := d.begin(&pb.BeginStep{TxnId: id, Attempt: 2}).Response.(*pb.TransactResponse_Begun).Begun
 	require.Equal(t, id, begun.TxnId)
 	require.Equal(t, uint32(2), begun.Attempt)
 	require.False(t, results(t, d.do(get("k")))[0].Found)
@@ -137,15 +137,15 @@ func TestInteractiveTransactionsOneAfterTheOther(t *testing.T) {
 	rs := results(t, d.do(get("k"), get("n"), scan("", "", 0)))
 	require.Equal(t, "v", string(rs[0].Value), "own writes are seen")
 	require.Equal(t, int64(3), rs[1].Number)
-	require.Equal(t, []string{"k", "n"}, keys(rs[2].Pairs))
-	committed := d.commit().Answer.(*pb.TransactResponse_Committed).Committed
+	require.Equal(t, []string{"k", "n"}, keys(rs[2].Entries))
+	committed := d.commit().Response.(*pb.TransactResponse_Committed).Committed
 	require.Equal(t, id, committed.TxnId)
 	require.Equal(t, uint32(2), committed.Attempts)
 	require.Equal(t, "v", string(e.must(t, get("k")).Results[0].Value))
 
 	d.begin(&pb.BeginStep{})
 	d.do(put("k", "w"))
-	require.IsType(t, &pb.TransactResponse_RolledBack{}, d.rollback().Answer)
+	require.IsType(t, &pb.TransactResponse_RolledBack{}, d.rollback().Response)
 	require.Equal(t, "v", string(e.must(t, get("k")).Results[0].Value))
 	require.NoError(t, d.stream.CloseSend())
 	_, err := d.stream.Recv()
@@ -177,7 +177,7 @@ func TestAFailedStepEndsTheTransaction(t *testing.T) {
 			require.Equal(t, c.kind, failed(t, c.step(d)).Kind)
 			require.Zero(t, st.Open())
 			for _, after := range []*pb.TransactResponse{d.do(get("k")), d.commit(), d.rollback()} {
-				require.Contains(t, failed(t, after).Text, "no transaction is open")
+				require.Contains(t, failed(t, after).Message, "no transaction is open")
 			}
 			require.False(t, e.must(t, get("side")).Results[0].Found)
 		})
@@ -194,7 +194,7 @@ func TestLimitsCountOverAllStepsOfATransaction(t *testing.T) {
 	}
 	require.Len(t, results(t, d.do(half...)), len(half))
 	require.Len(t, results(t, d.do(half...)), len(half))
-	require.Contains(t, failed(t, d.do(get("k"))).Text, "10001 operations")
+	require.Contains(t, failed(t, d.do(get("k"))).Message, "10001 operations")
 }
 
 func TestABrokenStreamIsAnAbort(t *testing.T) {
@@ -228,7 +228,7 @@ func TestABeginThatWaitsEndsWithItsStream(t *testing.T) {
 	require.Eventually(t, func() bool { return st.Waiting() == 1 }, patience, time.Millisecond)
 	second.cancel()
 	require.Eventually(t, func() bool { return st.Waiting() == 0 }, patience, time.Millisecond)
-	require.IsType(t, &pb.TransactResponse_Committed{}, first.commit().Answer)
+	require.IsType(t, &pb.TransactResponse_Committed{}, first.commit().Response)
 }
 
 func TestAGracefulStopLetsWhatIsOpenEnd(t *testing.T) {
@@ -245,7 +245,7 @@ func TestAGracefulStopLetsWhatIsOpenEnd(t *testing.T) {
 		_, err := e.admin.Status(t.Context(), &pb.StatusRequest{})
 		return status.Code(err) == codes.Unavailable
 	}, patience, time.Millisecond)
-	require.IsType(t, &pb.TransactResponse_Committed{}, d.commit().Answer)
+	require.IsType(t, &pb.TransactResponse_Committed{}, d.commit().Response)
 	require.Nil(t, p.answer().Error)
 	require.NoError(t, <-stopped)
 	require.Contains(t, st.String(), `"w"`)
@@ -265,7 +265,7 @@ func TestStoppingEndsIdleStreamsWithUnavailable(t *testing.T) {
 	e, _ := store(t, server.Options{})
 	d, p := transact(t, e), pipeline(t, e)
 	d.begin(&pb.BeginStep{})
-	require.IsType(t, &pb.TransactResponse_Committed{}, d.commit().Answer)
+	require.IsType(t, &pb.TransactResponse_Committed{}, d.commit().Response)
 	require.NoError(t, e.server.GracefulStop(t.Context()))
 	_, err := d.stream.Recv()
 	require.Equal(t, codes.Unavailable, status.Code(err))
@@ -293,8 +293,8 @@ func TestSavepoints(t *testing.T) {
 
 	broken := func(r *pb.TransactResponse, kind string) {
 		t.Helper()
-		require.IsType(t, &pb.TransactResponse_StepFailed{}, r.Answer, "%v", r)
-		require.Equal(t, kind, r.Answer.(*pb.TransactResponse_StepFailed).StepFailed.Kind)
+		require.IsType(t, &pb.TransactResponse_StepFailed{}, r.Response, "%v", r)
+		require.Equal(t, kind, r.Response.(*pb.TransactResponse_StepFailed).StepFailed.Kind)
 	}
 	broken(d.do(put("c", "3"), putAbsent("taken", "w")), "ConditionFailed")
 	for _, r := range []*pb.TransactResponse{d.do(get("a")), d.savepoint("t"), d.release("s"), d.commit(), d.rollbackTo("unknown")} {
@@ -305,17 +305,17 @@ func TestSavepoints(t *testing.T) {
 	broken(d.do(get("")), "Invalid")
 	require.Empty(t, results(t, d.rollbackTo("s")))
 	require.Empty(t, results(t, d.release("s")))
-	require.IsType(t, &pb.TransactResponse_Committed{}, d.commit().Answer)
+	require.IsType(t, &pb.TransactResponse_Committed{}, d.commit().Response)
 	require.Equal(t, "1", string(e.must(t, get("a")).Results[0].Value))
 	require.False(t, e.must(t, get("c")).Results[0].Found)
 
 	d.begin(&pb.BeginStep{})
-	require.Contains(t, failed(t, d.rollbackTo("s")).Text, "no savepoint")
-	require.Contains(t, failed(t, d.savepoint("s")).Text, "no transaction is open")
+	require.Contains(t, failed(t, d.rollbackTo("s")).Message, "no savepoint")
+	require.Contains(t, failed(t, d.savepoint("s")).Message, "no transaction is open")
 	d.begin(&pb.BeginStep{})
 	d.savepoint("s")
 	d.release("s")
 	broken(d.do(add("taken", 1, false)), "WrongType")
-	require.IsType(t, &pb.TransactResponse_RolledBack{}, d.rollback().Answer, "what has no savepoint any more can be rolled back")
+	require.IsType(t, &pb.TransactResponse_RolledBack{}, d.rollback().Response, "what has no savepoint any more can be rolled back")
 	require.Zero(t, st.Open())
 }

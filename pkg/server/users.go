@@ -48,7 +48,7 @@ func (s *service) CreateUser(ctx context.Context, in *pb.CreateUserRequest) (*pb
 	}
 	return s.changed(ctx, "created", in.Name, text, func(t *users.Table, u *users.User) (*users.User, error) {
 		if u != nil {
-			return nil, &kv.Error{Kind: kv.KindCondition, Op: -1, Text: fmt.Sprintf("user %q exists already", in.Name), Hint: "to add grants, use: linchpin user grant"}
+			return nil, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("user %q exists already", in.Name), Hint: "to add grants, use: linchpin user grant"}
 		}
 		return made, nil
 	})

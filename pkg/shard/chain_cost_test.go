@@ -264,12 +264,12 @@ func TestAColdReadIsBounded(t *testing.T) {
 }
 
 // BenchmarkReadAfterIncrements reads what has been incremented 100,000 times, from
-// memory and from the disk: a counter, a field of a small dict, and one of a large.
+// memory and from the disk: a counter, a field of a small map, and one of a large.
 func BenchmarkReadAfterIncrements(b *testing.B) {
 	const increments = 100_000
 	for _, cold := range []bool{false, true} {
 		for _, fields := range []int{0, 1, 1000} {
-			name := fmt.Sprintf("%s/%s", map[int]string{0: "counter", 1: "dict of 1", 1000: "dict of 1000"}[fields], map[bool]string{false: "warm", true: "cold"}[cold])
+			name := fmt.Sprintf("%s/%s", map[int]string{0: "counter", 1: "map of 1", 1000: "map of 1000"}[fields], map[bool]string{false: "warm", true: "cold"}[cold])
 			b.Run(name, func(b *testing.B) {
 				store, err := pebblestore.Open(b.TempDir(), pebblestore.Options{NoSync: true})
 				require.NoError(b, err)
@@ -289,7 +289,7 @@ func BenchmarkReadAfterIncrements(b *testing.B) {
 	}
 }
 
-// incremented makes a counter, or a dict, that has been incremented, and returns
+// incremented makes a counter, or a map, that has been incremented, and returns
 // how it is read.
 func incremented(c *counted, fields, times int) func(i int) {
 	increment := msg.Op{Kind: msg.OpAdd, Key: []byte("d"), Delta: 1}

@@ -13,7 +13,7 @@ import (
 
 // call is an operation by the method's name.
 func call(key, method string, args ...msg.Datum) msg.Op {
-	name := map[byte]string{'s': "set", 'd': "dict", 'z': "scored-set"}[key[0]]
+	name := map[byte]string{'s': "set", 'd': "map", 'z': "sorted-set"}[key[0]]
 	return adt.ByName(name).MethodByName(method).Op([]byte(key), args...)
 }
 
@@ -26,7 +26,7 @@ func everythingOf(keys []string) (ops []msg.Op) {
 		case 's':
 			op = call(k, "members")
 		default:
-			op = call(k, "by-rank", adt.Int(0), adt.Int(-1))
+			op = call(k, "range-by-rank", adt.Int(0), adt.Int(-1))
 		}
 		op.Seq = uint32(i)
 		ops = append(ops, op)
@@ -82,10 +82,10 @@ func (w *chainWorld) member() msg.Datum {
 func (w *chainWorld) something() (ops []msg.Op) {
 	for i := range 1 + w.pick(3, "questions") {
 		k := chainKeys[w.pick(len(chainKeys), "key")]
-		methods := map[byte][]string{'s': {"contains", "size"}, 'd': {"get", "has"}, 'z': {"score", "rank", "rev-rank", "size"}}[k[0]]
+		methods := map[byte][]string{'s': {"contains", "len"}, 'd': {"get", "has"}, 'z': {"score", "rank", "rev-rank", "len"}}[k[0]]
 		method := methods[w.pick(len(methods), "question")]
 		op := call(k, method, w.member())
-		if method == "size" {
+		if method == "len" {
 			op.Args = nil
 		}
 		op.Seq = uint32(i)

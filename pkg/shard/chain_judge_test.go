@@ -112,11 +112,11 @@ func expected(v map[string]string, op *msg.Op) string {
 		}
 	}
 	switch name := methodName(op); {
-	case name == "size":
+	case name == "len":
 		return fmt.Sprint(len(v))
 	case name == "contains" || name == "has":
 		return fmt.Sprint(there)
-	case name == "members" || name == "all" || name == "by-rank":
+	case name == "members" || name == "all" || name == "range-by-rank":
 		return printed(v)
 	case !there:
 		return "nothing"
@@ -159,7 +159,7 @@ func answered(a []msg.Datum, op *msg.Op) string {
 			v[string(d.Bytes)] = ""
 		}
 		return printed(v)
-	case "all", "by-rank":
+	case "all", "range-by-rank":
 		for i := 0; i < len(a); i += 2 {
 			v[string(a[i].Bytes)] = datum(a[i+1])
 		}

@@ -19,7 +19,7 @@ import (
 
 // chainWorld is a shard with its log, and beside it a model that keeps every
 // version of every key whole. Keys that begin with s are sets, those with d
-// dicts, and those with z scored sets.
+// maps, and those with z sorted sets.
 type chainWorld struct {
 	t     *rapid.T
 	cfg   shard.Config

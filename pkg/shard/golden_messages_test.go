@@ -187,7 +187,7 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 				v.Epoch.Count = 2
 			}
 		} else {
-			v.Failure = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindCondition), Text: "a condition did not hold over there"}
+			v.Failure = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindConditionFailed), Text: "a condition did not hold over there"}
 		}
 		env.Vote = v
 	case "decide":

@@ -14,7 +14,7 @@ import (
 // go together, though none has waited, if they come faster than decisions.
 func TestWhatGoesTogetherIsNoClash(t *testing.T) {
 	key := []byte("k")
-	add, size := callOn("set", "add", "k", text("x")), callOn("set", "size", "k")
+	add, size := callOn("set", "add", "k", text("x")), callOn("set", "len", "k")
 	bump := msg.Op{Kind: msg.OpAdd, Key: key, Delta: 1}
 	put := msg.Op{Kind: msg.OpPut, Key: key, Value: []byte("v")}
 	other := callOn("set", "add-count", "other", text("x"))

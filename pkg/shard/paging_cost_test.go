@@ -27,7 +27,7 @@ func scoredMember(i int) msg.Datum {
 
 func scoreOf(i int) msg.Datum { return adt.Float(float64(uint32(i) * 2246822519 % 1_000_000)) }
 
-// score makes a scored set of so many members, in pages that have settled.
+// score makes a sorted set of so many members, in pages that have settled.
 func (c *counted) score(members int) {
 	for i := 0; i < members; i += 1000 {
 		var args []msg.Datum
@@ -48,7 +48,7 @@ var cold = []struct {
 }{
 	{"score", func(i, n int) msg.Op { return call("z", "score", scoredMember(i*7919%n)) }},
 	{"rank", func(i, n int) msg.Op { return call("z", "rank", scoredMember(i*7919%n)) }},
-	{"top10", func(int, int) msg.Op { return call("z", "by-rank-desc", adt.Int(0), adt.Int(9)) }},
+	{"top10", func(int, int) msg.Op { return call("z", "range-by-rev-rank", adt.Int(0), adt.Int(9)) }},
 	{"add", func(i, n int) msg.Op { return call("z", "add", scoreOf(i*31+7), scoredMember(i*7919%n)) }},
 	{"increment", func(i, n int) msg.Op { return call("z", "increment", scoredMember(i*7919%n), adt.Float(3)) }},
 }
@@ -66,7 +66,7 @@ func (c *counted) use(n int, op msg.Op) {
 	c.t.Fatalf("%v has not committed", op)
 }
 
-// BenchmarkColdUse uses one member of a scored set of which nothing is in memory,
+// BenchmarkColdUse uses one member of a sorted set of which nothing is in memory,
 // from pebble, in pages and in one piece.
 func BenchmarkColdUse(b *testing.B) {
 	for _, members := range []int{1_000, 10_000, 100_000} {
@@ -250,7 +250,7 @@ func TestStoredFormsGoThroughPages(t *testing.T) {
 	form := dump("z")
 	require.Greater(t, len(form), 200_000)
 	c.pages = 0
-	c.use(20_000, msg.Op{Kind: msg.OpPut, Key: []byte("z2"), Type: uint32(adt.ScoredSet), Value: form, Stored: true})
+	c.use(20_000, msg.Op{Kind: msg.OpPut, Key: []byte("z2"), Type: uint32(adt.SortedSet), Value: form, Stored: true})
 	require.Greater(t, c.pages, 50)
 	c.restart(1)
 	require.Equal(t, form, dump("z2"))

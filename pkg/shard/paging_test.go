@@ -36,7 +36,7 @@ func keptDirectory(t *testing.T, cache int) *counted {
 func pastAll(m *shard.Machine) *msg.Envelope {
 	env := msg.ToShard(0)
 	env.Read = &msg.Read{Reader: kv.TxnRef{TxnID: kv.TxnID{Time: 2, Rand: 9}, Attempt: 1}, Gateway: 1, Number: 1, Kept: pastReader, Index: m.Index(), Incarnation: m.Incarnation(),
-		Ops: []msg.Op{call("z", "by-rank", adt.Int(0), adt.Int(-1))}}
+		Ops: []msg.Op{call("z", "range-by-rank", adt.Int(0), adt.Int(-1))}}
 	return env
 }
 
@@ -59,7 +59,7 @@ func TestAPageThatAnotherReadHasBrought(t *testing.T) {
 	c := keptDirectory(t, 1<<30)
 	past := c.m.Step(shard.Input{Now: c.now, Messages: []*msg.Envelope{pastAll(c.m)}})
 	require.NotEmpty(t, past.Reads)
-	c.use(2, call("z", "by-rank", adt.Int(0), adt.Int(-1)))
+	c.use(2, call("z", "range-by-rank", adt.Int(0), adt.Int(-1)))
 	for i := range past.Reads {
 		res := c.store.Read(0, past.Reads[i])
 		res.Rows = nil

@@ -74,8 +74,8 @@ func TestEachCallIsPlannedOnce(t *testing.T) {
 	for i := range 40 {
 		many = append(many, callOn("set", "add", fmt.Sprint("key-", i%7), text(fmt.Sprint("member-", i))))
 	}
-	add, size := callOn("set", "add", "a", text("x")), callOn("set", "size", "a")
-	bump := callOn("dict", "increment", "d", text("f"), adt.Int(1))
+	add, size := callOn("set", "add", "a", text("x")), callOn("set", "len", "a")
+	bump := callOn("map", "increment", "d", text("f"), adt.Int(1))
 	get := msg.Op{Kind: msg.OpGet, Key: []byte("a")}
 	for _, c := range []struct {
 		name         string
@@ -84,9 +84,9 @@ func TestEachCallIsPlannedOnce(t *testing.T) {
 	}{
 		{"an add", []msg.Op{add}, 1, 1},
 		{"a size, whose lock does not depend on the set", []msg.Op{size}, 1, 1},
-		{"two adds and two sizes of four sets", []msg.Op{add, callOn("set", "size", "b"), callOn("set", "add", "c", text("y")), callOn("set", "size", "e")}, 4, 4},
+		{"two adds and two sizes of four sets", []msg.Op{add, callOn("set", "len", "b"), callOn("set", "add", "c", text("y")), callOn("set", "len", "e")}, 4, 4},
 		{"an add and a size of one set", []msg.Op{add, size}, 2, 2},
-		{"an add, a size and another add of one set, and a dict", []msg.Op{add, size, bump, callOn("set", "add-count", "a", text("x"), text("y"))}, 4, 4},
+		{"an add, a size and another add of one set, and a map", []msg.Op{add, size, bump, callOn("set", "add-count", "a", text("x"), text("y"))}, 4, 4},
 		{"forty adds to seven sets", many, 40, 40},
 		{"an add beside a put", []msg.Op{add, {Kind: msg.OpPut, Key: []byte("p"), Value: []byte("v")}}, 1, 1},
 		{"two adds with a get of the set between: the second is planned again", []msg.Op{add, get, callOn("set", "add", "a", text("y"))}, 3, 2},
@@ -121,7 +121,7 @@ func TestACallIsPlannedAgainIfOthersInterfere(t *testing.T) {
 	p.send(callOn("set", "add", "a", text("y")))
 	require.Equal(t, 3, p.planned(), "somebody else's add is undecided")
 
-	p.send(callOn("set", "add-count", "b", text("x")), callOn("set", "size", "a"))
+	p.send(callOn("set", "add-count", "b", text("x")), callOn("set", "len", "a"))
 	p.settle(1)
 	require.Equal(t, 5, p.planned(), "it waits for those who add")
 	p.settle(2 * decidedAfter)
@@ -135,18 +135,18 @@ func drawCall(t *rapid.T) msg.Op {
 	number := adt.Int(rapid.Int64Range(-4, 4).Draw(t, "number"))
 	key := func(kind string) string { return kind + rapid.SampledFrom([]string{"1", "2"}).Draw(t, "key") }
 	plain := func(kind msg.OpKind) msg.Op {
-		return msg.Op{Kind: kind, Key: []byte(key(rapid.SampledFrom([]string{"set", "dict"}).Draw(t, "of"))), Value: []byte("v")}
+		return msg.Op{Kind: kind, Key: []byte(key(rapid.SampledFrom([]string{"set", "map"}).Draw(t, "of"))), Value: []byte("v")}
 	}
 	set := func(method string, args ...msg.Datum) func() msg.Op {
 		return func() msg.Op { return callOn("set", method, key("set"), args...) }
 	}
-	dict := func(method string, args ...msg.Datum) func() msg.Op {
-		return func() msg.Op { return callOn("dict", method, key("dict"), args...) }
+	onMap := func(method string, args ...msg.Datum) func() msg.Op {
+		return func() msg.Op { return callOn("map", method, key("map"), args...) }
 	}
 	return rapid.SampledFrom([]func() msg.Op{
-		set("add", field), set("remove", field), set("add-count", field), set("contains", field), set("size"),
-		dict("increment", field, number), dict("increment-get", field, number), dict("get", field), dict("delete", field), dict("size"),
-		func() msg.Op { return callOn("set", "add", key("dict"), field) }, // of the wrong type, mostly
+		set("add", field), set("remove", field), set("add-count", field), set("contains", field), set("len"),
+		onMap("increment", field, number), onMap("increment-get", field, number), onMap("get", field), onMap("delete", field), onMap("len"),
+		func() msg.Op { return callOn("set", "add", key("map"), field) }, // of the wrong type, mostly
 		func() msg.Op { return plain(msg.OpGet) }, func() msg.Op { return plain(msg.OpDelete) }, func() msg.Op { return plain(msg.OpPut) },
 	}).Draw(t, "operation")()
 }
@@ -155,7 +155,7 @@ func drawCall(t *rapid.T) msg.Op {
 // the answer says so.
 func (p *planning) all(t *rapid.T) (out []msg.Answer) {
 	for _, key := range []string{"1", "2"} {
-		out = append(out, *p.answer(t, callOn("set", "members", "set"+key)), *p.answer(t, callOn("dict", "all", "dict"+key)))
+		out = append(out, *p.answer(t, callOn("set", "members", "set"+key)), *p.answer(t, callOn("map", "all", "map"+key)))
 	}
 	return out
 }

@@ -127,7 +127,7 @@ func TestRulesForHotKeysAreBounded(t *testing.T) {
 	}
 	for range 2 {
 		r := set("more", hotshard.Pin)
-		require.Equal(t, uint32(kv.KindExhausted), r.Failure.Kind)
+		require.Equal(t, uint32(kv.KindResourceExhausted), r.Failure.Kind)
 		require.NotEmpty(t, r.Failure.Hint)
 	}
 	require.Len(t, set("7", hotshard.Pin).Rules, 1000)

@@ -46,7 +46,7 @@ var calledLoads = []called{
 	{name: "whole transactions, sizes of sets", whole: true, fill: fillSet, ops: []draw{sizeOf}},
 	{name: "participant, add to sets", fill: fillSet, ops: []draw{addOne}},
 	{name: "participant, two adds and two sizes", fill: fillSet, ops: []draw{addOne, sizeOf, addOne, sizeOf}},
-	{name: "participant, fields of dicts", fill: fillDict, ops: []draw{incrementField}},
+	{name: "participant, fields of maps", fill: fillMap, ops: []draw{incrementField}},
 	{name: "participant, puts", fill: putValue, ops: []draw{putValue}},
 }
 
@@ -58,11 +58,11 @@ func addOne(r *rand.Rand, key []byte) msg.Op {
 }
 
 func sizeOf(_ *rand.Rand, key []byte) msg.Op {
-	return adt.ByName("set").MethodByName("size").Op(key)
+	return adt.ByName("set").MethodByName("len").Op(key)
 }
 
 func incrementField(r *rand.Rand, key []byte) msg.Op {
-	return adt.ByName("dict").MethodByName("increment").Op(key, adt.Bytes(fmt.Appendf(nil, "f%02d", r.IntN(inEach))), adt.Int(1))
+	return adt.ByName("map").MethodByName("increment").Op(key, adt.Bytes(fmt.Appendf(nil, "f%02d", r.IntN(inEach))), adt.Int(1))
 }
 
 func putValue(_ *rand.Rand, key []byte) msg.Op {
@@ -78,13 +78,13 @@ func fillSet(r *rand.Rand, key []byte) msg.Op {
 	return adt.ByName("set").MethodByName("add").Op(key, members...)
 }
 
-// fillDict sets half of the fields.
-func fillDict(r *rand.Rand, key []byte) msg.Op {
+// fillMap sets half of the fields.
+func fillMap(r *rand.Rand, key []byte) msg.Op {
 	var fields []msg.Datum
 	for _, f := range r.Perm(inEach)[:inEach/2] {
 		fields = append(fields, adt.Bytes(fmt.Appendf(nil, "f%02d", f)), adt.Bytes([]byte("7")))
 	}
-	return adt.ByName("dict").MethodByName("set").Op(key, fields...)
+	return adt.ByName("map").MethodByName("set").Op(key, fields...)
 }
 
 func (load called) with(locks shard.Locks) func(seed uint64) *driven {

@@ -19,7 +19,7 @@ func BenchmarkStep(b *testing.B) {
 		op   msg.Op
 		keys int
 	}{
-		{"register", msg.Op{Kind: msg.OpPut, Value: []byte("a value of a usual size, or so")}, 1000},
+		{"value", msg.Op{Kind: msg.OpPut, Value: []byte("a value of a usual size, or so")}, 1000},
 		{"counter", msg.Op{Kind: msg.OpAdd, Delta: 1}, 1000},
 		{"hot counter", msg.Op{Kind: msg.OpAdd, Delta: 1}, 1},
 	} {

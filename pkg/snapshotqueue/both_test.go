@@ -80,7 +80,7 @@ func (b *both) tick() {
 
 var (
 	addX, addY, removeX        = ofSet("add", "x"), ofSet("add", "y"), ofSet("remove", "x")
-	containsX, containsY, size = ofSet("contains", "x"), ofSet("contains", "y"), ofSet("size")
+	containsX, containsY, size = ofSet("contains", "x"), ofSet("contains", "y"), ofSet("len")
 
 	updateModes = []adt.Mode{adt.ModeWrite, adt.ModeAdd, addX, addY, removeX}
 	readerModes = []adt.Mode{adt.ModeRead, adt.ModeRead, adt.ModeRead, adt.ModeAdd, adt.ModeWrite, containsX, containsY, size}

@@ -117,7 +117,7 @@ func (u *update) receipt(nanos int64) msg.Receipt {
 	r := msg.Receipt{WaitedNanos: nanos, Key: u.heldKey, Cause: msg.CauseReaders, HolderMode: uint64(adt.ModeRead), HolderMethods: uint64(adt.MethodOpenView.Set())}
 	switch {
 	case u.heldKey == nil:
-		r.Cause = msg.CauseForgotten
+		r.Cause = msg.CauseRecovery
 	case u.heldByRound:
 		r.Cause, r.HolderMode, r.HolderMethods = msg.CauseSnapshot, 0, 0
 	}

@@ -152,7 +152,7 @@ func (r *Read) Receipt(now int64) msg.Receipt {
 	if nanos <= 0 || by == nil {
 		return msg.Receipt{}
 	}
-	out := msg.Receipt{WaitedNanos: nanos, Open: open, Cause: msg.CauseUpdate, Holder: by.txn, Mode: uint64(adt.ModeRead), Methods: uint64(adt.MethodOpenView.Set())}
+	out := msg.Receipt{WaitedNanos: nanos, Open: open, Cause: msg.CauseIntent, Holder: by.txn, Mode: uint64(adt.ModeRead), Methods: uint64(adt.MethodOpenView.Set())}
 	if open && len(r.waits) > 1 {
 		out.Others = uint16(min(len(r.waits)-1, math.MaxUint16))
 	}

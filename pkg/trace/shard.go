@@ -262,9 +262,9 @@ func waitName(c msg.Cause) string {
 		return "wait for a lock"
 	case msg.CauseSnapshot:
 		return "wait for a snapshot"
-	case msg.CauseReaders, msg.CauseForgotten:
+	case msg.CauseReaders, msg.CauseRecovery:
 		return "wait for readers"
-	case msg.CauseUpdate:
+	case msg.CauseIntent:
 		return "wait for an update"
 	}
 	return "wait"

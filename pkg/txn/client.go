@@ -20,7 +20,7 @@ func (g *Gateway) taken(id kv.TxnID) *msg.Failure {
 		return nil
 	case commits(f), !open && !f.Base().ReadOnly:
 		// The sender of a copy must not take it for refused: the first one may commit.
-		return env.Failure(msg.ReasonRequest, kv.KindUnknown, "a transaction with this id is in flight and may be applied")
+		return env.Failure(msg.ReasonRequest, kv.KindOutcomeUnknown, "a transaction with this id is in flight and may be applied")
 	}
 	text := "a transaction with this id is in flight; use a new id for each transaction"
 	return env.Failure(msg.ReasonRequest, kv.KindInvalid, text)

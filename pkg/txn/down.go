@@ -37,7 +37,7 @@ func (g *Gateway) meetDown(f flow.Committer) (over bool) {
 	case is && g.host.Now >= since+int64(lastWait):
 		text := "the commit of transaction " + f.Base().Ref.TxnID.String() + " has no response, and node " +
 			node.String() + ", which decides it, is down; query its outcome by that id when the node is back"
-		unknown := env.Failure(msg.ReasonCancelled, kv.KindUnknown, text)
+		unknown := env.Failure(msg.ReasonCancelled, kv.KindOutcomeUnknown, text)
 		unknown.Down = node
 		g.flows.Finish(f, Done{Failure: unknown})
 		return true

@@ -93,7 +93,7 @@ func (p *pair) answer(g *Gateway, env *msg.Envelope) bool {
 }
 
 func (p *pair) execute(n uint64) {
-	p.side.Execute(p.now, n, kv.TxnID{Time: int64(n), Rand: n}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, math.MaxInt64/2, How{Plan: PlanPin})
+	p.side.Execute(p.now, n, kv.TxnID{Time: int64(n), Rand: n}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, math.MaxInt64/2, How{Plan: PlanSnapshot})
 }
 
 // lent answers the oldest Lend.
@@ -118,7 +118,7 @@ func TestStatesAreLentToOtherMachines(t *testing.T) {
 	done := p.lent()
 	require.Len(t, done, 1, "the second waits for the next")
 	require.Nil(t, done[0].Failure)
-	require.Equal(t, PlanPin, done[0].Plan)
+	require.Equal(t, PlanSnapshot, done[0].Plan)
 	require.Len(t, p.forgot, 1, "nobody reads at the first state any more")
 	require.Len(t, p.rounds, 2)
 
@@ -132,7 +132,7 @@ func TestStatesAreLentToOtherMachines(t *testing.T) {
 // TestABorrowedStateNobodyWaitsForIsGivenBack, and if there is none all hear why.
 func TestABorrowedStateNobodyWaitsForIsGivenBack(t *testing.T) {
 	p := newPair(t)
-	p.side.Execute(p.now, 1, kv.TxnID{Time: 1, Rand: 1}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, p.now+int64(time.Second), How{Plan: PlanPin})
+	p.side.Execute(p.now, 1, kv.TxnID{Time: 1, Rand: 1}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, p.now+int64(time.Second), How{Plan: PlanSnapshot})
 	require.Empty(t, p.flush())
 	p.now += int64(2 * time.Second)
 	p.side.Tick(p.now)
@@ -159,7 +159,7 @@ func TestAStateThatIsGivenBackBeforeItsLenderHasReadIsNotLent(t *testing.T) {
 	p := newPair(t)
 	read := func(g *Gateway, n int64) {
 		ops := []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}
-		g.Execute(p.now, n, kv.TxnID{Time: n, Rand: uint64(n)}, ops, math.MaxInt64/2, How{Plan: PlanPin})
+		g.Execute(p.now, n, kv.TxnID{Time: n, Rand: uint64(n)}, ops, math.MaxInt64/2, How{Plan: PlanSnapshot})
 	}
 	read(p.lender, 101) // its round is in flight when the others come, which share the next one
 	read(p.side, 102)

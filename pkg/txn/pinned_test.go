@@ -73,7 +73,7 @@ func TestLeasesAreRenewedWhilePinned(t *testing.T) {
 	require.Greater(t, renewed, 4)
 
 	require.Empty(t, p.flush(), "the shards have answered the round")
-	p.endsBy(t, PlanPin)
+	p.endsBy(t, PlanSnapshot)
 }
 
 // TestAViewReadsOnWhereThereIsNoState: it is pinned in the middle of a call, and the
@@ -86,5 +86,5 @@ func TestAViewReadsOnWhereThereIsNoState(t *testing.T) {
 	p.lender.Lend(p.now, "lend")
 	require.Empty(t, p.flush())
 
-	p.endsBy(t, PlanOpen)
+	p.endsBy(t, PlanInteractive)
 }

@@ -13,7 +13,7 @@ import (
 // TestWhatMayNotBeWrittenIsReadWithoutALock: neither a read, nor a question, nor a range takes one, in
 // whatever attempt, and whatever is known of what readers of the key mostly do with it.
 func TestWhatMayNotBeWrittenIsReadWithoutALock(t *testing.T) {
-	ask := adt.Lookup(adt.Set).MethodByName("size").Op([]byte("s"))
+	ask := adt.Lookup(adt.Set).MethodByName("len").Op([]byte("s"))
 	for _, unlocked := range []bool{false, true} {
 		for _, attempt := range []uint32{1, 2} {
 			g := newAged(t)

@@ -14,15 +14,15 @@ import (
 // the id is under way tries again, and whatever fails then, the other one may yet be made.
 func TestAfterARivalNoFailureIsCertain(t *testing.T) {
 	rival := &msg.Failure{Reason: msg.ReasonRival, Kind: uint32(kv.KindAborted)}
-	condition := &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindCondition)}
-	committed := &msg.Failure{Reason: msg.ReasonCommitted, Kind: uint32(kv.KindUnknown)}
+	condition := &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindConditionFailed)}
+	committed := &msg.Failure{Reason: msg.ReasonCommitted, Kind: uint32(kv.KindOutcomeUnknown)}
 	for name, tc := range map[string]struct {
 		then      *msg.Failure
 		committed bool
 		kind      kv.Kind
 	}{
-		"another failure": {then: condition, kind: kv.KindUnknown},
-		"its deadline":    {then: rival, kind: kv.KindUnknown},
+		"another failure": {then: condition, kind: kv.KindOutcomeUnknown},
+		"its deadline":    {then: rival, kind: kv.KindOutcomeUnknown},
 		"its commit":      {then: committed, committed: true},
 	} {
 		t.Run(name, func(t *testing.T) {

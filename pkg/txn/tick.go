@@ -103,7 +103,7 @@ func (g *Gateway) tickCommit(f flow.Committer) {
 	}
 	text := "the commit of transaction " + c.Ref.TxnID.String() +
 		" had no response in time; query its outcome by that id"
-	g.flows.Finish(f, Done{Failure: env.Failure(msg.ReasonCancelled, kv.KindUnknown, text)})
+	g.flows.Finish(f, Done{Failure: env.Failure(msg.ReasonCancelled, kv.KindOutcomeUnknown, text)})
 }
 
 // endQueries answers the status queries that have ended.

@@ -22,16 +22,16 @@ type (
 
 // The values of Order, Reads and Plan.
 const (
-	HotLast       = env.HotLast
-	Parallel      = env.Parallel
-	SnapshotReads = env.SnapshotReads
-	LockingReads  = env.LockingReads
-	PlanAny       = env.PlanAny
-	PlanOne       = env.PlanOne
-	PlanAtOnce    = env.PlanAtOnce
-	PlanHotLast   = env.PlanHotLast
-	PlanOpen      = env.PlanOpen
-	PlanPin       = env.PlanPin
+	HotLast         = env.HotLast
+	Parallel        = env.Parallel
+	SnapshotReads   = env.SnapshotReads
+	LockingReads    = env.LockingReads
+	PlanAny         = env.PlanAny
+	PlanOneShard    = env.PlanOneShard
+	PlanParallel    = env.PlanParallel
+	PlanHotLast     = env.PlanHotLast
+	PlanInteractive = env.PlanInteractive
+	PlanSnapshot    = env.PlanSnapshot
 )
 
 // ParseOrder, ParseReads and ParsePlan read what the String methods wrote.

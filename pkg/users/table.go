@@ -162,7 +162,7 @@ func (t *Table) Merged(from *Table, replace bool) (*Table, error) {
 		case other == nil:
 			all = append(all, u)
 		case !replace && !u.identical(other):
-			return nil, &kv.Error{Kind: kv.KindCondition, Op: -1, Text: fmt.Sprintf("user %q already exists and differs from the imported user", u.Name),
+			return nil, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("user %q already exists and differs from the imported user", u.Name),
 				Hint: "nothing was imported; drop the user, or import with --replace"}
 		}
 	}

@@ -241,7 +241,7 @@ func (u *User) Denied(write bool, s kv.Span) *kv.Error {
 	if write {
 		verb = "write"
 	}
-	e := &kv.Error{Kind: kv.KindDenied, Op: -1, Hint: fmt.Sprintf("an administrator can grant it: linchpin user grant %s --%s PREFIX", u.Name, verb)}
+	e := &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Hint: fmt.Sprintf("an administrator can grant it: linchpin user grant %s --%s PREFIX", u.Name, verb)}
 	if s.IsPoint() {
 		e.Key = s.Start[:min(len(s.Start), shownBytes)]
 		e.Text = fmt.Sprintf("user %q may not %s the key", u.Name, verb)
@@ -274,7 +274,7 @@ func (u *User) CheckRole(r Role, what string) *kv.Error {
 	if u.Has(r) {
 		return nil
 	}
-	return &kv.Error{Kind: kv.KindDenied, Op: -1, Text: fmt.Sprintf("user %q may not call %s, which needs the role %v", u.Name, what, r),
+	return &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: fmt.Sprintf("user %q may not call %s, which needs the role %v", u.Name, what, r),
 		Hint: fmt.Sprintf("an administrator can grant it: linchpin user grant %s --%v", u.Name, r)}
 }
 

@@ -110,9 +110,9 @@ func TestOperationsNeedWhatTheyDo(t *testing.T) {
 		{msg.Op{Kind: msg.OpAddGet, Key: []byte("k")}, true},
 		{msg.Op{Kind: msg.OpScan, Key: []byte("k"), End: []byte("k1")}, false},
 		{msg.Op{Kind: msg.OpDeleteRange, Key: []byte("k"), End: []byte("k1")}, true},
-		{msg.Op{Kind: msg.OpAsk, Key: []byte("k")}, false},
-		{msg.Op{Kind: msg.OpChange, Key: []byte("k")}, true},
-		{msg.Op{Kind: msg.OpChangeAsk, Key: []byte("k")}, true},
+		{msg.Op{Kind: msg.OpQuery, Key: []byte("k")}, false},
+		{msg.Op{Kind: msg.OpUpdate, Key: []byte("k")}, true},
+		{msg.Op{Kind: msg.OpUpdateGet, Key: []byte("k")}, true},
 	} {
 		ops := []msg.Op{{Kind: msg.OpGet, Key: []byte("k0")}, c.op}
 		require.Nil(t, writer.Check(ops), "%v", c.op.Kind)
@@ -120,7 +120,7 @@ func TestOperationsNeedWhatTheyDo(t *testing.T) {
 		err := reader.Check(ops)
 		require.Equal(t, c.writes, err != nil, "%v", c.op.Kind)
 		if err != nil {
-			require.Equal(t, kv.KindDenied, err.Kind)
+			require.Equal(t, kv.KindPermissionDenied, err.Kind)
 			require.Equal(t, 1, err.Op)
 			require.Contains(t, err.Error(), `user "alice" may not write`)
 		}
@@ -335,7 +335,7 @@ func TestTablesAreMerged(t *testing.T) {
 	} {
 		from := table(other, &User{Name: "carol"})
 		_, err := here.Merged(from, false)
-		require.Equal(t, kv.KindCondition, kv.KindOf(err), text)
+		require.Equal(t, kv.KindConditionFailed, kv.KindOf(err), text)
 		require.ErrorContains(t, err, `"alice"`)
 		require.Equal(t, table(other, bob, &User{Name: "carol"}), merged(t, here, from, true), text)
 	}

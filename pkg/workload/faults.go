@@ -41,7 +41,7 @@ func contended(err error) bool {
 		return c.Contended()
 	}
 	switch kv.KindOf(err) {
-	case kv.KindAborted, kv.KindCondition, kv.KindOutOfRange:
+	case kv.KindAborted, kv.KindConditionFailed, kv.KindOutOfRange:
 		return true
 	}
 	return false

@@ -58,14 +58,14 @@ func TestALoadThatBrokeOffGoesOnWhereItWas(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if broken && string(ops[0].Key) == "zeta/r/000000500" {
-			return workload.Reply{}, kv.Errorf(kv.KindExhausted, "disk full")
+			return workload.Reply{}, kv.Errorf(kv.KindResourceExhausted, "disk full")
 		}
 		return workload.Reply{}, nil
 	}}
 	o := workload.LoadOptions{Keys: 1000, Batch: 10, Clients: 4}
 	from, err := workload.Load(t.Context(), s, o)
 	require.ErrorContains(t, err, "loading keys 500 to 509")
-	require.Equal(t, kv.KindExhausted, kv.KindOf(err))
+	require.Equal(t, kv.KindResourceExhausted, kv.KindOf(err))
 	require.LessOrEqual(t, from, uint64(500))
 	for i := range from {
 		require.True(t, s.Get(workload.RegisterKey("zeta/", i)).Found, "key %d is below the point to resume at", i)

@@ -75,7 +75,7 @@ func TestAllThatIsWrongIsReportedAtOnce(t *testing.T) {
 }
 
 func TestOnlyKindsThatPromiseNoEffectAreFailures(t *testing.T) {
-	unknown := map[kv.Kind]bool{kv.KindUnknown: true, kv.KindTooOld: true, kv.KindInternal: true, kv.KindCorrupt: true}
+	unknown := map[kv.Kind]bool{kv.KindOutcomeUnknown: true, kv.KindTooOld: true, kv.KindInternal: true, kv.KindCorrupt: true}
 	for _, k := range kv.Kinds() {
 		want := Failed
 		switch {

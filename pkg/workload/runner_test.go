@@ -26,7 +26,7 @@ func slow(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return kv.Errorf(kv.KindUnknown, "the answer did not come in time")
+		return kv.Errorf(kv.KindOutcomeUnknown, "the answer did not come in time")
 	}
 }
 
@@ -233,7 +233,7 @@ func TestEveryOutcomeIsCountedByItsKind(t *testing.T) {
 			case 2:
 				return workload.Reply{Attempts: 4, Aborts: []string{"wounded"}}, kv.Errorf(kv.KindAborted, "gave up")
 			case 3:
-				return workload.Reply{Attempts: 1}, fmt.Errorf("wrapped: %w", kv.Errorf(kv.KindUnknown, "lost"))
+				return workload.Reply{Attempts: 1}, fmt.Errorf("wrapped: %w", kv.Errorf(kv.KindOutcomeUnknown, "lost"))
 			}
 			return workload.Reply{Attempts: 1}, nil
 		}}
@@ -252,7 +252,7 @@ func TestAReadWhoseAnswerWasLostHasFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &memstore.Store{Before: func(_ context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
 			if n%2 == 0 {
-				return workload.Reply{}, kv.Errorf(kv.KindUnknown, "lost")
+				return workload.Reply{}, kv.Errorf(kv.KindOutcomeUnknown, "lost")
 			}
 			return workload.Reply{}, nil
 		}}

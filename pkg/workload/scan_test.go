@@ -156,7 +156,7 @@ func (hasty) Scan(ctx context.Context, _ workload.Range, _ func(workload.Pair) b
 		defer cancel()
 	}
 	<-ctx.Done()
-	return kv.Errorf(kv.KindDeadline, "the range is locked")
+	return kv.Errorf(kv.KindDeadlineExceeded, "the range is locked")
 }
 
 func TestAScanThatWaitsAtTheEndHasNotFailed(t *testing.T) {

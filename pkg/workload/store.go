@@ -139,8 +139,8 @@ func OutcomeOf(err error) Outcome {
 	switch kv.KindOf(err) {
 	case kv.KindOK, kv.KindResultsLost:
 		return Committed
-	case kv.KindInvalid, kv.KindWrongType, kv.KindCondition, kv.KindOutOfRange, kv.KindAborted,
-		kv.KindUnavailable, kv.KindExhausted, kv.KindDeadline, kv.KindCancelled, kv.KindNotFound, kv.KindUnauthenticated, kv.KindDenied,
+	case kv.KindInvalid, kv.KindWrongType, kv.KindConditionFailed, kv.KindOutOfRange, kv.KindAborted,
+		kv.KindUnavailable, kv.KindResourceExhausted, kv.KindDeadlineExceeded, kv.KindCancelled, kv.KindNotFound, kv.KindUnauthenticated, kv.KindPermissionDenied,
 		kv.KindClosed:
 		return Failed
 	}

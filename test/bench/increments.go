@@ -102,7 +102,7 @@ func (c *cluster) execute(ctx context.Context, client int, ops []msg.Op) error {
 			return nil
 		}
 		// As the Go client does where too many want the same key.
-		if r.Err.Kind != kv.KindExhausted || r.Err.RetryAfter == 0 || !workload.Sleep(ctx, r.Err.RetryAfter) {
+		if r.Err.Kind != kv.KindResourceExhausted || r.Err.RetryAfter == 0 || !workload.Sleep(ctx, r.Err.RetryAfter) {
 			return r.Err
 		}
 	}

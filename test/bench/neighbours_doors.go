@@ -176,7 +176,7 @@ func besideFrozen(ctx context.Context, o *options, dir string) (*street, error) 
 	}
 	return &street{clients: clients, honest: func(ctx context.Context, c int) error {
 		_, err := dbs[c].Execute(ctx, client.Put(far[rand.IntN(len(far))], make([]byte, valueBytes)))
-		if kv.KindOf(err) == kv.KindUnknown {
+		if kv.KindOf(err) == kv.KindOutcomeUnknown {
 			return nil // the node that froze may have decided it
 		}
 		return err

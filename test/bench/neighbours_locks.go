@@ -74,7 +74,7 @@ func holders(name, user string, take func(tx *client.Tx) error, hold time.Durati
 					}
 					return nil
 				})
-				if k := kv.KindOf(err); k == kv.KindAborted || k == kv.KindExhausted {
+				if k := kv.KindOf(err); k == kv.KindAborted || k == kv.KindResourceExhausted {
 					return nil
 				}
 				return err

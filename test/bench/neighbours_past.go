@@ -34,8 +34,8 @@ func inThePast(ctx context.Context, conn *grpc.ClientConn, key []byte) error {
 	}
 	for ctx.Err() == nil {
 		id := kv.TxnID{Time: time.Now().Add(-9 * time.Minute).UnixNano(), Rand: rand.Uint64()}
-		get := &pb.DoStep{Ops: []pb.Op{{Op: &pb.Op_Get{Get: &pb.GetOp{Key: key, ForUpdate: true}}}}}
-		put := &pb.DoStep{Ops: []pb.Op{{Op: &pb.Op_Put{Put: &pb.PutOp{Key: key, Value: []byte("v")}}}}}
+		get := &pb.ExecuteStep{Ops: []pb.Op{{Op: &pb.Op_Get{Get: &pb.GetOp{Key: key, ForUpdate: true}}}}}
+		put := &pb.ExecuteStep{Ops: []pb.Op{{Op: &pb.Op_Put{Put: &pb.PutOp{Key: key, Value: []byte("v")}}}}}
 		for _, in := range []*pb.TransactRequest{
 			{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{TxnId: id, First: get}}},
 			{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{Last: put}}},

@@ -35,7 +35,7 @@ func largeValues() []neighbour {
 	small, smalls := list(60_000)
 	large, larges := list(7 << 20 / row)
 	set, sets := members("set", func(i int) []any { return []any{member(i)} })
-	scored, scores := members("scored-set", func(i int) []any { return []any{float64(i), member(i)} })
+	scored, scores := members("sorted-set", func(i int) []any { return []any{float64(i), member(i)} })
 	appended := func(_, n int) client.Op {
 		if n%100 == 99 { // a list has at most 8 MiB
 			return client.Call(valueKey, "list", "trim", -(7<<20)/row, -1)
@@ -51,8 +51,8 @@ func largeValues() []neighbour {
 		onValue("a set of 100,000", set, sets, func(c, n int) client.Op {
 			return client.Call(valueKey, "set", "add", member(1_000_000+c*1_000_000+n))
 		}),
-		onValue("a scored set of 100,000", scored, scores, func(c, n int) client.Op {
-			return client.Call(valueKey, "scored-set", "add", float64(n), member((c*7919+n*104_729)%100_000))
+		onValue("a sorted set of 100,000", scored, scores, func(c, n int) client.Op {
+			return client.Call(valueKey, "sorted-set", "add", float64(n), member((c*7919+n*104_729)%100_000))
 		}),
 	}
 }

@@ -32,7 +32,7 @@ func (*told) HotKeys(context.Context, *pb.HotKeysRequest) (*pb.HotKeysResponse, 
 func (n *told) Activity(context.Context, *pb.ActivityRequest) (*pb.ActivityResponse, error) {
 	n.waits.Add(1)
 	return &pb.ActivityResponse{NodeId: 1, Conflicts: []pb.KeyConflict{
-		{Key: []byte("a"), Operations: "register.put", HolderOperations: "get", Waits: n.waits.Load(), WaitedUs: 9000},
+		{Key: []byte("a"), Operations: "value.put", HolderOperations: "get", Waits: n.waits.Load(), WaitedUs: 9000},
 		{Key: []byte("a"), Operations: "get", HolderOperations: "get", Waits: n.waits.Load(), WaitedUs: 20}}}, nil
 }
 

@@ -107,7 +107,7 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 	},
 	// What does not, on the same keys, and a condition that does not hold.
 	func(ctx context.Context, db *client.DB, n int) error {
-		_, err := db.Execute(ctx, client.AddGet(views, 1), client.Put(hotB, fmt.Append(nil, n)), client.Call(tags, "set", "size"))
+		_, err := db.Execute(ctx, client.AddGet(views, 1), client.Put(hotB, fmt.Append(nil, n)), client.Call(tags, "set", "len"))
 		if n%7 == 0 {
 			_, err = db.Execute(ctx, client.Put([]byte("once"), nil).IfAbsent(), client.Call(tags, "set", "remove", fmt.Sprint(n%50)))
 		}
@@ -147,8 +147,8 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 	},
 	// Keys that the operator has moved to the hot shard, and home.
 	func(ctx context.Context, db *client.DB, n int) error {
-		order := []pb.HotOrder{pb.HotOrder_HOT_PIN, pb.HotOrder_HOT_BAN}[n/3%2]
-		_, err := db.SetHotRule(ctx, pb.HotRule{Key: fmt.Appendf(nil, "log/%d", n%3), Order: order})
+		order := []pb.HotPolicy{pb.HotPolicy_HOT_PIN, pb.HotPolicy_HOT_BAN}[n/3%2]
+		_, err := db.SetHotRule(ctx, pb.HotRule{Key: fmt.Appendf(nil, "log/%d", n%3), Policy: order})
 		workload.Sleep(ctx, 700*time.Millisecond)
 		return err
 	},

@@ -178,14 +178,14 @@ func TestVariablesAskForWhatExists(t *testing.T) {
 }
 
 // TestAlertsAreWhole: each is of a severity that somebody routes, has a text, and
-// leads to its part of the runbook.
+// leads to its section of docs/operation.md.
 func TestAlertsAreWhole(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/runbook.md")
+	raw, err := os.ReadFile("../../docs/operation.md")
 	require.NoError(t, err)
 	var headings []string
 	for line := range strings.Lines(string(raw)) {
-		if title, is := strings.CutPrefix(line, "## "); is {
-			headings = append(headings, strings.ToLower(strings.TrimSpace(title)))
+		if title, is := strings.CutPrefix(line, "### Linchpin"); is {
+			headings = append(headings, "linchpin"+strings.ToLower(strings.TrimSpace(title)))
 		}
 	}
 	var anchors []string
@@ -198,12 +198,12 @@ func TestAlertsAreWhole(t *testing.T) {
 		require.NotEmpty(t, r.Annotations["summary"], r.Alert)
 		require.Greater(t, len(r.Annotations["description"]), 20, r.Alert)
 		anchor := strings.ToLower(r.Alert)
-		require.True(t, strings.HasSuffix(r.Annotations["runbook_url"], "/docs/runbook.md#"+anchor), r.Alert)
+		require.True(t, strings.HasSuffix(r.Annotations["runbook_url"], "/docs/operation.md#"+anchor), r.Alert)
 		require.Contains(t, headings, anchor)
 		anchors = append(anchors, anchor)
 	}
 	for _, h := range headings {
-		require.Contains(t, anchors, h, "the runbook tells of an alert that there is not")
+		require.Contains(t, anchors, h, "docs/operation.md has a section for an alert that does not exist")
 	}
 }
 

@@ -64,7 +64,7 @@ func TestClientsLeaveAFrozenNode(t *testing.T) {
 				took := time.Since(began)
 				slowest[n] = max(slowest[n], took)
 				mu.Lock()
-				if kv.KindOf(err) == kv.KindUnknown && !froze.IsZero() && began.Before(froze) {
+				if kv.KindOf(err) == kv.KindOutcomeUnknown && !froze.IsZero() && began.Before(froze) {
 					err = nil // it was in flight, one of each writer
 				}
 				errs[n] = err

@@ -62,7 +62,7 @@ func TestFullDiskIsSeen(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
 	defer cancel()
 	_, err := db.Execute(ctx, client.Put([]byte("new"), nil))
-	e := failsAs(t, err, kv.KindExhausted, "disk: node n1 has ")
+	e := failsAs(t, err, kv.KindResourceExhausted, "disk: node n1 has ")
 	require.Contains(t, e.Error(), words)
 	require.Equal(t, 10*time.Second, e.RetryAfter)
 	require.Less(t, proc.Took(begin), 2*time.Second, "it is not tried again")

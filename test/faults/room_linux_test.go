@@ -40,18 +40,18 @@ func TestDeletionsMakeRoom(t *testing.T) {
 		copy(value, key(written))
 		_, err = db.Execute(soon(t), client.Put(key(written), value))
 		if err != nil {
-			failsAs(t, err, kv.KindExhausted, "only deletions are written there") // it was faster
+			failsAs(t, err, kv.KindResourceExhausted, "only deletions are written there") // it was faster
 			break
 		}
 		require.Less(t, written, 2000, "the disk never fills")
 	}
 	awaitMetric(t, n, "linchpin_store_full", isOne)
 	_, err := db.Execute(soon(t), client.Put([]byte("new"), nil))
-	failsAs(t, err, kv.KindExhausted, "only deletions are written there")
+	failsAs(t, err, kv.KindResourceExhausted, "only deletions are written there")
 	giveBack := sandbox.Ballast(t, dir, reserve*3/8)
 	awaitMetric(t, n, "linchpin_store_full", func(v float64) bool { return v == 2 })
 	_, err = db.Execute(soon(t), client.Delete(key(0)))
-	failsAs(t, err, kv.KindExhausted, "nothing new is written there")
+	failsAs(t, err, kv.KindResourceExhausted, "nothing new is written there")
 	giveBack()
 	awaitMetric(t, n, "linchpin_store_full", isOne)
 

@@ -77,7 +77,7 @@ func TestSlowReads(t *testing.T) {
 	}
 	for range at[2] {
 		err := waitFor(t, stuck, proc.Patience, "a read that stands still")
-		require.Contains(t, []kv.Kind{kv.KindDeadline, kv.KindUnknown}, kv.KindOf(err), "%v", err)
+		require.Contains(t, []kv.Kind{kv.KindDeadlineExceeded, kv.KindOutcomeUnknown}, kv.KindOf(err), "%v", err)
 	}
 	got(t, db, "after", slices.Concat(at[0], at[1])...)
 	put(t, db, "others", slices.Concat(at[0], at[1])...)

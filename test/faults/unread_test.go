@@ -81,13 +81,13 @@ func TestScansThatNobodyReads(t *testing.T) {
 			var page *pb.ScanResponse
 			page, err = s.Recv()
 			if err == nil {
-				rows += len(page.Pairs)
+				rows += len(page.Entries)
 			}
 		}
 		d := detail.From(err)
 		require.NotNil(t, d, "%v", err)
-		require.Equal(t, kv.KindExhausted.String(), d.Kind)
-		require.Contains(t, d.Text, "the client reads the scan too slowly")
+		require.Equal(t, kv.KindResourceExhausted.String(), d.Kind)
+		require.Contains(t, d.Message, "the client reads the scan too slowly")
 		require.Less(t, rows, unreadRows/2)
 	}
 	rows, s := 16, scan(soon(t)) // the first page is read already
@@ -97,7 +97,7 @@ func TestScansThatNobodyReads(t *testing.T) {
 			require.ErrorIs(t, err, io.EOF)
 			break
 		}
-		rows += len(page.Pairs)
+		rows += len(page.Entries)
 	}
 	require.GreaterOrEqual(t, rows, unreadRows, "who reads gets everything")
 }

@@ -116,7 +116,7 @@ func moving(op *msg.Op, words []string) (err error) {
 		return err
 	case op.Kind == msg.OpMoveIn && len(words) == 1:
 		value, version, written := strings.Cut(words[0], "@")
-		op.Type, op.Value = uint32(adt.Register), []byte(value)
+		op.Type, op.Value = uint32(adt.Value), []byte(value)
 		if value == "deleted" {
 			op.Type, op.Value = uint32(entry.TypeDeleted), nil
 		}

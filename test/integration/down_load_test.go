@@ -55,10 +55,10 @@ func (a *notedAdds) add(db *client.DB, one, two int) {
 	case kv.KindOK:
 		a.acked[one].Add(1)
 		a.acked[two].Add(1)
-	case kv.KindUnknown:
+	case kv.KindOutcomeUnknown:
 		a.unknown[one].Add(1)
 		a.unknown[two].Add(1)
-	case kv.KindUnavailable, kv.KindDeadline, kv.KindAborted: // nothing was applied
+	case kv.KindUnavailable, kv.KindDeadlineExceeded, kv.KindAborted: // nothing was applied
 	default:
 		a.mu.Lock()
 		defer a.mu.Unlock()

@@ -62,7 +62,7 @@ func TestANodeIsDown(t *testing.T) {
 		begin = time.Now()
 		_, err = waiting.Execute(short, client.Get(gone))
 		cancel()
-		require.Contains(t, []kv.Kind{kv.KindUnavailable, kv.KindDeadline}, kv.KindOf(err), "%v", err)
+		require.Contains(t, []kv.Kind{kv.KindUnavailable, kv.KindDeadlineExceeded}, kv.KindOf(err), "%v", err)
 		require.Less(t, proc.Took(begin), 3*time.Second)
 	}
 	down.Start(t)
@@ -111,14 +111,14 @@ func TestDeadlinesWhileANodeStandsStill(t *testing.T) {
 		require.Less(t, proc.Took(begin), 3*time.Second)
 		e, ok := errors.AsType[*client.Error](err)
 		require.True(t, ok)
-		require.Contains(t, []kv.Kind{kv.KindUnknown, kv.KindDeadline, kv.KindUnavailable}, e.Kind, "%v", err)
+		require.Contains(t, []kv.Kind{kv.KindOutcomeUnknown, kv.KindDeadlineExceeded, kv.KindUnavailable}, e.Kind, "%v", err)
 		tries = append(tries, try{e.ID, err})
 	}
 	// A past deadline is refused without being sent.
 	past, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	_, err := db.Execute(past, client.Put(at[0][0], []byte("late")))
 	cancel()
-	require.Equal(t, kv.KindDeadline, kv.KindOf(err), "%v", err)
+	require.Equal(t, kv.KindDeadlineExceeded, kv.KindOf(err), "%v", err)
 
 	require.NoError(t, frozen.Thaw())
 	c.Met(t)
@@ -127,7 +127,7 @@ func TestDeadlinesWhileANodeStandsStill(t *testing.T) {
 		committed, _, err := db.Outcome(soon(t), x.id)
 		require.NoError(t, err)
 		if committed {
-			require.Equal(t, kv.KindUnknown, kv.KindOf(x.err), "told as %v, and committed", x.err)
+			require.Equal(t, kv.KindOutcomeUnknown, kv.KindOf(x.err), "told as %v, and committed", x.err)
 			want = fmt.Sprint(i)
 		}
 	}
@@ -203,7 +203,7 @@ func TestOutcomeAfterAKill(t *testing.T) {
 		committed, _, oerr := other.Outcome(soon(t), e.ID)
 		require.NoError(t, oerr)
 		require.Equal(t, there, committed, "%v", err)
-		if kv.KindOf(err) != kv.KindUnknown {
+		if kv.KindOf(err) != kv.KindOutcomeUnknown {
 			require.False(t, committed, "told as %v, and committed", err)
 		}
 		told[committed]++

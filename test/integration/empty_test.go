@@ -87,7 +87,7 @@ func TestConditionsOnEmptyValues(t *testing.T) {
 						_, err := db.Execute(ctx, client.Put(key, holds.Value))
 						require.NoError(t, err, what)
 					}
-					want := kv.KindCondition
+					want := kv.KindConditionFailed
 					switch {
 					case condition == "version zero":
 						want = kv.KindInvalid
@@ -138,7 +138,7 @@ func TestOneClientTakesTheLock(t *testing.T) {
 			switch kv.KindOf(err) {
 			case kv.KindOK:
 				taken.Add(1)
-			case kv.KindCondition:
+			case kv.KindConditionFailed:
 			default:
 				t.Error(err)
 			}
@@ -177,44 +177,44 @@ func TestEmptyAndZeroArguments(t *testing.T) {
 		"delete-range on condition":  {op: func(k []byte) client.Op { return client.DeleteRange(k, append(k, 0)).IfExists() }, kind: kv.KindInvalid},
 		"restore on condition":       {op: func(k []byte) client.Op { return client.Restore(k, 0, nil, 0).IfAbsent() }, kind: kv.KindInvalid},
 		"add on condition":           {op: func(k []byte) client.Op { return client.Add(k, 1).IfAbsent() }, kind: kv.KindInvalid},
-		"call on condition":          {op: func(k []byte) client.Op { return client.Call(k, "set", "size").IfAbsent() }, kind: kv.KindInvalid},
+		"call on condition":          {op: func(k []byte) client.Op { return client.Call(k, "set", "len").IfAbsent() }, kind: kv.KindInvalid},
 		"call of nothing":            {op: call("", ""), kind: kv.KindInvalid},
 		"call with an argument nil":  {op: call("set", "add", nil), kind: kv.KindInvalid},
 		"call with too few":          {op: call("set", "add"), kind: kv.KindInvalid},
 
-		"set":                  {first: call("set", "add", ""), op: call("set", "contains", ""), answer: []any{true}},
-		"set, nil":             {first: call("set", "add", []byte(nil)), op: call("set", "members"), answer: []any{[]byte{}}},
-		"set, none":            {op: call("set", "contains", ""), answer: []any{false}},
-		"dict":                 {first: call("dict", "set", "", ""), op: call("dict", "get", ""), answer: []any{[]byte{}}},
-		"dict, all":            {first: call("dict", "set", "", []byte(nil)), op: call("dict", "all"), answer: []any{[]byte{}, []byte{}}},
-		"dict, many":           {first: call("dict", "set", "f", ""), op: call("dict", "get-many", "", "f"), answer: []any{nil, []byte{}}},
-		"dict, none":           {op: call("dict", "get", ""), answer: []any{nil}},
-		"dict, scan of 0":      {op: call("dict", "scan", "", 0), kind: kv.KindInvalid},
-		"dict, increment by 0": {first: call("dict", "increment", "", 0), op: call("dict", "get", ""), answer: []any{[]byte("0")}},
-		"list":                 {first: call("list", "append", "", "x", ""), op: call("list", "range", 0, -1), answer: []any{[]byte{}, []byte("x"), []byte{}}},
-		"list, get":            {first: call("list", "append", ""), op: call("list", "get", 0), answer: []any{[]byte{}}},
-		"list, none":           {op: call("list", "get", 0), answer: []any{nil}},
-		"scored set":           {first: call("scored-set", "add", 0.0, ""), op: call("scored-set", "score", ""), answer: []any{0.0}},
-		"scored set, none":     {op: call("scored-set", "score", ""), answer: []any{nil}},
-		"scored set, ranks":    {first: call("scored-set", "add", 0.0, ""), op: call("scored-set", "by-rank", 0, 0), answer: []any{[]byte{}, 0.0}},
-		"scored set, limit 0":  {op: call("scored-set", "by-score", 0.0, 1.0, 0), kind: kv.KindInvalid},
-		"top-k":                {first: call("top-k", "add", 0.0, ""), op: call("top-k", "max"), answer: []any{[]byte{}, 0.0}},
-		"top-k, top 0":         {op: call("top-k", "top", 0), kind: kv.KindInvalid},
-		"bag":                  {first: call("bag", "add", 0.0), op: call("bag", "min"), answer: []any{0.0}},
-		"bag, none":            {op: call("bag", "min"), answer: []any{nil}},
-		"bounded":              {first: call("bounded-counter", "create", -5, 5, 0), op: call("bounded-counter", "get"), answer: []any{int64(0)}},
-		"bounded, no start":    {first: call("bounded-counter", "create", -5, 5), op: call("bounded-counter", "get"), answer: []any{int64(-5)}},
-		"bounded, of 0":        {first: call("bounded-counter", "create", 0, 0, 0), op: call("bounded-counter", "bounds"), answer: []any{int64(0), int64(0)}},
-		"bounded, add of 0":    {first: call("bounded-counter", "create", -5, 5, 0), op: call("bounded-counter", "add", 0), kind: kv.KindInvalid},
-		"bounded, sold out":    {first: call("bounded-counter", "create", 0, 5, 0), op: call("bounded-counter", "subtract", 1), kind: kv.KindOutOfRange},
-		"bounded, too much":    {first: call("bounded-counter", "create", 0, 5), op: call("bounded-counter", "add", 6), kind: kv.KindOutOfRange},
-		"bounded, none":        {op: call("bounded-counter", "subtract", 1), kind: kv.KindNotFound},
-		"bounded, none, add":   {op: call("bounded-counter", "add", 1), kind: kv.KindNotFound},
-		"bounded, none, try":   {op: call("bounded-counter", "try-subtract", 1), kind: kv.KindNotFound},
-		"bounded, others":      {first: call("bounded-counter", "create", 0, 5, 0), op: call("bounded-counter", "create", 0, 6), kind: kv.KindCondition},
-		"ids, none":            {op: call("ids", "next", 0), kind: kv.KindInvalid},
-		"register":             {first: call("register", "put", ""), op: call("register", "get"), answer: []any{[]byte{}}},
-		"register, none":       {op: call("register", "get"), answer: []any{nil}},
+		"set":                 {first: call("set", "add", ""), op: call("set", "contains", ""), answer: []any{true}},
+		"set, nil":            {first: call("set", "add", []byte(nil)), op: call("set", "members"), answer: []any{[]byte{}}},
+		"set, none":           {op: call("set", "contains", ""), answer: []any{false}},
+		"map":                 {first: call("map", "set", "", ""), op: call("map", "get", ""), answer: []any{[]byte{}}},
+		"map, all":            {first: call("map", "set", "", []byte(nil)), op: call("map", "all"), answer: []any{[]byte{}, []byte{}}},
+		"map, many":           {first: call("map", "set", "f", ""), op: call("map", "get-many", "", "f"), answer: []any{nil, []byte{}}},
+		"map, none":           {op: call("map", "get", ""), answer: []any{nil}},
+		"map, range of 0":     {op: call("map", "range", "", 0), kind: kv.KindInvalid},
+		"map, increment by 0": {first: call("map", "increment", "", 0), op: call("map", "get", ""), answer: []any{[]byte("0")}},
+		"list":                {first: call("list", "append", "", "x", ""), op: call("list", "range", 0, -1), answer: []any{[]byte{}, []byte("x"), []byte{}}},
+		"list, get":           {first: call("list", "append", ""), op: call("list", "get", 0), answer: []any{[]byte{}}},
+		"list, none":          {op: call("list", "get", 0), answer: []any{nil}},
+		"sorted set":          {first: call("sorted-set", "add", 0.0, ""), op: call("sorted-set", "score", ""), answer: []any{0.0}},
+		"sorted set, none":    {op: call("sorted-set", "score", ""), answer: []any{nil}},
+		"sorted set, ranks":   {first: call("sorted-set", "add", 0.0, ""), op: call("sorted-set", "range-by-rank", 0, 0), answer: []any{[]byte{}, 0.0}},
+		"sorted set, limit 0": {op: call("sorted-set", "range-by-score", 0.0, 1.0, 0), kind: kv.KindInvalid},
+		"top-k":               {first: call("top-k", "add", 0.0, ""), op: call("top-k", "max"), answer: []any{[]byte{}, 0.0}},
+		"top-k, top 0":        {op: call("top-k", "top", 0), kind: kv.KindInvalid},
+		"summary":             {first: call("summary", "add", 0.0), op: call("summary", "min"), answer: []any{0.0}},
+		"summary, none":       {op: call("summary", "min"), answer: []any{nil}},
+		"bounded":             {first: call("bounded-counter", "create", -5, 5, 0), op: call("bounded-counter", "get"), answer: []any{int64(0)}},
+		"bounded, no start":   {first: call("bounded-counter", "create", -5, 5), op: call("bounded-counter", "get"), answer: []any{int64(-5)}},
+		"bounded, of 0":       {first: call("bounded-counter", "create", 0, 0, 0), op: call("bounded-counter", "bounds"), answer: []any{int64(0), int64(0)}},
+		"bounded, add of 0":   {first: call("bounded-counter", "create", -5, 5, 0), op: call("bounded-counter", "add", 0), kind: kv.KindInvalid},
+		"bounded, sold out":   {first: call("bounded-counter", "create", 0, 5, 0), op: call("bounded-counter", "subtract", 1), kind: kv.KindOutOfRange},
+		"bounded, too much":   {first: call("bounded-counter", "create", 0, 5), op: call("bounded-counter", "add", 6), kind: kv.KindOutOfRange},
+		"bounded, none":       {op: call("bounded-counter", "subtract", 1), kind: kv.KindNotFound},
+		"bounded, none, add":  {op: call("bounded-counter", "add", 1), kind: kv.KindNotFound},
+		"bounded, none, try":  {op: call("bounded-counter", "try-subtract", 1), kind: kv.KindNotFound},
+		"bounded, others":     {first: call("bounded-counter", "create", 0, 5, 0), op: call("bounded-counter", "create", 0, 6), kind: kv.KindConditionFailed},
+		"ids, none":           {op: call("ids", "next", 0), kind: kv.KindInvalid},
+		"value":               {first: call("value", "put", ""), op: call("value", "get"), answer: []any{[]byte{}}},
+		"value, none":         {op: call("value", "get"), answer: []any{nil}},
 	} {
 		for path, run := range paths {
 			what, key := path+": "+name, []byte("args/"+path+"/"+name)
@@ -246,7 +246,7 @@ func TestEmptyKeys(t *testing.T) {
 	for _, key := range [][]byte{nil, {}} {
 		for _, op := range []client.Op{client.Get(key), client.GetForUpdate(key), client.Put(key, key), client.Delete(key), client.PutIfAbsent(key, key),
 			client.CompareAndSet(key, nil, nil), client.RequireAbsent(key), client.RequireEquals(key, nil), client.Add(key, 1), client.AddGet(key, 1),
-			client.Expire(key, time.Hour), client.Persist(key), client.Call(key, "set", "size"), client.Dump(key), client.Restore(key, 0, nil, 0)} {
+			client.Expire(key, time.Hour), client.Persist(key), client.Call(key, "set", "len"), client.Dump(key), client.Restore(key, 0, nil, 0)} {
 			for path, run := range paths {
 				_, err := run(ctx, db, op)
 				require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%s: %v: %v", path, op, err)

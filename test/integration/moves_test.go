@@ -45,11 +45,11 @@ var movers = []string{"r/0", "r/1", "r/2", "n/0", "n/1", "a/0", "b/0", "s/0", "g
 
 func (m *mover) run(ctx context.Context) {
 	for i := 0; ctx.Err() == nil; i++ {
-		order := []pb.HotOrder{pb.HotOrder_HOT_PIN, pb.HotOrder_HOT_BAN, pb.HotOrder_HOT_PIN, pb.HotOrder_HOT_FREE}[m.r.IntN(4)]
+		order := []pb.HotPolicy{pb.HotPolicy_HOT_PIN, pb.HotPolicy_HOT_BAN, pb.HotPolicy_HOT_PIN, pb.HotPolicy_HOT_FREE}[m.r.IntN(4)]
 		within, cancel := context.WithTimeout(ctx, time.Second)
 		db := m.dbs[i%len(m.dbs)]
 		// Whether it is done does not matter.
-		_, _ = db.SetHotRule(within, pb.HotRule{Key: []byte(movers[m.r.IntN(len(movers))]), Order: order})
+		_, _ = db.SetHotRule(within, pb.HotRule{Key: []byte(movers[m.r.IntN(len(movers))]), Policy: order})
 		if r, err := db.HotKeys(within, 1000); err == nil {
 			m.see(r)
 		}
@@ -99,7 +99,7 @@ func (h *historian) run(ctx context.Context) {
 // a call whose answer was lost.
 func unexplained(err error) bool {
 	switch kv.KindOf(err) {
-	case kv.KindUnavailable, kv.KindDeadline, kv.KindUnknown, kv.KindCondition, kv.KindAborted:
+	case kv.KindUnavailable, kv.KindDeadlineExceeded, kv.KindOutcomeUnknown, kv.KindConditionFailed, kv.KindAborted:
 		return false
 	}
 	return !errors.Is(err, context.Canceled)

@@ -93,10 +93,10 @@ func request(marker []byte, keys ...[]byte) *pb.ExecuteRequest {
 func (x *largeResponses) refused(d *pb.ErrorDetail, marker []byte, msg string) {
 	x.t.Helper()
 	require.NotNil(x.t, d, msg)
-	require.Equal(x.t, codes.InvalidArgument, codes.Code(d.Code), "%s: %s", msg, d.Text)
+	require.Equal(x.t, codes.InvalidArgument, codes.Code(d.Code), "%s: %s", msg, d.Message)
 	require.False(x.t, d.Retryable, msg)
 	require.LessOrEqual(x.t, d.Attempts, uint32(1), msg)
-	require.Contains(x.t, d.Text, "max_response_bytes", msg)
+	require.Contains(x.t, d.Message, "max_response_bytes", msg)
 	require.Contains(x.t, d.Hint, "nothing was applied", msg)
 	got, err := x.db.Execute(soon(x.t), client.Get(marker))
 	require.NoError(x.t, err, msg)
@@ -192,7 +192,7 @@ func TestMessagesOfManyAnswersAreReceived(t *testing.T) {
 }
 
 // pipelined sends requests on a Pipeline and gives the answers.
-func (x *largeResponses) pipelined(in ...*pb.ExecuteRequest) []pb.CallAnswer {
+func (x *largeResponses) pipelined(in ...*pb.ExecuteRequest) []pb.CallResponse {
 	x.t.Helper()
 	stream, err := x.stock.Pipeline(soon(x.t))
 	require.NoError(x.t, err)
@@ -200,15 +200,15 @@ func (x *largeResponses) pipelined(in ...*pb.ExecuteRequest) []pb.CallAnswer {
 	require.NoError(x.t, err)
 	out := &pb.PipelineRequest{}
 	for i := range in {
-		out.Calls = append(out.Calls, pb.Call{Number: uint64(i), Request: *in[i]})
+		out.Calls = append(out.Calls, pb.Call{Handle: uint64(i), Request: *in[i]})
 	}
 	require.NoError(x.t, stream.Send(out))
 	require.NoError(x.t, stream.CloseSend())
-	var got []pb.CallAnswer
+	var got []pb.CallResponse
 	for len(got) < len(in) {
 		m, err := stream.Recv()
 		require.NoError(x.t, err)
-		got = append(got, m.Answers...)
+		got = append(got, m.Responses...)
 	}
 	return got
 }
@@ -225,8 +225,8 @@ func (x *largeResponses) committed(marker []byte, keys ...[]byte) *pb.TransactRe
 		require.NoError(x.t, err)
 		return out
 	}
-	begun := step(&pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{First: &pb.DoStep{Ops: request(marker).Ops}}}})
+	begun := step(&pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{First: &pb.ExecuteStep{Ops: request(marker).Ops}}}})
 	require.NotNil(x.t, begun.GetBegun())
-	last := &pb.DoStep{Ops: request(nil, keys...).Ops}
+	last := &pb.ExecuteStep{Ops: request(nil, keys...).Ops}
 	return step(&pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{Last: last}}})
 }

@@ -254,11 +254,11 @@ func TestAClientsTraceGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	_, err = stream.Recv()
 	require.NoError(t, err)
-	require.NoError(t, stream.Send(&pb.PipelineRequest{Calls: []pb.Call{{Number: 1, Request: pb.ExecuteRequest{Ops: put}, Traceparent: parents[1]}}}))
+	require.NoError(t, stream.Send(&pb.PipelineRequest{Calls: []pb.Call{{Handle: 1, Request: pb.ExecuteRequest{Ops: put}, Traceparent: parents[1]}}}))
 	in, err := stream.Recv()
 	require.NoError(t, err)
 	require.NoError(t, stream.CloseSend())
-	for i, id := range []kv.TxnID{one.TxnId, in.Answers[0].Response.TxnId} {
+	for i, id := range []kv.TxnID{one.TxnId, in.Responses[0].Response.TxnId} {
 		all := s.await(t, id, "transaction", "shard.execute")
 		root := find(all, "transaction")
 		require.Equal(t, strings.Split(parents[i], "-")[1], root.SpanContext.TraceID().String())

@@ -23,11 +23,11 @@ const soon = 500 * time.Millisecond
 // it waits.
 func sizeBehindACommit(c *Cluster) bool {
 	a, b := c.Begin("A", 1), c.Begin("B", 2)
-	a.Do(Call("x@0", "set.size"))
+	a.Do(Call("x@0", "set.len"))
 	b.Do(Call("y@1", "set.add-count", "b"))
 	b.Do(Call("x@0", "set.add", "c"))
 	b.End()
-	a.Do(Call("y@1", "set.size"))
+	a.Do(Call("y@1", "set.len"))
 	c.Pass(soon)
 	return a.Done == 2 && b.Answered != Never
 }
@@ -36,10 +36,10 @@ func sizeBehindACommit(c *Cluster) bool {
 // for x, which waits for A, has to say so.
 func sizeBeforeACommit(c *Cluster) bool {
 	a, b := c.Begin("A", 1), c.Begin("B", 2)
-	a.Do(Call("x@0", "set.size"))
+	a.Do(Call("x@0", "set.len"))
 	b.Do(Call("y@1", "set.add-count", "b"))
 	b.Do(Call("x@0", "set.add", "c"))
-	a.Do(Call("y@1", "set.size"))
+	a.Do(Call("y@1", "set.len"))
 	b.End()
 	c.Pass(soon)
 	return a.Done == 2 && b.Answered != Never
@@ -49,10 +49,10 @@ func sizeBeforeACommit(c *Cluster) bool {
 // for the shard that decides that waits. The mark from the other one is lost.
 func sizeBeforeAParkedPiece(c *Cluster) bool {
 	a, b := c.Begin("A", 1), c.Begin("B", 2)
-	a.Do(Call("y@1", "set.size"))
+	a.Do(Call("y@1", "set.len"))
 	b.Do(Call("x@0", "set.add-count", "b"))
 	b.Do(Call("y@1", "set.add", "c"))
-	a.Do(Call("x@0", "set.size"))
+	a.Do(Call("x@0", "set.len"))
 	c.Hold("s0", "s1", "Mark")
 	b.End()
 	c.Pass(soon)
@@ -64,7 +64,7 @@ func sizeBeforeAParkedPiece(c *Cluster) bool {
 func sizeBehindAnIdleAdd(c *Cluster) bool {
 	a, b := c.Begin("A", 1), c.Begin("B", 2)
 	b.Do(Call("x@0", "set.add-count", "b"))
-	a.Do(Call("x@0", "set.size"))
+	a.Do(Call("x@0", "set.len"))
 	c.Pass(3 * time.Second)
 	return a.Done == 1
 }
@@ -73,9 +73,9 @@ func sizeBehindAnIdleAdd(c *Cluster) bool {
 // has counted there and now wants to count x.
 func sizeBehindAPreparedAdd(c *Cluster) bool {
 	a := c.Begin("A", 1)
-	a.Do(Call("y@1", "set.size"))
+	a.Do(Call("y@1", "set.len"))
 	b := c.Exec("B", 2, Call("x@0", "set.add", "b"), Call("y@1", "set.add", "b"))
-	a.Do(Call("x@0", "set.size"))
+	a.Do(Call("x@0", "set.len"))
 	c.Pass(soon)
 	ended := a.Done == 1+1
 	a.End()
@@ -94,7 +94,7 @@ func sizeUnderAStreamOfAdds(c *Cluster) bool {
 		c.Hold(routes[1-i%2], "s0", "Decide")
 		c.Exec(fmt.Sprint("T", i), 2, Call("x@0", "set.add", fmt.Sprint("m", i)), Call(fmt.Sprint("z@", 2-i%2), "set.add", fmt.Sprint("m", i)))
 		if i == 0 {
-			a.Do(Call("x@0", "set.size"))
+			a.Do(Call("x@0", "set.len"))
 		}
 		c.Release(routes[i%2], "s0", "Decide")
 		c.Pass(100 * time.Microsecond)

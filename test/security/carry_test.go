@@ -32,5 +32,5 @@ func TestUsersAreCarriedToAnotherCluster(t *testing.T) {
 	_, err = alice.ExportUsers(soon(t))
 	denied(t, err, "needs the role admin")
 	_, err = alice.ImportUsers(soon(t), table, true)
-	require.Equal(t, kv.KindDenied, kv.KindOf(err))
+	require.Equal(t, kv.KindPermissionDenied, kv.KindOf(err))
 }

@@ -123,7 +123,7 @@ func TestWhoLooksAtTheClusterLearnsNoIDs(t *testing.T) {
 		text := a.String()
 		require.NotContains(t, text, holder.String(), "not in words either")
 		require.NotEqual(t, waiter, a.Receipts[0].TxnId)
-		require.Contains(t, a.Receipts[0].Receipt.Sentence, a.Receipts[0].Receipt.Holder.String())
+		require.Contains(t, a.Receipts[0].Receipt.Sentence, a.Receipts[0].Receipt.Wait.Holder.String())
 		return nil
 	})
 }

@@ -59,7 +59,7 @@ func TestAUserWhoMayOnlyReadHoldsNobodyUp(t *testing.T) {
 			return err
 		},
 		"a condition": func(tx *client.Tx) error { _, err := tx.Do(client.RequireExists([]byte("x/a"))); return err },
-		"a question":  func(tx *client.Tx) error { _, err := tx.Do(client.Call([]byte("x/set"), "set", "size")); return err },
+		"a question":  func(tx *client.Tx) error { _, err := tx.Do(client.Call([]byte("x/set"), "set", "len")); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			end := holds(t, alice, do)
@@ -73,7 +73,7 @@ func TestAUserWhoMayOnlyReadHoldsNobodyUp(t *testing.T) {
 		runs := 0
 		err := alice.Update(soon(t), func(tx *client.Tx) error {
 			runs++
-			rs, err := tx.Do(client.ScanRange([]byte("x/"), []byte("x0"), 100), client.Call([]byte("x/set"), "set", "size"))
+			rs, err := tx.Do(client.ScanRange([]byte("x/"), []byte("x0"), 100), client.Call([]byte("x/set"), "set", "len"))
 			if err != nil {
 				return err
 			}
@@ -158,14 +158,14 @@ func TestAnAdministratorEndsATransaction(t *testing.T) {
 		}
 		return errEnough
 	})
-	_, err := alice.EndTransaction(soon(t), id)
+	_, err := alice.CancelTransaction(soon(t), id)
 	denied(t, err, "needs the role admin")
-	r, err := root.EndTransaction(soon(t), id)
+	r, err := root.CancelTransaction(soon(t), id)
 	require.NoError(t, err)
 	require.Equal(t, []uint32{2}, r.NodeIds)
 	require.NoError(t, <-put)
 	require.ErrorContains(t, <-ended, "an administrator has ended")
-	r, err = root.EndTransaction(soon(t), id)
+	r, err = root.CancelTransaction(soon(t), id)
 	require.NoError(t, err)
 	require.Empty(t, r.NodeIds)
 }

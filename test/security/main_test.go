@@ -185,7 +185,7 @@ func eventually(t testing.TB, try func() error) {
 // denied holds that something was refused for want of a permission.
 func denied(t testing.TB, err error, text string) {
 	t.Helper()
-	require.Equal(t, kv.KindDenied, kv.KindOf(err), "%v", err)
+	require.Equal(t, kv.KindPermissionDenied, kv.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, text)
 }
 

@@ -26,10 +26,10 @@ func TestEveryWayToAKeyIsGuarded(t *testing.T) {
 	for name, alice := range map[string]*client.DB{"by certificate": c.as(0, "alice"), "by token": c.bearing(0, token)} {
 		t.Run(name, func(t *testing.T) {
 			may(t, alice, client.Get(b("catalog/1")), client.Put(b("orders/2"), b("x")), client.ScanRange(b("orders/"), b("orders0"), 0),
-				client.RequireExists(b("catalog/1")), client.Call(b("orders/set"), "set", "add", b("x")), client.Call(b("catalog/none"), "set", "size"))
+				client.RequireExists(b("catalog/1")), client.Call(b("orders/set"), "set", "add", b("x")), client.Call(b("catalog/none"), "set", "len"))
 			for text, ops := range map[string][]client.Op{
 				"read the key": {client.Get(b("secret/there")), client.Get(b("secret/none")), client.RequireExists(b("secret/there")), client.RequireAbsent(b("secret/none")),
-					client.Call(b("secret/there"), "set", "size"), client.Get(b("orders"))},
+					client.Call(b("secret/there"), "set", "len"), client.Get(b("orders"))},
 				"write the key": {client.Put(b("catalog/1"), b("x")), client.Put(b("secret/none"), b("x")), client.PutIfAbsent(b("secret/there"), b("x")), client.Delete(b("catalog/1")),
 					client.Add(b("catalog/n"), 1), client.GetForUpdate(b("catalog/1")), client.Call(b("catalog/set"), "set", "add", b("x"))},
 				"read all of the range":  {client.ScanRange(nil, nil, 0), client.ScanRange(b("orders/"), b("secret0"), 0), client.ScanRange(b("secret/"), b("secret0"), 1)},
@@ -106,7 +106,7 @@ func TestSingleCallsAreGuarded(t *testing.T) {
 	}
 	out, err := root.Execute(soon(t), &pb.ExecuteRequest{Ops: []pb.Op{{Op: &pb.Op_Scan{Scan: &pb.ScanOp{}}}}})
 	require.NoError(t, err)
-	require.Empty(t, out.Results[0].Pairs, "nothing is done of a transaction of which one operation is not allowed")
+	require.Empty(t, out.Results[0].Entries, "nothing is done of a transaction of which one operation is not allowed")
 	_, err = alice.Execute(soon(t), &pb.ExecuteRequest{Ops: []pb.Op{allowed}})
 	require.NoError(t, err)
 }
@@ -179,7 +179,7 @@ func TestKeysOfLinchpinsOwnAreNobodys(t *testing.T) {
 	all, err := root.Users(soon(t))
 	require.NoError(t, err)
 	require.Len(t, all, 1, "the users outlast the deletion of all keys")
-	_, err = root.SetHotRule(soon(t), pb.HotRule{Key: b(users.TableKey), Order: pb.HotOrder_HOT_PIN})
+	_, err = root.SetHotRule(soon(t), pb.HotRule{Key: b(users.TableKey), Policy: pb.HotPolicy_HOT_PIN})
 	require.ErrorContains(t, err, "linchpin's own")
 }
 

@@ -60,7 +60,7 @@ func (s *steps) end() {
 
 func (s *steps) do(ops ...pb.Op) *pb.TransactResponse {
 	s.t.Helper()
-	return s.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Do{Do: &pb.DoStep{Ops: ops}}})
+	return s.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Execute{Execute: &pb.ExecuteStep{Ops: ops}}})
 }
 
 func (s *steps) mark() *pb.TransactResponse {
@@ -96,7 +96,7 @@ var waits = map[string]func(c *cluster, kvs pb.KVClient) answer{
 		s := c.steps(kvs)
 		defer s.end()
 		out := s.do(lockIt)
-		require.NotNil(c.t, out.GetDone(), "%v", out)
+		require.NotNil(c.t, out.GetExecuted(), "%v", out)
 		return out
 	},
 	"a step that fails": func(c *cluster, kvs pb.KVClient) answer {
@@ -109,7 +109,7 @@ var waits = map[string]func(c *cluster, kvs pb.KVClient) answer{
 	"a step that fails, behind a savepoint": func(c *cluster, kvs pb.KVClient) answer {
 		s := c.steps(kvs)
 		defer s.end()
-		require.NotNil(c.t, s.mark().GetDone())
+		require.NotNil(c.t, s.mark().GetExecuted())
 		out := s.do(lockIt, notThere)
 		require.NotNil(c.t, out.GetStepFailed(), "%v", out)
 		return out
@@ -117,7 +117,7 @@ var waits = map[string]func(c *cluster, kvs pb.KVClient) answer{
 	"a commit": func(c *cluster, kvs pb.KVClient) answer {
 		s := c.steps(kvs)
 		defer s.end()
-		require.NotNil(c.t, s.do(putIt).GetDone())
+		require.NotNil(c.t, s.do(putIt).GetExecuted())
 		out := s.commit()
 		require.NotNil(c.t, out.GetCommitted(), "%v", out)
 		return out
@@ -167,7 +167,7 @@ func TestNoAnswerNamesWhoWasOlder(t *testing.T) {
 			older = tx.ID()
 			s := c.steps(pb.NewKVClient(c.dial(0, who)))
 			defer s.end()
-			require.NotNil(t, s.do(lockIt).GetDone())
+			require.NotNil(t, s.do(lockIt).GetExecuted())
 			if _, err := tx.Do(client.GetForUpdate(contended)); err != nil {
 				return err
 			}

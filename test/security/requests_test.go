@@ -162,12 +162,12 @@ func TestATransactionWithoutMemoryForItsStreamIsRefused(t *testing.T) {
 			require.NoError(t, stream.Send(&pb.TransactRequest{Step: &pb.TransactRequest_Rollback{Rollback: &pb.RollbackStep{}}}))
 			_, err = stream.Recv()
 			if err != nil {
-				require.Equal(t, kv.KindExhausted, detail.Error(detail.From(err)).Kind)
+				require.Equal(t, kv.KindResourceExhausted, detail.Error(detail.From(err)).Kind)
 				break
 			}
 		}
 	}
 	err = db.Update(soon(t), func(tx *client.Tx) error { return tx.Put([]byte("k"), nil) })
-	require.Equal(t, kv.KindExhausted, kv.KindOf(err), "%v", err)
+	require.Equal(t, kv.KindResourceExhausted, kv.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "--memory-budget")
 }

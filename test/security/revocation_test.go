@@ -44,7 +44,7 @@ func TestRevocationReachesOpenStreams(t *testing.T) {
 		since := time.Now()
 		eventually(t, func() error {
 			_, err := alice.Execute(soon(t), client.Put(key, b("y")))
-			if kv.KindOf(err) == kv.KindDenied {
+			if kv.KindOf(err) == kv.KindPermissionDenied {
 				return nil
 			}
 			return kv.Errorf(kv.KindInternal, "it goes on to write: %v", err)
@@ -140,7 +140,7 @@ func TestUsersAreManaged(t *testing.T) {
 	_, err := boss.CreateUser(soon(t), pb.CreateUserRequest{Name: "alice", NoToken: true})
 	require.NoError(t, err)
 	_, err = boss.CreateUser(soon(t), pb.CreateUserRequest{Name: "alice"})
-	require.Equal(t, kv.KindCondition, kv.KindOf(err), "%v", err)
+	require.Equal(t, kv.KindConditionFailed, kv.KindOf(err), "%v", err)
 	for _, name := range []string{"root", "node", "a b"} {
 		_, err = boss.CreateUser(soon(t), pb.CreateUserRequest{Name: name})
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)

@@ -29,7 +29,7 @@ var roles = map[string]string{
 	"KV/Execute": "user", "KV/Pipeline": "user", "KV/Transact": "user", "KV/Scan": "user", "KV/Outcome": "user",
 	"KV/CreateSnapshot": "admin", "KV/DropSnapshot": "admin", "KV/ListSnapshots": "monitor",
 	"Admin/Status": "user", "Admin/Types": "user", "Admin/WhoAmI": "user",
-	"Admin/EndTransaction": "admin", "Admin/Shards": "monitor", "Admin/HotKeys": "monitor", "Admin/Activity": "monitor", "Admin/SetHotRule": "admin", "Admin/SetHotMode": "admin",
+	"Admin/CancelTransaction": "admin", "Admin/Shards": "monitor", "Admin/HotKeys": "monitor", "Admin/Activity": "monitor", "Admin/SetHotRule": "admin", "Admin/SetHotMode": "admin",
 	"Admin/CreateUser": "admin", "Admin/ListUsers": "admin", "Admin/GrantUser": "admin", "Admin/RevokeUser": "admin", "Admin/DropUser": "admin", "Admin/RotateToken": "admin",
 	"Admin/ExportUsers": "admin", "Admin/ImportUsers": "admin",
 	"Admin/Drain": "admin", "Admin/Reclaim": "admin", "Admin/LogLevels": "admin", "Admin/Debug": "admin",

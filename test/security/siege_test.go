@@ -162,7 +162,7 @@ var memoryAttacks = []struct {
 		for range 100 {
 			in := &pb.PipelineRequest{}
 			for i := range 1000 {
-				in.Calls = append(in.Calls, pb.Call{Number: uint64(i), Request: pb.ExecuteRequest{Ops: bigScans(1), MaxResponseBytes: pb.MaxMessageBytes}})
+				in.Calls = append(in.Calls, pb.Call{Handle: uint64(i), Request: pb.ExecuteRequest{Ops: bigScans(1), MaxResponseBytes: pb.MaxMessageBytes}})
 			}
 			if _, err := a.call("/linchpin.v1.KV/Pipeline", in, false); err != nil {
 				return err
@@ -185,7 +185,7 @@ var memoryAttacks = []struct {
 				return err
 			}
 			for range 20 {
-				body, err := (&pb.TransactRequest{Step: &pb.TransactRequest_Do{Do: &pb.DoStep{Ops: bigScans(1)}}}).Marshal()
+				body, err := (&pb.TransactRequest{Step: &pb.TransactRequest_Execute{Execute: &pb.ExecuteStep{Ops: bigScans(1)}}}).Marshal()
 				if err != nil {
 					return err
 				}
@@ -207,7 +207,7 @@ var memoryAttacks = []struct {
 	}},
 	{name: "calls of many short operations that wait for a lock", reads: true, locked: true, run: func(a *attacker) error {
 		one := pb.Op{Op: &pb.Op_Get{Get: &pb.GetOp{Key: b(lockedKey)}}}
-		in := &pb.PipelineRequest{Calls: []pb.Call{{Number: 1, Request: pb.ExecuteRequest{Ops: slices.Repeat([]pb.Op{one}, kv.MaxTxnOps)}}}}
+		in := &pb.PipelineRequest{Calls: []pb.Call{{Handle: 1, Request: pb.ExecuteRequest{Ops: slices.Repeat([]pb.Op{one}, kv.MaxTxnOps)}}}}
 		body, err := in.Marshal()
 		if err != nil {
 			return err

@@ -381,7 +381,7 @@ func (w *world) countReader(t *txnRecord, d txn.Done) {
 
 // uncertain reports whether a failure leaves the outcome open.
 func uncertain(f *msg.Failure) bool {
-	return f != nil && (kv.Kind(f.Kind) == kv.KindUnknown || kv.Kind(f.Kind) == kv.KindTooOld)
+	return f != nil && (kv.Kind(f.Kind) == kv.KindOutcomeUnknown || kv.Kind(f.Kind) == kv.KindTooOld)
 }
 
 // found takes the answer of an enquiry about a transaction of its own.

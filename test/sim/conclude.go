@@ -48,7 +48,7 @@ func (x *interaction) expecting(key []byte, read *msg.Result) msg.Op {
 	what := x.c.w.rng.IntN(4)
 	switch {
 	case !read.Found: // told by the key's shard
-		size, err := adt.Call(key, "set", "size", nil)
+		size, err := adt.Call(key, "set", "len", nil)
 		if err != nil {
 			panic(err)
 		}
@@ -68,7 +68,7 @@ func concludes(f *msg.Failure) bool {
 		return false
 	}
 	switch kv.Kind(f.Kind) {
-	case kv.KindCondition, kv.KindWrongType, kv.KindOutOfRange, kv.KindNotFound:
+	case kv.KindConditionFailed, kv.KindWrongType, kv.KindOutOfRange, kv.KindNotFound:
 		return true
 	}
 	return false

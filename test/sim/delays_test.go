@@ -100,7 +100,7 @@ func TestMessageDelays(t *testing.T) {
 
 // TestMessageDelaysOfReaders counts what section 7 promises.
 func TestMessageDelaysOfReaders(t *testing.T) {
-	for plan, want := range map[txn.Plan]float64{txn.PlanAtOnce: 2, txn.PlanHotLast: 3} {
+	for plan, want := range map[txn.Plan]float64{txn.PlanParallel: 2, txn.PlanHotLast: 3} {
 		o := steady(txn.HotLast)
 		o.Plan = plan
 		w := newWorld(o)

@@ -22,7 +22,7 @@ func TestReadersWhileNodesDrain(t *testing.T) {
 	var refused refusals
 	for seed := range int64(60) {
 		o := drawUpdates(seed)
-		plans := []txn.Plan{txn.PlanAny, txn.PlanAtOnce, txn.PlanHotLast}
+		plans := []txn.Plan{txn.PlanAny, txn.PlanParallel, txn.PlanHotLast}
 		o.Reads, o.Plan, o.Lease, o.Order = txn.SnapshotReads, plans[seed%3], time.Second, txn.HotLast
 		o.Shards, o.Nodes, o.Registers, o.Counters, o.HotKeys, o.Clients, o.Txns = 3, 3, 4, 1, 2, 10, 25
 		o.Crashes, o.Cuts, o.Drains, o.Down = 0, 0, 4, 100*time.Millisecond

@@ -25,25 +25,25 @@ type drawing = func(*drawer) []msg.Datum
 // called.
 var drawings = map[string]drawing{
 	"set.add": someNames, "set.remove": someNames, "set.add-count": someNames, "set.remove-count": someNames, "set.contains": oneName,
-	"set.size": noArgs, "set.members": noArgs,
+	"set.len": noArgs, "set.members": noArgs,
 
-	"dict.set": drawFields, "dict.set-new": oneField, "dict.increment": fieldNumber, "dict.increment-get": fieldNumber, "dict.delete": someNames,
-	"dict.get": oneName, "dict.get-many": someNames, "dict.has": oneName, "dict.size": noArgs, "dict.all": noArgs,
-	"dict.scan": func(d *drawer) []msg.Datum { return append(oneName(d), adt.Int(1+int64(d.IntN(3)))) },
+	"map.set": drawFields, "map.set-if-absent": oneField, "map.increment": fieldNumber, "map.increment-get": fieldNumber, "map.delete": someNames,
+	"map.get": oneName, "map.get-many": someNames, "map.has": oneName, "map.len": noArgs, "map.all": noArgs,
+	"map.range": func(d *drawer) []msg.Datum { return append(oneName(d), adt.Int(1+int64(d.IntN(3)))) },
 
-	"scored-set.add":       drawMembers,
-	"scored-set.increment": nameScore, "scored-set.increment-get": nameScore, "scored-set.remove": someNames,
-	"scored-set.score": oneName, "scored-set.rank": oneName, "scored-set.rev-rank": oneName, "scored-set.size": noArgs,
-	"scored-set.by-rank": span, "scored-set.by-rank-desc": span, "scored-set.by-score": scoreSpan,
+	"sorted-set.add":       drawMembers,
+	"sorted-set.increment": nameScore, "sorted-set.increment-get": nameScore, "sorted-set.remove": someNames,
+	"sorted-set.score": oneName, "sorted-set.rank": oneName, "sorted-set.rev-rank": oneName, "sorted-set.len": noArgs,
+	"sorted-set.range-by-rank": span, "sorted-set.range-by-rev-rank": span, "sorted-set.range-by-score": scoreSpan,
 
-	"list.append": someNames, "list.append-length": someNames, "list.range": span, "list.trim": span, "list.length": noArgs,
+	"list.append": someNames, "list.append-len": someNames, "list.range": span, "list.trim": span, "list.len": noArgs,
 	"list.get": func(d *drawer) []msg.Datum { return []msg.Datum{d.position(4)} },
 
 	"bounded-counter.create": drawBounds, "bounded-counter.get": noArgs, "bounded-counter.bounds": noArgs,
 	"bounded-counter.add": move, "bounded-counter.subtract": move, "bounded-counter.try-add": move, "bounded-counter.try-subtract": move,
 
-	"bag.add": scores, "bag.count": noArgs, "bag.sum": noArgs, "bag.mean": noArgs, "bag.min": noArgs, "bag.max": noArgs,
-	"bag.variance": noArgs, "bag.summary": noArgs,
+	"summary.add": scores, "summary.count": noArgs, "summary.sum": noArgs, "summary.mean": noArgs, "summary.min": noArgs, "summary.max": noArgs,
+	"summary.variance": noArgs, "summary.stats": noArgs,
 
 	"top-k.add": func(d *drawer) []msg.Datum { return []msg.Datum{d.score(), d.name()} },
 	"top-k.top": move, "top-k.max": noArgs,

@@ -84,7 +84,7 @@ func (c *chain) follow() error {
 			}
 		}
 		switch {
-		case !l.e.value.Exists(), l.e.value.Type == adt.Register, l.e.value.Type == adt.Counter:
+		case !l.e.value.Exists(), l.e.value.Type == adt.Value, l.e.value.Type == adt.Counter:
 			after = nil
 		}
 		l.after, now = after, after

@@ -112,7 +112,7 @@ func restarting(o *Options) {
 // losing has shards lose what is not durable while readers read at states of rounds.
 func losing(o *Options) {
 	restarting(o)
-	o.Plan, o.Sync, o.Mix.OneShotRead, o.Lease = txn.PlanPin, 5*time.Millisecond, 20, 20*time.Millisecond
+	o.Plan, o.Sync, o.Mix.OneShotRead, o.Lease = txn.PlanSnapshot, 5*time.Millisecond, 20, 20*time.Millisecond
 }
 
 // oftenRestarting has shards crash again while leases of the incarnation before last are
@@ -144,7 +144,7 @@ func overlapping(o *Options) {
 func borrowing(o *Options) {
 	watched(o)
 	calm(o)
-	o.Nodes, o.Machines, o.Clients, o.Plan = 1, 3, 12, txn.PlanPin
+	o.Nodes, o.Machines, o.Clients, o.Plan = 1, 3, 12, txn.PlanSnapshot
 	o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan, o.Mix.Think = 12, 0, 0, 0
 }
 

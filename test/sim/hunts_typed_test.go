@@ -56,7 +56,7 @@ func large(types ...string) func(*Options) {
 
 // restartsTyped has logs fail under calls, and much sent twice.
 func restartsTyped(o *Options) {
-	of("bag", "set", "list")(o)
+	of("summary", "set", "list")(o)
 	restless(o)
 	o.Mix.Ops = OpMix{Get: 1}
 	o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 10, 0, 10*time.Millisecond, true, FaultMix{Log: 1}
@@ -66,18 +66,18 @@ func restartsTyped(o *Options) {
 var typedHunts = []hunt{
 	{id: mutant.SizeWithAdd, name: "Size goes with add", seed: 1, typed: true, shape: of("set")},
 	{id: mutant.ContainsWithRemove, name: "Contains goes with remove", seed: 2, typed: true, shape: of("set")},
-	{id: mutant.PartsIgnored, name: "Parts ignored", seed: 1, typed: true, shape: of("set", "dict", "scored-set")},
+	{id: mutant.PartsIgnored, name: "Parts ignored", seed: 1, typed: true, shape: of("set", "map", "sorted-set")},
 	{id: mutant.TypedPastRange, name: "Calls slip past a range lock", seed: 1, typed: true, shape: func(o *Options) {
-		of("set", "bag")(o)
+		of("set", "summary")(o)
 		o.Mix.Ops = OpMix{Scan: 5, Put: 2, DeleteRange: 1}
 	}},
-	{id: mutant.PlanUnlocked, name: "A plan without its lock", seed: 26, typed: true, shape: of("set", "dict", "scored-set", "bounded-counter")},
-	{id: mutant.FirstPlanKept, name: "The first plan is kept", seed: 1, typed: true, shape: of("set", "dict", "list")},
+	{id: mutant.PlanUnlocked, name: "A plan without its lock", seed: 26, typed: true, shape: of("set", "map", "sorted-set", "bounded-counter")},
+	{id: mutant.FirstPlanKept, name: "The first plan is kept", seed: 1, typed: true, shape: of("set", "map", "list")},
 	{id: mutant.OthersIgnored, name: "Undecided calls ignored", seed: 1, typed: true, shape: of("bounded-counter")},
 	{id: mutant.RefusalUnlocked, name: "A refusal without its lock", seed: 1, typed: true, shape: of("bounded-counter")},
-	{id: mutant.AheadIgnored, name: "Answers ahead are not alone", seed: 3, typed: true, shape: of("bounded-counter", "dict", "scored-set")},
+	{id: mutant.AheadIgnored, name: "Answers ahead are not alone", seed: 3, typed: true, shape: of("bounded-counter", "map", "sorted-set")},
 	{id: mutant.OwnCallsUnseen, name: "Own calls unseen", seed: 1, typed: true, shape: talkative()},
-	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 9, typed: true, readers: true, shape: readTyped("set", "dict", "scored-set")},
+	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 9, typed: true, readers: true, shape: readTyped("set", "map", "sorted-set")},
 	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 11, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.ChangeUnshown, name: "Changes not shown to readers", seed: 1, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.ChangeShownByFirst, name: "Changes shown by their first call", seed: 7, typed: true, readers: true, shape: func(o *Options) {
@@ -107,23 +107,23 @@ var typedHunts = []hunt{
 	{id: mutant.ReadersIgnored, name: "Readers of calls ignored", seed: 12, typed: true, readers: true, shape: readTyped()},
 	{id: mutant.SendBeforeDurable, name: "Calls told before they are durable", seed: 2, model: true, typed: true, shape: restartsTyped},
 	{id: mutant.FoldPastPin, name: "A change is written over past a pin", seed: 3, typed: true, readers: true, shape: func(o *Options) {
-		large("list", "set", "dict")(o)
+		large("list", "set", "map")(o)
 		o.PinEvery, o.History, o.Lease, o.Mix.Snapshot, o.OpenBudget = 5*time.Millisecond, 20*time.Millisecond, 150*time.Millisecond, 25, -1
 	}},
-	{id: mutant.DeltaTwice, name: "A stored change is made twice", seed: 1, typed: true, shape: large("list", "scored-set", "dict")},
-	{id: mutant.DeltaMissed, name: "A stored change is not made", seed: 1, typed: true, shape: large("list", "set", "dict")},
+	{id: mutant.DeltaTwice, name: "A stored change is made twice", seed: 1, typed: true, shape: large("list", "sorted-set", "map")},
+	{id: mutant.DeltaMissed, name: "A stored change is not made", seed: 1, typed: true, shape: large("list", "set", "map")},
 	{id: mutant.PagesPastPin, name: "Pages are collected past a pin", seed: 8, typed: true, readers: true, shape: func(o *Options) {
-		large("set", "dict", "scored-set")(o)
+		large("set", "map", "sorted-set")(o)
 		o.Paging = mvcc.Paging{Over: 300, Least: 300, Chain: 1}
 		o.PinEvery, o.History, o.Lease, o.Mix.Snapshot, o.OpenBudget = 5*time.Millisecond, 2*time.Second, 150*time.Millisecond, 25, -1
 	}},
 	{id: mutant.PatchOfTheLast, name: "A patch of several transactions says what the last did", seed: 6, typed: true, shape: func(o *Options) {
-		large("set", "dict", "scored-set")(o)
+		large("set", "map", "sorted-set")(o)
 		o.Paging = mvcc.Paging{Over: 300, Least: 300, Chain: 3}
 	}},
 	{id: mutant.TopsDropped, name: "What is beside pages is lost", seed: 1, typed: true, shape: func(o *Options) {
 		inPages(o)
-		o.Types, o.Methods = []string{"dict"}, []string{"set", "set", "delete", "get", "scan"}
+		o.Types, o.Methods = []string{"map"}, []string{"set", "set", "delete", "get", "range"}
 	}},
 	{id: mutant.CallLocksLost, name: "Locks of questions lost at a restart", seed: 261, model: true, typed: true, shape: func(o *Options) {
 		of("set", "bounded-counter")(o)

@@ -19,7 +19,7 @@ func TestMachinesOfAGatewayShareStates(t *testing.T) {
 		o.Reads, o.Lease = txn.SnapshotReads, time.Second
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.OpenBudget = 8, 8, time.Millisecond
 		if seed%2 == 0 {
-			o.Plan = txn.PlanPin
+			o.Plan = txn.PlanSnapshot
 		}
 		s, err := Run(o)
 		require.NoError(t, err, "seed %d", seed)

@@ -113,7 +113,7 @@ func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 		return kv.KindOK, t.compare(c, mine, res)
 	case msg.OpAdd, msg.OpAddGet:
 		return t.add(op, res)
-	case msg.OpAsk, msg.OpChange, msg.OpChangeAsk:
+	case msg.OpQuery, msg.OpUpdate, msg.OpUpdateGet:
 		return t.invoke(op, res)
 	case msg.OpExpire, msg.OpDeleteExpired:
 		return kv.KindOK, t.expire(op, res)
@@ -121,7 +121,7 @@ func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	if op.Expect == msg.ExpectVersion && !c.kept.IsZero() && c.kept == op.ExpectVersion {
 		t.vague = true
 	} else if !holds(op, c) {
-		return kv.KindCondition, nil
+		return kv.KindConditionFailed, nil
 	}
 	if op.Kind == msg.OpRequire {
 		return kv.KindOK, nil

@@ -229,7 +229,7 @@ func Draw(seed int64) Options {
 	o := drawUpdates(seed)
 	r := rand.New(rand.NewPCG(uint64(seed), 0x4ead))
 	o.Reads = pick(r, txn.SnapshotReads, txn.SnapshotReads, txn.SnapshotReads, txn.LockingReads)
-	o.Plan = pick(r, txn.PlanAny, txn.PlanAny, txn.PlanAtOnce, txn.PlanHotLast)
+	o.Plan = pick(r, txn.PlanAny, txn.PlanAny, txn.PlanParallel, txn.PlanHotLast)
 	o.Lease = time.Duration(pick(r, 30, 150, 1000)) * time.Millisecond
 	o.UnsealAfter = time.Duration(pick(r, 0, 100, 2000, 10000)) * time.Microsecond
 	o.HoldBound = time.Duration(pick(r, 500, 5000, 50000)) * time.Microsecond
@@ -243,7 +243,7 @@ func Draw(seed int64) Options {
 	o.CrowdFor = []time.Duration{-1, 5 * time.Millisecond, 0}[uint64(seed)%3]
 	o.OpenBudget = pick(r, -1, time.Millisecond, 5*time.Millisecond, 50*time.Millisecond)
 	if o.Plan == txn.PlanAny && r.IntN(8) == 0 {
-		o.Plan = txn.PlanPin
+		o.Plan = txn.PlanSnapshot
 	}
 	if r.IntN(2) == 0 {
 		o.PinEvery = time.Duration(pick(r, 5, 20, 100)) * time.Millisecond
@@ -368,7 +368,7 @@ func drawLarge(o *Options) {
 	o.Paging = mvcc.Paging{Over: pick(r, 150, 400), Least: pick(r, 60, 200), Chain: pick(r, 1, 3, 16)}
 	o.CacheBytes = pick(r, 1, 1, 4000)
 	if r.IntN(2) == 0 {
-		o.Types = []string{"set", "dict", "scored-set"}
+		o.Types = []string{"set", "map", "sorted-set"}
 	}
 	o.Mix.MaxOps += r.IntN(4)
 }

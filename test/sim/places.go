@@ -39,7 +39,7 @@ func (n *node) want(key []byte) (count int) {
 // more.
 func (n *node) judge(c *openCall, d *txn.Done) {
 	o, f := &n.w.opt, d.Failure
-	if f == nil || f.Reason != msg.ReasonExhausted || kv.Kind(f.Kind) != kv.KindExhausted || !strings.Contains(f.Text, "at this gateway") {
+	if f == nil || f.Reason != msg.ReasonExhausted || kv.Kind(f.Kind) != kv.KindResourceExhausted || !strings.Contains(f.Text, "at this gateway") {
 		return
 	}
 	n.w.sum.Refused++

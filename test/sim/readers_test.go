@@ -18,7 +18,7 @@ func TestReadersAreNeverAborted(t *testing.T) {
 	run := func(reads txn.Reads) (sum Summary, holds, waits uint64) {
 		for seed := range int64(40) {
 			o := drawUpdates(seed)
-			o.Reads, o.Plan, o.Lease = reads, txn.Plan([]txn.Plan{txn.PlanAny, txn.PlanAtOnce, txn.PlanHotLast}[seed%3]), time.Second
+			o.Reads, o.Plan, o.Lease = reads, txn.Plan([]txn.Plan{txn.PlanAny, txn.PlanParallel, txn.PlanHotLast}[seed%3]), time.Second
 			o.Order, o.Shards, o.Nodes, o.Registers, o.Counters, o.HotKeys, o.Clients, o.Txns = txn.HotLast, 3, 3, 4, 1, 2, 10, 15
 			o.Straggle, o.Loss, o.Dup, o.ReadErrors, o.MaxWaiters, o.Crashes, o.Cuts = 0, 0.02, 0.1, 0, 0, 0, 0
 			o.Mix = Mix{OneShot: 10, OneShotRead: 8, Interactive: 2, InteractiveRead: 4, Scan: 1, MaxOps: 4, Think: time.Millisecond,

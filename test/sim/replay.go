@@ -104,7 +104,7 @@ func conditionFailed(t *txnRecord) bool {
 	}
 	op := &t.calls[0].ops[t.failure.Seq]
 	switch k := kv.Kind(t.failure.Kind); k {
-	case kv.KindCondition, kv.KindWrongType, kv.KindNotFound:
+	case kv.KindConditionFailed, kv.KindWrongType, kv.KindNotFound:
 		return !op.IsRange()
 	case kv.KindOutOfRange:
 		return !overflows(k, op)
@@ -181,16 +181,16 @@ func (x *trial) history(t *txnRecord) error {
 			return err
 		case t.concluded != nil && c.failure == nil && kind == kv.KindWrongType:
 			return nil // by that the commit failed; what came after may have been of its own making
-		case t.rolledBack && kind != kv.KindOK && (kind == kv.KindWrongType || overflows(kind, &c.ops[seq]) || c.ops[seq].Kind == msg.OpChange) && c.failure == nil:
+		case t.rolledBack && kind != kv.KindOK && (kind == kv.KindWrongType || overflows(kind, &c.ops[seq]) || c.ops[seq].Kind == msg.OpUpdate) && c.failure == nil:
 			return nil // blind writes find that out at the commit
 		case c.failure == nil && kind != kv.KindOK:
 			return fmt.Errorf("%s succeeded, and in the model ends with %v", describe(c.ops[seq:seq+1]), kind)
 		case c.failure != nil && t.kind == interactive && (kind == kv.KindWrongType || kind != kv.KindOK && overflows(kind, &c.ops[seq]) ||
-			overflows(kv.Kind(c.failure.Kind), &c.ops[c.failure.Seq]) || kind != kv.KindOK && c.ops[seq].Kind == msg.OpChange):
+			overflows(kv.Kind(c.failure.Kind), &c.ops[c.failure.Seq]) || kind != kv.KindOK && c.ops[seq].Kind == msg.OpUpdate):
 			// the call failed for another reason before that was found out, as
 			// blind changes find it out at the commit; and sums of blind increments are guessed on the safe side
 			x.own = before
-		case c.failure != nil && x.vague && c.failure.Kind == uint32(kv.KindCondition):
+		case c.failure != nil && x.vague && c.failure.Kind == uint32(kv.KindConditionFailed):
 			x.own = before
 		case c.failure != nil && t.kind == interactive && c.failure.HasSeq && kind != kv.Kind(c.failure.Kind):
 			// two operations fail, and a shard found the one before the gateway the other

@@ -28,12 +28,12 @@ var things = []struct {
 	make func() thing
 	show []shows
 }{
-	{"set", func() thing { return setThing{} }, []shows{{"members", nil}, {"size", nil}}},
-	{"dict", func() thing { return dictThing{} }, []shows{{"all", nil}, {"size", nil}}},
-	{"scored-set", func() thing { return scoredThing{} }, []shows{{"by-rank", numbers(0, -1)}, {"by-score", []msg.Datum{adt.Float(-1e12), adt.Float(1e12)}}, {"size", nil}}},
-	{"list", func() thing { return &listThing{} }, []shows{{"range", numbers(0, -1)}, {"length", nil}}},
+	{"set", func() thing { return setThing{} }, []shows{{"members", nil}, {"len", nil}}},
+	{"map", func() thing { return mapThing{} }, []shows{{"all", nil}, {"len", nil}}},
+	{"sorted-set", func() thing { return sortedThing{} }, []shows{{"range-by-rank", numbers(0, -1)}, {"range-by-score", []msg.Datum{adt.Float(-1e12), adt.Float(1e12)}}, {"len", nil}}},
+	{"list", func() thing { return &listThing{} }, []shows{{"range", numbers(0, -1)}, {"len", nil}}},
 	{"bounded-counter", func() thing { return &boundedThing{} }, []shows{{"get", nil}, {"bounds", nil}}},
-	{"bag", func() thing { return &bagThing{} }, []shows{{"summary", nil}}},
+	{"summary", func() thing { return &summaryThing{} }, []shows{{"stats", nil}}},
 	{"top-k", func() thing { return topThing{} }, []shows{{"top", numbers(99)}, {"max", nil}}},
 	{"ids", func() thing { return idsThing{} }, nil},
 }
@@ -102,7 +102,7 @@ func (s setThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.K
 		}
 	case "contains":
 		return []msg.Datum{adt.Bool(s[text(args[0])])}, kv.KindOK
-	case "size":
+	case "len":
 		return []msg.Datum{adt.Int(int64(len(s)))}, kv.KindOK
 	case "members":
 		for _, m := range slices.Sorted(maps.Keys(s)) {
@@ -120,25 +120,25 @@ func (s setThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.K
 	return out, kv.KindOK
 }
 
-type dictThing map[string]string
+type mapThing map[string]string
 
-func (d dictThing) clone() thing { return maps.Clone(d) }
-func (d dictThing) empty() bool  { return len(d) == 0 }
+func (d mapThing) clone() thing { return maps.Clone(d) }
+func (d mapThing) empty() bool  { return len(d) == 0 }
 
-func (d dictThing) get(f msg.Datum) msg.Datum {
+func (d mapThing) get(f msg.Datum) msg.Datum {
 	if v, ok := d[text(f)]; ok {
 		return datum(v)
 	}
 	return adt.Nil()
 }
 
-func (d dictThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
+func (d mapThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
 	switch method {
 	case "set":
 		for i := 0; i < len(args); i += 2 {
 			d[text(args[i])] = text(args[i+1])
 		}
-	case "set-new":
+	case "set-if-absent":
 		if _, ok := d[text(args[0])]; ok {
 			return []msg.Datum{adt.Bool(false)}, kv.KindOK
 		}
@@ -158,26 +158,26 @@ func (d dictThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.
 	case "increment", "increment-get":
 		n, err := strconv.ParseInt(d[text(args[0])], 10, 64)
 		if _, ok := d[text(args[0])]; ok && err != nil {
-			return nil, kv.KindCondition
+			return nil, kv.KindConditionFailed
 		}
 		d[text(args[0])] = strconv.FormatInt(n+args[1].Int, 10)
 		if method == "increment-get" {
 			out = append(out, adt.Int(n+args[1].Int))
 		}
-	case "size":
+	case "len":
 		return []msg.Datum{adt.Int(int64(len(d)))}, kv.KindOK
 	case "all":
 		return d.from("", len(d)), kv.KindOK
-	case "scan":
+	case "range":
 		return d.from(text(args[0]), int(args[1].Int)), kv.KindOK
 	default:
-		panic(unknownMethod("dict", method))
+		panic(unknownMethod("map", method))
 	}
 	return out, kv.KindOK
 }
 
 // from lists up to so many fields from one on, each with its value.
-func (d dictThing) from(first string, most int) (out []msg.Datum) {
+func (d mapThing) from(first string, most int) (out []msg.Datum) {
 	for _, f := range slices.Sorted(maps.Keys(d)) {
 		if f >= first && len(out) < 2*most {
 			out = append(out, datum(f), datum(d[f]))
@@ -186,14 +186,14 @@ func (d dictThing) from(first string, most int) (out []msg.Datum) {
 	return out
 }
 
-// scoredThing has whole scores only: sums of floats are exact then.
-type scoredThing map[string]float64
+// sortedThing has whole scores only: sums of floats are exact then.
+type sortedThing map[string]float64
 
-func (s scoredThing) clone() thing { return maps.Clone(s) }
-func (s scoredThing) empty() bool  { return len(s) == 0 }
+func (s sortedThing) clone() thing { return maps.Clone(s) }
+func (s sortedThing) empty() bool  { return len(s) == 0 }
 
 // order is from the lowest score to the highest, by name where they are equal.
-func (s scoredThing) order() []string {
+func (s sortedThing) order() []string {
 	return slices.SortedFunc(maps.Keys(s), func(a, b string) int {
 		switch {
 		case s[a] < s[b], s[a] == s[b] && a < b:
@@ -203,7 +203,7 @@ func (s scoredThing) order() []string {
 	})
 }
 
-func (s scoredThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
+func (s sortedThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
 	switch method {
 	case "add":
 		for i := 0; i < len(args); i += 2 {
@@ -227,31 +227,31 @@ func (s scoredThing) call(method string, args []msg.Datum) (out []msg.Datum, _ k
 		return rank(s.order(), text(args[0])), kv.KindOK
 	case "rev-rank":
 		return rank(s.down(), text(args[0])), kv.KindOK
-	case "size":
+	case "len":
 		return []msg.Datum{adt.Int(int64(len(s)))}, kv.KindOK
-	case "by-rank":
+	case "range-by-rank":
 		return s.withScores(between(s.order(), args[0].Int, args[1].Int)), kv.KindOK
-	case "by-rank-desc":
+	case "range-by-rev-rank":
 		return s.withScores(between(s.down(), args[0].Int, args[1].Int)), kv.KindOK
-	case "by-score":
+	case "range-by-score":
 		some := slices.DeleteFunc(s.order(), func(m string) bool { return s[m] < args[0].Float || s[m] > args[1].Float })
 		if len(args) > 2 {
 			some = some[:min(int64(len(some)), args[2].Int)]
 		}
 		return s.withScores(some), kv.KindOK
 	default:
-		panic(unknownMethod("scored set", method))
+		panic(unknownMethod("sorted set", method))
 	}
 	return out, kv.KindOK
 }
 
-func (s scoredThing) down() []string {
+func (s sortedThing) down() []string {
 	out := s.order()
 	slices.Reverse(out)
 	return out
 }
 
-func (s scoredThing) withScores(members []string) (out []msg.Datum) {
+func (s sortedThing) withScores(members []string) (out []msg.Datum) {
 	for _, m := range members {
 		out = append(out, datum(m), adt.Float(s[m]))
 	}
@@ -266,11 +266,11 @@ func (l *listThing) empty() bool    { return len(l.values) == 0 }
 
 func (l *listThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
 	switch method {
-	case "append", "append-length":
+	case "append", "append-len":
 		for _, a := range args {
 			l.values = append(l.values, text(a))
 		}
-		if method == "append-length" {
+		if method == "append-len" {
 			out = append(out, adt.Int(int64(len(l.values))))
 		}
 	case "range":
@@ -282,7 +282,7 @@ func (l *listThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv
 			return []msg.Datum{datum(one[0])}, kv.KindOK
 		}
 		return []msg.Datum{adt.Nil()}, kv.KindOK
-	case "length":
+	case "len":
 		return []msg.Datum{adt.Int(int64(len(l.values)))}, kv.KindOK
 	case "trim":
 		l.values = between(l.values, args[0].Int, args[1].Int)

@@ -64,7 +64,7 @@ func (b *boundedThing) ask(method string) []msg.Datum {
 
 func (b *boundedThing) create(args []msg.Datum) kv.Kind {
 	if b.made && (b.floor != args[0].Int || b.ceiling != args[1].Int) {
-		return kv.KindCondition
+		return kv.KindConditionFailed
 	}
 	if !b.made {
 		*b = boundedThing{made: true, floor: args[0].Int, ceiling: args[1].Int, n: args[0].Int}
@@ -75,13 +75,13 @@ func (b *boundedThing) create(args []msg.Datum) kv.Kind {
 	return kv.KindOK
 }
 
-type bagThing struct{ numbers []float64 }
+type summaryThing struct{ numbers []float64 }
 
-func (b *bagThing) String() string { return fmt.Sprint(b.numbers) }
-func (b *bagThing) clone() thing   { return &bagThing{slices.Clone(b.numbers)} }
-func (b *bagThing) empty() bool    { return len(b.numbers) == 0 }
+func (b *summaryThing) String() string { return fmt.Sprint(b.numbers) }
+func (b *summaryThing) clone() thing   { return &summaryThing{slices.Clone(b.numbers)} }
+func (b *summaryThing) empty() bool    { return len(b.numbers) == 0 }
 
-func (b *bagThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
+func (b *summaryThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
 	if method == "add" {
 		for _, a := range args {
 			b.numbers = append(b.numbers, a.Float)
@@ -89,18 +89,18 @@ func (b *bagThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) 
 		return nil, kv.KindOK
 	}
 	all := b.summary()
-	if method == "summary" {
+	if method == "stats" {
 		return all, kv.KindOK
 	}
 	i := slices.Index([]string{"count", "sum", "mean", "min", "max", "variance"}, method)
 	if i < 0 {
-		panic(unknownMethod("bag", method))
+		panic(unknownMethod("summary", method))
 	}
 	return all[i : i+1], kv.KindOK
 }
 
 // summary is exact: the numbers are whole and few.
-func (b *bagThing) summary() []msg.Datum {
+func (b *summaryThing) summary() []msg.Datum {
 	n, sum, squares := float64(len(b.numbers)), 0.0, 0.0
 	for _, x := range b.numbers {
 		sum, squares = sum+x, squares+x*x

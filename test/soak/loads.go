@@ -156,7 +156,7 @@ func (l *loads) end(t testing.TB) (sum tally) {
 type tally struct{ committed, failed, unknown int }
 
 // expected are the kinds of errors that faults explain.
-var expected = kindNamesOf(kv.KindAborted, kv.KindUnavailable, kv.KindExhausted, kv.KindDeadline, kv.KindUnknown, kv.KindCondition, kv.KindOutOfRange)
+var expected = kindNamesOf(kv.KindAborted, kv.KindUnavailable, kv.KindResourceExhausted, kv.KindDeadlineExceeded, kv.KindOutcomeUnknown, kv.KindConditionFailed, kv.KindOutOfRange)
 
 func kindNamesOf(all ...kv.Kind) (names []string) {
 	for _, k := range all {

@@ -7,7 +7,7 @@ var readers = board{uid: "readers", title: "Readers and snapshots",
 	rows: []row{
 		{"Reads", []graph{
 			{title: "Plans", unit: "reqps", stacked: true, queries: q(`sum by (plan) (rate(linchpin_reads_total{@}[$__rate_interval]))`, "{{plan}}"),
-				about: "How read-only transactions read: one (shard), at-once, hot-last (the hottest key last), open (interactive), pin (a snapshot), locked. Locked ones wait like updates; protocol.md, section 7, has the plans."},
+				about: "How read-only transactions read: one-shard, parallel, hot-last (the hottest key last), interactive, snapshot, locked. Locked ones wait like updates; protocol.md, section 7, has the plans."},
 			{title: "How long they take", unit: "s",
 				queries: []query{{`histogram_quantile(0.5, sum by (le) (rate(linchpin_transaction_duration_seconds_bucket{@,kind="one_shot_read"}[$__rate_interval])))`, "half"},
 					{`histogram_quantile(0.99, sum by (le) (rate(linchpin_transaction_duration_seconds_bucket{@,kind="one_shot_read"}[$__rate_interval])))`, "p99"}},

@@ -186,7 +186,7 @@ func TestPlantedErrorsAreFound(t *testing.T) {
 				if out := n.with(a, false); len(out.words) < len(n.words) {
 					return out, nil
 				}
-				return n, adt.Errorf(kv.KindCondition, "it is not there")
+				return n, adt.Errorf(kv.KindConditionFailed, "it is not there")
 			}
 		}, []string{"remove ", "it is not there"}},
 		{"an answer of more than the lock protects", func(s *adt.Spec[names]) {
@@ -225,7 +225,7 @@ func TestPlantedErrorsAreFound(t *testing.T) {
 				undecided := 0
 				v.Others(func([]msg.Call) { undecided++ })
 				if undecided > 0 {
-					return adt.Plan{Err: adt.Errorf(kv.KindCondition, "somebody is there")}
+					return adt.Plan{Err: adt.Errorf(kv.KindConditionFailed, "somebody is there")}
 				}
 				return adt.As(kindAdd, 1, a)
 			}

@@ -361,7 +361,7 @@ func (s *Shell) stillOpen(err error) error {
 // over says of an error that has ended the transaction that it has. Of one whose
 // outcome is not known the error itself says how to find out.
 func over(err error) error {
-	if kv.KindOf(err) == kv.KindUnknown {
+	if kv.KindOf(err) == kv.KindOutcomeUnknown {
 		return err
 	}
 	return &state{err, overTx}

@@ -76,7 +76,7 @@ incr visits 5
 get \
   greeting
 put other 1; sadd team eve
-`+`call team set.size
+`+`call team set.len
 rollback
 begin
 put other 2
@@ -310,12 +310,12 @@ func TestCompletion(t *testing.T) {
 		{"get fru", "get ", []string{"fruit:apple", "fruit:pear"}, "zebra"},
 		{"get a; put z", "get a; put ", []string{"zebra"}, "fruit:pear"},
 		{"get wi", "get ", nil, "with space"},
-		{"call team set.ad", "call team ", []string{"set.add", "set.add-count"}, "set.size"},
+		{"call team set.ad", "call team ", []string{"set.add", "set.add-count"}, "set.len"},
 		{"hot p", "hot ", []string{"pin"}, "ban"},
 		{"snapshot ", "snapshot ", []string{"create", "drop", "list"}, ""},
 		{"scan --pre", "scan ", []string{"--prefix"}, "--limit"},
 		{"help zr", "help ", []string{"zrange", "zrem"}, "get"},
-		{"types sc", "types ", []string{"scored-set"}, "set"},
+		{"types so", "types ", []string{"sorted-set"}, "set"},
 		{`\output j`, `\output `, []string{"json"}, "table"},
 		{"begin r", "begin ", []string{"read-only"}, ""},
 		{"get a b", "get a ", nil, ""},

@@ -127,7 +127,7 @@ func (t *transaction) tell(ctx context.Context, act func(on) ([]client.Result, e
 // savepoint undoes it.
 func canBeTakenBack(err error) bool {
 	switch kv.KindOf(err) {
-	case kv.KindCondition, kv.KindWrongType, kv.KindOutOfRange, kv.KindNotFound, kv.KindInvalid:
+	case kv.KindConditionFailed, kv.KindWrongType, kv.KindOutOfRange, kv.KindNotFound, kv.KindInvalid:
 		return true
 	}
 	return false

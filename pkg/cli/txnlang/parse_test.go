@@ -48,8 +48,8 @@ func TestEveryVerbReadsAsItsOperation(t *testing.T) {
 		`; ;get k;;`:                     client.Get(b("k")),
 		`get ключ`:                       client.Get(b("ключ")),
 		`call k set.add a "b c" 7`:       client.Call(b("k"), "set", "add", "a", "b c", "7"),
-		`call k dict.increment f -7`:     client.Call(b("k"), "dict", "increment", "f", -7),
-		`call k scored-set.add 2.5 a`:    client.Call(b("k"), "scored-set", "add", 2.5, "a"),
+		`call k map.increment f -7`:      client.Call(b("k"), "map", "increment", "f", -7),
+		`call k sorted-set.add 2.5 a`:    client.Call(b("k"), "sorted-set", "add", 2.5, "a"),
 		`call k counter.get`:             client.Call(b("k"), "counter", "get"),
 		`call k own.method 1 true`:       client.Call(b("k"), "own", "method", "1", "true"),
 	} {
@@ -94,12 +94,12 @@ func TestMistakesNameTheirPlaceAndWhatWasExpected(t *testing.T) {
 		`put k "a"b`:          `line 1, column 10: expected a space or a semicolon after the closing quote`,
 		`put k "ab`: `line 1, column 7: the quoted word that starts here has no closing quote or an unknown escape; ` +
 			`escapes are those of Go: \" \\ \n \t \xff \u00e9`,
-		"call k":             `line 1, column 7: expected a type and a method, as in set.add, found the end of the operation`,
-		"call k set":         `line 1, column 8: expected a type and a method, as in set.add, found "set"`,
-		`call k bag.add 1 x`: `line 1, column 18: expected a number for x, found "x"`,
-		`call k bag.add NaN`: `line 1, column 16: expected a number for x, found "NaN"`,
-		`call k bag.add "1"`: `line 1, column 16: expected a number for x, found the quoted word "1"`,
-		"get a\x01":          `line 1, column 6: '\x01' cannot stand in a bare word; put the word in double quotes and write it as an escape`,
+		"call k":                 `line 1, column 7: expected a type and a method, as in set.add, found the end of the operation`,
+		"call k set":             `line 1, column 8: expected a type and a method, as in set.add, found "set"`,
+		`call k summary.add 1 x`: `line 1, column 22: expected a number for x, found "x"`,
+		`call k summary.add NaN`: `line 1, column 20: expected a number for x, found "NaN"`,
+		`call k summary.add "1"`: `line 1, column 20: expected a number for x, found the quoted word "1"`,
+		"get a\x01":              `line 1, column 6: '\x01' cannot stand in a bare word; put the word in double quotes and write it as an escape`,
 	} {
 		_, err := Parse(script)
 		var e *Error
@@ -114,7 +114,7 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"get k; put k v if absent\ndel k # gone", `put "\xff" "" if = "a\"b"`, "scan a b limit 3",
 		"require k version 1.2.3", "incr k -9223372036854775808", "delrange \"\" \"\"", "get \"", "add k 99999999999999999999",
-		"call k set.add a \"b\" 7", "call k bag.add 1e300 -0", "call k own.x true nil",
+		"call k set.add a \"b\" 7", "call k summary.add 1e300 -0", "call k own.x true nil",
 	} {
 		f.Add(s)
 	}

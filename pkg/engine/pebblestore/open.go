@@ -158,7 +158,7 @@ func (s *Store) openError(err error) error {
 	case errors.Is(err, pebble.ErrDBDoesNotExist), errors.Is(err, fs.ErrNotExist):
 		e.Kind, e.Hint = kv.KindCorrupt, "a file of the store is missing; "+hintRestore
 	case errors.Is(err, syscall.ENOSPC):
-		e.Kind, e.Hint = kv.KindExhausted, "free disk space"
+		e.Kind, e.Hint = kv.KindResourceExhausted, "free disk space"
 	case errors.As(err, &errno) && !pebble.IsCorruptionError(err):
 		e.Kind, e.Hint = kv.KindInternal, "check the disk"
 	default:

@@ -306,7 +306,7 @@ func (a *Account) Give(k Kind, n int64) {
 	b.grant()
 }
 
-// Take counts n bytes if there is room. The error is of kv.KindExhausted, or of
+// Take counts n bytes if there is room. The error is of kv.KindResourceExhausted, or of
 // kv.KindInvalid if there never will be.
 func (a *Account) Take(k Kind, n int64) *kv.Error {
 	if a == nil {
@@ -429,7 +429,7 @@ const retryAfter = 100 * time.Millisecond
 func (b *Budget) short(a *Account, k Kind, n int64) *kv.Error {
 	b.refused[k]++
 	free := max(b.total-b.used, 0)
-	return &kv.Error{Kind: kv.KindExhausted, Op: -1, RetryAfter: retryAfter,
+	return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, RetryAfter: retryAfter,
 		Text: fmt.Sprintf("no memory is left for another %d bytes of this user's %s: the user holds %d bytes, %d of them on this connection; the node's limit is %d, of which %d are free (--memory-budget)",
 			n, k.nouns(), a.user.used, a.conn.share.used, b.total, free),
 		Hint: "a user may hold a quarter of the free memory, and one connection three quarters of that; read responses as they arrive, and send fewer and smaller requests at a time"}

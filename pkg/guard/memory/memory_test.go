@@ -51,7 +51,7 @@ func TestEachUserHasALittleAtAnyTime(t *testing.T) {
 	a := b.Conn().Account("u")
 	require.Nil(t, a.Take(Answers, total/1024))
 	err := a.Take(Answers, 1)
-	require.Equal(t, kv.KindExhausted, err.Kind)
+	require.Equal(t, kv.KindResourceExhausted, err.Kind)
 	require.Contains(t, err.Text, "--memory-budget")
 	require.Contains(t, err.Text, "unread responses")
 	require.EqualValues(t, 1, b.Stats().Refused["answers"])

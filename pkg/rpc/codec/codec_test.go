@@ -107,7 +107,7 @@ func TestEncodingFailuresAreErrors(t *testing.T) {
 func BenchmarkRoundTrip(b *testing.B) {
 	one := &pb.PipelineRequest{}
 	for i := range 16 {
-		one.Calls = append(one.Calls, pb.Call{Number: uint64(i), Request: pb.ExecuteRequest{Ops: []pb.Op{
+		one.Calls = append(one.Calls, pb.Call{Handle: uint64(i), Request: pb.ExecuteRequest{Ops: []pb.Op{
 			{Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte(strings.Repeat("k", 24)), Value: make([]byte, 128)}}}}}})
 	}
 	c := codec.New()

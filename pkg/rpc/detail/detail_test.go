@@ -36,11 +36,11 @@ func TestEveryKindComesBackAsItWas(t *testing.T) {
 // TestANodeThatIsDownIsTold: by an error, and by a status.
 func TestANodeThatIsDownIsTold(t *testing.T) {
 	down := &kv.Down{Node: 3, Address: "10.0.0.3:7070", Shards: []kv.ShardID{2, 5}, Hot: true, Keyspace: 20}
-	for _, e := range []*kv.Error{down.Error(), {Kind: kv.KindUnknown, Text: "no answer", Op: -1, Down: down}} {
+	for _, e := range []*kv.Error{down.Error(), {Kind: kv.KindOutcomeUnknown, Text: "no answer", Op: -1, Down: down}} {
 		d := detail.Of(e)
 		d.Code = uint32(codes.Unavailable)
 		require.Equal(t, e.Kind.Retryable(), d.Retryable)
-		require.Equal(t, &pb.DownNode{NodeId: 3, Address: "10.0.0.3:7070", Shards: []uint32{2, 5}, Hot: true, KeyspacePercent: 20}, d.Down)
+		require.Equal(t, &pb.NodeDown{NodeId: 3, Address: "10.0.0.3:7070", Shards: []uint32{2, 5}, Hot: true, KeyspacePercent: 20}, d.Down)
 		require.Equal(t, e, detail.Error(detail.From(detail.Status(d))))
 	}
 	st := &pb.StatusResponse{HotShard: 5, Members: []pb.Member{
@@ -55,7 +55,7 @@ func TestANodeThatIsDownIsTold(t *testing.T) {
 // TestWhenToRetryIsTold: to whoever knows the detail, and to whoever knows only
 // gRPC's own.
 func TestWhenToRetryIsTold(t *testing.T) {
-	d := detail.Of(&kv.Error{Kind: kv.KindExhausted, Text: "too much", Op: -1, RetryAfter: 1500*time.Millisecond + 1})
+	d := detail.Of(&kv.Error{Kind: kv.KindResourceExhausted, Text: "too much", Op: -1, RetryAfter: 1500*time.Millisecond + 1})
 	require.Equal(t, uint32(1501), d.RetryAfterMs, "rounded up")
 	d.Code = uint32(codes.ResourceExhausted)
 	err := detail.Status(d)
@@ -76,7 +76,7 @@ func TestWhenToRetryIsTold(t *testing.T) {
 }
 
 func TestTheStatusReadsWell(t *testing.T) {
-	d := detail.Of(&kv.Error{Kind: kv.KindCondition, Text: "the key exists", Key: []byte("acct/1"), Op: 2, Hint: "read it first"})
+	d := detail.Of(&kv.Error{Kind: kv.KindConditionFailed, Text: "the key exists", Key: []byte("acct/1"), Op: 2, Hint: "read it first"})
 	d.Code = uint32(codes.FailedPrecondition)
 	s := status.Convert(detail.Status(d))
 	require.Equal(t, codes.FailedPrecondition, s.Code())
@@ -85,8 +85,8 @@ func TestTheStatusReadsWell(t *testing.T) {
 
 func TestAStatusStaysSmallEnoughForHeaders(t *testing.T) {
 	big := strings.Repeat("x", kv.MaxKeyBytes)
-	d := detail.Of(&kv.Error{Kind: kv.KindCondition, Text: strings.Repeat("t", 3000), Key: []byte(big), Op: -1})
-	d.Code, d.Text = uint32(codes.FailedPrecondition), strings.Repeat("t", 3000)
+	d := detail.Of(&kv.Error{Kind: kv.KindConditionFailed, Text: strings.Repeat("t", 3000), Key: []byte(big), Op: -1})
+	d.Code, d.Message = uint32(codes.FailedPrecondition), strings.Repeat("t", 3000)
 	d.Current = &pb.Result{Found: true, Value: make([]byte, kv.MaxValueBytes), Version: kv.Version{Write: 9}}
 	err := detail.Status(d)
 	require.Less(t, len(status.Convert(err).Message()), 1100)
@@ -105,7 +105,7 @@ func TestErrorsOfOthersHaveNoDetail(t *testing.T) {
 }
 
 func TestAKindOfANewerServerIsInternal(t *testing.T) {
-	e := detail.Error(&pb.ErrorDetail{Kind: "Melted", Text: "too warm"})
+	e := detail.Error(&pb.ErrorDetail{Kind: "Melted", Message: "too warm"})
 	require.Equal(t, kv.KindInternal, e.Kind)
 	require.Contains(t, e.Text, "Melted")
 	require.Equal(t, kv.KindInternal, detail.Error(&pb.ErrorDetail{Kind: "OK"}).Kind)

@@ -15,7 +15,7 @@ func Down(st *pb.StatusResponse) (nodes []kv.Down) {
 		if m.Up || m.Self || len(m.Shards) == 0 {
 			continue
 		}
-		nodes = append(nodes, *down(&pb.DownNode{NodeId: m.NodeId, Address: m.Address, Shards: m.Shards,
+		nodes = append(nodes, *down(&pb.NodeDown{NodeId: m.NodeId, Address: m.Address, Shards: m.Shards,
 			Hot: slices.Contains(m.Shards, st.HotShard), KeyspacePercent: m.KeyspacePercent}))
 	}
 	return nodes

@@ -42,7 +42,7 @@ func Sentence(r *pb.Receipt) string {
 // Advice says in one sentence what would have kept the two out of each other's way,
 // empty if it is not known, or if nothing would.
 func Advice(c *pb.Conflict) string {
-	if len(c.Commutes) == 0 && !c.Interactive && !c.HolderInteractive {
+	if c.Advice == nil && !c.Interactive && !c.HolderInteractive {
 		return ""
 	}
 	return advice(c)
@@ -51,8 +51,8 @@ func Advice(c *pb.Conflict) string {
 // waited says for how long and for what.
 func waited(r *pb.Receipt) string {
 	c := r.Wait
-	if c == nil { // of an older server
-		c = &pb.Conflict{Key: r.Key, Holder: r.Holder}
+	if c == nil {
+		c = &pb.Conflict{}
 	}
 	long, key, had := wait(r.WaitedUs), named(c.Key), "had to wait"
 	head := "Waited " + long
@@ -76,9 +76,9 @@ func waited(r *pb.Receipt) string {
 		return fmt.Sprintf("%s for %s: the %s %s for its readers, which are read-only transactions that are open, or scans and snapshots that begin.", head, key, mine, had)
 	case pb.Cause_CAUSE_SNAPSHOT:
 		return fmt.Sprintf("%s for %s: the %s %s for a snapshot of the history, or one that a scan or a View reads.", head, key, mine, had)
-	case pb.Cause_CAUSE_UPDATE:
+	case pb.Cause_CAUSE_INTENT:
 		return fmt.Sprintf("%s for %s: the %s %s for %s, which was about to commit %s%s.", head, key, mine, had, other, theirs, more)
-	case pb.Cause_CAUSE_FORGOTTEN:
+	case pb.Cause_CAUSE_RECOVERY:
 		return fmt.Sprintf("%s: a shard had restarted, and lets nobody write until the read-only transactions that may have been open before have ended.", head)
 	}
 	switch {
@@ -126,16 +126,21 @@ var reasons = map[string]string{
 // side is what one of the two did.
 type side struct {
 	methods adt.Methods
-	mode    pb.LockMode
+	// calls are the names of those of data types.
+	calls []string
+	mode  adt.Mode
 	// typed says what it did with a data type, as an operation: "add on a set". It is
 	// empty if it did nothing with one.
 	typed string
 }
 
-func mine(c *pb.Conflict) side { return side{set(c.Operations), c.Mode, typed(c.Lock, c.Calls)} }
+func mine(c *pb.Conflict) side { return sideOf(c.Operations, c.Lock) }
 
-func theirs(c *pb.Conflict) side {
-	return side{set(c.HolderOperations), c.HolderMode, typed(c.HolderLock, c.HolderCalls)}
+func theirs(c *pb.Conflict) side { return sideOf(c.HolderOperations, c.HolderLock) }
+
+func sideOf(operations []string, lock string) side {
+	methods, calls := adt.MethodsNamed(operations)
+	return side{methods, calls, adt.ModeNamed(lock), typed(lock, calls)}
 }
 
 // typed says which methods were called, or if that is not known what the kind of lock
@@ -157,7 +162,7 @@ func (s side) noun() string {
 	if s.typed != "" || s.methods != 0 {
 		return s.methods.NounOf(s.typed)
 	}
-	return s.methods.Noun(known(s.mode))
+	return s.methods.Noun(s.mode)
 }
 
 // phrase is noun with an article.
@@ -165,16 +170,7 @@ func (s side) phrase() string {
 	if s.typed != "" || s.methods != 0 {
 		return s.methods.PhraseOf(s.typed)
 	}
-	return s.methods.Phrase(known(s.mode))
-}
-
-// known is the mode for any key that a lock mode is; those of data types have
-// their names.
-func known(m pb.LockMode) adt.Mode {
-	if m < 0 || m >= pb.LockMode_LOCK_TYPED {
-		return adt.ModeNone
-	}
-	return adt.Mode(m)
+	return s.methods.Phrase(s.mode)
 }
 
 // advice says what to do about a conflict, in one sentence. Nothing is said of what is not
@@ -187,12 +183,12 @@ func advice(c *pb.Conflict) string {
 	if a.methods == 0 || b.methods == 0 || c.Cause == pb.Cause_CAUSE_SNAPSHOT {
 		return ""
 	}
-	if movesNearBound(c) {
+	if movesNearBound(a, b) {
 		return "Too little is left before the bound for both, so the order matters."
 	}
 	use := useInstead(c)
-	if len(c.Commutes) > 0 && isTyped(&c.Commutes[0]) {
-		use = useTyped(c, &c.Commutes[0])
+	if c.Advice != nil && isTyped(c.Advice) {
+		use = useTyped(c, c.Advice)
 	}
 	send := atOnce(c)
 	switch {
@@ -209,8 +205,8 @@ func advice(c *pb.Conflict) string {
 
 // movesNearBound reports whether both move a bounded counter: then they commute, but for the want of room
 // before its bound.
-func movesNearBound(c *pb.Conflict) bool {
-	return len(c.Calls) > 0 && len(c.HolderCalls) > 0 && allMoves(c.Calls) && allMoves(c.HolderCalls)
+func movesNearBound(a, b side) bool {
+	return len(a.calls) > 0 && len(b.calls) > 0 && allMoves(a.calls) && allMoves(b.calls)
 }
 
 func allMoves(calls []string) bool {
@@ -243,7 +239,9 @@ func whose(c *pb.Conflict) string {
 
 // isTyped: the advice is about methods of a data type. The server has told all of it, since
 // the type may be one that only servers know.
-func isTyped(a *pb.Advice) bool { return a.Method != "" || a.HolderMethod != "" || a.Apart }
+func isTyped(a *pb.Advice) bool {
+	return a.Apart || strings.Contains(a.Instead, ".") || strings.Contains(a.HolderInstead, ".")
+}
 
 // useTyped says which method to use of a data type, if that is enough.
 func useTyped(c *pb.Conflict, a *pb.Advice) string {
@@ -253,10 +251,10 @@ func useTyped(c *pb.Conflict, a *pb.Advice) string {
 		enough += " and about another part of the " + typ
 	}
 	switch {
-	case a.Method != "":
-		return fmt.Sprintf("use %s in the place of the %s", methodName(a.Method), mine(c).noun()) + enough
-	case a.HolderMethod != "":
-		return fmt.Sprintf("use %s in the place of %s %s", methodName(a.HolderMethod), whose(c), theirs(c).noun()) + enough
+	case a.Instead != "":
+		return fmt.Sprintf("use %s in the place of the %s", methodName(a.Instead), mine(c).noun()) + enough
+	case a.HolderInstead != "":
+		return fmt.Sprintf("use %s in the place of %s %s", methodName(a.HolderInstead), whose(c), theirs(c).noun()) + enough
 	}
 	return fmt.Sprintf("let the two be about different parts of the %s, which commute", typ)
 }
@@ -293,17 +291,6 @@ func useInstead(c *pb.Conflict) string {
 		provided += " and, on the other side, " + a.IfTheirs
 	}
 	return fmt.Sprintf("%s if %s: %s", use, provided, adt.Together(m, h))
-}
-
-// set is the methods that operations are. Operations and methods have the same
-// numbers.
-func set(ops []pb.Operation) (out adt.Methods) {
-	for _, op := range ops {
-		if op > 0 && op < 32 {
-			out |= adt.Method(op).Set()
-		}
-	}
-	return out
 }
 
 // named is a key in words.

@@ -17,4 +17,5 @@ const MaxMessageBytes = kv.MaxAnswerBytes
 // the node, and do without the fields that came later:
 //
 //	1: BeginStep.first, CommitStep.last
-const Revision = 1
+//	2: operations have other field numbers, and methods of data types other names
+const Revision = 2

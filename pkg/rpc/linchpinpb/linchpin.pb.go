@@ -30,41 +30,41 @@ const _ = proto.GoGoProtoPackageIsVersion3 // please upgrade the proto package
 type DataType int32
 
 const (
-	// REGISTER holds bytes.
-	DataType_REGISTER DataType = 0
+	// VALUE holds bytes.
+	DataType_VALUE DataType = 0
 	// COUNTER holds a signed number of 64 bits.
 	DataType_COUNTER         DataType = 1
 	DataType_SET             DataType = 2
-	DataType_DICT            DataType = 3
-	DataType_SCORED_SET      DataType = 4
+	DataType_MAP             DataType = 3
+	DataType_SORTED_SET      DataType = 4
 	DataType_TOP_K           DataType = 5
-	DataType_BAG             DataType = 6
+	DataType_SUMMARY         DataType = 6
 	DataType_BOUNDED_COUNTER DataType = 7
 	DataType_IDS             DataType = 8
 	DataType_LIST            DataType = 9
 )
 
 var DataType_name = map[int32]string{
-	0: "REGISTER",
+	0: "VALUE",
 	1: "COUNTER",
 	2: "SET",
-	3: "DICT",
-	4: "SCORED_SET",
+	3: "MAP",
+	4: "SORTED_SET",
 	5: "TOP_K",
-	6: "BAG",
+	6: "SUMMARY",
 	7: "BOUNDED_COUNTER",
 	8: "IDS",
 	9: "LIST",
 }
 
 var DataType_value = map[string]int32{
-	"REGISTER":        0,
+	"VALUE":           0,
 	"COUNTER":         1,
 	"SET":             2,
-	"DICT":            3,
-	"SCORED_SET":      4,
+	"MAP":             3,
+	"SORTED_SET":      4,
 	"TOP_K":           5,
-	"BAG":             6,
+	"SUMMARY":         6,
 	"BOUNDED_COUNTER": 7,
 	"IDS":             8,
 	"LIST":            9,
@@ -92,11 +92,11 @@ const (
 	Cause_CAUSE_QUEUE Cause = 3
 	// CAUSE_READERS: read-only transactions that had read the key were open.
 	Cause_CAUSE_READERS Cause = 4
-	// CAUSE_UPDATE: a reader waited for the holder, an update, to be decided.
-	Cause_CAUSE_UPDATE Cause = 5
-	// CAUSE_FORGOTTEN: read-only transactions of which a restarted shard does not
+	// CAUSE_INTENT: a reader waited for the holder, an update, to be decided.
+	Cause_CAUSE_INTENT Cause = 5
+	// CAUSE_RECOVERY: read-only transactions of which a restarted shard does not
 	// know any more may have been open.
-	Cause_CAUSE_FORGOTTEN Cause = 6
+	Cause_CAUSE_RECOVERY Cause = 6
 	// CAUSE_WOUND: the holder is older and needed the key that this one had.
 	Cause_CAUSE_WOUND Cause = 7
 	// CAUSE_CHANGED: what was read has been changed by another transaction.
@@ -111,24 +111,24 @@ var Cause_name = map[int32]string{
 	2: "CAUSE_RANGE",
 	3: "CAUSE_QUEUE",
 	4: "CAUSE_READERS",
-	5: "CAUSE_UPDATE",
-	6: "CAUSE_FORGOTTEN",
+	5: "CAUSE_INTENT",
+	6: "CAUSE_RECOVERY",
 	7: "CAUSE_WOUND",
 	8: "CAUSE_CHANGED",
 	9: "CAUSE_SNAPSHOT",
 }
 
 var Cause_value = map[string]int32{
-	"CAUSE_NONE":      0,
-	"CAUSE_LOCK":      1,
-	"CAUSE_RANGE":     2,
-	"CAUSE_QUEUE":     3,
-	"CAUSE_READERS":   4,
-	"CAUSE_UPDATE":    5,
-	"CAUSE_FORGOTTEN": 6,
-	"CAUSE_WOUND":     7,
-	"CAUSE_CHANGED":   8,
-	"CAUSE_SNAPSHOT":  9,
+	"CAUSE_NONE":     0,
+	"CAUSE_LOCK":     1,
+	"CAUSE_RANGE":    2,
+	"CAUSE_QUEUE":    3,
+	"CAUSE_READERS":  4,
+	"CAUSE_INTENT":   5,
+	"CAUSE_RECOVERY": 6,
+	"CAUSE_WOUND":    7,
+	"CAUSE_CHANGED":  8,
+	"CAUSE_SNAPSHOT": 9,
 }
 
 func (x Cause) String() string {
@@ -139,163 +139,40 @@ func (Cause) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_cd31401e557f99f0, []int{1}
 }
 
-// Operation is what a transaction does with a key, as receipts name it.
-type Operation int32
-
-const (
-	Operation_OP_NONE           Operation = 0
-	Operation_OP_GET            Operation = 1
-	Operation_OP_GET_FOR_UPDATE Operation = 2
-	Operation_OP_REQUIRE        Operation = 3
-	Operation_OP_PUT            Operation = 4
-	Operation_OP_DELETE         Operation = 5
-	Operation_OP_ADD            Operation = 6
-	// OP_ADD_GET is an add that returns the value.
-	Operation_OP_ADD_GET         Operation = 7
-	Operation_OP_SCAN            Operation = 8
-	Operation_OP_SCAN_FOR_UPDATE Operation = 9
-	Operation_OP_DELETE_RANGE    Operation = 10
-	// OP_MOVE: the store moves the key to another shard.
-	Operation_OP_MOVE Operation = 11
-	// OP_VIEW reads in a read-only transaction, which takes no locks.
-	Operation_OP_VIEW Operation = 12
-	// OP_OPEN_VIEW is a read-only transaction that is open.
-	Operation_OP_OPEN_VIEW Operation = 13
-	// OP_PAST reads in the past.
-	Operation_OP_PAST Operation = 14
-	// OP_ASK, OP_CHANGE and OP_CHANGE_ASK call a method of a data type, which only
-	// answers, only changes, or both.
-	Operation_OP_ASK        Operation = 15
-	Operation_OP_CHANGE     Operation = 16
-	Operation_OP_CHANGE_ASK Operation = 17
-	// OP_EXPIRE changes when the key expires.
-	Operation_OP_EXPIRE Operation = 18
-)
-
-var Operation_name = map[int32]string{
-	0:  "OP_NONE",
-	1:  "OP_GET",
-	2:  "OP_GET_FOR_UPDATE",
-	3:  "OP_REQUIRE",
-	4:  "OP_PUT",
-	5:  "OP_DELETE",
-	6:  "OP_ADD",
-	7:  "OP_ADD_GET",
-	8:  "OP_SCAN",
-	9:  "OP_SCAN_FOR_UPDATE",
-	10: "OP_DELETE_RANGE",
-	11: "OP_MOVE",
-	12: "OP_VIEW",
-	13: "OP_OPEN_VIEW",
-	14: "OP_PAST",
-	15: "OP_ASK",
-	16: "OP_CHANGE",
-	17: "OP_CHANGE_ASK",
-	18: "OP_EXPIRE",
-}
-
-var Operation_value = map[string]int32{
-	"OP_NONE":            0,
-	"OP_GET":             1,
-	"OP_GET_FOR_UPDATE":  2,
-	"OP_REQUIRE":         3,
-	"OP_PUT":             4,
-	"OP_DELETE":          5,
-	"OP_ADD":             6,
-	"OP_ADD_GET":         7,
-	"OP_SCAN":            8,
-	"OP_SCAN_FOR_UPDATE": 9,
-	"OP_DELETE_RANGE":    10,
-	"OP_MOVE":            11,
-	"OP_VIEW":            12,
-	"OP_OPEN_VIEW":       13,
-	"OP_PAST":            14,
-	"OP_ASK":             15,
-	"OP_CHANGE":          16,
-	"OP_CHANGE_ASK":      17,
-	"OP_EXPIRE":          18,
-}
-
-func (x Operation) String() string {
-	return proto.EnumName(Operation_name, int32(x))
-}
-
-func (Operation) EnumDescriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{2}
-}
-
-// LockMode is what is needed of a key: modes that differ, or are both
-// LOCK_WRITE, exclude each other.
-type LockMode int32
-
-const (
-	LockMode_LOCK_NONE  LockMode = 0
-	LockMode_LOCK_READ  LockMode = 1
-	LockMode_LOCK_ADD   LockMode = 2
-	LockMode_LOCK_WRITE LockMode = 3
-	// LOCK_TYPED is a kind of lock of a data type: its name stands beside it, and
-	// Types tells with which others of the type it goes.
-	LockMode_LOCK_TYPED LockMode = 4
-)
-
-var LockMode_name = map[int32]string{
-	0: "LOCK_NONE",
-	1: "LOCK_READ",
-	2: "LOCK_ADD",
-	3: "LOCK_WRITE",
-	4: "LOCK_TYPED",
-}
-
-var LockMode_value = map[string]int32{
-	"LOCK_NONE":  0,
-	"LOCK_READ":  1,
-	"LOCK_ADD":   2,
-	"LOCK_WRITE": 3,
-	"LOCK_TYPED": 4,
-}
-
-func (x LockMode) String() string {
-	return proto.EnumName(LockMode_name, int32(x))
-}
-
-func (LockMode) EnumDescriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{3}
-}
-
 // ReadPlan is how a read-only transaction reads (docs/protocol.md, section 7).
 type ReadPlan int32
 
 const (
 	// PLAN_ANY leaves the choice to the node. In an answer: it took locks.
 	ReadPlan_PLAN_ANY ReadPlan = 0
-	// PLAN_ONE reads on one shard, registered nowhere.
-	ReadPlan_PLAN_ONE ReadPlan = 1
-	// PLAN_AT_ONCE reads on all shards in parallel, registered on each.
-	ReadPlan_PLAN_AT_ONCE ReadPlan = 2
+	// PLAN_ONE_SHARD reads on one shard, registered nowhere.
+	ReadPlan_PLAN_ONE_SHARD ReadPlan = 1
+	// PLAN_PARALLEL reads on all shards in parallel, registered on each.
+	ReadPlan_PLAN_PARALLEL ReadPlan = 2
 	// PLAN_HOT_LAST reads on the hot shard last, unregistered there.
 	ReadPlan_PLAN_HOT_LAST ReadPlan = 3
-	// PLAN_OPEN registers as an interactive transaction goes.
-	ReadPlan_PLAN_OPEN ReadPlan = 4
-	// PLAN_PIN reads in a state that was fixed before, and holds nobody.
-	ReadPlan_PLAN_PIN ReadPlan = 5
+	// PLAN_INTERACTIVE registers as an interactive transaction goes.
+	ReadPlan_PLAN_INTERACTIVE ReadPlan = 4
+	// PLAN_SNAPSHOT reads in a state that was fixed before, and holds nobody.
+	ReadPlan_PLAN_SNAPSHOT ReadPlan = 5
 )
 
 var ReadPlan_name = map[int32]string{
 	0: "PLAN_ANY",
-	1: "PLAN_ONE",
-	2: "PLAN_AT_ONCE",
+	1: "PLAN_ONE_SHARD",
+	2: "PLAN_PARALLEL",
 	3: "PLAN_HOT_LAST",
-	4: "PLAN_OPEN",
-	5: "PLAN_PIN",
+	4: "PLAN_INTERACTIVE",
+	5: "PLAN_SNAPSHOT",
 }
 
 var ReadPlan_value = map[string]int32{
-	"PLAN_ANY":      0,
-	"PLAN_ONE":      1,
-	"PLAN_AT_ONCE":  2,
-	"PLAN_HOT_LAST": 3,
-	"PLAN_OPEN":     4,
-	"PLAN_PIN":      5,
+	"PLAN_ANY":         0,
+	"PLAN_ONE_SHARD":   1,
+	"PLAN_PARALLEL":    2,
+	"PLAN_HOT_LAST":    3,
+	"PLAN_INTERACTIVE": 4,
+	"PLAN_SNAPSHOT":    5,
 }
 
 func (x ReadPlan) String() string {
@@ -303,7 +180,7 @@ func (x ReadPlan) String() string {
 }
 
 func (ReadPlan) EnumDescriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{4}
+	return fileDescriptor_cd31401e557f99f0, []int{2}
 }
 
 // Decision is how a transaction ended.
@@ -334,39 +211,39 @@ func (x Decision) String() string {
 }
 
 func (Decision) EnumDescriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{5}
+	return fileDescriptor_cd31401e557f99f0, []int{3}
 }
 
-// RoomRefuses is what a node refuses for want of room. Reads are served in any
+// DiskRejects is what a node refuses for want of room. Reads are served in any
 // case, and what is prepared is decided.
-type RoomRefuses int32
+type DiskRejects int32
 
 const (
-	RoomRefuses_ROOM_REFUSES_NOTHING RoomRefuses = 0
+	DiskRejects_DISK_REJECTS_NOTHING DiskRejects = 0
 	// less is free than the reserve: new writes, but not deletions of keys.
-	RoomRefuses_ROOM_REFUSES_WRITES RoomRefuses = 1
+	DiskRejects_DISK_REJECTS_WRITES DiskRejects = 1
 	// less is free than half of the reserve: deletions as well.
-	RoomRefuses_ROOM_REFUSES_ALL_WRITES RoomRefuses = 2
+	DiskRejects_DISK_REJECTS_ALL_WRITES DiskRejects = 2
 )
 
-var RoomRefuses_name = map[int32]string{
-	0: "ROOM_REFUSES_NOTHING",
-	1: "ROOM_REFUSES_WRITES",
-	2: "ROOM_REFUSES_ALL_WRITES",
+var DiskRejects_name = map[int32]string{
+	0: "DISK_REJECTS_NOTHING",
+	1: "DISK_REJECTS_WRITES",
+	2: "DISK_REJECTS_ALL_WRITES",
 }
 
-var RoomRefuses_value = map[string]int32{
-	"ROOM_REFUSES_NOTHING":    0,
-	"ROOM_REFUSES_WRITES":     1,
-	"ROOM_REFUSES_ALL_WRITES": 2,
+var DiskRejects_value = map[string]int32{
+	"DISK_REJECTS_NOTHING":    0,
+	"DISK_REJECTS_WRITES":     1,
+	"DISK_REJECTS_ALL_WRITES": 2,
 }
 
-func (x RoomRefuses) String() string {
-	return proto.EnumName(RoomRefuses_name, int32(x))
+func (x DiskRejects) String() string {
+	return proto.EnumName(DiskRejects_name, int32(x))
 }
 
-func (RoomRefuses) EnumDescriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{6}
+func (DiskRejects) EnumDescriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{4}
 }
 
 // DatumKind is what a Datum can be.
@@ -401,39 +278,39 @@ func (x DatumKind) String() string {
 }
 
 func (DatumKind) EnumDescriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{7}
+	return fileDescriptor_cd31401e557f99f0, []int{5}
 }
 
-// HotOrder is what is wanted of a key.
-type HotOrder int32
+// HotPolicy is what is wanted of a key.
+type HotPolicy int32
 
 const (
 	// HOT_FREE leaves it to the store.
-	HotOrder_HOT_FREE HotOrder = 0
+	HotPolicy_HOT_FREE HotPolicy = 0
 	// HOT_PIN has the key on the hot shard, in any mode but HOT_MODE_OFF.
-	HotOrder_HOT_PIN HotOrder = 1
+	HotPolicy_HOT_PIN HotPolicy = 1
 	// HOT_BAN has the key at home.
-	HotOrder_HOT_BAN HotOrder = 2
+	HotPolicy_HOT_BAN HotPolicy = 2
 )
 
-var HotOrder_name = map[int32]string{
+var HotPolicy_name = map[int32]string{
 	0: "HOT_FREE",
 	1: "HOT_PIN",
 	2: "HOT_BAN",
 }
 
-var HotOrder_value = map[string]int32{
+var HotPolicy_value = map[string]int32{
 	"HOT_FREE": 0,
 	"HOT_PIN":  1,
 	"HOT_BAN":  2,
 }
 
-func (x HotOrder) String() string {
-	return proto.EnumName(HotOrder_name, int32(x))
+func (x HotPolicy) String() string {
+	return proto.EnumName(HotPolicy_name, int32(x))
 }
 
-func (HotOrder) EnumDescriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{8}
+func (HotPolicy) EnumDescriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{6}
 }
 
 // HotMode says which keys are moved to the hot shard.
@@ -469,7 +346,7 @@ func (x HotMode) String() string {
 }
 
 func (HotMode) EnumDescriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{9}
+	return fileDescriptor_cd31401e557f99f0, []int{7}
 }
 
 // Op is one operation of a transaction.
@@ -484,14 +361,6 @@ type Op struct {
 	//	*Op_Scan
 	//	*Op_DeleteRange
 	//	*Op_Call
-	//	*Op_Set
-	//	*Op_Dict
-	//	*Op_ScoredSet
-	//	*Op_TopK
-	//	*Op_Bag
-	//	*Op_BoundedCounter
-	//	*Op_Ids
-	//	*Op_List
 	//	*Op_Dump
 	//	*Op_Restore
 	//	*Op_Expire
@@ -563,63 +432,31 @@ type Op_DeleteRange struct {
 type Op_Call struct {
 	Call *CallOp `protobuf:"bytes,8,opt,name=call,proto3,oneof" json:"call,omitempty"`
 }
-type Op_Set struct {
-	Set *SetOp `protobuf:"bytes,10,opt,name=set,proto3,oneof" json:"set,omitempty"`
-}
-type Op_Dict struct {
-	Dict *DictOp `protobuf:"bytes,11,opt,name=dict,proto3,oneof" json:"dict,omitempty"`
-}
-type Op_ScoredSet struct {
-	ScoredSet *ScoredSetOp `protobuf:"bytes,12,opt,name=scored_set,json=scoredSet,proto3,oneof" json:"scored_set,omitempty"`
-}
-type Op_TopK struct {
-	TopK *TopKOp `protobuf:"bytes,13,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
-}
-type Op_Bag struct {
-	Bag *BagOp `protobuf:"bytes,14,opt,name=bag,proto3,oneof" json:"bag,omitempty"`
-}
-type Op_BoundedCounter struct {
-	BoundedCounter *BoundedCounterOp `protobuf:"bytes,15,opt,name=bounded_counter,json=boundedCounter,proto3,oneof" json:"bounded_counter,omitempty"`
-}
-type Op_Ids struct {
-	Ids *IdsOp `protobuf:"bytes,16,opt,name=ids,proto3,oneof" json:"ids,omitempty"`
-}
-type Op_List struct {
-	List *ListOp `protobuf:"bytes,17,opt,name=list,proto3,oneof" json:"list,omitempty"`
-}
 type Op_Dump struct {
-	Dump *DumpOp `protobuf:"bytes,100,opt,name=dump,proto3,oneof" json:"dump,omitempty"`
+	Dump *DumpOp `protobuf:"bytes,9,opt,name=dump,proto3,oneof" json:"dump,omitempty"`
 }
 type Op_Restore struct {
-	Restore *RestoreOp `protobuf:"bytes,101,opt,name=restore,proto3,oneof" json:"restore,omitempty"`
+	Restore *RestoreOp `protobuf:"bytes,10,opt,name=restore,proto3,oneof" json:"restore,omitempty"`
 }
 type Op_Expire struct {
-	Expire *ExpireOp `protobuf:"bytes,102,opt,name=expire,proto3,oneof" json:"expire,omitempty"`
+	Expire *ExpireOp `protobuf:"bytes,11,opt,name=expire,proto3,oneof" json:"expire,omitempty"`
 }
 type Op_Persist struct {
-	Persist *PersistOp `protobuf:"bytes,103,opt,name=persist,proto3,oneof" json:"persist,omitempty"`
+	Persist *PersistOp `protobuf:"bytes,12,opt,name=persist,proto3,oneof" json:"persist,omitempty"`
 }
 
-func (*Op_Get) isOp_Op()            {}
-func (*Op_Put) isOp_Op()            {}
-func (*Op_Delete) isOp_Op()         {}
-func (*Op_Require) isOp_Op()        {}
-func (*Op_Add) isOp_Op()            {}
-func (*Op_Scan) isOp_Op()           {}
-func (*Op_DeleteRange) isOp_Op()    {}
-func (*Op_Call) isOp_Op()           {}
-func (*Op_Set) isOp_Op()            {}
-func (*Op_Dict) isOp_Op()           {}
-func (*Op_ScoredSet) isOp_Op()      {}
-func (*Op_TopK) isOp_Op()           {}
-func (*Op_Bag) isOp_Op()            {}
-func (*Op_BoundedCounter) isOp_Op() {}
-func (*Op_Ids) isOp_Op()            {}
-func (*Op_List) isOp_Op()           {}
-func (*Op_Dump) isOp_Op()           {}
-func (*Op_Restore) isOp_Op()        {}
-func (*Op_Expire) isOp_Op()         {}
-func (*Op_Persist) isOp_Op()        {}
+func (*Op_Get) isOp_Op()         {}
+func (*Op_Put) isOp_Op()         {}
+func (*Op_Delete) isOp_Op()      {}
+func (*Op_Require) isOp_Op()     {}
+func (*Op_Add) isOp_Op()         {}
+func (*Op_Scan) isOp_Op()        {}
+func (*Op_DeleteRange) isOp_Op() {}
+func (*Op_Call) isOp_Op()        {}
+func (*Op_Dump) isOp_Op()        {}
+func (*Op_Restore) isOp_Op()     {}
+func (*Op_Expire) isOp_Op()      {}
+func (*Op_Persist) isOp_Op()     {}
 
 func (m *Op) GetOp() isOp_Op {
 	if m != nil {
@@ -684,62 +521,6 @@ func (m *Op) GetCall() *CallOp {
 	return nil
 }
 
-func (m *Op) GetSet() *SetOp {
-	if x, ok := m.GetOp().(*Op_Set); ok {
-		return x.Set
-	}
-	return nil
-}
-
-func (m *Op) GetDict() *DictOp {
-	if x, ok := m.GetOp().(*Op_Dict); ok {
-		return x.Dict
-	}
-	return nil
-}
-
-func (m *Op) GetScoredSet() *ScoredSetOp {
-	if x, ok := m.GetOp().(*Op_ScoredSet); ok {
-		return x.ScoredSet
-	}
-	return nil
-}
-
-func (m *Op) GetTopK() *TopKOp {
-	if x, ok := m.GetOp().(*Op_TopK); ok {
-		return x.TopK
-	}
-	return nil
-}
-
-func (m *Op) GetBag() *BagOp {
-	if x, ok := m.GetOp().(*Op_Bag); ok {
-		return x.Bag
-	}
-	return nil
-}
-
-func (m *Op) GetBoundedCounter() *BoundedCounterOp {
-	if x, ok := m.GetOp().(*Op_BoundedCounter); ok {
-		return x.BoundedCounter
-	}
-	return nil
-}
-
-func (m *Op) GetIds() *IdsOp {
-	if x, ok := m.GetOp().(*Op_Ids); ok {
-		return x.Ids
-	}
-	return nil
-}
-
-func (m *Op) GetList() *ListOp {
-	if x, ok := m.GetOp().(*Op_List); ok {
-		return x.List
-	}
-	return nil
-}
-
 func (m *Op) GetDump() *DumpOp {
 	if x, ok := m.GetOp().(*Op_Dump); ok {
 		return x.Dump
@@ -779,14 +560,6 @@ func (*Op) XXX_OneofWrappers() []interface{} {
 		(*Op_Scan)(nil),
 		(*Op_DeleteRange)(nil),
 		(*Op_Call)(nil),
-		(*Op_Set)(nil),
-		(*Op_Dict)(nil),
-		(*Op_ScoredSet)(nil),
-		(*Op_TopK)(nil),
-		(*Op_Bag)(nil),
-		(*Op_BoundedCounter)(nil),
-		(*Op_Ids)(nil),
-		(*Op_List)(nil),
 		(*Op_Dump)(nil),
 		(*Op_Restore)(nil),
 		(*Op_Expire)(nil),
@@ -1655,2094 +1428,8 @@ func (*Datum) XXX_OneofWrappers() []interface{} {
 	}
 }
 
-// SetOp calls a method of a set.
-type SetOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*SetOp_Add
-	//	*SetOp_Remove
-	//	*SetOp_Contains
-	//	*SetOp_Size_
-	//	*SetOp_Members
-	//	*SetOp_AddCount
-	//	*SetOp_RemoveCount
-	Method           isSetOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte         `json:"-"`
-}
-
-func (m *SetOp) Reset()         { *m = SetOp{} }
-func (m *SetOp) String() string { return proto.CompactTextString(m) }
-func (*SetOp) ProtoMessage()    {}
-func (*SetOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{14}
-}
-func (m *SetOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *SetOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_SetOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *SetOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_SetOp.Merge(m, src)
-}
-func (m *SetOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *SetOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_SetOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_SetOp proto.InternalMessageInfo
-
-type isSetOp_Method interface {
-	isSetOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type SetOp_Add struct {
-	Add *Members `protobuf:"bytes,2,opt,name=add,proto3,oneof" json:"add,omitempty"`
-}
-type SetOp_Remove struct {
-	Remove *Members `protobuf:"bytes,3,opt,name=remove,proto3,oneof" json:"remove,omitempty"`
-}
-type SetOp_Contains struct {
-	Contains *OneMember `protobuf:"bytes,4,opt,name=contains,proto3,oneof" json:"contains,omitempty"`
-}
-type SetOp_Size_ struct {
-	Size_ *NoArguments `protobuf:"bytes,5,opt,name=size,proto3,oneof" json:"size,omitempty"`
-}
-type SetOp_Members struct {
-	Members *NoArguments `protobuf:"bytes,6,opt,name=members,proto3,oneof" json:"members,omitempty"`
-}
-type SetOp_AddCount struct {
-	AddCount *Members `protobuf:"bytes,7,opt,name=add_count,json=addCount,proto3,oneof" json:"add_count,omitempty"`
-}
-type SetOp_RemoveCount struct {
-	RemoveCount *Members `protobuf:"bytes,8,opt,name=remove_count,json=removeCount,proto3,oneof" json:"remove_count,omitempty"`
-}
-
-func (*SetOp_Add) isSetOp_Method()         {}
-func (*SetOp_Remove) isSetOp_Method()      {}
-func (*SetOp_Contains) isSetOp_Method()    {}
-func (*SetOp_Size_) isSetOp_Method()       {}
-func (*SetOp_Members) isSetOp_Method()     {}
-func (*SetOp_AddCount) isSetOp_Method()    {}
-func (*SetOp_RemoveCount) isSetOp_Method() {}
-
-func (m *SetOp) GetMethod() isSetOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *SetOp) GetAdd() *Members {
-	if x, ok := m.GetMethod().(*SetOp_Add); ok {
-		return x.Add
-	}
-	return nil
-}
-
-func (m *SetOp) GetRemove() *Members {
-	if x, ok := m.GetMethod().(*SetOp_Remove); ok {
-		return x.Remove
-	}
-	return nil
-}
-
-func (m *SetOp) GetContains() *OneMember {
-	if x, ok := m.GetMethod().(*SetOp_Contains); ok {
-		return x.Contains
-	}
-	return nil
-}
-
-func (m *SetOp) GetSize_() *NoArguments {
-	if x, ok := m.GetMethod().(*SetOp_Size_); ok {
-		return x.Size_
-	}
-	return nil
-}
-
-func (m *SetOp) GetMembers() *NoArguments {
-	if x, ok := m.GetMethod().(*SetOp_Members); ok {
-		return x.Members
-	}
-	return nil
-}
-
-func (m *SetOp) GetAddCount() *Members {
-	if x, ok := m.GetMethod().(*SetOp_AddCount); ok {
-		return x.AddCount
-	}
-	return nil
-}
-
-func (m *SetOp) GetRemoveCount() *Members {
-	if x, ok := m.GetMethod().(*SetOp_RemoveCount); ok {
-		return x.RemoveCount
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*SetOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*SetOp_Add)(nil),
-		(*SetOp_Remove)(nil),
-		(*SetOp_Contains)(nil),
-		(*SetOp_Size_)(nil),
-		(*SetOp_Members)(nil),
-		(*SetOp_AddCount)(nil),
-		(*SetOp_RemoveCount)(nil),
-	}
-}
-
-// DictOp calls a method of a dict.
-type DictOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*DictOp_Set
-	//	*DictOp_Delete
-	//	*DictOp_Get
-	//	*DictOp_GetMany
-	//	*DictOp_Increment
-	//	*DictOp_IncrementGet
-	//	*DictOp_Size_
-	//	*DictOp_All
-	//	*DictOp_Scan
-	//	*DictOp_Has
-	//	*DictOp_SetNew
-	Method           isDictOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte          `json:"-"`
-}
-
-func (m *DictOp) Reset()         { *m = DictOp{} }
-func (m *DictOp) String() string { return proto.CompactTextString(m) }
-func (*DictOp) ProtoMessage()    {}
-func (*DictOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{15}
-}
-func (m *DictOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *DictOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_DictOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *DictOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_DictOp.Merge(m, src)
-}
-func (m *DictOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *DictOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_DictOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_DictOp proto.InternalMessageInfo
-
-type isDictOp_Method interface {
-	isDictOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type DictOp_Set struct {
-	Set *FieldValues `protobuf:"bytes,2,opt,name=set,proto3,oneof" json:"set,omitempty"`
-}
-type DictOp_Delete struct {
-	Delete *Fields `protobuf:"bytes,3,opt,name=delete,proto3,oneof" json:"delete,omitempty"`
-}
-type DictOp_Get struct {
-	Get *OneField `protobuf:"bytes,4,opt,name=get,proto3,oneof" json:"get,omitempty"`
-}
-type DictOp_GetMany struct {
-	GetMany *Fields `protobuf:"bytes,5,opt,name=get_many,json=getMany,proto3,oneof" json:"get_many,omitempty"`
-}
-type DictOp_Increment struct {
-	Increment *FieldDelta `protobuf:"bytes,6,opt,name=increment,proto3,oneof" json:"increment,omitempty"`
-}
-type DictOp_IncrementGet struct {
-	IncrementGet *FieldDelta `protobuf:"bytes,7,opt,name=increment_get,json=incrementGet,proto3,oneof" json:"increment_get,omitempty"`
-}
-type DictOp_Size_ struct {
-	Size_ *NoArguments `protobuf:"bytes,8,opt,name=size,proto3,oneof" json:"size,omitempty"`
-}
-type DictOp_All struct {
-	All *NoArguments `protobuf:"bytes,9,opt,name=all,proto3,oneof" json:"all,omitempty"`
-}
-type DictOp_Scan struct {
-	Scan *FieldRange `protobuf:"bytes,10,opt,name=scan,proto3,oneof" json:"scan,omitempty"`
-}
-type DictOp_Has struct {
-	Has *OneField `protobuf:"bytes,11,opt,name=has,proto3,oneof" json:"has,omitempty"`
-}
-type DictOp_SetNew struct {
-	SetNew *FieldValue `protobuf:"bytes,12,opt,name=set_new,json=setNew,proto3,oneof" json:"set_new,omitempty"`
-}
-
-func (*DictOp_Set) isDictOp_Method()          {}
-func (*DictOp_Delete) isDictOp_Method()       {}
-func (*DictOp_Get) isDictOp_Method()          {}
-func (*DictOp_GetMany) isDictOp_Method()      {}
-func (*DictOp_Increment) isDictOp_Method()    {}
-func (*DictOp_IncrementGet) isDictOp_Method() {}
-func (*DictOp_Size_) isDictOp_Method()        {}
-func (*DictOp_All) isDictOp_Method()          {}
-func (*DictOp_Scan) isDictOp_Method()         {}
-func (*DictOp_Has) isDictOp_Method()          {}
-func (*DictOp_SetNew) isDictOp_Method()       {}
-
-func (m *DictOp) GetMethod() isDictOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *DictOp) GetSet() *FieldValues {
-	if x, ok := m.GetMethod().(*DictOp_Set); ok {
-		return x.Set
-	}
-	return nil
-}
-
-func (m *DictOp) GetDelete() *Fields {
-	if x, ok := m.GetMethod().(*DictOp_Delete); ok {
-		return x.Delete
-	}
-	return nil
-}
-
-func (m *DictOp) GetGet() *OneField {
-	if x, ok := m.GetMethod().(*DictOp_Get); ok {
-		return x.Get
-	}
-	return nil
-}
-
-func (m *DictOp) GetGetMany() *Fields {
-	if x, ok := m.GetMethod().(*DictOp_GetMany); ok {
-		return x.GetMany
-	}
-	return nil
-}
-
-func (m *DictOp) GetIncrement() *FieldDelta {
-	if x, ok := m.GetMethod().(*DictOp_Increment); ok {
-		return x.Increment
-	}
-	return nil
-}
-
-func (m *DictOp) GetIncrementGet() *FieldDelta {
-	if x, ok := m.GetMethod().(*DictOp_IncrementGet); ok {
-		return x.IncrementGet
-	}
-	return nil
-}
-
-func (m *DictOp) GetSize_() *NoArguments {
-	if x, ok := m.GetMethod().(*DictOp_Size_); ok {
-		return x.Size_
-	}
-	return nil
-}
-
-func (m *DictOp) GetAll() *NoArguments {
-	if x, ok := m.GetMethod().(*DictOp_All); ok {
-		return x.All
-	}
-	return nil
-}
-
-func (m *DictOp) GetScan() *FieldRange {
-	if x, ok := m.GetMethod().(*DictOp_Scan); ok {
-		return x.Scan
-	}
-	return nil
-}
-
-func (m *DictOp) GetHas() *OneField {
-	if x, ok := m.GetMethod().(*DictOp_Has); ok {
-		return x.Has
-	}
-	return nil
-}
-
-func (m *DictOp) GetSetNew() *FieldValue {
-	if x, ok := m.GetMethod().(*DictOp_SetNew); ok {
-		return x.SetNew
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*DictOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*DictOp_Set)(nil),
-		(*DictOp_Delete)(nil),
-		(*DictOp_Get)(nil),
-		(*DictOp_GetMany)(nil),
-		(*DictOp_Increment)(nil),
-		(*DictOp_IncrementGet)(nil),
-		(*DictOp_Size_)(nil),
-		(*DictOp_All)(nil),
-		(*DictOp_Scan)(nil),
-		(*DictOp_Has)(nil),
-		(*DictOp_SetNew)(nil),
-	}
-}
-
-// ScoredSetOp calls a method of a scored set.
-type ScoredSetOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*ScoredSetOp_Add
-	//	*ScoredSetOp_Increment
-	//	*ScoredSetOp_Remove
-	//	*ScoredSetOp_Score
-	//	*ScoredSetOp_Rank
-	//	*ScoredSetOp_ByRank
-	//	*ScoredSetOp_ByScore
-	//	*ScoredSetOp_Size_
-	//	*ScoredSetOp_IncrementGet
-	//	*ScoredSetOp_RevRank
-	//	*ScoredSetOp_ByRankDesc
-	Method           isScoredSetOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte               `json:"-"`
-}
-
-func (m *ScoredSetOp) Reset()         { *m = ScoredSetOp{} }
-func (m *ScoredSetOp) String() string { return proto.CompactTextString(m) }
-func (*ScoredSetOp) ProtoMessage()    {}
-func (*ScoredSetOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{16}
-}
-func (m *ScoredSetOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *ScoredSetOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_ScoredSetOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *ScoredSetOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ScoredSetOp.Merge(m, src)
-}
-func (m *ScoredSetOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *ScoredSetOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_ScoredSetOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_ScoredSetOp proto.InternalMessageInfo
-
-type isScoredSetOp_Method interface {
-	isScoredSetOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type ScoredSetOp_Add struct {
-	Add *ScoredMembers `protobuf:"bytes,2,opt,name=add,proto3,oneof" json:"add,omitempty"`
-}
-type ScoredSetOp_Increment struct {
-	Increment *MemberDelta `protobuf:"bytes,3,opt,name=increment,proto3,oneof" json:"increment,omitempty"`
-}
-type ScoredSetOp_Remove struct {
-	Remove *Members `protobuf:"bytes,4,opt,name=remove,proto3,oneof" json:"remove,omitempty"`
-}
-type ScoredSetOp_Score struct {
-	Score *OneMember `protobuf:"bytes,5,opt,name=score,proto3,oneof" json:"score,omitempty"`
-}
-type ScoredSetOp_Rank struct {
-	Rank *OneMember `protobuf:"bytes,6,opt,name=rank,proto3,oneof" json:"rank,omitempty"`
-}
-type ScoredSetOp_ByRank struct {
-	ByRank *Places `protobuf:"bytes,7,opt,name=by_rank,json=byRank,proto3,oneof" json:"by_rank,omitempty"`
-}
-type ScoredSetOp_ByScore struct {
-	ByScore *ScoreRange `protobuf:"bytes,8,opt,name=by_score,json=byScore,proto3,oneof" json:"by_score,omitempty"`
-}
-type ScoredSetOp_Size_ struct {
-	Size_ *NoArguments `protobuf:"bytes,9,opt,name=size,proto3,oneof" json:"size,omitempty"`
-}
-type ScoredSetOp_IncrementGet struct {
-	IncrementGet *MemberDelta `protobuf:"bytes,10,opt,name=increment_get,json=incrementGet,proto3,oneof" json:"increment_get,omitempty"`
-}
-type ScoredSetOp_RevRank struct {
-	RevRank *OneMember `protobuf:"bytes,11,opt,name=rev_rank,json=revRank,proto3,oneof" json:"rev_rank,omitempty"`
-}
-type ScoredSetOp_ByRankDesc struct {
-	ByRankDesc *Places `protobuf:"bytes,12,opt,name=by_rank_desc,json=byRankDesc,proto3,oneof" json:"by_rank_desc,omitempty"`
-}
-
-func (*ScoredSetOp_Add) isScoredSetOp_Method()          {}
-func (*ScoredSetOp_Increment) isScoredSetOp_Method()    {}
-func (*ScoredSetOp_Remove) isScoredSetOp_Method()       {}
-func (*ScoredSetOp_Score) isScoredSetOp_Method()        {}
-func (*ScoredSetOp_Rank) isScoredSetOp_Method()         {}
-func (*ScoredSetOp_ByRank) isScoredSetOp_Method()       {}
-func (*ScoredSetOp_ByScore) isScoredSetOp_Method()      {}
-func (*ScoredSetOp_Size_) isScoredSetOp_Method()        {}
-func (*ScoredSetOp_IncrementGet) isScoredSetOp_Method() {}
-func (*ScoredSetOp_RevRank) isScoredSetOp_Method()      {}
-func (*ScoredSetOp_ByRankDesc) isScoredSetOp_Method()   {}
-
-func (m *ScoredSetOp) GetMethod() isScoredSetOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetAdd() *ScoredMembers {
-	if x, ok := m.GetMethod().(*ScoredSetOp_Add); ok {
-		return x.Add
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetIncrement() *MemberDelta {
-	if x, ok := m.GetMethod().(*ScoredSetOp_Increment); ok {
-		return x.Increment
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetRemove() *Members {
-	if x, ok := m.GetMethod().(*ScoredSetOp_Remove); ok {
-		return x.Remove
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetScore() *OneMember {
-	if x, ok := m.GetMethod().(*ScoredSetOp_Score); ok {
-		return x.Score
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetRank() *OneMember {
-	if x, ok := m.GetMethod().(*ScoredSetOp_Rank); ok {
-		return x.Rank
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetByRank() *Places {
-	if x, ok := m.GetMethod().(*ScoredSetOp_ByRank); ok {
-		return x.ByRank
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetByScore() *ScoreRange {
-	if x, ok := m.GetMethod().(*ScoredSetOp_ByScore); ok {
-		return x.ByScore
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetSize_() *NoArguments {
-	if x, ok := m.GetMethod().(*ScoredSetOp_Size_); ok {
-		return x.Size_
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetIncrementGet() *MemberDelta {
-	if x, ok := m.GetMethod().(*ScoredSetOp_IncrementGet); ok {
-		return x.IncrementGet
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetRevRank() *OneMember {
-	if x, ok := m.GetMethod().(*ScoredSetOp_RevRank); ok {
-		return x.RevRank
-	}
-	return nil
-}
-
-func (m *ScoredSetOp) GetByRankDesc() *Places {
-	if x, ok := m.GetMethod().(*ScoredSetOp_ByRankDesc); ok {
-		return x.ByRankDesc
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*ScoredSetOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*ScoredSetOp_Add)(nil),
-		(*ScoredSetOp_Increment)(nil),
-		(*ScoredSetOp_Remove)(nil),
-		(*ScoredSetOp_Score)(nil),
-		(*ScoredSetOp_Rank)(nil),
-		(*ScoredSetOp_ByRank)(nil),
-		(*ScoredSetOp_ByScore)(nil),
-		(*ScoredSetOp_Size_)(nil),
-		(*ScoredSetOp_IncrementGet)(nil),
-		(*ScoredSetOp_RevRank)(nil),
-		(*ScoredSetOp_ByRankDesc)(nil),
-	}
-}
-
-// TopKOp calls a method of a top-k.
-type TopKOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*TopKOp_Add
-	//	*TopKOp_Top
-	//	*TopKOp_Max
-	Method           isTopKOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte          `json:"-"`
-}
-
-func (m *TopKOp) Reset()         { *m = TopKOp{} }
-func (m *TopKOp) String() string { return proto.CompactTextString(m) }
-func (*TopKOp) ProtoMessage()    {}
-func (*TopKOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{17}
-}
-func (m *TopKOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *TopKOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_TopKOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *TopKOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_TopKOp.Merge(m, src)
-}
-func (m *TopKOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *TopKOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_TopKOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_TopKOp proto.InternalMessageInfo
-
-type isTopKOp_Method interface {
-	isTopKOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type TopKOp_Add struct {
-	Add *ScoredMember `protobuf:"bytes,2,opt,name=add,proto3,oneof" json:"add,omitempty"`
-}
-type TopKOp_Top struct {
-	Top *Amount `protobuf:"bytes,3,opt,name=top,proto3,oneof" json:"top,omitempty"`
-}
-type TopKOp_Max struct {
-	Max *NoArguments `protobuf:"bytes,4,opt,name=max,proto3,oneof" json:"max,omitempty"`
-}
-
-func (*TopKOp_Add) isTopKOp_Method() {}
-func (*TopKOp_Top) isTopKOp_Method() {}
-func (*TopKOp_Max) isTopKOp_Method() {}
-
-func (m *TopKOp) GetMethod() isTopKOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *TopKOp) GetAdd() *ScoredMember {
-	if x, ok := m.GetMethod().(*TopKOp_Add); ok {
-		return x.Add
-	}
-	return nil
-}
-
-func (m *TopKOp) GetTop() *Amount {
-	if x, ok := m.GetMethod().(*TopKOp_Top); ok {
-		return x.Top
-	}
-	return nil
-}
-
-func (m *TopKOp) GetMax() *NoArguments {
-	if x, ok := m.GetMethod().(*TopKOp_Max); ok {
-		return x.Max
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*TopKOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*TopKOp_Add)(nil),
-		(*TopKOp_Top)(nil),
-		(*TopKOp_Max)(nil),
-	}
-}
-
-// BagOp calls a method of a bag.
-type BagOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*BagOp_Add
-	//	*BagOp_Count
-	//	*BagOp_Sum
-	//	*BagOp_Mean
-	//	*BagOp_Min
-	//	*BagOp_Max
-	//	*BagOp_Variance
-	//	*BagOp_Summary
-	Method           isBagOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte         `json:"-"`
-}
-
-func (m *BagOp) Reset()         { *m = BagOp{} }
-func (m *BagOp) String() string { return proto.CompactTextString(m) }
-func (*BagOp) ProtoMessage()    {}
-func (*BagOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{18}
-}
-func (m *BagOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *BagOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_BagOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *BagOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_BagOp.Merge(m, src)
-}
-func (m *BagOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *BagOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_BagOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_BagOp proto.InternalMessageInfo
-
-type isBagOp_Method interface {
-	isBagOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type BagOp_Add struct {
-	Add *Numbers `protobuf:"bytes,2,opt,name=add,proto3,oneof" json:"add,omitempty"`
-}
-type BagOp_Count struct {
-	Count *NoArguments `protobuf:"bytes,3,opt,name=count,proto3,oneof" json:"count,omitempty"`
-}
-type BagOp_Sum struct {
-	Sum *NoArguments `protobuf:"bytes,4,opt,name=sum,proto3,oneof" json:"sum,omitempty"`
-}
-type BagOp_Mean struct {
-	Mean *NoArguments `protobuf:"bytes,5,opt,name=mean,proto3,oneof" json:"mean,omitempty"`
-}
-type BagOp_Min struct {
-	Min *NoArguments `protobuf:"bytes,6,opt,name=min,proto3,oneof" json:"min,omitempty"`
-}
-type BagOp_Max struct {
-	Max *NoArguments `protobuf:"bytes,7,opt,name=max,proto3,oneof" json:"max,omitempty"`
-}
-type BagOp_Variance struct {
-	Variance *NoArguments `protobuf:"bytes,8,opt,name=variance,proto3,oneof" json:"variance,omitempty"`
-}
-type BagOp_Summary struct {
-	Summary *NoArguments `protobuf:"bytes,9,opt,name=summary,proto3,oneof" json:"summary,omitempty"`
-}
-
-func (*BagOp_Add) isBagOp_Method()      {}
-func (*BagOp_Count) isBagOp_Method()    {}
-func (*BagOp_Sum) isBagOp_Method()      {}
-func (*BagOp_Mean) isBagOp_Method()     {}
-func (*BagOp_Min) isBagOp_Method()      {}
-func (*BagOp_Max) isBagOp_Method()      {}
-func (*BagOp_Variance) isBagOp_Method() {}
-func (*BagOp_Summary) isBagOp_Method()  {}
-
-func (m *BagOp) GetMethod() isBagOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *BagOp) GetAdd() *Numbers {
-	if x, ok := m.GetMethod().(*BagOp_Add); ok {
-		return x.Add
-	}
-	return nil
-}
-
-func (m *BagOp) GetCount() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Count); ok {
-		return x.Count
-	}
-	return nil
-}
-
-func (m *BagOp) GetSum() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Sum); ok {
-		return x.Sum
-	}
-	return nil
-}
-
-func (m *BagOp) GetMean() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Mean); ok {
-		return x.Mean
-	}
-	return nil
-}
-
-func (m *BagOp) GetMin() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Min); ok {
-		return x.Min
-	}
-	return nil
-}
-
-func (m *BagOp) GetMax() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Max); ok {
-		return x.Max
-	}
-	return nil
-}
-
-func (m *BagOp) GetVariance() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Variance); ok {
-		return x.Variance
-	}
-	return nil
-}
-
-func (m *BagOp) GetSummary() *NoArguments {
-	if x, ok := m.GetMethod().(*BagOp_Summary); ok {
-		return x.Summary
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*BagOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*BagOp_Add)(nil),
-		(*BagOp_Count)(nil),
-		(*BagOp_Sum)(nil),
-		(*BagOp_Mean)(nil),
-		(*BagOp_Min)(nil),
-		(*BagOp_Max)(nil),
-		(*BagOp_Variance)(nil),
-		(*BagOp_Summary)(nil),
-	}
-}
-
-// BoundedCounterOp calls a method of a bounded counter.
-type BoundedCounterOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*BoundedCounterOp_Create
-	//	*BoundedCounterOp_Add
-	//	*BoundedCounterOp_Subtract
-	//	*BoundedCounterOp_TryAdd
-	//	*BoundedCounterOp_TrySubtract
-	//	*BoundedCounterOp_Get
-	//	*BoundedCounterOp_Bounds
-	Method           isBoundedCounterOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte                    `json:"-"`
-}
-
-func (m *BoundedCounterOp) Reset()         { *m = BoundedCounterOp{} }
-func (m *BoundedCounterOp) String() string { return proto.CompactTextString(m) }
-func (*BoundedCounterOp) ProtoMessage()    {}
-func (*BoundedCounterOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{19}
-}
-func (m *BoundedCounterOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *BoundedCounterOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_BoundedCounterOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *BoundedCounterOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_BoundedCounterOp.Merge(m, src)
-}
-func (m *BoundedCounterOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *BoundedCounterOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_BoundedCounterOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_BoundedCounterOp proto.InternalMessageInfo
-
-type isBoundedCounterOp_Method interface {
-	isBoundedCounterOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type BoundedCounterOp_Create struct {
-	Create *Bounds `protobuf:"bytes,2,opt,name=create,proto3,oneof" json:"create,omitempty"`
-}
-type BoundedCounterOp_Add struct {
-	Add *Amount `protobuf:"bytes,3,opt,name=add,proto3,oneof" json:"add,omitempty"`
-}
-type BoundedCounterOp_Subtract struct {
-	Subtract *Amount `protobuf:"bytes,4,opt,name=subtract,proto3,oneof" json:"subtract,omitempty"`
-}
-type BoundedCounterOp_TryAdd struct {
-	TryAdd *Amount `protobuf:"bytes,5,opt,name=try_add,json=tryAdd,proto3,oneof" json:"try_add,omitempty"`
-}
-type BoundedCounterOp_TrySubtract struct {
-	TrySubtract *Amount `protobuf:"bytes,6,opt,name=try_subtract,json=trySubtract,proto3,oneof" json:"try_subtract,omitempty"`
-}
-type BoundedCounterOp_Get struct {
-	Get *NoArguments `protobuf:"bytes,7,opt,name=get,proto3,oneof" json:"get,omitempty"`
-}
-type BoundedCounterOp_Bounds struct {
-	Bounds *NoArguments `protobuf:"bytes,8,opt,name=bounds,proto3,oneof" json:"bounds,omitempty"`
-}
-
-func (*BoundedCounterOp_Create) isBoundedCounterOp_Method()      {}
-func (*BoundedCounterOp_Add) isBoundedCounterOp_Method()         {}
-func (*BoundedCounterOp_Subtract) isBoundedCounterOp_Method()    {}
-func (*BoundedCounterOp_TryAdd) isBoundedCounterOp_Method()      {}
-func (*BoundedCounterOp_TrySubtract) isBoundedCounterOp_Method() {}
-func (*BoundedCounterOp_Get) isBoundedCounterOp_Method()         {}
-func (*BoundedCounterOp_Bounds) isBoundedCounterOp_Method()      {}
-
-func (m *BoundedCounterOp) GetMethod() isBoundedCounterOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetCreate() *Bounds {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_Create); ok {
-		return x.Create
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetAdd() *Amount {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_Add); ok {
-		return x.Add
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetSubtract() *Amount {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_Subtract); ok {
-		return x.Subtract
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetTryAdd() *Amount {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_TryAdd); ok {
-		return x.TryAdd
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetTrySubtract() *Amount {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_TrySubtract); ok {
-		return x.TrySubtract
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetGet() *NoArguments {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_Get); ok {
-		return x.Get
-	}
-	return nil
-}
-
-func (m *BoundedCounterOp) GetBounds() *NoArguments {
-	if x, ok := m.GetMethod().(*BoundedCounterOp_Bounds); ok {
-		return x.Bounds
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*BoundedCounterOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*BoundedCounterOp_Create)(nil),
-		(*BoundedCounterOp_Add)(nil),
-		(*BoundedCounterOp_Subtract)(nil),
-		(*BoundedCounterOp_TryAdd)(nil),
-		(*BoundedCounterOp_TrySubtract)(nil),
-		(*BoundedCounterOp_Get)(nil),
-		(*BoundedCounterOp_Bounds)(nil),
-	}
-}
-
-// IdsOp calls a method of a generator of unique ids.
-type IdsOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*IdsOp_Next
-	Method           isIdsOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte         `json:"-"`
-}
-
-func (m *IdsOp) Reset()         { *m = IdsOp{} }
-func (m *IdsOp) String() string { return proto.CompactTextString(m) }
-func (*IdsOp) ProtoMessage()    {}
-func (*IdsOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{20}
-}
-func (m *IdsOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *IdsOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_IdsOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *IdsOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_IdsOp.Merge(m, src)
-}
-func (m *IdsOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *IdsOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_IdsOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_IdsOp proto.InternalMessageInfo
-
-type isIdsOp_Method interface {
-	isIdsOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type IdsOp_Next struct {
-	Next *OptionalAmount `protobuf:"bytes,2,opt,name=next,proto3,oneof" json:"next,omitempty"`
-}
-
-func (*IdsOp_Next) isIdsOp_Method() {}
-
-func (m *IdsOp) GetMethod() isIdsOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *IdsOp) GetNext() *OptionalAmount {
-	if x, ok := m.GetMethod().(*IdsOp_Next); ok {
-		return x.Next
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*IdsOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*IdsOp_Next)(nil),
-	}
-}
-
-// ListOp calls a method of a list.
-type ListOp struct {
-	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Types that are valid to be assigned to Method:
-	//
-	//	*ListOp_Append
-	//	*ListOp_Range
-	//	*ListOp_Length
-	//	*ListOp_Trim
-	//	*ListOp_AppendLength
-	//	*ListOp_Get
-	Method           isListOp_Method `protobuf_oneof:"method"`
-	XXX_unrecognized []byte          `json:"-"`
-}
-
-func (m *ListOp) Reset()         { *m = ListOp{} }
-func (m *ListOp) String() string { return proto.CompactTextString(m) }
-func (*ListOp) ProtoMessage()    {}
-func (*ListOp) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{21}
-}
-func (m *ListOp) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *ListOp) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_ListOp.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *ListOp) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ListOp.Merge(m, src)
-}
-func (m *ListOp) XXX_Size() int {
-	return m.Size()
-}
-func (m *ListOp) XXX_DiscardUnknown() {
-	xxx_messageInfo_ListOp.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_ListOp proto.InternalMessageInfo
-
-type isListOp_Method interface {
-	isListOp_Method()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type ListOp_Append struct {
-	Append *Values `protobuf:"bytes,2,opt,name=append,proto3,oneof" json:"append,omitempty"`
-}
-type ListOp_Range struct {
-	Range *Places `protobuf:"bytes,3,opt,name=range,proto3,oneof" json:"range,omitempty"`
-}
-type ListOp_Length struct {
-	Length *NoArguments `protobuf:"bytes,4,opt,name=length,proto3,oneof" json:"length,omitempty"`
-}
-type ListOp_Trim struct {
-	Trim *Places `protobuf:"bytes,5,opt,name=trim,proto3,oneof" json:"trim,omitempty"`
-}
-type ListOp_AppendLength struct {
-	AppendLength *Values `protobuf:"bytes,6,opt,name=append_length,json=appendLength,proto3,oneof" json:"append_length,omitempty"`
-}
-type ListOp_Get struct {
-	Get *Place `protobuf:"bytes,7,opt,name=get,proto3,oneof" json:"get,omitempty"`
-}
-
-func (*ListOp_Append) isListOp_Method()       {}
-func (*ListOp_Range) isListOp_Method()        {}
-func (*ListOp_Length) isListOp_Method()       {}
-func (*ListOp_Trim) isListOp_Method()         {}
-func (*ListOp_AppendLength) isListOp_Method() {}
-func (*ListOp_Get) isListOp_Method()          {}
-
-func (m *ListOp) GetMethod() isListOp_Method {
-	if m != nil {
-		return m.Method
-	}
-	return nil
-}
-
-func (m *ListOp) GetAppend() *Values {
-	if x, ok := m.GetMethod().(*ListOp_Append); ok {
-		return x.Append
-	}
-	return nil
-}
-
-func (m *ListOp) GetRange() *Places {
-	if x, ok := m.GetMethod().(*ListOp_Range); ok {
-		return x.Range
-	}
-	return nil
-}
-
-func (m *ListOp) GetLength() *NoArguments {
-	if x, ok := m.GetMethod().(*ListOp_Length); ok {
-		return x.Length
-	}
-	return nil
-}
-
-func (m *ListOp) GetTrim() *Places {
-	if x, ok := m.GetMethod().(*ListOp_Trim); ok {
-		return x.Trim
-	}
-	return nil
-}
-
-func (m *ListOp) GetAppendLength() *Values {
-	if x, ok := m.GetMethod().(*ListOp_AppendLength); ok {
-		return x.AppendLength
-	}
-	return nil
-}
-
-func (m *ListOp) GetGet() *Place {
-	if x, ok := m.GetMethod().(*ListOp_Get); ok {
-		return x.Get
-	}
-	return nil
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*ListOp) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*ListOp_Append)(nil),
-		(*ListOp_Range)(nil),
-		(*ListOp_Length)(nil),
-		(*ListOp_Trim)(nil),
-		(*ListOp_AppendLength)(nil),
-		(*ListOp_Get)(nil),
-	}
-}
-
-type NoArguments struct {
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *NoArguments) Reset()         { *m = NoArguments{} }
-func (m *NoArguments) String() string { return proto.CompactTextString(m) }
-func (*NoArguments) ProtoMessage()    {}
-func (*NoArguments) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{22}
-}
-func (m *NoArguments) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *NoArguments) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_NoArguments.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *NoArguments) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_NoArguments.Merge(m, src)
-}
-func (m *NoArguments) XXX_Size() int {
-	return m.Size()
-}
-func (m *NoArguments) XXX_DiscardUnknown() {
-	xxx_messageInfo_NoArguments.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_NoArguments proto.InternalMessageInfo
-
-type OneMember struct {
-	Member           []byte `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *OneMember) Reset()         { *m = OneMember{} }
-func (m *OneMember) String() string { return proto.CompactTextString(m) }
-func (*OneMember) ProtoMessage()    {}
-func (*OneMember) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{23}
-}
-func (m *OneMember) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *OneMember) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_OneMember.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *OneMember) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_OneMember.Merge(m, src)
-}
-func (m *OneMember) XXX_Size() int {
-	return m.Size()
-}
-func (m *OneMember) XXX_DiscardUnknown() {
-	xxx_messageInfo_OneMember.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_OneMember proto.InternalMessageInfo
-
-type Members struct {
-	Members          [][]byte `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
-	XXX_unrecognized []byte   `json:"-"`
-}
-
-func (m *Members) Reset()         { *m = Members{} }
-func (m *Members) String() string { return proto.CompactTextString(m) }
-func (*Members) ProtoMessage()    {}
-func (*Members) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{24}
-}
-func (m *Members) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Members) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Members.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Members) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Members.Merge(m, src)
-}
-func (m *Members) XXX_Size() int {
-	return m.Size()
-}
-func (m *Members) XXX_DiscardUnknown() {
-	xxx_messageInfo_Members.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Members proto.InternalMessageInfo
-
-type OneField struct {
-	Field            []byte `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *OneField) Reset()         { *m = OneField{} }
-func (m *OneField) String() string { return proto.CompactTextString(m) }
-func (*OneField) ProtoMessage()    {}
-func (*OneField) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{25}
-}
-func (m *OneField) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *OneField) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_OneField.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *OneField) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_OneField.Merge(m, src)
-}
-func (m *OneField) XXX_Size() int {
-	return m.Size()
-}
-func (m *OneField) XXX_DiscardUnknown() {
-	xxx_messageInfo_OneField.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_OneField proto.InternalMessageInfo
-
-type Fields struct {
-	Fields           [][]byte `protobuf:"bytes,1,rep,name=fields,proto3" json:"fields,omitempty"`
-	XXX_unrecognized []byte   `json:"-"`
-}
-
-func (m *Fields) Reset()         { *m = Fields{} }
-func (m *Fields) String() string { return proto.CompactTextString(m) }
-func (*Fields) ProtoMessage()    {}
-func (*Fields) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{26}
-}
-func (m *Fields) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Fields) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Fields.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Fields) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Fields.Merge(m, src)
-}
-func (m *Fields) XXX_Size() int {
-	return m.Size()
-}
-func (m *Fields) XXX_DiscardUnknown() {
-	xxx_messageInfo_Fields.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Fields proto.InternalMessageInfo
-
-type FieldValue struct {
-	Field            []byte `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	Value            []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *FieldValue) Reset()         { *m = FieldValue{} }
-func (m *FieldValue) String() string { return proto.CompactTextString(m) }
-func (*FieldValue) ProtoMessage()    {}
-func (*FieldValue) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{27}
-}
-func (m *FieldValue) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *FieldValue) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_FieldValue.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *FieldValue) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_FieldValue.Merge(m, src)
-}
-func (m *FieldValue) XXX_Size() int {
-	return m.Size()
-}
-func (m *FieldValue) XXX_DiscardUnknown() {
-	xxx_messageInfo_FieldValue.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_FieldValue proto.InternalMessageInfo
-
-type FieldValues struct {
-	Pairs            []FieldValue `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs"`
-	XXX_unrecognized []byte       `json:"-"`
-}
-
-func (m *FieldValues) Reset()         { *m = FieldValues{} }
-func (m *FieldValues) String() string { return proto.CompactTextString(m) }
-func (*FieldValues) ProtoMessage()    {}
-func (*FieldValues) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{28}
-}
-func (m *FieldValues) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *FieldValues) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_FieldValues.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *FieldValues) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_FieldValues.Merge(m, src)
-}
-func (m *FieldValues) XXX_Size() int {
-	return m.Size()
-}
-func (m *FieldValues) XXX_DiscardUnknown() {
-	xxx_messageInfo_FieldValues.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_FieldValues proto.InternalMessageInfo
-
-type FieldDelta struct {
-	Field            []byte `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	Delta            int64  `protobuf:"zigzag64,2,opt,name=delta,proto3" json:"delta,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *FieldDelta) Reset()         { *m = FieldDelta{} }
-func (m *FieldDelta) String() string { return proto.CompactTextString(m) }
-func (*FieldDelta) ProtoMessage()    {}
-func (*FieldDelta) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{29}
-}
-func (m *FieldDelta) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *FieldDelta) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_FieldDelta.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *FieldDelta) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_FieldDelta.Merge(m, src)
-}
-func (m *FieldDelta) XXX_Size() int {
-	return m.Size()
-}
-func (m *FieldDelta) XXX_DiscardUnknown() {
-	xxx_messageInfo_FieldDelta.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_FieldDelta proto.InternalMessageInfo
-
-// FieldRange is the fields from from on, at most limit of them.
-type FieldRange struct {
-	From             []byte `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
-	Limit            int64  `protobuf:"zigzag64,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *FieldRange) Reset()         { *m = FieldRange{} }
-func (m *FieldRange) String() string { return proto.CompactTextString(m) }
-func (*FieldRange) ProtoMessage()    {}
-func (*FieldRange) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{30}
-}
-func (m *FieldRange) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *FieldRange) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_FieldRange.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *FieldRange) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_FieldRange.Merge(m, src)
-}
-func (m *FieldRange) XXX_Size() int {
-	return m.Size()
-}
-func (m *FieldRange) XXX_DiscardUnknown() {
-	xxx_messageInfo_FieldRange.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_FieldRange proto.InternalMessageInfo
-
-type ScoredMember struct {
-	Score            float64 `protobuf:"fixed64,1,opt,name=score,proto3" json:"score,omitempty"`
-	Member           []byte  `protobuf:"bytes,2,opt,name=member,proto3" json:"member,omitempty"`
-	XXX_unrecognized []byte  `json:"-"`
-}
-
-func (m *ScoredMember) Reset()         { *m = ScoredMember{} }
-func (m *ScoredMember) String() string { return proto.CompactTextString(m) }
-func (*ScoredMember) ProtoMessage()    {}
-func (*ScoredMember) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{31}
-}
-func (m *ScoredMember) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *ScoredMember) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_ScoredMember.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *ScoredMember) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ScoredMember.Merge(m, src)
-}
-func (m *ScoredMember) XXX_Size() int {
-	return m.Size()
-}
-func (m *ScoredMember) XXX_DiscardUnknown() {
-	xxx_messageInfo_ScoredMember.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_ScoredMember proto.InternalMessageInfo
-
-type ScoredMembers struct {
-	Pairs            []ScoredMember `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs"`
-	XXX_unrecognized []byte         `json:"-"`
-}
-
-func (m *ScoredMembers) Reset()         { *m = ScoredMembers{} }
-func (m *ScoredMembers) String() string { return proto.CompactTextString(m) }
-func (*ScoredMembers) ProtoMessage()    {}
-func (*ScoredMembers) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{32}
-}
-func (m *ScoredMembers) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *ScoredMembers) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_ScoredMembers.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *ScoredMembers) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ScoredMembers.Merge(m, src)
-}
-func (m *ScoredMembers) XXX_Size() int {
-	return m.Size()
-}
-func (m *ScoredMembers) XXX_DiscardUnknown() {
-	xxx_messageInfo_ScoredMembers.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_ScoredMembers proto.InternalMessageInfo
-
-type MemberDelta struct {
-	Member           []byte  `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
-	Delta            float64 `protobuf:"fixed64,2,opt,name=delta,proto3" json:"delta,omitempty"`
-	XXX_unrecognized []byte  `json:"-"`
-}
-
-func (m *MemberDelta) Reset()         { *m = MemberDelta{} }
-func (m *MemberDelta) String() string { return proto.CompactTextString(m) }
-func (*MemberDelta) ProtoMessage()    {}
-func (*MemberDelta) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{33}
-}
-func (m *MemberDelta) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *MemberDelta) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_MemberDelta.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *MemberDelta) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_MemberDelta.Merge(m, src)
-}
-func (m *MemberDelta) XXX_Size() int {
-	return m.Size()
-}
-func (m *MemberDelta) XXX_DiscardUnknown() {
-	xxx_messageInfo_MemberDelta.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_MemberDelta proto.InternalMessageInfo
-
-type ScoreRange struct {
-	Min float64 `protobuf:"fixed64,1,opt,name=min,proto3" json:"min,omitempty"`
-	Max float64 `protobuf:"fixed64,2,opt,name=max,proto3" json:"max,omitempty"`
-	// Types that are valid to be assigned to OptionalLimit:
-	//
-	//	*ScoreRange_Limit
-	OptionalLimit    isScoreRange_OptionalLimit `protobuf_oneof:"optional_limit"`
-	XXX_unrecognized []byte                     `json:"-"`
-}
-
-func (m *ScoreRange) Reset()         { *m = ScoreRange{} }
-func (m *ScoreRange) String() string { return proto.CompactTextString(m) }
-func (*ScoreRange) ProtoMessage()    {}
-func (*ScoreRange) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{34}
-}
-func (m *ScoreRange) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *ScoreRange) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_ScoreRange.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *ScoreRange) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ScoreRange.Merge(m, src)
-}
-func (m *ScoreRange) XXX_Size() int {
-	return m.Size()
-}
-func (m *ScoreRange) XXX_DiscardUnknown() {
-	xxx_messageInfo_ScoreRange.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_ScoreRange proto.InternalMessageInfo
-
-type isScoreRange_OptionalLimit interface {
-	isScoreRange_OptionalLimit()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type ScoreRange_Limit struct {
-	Limit int64 `protobuf:"zigzag64,3,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-}
-
-func (*ScoreRange_Limit) isScoreRange_OptionalLimit() {}
-
-func (m *ScoreRange) GetOptionalLimit() isScoreRange_OptionalLimit {
-	if m != nil {
-		return m.OptionalLimit
-	}
-	return nil
-}
-
-func (m *ScoreRange) GetLimit() int64 {
-	if x, ok := m.GetOptionalLimit().(*ScoreRange_Limit); ok {
-		return x.Limit
-	}
-	return 0
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*ScoreRange) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*ScoreRange_Limit)(nil),
-	}
-}
-
-// Places are the elements from first to last, both included. The first element
-// has the number 0, and the last one has -1.
-type Places struct {
-	First            int64  `protobuf:"zigzag64,1,opt,name=first,proto3" json:"first,omitempty"`
-	Last             int64  `protobuf:"zigzag64,2,opt,name=last,proto3" json:"last,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *Places) Reset()         { *m = Places{} }
-func (m *Places) String() string { return proto.CompactTextString(m) }
-func (*Places) ProtoMessage()    {}
-func (*Places) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{35}
-}
-func (m *Places) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Places) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Places.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Places) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Places.Merge(m, src)
-}
-func (m *Places) XXX_Size() int {
-	return m.Size()
-}
-func (m *Places) XXX_DiscardUnknown() {
-	xxx_messageInfo_Places.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Places proto.InternalMessageInfo
-
-type Place struct {
-	Index            int64  `protobuf:"zigzag64,1,opt,name=index,proto3" json:"index,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *Place) Reset()         { *m = Place{} }
-func (m *Place) String() string { return proto.CompactTextString(m) }
-func (*Place) ProtoMessage()    {}
-func (*Place) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{36}
-}
-func (m *Place) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Place) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Place.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Place) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Place.Merge(m, src)
-}
-func (m *Place) XXX_Size() int {
-	return m.Size()
-}
-func (m *Place) XXX_DiscardUnknown() {
-	xxx_messageInfo_Place.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Place proto.InternalMessageInfo
-
-type Amount struct {
-	N                int64  `protobuf:"zigzag64,1,opt,name=n,proto3" json:"n,omitempty"`
-	XXX_unrecognized []byte `json:"-"`
-}
-
-func (m *Amount) Reset()         { *m = Amount{} }
-func (m *Amount) String() string { return proto.CompactTextString(m) }
-func (*Amount) ProtoMessage()    {}
-func (*Amount) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{37}
-}
-func (m *Amount) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Amount) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Amount.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Amount) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Amount.Merge(m, src)
-}
-func (m *Amount) XXX_Size() int {
-	return m.Size()
-}
-func (m *Amount) XXX_DiscardUnknown() {
-	xxx_messageInfo_Amount.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Amount proto.InternalMessageInfo
-
-type OptionalAmount struct {
-	// Types that are valid to be assigned to OptionalN:
-	//
-	//	*OptionalAmount_N
-	OptionalN        isOptionalAmount_OptionalN `protobuf_oneof:"optional_n"`
-	XXX_unrecognized []byte                     `json:"-"`
-}
-
-func (m *OptionalAmount) Reset()         { *m = OptionalAmount{} }
-func (m *OptionalAmount) String() string { return proto.CompactTextString(m) }
-func (*OptionalAmount) ProtoMessage()    {}
-func (*OptionalAmount) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{38}
-}
-func (m *OptionalAmount) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *OptionalAmount) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_OptionalAmount.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *OptionalAmount) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_OptionalAmount.Merge(m, src)
-}
-func (m *OptionalAmount) XXX_Size() int {
-	return m.Size()
-}
-func (m *OptionalAmount) XXX_DiscardUnknown() {
-	xxx_messageInfo_OptionalAmount.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_OptionalAmount proto.InternalMessageInfo
-
-type isOptionalAmount_OptionalN interface {
-	isOptionalAmount_OptionalN()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type OptionalAmount_N struct {
-	N int64 `protobuf:"zigzag64,1,opt,name=n,proto3,oneof" json:"n,omitempty"`
-}
-
-func (*OptionalAmount_N) isOptionalAmount_OptionalN() {}
-
-func (m *OptionalAmount) GetOptionalN() isOptionalAmount_OptionalN {
-	if m != nil {
-		return m.OptionalN
-	}
-	return nil
-}
-
-func (m *OptionalAmount) GetN() int64 {
-	if x, ok := m.GetOptionalN().(*OptionalAmount_N); ok {
-		return x.N
-	}
-	return 0
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*OptionalAmount) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*OptionalAmount_N)(nil),
-	}
-}
-
-type Bounds struct {
-	Floor   int64 `protobuf:"zigzag64,1,opt,name=floor,proto3" json:"floor,omitempty"`
-	Ceiling int64 `protobuf:"zigzag64,2,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
-	// Types that are valid to be assigned to OptionalStart:
-	//
-	//	*Bounds_Start
-	OptionalStart    isBounds_OptionalStart `protobuf_oneof:"optional_start"`
-	XXX_unrecognized []byte                 `json:"-"`
-}
-
-func (m *Bounds) Reset()         { *m = Bounds{} }
-func (m *Bounds) String() string { return proto.CompactTextString(m) }
-func (*Bounds) ProtoMessage()    {}
-func (*Bounds) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{39}
-}
-func (m *Bounds) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Bounds) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Bounds.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Bounds) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Bounds.Merge(m, src)
-}
-func (m *Bounds) XXX_Size() int {
-	return m.Size()
-}
-func (m *Bounds) XXX_DiscardUnknown() {
-	xxx_messageInfo_Bounds.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Bounds proto.InternalMessageInfo
-
-type isBounds_OptionalStart interface {
-	isBounds_OptionalStart()
-	MarshalTo([]byte) (int, error)
-	Size() int
-}
-
-type Bounds_Start struct {
-	Start int64 `protobuf:"zigzag64,3,opt,name=start,proto3,oneof" json:"start,omitempty"`
-}
-
-func (*Bounds_Start) isBounds_OptionalStart() {}
-
-func (m *Bounds) GetOptionalStart() isBounds_OptionalStart {
-	if m != nil {
-		return m.OptionalStart
-	}
-	return nil
-}
-
-func (m *Bounds) GetStart() int64 {
-	if x, ok := m.GetOptionalStart().(*Bounds_Start); ok {
-		return x.Start
-	}
-	return 0
-}
-
-// XXX_OneofWrappers is for the internal use of the proto package.
-func (*Bounds) XXX_OneofWrappers() []interface{} {
-	return []interface{}{
-		(*Bounds_Start)(nil),
-	}
-}
-
-type Numbers struct {
-	Numbers          []float64 `protobuf:"fixed64,1,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
-	XXX_unrecognized []byte    `json:"-"`
-}
-
-func (m *Numbers) Reset()         { *m = Numbers{} }
-func (m *Numbers) String() string { return proto.CompactTextString(m) }
-func (*Numbers) ProtoMessage()    {}
-func (*Numbers) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{40}
-}
-func (m *Numbers) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Numbers) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Numbers.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Numbers) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Numbers.Merge(m, src)
-}
-func (m *Numbers) XXX_Size() int {
-	return m.Size()
-}
-func (m *Numbers) XXX_DiscardUnknown() {
-	xxx_messageInfo_Numbers.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Numbers proto.InternalMessageInfo
-
-type Values struct {
-	Values           [][]byte `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
-	XXX_unrecognized []byte   `json:"-"`
-}
-
-func (m *Values) Reset()         { *m = Values{} }
-func (m *Values) String() string { return proto.CompactTextString(m) }
-func (*Values) ProtoMessage()    {}
-func (*Values) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{41}
-}
-func (m *Values) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *Values) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_Values.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *Values) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Values.Merge(m, src)
-}
-func (m *Values) XXX_Size() int {
-	return m.Size()
-}
-func (m *Values) XXX_DiscardUnknown() {
-	xxx_messageInfo_Values.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_Values proto.InternalMessageInfo
-
-// Pair is a key with what it holds.
-type Pair struct {
+// Entry is a key with what it holds.
+type Entry struct {
 	Key   []byte   `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Value []byte   `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
 	Type  DataType `protobuf:"varint,3,opt,name=type,proto3,enum=linchpin.v1.DataType" json:"type,omitempty"`
@@ -3756,18 +1443,18 @@ type Pair struct {
 	ExpiresAtMs int64 `protobuf:"varint,7,opt,name=expires_at_ms,json=expiresAtMs,proto3" json:"expires_at_ms,omitempty"`
 }
 
-func (m *Pair) Reset()         { *m = Pair{} }
-func (m *Pair) String() string { return proto.CompactTextString(m) }
-func (*Pair) ProtoMessage()    {}
-func (*Pair) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{42}
+func (m *Entry) Reset()         { *m = Entry{} }
+func (m *Entry) String() string { return proto.CompactTextString(m) }
+func (*Entry) ProtoMessage()    {}
+func (*Entry) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{14}
 }
-func (m *Pair) XXX_Unmarshal(b []byte) error {
+func (m *Entry) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Pair) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *Entry) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Pair.Marshal(b, m, deterministic)
+		return xxx_messageInfo_Entry.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -3777,17 +1464,17 @@ func (m *Pair) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Pair) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Pair.Merge(m, src)
+func (m *Entry) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Entry.Merge(m, src)
 }
-func (m *Pair) XXX_Size() int {
+func (m *Entry) XXX_Size() int {
 	return m.Size()
 }
-func (m *Pair) XXX_DiscardUnknown() {
-	xxx_messageInfo_Pair.DiscardUnknown(m)
+func (m *Entry) XXX_DiscardUnknown() {
+	xxx_messageInfo_Entry.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Pair proto.InternalMessageInfo
+var xxx_messageInfo_Entry proto.InternalMessageInfo
 
 // Result is what one operation returned. The results of a transaction are in
 // the order of its operations.
@@ -3802,14 +1489,13 @@ type Result struct {
 	Number int64 `protobuf:"zigzag64,4,opt,name=number,proto3" json:"number,omitempty"`
 	// version names the write that was read or made.
 	Version github_com_linchpindb_linchpin_pkg_kv.Version `protobuf:"bytes,5,opt,name=version,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Version" json:"version"`
-	Pairs   []Pair                                        `protobuf:"bytes,6,rep,name=pairs,proto3" json:"pairs"`
+	Entries []Entry                                       `protobuf:"bytes,6,rep,name=entries,proto3" json:"entries"`
 	// resume is the start of the next scan, if this one met its limit.
 	Resume []byte `protobuf:"bytes,7,opt,name=resume,proto3" json:"resume,omitempty"`
 	// count is the number of keys that a delete-range removed.
 	Count uint64 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
-	// answer is what a method of a data type returned, called by its name or by a
-	// message of the type.
-	Answer []Datum `protobuf:"bytes,9,rep,name=answer,proto3" json:"answer"`
+	// answer is what a method of a data type returned.
+	Data []Datum `protobuf:"bytes,9,rep,name=data,proto3" json:"data"`
 	// type_name is the type's name if DataType has none.
 	TypeName string `protobuf:"bytes,10,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
 	// expires_at_ms, of get and dump, is when the key expires, in milliseconds since
@@ -3824,7 +1510,7 @@ func (m *Result) Reset()         { *m = Result{} }
 func (m *Result) String() string { return proto.CompactTextString(m) }
 func (*Result) ProtoMessage()    {}
 func (*Result) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{43}
+	return fileDescriptor_cd31401e557f99f0, []int{15}
 }
 func (m *Result) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3853,44 +1539,42 @@ func (m *Result) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Result proto.InternalMessageInfo
 
-// Conflict is a key, what this transaction did with it, and what another one
-// did.
+// Conflict describes two conflicting operations on one key.
 type Conflict struct {
+	// cause is the kind of conflict.
 	Cause Cause `protobuf:"varint,1,opt,name=cause,proto3,enum=linchpin.v1.Cause" json:"cause,omitempty"`
-	// key is empty if it is not known; of a range, it is the start.
+	// key is the key, or the start of the range. It is empty if it is not known.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// operations and mode are this transaction's on the key.
-	Operations []Operation `protobuf:"varint,3,rep,packed,name=operations,proto3,enum=linchpin.v1.Operation" json:"operations,omitempty"`
-	Mode       LockMode    `protobuf:"varint,4,opt,name=mode,proto3,enum=linchpin.v1.LockMode" json:"mode,omitempty"`
-	// holder is the other transaction; empty if it is not known or there is not
-	// one, and holder_operations and holder_mode are what it did.
-	Holder           github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,5,opt,name=holder,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"holder"`
-	HolderOperations []Operation                                 `protobuf:"varint,6,rep,packed,name=holder_operations,json=holderOperations,proto3,enum=linchpin.v1.Operation" json:"holder_operations,omitempty"`
-	HolderMode       LockMode                                    `protobuf:"varint,7,opt,name=holder_mode,json=holderMode,proto3,enum=linchpin.v1.LockMode" json:"holder_mode,omitempty"`
-	// others counts the transactions that were in the way besides the holder.
-	Others uint32 `protobuf:"varint,8,opt,name=others,proto3" json:"others,omitempty"`
-	// commutes says what would have commuted: one advice, or none if nothing does.
-	Commutes []Advice `protobuf:"bytes,9,rep,name=commutes,proto3" json:"commutes"`
-	// lock and holder_lock are the kinds of lock that LOCK_TYPED stands for, as
-	// type and kind: "set.add".
-	Lock       string `protobuf:"bytes,10,opt,name=lock,proto3" json:"lock,omitempty"`
-	HolderLock string `protobuf:"bytes,11,opt,name=holder_lock,json=holderLock,proto3" json:"holder_lock,omitempty"`
-	// calls and holder_calls are the methods of a data type that OP_ASK, OP_CHANGE
-	// and OP_CHANGE_ASK stand for: "set.contains".
-	Calls       []string `protobuf:"bytes,12,rep,name=calls,proto3" json:"calls,omitempty"`
-	HolderCalls []string `protobuf:"bytes,13,rep,name=holder_calls,json=holderCalls,proto3" json:"holder_calls,omitempty"`
-	// interactive and holder_interactive: the transaction is not sent as one
-	// request. It keeps what it has locked while messages travel and its client
-	// thinks.
-	Interactive       bool `protobuf:"varint,14,opt,name=interactive,proto3" json:"interactive,omitempty"`
-	HolderInteractive bool `protobuf:"varint,15,opt,name=holder_interactive,json=holderInteractive,proto3" json:"holder_interactive,omitempty"`
+	// operations are this transaction's operations on the key: "get", "get-for-update", "require",
+	// "put", "delete", "add", "add-get", "scan", "scan-for-update", "delete-range", "expire",
+	// "move" (the store moves the key to another shard), "view" and "open-view" (a read-only
+	// transaction), "read-snapshot", or a method of a data type, as in "set.add".
+	Operations []string `protobuf:"bytes,3,rep,name=operations,proto3" json:"operations,omitempty"`
+	// lock is the lock that they need: "read", "add", "write", or a kind of lock of a data type,
+	// as in "set.add". Admin.Types lists which kinds commute. It is empty if it is not known.
+	Lock string `protobuf:"bytes,4,opt,name=lock,proto3" json:"lock,omitempty"`
+	// interactive: this transaction is interactive. It holds its locks across round trips of its
+	// client.
+	Interactive bool `protobuf:"varint,5,opt,name=interactive,proto3" json:"interactive,omitempty"`
+	// holder is the other transaction. It is empty if it is not known, and in conflicts with
+	// readers and snapshots.
+	Holder github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,6,opt,name=holder,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"holder"`
+	// holder_operations, holder_lock and holder_interactive describe the holder. After a restart
+	// of the shard only the lock is known.
+	HolderOperations  []string `protobuf:"bytes,7,rep,name=holder_operations,json=holderOperations,proto3" json:"holder_operations,omitempty"`
+	HolderLock        string   `protobuf:"bytes,8,opt,name=holder_lock,json=holderLock,proto3" json:"holder_lock,omitempty"`
+	HolderInteractive bool     `protobuf:"varint,9,opt,name=holder_interactive,json=holderInteractive,proto3" json:"holder_interactive,omitempty"`
+	// others is the number of further transactions in the conflict.
+	Others uint32 `protobuf:"varint,10,opt,name=others,proto3" json:"others,omitempty"`
+	// advice is a change that avoids the conflict. It is absent if there is none.
+	Advice *Advice `protobuf:"bytes,11,opt,name=advice,proto3" json:"advice,omitempty"`
 }
 
 func (m *Conflict) Reset()         { *m = Conflict{} }
 func (m *Conflict) String() string { return proto.CompactTextString(m) }
 func (*Conflict) ProtoMessage()    {}
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{44}
+	return fileDescriptor_cd31401e557f99f0, []int{16}
 }
 func (m *Conflict) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3919,29 +1603,22 @@ func (m *Conflict) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Conflict proto.InternalMessageInfo
 
-// Advice is what would have commuted.
+// Advice is a change of operations after which the two sides of a conflict commute.
 type Advice struct {
-	// instead is what this transaction would do in the place of its operations
-	// on the key, holder_instead the other one in the place of its own. OP_NONE
-	// is no change.
-	Instead       Operation `protobuf:"varint,1,opt,name=instead,proto3,enum=linchpin.v1.Operation" json:"instead,omitempty"`
-	HolderInstead Operation `protobuf:"varint,2,opt,name=holder_instead,json=holderInstead,proto3,enum=linchpin.v1.Operation" json:"holder_instead,omitempty"`
-	// method and holder_method are those of a data type that would stand there, as
-	// "set.contains"; instead or holder_instead is OP_ASK, OP_CHANGE or
-	// OP_CHANGE_ASK then.
-	Method       string `protobuf:"bytes,3,opt,name=method,proto3" json:"method,omitempty"`
-	HolderMethod string `protobuf:"bytes,4,opt,name=holder_method,json=holderMethod,proto3" json:"holder_method,omitempty"`
-	// apart: it only commutes about different parts of the value, such as two
-	// members of a set. If nothing stands instead of anything, what the two did
-	// would have commuted about different parts.
-	Apart bool `protobuf:"varint,5,opt,name=apart,proto3" json:"apart,omitempty"`
+	// instead replaces this transaction's operations on the key, and holder_instead those of the
+	// holder: an operation as in Conflict.operations. Empty is no change.
+	Instead       string `protobuf:"bytes,1,opt,name=instead,proto3" json:"instead,omitempty"`
+	HolderInstead string `protobuf:"bytes,2,opt,name=holder_instead,json=holderInstead,proto3" json:"holder_instead,omitempty"`
+	// apart: the two sides commute only on different parts of the value, such as two members of
+	// a set. With apart alone, the operations commute as they are on different parts.
+	Apart bool `protobuf:"varint,3,opt,name=apart,proto3" json:"apart,omitempty"`
 }
 
 func (m *Advice) Reset()         { *m = Advice{} }
 func (m *Advice) String() string { return proto.CompactTextString(m) }
 func (*Advice) ProtoMessage()    {}
 func (*Advice) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{45}
+	return fileDescriptor_cd31401e557f99f0, []int{17}
 }
 func (m *Advice) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -3973,29 +1650,28 @@ var xxx_messageInfo_Advice proto.InternalMessageInfo
 // Receipt is a contention receipt: where a transaction waited longest for
 // another one, and what ended those of its attempts that had to be given up.
 type Receipt struct {
+	// waited_us is the longest wait, in microseconds; 0 if there was none.
 	WaitedUs uint64 `protobuf:"varint,1,opt,name=waited_us,json=waitedUs,proto3" json:"waited_us,omitempty"`
-	// key and holder are those of wait.
-	Key    []byte                                      `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	Holder github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,3,opt,name=holder,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"holder"`
-	// sentence says all of it in words. Pipeline leaves it out.
-	Sentence string `protobuf:"bytes,4,opt,name=sentence,proto3" json:"sentence,omitempty"`
-	// wait is what was waited for.
-	Wait *Conflict `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
 	// waiting: the wait had not ended when the transaction did.
-	Waiting bool `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	// aborted counts the attempts that were given up, this one included if it
-	// was; reason is why the last of them was, in one word, and abort what ended
-	// it, if that is known.
-	Aborted uint32    `protobuf:"varint,7,opt,name=aborted,proto3" json:"aborted,omitempty"`
-	Reason  string    `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
-	Abort   *Conflict `protobuf:"bytes,9,opt,name=abort,proto3" json:"abort,omitempty"`
+	Waiting bool `protobuf:"varint,2,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// wait is the conflict behind the wait. It is absent if there was no wait.
+	Wait *Conflict `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	// aborted is the number of attempts that a conflict aborted, this one included.
+	Aborted uint32 `protobuf:"varint,4,opt,name=aborted,proto3" json:"aborted,omitempty"`
+	// reason is why the last of them was aborted, in one word: "wounded", "stale-read" or
+	// "stale-grant".
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// abort is the conflict that aborted it. It is absent if it is not known.
+	Abort *Conflict `protobuf:"bytes,6,opt,name=abort,proto3" json:"abort,omitempty"`
+	// sentence is the receipt in words. Pipeline omits it.
+	Sentence string `protobuf:"bytes,7,opt,name=sentence,proto3" json:"sentence,omitempty"`
 }
 
 func (m *Receipt) Reset()         { *m = Receipt{} }
 func (m *Receipt) String() string { return proto.CompactTextString(m) }
 func (*Receipt) ProtoMessage()    {}
 func (*Receipt) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{46}
+	return fileDescriptor_cd31401e557f99f0, []int{18}
 }
 func (m *Receipt) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4030,8 +1706,8 @@ type ErrorDetail struct {
 	// kind is the name of the kind of error, as docs/api.md lists them.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// text says what happened.
-	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	Key  []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	Key     []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	// op is the number of the operation concerned, from 1; 0 is none.
 	Op uint32 `protobuf:"varint,4,opt,name=op,proto3" json:"op,omitempty"`
 	// hint says what to do about it.
@@ -4056,14 +1732,14 @@ type ErrorDetail struct {
 	// down is there if a shard that the request needs is on a node that is known to be
 	// down. Nothing was applied, unless the kind is OutcomeUnknown; the same fails again
 	// until the node is back.
-	Down *DownNode `protobuf:"bytes,14,opt,name=down,proto3" json:"down,omitempty"`
+	Down *NodeDown `protobuf:"bytes,14,opt,name=down,proto3" json:"down,omitempty"`
 }
 
 func (m *ErrorDetail) Reset()         { *m = ErrorDetail{} }
 func (m *ErrorDetail) String() string { return proto.CompactTextString(m) }
 func (*ErrorDetail) ProtoMessage()    {}
 func (*ErrorDetail) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{47}
+	return fileDescriptor_cd31401e557f99f0, []int{19}
 }
 func (m *ErrorDetail) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4092,8 +1768,8 @@ func (m *ErrorDetail) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ErrorDetail proto.InternalMessageInfo
 
-// DownNode is a node that cannot be reached, with the part of the store on it.
-type DownNode struct {
+// NodeDown is a node that cannot be reached, with the part of the store on it.
+type NodeDown struct {
 	NodeId uint32 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	// address is where it was called last.
 	Address string   `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
@@ -4105,18 +1781,18 @@ type DownNode struct {
 	KeyspacePercent float64 `protobuf:"fixed64,5,opt,name=keyspace_percent,json=keyspacePercent,proto3" json:"keyspace_percent,omitempty"`
 }
 
-func (m *DownNode) Reset()         { *m = DownNode{} }
-func (m *DownNode) String() string { return proto.CompactTextString(m) }
-func (*DownNode) ProtoMessage()    {}
-func (*DownNode) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{48}
+func (m *NodeDown) Reset()         { *m = NodeDown{} }
+func (m *NodeDown) String() string { return proto.CompactTextString(m) }
+func (*NodeDown) ProtoMessage()    {}
+func (*NodeDown) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{20}
 }
-func (m *DownNode) XXX_Unmarshal(b []byte) error {
+func (m *NodeDown) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *DownNode) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *NodeDown) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_DownNode.Marshal(b, m, deterministic)
+		return xxx_messageInfo_NodeDown.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -4126,17 +1802,17 @@ func (m *DownNode) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *DownNode) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_DownNode.Merge(m, src)
+func (m *NodeDown) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_NodeDown.Merge(m, src)
 }
-func (m *DownNode) XXX_Size() int {
+func (m *NodeDown) XXX_Size() int {
 	return m.Size()
 }
-func (m *DownNode) XXX_DiscardUnknown() {
-	xxx_messageInfo_DownNode.DiscardUnknown(m)
+func (m *NodeDown) XXX_DiscardUnknown() {
+	xxx_messageInfo_NodeDown.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_DownNode proto.InternalMessageInfo
+var xxx_messageInfo_NodeDown proto.InternalMessageInfo
 
 // Snapshot is a state of the whole store that is kept.
 type Snapshot struct {
@@ -4151,14 +1827,14 @@ type Snapshot struct {
 	// expires_ns is when one with a name is given up.
 	ExpiresNs int64 `protobuf:"varint,4,opt,name=expires_ns,json=expiresNs,proto3" json:"expires_ns,omitempty"`
 	// token is the state's: whatever carries it is not older.
-	Token []byte `protobuf:"bytes,5,opt,name=token,proto3" json:"token,omitempty"`
+	CausalityToken []byte `protobuf:"bytes,5,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
 }
 
 func (m *Snapshot) Reset()         { *m = Snapshot{} }
 func (m *Snapshot) String() string { return proto.CompactTextString(m) }
 func (*Snapshot) ProtoMessage()    {}
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{49}
+	return fileDescriptor_cd31401e557f99f0, []int{21}
 }
 func (m *Snapshot) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4200,7 +1876,7 @@ func (m *At) Reset()         { *m = At{} }
 func (m *At) String() string { return proto.CompactTextString(m) }
 func (*At) ProtoMessage()    {}
 func (*At) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{50}
+	return fileDescriptor_cd31401e557f99f0, []int{22}
 }
 func (m *At) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4287,7 +1963,7 @@ func (m *CreateSnapshotRequest) Reset()         { *m = CreateSnapshotRequest{} }
 func (m *CreateSnapshotRequest) String() string { return proto.CompactTextString(m) }
 func (*CreateSnapshotRequest) ProtoMessage()    {}
 func (*CreateSnapshotRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{51}
+	return fileDescriptor_cd31401e557f99f0, []int{23}
 }
 func (m *CreateSnapshotRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4323,7 +1999,7 @@ func (m *ListSnapshotsRequest) Reset()         { *m = ListSnapshotsRequest{} }
 func (m *ListSnapshotsRequest) String() string { return proto.CompactTextString(m) }
 func (*ListSnapshotsRequest) ProtoMessage()    {}
 func (*ListSnapshotsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{52}
+	return fileDescriptor_cd31401e557f99f0, []int{24}
 }
 func (m *ListSnapshotsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4360,7 +2036,7 @@ func (m *ListSnapshotsResponse) Reset()         { *m = ListSnapshotsResponse{} }
 func (m *ListSnapshotsResponse) String() string { return proto.CompactTextString(m) }
 func (*ListSnapshotsResponse) ProtoMessage()    {}
 func (*ListSnapshotsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{53}
+	return fileDescriptor_cd31401e557f99f0, []int{25}
 }
 func (m *ListSnapshotsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4399,7 +2075,7 @@ func (m *DropSnapshotRequest) Reset()         { *m = DropSnapshotRequest{} }
 func (m *DropSnapshotRequest) String() string { return proto.CompactTextString(m) }
 func (*DropSnapshotRequest) ProtoMessage()    {}
 func (*DropSnapshotRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{54}
+	return fileDescriptor_cd31401e557f99f0, []int{26}
 }
 func (m *DropSnapshotRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4437,11 +2113,11 @@ type ExecuteRequest struct {
 	TxnId github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,2,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
 	// token is one that an answer carried, from whatever node: what is read is
 	// not older than what that answer told of.
-	Token []byte `protobuf:"bytes,3,opt,name=token,proto3" json:"token,omitempty"`
+	CausalityToken []byte `protobuf:"bytes,3,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
 	// at reads in the past; the transaction must not write then.
 	At *At `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
-	// plan forces how a read-only transaction reads: PLAN_AT_ONCE,
-	// PLAN_HOT_LAST or PLAN_PIN.
+	// plan forces how a read-only transaction reads: PLAN_PARALLEL,
+	// PLAN_HOT_LAST or PLAN_SNAPSHOT.
 	Plan ReadPlan `protobuf:"varint,5,opt,name=plan,proto3,enum=linchpin.v1.ReadPlan" json:"plan,omitempty"`
 	// max_response_bytes is the largest response message that the client receives: 65536 or
 	// more; 0 is 4194304, the receive limit of a gRPC client that does not set one. If the
@@ -4455,7 +2131,7 @@ func (m *ExecuteRequest) Reset()         { *m = ExecuteRequest{} }
 func (m *ExecuteRequest) String() string { return proto.CompactTextString(m) }
 func (*ExecuteRequest) ProtoMessage()    {}
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{55}
+	return fileDescriptor_cd31401e557f99f0, []int{27}
 }
 func (m *ExecuteRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4490,14 +2166,14 @@ type ExecuteResponse struct {
 	Attempts uint32                                      `protobuf:"varint,2,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	Results  []Result                                    `protobuf:"bytes,3,rep,name=results,proto3" json:"results"`
 	// token is the state that the transaction saw or made.
-	Token []byte `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	CausalityToken []byte `protobuf:"bytes,4,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
 	// receipt is there if the transaction waited.
 	Receipt *Receipt `protobuf:"bytes,5,opt,name=receipt,proto3" json:"receipt,omitempty"`
 	// results_lost: it committed, but its results are no longer known.
 	ResultsLost bool `protobuf:"varint,6,opt,name=results_lost,json=resultsLost,proto3" json:"results_lost,omitempty"`
 	// aborts are the reasons, one word each, for which the attempts before the
 	// last one were given up.
-	Aborts []string `protobuf:"bytes,7,rep,name=aborts,proto3" json:"aborts,omitempty"`
+	AbortReasons []string `protobuf:"bytes,7,rep,name=abort_reasons,json=abortReasons,proto3" json:"abort_reasons,omitempty"`
 	// plan is how a read-only transaction read.
 	Plan ReadPlan `protobuf:"varint,8,opt,name=plan,proto3,enum=linchpin.v1.ReadPlan" json:"plan,omitempty"`
 	// snapshot is the state that was read, if the request named one.
@@ -4508,7 +2184,7 @@ func (m *ExecuteResponse) Reset()         { *m = ExecuteResponse{} }
 func (m *ExecuteResponse) String() string { return proto.CompactTextString(m) }
 func (*ExecuteResponse) ProtoMessage()    {}
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{56}
+	return fileDescriptor_cd31401e557f99f0, []int{28}
 }
 func (m *ExecuteResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4546,7 +2222,7 @@ func (m *PipelineRequest) Reset()         { *m = PipelineRequest{} }
 func (m *PipelineRequest) String() string { return proto.CompactTextString(m) }
 func (*PipelineRequest) ProtoMessage()    {}
 func (*PipelineRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{57}
+	return fileDescriptor_cd31401e557f99f0, []int{29}
 }
 func (m *PipelineRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4579,7 +2255,7 @@ var xxx_messageInfo_PipelineRequest proto.InternalMessageInfo
 type Call struct {
 	// number is chosen by the client and names the call in the answer. It must
 	// not be that of a call which is still unanswered.
-	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Handle uint64 `protobuf:"varint,1,opt,name=handle,proto3" json:"handle,omitempty"`
 	// timeout_ms counts from when the call is read; 0 is the greatest, 60 s.
 	TimeoutMs uint32         `protobuf:"varint,2,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	Request   ExecuteRequest `protobuf:"bytes,3,opt,name=request,proto3" json:"request"`
@@ -4592,7 +2268,7 @@ func (m *Call) Reset()         { *m = Call{} }
 func (m *Call) String() string { return proto.CompactTextString(m) }
 func (*Call) ProtoMessage()    {}
 func (*Call) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{58}
+	return fileDescriptor_cd31401e557f99f0, []int{30}
 }
 func (m *Call) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4624,8 +2300,8 @@ var xxx_messageInfo_Call proto.InternalMessageInfo
 // PipelineResponse carries answers to the client.
 type PipelineResponse struct {
 	// welcome is in the first message and in no other.
-	Welcome *Welcome     `protobuf:"bytes,1,opt,name=welcome,proto3" json:"welcome,omitempty"`
-	Answers []CallAnswer `protobuf:"bytes,2,rep,name=answers,proto3" json:"answers"`
+	Welcome   *Welcome       `protobuf:"bytes,1,opt,name=welcome,proto3" json:"welcome,omitempty"`
+	Responses []CallResponse `protobuf:"bytes,2,rep,name=responses,proto3" json:"responses"`
 	// draining: the node takes no more calls. Those that were sent are still
 	// answered; new ones should go to another node.
 	Draining bool `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
@@ -4635,7 +2311,7 @@ func (m *PipelineResponse) Reset()         { *m = PipelineResponse{} }
 func (m *PipelineResponse) String() string { return proto.CompactTextString(m) }
 func (*PipelineResponse) ProtoMessage()    {}
 func (*PipelineResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{59}
+	return fileDescriptor_cd31401e557f99f0, []int{31}
 }
 func (m *PipelineResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4684,7 +2360,7 @@ func (m *Welcome) Reset()         { *m = Welcome{} }
 func (m *Welcome) String() string { return proto.CompactTextString(m) }
 func (*Welcome) ProtoMessage()    {}
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{60}
+	return fileDescriptor_cd31401e557f99f0, []int{32}
 }
 func (m *Welcome) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4713,25 +2389,25 @@ func (m *Welcome) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Welcome proto.InternalMessageInfo
 
-// CallAnswer answers one call: it committed, unless error is there.
-type CallAnswer struct {
-	Number   uint64          `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+// CallResponse answers one call: it committed, unless error is there.
+type CallResponse struct {
+	Handle   uint64          `protobuf:"varint,1,opt,name=handle,proto3" json:"handle,omitempty"`
 	Response ExecuteResponse `protobuf:"bytes,2,opt,name=response,proto3" json:"response"`
 	Error    *ErrorDetail    `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 }
 
-func (m *CallAnswer) Reset()         { *m = CallAnswer{} }
-func (m *CallAnswer) String() string { return proto.CompactTextString(m) }
-func (*CallAnswer) ProtoMessage()    {}
-func (*CallAnswer) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{61}
+func (m *CallResponse) Reset()         { *m = CallResponse{} }
+func (m *CallResponse) String() string { return proto.CompactTextString(m) }
+func (*CallResponse) ProtoMessage()    {}
+func (*CallResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{33}
 }
-func (m *CallAnswer) XXX_Unmarshal(b []byte) error {
+func (m *CallResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *CallAnswer) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *CallResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_CallAnswer.Marshal(b, m, deterministic)
+		return xxx_messageInfo_CallResponse.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -4741,24 +2417,24 @@ func (m *CallAnswer) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *CallAnswer) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_CallAnswer.Merge(m, src)
+func (m *CallResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_CallResponse.Merge(m, src)
 }
-func (m *CallAnswer) XXX_Size() int {
+func (m *CallResponse) XXX_Size() int {
 	return m.Size()
 }
-func (m *CallAnswer) XXX_DiscardUnknown() {
-	xxx_messageInfo_CallAnswer.DiscardUnknown(m)
+func (m *CallResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_CallResponse.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_CallAnswer proto.InternalMessageInfo
+var xxx_messageInfo_CallResponse proto.InternalMessageInfo
 
 // TransactRequest is one step of an interactive transaction.
 type TransactRequest struct {
 	// Types that are valid to be assigned to Step:
 	//
 	//	*TransactRequest_Begin
-	//	*TransactRequest_Do
+	//	*TransactRequest_Execute
 	//	*TransactRequest_Commit
 	//	*TransactRequest_Rollback
 	//	*TransactRequest_Savepoint
@@ -4771,7 +2447,7 @@ func (m *TransactRequest) Reset()         { *m = TransactRequest{} }
 func (m *TransactRequest) String() string { return proto.CompactTextString(m) }
 func (*TransactRequest) ProtoMessage()    {}
 func (*TransactRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{62}
+	return fileDescriptor_cd31401e557f99f0, []int{34}
 }
 func (m *TransactRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4809,8 +2485,8 @@ type isTransactRequest_Step interface {
 type TransactRequest_Begin struct {
 	Begin *BeginStep `protobuf:"bytes,1,opt,name=begin,proto3,oneof" json:"begin,omitempty"`
 }
-type TransactRequest_Do struct {
-	Do *DoStep `protobuf:"bytes,2,opt,name=do,proto3,oneof" json:"do,omitempty"`
+type TransactRequest_Execute struct {
+	Execute *ExecuteStep `protobuf:"bytes,2,opt,name=execute,proto3,oneof" json:"execute,omitempty"`
 }
 type TransactRequest_Commit struct {
 	Commit *CommitStep `protobuf:"bytes,3,opt,name=commit,proto3,oneof" json:"commit,omitempty"`
@@ -4829,7 +2505,7 @@ type TransactRequest_Release struct {
 }
 
 func (*TransactRequest_Begin) isTransactRequest_Step()      {}
-func (*TransactRequest_Do) isTransactRequest_Step()         {}
+func (*TransactRequest_Execute) isTransactRequest_Step()    {}
 func (*TransactRequest_Commit) isTransactRequest_Step()     {}
 func (*TransactRequest_Rollback) isTransactRequest_Step()   {}
 func (*TransactRequest_Savepoint) isTransactRequest_Step()  {}
@@ -4850,9 +2526,9 @@ func (m *TransactRequest) GetBegin() *BeginStep {
 	return nil
 }
 
-func (m *TransactRequest) GetDo() *DoStep {
-	if x, ok := m.GetStep().(*TransactRequest_Do); ok {
-		return x.Do
+func (m *TransactRequest) GetExecute() *ExecuteStep {
+	if x, ok := m.GetStep().(*TransactRequest_Execute); ok {
+		return x.Execute
 	}
 	return nil
 }
@@ -4896,7 +2572,7 @@ func (m *TransactRequest) GetRelease() *SavepointStep {
 func (*TransactRequest) XXX_OneofWrappers() []interface{} {
 	return []interface{}{
 		(*TransactRequest_Begin)(nil),
-		(*TransactRequest_Do)(nil),
+		(*TransactRequest_Execute)(nil),
 		(*TransactRequest_Commit)(nil),
 		(*TransactRequest_Rollback)(nil),
 		(*TransactRequest_Savepoint)(nil),
@@ -4916,10 +2592,10 @@ type BeginStep struct {
 	ReadOnly bool `protobuf:"varint,3,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
 	// token is one that an answer carried, from whatever node: what is read is
 	// not older than what that answer told of.
-	Token []byte `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	CausalityToken []byte `protobuf:"bytes,4,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
 	// at reads in the past; the transaction must be read-only then.
 	At *At `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"`
-	// plan forces how a read-only transaction reads: PLAN_PIN.
+	// plan forces how a read-only transaction reads: PLAN_SNAPSHOT.
 	Plan ReadPlan `protobuf:"varint,6,opt,name=plan,proto3,enum=linchpin.v1.ReadPlan" json:"plan,omitempty"`
 	// traceparent continues the caller's trace, as Call.traceparent does: a stream
 	// may be used for one transaction after the other. Empty is that of the stream.
@@ -4927,7 +2603,7 @@ type BeginStep struct {
 	// first is run at once, as a do after the begin would be, and saves a message each
 	// way. begun has its results; if it fails it is answered as that do. From revision 1
 	// on; see Welcome.
-	First *DoStep `protobuf:"bytes,8,opt,name=first,proto3" json:"first,omitempty"`
+	First *ExecuteStep `protobuf:"bytes,8,opt,name=first,proto3" json:"first,omitempty"`
 	// max_response_bytes is as in ExecuteRequest, for each response of the transaction. A step
 	// whose results do not fit fails like any other, before what it writes is applied.
 	MaxResponseBytes uint32 `protobuf:"varint,9,opt,name=max_response_bytes,json=maxResponseBytes,proto3" json:"max_response_bytes,omitempty"`
@@ -4937,7 +2613,7 @@ func (m *BeginStep) Reset()         { *m = BeginStep{} }
 func (m *BeginStep) String() string { return proto.CompactTextString(m) }
 func (*BeginStep) ProtoMessage()    {}
 func (*BeginStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{63}
+	return fileDescriptor_cd31401e557f99f0, []int{35}
 }
 func (m *BeginStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -4966,26 +2642,26 @@ func (m *BeginStep) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_BeginStep proto.InternalMessageInfo
 
-// DoStep runs operations in the open transaction.
-type DoStep struct {
+// ExecuteStep runs operations in the open transaction.
+type ExecuteStep struct {
 	Ops []Op `protobuf:"bytes,1,rep,name=ops,proto3" json:"ops"`
 	// timeout_ms, if it is not 0, ends the transaction if the step has not come to
 	// its end by then, or a little earlier so that the answer is in time.
 	TimeoutMs uint32 `protobuf:"varint,2,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 }
 
-func (m *DoStep) Reset()         { *m = DoStep{} }
-func (m *DoStep) String() string { return proto.CompactTextString(m) }
-func (*DoStep) ProtoMessage()    {}
-func (*DoStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{64}
+func (m *ExecuteStep) Reset()         { *m = ExecuteStep{} }
+func (m *ExecuteStep) String() string { return proto.CompactTextString(m) }
+func (*ExecuteStep) ProtoMessage()    {}
+func (*ExecuteStep) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{36}
 }
-func (m *DoStep) XXX_Unmarshal(b []byte) error {
+func (m *ExecuteStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *DoStep) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *ExecuteStep) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_DoStep.Marshal(b, m, deterministic)
+		return xxx_messageInfo_ExecuteStep.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -4995,33 +2671,33 @@ func (m *DoStep) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *DoStep) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_DoStep.Merge(m, src)
+func (m *ExecuteStep) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ExecuteStep.Merge(m, src)
 }
-func (m *DoStep) XXX_Size() int {
+func (m *ExecuteStep) XXX_Size() int {
 	return m.Size()
 }
-func (m *DoStep) XXX_DiscardUnknown() {
-	xxx_messageInfo_DoStep.DiscardUnknown(m)
+func (m *ExecuteStep) XXX_DiscardUnknown() {
+	xxx_messageInfo_ExecuteStep.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_DoStep proto.InternalMessageInfo
+var xxx_messageInfo_ExecuteStep proto.InternalMessageInfo
 
 // CommitStep commits the open transaction.
 type CommitStep struct {
-	// timeout_ms is as in DoStep.
+	// timeout_ms is as in ExecuteStep.
 	TimeoutMs uint32 `protobuf:"varint,1,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	// last is run before, as a do before the commit would be, and saves a message each
 	// way. The results of committed are its own; if it fails nothing is committed, and it
 	// is answered as that do. From revision 1 on; see Welcome.
-	Last *DoStep `protobuf:"bytes,2,opt,name=last,proto3" json:"last,omitempty"`
+	Last *ExecuteStep `protobuf:"bytes,2,opt,name=last,proto3" json:"last,omitempty"`
 }
 
 func (m *CommitStep) Reset()         { *m = CommitStep{} }
 func (m *CommitStep) String() string { return proto.CompactTextString(m) }
 func (*CommitStep) ProtoMessage()    {}
 func (*CommitStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{65}
+	return fileDescriptor_cd31401e557f99f0, []int{37}
 }
 func (m *CommitStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5058,7 +2734,7 @@ func (m *RollbackStep) Reset()         { *m = RollbackStep{} }
 func (m *RollbackStep) String() string { return proto.CompactTextString(m) }
 func (*RollbackStep) ProtoMessage()    {}
 func (*RollbackStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{66}
+	return fileDescriptor_cd31401e557f99f0, []int{38}
 }
 func (m *RollbackStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5100,7 +2776,7 @@ func (m *SavepointStep) Reset()         { *m = SavepointStep{} }
 func (m *SavepointStep) String() string { return proto.CompactTextString(m) }
 func (*SavepointStep) ProtoMessage()    {}
 func (*SavepointStep) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{67}
+	return fileDescriptor_cd31401e557f99f0, []int{39}
 }
 func (m *SavepointStep) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5132,22 +2808,22 @@ var xxx_messageInfo_SavepointStep proto.InternalMessageInfo
 // TransactResponse answers one step. After committed, rolled_back and failed
 // no transaction is open, and the next step can be a begin.
 type TransactResponse struct {
-	// Types that are valid to be assigned to Answer:
+	// Types that are valid to be assigned to Response:
 	//
 	//	*TransactResponse_Begun
-	//	*TransactResponse_Done
+	//	*TransactResponse_Executed
 	//	*TransactResponse_Committed
 	//	*TransactResponse_RolledBack
 	//	*TransactResponse_Failed
 	//	*TransactResponse_StepFailed
-	Answer isTransactResponse_Answer `protobuf_oneof:"answer"`
+	Response isTransactResponse_Response `protobuf_oneof:"response"`
 }
 
 func (m *TransactResponse) Reset()         { *m = TransactResponse{} }
 func (m *TransactResponse) String() string { return proto.CompactTextString(m) }
 func (*TransactResponse) ProtoMessage()    {}
 func (*TransactResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{68}
+	return fileDescriptor_cd31401e557f99f0, []int{40}
 }
 func (m *TransactResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5176,8 +2852,8 @@ func (m *TransactResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_TransactResponse proto.InternalMessageInfo
 
-type isTransactResponse_Answer interface {
-	isTransactResponse_Answer()
+type isTransactResponse_Response interface {
+	isTransactResponse_Response()
 	MarshalTo([]byte) (int, error)
 	Size() int
 }
@@ -5185,8 +2861,8 @@ type isTransactResponse_Answer interface {
 type TransactResponse_Begun struct {
 	Begun *Begun `protobuf:"bytes,1,opt,name=begun,proto3,oneof" json:"begun,omitempty"`
 }
-type TransactResponse_Done struct {
-	Done *Done `protobuf:"bytes,2,opt,name=done,proto3,oneof" json:"done,omitempty"`
+type TransactResponse_Executed struct {
+	Executed *Executed `protobuf:"bytes,2,opt,name=executed,proto3,oneof" json:"executed,omitempty"`
 }
 type TransactResponse_Committed struct {
 	Committed *ExecuteResponse `protobuf:"bytes,3,opt,name=committed,proto3,oneof" json:"committed,omitempty"`
@@ -5201,57 +2877,57 @@ type TransactResponse_StepFailed struct {
 	StepFailed *ErrorDetail `protobuf:"bytes,6,opt,name=step_failed,json=stepFailed,proto3,oneof" json:"step_failed,omitempty"`
 }
 
-func (*TransactResponse_Begun) isTransactResponse_Answer()      {}
-func (*TransactResponse_Done) isTransactResponse_Answer()       {}
-func (*TransactResponse_Committed) isTransactResponse_Answer()  {}
-func (*TransactResponse_RolledBack) isTransactResponse_Answer() {}
-func (*TransactResponse_Failed) isTransactResponse_Answer()     {}
-func (*TransactResponse_StepFailed) isTransactResponse_Answer() {}
+func (*TransactResponse_Begun) isTransactResponse_Response()      {}
+func (*TransactResponse_Executed) isTransactResponse_Response()   {}
+func (*TransactResponse_Committed) isTransactResponse_Response()  {}
+func (*TransactResponse_RolledBack) isTransactResponse_Response() {}
+func (*TransactResponse_Failed) isTransactResponse_Response()     {}
+func (*TransactResponse_StepFailed) isTransactResponse_Response() {}
 
-func (m *TransactResponse) GetAnswer() isTransactResponse_Answer {
+func (m *TransactResponse) GetResponse() isTransactResponse_Response {
 	if m != nil {
-		return m.Answer
+		return m.Response
 	}
 	return nil
 }
 
 func (m *TransactResponse) GetBegun() *Begun {
-	if x, ok := m.GetAnswer().(*TransactResponse_Begun); ok {
+	if x, ok := m.GetResponse().(*TransactResponse_Begun); ok {
 		return x.Begun
 	}
 	return nil
 }
 
-func (m *TransactResponse) GetDone() *Done {
-	if x, ok := m.GetAnswer().(*TransactResponse_Done); ok {
-		return x.Done
+func (m *TransactResponse) GetExecuted() *Executed {
+	if x, ok := m.GetResponse().(*TransactResponse_Executed); ok {
+		return x.Executed
 	}
 	return nil
 }
 
 func (m *TransactResponse) GetCommitted() *ExecuteResponse {
-	if x, ok := m.GetAnswer().(*TransactResponse_Committed); ok {
+	if x, ok := m.GetResponse().(*TransactResponse_Committed); ok {
 		return x.Committed
 	}
 	return nil
 }
 
 func (m *TransactResponse) GetRolledBack() *RolledBack {
-	if x, ok := m.GetAnswer().(*TransactResponse_RolledBack); ok {
+	if x, ok := m.GetResponse().(*TransactResponse_RolledBack); ok {
 		return x.RolledBack
 	}
 	return nil
 }
 
 func (m *TransactResponse) GetFailed() *ErrorDetail {
-	if x, ok := m.GetAnswer().(*TransactResponse_Failed); ok {
+	if x, ok := m.GetResponse().(*TransactResponse_Failed); ok {
 		return x.Failed
 	}
 	return nil
 }
 
 func (m *TransactResponse) GetStepFailed() *ErrorDetail {
-	if x, ok := m.GetAnswer().(*TransactResponse_StepFailed); ok {
+	if x, ok := m.GetResponse().(*TransactResponse_StepFailed); ok {
 		return x.StepFailed
 	}
 	return nil
@@ -5261,7 +2937,7 @@ func (m *TransactResponse) GetStepFailed() *ErrorDetail {
 func (*TransactResponse) XXX_OneofWrappers() []interface{} {
 	return []interface{}{
 		(*TransactResponse_Begun)(nil),
-		(*TransactResponse_Done)(nil),
+		(*TransactResponse_Executed)(nil),
 		(*TransactResponse_Committed)(nil),
 		(*TransactResponse_RolledBack)(nil),
 		(*TransactResponse_Failed)(nil),
@@ -5274,14 +2950,14 @@ type Begun struct {
 	TxnId   github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,1,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
 	Attempt uint32                                      `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// done answers the begin's first operations, if it had any.
-	Done *Done `protobuf:"bytes,3,opt,name=done,proto3" json:"done,omitempty"`
+	Executed *Executed `protobuf:"bytes,3,opt,name=executed,proto3" json:"executed,omitempty"`
 }
 
 func (m *Begun) Reset()         { *m = Begun{} }
 func (m *Begun) String() string { return proto.CompactTextString(m) }
 func (*Begun) ProtoMessage()    {}
 func (*Begun) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{69}
+	return fileDescriptor_cd31401e557f99f0, []int{41}
 }
 func (m *Begun) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5310,25 +2986,25 @@ func (m *Begun) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Begun proto.InternalMessageInfo
 
-// Done answers a do, with a result per operation.
-type Done struct {
+// Executed answers a do, with a result per operation.
+type Executed struct {
 	Results []Result `protobuf:"bytes,1,rep,name=results,proto3" json:"results"`
 	// receipt is there if the step waited.
 	Receipt *Receipt `protobuf:"bytes,2,opt,name=receipt,proto3" json:"receipt,omitempty"`
 }
 
-func (m *Done) Reset()         { *m = Done{} }
-func (m *Done) String() string { return proto.CompactTextString(m) }
-func (*Done) ProtoMessage()    {}
-func (*Done) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{70}
+func (m *Executed) Reset()         { *m = Executed{} }
+func (m *Executed) String() string { return proto.CompactTextString(m) }
+func (*Executed) ProtoMessage()    {}
+func (*Executed) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{42}
 }
-func (m *Done) XXX_Unmarshal(b []byte) error {
+func (m *Executed) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Done) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *Executed) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Done.Marshal(b, m, deterministic)
+		return xxx_messageInfo_Executed.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -5338,17 +3014,17 @@ func (m *Done) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Done) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Done.Merge(m, src)
+func (m *Executed) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Executed.Merge(m, src)
 }
-func (m *Done) XXX_Size() int {
+func (m *Executed) XXX_Size() int {
 	return m.Size()
 }
-func (m *Done) XXX_DiscardUnknown() {
-	xxx_messageInfo_Done.DiscardUnknown(m)
+func (m *Executed) XXX_DiscardUnknown() {
+	xxx_messageInfo_Executed.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Done proto.InternalMessageInfo
+var xxx_messageInfo_Executed proto.InternalMessageInfo
 
 // RolledBack answers a rollback.
 type RolledBack struct {
@@ -5358,7 +3034,7 @@ func (m *RolledBack) Reset()         { *m = RolledBack{} }
 func (m *RolledBack) String() string { return proto.CompactTextString(m) }
 func (*RolledBack) ProtoMessage()    {}
 func (*RolledBack) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{71}
+	return fileDescriptor_cd31401e557f99f0, []int{43}
 }
 func (m *RolledBack) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5400,7 +3076,7 @@ type ScanRequest struct {
 	PageSize uint32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// token is one that an answer carried, from whatever node: what is read is
 	// not older than what that answer told of.
-	Token []byte `protobuf:"bytes,5,opt,name=token,proto3" json:"token,omitempty"`
+	CausalityToken []byte `protobuf:"bytes,5,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
 	// at reads in the past.
 	At *At `protobuf:"bytes,6,opt,name=at,proto3" json:"at,omitempty"`
 	// reverse begins with the last key.
@@ -5411,7 +3087,7 @@ func (m *ScanRequest) Reset()         { *m = ScanRequest{} }
 func (m *ScanRequest) String() string { return proto.CompactTextString(m) }
 func (*ScanRequest) ProtoMessage()    {}
 func (*ScanRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{72}
+	return fileDescriptor_cd31401e557f99f0, []int{44}
 }
 func (m *ScanRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5442,9 +3118,9 @@ var xxx_messageInfo_ScanRequest proto.InternalMessageInfo
 
 // ScanResponse is one page. There is at least one, which may have no pairs.
 type ScanResponse struct {
-	Pairs []Pair `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs"`
+	Entries []Entry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries"`
 	// token is the state that is read; it comes with the first page.
-	Token []byte `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	CausalityToken []byte `protobuf:"bytes,2,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
 	// snapshot, with the first page, is the state if the request named one.
 	Snapshot *Snapshot `protobuf:"bytes,3,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	// receipt, with the first page, is there if the scan waited to begin.
@@ -5455,7 +3131,7 @@ func (m *ScanResponse) Reset()         { *m = ScanResponse{} }
 func (m *ScanResponse) String() string { return proto.CompactTextString(m) }
 func (*ScanResponse) ProtoMessage()    {}
 func (*ScanResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{73}
+	return fileDescriptor_cd31401e557f99f0, []int{45}
 }
 func (m *ScanResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5493,7 +3169,7 @@ func (m *OutcomeRequest) Reset()         { *m = OutcomeRequest{} }
 func (m *OutcomeRequest) String() string { return proto.CompactTextString(m) }
 func (*OutcomeRequest) ProtoMessage()    {}
 func (*OutcomeRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{74}
+	return fileDescriptor_cd31401e557f99f0, []int{46}
 }
 func (m *OutcomeRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5528,8 +3204,8 @@ type OutcomeResponse struct {
 	Decision Decision                                    `protobuf:"varint,2,opt,name=decision,proto3,enum=linchpin.v1.Decision" json:"decision,omitempty"`
 	Results  []Result                                    `protobuf:"bytes,3,rep,name=results,proto3" json:"results"`
 	// results_lost: it committed, but its results are no longer known.
-	ResultsLost bool   `protobuf:"varint,4,opt,name=results_lost,json=resultsLost,proto3" json:"results_lost,omitempty"`
-	Token       []byte `protobuf:"bytes,5,opt,name=token,proto3" json:"token,omitempty"`
+	ResultsLost    bool   `protobuf:"varint,4,opt,name=results_lost,json=resultsLost,proto3" json:"results_lost,omitempty"`
+	CausalityToken []byte `protobuf:"bytes,5,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
 	// operations names that of each result, as receipts do: "put", "add-get",
 	// "set.contains". One is empty if an older version has committed it. Keys are not kept.
 	Operations []string `protobuf:"bytes,6,rep,name=operations,proto3" json:"operations,omitempty"`
@@ -5539,7 +3215,7 @@ func (m *OutcomeResponse) Reset()         { *m = OutcomeResponse{} }
 func (m *OutcomeResponse) String() string { return proto.CompactTextString(m) }
 func (*OutcomeResponse) ProtoMessage()    {}
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{75}
+	return fileDescriptor_cd31401e557f99f0, []int{47}
 }
 func (m *OutcomeResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5575,7 +3251,7 @@ func (m *StatusRequest) Reset()         { *m = StatusRequest{} }
 func (m *StatusRequest) String() string { return proto.CompactTextString(m) }
 func (*StatusRequest) ProtoMessage()    {}
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{76}
+	return fileDescriptor_cd31401e557f99f0, []int{48}
 }
 func (m *StatusRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5619,7 +3295,7 @@ type StatusResponse struct {
 	// hot_shard is the number of the hot shard.
 	HotShard uint32 `protobuf:"varint,8,opt,name=hot_shard,json=hotShard,proto3" json:"hot_shard,omitempty"`
 	// room is that of the node that answers.
-	Room Room `protobuf:"bytes,9,opt,name=room,proto3" json:"room"`
+	Disk DiskSpace `protobuf:"bytes,9,opt,name=disk,proto3" json:"disk"`
 	// refused_addresses are the addresses of which too many connections have failed, those
 	// with the most failures first, at most 16. Only monitors and administrators see them.
 	RefusedAddresses []RefusedAddress `protobuf:"bytes,10,rep,name=refused_addresses,json=refusedAddresses,proto3" json:"refused_addresses"`
@@ -5633,7 +3309,7 @@ func (m *StatusResponse) Reset()         { *m = StatusResponse{} }
 func (m *StatusResponse) String() string { return proto.CompactTextString(m) }
 func (*StatusResponse) ProtoMessage()    {}
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{77}
+	return fileDescriptor_cd31401e557f99f0, []int{49}
 }
 func (m *StatusResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5680,7 +3356,7 @@ func (m *RefusedAddress) Reset()         { *m = RefusedAddress{} }
 func (m *RefusedAddress) String() string { return proto.CompactTextString(m) }
 func (*RefusedAddress) ProtoMessage()    {}
 func (*RefusedAddress) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{78}
+	return fileDescriptor_cd31401e557f99f0, []int{50}
 }
 func (m *RefusedAddress) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5709,28 +3385,28 @@ func (m *RefusedAddress) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_RefusedAddress proto.InternalMessageInfo
 
-// Room is what the disk below a node's store has left.
-type Room struct {
+// DiskSpace is what the disk below a node's store has left.
+type DiskSpace struct {
 	// free_bytes and size_bytes are the disk's; both are 0 if that is not known.
 	FreeBytes uint64 `protobuf:"varint,1,opt,name=free_bytes,json=freeBytes,proto3" json:"free_bytes,omitempty"`
 	SizeBytes uint64 `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
 	// reserve_bytes are kept free (--disk-reserve-mb); 0 if none are.
 	ReserveBytes uint64      `protobuf:"varint,3,opt,name=reserve_bytes,json=reserveBytes,proto3" json:"reserve_bytes,omitempty"`
-	Refuses      RoomRefuses `protobuf:"varint,4,opt,name=refuses,proto3,enum=linchpin.v1.RoomRefuses" json:"refuses,omitempty"`
+	Rejects      DiskRejects `protobuf:"varint,4,opt,name=rejects,proto3,enum=linchpin.v1.DiskRejects" json:"rejects,omitempty"`
 }
 
-func (m *Room) Reset()         { *m = Room{} }
-func (m *Room) String() string { return proto.CompactTextString(m) }
-func (*Room) ProtoMessage()    {}
-func (*Room) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{79}
+func (m *DiskSpace) Reset()         { *m = DiskSpace{} }
+func (m *DiskSpace) String() string { return proto.CompactTextString(m) }
+func (*DiskSpace) ProtoMessage()    {}
+func (*DiskSpace) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{51}
 }
-func (m *Room) XXX_Unmarshal(b []byte) error {
+func (m *DiskSpace) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Room) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *DiskSpace) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Room.Marshal(b, m, deterministic)
+		return xxx_messageInfo_DiskSpace.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -5740,17 +3416,17 @@ func (m *Room) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Room) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Room.Merge(m, src)
+func (m *DiskSpace) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_DiskSpace.Merge(m, src)
 }
-func (m *Room) XXX_Size() int {
+func (m *DiskSpace) XXX_Size() int {
 	return m.Size()
 }
-func (m *Room) XXX_DiscardUnknown() {
-	xxx_messageInfo_Room.DiscardUnknown(m)
+func (m *DiskSpace) XXX_DiscardUnknown() {
+	xxx_messageInfo_DiskSpace.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Room proto.InternalMessageInfo
+var xxx_messageInfo_DiskSpace proto.InternalMessageInfo
 
 // Member is a node of the cluster, as the answering node sees it.
 type Member struct {
@@ -5772,7 +3448,7 @@ func (m *Member) Reset()         { *m = Member{} }
 func (m *Member) String() string { return proto.CompactTextString(m) }
 func (*Member) ProtoMessage()    {}
 func (*Member) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{80}
+	return fileDescriptor_cd31401e557f99f0, []int{52}
 }
 func (m *Member) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5808,7 +3484,7 @@ func (m *ShardsRequest) Reset()         { *m = ShardsRequest{} }
 func (m *ShardsRequest) String() string { return proto.CompactTextString(m) }
 func (*ShardsRequest) ProtoMessage()    {}
 func (*ShardsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{81}
+	return fileDescriptor_cd31401e557f99f0, []int{53}
 }
 func (m *ShardsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5845,7 +3521,7 @@ func (m *ShardsResponse) Reset()         { *m = ShardsResponse{} }
 func (m *ShardsResponse) String() string { return proto.CompactTextString(m) }
 func (*ShardsResponse) ProtoMessage()    {}
 func (*ShardsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{82}
+	return fileDescriptor_cd31401e557f99f0, []int{54}
 }
 func (m *ShardsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5884,15 +3560,15 @@ type ShardStatus struct {
 	Up          bool   `protobuf:"varint,4,opt,name=up,proto3" json:"up,omitempty"`
 	Incarnation uint64 `protobuf:"varint,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// index counts the transactions that have become visible.
-	Index        uint64 `protobuf:"varint,6,opt,name=index,proto3" json:"index,omitempty"`
+	Csn          uint64 `protobuf:"varint,6,opt,name=csn,proto3" json:"csn,omitempty"`
 	KeysInMemory uint64 `protobuf:"varint,7,opt,name=keys_in_memory,json=keysInMemory,proto3" json:"keys_in_memory,omitempty"`
 	// waiting counts the requests that wait for a lock.
-	Waiting uint64 `protobuf:"varint,8,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	LockWaiters uint64 `protobuf:"varint,8,opt,name=lock_waiters,json=lockWaiters,proto3" json:"lock_waiters,omitempty"`
 	// intents counts the transactions that are prepared and not decided.
 	Intents uint64 `protobuf:"varint,9,opt,name=intents,proto3" json:"intents,omitempty"`
 	// records counts the decisions that are kept for enquiries.
-	Records uint64 `protobuf:"varint,10,opt,name=records,proto3" json:"records,omitempty"`
-	Steps   uint64 `protobuf:"varint,11,opt,name=steps,proto3" json:"steps,omitempty"`
+	DecisionRecords uint64 `protobuf:"varint,10,opt,name=decision_records,json=decisionRecords,proto3" json:"decision_records,omitempty"`
+	Steps           uint64 `protobuf:"varint,11,opt,name=steps,proto3" json:"steps,omitempty"`
 	// step_time_us is the time spent in steps since the shard started.
 	StepTimeUs uint64 `protobuf:"varint,12,opt,name=step_time_us,json=stepTimeUs,proto3" json:"step_time_us,omitempty"`
 }
@@ -5901,7 +3577,7 @@ func (m *ShardStatus) Reset()         { *m = ShardStatus{} }
 func (m *ShardStatus) String() string { return proto.CompactTextString(m) }
 func (*ShardStatus) ProtoMessage()    {}
 func (*ShardStatus) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{83}
+	return fileDescriptor_cd31401e557f99f0, []int{55}
 }
 func (m *ShardStatus) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5939,7 +3615,7 @@ func (m *TypesRequest) Reset()         { *m = TypesRequest{} }
 func (m *TypesRequest) String() string { return proto.CompactTextString(m) }
 func (*TypesRequest) ProtoMessage()    {}
 func (*TypesRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{84}
+	return fileDescriptor_cd31401e557f99f0, []int{56}
 }
 func (m *TypesRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -5977,7 +3653,7 @@ func (m *TypesResponse) Reset()         { *m = TypesResponse{} }
 func (m *TypesResponse) String() string { return proto.CompactTextString(m) }
 func (*TypesResponse) ProtoMessage()    {}
 func (*TypesResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{85}
+	return fileDescriptor_cd31401e557f99f0, []int{57}
 }
 func (m *TypesResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6022,7 +3698,7 @@ func (m *TypeInfo) Reset()         { *m = TypeInfo{} }
 func (m *TypeInfo) String() string { return proto.CompactTextString(m) }
 func (*TypeInfo) ProtoMessage()    {}
 func (*TypeInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{86}
+	return fileDescriptor_cd31401e557f99f0, []int{58}
 }
 func (m *TypeInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6060,8 +3736,8 @@ type MethodInfo struct {
 	// usage is the method with its parameters, as in "add member ...".
 	Usage string `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
 	// changes: it may change the value. answers: it returns something.
-	Changes bool `protobuf:"varint,5,opt,name=changes,proto3" json:"changes,omitempty"`
-	Answers bool `protobuf:"varint,6,opt,name=answers,proto3" json:"answers,omitempty"`
+	Updates bool `protobuf:"varint,5,opt,name=updates,proto3" json:"updates,omitempty"`
+	Returns bool `protobuf:"varint,6,opt,name=returns,proto3" json:"returns,omitempty"`
 	// lock is the kind of lock that it needs if nothing is known of the value.
 	Lock string `protobuf:"bytes,7,opt,name=lock,proto3" json:"lock,omitempty"`
 }
@@ -6070,7 +3746,7 @@ func (m *MethodInfo) Reset()         { *m = MethodInfo{} }
 func (m *MethodInfo) String() string { return proto.CompactTextString(m) }
 func (*MethodInfo) ProtoMessage()    {}
 func (*MethodInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{87}
+	return fileDescriptor_cd31401e557f99f0, []int{59}
 }
 func (m *MethodInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6113,7 +3789,7 @@ func (m *ParamInfo) Reset()         { *m = ParamInfo{} }
 func (m *ParamInfo) String() string { return proto.CompactTextString(m) }
 func (*ParamInfo) ProtoMessage()    {}
 func (*ParamInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{88}
+	return fileDescriptor_cd31401e557f99f0, []int{60}
 }
 func (m *ParamInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6146,7 +3822,7 @@ var xxx_messageInfo_ParamInfo proto.InternalMessageInfo
 type LockInfo struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// changes: what is done under it may change the value.
-	Changes bool `protobuf:"varint,2,opt,name=changes,proto3" json:"changes,omitempty"`
+	Updates bool `protobuf:"varint,2,opt,name=updates,proto3" json:"updates,omitempty"`
 	// commutes are the kinds that it goes together with, whoever holds them, and
 	// commutes_apart those that it goes together with if they are about different
 	// parts of the value, such as two members.
@@ -6158,7 +3834,7 @@ func (m *LockInfo) Reset()         { *m = LockInfo{} }
 func (m *LockInfo) String() string { return proto.CompactTextString(m) }
 func (*LockInfo) ProtoMessage()    {}
 func (*LockInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{89}
+	return fileDescriptor_cd31401e557f99f0, []int{61}
 }
 func (m *LockInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6197,7 +3873,7 @@ func (m *HotKeysRequest) Reset()         { *m = HotKeysRequest{} }
 func (m *HotKeysRequest) String() string { return proto.CompactTextString(m) }
 func (*HotKeysRequest) ProtoMessage()    {}
 func (*HotKeysRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{90}
+	return fileDescriptor_cd31401e557f99f0, []int{62}
 }
 func (m *HotKeysRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6230,16 +3906,16 @@ var xxx_messageInfo_HotKeysRequest proto.InternalMessageInfo
 // key counts more than one for a prefix, and a longer prefix more than a
 // shorter one.
 type HotRule struct {
-	Key    []byte   `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Prefix bool     `protobuf:"varint,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
-	Order  HotOrder `protobuf:"varint,3,opt,name=order,proto3,enum=linchpin.v1.HotOrder" json:"order,omitempty"`
+	Key    []byte    `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Prefix bool      `protobuf:"varint,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	Policy HotPolicy `protobuf:"varint,3,opt,name=policy,proto3,enum=linchpin.v1.HotPolicy" json:"policy,omitempty"`
 }
 
 func (m *HotRule) Reset()         { *m = HotRule{} }
 func (m *HotRule) String() string { return proto.CompactTextString(m) }
 func (*HotRule) ProtoMessage()    {}
 func (*HotRule) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{91}
+	return fileDescriptor_cd31401e557f99f0, []int{63}
 }
 func (m *HotRule) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6279,7 +3955,7 @@ func (m *SetHotRuleRequest) Reset()         { *m = SetHotRuleRequest{} }
 func (m *SetHotRuleRequest) String() string { return proto.CompactTextString(m) }
 func (*SetHotRuleRequest) ProtoMessage()    {}
 func (*SetHotRuleRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{92}
+	return fileDescriptor_cd31401e557f99f0, []int{64}
 }
 func (m *SetHotRuleRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6316,7 +3992,7 @@ func (m *SetHotModeRequest) Reset()         { *m = SetHotModeRequest{} }
 func (m *SetHotModeRequest) String() string { return proto.CompactTextString(m) }
 func (*SetHotModeRequest) ProtoMessage()    {}
 func (*SetHotModeRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{93}
+	return fileDescriptor_cd31401e557f99f0, []int{65}
 }
 func (m *SetHotModeRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6351,8 +4027,8 @@ type HotKeysResponse struct {
 	Keys []HotKey `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys"`
 	Mode HotMode  `protobuf:"varint,2,opt,name=mode,proto3,enum=linchpin.v1.HotMode" json:"mode,omitempty"`
 	// busy is the share of its time for which the hot shard works, 0 to 1.
-	Busy  float64   `protobuf:"fixed64,3,opt,name=busy,proto3" json:"busy,omitempty"`
-	Rules []HotRule `protobuf:"bytes,4,rep,name=rules,proto3" json:"rules"`
+	Utilization float64   `protobuf:"fixed64,3,opt,name=utilization,proto3" json:"utilization,omitempty"`
+	Rules       []HotRule `protobuf:"bytes,4,rep,name=rules,proto3" json:"rules"`
 	// moves are the last that have taken place, newest first: at most 64, and none
 	// from before the hot shard's node was last started.
 	Moves []HotMove `protobuf:"bytes,5,rep,name=moves,proto3" json:"moves"`
@@ -6362,7 +4038,7 @@ func (m *HotKeysResponse) Reset()         { *m = HotKeysResponse{} }
 func (m *HotKeysResponse) String() string { return proto.CompactTextString(m) }
 func (*HotKeysResponse) ProtoMessage()    {}
 func (*HotKeysResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{94}
+	return fileDescriptor_cd31401e557f99f0, []int{66}
 }
 func (m *HotKeysResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6399,15 +4075,15 @@ type HotMove struct {
 	// time_ns is when, in nanoseconds since 1970.
 	TimeNs int64 `protobuf:"varint,4,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"`
 	// to_hot: it went to the hot shard; else it went home.
-	ToHot bool   `protobuf:"varint,5,opt,name=to_hot,json=toHot,proto3" json:"to_hot,omitempty"`
-	Why   string `protobuf:"bytes,6,opt,name=why,proto3" json:"why,omitempty"`
+	ToHot  bool   `protobuf:"varint,5,opt,name=to_hot,json=toHot,proto3" json:"to_hot,omitempty"`
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 }
 
 func (m *HotMove) Reset()         { *m = HotMove{} }
 func (m *HotMove) String() string { return proto.CompactTextString(m) }
 func (*HotMove) ProtoMessage()    {}
 func (*HotMove) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{95}
+	return fileDescriptor_cd31401e557f99f0, []int{67}
 }
 func (m *HotMove) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6446,39 +4122,39 @@ type HotKey struct {
 	WaitedUs uint64 `protobuf:"varint,3,opt,name=waited_us,json=waitedUs,proto3" json:"waited_us,omitempty"`
 	Waits    uint64 `protobuf:"varint,4,opt,name=waits,proto3" json:"waits,omitempty"`
 	// clashes counts the writes a second that another write was in the way of.
-	Clashes float64 `protobuf:"fixed64,5,opt,name=clashes,proto3" json:"clashes,omitempty"`
-	// waiting_us is for how long transactions wait for the key in a second, all
-	// together; would_wait_us is an estimate of what it would be elsewhere.
-	WaitingUs   uint64 `protobuf:"varint,6,opt,name=waiting_us,json=waitingUs,proto3" json:"waiting_us,omitempty"`
-	WouldWaitUs uint64 `protobuf:"varint,7,opt,name=would_wait_us,json=wouldWaitUs,proto3" json:"would_wait_us,omitempty"`
+	ConflictsPerS float64 `protobuf:"fixed64,5,opt,name=conflicts_per_s,json=conflictsPerS,proto3" json:"conflicts_per_s,omitempty"`
+	// wait_us_per_s is for how long transactions wait for the key in a second, all
+	// together; estimated_wait_us_per_s is an estimate of what it would be elsewhere.
+	WaitUsPerS          uint64 `protobuf:"varint,6,opt,name=wait_us_per_s,json=waitUsPerS,proto3" json:"wait_us_per_s,omitempty"`
+	EstimatedWaitUsPerS uint64 `protobuf:"varint,7,opt,name=estimated_wait_us_per_s,json=estimatedWaitUsPerS,proto3" json:"estimated_wait_us_per_s,omitempty"`
 	// moved_ns is when the key was moved to the hot shard, in nanoseconds since
 	// 1970; 0 if it was not.
 	MovedNs int64 `protobuf:"varint,8,opt,name=moved_ns,json=movedNs,proto3" json:"moved_ns,omitempty"`
 	// why the key is where it is.
-	Why string `protobuf:"bytes,9,opt,name=why,proto3" json:"why,omitempty"`
+	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
 	// order is what the rules want of the key.
-	Order HotOrder `protobuf:"varint,10,opt,name=order,proto3,enum=linchpin.v1.HotOrder" json:"order,omitempty"`
+	Policy HotPolicy `protobuf:"varint,10,opt,name=policy,proto3,enum=linchpin.v1.HotPolicy" json:"policy,omitempty"`
 	// moving: it is about to be moved to the hot shard, or home.
 	Moving bool `protobuf:"varint,11,opt,name=moving,proto3" json:"moving,omitempty"`
-	// lock_wait_us, held_us, read_wait_us and retry_us are the parts of
-	// waiting_us: requests waited for a lock of the key, updates were held by
+	// lock_wait_us_per_s, held_us_per_s, read_wait_us_per_s and retry_us_per_s are the parts of
+	// wait_us_per_s: requests waited for a lock of the key, updates were held by
 	// readers, readers waited for updates to be decided, attempts died.
-	LockWaitUs uint64 `protobuf:"varint,12,opt,name=lock_wait_us,json=lockWaitUs,proto3" json:"lock_wait_us,omitempty"`
-	HeldUs     uint64 `protobuf:"varint,13,opt,name=held_us,json=heldUs,proto3" json:"held_us,omitempty"`
-	ReadWaitUs uint64 `protobuf:"varint,14,opt,name=read_wait_us,json=readWaitUs,proto3" json:"read_wait_us,omitempty"`
-	RetryUs    uint64 `protobuf:"varint,15,opt,name=retry_us,json=retryUs,proto3" json:"retry_us,omitempty"`
+	LockWaitUsPerS uint64 `protobuf:"varint,12,opt,name=lock_wait_us_per_s,json=lockWaitUsPerS,proto3" json:"lock_wait_us_per_s,omitempty"`
+	HeldUsPerS     uint64 `protobuf:"varint,13,opt,name=held_us_per_s,json=heldUsPerS,proto3" json:"held_us_per_s,omitempty"`
+	ReadWaitUsPerS uint64 `protobuf:"varint,14,opt,name=read_wait_us_per_s,json=readWaitUsPerS,proto3" json:"read_wait_us_per_s,omitempty"`
+	RetryUsPerS    uint64 `protobuf:"varint,15,opt,name=retry_us_per_s,json=retryUsPerS,proto3" json:"retry_us_per_s,omitempty"`
 	// holds counts the updates a second that readers held.
-	Holds float64 `protobuf:"fixed64,16,opt,name=holds,proto3" json:"holds,omitempty"`
+	HoldsPerS float64 `protobuf:"fixed64,16,opt,name=holds_per_s,json=holdsPerS,proto3" json:"holds_per_s,omitempty"`
 	// queue is how many transactions wait because of the key just now, or when
 	// its shard was last heard of, which is four times a second.
-	Queue uint32 `protobuf:"varint,17,opt,name=queue,proto3" json:"queue,omitempty"`
+	Waiters uint32 `protobuf:"varint,17,opt,name=waiters,proto3" json:"waiters,omitempty"`
 }
 
 func (m *HotKey) Reset()         { *m = HotKey{} }
 func (m *HotKey) String() string { return proto.CompactTextString(m) }
 func (*HotKey) ProtoMessage()    {}
 func (*HotKey) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{96}
+	return fileDescriptor_cd31401e557f99f0, []int{68}
 }
 func (m *HotKey) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6518,7 +4194,7 @@ func (m *DrainRequest) Reset()         { *m = DrainRequest{} }
 func (m *DrainRequest) String() string { return proto.CompactTextString(m) }
 func (*DrainRequest) ProtoMessage()    {}
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{97}
+	return fileDescriptor_cd31401e557f99f0, []int{69}
 }
 func (m *DrainRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6553,21 +4229,21 @@ type DrainProgress struct {
 	Phase string `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
 	// transactions and open count one-shot transactions, and interactive ones, that
 	// clients of this node run.
-	Transactions uint32 `protobuf:"varint,2,opt,name=transactions,proto3" json:"transactions,omitempty"`
-	Open         uint32 `protobuf:"varint,3,opt,name=open,proto3" json:"open,omitempty"`
+	OneShots    uint32 `protobuf:"varint,2,opt,name=one_shots,json=oneShots,proto3" json:"one_shots,omitempty"`
+	Interactive uint32 `protobuf:"varint,3,opt,name=interactive,proto3" json:"interactive,omitempty"`
 	// on_shards counts what transactions, of any node's clients, have under way on
 	// the shards of this node.
 	OnShards  uint32 `protobuf:"varint,4,opt,name=on_shards,json=onShards,proto3" json:"on_shards,omitempty"`
 	ElapsedMs uint64 `protobuf:"varint,5,opt,name=elapsed_ms,json=elapsedMs,proto3" json:"elapsed_ms,omitempty"`
-	// cut_off: the time was up, and what was under way has been cut off.
-	CutOff bool `protobuf:"varint,6,opt,name=cut_off,json=cutOff,proto3" json:"cut_off,omitempty"`
+	// timed_out: the time was up, and what was under way has been cut off.
+	TimedOut bool `protobuf:"varint,6,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
 }
 
 func (m *DrainProgress) Reset()         { *m = DrainProgress{} }
 func (m *DrainProgress) String() string { return proto.CompactTextString(m) }
 func (*DrainProgress) ProtoMessage()    {}
 func (*DrainProgress) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{98}
+	return fileDescriptor_cd31401e557f99f0, []int{70}
 }
 func (m *DrainProgress) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6603,7 +4279,7 @@ func (m *ReclaimRequest) Reset()         { *m = ReclaimRequest{} }
 func (m *ReclaimRequest) String() string { return proto.CompactTextString(m) }
 func (*ReclaimRequest) ProtoMessage()    {}
 func (*ReclaimRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{99}
+	return fileDescriptor_cd31401e557f99f0, []int{71}
 }
 func (m *ReclaimRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6652,7 +4328,7 @@ func (m *ReclaimProgress) Reset()         { *m = ReclaimProgress{} }
 func (m *ReclaimProgress) String() string { return proto.CompactTextString(m) }
 func (*ReclaimProgress) ProtoMessage()    {}
 func (*ReclaimProgress) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{100}
+	return fileDescriptor_cd31401e557f99f0, []int{72}
 }
 func (m *ReclaimProgress) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6693,7 +4369,7 @@ func (m *LogLevelsRequest) Reset()         { *m = LogLevelsRequest{} }
 func (m *LogLevelsRequest) String() string { return proto.CompactTextString(m) }
 func (*LogLevelsRequest) ProtoMessage()    {}
 func (*LogLevelsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{101}
+	return fileDescriptor_cd31401e557f99f0, []int{73}
 }
 func (m *LogLevelsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6731,7 +4407,7 @@ func (m *LogLevelsResponse) Reset()         { *m = LogLevelsResponse{} }
 func (m *LogLevelsResponse) String() string { return proto.CompactTextString(m) }
 func (*LogLevelsResponse) ProtoMessage()    {}
 func (*LogLevelsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{102}
+	return fileDescriptor_cd31401e557f99f0, []int{74}
 }
 func (m *LogLevelsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6770,7 +4446,7 @@ func (m *LogLevel) Reset()         { *m = LogLevel{} }
 func (m *LogLevel) String() string { return proto.CompactTextString(m) }
 func (*LogLevel) ProtoMessage()    {}
 func (*LogLevel) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{103}
+	return fileDescriptor_cd31401e557f99f0, []int{75}
 }
 func (m *LogLevel) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6815,7 +4491,7 @@ func (m *DebugRequest) Reset()         { *m = DebugRequest{} }
 func (m *DebugRequest) String() string { return proto.CompactTextString(m) }
 func (*DebugRequest) ProtoMessage()    {}
 func (*DebugRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{104}
+	return fileDescriptor_cd31401e557f99f0, []int{76}
 }
 func (m *DebugRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6857,7 +4533,7 @@ func (m *DebugPart) Reset()         { *m = DebugPart{} }
 func (m *DebugPart) String() string { return proto.CompactTextString(m) }
 func (*DebugPart) ProtoMessage()    {}
 func (*DebugPart) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{105}
+	return fileDescriptor_cd31401e557f99f0, []int{77}
 }
 func (m *DebugPart) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6899,7 +4575,7 @@ func (m *User) Reset()         { *m = User{} }
 func (m *User) String() string { return proto.CompactTextString(m) }
 func (*User) ProtoMessage()    {}
 func (*User) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{106}
+	return fileDescriptor_cd31401e557f99f0, []int{78}
 }
 func (m *User) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6941,7 +4617,7 @@ func (m *Rights) Reset()         { *m = Rights{} }
 func (m *Rights) String() string { return proto.CompactTextString(m) }
 func (*Rights) ProtoMessage()    {}
 func (*Rights) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{107}
+	return fileDescriptor_cd31401e557f99f0, []int{79}
 }
 func (m *Rights) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -6981,7 +4657,7 @@ func (m *Grant) Reset()         { *m = Grant{} }
 func (m *Grant) String() string { return proto.CompactTextString(m) }
 func (*Grant) ProtoMessage()    {}
 func (*Grant) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{108}
+	return fileDescriptor_cd31401e557f99f0, []int{80}
 }
 func (m *Grant) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7021,7 +4697,7 @@ func (m *TokenInfo) Reset()         { *m = TokenInfo{} }
 func (m *TokenInfo) String() string { return proto.CompactTextString(m) }
 func (*TokenInfo) ProtoMessage()    {}
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{109}
+	return fileDescriptor_cd31401e557f99f0, []int{81}
 }
 func (m *TokenInfo) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7061,7 +4737,7 @@ func (m *UserResponse) Reset()         { *m = UserResponse{} }
 func (m *UserResponse) String() string { return proto.CompactTextString(m) }
 func (*UserResponse) ProtoMessage()    {}
 func (*UserResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{110}
+	return fileDescriptor_cd31401e557f99f0, []int{82}
 }
 func (m *UserResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7105,7 +4781,7 @@ func (m *CreateUserRequest) Reset()         { *m = CreateUserRequest{} }
 func (m *CreateUserRequest) String() string { return proto.CompactTextString(m) }
 func (*CreateUserRequest) ProtoMessage()    {}
 func (*CreateUserRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{111}
+	return fileDescriptor_cd31401e557f99f0, []int{83}
 }
 func (m *CreateUserRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7141,7 +4817,7 @@ func (m *ListUsersRequest) Reset()         { *m = ListUsersRequest{} }
 func (m *ListUsersRequest) String() string { return proto.CompactTextString(m) }
 func (*ListUsersRequest) ProtoMessage()    {}
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{112}
+	return fileDescriptor_cd31401e557f99f0, []int{84}
 }
 func (m *ListUsersRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7178,7 +4854,7 @@ func (m *ListUsersResponse) Reset()         { *m = ListUsersResponse{} }
 func (m *ListUsersResponse) String() string { return proto.CompactTextString(m) }
 func (*ListUsersResponse) ProtoMessage()    {}
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{113}
+	return fileDescriptor_cd31401e557f99f0, []int{85}
 }
 func (m *ListUsersResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7218,7 +4894,7 @@ func (m *GrantUserRequest) Reset()         { *m = GrantUserRequest{} }
 func (m *GrantUserRequest) String() string { return proto.CompactTextString(m) }
 func (*GrantUserRequest) ProtoMessage()    {}
 func (*GrantUserRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{114}
+	return fileDescriptor_cd31401e557f99f0, []int{86}
 }
 func (m *GrantUserRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7259,7 +4935,7 @@ func (m *RevokeUserRequest) Reset()         { *m = RevokeUserRequest{} }
 func (m *RevokeUserRequest) String() string { return proto.CompactTextString(m) }
 func (*RevokeUserRequest) ProtoMessage()    {}
 func (*RevokeUserRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{115}
+	return fileDescriptor_cd31401e557f99f0, []int{87}
 }
 func (m *RevokeUserRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7296,7 +4972,7 @@ func (m *DropUserRequest) Reset()         { *m = DropUserRequest{} }
 func (m *DropUserRequest) String() string { return proto.CompactTextString(m) }
 func (*DropUserRequest) ProtoMessage()    {}
 func (*DropUserRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{116}
+	return fileDescriptor_cd31401e557f99f0, []int{88}
 }
 func (m *DropUserRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7338,7 +5014,7 @@ func (m *RotateTokenRequest) Reset()         { *m = RotateTokenRequest{} }
 func (m *RotateTokenRequest) String() string { return proto.CompactTextString(m) }
 func (*RotateTokenRequest) ProtoMessage()    {}
 func (*RotateTokenRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{117}
+	return fileDescriptor_cd31401e557f99f0, []int{89}
 }
 func (m *RotateTokenRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7374,7 +5050,7 @@ func (m *ExportUsersRequest) Reset()         { *m = ExportUsersRequest{} }
 func (m *ExportUsersRequest) String() string { return proto.CompactTextString(m) }
 func (*ExportUsersRequest) ProtoMessage()    {}
 func (*ExportUsersRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{118}
+	return fileDescriptor_cd31401e557f99f0, []int{90}
 }
 func (m *ExportUsersRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7412,7 +5088,7 @@ func (m *ExportUsersResponse) Reset()         { *m = ExportUsersResponse{} }
 func (m *ExportUsersResponse) String() string { return proto.CompactTextString(m) }
 func (*ExportUsersResponse) ProtoMessage()    {}
 func (*ExportUsersResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{119}
+	return fileDescriptor_cd31401e557f99f0, []int{91}
 }
 func (m *ExportUsersResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7452,7 +5128,7 @@ func (m *ImportUsersRequest) Reset()         { *m = ImportUsersRequest{} }
 func (m *ImportUsersRequest) String() string { return proto.CompactTextString(m) }
 func (*ImportUsersRequest) ProtoMessage()    {}
 func (*ImportUsersRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{120}
+	return fileDescriptor_cd31401e557f99f0, []int{92}
 }
 func (m *ImportUsersRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7488,7 +5164,7 @@ func (m *WhoAmIRequest) Reset()         { *m = WhoAmIRequest{} }
 func (m *WhoAmIRequest) String() string { return proto.CompactTextString(m) }
 func (*WhoAmIRequest) ProtoMessage()    {}
 func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{121}
+	return fileDescriptor_cd31401e557f99f0, []int{93}
 }
 func (m *WhoAmIRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7528,15 +5204,15 @@ type ActivityRequest struct {
 	// lists are shorter: the response has at most 4 MiB.
 	MaxReceipts uint32 `protobuf:"varint,3,opt,name=max_receipts,json=maxReceipts,proto3" json:"max_receipts,omitempty"`
 	MaxWaits    uint32 `protobuf:"varint,4,opt,name=max_waits,json=maxWaits,proto3" json:"max_waits,omitempty"`
-	// end_txn is between nodes: the transaction is to be ended (EndTransaction).
-	EndTxn []byte `protobuf:"bytes,5,opt,name=end_txn,json=endTxn,proto3" json:"end_txn,omitempty"`
+	// cancel_txn is between nodes: the transaction is to be ended (CancelTransaction).
+	CancelTxn []byte `protobuf:"bytes,5,opt,name=cancel_txn,json=cancelTxn,proto3" json:"cancel_txn,omitempty"`
 }
 
 func (m *ActivityRequest) Reset()         { *m = ActivityRequest{} }
 func (m *ActivityRequest) String() string { return proto.CompactTextString(m) }
 func (*ActivityRequest) ProtoMessage()    {}
 func (*ActivityRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{122}
+	return fileDescriptor_cd31401e557f99f0, []int{94}
 }
 func (m *ActivityRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7565,23 +5241,23 @@ func (m *ActivityRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ActivityRequest proto.InternalMessageInfo
 
-// EndTransactionRequest names a transaction.
-type EndTransactionRequest struct {
+// CancelTransactionRequest names a transaction.
+type CancelTransactionRequest struct {
 	TxnId github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,1,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
 }
 
-func (m *EndTransactionRequest) Reset()         { *m = EndTransactionRequest{} }
-func (m *EndTransactionRequest) String() string { return proto.CompactTextString(m) }
-func (*EndTransactionRequest) ProtoMessage()    {}
-func (*EndTransactionRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{123}
+func (m *CancelTransactionRequest) Reset()         { *m = CancelTransactionRequest{} }
+func (m *CancelTransactionRequest) String() string { return proto.CompactTextString(m) }
+func (*CancelTransactionRequest) ProtoMessage()    {}
+func (*CancelTransactionRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{95}
 }
-func (m *EndTransactionRequest) XXX_Unmarshal(b []byte) error {
+func (m *CancelTransactionRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *EndTransactionRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *CancelTransactionRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_EndTransactionRequest.Marshal(b, m, deterministic)
+		return xxx_messageInfo_CancelTransactionRequest.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -7591,38 +5267,38 @@ func (m *EndTransactionRequest) XXX_Marshal(b []byte, deterministic bool) ([]byt
 		return b[:n], nil
 	}
 }
-func (m *EndTransactionRequest) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_EndTransactionRequest.Merge(m, src)
+func (m *CancelTransactionRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_CancelTransactionRequest.Merge(m, src)
 }
-func (m *EndTransactionRequest) XXX_Size() int {
+func (m *CancelTransactionRequest) XXX_Size() int {
 	return m.Size()
 }
-func (m *EndTransactionRequest) XXX_DiscardUnknown() {
-	xxx_messageInfo_EndTransactionRequest.DiscardUnknown(m)
+func (m *CancelTransactionRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_CancelTransactionRequest.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_EndTransactionRequest proto.InternalMessageInfo
+var xxx_messageInfo_CancelTransactionRequest proto.InternalMessageInfo
 
-// EndTransactionResponse tells where it was ended.
-type EndTransactionResponse struct {
+// CancelTransactionResponse tells where it was ended.
+type CancelTransactionResponse struct {
 	// node_ids are the nodes through which the transaction was under way.
 	NodeIds []uint32 `protobuf:"varint,1,rep,packed,name=node_ids,json=nodeIds,proto3" json:"node_ids,omitempty"`
-	// silent_ids are those that have not answered.
-	SilentIds []uint32 `protobuf:"varint,2,rep,packed,name=silent_ids,json=silentIds,proto3" json:"silent_ids,omitempty"`
+	// unreachable_ids are those that have not answered.
+	UnreachableIds []uint32 `protobuf:"varint,2,rep,packed,name=unreachable_ids,json=unreachableIds,proto3" json:"unreachable_ids,omitempty"`
 }
 
-func (m *EndTransactionResponse) Reset()         { *m = EndTransactionResponse{} }
-func (m *EndTransactionResponse) String() string { return proto.CompactTextString(m) }
-func (*EndTransactionResponse) ProtoMessage()    {}
-func (*EndTransactionResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{124}
+func (m *CancelTransactionResponse) Reset()         { *m = CancelTransactionResponse{} }
+func (m *CancelTransactionResponse) String() string { return proto.CompactTextString(m) }
+func (*CancelTransactionResponse) ProtoMessage()    {}
+func (*CancelTransactionResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_cd31401e557f99f0, []int{96}
 }
-func (m *EndTransactionResponse) XXX_Unmarshal(b []byte) error {
+func (m *CancelTransactionResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *EndTransactionResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *CancelTransactionResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_EndTransactionResponse.Marshal(b, m, deterministic)
+		return xxx_messageInfo_CancelTransactionResponse.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -7632,17 +5308,17 @@ func (m *EndTransactionResponse) XXX_Marshal(b []byte, deterministic bool) ([]by
 		return b[:n], nil
 	}
 }
-func (m *EndTransactionResponse) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_EndTransactionResponse.Merge(m, src)
+func (m *CancelTransactionResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_CancelTransactionResponse.Merge(m, src)
 }
-func (m *EndTransactionResponse) XXX_Size() int {
+func (m *CancelTransactionResponse) XXX_Size() int {
 	return m.Size()
 }
-func (m *EndTransactionResponse) XXX_DiscardUnknown() {
-	xxx_messageInfo_EndTransactionResponse.DiscardUnknown(m)
+func (m *CancelTransactionResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_CancelTransactionResponse.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_EndTransactionResponse proto.InternalMessageInfo
+var xxx_messageInfo_CancelTransactionResponse proto.InternalMessageInfo
 
 // ActivityResponse is what a node has noticed, in memory alone: a restart
 // forgets it.
@@ -7653,12 +5329,12 @@ type ActivityResponse struct {
 	UptimeMs uint64 `protobuf:"varint,3,opt,name=uptime_ms,json=uptimeMs,proto3" json:"uptime_ms,omitempty"`
 	// now_ns is the node's time of day, in nanoseconds since 1970.
 	NowNs int64 `protobuf:"varint,4,opt,name=now_ns,json=nowNs,proto3" json:"now_ns,omitempty"`
-	// disk_bytes is the size of the node's store.
-	DiskBytes uint64 `protobuf:"varint,5,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"`
+	// store_bytes is the size of the node's store.
+	StoreBytes uint64 `protobuf:"varint,5,opt,name=store_bytes,json=storeBytes,proto3" json:"store_bytes,omitempty"`
 	// in_flight counts the transactions under way at its gateway, open the
 	// interactive ones among them.
-	InFlight uint64 `protobuf:"varint,6,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
-	Open     uint64 `protobuf:"varint,7,opt,name=open,proto3" json:"open,omitempty"`
+	InFlight    uint64 `protobuf:"varint,6,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
+	Interactive uint64 `protobuf:"varint,7,opt,name=interactive,proto3" json:"interactive,omitempty"`
 	// shards are those that live on the node.
 	Shards []ShardStatus `protobuf:"bytes,8,rep,name=shards,proto3" json:"shards"`
 	// seconds are those that are over, oldest first; in one that is missing
@@ -7673,16 +5349,16 @@ type ActivityResponse struct {
 	// waits are what transactions wait for on the node's shards now, those that
 	// have waited longest first.
 	Waits []CurrentWait `protobuf:"bytes,12,rep,name=waits,proto3" json:"waits"`
-	Room  Room          `protobuf:"bytes,13,opt,name=room,proto3" json:"room"`
+	Disk  DiskSpace     `protobuf:"bytes,13,opt,name=disk,proto3" json:"disk"`
 	// ended answers end_txn: the transaction was under way.
-	Ended bool `protobuf:"varint,14,opt,name=ended,proto3" json:"ended,omitempty"`
+	Cancelled bool `protobuf:"varint,14,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
 }
 
 func (m *ActivityResponse) Reset()         { *m = ActivityResponse{} }
 func (m *ActivityResponse) String() string { return proto.CompactTextString(m) }
 func (*ActivityResponse) ProtoMessage()    {}
 func (*ActivityResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{125}
+	return fileDescriptor_cd31401e557f99f0, []int{97}
 }
 func (m *ActivityResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7722,7 +5398,7 @@ func (m *ActivitySecond) Reset()         { *m = ActivitySecond{} }
 func (m *ActivitySecond) String() string { return proto.CompactTextString(m) }
 func (*ActivitySecond) ProtoMessage()    {}
 func (*ActivitySecond) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{126}
+	return fileDescriptor_cd31401e557f99f0, []int{98}
 }
 func (m *ActivitySecond) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7771,7 +5447,7 @@ func (m *ActivityClass) Reset()         { *m = ActivityClass{} }
 func (m *ActivityClass) String() string { return proto.CompactTextString(m) }
 func (*ActivityClass) ProtoMessage()    {}
 func (*ActivityClass) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{127}
+	return fileDescriptor_cd31401e557f99f0, []int{99}
 }
 func (m *ActivityClass) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7802,11 +5478,11 @@ var xxx_messageInfo_ActivityClass proto.InternalMessageInfo
 
 // RecentReceipt is the receipt of a transaction that has ended.
 type RecentReceipt struct {
-	// time_ns is when it ended, in nanoseconds since 1970, took_us how long it
+	// time_ns is when it ended, in nanoseconds since 1970, duration_us how long it
 	// took in all.
-	TimeNs int64                                       `protobuf:"varint,1,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"`
-	TookUs uint64                                      `protobuf:"varint,2,opt,name=took_us,json=tookUs,proto3" json:"took_us,omitempty"`
-	TxnId  github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,3,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
+	TimeNs     int64                                       `protobuf:"varint,1,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"`
+	DurationUs uint64                                      `protobuf:"varint,2,opt,name=duration_us,json=durationUs,proto3" json:"duration_us,omitempty"`
+	TxnId      github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,3,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
 	// kind is as in ActivityClass, outcome OK or a kind of error.
 	Kind     string   `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	Outcome  string   `protobuf:"bytes,5,opt,name=outcome,proto3" json:"outcome,omitempty"`
@@ -7818,7 +5494,7 @@ func (m *RecentReceipt) Reset()         { *m = RecentReceipt{} }
 func (m *RecentReceipt) String() string { return proto.CompactTextString(m) }
 func (*RecentReceipt) ProtoMessage()    {}
 func (*RecentReceipt) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{128}
+	return fileDescriptor_cd31401e557f99f0, []int{100}
 }
 func (m *RecentReceipt) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7866,14 +5542,14 @@ type KeyConflict struct {
 	LastNs  int64 `protobuf:"varint,8,opt,name=last_ns,json=lastNs,proto3" json:"last_ns,omitempty"`
 	// commutes says in words what would have commuted; empty if nothing would, or
 	// if it is not known.
-	Commutes string `protobuf:"bytes,9,opt,name=commutes,proto3" json:"commutes,omitempty"`
+	Advice string `protobuf:"bytes,9,opt,name=advice,proto3" json:"advice,omitempty"`
 }
 
 func (m *KeyConflict) Reset()         { *m = KeyConflict{} }
 func (m *KeyConflict) String() string { return proto.CompactTextString(m) }
 func (*KeyConflict) ProtoMessage()    {}
 func (*KeyConflict) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{129}
+	return fileDescriptor_cd31401e557f99f0, []int{101}
 }
 func (m *KeyConflict) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7922,7 +5598,7 @@ func (m *CurrentWait) Reset()         { *m = CurrentWait{} }
 func (m *CurrentWait) String() string { return proto.CompactTextString(m) }
 func (*CurrentWait) ProtoMessage()    {}
 func (*CurrentWait) Descriptor() ([]byte, []int) {
-	return fileDescriptor_cd31401e557f99f0, []int{130}
+	return fileDescriptor_cd31401e557f99f0, []int{102}
 }
 func (m *CurrentWait) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -7954,13 +5630,11 @@ var xxx_messageInfo_CurrentWait proto.InternalMessageInfo
 func init() {
 	proto.RegisterEnum("linchpin.v1.DataType", DataType_name, DataType_value)
 	proto.RegisterEnum("linchpin.v1.Cause", Cause_name, Cause_value)
-	proto.RegisterEnum("linchpin.v1.Operation", Operation_name, Operation_value)
-	proto.RegisterEnum("linchpin.v1.LockMode", LockMode_name, LockMode_value)
 	proto.RegisterEnum("linchpin.v1.ReadPlan", ReadPlan_name, ReadPlan_value)
 	proto.RegisterEnum("linchpin.v1.Decision", Decision_name, Decision_value)
-	proto.RegisterEnum("linchpin.v1.RoomRefuses", RoomRefuses_name, RoomRefuses_value)
+	proto.RegisterEnum("linchpin.v1.DiskRejects", DiskRejects_name, DiskRejects_value)
 	proto.RegisterEnum("linchpin.v1.DatumKind", DatumKind_name, DatumKind_value)
-	proto.RegisterEnum("linchpin.v1.HotOrder", HotOrder_name, HotOrder_value)
+	proto.RegisterEnum("linchpin.v1.HotPolicy", HotPolicy_name, HotPolicy_value)
 	proto.RegisterEnum("linchpin.v1.HotMode", HotMode_name, HotMode_value)
 	proto.RegisterType((*Op)(nil), "linchpin.v1.Op")
 	proto.RegisterType((*GetOp)(nil), "linchpin.v1.GetOp")
@@ -7976,41 +5650,13 @@ func init() {
 	proto.RegisterType((*DeleteRangeOp)(nil), "linchpin.v1.DeleteRangeOp")
 	proto.RegisterType((*CallOp)(nil), "linchpin.v1.CallOp")
 	proto.RegisterType((*Datum)(nil), "linchpin.v1.Datum")
-	proto.RegisterType((*SetOp)(nil), "linchpin.v1.SetOp")
-	proto.RegisterType((*DictOp)(nil), "linchpin.v1.DictOp")
-	proto.RegisterType((*ScoredSetOp)(nil), "linchpin.v1.ScoredSetOp")
-	proto.RegisterType((*TopKOp)(nil), "linchpin.v1.TopKOp")
-	proto.RegisterType((*BagOp)(nil), "linchpin.v1.BagOp")
-	proto.RegisterType((*BoundedCounterOp)(nil), "linchpin.v1.BoundedCounterOp")
-	proto.RegisterType((*IdsOp)(nil), "linchpin.v1.IdsOp")
-	proto.RegisterType((*ListOp)(nil), "linchpin.v1.ListOp")
-	proto.RegisterType((*NoArguments)(nil), "linchpin.v1.NoArguments")
-	proto.RegisterType((*OneMember)(nil), "linchpin.v1.OneMember")
-	proto.RegisterType((*Members)(nil), "linchpin.v1.Members")
-	proto.RegisterType((*OneField)(nil), "linchpin.v1.OneField")
-	proto.RegisterType((*Fields)(nil), "linchpin.v1.Fields")
-	proto.RegisterType((*FieldValue)(nil), "linchpin.v1.FieldValue")
-	proto.RegisterType((*FieldValues)(nil), "linchpin.v1.FieldValues")
-	proto.RegisterType((*FieldDelta)(nil), "linchpin.v1.FieldDelta")
-	proto.RegisterType((*FieldRange)(nil), "linchpin.v1.FieldRange")
-	proto.RegisterType((*ScoredMember)(nil), "linchpin.v1.ScoredMember")
-	proto.RegisterType((*ScoredMembers)(nil), "linchpin.v1.ScoredMembers")
-	proto.RegisterType((*MemberDelta)(nil), "linchpin.v1.MemberDelta")
-	proto.RegisterType((*ScoreRange)(nil), "linchpin.v1.ScoreRange")
-	proto.RegisterType((*Places)(nil), "linchpin.v1.Places")
-	proto.RegisterType((*Place)(nil), "linchpin.v1.Place")
-	proto.RegisterType((*Amount)(nil), "linchpin.v1.Amount")
-	proto.RegisterType((*OptionalAmount)(nil), "linchpin.v1.OptionalAmount")
-	proto.RegisterType((*Bounds)(nil), "linchpin.v1.Bounds")
-	proto.RegisterType((*Numbers)(nil), "linchpin.v1.Numbers")
-	proto.RegisterType((*Values)(nil), "linchpin.v1.Values")
-	proto.RegisterType((*Pair)(nil), "linchpin.v1.Pair")
+	proto.RegisterType((*Entry)(nil), "linchpin.v1.Entry")
 	proto.RegisterType((*Result)(nil), "linchpin.v1.Result")
 	proto.RegisterType((*Conflict)(nil), "linchpin.v1.Conflict")
 	proto.RegisterType((*Advice)(nil), "linchpin.v1.Advice")
 	proto.RegisterType((*Receipt)(nil), "linchpin.v1.Receipt")
 	proto.RegisterType((*ErrorDetail)(nil), "linchpin.v1.ErrorDetail")
-	proto.RegisterType((*DownNode)(nil), "linchpin.v1.DownNode")
+	proto.RegisterType((*NodeDown)(nil), "linchpin.v1.NodeDown")
 	proto.RegisterType((*Snapshot)(nil), "linchpin.v1.Snapshot")
 	proto.RegisterType((*At)(nil), "linchpin.v1.At")
 	proto.RegisterType((*CreateSnapshotRequest)(nil), "linchpin.v1.CreateSnapshotRequest")
@@ -8023,16 +5669,16 @@ func init() {
 	proto.RegisterType((*Call)(nil), "linchpin.v1.Call")
 	proto.RegisterType((*PipelineResponse)(nil), "linchpin.v1.PipelineResponse")
 	proto.RegisterType((*Welcome)(nil), "linchpin.v1.Welcome")
-	proto.RegisterType((*CallAnswer)(nil), "linchpin.v1.CallAnswer")
+	proto.RegisterType((*CallResponse)(nil), "linchpin.v1.CallResponse")
 	proto.RegisterType((*TransactRequest)(nil), "linchpin.v1.TransactRequest")
 	proto.RegisterType((*BeginStep)(nil), "linchpin.v1.BeginStep")
-	proto.RegisterType((*DoStep)(nil), "linchpin.v1.DoStep")
+	proto.RegisterType((*ExecuteStep)(nil), "linchpin.v1.ExecuteStep")
 	proto.RegisterType((*CommitStep)(nil), "linchpin.v1.CommitStep")
 	proto.RegisterType((*RollbackStep)(nil), "linchpin.v1.RollbackStep")
 	proto.RegisterType((*SavepointStep)(nil), "linchpin.v1.SavepointStep")
 	proto.RegisterType((*TransactResponse)(nil), "linchpin.v1.TransactResponse")
 	proto.RegisterType((*Begun)(nil), "linchpin.v1.Begun")
-	proto.RegisterType((*Done)(nil), "linchpin.v1.Done")
+	proto.RegisterType((*Executed)(nil), "linchpin.v1.Executed")
 	proto.RegisterType((*RolledBack)(nil), "linchpin.v1.RolledBack")
 	proto.RegisterType((*ScanRequest)(nil), "linchpin.v1.ScanRequest")
 	proto.RegisterType((*ScanResponse)(nil), "linchpin.v1.ScanResponse")
@@ -8041,7 +5687,7 @@ func init() {
 	proto.RegisterType((*StatusRequest)(nil), "linchpin.v1.StatusRequest")
 	proto.RegisterType((*StatusResponse)(nil), "linchpin.v1.StatusResponse")
 	proto.RegisterType((*RefusedAddress)(nil), "linchpin.v1.RefusedAddress")
-	proto.RegisterType((*Room)(nil), "linchpin.v1.Room")
+	proto.RegisterType((*DiskSpace)(nil), "linchpin.v1.DiskSpace")
 	proto.RegisterType((*Member)(nil), "linchpin.v1.Member")
 	proto.RegisterType((*ShardsRequest)(nil), "linchpin.v1.ShardsRequest")
 	proto.RegisterType((*ShardsResponse)(nil), "linchpin.v1.ShardsResponse")
@@ -8085,8 +5731,8 @@ func init() {
 	proto.RegisterType((*ImportUsersRequest)(nil), "linchpin.v1.ImportUsersRequest")
 	proto.RegisterType((*WhoAmIRequest)(nil), "linchpin.v1.WhoAmIRequest")
 	proto.RegisterType((*ActivityRequest)(nil), "linchpin.v1.ActivityRequest")
-	proto.RegisterType((*EndTransactionRequest)(nil), "linchpin.v1.EndTransactionRequest")
-	proto.RegisterType((*EndTransactionResponse)(nil), "linchpin.v1.EndTransactionResponse")
+	proto.RegisterType((*CancelTransactionRequest)(nil), "linchpin.v1.CancelTransactionRequest")
+	proto.RegisterType((*CancelTransactionResponse)(nil), "linchpin.v1.CancelTransactionResponse")
 	proto.RegisterType((*ActivityResponse)(nil), "linchpin.v1.ActivityResponse")
 	proto.RegisterType((*ActivitySecond)(nil), "linchpin.v1.ActivitySecond")
 	proto.RegisterType((*ActivityClass)(nil), "linchpin.v1.ActivityClass")
@@ -8098,490 +5744,400 @@ func init() {
 func init() { proto.RegisterFile("pkg/rpc/linchpinpb/linchpin.proto", fileDescriptor_cd31401e557f99f0) }
 
 var fileDescriptor_cd31401e557f99f0 = []byte{
-	// 7727 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xbc, 0x7c, 0x5d, 0x6f, 0x23, 0x49,
-	0x92, 0x58, 0x17, 0x3f, 0x8a, 0xc5, 0x20, 0x29, 0xb1, 0x73, 0x7a, 0xba, 0x35, 0xea, 0x99, 0xee,
-	0xde, 0x1a, 0xef, 0xee, 0x4c, 0xcf, 0x74, 0x4f, 0xf7, 0x7c, 0xde, 0xce, 0xee, 0xcc, 0x1d, 0x25,
-	0xb2, 0xbb, 0xb5, 0x2d, 0x91, 0xda, 0x12, 0xd5, 0x73, 0x73, 0x3e, 0x83, 0x57, 0x62, 0xa5, 0xa4,
-	0xb2, 0xc8, 0x2a, 0x6e, 0x55, 0x51, 0x2d, 0xed, 0xf9, 0xe5, 0xe0, 0x03, 0xee, 0xc1, 0x36, 0xce,
-	0x30, 0xce, 0x58, 0xc0, 0x38, 0x1b, 0xb6, 0xdf, 0xfc, 0x60, 0xd8, 0x38, 0x1b, 0x06, 0x0e, 0x06,
-	0x0c, 0xd8, 0x80, 0xed, 0x35, 0x60, 0x18, 0xfb, 0xe2, 0x0f, 0xd8, 0xc6, 0xc1, 0xde, 0x7d, 0xb4,
-	0xdf, 0xfc, 0x07, 0x8c, 0x88, 0xcc, 0xac, 0x2f, 0x16, 0x25, 0xed, 0xec, 0xec, 0x3d, 0x89, 0x91,
-	0x19, 0x99, 0x19, 0x19, 0x11, 0x19, 0x11, 0x19, 0x91, 0x25, 0xf8, 0xc6, 0xec, 0xe4, 0xe8, 0xbd,
-	0x60, 0x36, 0x7e, 0x6f, 0xe2, 0x7a, 0xe3, 0xe3, 0x99, 0xeb, 0xcd, 0x0e, 0xe2, 0x9f, 0x0f, 0x67,
-	0x81, 0x1f, 0xf9, 0xac, 0x11, 0xc3, 0xa7, 0x8f, 0xd7, 0x6f, 0x1c, 0xf9, 0x47, 0x3e, 0xb5, 0xbf,
-	0x87, 0xbf, 0x04, 0x8a, 0xf9, 0xef, 0x6b, 0x50, 0x1a, 0xcc, 0xd8, 0xb7, 0xa0, 0x7c, 0xc4, 0xa3,
-	0x35, 0xed, 0x9e, 0xf6, 0x56, 0xe3, 0x7d, 0xf6, 0x30, 0x35, 0xee, 0xe1, 0x53, 0x1e, 0x0d, 0x66,
-	0xcf, 0xae, 0x59, 0x88, 0x80, 0x78, 0xb3, 0x79, 0xb4, 0x56, 0x2a, 0xc0, 0xdb, 0x9d, 0x4b, 0xbc,
-	0xd9, 0x3c, 0x62, 0xef, 0x81, 0xee, 0xf0, 0x09, 0x8f, 0xf8, 0x5a, 0x99, 0x50, 0x5f, 0xcd, 0xa0,
-	0x76, 0xa9, 0x8b, 0xb0, 0x25, 0x1a, 0x7b, 0x1f, 0x6a, 0x01, 0xff, 0xe1, 0xdc, 0x0d, 0xf8, 0x5a,
-	0x85, 0x46, 0xdc, 0xcc, 0x8c, 0xb0, 0x44, 0x1f, 0x0d, 0x51, 0x88, 0x48, 0x8c, 0xed, 0x38, 0x6b,
-	0xd5, 0x02, 0x62, 0x3a, 0x8e, 0x23, 0x88, 0xb1, 0x1d, 0x87, 0xbd, 0x0d, 0x95, 0x70, 0x6c, 0x7b,
-	0x6b, 0x3a, 0x21, 0xbe, 0x92, 0x41, 0xdc, 0x1b, 0xdb, 0x1e, 0x61, 0x12, 0x0a, 0xfb, 0x75, 0x68,
-	0x0a, 0x82, 0x46, 0x81, 0xed, 0x1d, 0xf1, 0xb5, 0x1a, 0x0d, 0x59, 0x2f, 0xa0, 0xde, 0xc2, 0x7e,
-	0x1a, 0xd9, 0x70, 0x92, 0x06, 0x5c, 0x6b, 0x6c, 0x4f, 0x26, 0x6b, 0x46, 0xc1, 0x5a, 0x9b, 0xf6,
-	0x64, 0x22, 0xd6, 0x42, 0x14, 0x24, 0x3f, 0xe4, 0xd1, 0x1a, 0x14, 0x90, 0xbf, 0xa7, 0x78, 0x1e,
-	0xf2, 0x08, 0xa7, 0x74, 0xdc, 0x71, 0xb4, 0xd6, 0x28, 0x98, 0xb2, 0xeb, 0x8e, 0x05, 0x26, 0xa1,
-	0xb0, 0xef, 0x00, 0x84, 0x63, 0x3f, 0xe0, 0xce, 0x08, 0x67, 0x6e, 0xd2, 0x80, 0xb5, 0xdc, 0x7e,
-	0xb1, 0x5b, 0xcd, 0x5f, 0x0f, 0x15, 0xc8, 0xee, 0x43, 0x35, 0xf2, 0x67, 0xa3, 0x93, 0xb5, 0x56,
-	0xc1, 0x32, 0x43, 0x7f, 0xf6, 0x5c, 0x2c, 0x13, 0xf9, 0xb3, 0xe7, 0x48, 0xf9, 0x81, 0x7d, 0xb4,
-	0xb6, 0x52, 0x40, 0xf9, 0x86, 0x7d, 0x24, 0x28, 0x3f, 0xb0, 0x8f, 0xd8, 0x33, 0x58, 0x3d, 0xf0,
-	0xe7, 0x9e, 0xc3, 0x9d, 0xd1, 0xd8, 0x9f, 0x7b, 0x11, 0x0f, 0xd6, 0x56, 0x69, 0xcc, 0x1b, 0xd9,
-	0x31, 0x02, 0x67, 0x53, 0xa0, 0xd0, 0xf0, 0x95, 0x83, 0x4c, 0x1b, 0xae, 0xe8, 0x3a, 0xe1, 0x5a,
-	0xbb, 0x60, 0xc5, 0x2d, 0x27, 0x14, 0x2b, 0xba, 0x4e, 0x88, 0xbc, 0x9a, 0xb8, 0x61, 0xb4, 0x76,
-	0xbd, 0x60, 0x13, 0xdb, 0x6e, 0x28, 0x79, 0x85, 0x28, 0xc4, 0xd6, 0xf9, 0x74, 0xb6, 0xe6, 0x14,
-	0xb1, 0x75, 0x3e, 0x9d, 0x49, 0xb6, 0xce, 0xa7, 0x33, 0xa1, 0x9c, 0x61, 0xe4, 0x07, 0x7c, 0x8d,
-	0x17, 0x2a, 0x27, 0xf5, 0x29, 0xe5, 0x24, 0x00, 0x4f, 0x00, 0x3f, 0x9b, 0xa1, 0x3e, 0x1f, 0x16,
-	0x9c, 0x80, 0x1e, 0x75, 0x89, 0x13, 0x20, 0xd0, 0x70, 0x91, 0x19, 0x0f, 0x42, 0xa4, 0xfe, 0xa8,
-	0x60, 0x91, 0x5d, 0xd1, 0x27, 0x16, 0x91, 0x88, 0x9f, 0x56, 0x7e, 0xfa, 0x0f, 0xee, 0x6a, 0x1b,
-	0x15, 0x28, 0xf9, 0x33, 0xf3, 0x73, 0xa8, 0xd2, 0x51, 0x65, 0x6d, 0x28, 0x9f, 0xf0, 0x73, 0x3a,
-	0xcb, 0x4d, 0x0b, 0x7f, 0xb2, 0x37, 0x00, 0x0e, 0xfd, 0x60, 0x34, 0x9f, 0x39, 0x76, 0xc4, 0xe9,
-	0xf0, 0x1a, 0x56, 0xfd, 0xd0, 0x0f, 0xf6, 0xa9, 0x41, 0xcc, 0x62, 0xde, 0x03, 0x5d, 0x6c, 0x7b,
-	0x71, 0x02, 0x89, 0xf1, 0xf7, 0x35, 0xa8, 0xc7, 0x7b, 0x2d, 0x58, 0xe6, 0x6d, 0xa8, 0x44, 0xe7,
-	0x33, 0xb1, 0xc0, 0x4a, 0xfe, 0xc8, 0xdb, 0x91, 0x3d, 0x3c, 0x9f, 0x71, 0x8b, 0x50, 0xd8, 0x0d,
-	0xa8, 0x9e, 0xda, 0x93, 0xb9, 0x30, 0x0f, 0x4d, 0x4b, 0x00, 0xec, 0x26, 0xe8, 0xde, 0x7c, 0x7a,
-	0xc0, 0x03, 0xb2, 0x01, 0xcc, 0x92, 0x10, 0x33, 0xa1, 0x25, 0x98, 0x14, 0x8e, 0xec, 0x68, 0x34,
-	0x0d, 0xe9, 0xc8, 0x97, 0xad, 0x86, 0x6c, 0xec, 0x44, 0x3b, 0xa1, 0x24, 0xf1, 0x3b, 0x60, 0x28,
-	0xd6, 0x16, 0x10, 0xf8, 0x2a, 0xe8, 0x51, 0x34, 0xc1, 0x09, 0x4a, 0x34, 0x41, 0x35, 0x8a, 0x26,
-	0xf1, 0xd0, 0x37, 0xa1, 0x1e, 0xf3, 0x78, 0x29, 0x0b, 0xfe, 0xb3, 0x06, 0x55, 0x32, 0x74, 0x05,
-	0xb3, 0xc7, 0x7b, 0x2a, 0xa5, 0xf7, 0xf4, 0x06, 0xd4, 0xdd, 0xc3, 0x91, 0x7d, 0x10, 0x72, 0x2f,
-	0xa2, 0xdd, 0x1a, 0xcf, 0xae, 0x59, 0x86, 0x7b, 0xd8, 0xa1, 0x16, 0xd9, 0xcd, 0xcf, 0xdc, 0x30,
-	0x0a, 0x69, 0xd7, 0xb2, 0xbb, 0x47, 0x2d, 0xec, 0x36, 0x18, 0xee, 0xe1, 0x48, 0x4c, 0x8b, 0x9b,
-	0x6e, 0xa2, 0xf4, 0xdd, 0xc3, 0x17, 0x34, 0xf5, 0x5d, 0x00, 0xec, 0x44, 0xa2, 0x7d, 0x61, 0xdd,
-	0xb0, 0xbb, 0xee, 0x1e, 0xbe, 0x10, 0x4d, 0xa9, 0xfd, 0xd6, 0x16, 0xf6, 0xbb, 0xd1, 0x80, 0xfa,
-	0xd8, 0xf7, 0x1c, 0x37, 0x72, 0x7d, 0xcf, 0xfc, 0xeb, 0x1a, 0x18, 0xca, 0x2a, 0x17, 0x2a, 0x50,
-	0x8a, 0xca, 0xd2, 0x85, 0x54, 0x96, 0x2f, 0xa6, 0xb2, 0xb2, 0x40, 0x65, 0x11, 0x39, 0x7f, 0x87,
-	0x34, 0x4d, 0x9a, 0xfc, 0x02, 0x7a, 0xd6, 0xf0, 0x70, 0x65, 0x88, 0x91, 0x30, 0xf6, 0xe4, 0x78,
-	0x2d, 0x61, 0x1a, 0xf3, 0xc3, 0xb9, 0x3d, 0x09, 0x63, 0x1a, 0x24, 0xcc, 0xd6, 0xa1, 0xa6, 0xc8,
-	0x8b, 0x79, 0x7c, 0xba, 0x9c, 0xb8, 0xdf, 0x84, 0x2a, 0xb9, 0x97, 0x62, 0x15, 0x70, 0xf8, 0x24,
-	0xb2, 0x89, 0x2c, 0x66, 0x09, 0x80, 0x7d, 0x03, 0x9a, 0x01, 0x8f, 0xe6, 0x81, 0x97, 0x62, 0x91,
-	0x61, 0x35, 0x44, 0x1b, 0x31, 0x49, 0x6a, 0xd7, 0x36, 0xe8, 0xc2, 0x1f, 0xe1, 0x44, 0x61, 0x64,
-	0x07, 0x91, 0x9c, 0x5c, 0x00, 0xb8, 0x20, 0xf7, 0x1c, 0xa9, 0x5f, 0xf8, 0x13, 0xf1, 0x26, 0xee,
-	0xd4, 0x15, 0xbb, 0x6d, 0x59, 0x02, 0x90, 0xb3, 0x7d, 0x06, 0xad, 0x8c, 0xab, 0xba, 0xea, 0xa4,
-	0x72, 0xf8, 0x8f, 0x40, 0x17, 0x0e, 0xab, 0x60, 0x9f, 0x2c, 0x75, 0xd2, 0xeb, 0xf2, 0x48, 0xdf,
-	0x04, 0x7d, 0xca, 0xa3, 0x63, 0xdf, 0x21, 0x5a, 0xea, 0x96, 0x84, 0xd8, 0xbb, 0x50, 0xb1, 0x83,
-	0x23, 0xe4, 0x7a, 0x79, 0xc1, 0x76, 0x77, 0xed, 0x68, 0x3e, 0xdd, 0xa8, 0xfc, 0xe4, 0xcf, 0xee,
-	0x5e, 0xb3, 0x08, 0x4b, 0xae, 0xfd, 0x47, 0x1a, 0x54, 0xa9, 0x8f, 0xdd, 0x84, 0xea, 0xc1, 0x79,
-	0xc4, 0x43, 0xb1, 0xfa, 0xb3, 0x6b, 0x96, 0x00, 0x19, 0x83, 0xb2, 0xeb, 0x89, 0x40, 0x84, 0x91,
-	0xf1, 0xf7, 0x22, 0xc4, 0x3d, 0x9c, 0xf8, 0xb6, 0x60, 0x86, 0x86, 0xb8, 0x04, 0xb2, 0x1b, 0x50,
-	0x39, 0xf0, 0xfd, 0x49, 0x7c, 0xbc, 0x08, 0xc2, 0x19, 0x3c, 0x77, 0x42, 0x12, 0xc7, 0x46, 0x04,
-	0x10, 0x33, 0xe2, 0x67, 0x11, 0x9d, 0xa5, 0x3a, 0xb9, 0x3b, 0x7e, 0x16, 0x6d, 0xd4, 0xa0, 0xea,
-	0x20, 0x31, 0xe6, 0x1f, 0x96, 0xa1, 0xba, 0xb7, 0xc4, 0xc6, 0xbe, 0x25, 0x82, 0x11, 0x11, 0x19,
-	0xdd, 0xc8, 0xec, 0x72, 0x87, 0xa3, 0x15, 0x0b, 0x55, 0x38, 0xf2, 0x10, 0xf4, 0x80, 0x4f, 0xfd,
-	0x53, 0x15, 0x1b, 0x2d, 0x43, 0x96, 0x58, 0xec, 0x43, 0x30, 0xc6, 0xbe, 0x17, 0xd9, 0xae, 0x17,
-	0x16, 0xc6, 0x46, 0x03, 0x8f, 0x8b, 0x41, 0x78, 0x26, 0x15, 0x26, 0x7b, 0x08, 0x95, 0xd0, 0xfd,
-	0x11, 0x97, 0xd1, 0x51, 0x36, 0x08, 0xe8, 0xfb, 0x9d, 0xe0, 0x68, 0x3e, 0xe5, 0x5e, 0x14, 0x52,
-	0xe4, 0xe3, 0xfe, 0x08, 0x57, 0xa9, 0x4d, 0xc5, 0xd2, 0x32, 0x4e, 0xba, 0x68, 0x88, 0x42, 0x65,
-	0x1f, 0x40, 0xdd, 0x76, 0xa4, 0x77, 0x97, 0xc1, 0xd2, 0xb2, 0xed, 0x18, 0xb6, 0x23, 0xdc, 0x39,
-	0xfb, 0x0e, 0x9e, 0x07, 0xdc, 0x9a, 0x1c, 0x67, 0x5c, 0x38, 0xae, 0x21, 0x70, 0x69, 0xa8, 0x3c,
-	0x8e, 0x86, 0x52, 0x35, 0xf3, 0x3f, 0x54, 0x40, 0x17, 0x31, 0x50, 0x81, 0x48, 0xde, 0x15, 0x01,
-	0x56, 0xa9, 0x60, 0x3b, 0x4f, 0x5c, 0x3e, 0x71, 0xe8, 0xe8, 0x85, 0x2a, 0xcc, 0x7a, 0x90, 0x0b,
-	0x59, 0x5f, 0x59, 0x1c, 0x10, 0xa6, 0x02, 0xd6, 0xb7, 0x45, 0xc4, 0x5c, 0x29, 0x70, 0xee, 0x03,
-	0x8f, 0x13, 0xba, 0x0a, 0x9a, 0x1f, 0x81, 0x71, 0xc4, 0xa3, 0xd1, 0xd4, 0xf6, 0xce, 0xa5, 0x38,
-	0x96, 0xcc, 0x5d, 0x3b, 0xe2, 0xd1, 0x8e, 0xed, 0x9d, 0xb3, 0x4f, 0xa0, 0xee, 0x7a, 0xe3, 0x80,
-	0x23, 0xbf, 0xa5, 0x38, 0x6e, 0x2d, 0x0e, 0xe9, 0xa2, 0x75, 0x21, 0x5b, 0xaa, 0x70, 0xd9, 0xe7,
-	0xd0, 0x8a, 0x81, 0x11, 0xd2, 0x57, 0xbb, 0x6c, 0x70, 0x33, 0xc6, 0x7f, 0xca, 0xa3, 0x58, 0x6b,
-	0x8c, 0x2b, 0x6a, 0xcd, 0xbb, 0x50, 0xc6, 0x68, 0xb7, 0x7e, 0x29, 0x3a, 0xa2, 0xb1, 0x07, 0x32,
-	0x10, 0x87, 0x65, 0x44, 0x91, 0xa5, 0x8a, 0x83, 0xf1, 0xb7, 0xa1, 0x7c, 0x6c, 0x87, 0x32, 0xee,
-	0x5d, 0xce, 0xe2, 0x63, 0x3b, 0xc4, 0xe0, 0x29, 0xe4, 0xd1, 0xc8, 0xe3, 0x2f, 0x65, 0xd4, 0x7b,
-	0x6b, 0x89, 0xb8, 0x51, 0x82, 0x21, 0x8f, 0xfa, 0xfc, 0xe5, 0x82, 0x2e, 0xfd, 0xdf, 0x0a, 0x34,
-	0x52, 0xe1, 0x71, 0x81, 0x42, 0x3d, 0x4c, 0x9f, 0xf1, 0xf5, 0x82, 0xb8, 0x3a, 0x77, 0xd2, 0x7f,
-	0x2d, 0x2d, 0xc6, 0x72, 0x01, 0x8f, 0x04, 0x7e, 0x81, 0x1c, 0x13, 0x1b, 0x51, 0xb9, 0x92, 0x8d,
-	0x78, 0x08, 0x55, 0x0a, 0xe5, 0xa5, 0x7e, 0x2d, 0x37, 0x10, 0x02, 0x0d, 0x8d, 0x72, 0x60, 0x7b,
-	0x27, 0x52, 0xb7, 0x96, 0xa3, 0x13, 0x16, 0x7b, 0x08, 0xb5, 0x83, 0xf3, 0x11, 0x0d, 0xa8, 0x15,
-	0xe8, 0xef, 0xee, 0xc4, 0x1e, 0xd3, 0x39, 0xd2, 0x0f, 0xce, 0x2d, 0xc4, 0xff, 0x10, 0x8c, 0x83,
-	0xf3, 0x91, 0x20, 0xc8, 0x28, 0x10, 0x07, 0x31, 0x4b, 0xc9, 0xba, 0x76, 0x70, 0x4e, 0x70, 0xac,
-	0x7b, 0xf5, 0x2b, 0xea, 0xde, 0xaf, 0xe7, 0x75, 0x1d, 0x2e, 0xe5, 0x70, 0x56, 0xd9, 0x3f, 0x00,
-	0x23, 0xe0, 0xa7, 0x62, 0x5f, 0x8d, 0x4b, 0x18, 0x51, 0x0b, 0xf8, 0x29, 0xed, 0xed, 0x13, 0x68,
-	0x4a, 0x5e, 0x8c, 0x1c, 0x1e, 0x8e, 0xa5, 0xba, 0x2d, 0x61, 0x08, 0x08, 0x86, 0x74, 0x79, 0x38,
-	0x5e, 0x50, 0xb7, 0x7f, 0xaa, 0x81, 0x2e, 0xee, 0x55, 0x05, 0x9a, 0xf6, 0x20, 0xad, 0x69, 0xaf,
-	0x2d, 0xd5, 0x34, 0xa5, 0x68, 0xdf, 0x86, 0x72, 0xe4, 0xcf, 0x0a, 0x0d, 0x57, 0x67, 0x8a, 0x86,
-	0x13, 0x11, 0x23, 0x7f, 0x86, 0xe7, 0x75, 0x6a, 0x9f, 0x49, 0xa5, 0xba, 0xf0, 0xbc, 0x4e, 0xed,
-	0xb3, 0x05, 0x92, 0xff, 0x71, 0x19, 0xaa, 0x74, 0xc1, 0xfb, 0xc5, 0xfc, 0x5f, 0x7f, 0x9e, 0x39,
-	0x15, 0x8f, 0xa0, 0x2a, 0xec, 0x7e, 0xf9, 0x52, 0x2a, 0x04, 0x22, 0x19, 0xf2, 0xf9, 0xf4, 0x2a,
-	0x54, 0x87, 0xf3, 0x29, 0xea, 0xd1, 0x94, 0xdb, 0xde, 0x55, 0x3c, 0x1f, 0xe2, 0x11, 0x4f, 0x5c,
-	0xef, 0x0a, 0x5e, 0x0f, 0xd1, 0x14, 0x07, 0x6b, 0x57, 0xe2, 0x20, 0xfb, 0x18, 0x8c, 0x53, 0x3b,
-	0x70, 0x6d, 0x6f, 0x7c, 0x15, 0x9b, 0x1a, 0xe3, 0xa2, 0x37, 0x0e, 0xe7, 0xd3, 0xa9, 0x1d, 0x9c,
-	0x5f, 0xe1, 0x38, 0x28, 0xd4, 0x05, 0x79, 0xfd, 0xb5, 0x32, 0xb4, 0xf3, 0x97, 0xeb, 0x42, 0x65,
-	0xd3, 0xc7, 0x01, 0x57, 0x57, 0xc3, 0xbc, 0x02, 0xd1, 0x04, 0x74, 0xba, 0x05, 0x12, 0x2a, 0x1b,
-	0x4a, 0xfa, 0x62, 0x65, 0x43, 0x41, 0x3f, 0x06, 0x23, 0x9c, 0x1f, 0x44, 0x81, 0x3d, 0x56, 0x7e,
-	0x72, 0x09, 0x76, 0x8c, 0x86, 0x96, 0x26, 0x0a, 0xce, 0x47, 0x49, 0x5a, 0x67, 0xc9, 0x08, 0x3d,
-	0x0a, 0xce, 0x3b, 0x64, 0x61, 0x9b, 0x88, 0x1f, 0x2f, 0xa3, 0x5f, 0x34, 0xa8, 0x11, 0x05, 0xe7,
-	0x7b, 0x6a, 0xa5, 0x77, 0x85, 0xff, 0xbe, 0x82, 0x1c, 0xd1, 0x85, 0xbf, 0x0f, 0x3a, 0x65, 0x24,
-	0xc2, 0x2b, 0x48, 0x51, 0x62, 0x2e, 0x48, 0xe3, 0xb7, 0xa1, 0x4a, 0xb9, 0x8a, 0x02, 0x09, 0x3c,
-	0x86, 0x8a, 0x87, 0x71, 0xa7, 0xe0, 0xff, 0xed, 0xac, 0x15, 0x9a, 0xe1, 0xad, 0xc3, 0x9e, 0xc4,
-	0xdb, 0x20, 0xd4, 0xc5, 0x48, 0xa8, 0x04, 0xfa, 0xf6, 0x92, 0xcb, 0x2b, 0x4a, 0xd8, 0x9e, 0xcd,
-	0x54, 0x98, 0x9f, 0x67, 0x50, 0x1c, 0x07, 0x49, 0x24, 0xf6, 0x0e, 0x54, 0x45, 0xfa, 0xab, 0x7c,
-	0x91, 0x71, 0x13, 0x38, 0xc8, 0x9a, 0x09, 0xf7, 0x8e, 0xa2, 0xe3, 0x2b, 0x9c, 0x4f, 0x89, 0x49,
-	0x99, 0x82, 0xc0, 0x9d, 0x16, 0xca, 0x38, 0x9e, 0x9f, 0x50, 0xd8, 0xa7, 0xd0, 0x12, 0x54, 0x8d,
-	0xe4, 0x2a, 0xfa, 0x45, 0x3b, 0x68, 0x0a, 0xdc, 0x6d, 0xb1, 0xcc, 0xb7, 0xd2, 0x32, 0x66, 0x8b,
-	0xab, 0x48, 0xe9, 0x2e, 0xf0, 0xf2, 0x15, 0x68, 0xa4, 0xe8, 0x96, 0x77, 0x92, 0xb7, 0xa1, 0x1e,
-	0x3b, 0x04, 0x71, 0xd9, 0xa1, 0x4c, 0x85, 0xe0, 0xb2, 0x84, 0x62, 0xd4, 0x9a, 0x74, 0xd1, 0x6c,
-	0x2d, 0x09, 0xab, 0xb5, 0x7b, 0xe5, 0xb7, 0x9a, 0x71, 0xe8, 0x2c, 0x51, 0xbf, 0x05, 0x86, 0x8a,
-	0x65, 0xf0, 0x7e, 0x76, 0x88, 0x3f, 0xd4, 0xfd, 0x8c, 0x80, 0x18, 0x4f, 0x17, 0x61, 0x22, 0x2e,
-	0x4d, 0x1d, 0x6a, 0x42, 0x09, 0x49, 0xbc, 0xcf, 0x01, 0x92, 0x60, 0xa7, 0x78, 0xc6, 0xe2, 0x44,
-	0x85, 0x1c, 0xff, 0x0c, 0x1a, 0xa9, 0xd8, 0x98, 0x7d, 0x00, 0xd5, 0x99, 0xed, 0x4a, 0xe2, 0x97,
-	0x47, 0x55, 0xf2, 0x0a, 0x27, 0x70, 0x73, 0x94, 0x90, 0xef, 0x5d, 0x4e, 0xc9, 0xe2, 0x7d, 0x59,
-	0x8e, 0xff, 0x9e, 0x1c, 0x2f, 0xf2, 0xaa, 0x0c, 0x2a, 0x87, 0x81, 0x3f, 0x95, 0xc3, 0xe9, 0x77,
-	0x72, 0xf9, 0x95, 0xa3, 0xd3, 0x97, 0xdf, 0x0d, 0x68, 0xa6, 0x1d, 0x25, 0xdd, 0x7d, 0x29, 0x1e,
-	0xc1, 0x09, 0x34, 0x15, 0x06, 0x25, 0x62, 0x2c, 0x15, 0x88, 0x71, 0x1b, 0x5a, 0x99, 0xb0, 0x8e,
-	0x7d, 0x94, 0xe5, 0xc6, 0x72, 0xbf, 0x5c, 0xc4, 0x8f, 0x0e, 0x34, 0x52, 0xc1, 0xc8, 0x32, 0x0d,
-	0xca, 0xb2, 0x44, 0xcb, 0xb2, 0xe4, 0x77, 0x00, 0x92, 0xd0, 0x09, 0x8f, 0x39, 0xfa, 0x2d, 0xb1,
-	0x21, 0xf2, 0x4d, 0x6d, 0xe1, 0x9b, 0x4a, 0xb2, 0xc5, 0x3e, 0xc3, 0x2b, 0x71, 0x92, 0x1f, 0xc0,
-	0x8b, 0x72, 0x9a, 0x49, 0x1b, 0x6d, 0x58, 0xf1, 0xa5, 0x75, 0x19, 0x51, 0xbb, 0xf9, 0x6b, 0xa0,
-	0x8b, 0xf3, 0x27, 0x04, 0x16, 0x84, 0x22, 0x59, 0xc0, 0x2c, 0x01, 0xa0, 0x18, 0x26, 0x76, 0xa8,
-	0x38, 0x4e, 0xbf, 0xe3, 0xf4, 0x59, 0x95, 0x46, 0xe2, 0x40, 0xd7, 0x73, 0xf8, 0x99, 0x1a, 0x48,
-	0x80, 0x44, 0x7a, 0x1d, 0x74, 0x61, 0xc6, 0x58, 0x13, 0x34, 0x4f, 0x62, 0x68, 0x32, 0xcb, 0x62,
-	0x7e, 0x08, 0x2b, 0x59, 0x63, 0xc7, 0x56, 0x62, 0xac, 0x67, 0xd7, 0x62, 0xbc, 0x8d, 0x26, 0x40,
-	0x4c, 0xb6, 0x67, 0x1e, 0x83, 0x2e, 0x5c, 0x14, 0x91, 0x3c, 0xf1, 0xfd, 0x20, 0x26, 0x19, 0x01,
-	0x3c, 0x81, 0x63, 0xee, 0x4e, 0x5c, 0xef, 0x48, 0x52, 0xad, 0x40, 0x64, 0x8e, 0xc8, 0x87, 0xc4,
-	0xcc, 0x21, 0xb0, 0x80, 0x39, 0xd4, 0x8e, 0xc7, 0x5a, 0x86, 0x32, 0x38, 0xa9, 0xc8, 0x4d, 0x0a,
-	0x5d, 0xd0, 0x2c, 0x05, 0x26, 0xc7, 0x55, 0x9e, 0xa0, 0x9b, 0xa0, 0xd3, 0xf9, 0x8a, 0x8f, 0xab,
-	0x80, 0x24, 0xde, 0x5f, 0x2d, 0x41, 0x65, 0xd7, 0x76, 0x83, 0x2b, 0xa7, 0x13, 0x55, 0x8e, 0xb5,
-	0x7c, 0x79, 0x8e, 0x75, 0x59, 0x36, 0x75, 0x90, 0x4b, 0x77, 0x6d, 0x7c, 0x84, 0xca, 0xfa, 0xdf,
-	0xff, 0xec, 0xee, 0x83, 0x23, 0x37, 0x3a, 0x9e, 0x1f, 0x3c, 0x1c, 0xfb, 0xd3, 0xb8, 0x92, 0xe4,
-	0x24, 0x45, 0xa5, 0xf7, 0x66, 0x27, 0x47, 0xef, 0x9d, 0x9c, 0x3e, 0x94, 0x79, 0xbb, 0x38, 0x47,
-	0xc6, 0x6e, 0x43, 0x1d, 0x17, 0x1c, 0x79, 0xf6, 0x94, 0x8b, 0xd4, 0x89, 0x65, 0x60, 0x43, 0xdf,
-	0x9e, 0xf2, 0xc5, 0xdc, 0x6d, 0x6d, 0x21, 0x77, 0x6b, 0xfe, 0x93, 0x32, 0xe8, 0x16, 0x0f, 0xe7,
-	0x93, 0x88, 0x64, 0x88, 0xd2, 0x24, 0x4e, 0x18, 0x96, 0x00, 0x7e, 0x75, 0x99, 0xe5, 0xaf, 0x9d,
-	0x17, 0x0f, 0x94, 0x89, 0xd0, 0xc9, 0x44, 0x5c, 0xcf, 0x3a, 0x1d, 0xdb, 0xcd, 0x9a, 0x06, 0xa4,
-	0x2b, 0xe0, 0xe1, 0x7c, 0x2a, 0x2a, 0x4d, 0x4d, 0x4b, 0x42, 0xb8, 0x8b, 0x24, 0x37, 0x52, 0x51,
-	0x71, 0xf0, 0x23, 0xd0, 0x6d, 0x2f, 0x7c, 0xc9, 0x83, 0xb5, 0xfa, 0x25, 0xc9, 0x34, 0x89, 0x97,
-	0x15, 0x0d, 0x5c, 0x26, 0x9a, 0xc6, 0x82, 0x68, 0x52, 0x29, 0xe4, 0x66, 0x2a, 0x85, 0x6c, 0xfe,
-	0x5e, 0x15, 0x8c, 0x4d, 0xdf, 0x3b, 0x9c, 0xb8, 0xe3, 0x88, 0xbd, 0x05, 0xd5, 0xb1, 0x3d, 0x0f,
-	0x85, 0x6d, 0x5d, 0xc9, 0x51, 0xb5, 0x89, 0x3d, 0x96, 0x40, 0x50, 0x5a, 0x5e, 0x4a, 0xb4, 0xfc,
-	0x63, 0x3c, 0xcb, 0x3c, 0xb0, 0xf1, 0xa0, 0x85, 0x6b, 0xe5, 0x7b, 0xe5, 0xb7, 0x56, 0xf2, 0xb7,
-	0x30, 0xd5, 0x6d, 0xa5, 0x30, 0x51, 0x23, 0xa6, 0xbe, 0x23, 0xae, 0xc7, 0x79, 0x8d, 0xd8, 0xf6,
-	0xc7, 0x27, 0x3b, 0xbe, 0xc3, 0x2d, 0x42, 0x61, 0xcf, 0x41, 0x3f, 0xf6, 0x27, 0x0e, 0x0f, 0xa4,
-	0x88, 0x3f, 0x90, 0x22, 0x7e, 0xe7, 0x6a, 0x22, 0x1e, 0x9e, 0x79, 0x5b, 0x5d, 0x4b, 0x4e, 0xc1,
-	0x36, 0xe1, 0xba, 0xf8, 0x35, 0x4a, 0x91, 0xad, 0x5f, 0x48, 0x76, 0x5b, 0x0c, 0x18, 0x24, 0xc4,
-	0x7f, 0x0c, 0x0d, 0x39, 0x09, 0xed, 0xa1, 0x76, 0xd1, 0x1e, 0x40, 0x60, 0xe2, 0x6f, 0xd4, 0x16,
-	0x3f, 0x3a, 0x46, 0xa3, 0x63, 0x50, 0xba, 0x57, 0x42, 0xec, 0x23, 0x30, 0xc6, 0xfe, 0x74, 0x3a,
-	0x8f, 0x78, 0x28, 0x35, 0x23, 0x17, 0x01, 0x3b, 0xa7, 0xee, 0x58, 0x39, 0xe9, 0x18, 0x95, 0x8c,
-	0xb9, 0x3f, 0x3e, 0x91, 0x7a, 0x41, 0xbf, 0xd9, 0xdd, 0x98, 0x34, 0xea, 0x6a, 0x50, 0x97, 0xa4,
-	0x01, 0x69, 0x22, 0xcd, 0xb4, 0x27, 0x13, 0xd4, 0x87, 0xf2, 0x5b, 0x75, 0x4b, 0x00, 0xec, 0x1b,
-	0xd0, 0x94, 0xc3, 0x44, 0x67, 0x8b, 0x3a, 0xe5, 0x54, 0x9b, 0x84, 0x72, 0x0f, 0x1a, 0x2e, 0x5e,
-	0x41, 0xec, 0x71, 0xe4, 0x9e, 0x72, 0x2a, 0x1e, 0x1a, 0x56, 0xba, 0x89, 0x3d, 0x00, 0x26, 0x27,
-	0x49, 0x23, 0xae, 0x12, 0xa2, 0xe4, 0xfa, 0x56, 0xd2, 0x61, 0xfe, 0x47, 0x0d, 0x74, 0xb1, 0x33,
-	0xf6, 0x08, 0x6a, 0xae, 0x17, 0x46, 0xdc, 0x76, 0xa4, 0x0e, 0x2e, 0x93, 0x85, 0x42, 0x63, 0x9f,
-	0xc1, 0x4a, 0xbc, 0x96, 0x18, 0x58, 0xba, 0x70, 0x60, 0x4b, 0xad, 0x2f, 0x86, 0x2f, 0x4b, 0x76,
-	0xbf, 0x09, 0x2d, 0x25, 0x59, 0xd1, 0x5d, 0xa1, 0x6e, 0xc9, 0x9c, 0x1d, 0x81, 0x74, 0x03, 0xaa,
-	0xf6, 0x0c, 0xfd, 0x4e, 0x55, 0xd8, 0x38, 0x02, 0xcc, 0x7f, 0x5b, 0x82, 0x9a, 0xc5, 0xc7, 0xdc,
-	0x9d, 0x45, 0x78, 0x6c, 0x5f, 0xda, 0x6e, 0xc4, 0x9d, 0xd1, 0x5c, 0x64, 0xbe, 0x2b, 0x96, 0x21,
-	0x1a, 0xf6, 0xc3, 0x82, 0x43, 0x94, 0x68, 0x78, 0xf9, 0x97, 0xd7, 0xf0, 0x75, 0x30, 0x42, 0xee,
-	0x45, 0x1c, 0xaf, 0xac, 0x82, 0xfa, 0x18, 0xc6, 0x53, 0x87, 0x64, 0xc8, 0xb8, 0x3d, 0xab, 0xb1,
-	0xca, 0x1c, 0x58, 0x84, 0x82, 0x1e, 0x12, 0xff, 0xa2, 0xdb, 0xd5, 0x69, 0x9b, 0x0a, 0xc4, 0x1e,
-	0xfb, 0xc0, 0x0f, 0x22, 0xee, 0x90, 0xe6, 0xb7, 0x2c, 0x05, 0x0a, 0x6b, 0x68, 0x87, 0xbe, 0x47,
-	0xfa, 0x5d, 0xb7, 0x24, 0x84, 0xf7, 0x11, 0x42, 0x91, 0x77, 0xe1, 0x25, 0xeb, 0x0a, 0x1c, 0xf3,
-	0x7f, 0x94, 0xa1, 0xd1, 0x0b, 0x02, 0x3f, 0xe8, 0xf2, 0xc8, 0x76, 0x27, 0xa8, 0xe5, 0x27, 0xae,
-	0x74, 0x28, 0x75, 0x8b, 0x7e, 0x53, 0xfd, 0x42, 0xdd, 0xb7, 0xea, 0x22, 0xcb, 0xaf, 0xd8, 0x5a,
-	0x4e, 0xd8, 0xba, 0x02, 0x25, 0x7f, 0x46, 0x3c, 0x68, 0x59, 0x25, 0x7f, 0x86, 0xa3, 0x8e, 0x5d,
-	0x4f, 0xec, 0xbe, 0x6e, 0xd1, 0x6f, 0xf6, 0x7d, 0xd0, 0xa3, 0x33, 0x6f, 0xe4, 0x3a, 0xa2, 0xfe,
-	0xf6, 0xd5, 0x58, 0x5f, 0x8d, 0xce, 0xbc, 0x2d, 0x07, 0x39, 0x6f, 0x47, 0x11, 0x9f, 0xce, 0xa2,
-	0x50, 0x72, 0x26, 0x86, 0xd9, 0xeb, 0x50, 0x0f, 0x78, 0x14, 0x9c, 0xdb, 0x07, 0x13, 0x91, 0x49,
-	0x30, 0xac, 0xa4, 0x81, 0x3d, 0x80, 0xda, 0x78, 0x1e, 0x04, 0xdc, 0x53, 0x2c, 0x7a, 0x25, 0x5f,
-	0xa0, 0x9e, 0x4f, 0x22, 0x4b, 0xe1, 0xe0, 0x46, 0xc6, 0x68, 0x78, 0x80, 0x16, 0xa1, 0xdf, 0x78,
-	0xf3, 0x0e, 0x84, 0xf6, 0xc9, 0x5c, 0xd8, 0x8d, 0xdc, 0x14, 0xd4, 0x67, 0x29, 0x24, 0xf6, 0x17,
-	0x60, 0x85, 0xd6, 0x1f, 0xd9, 0x87, 0x11, 0xaa, 0xbb, 0x70, 0x10, 0x2d, 0xab, 0x49, 0xad, 0x1d,
-	0x6c, 0xdc, 0x09, 0x11, 0x2b, 0xe4, 0xc1, 0x29, 0x0f, 0x46, 0x91, 0x3b, 0xe5, 0x23, 0x2f, 0xa4,
-	0xe7, 0x05, 0x65, 0xab, 0x29, 0x5a, 0x87, 0xee, 0x94, 0xf7, 0xc9, 0x98, 0x3b, 0xfe, 0x4b, 0x4f,
-	0x3e, 0x28, 0xc8, 0xb9, 0x77, 0xff, 0xa5, 0xd7, 0x27, 0x63, 0x8e, 0x28, 0xe6, 0xdf, 0xd2, 0xc0,
-	0x50, 0x4d, 0xec, 0x16, 0xd4, 0x3c, 0xdf, 0xe1, 0xc8, 0x7d, 0x4d, 0x18, 0x44, 0x04, 0xb7, 0x1c,
-	0x52, 0x31, 0xc7, 0x09, 0x78, 0x18, 0x4a, 0x11, 0x2b, 0x10, 0x55, 0x2c, 0x3c, 0xb6, 0x03, 0x47,
-	0xf8, 0x9a, 0x96, 0x25, 0x21, 0x94, 0xfe, 0xb1, 0x2f, 0xd2, 0x14, 0x86, 0x85, 0x3f, 0xd9, 0xdb,
-	0xd0, 0x3e, 0xe1, 0xe7, 0xe1, 0xcc, 0x1e, 0xf3, 0xd1, 0x8c, 0x07, 0x63, 0x2e, 0x25, 0xaf, 0x59,
-	0xab, 0xaa, 0x7d, 0x57, 0x34, 0x9b, 0x7f, 0x05, 0x8c, 0x3d, 0xcf, 0x9e, 0x85, 0x38, 0x6c, 0x05,
-	0x4a, 0xae, 0x52, 0xb6, 0x92, 0x4b, 0xaa, 0x46, 0xce, 0x57, 0xaa, 0x1a, 0xfe, 0x46, 0xba, 0x15,
-	0x3b, 0xca, 0xc4, 0x0e, 0x3d, 0x12, 0x8c, 0x78, 0x03, 0x40, 0x79, 0x64, 0x59, 0xec, 0x29, 0x5b,
-	0x75, 0xd9, 0xd2, 0xa7, 0x00, 0x37, 0xf2, 0x4f, 0xb8, 0x8c, 0x55, 0x2c, 0x01, 0x98, 0x5d, 0x28,
-	0x75, 0x22, 0xf6, 0x3a, 0x18, 0xa1, 0xa4, 0x41, 0xac, 0x4e, 0x79, 0x15, 0x45, 0x15, 0xaa, 0x56,
-	0x38, 0xf2, 0x0f, 0x71, 0x5a, 0xaa, 0x7d, 0xd3, 0x6d, 0x3f, 0x1c, 0x1c, 0xf6, 0xc3, 0x8d, 0x0a,
-	0x94, 0xec, 0xc8, 0xdc, 0x80, 0x57, 0x37, 0x29, 0xbf, 0xa3, 0x76, 0x62, 0xf1, 0x1f, 0xce, 0xb9,
-	0x08, 0xf9, 0x69, 0x03, 0x5a, 0x6a, 0x03, 0xd9, 0x42, 0x7a, 0x45, 0x45, 0x05, 0x37, 0xe1, 0xc6,
-	0xb6, 0x1b, 0x46, 0x6a, 0x86, 0x50, 0x4e, 0x61, 0x5a, 0xf0, 0x6a, 0xae, 0x3d, 0x9c, 0xf9, 0x5e,
-	0xc8, 0xd9, 0x77, 0xa0, 0xae, 0x48, 0x54, 0x97, 0xaa, 0xac, 0xf4, 0xd5, 0x10, 0xe9, 0xbb, 0x12,
-	0x6c, 0xf3, 0x31, 0xbc, 0xd2, 0x0d, 0xfc, 0x59, 0x9e, 0xda, 0xf5, 0x3c, 0x1b, 0x12, 0x26, 0x98,
-	0x7f, 0xbb, 0x04, 0x2b, 0xbd, 0x33, 0x3e, 0x9e, 0x47, 0x5c, 0xa1, 0x7f, 0x1b, 0xca, 0xfe, 0x4c,
-	0x2d, 0xbd, 0x9a, 0xb3, 0xfd, 0x72, 0x51, 0xc4, 0x48, 0x9d, 0xf3, 0xd2, 0x2f, 0x7d, 0xce, 0x63,
-	0x31, 0x96, 0x53, 0x62, 0x64, 0x77, 0x51, 0x0c, 0x32, 0x87, 0x92, 0xa5, 0xa4, 0x13, 0x59, 0x25,
-	0x9b, 0x1e, 0xac, 0xcc, 0x26, 0x32, 0xaf, 0x99, 0x0f, 0x17, 0x2c, 0x6e, 0x3b, 0xbb, 0x13, 0xdb,
-	0xb3, 0x08, 0x85, 0xbd, 0x0b, 0x6c, 0x6a, 0x9f, 0x8d, 0x02, 0xc9, 0xe7, 0x91, 0x28, 0xa1, 0xea,
-	0x74, 0x46, 0xda, 0x53, 0xfb, 0x4c, 0x09, 0x60, 0x03, 0xdb, 0xcd, 0xbf, 0x51, 0x86, 0xd5, 0x98,
-	0x2f, 0x52, 0x32, 0xc9, 0x7e, 0xb5, 0xaf, 0xd5, 0xae, 0x95, 0x72, 0x76, 0xed, 0x03, 0x7a, 0x5a,
-	0x33, 0x9f, 0x44, 0xe2, 0x40, 0x16, 0x5b, 0x2e, 0x29, 0x08, 0x85, 0x99, 0x30, 0xb0, 0x92, 0x66,
-	0x60, 0xca, 0x82, 0x55, 0xaf, 0x62, 0xc1, 0xa8, 0x2c, 0x4f, 0x13, 0x8e, 0x26, 0x7e, 0x18, 0x49,
-	0x37, 0xd5, 0x90, 0x6d, 0xdb, 0x7e, 0x18, 0xa1, 0xb5, 0x20, 0xa7, 0x82, 0xf6, 0x18, 0x03, 0x1a,
-	0x09, 0xc5, 0xa2, 0x30, 0x2e, 0x17, 0xc5, 0xe3, 0x94, 0x42, 0x16, 0xb9, 0xaf, 0x58, 0x81, 0x13,
-	0x3d, 0xfd, 0x0d, 0x58, 0xdd, 0x75, 0x67, 0x7c, 0xe2, 0x7a, 0xb1, 0x9e, 0x3e, 0x50, 0x51, 0x97,
-	0x56, 0x70, 0xad, 0xc0, 0xf8, 0x4a, 0x5d, 0x2b, 0x08, 0xcb, 0xfc, 0x63, 0x0d, 0x2a, 0xd8, 0x9a,
-	0xba, 0xf7, 0x88, 0x28, 0x42, 0xdd, 0x7b, 0xde, 0x00, 0x40, 0x93, 0xe3, 0xcf, 0x23, 0x75, 0x88,
-	0x5b, 0x56, 0x5d, 0xb6, 0xec, 0x84, 0xec, 0xbb, 0xe2, 0x35, 0x1e, 0x0f, 0x55, 0x92, 0xfe, 0x76,
-	0xee, 0xf5, 0x52, 0xfa, 0x10, 0x25, 0xd2, 0x11, 0xb4, 0xde, 0x83, 0x46, 0x14, 0xd8, 0x63, 0x3e,
-	0xb3, 0xc9, 0x21, 0x89, 0x18, 0x22, 0xdd, 0x64, 0xfe, 0x58, 0x83, 0x76, 0xb2, 0x43, 0xa9, 0x71,
-	0x0f, 0xa1, 0xf6, 0x92, 0x4f, 0xc6, 0xbe, 0x34, 0x35, 0x79, 0xf1, 0x7d, 0x21, 0xfa, 0x2c, 0x85,
-	0xc4, 0x3e, 0x81, 0x9a, 0xb8, 0xe4, 0x20, 0xfd, 0x8b, 0xc9, 0x29, 0xdc, 0x7e, 0x87, 0xfa, 0x15,
-	0x7d, 0x12, 0x1b, 0xd5, 0xd1, 0x09, 0x6c, 0xd7, 0xc3, 0xd0, 0x44, 0x3c, 0xc5, 0x88, 0x61, 0xf3,
-	0x5f, 0x6b, 0x50, 0x93, 0x2b, 0x15, 0xf8, 0x2e, 0xad, 0xc0, 0x77, 0xbd, 0x01, 0x30, 0x9e, 0xcc,
-	0x43, 0xf4, 0x81, 0xd2, 0x38, 0xd4, 0xad, 0xba, 0x6c, 0xd9, 0x72, 0xd2, 0x2e, 0xaa, 0x9c, 0x71,
-	0x51, 0x26, 0xb4, 0xf0, 0x88, 0xba, 0xde, 0xe8, 0x70, 0xe2, 0x1e, 0x1d, 0x47, 0x32, 0xce, 0x68,
-	0x4c, 0xed, 0xb3, 0x2d, 0xef, 0x09, 0x35, 0xa1, 0x1b, 0x4b, 0xdf, 0x4e, 0xeb, 0xc9, 0x35, 0x73,
-	0x9d, 0x4a, 0x57, 0x6e, 0xfc, 0xf0, 0xa7, 0x65, 0xc5, 0xb0, 0xf9, 0x47, 0x1a, 0x40, 0xb2, 0xfb,
-	0xa5, 0x2a, 0xf0, 0x39, 0x4e, 0x21, 0x78, 0x2f, 0xb3, 0xc2, 0xaf, 0x17, 0x0b, 0x59, 0x9a, 0x0a,
-	0x79, 0x7b, 0x08, 0x12, 0x79, 0x55, 0x39, 0x86, 0x59, 0x85, 0x65, 0x9c, 0x54, 0x00, 0x66, 0x09,
-	0x34, 0xf3, 0x0f, 0xcb, 0xb0, 0x3a, 0x0c, 0x6c, 0x2f, 0xb4, 0xc7, 0xb1, 0xb5, 0x7e, 0x08, 0xd5,
-	0x03, 0x7e, 0x24, 0x93, 0x58, 0xf9, 0xf2, 0xdb, 0x06, 0xf6, 0xec, 0x45, 0x7c, 0x46, 0xaf, 0x3e,
-	0x10, 0x60, 0xdf, 0x84, 0x92, 0xe3, 0x17, 0xe6, 0xb0, 0xbb, 0xbe, 0xc4, 0x2c, 0x39, 0x3e, 0x7b,
-	0x0c, 0x3a, 0x5e, 0x72, 0x5c, 0xa5, 0xbd, 0x39, 0xcd, 0xa0, 0x2e, 0x89, 0x2e, 0x11, 0xd9, 0x27,
-	0x60, 0x04, 0xfe, 0x64, 0x72, 0x60, 0x8f, 0x4f, 0xa4, 0x0d, 0xce, 0x66, 0xf7, 0x2c, 0xd9, 0x29,
-	0x87, 0xc5, 0xc8, 0xec, 0x53, 0xa8, 0x87, 0xf6, 0x29, 0x9f, 0xf9, 0x2a, 0x32, 0x5c, 0xa8, 0x0c,
-	0xab, 0x5e, 0x39, 0x34, 0x41, 0x67, 0x9f, 0x41, 0x43, 0xcd, 0x33, 0x8a, 0x7c, 0x99, 0xd9, 0xbe,
-	0x78, 0x34, 0xa8, 0x01, 0x43, 0x9f, 0x7d, 0x8c, 0xa7, 0x74, 0xc2, 0xed, 0xb0, 0xf8, 0x9d, 0x6a,
-	0x7e, 0xa8, 0x42, 0xde, 0xd0, 0xa1, 0x12, 0x46, 0x7c, 0x66, 0xfe, 0x9f, 0x12, 0xd4, 0x63, 0x26,
-	0x7f, 0xad, 0x16, 0x1f, 0xe3, 0x2f, 0x61, 0xe1, 0xa5, 0x6d, 0x51, 0x20, 0xde, 0x6c, 0x02, 0x6e,
-	0x3b, 0x23, 0xdf, 0x9b, 0x9c, 0xab, 0xd3, 0x87, 0x0d, 0x03, 0x6f, 0x72, 0xbe, 0xc4, 0xae, 0x0b,
-	0xc7, 0x58, 0xbd, 0xdc, 0x31, 0xea, 0x97, 0x5b, 0xe3, 0x9c, 0x6d, 0xaa, 0x2d, 0xd8, 0x26, 0xf6,
-	0xb6, 0xca, 0x7b, 0x1a, 0x4b, 0xb5, 0x4c, 0x25, 0x43, 0x8b, 0xbd, 0x6c, 0x7d, 0x89, 0x97, 0xdd,
-	0x05, 0x5d, 0x0c, 0xbf, 0x7a, 0xd0, 0x71, 0xb1, 0x95, 0x36, 0x87, 0x00, 0x89, 0x2e, 0xe7, 0x90,
-	0xb5, 0xbc, 0x49, 0xff, 0x76, 0x2a, 0x73, 0xbb, 0x64, 0x5b, 0x84, 0x60, 0xae, 0x40, 0x33, 0xad,
-	0xec, 0xe6, 0x9b, 0xd0, 0xca, 0x68, 0x52, 0x51, 0x40, 0x68, 0xfe, 0xcf, 0x12, 0xb4, 0x93, 0xc3,
-	0x2d, 0x2d, 0xc4, 0x7d, 0x3a, 0xdd, 0x73, 0xaf, 0xf0, 0x59, 0xf9, 0x06, 0xf6, 0xc8, 0x93, 0x3d,
-	0xf7, 0x90, 0x3c, 0xc7, 0xf7, 0x94, 0x25, 0xba, 0x9e, 0x23, 0xcf, 0xa3, 0x47, 0x21, 0x88, 0xc0,
-	0xbe, 0x07, 0x75, 0x71, 0x64, 0xf1, 0xfe, 0x58, 0xbe, 0xdc, 0x6e, 0xe1, 0x89, 0x8b, 0x07, 0xb0,
-	0x4f, 0xc5, 0x89, 0xe3, 0xce, 0x28, 0x75, 0xd2, 0x6f, 0x2d, 0x9c, 0x74, 0xee, 0x6c, 0xd8, 0xe3,
-	0x13, 0x75, 0xdc, 0x04, 0xc4, 0xde, 0x07, 0xfd, 0xd0, 0x76, 0x27, 0xdc, 0x29, 0xac, 0x2c, 0xa7,
-	0x2c, 0x1e, 0x9a, 0x15, 0x81, 0xc9, 0xbe, 0x0b, 0x0d, 0x3c, 0x6a, 0x23, 0x39, 0x50, 0xbf, 0x74,
-	0x20, 0x20, 0xfa, 0x13, 0xc2, 0xde, 0x30, 0x54, 0xba, 0x8f, 0xde, 0xc3, 0x11, 0xc3, 0xfe, 0x9c,
-	0x4e, 0xe9, 0x37, 0xa5, 0x34, 0xca, 0x4b, 0xa4, 0x21, 0x64, 0x61, 0x9e, 0x40, 0x05, 0xa1, 0x74,
-	0x10, 0xa7, 0x5d, 0x39, 0x88, 0x4b, 0x85, 0x6b, 0xa5, 0x2b, 0x84, 0x6b, 0x66, 0x13, 0x20, 0x11,
-	0x8d, 0xf9, 0xa7, 0x1a, 0x34, 0xf6, 0xc6, 0xb6, 0xa7, 0x3c, 0xc9, 0x57, 0x7a, 0x30, 0x59, 0x91,
-	0xe5, 0x10, 0xb4, 0x4a, 0x33, 0xfb, 0x88, 0x8f, 0xe8, 0xfd, 0x89, 0x70, 0xc4, 0x06, 0x36, 0xec,
-	0xb9, 0x3f, 0xe2, 0xc5, 0xb7, 0x2e, 0x69, 0x95, 0xf4, 0xe5, 0x56, 0x69, 0x0d, 0xf7, 0x87, 0xfe,
-	0x5a, 0x58, 0x67, 0xc3, 0x52, 0xa0, 0xf9, 0x2f, 0x34, 0x68, 0x0a, 0xda, 0xe5, 0x41, 0x79, 0x90,
-	0xad, 0x2b, 0x5d, 0x96, 0x34, 0x8e, 0x09, 0x2a, 0xa5, 0x09, 0x4a, 0x07, 0x9a, 0xe5, 0x2b, 0x05,
-	0x9a, 0x69, 0x11, 0x54, 0xae, 0x22, 0x82, 0xdf, 0x86, 0x95, 0xc1, 0x3c, 0xa2, 0x30, 0x4c, 0xb2,
-	0xfd, 0x6b, 0x54, 0x47, 0xf3, 0xef, 0x95, 0x60, 0x35, 0x9e, 0xfe, 0x57, 0x70, 0x0d, 0x79, 0x0c,
-	0x86, 0xc3, 0xc7, 0x22, 0x66, 0x2a, 0x2c, 0x24, 0xc8, 0x4e, 0x2b, 0x46, 0xfb, 0x6a, 0xb7, 0x93,
-	0xfc, 0xbd, 0xa2, 0xb2, 0x78, 0xaf, 0x28, 0x56, 0xa9, 0x3b, 0x99, 0x5c, 0xb8, 0x4e, 0x37, 0x8e,
-	0x54, 0x8b, 0xb9, 0x0a, 0xad, 0xbd, 0xc8, 0x8e, 0xe6, 0xf1, 0xbd, 0xfa, 0x1f, 0x95, 0x61, 0x45,
-	0xb5, 0x48, 0x86, 0x2d, 0x4d, 0x89, 0x5c, 0x12, 0xa7, 0xa6, 0x42, 0xcd, 0x72, 0x36, 0xd4, 0xbc,
-	0x0d, 0xf5, 0xf9, 0x8c, 0x22, 0xe0, 0xa9, 0x48, 0x49, 0x54, 0x2c, 0x43, 0x34, 0xec, 0x90, 0x2a,
-	0xa2, 0xf7, 0x3e, 0x57, 0xa9, 0x4c, 0x02, 0x90, 0x6d, 0xc9, 0x5b, 0xd2, 0x45, 0xb6, 0x65, 0x6a,
-	0xa4, 0xf1, 0x53, 0xd2, 0x24, 0x33, 0x23, 0x72, 0x5f, 0x2a, 0x33, 0x73, 0x1b, 0xea, 0xc7, 0x7e,
-	0x34, 0x22, 0x48, 0xe6, 0xbd, 0x8d, 0x63, 0x3f, 0xda, 0x43, 0x98, 0xbd, 0x03, 0x95, 0xc0, 0xf7,
-	0xa7, 0xf2, 0x66, 0x75, 0x3d, 0x67, 0xc8, 0xfd, 0xf8, 0x6d, 0x31, 0x22, 0xb1, 0x3e, 0x5c, 0x0f,
-	0xf8, 0xe1, 0x3c, 0xe4, 0xce, 0x48, 0xa6, 0x83, 0x78, 0xb8, 0x06, 0x44, 0xe0, 0xed, 0x9c, 0x5c,
-	0x09, 0xab, 0x23, 0x90, 0xe4, 0x1c, 0xed, 0x20, 0xd3, 0xca, 0x43, 0xf6, 0x0e, 0xce, 0x37, 0x9e,
-	0xd8, 0xee, 0xd4, 0x3e, 0x98, 0x28, 0xf7, 0xdf, 0x20, 0x0e, 0xb5, 0x53, 0x1d, 0xc2, 0xfd, 0xff,
-	0x9e, 0x06, 0x2b, 0xd9, 0x79, 0xd3, 0x59, 0x2a, 0x2d, 0x9b, 0xa5, 0x5a, 0x07, 0x03, 0x3d, 0xc6,
-	0x3c, 0xe0, 0xf1, 0x8d, 0x59, 0xc1, 0x42, 0xbd, 0xa6, 0xe2, 0xbe, 0x82, 0x22, 0x11, 0x86, 0xac,
-	0x11, 0xb7, 0xed, 0x08, 0x56, 0x4e, 0xfc, 0x97, 0xdc, 0x91, 0xba, 0x27, 0x21, 0xf3, 0xef, 0x6a,
-	0x50, 0x41, 0xae, 0xd0, 0x07, 0x21, 0x01, 0x57, 0x24, 0x8b, 0x7b, 0x41, 0x1d, 0x5b, 0x88, 0x56,
-	0xec, 0x46, 0x4b, 0x28, 0xbb, 0x45, 0x8a, 0xa7, 0x8e, 0x2d, 0xa2, 0xfb, 0x4d, 0x68, 0x05, 0x9c,
-	0x2e, 0x41, 0x12, 0x43, 0x90, 0xd0, 0x94, 0x8d, 0x02, 0x89, 0xbe, 0x99, 0xc1, 0xed, 0x86, 0xb2,
-	0x46, 0xb3, 0xb6, 0x20, 0x1c, 0xc1, 0x8e, 0xd0, 0x52, 0x88, 0xe6, 0xbf, 0xd2, 0x40, 0x97, 0xf5,
-	0xfa, 0xaf, 0x90, 0xda, 0x5b, 0x81, 0xd2, 0x7c, 0x26, 0x63, 0xca, 0xd2, 0x9c, 0xe2, 0x94, 0x90,
-	0x4f, 0x0e, 0x25, 0x0f, 0xe8, 0x77, 0x4a, 0xc9, 0xaa, 0x99, 0xf4, 0x5f, 0x51, 0xb2, 0x4f, 0x2f,
-	0x4c, 0xf6, 0x65, 0xae, 0x8f, 0xb5, 0xdc, 0xf5, 0x11, 0x4f, 0x28, 0x4d, 0xa8, 0x4e, 0xe8, 0x33,
-	0x58, 0x51, 0x0d, 0xf2, 0x80, 0x7e, 0x1c, 0x53, 0x20, 0x8c, 0x7d, 0xee, 0xf3, 0x2c, 0xec, 0x12,
-	0x47, 0x5a, 0x55, 0xf2, 0x04, 0xb6, 0xf9, 0x6f, 0x4a, 0xd0, 0x48, 0xf5, 0x92, 0xc3, 0xa3, 0x23,
-	0x21, 0xd8, 0x23, 0x80, 0x34, 0xdb, 0x4a, 0x19, 0xb6, 0xc9, 0xfc, 0x66, 0x39, 0xc9, 0x6f, 0x0a,
-	0x76, 0x55, 0x62, 0x76, 0x51, 0x7d, 0x66, 0x6c, 0x07, 0x1e, 0x59, 0x1b, 0x3a, 0xd0, 0x15, 0x2b,
-	0xdd, 0x94, 0x54, 0xf6, 0x75, 0xe1, 0x3b, 0x09, 0xc0, 0x6b, 0x32, 0xb2, 0x08, 0x6f, 0xb2, 0x53,
-	0x3e, 0xf5, 0x83, 0x73, 0xe2, 0x4a, 0xc5, 0x6a, 0x62, 0xeb, 0x96, 0xb7, 0x43, 0x6d, 0xe9, 0x72,
-	0x80, 0x28, 0x69, 0xa6, 0xcb, 0x01, 0xae, 0x17, 0x71, 0x2f, 0x12, 0xa1, 0x73, 0xc5, 0x52, 0xa0,
-	0xf0, 0xa0, 0x63, 0x1f, 0x79, 0x05, 0xa2, 0x47, 0x82, 0xc2, 0xdb, 0xf3, 0x99, 0x3a, 0x6d, 0x02,
-	0x60, 0xf7, 0xa0, 0x49, 0xc1, 0x16, 0x19, 0xab, 0xb9, 0x48, 0x48, 0x57, 0x44, 0x44, 0x85, 0x97,
-	0xf5, 0xfd, 0xd0, 0x34, 0xa1, 0x39, 0x3c, 0x9f, 0xf1, 0x30, 0x95, 0xdb, 0xa4, 0xba, 0xb2, 0x96,
-	0x7c, 0xc7, 0x60, 0x6e, 0x40, 0x4b, 0xe2, 0x48, 0x89, 0x3d, 0x86, 0x2a, 0x76, 0x14, 0x27, 0x28,
-	0x11, 0x75, 0xcb, 0x3b, 0xf4, 0x95, 0x87, 0x26, 0x4c, 0xf3, 0x9f, 0x6b, 0x60, 0xa8, 0x9e, 0xdc,
-	0x05, 0xbc, 0x15, 0x5f, 0xc0, 0x8b, 0x32, 0xc3, 0x6d, 0x28, 0x3b, 0xfe, 0x58, 0x9a, 0x60, 0xfc,
-	0xc9, 0x3e, 0x41, 0x5b, 0x1a, 0x1d, 0xfb, 0x8e, 0xfa, 0x82, 0xe2, 0x56, 0xce, 0x96, 0x62, 0x5f,
-	0x8a, 0x02, 0x85, 0x8d, 0x64, 0x4f, 0xfc, 0xf1, 0x89, 0xd0, 0xf4, 0x46, 0x41, 0x79, 0x31, 0x4d,
-	0x36, 0x61, 0x9a, 0xff, 0x4e, 0x03, 0x48, 0x26, 0x2c, 0xcc, 0xfc, 0x4a, 0x02, 0x4b, 0x09, 0x81,
-	0x1f, 0x82, 0x3e, 0xb3, 0x03, 0x7b, 0xaa, 0x5c, 0x64, 0xee, 0xb3, 0x35, 0xec, 0x4a, 0xad, 0x24,
-	0x71, 0x51, 0x82, 0xf3, 0xd0, 0x3e, 0x52, 0x25, 0x26, 0x01, 0xd0, 0x5b, 0x8d, 0x63, 0xdb, 0x3b,
-	0xe2, 0xa1, 0x74, 0x28, 0x0a, 0xa4, 0x63, 0x2f, 0xb3, 0x3d, 0xb2, 0x9c, 0xa4, 0xd2, 0x39, 0xaa,
-	0x8a, 0x59, 0x4b, 0xaa, 0x98, 0xe6, 0xef, 0x42, 0x3d, 0x5e, 0xb8, 0x70, 0x1b, 0xf7, 0x65, 0x51,
-	0xa8, 0xa8, 0xe8, 0x47, 0x75, 0xf4, 0xe7, 0xae, 0xe7, 0xc8, 0x62, 0xd1, 0x3a, 0x18, 0xea, 0x21,
-	0x88, 0xba, 0xb1, 0x2a, 0x18, 0xe7, 0xa6, 0x67, 0xfd, 0xd2, 0xc6, 0xe0, 0x6f, 0xf3, 0x77, 0xc1,
-	0x50, 0xec, 0x2d, 0x5c, 0x3b, 0xb5, 0xc9, 0x52, 0x76, 0x93, 0xeb, 0xa9, 0x3a, 0x6e, 0x99, 0xdc,
-	0x7f, 0x52, 0xac, 0xfd, 0x26, 0xac, 0xa8, 0xdf, 0x23, 0x51, 0x3d, 0xac, 0x10, 0x46, 0x4b, 0xb5,
-	0x76, 0xa8, 0x8a, 0xf8, 0x2d, 0x58, 0x79, 0xe6, 0x47, 0xcf, 0xf9, 0x79, 0x98, 0x8a, 0x8c, 0x45,
-	0xc4, 0xab, 0xa5, 0x3e, 0x11, 0x32, 0x7f, 0x07, 0x6a, 0xcf, 0xfc, 0xc8, 0x9a, 0x4f, 0x78, 0xc1,
-	0xd3, 0x93, 0x9b, 0xa0, 0xcf, 0x02, 0x7e, 0xe8, 0x9e, 0x49, 0x02, 0x25, 0xc4, 0xde, 0x81, 0xaa,
-	0x1f, 0xa8, 0x32, 0x63, 0x3e, 0x7c, 0x7a, 0xe6, 0x47, 0x03, 0xec, 0xb4, 0x04, 0x8e, 0xf9, 0x19,
-	0x5c, 0xdf, 0xe3, 0x91, 0x5c, 0x44, 0x11, 0xf3, 0x16, 0x54, 0x82, 0xf9, 0xa4, 0x38, 0xc3, 0xa7,
-	0x50, 0x09, 0x23, 0x19, 0x4e, 0x55, 0xf0, 0x64, 0x38, 0x55, 0xcc, 0x45, 0x91, 0x77, 0x61, 0x78,
-	0x52, 0xf4, 0x37, 0x7f, 0xa6, 0xc1, 0x6a, 0xcc, 0x88, 0x38, 0xcc, 0xae, 0xa0, 0x4d, 0x2a, 0xbc,
-	0xa3, 0x08, 0x5c, 0x15, 0x2e, 0x20, 0x5a, 0xbc, 0x58, 0xe9, 0xb2, 0xc5, 0x50, 0xca, 0x07, 0xf3,
-	0x50, 0xe4, 0x33, 0x34, 0x8b, 0x7e, 0xb3, 0x47, 0x50, 0xc5, 0x7d, 0xa8, 0x53, 0x5b, 0xb8, 0x55,
-	0x75, 0xfa, 0x08, 0x11, 0x47, 0x4c, 0xfd, 0x53, 0xae, 0x0e, 0x6c, 0xc1, 0x82, 0xa7, 0xf1, 0x08,
-	0x42, 0x34, 0x7f, 0xac, 0x91, 0x14, 0xb1, 0x63, 0xc9, 0x57, 0x9f, 0x81, 0x3f, 0x95, 0x91, 0x93,
-	0xcc, 0x1e, 0x60, 0x8b, 0x08, 0x9d, 0x5e, 0x03, 0x23, 0xf2, 0x65, 0xa7, 0x48, 0x4d, 0xd6, 0x22,
-	0x7f, 0x4f, 0x79, 0x11, 0x95, 0xf2, 0xac, 0x64, 0xea, 0x53, 0xaf, 0x82, 0x1e, 0xf9, 0x23, 0x74,
-	0x24, 0x32, 0xde, 0x8b, 0xfc, 0x67, 0x3e, 0x5d, 0xb3, 0x5e, 0x1e, 0x9f, 0xcb, 0xa7, 0x3f, 0xf8,
-	0xd3, 0xfc, 0x2f, 0x65, 0xd0, 0x05, 0x4b, 0x8b, 0x5f, 0x36, 0xa5, 0x69, 0x92, 0xae, 0x2b, 0x53,
-	0xf3, 0x2e, 0xe7, 0x6a, 0xde, 0x37, 0xa0, 0x8a, 0xbf, 0x55, 0x00, 0x2a, 0x00, 0x3a, 0x49, 0x13,
-	0x3b, 0x3c, 0x96, 0xe6, 0x42, 0xb3, 0x14, 0x88, 0x7b, 0x97, 0xfe, 0x05, 0x67, 0x13, 0xfe, 0xaa,
-	0x2e, 0x5b, 0xf6, 0x43, 0x66, 0x42, 0xeb, 0xa5, 0x3f, 0x9f, 0x38, 0x23, 0x6c, 0x42, 0x0c, 0xe1,
-	0xb2, 0x1a, 0xd4, 0xf8, 0x85, 0xed, 0x46, 0xfb, 0x21, 0xf2, 0x07, 0xb9, 0xec, 0x20, 0x17, 0x0c,
-	0xe2, 0x42, 0x8d, 0xe0, 0x7e, 0xa8, 0xf6, 0x5b, 0x8f, 0xf7, 0x9b, 0x9c, 0x0c, 0xb8, 0xfc, 0x64,
-	0xd0, 0xe3, 0x01, 0xff, 0x14, 0x5d, 0x61, 0x43, 0x1c, 0x2f, 0x01, 0xa1, 0xff, 0x42, 0xeb, 0x15,
-	0x13, 0x25, 0xfd, 0x17, 0xb6, 0x49, 0x9a, 0x6e, 0x41, 0xed, 0x98, 0x4f, 0x88, 0x43, 0x2d, 0x91,
-	0xcc, 0x45, 0x70, 0x9f, 0x5c, 0x1f, 0xa5, 0xd5, 0xd4, 0xd0, 0x15, 0x31, 0x14, 0xdb, 0x92, 0xed,
-	0x88, 0x7a, 0xed, 0x3c, 0xa4, 0x27, 0x15, 0xe4, 0x4d, 0xa3, 0xe0, 0x5c, 0x30, 0xf7, 0xd8, 0x9f,
-	0xc8, 0xcf, 0xab, 0x35, 0x4b, 0x00, 0xd8, 0xfa, 0xc3, 0x39, 0x9f, 0x73, 0xfa, 0x96, 0xba, 0x65,
-	0x09, 0xc0, 0x7c, 0x00, 0xcd, 0x2e, 0x46, 0x3b, 0xea, 0x44, 0x5e, 0x9c, 0x75, 0x32, 0xff, 0x44,
-	0x83, 0x16, 0xe1, 0xef, 0x06, 0xfe, 0x11, 0x45, 0x69, 0x37, 0xa0, 0x3a, 0x3b, 0xb6, 0x43, 0x65,
-	0x12, 0x05, 0xc0, 0x4c, 0x68, 0x46, 0x32, 0x7d, 0x44, 0x97, 0x1f, 0xa1, 0x19, 0x99, 0x36, 0x3c,
-	0x65, 0xfe, 0x4c, 0x56, 0xcd, 0x5a, 0x16, 0xfd, 0x46, 0xa5, 0xf1, 0xbd, 0x91, 0x0c, 0xa8, 0xe4,
-	0xc5, 0xdd, 0xf7, 0x44, 0xc8, 0x45, 0xd5, 0xd4, 0x89, 0x3d, 0xc3, 0x78, 0x5f, 0x7e, 0x33, 0x5c,
-	0xb1, 0xea, 0xb2, 0x65, 0x87, 0x98, 0x39, 0x9e, 0x47, 0x23, 0xff, 0xf0, 0x50, 0xba, 0x14, 0x7d,
-	0x3c, 0x8f, 0x06, 0x87, 0x87, 0x66, 0x1b, 0x23, 0x75, 0x0a, 0xdf, 0x55, 0x18, 0xf7, 0x9f, 0x34,
-	0x58, 0x95, 0x4d, 0xf1, 0x46, 0x98, 0xcc, 0x91, 0x88, 0x3d, 0x8b, 0xe4, 0x14, 0xdd, 0xeb, 0x22,
-	0x7b, 0xa2, 0x34, 0x9b, 0x80, 0x1c, 0x1d, 0xe5, 0x3c, 0x1d, 0x18, 0xec, 0xbb, 0x9e, 0x1b, 0x1e,
-	0xc7, 0xf1, 0x7a, 0x0c, 0x63, 0xb0, 0x7f, 0xc0, 0x0f, 0xfd, 0x40, 0x45, 0xda, 0x32, 0x2a, 0x13,
-	0x6d, 0x22, 0xd0, 0xbe, 0x0b, 0x0d, 0x51, 0x82, 0x4f, 0x8a, 0x7c, 0x15, 0x0b, 0xa8, 0x69, 0x43,
-	0x7e, 0x2a, 0x59, 0xf1, 0xfc, 0x88, 0x2b, 0x07, 0x89, 0xbf, 0xcd, 0x27, 0xd0, 0xde, 0xf6, 0x8f,
-	0xb6, 0xf9, 0x29, 0x9f, 0x64, 0x1c, 0x05, 0x36, 0x28, 0xc9, 0x10, 0xc0, 0x5e, 0xa7, 0x7c, 0xdb,
-	0xcc, 0xf7, 0xb8, 0x17, 0xc5, 0xd7, 0x46, 0xd5, 0x60, 0x3e, 0x83, 0xeb, 0xa9, 0x79, 0xa4, 0x9d,
-	0xfd, 0x00, 0x74, 0x1a, 0x5b, 0x1c, 0x31, 0x29, 0x7c, 0x15, 0x10, 0x08, 0x54, 0xf3, 0x73, 0xf4,
-	0x9a, 0xa2, 0x27, 0xbb, 0xa6, 0x96, 0x5b, 0x33, 0xa1, 0xb3, 0x94, 0xa2, 0xd3, 0x3c, 0x80, 0x66,
-	0x97, 0x1f, 0xcc, 0x8f, 0xd4, 0x6e, 0xee, 0x42, 0x23, 0xe0, 0x8e, 0x3d, 0x8e, 0x46, 0xd2, 0xe6,
-	0x23, 0x63, 0x41, 0x34, 0xa1, 0x57, 0x40, 0xa9, 0xcc, 0x02, 0xff, 0xd0, 0x9d, 0xf0, 0x54, 0x72,
-	0x55, 0xb6, 0xec, 0x10, 0xd7, 0x42, 0x7b, 0x12, 0xc9, 0x1a, 0x2d, 0xfd, 0x36, 0xb7, 0xa0, 0x4e,
-	0x6b, 0xec, 0xda, 0x41, 0x71, 0x5d, 0x1c, 0x75, 0xc2, 0x96, 0x6f, 0x77, 0x9b, 0x16, 0xfd, 0x46,
-	0x72, 0x93, 0x3a, 0x49, 0x5d, 0x55, 0x43, 0xfe, 0xa1, 0x06, 0x95, 0xfd, 0x30, 0x15, 0x05, 0xa6,
-	0xa7, 0x79, 0x0c, 0x7a, 0xe0, 0x1e, 0x1d, 0xcb, 0x72, 0xe9, 0x42, 0xd6, 0x81, 0xba, 0x14, 0xfb,
-	0x04, 0x22, 0x46, 0x61, 0x94, 0x44, 0x28, 0x8e, 0xc2, 0x86, 0xd8, 0x95, 0x8e, 0xc2, 0x04, 0x2e,
-	0x25, 0x05, 0xa8, 0xe8, 0xef, 0xa4, 0xde, 0x1b, 0xc8, 0x96, 0x7e, 0x68, 0xfe, 0x65, 0xd0, 0xc5,
-	0x62, 0xf4, 0x64, 0xc9, 0x51, 0xaf, 0x8d, 0x0d, 0x4b, 0x00, 0xf4, 0xb8, 0xdd, 0xf7, 0xdc, 0xc8,
-	0x0f, 0x54, 0x24, 0x23, 0x41, 0xf6, 0x08, 0xf4, 0xa3, 0xc0, 0xf6, 0xe2, 0xbc, 0x49, 0xee, 0x5f,
-	0x8a, 0x60, 0x97, 0x22, 0x45, 0xe0, 0x99, 0x1f, 0x41, 0x95, 0x9a, 0x53, 0xc1, 0x87, 0x7c, 0x18,
-	0x2d, 0x83, 0x0f, 0x74, 0x01, 0x81, 0x1b, 0xff, 0xff, 0x02, 0x01, 0xa0, 0x48, 0xe2, 0xcd, 0xe5,
-	0xb6, 0xa3, 0xe5, 0xb6, 0x93, 0x7b, 0x5d, 0x51, 0xca, 0xbd, 0xae, 0x30, 0x7f, 0x00, 0x4d, 0x94,
-	0x48, 0xac, 0xc6, 0xef, 0x40, 0x65, 0x1e, 0xca, 0xa8, 0x3d, 0x9f, 0x5b, 0x40, 0x44, 0x15, 0x2c,
-	0x20, 0x52, 0x36, 0x27, 0x57, 0x57, 0x4f, 0x33, 0x7e, 0xac, 0xc1, 0x75, 0xf1, 0xaa, 0x42, 0xcc,
-	0xbc, 0xfc, 0x45, 0xc5, 0x57, 0x10, 0xf9, 0x6b, 0x60, 0x78, 0xfe, 0x28, 0x79, 0x49, 0x60, 0x58,
-	0x35, 0xcf, 0x27, 0x66, 0xa0, 0x3b, 0xa0, 0xf6, 0x91, 0x7c, 0xa5, 0x21, 0xbc, 0x26, 0x50, 0xdb,
-	0x90, 0x9e, 0x6a, 0x30, 0x68, 0x6f, 0xbb, 0x61, 0x84, 0x64, 0xc5, 0x97, 0xd5, 0x0d, 0xb8, 0x9e,
-	0x6a, 0x4b, 0x72, 0x93, 0xb8, 0xc1, 0xe2, 0xdc, 0x64, 0x8a, 0x0d, 0x02, 0xcb, 0xfc, 0x12, 0xda,
-	0x24, 0xc6, 0xaf, 0x7f, 0xbf, 0xe6, 0x6f, 0xc1, 0x75, 0x8b, 0x9f, 0xfa, 0x27, 0xbf, 0x02, 0x5e,
-	0x9a, 0xdf, 0x84, 0xd5, 0x6e, 0xe0, 0xcf, 0x2e, 0x99, 0xd9, 0x1c, 0x03, 0xb3, 0xfc, 0xc8, 0x8e,
-	0x38, 0xb1, 0xf9, 0x22, 0x1a, 0x6e, 0x41, 0xed, 0x84, 0xf3, 0x59, 0xf2, 0x44, 0x46, 0x47, 0x70,
-	0x27, 0x5c, 0x10, 0x4d, 0x79, 0x41, 0x34, 0x37, 0x80, 0xf5, 0xce, 0x66, 0x7e, 0x90, 0x15, 0xce,
-	0x3b, 0xf0, 0x4a, 0xa6, 0x55, 0x8a, 0x07, 0xf5, 0x8e, 0xde, 0x84, 0xc9, 0xbc, 0x37, 0x01, 0x66,
-	0x17, 0xd8, 0xd6, 0x34, 0x3f, 0x45, 0x31, 0xae, 0xb8, 0x65, 0xcf, 0x26, 0xf6, 0x58, 0x9d, 0x2c,
-	0x05, 0x9a, 0xab, 0xd0, 0xfa, 0xe2, 0xd8, 0xef, 0x4c, 0xb7, 0x14, 0x0d, 0x7f, 0xac, 0xc1, 0x6a,
-	0x67, 0x1c, 0xb9, 0xa7, 0x6e, 0x74, 0xae, 0x26, 0x5d, 0x9a, 0xa8, 0xb9, 0x05, 0xb5, 0xd0, 0xf5,
-	0xc6, 0x7c, 0xa4, 0x8e, 0x9a, 0x4e, 0xe0, 0x1e, 0xfa, 0x34, 0x51, 0x36, 0xa3, 0xa4, 0x72, 0x28,
-	0xfd, 0x79, 0x83, 0x0a, 0x66, 0xa2, 0x09, 0xdd, 0x3a, 0xa2, 0x24, 0x21, 0x5f, 0xcb, 0x32, 0xa6,
-	0xf6, 0xd9, 0x17, 0x14, 0xf5, 0xdd, 0x82, 0x1a, 0xf7, 0x9c, 0x51, 0x74, 0xa6, 0xd2, 0xa7, 0x3a,
-	0xf7, 0x9c, 0xe1, 0x99, 0x67, 0x8e, 0xe1, 0xd5, 0x9e, 0xe7, 0x0c, 0x93, 0x98, 0xe1, 0x57, 0x91,
-	0xa5, 0xb6, 0xe0, 0x66, 0x7e, 0x11, 0x29, 0x0a, 0x3a, 0x8f, 0xc4, 0x09, 0x71, 0x58, 0x5a, 0x56,
-	0x4d, 0xb0, 0x42, 0x26, 0xd4, 0x26, 0xdc, 0x8b, 0xa8, 0xb3, 0x44, 0x9d, 0x75, 0xd1, 0xb2, 0xe5,
-	0x84, 0xe6, 0x3f, 0xab, 0x40, 0x3b, 0xe1, 0xeb, 0x65, 0x99, 0xdc, 0x54, 0xaa, 0xb6, 0x74, 0x41,
-	0xaa, 0xb6, 0x9c, 0x4b, 0xd5, 0xbe, 0x0a, 0xba, 0xe7, 0xbf, 0x4c, 0xec, 0x7c, 0xd5, 0xf3, 0x5f,
-	0x0a, 0xa3, 0xe8, 0xb8, 0xe1, 0x49, 0x26, 0xbe, 0xa8, 0x63, 0x8b, 0x08, 0x1e, 0x6e, 0x43, 0x3d,
-	0x79, 0xa2, 0x20, 0x62, 0x0b, 0xc3, 0x55, 0xef, 0x13, 0x54, 0x44, 0x26, 0xa2, 0x67, 0x11, 0x91,
-	0x25, 0xf9, 0x2d, 0xe3, 0x17, 0xc9, 0x6f, 0xb1, 0xef, 0x42, 0x2d, 0xe4, 0x63, 0xdf, 0x73, 0xd4,
-	0x13, 0xe6, 0x6c, 0x4a, 0x56, 0xb1, 0x67, 0x8f, 0x70, 0x54, 0xae, 0x43, 0x8e, 0x60, 0xdf, 0xc3,
-	0xe0, 0x56, 0xaa, 0x93, 0x48, 0xe8, 0xae, 0x2f, 0x54, 0x32, 0xbc, 0x48, 0xaa, 0x57, 0xf2, 0x92,
-	0x41, 0x6a, 0x1b, 0x95, 0x14, 0xc5, 0x23, 0xd2, 0x70, 0xad, 0x51, 0x40, 0xf5, 0x73, 0x7e, 0xae,
-	0x5e, 0x99, 0xaa, 0x87, 0x68, 0xf1, 0x00, 0xf6, 0xa1, 0xba, 0x9a, 0x34, 0x0b, 0x46, 0x6e, 0x8a,
-	0x17, 0x97, 0xa8, 0xb8, 0xca, 0x4e, 0x8a, 0xab, 0x8b, 0x4a, 0x5c, 0xb7, 0xae, 0x92, 0xb8, 0xc6,
-	0x10, 0xc2, 0x73, 0xb8, 0x23, 0x1f, 0x4d, 0x0b, 0xc0, 0x1c, 0xc3, 0x4a, 0x96, 0x2b, 0x74, 0x3d,
-	0x43, 0xe9, 0x2b, 0xdf, 0x57, 0x45, 0x68, 0x8f, 0x7d, 0x2a, 0xae, 0x49, 0x21, 0x57, 0x2f, 0x65,
-	0xd6, 0x0b, 0x59, 0xbb, 0x89, 0x38, 0x8a, 0xb3, 0x72, 0x80, 0xf9, 0xfb, 0x1a, 0xb4, 0x32, 0x08,
-	0x85, 0xef, 0x69, 0x63, 0x02, 0x65, 0xdc, 0x4b, 0x00, 0x7d, 0xa9, 0x26, 0xea, 0x9e, 0xf2, 0xe9,
-	0x8b, 0x2c, 0x8a, 0xbe, 0x06, 0xc6, 0x7c, 0x36, 0xe3, 0x01, 0x5e, 0x45, 0xf0, 0x76, 0x5c, 0xb1,
-	0x6a, 0x04, 0xef, 0x53, 0xe6, 0x9a, 0x3e, 0x75, 0x88, 0xf3, 0xb3, 0x02, 0x32, 0xff, 0xa0, 0x04,
-	0xad, 0x8c, 0x10, 0xd3, 0x77, 0x54, 0x2d, 0x73, 0x47, 0xc5, 0x0e, 0xdf, 0x3f, 0xc1, 0xc9, 0xa5,
-	0xe5, 0x45, 0x70, 0x3f, 0xfd, 0x84, 0xaf, 0xfc, 0x4b, 0xd7, 0x92, 0x14, 0x13, 0x2a, 0x29, 0x26,
-	0xac, 0x41, 0xcd, 0x17, 0xe5, 0x2b, 0xf5, 0x5a, 0x47, 0x82, 0x99, 0x07, 0x70, 0x7a, 0xee, 0x01,
-	0x5c, 0xaa, 0x06, 0x57, 0xbb, 0x4a, 0x0d, 0xee, 0x0f, 0x4a, 0xd0, 0x48, 0xe9, 0x63, 0xc1, 0xf5,
-	0x3a, 0x5b, 0x46, 0x12, 0x26, 0x22, 0xfd, 0xe9, 0xc4, 0x3b, 0x45, 0x9f, 0x30, 0x88, 0xe0, 0x74,
-	0xf1, 0x53, 0x85, 0xe2, 0x8b, 0x77, 0xe6, 0xae, 0x5e, 0xcd, 0xdd, 0xd5, 0x93, 0x47, 0x73, 0xc2,
-	0x5e, 0xa8, 0x47, 0x73, 0xaf, 0x81, 0x21, 0x1c, 0x82, 0xa7, 0x3e, 0x02, 0x12, 0x0e, 0x42, 0xc8,
-	0x6c, 0x62, 0x87, 0x51, 0x72, 0xd5, 0xd6, 0x11, 0xec, 0x67, 0x33, 0x62, 0xe2, 0xba, 0x1d, 0xc3,
-	0xe6, 0x9f, 0x96, 0xa0, 0x91, 0x3a, 0x5f, 0x5f, 0x6b, 0xad, 0xf0, 0x2b, 0xa4, 0x28, 0xd4, 0xdb,
-	0xf8, 0xca, 0xe5, 0x6f, 0xe3, 0xb3, 0x12, 0xaa, 0x5e, 0x4d, 0x42, 0xfa, 0x12, 0x09, 0x31, 0x19,
-	0xa6, 0xca, 0xeb, 0x1d, 0x45, 0xa3, 0xc9, 0x57, 0x1c, 0xd4, 0x65, 0xa4, 0xbf, 0xe2, 0xc0, 0x90,
-	0xe0, 0xfe, 0xef, 0x6b, 0x60, 0xa8, 0x0f, 0xa7, 0x58, 0x13, 0x0c, 0xab, 0xf7, 0x74, 0x6b, 0x6f,
-	0xd8, 0xb3, 0xda, 0xd7, 0x58, 0x03, 0x6a, 0x9b, 0x83, 0xfd, 0x3e, 0x02, 0x1a, 0xab, 0x41, 0x79,
-	0xaf, 0x37, 0x6c, 0x97, 0x98, 0x01, 0x95, 0xee, 0xd6, 0xe6, 0xb0, 0x5d, 0x66, 0x2b, 0x00, 0x7b,
-	0x9b, 0x03, 0xab, 0xd7, 0x1d, 0x61, 0x4f, 0x85, 0xd5, 0xa1, 0x3a, 0x1c, 0xec, 0x8e, 0x9e, 0xb7,
-	0xab, 0x88, 0xbd, 0xd1, 0x79, 0xda, 0xd6, 0xd9, 0x2b, 0xb0, 0xba, 0x31, 0xd8, 0xef, 0x77, 0x7b,
-	0xdd, 0x91, 0x9a, 0xab, 0x86, 0xbd, 0x5b, 0xdd, 0xbd, 0xb6, 0x81, 0x73, 0x6d, 0x6f, 0xed, 0x0d,
-	0xdb, 0xf5, 0xfb, 0xff, 0x52, 0x83, 0x2a, 0x7d, 0x20, 0x84, 0xb3, 0x6e, 0x76, 0xf6, 0xf7, 0x7a,
-	0xa3, 0xfe, 0xa0, 0xdf, 0x6b, 0x5f, 0x4b, 0xe0, 0xed, 0xc1, 0xe6, 0xf3, 0xb6, 0xc6, 0x56, 0xa1,
-	0x21, 0x60, 0xab, 0xd3, 0x7f, 0xda, 0x6b, 0x97, 0x92, 0x86, 0x1f, 0xec, 0xf7, 0xf6, 0x7b, 0xed,
-	0x32, 0xbb, 0x0e, 0x2d, 0x89, 0xd1, 0xeb, 0x74, 0x7b, 0xd6, 0x5e, 0xbb, 0xc2, 0xda, 0xd0, 0x14,
-	0x4d, 0xfb, 0xbb, 0xdd, 0xce, 0xb0, 0xd7, 0xae, 0x22, 0x61, 0xa2, 0xe5, 0xc9, 0xc0, 0x7a, 0x3a,
-	0x18, 0x0e, 0x7b, 0xfd, 0xb6, 0x9e, 0x4c, 0xf5, 0x05, 0xd2, 0xdc, 0xae, 0x25, 0x53, 0x6d, 0x3e,
-	0xc3, 0xd5, 0xba, 0x6d, 0x83, 0x31, 0x58, 0x11, 0x4d, 0x7b, 0xfd, 0xce, 0xee, 0xde, 0xb3, 0x01,
-	0x52, 0xff, 0x27, 0x25, 0xa8, 0xc7, 0x82, 0x40, 0xbe, 0x0d, 0x76, 0x15, 0xf9, 0x00, 0xfa, 0x60,
-	0x77, 0xf4, 0xb4, 0x37, 0x6c, 0x6b, 0xec, 0x55, 0xb8, 0x2e, 0x7e, 0xe3, 0xa2, 0x8a, 0x94, 0x12,
-	0xee, 0x70, 0xb0, 0x3b, 0xb2, 0x7a, 0x3f, 0xd8, 0xdf, 0xb2, 0x90, 0x7e, 0x31, 0x64, 0x77, 0x1f,
-	0x79, 0xda, 0x82, 0xfa, 0x60, 0x77, 0xd4, 0xed, 0x6d, 0xf7, 0x88, 0x6a, 0xd1, 0xd5, 0xe9, 0x76,
-	0xdb, 0xba, 0x1c, 0xd6, 0xe9, 0x76, 0x69, 0xf6, 0x9a, 0x5c, 0x76, 0x6f, 0xb3, 0xd3, 0x6f, 0x1b,
-	0xec, 0x26, 0x30, 0x09, 0xa4, 0xd7, 0xaa, 0xe3, 0xb6, 0xe3, 0xf9, 0x24, 0x07, 0x41, 0x8e, 0xdc,
-	0x19, 0xbc, 0xe8, 0xb5, 0x1b, 0x12, 0x78, 0xb1, 0xd5, 0xfb, 0xa2, 0xdd, 0x44, 0xbe, 0x0d, 0x76,
-	0x47, 0x83, 0xdd, 0x5e, 0x5f, 0xb4, 0xb4, 0x64, 0xf7, 0x6e, 0x67, 0x6f, 0xd8, 0x5e, 0x51, 0xe4,
-	0xec, 0x3d, 0x6f, 0xaf, 0x4a, 0x4a, 0x05, 0x9f, 0xda, 0x6d, 0xe4, 0x5c, 0x0c, 0x12, 0xc6, 0x75,
-	0x89, 0xd1, 0xfb, 0xcd, 0x5d, 0xdc, 0x26, 0xbb, 0xff, 0x42, 0x64, 0xc7, 0xe9, 0x7b, 0xa6, 0x16,
-	0xd4, 0x51, 0xbc, 0x8a, 0x69, 0x0a, 0x44, 0x01, 0xb6, 0x35, 0x54, 0x4b, 0x02, 0x71, 0xdf, 0xc4,
-	0x2e, 0x82, 0xbe, 0xb0, 0xb6, 0x86, 0x3d, 0xa1, 0x86, 0x04, 0x0f, 0xbf, 0xdc, 0xed, 0x75, 0xdb,
-	0x95, 0xfb, 0xc7, 0x60, 0xa8, 0xb7, 0x5e, 0x38, 0x72, 0x77, 0xbb, 0xd3, 0x1f, 0x75, 0xfa, 0x5f,
-	0xb6, 0xaf, 0xc5, 0x10, 0x2e, 0xa2, 0xe1, 0xde, 0x44, 0xdf, 0x70, 0x34, 0xe8, 0x6f, 0xa2, 0x20,
-	0xae, 0x43, 0x8b, 0x5a, 0x9e, 0x0d, 0x86, 0xa3, 0x6d, 0xdc, 0x61, 0x19, 0x29, 0x11, 0x43, 0x76,
-	0x7b, 0xfd, 0x76, 0x25, 0x9e, 0x61, 0x77, 0xab, 0xdf, 0xae, 0xde, 0xff, 0x08, 0x0c, 0xf5, 0x54,
-	0x00, 0x11, 0x51, 0xcd, 0x37, 0xb7, 0xba, 0xbd, 0xae, 0xd8, 0xc1, 0xe6, 0x60, 0x67, 0x67, 0x6b,
-	0x38, 0xec, 0xe1, 0x0e, 0x1a, 0x50, 0xeb, 0x6c, 0x0c, 0x2c, 0x04, 0x4a, 0xf7, 0xff, 0x12, 0x34,
-	0x52, 0x45, 0x4f, 0xb6, 0x06, 0x37, 0xac, 0xc1, 0x60, 0x67, 0x64, 0xf5, 0x9e, 0xec, 0xef, 0xf5,
-	0xf6, 0x46, 0xfd, 0xc1, 0xf0, 0xd9, 0x56, 0xff, 0x69, 0xfb, 0x1a, 0xbb, 0x05, 0xaf, 0x64, 0x7a,
-	0x68, 0xc7, 0x7b, 0x6d, 0x8d, 0xdd, 0x86, 0x5b, 0x99, 0x8e, 0xce, 0xf6, 0xb6, 0xea, 0x2c, 0xdd,
-	0xff, 0x8b, 0x50, 0x8f, 0x0b, 0x17, 0x48, 0x47, 0xb7, 0x33, 0xdc, 0xdf, 0x19, 0xf5, 0xb7, 0xb6,
-	0xdb, 0xd7, 0x50, 0xc1, 0x05, 0xb8, 0xf1, 0xa5, 0x98, 0x29, 0xee, 0xdf, 0xea, 0x0f, 0xc5, 0x59,
-	0x12, 0xe0, 0x93, 0xed, 0x41, 0x47, 0x9e, 0x71, 0x39, 0x60, 0x30, 0xd8, 0x6e, 0x57, 0xee, 0xbf,
-	0x0f, 0x86, 0x4a, 0x62, 0x22, 0x33, 0x90, 0x53, 0x4f, 0xac, 0x5e, 0x4f, 0x58, 0x0b, 0x84, 0x90,
-	0x33, 0x9a, 0x02, 0x36, 0x3a, 0xfd, 0x76, 0xe9, 0xfe, 0x0b, 0x99, 0x9b, 0x76, 0x38, 0x72, 0x18,
-	0xdb, 0x77, 0x06, 0xdd, 0xf8, 0x7c, 0xa7, 0x9b, 0x3a, 0xfb, 0xc3, 0x41, 0x5b, 0x43, 0x25, 0x8d,
-	0x9b, 0x76, 0xb7, 0xfa, 0x7d, 0xe4, 0x1a, 0x8a, 0x2b, 0x6e, 0x1c, 0x3c, 0x79, 0xd2, 0x2e, 0xbf,
-	0xff, 0x5f, 0x2b, 0x50, 0x7a, 0xfe, 0x82, 0x75, 0xa1, 0x26, 0x5f, 0x7a, 0xb1, 0x8b, 0x1e, 0x27,
-	0xaf, 0x5f, 0xf8, 0x38, 0x8c, 0x3d, 0x07, 0x43, 0x3d, 0x44, 0x66, 0x59, 0xcc, 0xdc, 0x0b, 0xec,
-	0xf5, 0x37, 0x96, 0xf4, 0x8a, 0x89, 0xde, 0xd2, 0x1e, 0x69, 0x38, 0x99, 0xba, 0x17, 0xe4, 0x26,
-	0xcb, 0xbd, 0x7b, 0xcd, 0x4d, 0x96, 0x7f, 0x38, 0x47, 0x93, 0x7d, 0x06, 0x95, 0xbd, 0xb1, 0xed,
-	0xb1, 0xb5, 0x85, 0x7f, 0x57, 0xaa, 0x26, 0x79, 0xad, 0xa0, 0x47, 0x4c, 0xf0, 0x48, 0x43, 0xf6,
-	0xc8, 0xb7, 0x34, 0x39, 0xf6, 0x64, 0x1f, 0xf0, 0xe4, 0xd8, 0x93, 0x7f, 0x7e, 0xf3, 0x1c, 0x56,
-	0xb2, 0x1f, 0x85, 0x30, 0x33, 0xeb, 0xd7, 0x8a, 0xbe, 0x18, 0x59, 0x2f, 0x7e, 0x77, 0xc4, 0x5e,
-	0x40, 0x2b, 0xf3, 0x15, 0x08, 0xfb, 0xc6, 0xc2, 0xbf, 0xe7, 0xcc, 0x7f, 0x39, 0xb2, 0x6e, 0x5e,
-	0x84, 0x22, 0x89, 0x7c, 0x0a, 0xcd, 0xf4, 0x97, 0x20, 0xec, 0x5e, 0xb6, 0x9a, 0xb7, 0xf8, 0x91,
-	0xc8, 0x12, 0x02, 0xdf, 0xff, 0x7f, 0x0d, 0xa8, 0x76, 0x28, 0xb1, 0xd5, 0x01, 0x5d, 0x96, 0xd9,
-	0x73, 0x4f, 0x6a, 0xd3, 0xcf, 0x6f, 0xd6, 0x6f, 0x17, 0xf6, 0x49, 0xaa, 0x70, 0x0a, 0x71, 0xb3,
-	0x59, 0x5f, 0xbc, 0x01, 0x2d, 0x9b, 0x22, 0xfb, 0x54, 0xa0, 0x4b, 0x27, 0x88, 0x92, 0x95, 0xb7,
-	0x0b, 0x8a, 0x55, 0x61, 0xb1, 0x0c, 0xf3, 0x55, 0xaf, 0xef, 0x03, 0x24, 0x75, 0x38, 0x76, 0x27,
-	0xff, 0x7f, 0x66, 0xb3, 0x05, 0xba, 0xab, 0xce, 0x45, 0xc7, 0xba, 0x68, 0xae, 0x54, 0xb5, 0xee,
-	0x92, 0xb9, 0x3e, 0x87, 0x2a, 0xd5, 0xd9, 0xd9, 0x6b, 0x0b, 0x05, 0xf5, 0x78, 0x67, 0xeb, 0x45,
-	0x5d, 0x72, 0xfc, 0x6f, 0x40, 0x95, 0x2a, 0x0b, 0xb9, 0xf1, 0xe9, 0xea, 0x44, 0x6e, 0x7c, 0xa6,
-	0x10, 0xf1, 0x48, 0x63, 0x4f, 0xe8, 0x83, 0xcb, 0x89, 0xed, 0x4e, 0x59, 0xfe, 0xfd, 0x4f, 0x3a,
-	0xfb, 0x9f, 0xdb, 0x47, 0xae, 0x0e, 0xf0, 0x48, 0x63, 0xdf, 0x87, 0x7a, 0x9c, 0x04, 0x67, 0x6f,
-	0x14, 0x26, 0xbb, 0xe3, 0x1d, 0xdd, 0x59, 0xd6, 0x2d, 0x77, 0xf5, 0x3d, 0xa8, 0x52, 0x8a, 0x39,
-	0xbf, 0xab, 0x54, 0x6a, 0x7b, 0xfd, 0xe6, 0x62, 0xd7, 0xae, 0x1d, 0x44, 0x8f, 0x34, 0xf6, 0x14,
-	0x20, 0x49, 0x37, 0xe6, 0xe4, 0xb3, 0x90, 0x87, 0xcc, 0x19, 0x90, 0x4c, 0xee, 0x13, 0xb7, 0xa4,
-	0x52, 0x81, 0xf9, 0x2d, 0xe5, 0xd2, 0x86, 0xf9, 0x2d, 0x2d, 0x64, 0x10, 0x7b, 0x50, 0x8f, 0x53,
-	0x82, 0xb9, 0xb9, 0xf2, 0xa9, 0xc2, 0x8b, 0x48, 0x7a, 0x0a, 0x90, 0xa4, 0xff, 0x72, 0x7b, 0x5b,
-	0xc8, 0x0b, 0x5e, 0x34, 0xd1, 0x26, 0x18, 0x2a, 0xd7, 0x97, 0x33, 0xd3, 0xb9, 0x14, 0xe0, 0x45,
-	0x93, 0x6c, 0xa1, 0x37, 0x8f, 0x33, 0x81, 0xec, 0x6e, 0xee, 0x02, 0x9f, 0xcf, 0x11, 0x5e, 0x34,
-	0xd5, 0x2e, 0x34, 0x52, 0x99, 0xbd, 0xdc, 0x54, 0x8b, 0x99, 0xc0, 0xf5, 0x7b, 0xcb, 0x11, 0xe4,
-	0x8c, 0x7d, 0x68, 0xa4, 0xd2, 0x7f, 0xb9, 0x19, 0x17, 0x13, 0x83, 0x97, 0x4a, 0xf0, 0x13, 0xd0,
-	0x45, 0x22, 0x30, 0x67, 0xcb, 0x32, 0xd9, 0xc1, 0xf5, 0xc5, 0xd4, 0x30, 0x7b, 0x0a, 0x86, 0x4a,
-	0x1e, 0xe4, 0x58, 0x9d, 0x4b, 0x23, 0xe6, 0x3c, 0xe2, 0x42, 0x32, 0xec, 0x4b, 0x58, 0xc9, 0x66,
-	0xdd, 0x72, 0x8e, 0xa8, 0x30, 0xef, 0xb7, 0xfe, 0xe6, 0x85, 0x38, 0xf2, 0x71, 0xfe, 0xe0, 0x27,
-	0xff, 0xfb, 0xce, 0xb5, 0x9f, 0xfc, 0xec, 0x8e, 0xf6, 0xd3, 0x9f, 0xdd, 0xd1, 0xfe, 0xd7, 0xcf,
-	0xee, 0x68, 0x7f, 0xf3, 0xe7, 0x77, 0xae, 0xfd, 0xf4, 0xe7, 0x77, 0xae, 0xfd, 0xb7, 0x9f, 0xdf,
-	0xb9, 0xf6, 0x5b, 0x8f, 0xaf, 0x70, 0x79, 0xcc, 0xfe, 0x13, 0xf6, 0x03, 0x9d, 0xfe, 0xb3, 0xfa,
-	0x07, 0xff, 0x3f, 0x00, 0x00, 0xff, 0xff, 0x27, 0x6b, 0xb3, 0x53, 0xa1, 0x5d, 0x00, 0x00,
+	// 6276 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xbc, 0x7c, 0xdd, 0x6f, 0x24, 0xc7,
+	0x71, 0x38, 0x67, 0x3f, 0x67, 0x6b, 0x77, 0xc9, 0xbd, 0xbe, 0x2f, 0x1e, 0x4f, 0xba, 0x3b, 0x8d,
+	0x7e, 0x92, 0xe5, 0x3b, 0xeb, 0x74, 0x27, 0xc9, 0x36, 0x2c, 0x5b, 0xfa, 0x79, 0xc9, 0xdd, 0x3b,
+	0x52, 0x47, 0xee, 0xd2, 0xb3, 0xcb, 0xbb, 0xc8, 0x49, 0xb0, 0x18, 0xee, 0x34, 0xc9, 0x31, 0x67,
+	0x67, 0xc6, 0x33, 0xbd, 0x3c, 0x52, 0x7e, 0x0a, 0xec, 0xc7, 0x00, 0x0e, 0x82, 0x20, 0x01, 0x82,
+	0x38, 0x70, 0xfc, 0x14, 0x20, 0x48, 0x90, 0x00, 0x79, 0x71, 0x80, 0x04, 0xc8, 0x4b, 0xa0, 0x87,
+	0xc0, 0xd0, 0x4b, 0x10, 0x23, 0x0f, 0x46, 0x6c, 0x03, 0x79, 0xc8, 0x53, 0xfe, 0x80, 0x3c, 0x04,
+	0xd5, 0x1f, 0xb3, 0x33, 0xb3, 0xc3, 0x8f, 0xc8, 0xe7, 0xbc, 0x6d, 0x55, 0x57, 0x77, 0x57, 0x57,
+	0x57, 0x57, 0x57, 0x57, 0xd5, 0x2c, 0xbc, 0x12, 0x1c, 0xee, 0xbf, 0x15, 0x06, 0xe3, 0xb7, 0x5c,
+	0xc7, 0x1b, 0x1f, 0x04, 0x8e, 0x17, 0xec, 0xc6, 0x3f, 0xef, 0x07, 0xa1, 0xcf, 0x7c, 0x52, 0x8f,
+	0xe1, 0xa3, 0x87, 0x2b, 0x57, 0xf6, 0xfd, 0x7d, 0x9f, 0xe3, 0xdf, 0xc2, 0x5f, 0x82, 0xc4, 0xf8,
+	0xa4, 0x04, 0x85, 0x7e, 0x40, 0x5e, 0x87, 0xe2, 0x3e, 0x65, 0xcb, 0xda, 0x1d, 0xed, 0x8d, 0xfa,
+	0xdb, 0xe4, 0x7e, 0xa2, 0xdf, 0xfd, 0xc7, 0x94, 0xf5, 0x83, 0xf5, 0x05, 0x13, 0x09, 0x90, 0x2e,
+	0x98, 0xb2, 0xe5, 0x42, 0x0e, 0xdd, 0xf6, 0x54, 0xd2, 0x05, 0x53, 0x46, 0xde, 0x82, 0x8a, 0x4d,
+	0x5d, 0xca, 0xe8, 0x72, 0x91, 0x93, 0x5e, 0x4d, 0x91, 0x76, 0x78, 0x13, 0xa7, 0x96, 0x64, 0xe4,
+	0x6d, 0xa8, 0x86, 0xf4, 0xdb, 0x53, 0x27, 0xa4, 0xcb, 0x25, 0xde, 0xe3, 0x5a, 0xaa, 0x87, 0x29,
+	0xda, 0x78, 0x17, 0x45, 0x88, 0xcc, 0x58, 0xb6, 0xbd, 0x5c, 0xce, 0x61, 0xa6, 0x6d, 0xdb, 0x82,
+	0x19, 0xcb, 0xb6, 0xc9, 0xe7, 0xa1, 0x14, 0x8d, 0x2d, 0x6f, 0xb9, 0xc2, 0x09, 0x2f, 0xa7, 0x08,
+	0x07, 0x63, 0xcb, 0xe3, 0x94, 0x9c, 0x84, 0xfc, 0x7f, 0x68, 0x08, 0x86, 0x46, 0xa1, 0xe5, 0xed,
+	0xd3, 0xe5, 0x2a, 0xef, 0xb2, 0x92, 0xc3, 0xbd, 0x89, 0xed, 0xbc, 0x67, 0xdd, 0x9e, 0x21, 0x70,
+	0xae, 0xb1, 0xe5, 0xba, 0xcb, 0x7a, 0xce, 0x5c, 0x6b, 0x96, 0xeb, 0x8a, 0xb9, 0x90, 0x04, 0x49,
+	0xed, 0xe9, 0x24, 0x58, 0xae, 0xe5, 0x90, 0x76, 0xa6, 0x93, 0x40, 0x90, 0x22, 0x89, 0x90, 0x4e,
+	0xc4, 0xfc, 0x90, 0x2e, 0x43, 0xae, 0x74, 0x78, 0x9b, 0x92, 0x0e, 0x07, 0x70, 0x0b, 0xe8, 0x71,
+	0x80, 0x02, 0xad, 0xe7, 0x6c, 0x41, 0x97, 0x37, 0x89, 0x2d, 0x10, 0x64, 0x38, 0x49, 0x40, 0xc3,
+	0xc8, 0x89, 0xd8, 0x72, 0x23, 0x67, 0x92, 0x6d, 0xd1, 0x26, 0x26, 0x91, 0x84, 0xef, 0x95, 0x3e,
+	0xfd, 0xb3, 0xdb, 0xda, 0x6a, 0x09, 0x0a, 0x7e, 0x60, 0x7c, 0x00, 0x65, 0xae, 0x2b, 0xa4, 0x05,
+	0xc5, 0x43, 0x7a, 0xc2, 0x95, 0xa9, 0x61, 0xe2, 0x4f, 0xf2, 0x32, 0xc0, 0x9e, 0x1f, 0x8e, 0xa6,
+	0x81, 0x6d, 0x31, 0xca, 0xb5, 0x47, 0x37, 0x6b, 0x7b, 0x7e, 0xb8, 0xc3, 0x11, 0x62, 0x14, 0xe3,
+	0x0e, 0x54, 0xc4, 0xb2, 0xe7, 0x07, 0x90, 0x14, 0x3f, 0xd4, 0xa0, 0x16, 0xaf, 0x35, 0x67, 0x9a,
+	0xcf, 0x43, 0x89, 0x9d, 0x04, 0x62, 0x82, 0xc5, 0xac, 0xce, 0x59, 0xcc, 0x1a, 0x9e, 0x04, 0xd4,
+	0xe4, 0x24, 0xe4, 0x0a, 0x94, 0x8f, 0x2c, 0x77, 0x2a, 0xf4, 0xb3, 0x61, 0x0a, 0x80, 0x5c, 0x83,
+	0x8a, 0x37, 0x9d, 0xec, 0xd2, 0x90, 0x2b, 0x21, 0x31, 0x25, 0x44, 0x0c, 0x68, 0x0a, 0x21, 0x45,
+	0x23, 0x8b, 0x8d, 0x26, 0x11, 0xd7, 0xb9, 0xa2, 0x59, 0x97, 0xc8, 0x36, 0xdb, 0x8a, 0x24, 0x8b,
+	0x5f, 0x01, 0x5d, 0x89, 0x36, 0x87, 0xc1, 0xab, 0x50, 0x61, 0xcc, 0xc5, 0x01, 0x0a, 0x7c, 0x80,
+	0x32, 0x63, 0x6e, 0xdc, 0xf5, 0x55, 0xa8, 0xc5, 0x32, 0x3e, 0x55, 0x04, 0xff, 0xa2, 0x41, 0x99,
+	0x9f, 0xb4, 0x9c, 0xd1, 0xe3, 0x35, 0x15, 0x92, 0x6b, 0x7a, 0x19, 0x6a, 0xce, 0xde, 0xc8, 0xda,
+	0x8d, 0xa8, 0xc7, 0xf8, 0x6a, 0xf5, 0xf5, 0x05, 0x53, 0x77, 0xf6, 0xda, 0x1c, 0x23, 0x9b, 0xe9,
+	0xb1, 0x13, 0xb1, 0x88, 0xaf, 0x5a, 0x36, 0x77, 0x39, 0x86, 0xdc, 0x04, 0xdd, 0xd9, 0x1b, 0x89,
+	0x61, 0x71, 0xd1, 0x0d, 0xdc, 0x7d, 0x67, 0xef, 0x29, 0x1f, 0xfa, 0x36, 0x00, 0x36, 0x22, 0xd3,
+	0xbe, 0x38, 0x5e, 0xd8, 0x5c, 0x73, 0xf6, 0x9e, 0x0a, 0x54, 0x62, 0xbd, 0xd5, 0xb9, 0xf5, 0xae,
+	0xd6, 0xa1, 0x36, 0xf6, 0x3d, 0xdb, 0x61, 0x8e, 0xef, 0x19, 0xbf, 0xab, 0x81, 0xae, 0xcc, 0x42,
+	0xae, 0x02, 0x25, 0xb8, 0x2c, 0x9c, 0xc9, 0x65, 0xf1, 0x6c, 0x2e, 0x4b, 0x73, 0x5c, 0xe6, 0xb1,
+	0xf3, 0xc7, 0x5c, 0xd3, 0xa4, 0xcd, 0xc9, 0xe1, 0x67, 0x19, 0x0f, 0x57, 0x8a, 0x19, 0x09, 0x63,
+	0x4b, 0x46, 0xd6, 0x12, 0xe6, 0x7d, 0xbe, 0x3d, 0xb5, 0xdc, 0x28, 0xe6, 0x41, 0xc2, 0x64, 0x05,
+	0xaa, 0x8a, 0xbd, 0x58, 0xc6, 0x47, 0xa7, 0x33, 0xf7, 0x1b, 0x50, 0xe6, 0xf6, 0x2d, 0x5f, 0x05,
+	0x6c, 0xea, 0x32, 0x8b, 0xb3, 0x45, 0x4c, 0x01, 0x90, 0x57, 0xa0, 0x11, 0x52, 0x36, 0x0d, 0xbd,
+	0x84, 0x88, 0x74, 0xb3, 0x2e, 0x70, 0x5c, 0x48, 0x52, 0xbb, 0x36, 0xa1, 0x22, 0x0c, 0x22, 0x0e,
+	0x14, 0x31, 0x2b, 0x64, 0x72, 0x70, 0x01, 0xe0, 0x84, 0xd4, 0xb3, 0xa5, 0x7e, 0xe1, 0x4f, 0xa4,
+	0x73, 0x9d, 0x89, 0x23, 0x56, 0xdb, 0x34, 0x05, 0x20, 0x47, 0x7b, 0x1f, 0x9a, 0x29, 0x5b, 0x79,
+	0xd1, 0x41, 0x65, 0xf7, 0x8f, 0xa1, 0x22, 0x2c, 0x66, 0xce, 0x3a, 0x49, 0xe2, 0xa4, 0xd7, 0xe4,
+	0x91, 0xbe, 0x06, 0x95, 0x09, 0x65, 0x07, 0xbe, 0xcd, 0x79, 0xa9, 0x99, 0x12, 0x22, 0x5f, 0x80,
+	0x92, 0x15, 0xee, 0xa3, 0xd4, 0x8b, 0x73, 0xf7, 0x44, 0xc7, 0x62, 0xd3, 0xc9, 0x6a, 0xe9, 0x93,
+	0x9f, 0xdd, 0x5e, 0x30, 0x39, 0x95, 0x9c, 0xfb, 0x0f, 0x34, 0x28, 0xf3, 0x36, 0x72, 0x0d, 0xca,
+	0xbb, 0x27, 0x8c, 0x46, 0x62, 0xf6, 0xf5, 0x05, 0x53, 0x80, 0x84, 0x40, 0xd1, 0xf1, 0xc4, 0x4d,
+	0x48, 0xf0, 0xa2, 0x71, 0x3c, 0x86, 0xb4, 0x7b, 0xae, 0x6f, 0x09, 0x61, 0x68, 0x48, 0xcb, 0x41,
+	0x72, 0x05, 0x4a, 0xbb, 0xbe, 0xef, 0xc6, 0xc7, 0x8b, 0x43, 0x38, 0x82, 0xe7, 0xb8, 0x7c, 0xc7,
+	0x11, 0x89, 0x00, 0x52, 0x32, 0x7a, 0xcc, 0xf8, 0x59, 0xaa, 0x21, 0x25, 0x42, 0xab, 0x55, 0x28,
+	0xdb, 0xc8, 0x8c, 0xf1, 0xbd, 0x02, 0x94, 0xbb, 0x1e, 0x0b, 0x4f, 0x2e, 0x7c, 0xfa, 0x95, 0x49,
+	0x2c, 0x9e, 0x6f, 0x12, 0x4f, 0x33, 0x7e, 0xfd, 0x8c, 0x76, 0xae, 0x7e, 0x11, 0xc5, 0xf5, 0x6f,
+	0x3f, 0xbb, 0xfd, 0xe6, 0xbe, 0xc3, 0x0e, 0xa6, 0xbb, 0xf7, 0xc7, 0xfe, 0x24, 0xf6, 0x3c, 0xec,
+	0x99, 0x13, 0xf2, 0x16, 0x3a, 0x28, 0x87, 0x47, 0xf7, 0xe5, 0x31, 0x8b, 0x55, 0x9a, 0xdc, 0x84,
+	0x1a, 0x4e, 0x38, 0xf2, 0xac, 0x09, 0x15, 0x2b, 0x35, 0x75, 0x44, 0xf4, 0xac, 0x09, 0x9d, 0x37,
+	0xb5, 0xd5, 0x39, 0x53, 0x6b, 0xfc, 0x75, 0x11, 0x2a, 0x26, 0x8d, 0xa6, 0x2e, 0x8a, 0xb6, 0xbc,
+	0xe7, 0x4f, 0x3d, 0x9b, 0x4b, 0x42, 0x37, 0x05, 0xf0, 0xeb, 0xbb, 0x08, 0x5e, 0xb8, 0x2c, 0xde,
+	0x86, 0x2a, 0xf5, 0x58, 0xe8, 0xd0, 0x68, 0xb9, 0x92, 0xa3, 0x9f, 0x7c, 0xb3, 0xa5, 0x7e, 0x2a,
+	0x42, 0x64, 0x2e, 0xa4, 0xd1, 0x74, 0x22, 0xdc, 0x93, 0x86, 0x29, 0x21, 0x5c, 0xca, 0xd8, 0x9f,
+	0x7a, 0x8c, 0x3b, 0x1f, 0x25, 0x53, 0x00, 0xa8, 0xfe, 0xb6, 0xc5, 0xac, 0xe5, 0xda, 0x79, 0xea,
+	0x8f, 0x54, 0xe9, 0xbd, 0x81, 0xf3, 0xf6, 0xa6, 0x3e, 0xb7, 0x37, 0x09, 0x93, 0xdf, 0x48, 0x98,
+	0x7c, 0xe3, 0x2f, 0x8a, 0xa0, 0xaf, 0xf9, 0xde, 0x9e, 0xeb, 0x8c, 0x19, 0x79, 0x03, 0xca, 0x63,
+	0x6b, 0x1a, 0x51, 0xbe, 0x69, 0x8b, 0x19, 0x9e, 0xd6, 0xb0, 0xc5, 0x14, 0x04, 0x4a, 0xcd, 0x0b,
+	0x33, 0x35, 0xbf, 0x05, 0xe0, 0x07, 0x34, 0xb4, 0xd0, 0x12, 0x46, 0xcb, 0xc5, 0x3b, 0xc5, 0x37,
+	0x6a, 0x66, 0x02, 0x83, 0x96, 0xc1, 0xf5, 0xc7, 0x87, 0x7c, 0xdf, 0x6a, 0x26, 0xff, 0x4d, 0xee,
+	0x40, 0xdd, 0xf1, 0x18, 0x0d, 0xad, 0x31, 0x73, 0x8e, 0xc4, 0x3d, 0xa6, 0x9b, 0x49, 0x14, 0x79,
+	0x02, 0x95, 0x03, 0xdf, 0xb5, 0x69, 0x28, 0x6e, 0xb1, 0xd5, 0x77, 0xe4, 0xb6, 0xde, 0xbb, 0xd8,
+	0xb6, 0x0e, 0x8f, 0xbd, 0x8d, 0x8e, 0x29, 0x87, 0x20, 0xf7, 0xe0, 0x92, 0xf8, 0x35, 0x4a, 0x70,
+	0x5a, 0xe5, 0x9c, 0xb6, 0x44, 0x43, 0x7f, 0xc6, 0xef, 0x6d, 0xa8, 0x4b, 0x62, 0xce, 0xb6, 0xce,
+	0xd9, 0x06, 0x81, 0xda, 0x44, 0xe6, 0xdf, 0x04, 0x22, 0x09, 0x92, 0x6b, 0xa8, 0xf1, 0x35, 0xc8,
+	0x79, 0x36, 0x12, 0x2b, 0xb9, 0x06, 0x15, 0x9f, 0x1d, 0xd0, 0x30, 0xe2, 0xbb, 0xd7, 0x34, 0x25,
+	0x44, 0xee, 0x41, 0xc5, 0xb2, 0x8f, 0x9c, 0xb1, 0x72, 0x07, 0x2f, 0x67, 0xfc, 0x65, 0x6c, 0x32,
+	0x25, 0x89, 0x31, 0x82, 0x8a, 0xc0, 0x90, 0x65, 0xa8, 0x3a, 0x5e, 0xc4, 0xa8, 0x25, 0x4e, 0x58,
+	0xcd, 0x54, 0x20, 0x79, 0x0d, 0x16, 0x63, 0xbe, 0x04, 0x81, 0x30, 0xc6, 0x4d, 0xc5, 0x93, 0x20,
+	0xbb, 0x02, 0x65, 0x2b, 0x40, 0x9b, 0x2f, 0x2e, 0x1d, 0x01, 0x18, 0xff, 0xa1, 0x41, 0xd5, 0xa4,
+	0x63, 0xea, 0x04, 0x0c, 0x55, 0xee, 0xb9, 0xe5, 0x30, 0x6a, 0x8f, 0xa6, 0xc2, 0xca, 0x96, 0x4c,
+	0x5d, 0x20, 0x76, 0xf0, 0x3a, 0xad, 0xe2, 0x6f, 0xc7, 0xdb, 0x97, 0x6e, 0xa3, 0x02, 0xf1, 0x8c,
+	0xe3, 0xcf, 0xdc, 0x07, 0x86, 0xd2, 0x34, 0x93, 0x93, 0xe0, 0x20, 0xd6, 0xae, 0x1f, 0x32, 0x6a,
+	0x73, 0xb5, 0x68, 0x9a, 0x0a, 0x14, 0x47, 0xc9, 0x8a, 0xe4, 0x71, 0xae, 0x99, 0x12, 0x22, 0xf7,
+	0xa0, 0xcc, 0x49, 0xe4, 0x9b, 0xe1, 0x94, 0xd1, 0x05, 0x0d, 0x59, 0x01, 0x1d, 0x2f, 0x78, 0xea,
+	0x8d, 0xc5, 0x89, 0xac, 0x99, 0x31, 0x6c, 0xfc, 0xbc, 0x08, 0xf5, 0x6e, 0x18, 0xfa, 0x61, 0x87,
+	0x32, 0xcb, 0x41, 0xa3, 0x5f, 0x3a, 0x74, 0x3c, 0x25, 0x4c, 0xfe, 0x1b, 0xd9, 0x9b, 0xd0, 0x28,
+	0xb2, 0xf6, 0xd5, 0x7d, 0xa6, 0x40, 0xa5, 0xfe, 0xc5, 0x99, 0xfa, 0x2f, 0xa2, 0xab, 0x2d, 0x57,
+	0x51, 0xf0, 0x03, 0x1c, 0xef, 0x00, 0xef, 0x21, 0xc1, 0x3e, 0xff, 0x4d, 0x3e, 0x84, 0x0a, 0x3b,
+	0xf6, 0x46, 0x8e, 0xfd, 0xab, 0x28, 0x73, 0x99, 0x1d, 0x7b, 0x1b, 0x36, 0xae, 0xcd, 0x62, 0x8c,
+	0x4e, 0x02, 0x26, 0x2c, 0x71, 0xd3, 0x8c, 0x61, 0xf2, 0x12, 0xd4, 0x42, 0xca, 0xc2, 0x13, 0x6b,
+	0xd7, 0xa5, 0x5c, 0x71, 0x75, 0x73, 0x86, 0x20, 0x6f, 0x42, 0x75, 0x3c, 0x0d, 0x43, 0xf4, 0x84,
+	0xf2, 0x5e, 0x38, 0xc2, 0x7e, 0x9b, 0x8a, 0x06, 0x17, 0x32, 0xf6, 0x6d, 0x2a, 0xb5, 0x96, 0xff,
+	0x26, 0xf7, 0xf1, 0xd9, 0xc3, 0x95, 0x44, 0x2a, 0xed, 0x95, 0xcc, 0x10, 0xbc, 0xcd, 0x54, 0x44,
+	0xe4, 0xff, 0xc1, 0x22, 0x9f, 0x7f, 0x64, 0xed, 0x31, 0x1a, 0x2a, 0x1b, 0xd4, 0x34, 0x1b, 0x1c,
+	0xdb, 0x46, 0xe4, 0x56, 0x84, 0x54, 0x11, 0x0d, 0x8f, 0x68, 0x38, 0x62, 0xce, 0x84, 0x8e, 0xbc,
+	0x68, 0xb9, 0xc9, 0x2d, 0x55, 0x43, 0x60, 0x87, 0xce, 0x84, 0xf6, 0x22, 0xfe, 0x3a, 0xf3, 0x9f,
+	0x7b, 0xcb, 0x8b, 0x39, 0x0a, 0xd0, 0xf3, 0x6d, 0xda, 0xf1, 0x9f, 0x7b, 0x26, 0x27, 0x31, 0x7e,
+	0x5f, 0x03, 0x5d, 0xa1, 0xc8, 0x75, 0xa8, 0x7a, 0xbe, 0x4d, 0x51, 0xfa, 0x9a, 0x38, 0x80, 0x08,
+	0x6e, 0xf0, 0x5d, 0xb6, 0x6c, 0x3b, 0xa4, 0x51, 0xa4, 0x76, 0x59, 0x82, 0xa8, 0x84, 0xd1, 0x81,
+	0x15, 0xda, 0xc2, 0x9c, 0x35, 0x4d, 0x09, 0xe1, 0xee, 0x1f, 0xf8, 0x4c, 0x78, 0x0d, 0x26, 0xfe,
+	0x24, 0x9f, 0x87, 0xd6, 0x21, 0x3d, 0x89, 0x02, 0x6b, 0x4c, 0x47, 0x01, 0x0d, 0xc7, 0x54, 0xee,
+	0xbc, 0x66, 0x2e, 0x29, 0xfc, 0xb6, 0x40, 0x1b, 0xdf, 0xd7, 0x40, 0x1f, 0x78, 0x56, 0x10, 0x61,
+	0xbf, 0x45, 0x28, 0x38, 0x4a, 0xe7, 0x0a, 0x8e, 0x8d, 0xc2, 0xe6, 0x06, 0x5e, 0xba, 0x4f, 0xf8,
+	0x1b, 0x19, 0x57, 0xf2, 0x28, 0x72, 0x79, 0x54, 0x98, 0x90, 0xc4, 0xcb, 0x00, 0xca, 0xea, 0x7b,
+	0xc2, 0x77, 0x2d, 0x9a, 0x35, 0x89, 0xe9, 0x45, 0xe4, 0x73, 0xb0, 0x84, 0xb6, 0xda, 0x72, 0x1d,
+	0x76, 0x32, 0x62, 0xfe, 0x21, 0x95, 0x57, 0xa3, 0xb9, 0x18, 0xa3, 0x87, 0x88, 0x35, 0x3a, 0x50,
+	0x68, 0x33, 0xf2, 0x12, 0xe8, 0x91, 0x64, 0x4b, 0x30, 0x84, 0x8e, 0xbc, 0xc2, 0x70, 0x75, 0x8b,
+	0x46, 0xfe, 0x1e, 0xce, 0xc4, 0x9f, 0x48, 0xdc, 0x7f, 0x8e, 0xfa, 0x7b, 0xbd, 0x08, 0x5f, 0x99,
+	0x16, 0x33, 0x56, 0xe1, 0xea, 0x5a, 0x48, 0x2d, 0x46, 0xd5, 0xe2, 0xd0, 0x4d, 0xa7, 0x11, 0x8b,
+	0xd7, 0xa4, 0x25, 0xd6, 0x94, 0x7e, 0x6f, 0x95, 0xd4, 0x65, 0x74, 0x0d, 0xae, 0x6c, 0x3a, 0x11,
+	0x53, 0x23, 0x44, 0x72, 0x08, 0xc3, 0x84, 0xab, 0x19, 0x7c, 0x14, 0xf8, 0x5e, 0x44, 0xc9, 0x57,
+	0xa0, 0xa6, 0x58, 0x44, 0x13, 0x55, 0x9c, 0xd3, 0x08, 0xd5, 0x45, 0xde, 0xa5, 0x33, 0x6a, 0xe3,
+	0x21, 0x5c, 0xee, 0x84, 0x7e, 0x90, 0xe5, 0x76, 0x25, 0x2b, 0x86, 0x99, 0x10, 0x8c, 0x3f, 0x2f,
+	0xc0, 0x62, 0xf7, 0x98, 0x8e, 0xa7, 0x8c, 0x2a, 0xf2, 0xcf, 0x41, 0xd1, 0x0f, 0xd4, 0xd4, 0x4b,
+	0xa9, 0xa9, 0xfb, 0x81, 0x9c, 0x14, 0x29, 0x12, 0x67, 0xbf, 0xf0, 0x2b, 0x9f, 0xfd, 0x9c, 0x9d,
+	0x2d, 0xe6, 0xed, 0x2c, 0xb9, 0x8d, 0x3b, 0x23, 0xe3, 0x36, 0x69, 0xe6, 0xda, 0xcc, 0x2c, 0x58,
+	0xa8, 0xb7, 0xa5, 0xc0, 0xb5, 0x84, 0x62, 0x64, 0xfd, 0x31, 0x93, 0x5a, 0xf6, 0xb6, 0x6b, 0x79,
+	0x26, 0x27, 0x21, 0x5f, 0x00, 0x32, 0xb1, 0x8e, 0x47, 0xa1, 0x14, 0xfd, 0x48, 0x38, 0xdf, 0x15,
+	0x7e, 0x94, 0x5a, 0x13, 0xeb, 0x58, 0xed, 0xc9, 0x2a, 0xe2, 0x8d, 0xbf, 0x2c, 0xc2, 0x52, 0x2c,
+	0x2a, 0xb9, 0x59, 0x33, 0x11, 0x68, 0x2f, 0xd4, 0xfc, 0x15, 0x32, 0xe6, 0xef, 0x1d, 0x1e, 0x94,
+	0x99, 0xba, 0x4c, 0x9c, 0xdb, 0x7c, 0x03, 0xa7, 0x7c, 0x37, 0x49, 0x99, 0x27, 0xd3, 0x52, 0xae,
+	0x4c, 0x13, 0xb6, 0xaf, 0x7c, 0x11, 0xdb, 0xc7, 0xdf, 0x78, 0x7c, 0x8e, 0x91, 0xeb, 0x47, 0xe2,
+	0xe2, 0xe2, 0x6f, 0x3c, 0x8e, 0xdb, 0xf4, 0x23, 0x46, 0x5e, 0x85, 0x26, 0xbf, 0xb0, 0x46, 0xe2,
+	0x92, 0x53, 0x3e, 0x49, 0x83, 0x23, 0x4d, 0x81, 0x8b, 0xb7, 0x4a, 0x3f, 0x7f, 0xab, 0x1e, 0x26,
+	0x74, 0xb8, 0x96, 0x63, 0x26, 0x63, 0x9d, 0x9f, 0xa9, 0xf6, 0xd7, 0x61, 0x69, 0xdb, 0x09, 0xa8,
+	0xeb, 0x78, 0xb1, 0x6a, 0xbf, 0x89, 0xce, 0xa0, 0xeb, 0x2a, 0xe5, 0xbe, 0x34, 0x17, 0x32, 0x93,
+	0x22, 0x14, 0x54, 0xc6, 0x9f, 0x68, 0x50, 0x42, 0x2c, 0x5a, 0xcd, 0x03, 0xcb, 0xb3, 0x5d, 0x2a,
+	0x7d, 0x06, 0x09, 0xa1, 0xb9, 0x42, 0xc3, 0xe5, 0x4f, 0x99, 0x3a, 0xf7, 0x4d, 0xb3, 0x26, 0x31,
+	0x5b, 0x11, 0xf9, 0xaa, 0x08, 0x34, 0xd2, 0x48, 0x79, 0x0e, 0x37, 0x33, 0x71, 0xb1, 0xe4, 0xb9,
+	0x9b, 0xed, 0x9e, 0xe0, 0xf5, 0x0e, 0xd4, 0x59, 0x68, 0x8d, 0x69, 0x60, 0xf1, 0x7b, 0x4d, 0xf8,
+	0x98, 0x49, 0x94, 0xf1, 0x03, 0x0d, 0x5a, 0xb3, 0x15, 0x4a, 0x8d, 0xbc, 0x0f, 0xd5, 0xe7, 0xd4,
+	0x1d, 0xfb, 0xd2, 0x3a, 0x65, 0xf7, 0xf2, 0x99, 0x68, 0x33, 0x15, 0x11, 0x79, 0x1f, 0x2f, 0x56,
+	0xd1, 0x17, 0x57, 0x80, 0x62, 0xb9, 0x31, 0x27, 0x96, 0xf8, 0x20, 0x48, 0x93, 0x13, 0xf7, 0x40,
+	0xa5, 0xb5, 0x43, 0xcb, 0xf1, 0xd0, 0x69, 0x12, 0x5e, 0x57, 0x0c, 0x1b, 0xff, 0xa8, 0x41, 0x55,
+	0xce, 0x97, 0x73, 0x11, 0x6a, 0x39, 0x17, 0xe1, 0xcb, 0x00, 0x63, 0x77, 0x1a, 0xe1, 0x85, 0xea,
+	0x28, 0x1f, 0xaf, 0x26, 0x31, 0x1b, 0x76, 0xf2, 0xbe, 0x2b, 0xa6, 0xee, 0x3b, 0x03, 0x9a, 0x78,
+	0x90, 0x1d, 0x6f, 0xb4, 0xe7, 0x3a, 0xfb, 0x07, 0x4c, 0x3a, 0x2d, 0xf5, 0x89, 0x75, 0xbc, 0xe1,
+	0x3d, 0xe2, 0x28, 0xbc, 0x13, 0x93, 0xcf, 0xa9, 0xda, 0xec, 0x5d, 0xb4, 0x02, 0x7a, 0x48, 0x8f,
+	0x9c, 0x38, 0xb0, 0xd4, 0x34, 0x63, 0xd8, 0xf8, 0x43, 0x0d, 0x1a, 0x49, 0x09, 0x9c, 0xaa, 0x0a,
+	0x1f, 0xe0, 0x20, 0x82, 0x46, 0x86, 0xac, 0x5f, 0xca, 0xdf, 0xec, 0x94, 0x24, 0xe3, 0x3e, 0xe4,
+	0x3e, 0x94, 0x29, 0xfa, 0x6e, 0x52, 0x53, 0x96, 0xd3, 0x9d, 0x67, 0x5e, 0x9d, 0x29, 0xc8, 0x8c,
+	0x3f, 0x2d, 0xc2, 0xd2, 0x30, 0xb4, 0xbc, 0xc8, 0x1a, 0xc7, 0x86, 0xfe, 0x3e, 0x94, 0x77, 0xe9,
+	0xbe, 0xe3, 0xc9, 0x9d, 0x4f, 0xc7, 0x54, 0x57, 0xb1, 0x65, 0xc0, 0x68, 0xc0, 0xe3, 0x0a, 0x08,
+	0x90, 0x77, 0xa1, 0x4a, 0x05, 0x5b, 0x92, 0xe5, 0xe5, 0x3c, 0x96, 0x65, 0x1f, 0x45, 0x4a, 0x1e,
+	0x42, 0x65, 0xec, 0x4f, 0x26, 0xb1, 0x3b, 0x7c, 0x3d, 0xe3, 0xb0, 0x62, 0x93, 0xec, 0x23, 0x09,
+	0xc9, 0x97, 0x41, 0x0f, 0x7d, 0xd7, 0xdd, 0xb5, 0xe4, 0x63, 0x29, 0xab, 0x63, 0xa6, 0x6c, 0x94,
+	0xdd, 0x62, 0x62, 0xf2, 0x1e, 0xd4, 0x22, 0xeb, 0x88, 0x06, 0xbe, 0xf2, 0x3b, 0xb3, 0x01, 0xf2,
+	0x81, 0x6a, 0x95, 0x5d, 0x67, 0xe4, 0xe4, 0x7d, 0xa8, 0xab, 0x71, 0x46, 0xcc, 0x97, 0xde, 0xf5,
+	0xd9, 0xbd, 0x41, 0x75, 0x18, 0xfa, 0xe4, 0x4b, 0x78, 0x78, 0x5d, 0x6a, 0x45, 0xf9, 0x91, 0xf9,
+	0x6c, 0x57, 0x45, 0xbc, 0x5a, 0x81, 0x52, 0xc4, 0x68, 0x60, 0x7c, 0xb7, 0x08, 0xb5, 0x58, 0xe6,
+	0x2f, 0xf4, 0xa2, 0x40, 0xef, 0x4e, 0x5c, 0x0c, 0xd2, 0xe4, 0x28, 0x10, 0x9f, 0x37, 0x21, 0xb5,
+	0xec, 0x91, 0xef, 0xb9, 0x27, 0xea, 0x38, 0x22, 0xa2, 0xef, 0xb9, 0x27, 0x17, 0xbf, 0x0e, 0xc4,
+	0x15, 0x5b, 0x3e, 0xff, 0x8a, 0xad, 0x9c, 0x6f, 0xb7, 0x33, 0x56, 0xac, 0x3a, 0x67, 0xc5, 0x50,
+	0x69, 0xf7, 0x9c, 0x30, 0x62, 0x32, 0x8d, 0x71, 0xaa, 0x0a, 0x9a, 0x82, 0xec, 0x94, 0x4b, 0xbb,
+	0x76, 0xca, 0xa5, 0xbd, 0x03, 0xf5, 0xc4, 0x18, 0x17, 0xf7, 0x6d, 0xce, 0xb6, 0xec, 0xc6, 0x47,
+	0x00, 0x33, 0x45, 0xcf, 0x10, 0x6b, 0xd9, 0x6b, 0xe0, 0x0b, 0x50, 0x72, 0xad, 0x88, 0x9d, 0x77,
+	0xc6, 0x4c, 0x4e, 0x65, 0x2c, 0x42, 0x23, 0x79, 0x1c, 0x8c, 0x57, 0xa1, 0x99, 0xd2, 0xb5, 0x3c,
+	0xe7, 0xd3, 0xf8, 0xcf, 0x02, 0xb4, 0x66, 0xd6, 0x40, 0x9a, 0x94, 0xbb, 0xdc, 0x1c, 0x4c, 0xbd,
+	0xdc, 0x54, 0xdb, 0x2a, 0xb6, 0x48, 0x53, 0x30, 0xf5, 0xc8, 0x3b, 0xa0, 0xcb, 0xf3, 0x6d, 0x4b,
+	0x3e, 0xaf, 0xe6, 0xf1, 0x69, 0xe3, 0xe9, 0x54, 0x84, 0xe4, 0x6b, 0x50, 0x13, 0x07, 0x1c, 0x7b,
+	0x15, 0xcf, 0x37, 0x7a, 0x78, 0x3e, 0xe3, 0x0e, 0xe4, 0x3d, 0x71, 0x3e, 0xa9, 0x3d, 0x4a, 0xd8,
+	0x85, 0xeb, 0x73, 0x76, 0x81, 0xda, 0xab, 0xd6, 0xf8, 0x50, 0x1d, 0x4e, 0x01, 0x91, 0xb7, 0xa1,
+	0xb2, 0x67, 0x39, 0x2e, 0x55, 0x19, 0xb9, 0x53, 0xcd, 0x25, 0x1a, 0x21, 0x41, 0x49, 0xbe, 0x0a,
+	0x75, 0x3c, 0x98, 0x23, 0xd9, 0xb1, 0x72, 0x6e, 0x47, 0x40, 0xf2, 0x47, 0x9c, 0x7a, 0x15, 0x66,
+	0xe6, 0xdd, 0xf8, 0xa1, 0x06, 0x65, 0x2e, 0xbe, 0xff, 0xa3, 0x53, 0xfd, 0x30, 0xb1, 0x37, 0xc5,
+	0x33, 0xf6, 0x66, 0xb6, 0x33, 0x86, 0x0f, 0xba, 0xc2, 0x26, 0x7d, 0x47, 0xed, 0xc2, 0xbe, 0x63,
+	0xc2, 0x25, 0x2c, 0x5c, 0xc0, 0x25, 0x34, 0x1a, 0x00, 0xb3, 0xcd, 0x32, 0xfe, 0x59, 0x83, 0xfa,
+	0x60, 0x6c, 0x79, 0xea, 0x62, 0xfa, 0x4c, 0x11, 0xfe, 0x92, 0x8c, 0xf0, 0xa3, 0x55, 0x0b, 0xac,
+	0x7d, 0x3a, 0x8a, 0x9c, 0x8f, 0xa9, 0xbc, 0xd9, 0x75, 0x44, 0x0c, 0x9c, 0x8f, 0xe9, 0x85, 0x9f,
+	0x84, 0xd2, 0xaa, 0x55, 0x4e, 0xb7, 0x6a, 0xcb, 0xb8, 0x64, 0xf4, 0x09, 0x84, 0xc1, 0xd7, 0x4d,
+	0x05, 0x1a, 0x3f, 0xd1, 0xa0, 0x21, 0x96, 0x23, 0x4f, 0x56, 0x22, 0x92, 0xaa, 0x5d, 0x34, 0x92,
+	0x9a, 0xc3, 0x68, 0x21, 0x97, 0xd1, 0xa4, 0xab, 0x5b, 0xbc, 0x90, 0xab, 0x9b, 0xdc, 0xad, 0xd2,
+	0x45, 0x76, 0xeb, 0xb7, 0x60, 0xb1, 0x3f, 0x65, 0xdc, 0x11, 0x94, 0x3b, 0xf4, 0x02, 0x35, 0xd9,
+	0xf8, 0x9b, 0x02, 0x2c, 0xc5, 0xc3, 0xff, 0x1a, 0x1e, 0x4a, 0x0f, 0x41, 0xb7, 0xe9, 0x58, 0xf8,
+	0x6b, 0xb9, 0x51, 0x77, 0xd9, 0x68, 0xc6, 0x64, 0x9f, 0xed, 0xfd, 0x94, 0x7d, 0xe6, 0x94, 0xe6,
+	0x9f, 0x39, 0x17, 0xd6, 0xbe, 0x74, 0x28, 0xb9, 0x92, 0x0d, 0x25, 0x1b, 0x4b, 0xd0, 0x1c, 0x30,
+	0x8b, 0x4d, 0xe3, 0xf8, 0xc0, 0x5f, 0x15, 0x61, 0x51, 0x61, 0xa4, 0x0c, 0x4f, 0x0d, 0xf7, 0x9c,
+	0xe3, 0x36, 0x27, 0x3c, 0xdf, 0x62, 0xda, 0xf3, 0xbd, 0x09, 0xb5, 0x69, 0xc0, 0x1d, 0xf2, 0x89,
+	0x88, 0xb6, 0x94, 0x4c, 0x5d, 0x20, 0xb6, 0x22, 0x3c, 0x8c, 0xe8, 0x3b, 0x9c, 0xc8, 0x18, 0xb6,
+	0x00, 0x50, 0x92, 0x13, 0x3a, 0xd9, 0xa5, 0xa1, 0x4a, 0x22, 0xa4, 0x25, 0xb9, 0xc5, 0xdb, 0x94,
+	0x24, 0x25, 0x65, 0x22, 0xea, 0x24, 0xe2, 0x7a, 0x2a, 0xea, 0x74, 0x13, 0x6a, 0x07, 0x3e, 0x1b,
+	0x71, 0x88, 0xdf, 0xff, 0x4d, 0x53, 0x3f, 0xf0, 0xd9, 0x00, 0x61, 0xf2, 0x00, 0x4a, 0xb6, 0x13,
+	0x1d, 0xca, 0xe7, 0x5e, 0xda, 0x99, 0xed, 0x38, 0xd1, 0xe1, 0x20, 0xb0, 0xc6, 0x34, 0x4e, 0x28,
+	0x38, 0xd1, 0x21, 0xe9, 0xc1, 0xa5, 0x90, 0xee, 0x4d, 0x23, 0x6a, 0x8f, 0x64, 0xbc, 0x8b, 0x46,
+	0xcb, 0xc0, 0xb9, 0xbc, 0x99, 0xd9, 0x6f, 0x4e, 0xd5, 0x16, 0x44, 0x72, 0x8c, 0x56, 0x98, 0xc2,
+	0xd2, 0x88, 0xdc, 0xc3, 0xf1, 0xc6, 0xae, 0xe5, 0x4c, 0xac, 0x5d, 0x57, 0x79, 0x1a, 0x75, 0x2e,
+	0xa6, 0x56, 0xa2, 0x41, 0x78, 0x1a, 0xbf, 0xa3, 0xc1, 0x62, 0x7a, 0xdc, 0x64, 0x18, 0x4e, 0x4b,
+	0x87, 0xe1, 0x56, 0x40, 0xc7, 0x6b, 0x68, 0x1a, 0xd2, 0xf8, 0xad, 0xaf, 0x60, 0xa1, 0x76, 0x13,
+	0xf1, 0x86, 0xc2, 0x7d, 0x11, 0xb6, 0xb0, 0x1e, 0xe3, 0xb6, 0x84, 0x3c, 0x5d, 0xff, 0xb9, 0x8c,
+	0x31, 0xeb, 0xa6, 0x84, 0x8c, 0x1f, 0x69, 0x50, 0x8b, 0x45, 0xc3, 0x2b, 0x21, 0x42, 0xaa, 0xf8,
+	0x16, 0xcf, 0x95, 0x1a, 0x62, 0x38, 0xc3, 0xd8, 0x8c, 0x16, 0x55, 0x36, 0x8b, 0xa0, 0x55, 0x0d,
+	0x31, 0xa2, 0xf9, 0x55, 0x68, 0x86, 0x94, 0xbf, 0xce, 0x24, 0x85, 0xe0, 0xa3, 0x21, 0x91, 0x82,
+	0x88, 0x17, 0x8b, 0x7c, 0x8b, 0x8e, 0x65, 0x3e, 0x7f, 0x31, 0x73, 0x9f, 0x22, 0x2f, 0xa6, 0x68,
+	0x37, 0x15, 0xa1, 0xf1, 0x0f, 0x1a, 0x54, 0x84, 0x9a, 0x7c, 0x96, 0x00, 0xe6, 0x22, 0x14, 0xa6,
+	0x81, 0xf4, 0x6d, 0x0b, 0x53, 0xee, 0x0d, 0x45, 0xd4, 0xdd, 0x93, 0x82, 0xe0, 0xbf, 0x13, 0xea,
+	0x56, 0x4e, 0x05, 0x39, 0xf3, 0x42, 0x9a, 0x95, 0xdc, 0x90, 0x66, 0xea, 0x5d, 0x5b, 0xcd, 0xbc,
+	0x6b, 0xf1, 0xac, 0xf2, 0x01, 0xd5, 0x59, 0x5d, 0x87, 0x45, 0x85, 0x90, 0x47, 0xf5, 0x4b, 0x31,
+	0x07, 0xe2, 0x7e, 0x48, 0x8b, 0x85, 0x13, 0x8b, 0xc3, 0x2d, 0x75, 0x4f, 0x52, 0x1b, 0x3f, 0x2d,
+	0x40, 0x3d, 0xd1, 0xca, 0x2f, 0x4e, 0x7e, 0x38, 0x84, 0x78, 0x04, 0x90, 0x14, 0x5b, 0x21, 0x25,
+	0x36, 0x19, 0xc5, 0x2d, 0xce, 0xa2, 0xb8, 0x42, 0x5c, 0xa5, 0x58, 0x5c, 0x3c, 0x3d, 0x35, 0xb6,
+	0x42, 0x8f, 0xdb, 0x1d, 0x7e, 0xb4, 0x4b, 0x66, 0x12, 0x85, 0x63, 0x8c, 0x23, 0xe1, 0xdb, 0x97,
+	0x4c, 0xfc, 0x89, 0x6f, 0x77, 0x14, 0x0f, 0x3e, 0xaf, 0x27, 0x74, 0xe2, 0x87, 0x27, 0x5c, 0x22,
+	0x25, 0xb3, 0x81, 0xd8, 0x0d, 0x6f, 0x8b, 0xe3, 0x50, 0x6d, 0x5d, 0x7f, 0x7c, 0x38, 0xe2, 0xe9,
+	0x94, 0x30, 0x92, 0x89, 0xc1, 0x3a, 0xe2, 0x9e, 0x09, 0x94, 0x48, 0xf0, 0x30, 0xea, 0x31, 0xe1,
+	0xaf, 0x97, 0x4c, 0x05, 0xe2, 0xce, 0x28, 0x5b, 0x3d, 0x0a, 0xe9, 0xd8, 0x47, 0xc9, 0x01, 0x27,
+	0x59, 0x52, 0x78, 0x53, 0xa0, 0x85, 0x2f, 0x41, 0x03, 0x75, 0x10, 0x05, 0x40, 0xee, 0x40, 0x83,
+	0x3b, 0x77, 0xdc, 0x98, 0x4d, 0x45, 0x30, 0xbe, 0x24, 0x3c, 0xb8, 0xa1, 0x33, 0xa1, 0x3b, 0x91,
+	0x61, 0x40, 0x63, 0x78, 0x12, 0xd0, 0x28, 0x11, 0xc3, 0xe5, 0x79, 0x5b, 0x6d, 0x96, 0xd6, 0x37,
+	0x56, 0xa1, 0x29, 0x69, 0xe4, 0x3e, 0x3e, 0x84, 0x32, 0x36, 0xe4, 0x07, 0x62, 0x91, 0x74, 0xc3,
+	0xdb, 0xf3, 0x55, 0xd0, 0x88, 0x53, 0x1a, 0x7f, 0xab, 0x81, 0xae, 0x5a, 0x12, 0xb9, 0x5d, 0xa5,
+	0xdf, 0x22, 0xb7, 0x9b, 0x17, 0x14, 0x6f, 0x41, 0xd1, 0xf6, 0xc7, 0xd2, 0x44, 0xe3, 0x4f, 0xf2,
+	0x65, 0xb4, 0xb5, 0xec, 0xc0, 0xb7, 0x55, 0x41, 0xc1, 0xf5, 0x8c, 0xad, 0xc5, 0xb6, 0x04, 0x07,
+	0x8a, 0x1a, 0xd9, 0x46, 0xb9, 0x0b, 0xfd, 0xcf, 0xb2, 0xbd, 0xe9, 0x8f, 0x0f, 0x93, 0x6c, 0x73,
+	0x4a, 0xe3, 0x9f, 0x34, 0x80, 0xd9, 0x80, 0xb9, 0x11, 0x6e, 0xc9, 0x60, 0x61, 0xc6, 0xe0, 0xbb,
+	0x50, 0x09, 0xac, 0xd0, 0x9a, 0xa8, 0x5b, 0x35, 0x53, 0xc5, 0x85, 0x4d, 0x89, 0x99, 0x24, 0x2d,
+	0xee, 0xe0, 0x94, 0x67, 0xa0, 0x44, 0x4c, 0x4b, 0x00, 0xa8, 0x1c, 0xa2, 0x66, 0x2b, 0x92, 0x17,
+	0x8e, 0x02, 0x85, 0x63, 0xc6, 0xa6, 0xa1, 0x17, 0xc9, 0x48, 0xa3, 0x02, 0xe3, 0x04, 0x6c, 0x75,
+	0x96, 0x80, 0x35, 0xbe, 0x03, 0xb5, 0x78, 0xe2, 0xdc, 0x65, 0xdc, 0x95, 0x69, 0x31, 0xe1, 0x3a,
+	0x5c, 0x9b, 0x4f, 0x52, 0x3f, 0x71, 0x3c, 0x5b, 0xa6, 0xcb, 0x56, 0x40, 0xf7, 0x03, 0x3c, 0x16,
+	0x96, 0xab, 0xde, 0xd3, 0x0a, 0xc6, 0xb1, 0x27, 0x96, 0x77, 0xa2, 0x2c, 0x0f, 0xfe, 0x36, 0xbe,
+	0x03, 0xba, 0x12, 0x6f, 0xee, 0xdc, 0x89, 0x45, 0x16, 0xd2, 0x8b, 0x5c, 0x01, 0x1d, 0x9f, 0x46,
+	0x53, 0x61, 0x69, 0xd1, 0x3d, 0x88, 0x61, 0xf2, 0x1a, 0x2c, 0xaa, 0xdf, 0x23, 0x91, 0xe0, 0x2c,
+	0x71, 0x8a, 0xa6, 0xc2, 0xb6, 0x79, 0xa2, 0xf3, 0x75, 0x58, 0x5c, 0xf7, 0xd9, 0x13, 0x7a, 0x12,
+	0x25, 0xfc, 0x6e, 0xe1, 0x4f, 0x6b, 0x89, 0x8a, 0x19, 0x63, 0x0c, 0xd5, 0x75, 0x9f, 0x99, 0x53,
+	0x97, 0xe6, 0x94, 0x76, 0x5c, 0x83, 0x4a, 0x10, 0xd2, 0x3d, 0xe7, 0x58, 0x32, 0x28, 0x21, 0x72,
+	0x1f, 0x2a, 0x81, 0xef, 0x3a, 0xe3, 0x13, 0x59, 0xde, 0x91, 0x96, 0xdb, 0xba, 0xcf, 0xb6, 0x79,
+	0xab, 0x29, 0xa9, 0x8c, 0xf7, 0xe1, 0xd2, 0x80, 0x32, 0x39, 0x8f, 0xe2, 0xe7, 0x0d, 0x28, 0x85,
+	0x53, 0x37, 0x3f, 0x32, 0xa9, 0x48, 0x39, 0xc5, 0xac, 0xfb, 0x96, 0x6f, 0x27, 0xbb, 0x4f, 0x7c,
+	0x5b, 0xa5, 0xf2, 0xe7, 0xba, 0x73, 0x52, 0x4e, 0x61, 0xfc, 0x97, 0x06, 0x4b, 0xb1, 0x2c, 0xe4,
+	0x59, 0x7e, 0x13, 0x4a, 0x68, 0xb0, 0x72, 0x1f, 0x41, 0x82, 0x56, 0x39, 0x13, 0x48, 0x16, 0x4f,
+	0x56, 0x38, 0x6f, 0x32, 0xb4, 0xa9, 0x53, 0xe6, 0xb8, 0xce, 0xc7, 0xc2, 0xa6, 0xf2, 0x82, 0x1c,
+	0x33, 0x89, 0x22, 0x0f, 0xa0, 0x8c, 0xab, 0x52, 0xc7, 0x38, 0x77, 0xe1, 0xea, 0x38, 0x72, 0x42,
+	0xec, 0x31, 0xf1, 0x8f, 0xa8, 0x3a, 0xc1, 0x39, 0xd3, 0x1f, 0xc5, 0x3d, 0x38, 0xa1, 0xf1, 0x03,
+	0x8d, 0x6f, 0x2b, 0x36, 0x9c, 0x52, 0x15, 0x19, 0xfa, 0x13, 0xe9, 0x6a, 0xc9, 0x78, 0x06, 0x62,
+	0x84, 0xaf, 0x75, 0x03, 0x74, 0xe6, 0xcb, 0x46, 0x11, 0x5a, 0xad, 0x32, 0x7f, 0xa0, 0x2e, 0x1b,
+	0x15, 0xb2, 0x2d, 0xa5, 0x72, 0x75, 0x57, 0xa1, 0xc2, 0xfc, 0x11, 0xde, 0x37, 0xd2, 0x41, 0x64,
+	0xfe, 0xba, 0xcf, 0x12, 0x69, 0xee, 0x4a, 0x32, 0xcd, 0x6d, 0xfc, 0xb8, 0x04, 0x15, 0x21, 0xe6,
+	0xfc, 0x82, 0xa2, 0x24, 0x67, 0xf2, 0x9e, 0x4b, 0x65, 0xeb, 0x8b, 0x99, 0x6c, 0xfd, 0x15, 0x28,
+	0xe3, 0x6f, 0xe5, 0xb7, 0x0a, 0x80, 0xbc, 0x0e, 0x4b, 0x63, 0x99, 0x32, 0x8f, 0xf0, 0x8e, 0x1f,
+	0x45, 0x32, 0x69, 0xd9, 0x8c, 0xd1, 0xdb, 0x34, 0x1c, 0x90, 0x57, 0xa0, 0x89, 0x1d, 0x46, 0x53,
+	0x45, 0x25, 0xee, 0x3b, 0x40, 0xe4, 0x8e, 0x20, 0x79, 0x17, 0xae, 0xd3, 0x88, 0x39, 0x13, 0x0b,
+	0x19, 0x48, 0x13, 0x8b, 0xfb, 0xef, 0x72, 0xdc, 0xfc, 0x6c, 0xd6, 0xeb, 0x06, 0xe8, 0xb8, 0x1f,
+	0x36, 0xca, 0x4b, 0xe7, 0xf2, 0xaa, 0x72, 0xb8, 0x17, 0x25, 0x24, 0x53, 0x4b, 0x15, 0x00, 0xcc,
+	0x8e, 0x16, 0x5c, 0xe4, 0x68, 0xf1, 0xe2, 0x33, 0xff, 0x08, 0x3d, 0x93, 0xba, 0x38, 0xa2, 0x02,
+	0x22, 0x77, 0x81, 0xc4, 0x37, 0xf0, 0x8c, 0x57, 0x71, 0x13, 0x2e, 0xaa, 0x7b, 0x78, 0x27, 0x5e,
+	0xff, 0x01, 0x75, 0xed, 0x19, 0x59, 0x53, 0xac, 0x1f, 0x91, 0x92, 0xe4, 0x2e, 0x10, 0x1e, 0x4c,
+	0x4c, 0x0f, 0xb7, 0x28, 0x86, 0xc3, 0x96, 0xc4, 0x70, 0xaf, 0xaa, 0x6c, 0x78, 0x4c, 0xb7, 0xa4,
+	0xbc, 0x56, 0x16, 0x9e, 0x48, 0xa2, 0x5b, 0xa2, 0xfc, 0x44, 0x51, 0xb4, 0xf8, 0xbe, 0xd4, 0x38,
+	0x8a, 0xb7, 0xcb, 0xfa, 0x0b, 0x74, 0x1e, 0x2e, 0x09, 0x1d, 0x94, 0xa0, 0xf1, 0x26, 0x34, 0x3a,
+	0xe8, 0x7d, 0x29, 0x43, 0x70, 0x76, 0xc0, 0xcd, 0xf8, 0x7b, 0x0d, 0x9a, 0x9c, 0x7e, 0x3b, 0xf4,
+	0xf7, 0xb9, 0xd7, 0x78, 0x05, 0xca, 0xc1, 0x81, 0x15, 0x29, 0x63, 0x2c, 0x00, 0xd4, 0x2f, 0xdf,
+	0xa3, 0x23, 0x91, 0x6a, 0x95, 0x6e, 0xb8, 0xef, 0xd1, 0x01, 0xc2, 0xd9, 0x42, 0x1e, 0x71, 0x2a,
+	0x52, 0x85, 0x3c, 0xbc, 0xfb, 0x48, 0xfa, 0x79, 0x25, 0xd5, 0x5d, 0x78, 0x82, 0x3c, 0x93, 0xed,
+	0x5a, 0x01, 0xbe, 0x45, 0x64, 0x0d, 0x6f, 0xc9, 0xac, 0x49, 0xcc, 0x16, 0x7f, 0xf9, 0x20, 0xbf,
+	0xf6, 0xc8, 0x9f, 0xaa, 0xfc, 0x99, 0xce, 0x11, 0xfd, 0x29, 0x33, 0x5a, 0xf8, 0x92, 0xe0, 0xcf,
+	0x0b, 0xe5, 0x61, 0xfe, 0x44, 0x83, 0x25, 0x89, 0x8a, 0xd7, 0x44, 0xa0, 0x64, 0xfb, 0x1e, 0x95,
+	0xcb, 0xe7, 0xbf, 0x71, 0x9d, 0xcc, 0x67, 0x96, 0xab, 0xce, 0x11, 0x07, 0x32, 0xbc, 0x14, 0xb3,
+	0xbc, 0xe0, 0x63, 0xc4, 0xf1, 0x9c, 0xe8, 0x20, 0x7e, 0x4f, 0xc4, 0x30, 0x7a, 0x75, 0xbb, 0x74,
+	0xcf, 0x0f, 0xd5, 0x23, 0x40, 0x3a, 0x8c, 0x02, 0x27, 0xde, 0x00, 0xb7, 0xa1, 0x2e, 0x6a, 0x20,
+	0x66, 0xe9, 0xd3, 0x92, 0x09, 0x1c, 0xb5, 0x2a, 0xcb, 0x17, 0x4b, 0x9e, 0xcf, 0x54, 0xbd, 0x0a,
+	0xff, 0x6d, 0x3c, 0x82, 0xd6, 0xa6, 0xbf, 0xbf, 0x49, 0x8f, 0xa8, 0x9b, 0xba, 0xad, 0x10, 0xa1,
+	0x36, 0x89, 0x03, 0xe4, 0x25, 0x1e, 0x64, 0x0c, 0x7c, 0x8f, 0xca, 0x12, 0xc8, 0x9a, 0x39, 0x43,
+	0x18, 0xeb, 0x70, 0x29, 0x31, 0x8e, 0xb4, 0xf4, 0xef, 0x40, 0x85, 0xf7, 0xcd, 0x77, 0xdb, 0x14,
+	0xbd, 0xf2, 0x4a, 0x04, 0xa9, 0xf1, 0x01, 0x5e, 0xdd, 0xa2, 0x25, 0x3d, 0xa7, 0x96, 0x99, 0x73,
+	0xc6, 0x67, 0x21, 0xc1, 0xa7, 0xb1, 0x0b, 0x8d, 0x0e, 0xdd, 0x9d, 0xee, 0xab, 0xd5, 0xdc, 0x86,
+	0x7a, 0x48, 0x6d, 0x6b, 0xcc, 0x46, 0xf2, 0xd6, 0x41, 0xc1, 0x82, 0x40, 0xe1, 0xbd, 0x84, 0xbb,
+	0x12, 0x84, 0xfe, 0x9e, 0xe3, 0xd2, 0x44, 0x88, 0x59, 0x62, 0xb6, 0xb8, 0xd4, 0x22, 0xcb, 0x65,
+	0x32, 0x0d, 0xce, 0x7f, 0x1b, 0x1b, 0x50, 0xe3, 0x73, 0x6c, 0x5b, 0x61, 0x7e, 0x11, 0x02, 0x91,
+	0x05, 0x78, 0x22, 0xb2, 0x24, 0xca, 0xec, 0xae, 0x24, 0x33, 0x4b, 0x35, 0x95, 0x3f, 0xfa, 0x91,
+	0x06, 0xa5, 0x9d, 0x28, 0xe1, 0x8a, 0x26, 0x87, 0x79, 0x08, 0x95, 0xd0, 0xd9, 0x3f, 0x90, 0xa7,
+	0x62, 0x2e, 0x5a, 0xc2, 0x9b, 0x94, 0xf8, 0x04, 0x21, 0xba, 0x82, 0x3c, 0xfe, 0x91, 0xef, 0x0a,
+	0xf2, 0x20, 0x48, 0xd2, 0x15, 0x14, 0xb4, 0x3c, 0x72, 0xc1, 0x2b, 0x2c, 0xec, 0x44, 0xbd, 0x87,
+	0xc4, 0xf4, 0x22, 0xe3, 0x5b, 0x50, 0x11, 0x93, 0xf1, 0xd2, 0x2e, 0x7b, 0x22, 0x53, 0x5b, 0xba,
+	0x29, 0x00, 0x5e, 0xcd, 0xe4, 0x7b, 0x0e, 0xf3, 0x43, 0xe5, 0x4e, 0x49, 0x90, 0x3c, 0x80, 0xca,
+	0x7e, 0x68, 0x79, 0x71, 0xbc, 0x27, 0xf3, 0x9d, 0x09, 0x36, 0x29, 0x56, 0x04, 0x9d, 0xf1, 0x45,
+	0x28, 0x73, 0x74, 0xc2, 0x03, 0x12, 0x17, 0x94, 0xf2, 0x80, 0xf0, 0xc2, 0x09, 0x9d, 0xf8, 0x9b,
+	0x02, 0x01, 0xe0, 0x96, 0xc4, 0x8b, 0xcb, 0x2c, 0x47, 0xcb, 0x2c, 0x27, 0x53, 0xdd, 0x52, 0xc8,
+	0x54, 0xb7, 0x18, 0xdf, 0x80, 0x06, 0xee, 0x48, 0xac, 0xc6, 0xf7, 0xa0, 0x34, 0x8d, 0xe4, 0xd3,
+	0x21, 0x9b, 0xac, 0x46, 0x42, 0xe5, 0xae, 0x20, 0x91, 0x38, 0xf9, 0x2a, 0xa8, 0x58, 0x33, 0x05,
+	0x60, 0xfc, 0x91, 0x06, 0x97, 0x44, 0x09, 0x8b, 0x18, 0xf9, 0xf4, 0xf2, 0x95, 0xcf, 0xb0, 0xe5,
+	0x37, 0x40, 0xf7, 0xfc, 0x44, 0xb1, 0x86, 0x6e, 0x56, 0x3d, 0x5f, 0x84, 0xbb, 0xee, 0x40, 0x83,
+	0xe3, 0x47, 0xb2, 0x24, 0x46, 0xdc, 0xd1, 0xc0, 0x71, 0x43, 0x5e, 0x17, 0x43, 0xa0, 0xb5, 0xe9,
+	0x44, 0x0c, 0xd9, 0x8a, 0xdf, 0xd1, 0xab, 0x70, 0x29, 0x81, 0x8b, 0xdd, 0xb6, 0x32, 0x2e, 0x30,
+	0x3f, 0x67, 0x9f, 0x10, 0x83, 0xa0, 0x32, 0x3e, 0x82, 0x16, 0xdf, 0xc6, 0x17, 0xbf, 0x5e, 0xe3,
+	0x9b, 0x70, 0xc9, 0xa4, 0x47, 0xfe, 0xe1, 0xaf, 0x41, 0x96, 0xc6, 0x6b, 0xb0, 0xd4, 0x09, 0xfd,
+	0xe0, 0x9c, 0x91, 0x8d, 0x31, 0x10, 0xd3, 0x67, 0x16, 0xa3, 0x5c, 0xcc, 0x67, 0xf1, 0x70, 0x1d,
+	0xaa, 0x87, 0x94, 0x06, 0xb3, 0x7a, 0xa4, 0x0a, 0x82, 0x5b, 0xd1, 0xdc, 0xd6, 0x14, 0xe7, 0xb6,
+	0xe6, 0x0a, 0x90, 0xee, 0x71, 0xe0, 0x87, 0xe9, 0xcd, 0xb9, 0x07, 0x97, 0x53, 0x58, 0xb9, 0x3d,
+	0xa8, 0x77, 0xbc, 0x28, 0x4f, 0x86, 0xf6, 0x39, 0x60, 0x74, 0x80, 0x6c, 0x4c, 0xb2, 0x43, 0xe4,
+	0xd3, 0x8a, 0xe7, 0x5d, 0xe0, 0x5a, 0x63, 0x75, 0xb2, 0x14, 0x68, 0x2c, 0x41, 0xf3, 0xd9, 0x81,
+	0xdf, 0x9e, 0x6c, 0x28, 0x1e, 0x7e, 0xa4, 0xc1, 0x52, 0x1b, 0x2f, 0x5f, 0x87, 0x9d, 0xa8, 0x41,
+	0x4f, 0x8d, 0x21, 0x5d, 0x87, 0x6a, 0xe4, 0x78, 0x63, 0x3a, 0x52, 0x47, 0xad, 0xc2, 0x41, 0xf4,
+	0x7d, 0x1a, 0x22, 0x83, 0xc8, 0x83, 0xe1, 0x91, 0xba, 0xda, 0x79, 0xee, 0x50, 0xa0, 0xf0, 0x7a,
+	0x46, 0x92, 0x99, 0x83, 0xd9, 0x34, 0xf5, 0x89, 0x75, 0xfc, 0x8c, 0xfb, 0x98, 0x78, 0xca, 0x2d,
+	0x6f, 0x4c, 0xdd, 0x11, 0x3b, 0x56, 0xf1, 0xde, 0x9a, 0xc0, 0x0c, 0x8f, 0x3d, 0x63, 0x0f, 0x96,
+	0xd7, 0x04, 0x20, 0x13, 0x72, 0x3c, 0x78, 0xf1, 0xe2, 0xc3, 0xec, 0x23, 0xb8, 0x91, 0x33, 0x8f,
+	0xdc, 0x16, 0x7e, 0x36, 0xb9, 0x54, 0xc4, 0xc1, 0x69, 0x9a, 0x55, 0x21, 0x16, 0x9e, 0x88, 0x98,
+	0x7a, 0x21, 0xb5, 0xc6, 0x07, 0x3c, 0xaa, 0x89, 0x14, 0x05, 0x4e, 0xb1, 0x98, 0x40, 0x6f, 0xd8,
+	0x91, 0xf1, 0x69, 0x09, 0x5a, 0x33, 0x69, 0x9f, 0x17, 0x84, 0x4e, 0x44, 0x99, 0x0b, 0x67, 0x44,
+	0x99, 0x8b, 0x99, 0x28, 0xf3, 0x55, 0xa8, 0x78, 0xfe, 0xf3, 0x99, 0xf5, 0x2f, 0x7b, 0xfe, 0xf3,
+	0x1e, 0x77, 0x2a, 0xf8, 0xb7, 0x57, 0x29, 0xb7, 0x03, 0x38, 0x4a, 0x38, 0x15, 0x37, 0xa1, 0x36,
+	0x2b, 0xf7, 0x10, 0x3e, 0x87, 0xee, 0xa8, 0x5a, 0x8f, 0x8c, 0xef, 0x56, 0x55, 0x51, 0xae, 0x99,
+	0xef, 0x36, 0x0b, 0xd0, 0xe9, 0xff, 0x9b, 0x00, 0x1d, 0xf9, 0x2a, 0x54, 0x23, 0x3a, 0xf6, 0x3d,
+	0x3b, 0x92, 0x45, 0xee, 0xe9, 0xc0, 0xb2, 0x12, 0xd7, 0x80, 0xd3, 0xa8, 0xb0, 0x8c, 0xec, 0x41,
+	0xbe, 0x06, 0x7a, 0xac, 0x74, 0x22, 0x2c, 0xbd, 0x32, 0x97, 0xa7, 0xf1, 0x98, 0x54, 0xc2, 0x59,
+	0x85, 0x88, 0xd4, 0x49, 0x9e, 0x6d, 0x95, 0x6f, 0x98, 0xe5, 0x7a, 0x0e, 0xd7, 0x4f, 0xe8, 0x89,
+	0x2a, 0x17, 0x56, 0x85, 0x3a, 0x71, 0x07, 0xf2, 0xae, 0x7a, 0x2e, 0x35, 0x72, 0x7a, 0xae, 0x89,
+	0xc2, 0x58, 0x54, 0x6f, 0x65, 0x4d, 0xc5, 0x73, 0x4a, 0xc5, 0xe0, 0x9b, 0x17, 0x8e, 0xc1, 0xa3,
+	0xeb, 0xc4, 0xb5, 0xd2, 0xa5, 0x36, 0x7f, 0x2c, 0xe8, 0xe6, 0x0c, 0x61, 0x8c, 0x61, 0x31, 0x2d,
+	0x22, 0xfe, 0x8a, 0x44, 0xd5, 0x50, 0xd7, 0x65, 0x19, 0xa1, 0x01, 0x79, 0x0f, 0xaa, 0x63, 0xd7,
+	0x8a, 0x66, 0x45, 0x49, 0x2b, 0xb9, 0x72, 0x5e, 0x43, 0x1a, 0x25, 0x66, 0xd9, 0xc1, 0xf8, 0x9e,
+	0x06, 0xcd, 0x14, 0x41, 0x6e, 0x25, 0x34, 0xba, 0x45, 0x9e, 0x4d, 0xe3, 0x27, 0x27, 0x07, 0xf0,
+	0xf2, 0x97, 0xf9, 0x61, 0x59, 0x61, 0x24, 0x93, 0xc7, 0x37, 0x40, 0x9f, 0x06, 0xf8, 0x6e, 0x99,
+	0x8a, 0x47, 0x7c, 0xc9, 0xac, 0x72, 0x78, 0x87, 0x3f, 0xeb, 0xf8, 0xd7, 0x0f, 0x71, 0xb4, 0x59,
+	0x40, 0xc6, 0xf7, 0x0b, 0xd0, 0x4c, 0xed, 0x68, 0xf2, 0x29, 0xad, 0xa5, 0x9e, 0xd2, 0xb7, 0xa1,
+	0x6e, 0x4f, 0x45, 0x2a, 0x08, 0x27, 0x10, 0x06, 0x1b, 0x14, 0x6a, 0x27, 0x59, 0x6a, 0x59, 0xfc,
+	0x95, 0xd3, 0x67, 0x4a, 0x18, 0xa5, 0x74, 0x59, 0xb8, 0x2f, 0x32, 0x76, 0xaa, 0x38, 0x4a, 0x82,
+	0xa9, 0xaa, 0xc4, 0x4a, 0xa6, 0x2a, 0x31, 0x91, 0x76, 0xac, 0x5e, 0x24, 0xed, 0xf8, 0xdd, 0x02,
+	0xd4, 0x13, 0x4a, 0x9a, 0x13, 0x07, 0x48, 0xa7, 0xc9, 0x84, 0x1d, 0x49, 0x7e, 0x71, 0x91, 0xfb,
+	0xb9, 0x83, 0xf0, 0x6b, 0xe7, 0x3f, 0x77, 0xc8, 0x8f, 0x10, 0xa4, 0x82, 0x0a, 0xe5, 0x4c, 0x50,
+	0xe1, 0x1a, 0x54, 0x78, 0x85, 0xa2, 0x7a, 0xc6, 0x48, 0x08, 0xb7, 0x5f, 0xdc, 0x25, 0x9e, 0xfa,
+	0x48, 0x48, 0xdc, 0x2d, 0xbd, 0x08, 0x37, 0xd5, 0xb5, 0x22, 0x36, 0x7b, 0xef, 0x57, 0x10, 0x14,
+	0xcf, 0x7d, 0xf9, 0x15, 0x84, 0x7c, 0xee, 0xcb, 0x0f, 0x1e, 0x7e, 0x5c, 0x80, 0x7a, 0xe2, 0xc0,
+	0xbd, 0xd0, 0xd4, 0xe8, 0x67, 0x88, 0xa3, 0xa8, 0x6f, 0x1b, 0x4a, 0xe7, 0x7f, 0xdb, 0x90, 0xde,
+	0x9d, 0xf2, 0xc5, 0x76, 0xa7, 0x72, 0xca, 0xee, 0x10, 0xe9, 0xdd, 0xca, 0x57, 0x21, 0x77, 0x62,
+	0x67, 0x1f, 0xa8, 0xf0, 0xa6, 0xd4, 0x07, 0x2a, 0xe8, 0x49, 0xdc, 0xfd, 0x9e, 0x06, 0xba, 0xfa,
+	0xa8, 0x8a, 0xd4, 0xa0, 0xfc, 0xb4, 0xbd, 0xb9, 0xd3, 0x6d, 0x2d, 0x90, 0x3a, 0x54, 0xd7, 0xfa,
+	0x3b, 0xbd, 0x61, 0xd7, 0x6c, 0x69, 0xa4, 0x0a, 0xc5, 0x41, 0x77, 0xd8, 0x2a, 0xe0, 0x8f, 0xad,
+	0xf6, 0x76, 0xab, 0x48, 0x16, 0x01, 0x06, 0x7d, 0x73, 0xd8, 0xed, 0x8c, 0xb0, 0xa1, 0x84, 0x3d,
+	0x87, 0xfd, 0xed, 0xd1, 0x93, 0x56, 0x19, 0x7b, 0x0e, 0x76, 0xb6, 0xb6, 0xda, 0xe6, 0x47, 0xad,
+	0x0a, 0xb9, 0x0c, 0x4b, 0xab, 0xfd, 0x9d, 0x5e, 0xa7, 0xdb, 0x19, 0xa9, 0xe1, 0xaa, 0x38, 0xca,
+	0x46, 0x67, 0xd0, 0xd2, 0x89, 0x0e, 0xa5, 0xcd, 0x8d, 0xc1, 0xb0, 0x55, 0xbb, 0xfb, 0x77, 0x1a,
+	0x94, 0xf9, 0xb7, 0x43, 0x38, 0xf2, 0x5a, 0x7b, 0x67, 0xd0, 0x1d, 0xf5, 0xfa, 0x3d, 0x64, 0x24,
+	0x86, 0x37, 0xfb, 0x6b, 0x4f, 0x5a, 0x1a, 0x59, 0x82, 0xba, 0x80, 0xcd, 0x76, 0xef, 0x71, 0xb7,
+	0x55, 0x98, 0x21, 0xbe, 0xb1, 0xd3, 0xdd, 0xe9, 0xb6, 0x8a, 0xe4, 0x12, 0x34, 0x25, 0x45, 0xb7,
+	0xdd, 0xe9, 0x9a, 0x83, 0x56, 0x89, 0xb4, 0xa0, 0x21, 0x50, 0x1b, 0xbd, 0x61, 0xb7, 0x37, 0x6c,
+	0x95, 0x09, 0x81, 0x45, 0x45, 0xb4, 0xd6, 0x7f, 0xda, 0xe5, 0xcc, 0xc6, 0x23, 0x3d, 0x43, 0x96,
+	0x5b, 0xd5, 0xd9, 0x48, 0x6b, 0xeb, 0x38, 0x59, 0xa7, 0xa5, 0xcf, 0xfa, 0x0d, 0x7a, 0xed, 0xed,
+	0xc1, 0x7a, 0x1f, 0x99, 0xff, 0x0e, 0xe8, 0xaa, 0x48, 0x8b, 0x34, 0x40, 0xdf, 0xde, 0x6c, 0xf7,
+	0x46, 0xed, 0xde, 0x47, 0xad, 0x05, 0xa4, 0xe6, 0x50, 0xbf, 0xd7, 0x1d, 0x0d, 0xd6, 0xdb, 0x66,
+	0xa7, 0xa5, 0xe1, 0xa0, 0x1c, 0xb7, 0xdd, 0x36, 0xdb, 0x9b, 0x9b, 0xdd, 0xcd, 0x56, 0x21, 0x46,
+	0xad, 0xf7, 0x87, 0xa3, 0xcd, 0xf6, 0x60, 0xd8, 0x2a, 0x92, 0x2b, 0xd0, 0xe2, 0x28, 0x64, 0xd8,
+	0x6c, 0xaf, 0x0d, 0x37, 0x9e, 0x76, 0x5b, 0xa5, 0x98, 0x30, 0x9e, 0xbc, 0x7c, 0xf7, 0x8b, 0xa0,
+	0xab, 0xf4, 0x3c, 0x69, 0x42, 0x0d, 0x65, 0xbd, 0xb6, 0xd1, 0xe9, 0x76, 0x5a, 0x0b, 0x08, 0xae,
+	0xf5, 0xb7, 0xb6, 0x36, 0x86, 0xc3, 0x2e, 0x4e, 0x5c, 0x87, 0x6a, 0x7b, 0x95, 0x6f, 0x5a, 0xab,
+	0x70, 0xf7, 0xb7, 0xa1, 0x9e, 0xc8, 0x25, 0x92, 0x65, 0xb8, 0xd2, 0xd9, 0x18, 0x3c, 0x19, 0x99,
+	0xdd, 0x0f, 0xbb, 0x6b, 0xc3, 0xc1, 0xa8, 0xd7, 0x1f, 0xae, 0x6f, 0xf4, 0x1e, 0xb7, 0x16, 0xc8,
+	0x75, 0xb8, 0x9c, 0x6a, 0x79, 0x66, 0x6e, 0x0c, 0xbb, 0x83, 0x96, 0x46, 0x6e, 0xc2, 0xf5, 0x54,
+	0x43, 0x7b, 0x73, 0x53, 0x35, 0x16, 0xee, 0xfe, 0x26, 0xd4, 0xe2, 0xc8, 0x3f, 0xf2, 0xd1, 0x69,
+	0x0f, 0x77, 0xb6, 0x46, 0xbd, 0x8d, 0xcd, 0xd6, 0x02, 0x8a, 0x59, 0x80, 0xab, 0x1f, 0x89, 0x91,
+	0xe2, 0xf6, 0x8d, 0xde, 0x50, 0x6c, 0xa8, 0x00, 0x1f, 0x6d, 0xf6, 0xdb, 0x43, 0xa1, 0x6c, 0xb2,
+	0x43, 0xbf, 0xbf, 0xd9, 0x2a, 0xdd, 0x7d, 0x07, 0x6a, 0x71, 0x0c, 0x0f, 0x05, 0x8e, 0x62, 0x7b,
+	0x64, 0x76, 0xa5, 0xda, 0x22, 0xb4, 0xbd, 0xd1, 0x13, 0x0b, 0x46, 0x60, 0xb5, 0xdd, 0x6b, 0x15,
+	0xee, 0x3e, 0x95, 0xc1, 0x5c, 0x9b, 0xa2, 0x14, 0x11, 0xbf, 0xd5, 0xef, 0xc4, 0x5a, 0x96, 0x44,
+	0xb5, 0x77, 0x86, 0xfd, 0x96, 0x86, 0xaa, 0x1b, 0xa3, 0xb6, 0x37, 0x7a, 0x3d, 0x14, 0x1b, 0x2a,
+	0x52, 0x8c, 0xec, 0x3f, 0x7a, 0xd4, 0x2a, 0xbe, 0xfd, 0xaf, 0x25, 0x28, 0x3c, 0x79, 0x4a, 0x3a,
+	0x50, 0x95, 0xf5, 0x41, 0xe4, 0xac, 0x9a, 0xe4, 0x95, 0x33, 0xcb, 0xb9, 0xc8, 0x13, 0xd0, 0x55,
+	0xfd, 0x31, 0x49, 0x53, 0x66, 0x0a, 0xaf, 0x57, 0x5e, 0x3e, 0xa5, 0x55, 0x0c, 0xf4, 0x86, 0xf6,
+	0x40, 0xc3, 0xc1, 0x94, 0x23, 0x9b, 0x19, 0x2c, 0x53, 0xe6, 0x9a, 0x19, 0x2c, 0x5b, 0xf6, 0xc6,
+	0x07, 0x7b, 0x1f, 0x4a, 0x83, 0xb1, 0xe5, 0x91, 0xe5, 0xb9, 0x3f, 0x60, 0x50, 0x83, 0xdc, 0xc8,
+	0x69, 0x11, 0x03, 0x3c, 0xd0, 0x50, 0x3c, 0xb2, 0x80, 0x25, 0x23, 0x9e, 0x74, 0xd5, 0x4c, 0x46,
+	0x3c, 0xd9, 0x9a, 0x97, 0x27, 0xb0, 0x98, 0xfe, 0x7c, 0x84, 0x18, 0x69, 0xeb, 0x9a, 0xf7, 0x6d,
+	0xc9, 0x4a, 0x7e, 0xb1, 0x0f, 0x79, 0x0a, 0xcd, 0xd4, 0xf7, 0x22, 0xe4, 0x95, 0x74, 0x50, 0x2b,
+	0xe7, 0x1b, 0x93, 0x15, 0xe3, 0x2c, 0x12, 0xc9, 0xe4, 0x63, 0x68, 0x24, 0xbf, 0x19, 0x21, 0x77,
+	0xd2, 0x3e, 0xde, 0xfc, 0xe7, 0x24, 0xa7, 0x30, 0xf8, 0xf6, 0x7f, 0xd7, 0xa1, 0xdc, 0xe6, 0x51,
+	0x99, 0x36, 0x54, 0x64, 0xfa, 0x3a, 0x53, 0x32, 0x9b, 0x2c, 0x70, 0x59, 0xb9, 0x99, 0xdb, 0x26,
+	0xb9, 0xc2, 0x21, 0x84, 0xc3, 0xbd, 0x32, 0xef, 0x98, 0x9f, 0x36, 0x44, 0x3a, 0x05, 0xdf, 0xe1,
+	0x27, 0x88, 0x47, 0xda, 0x6e, 0xe6, 0xe4, 0x7a, 0xa2, 0xfc, 0x3d, 0xcc, 0x26, 0x8d, 0x3e, 0x04,
+	0x98, 0xa5, 0xb1, 0xc8, 0xad, 0xf4, 0x84, 0xd9, 0xfc, 0xd6, 0x45, 0xc7, 0xe2, 0xc7, 0x3a, 0x6f,
+	0xac, 0x44, 0xb2, 0xeb, 0x9c, 0xb1, 0x3e, 0x80, 0x32, 0xcf, 0x54, 0x93, 0x1b, 0x73, 0x29, 0xe9,
+	0x78, 0x65, 0x2b, 0x79, 0x4d, 0xb2, 0xff, 0xd7, 0xa1, 0xcc, 0x23, 0xe4, 0x99, 0xfe, 0xc9, 0x28,
+	0x7b, 0xa6, 0x7f, 0x2a, 0xa0, 0xfe, 0x40, 0x23, 0x8f, 0xf8, 0x57, 0x95, 0xae, 0xe5, 0x4c, 0x48,
+	0xb6, 0xb8, 0x26, 0x19, 0xba, 0xce, 0xac, 0x23, 0x13, 0xc4, 0x7e, 0xa0, 0x91, 0x0f, 0xa1, 0x16,
+	0x47, 0x70, 0xc9, 0xcb, 0xb9, 0x91, 0xda, 0x78, 0x45, 0xb7, 0x4e, 0x6b, 0x96, 0xab, 0xfa, 0x1a,
+	0x94, 0x79, 0x7c, 0x34, 0xbb, 0xaa, 0x44, 0x5c, 0x76, 0xe5, 0xda, 0x7c, 0xd3, 0xb6, 0x15, 0xb2,
+	0x07, 0x1a, 0x79, 0x0c, 0x30, 0x8b, 0x95, 0x65, 0xf6, 0x67, 0x2e, 0x88, 0x96, 0x31, 0x20, 0xa9,
+	0xc0, 0x1d, 0x2e, 0x49, 0xc5, 0xb1, 0xb2, 0x4b, 0xca, 0xc4, 0xbc, 0xb2, 0x4b, 0x9a, 0x0b, 0x7f,
+	0x75, 0xa1, 0x16, 0xc7, 0xb3, 0x32, 0x63, 0x65, 0xe3, 0x5c, 0x67, 0xb1, 0xf4, 0x18, 0x60, 0x16,
+	0xbb, 0xca, 0xac, 0x6d, 0x2e, 0xa8, 0x75, 0xd6, 0x40, 0x6b, 0xa0, 0xab, 0x40, 0x55, 0xc6, 0x4c,
+	0x67, 0xe2, 0x57, 0x67, 0x0d, 0xb2, 0x01, 0xf5, 0x44, 0x18, 0x8b, 0xdc, 0xce, 0x14, 0xfd, 0x66,
+	0x03, 0x5c, 0x67, 0x0d, 0xb5, 0x0d, 0xf5, 0x44, 0x58, 0x2a, 0x33, 0xd4, 0x7c, 0x18, 0x6b, 0xe5,
+	0xce, 0xe9, 0x04, 0x72, 0xc4, 0x1e, 0xd4, 0x13, 0xb1, 0xab, 0xcc, 0x88, 0xf3, 0x51, 0xad, 0x73,
+	0x77, 0xf0, 0xcb, 0x50, 0x11, 0x51, 0xac, 0x8c, 0x2d, 0x4b, 0x85, 0xb6, 0x56, 0xe6, 0xe3, 0x9a,
+	0xe4, 0x31, 0xe8, 0xea, 0x19, 0x9b, 0x11, 0x75, 0x26, 0x06, 0x96, 0xb9, 0x11, 0xe7, 0x62, 0x36,
+	0xbb, 0x70, 0x69, 0x2e, 0x52, 0x44, 0x5e, 0xcb, 0x7c, 0xe5, 0x93, 0x1f, 0xb1, 0x5a, 0x79, 0xfd,
+	0x3c, 0x32, 0x59, 0x6d, 0xdf, 0xff, 0xe4, 0xe7, 0xb7, 0x16, 0x3e, 0xf9, 0xc5, 0x2d, 0xed, 0xd3,
+	0x5f, 0xdc, 0xd2, 0xfe, 0xfd, 0x17, 0xb7, 0xb4, 0xdf, 0xfb, 0xe5, 0xad, 0x85, 0x4f, 0x7f, 0x79,
+	0x6b, 0xe1, 0xa7, 0xbf, 0xbc, 0xb5, 0xf0, 0xcd, 0x87, 0x17, 0x78, 0xcb, 0xa4, 0xff, 0x5f, 0x6a,
+	0xb7, 0xc2, 0xff, 0x34, 0xea, 0x9d, 0xff, 0x09, 0x00, 0x00, 0xff, 0xff, 0x80, 0x26, 0x80, 0x10,
+	0x7c, 0x4a, 0x00, 0x00,
 }
 
 func (m *Op) Marshal() (dAtA []byte, err error) {
@@ -8786,178 +6342,6 @@ func (m *Op_Call) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	}
 	return len(dAtA) - i, nil
 }
-func (m *Op_Set) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_Set) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Set != nil {
-		{
-			size, err := m.Set.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x52
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_Dict) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_Dict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Dict != nil {
-		{
-			size, err := m.Dict.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x5a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_ScoredSet) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_ScoredSet) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.ScoredSet != nil {
-		{
-			size, err := m.ScoredSet.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x62
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_TopK) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_TopK) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.TopK != nil {
-		{
-			size, err := m.TopK.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x6a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_Bag) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_Bag) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Bag != nil {
-		{
-			size, err := m.Bag.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x72
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_BoundedCounter) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_BoundedCounter) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.BoundedCounter != nil {
-		{
-			size, err := m.BoundedCounter.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x7a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_Ids) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_Ids) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Ids != nil {
-		{
-			size, err := m.Ids.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1
-		i--
-		dAtA[i] = 0x82
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Op_List) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Op_List) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.List != nil {
-		{
-			size, err := m.List.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1
-		i--
-		dAtA[i] = 0x8a
-	}
-	return len(dAtA) - i, nil
-}
 func (m *Op_Dump) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
@@ -8975,9 +6359,7 @@ func (m *Op_Dump) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i = encodeVarintLinchpin(dAtA, i, uint64(size))
 		}
 		i--
-		dAtA[i] = 0x6
-		i--
-		dAtA[i] = 0xa2
+		dAtA[i] = 0x4a
 	}
 	return len(dAtA) - i, nil
 }
@@ -8998,9 +6380,7 @@ func (m *Op_Restore) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i = encodeVarintLinchpin(dAtA, i, uint64(size))
 		}
 		i--
-		dAtA[i] = 0x6
-		i--
-		dAtA[i] = 0xaa
+		dAtA[i] = 0x52
 	}
 	return len(dAtA) - i, nil
 }
@@ -9021,9 +6401,7 @@ func (m *Op_Expire) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i = encodeVarintLinchpin(dAtA, i, uint64(size))
 		}
 		i--
-		dAtA[i] = 0x6
-		i--
-		dAtA[i] = 0xb2
+		dAtA[i] = 0x5a
 	}
 	return len(dAtA) - i, nil
 }
@@ -9044,9 +6422,7 @@ func (m *Op_Persist) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i = encodeVarintLinchpin(dAtA, i, uint64(size))
 		}
 		i--
-		dAtA[i] = 0x6
-		i--
-		dAtA[i] = 0xba
+		dAtA[i] = 0x62
 	}
 	return len(dAtA) - i, nil
 }
@@ -9860,7 +7236,7 @@ func (m *Datum_Text) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	dAtA[i] = 0x32
 	return len(dAtA) - i, nil
 }
-func (m *SetOp) Marshal() (dAtA []byte, err error) {
+func (m *Entry) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -9870,2222 +7246,12 @@ func (m *SetOp) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *SetOp) MarshalTo(dAtA []byte) (int, error) {
+func (m *Entry) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *SetOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *SetOp_Add) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Add != nil {
-		{
-			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *SetOp_Remove) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_Remove) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Remove != nil {
-		{
-			size, err := m.Remove.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *SetOp_Contains) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_Contains) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Contains != nil {
-		{
-			size, err := m.Contains.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *SetOp_Size_) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_Size_) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Size_ != nil {
-		{
-			size, err := m.Size_.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x2a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *SetOp_Members) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_Members) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Members != nil {
-		{
-			size, err := m.Members.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x32
-	}
-	return len(dAtA) - i, nil
-}
-func (m *SetOp_AddCount) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_AddCount) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.AddCount != nil {
-		{
-			size, err := m.AddCount.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x3a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *SetOp_RemoveCount) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *SetOp_RemoveCount) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.RemoveCount != nil {
-		{
-			size, err := m.RemoveCount.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x42
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *DictOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *DictOp_Set) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Set) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Set != nil {
-		{
-			size, err := m.Set.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_Delete) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Delete) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Delete != nil {
-		{
-			size, err := m.Delete.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_Get) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Get) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Get != nil {
-		{
-			size, err := m.Get.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_GetMany) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_GetMany) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.GetMany != nil {
-		{
-			size, err := m.GetMany.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x2a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_Increment) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Increment) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Increment != nil {
-		{
-			size, err := m.Increment.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x32
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_IncrementGet) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_IncrementGet) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.IncrementGet != nil {
-		{
-			size, err := m.IncrementGet.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x3a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_Size_) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Size_) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Size_ != nil {
-		{
-			size, err := m.Size_.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x42
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_All) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_All) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.All != nil {
-		{
-			size, err := m.All.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x4a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_Scan) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Scan) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Scan != nil {
-		{
-			size, err := m.Scan.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x52
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_Has) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_Has) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Has != nil {
-		{
-			size, err := m.Has.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x5a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *DictOp_SetNew) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *DictOp_SetNew) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.SetNew != nil {
-		{
-			size, err := m.SetNew.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x62
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *ScoredSetOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ScoredSetOp_Add) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Add != nil {
-		{
-			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_Increment) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_Increment) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Increment != nil {
-		{
-			size, err := m.Increment.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_Remove) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_Remove) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Remove != nil {
-		{
-			size, err := m.Remove.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_Score) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_Score) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Score != nil {
-		{
-			size, err := m.Score.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x2a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_Rank) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_Rank) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Rank != nil {
-		{
-			size, err := m.Rank.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x32
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_ByRank) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_ByRank) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.ByRank != nil {
-		{
-			size, err := m.ByRank.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x3a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_ByScore) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_ByScore) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.ByScore != nil {
-		{
-			size, err := m.ByScore.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x42
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_Size_) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_Size_) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Size_ != nil {
-		{
-			size, err := m.Size_.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x4a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_IncrementGet) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_IncrementGet) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.IncrementGet != nil {
-		{
-			size, err := m.IncrementGet.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x52
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_RevRank) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_RevRank) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.RevRank != nil {
-		{
-			size, err := m.RevRank.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x5a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ScoredSetOp_ByRankDesc) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredSetOp_ByRankDesc) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.ByRankDesc != nil {
-		{
-			size, err := m.ByRankDesc.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x62
-	}
-	return len(dAtA) - i, nil
-}
-func (m *TopKOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *TopKOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *TopKOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *TopKOp_Add) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *TopKOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Add != nil {
-		{
-			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *TopKOp_Top) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *TopKOp_Top) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Top != nil {
-		{
-			size, err := m.Top.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *TopKOp_Max) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *TopKOp_Max) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Max != nil {
-		{
-			size, err := m.Max.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *BagOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *BagOp_Add) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Add != nil {
-		{
-			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Count) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Count) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Count != nil {
-		{
-			size, err := m.Count.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Sum) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Sum) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Sum != nil {
-		{
-			size, err := m.Sum.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Mean) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Mean) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Mean != nil {
-		{
-			size, err := m.Mean.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x2a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Min) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Min) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Min != nil {
-		{
-			size, err := m.Min.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x32
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Max) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Max) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Max != nil {
-		{
-			size, err := m.Max.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x3a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Variance) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Variance) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Variance != nil {
-		{
-			size, err := m.Variance.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x42
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BagOp_Summary) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BagOp_Summary) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Summary != nil {
-		{
-			size, err := m.Summary.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x4a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *BoundedCounterOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *BoundedCounterOp_Create) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_Create) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Create != nil {
-		{
-			size, err := m.Create.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp_Add) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_Add) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Add != nil {
-		{
-			size, err := m.Add.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp_Subtract) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_Subtract) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Subtract != nil {
-		{
-			size, err := m.Subtract.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp_TryAdd) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_TryAdd) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.TryAdd != nil {
-		{
-			size, err := m.TryAdd.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x2a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp_TrySubtract) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_TrySubtract) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.TrySubtract != nil {
-		{
-			size, err := m.TrySubtract.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x32
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp_Get) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_Get) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Get != nil {
-		{
-			size, err := m.Get.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x3a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *BoundedCounterOp_Bounds) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *BoundedCounterOp_Bounds) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Bounds != nil {
-		{
-			size, err := m.Bounds.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x42
-	}
-	return len(dAtA) - i, nil
-}
-func (m *IdsOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *IdsOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *IdsOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *IdsOp_Next) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *IdsOp_Next) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Next != nil {
-		{
-			size, err := m.Next.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ListOp) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *ListOp) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Method != nil {
-		{
-			size := m.Method.Size()
-			i -= size
-			if _, err := m.Method.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ListOp_Append) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp_Append) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Append != nil {
-		{
-			size, err := m.Append.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x12
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ListOp_Range) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp_Range) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Range != nil {
-		{
-			size, err := m.Range.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ListOp_Length) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp_Length) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Length != nil {
-		{
-			size, err := m.Length.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ListOp_Trim) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp_Trim) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Trim != nil {
-		{
-			size, err := m.Trim.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x2a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ListOp_AppendLength) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp_AppendLength) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.AppendLength != nil {
-		{
-			size, err := m.AppendLength.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x32
-	}
-	return len(dAtA) - i, nil
-}
-func (m *ListOp_Get) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ListOp_Get) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Get != nil {
-		{
-			size, err := m.Get.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintLinchpin(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x3a
-	}
-	return len(dAtA) - i, nil
-}
-func (m *NoArguments) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *NoArguments) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *NoArguments) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	return len(dAtA) - i, nil
-}
-
-func (m *OneMember) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *OneMember) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *OneMember) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Member) > 0 {
-		i -= len(m.Member)
-		copy(dAtA[i:], m.Member)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Member)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Members) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Members) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Members) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Members) > 0 {
-		for iNdEx := len(m.Members) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Members[iNdEx])
-			copy(dAtA[i:], m.Members[iNdEx])
-			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Members[iNdEx])))
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *OneField) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *OneField) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *OneField) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Field) > 0 {
-		i -= len(m.Field)
-		copy(dAtA[i:], m.Field)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Field)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Fields) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Fields) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Fields) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Fields) > 0 {
-		for iNdEx := len(m.Fields) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Fields[iNdEx])
-			copy(dAtA[i:], m.Fields[iNdEx])
-			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Fields[iNdEx])))
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *FieldValue) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *FieldValue) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *FieldValue) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Value) > 0 {
-		i -= len(m.Value)
-		copy(dAtA[i:], m.Value)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Value)))
-		i--
-		dAtA[i] = 0x12
-	}
-	if len(m.Field) > 0 {
-		i -= len(m.Field)
-		copy(dAtA[i:], m.Field)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Field)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *FieldValues) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *FieldValues) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *FieldValues) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Pairs) > 0 {
-		for iNdEx := len(m.Pairs) - 1; iNdEx >= 0; iNdEx-- {
-			{
-				size, err := m.Pairs[iNdEx].MarshalToSizedBuffer(dAtA[:i])
-				if err != nil {
-					return 0, err
-				}
-				i -= size
-				i = encodeVarintLinchpin(dAtA, i, uint64(size))
-			}
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *FieldDelta) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *FieldDelta) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *FieldDelta) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Delta != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Delta)<<1)^uint64((m.Delta>>63))))
-		i--
-		dAtA[i] = 0x10
-	}
-	if len(m.Field) > 0 {
-		i -= len(m.Field)
-		copy(dAtA[i:], m.Field)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Field)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *FieldRange) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *FieldRange) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *FieldRange) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Limit != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Limit)<<1)^uint64((m.Limit>>63))))
-		i--
-		dAtA[i] = 0x10
-	}
-	if len(m.From) > 0 {
-		i -= len(m.From)
-		copy(dAtA[i:], m.From)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.From)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ScoredMember) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *ScoredMember) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredMember) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Member) > 0 {
-		i -= len(m.Member)
-		copy(dAtA[i:], m.Member)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Member)))
-		i--
-		dAtA[i] = 0x12
-	}
-	if m.Score != 0 {
-		i -= 8
-		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Score))))
-		i--
-		dAtA[i] = 0x9
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ScoredMembers) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *ScoredMembers) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoredMembers) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Pairs) > 0 {
-		for iNdEx := len(m.Pairs) - 1; iNdEx >= 0; iNdEx-- {
-			{
-				size, err := m.Pairs[iNdEx].MarshalToSizedBuffer(dAtA[:i])
-				if err != nil {
-					return 0, err
-				}
-				i -= size
-				i = encodeVarintLinchpin(dAtA, i, uint64(size))
-			}
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *MemberDelta) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *MemberDelta) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *MemberDelta) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Delta != 0 {
-		i -= 8
-		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Delta))))
-		i--
-		dAtA[i] = 0x11
-	}
-	if len(m.Member) > 0 {
-		i -= len(m.Member)
-		copy(dAtA[i:], m.Member)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Member)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ScoreRange) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *ScoreRange) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoreRange) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.OptionalLimit != nil {
-		{
-			size := m.OptionalLimit.Size()
-			i -= size
-			if _, err := m.OptionalLimit.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if m.Max != 0 {
-		i -= 8
-		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Max))))
-		i--
-		dAtA[i] = 0x11
-	}
-	if m.Min != 0 {
-		i -= 8
-		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Min))))
-		i--
-		dAtA[i] = 0x9
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ScoreRange_Limit) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ScoreRange_Limit) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Limit)<<1)^uint64((m.Limit>>63))))
-	i--
-	dAtA[i] = 0x18
-	return len(dAtA) - i, nil
-}
-func (m *Places) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Places) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Places) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Last != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Last)<<1)^uint64((m.Last>>63))))
-		i--
-		dAtA[i] = 0x10
-	}
-	if m.First != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.First)<<1)^uint64((m.First>>63))))
-		i--
-		dAtA[i] = 0x8
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Place) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Place) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Place) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.Index != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Index)<<1)^uint64((m.Index>>63))))
-		i--
-		dAtA[i] = 0x8
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Amount) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Amount) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Amount) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.N != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.N)<<1)^uint64((m.N>>63))))
-		i--
-		dAtA[i] = 0x8
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *OptionalAmount) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *OptionalAmount) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *OptionalAmount) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.OptionalN != nil {
-		{
-			size := m.OptionalN.Size()
-			i -= size
-			if _, err := m.OptionalN.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *OptionalAmount_N) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *OptionalAmount_N) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.N)<<1)^uint64((m.N>>63))))
-	i--
-	dAtA[i] = 0x8
-	return len(dAtA) - i, nil
-}
-func (m *Bounds) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Bounds) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Bounds) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if m.OptionalStart != nil {
-		{
-			size := m.OptionalStart.Size()
-			i -= size
-			if _, err := m.OptionalStart.MarshalTo(dAtA[i:]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if m.Ceiling != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Ceiling)<<1)^uint64((m.Ceiling>>63))))
-		i--
-		dAtA[i] = 0x10
-	}
-	if m.Floor != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Floor)<<1)^uint64((m.Floor>>63))))
-		i--
-		dAtA[i] = 0x8
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Bounds_Start) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Bounds_Start) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	i = encodeVarintLinchpin(dAtA, i, uint64((uint64(m.Start)<<1)^uint64((m.Start>>63))))
-	i--
-	dAtA[i] = 0x18
-	return len(dAtA) - i, nil
-}
-func (m *Numbers) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Numbers) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Numbers) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Numbers) > 0 {
-		for iNdEx := len(m.Numbers) - 1; iNdEx >= 0; iNdEx-- {
-			f75 := math.Float64bits(float64(m.Numbers[iNdEx]))
-			i -= 8
-			encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(f75))
-		}
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Numbers)*8))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Values) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Values) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Values) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.XXX_unrecognized)
-	copy(dAtA[i:], m.XXX_unrecognized)
-	if len(m.Values) > 0 {
-		for iNdEx := len(m.Values) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Values[iNdEx])
-			copy(dAtA[i:], m.Values[iNdEx])
-			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Values[iNdEx])))
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Pair) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Pair) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *Pair) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *Entry) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -12176,10 +7342,10 @@ func (m *Result) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x52
 	}
-	if len(m.Answer) > 0 {
-		for iNdEx := len(m.Answer) - 1; iNdEx >= 0; iNdEx-- {
+	if len(m.Data) > 0 {
+		for iNdEx := len(m.Data) - 1; iNdEx >= 0; iNdEx-- {
 			{
-				size, err := m.Answer[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				size, err := m.Data[iNdEx].MarshalToSizedBuffer(dAtA[:i])
 				if err != nil {
 					return 0, err
 				}
@@ -12202,10 +7368,10 @@ func (m *Result) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x3a
 	}
-	if len(m.Pairs) > 0 {
-		for iNdEx := len(m.Pairs) - 1; iNdEx >= 0; iNdEx-- {
+	if len(m.Entries) > 0 {
+		for iNdEx := len(m.Entries) - 1; iNdEx >= 0; iNdEx-- {
 			{
-				size, err := m.Pairs[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				size, err := m.Entries[iNdEx].MarshalToSizedBuffer(dAtA[:i])
 				if err != nil {
 					return 0, err
 				}
@@ -12276,6 +7442,23 @@ func (m *Conflict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.Advice != nil {
+		{
+			size, err := m.Advice.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintLinchpin(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x5a
+	}
+	if m.Others != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Others))
+		i--
+		dAtA[i] = 0x50
+	}
 	if m.HolderInteractive {
 		i--
 		if m.HolderInteractive {
@@ -12284,91 +7467,23 @@ func (m *Conflict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			dAtA[i] = 0
 		}
 		i--
-		dAtA[i] = 0x78
-	}
-	if m.Interactive {
-		i--
-		if m.Interactive {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x70
-	}
-	if len(m.HolderCalls) > 0 {
-		for iNdEx := len(m.HolderCalls) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.HolderCalls[iNdEx])
-			copy(dAtA[i:], m.HolderCalls[iNdEx])
-			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.HolderCalls[iNdEx])))
-			i--
-			dAtA[i] = 0x6a
-		}
-	}
-	if len(m.Calls) > 0 {
-		for iNdEx := len(m.Calls) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Calls[iNdEx])
-			copy(dAtA[i:], m.Calls[iNdEx])
-			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Calls[iNdEx])))
-			i--
-			dAtA[i] = 0x62
-		}
+		dAtA[i] = 0x48
 	}
 	if len(m.HolderLock) > 0 {
 		i -= len(m.HolderLock)
 		copy(dAtA[i:], m.HolderLock)
 		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.HolderLock)))
 		i--
-		dAtA[i] = 0x5a
-	}
-	if len(m.Lock) > 0 {
-		i -= len(m.Lock)
-		copy(dAtA[i:], m.Lock)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Lock)))
-		i--
-		dAtA[i] = 0x52
-	}
-	if len(m.Commutes) > 0 {
-		for iNdEx := len(m.Commutes) - 1; iNdEx >= 0; iNdEx-- {
-			{
-				size, err := m.Commutes[iNdEx].MarshalToSizedBuffer(dAtA[:i])
-				if err != nil {
-					return 0, err
-				}
-				i -= size
-				i = encodeVarintLinchpin(dAtA, i, uint64(size))
-			}
-			i--
-			dAtA[i] = 0x4a
-		}
-	}
-	if m.Others != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Others))
-		i--
-		dAtA[i] = 0x40
-	}
-	if m.HolderMode != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.HolderMode))
-		i--
-		dAtA[i] = 0x38
+		dAtA[i] = 0x42
 	}
 	if len(m.HolderOperations) > 0 {
-		dAtA77 := make([]byte, len(m.HolderOperations)*10)
-		var j76 int
-		for _, num := range m.HolderOperations {
-			for num >= 1<<7 {
-				dAtA77[j76] = uint8(uint64(num)&0x7f | 0x80)
-				num >>= 7
-				j76++
-			}
-			dAtA77[j76] = uint8(num)
-			j76++
+		for iNdEx := len(m.HolderOperations) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.HolderOperations[iNdEx])
+			copy(dAtA[i:], m.HolderOperations[iNdEx])
+			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.HolderOperations[iNdEx])))
+			i--
+			dAtA[i] = 0x3a
 		}
-		i -= j76
-		copy(dAtA[i:], dAtA77[:j76])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j76))
-		i--
-		dAtA[i] = 0x32
 	}
 	{
 		size := m.Holder.Size()
@@ -12379,29 +7494,32 @@ func (m *Conflict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i = encodeVarintLinchpin(dAtA, i, uint64(size))
 	}
 	i--
-	dAtA[i] = 0x2a
-	if m.Mode != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Mode))
+	dAtA[i] = 0x32
+	if m.Interactive {
 		i--
-		dAtA[i] = 0x20
+		if m.Interactive {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x28
+	}
+	if len(m.Lock) > 0 {
+		i -= len(m.Lock)
+		copy(dAtA[i:], m.Lock)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Lock)))
+		i--
+		dAtA[i] = 0x22
 	}
 	if len(m.Operations) > 0 {
-		dAtA79 := make([]byte, len(m.Operations)*10)
-		var j78 int
-		for _, num := range m.Operations {
-			for num >= 1<<7 {
-				dAtA79[j78] = uint8(uint64(num)&0x7f | 0x80)
-				num >>= 7
-				j78++
-			}
-			dAtA79[j78] = uint8(num)
-			j78++
+		for iNdEx := len(m.Operations) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Operations[iNdEx])
+			copy(dAtA[i:], m.Operations[iNdEx])
+			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Operations[iNdEx])))
+			i--
+			dAtA[i] = 0x1a
 		}
-		i -= j78
-		copy(dAtA[i:], dAtA79[:j78])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j78))
-		i--
-		dAtA[i] = 0x1a
 	}
 	if len(m.Key) > 0 {
 		i -= len(m.Key)
@@ -12446,31 +7564,21 @@ func (m *Advice) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			dAtA[i] = 0
 		}
 		i--
-		dAtA[i] = 0x28
+		dAtA[i] = 0x18
 	}
-	if len(m.HolderMethod) > 0 {
-		i -= len(m.HolderMethod)
-		copy(dAtA[i:], m.HolderMethod)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.HolderMethod)))
+	if len(m.HolderInstead) > 0 {
+		i -= len(m.HolderInstead)
+		copy(dAtA[i:], m.HolderInstead)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.HolderInstead)))
 		i--
-		dAtA[i] = 0x22
+		dAtA[i] = 0x12
 	}
-	if len(m.Method) > 0 {
-		i -= len(m.Method)
-		copy(dAtA[i:], m.Method)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Method)))
+	if len(m.Instead) > 0 {
+		i -= len(m.Instead)
+		copy(dAtA[i:], m.Instead)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Instead)))
 		i--
-		dAtA[i] = 0x1a
-	}
-	if m.HolderInstead != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.HolderInstead))
-		i--
-		dAtA[i] = 0x10
-	}
-	if m.Instead != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Instead))
-		i--
-		dAtA[i] = 0x8
+		dAtA[i] = 0xa
 	}
 	return len(dAtA) - i, nil
 }
@@ -12495,6 +7603,13 @@ func (m *Receipt) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.Sentence) > 0 {
+		i -= len(m.Sentence)
+		copy(dAtA[i:], m.Sentence)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Sentence)))
+		i--
+		dAtA[i] = 0x3a
+	}
 	if m.Abort != nil {
 		{
 			size, err := m.Abort.MarshalToSizedBuffer(dAtA[:i])
@@ -12505,29 +7620,19 @@ func (m *Receipt) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i = encodeVarintLinchpin(dAtA, i, uint64(size))
 		}
 		i--
-		dAtA[i] = 0x4a
+		dAtA[i] = 0x32
 	}
 	if len(m.Reason) > 0 {
 		i -= len(m.Reason)
 		copy(dAtA[i:], m.Reason)
 		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Reason)))
 		i--
-		dAtA[i] = 0x42
+		dAtA[i] = 0x2a
 	}
 	if m.Aborted != 0 {
 		i = encodeVarintLinchpin(dAtA, i, uint64(m.Aborted))
 		i--
-		dAtA[i] = 0x38
-	}
-	if m.Waiting {
-		i--
-		if m.Waiting {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x30
+		dAtA[i] = 0x20
 	}
 	if m.Wait != nil {
 		{
@@ -12539,31 +7644,17 @@ func (m *Receipt) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i = encodeVarintLinchpin(dAtA, i, uint64(size))
 		}
 		i--
-		dAtA[i] = 0x2a
+		dAtA[i] = 0x1a
 	}
-	if len(m.Sentence) > 0 {
-		i -= len(m.Sentence)
-		copy(dAtA[i:], m.Sentence)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Sentence)))
+	if m.Waiting {
 		i--
-		dAtA[i] = 0x22
-	}
-	{
-		size := m.Holder.Size()
-		i -= size
-		if _, err := m.Holder.MarshalTo(dAtA[i:]); err != nil {
-			return 0, err
+		if m.Waiting {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
 		}
-		i = encodeVarintLinchpin(dAtA, i, uint64(size))
-	}
-	i--
-	dAtA[i] = 0x1a
-	if len(m.Key) > 0 {
-		i -= len(m.Key)
-		copy(dAtA[i:], m.Key)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Key)))
 		i--
-		dAtA[i] = 0x12
+		dAtA[i] = 0x10
 	}
 	if m.WaitedUs != 0 {
 		i = encodeVarintLinchpin(dAtA, i, uint64(m.WaitedUs))
@@ -12688,10 +7779,10 @@ func (m *ErrorDetail) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x1a
 	}
-	if len(m.Text) > 0 {
-		i -= len(m.Text)
-		copy(dAtA[i:], m.Text)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Text)))
+	if len(m.Message) > 0 {
+		i -= len(m.Message)
+		copy(dAtA[i:], m.Message)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Message)))
 		i--
 		dAtA[i] = 0x12
 	}
@@ -12705,7 +7796,7 @@ func (m *ErrorDetail) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *DownNode) Marshal() (dAtA []byte, err error) {
+func (m *NodeDown) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -12715,12 +7806,12 @@ func (m *DownNode) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *DownNode) MarshalTo(dAtA []byte) (int, error) {
+func (m *NodeDown) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *DownNode) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *NodeDown) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -12742,20 +7833,20 @@ func (m *DownNode) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		dAtA[i] = 0x20
 	}
 	if len(m.Shards) > 0 {
-		dAtA86 := make([]byte, len(m.Shards)*10)
-		var j85 int
+		dAtA20 := make([]byte, len(m.Shards)*10)
+		var j19 int
 		for _, num := range m.Shards {
 			for num >= 1<<7 {
-				dAtA86[j85] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA20[j19] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j85++
+				j19++
 			}
-			dAtA86[j85] = uint8(num)
-			j85++
+			dAtA20[j19] = uint8(num)
+			j19++
 		}
-		i -= j85
-		copy(dAtA[i:], dAtA86[:j85])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j85))
+		i -= j19
+		copy(dAtA[i:], dAtA20[:j19])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j19))
 		i--
 		dAtA[i] = 0x1a
 	}
@@ -12794,10 +7885,10 @@ func (m *Snapshot) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if len(m.Token) > 0 {
-		i -= len(m.Token)
-		copy(dAtA[i:], m.Token)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Token)))
+	if len(m.CausalityToken) > 0 {
+		i -= len(m.CausalityToken)
+		copy(dAtA[i:], m.CausalityToken)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.CausalityToken)))
 		i--
 		dAtA[i] = 0x2a
 	}
@@ -13053,10 +8144,10 @@ func (m *ExecuteRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x22
 	}
-	if len(m.Token) > 0 {
-		i -= len(m.Token)
-		copy(dAtA[i:], m.Token)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Token)))
+	if len(m.CausalityToken) > 0 {
+		i -= len(m.CausalityToken)
+		copy(dAtA[i:], m.CausalityToken)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.CausalityToken)))
 		i--
 		dAtA[i] = 0x1a
 	}
@@ -13124,11 +8215,11 @@ func (m *ExecuteResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x40
 	}
-	if len(m.Aborts) > 0 {
-		for iNdEx := len(m.Aborts) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Aborts[iNdEx])
-			copy(dAtA[i:], m.Aborts[iNdEx])
-			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Aborts[iNdEx])))
+	if len(m.AbortReasons) > 0 {
+		for iNdEx := len(m.AbortReasons) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.AbortReasons[iNdEx])
+			copy(dAtA[i:], m.AbortReasons[iNdEx])
+			i = encodeVarintLinchpin(dAtA, i, uint64(len(m.AbortReasons[iNdEx])))
 			i--
 			dAtA[i] = 0x3a
 		}
@@ -13155,10 +8246,10 @@ func (m *ExecuteResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x2a
 	}
-	if len(m.Token) > 0 {
-		i -= len(m.Token)
-		copy(dAtA[i:], m.Token)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Token)))
+	if len(m.CausalityToken) > 0 {
+		i -= len(m.CausalityToken)
+		copy(dAtA[i:], m.CausalityToken)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.CausalityToken)))
 		i--
 		dAtA[i] = 0x22
 	}
@@ -13273,8 +8364,8 @@ func (m *Call) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x10
 	}
-	if m.Number != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Number))
+	if m.Handle != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Handle))
 		i--
 		dAtA[i] = 0x8
 	}
@@ -13311,10 +8402,10 @@ func (m *PipelineResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x18
 	}
-	if len(m.Answers) > 0 {
-		for iNdEx := len(m.Answers) - 1; iNdEx >= 0; iNdEx-- {
+	if len(m.Responses) > 0 {
+		for iNdEx := len(m.Responses) - 1; iNdEx >= 0; iNdEx-- {
 			{
-				size, err := m.Answers[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				size, err := m.Responses[iNdEx].MarshalToSizedBuffer(dAtA[:i])
 				if err != nil {
 					return 0, err
 				}
@@ -13397,7 +8488,7 @@ func (m *Welcome) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *CallAnswer) Marshal() (dAtA []byte, err error) {
+func (m *CallResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -13407,12 +8498,12 @@ func (m *CallAnswer) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *CallAnswer) MarshalTo(dAtA []byte) (int, error) {
+func (m *CallResponse) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *CallAnswer) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *CallResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -13439,8 +8530,8 @@ func (m *CallAnswer) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	}
 	i--
 	dAtA[i] = 0x12
-	if m.Number != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Number))
+	if m.Handle != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Handle))
 		i--
 		dAtA[i] = 0x8
 	}
@@ -13500,16 +8591,16 @@ func (m *TransactRequest_Begin) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	}
 	return len(dAtA) - i, nil
 }
-func (m *TransactRequest_Do) MarshalTo(dAtA []byte) (int, error) {
+func (m *TransactRequest_Execute) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *TransactRequest_Do) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *TransactRequest_Execute) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
-	if m.Do != nil {
+	if m.Execute != nil {
 		{
-			size, err := m.Do.MarshalToSizedBuffer(dAtA[:i])
+			size, err := m.Execute.MarshalToSizedBuffer(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -13687,10 +8778,10 @@ func (m *BeginStep) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x2a
 	}
-	if len(m.Token) > 0 {
-		i -= len(m.Token)
-		copy(dAtA[i:], m.Token)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Token)))
+	if len(m.CausalityToken) > 0 {
+		i -= len(m.CausalityToken)
+		copy(dAtA[i:], m.CausalityToken)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.CausalityToken)))
 		i--
 		dAtA[i] = 0x22
 	}
@@ -13722,7 +8813,7 @@ func (m *BeginStep) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *DoStep) Marshal() (dAtA []byte, err error) {
+func (m *ExecuteStep) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -13732,12 +8823,12 @@ func (m *DoStep) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *DoStep) MarshalTo(dAtA []byte) (int, error) {
+func (m *ExecuteStep) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *DoStep) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *ExecuteStep) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -13877,11 +8968,11 @@ func (m *TransactResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if m.Answer != nil {
+	if m.Response != nil {
 		{
-			size := m.Answer.Size()
+			size := m.Response.Size()
 			i -= size
-			if _, err := m.Answer.MarshalTo(dAtA[i:]); err != nil {
+			if _, err := m.Response.MarshalTo(dAtA[i:]); err != nil {
 				return 0, err
 			}
 		}
@@ -13910,16 +9001,16 @@ func (m *TransactResponse_Begun) MarshalToSizedBuffer(dAtA []byte) (int, error) 
 	}
 	return len(dAtA) - i, nil
 }
-func (m *TransactResponse_Done) MarshalTo(dAtA []byte) (int, error) {
+func (m *TransactResponse_Executed) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *TransactResponse_Done) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *TransactResponse_Executed) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
-	if m.Done != nil {
+	if m.Executed != nil {
 		{
-			size, err := m.Done.MarshalToSizedBuffer(dAtA[:i])
+			size, err := m.Executed.MarshalToSizedBuffer(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -14035,9 +9126,9 @@ func (m *Begun) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if m.Done != nil {
+	if m.Executed != nil {
 		{
-			size, err := m.Done.MarshalToSizedBuffer(dAtA[:i])
+			size, err := m.Executed.MarshalToSizedBuffer(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -14065,7 +9156,7 @@ func (m *Begun) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Done) Marshal() (dAtA []byte, err error) {
+func (m *Executed) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -14075,12 +9166,12 @@ func (m *Done) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Done) MarshalTo(dAtA []byte) (int, error) {
+func (m *Executed) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Done) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *Executed) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -14179,10 +9270,10 @@ func (m *ScanRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x32
 	}
-	if len(m.Token) > 0 {
-		i -= len(m.Token)
-		copy(dAtA[i:], m.Token)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Token)))
+	if len(m.CausalityToken) > 0 {
+		i -= len(m.CausalityToken)
+		copy(dAtA[i:], m.CausalityToken)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.CausalityToken)))
 		i--
 		dAtA[i] = 0x2a
 	}
@@ -14257,17 +9348,17 @@ func (m *ScanResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x1a
 	}
-	if len(m.Token) > 0 {
-		i -= len(m.Token)
-		copy(dAtA[i:], m.Token)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Token)))
+	if len(m.CausalityToken) > 0 {
+		i -= len(m.CausalityToken)
+		copy(dAtA[i:], m.CausalityToken)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.CausalityToken)))
 		i--
 		dAtA[i] = 0x12
 	}
-	if len(m.Pairs) > 0 {
-		for iNdEx := len(m.Pairs) - 1; iNdEx >= 0; iNdEx-- {
+	if len(m.Entries) > 0 {
+		for iNdEx := len(m.Entries) - 1; iNdEx >= 0; iNdEx-- {
 			{
-				size, err := m.Pairs[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				size, err := m.Entries[iNdEx].MarshalToSizedBuffer(dAtA[:i])
 				if err != nil {
 					return 0, err
 				}
@@ -14343,10 +9434,10 @@ func (m *OutcomeResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			dAtA[i] = 0x32
 		}
 	}
-	if len(m.Token) > 0 {
-		i -= len(m.Token)
-		copy(dAtA[i:], m.Token)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Token)))
+	if len(m.CausalityToken) > 0 {
+		i -= len(m.CausalityToken)
+		copy(dAtA[i:], m.CausalityToken)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.CausalityToken)))
 		i--
 		dAtA[i] = 0x2a
 	}
@@ -14455,7 +9546,7 @@ func (m *StatusResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		}
 	}
 	{
-		size, err := m.Room.MarshalToSizedBuffer(dAtA[:i])
+		size, err := m.Disk.MarshalToSizedBuffer(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -14575,7 +9666,7 @@ func (m *RefusedAddress) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Room) Marshal() (dAtA []byte, err error) {
+func (m *DiskSpace) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -14585,18 +9676,18 @@ func (m *Room) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Room) MarshalTo(dAtA []byte) (int, error) {
+func (m *DiskSpace) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Room) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *DiskSpace) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
 	_ = l
-	if m.Refuses != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Refuses))
+	if m.Rejects != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Rejects))
 		i--
 		dAtA[i] = 0x20
 	}
@@ -14655,20 +9746,20 @@ func (m *Member) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		dAtA[i] = 0x31
 	}
 	if len(m.Shards) > 0 {
-		dAtA117 := make([]byte, len(m.Shards)*10)
-		var j116 int
+		dAtA51 := make([]byte, len(m.Shards)*10)
+		var j50 int
 		for _, num := range m.Shards {
 			for num >= 1<<7 {
-				dAtA117[j116] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA51[j50] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j116++
+				j50++
 			}
-			dAtA117[j116] = uint8(num)
-			j116++
+			dAtA51[j50] = uint8(num)
+			j50++
 		}
-		i -= j116
-		copy(dAtA[i:], dAtA117[:j116])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j116))
+		i -= j50
+		copy(dAtA[i:], dAtA51[:j50])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j50))
 		i--
 		dAtA[i] = 0x2a
 	}
@@ -14797,8 +9888,8 @@ func (m *ShardStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x58
 	}
-	if m.Records != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Records))
+	if m.DecisionRecords != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.DecisionRecords))
 		i--
 		dAtA[i] = 0x50
 	}
@@ -14807,8 +9898,8 @@ func (m *ShardStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x48
 	}
-	if m.Waiting != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Waiting))
+	if m.LockWaiters != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.LockWaiters))
 		i--
 		dAtA[i] = 0x40
 	}
@@ -14817,8 +9908,8 @@ func (m *ShardStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x38
 	}
-	if m.Index != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Index))
+	if m.Csn != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Csn))
 		i--
 		dAtA[i] = 0x30
 	}
@@ -15024,9 +10115,9 @@ func (m *MethodInfo) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x3a
 	}
-	if m.Answers {
+	if m.Returns {
 		i--
-		if m.Answers {
+		if m.Returns {
 			dAtA[i] = 1
 		} else {
 			dAtA[i] = 0
@@ -15034,9 +10125,9 @@ func (m *MethodInfo) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x30
 	}
-	if m.Changes {
+	if m.Updates {
 		i--
-		if m.Changes {
+		if m.Updates {
 			dAtA[i] = 1
 		} else {
 			dAtA[i] = 0
@@ -15175,9 +10266,9 @@ func (m *LockInfo) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			dAtA[i] = 0x1a
 		}
 	}
-	if m.Changes {
+	if m.Updates {
 		i--
-		if m.Changes {
+		if m.Updates {
 			dAtA[i] = 1
 		} else {
 			dAtA[i] = 0
@@ -15243,8 +10334,8 @@ func (m *HotRule) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if m.Order != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Order))
+	if m.Policy != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Policy))
 		i--
 		dAtA[i] = 0x18
 	}
@@ -15379,9 +10470,9 @@ func (m *HotKeysResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			dAtA[i] = 0x22
 		}
 	}
-	if m.Busy != 0 {
+	if m.Utilization != 0 {
 		i -= 8
-		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Busy))))
+		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Utilization))))
 		i--
 		dAtA[i] = 0x19
 	}
@@ -15427,10 +10518,10 @@ func (m *HotMove) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if len(m.Why) > 0 {
-		i -= len(m.Why)
-		copy(dAtA[i:], m.Why)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Why)))
+	if len(m.Reason) > 0 {
+		i -= len(m.Reason)
+		copy(dAtA[i:], m.Reason)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Reason)))
 		i--
 		dAtA[i] = 0x32
 	}
@@ -15489,38 +10580,38 @@ func (m *HotKey) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if m.Queue != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Queue))
+	if m.Waiters != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Waiters))
 		i--
 		dAtA[i] = 0x1
 		i--
 		dAtA[i] = 0x88
 	}
-	if m.Holds != 0 {
+	if m.HoldsPerS != 0 {
 		i -= 8
-		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Holds))))
+		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.HoldsPerS))))
 		i--
 		dAtA[i] = 0x1
 		i--
 		dAtA[i] = 0x81
 	}
-	if m.RetryUs != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.RetryUs))
+	if m.RetryUsPerS != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.RetryUsPerS))
 		i--
 		dAtA[i] = 0x78
 	}
-	if m.ReadWaitUs != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.ReadWaitUs))
+	if m.ReadWaitUsPerS != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.ReadWaitUsPerS))
 		i--
 		dAtA[i] = 0x70
 	}
-	if m.HeldUs != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.HeldUs))
+	if m.HeldUsPerS != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.HeldUsPerS))
 		i--
 		dAtA[i] = 0x68
 	}
-	if m.LockWaitUs != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.LockWaitUs))
+	if m.LockWaitUsPerS != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.LockWaitUsPerS))
 		i--
 		dAtA[i] = 0x60
 	}
@@ -15534,15 +10625,15 @@ func (m *HotKey) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x58
 	}
-	if m.Order != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Order))
+	if m.Policy != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Policy))
 		i--
 		dAtA[i] = 0x50
 	}
-	if len(m.Why) > 0 {
-		i -= len(m.Why)
-		copy(dAtA[i:], m.Why)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Why)))
+	if len(m.Reason) > 0 {
+		i -= len(m.Reason)
+		copy(dAtA[i:], m.Reason)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Reason)))
 		i--
 		dAtA[i] = 0x4a
 	}
@@ -15551,19 +10642,19 @@ func (m *HotKey) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x40
 	}
-	if m.WouldWaitUs != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.WouldWaitUs))
+	if m.EstimatedWaitUsPerS != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.EstimatedWaitUsPerS))
 		i--
 		dAtA[i] = 0x38
 	}
-	if m.WaitingUs != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.WaitingUs))
+	if m.WaitUsPerS != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.WaitUsPerS))
 		i--
 		dAtA[i] = 0x30
 	}
-	if m.Clashes != 0 {
+	if m.ConflictsPerS != 0 {
 		i -= 8
-		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Clashes))))
+		encoding_binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.ConflictsPerS))))
 		i--
 		dAtA[i] = 0x29
 	}
@@ -15640,9 +10731,9 @@ func (m *DrainProgress) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if m.CutOff {
+	if m.TimedOut {
 		i--
-		if m.CutOff {
+		if m.TimedOut {
 			dAtA[i] = 1
 		} else {
 			dAtA[i] = 0
@@ -15660,13 +10751,13 @@ func (m *DrainProgress) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x20
 	}
-	if m.Open != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Open))
+	if m.Interactive != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Interactive))
 		i--
 		dAtA[i] = 0x18
 	}
-	if m.Transactions != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Transactions))
+	if m.OneShots != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.OneShots))
 		i--
 		dAtA[i] = 0x10
 	}
@@ -16598,10 +11689,10 @@ func (m *ActivityRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if len(m.EndTxn) > 0 {
-		i -= len(m.EndTxn)
-		copy(dAtA[i:], m.EndTxn)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.EndTxn)))
+	if len(m.CancelTxn) > 0 {
+		i -= len(m.CancelTxn)
+		copy(dAtA[i:], m.CancelTxn)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.CancelTxn)))
 		i--
 		dAtA[i] = 0x2a
 	}
@@ -16628,7 +11719,7 @@ func (m *ActivityRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *EndTransactionRequest) Marshal() (dAtA []byte, err error) {
+func (m *CancelTransactionRequest) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -16638,12 +11729,12 @@ func (m *EndTransactionRequest) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *EndTransactionRequest) MarshalTo(dAtA []byte) (int, error) {
+func (m *CancelTransactionRequest) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *EndTransactionRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *CancelTransactionRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -16661,7 +11752,7 @@ func (m *EndTransactionRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *EndTransactionResponse) Marshal() (dAtA []byte, err error) {
+func (m *CancelTransactionResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -16671,49 +11762,49 @@ func (m *EndTransactionResponse) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *EndTransactionResponse) MarshalTo(dAtA []byte) (int, error) {
+func (m *CancelTransactionResponse) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *EndTransactionResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *CancelTransactionResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
 	_ = l
-	if len(m.SilentIds) > 0 {
-		dAtA125 := make([]byte, len(m.SilentIds)*10)
-		var j124 int
-		for _, num := range m.SilentIds {
+	if len(m.UnreachableIds) > 0 {
+		dAtA59 := make([]byte, len(m.UnreachableIds)*10)
+		var j58 int
+		for _, num := range m.UnreachableIds {
 			for num >= 1<<7 {
-				dAtA125[j124] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA59[j58] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j124++
+				j58++
 			}
-			dAtA125[j124] = uint8(num)
-			j124++
+			dAtA59[j58] = uint8(num)
+			j58++
 		}
-		i -= j124
-		copy(dAtA[i:], dAtA125[:j124])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j124))
+		i -= j58
+		copy(dAtA[i:], dAtA59[:j58])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j58))
 		i--
 		dAtA[i] = 0x12
 	}
 	if len(m.NodeIds) > 0 {
-		dAtA127 := make([]byte, len(m.NodeIds)*10)
-		var j126 int
+		dAtA61 := make([]byte, len(m.NodeIds)*10)
+		var j60 int
 		for _, num := range m.NodeIds {
 			for num >= 1<<7 {
-				dAtA127[j126] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA61[j60] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j126++
+				j60++
 			}
-			dAtA127[j126] = uint8(num)
-			j126++
+			dAtA61[j60] = uint8(num)
+			j60++
 		}
-		i -= j126
-		copy(dAtA[i:], dAtA127[:j126])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j126))
+		i -= j60
+		copy(dAtA[i:], dAtA61[:j60])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j60))
 		i--
 		dAtA[i] = 0xa
 	}
@@ -16740,9 +11831,9 @@ func (m *ActivityResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if m.Ended {
+	if m.Cancelled {
 		i--
-		if m.Ended {
+		if m.Cancelled {
 			dAtA[i] = 1
 		} else {
 			dAtA[i] = 0
@@ -16751,7 +11842,7 @@ func (m *ActivityResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		dAtA[i] = 0x70
 	}
 	{
-		size, err := m.Room.MarshalToSizedBuffer(dAtA[:i])
+		size, err := m.Disk.MarshalToSizedBuffer(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -16830,8 +11921,8 @@ func (m *ActivityResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			dAtA[i] = 0x42
 		}
 	}
-	if m.Open != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.Open))
+	if m.Interactive != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.Interactive))
 		i--
 		dAtA[i] = 0x38
 	}
@@ -16840,8 +11931,8 @@ func (m *ActivityResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x30
 	}
-	if m.DiskBytes != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.DiskBytes))
+	if m.StoreBytes != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.StoreBytes))
 		i--
 		dAtA[i] = 0x28
 	}
@@ -16933,38 +12024,38 @@ func (m *ActivityClass) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	var l int
 	_ = l
 	if len(m.Counts) > 0 {
-		dAtA130 := make([]byte, len(m.Counts)*10)
-		var j129 int
+		dAtA64 := make([]byte, len(m.Counts)*10)
+		var j63 int
 		for _, num := range m.Counts {
 			for num >= 1<<7 {
-				dAtA130[j129] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA64[j63] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j129++
+				j63++
 			}
-			dAtA130[j129] = uint8(num)
-			j129++
+			dAtA64[j63] = uint8(num)
+			j63++
 		}
-		i -= j129
-		copy(dAtA[i:], dAtA130[:j129])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j129))
+		i -= j63
+		copy(dAtA[i:], dAtA64[:j63])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j63))
 		i--
 		dAtA[i] = 0x2a
 	}
 	if len(m.UpperUs) > 0 {
-		dAtA132 := make([]byte, len(m.UpperUs)*10)
-		var j131 int
+		dAtA66 := make([]byte, len(m.UpperUs)*10)
+		var j65 int
 		for _, num := range m.UpperUs {
 			for num >= 1<<7 {
-				dAtA132[j131] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA66[j65] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j131++
+				j65++
 			}
-			dAtA132[j131] = uint8(num)
-			j131++
+			dAtA66[j65] = uint8(num)
+			j65++
 		}
-		i -= j131
-		copy(dAtA[i:], dAtA132[:j131])
-		i = encodeVarintLinchpin(dAtA, i, uint64(j131))
+		i -= j65
+		copy(dAtA[i:], dAtA66[:j65])
+		i = encodeVarintLinchpin(dAtA, i, uint64(j65))
 		i--
 		dAtA[i] = 0x22
 	}
@@ -17049,8 +12140,8 @@ func (m *RecentReceipt) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	}
 	i--
 	dAtA[i] = 0x1a
-	if m.TookUs != 0 {
-		i = encodeVarintLinchpin(dAtA, i, uint64(m.TookUs))
+	if m.DurationUs != 0 {
+		i = encodeVarintLinchpin(dAtA, i, uint64(m.DurationUs))
 		i--
 		dAtA[i] = 0x10
 	}
@@ -17082,10 +12173,10 @@ func (m *KeyConflict) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if len(m.Commutes) > 0 {
-		i -= len(m.Commutes)
-		copy(dAtA[i:], m.Commutes)
-		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Commutes)))
+	if len(m.Advice) > 0 {
+		i -= len(m.Advice)
+		copy(dAtA[i:], m.Advice)
+		i = encodeVarintLinchpin(dAtA, i, uint64(len(m.Advice)))
 		i--
 		dAtA[i] = 0x4a
 	}
@@ -17343,102 +12434,6 @@ func (m *Op_Call) Size() (n int) {
 	}
 	return n
 }
-func (m *Op_Set) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Set != nil {
-		l = m.Set.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_Dict) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Dict != nil {
-		l = m.Dict.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_ScoredSet) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.ScoredSet != nil {
-		l = m.ScoredSet.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_TopK) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.TopK != nil {
-		l = m.TopK.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_Bag) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Bag != nil {
-		l = m.Bag.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_BoundedCounter) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.BoundedCounter != nil {
-		l = m.BoundedCounter.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_Ids) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Ids != nil {
-		l = m.Ids.Size()
-		n += 2 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *Op_List) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.List != nil {
-		l = m.List.Size()
-		n += 2 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
 func (m *Op_Dump) Size() (n int) {
 	if m == nil {
 		return 0
@@ -17447,7 +12442,7 @@ func (m *Op_Dump) Size() (n int) {
 	_ = l
 	if m.Dump != nil {
 		l = m.Dump.Size()
-		n += 2 + l + sovLinchpin(uint64(l))
+		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
@@ -17459,7 +12454,7 @@ func (m *Op_Restore) Size() (n int) {
 	_ = l
 	if m.Restore != nil {
 		l = m.Restore.Size()
-		n += 2 + l + sovLinchpin(uint64(l))
+		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
@@ -17471,7 +12466,7 @@ func (m *Op_Expire) Size() (n int) {
 	_ = l
 	if m.Expire != nil {
 		l = m.Expire.Size()
-		n += 2 + l + sovLinchpin(uint64(l))
+		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
@@ -17483,7 +12478,7 @@ func (m *Op_Persist) Size() (n int) {
 	_ = l
 	if m.Persist != nil {
 		l = m.Persist.Size()
-		n += 2 + l + sovLinchpin(uint64(l))
+		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
@@ -17918,1184 +12913,7 @@ func (m *Datum_Text) Size() (n int) {
 	n += 1 + l + sovLinchpin(uint64(l))
 	return n
 }
-func (m *SetOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *SetOp_Add) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Add != nil {
-		l = m.Add.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *SetOp_Remove) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Remove != nil {
-		l = m.Remove.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *SetOp_Contains) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Contains != nil {
-		l = m.Contains.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *SetOp_Size_) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Size_ != nil {
-		l = m.Size_.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *SetOp_Members) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Members != nil {
-		l = m.Members.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *SetOp_AddCount) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.AddCount != nil {
-		l = m.AddCount.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *SetOp_RemoveCount) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.RemoveCount != nil {
-		l = m.RemoveCount.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *DictOp_Set) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Set != nil {
-		l = m.Set.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_Delete) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Delete != nil {
-		l = m.Delete.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_Get) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Get != nil {
-		l = m.Get.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_GetMany) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.GetMany != nil {
-		l = m.GetMany.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_Increment) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Increment != nil {
-		l = m.Increment.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_IncrementGet) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.IncrementGet != nil {
-		l = m.IncrementGet.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_Size_) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Size_ != nil {
-		l = m.Size_.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_All) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.All != nil {
-		l = m.All.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_Scan) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Scan != nil {
-		l = m.Scan.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_Has) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Has != nil {
-		l = m.Has.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *DictOp_SetNew) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.SetNew != nil {
-		l = m.SetNew.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *ScoredSetOp_Add) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Add != nil {
-		l = m.Add.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_Increment) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Increment != nil {
-		l = m.Increment.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_Remove) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Remove != nil {
-		l = m.Remove.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_Score) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Score != nil {
-		l = m.Score.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_Rank) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Rank != nil {
-		l = m.Rank.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_ByRank) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.ByRank != nil {
-		l = m.ByRank.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_ByScore) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.ByScore != nil {
-		l = m.ByScore.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_Size_) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Size_ != nil {
-		l = m.Size_.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_IncrementGet) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.IncrementGet != nil {
-		l = m.IncrementGet.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_RevRank) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.RevRank != nil {
-		l = m.RevRank.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ScoredSetOp_ByRankDesc) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.ByRankDesc != nil {
-		l = m.ByRankDesc.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *TopKOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *TopKOp_Add) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Add != nil {
-		l = m.Add.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *TopKOp_Top) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Top != nil {
-		l = m.Top.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *TopKOp_Max) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Max != nil {
-		l = m.Max.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *BagOp_Add) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Add != nil {
-		l = m.Add.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Count) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Count != nil {
-		l = m.Count.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Sum) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Sum != nil {
-		l = m.Sum.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Mean) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Mean != nil {
-		l = m.Mean.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Min) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Min != nil {
-		l = m.Min.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Max) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Max != nil {
-		l = m.Max.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Variance) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Variance != nil {
-		l = m.Variance.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BagOp_Summary) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Summary != nil {
-		l = m.Summary.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *BoundedCounterOp_Create) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Create != nil {
-		l = m.Create.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp_Add) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Add != nil {
-		l = m.Add.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp_Subtract) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Subtract != nil {
-		l = m.Subtract.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp_TryAdd) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.TryAdd != nil {
-		l = m.TryAdd.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp_TrySubtract) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.TrySubtract != nil {
-		l = m.TrySubtract.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp_Get) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Get != nil {
-		l = m.Get.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *BoundedCounterOp_Bounds) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Bounds != nil {
-		l = m.Bounds.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *IdsOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *IdsOp_Next) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Next != nil {
-		l = m.Next.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ListOp) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Method != nil {
-		n += m.Method.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *ListOp_Append) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Append != nil {
-		l = m.Append.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ListOp_Range) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Range != nil {
-		l = m.Range.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ListOp_Length) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Length != nil {
-		l = m.Length.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ListOp_Trim) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Trim != nil {
-		l = m.Trim.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ListOp_AppendLength) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.AppendLength != nil {
-		l = m.AppendLength.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *ListOp_Get) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Get != nil {
-		l = m.Get.Size()
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	return n
-}
-func (m *NoArguments) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *OneMember) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Member)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *Members) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Members) > 0 {
-		for _, b := range m.Members {
-			l = len(b)
-			n += 1 + l + sovLinchpin(uint64(l))
-		}
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *OneField) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Field)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *Fields) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Fields) > 0 {
-		for _, b := range m.Fields {
-			l = len(b)
-			n += 1 + l + sovLinchpin(uint64(l))
-		}
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *FieldValue) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Field)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	l = len(m.Value)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *FieldValues) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Pairs) > 0 {
-		for _, e := range m.Pairs {
-			l = e.Size()
-			n += 1 + l + sovLinchpin(uint64(l))
-		}
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *FieldDelta) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Field)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Delta != 0 {
-		n += 1 + sozLinchpin(uint64(m.Delta))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *FieldRange) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.From)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Limit != 0 {
-		n += 1 + sozLinchpin(uint64(m.Limit))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *ScoredMember) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Score != 0 {
-		n += 9
-	}
-	l = len(m.Member)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *ScoredMembers) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Pairs) > 0 {
-		for _, e := range m.Pairs {
-			l = e.Size()
-			n += 1 + l + sovLinchpin(uint64(l))
-		}
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *MemberDelta) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Member)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Delta != 0 {
-		n += 9
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *ScoreRange) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Min != 0 {
-		n += 9
-	}
-	if m.Max != 0 {
-		n += 9
-	}
-	if m.OptionalLimit != nil {
-		n += m.OptionalLimit.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *ScoreRange_Limit) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	n += 1 + sozLinchpin(uint64(m.Limit))
-	return n
-}
-func (m *Places) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.First != 0 {
-		n += 1 + sozLinchpin(uint64(m.First))
-	}
-	if m.Last != 0 {
-		n += 1 + sozLinchpin(uint64(m.Last))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *Place) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Index != 0 {
-		n += 1 + sozLinchpin(uint64(m.Index))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *Amount) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.N != 0 {
-		n += 1 + sozLinchpin(uint64(m.N))
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *OptionalAmount) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.OptionalN != nil {
-		n += m.OptionalN.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *OptionalAmount_N) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	n += 1 + sozLinchpin(uint64(m.N))
-	return n
-}
-func (m *Bounds) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Floor != 0 {
-		n += 1 + sozLinchpin(uint64(m.Floor))
-	}
-	if m.Ceiling != 0 {
-		n += 1 + sozLinchpin(uint64(m.Ceiling))
-	}
-	if m.OptionalStart != nil {
-		n += m.OptionalStart.Size()
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *Bounds_Start) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	n += 1 + sozLinchpin(uint64(m.Start))
-	return n
-}
-func (m *Numbers) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Numbers) > 0 {
-		n += 1 + sovLinchpin(uint64(len(m.Numbers)*8)) + len(m.Numbers)*8
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *Values) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Values) > 0 {
-		for _, b := range m.Values {
-			l = len(b)
-			n += 1 + l + sovLinchpin(uint64(l))
-		}
-	}
-	if m.XXX_unrecognized != nil {
-		n += len(m.XXX_unrecognized)
-	}
-	return n
-}
-
-func (m *Pair) Size() (n int) {
+func (m *Entry) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -19148,8 +12966,8 @@ func (m *Result) Size() (n int) {
 	}
 	l = m.Version.Size()
 	n += 1 + l + sovLinchpin(uint64(l))
-	if len(m.Pairs) > 0 {
-		for _, e := range m.Pairs {
+	if len(m.Entries) > 0 {
+		for _, e := range m.Entries {
 			l = e.Size()
 			n += 1 + l + sovLinchpin(uint64(l))
 		}
@@ -19161,8 +12979,8 @@ func (m *Result) Size() (n int) {
 	if m.Count != 0 {
 		n += 1 + sovLinchpin(uint64(m.Count))
 	}
-	if len(m.Answer) > 0 {
-		for _, e := range m.Answer {
+	if len(m.Data) > 0 {
+		for _, e := range m.Data {
 			l = e.Size()
 			n += 1 + l + sovLinchpin(uint64(l))
 		}
@@ -19194,33 +13012,8 @@ func (m *Conflict) Size() (n int) {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	if len(m.Operations) > 0 {
-		l = 0
-		for _, e := range m.Operations {
-			l += sovLinchpin(uint64(e))
-		}
-		n += 1 + sovLinchpin(uint64(l)) + l
-	}
-	if m.Mode != 0 {
-		n += 1 + sovLinchpin(uint64(m.Mode))
-	}
-	l = m.Holder.Size()
-	n += 1 + l + sovLinchpin(uint64(l))
-	if len(m.HolderOperations) > 0 {
-		l = 0
-		for _, e := range m.HolderOperations {
-			l += sovLinchpin(uint64(e))
-		}
-		n += 1 + sovLinchpin(uint64(l)) + l
-	}
-	if m.HolderMode != 0 {
-		n += 1 + sovLinchpin(uint64(m.HolderMode))
-	}
-	if m.Others != 0 {
-		n += 1 + sovLinchpin(uint64(m.Others))
-	}
-	if len(m.Commutes) > 0 {
-		for _, e := range m.Commutes {
-			l = e.Size()
+		for _, s := range m.Operations {
+			l = len(s)
 			n += 1 + l + sovLinchpin(uint64(l))
 		}
 	}
@@ -19228,27 +13021,30 @@ func (m *Conflict) Size() (n int) {
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
+	if m.Interactive {
+		n += 2
+	}
+	l = m.Holder.Size()
+	n += 1 + l + sovLinchpin(uint64(l))
+	if len(m.HolderOperations) > 0 {
+		for _, s := range m.HolderOperations {
+			l = len(s)
+			n += 1 + l + sovLinchpin(uint64(l))
+		}
+	}
 	l = len(m.HolderLock)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
-	if len(m.Calls) > 0 {
-		for _, s := range m.Calls {
-			l = len(s)
-			n += 1 + l + sovLinchpin(uint64(l))
-		}
-	}
-	if len(m.HolderCalls) > 0 {
-		for _, s := range m.HolderCalls {
-			l = len(s)
-			n += 1 + l + sovLinchpin(uint64(l))
-		}
-	}
-	if m.Interactive {
-		n += 2
-	}
 	if m.HolderInteractive {
 		n += 2
+	}
+	if m.Others != 0 {
+		n += 1 + sovLinchpin(uint64(m.Others))
+	}
+	if m.Advice != nil {
+		l = m.Advice.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
@@ -19259,17 +13055,11 @@ func (m *Advice) Size() (n int) {
 	}
 	var l int
 	_ = l
-	if m.Instead != 0 {
-		n += 1 + sovLinchpin(uint64(m.Instead))
-	}
-	if m.HolderInstead != 0 {
-		n += 1 + sovLinchpin(uint64(m.HolderInstead))
-	}
-	l = len(m.Method)
+	l = len(m.Instead)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
-	l = len(m.HolderMethod)
+	l = len(m.HolderInstead)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
@@ -19288,22 +13078,12 @@ func (m *Receipt) Size() (n int) {
 	if m.WaitedUs != 0 {
 		n += 1 + sovLinchpin(uint64(m.WaitedUs))
 	}
-	l = len(m.Key)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	l = m.Holder.Size()
-	n += 1 + l + sovLinchpin(uint64(l))
-	l = len(m.Sentence)
-	if l > 0 {
-		n += 1 + l + sovLinchpin(uint64(l))
+	if m.Waiting {
+		n += 2
 	}
 	if m.Wait != nil {
 		l = m.Wait.Size()
 		n += 1 + l + sovLinchpin(uint64(l))
-	}
-	if m.Waiting {
-		n += 2
 	}
 	if m.Aborted != 0 {
 		n += 1 + sovLinchpin(uint64(m.Aborted))
@@ -19314,6 +13094,10 @@ func (m *Receipt) Size() (n int) {
 	}
 	if m.Abort != nil {
 		l = m.Abort.Size()
+		n += 1 + l + sovLinchpin(uint64(l))
+	}
+	l = len(m.Sentence)
+	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
@@ -19329,7 +13113,7 @@ func (m *ErrorDetail) Size() (n int) {
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
-	l = len(m.Text)
+	l = len(m.Message)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
@@ -19376,7 +13160,7 @@ func (m *ErrorDetail) Size() (n int) {
 	return n
 }
 
-func (m *DownNode) Size() (n int) {
+func (m *NodeDown) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -19425,7 +13209,7 @@ func (m *Snapshot) Size() (n int) {
 	if m.ExpiresNs != 0 {
 		n += 1 + sovLinchpin(uint64(m.ExpiresNs))
 	}
-	l = len(m.Token)
+	l = len(m.CausalityToken)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
@@ -19530,7 +13314,7 @@ func (m *ExecuteRequest) Size() (n int) {
 	}
 	l = m.TxnId.Size()
 	n += 1 + l + sovLinchpin(uint64(l))
-	l = len(m.Token)
+	l = len(m.CausalityToken)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
@@ -19564,7 +13348,7 @@ func (m *ExecuteResponse) Size() (n int) {
 			n += 1 + l + sovLinchpin(uint64(l))
 		}
 	}
-	l = len(m.Token)
+	l = len(m.CausalityToken)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
@@ -19575,8 +13359,8 @@ func (m *ExecuteResponse) Size() (n int) {
 	if m.ResultsLost {
 		n += 2
 	}
-	if len(m.Aborts) > 0 {
-		for _, s := range m.Aborts {
+	if len(m.AbortReasons) > 0 {
+		for _, s := range m.AbortReasons {
 			l = len(s)
 			n += 1 + l + sovLinchpin(uint64(l))
 		}
@@ -19612,8 +13396,8 @@ func (m *Call) Size() (n int) {
 	}
 	var l int
 	_ = l
-	if m.Number != 0 {
-		n += 1 + sovLinchpin(uint64(m.Number))
+	if m.Handle != 0 {
+		n += 1 + sovLinchpin(uint64(m.Handle))
 	}
 	if m.TimeoutMs != 0 {
 		n += 1 + sovLinchpin(uint64(m.TimeoutMs))
@@ -19637,8 +13421,8 @@ func (m *PipelineResponse) Size() (n int) {
 		l = m.Welcome.Size()
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
-	if len(m.Answers) > 0 {
-		for _, e := range m.Answers {
+	if len(m.Responses) > 0 {
+		for _, e := range m.Responses {
 			l = e.Size()
 			n += 1 + l + sovLinchpin(uint64(l))
 		}
@@ -19678,14 +13462,14 @@ func (m *Welcome) Size() (n int) {
 	return n
 }
 
-func (m *CallAnswer) Size() (n int) {
+func (m *CallResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
 	var l int
 	_ = l
-	if m.Number != 0 {
-		n += 1 + sovLinchpin(uint64(m.Number))
+	if m.Handle != 0 {
+		n += 1 + sovLinchpin(uint64(m.Handle))
 	}
 	l = m.Response.Size()
 	n += 1 + l + sovLinchpin(uint64(l))
@@ -19720,14 +13504,14 @@ func (m *TransactRequest_Begin) Size() (n int) {
 	}
 	return n
 }
-func (m *TransactRequest_Do) Size() (n int) {
+func (m *TransactRequest_Execute) Size() (n int) {
 	if m == nil {
 		return 0
 	}
 	var l int
 	_ = l
-	if m.Do != nil {
-		l = m.Do.Size()
+	if m.Execute != nil {
+		l = m.Execute.Size()
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
@@ -19806,7 +13590,7 @@ func (m *BeginStep) Size() (n int) {
 	if m.ReadOnly {
 		n += 2
 	}
-	l = len(m.Token)
+	l = len(m.CausalityToken)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
@@ -19831,7 +13615,7 @@ func (m *BeginStep) Size() (n int) {
 	return n
 }
 
-func (m *DoStep) Size() (n int) {
+func (m *ExecuteStep) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -19893,8 +13677,8 @@ func (m *TransactResponse) Size() (n int) {
 	}
 	var l int
 	_ = l
-	if m.Answer != nil {
-		n += m.Answer.Size()
+	if m.Response != nil {
+		n += m.Response.Size()
 	}
 	return n
 }
@@ -19911,14 +13695,14 @@ func (m *TransactResponse_Begun) Size() (n int) {
 	}
 	return n
 }
-func (m *TransactResponse_Done) Size() (n int) {
+func (m *TransactResponse_Executed) Size() (n int) {
 	if m == nil {
 		return 0
 	}
 	var l int
 	_ = l
-	if m.Done != nil {
-		l = m.Done.Size()
+	if m.Executed != nil {
+		l = m.Executed.Size()
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
@@ -19982,14 +13766,14 @@ func (m *Begun) Size() (n int) {
 	if m.Attempt != 0 {
 		n += 1 + sovLinchpin(uint64(m.Attempt))
 	}
-	if m.Done != nil {
-		l = m.Done.Size()
+	if m.Executed != nil {
+		l = m.Executed.Size()
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
 
-func (m *Done) Size() (n int) {
+func (m *Executed) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -20037,7 +13821,7 @@ func (m *ScanRequest) Size() (n int) {
 	if m.PageSize != 0 {
 		n += 1 + sovLinchpin(uint64(m.PageSize))
 	}
-	l = len(m.Token)
+	l = len(m.CausalityToken)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
@@ -20057,13 +13841,13 @@ func (m *ScanResponse) Size() (n int) {
 	}
 	var l int
 	_ = l
-	if len(m.Pairs) > 0 {
-		for _, e := range m.Pairs {
+	if len(m.Entries) > 0 {
+		for _, e := range m.Entries {
 			l = e.Size()
 			n += 1 + l + sovLinchpin(uint64(l))
 		}
 	}
-	l = len(m.Token)
+	l = len(m.CausalityToken)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
@@ -20109,7 +13893,7 @@ func (m *OutcomeResponse) Size() (n int) {
 	if m.ResultsLost {
 		n += 2
 	}
-	l = len(m.Token)
+	l = len(m.CausalityToken)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
@@ -20166,7 +13950,7 @@ func (m *StatusResponse) Size() (n int) {
 	if m.HotShard != 0 {
 		n += 1 + sovLinchpin(uint64(m.HotShard))
 	}
-	l = m.Room.Size()
+	l = m.Disk.Size()
 	n += 1 + l + sovLinchpin(uint64(l))
 	if len(m.RefusedAddresses) > 0 {
 		for _, e := range m.RefusedAddresses {
@@ -20202,7 +13986,7 @@ func (m *RefusedAddress) Size() (n int) {
 	return n
 }
 
-func (m *Room) Size() (n int) {
+func (m *DiskSpace) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -20217,8 +14001,8 @@ func (m *Room) Size() (n int) {
 	if m.ReserveBytes != 0 {
 		n += 1 + sovLinchpin(uint64(m.ReserveBytes))
 	}
-	if m.Refuses != 0 {
-		n += 1 + sovLinchpin(uint64(m.Refuses))
+	if m.Rejects != 0 {
+		n += 1 + sovLinchpin(uint64(m.Rejects))
 	}
 	return n
 }
@@ -20303,20 +14087,20 @@ func (m *ShardStatus) Size() (n int) {
 	if m.Incarnation != 0 {
 		n += 1 + sovLinchpin(uint64(m.Incarnation))
 	}
-	if m.Index != 0 {
-		n += 1 + sovLinchpin(uint64(m.Index))
+	if m.Csn != 0 {
+		n += 1 + sovLinchpin(uint64(m.Csn))
 	}
 	if m.KeysInMemory != 0 {
 		n += 1 + sovLinchpin(uint64(m.KeysInMemory))
 	}
-	if m.Waiting != 0 {
-		n += 1 + sovLinchpin(uint64(m.Waiting))
+	if m.LockWaiters != 0 {
+		n += 1 + sovLinchpin(uint64(m.LockWaiters))
 	}
 	if m.Intents != 0 {
 		n += 1 + sovLinchpin(uint64(m.Intents))
 	}
-	if m.Records != 0 {
-		n += 1 + sovLinchpin(uint64(m.Records))
+	if m.DecisionRecords != 0 {
+		n += 1 + sovLinchpin(uint64(m.DecisionRecords))
 	}
 	if m.Steps != 0 {
 		n += 1 + sovLinchpin(uint64(m.Steps))
@@ -20411,10 +14195,10 @@ func (m *MethodInfo) Size() (n int) {
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
-	if m.Changes {
+	if m.Updates {
 		n += 2
 	}
-	if m.Answers {
+	if m.Returns {
 		n += 2
 	}
 	l = len(m.Lock)
@@ -20456,7 +14240,7 @@ func (m *LockInfo) Size() (n int) {
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
-	if m.Changes {
+	if m.Updates {
 		n += 2
 	}
 	if len(m.Commutes) > 0 {
@@ -20499,8 +14283,8 @@ func (m *HotRule) Size() (n int) {
 	if m.Prefix {
 		n += 2
 	}
-	if m.Order != 0 {
-		n += 1 + sovLinchpin(uint64(m.Order))
+	if m.Policy != 0 {
+		n += 1 + sovLinchpin(uint64(m.Policy))
 	}
 	return n
 }
@@ -20545,7 +14329,7 @@ func (m *HotKeysResponse) Size() (n int) {
 	if m.Mode != 0 {
 		n += 1 + sovLinchpin(uint64(m.Mode))
 	}
-	if m.Busy != 0 {
+	if m.Utilization != 0 {
 		n += 9
 	}
 	if len(m.Rules) > 0 {
@@ -20585,7 +14369,7 @@ func (m *HotMove) Size() (n int) {
 	if m.ToHot {
 		n += 2
 	}
-	l = len(m.Why)
+	l = len(m.Reason)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
@@ -20611,45 +14395,45 @@ func (m *HotKey) Size() (n int) {
 	if m.Waits != 0 {
 		n += 1 + sovLinchpin(uint64(m.Waits))
 	}
-	if m.Clashes != 0 {
+	if m.ConflictsPerS != 0 {
 		n += 9
 	}
-	if m.WaitingUs != 0 {
-		n += 1 + sovLinchpin(uint64(m.WaitingUs))
+	if m.WaitUsPerS != 0 {
+		n += 1 + sovLinchpin(uint64(m.WaitUsPerS))
 	}
-	if m.WouldWaitUs != 0 {
-		n += 1 + sovLinchpin(uint64(m.WouldWaitUs))
+	if m.EstimatedWaitUsPerS != 0 {
+		n += 1 + sovLinchpin(uint64(m.EstimatedWaitUsPerS))
 	}
 	if m.MovedNs != 0 {
 		n += 1 + sovLinchpin(uint64(m.MovedNs))
 	}
-	l = len(m.Why)
+	l = len(m.Reason)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
-	if m.Order != 0 {
-		n += 1 + sovLinchpin(uint64(m.Order))
+	if m.Policy != 0 {
+		n += 1 + sovLinchpin(uint64(m.Policy))
 	}
 	if m.Moving {
 		n += 2
 	}
-	if m.LockWaitUs != 0 {
-		n += 1 + sovLinchpin(uint64(m.LockWaitUs))
+	if m.LockWaitUsPerS != 0 {
+		n += 1 + sovLinchpin(uint64(m.LockWaitUsPerS))
 	}
-	if m.HeldUs != 0 {
-		n += 1 + sovLinchpin(uint64(m.HeldUs))
+	if m.HeldUsPerS != 0 {
+		n += 1 + sovLinchpin(uint64(m.HeldUsPerS))
 	}
-	if m.ReadWaitUs != 0 {
-		n += 1 + sovLinchpin(uint64(m.ReadWaitUs))
+	if m.ReadWaitUsPerS != 0 {
+		n += 1 + sovLinchpin(uint64(m.ReadWaitUsPerS))
 	}
-	if m.RetryUs != 0 {
-		n += 1 + sovLinchpin(uint64(m.RetryUs))
+	if m.RetryUsPerS != 0 {
+		n += 1 + sovLinchpin(uint64(m.RetryUsPerS))
 	}
-	if m.Holds != 0 {
+	if m.HoldsPerS != 0 {
 		n += 10
 	}
-	if m.Queue != 0 {
-		n += 2 + sovLinchpin(uint64(m.Queue))
+	if m.Waiters != 0 {
+		n += 2 + sovLinchpin(uint64(m.Waiters))
 	}
 	return n
 }
@@ -20676,11 +14460,11 @@ func (m *DrainProgress) Size() (n int) {
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
-	if m.Transactions != 0 {
-		n += 1 + sovLinchpin(uint64(m.Transactions))
+	if m.OneShots != 0 {
+		n += 1 + sovLinchpin(uint64(m.OneShots))
 	}
-	if m.Open != 0 {
-		n += 1 + sovLinchpin(uint64(m.Open))
+	if m.Interactive != 0 {
+		n += 1 + sovLinchpin(uint64(m.Interactive))
 	}
 	if m.OnShards != 0 {
 		n += 1 + sovLinchpin(uint64(m.OnShards))
@@ -20688,7 +14472,7 @@ func (m *DrainProgress) Size() (n int) {
 	if m.ElapsedMs != 0 {
 		n += 1 + sovLinchpin(uint64(m.ElapsedMs))
 	}
-	if m.CutOff {
+	if m.TimedOut {
 		n += 2
 	}
 	return n
@@ -21086,14 +14870,14 @@ func (m *ActivityRequest) Size() (n int) {
 	if m.MaxWaits != 0 {
 		n += 1 + sovLinchpin(uint64(m.MaxWaits))
 	}
-	l = len(m.EndTxn)
+	l = len(m.CancelTxn)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
 	return n
 }
 
-func (m *EndTransactionRequest) Size() (n int) {
+func (m *CancelTransactionRequest) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -21104,7 +14888,7 @@ func (m *EndTransactionRequest) Size() (n int) {
 	return n
 }
 
-func (m *EndTransactionResponse) Size() (n int) {
+func (m *CancelTransactionResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -21117,9 +14901,9 @@ func (m *EndTransactionResponse) Size() (n int) {
 		}
 		n += 1 + sovLinchpin(uint64(l)) + l
 	}
-	if len(m.SilentIds) > 0 {
+	if len(m.UnreachableIds) > 0 {
 		l = 0
-		for _, e := range m.SilentIds {
+		for _, e := range m.UnreachableIds {
 			l += sovLinchpin(uint64(e))
 		}
 		n += 1 + sovLinchpin(uint64(l)) + l
@@ -21146,14 +14930,14 @@ func (m *ActivityResponse) Size() (n int) {
 	if m.NowNs != 0 {
 		n += 1 + sovLinchpin(uint64(m.NowNs))
 	}
-	if m.DiskBytes != 0 {
-		n += 1 + sovLinchpin(uint64(m.DiskBytes))
+	if m.StoreBytes != 0 {
+		n += 1 + sovLinchpin(uint64(m.StoreBytes))
 	}
 	if m.InFlight != 0 {
 		n += 1 + sovLinchpin(uint64(m.InFlight))
 	}
-	if m.Open != 0 {
-		n += 1 + sovLinchpin(uint64(m.Open))
+	if m.Interactive != 0 {
+		n += 1 + sovLinchpin(uint64(m.Interactive))
 	}
 	if len(m.Shards) > 0 {
 		for _, e := range m.Shards {
@@ -21185,9 +14969,9 @@ func (m *ActivityResponse) Size() (n int) {
 			n += 1 + l + sovLinchpin(uint64(l))
 		}
 	}
-	l = m.Room.Size()
+	l = m.Disk.Size()
 	n += 1 + l + sovLinchpin(uint64(l))
-	if m.Ended {
+	if m.Cancelled {
 		n += 2
 	}
 	return n
@@ -21253,8 +15037,8 @@ func (m *RecentReceipt) Size() (n int) {
 	if m.TimeNs != 0 {
 		n += 1 + sovLinchpin(uint64(m.TimeNs))
 	}
-	if m.TookUs != 0 {
-		n += 1 + sovLinchpin(uint64(m.TookUs))
+	if m.DurationUs != 0 {
+		n += 1 + sovLinchpin(uint64(m.DurationUs))
 	}
 	l = m.TxnId.Size()
 	n += 1 + l + sovLinchpin(uint64(l))
@@ -21309,7 +15093,7 @@ func (m *KeyConflict) Size() (n int) {
 	if m.LastNs != 0 {
 		n += 1 + sovLinchpin(uint64(m.LastNs))
 	}
-	l = len(m.Commutes)
+	l = len(m.Advice)
 	if l > 0 {
 		n += 1 + l + sovLinchpin(uint64(l))
 	}
@@ -21668,287 +15452,7 @@ func (m *Op) Unmarshal(dAtA []byte) error {
 			}
 			m.Op = &Op_Call{v}
 			iNdEx = postIndex
-		case 10:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Set", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &SetOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_Set{v}
-			iNdEx = postIndex
-		case 11:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Dict", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &DictOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_Dict{v}
-			iNdEx = postIndex
-		case 12:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field ScoredSet", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &ScoredSetOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_ScoredSet{v}
-			iNdEx = postIndex
-		case 13:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field TopK", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &TopKOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_TopK{v}
-			iNdEx = postIndex
-		case 14:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Bag", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &BagOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_Bag{v}
-			iNdEx = postIndex
-		case 15:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field BoundedCounter", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &BoundedCounterOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_BoundedCounter{v}
-			iNdEx = postIndex
-		case 16:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Ids", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &IdsOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_Ids{v}
-			iNdEx = postIndex
-		case 17:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field List", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &ListOp{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Op = &Op_List{v}
-			iNdEx = postIndex
-		case 100:
+		case 9:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Dump", wireType)
 			}
@@ -21983,7 +15487,7 @@ func (m *Op) Unmarshal(dAtA []byte) error {
 			}
 			m.Op = &Op_Dump{v}
 			iNdEx = postIndex
-		case 101:
+		case 10:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Restore", wireType)
 			}
@@ -22018,7 +15522,7 @@ func (m *Op) Unmarshal(dAtA []byte) error {
 			}
 			m.Op = &Op_Restore{v}
 			iNdEx = postIndex
-		case 102:
+		case 11:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Expire", wireType)
 			}
@@ -22053,7 +15557,7 @@ func (m *Op) Unmarshal(dAtA []byte) error {
 			}
 			m.Op = &Op_Expire{v}
 			iNdEx = postIndex
-		case 103:
+		case 12:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Persist", wireType)
 			}
@@ -24033,7 +17537,7 @@ func (m *Datum) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *SetOp) Unmarshal(dAtA []byte) error {
+func (m *Entry) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -24056,4365 +17560,10 @@ func (m *SetOp) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: SetOp: wiretype end group for non-group")
+			return fmt.Errorf("proto: Entry: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: SetOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Members{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_Add{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Remove", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Members{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_Remove{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Contains", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OneMember{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_Contains{v}
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Size_", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_Size_{v}
-			iNdEx = postIndex
-		case 6:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Members", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_Members{v}
-			iNdEx = postIndex
-		case 7:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field AddCount", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Members{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_AddCount{v}
-			iNdEx = postIndex
-		case 8:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RemoveCount", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Members{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &SetOp_RemoveCount{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *DictOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: DictOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: DictOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Set", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &FieldValues{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Set{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Delete", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Fields{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Delete{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Get", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OneField{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Get{v}
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field GetMany", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Fields{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_GetMany{v}
-			iNdEx = postIndex
-		case 6:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Increment", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &FieldDelta{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Increment{v}
-			iNdEx = postIndex
-		case 7:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field IncrementGet", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &FieldDelta{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_IncrementGet{v}
-			iNdEx = postIndex
-		case 8:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Size_", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Size_{v}
-			iNdEx = postIndex
-		case 9:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field All", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_All{v}
-			iNdEx = postIndex
-		case 10:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Scan", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &FieldRange{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Scan{v}
-			iNdEx = postIndex
-		case 11:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Has", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OneField{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_Has{v}
-			iNdEx = postIndex
-		case 12:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field SetNew", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &FieldValue{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &DictOp_SetNew{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *ScoredSetOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: ScoredSetOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ScoredSetOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &ScoredMembers{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_Add{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Increment", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &MemberDelta{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_Increment{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Remove", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Members{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_Remove{v}
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Score", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OneMember{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_Score{v}
-			iNdEx = postIndex
-		case 6:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Rank", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OneMember{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_Rank{v}
-			iNdEx = postIndex
-		case 7:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field ByRank", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Places{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_ByRank{v}
-			iNdEx = postIndex
-		case 8:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field ByScore", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &ScoreRange{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_ByScore{v}
-			iNdEx = postIndex
-		case 9:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Size_", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_Size_{v}
-			iNdEx = postIndex
-		case 10:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field IncrementGet", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &MemberDelta{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_IncrementGet{v}
-			iNdEx = postIndex
-		case 11:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RevRank", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OneMember{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_RevRank{v}
-			iNdEx = postIndex
-		case 12:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field ByRankDesc", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Places{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ScoredSetOp_ByRankDesc{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *TopKOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: TopKOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: TopKOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &ScoredMember{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &TopKOp_Add{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Top", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Amount{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &TopKOp_Top{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Max", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &TopKOp_Max{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *BagOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: BagOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: BagOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Numbers{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Add{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Count", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Count{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Sum", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Sum{v}
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Mean", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Mean{v}
-			iNdEx = postIndex
-		case 6:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Min", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Min{v}
-			iNdEx = postIndex
-		case 7:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Max", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Max{v}
-			iNdEx = postIndex
-		case 8:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Variance", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Variance{v}
-			iNdEx = postIndex
-		case 9:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Summary", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BagOp_Summary{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *BoundedCounterOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: BoundedCounterOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: BoundedCounterOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Create", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Bounds{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_Create{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Add", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Amount{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_Add{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Subtract", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Amount{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_Subtract{v}
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field TryAdd", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Amount{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_TryAdd{v}
-			iNdEx = postIndex
-		case 6:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field TrySubtract", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Amount{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_TrySubtract{v}
-			iNdEx = postIndex
-		case 7:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Get", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_Get{v}
-			iNdEx = postIndex
-		case 8:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Bounds", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &BoundedCounterOp_Bounds{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *IdsOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: IdsOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: IdsOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Next", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &OptionalAmount{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &IdsOp_Next{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *ListOp) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: ListOp: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ListOp: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Append", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Values{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ListOp_Append{v}
-			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Range", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Places{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ListOp_Range{v}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Length", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &NoArguments{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ListOp_Length{v}
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Trim", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Places{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ListOp_Trim{v}
-			iNdEx = postIndex
-		case 6:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field AppendLength", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Values{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ListOp_AppendLength{v}
-			iNdEx = postIndex
-		case 7:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Get", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			v := &Place{}
-			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			m.Method = &ListOp_Get{v}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *NoArguments) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: NoArguments: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: NoArguments: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *OneMember) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: OneMember: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: OneMember: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Member", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Member = append(m.Member[:0], dAtA[iNdEx:postIndex]...)
-			if m.Member == nil {
-				m.Member = []byte{}
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Members) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Members: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Members: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Members", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Members = append(m.Members, make([]byte, postIndex-iNdEx))
-			copy(m.Members[len(m.Members)-1], dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *OneField) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: OneField: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: OneField: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Field", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Field = append(m.Field[:0], dAtA[iNdEx:postIndex]...)
-			if m.Field == nil {
-				m.Field = []byte{}
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Fields) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Fields: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Fields: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Fields", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Fields = append(m.Fields, make([]byte, postIndex-iNdEx))
-			copy(m.Fields[len(m.Fields)-1], dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *FieldValue) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: FieldValue: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: FieldValue: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Field", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Field = append(m.Field[:0], dAtA[iNdEx:postIndex]...)
-			if m.Field == nil {
-				m.Field = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Value", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Value = append(m.Value[:0], dAtA[iNdEx:postIndex]...)
-			if m.Value == nil {
-				m.Value = []byte{}
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *FieldValues) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: FieldValues: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: FieldValues: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Pairs", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Pairs = append(m.Pairs, FieldValue{})
-			if err := m.Pairs[len(m.Pairs)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *FieldDelta) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: FieldDelta: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: FieldDelta: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Field", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Field = append(m.Field[:0], dAtA[iNdEx:postIndex]...)
-			if m.Field == nil {
-				m.Field = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Delta", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.Delta = int64(v)
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *FieldRange) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: FieldRange: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: FieldRange: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field From", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.From = append(m.From[:0], dAtA[iNdEx:postIndex]...)
-			if m.From == nil {
-				m.From = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Limit", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.Limit = int64(v)
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *ScoredMember) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: ScoredMember: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ScoredMember: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 1 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Score", wireType)
-			}
-			var v uint64
-			if (iNdEx + 8) > l {
-				return io.ErrUnexpectedEOF
-			}
-			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
-			iNdEx += 8
-			m.Score = float64(math.Float64frombits(v))
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Member", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Member = append(m.Member[:0], dAtA[iNdEx:postIndex]...)
-			if m.Member == nil {
-				m.Member = []byte{}
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *ScoredMembers) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: ScoredMembers: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ScoredMembers: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Pairs", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Pairs = append(m.Pairs, ScoredMember{})
-			if err := m.Pairs[len(m.Pairs)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *MemberDelta) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: MemberDelta: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: MemberDelta: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Member", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Member = append(m.Member[:0], dAtA[iNdEx:postIndex]...)
-			if m.Member == nil {
-				m.Member = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 1 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Delta", wireType)
-			}
-			var v uint64
-			if (iNdEx + 8) > l {
-				return io.ErrUnexpectedEOF
-			}
-			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
-			iNdEx += 8
-			m.Delta = float64(math.Float64frombits(v))
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *ScoreRange) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: ScoreRange: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ScoreRange: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 1 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Min", wireType)
-			}
-			var v uint64
-			if (iNdEx + 8) > l {
-				return io.ErrUnexpectedEOF
-			}
-			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
-			iNdEx += 8
-			m.Min = float64(math.Float64frombits(v))
-		case 2:
-			if wireType != 1 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Max", wireType)
-			}
-			var v uint64
-			if (iNdEx + 8) > l {
-				return io.ErrUnexpectedEOF
-			}
-			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
-			iNdEx += 8
-			m.Max = float64(math.Float64frombits(v))
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Limit", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.OptionalLimit = &ScoreRange_Limit{int64(v)}
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Places) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Places: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Places: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field First", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.First = int64(v)
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Last", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.Last = int64(v)
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Place) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Place: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Place: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Index", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.Index = int64(v)
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Amount) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Amount: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Amount: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field N", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.N = int64(v)
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *OptionalAmount) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: OptionalAmount: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: OptionalAmount: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field N", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.OptionalN = &OptionalAmount_N{int64(v)}
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Bounds) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Bounds: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Bounds: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Floor", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.Floor = int64(v)
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Ceiling", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.Ceiling = int64(v)
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Start", wireType)
-			}
-			var v uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
-			m.OptionalStart = &Bounds_Start{int64(v)}
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Numbers) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Numbers: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Numbers: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType == 1 {
-				var v uint64
-				if (iNdEx + 8) > l {
-					return io.ErrUnexpectedEOF
-				}
-				v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
-				iNdEx += 8
-				v2 := float64(math.Float64frombits(v))
-				m.Numbers = append(m.Numbers, v2)
-			} else if wireType == 2 {
-				var packedLen int
-				for shift := uint(0); ; shift += 7 {
-					if shift >= 64 {
-						return ErrIntOverflowLinchpin
-					}
-					if iNdEx >= l {
-						return io.ErrUnexpectedEOF
-					}
-					b := dAtA[iNdEx]
-					iNdEx++
-					packedLen |= int(b&0x7F) << shift
-					if b < 0x80 {
-						break
-					}
-				}
-				if packedLen < 0 {
-					return ErrInvalidLengthLinchpin
-				}
-				postIndex := iNdEx + packedLen
-				if postIndex < 0 {
-					return ErrInvalidLengthLinchpin
-				}
-				if postIndex > l {
-					return io.ErrUnexpectedEOF
-				}
-				var elementCount int
-				elementCount = packedLen / 8
-				if elementCount != 0 && len(m.Numbers) == 0 {
-					m.Numbers = make([]float64, 0, elementCount)
-				}
-				for iNdEx < postIndex {
-					var v uint64
-					if (iNdEx + 8) > l {
-						return io.ErrUnexpectedEOF
-					}
-					v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
-					iNdEx += 8
-					v2 := float64(math.Float64frombits(v))
-					m.Numbers = append(m.Numbers, v2)
-				}
-			} else {
-				return fmt.Errorf("proto: wrong wireType = %d for field Numbers", wireType)
-			}
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Values) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Values: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Values: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Values", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Values = append(m.Values, make([]byte, postIndex-iNdEx))
-			copy(m.Values[len(m.Values)-1], dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipLinchpin(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.XXX_unrecognized = append(m.XXX_unrecognized, dAtA[iNdEx:iNdEx+skippy]...)
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *Pair) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowLinchpin
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: Pair: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Pair: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: Entry: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -28788,7 +17937,7 @@ func (m *Result) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 6:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Pairs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Entries", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -28815,8 +17964,8 @@ func (m *Result) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Pairs = append(m.Pairs, Pair{})
-			if err := m.Pairs[len(m.Pairs)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			m.Entries = append(m.Entries, Entry{})
+			if err := m.Entries[len(m.Entries)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -28875,7 +18024,7 @@ func (m *Result) Unmarshal(dAtA []byte) error {
 			}
 		case 9:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Answer", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Data", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -28902,8 +18051,8 @@ func (m *Result) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Answer = append(m.Answer, Datum{})
-			if err := m.Answer[len(m.Answer)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			m.Data = append(m.Data, Datum{})
+			if err := m.Data[len(m.Data)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -29081,79 +18230,10 @@ func (m *Conflict) Unmarshal(dAtA []byte) error {
 			}
 			iNdEx = postIndex
 		case 3:
-			if wireType == 0 {
-				var v Operation
-				for shift := uint(0); ; shift += 7 {
-					if shift >= 64 {
-						return ErrIntOverflowLinchpin
-					}
-					if iNdEx >= l {
-						return io.ErrUnexpectedEOF
-					}
-					b := dAtA[iNdEx]
-					iNdEx++
-					v |= Operation(b&0x7F) << shift
-					if b < 0x80 {
-						break
-					}
-				}
-				m.Operations = append(m.Operations, v)
-			} else if wireType == 2 {
-				var packedLen int
-				for shift := uint(0); ; shift += 7 {
-					if shift >= 64 {
-						return ErrIntOverflowLinchpin
-					}
-					if iNdEx >= l {
-						return io.ErrUnexpectedEOF
-					}
-					b := dAtA[iNdEx]
-					iNdEx++
-					packedLen |= int(b&0x7F) << shift
-					if b < 0x80 {
-						break
-					}
-				}
-				if packedLen < 0 {
-					return ErrInvalidLengthLinchpin
-				}
-				postIndex := iNdEx + packedLen
-				if postIndex < 0 {
-					return ErrInvalidLengthLinchpin
-				}
-				if postIndex > l {
-					return io.ErrUnexpectedEOF
-				}
-				var elementCount int
-				if elementCount != 0 && len(m.Operations) == 0 {
-					m.Operations = make([]Operation, 0, elementCount)
-				}
-				for iNdEx < postIndex {
-					var v Operation
-					for shift := uint(0); ; shift += 7 {
-						if shift >= 64 {
-							return ErrIntOverflowLinchpin
-						}
-						if iNdEx >= l {
-							return io.ErrUnexpectedEOF
-						}
-						b := dAtA[iNdEx]
-						iNdEx++
-						v |= Operation(b&0x7F) << shift
-						if b < 0x80 {
-							break
-						}
-					}
-					m.Operations = append(m.Operations, v)
-				}
-			} else {
+			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Operations", wireType)
 			}
-		case 4:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Mode", wireType)
-			}
-			m.Mode = 0
+			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -29163,12 +18243,77 @@ func (m *Conflict) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Mode |= LockMode(b&0x7F) << shift
+				stringLen |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Operations = append(m.Operations, string(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Lock", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Lock = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Interactive", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Interactive = bool(v != 0)
+		case 6:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Holder", wireType)
 			}
@@ -29201,150 +18346,9 @@ func (m *Conflict) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 6:
-			if wireType == 0 {
-				var v Operation
-				for shift := uint(0); ; shift += 7 {
-					if shift >= 64 {
-						return ErrIntOverflowLinchpin
-					}
-					if iNdEx >= l {
-						return io.ErrUnexpectedEOF
-					}
-					b := dAtA[iNdEx]
-					iNdEx++
-					v |= Operation(b&0x7F) << shift
-					if b < 0x80 {
-						break
-					}
-				}
-				m.HolderOperations = append(m.HolderOperations, v)
-			} else if wireType == 2 {
-				var packedLen int
-				for shift := uint(0); ; shift += 7 {
-					if shift >= 64 {
-						return ErrIntOverflowLinchpin
-					}
-					if iNdEx >= l {
-						return io.ErrUnexpectedEOF
-					}
-					b := dAtA[iNdEx]
-					iNdEx++
-					packedLen |= int(b&0x7F) << shift
-					if b < 0x80 {
-						break
-					}
-				}
-				if packedLen < 0 {
-					return ErrInvalidLengthLinchpin
-				}
-				postIndex := iNdEx + packedLen
-				if postIndex < 0 {
-					return ErrInvalidLengthLinchpin
-				}
-				if postIndex > l {
-					return io.ErrUnexpectedEOF
-				}
-				var elementCount int
-				if elementCount != 0 && len(m.HolderOperations) == 0 {
-					m.HolderOperations = make([]Operation, 0, elementCount)
-				}
-				for iNdEx < postIndex {
-					var v Operation
-					for shift := uint(0); ; shift += 7 {
-						if shift >= 64 {
-							return ErrIntOverflowLinchpin
-						}
-						if iNdEx >= l {
-							return io.ErrUnexpectedEOF
-						}
-						b := dAtA[iNdEx]
-						iNdEx++
-						v |= Operation(b&0x7F) << shift
-						if b < 0x80 {
-							break
-						}
-					}
-					m.HolderOperations = append(m.HolderOperations, v)
-				}
-			} else {
-				return fmt.Errorf("proto: wrong wireType = %d for field HolderOperations", wireType)
-			}
 		case 7:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field HolderMode", wireType)
-			}
-			m.HolderMode = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.HolderMode |= LockMode(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 8:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Others", wireType)
-			}
-			m.Others = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Others |= uint32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 9:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Commutes", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Commutes = append(m.Commutes, Advice{})
-			if err := m.Commutes[len(m.Commutes)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			iNdEx = postIndex
-		case 10:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Lock", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field HolderOperations", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -29372,9 +18376,9 @@ func (m *Conflict) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Lock = string(dAtA[iNdEx:postIndex])
+			m.HolderOperations = append(m.HolderOperations, string(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
-		case 11:
+		case 8:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field HolderLock", wireType)
 			}
@@ -29406,91 +18410,7 @@ func (m *Conflict) Unmarshal(dAtA []byte) error {
 			}
 			m.HolderLock = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 12:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Calls", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Calls = append(m.Calls, string(dAtA[iNdEx:postIndex]))
-			iNdEx = postIndex
-		case 13:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field HolderCalls", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.HolderCalls = append(m.HolderCalls, string(dAtA[iNdEx:postIndex]))
-			iNdEx = postIndex
-		case 14:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Interactive", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Interactive = bool(v != 0)
-		case 15:
+		case 9:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field HolderInteractive", wireType)
 			}
@@ -29510,6 +18430,61 @@ func (m *Conflict) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.HolderInteractive = bool(v != 0)
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Others", wireType)
+			}
+			m.Others = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Others |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 11:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Advice", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Advice == nil {
+				m.Advice = &Advice{}
+			}
+			if err := m.Advice.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -29561,10 +18536,10 @@ func (m *Advice) Unmarshal(dAtA []byte) error {
 		}
 		switch fieldNum {
 		case 1:
-			if wireType != 0 {
+			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Instead", wireType)
 			}
-			m.Instead = 0
+			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -29574,16 +18549,29 @@ func (m *Advice) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Instead |= Operation(b&0x7F) << shift
+				stringLen |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Instead = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		case 2:
-			if wireType != 0 {
+			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field HolderInstead", wireType)
 			}
-			m.HolderInstead = 0
+			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -29593,76 +18581,25 @@ func (m *Advice) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.HolderInstead |= Operation(b&0x7F) << shift
+				stringLen |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.HolderInstead = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Method", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Method = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field HolderMethod", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.HolderMethod = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		case 5:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Apart", wireType)
 			}
@@ -29752,10 +18689,10 @@ func (m *Receipt) Unmarshal(dAtA []byte) error {
 				}
 			}
 		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Waiting", wireType)
 			}
-			var byteLen int
+			var v int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -29765,92 +18702,13 @@ func (m *Receipt) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				byteLen |= int(b&0x7F) << shift
+				v |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
-			if m.Key == nil {
-				m.Key = []byte{}
-			}
-			iNdEx = postIndex
+			m.Waiting = bool(v != 0)
 		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Holder", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			if err := m.Holder.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Sentence", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return ErrInvalidLengthLinchpin
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Sentence = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		case 5:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Wait", wireType)
 			}
@@ -29886,27 +18744,7 @@ func (m *Receipt) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 6:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Waiting", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowLinchpin
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Waiting = bool(v != 0)
-		case 7:
+		case 4:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Aborted", wireType)
 			}
@@ -29925,7 +18763,7 @@ func (m *Receipt) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
-		case 8:
+		case 5:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Reason", wireType)
 			}
@@ -29957,7 +18795,7 @@ func (m *Receipt) Unmarshal(dAtA []byte) error {
 			}
 			m.Reason = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 9:
+		case 6:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Abort", wireType)
 			}
@@ -29992,6 +18830,38 @@ func (m *Receipt) Unmarshal(dAtA []byte) error {
 			if err := m.Abort.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sentence", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowLinchpin
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthLinchpin
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sentence = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -30077,7 +18947,7 @@ func (m *ErrorDetail) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Text", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Message", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -30105,7 +18975,7 @@ func (m *ErrorDetail) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Text = string(dAtA[iNdEx:postIndex])
+			m.Message = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
@@ -30423,7 +19293,7 @@ func (m *ErrorDetail) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Down == nil {
-				m.Down = &DownNode{}
+				m.Down = &NodeDown{}
 			}
 			if err := m.Down.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
@@ -30450,7 +19320,7 @@ func (m *ErrorDetail) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *DownNode) Unmarshal(dAtA []byte) error {
+func (m *NodeDown) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -30473,10 +19343,10 @@ func (m *DownNode) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: DownNode: wiretype end group for non-group")
+			return fmt.Errorf("proto: NodeDown: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: DownNode: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: NodeDown: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -30791,7 +19661,7 @@ func (m *Snapshot) Unmarshal(dAtA []byte) error {
 			}
 		case 5:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Token", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field CausalityToken", wireType)
 			}
 			var byteLen int
 			for shift := uint(0); ; shift += 7 {
@@ -30818,9 +19688,9 @@ func (m *Snapshot) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Token = append(m.Token[:0], dAtA[iNdEx:postIndex]...)
-			if m.Token == nil {
-				m.Token = []byte{}
+			m.CausalityToken = append(m.CausalityToken[:0], dAtA[iNdEx:postIndex]...)
+			if m.CausalityToken == nil {
+				m.CausalityToken = []byte{}
 			}
 			iNdEx = postIndex
 		default:
@@ -31361,7 +20231,7 @@ func (m *ExecuteRequest) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Token", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field CausalityToken", wireType)
 			}
 			var byteLen int
 			for shift := uint(0); ; shift += 7 {
@@ -31388,9 +20258,9 @@ func (m *ExecuteRequest) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Token = append(m.Token[:0], dAtA[iNdEx:postIndex]...)
-			if m.Token == nil {
-				m.Token = []byte{}
+			m.CausalityToken = append(m.CausalityToken[:0], dAtA[iNdEx:postIndex]...)
+			if m.CausalityToken == nil {
+				m.CausalityToken = []byte{}
 			}
 			iNdEx = postIndex
 		case 4:
@@ -31605,7 +20475,7 @@ func (m *ExecuteResponse) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 4:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Token", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field CausalityToken", wireType)
 			}
 			var byteLen int
 			for shift := uint(0); ; shift += 7 {
@@ -31632,9 +20502,9 @@ func (m *ExecuteResponse) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Token = append(m.Token[:0], dAtA[iNdEx:postIndex]...)
-			if m.Token == nil {
-				m.Token = []byte{}
+			m.CausalityToken = append(m.CausalityToken[:0], dAtA[iNdEx:postIndex]...)
+			if m.CausalityToken == nil {
+				m.CausalityToken = []byte{}
 			}
 			iNdEx = postIndex
 		case 5:
@@ -31695,7 +20565,7 @@ func (m *ExecuteResponse) Unmarshal(dAtA []byte) error {
 			m.ResultsLost = bool(v != 0)
 		case 7:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Aborts", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field AbortReasons", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -31723,7 +20593,7 @@ func (m *ExecuteResponse) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Aborts = append(m.Aborts, string(dAtA[iNdEx:postIndex]))
+			m.AbortReasons = append(m.AbortReasons, string(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		case 8:
 			if wireType != 0 {
@@ -31916,9 +20786,9 @@ func (m *Call) Unmarshal(dAtA []byte) error {
 		switch fieldNum {
 		case 1:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Number", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Handle", wireType)
 			}
-			m.Number = 0
+			m.Handle = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -31928,7 +20798,7 @@ func (m *Call) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Number |= uint64(b&0x7F) << shift
+				m.Handle |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -32105,7 +20975,7 @@ func (m *PipelineResponse) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Answers", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Responses", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -32132,8 +21002,8 @@ func (m *PipelineResponse) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Answers = append(m.Answers, CallAnswer{})
-			if err := m.Answers[len(m.Answers)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			m.Responses = append(m.Responses, CallResponse{})
+			if err := m.Responses[len(m.Responses)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -32368,7 +21238,7 @@ func (m *Welcome) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *CallAnswer) Unmarshal(dAtA []byte) error {
+func (m *CallResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -32391,17 +21261,17 @@ func (m *CallAnswer) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: CallAnswer: wiretype end group for non-group")
+			return fmt.Errorf("proto: CallResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: CallAnswer: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: CallResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Number", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Handle", wireType)
 			}
-			m.Number = 0
+			m.Handle = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -32411,7 +21281,7 @@ func (m *CallAnswer) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Number |= uint64(b&0x7F) << shift
+				m.Handle |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -32572,7 +21442,7 @@ func (m *TransactRequest) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Do", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Execute", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -32599,11 +21469,11 @@ func (m *TransactRequest) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			v := &DoStep{}
+			v := &ExecuteStep{}
 			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
-			m.Step = &TransactRequest_Do{v}
+			m.Step = &TransactRequest_Execute{v}
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
@@ -32904,7 +21774,7 @@ func (m *BeginStep) Unmarshal(dAtA []byte) error {
 			m.ReadOnly = bool(v != 0)
 		case 4:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Token", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field CausalityToken", wireType)
 			}
 			var byteLen int
 			for shift := uint(0); ; shift += 7 {
@@ -32931,9 +21801,9 @@ func (m *BeginStep) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Token = append(m.Token[:0], dAtA[iNdEx:postIndex]...)
-			if m.Token == nil {
-				m.Token = []byte{}
+			m.CausalityToken = append(m.CausalityToken[:0], dAtA[iNdEx:postIndex]...)
+			if m.CausalityToken == nil {
+				m.CausalityToken = []byte{}
 			}
 			iNdEx = postIndex
 		case 5:
@@ -33053,7 +21923,7 @@ func (m *BeginStep) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.First == nil {
-				m.First = &DoStep{}
+				m.First = &ExecuteStep{}
 			}
 			if err := m.First.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
@@ -33099,7 +21969,7 @@ func (m *BeginStep) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *DoStep) Unmarshal(dAtA []byte) error {
+func (m *ExecuteStep) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -33122,10 +21992,10 @@ func (m *DoStep) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: DoStep: wiretype end group for non-group")
+			return fmt.Errorf("proto: ExecuteStep: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: DoStep: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: ExecuteStep: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -33280,7 +22150,7 @@ func (m *CommitStep) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Last == nil {
-				m.Last = &DoStep{}
+				m.Last = &ExecuteStep{}
 			}
 			if err := m.Last.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
@@ -33501,11 +22371,11 @@ func (m *TransactResponse) Unmarshal(dAtA []byte) error {
 			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
-			m.Answer = &TransactResponse_Begun{v}
+			m.Response = &TransactResponse_Begun{v}
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Done", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Executed", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -33532,11 +22402,11 @@ func (m *TransactResponse) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			v := &Done{}
+			v := &Executed{}
 			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
-			m.Answer = &TransactResponse_Done{v}
+			m.Response = &TransactResponse_Executed{v}
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
@@ -33571,7 +22441,7 @@ func (m *TransactResponse) Unmarshal(dAtA []byte) error {
 			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
-			m.Answer = &TransactResponse_Committed{v}
+			m.Response = &TransactResponse_Committed{v}
 			iNdEx = postIndex
 		case 4:
 			if wireType != 2 {
@@ -33606,7 +22476,7 @@ func (m *TransactResponse) Unmarshal(dAtA []byte) error {
 			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
-			m.Answer = &TransactResponse_RolledBack{v}
+			m.Response = &TransactResponse_RolledBack{v}
 			iNdEx = postIndex
 		case 5:
 			if wireType != 2 {
@@ -33641,7 +22511,7 @@ func (m *TransactResponse) Unmarshal(dAtA []byte) error {
 			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
-			m.Answer = &TransactResponse_Failed{v}
+			m.Response = &TransactResponse_Failed{v}
 			iNdEx = postIndex
 		case 6:
 			if wireType != 2 {
@@ -33676,7 +22546,7 @@ func (m *TransactResponse) Unmarshal(dAtA []byte) error {
 			if err := v.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
-			m.Answer = &TransactResponse_StepFailed{v}
+			m.Response = &TransactResponse_StepFailed{v}
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -33782,7 +22652,7 @@ func (m *Begun) Unmarshal(dAtA []byte) error {
 			}
 		case 3:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Done", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Executed", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -33809,10 +22679,10 @@ func (m *Begun) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.Done == nil {
-				m.Done = &Done{}
+			if m.Executed == nil {
+				m.Executed = &Executed{}
 			}
-			if err := m.Done.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Executed.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -33837,7 +22707,7 @@ func (m *Begun) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Done) Unmarshal(dAtA []byte) error {
+func (m *Executed) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -33860,10 +22730,10 @@ func (m *Done) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Done: wiretype end group for non-group")
+			return fmt.Errorf("proto: Executed: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Done: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: Executed: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -34144,7 +23014,7 @@ func (m *ScanRequest) Unmarshal(dAtA []byte) error {
 			}
 		case 5:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Token", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field CausalityToken", wireType)
 			}
 			var byteLen int
 			for shift := uint(0); ; shift += 7 {
@@ -34171,9 +23041,9 @@ func (m *ScanRequest) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Token = append(m.Token[:0], dAtA[iNdEx:postIndex]...)
-			if m.Token == nil {
-				m.Token = []byte{}
+			m.CausalityToken = append(m.CausalityToken[:0], dAtA[iNdEx:postIndex]...)
+			if m.CausalityToken == nil {
+				m.CausalityToken = []byte{}
 			}
 			iNdEx = postIndex
 		case 6:
@@ -34284,7 +23154,7 @@ func (m *ScanResponse) Unmarshal(dAtA []byte) error {
 		switch fieldNum {
 		case 1:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Pairs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Entries", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -34311,14 +23181,14 @@ func (m *ScanResponse) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Pairs = append(m.Pairs, Pair{})
-			if err := m.Pairs[len(m.Pairs)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			m.Entries = append(m.Entries, Entry{})
+			if err := m.Entries[len(m.Entries)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Token", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field CausalityToken", wireType)
 			}
 			var byteLen int
 			for shift := uint(0); ; shift += 7 {
@@ -34345,9 +23215,9 @@ func (m *ScanResponse) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Token = append(m.Token[:0], dAtA[iNdEx:postIndex]...)
-			if m.Token == nil {
-				m.Token = []byte{}
+			m.CausalityToken = append(m.CausalityToken[:0], dAtA[iNdEx:postIndex]...)
+			if m.CausalityToken == nil {
+				m.CausalityToken = []byte{}
 			}
 			iNdEx = postIndex
 		case 3:
@@ -34663,7 +23533,7 @@ func (m *OutcomeResponse) Unmarshal(dAtA []byte) error {
 			m.ResultsLost = bool(v != 0)
 		case 5:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Token", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field CausalityToken", wireType)
 			}
 			var byteLen int
 			for shift := uint(0); ; shift += 7 {
@@ -34690,9 +23560,9 @@ func (m *OutcomeResponse) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Token = append(m.Token[:0], dAtA[iNdEx:postIndex]...)
-			if m.Token == nil {
-				m.Token = []byte{}
+			m.CausalityToken = append(m.CausalityToken[:0], dAtA[iNdEx:postIndex]...)
+			if m.CausalityToken == nil {
+				m.CausalityToken = []byte{}
 			}
 			iNdEx = postIndex
 		case 6:
@@ -35023,7 +23893,7 @@ func (m *StatusResponse) Unmarshal(dAtA []byte) error {
 			}
 		case 9:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Room", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Disk", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -35050,7 +23920,7 @@ func (m *StatusResponse) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if err := m.Room.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Disk.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -35268,7 +24138,7 @@ func (m *RefusedAddress) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Room) Unmarshal(dAtA []byte) error {
+func (m *DiskSpace) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -35291,10 +24161,10 @@ func (m *Room) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Room: wiretype end group for non-group")
+			return fmt.Errorf("proto: DiskSpace: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Room: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: DiskSpace: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -35356,9 +24226,9 @@ func (m *Room) Unmarshal(dAtA []byte) error {
 			}
 		case 4:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Refuses", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Rejects", wireType)
 			}
-			m.Refuses = 0
+			m.Rejects = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -35368,7 +24238,7 @@ func (m *Room) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Refuses |= RoomRefuses(b&0x7F) << shift
+				m.Rejects |= DiskRejects(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -35904,9 +24774,9 @@ func (m *ShardStatus) Unmarshal(dAtA []byte) error {
 			}
 		case 6:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Index", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Csn", wireType)
 			}
-			m.Index = 0
+			m.Csn = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -35916,7 +24786,7 @@ func (m *ShardStatus) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Index |= uint64(b&0x7F) << shift
+				m.Csn |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -35942,9 +24812,9 @@ func (m *ShardStatus) Unmarshal(dAtA []byte) error {
 			}
 		case 8:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Waiting", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field LockWaiters", wireType)
 			}
-			m.Waiting = 0
+			m.LockWaiters = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -35954,7 +24824,7 @@ func (m *ShardStatus) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Waiting |= uint64(b&0x7F) << shift
+				m.LockWaiters |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -35980,9 +24850,9 @@ func (m *ShardStatus) Unmarshal(dAtA []byte) error {
 			}
 		case 10:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Records", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field DecisionRecords", wireType)
 			}
-			m.Records = 0
+			m.DecisionRecords = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -35992,7 +24862,7 @@ func (m *ShardStatus) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Records |= uint64(b&0x7F) << shift
+				m.DecisionRecords |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -36584,7 +25454,7 @@ func (m *MethodInfo) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 5:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Changes", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Updates", wireType)
 			}
 			var v int
 			for shift := uint(0); ; shift += 7 {
@@ -36601,10 +25471,10 @@ func (m *MethodInfo) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
-			m.Changes = bool(v != 0)
+			m.Updates = bool(v != 0)
 		case 6:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Answers", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Returns", wireType)
 			}
 			var v int
 			for shift := uint(0); ; shift += 7 {
@@ -36621,7 +25491,7 @@ func (m *MethodInfo) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
-			m.Answers = bool(v != 0)
+			m.Returns = bool(v != 0)
 		case 7:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Lock", wireType)
@@ -36879,7 +25749,7 @@ func (m *LockInfo) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 2:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Changes", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Updates", wireType)
 			}
 			var v int
 			for shift := uint(0); ; shift += 7 {
@@ -36896,7 +25766,7 @@ func (m *LockInfo) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
-			m.Changes = bool(v != 0)
+			m.Updates = bool(v != 0)
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Commutes", wireType)
@@ -37136,9 +26006,9 @@ func (m *HotRule) Unmarshal(dAtA []byte) error {
 			m.Prefix = bool(v != 0)
 		case 3:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Order", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Policy", wireType)
 			}
-			m.Order = 0
+			m.Policy = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -37148,7 +26018,7 @@ func (m *HotRule) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Order |= HotOrder(b&0x7F) << shift
+				m.Policy |= HotPolicy(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -37413,7 +26283,7 @@ func (m *HotKeysResponse) Unmarshal(dAtA []byte) error {
 			}
 		case 3:
 			if wireType != 1 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Busy", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Utilization", wireType)
 			}
 			var v uint64
 			if (iNdEx + 8) > l {
@@ -37421,7 +26291,7 @@ func (m *HotKeysResponse) Unmarshal(dAtA []byte) error {
 			}
 			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
 			iNdEx += 8
-			m.Busy = float64(math.Float64frombits(v))
+			m.Utilization = float64(math.Float64frombits(v))
 		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Rules", wireType)
@@ -37653,7 +26523,7 @@ func (m *HotMove) Unmarshal(dAtA []byte) error {
 			m.ToHot = bool(v != 0)
 		case 6:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Why", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Reason", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -37681,7 +26551,7 @@ func (m *HotMove) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Why = string(dAtA[iNdEx:postIndex])
+			m.Reason = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -37826,7 +26696,7 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 			}
 		case 5:
 			if wireType != 1 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Clashes", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field ConflictsPerS", wireType)
 			}
 			var v uint64
 			if (iNdEx + 8) > l {
@@ -37834,12 +26704,12 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 			}
 			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
 			iNdEx += 8
-			m.Clashes = float64(math.Float64frombits(v))
+			m.ConflictsPerS = float64(math.Float64frombits(v))
 		case 6:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field WaitingUs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field WaitUsPerS", wireType)
 			}
-			m.WaitingUs = 0
+			m.WaitUsPerS = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -37849,16 +26719,16 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.WaitingUs |= uint64(b&0x7F) << shift
+				m.WaitUsPerS |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
 		case 7:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field WouldWaitUs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field EstimatedWaitUsPerS", wireType)
 			}
-			m.WouldWaitUs = 0
+			m.EstimatedWaitUsPerS = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -37868,7 +26738,7 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.WouldWaitUs |= uint64(b&0x7F) << shift
+				m.EstimatedWaitUsPerS |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -37894,7 +26764,7 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 			}
 		case 9:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Why", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Reason", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -37922,13 +26792,13 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Why = string(dAtA[iNdEx:postIndex])
+			m.Reason = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		case 10:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Order", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Policy", wireType)
 			}
-			m.Order = 0
+			m.Policy = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -37938,7 +26808,7 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Order |= HotOrder(b&0x7F) << shift
+				m.Policy |= HotPolicy(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -37965,9 +26835,9 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 			m.Moving = bool(v != 0)
 		case 12:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field LockWaitUs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field LockWaitUsPerS", wireType)
 			}
-			m.LockWaitUs = 0
+			m.LockWaitUsPerS = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -37977,16 +26847,16 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.LockWaitUs |= uint64(b&0x7F) << shift
+				m.LockWaitUsPerS |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
 		case 13:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field HeldUs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field HeldUsPerS", wireType)
 			}
-			m.HeldUs = 0
+			m.HeldUsPerS = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -37996,16 +26866,16 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.HeldUs |= uint64(b&0x7F) << shift
+				m.HeldUsPerS |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
 		case 14:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field ReadWaitUs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field ReadWaitUsPerS", wireType)
 			}
-			m.ReadWaitUs = 0
+			m.ReadWaitUsPerS = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -38015,16 +26885,16 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.ReadWaitUs |= uint64(b&0x7F) << shift
+				m.ReadWaitUsPerS |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
 		case 15:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RetryUs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field RetryUsPerS", wireType)
 			}
-			m.RetryUs = 0
+			m.RetryUsPerS = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -38034,14 +26904,14 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.RetryUs |= uint64(b&0x7F) << shift
+				m.RetryUsPerS |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
 		case 16:
 			if wireType != 1 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Holds", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field HoldsPerS", wireType)
 			}
 			var v uint64
 			if (iNdEx + 8) > l {
@@ -38049,12 +26919,12 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 			}
 			v = uint64(encoding_binary.LittleEndian.Uint64(dAtA[iNdEx:]))
 			iNdEx += 8
-			m.Holds = float64(math.Float64frombits(v))
+			m.HoldsPerS = float64(math.Float64frombits(v))
 		case 17:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Queue", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Waiters", wireType)
 			}
-			m.Queue = 0
+			m.Waiters = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -38064,7 +26934,7 @@ func (m *HotKey) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Queue |= uint32(b&0x7F) << shift
+				m.Waiters |= uint32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -38222,9 +27092,9 @@ func (m *DrainProgress) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 2:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Transactions", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field OneShots", wireType)
 			}
-			m.Transactions = 0
+			m.OneShots = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -38234,16 +27104,16 @@ func (m *DrainProgress) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Transactions |= uint32(b&0x7F) << shift
+				m.OneShots |= uint32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
 		case 3:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Open", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Interactive", wireType)
 			}
-			m.Open = 0
+			m.Interactive = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -38253,7 +27123,7 @@ func (m *DrainProgress) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Open |= uint32(b&0x7F) << shift
+				m.Interactive |= uint32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -38298,7 +27168,7 @@ func (m *DrainProgress) Unmarshal(dAtA []byte) error {
 			}
 		case 6:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field CutOff", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field TimedOut", wireType)
 			}
 			var v int
 			for shift := uint(0); ; shift += 7 {
@@ -38315,7 +27185,7 @@ func (m *DrainProgress) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
-			m.CutOff = bool(v != 0)
+			m.TimedOut = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -40881,7 +29751,7 @@ func (m *ActivityRequest) Unmarshal(dAtA []byte) error {
 			}
 		case 5:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field EndTxn", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field CancelTxn", wireType)
 			}
 			var byteLen int
 			for shift := uint(0); ; shift += 7 {
@@ -40908,9 +29778,9 @@ func (m *ActivityRequest) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.EndTxn = append(m.EndTxn[:0], dAtA[iNdEx:postIndex]...)
-			if m.EndTxn == nil {
-				m.EndTxn = []byte{}
+			m.CancelTxn = append(m.CancelTxn[:0], dAtA[iNdEx:postIndex]...)
+			if m.CancelTxn == nil {
+				m.CancelTxn = []byte{}
 			}
 			iNdEx = postIndex
 		default:
@@ -40934,7 +29804,7 @@ func (m *ActivityRequest) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *EndTransactionRequest) Unmarshal(dAtA []byte) error {
+func (m *CancelTransactionRequest) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -40957,10 +29827,10 @@ func (m *EndTransactionRequest) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: EndTransactionRequest: wiretype end group for non-group")
+			return fmt.Errorf("proto: CancelTransactionRequest: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: EndTransactionRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: CancelTransactionRequest: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -41017,7 +29887,7 @@ func (m *EndTransactionRequest) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *EndTransactionResponse) Unmarshal(dAtA []byte) error {
+func (m *CancelTransactionResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -41040,10 +29910,10 @@ func (m *EndTransactionResponse) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: EndTransactionResponse: wiretype end group for non-group")
+			return fmt.Errorf("proto: CancelTransactionResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: EndTransactionResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: CancelTransactionResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -41139,7 +30009,7 @@ func (m *EndTransactionResponse) Unmarshal(dAtA []byte) error {
 						break
 					}
 				}
-				m.SilentIds = append(m.SilentIds, v)
+				m.UnreachableIds = append(m.UnreachableIds, v)
 			} else if wireType == 2 {
 				var packedLen int
 				for shift := uint(0); ; shift += 7 {
@@ -41174,8 +30044,8 @@ func (m *EndTransactionResponse) Unmarshal(dAtA []byte) error {
 					}
 				}
 				elementCount = count
-				if elementCount != 0 && len(m.SilentIds) == 0 {
-					m.SilentIds = make([]uint32, 0, elementCount)
+				if elementCount != 0 && len(m.UnreachableIds) == 0 {
+					m.UnreachableIds = make([]uint32, 0, elementCount)
 				}
 				for iNdEx < postIndex {
 					var v uint32
@@ -41193,10 +30063,10 @@ func (m *EndTransactionResponse) Unmarshal(dAtA []byte) error {
 							break
 						}
 					}
-					m.SilentIds = append(m.SilentIds, v)
+					m.UnreachableIds = append(m.UnreachableIds, v)
 				}
 			} else {
-				return fmt.Errorf("proto: wrong wireType = %d for field SilentIds", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field UnreachableIds", wireType)
 			}
 		default:
 			iNdEx = preIndex
@@ -41339,9 +30209,9 @@ func (m *ActivityResponse) Unmarshal(dAtA []byte) error {
 			}
 		case 5:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field DiskBytes", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field StoreBytes", wireType)
 			}
-			m.DiskBytes = 0
+			m.StoreBytes = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -41351,7 +30221,7 @@ func (m *ActivityResponse) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.DiskBytes |= uint64(b&0x7F) << shift
+				m.StoreBytes |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -41377,9 +30247,9 @@ func (m *ActivityResponse) Unmarshal(dAtA []byte) error {
 			}
 		case 7:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Open", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Interactive", wireType)
 			}
-			m.Open = 0
+			m.Interactive = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -41389,7 +30259,7 @@ func (m *ActivityResponse) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Open |= uint64(b&0x7F) << shift
+				m.Interactive |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -41566,7 +30436,7 @@ func (m *ActivityResponse) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 13:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Room", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Disk", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -41593,13 +30463,13 @@ func (m *ActivityResponse) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if err := m.Room.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Disk.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
 		case 14:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Ended", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Cancelled", wireType)
 			}
 			var v int
 			for shift := uint(0); ; shift += 7 {
@@ -41616,7 +30486,7 @@ func (m *ActivityResponse) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
-			m.Ended = bool(v != 0)
+			m.Cancelled = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipLinchpin(dAtA[iNdEx:])
@@ -42063,9 +30933,9 @@ func (m *RecentReceipt) Unmarshal(dAtA []byte) error {
 			}
 		case 2:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field TookUs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field DurationUs", wireType)
 			}
-			m.TookUs = 0
+			m.DurationUs = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowLinchpin
@@ -42075,7 +30945,7 @@ func (m *RecentReceipt) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.TookUs |= uint64(b&0x7F) << shift
+				m.DurationUs |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -42477,7 +31347,7 @@ func (m *KeyConflict) Unmarshal(dAtA []byte) error {
 			}
 		case 9:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Commutes", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Advice", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -42505,7 +31375,7 @@ func (m *KeyConflict) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Commutes = string(dAtA[iNdEx:postIndex])
+			m.Advice = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

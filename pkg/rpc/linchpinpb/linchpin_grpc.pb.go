@@ -426,27 +426,27 @@ var KV_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Admin_Status_FullMethodName         = "/linchpin.v1.Admin/Status"
-	Admin_Shards_FullMethodName         = "/linchpin.v1.Admin/Shards"
-	Admin_HotKeys_FullMethodName        = "/linchpin.v1.Admin/HotKeys"
-	Admin_SetHotRule_FullMethodName     = "/linchpin.v1.Admin/SetHotRule"
-	Admin_SetHotMode_FullMethodName     = "/linchpin.v1.Admin/SetHotMode"
-	Admin_Types_FullMethodName          = "/linchpin.v1.Admin/Types"
-	Admin_Drain_FullMethodName          = "/linchpin.v1.Admin/Drain"
-	Admin_Reclaim_FullMethodName        = "/linchpin.v1.Admin/Reclaim"
-	Admin_LogLevels_FullMethodName      = "/linchpin.v1.Admin/LogLevels"
-	Admin_Debug_FullMethodName          = "/linchpin.v1.Admin/Debug"
-	Admin_CreateUser_FullMethodName     = "/linchpin.v1.Admin/CreateUser"
-	Admin_ListUsers_FullMethodName      = "/linchpin.v1.Admin/ListUsers"
-	Admin_GrantUser_FullMethodName      = "/linchpin.v1.Admin/GrantUser"
-	Admin_RevokeUser_FullMethodName     = "/linchpin.v1.Admin/RevokeUser"
-	Admin_DropUser_FullMethodName       = "/linchpin.v1.Admin/DropUser"
-	Admin_RotateToken_FullMethodName    = "/linchpin.v1.Admin/RotateToken"
-	Admin_ExportUsers_FullMethodName    = "/linchpin.v1.Admin/ExportUsers"
-	Admin_ImportUsers_FullMethodName    = "/linchpin.v1.Admin/ImportUsers"
-	Admin_WhoAmI_FullMethodName         = "/linchpin.v1.Admin/WhoAmI"
-	Admin_Activity_FullMethodName       = "/linchpin.v1.Admin/Activity"
-	Admin_EndTransaction_FullMethodName = "/linchpin.v1.Admin/EndTransaction"
+	Admin_Status_FullMethodName            = "/linchpin.v1.Admin/Status"
+	Admin_Shards_FullMethodName            = "/linchpin.v1.Admin/Shards"
+	Admin_HotKeys_FullMethodName           = "/linchpin.v1.Admin/HotKeys"
+	Admin_SetHotRule_FullMethodName        = "/linchpin.v1.Admin/SetHotRule"
+	Admin_SetHotMode_FullMethodName        = "/linchpin.v1.Admin/SetHotMode"
+	Admin_Types_FullMethodName             = "/linchpin.v1.Admin/Types"
+	Admin_Drain_FullMethodName             = "/linchpin.v1.Admin/Drain"
+	Admin_Reclaim_FullMethodName           = "/linchpin.v1.Admin/Reclaim"
+	Admin_LogLevels_FullMethodName         = "/linchpin.v1.Admin/LogLevels"
+	Admin_Debug_FullMethodName             = "/linchpin.v1.Admin/Debug"
+	Admin_CreateUser_FullMethodName        = "/linchpin.v1.Admin/CreateUser"
+	Admin_ListUsers_FullMethodName         = "/linchpin.v1.Admin/ListUsers"
+	Admin_GrantUser_FullMethodName         = "/linchpin.v1.Admin/GrantUser"
+	Admin_RevokeUser_FullMethodName        = "/linchpin.v1.Admin/RevokeUser"
+	Admin_DropUser_FullMethodName          = "/linchpin.v1.Admin/DropUser"
+	Admin_RotateToken_FullMethodName       = "/linchpin.v1.Admin/RotateToken"
+	Admin_ExportUsers_FullMethodName       = "/linchpin.v1.Admin/ExportUsers"
+	Admin_ImportUsers_FullMethodName       = "/linchpin.v1.Admin/ImportUsers"
+	Admin_WhoAmI_FullMethodName            = "/linchpin.v1.Admin/WhoAmI"
+	Admin_Activity_FullMethodName          = "/linchpin.v1.Admin/Activity"
+	Admin_CancelTransaction_FullMethodName = "/linchpin.v1.Admin/CancelTransaction"
 )
 
 // AdminClient is the client API for Admin service.
@@ -513,10 +513,10 @@ type AdminClient interface {
 	// ended second by second, which transactions waited for which, and why. Any
 	// node answers; it asks the one that is meant.
 	Activity(ctx context.Context, in *ActivityRequest, opts ...grpc.CallOption) (*ActivityResponse, error)
-	// EndTransaction ends a transaction that is under way, through whichever node it runs: its
+	// CancelTransaction ends a transaction that is under way, through whichever node it runs: its
 	// locks are released, and its client is told that it was cancelled. One that has asked to
 	// commit may still commit.
-	EndTransaction(ctx context.Context, in *EndTransactionRequest, opts ...grpc.CallOption) (*EndTransactionResponse, error)
+	CancelTransaction(ctx context.Context, in *CancelTransactionRequest, opts ...grpc.CallOption) (*CancelTransactionResponse, error)
 }
 
 type adminClient struct {
@@ -754,10 +754,10 @@ func (c *adminClient) Activity(ctx context.Context, in *ActivityRequest, opts ..
 	return out, nil
 }
 
-func (c *adminClient) EndTransaction(ctx context.Context, in *EndTransactionRequest, opts ...grpc.CallOption) (*EndTransactionResponse, error) {
+func (c *adminClient) CancelTransaction(ctx context.Context, in *CancelTransactionRequest, opts ...grpc.CallOption) (*CancelTransactionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(EndTransactionResponse)
-	err := c.cc.Invoke(ctx, Admin_EndTransaction_FullMethodName, in, out, cOpts...)
+	out := new(CancelTransactionResponse)
+	err := c.cc.Invoke(ctx, Admin_CancelTransaction_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -828,10 +828,10 @@ type AdminServer interface {
 	// ended second by second, which transactions waited for which, and why. Any
 	// node answers; it asks the one that is meant.
 	Activity(context.Context, *ActivityRequest) (*ActivityResponse, error)
-	// EndTransaction ends a transaction that is under way, through whichever node it runs: its
+	// CancelTransaction ends a transaction that is under way, through whichever node it runs: its
 	// locks are released, and its client is told that it was cancelled. One that has asked to
 	// commit may still commit.
-	EndTransaction(context.Context, *EndTransactionRequest) (*EndTransactionResponse, error)
+	CancelTransaction(context.Context, *CancelTransactionRequest) (*CancelTransactionResponse, error)
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -902,8 +902,8 @@ func (UnimplementedAdminServer) WhoAmI(context.Context, *WhoAmIRequest) (*User, 
 func (UnimplementedAdminServer) Activity(context.Context, *ActivityRequest) (*ActivityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Activity not implemented")
 }
-func (UnimplementedAdminServer) EndTransaction(context.Context, *EndTransactionRequest) (*EndTransactionResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method EndTransaction not implemented")
+func (UnimplementedAdminServer) CancelTransaction(context.Context, *CancelTransactionRequest) (*CancelTransactionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CancelTransaction not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -1265,20 +1265,20 @@ func _Admin_Activity_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_EndTransaction_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(EndTransactionRequest)
+func _Admin_CancelTransaction_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CancelTransactionRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(AdminServer).EndTransaction(ctx, in)
+		return srv.(AdminServer).CancelTransaction(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Admin_EndTransaction_FullMethodName,
+		FullMethod: Admin_CancelTransaction_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(AdminServer).EndTransaction(ctx, req.(*EndTransactionRequest))
+		return srv.(AdminServer).CancelTransaction(ctx, req.(*CancelTransactionRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -1359,8 +1359,8 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Admin_Activity_Handler,
 		},
 		{
-			MethodName: "EndTransaction",
-			Handler:    _Admin_EndTransaction_Handler,
+			MethodName: "CancelTransaction",
+			Handler:    _Admin_CancelTransaction_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// named gets a register or a counter for a call by its name.
+// named gets a plain value or a counter for a call by its name.
 func (t *tx) named(o *msg.Op) *kv.Error {
 	v := t.get(o.Key)
 	if v.Exists() && v.Type != entry.Type(o.Type) {

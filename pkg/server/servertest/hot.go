@@ -68,8 +68,8 @@ func (s *Store) SetActivity(a server.Activity) {
 	s.activity = a
 }
 
-// EndTransaction finds no transaction.
-func (s *Store) EndTransaction(kv.TxnID) bool { return false }
+// CancelTransaction finds no transaction.
+func (s *Store) CancelTransaction(kv.TxnID) bool { return false }
 
 // Reclaimable is nothing: the store is in memory.
 func (s *Store) Reclaimable() uint64 { return 0 }

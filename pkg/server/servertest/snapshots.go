@@ -25,7 +25,7 @@ func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Durati
 	}
 	defer func() { s.turn <- struct{}{} }()
 	if _, err := s.snapshotAt(txn.At{Name: name}); err == nil {
-		return nil, kv.Errorf(kv.KindCondition, "there is a snapshot named %q already", name)
+		return nil, kv.Errorf(kv.KindConditionFailed, "there is a snapshot named %q already", name)
 	}
 	s.snapshots++
 	now := time.Now()

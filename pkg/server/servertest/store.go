@@ -86,7 +86,7 @@ func (s *Store) wait(req gateway.Request, done func(gateway.Response)) {
 	r, err := s.acquire(ctx)
 	if err != nil {
 		done(gateway.Response{ID: req.ID, Attempts: 1, Receipt: r,
-			Err: kv.Errorf(kv.KindDeadline, "the deadline has passed while waiting for the store")})
+			Err: kv.Errorf(kv.KindDeadlineExceeded, "the deadline has passed while waiting for the store")})
 		return
 	}
 	done(s.run(req, r))
@@ -134,7 +134,7 @@ func (s *Store) run(req gateway.Request, r msg.Receipt) gateway.Response {
 	for i := range req.Ops {
 		if err := tx.op(&req.Ops[i]); err != nil {
 			resp := gateway.Response{ID: req.ID, Attempts: 1, Receipt: r, Err: err}
-			if err.Kind == kv.KindCondition {
+			if err.Kind == kv.KindConditionFailed {
 				resp.Current = tx.current(req.Ops[i].Key)
 			}
 			tx.Rollback()

@@ -219,10 +219,10 @@ func (t *tx) apply(o *msg.Op) *kv.Error {
 		if v := t.get(o.Key); o.Stored && v.Exists() {
 			r.Value = adt.Payload(&v)
 		}
-	case msg.OpAsk, msg.OpChange, msg.OpChangeAsk:
+	case msg.OpQuery, msg.OpUpdate, msg.OpUpdateGet:
 		return t.call(o)
 	case msg.OpPut:
-		if before.Found && entry.Type(before.Type) != adt.Register && !o.Stored {
+		if before.Found && entry.Type(before.Type) != adt.Value && !o.Stored {
 			return t.fail(o, kv.KindWrongType, "the key holds a "+adt.TypeName(entry.Type(before.Type)))
 		}
 		r.Version = t.write(o.Key, entry.Type(o.Type), o.Value)
@@ -290,13 +290,13 @@ func (t *tx) expects(o *msg.Op) *kv.Error {
 	have := t.read(o.Key)
 	switch {
 	case o.Expect == msg.ExpectExists && !have.Found:
-		return t.fail(o, kv.KindCondition, "the key does not exist")
+		return t.fail(o, kv.KindConditionFailed, "the key does not exist")
 	case o.Expect == msg.ExpectAbsent && have.Found:
-		return t.fail(o, kv.KindCondition, "the key exists")
+		return t.fail(o, kv.KindConditionFailed, "the key exists")
 	case o.Expect == msg.ExpectValue && (!have.Found || !bytes.Equal(have.Value, o.ExpectValue)):
-		return t.fail(o, kv.KindCondition, "the key has another value")
+		return t.fail(o, kv.KindConditionFailed, "the key has another value")
 	case o.Expect == msg.ExpectVersion && have.Version != o.ExpectVersion:
-		return t.fail(o, kv.KindCondition, "the key has another version")
+		return t.fail(o, kv.KindConditionFailed, "the key has another version")
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func overtaken(committed, own uint64) *msg.Failure {
 		f.Hint = "use a new id for each transaction; reuse an id only with the same operations"
 		return f
 	}
-	return msg.Fail(msg.ReasonCommitted, kv.KindUnknown, "another attempt of the transaction has committed; query its outcome")
+	return msg.Fail(msg.ReasonCommitted, kv.KindOutcomeUnknown, "another attempt of the transaction has committed; query its outcome")
 }
 
 // differ reports whether two fingerprints are known to be of different operations.

@@ -59,7 +59,7 @@ func (x *Executor) tooMany(key []byte, text string) *msg.Failure {
 		p = x.newCrowd(key)
 	}
 	retry := p.Retry(x.Env.Now)
-	return &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindExhausted), Key: key, Text: text,
+	return &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindResourceExhausted), Key: key, Text: text,
 		RetryAfterNanos: int64(retry), Hint: fmt.Sprintf("retry in %v", retry.Round(100_000))}
 }
 
@@ -91,7 +91,7 @@ func (x *Executor) queueFull(key []byte) *msg.Failure {
 
 // overdrawn refuses a lock to a user whose locks have held up others for too long.
 func (x *Executor) overdrawn(t *Task) *msg.Failure {
-	f := msg.Fail(msg.ReasonExhausted, kv.KindExhausted,
+	f := msg.Fail(msg.ReasonExhausted, kv.KindResourceExhausted,
 		fmt.Sprintf("the locks of this user have blocked other users on shard %v for more than the user's share of the time", x.Env.ID))
 	f.RetryAfterNanos = int64(x.Locks.Debt(x.Env.Now, t.User))
 	f.Hint = "hold locks for a shorter time, or read in a view"
@@ -185,7 +185,7 @@ func (x *Executor) noRoom(t *Task) *msg.Failure {
 		what, hint = "and writes other than deletions are rejected", "delete data, or free disk space on that node"
 	}
 	x.stats.NoRoom++
-	return &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindExhausted), RetryAfterNanos: int64(retryNoRoom),
+	return &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindResourceExhausted), RetryAfterNanos: int64(retryNoRoom),
 		Text: fmt.Sprintf("the disk is nearly full: %s, %s", where, what),
 		Hint: hint + "; reads continue, and writes resume once there is space"}
 }

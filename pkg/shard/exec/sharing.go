@@ -110,7 +110,7 @@ func (x *Executor) Changes(effects []entry.Effect) []snapshotqueue.Need {
 // changeModes lists what an effect does to its key, as readers see it.
 func (x *Executor) changeModes(e *entry.Effect) ([]adt.Mode, adt.Methods) {
 	if e.Kind == entry.EffectChange && x.Env.Mutants.Has(mutant.ChangeUnshown) {
-		return nil, adt.MethodChange.Set()
+		return nil, adt.MethodUpdate.Set()
 	}
 	if len(e.Calls) > 1 && x.Env.Mutants.Has(mutant.ChangeShownByFirst) {
 		return adt.ChangeOf(x.modes[:0], &entry.Effect{Key: e.Key, Kind: e.Kind, Type: e.Type, Calls: e.Calls[:1]})
@@ -138,7 +138,7 @@ func (x *Executor) Used(t *Task, effects []entry.Effect, hold int64) {
 	}
 	for i := range t.Ops {
 		op := &t.Ops[i]
-		if op.Kind == msg.OpAsk {
+		if op.Kind == msg.OpQuery {
 			used(op.Key, x.askedAs(op))
 		}
 	}

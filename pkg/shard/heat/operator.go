@@ -56,7 +56,7 @@ func (p *Part) outdated(q *msg.SetHot) *msg.Failure {
 	case q.Incarnation == p.env.Inc && p.change-q.Change <= uint64(len(p.set)):
 		return msg.Fail(msg.ReasonStaleRead, kv.KindAborted, "another request has changed the rules for hot keys")
 	}
-	f := msg.Fail(msg.ReasonIncarnation, kv.KindUnknown,
+	f := msg.Fail(msg.ReasonIncarnation, kv.KindOutcomeUnknown,
 		"the hot shard has restarted or no longer knows the request; the rule or mode may be set")
 	f.Hint = "list the rules; set the rule again if it is missing"
 	return f
@@ -65,7 +65,7 @@ func (p *Part) outdated(q *msg.SetHot) *msg.Failure {
 // setHot keeps a rule and the mode, as far as a request has them.
 func (p *Part) setHot(q *msg.SetHot) *msg.Failure {
 	if q.Rule != nil && !p.setRule(q.Rule) {
-		f := msg.Fail(msg.ReasonRequest, kv.KindExhausted, fmt.Sprintf("there are %d rules for hot keys, which is the limit", maxRules))
+		f := msg.Fail(msg.ReasonRequest, kv.KindResourceExhausted, fmt.Sprintf("there are %d rules for hot keys, which is the limit", maxRules))
 		f.Hint = "remove a rule, or use one with a prefix"
 		return f
 	}

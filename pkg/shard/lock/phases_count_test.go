@@ -12,7 +12,7 @@ func TestPhasesAreCounted(t *testing.T) {
 	for i := range int64(3) {
 		require.Equal(t, Granted, table.Acquire(0, ofSet(i+1, 1, "add", "a")))
 	}
-	require.Equal(t, Waiting, table.Acquire(0, ofSet(9, 1, "size")))
+	require.Equal(t, Waiting, table.Acquire(0, ofSet(9, 1, "len")))
 	require.Equal(t, Counters{Granted: 3, Waits: 1, Phases: 1, Joins: 2}, table.Counters())
 	for i := range int64(3) {
 		table.Release(ofSet(i+1, 1, "add", "a").Txn)

@@ -40,7 +40,7 @@ var phases = []struct {
 	// 2 adds, 3 waits to count, and 4, who adds too, passes it: 4 is told.
 	{"who passes an older count is marked", func(t *Table) bool {
 		t.Acquire(0, ofSet(2, 1, "add", "a"))
-		t.Acquire(0, ofSet(3, 1, "size"))
+		t.Acquire(0, ofSet(3, 1, "len"))
 		passes := t.Acquire(0, ofSet(4, 1, "add", "b")) == Granted
 		return passes && marked(t, 4, 1)
 	}, []mutant.ID{mutant.NoMarkOnGrant, mutant.MarksOnce}},
@@ -51,7 +51,7 @@ var phases = []struct {
 		for i := range int64(3) {
 			t.Acquire(0, ofSet(4+i, 1, "add", "a"))
 		}
-		t.Acquire(0, ofSet(3, 1, "size"))
+		t.Acquire(0, ofSet(3, 1, "len"))
 		late := t.Acquire(0, ofSet(7, 1, "add", "b")) == Waiting
 		return late && t.Acquire(0, ofSet(1, 1, "add", "b")) == Granted
 	}, []mutant.ID{mutant.CapStopsOlder}},
@@ -60,7 +60,7 @@ var phases = []struct {
 	// second wants to count.
 	{"an attempt has the one before give way", func(t *Table) bool {
 		t.Acquire(0, ofSet(2, 1, "add", "a"))
-		t.Acquire(0, ofSet(2, 2, "size"))
+		t.Acquire(0, ofSet(2, 2, "len"))
 		return marked(t, 2, 1)
 	}, []mutant.ID{mutant.AttemptsEqualAge}},
 
@@ -69,7 +69,7 @@ var phases = []struct {
 		add := ofSet(3, 1, "add", "a")
 		t.Acquire(0, add)
 		t.SetPrepared(0, add.Txn)
-		t.Acquire(0, ofSet(2, 1, "size"))
+		t.Acquire(0, ofSet(2, 1, "len"))
 		t.Tick(int64(kv.DefaultMarkGrace) + 1)
 		return marked(t, 3, 1)
 	}, []mutant.ID{mutant.PreparedIsSafe}},
@@ -78,7 +78,7 @@ var phases = []struct {
 	{"a phase of adds ends after a while", func(t *Table) bool {
 		now, last := int64(0), ofSet(3, 1, "add", "a")
 		t.Acquire(now, last)
-		count := ofSet(2, 1, "size")
+		count := ofSet(2, 1, "len")
 		t.Acquire(now, count)
 		for i := range int64(50) {
 			now += int64(kv.DefaultPhaseTime) / 10

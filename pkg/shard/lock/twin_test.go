@@ -151,7 +151,7 @@ var setModes = func() (out []adt.Mode) {
 			out = adt.Modes(out, &op)
 		}
 	}
-	op := set.MethodByName("size").Op([]byte("k"))
+	op := set.MethodByName("len").Op([]byte("k"))
 	return adt.Modes(out, &op)
 }()
 

@@ -14,7 +14,7 @@ import (
 func TestAbortsDoNotKeepLargeValues(t *testing.T) {
 	m := NewMemory(10, none)
 	kill := func(n int, value []byte) (told, kept *msg.Failure) {
-		told = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindCondition), Key: []byte("k"), Text: "as it is",
+		told = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindConditionFailed), Key: []byte("k"), Text: "as it is",
 			Current: &msg.Pair{Key: []byte("k"), Value: value}}
 		m.Kill(0, commit(n), told)
 		kept, ok := m.Dead(commit(n))

@@ -31,30 +31,30 @@ type Plan uint8
 const (
 	// PlanAny leaves the choice to the gateway.
 	PlanAny Plan = iota
-	// PlanOne reads on one shard in one step, registered nowhere: S1.
-	PlanOne
-	// PlanAtOnce registers on all shards and reads there, in parallel: P1.
-	PlanAtOnce
+	// PlanOneShard reads on one shard in one step, registered nowhere: S1.
+	PlanOneShard
+	// PlanParallel registers on all shards and reads there, in parallel: P1.
+	PlanParallel
 	// PlanHotLast registers on all shards but the hot one, which hears from
 	// them when it may read, last and unregistered: P2.
 	PlanHotLast
-	// PlanOpen registers as an interactive transaction goes.
-	PlanOpen
-	// PlanPin fixes the index of every shard, and reads at those; or it reads at
+	// PlanInteractive registers as an interactive transaction goes.
+	PlanInteractive
+	// PlanSnapshot fixes the index of every shard, and reads at those; or it reads at
 	// a pin that was fixed before.
-	PlanPin
+	PlanSnapshot
 )
 
 func (p Plan) String() string {
-	return [...]string{"any", "one", "at-once", "hot-last", "open", "pin"}[p]
+	return [...]string{"any", "one-shard", "parallel", "hot-last", "interactive", "snapshot"}[p]
 }
 
 // ParsePlan reads what String wrote, of the plans that can be asked for.
 func ParsePlan(s string) (Plan, error) {
-	for _, p := range []Plan{PlanAny, PlanAtOnce, PlanHotLast, PlanPin} {
+	for _, p := range []Plan{PlanAny, PlanParallel, PlanHotLast, PlanSnapshot} {
 		if s == p.String() {
 			return p, nil
 		}
 	}
-	return 0, kv.Errorf(kv.KindInvalid, "read plan %q; use any, at-once, hot-last or pin", s)
+	return 0, kv.Errorf(kv.KindInvalid, "read plan %q; use any, parallel, hot-last or snapshot", s)
 }

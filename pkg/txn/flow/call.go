@@ -233,11 +233,11 @@ func (c *Call) NextAttempt(why msg.Reason) {
 // Certain is what the client is told of a failure: if another commit of the id was found under
 // way, that may yet be made.
 func (c *Call) Certain(f *msg.Failure) *msg.Failure {
-	if f == nil || !c.Losses.contested || kv.Kind(f.Kind) == kv.KindUnknown {
+	if f == nil || !c.Losses.contested || kv.Kind(f.Kind) == kv.KindOutcomeUnknown {
 		return f
 	}
 	text := "transaction " + c.Ref.TxnID.String() + " was sent before and may be in flight; query its outcome by that id"
-	return env.Failure(msg.ReasonRival, kv.KindUnknown, text)
+	return env.Failure(msg.ReasonRival, kv.KindOutcomeUnknown, text)
 }
 
 // Lost counts an attempt that has ended, and gives the failure with what is known of it. moved:

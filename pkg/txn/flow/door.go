@@ -111,7 +111,7 @@ func (d *Door) GiveBack(f Flow, why *msg.Failure) {
 	if f.Base().Kind.Open() && why != nil && kv.Kind(why.Kind) == kv.KindAborted {
 		d.returning.note(f)
 	}
-	bounced := why != nil && why.Reason == msg.ReasonExhausted && kv.Kind(why.Kind) == kv.KindExhausted
+	bounced := why != nil && why.Reason == msg.ReasonExhausted && kv.Kind(why.Kind) == kv.KindResourceExhausted
 	d.Give(d.host.Now, t, f.Claim(), bounced)
 	if bounced && len(why.Key) > 0 {
 		d.Bounced(d.host.Now, why.Key)
@@ -199,7 +199,7 @@ func (d *Door) admitOp(o *Interactive, op *msg.Op) *msg.Failure {
 
 // full puts a refusal into words.
 func (d *Door) full(r *admission.Refusal) *msg.Failure {
-	f := env.Failure(msg.ReasonExhausted, kv.KindExhausted, "")
+	f := env.Failure(msg.ReasonExhausted, kv.KindResourceExhausted, "")
 	f.RetryAfterNanos = int64(r.Retry)
 	n, places := r.Under, d.host.MaxInFlight
 	switch r.Cause {

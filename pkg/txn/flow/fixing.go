@@ -32,7 +32,7 @@ func (x *Fixing) Start(h *Host) Outcome {
 	if f != nil {
 		return Failed(f)
 	}
-	x.reading = h.newReading(x, env.PlanPin)
+	x.reading = h.newReading(x, env.PlanSnapshot)
 	x.Phase = Reading
 	x.reading.Fix(h.Env, h.Rounds.Plan(x.round), x.LastAsk())
 	return GoesOn

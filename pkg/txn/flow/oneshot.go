@@ -120,7 +120,7 @@ func (o *OneShot) Answered(h *Host, a *msg.Answer) Outcome {
 		return Lost(a.Failure)
 	}
 	if o.ReadOnly && h.Reads == env.SnapshotReads {
-		d.Plan = env.PlanOne
+		d.Plan = env.PlanOneShard
 	}
 	if !a.ResultsLost {
 		d.Results = piece.Assemble(o.ops, a.Results)
@@ -132,10 +132,10 @@ func (o *OneShot) Answered(h *Host, a *msg.Answer) Outcome {
 func (o *OneShot) read(h *Host, ps piece.Pieces) Outcome {
 	plan, last := o.plan(h, ps)
 	switch plan {
-	case env.PlanPin:
+	case env.PlanSnapshot:
 		h.needs(&o.Call, ps)
 		return o.waits()
-	case env.PlanOne:
+	case env.PlanOneShard:
 		// One shard reads in one step, as it decides: by the same message.
 		return o.send(h, ps)
 	}
@@ -150,8 +150,8 @@ func (o *OneShot) read(h *Host, ps piece.Pieces) Outcome {
 // have each other's updates wait.
 func (o *OneShot) plan(h *Host, ps piece.Pieces) (env.Plan, kv.ShardID) {
 	forced := o.forced(h)
-	if len(ps) == 1 && forced != env.PlanPin {
-		return env.PlanOne, ps[0].Shard
+	if len(ps) == 1 && forced != env.PlanSnapshot {
+		return env.PlanOneShard, ps[0].Shard
 	}
 	last, heat := h.Heat.Hottest(ps)
 	switch {
@@ -160,7 +160,7 @@ func (o *OneShot) plan(h *Host, ps piece.Pieces) (env.Plan, kv.ShardID) {
 	case (heat > 0 || last == h.Hot()) && h.Shards.UpdatesWait(last):
 		return env.PlanHotLast, last
 	}
-	return env.PlanAtOnce, last
+	return env.PlanParallel, last
 }
 
 // forced is the plan that the request or the operator wants, PlanAny if neither does.
@@ -179,7 +179,7 @@ func (o *OneShot) register(h *Host, plan env.Plan) {
 }
 
 func (o *OneShot) readPast(h *Host, ps piece.Pieces) Outcome {
-	o.register(h, env.PlanPin)
+	o.register(h, env.PlanSnapshot)
 	for i := range ps {
 		f := h.askPast(&o.Call, o.reading, ps[i].Shard, ps[i].Ops)
 		if f != nil {
@@ -242,7 +242,7 @@ func (o *OneShot) Pinned(h *Host, p *round.Round) Outcome {
 
 // Unpinned: no state can be fixed.
 func (o *OneShot) Unpinned(h *Host, f *msg.Failure) Outcome {
-	if shards.IsNoRound(f) && o.forced(h) != env.PlanPin {
+	if shards.IsNoRound(f) && o.forced(h) != env.PlanSnapshot {
 		o.BackOff(h.Env, int64(shutPause))
 		return GoesOn
 	}

@@ -58,7 +58,7 @@ func (c *Call) waited(now int64, f *msg.Failure) msg.Receipt {
 		r.Open = false
 	case c.open != nil:
 		r = msg.Worst(r, c.open.receipt)
-	case c.Kind.Transaction() && f.Kind == uint32(kv.KindDeadline) && r.WaitedNanos == 0:
+	case c.Kind.Transaction() && f.Kind == uint32(kv.KindDeadlineExceeded) && r.WaitedNanos == 0:
 		r = msg.Receipt{WaitedNanos: now - c.started, Open: true}
 	}
 	return r

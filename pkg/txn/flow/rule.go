@@ -46,7 +46,7 @@ func (r *Rule) Replied(h *Host, asked, m *msg.Envelope) Outcome {
 // Unruled is the failure of a rule of which it is not known whether it is kept.
 func Unruled() *msg.Failure {
 	text := "the hot shard did not respond before the deadline; the change may be applied"
-	f := env.Failure(msg.ReasonCancelled, kv.KindDeadline, text)
+	f := env.Failure(msg.ReasonCancelled, kv.KindDeadlineExceeded, text)
 	f.Hint = "send it again: rules and modes are idempotent"
 	return f
 }

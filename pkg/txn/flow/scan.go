@@ -63,7 +63,7 @@ func (s *Scan) open(h *Host) Outcome {
 	s.Phase, s.opened = Paging, true
 	s.by, s.deadline = 0, h.Now+int64(kv.DefaultScanKeep)
 	h.Timed(s.deadline)
-	d := Done{Committed: true, Plan: env.PlanPin, At: msg.Indexes(&s.At)}
+	d := Done{Committed: true, Plan: env.PlanSnapshot, At: msg.Indexes(&s.At)}
 	s.Stamp(&d)
 	if d.Failure != nil {
 		return Over(d)

@@ -92,7 +92,7 @@ func (s *Shared) End(o *OneShot, d *Done) (followers []*OneShot, answered bool) 
 	for _, f := range followers {
 		f.leader = nil
 	}
-	answered = d.Failure == nil || d.Failure.Reason == msg.ReasonRequest && kv.Kind(d.Failure.Kind) != kv.KindDeadline
+	answered = d.Failure == nil || d.Failure.Reason == msg.ReasonRequest && kv.Kind(d.Failure.Kind) != kv.KindDeadlineExceeded
 	return followers, answered
 }
 

@@ -88,7 +88,7 @@ func (s *Snapshot) Pinned(h *Host, p *round.Round) Outcome {
 		return s.keep(h)
 	}
 	h.readAt(&s.Call, p)
-	s.reading = h.newReading(s, env.PlanPin)
+	s.reading = h.newReading(s, env.PlanSnapshot)
 	s.Phase = Reading
 	for _, sh := range h.EveryShard() {
 		f := h.askPast(&s.Call, s.reading, sh, nil)

@@ -56,9 +56,9 @@ func (v *View) ask(h *Host, wanted piece.Pieces) Outcome {
 		return v.waits()
 	}
 	if v.reading == nil {
-		plan := env.PlanOpen
+		plan := env.PlanInteractive
 		if v.past != nil {
-			plan = env.PlanPin
+			plan = env.PlanSnapshot
 		}
 		v.reading = h.newReading(v, plan)
 		v.pinBy(h, h.Now+int64(h.OpenBudget))
@@ -163,9 +163,9 @@ func (v *View) Finish(h *Host) Outcome {
 			return Aborted(read.Lapse(s))
 		}
 	}
-	d := Done{Committed: !v.rollback, Plan: env.PlanOpen, Failure: v.concluded}
+	d := Done{Committed: !v.rollback, Plan: env.PlanInteractive, Failure: v.concluded}
 	if v.past != nil {
-		d.Plan = env.PlanPin
+		d.Plan = env.PlanSnapshot
 	}
 	return Over(d)
 }

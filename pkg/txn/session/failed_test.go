@@ -44,13 +44,13 @@ func TestWhatACallThatFailedHasReadTakesNoRoom(t *testing.T) {
 	for range 10 {
 		ops := []msg.Op{
 			{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")},
-			set.MethodByName("size").Op([]byte("d")),
+			set.MethodByName("len").Op([]byte("d")),
 			{Kind: msg.OpGet, Key: []byte("c")},
 			{Kind: msg.OpRequire, Key: []byte("b"), Expect: msg.ExpectAbsent},
 		}
 		f := run(s, ops)
 		require.NotNil(t, f)
-		require.Equal(t, uint32(kv.KindCondition), f.Kind, "%v", f)
+		require.Equal(t, uint32(kv.KindConditionFailed), f.Kind, "%v", f)
 		require.Equal(t, ops[3].Seq, f.Seq)
 		s.Failed(ops)
 		require.Empty(t, s.rows)

@@ -89,7 +89,7 @@ func (s *Session) Wants(ops []msg.Op, w Where) (locked, unlocked piece.Pieces) {
 			p.Ops = append(p.Ops, a.after(i, op)...)
 			continue
 		case op.IsCall():
-			if op.Kind != msg.OpChange {
+			if op.Kind != msg.OpUpdate {
 				add(op.Key, a.after(i, op)...)
 			}
 			continue
@@ -153,7 +153,7 @@ func (s *Session) Learn(from kv.ShardID, ops []msg.Op, optimistic bool, results 
 	for i := range results {
 		op, r := &ops[i], &results[i]
 		switch {
-		case op.Seq == pretended, op.Kind == msg.OpRequire, op.Writes() && op.Kind != msg.OpChangeAsk:
+		case op.Seq == pretended, op.Kind == msg.OpRequire, op.Writes() && op.Kind != msg.OpUpdateGet:
 			// the shard executed it for the operations behind it
 		case op.IsCall():
 			s.answers[op.Seq] = *r

@@ -163,7 +163,7 @@ func (q *Queries) Answered(r *msg.EnquireReply) {
 func noRoom() *msg.Failure {
 	text := fmt.Sprintf("the transaction has not committed so far, but it cannot be closed: "+
 		"the user has queried the outcomes of %d other transactions that had not committed", kv.MaxFences)
-	f := env.Failure(msg.ReasonExhausted, kv.KindExhausted, text)
+	f := env.Failure(msg.ReasonExhausted, kv.KindResourceExhausted, text)
 	f.Hint = "retry when the transaction's id is ten minutes old; query only ids that were sent"
 	return f
 }

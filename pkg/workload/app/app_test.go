@@ -30,21 +30,21 @@ type plant struct{ word, method string }
 var applications = []application{
 	{"raw-mix", []string{"set"}, func(e Env) (App, error) { return NewRawMix(e, RawMix{Sets: 50, Skew: 1, Adds: 50, Members: 50_000}) },
 		[]plant{{"set", "add"}}},
-	{"tickets", []string{"bounded-counter", "dict"}, func(e Env) (App, error) {
+	{"tickets", []string{"bounded-counter", "map"}, func(e Env) (App, error) {
 		return NewTickets(e, Tickets{Venues: 3, Events: 12, Tickets: 80, Skew: 1})
 	}, []plant{{"event", "subtract"}, {"venue", "add"}, {"order", "put"}}},
 	{"bank", []string{"bounded-counter"}, func(e Env) (App, error) { return NewBank(e, Bank{Accounts: 10, Start: 300, Skew: 1}) },
 		[]plant{{"account", "subtract"}, {"account", "add"}}},
 	{"likes as sets", []string{"set"}, func(e Env) (App, error) { return NewLikes(e, Likes{Posts: 30, Users: 20, Skew: 1}) },
 		[]plant{{"likers", "add"}, {"likers", "remove"}}},
-	{"likes as counters", []string{"dict"}, func(e Env) (App, error) {
+	{"likes as counters", []string{"map"}, func(e Env) (App, error) {
 		return NewLikes(e, Likes{Posts: 30, Users: 20, Skew: 1, As: LikesAsCounter})
-	}, []plant{{"liked", "set-new"}, {"liked", "delete"}, {"count", "add"}}},
-	{"retwis with scored sets", []string{"set", "dict", "list", "scored-set"}, smallRetwis(TimelineScoredSet),
+	}, []plant{{"liked", "set-if-absent"}, {"liked", "delete"}, {"count", "add"}}},
+	{"retwis with sorted sets", []string{"set", "map", "list", "sorted-set"}, smallRetwis(TimelineSortedSet),
 		[]plant{{"timeline", "add"}, {"followers", "add"}, {"following", "add"}, {"top", "increment"}, {"reposts", "add-count"}, {"posts", "append"}, {"post", "set"}, {"user", "set"}}},
-	{"retwis with a top-k", []string{"set", "dict", "list", "scored-set", "top-k"}, smallRetwis(TimelineTopK), []plant{{"timeline", "add"}}},
-	{"retwis with lists", []string{"set", "dict", "list", "scored-set"}, smallRetwis(TimelineList), []plant{{"timeline", "append"}}},
-	{"rubis", []string{"set", "dict", "list", "top-k", "bag"}, func(e Env) (App, error) {
+	{"retwis with a top-k", []string{"set", "map", "list", "sorted-set", "top-k"}, smallRetwis(TimelineTopK), []plant{{"timeline", "add"}}},
+	{"retwis with lists", []string{"set", "map", "list", "sorted-set"}, smallRetwis(TimelineList), []plant{{"timeline", "append"}}},
+	{"rubis", []string{"set", "map", "list", "top-k", "summary"}, func(e Env) (App, error) {
 		return NewRubis(e, Rubis{Items: 40, Regions: 5, Categories: 4, Users: 20, Bids: 8, Skew: 1,
 			Mix: Mix{{"view", 20}, {"browse", 10}, {"bid", 50}, {"open", 5}, {"close", 5}, {"comment", 5}, {"new-user", 3}, {"view-user", 2}}})
 	}, []plant{{"best", "add"}, {"bids", "add"}, {"bids-of", "add"}, {"bid", "put"}, {"category", "add"}, {"region", "remove"}, {"comments-on", "append"}, {"user", "increment"}, {"item", "set"}}},
@@ -122,7 +122,7 @@ func planted(p plant, n int) *memory {
 }
 
 // idempotent are methods that twice is the same as once.
-var idempotent = map[string]bool{"put": true, "set": true, "remove": true, "delete": true, "set-new": true, "add-count": true}
+var idempotent = map[string]bool{"put": true, "set": true, "remove": true, "delete": true, "set-if-absent": true, "add-count": true}
 
 func TestAPlantedViolationIsNoticed(t *testing.T) {
 	for _, a := range applications {
@@ -195,7 +195,7 @@ func (m *memory) failEvery(n int) func() error {
 	return func() error {
 		count++
 		if count%n == 0 {
-			return kv.Errorf(kv.KindUnknown, "the answer was lost")
+			return kv.Errorf(kv.KindOutcomeUnknown, "the answer was lost")
 		}
 		return nil
 	}

@@ -5,7 +5,7 @@ import "github.com/linchpindb/linchpin/pkg/adt"
 // reads reports whether the call changes nothing.
 func (c Call) reads() bool {
 	switch c.Type {
-	case "register", "counter":
+	case "value", "counter":
 		return c.Method == "get"
 	}
 	t := adt.ByName(c.Type)
@@ -16,33 +16,33 @@ func (c Call) reads() bool {
 	return m != nil && !m.Changes
 }
 
-func putRegister(key []byte, value string) Call { return Call{key, "register", "put", []any{value}} }
-func getRegister(key []byte) Call               { return Call{key, "register", "get", nil} }
-func addCounter(key []byte, n int64) Call       { return Call{key, "counter", "add", []any{n}} }
-func getCounter(key []byte) Call                { return Call{key, "counter", "get", nil} }
+func putValue(key []byte, value string) Call { return Call{key, "value", "put", []any{value}} }
+func getValue(key []byte) Call               { return Call{key, "value", "get", nil} }
+func addCounter(key []byte, n int64) Call    { return Call{key, "counter", "add", []any{n}} }
+func getCounter(key []byte) Call             { return Call{key, "counter", "get", nil} }
 
 func addToSet(key []byte, members ...string) Call { return Call{key, "set", "add", anys(members)} }
 func removeFromSet(key []byte, members ...string) Call {
 	return Call{key, "set", "remove", anys(members)}
 }
-func sizeOfSet(key []byte) Call    { return Call{key, "set", "size", nil} }
+func sizeOfSet(key []byte) Call    { return Call{key, "set", "len", nil} }
 func membersOfSet(key []byte) Call { return Call{key, "set", "members", nil} }
 func addNewToSet(key []byte, members ...string) Call {
 	return Call{key, "set", "add-count", anys(members)}
 }
 
-func setFields(key []byte, pairs ...string) Call { return Call{key, "dict", "set", anys(pairs)} }
+func setFields(key []byte, pairs ...string) Call { return Call{key, "map", "set", anys(pairs)} }
 func setNewField(key []byte, field, value string) Call {
-	return Call{key, "dict", "set-new", []any{field, value}}
+	return Call{key, "map", "set-if-absent", []any{field, value}}
 }
-func deleteField(key []byte, field string) Call { return Call{key, "dict", "delete", []any{field}} }
-func hasField(key []byte, field string) Call    { return Call{key, "dict", "has", []any{field}} }
+func deleteField(key []byte, field string) Call { return Call{key, "map", "delete", []any{field}} }
+func hasField(key []byte, field string) Call    { return Call{key, "map", "has", []any{field}} }
 func getFields(key []byte, fields ...string) Call {
-	return Call{key, "dict", "get-many", anys(fields)}
+	return Call{key, "map", "get-many", anys(fields)}
 }
-func allFields(key []byte) Call { return Call{key, "dict", "all", nil} }
+func allFields(key []byte) Call { return Call{key, "map", "all", nil} }
 func incrementField(key []byte, field string, n int64) Call {
-	return Call{key, "dict", "increment", []any{field, n}}
+	return Call{key, "map", "increment", []any{field, n}}
 }
 
 func createBounded(key []byte, floor, ceiling, start int64) Call {
@@ -65,9 +65,9 @@ func anys(texts []string) []any {
 func addToTopK(key []byte, score float64, member string) Call {
 	return Call{key, "top-k", "add", []any{score, member}}
 }
-func maxOfTopK(key []byte) Call           { return Call{key, "top-k", "max", nil} }
-func topOfTopK(key []byte, n int) Call    { return Call{key, "top-k", "top", []any{n}} }
-func addToBag(key []byte, x float64) Call { return Call{key, "bag", "add", []any{x}} }
-func maxOfBag(key []byte) Call            { return Call{key, "bag", "max", nil} }
-func countOfBag(key []byte) Call          { return Call{key, "bag", "count", nil} }
-func sumOfBag(key []byte) Call            { return Call{key, "bag", "sum", nil} }
+func maxOfTopK(key []byte) Call               { return Call{key, "top-k", "max", nil} }
+func topOfTopK(key []byte, n int) Call        { return Call{key, "top-k", "top", []any{n}} }
+func addToSummary(key []byte, x float64) Call { return Call{key, "summary", "add", []any{x}} }
+func maxOfSummary(key []byte) Call            { return Call{key, "summary", "max", nil} }
+func countOfSummary(key []byte) Call          { return Call{key, "summary", "count", nil} }
+func sumOfSummary(key []byte) Call            { return Call{key, "summary", "sum", nil} }

@@ -189,5 +189,5 @@ func (i Interactive) Execute(ctx context.Context, calls ...Call) (e Executed, er
 // another error.
 func refused(err error) bool {
 	k := kv.KindOf(err)
-	return k == kv.KindCondition || k == kv.KindOutOfRange
+	return k == kv.KindConditionFailed || k == kv.KindOutOfRange
 }

@@ -32,7 +32,7 @@ const (
 	// LikesAsSet: each post has a set of the users who like it. A like is one
 	// blind add.
 	LikesAsSet = "set"
-	// LikesAsCounter: each user has a dict of the posts that he likes, and each
+	// LikesAsCounter: each user has a map of the posts that he likes, and each
 	// post a counter. A like is an interactive transaction: it counts only if
 	// the field is new.
 	LikesAsCounter = "counter"

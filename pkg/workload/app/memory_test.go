@@ -50,7 +50,7 @@ func (m *memory) Transact(ctx context.Context, _ bool, body func(Tx) error) (wor
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if ctx.Err() != nil {
-		return workload.Reply{}, kv.Errorf(kv.KindDeadline, "too late")
+		return workload.Reply{}, kv.Errorf(kv.KindDeadlineExceeded, "too late")
 	}
 	tx := &memoryTx{m, map[string]entry.Value{}}
 	if err := body(tx); err != nil {
@@ -138,7 +138,7 @@ func (tx *memoryTx) plain(op *msg.Op, v entry.Value, times int) (Answer, error) 
 	switch op.Kind {
 	case msg.OpPut:
 		if times > 0 {
-			tx.set(op.Key, entry.Value{Type: adt.Register, Payload: op.Value})
+			tx.set(op.Key, entry.Value{Type: adt.Value, Payload: op.Value})
 		}
 		return nil, nil
 	case msg.OpAdd:

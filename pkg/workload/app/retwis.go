@@ -34,7 +34,7 @@ type Retwis struct {
 	// Posts is how many are there in the beginning. Default a sixteenth of the
 	// users.
 	Posts int
-	// Timelines is what timelines are: TimelineScoredSet (default, as in the
+	// Timelines is what timelines are: TimelineSortedSet (default, as in the
 	// paper), TimelineTopK or TimelineList.
 	Timelines string
 	// Geometric is the probability that it is the most reposted post of a
@@ -46,7 +46,7 @@ type Retwis struct {
 
 // What timelines are.
 const (
-	TimelineScoredSet = "scored-set"
+	TimelineSortedSet = "sorted-set"
 	// TimelineTopK keeps the newest hundred posts alone.
 	TimelineTopK = "top-k"
 	// TimelineList has a post once for everybody who pushed it.
@@ -81,7 +81,7 @@ func (o Retwis) withDefaults() Retwis {
 	// A scale below 0 cannot be shifted by, and is refused with the graph.
 	o.Posts, o.Geometric = orDefault(o.Posts, max(1, (1<<max(o.Scale, 0))/16)), orDefault(o.Geometric, 0.5)
 	if o.Timelines == "" {
-		o.Timelines = TimelineScoredSet
+		o.Timelines = TimelineSortedSet
 	}
 	if o.Mix == nil {
 		o.Mix = RetwisReadHeavy
@@ -93,8 +93,8 @@ func (o Retwis) validate() error {
 	var c check
 	c.within("followers of one user", o.MostFollowers, 1, 9000)
 	c.within("posts in the beginning", o.Posts, 1, 10_000_000)
-	c.bad(o.Timelines != TimelineScoredSet && o.Timelines != TimelineTopK && o.Timelines != TimelineList,
-		"timelines as a %q; want %s, %s or %s", o.Timelines, TimelineScoredSet, TimelineTopK, TimelineList)
+	c.bad(o.Timelines != TimelineSortedSet && o.Timelines != TimelineTopK && o.Timelines != TimelineList,
+		"timelines as a %q; want %s, %s or %s", o.Timelines, TimelineSortedSet, TimelineTopK, TimelineList)
 	return c.err()
 }
 
@@ -217,7 +217,7 @@ func (a *retwis) part(user, n int) Call {
 	case TimelineTopK:
 		return Call{a.timeline(user), a.Timelines, "top", []any{n}}
 	}
-	return Call{a.timeline(user), a.Timelines, "by-rank-desc", []any{0, n - 1}}
+	return Call{a.timeline(user), a.Timelines, "range-by-rev-rank", []any{0, n - 1}}
 }
 
 // postsOf reads what newest and all have answered.

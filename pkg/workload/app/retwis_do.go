@@ -105,7 +105,7 @@ func (a *retwis) repost(ctx context.Context, c *retwisClient, user, post int) wo
 			return nil
 		}
 		p.onto = numbers(answers[1])
-		_, err = tx.Do(append(a.pushes(&p), Call{a.top(post), "scored-set", "increment", []any{name, 1.0}})...)
+		_, err = tx.Do(append(a.pushes(&p), Call{a.top(post), "sorted-set", "increment", []any{name, 1.0}})...)
 		return err
 	})
 	p.to, p.is = time.Since(a.begun), no.or(workload.OutcomeOf(err))

@@ -265,7 +265,7 @@ func (a *retwis) verifyReposts(ctx context.Context, b *retwisBooks) (workload.In
 	slices.Sort(numbers)
 	groups := make([][]Call, len(numbers))
 	for i, n := range numbers {
-		groups[i] = []Call{membersOfSet(a.reposts(n)), {a.top(n), "scored-set", "score", []any{strconv.Itoa(n)}}}
+		groups[i] = []Call{membersOfSet(a.reposts(n)), {a.top(n), "sorted-set", "score", []any{strconv.Itoa(n)}}}
 	}
 	err := a.readAll(ctx, groups, func(i int, answers []Answer) {
 		n := numbers[i]

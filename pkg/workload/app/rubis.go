@@ -13,7 +13,7 @@ import (
 )
 
 // Rubis is an auction house (Holt 2016, section 4.5.2). Bids on an item go to
-// a top-k, which knows the highest, and to a bag, which counts them all; both
+// a top-k, which knows the highest, and to a summary, which counts them all; both
 // take any number of bids at the same time. Who bids on what, and when, is a
 // season of package auction, which clients go through together: bids rush at
 // the end of an auction, while it is being closed.

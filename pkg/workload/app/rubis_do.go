@@ -51,7 +51,7 @@ func (a *rubis) wanted() int {
 // the highest of the list is that of the summary.
 func (a *rubis) view(ctx context.Context, c *rubisClient) workload.Done {
 	item := a.wanted()
-	e, err := a.db.Execute(ctx, allFields(a.item(item)), maxOfTopK(a.best(item)), maxOfBag(a.summary(item)), countOfBag(a.summary(item)))
+	e, err := a.db.Execute(ctx, allFields(a.item(item)), maxOfTopK(a.best(item)), maxOfSummary(a.summary(item)), countOfSummary(a.summary(item)))
 	if err == nil && len(e.Answers) == 4 && !a.OneByOne {
 		list, bag := cents(e.Answers[1].at(1)), cents(e.Answers[2].at(0))
 		c.views.expect(list == bag && (bag > 0) == (e.Answers[3].Int(0) > 0), "item %d: the highest bid on the list is %d, in the summary of %d bids %d", item, list, e.Answers[3].Int(0), bag)
@@ -75,8 +75,8 @@ func (a *rubis) makeBid(ctx context.Context, c *rubisClient, name string) worklo
 		if late {
 			return nil
 		}
-		_, err = tx.Do(addToTopK(a.best(b.item), money(b.amount), b.name), addToBag(a.summary(b.item), money(b.amount)),
-			addToSet(a.bidsOf(b.user), b.name), putRegister(a.bid(b.name), b.record()))
+		_, err = tx.Do(addToTopK(a.best(b.item), money(b.amount), b.name), addToSummary(a.summary(b.item), money(b.amount)),
+			addToSet(a.bidsOf(b.user), b.name), putValue(a.bid(b.name), b.record()))
 		return err
 	})
 	if late && err == nil {

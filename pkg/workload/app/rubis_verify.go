@@ -78,7 +78,7 @@ func (a *rubis) verifyBids(ctx context.Context, b *rubisBooks) (workload.Invaria
 	}
 	groups := make([][]Call, len(all))
 	for i := range all {
-		groups[i] = []Call{getRegister(a.bid(all[i].name))}
+		groups[i] = []Call{getValue(a.bid(all[i].name))}
 	}
 	made, byUser := map[int][]bid{}, map[int]map[string]certainty{}
 	err := a.readAll(ctx, groups, func(i int, answers []Answer) {
@@ -112,7 +112,7 @@ func (a *rubis) verifyBids(ctx context.Context, b *rubisBooks) (workload.Invaria
 func (a *rubis) verifySummaries(ctx context.Context, f *finding, made map[int][]bid) error {
 	groups := make([][]Call, a.Items)
 	for i := range groups {
-		groups[i] = []Call{countOfBag(a.summary(i)), sumOfBag(a.summary(i)), maxOfBag(a.summary(i)), topOfTopK(a.best(i), topKKeeps)}
+		groups[i] = []Call{countOfSummary(a.summary(i)), sumOfSummary(a.summary(i)), maxOfSummary(a.summary(i)), topOfTopK(a.best(i), topKKeeps)}
 	}
 	return a.readAll(ctx, groups, func(i int, answers []Answer) {
 		bids := made[i]

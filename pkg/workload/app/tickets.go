@@ -137,7 +137,7 @@ func (a *tickets) Do(ctx context.Context, client int) workload.Done {
 	c.count++
 	o := ticketOrder{client: client, number: c.count, event: event, n: 1 + c.rand.Int64N(int64(a.Most))}
 	e, err := a.db.Execute(ctx, subtractBounded(a.left(event), o.n), addCounter(a.venue(event), o.n),
-		putRegister(a.order(o), strconv.FormatInt(o.n, 10)))
+		putValue(a.order(o), strconv.FormatInt(o.n, 10)))
 	if refused(err) {
 		if least, known := c.refused[event]; !known || o.n < least {
 			c.refused[event] = o.n
@@ -232,7 +232,7 @@ func (a *tickets) verifyBooks(ctx context.Context, name string, orders []ticketO
 	books := finding{name: name}
 	groups := make([][]Call, len(orders))
 	for i, o := range orders {
-		groups[i] = []Call{getRegister(a.order(o))}
+		groups[i] = []Call{getValue(a.order(o))}
 	}
 	perEvent, perVenue := make([]int64, a.Events), make([]int64, a.Venues)
 	err := a.readAll(ctx, groups, func(i int, answers []Answer) {

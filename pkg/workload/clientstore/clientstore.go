@@ -170,7 +170,7 @@ func (t *attempts) run(ctx context.Context, id kv.TxnID, ops []workload.Op, do f
 	t.reply.Results = make([]workload.Seen, 0, len(ops))
 	for _, o := range ops {
 		if !workload.Sleep(ctx, o.Pause) {
-			t.last = kv.Errorf(kv.KindDeadline, "the deadline passed in a pause")
+			t.last = kv.Errorf(kv.KindDeadlineExceeded, "the deadline passed in a pause")
 			return t.last
 		}
 		var v client.Value

@@ -153,7 +153,7 @@ func TestPausesAreMadeAndBoundedByTheDeadline(t *testing.T) {
 	defer cancel()
 	ops[1].Pause = time.Hour
 	r, err := s.Transact(ctx, ops)
-	require.Equal(t, kv.KindDeadline, kv.KindOf(err))
+	require.Equal(t, kv.KindDeadlineExceeded, kv.KindOf(err))
 	require.Empty(t, r.Results)
 }
 

@@ -71,7 +71,7 @@ func (s *Store) Transact(ctx context.Context, ops []workload.Op) (workload.Reply
 		pause += o.Pause
 	}
 	if !workload.Sleep(ctx, pause) {
-		return workload.Reply{}, kv.Errorf(kv.KindDeadline, "the deadline passed in a pause")
+		return workload.Reply{}, kv.Errorf(kv.KindDeadlineExceeded, "the deadline passed in a pause")
 	}
 	return s.Execute(ctx, ops)
 }

@@ -78,10 +78,10 @@ func (c *Client) pipeline(ctx context.Context, callers int, yielding bool) (*pip
 func receivePuts(s grpc.ClientStream) func(func(int)) error {
 	var in pb.PipelineResponse
 	return func(wake func(int)) error {
-		in.Answers = in.Answers[:0]
+		in.Responses = in.Responses[:0]
 		err := s.RecvMsg(&in)
-		for i := range in.Answers {
-			wake(int(in.Answers[i].Number))
+		for i := range in.Responses {
+			wake(int(in.Responses[i].Handle))
 		}
 		return err
 	}
@@ -113,12 +113,12 @@ func (c *Client) Unary(ctx context.Context, caller int) error {
 
 // Stream makes one call over the shared stream.
 func (c *Client) Stream(_ context.Context, caller int) error {
-	return c.plain.call(caller, pb.Call{Number: uint64(caller), Request: c.requests[caller]})
+	return c.plain.call(caller, pb.Call{Handle: uint64(caller), Request: c.requests[caller]})
 }
 
 // Yielding is Stream with a sender that yields to callers before it sends.
 func (c *Client) Yielding(_ context.Context, caller int) error {
-	return c.yielding.call(caller, pb.Call{Number: uint64(caller), Request: c.requests[caller]})
+	return c.yielding.call(caller, pb.Call{Handle: uint64(caller), Request: c.requests[caller]})
 }
 
 // Raw makes one call over the shared stream of bytes, with a sender that

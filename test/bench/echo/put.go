@@ -21,7 +21,7 @@ func response(id kv.TxnID) pb.ExecuteResponse {
 // Sizes are the bytes of a request and of an answer on the stream.
 func Sizes(valueBytes int) (asked, answered int) {
 	r := request(1<<20, make([]byte, valueBytes))
-	call := pb.Call{Number: 1 << 20, Request: r}
-	answer := pb.CallAnswer{Number: 1 << 20, Response: response(r.TxnId)}
+	call := pb.Call{Handle: 1 << 20, Request: r}
+	answer := pb.CallResponse{Handle: 1 << 20, Response: response(r.TxnId)}
 	return call.Size(), answer.Size()
 }

@@ -40,13 +40,13 @@ func (kvServer) Pipeline(stream grpc.BidiStreamingServer[pb.PipelineRequest, pb.
 	var in pb.PipelineRequest
 	var out pb.PipelineResponse
 	for {
-		in.Calls, out.Answers = in.Calls[:0], out.Answers[:0]
+		in.Calls, out.Responses = in.Calls[:0], out.Responses[:0]
 		if err := stream.RecvMsg(&in); err != nil {
 			return ended(err)
 		}
 		for i := range in.Calls {
 			c := &in.Calls[i]
-			out.Answers = append(out.Answers, pb.CallAnswer{Number: c.Number, Response: response(c.Request.TxnId)})
+			out.Responses = append(out.Responses, pb.CallResponse{Handle: c.Handle, Response: response(c.Request.TxnId)})
 		}
 		if err := stream.SendMsg(&out); err != nil {
 			return err

@@ -157,7 +157,7 @@ func (cl *besideClient) ended(e *ended) {
 	switch f := e.Failure; {
 	case f == nil:
 		t.count(c, &t.Committed)
-	case kv.Kind(f.Kind) == kv.KindExhausted:
+	case kv.Kind(f.Kind) == kv.KindResourceExhausted:
 		t.count(c, &t.Refused)
 		again = f.RetryAfterNanos
 	default:
@@ -249,7 +249,7 @@ func (t *besideTally) end(c *cluster, took time.Duration) BesideResult {
 
 // refusedCold counts a transaction of the workload that was refused.
 func (t *besideTally) refusedCold(c *cluster, d *txn.Done) {
-	if f := d.Failure; c.tally.measuring && f != nil && kv.Kind(f.Kind) == kv.KindExhausted {
+	if f := d.Failure; c.tally.measuring && f != nil && kv.Kind(f.Kind) == kv.KindResourceExhausted {
 		t.ColdRefused++
 	}
 }

@@ -117,7 +117,7 @@ func (l linchpinWay) on(db *client.DB) Way {
 		Name: l.name, What: l.what,
 		Increment: func(ctx context.Context, _ int) error {
 			_, err := db.Execute(ctx, op)
-			if kv.KindOf(err) == kv.KindUnknown {
+			if kv.KindOf(err) == kv.KindOutcomeUnknown {
 				return unknown(err)
 			}
 			return err

@@ -64,7 +64,7 @@ func dirtyWriteExecute(s *scene) {
 func (s *scene) failing(writer int) func(round int) error {
 	return func(round int) error {
 		_, err := s.db(writer).Execute(s.ctx, client.Put(s.x, value(666)), client.RequireExists(s.aside), client.Put(s.y, value(666)))
-		if kv.KindOf(err) != kv.KindCondition {
+		if kv.KindOf(err) != kv.KindConditionFailed {
 			return fmt.Errorf("the condition on an absent key held: %w", err)
 		}
 		_, err = s.db(writer).Execute(s.ctx, client.Put(s.x, value(777)), client.Put(s.y, value(777)),
@@ -98,7 +98,7 @@ func lostUpdateExecute(s *scene) {
 				}
 				// A second shard, so that the decision is elsewhere than the check.
 				_, err = s.db(writer).Execute(s.ctx, set, client.Put(s.y, value(writer)))
-				if kv.KindOf(err) != kv.KindCondition {
+				if kv.KindOf(err) != kv.KindConditionFailed {
 					return err
 				}
 			}
@@ -125,7 +125,7 @@ func (s *scene) transfer(writer int) func(int) error {
 			x, y := out.Results[0].Value, out.Results[1].Value
 			_, err = s.db(writer).Execute(s.ctx, client.CompareAndSet(s.x, x, value(number(x)-d)),
 				client.CompareAndSet(s.y, y, value(number(y)+d)))
-			if kv.KindOf(err) != kv.KindCondition {
+			if kv.KindOf(err) != kv.KindConditionFailed {
 				return err
 			}
 		}
@@ -150,7 +150,7 @@ func writeSkewExecute(s *scene) {
 		errA, errB := <-a, <-b
 		for _, err := range []error{errA, errB} {
 			if err != nil {
-				require.Equal(s.T, kv.KindCondition, kv.KindOf(err), "%v", err)
+				require.Equal(s.T, kv.KindConditionFailed, kv.KindOf(err), "%v", err)
 			}
 		}
 		if errA == nil && errB == nil {

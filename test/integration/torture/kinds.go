@@ -211,5 +211,5 @@ func (w *worker) refused(ctx context.Context) {
 	}
 	p.Write(ks[0], v)
 	p.Write(ks[1], v)
-	w.end(p, err, kv.KindCondition)
+	w.end(p, err, kv.KindConditionFailed)
 }

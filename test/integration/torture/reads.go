@@ -107,7 +107,7 @@ func (r *Run) blames(e *readEnd) string {
 		if len(e.aborts) == 0 {
 			return ""
 		}
-	case kv.KindUnavailable, kv.KindDeadline:
+	case kv.KindUnavailable, kv.KindDeadlineExceeded:
 	case kv.KindAborted:
 		told := false
 		for _, text := range lostTexts {

@@ -148,7 +148,7 @@ func (r *Run) note(o workload.Outcome, err error, own ...kv.Kind) {
 		kind := kv.KindOf(err)
 		r.errors[kind]++
 		switch kind {
-		case kv.KindAborted, kv.KindUnavailable, kv.KindExhausted, kv.KindDeadline, kv.KindUnknown:
+		case kv.KindAborted, kv.KindUnavailable, kv.KindResourceExhausted, kv.KindDeadlineExceeded, kv.KindOutcomeUnknown:
 		default:
 			if !slices.Contains(own, kind) {
 				r.unexpected = append(r.unexpected, err)
@@ -169,7 +169,7 @@ func (r *Run) Await(t testing.TB, n int) {
 func (r *Run) AwaitFailures(t testing.TB, n int) {
 	t.Helper()
 	r.await(t, n, "transactions do not fail", func() int {
-		return r.ended[workload.Failed] + r.ended[workload.Unknown] - r.errors[kv.KindCondition]
+		return r.ended[workload.Failed] + r.ended[workload.Unknown] - r.errors[kv.KindConditionFailed]
 	})
 }
 
@@ -227,8 +227,8 @@ func (r *Run) settle(t testing.TB) {
 				continue
 			}
 			for _, s := range resp.Shards {
-				if s.Intents > 0 || s.Waiting > 0 {
-					last = append(last, fmt.Sprintf("shard %d on node %d has %d intents, %d waiting", s.Shard, s.NodeId, s.Intents, s.Waiting))
+				if s.Intents > 0 || s.LockWaiters > 0 {
+					last = append(last, fmt.Sprintf("shard %d on node %d has %d intents, %d waiting", s.Shard, s.NodeId, s.Intents, s.LockWaiters))
 				}
 			}
 		}

@@ -17,20 +17,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-var dicts = twinned{id: adt.Dict, twin: func() twin { return dictTwin{} }, draw: drawDictCall, whole: "all"}
+var dicts = twinned{id: adt.Map, twin: func() twin { return mapTwin{} }, draw: drawMapCall, whole: "all"}
 
-type dictTwin map[string]string
+type mapTwin map[string]string
 
-func (s dictTwin) clone() twin { return maps.Clone(s) }
+func (s mapTwin) clone() twin { return maps.Clone(s) }
 
-func (s dictTwin) get(field []byte) msg.Datum {
+func (s mapTwin) get(field []byte) msg.Datum {
 	if v, ok := s[string(field)]; ok {
 		return adt.Bytes([]byte(v))
 	}
 	return adt.Nil()
 }
 
-func (s dictTwin) from(field string, limit int64) (out []msg.Datum) {
+func (s mapTwin) from(field string, limit int64) (out []msg.Datum) {
 	for _, f := range slices.Sorted(maps.Keys(s)) {
 		if f >= field && int64(len(out)) < 2*limit {
 			out = append(out, adt.Bytes([]byte(f)), adt.Bytes([]byte(s[f])))
@@ -39,7 +39,7 @@ func (s dictTwin) from(field string, limit int64) (out []msg.Datum) {
 	return out
 }
 
-func (s dictTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv.Kind) {
+func (s mapTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv.Kind) {
 	switch method {
 	case "set":
 		for i := 0; i < len(a); i += 2 {
@@ -55,18 +55,18 @@ func (s dictTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv
 		}
 	case "increment", "increment-get":
 		return s.increment(method, a)
-	case "size":
+	case "len":
 		return data(len(s)), kv.KindOK
 	case "all":
 		return s.from("", math.MaxInt32), kv.KindOK
-	case "scan":
+	case "range":
 		if a[1].Int < 1 {
 			return nil, kv.KindInvalid
 		}
 		return s.from(string(a[0].Bytes), a[1].Int), kv.KindOK
 	case "has":
 		return []msg.Datum{adt.Bool(s.get(a[0].Bytes).Kind != msg.DatumNil)}, kv.KindOK
-	case "set-new":
+	case "set-if-absent":
 		_, there := s[string(a[0].Bytes)]
 		if !there {
 			s[string(a[0].Bytes)] = string(a[1].Bytes)
@@ -76,14 +76,14 @@ func (s dictTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv
 	return answer, kv.KindOK
 }
 
-func (s dictTwin) increment(method string, a adt.Args) ([]msg.Datum, kv.Kind) {
+func (s mapTwin) increment(method string, a adt.Args) ([]msg.Datum, kv.Kind) {
 	text, there := s[string(a[0].Bytes)]
 	if !there {
 		text = "0"
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || text != strconv.FormatInt(n, 10) {
-		return nil, kv.KindCondition
+		return nil, kv.KindConditionFailed
 	}
 	sum, ok := adt.Sum(n, a[1].Int)
 	if !ok {
@@ -96,8 +96,8 @@ func (s dictTwin) increment(method string, a adt.Args) ([]msg.Datum, kv.Kind) {
 	return data(int(sum)), kv.KindOK
 }
 
-func drawDictCall(t *rapid.T) (method string, a adt.Args) {
-	method = rapid.SampledFrom([]string{"set", "delete", "get", "get-many", "increment", "increment", "increment-get", "size", "all", "scan", "has", "set-new"}).Draw(t, "method")
+func drawMapCall(t *rapid.T) (method string, a adt.Args) {
+	method = rapid.SampledFrom([]string{"set", "delete", "get", "get-many", "increment", "increment", "increment-get", "len", "all", "range", "has", "set-if-absent"}).Draw(t, "method")
 	value := func() msg.Datum {
 		if rapid.Bool().Draw(t, "a number") {
 			return data(rapid.SampledFrom([]string{"0", "5", "-7", "9223372036854775807", "-9223372036854775808", "007", "+1", "9223372036854775808"}).Draw(t, "value"))[0]
@@ -105,13 +105,13 @@ func drawDictCall(t *rapid.T) (method string, a adt.Args) {
 		return drawText(t, "value")
 	}
 	switch method {
-	case "size", "all":
+	case "len", "all":
 		return method, nil
 	case "get", "has":
 		return method, adt.Args{drawText(t, "field")}
-	case "set-new":
+	case "set-if-absent":
 		return method, adt.Args{drawText(t, "field"), value()}
-	case "scan":
+	case "range":
 		return method, adt.Args{drawText(t, "from"), adt.Int(rapid.Int64Range(-1, 6).Draw(t, "limit"))}
 	case "increment", "increment-get":
 		return method, adt.Args{drawText(t, "field"), adt.Int(rapid.OneOf(rapid.Int64Range(-5, 5), rapid.Int64()).Draw(t, "delta"))}
@@ -125,8 +125,8 @@ func drawDictCall(t *rapid.T) (method string, a adt.Args) {
 	return method, a
 }
 
-// TestLocksOfDicts: what a call needs depends on which fields there are.
-func TestLocksOfDicts(t *testing.T) {
+// TestLocksOfMaps: what a call needs depends on which fields there are.
+func TestLocksOfMaps(t *testing.T) {
 	v := dicts.value(t, dicts.op("set", "x", "1", "y", "2"))
 	for _, row := range []struct {
 		op   msg.Op
@@ -146,31 +146,31 @@ func TestLocksOfDicts(t *testing.T) {
 		{dicts.op("increment", "z", 1), "increment"},
 		{dicts.op("increment-get", "x", 1), "overwrite"},
 		{dicts.op("increment-get", "z", 1), "set"},
-		{dicts.op("size"), "size"},
-		{dicts.op("scan", "", 1), "all"},
+		{dicts.op("len"), "len"},
+		{dicts.op("range", "", 1), "all"},
 		{dicts.op("has", "x"), "present"},
 		{dicts.op("has", "z"), "absent"},
-		{dicts.op("set-new", "x", "5"), "present"},
-		{dicts.op("set-new", "z", "5"), "set"},
+		{dicts.op("set-if-absent", "x", "5"), "present"},
+		{dicts.op("set-if-absent", "z", "5"), "set"},
 	} {
 		require.Equal(t, row.want, dicts.locks(v, row.op), "%v", row.op)
 	}
 }
 
-func TestLimitsOfDicts(t *testing.T) {
+func TestLimitsOfMaps(t *testing.T) {
 	long := strings.Repeat("f", adt.MaxMemberBytes)
-	for _, name := range []string{"set", "set-new"} {
+	for _, name := range []string{"set", "set-if-absent"} {
 		require.Nil(t, failure(entry.Value{}, dicts.op(name, long, "")))
 		requireFailure(t, kv.KindInvalid, "a field has 65537 bytes", failure(entry.Value{}, dicts.op(name, long+"f", "")))
 	}
 	for _, name := range []string{"increment", "increment-get"} {
 		requireFailure(t, kv.KindInvalid, "a field has 65537 bytes", failure(entry.Value{}, dicts.op(name, long+"f", 1)))
-		requireFailure(t, kv.KindCondition, name+" of a dict: the field holds no whole number", failure(entry.Value{}, dicts.op("set", "a", "x"), dicts.op(name, "a", 1)))
+		requireFailure(t, kv.KindConditionFailed, name+" of a map: the field holds no whole number", failure(entry.Value{}, dicts.op("set", "a", "x"), dicts.op(name, "a", 1)))
 		requireFailure(t, kv.KindOutOfRange, "the field stands at 7", failure(entry.Value{}, dicts.op("set", "a", "7"), dicts.op(name, "a", math.MaxInt64)))
 	}
 	requireFailure(t, kv.KindInvalid, "value has 1048577 bytes", failure(entry.Value{}, dicts.op("set", "f", strings.Repeat("v", kv.MaxValueBytes+1))))
 	requireFailure(t, kv.KindInvalid, "want set field value ...", failure(entry.Value{}, dicts.op("set", "f")))
-	requireFailure(t, kv.KindInvalid, "the limit is 0; ask for 1 field at least", failure(entry.Value{}, dicts.op("scan", "", 0)))
+	requireFailure(t, kv.KindInvalid, "the limit is 0; ask for 1 field at least", failure(entry.Value{}, dicts.op("range", "", 0)))
 	requireFailure(t, kv.KindOutOfRange, "at most 8388608 are allowed", failure(entry.Value{}, manyFields()...))
 }
 
@@ -181,9 +181,9 @@ func manyFields() (ops []msg.Op) {
 	return ops
 }
 
-// TestUndecidedIncrementsOfDicts: where the sum might leave 64 bits, depending
+// TestUndecidedIncrementsOfMaps: where the sum might leave 64 bits, depending
 // on which of the others' come to be, it waits for them under a lock of its own.
-func TestUndecidedIncrementsOfDicts(t *testing.T) {
+func TestUndecidedIncrementsOfMaps(t *testing.T) {
 	v := dicts.value(t, dicts.op("set", "f", strconv.Itoa(math.MaxInt64-10)))
 	lock := func(field string, delta int, others ...msg.Op) string {
 		op := dicts.op("increment", field, delta)
@@ -196,7 +196,7 @@ func TestUndecidedIncrementsOfDicts(t *testing.T) {
 		if p.Err != nil {
 			return kv.KindOf(p.Err).String()
 		}
-		return adt.Lookup(adt.Dict).Kinds[modes[0].Kind()-1].Name
+		return adt.Lookup(adt.Map).Kinds[modes[0].Kind()-1].Name
 	}
 	require.Equal(t, "bump", lock("f", 4, dicts.op("increment", "f", 6)))
 	require.Equal(t, "overwrite", lock("f", 4, dicts.op("increment", "f", 7)))
@@ -215,7 +215,7 @@ func TestIncrementsInARow(t *testing.T) {
 	merge := func(ops ...msg.Op) (out []int64) {
 		var calls []msg.Call
 		for _, op := range ops {
-			calls = adt.Gather(adt.Dict, calls, []msg.Call{{Method: op.Method, Args: op.Args}})
+			calls = adt.Gather(adt.Map, calls, []msg.Call{{Method: op.Method, Args: op.Args}})
 		}
 		for _, c := range calls {
 			out = append(out, c.Args[1].Int)
@@ -228,12 +228,12 @@ func TestIncrementsInARow(t *testing.T) {
 	require.Equal(t, []int64{math.MaxInt64, 1}, merge(dicts.op("increment", "f", math.MaxInt64), dicts.op("increment", "f", 1)))
 }
 
-// TestStoredDicts: must never change.
-func TestStoredDicts(t *testing.T) {
+// TestStoredMaps: must never change.
+func TestStoredMaps(t *testing.T) {
 	v := dicts.value(t, dicts.op("set", "b", "2", "a", ""), dicts.op("increment", "n", -12))
 	require.Equal(t, "\x01\x03\x01a\x00\x01b\x012\x01n\x03-12", string(adt.Payload(&v)))
 	for _, bad := range []string{"", "\x02\x01\x01a\x00", "\x01\x00", "\x01\x01\x01a", "\x01\x02\x01b\x00\x01a\x00", "\x01\x01\x01a\x00!"} {
-		_, err := adt.Apply(adt.Dict, &entry.Value{Type: adt.Dict, Version: kv.Version{Write: 1}, Payload: []byte(bad)}, nil)
+		_, err := adt.Apply(adt.Map, &entry.Value{Type: adt.Map, Version: kv.Version{Write: 1}, Payload: []byte(bad)}, nil)
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%q", bad)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-func addScored(s scoredState, a Args) (scoredState, error) {
+func addScored(s sortedState, a Args) (sortedState, error) {
 	for i := 0; i+1 < len(a); i += 2 {
 		score, err := toDecimal(a[i].Float)
 		if err != nil {
@@ -18,11 +18,11 @@ func addScored(s scoredState, a Args) (scoredState, error) {
 	return s, nil
 }
 
-func planAddScored(v *View[scoredState], a Args) Plan {
+func planAddSorted(v *View[sortedState], a Args) Plan {
 	if err := fitMembers(a, 2, 1, "member"); err != nil {
 		return refused(err)
 	}
-	need := scoredScore // it holds all of that already
+	need := sortedScore // it holds all of that already
 	for i := 0; i+1 < len(a); i += 2 {
 		score, err := toDecimal(a[i].Float)
 		if err != nil {
@@ -30,28 +30,28 @@ func planAddScored(v *View[scoredState], a Args) Plan {
 		}
 		switch old, there := v.State.scores.Get(string(a[i+1].Bytes)); {
 		case !there:
-			need = scoredAdds
-		case old != score && need == scoredScore:
-			need = scoredRescores
+			need = sortedAdds
+		case old != score && need == sortedScore:
+			need = sortedRescores
 		}
 	}
-	if need == scoredScore {
+	if need == sortedScore {
 		return nothing(need)
 	}
-	return As(need, scoredAddMethod, a)
+	return As(need, sortedAddMethod, a)
 }
 
-func removeScored(s scoredState, a Args) (scoredState, error) {
+func removeScored(s sortedState, a Args) (sortedState, error) {
 	for _, d := range a {
 		m := string(d.Bytes)
 		if score, there := s.scores.Get(m); there {
-			s = scoredState{s.scores.Delete(m), s.ranks.Drop(scored{score, m}, struct{}{})}
+			s = sortedState{s.scores.Delete(m), s.ranks.Drop(scored{score, m}, struct{}{})}
 		}
 	}
 	return s, nil
 }
 
-func planRemoveScored(v *View[scoredState], a Args) Plan {
+func planRemoveSorted(v *View[sortedState], a Args) Plan {
 	var there Args
 	for _, d := range a {
 		if v.State.scores.Has(string(d.Bytes)) {
@@ -59,13 +59,13 @@ func planRemoveScored(v *View[scoredState], a Args) Plan {
 		}
 	}
 	if len(there) == 0 {
-		return nothing(scoredAbsent)
+		return nothing(sortedAbsent)
 	}
-	return As(scoredRemoves, scoredRemoveMethod, there)
+	return As(sortedRemoves, sortedRemoveMethod, there)
 }
 
 // incrementedScore is what a member's score is after an increment.
-func incrementedScore(s scoredState, a Args) (sum int64, there bool, err error) {
+func incrementedScore(s sortedState, a Args) (sum int64, there bool, err error) {
 	delta, err := toDecimal(a[1].Float)
 	if err != nil {
 		return 0, false, err
@@ -78,7 +78,7 @@ func incrementedScore(s scoredState, a Args) (sum int64, there bool, err error) 
 	return sum, there, nil
 }
 
-func incrementScored(s scoredState, a Args) (scoredState, error) {
+func incrementScored(s sortedState, a Args) (sortedState, error) {
 	sum, _, err := incrementedScore(s, a)
 	if err != nil {
 		return s, err
@@ -86,8 +86,8 @@ func incrementScored(s scoredState, a Args) (scoredState, error) {
 	return s.put(string(a[0].Bytes), sum), nil
 }
 
-// fitsScored tells what is wrong with an increment's arguments.
-func fitsScored(a Args) error {
+// fitsSorted tells what is wrong with an increment's arguments.
+func fitsSorted(a Args) error {
 	if err := fitMembers(a, 2, 0, "member"); err != nil {
 		return err
 	}
@@ -95,23 +95,23 @@ func fitsScored(a Args) error {
 	return err
 }
 
-// planIncrementScored makes sure that the score stays within 64 bits whichever of
-// the undecided increments come to be, as a dict does.
-func planIncrementScored(v *View[scoredState], a Args) Plan {
-	if err := fitsScored(a); err != nil {
+// planIncrementSorted makes sure that the score stays within 64 bits whichever of
+// the undecided increments come to be, as a map does.
+func planIncrementSorted(v *View[sortedState], a Args) Plan {
+	if err := fitsSorted(a); err != nil {
 		return refused(err)
 	}
 	var others reach
 	others.undecided(v.Others, func(method uint32, theirs Args) (delta int64) {
-		if (method == scoredIncrementMethod || method == scoredIncrementGetMethod) && string(theirs[0].Bytes) == string(a[0].Bytes) {
+		if (method == sortedIncrementMethod || method == sortedIncrementGetMethod) && string(theirs[0].Bytes) == string(a[0].Bytes) {
 			delta, _ = toDecimal(theirs[1].Float) // planned, so that it is one
 		}
 		return delta
 	})
 	sum, there, err := incrementedScore(v.State, a)
-	shared, alone := scoredIncrements, scoredAdds
+	shared, alone := sortedIncrements, sortedAdds
 	if there {
-		shared, alone = scoredShifts, scoredRescores
+		shared, alone = sortedShifts, sortedRescores
 	}
 	switch {
 	case others.decide(sum, err):
@@ -119,11 +119,11 @@ func planIncrementScored(v *View[scoredState], a Args) Plan {
 	case err != nil:
 		return refused(err)
 	}
-	return As(shared, scoredIncrementMethod, a)
+	return As(shared, sortedIncrementMethod, a)
 }
 
-func planIncrementGetScored(v *View[scoredState], a Args) Plan {
-	if err := fitsScored(a); err != nil {
+func planIncrementGetSorted(v *View[sortedState], a Args) Plan {
+	if err := fitsSorted(a); err != nil {
 		return refused(err)
 	}
 	sum, there, err := incrementedScore(v.State, a)
@@ -131,9 +131,9 @@ func planIncrementGetScored(v *View[scoredState], a Args) Plan {
 	case err != nil:
 		return refused(err)
 	case there:
-		return As(scoredRescores, scoredIncrementGetMethod, a, Float(fromDecimal(sum)))
+		return As(sortedRescores, sortedIncrementGetMethod, a, Float(fromDecimal(sum)))
 	}
-	return As(scoredAdds, scoredIncrementGetMethod, a, Float(fromDecimal(sum)))
+	return As(sortedAdds, sortedIncrementGetMethod, a, Float(fromDecimal(sum)))
 }
 
 // decimalsInARow makes one increment of two of the same member, under the
@@ -152,27 +152,27 @@ func decimalsInARow(first, then Args) (Args, bool) {
 	return Args{first[0], Float(f)}, true
 }
 
-func planScore(v *View[scoredState], a Args) Plan {
+func planScore(v *View[sortedState], a Args) Plan {
 	score, there := v.State.scores.Get(string(a[0].Bytes))
 	if !there {
-		return nothing(scoredAbsent, Nil())
+		return nothing(sortedAbsent, Nil())
 	}
-	return nothing(scoredScore, Float(fromDecimal(score)))
+	return nothing(sortedScore, Float(fromDecimal(score)))
 }
 
 // planRank sees the order of all members, or only that there is no such one.
-func planRank(fromTheEnd bool) func(*View[scoredState], Args) Plan {
-	return func(v *View[scoredState], a Args) Plan {
+func planRank(fromTheEnd bool) func(*View[sortedState], Args) Plan {
+	return func(v *View[sortedState], a Args) Plan {
 		m := string(a[0].Bytes)
 		score, there := v.State.scores.Get(m)
 		if !there {
-			return nothing(scoredAbsent, Nil())
+			return nothing(sortedAbsent, Nil())
 		}
 		rank, _ := v.State.ranks.Rank(scored{score, m})
 		if fromTheEnd {
 			rank = v.State.ranks.Len() - 1 - rank
 		}
-		return nothing(scoredOrder, Int(int64(rank)))
+		return nothing(sortedOrder, Int(int64(rank)))
 	}
 }
 
@@ -180,7 +180,7 @@ func appendScored(out []msg.Datum, m scored) []msg.Datum {
 	return append(out, Bytes([]byte(m.member)), Float(fromDecimal(m.score)))
 }
 
-func membersByRank(s scoredState, a Args) ([]msg.Datum, error) {
+func membersByRank(s sortedState, a Args) ([]msg.Datum, error) {
 	i, j := span(a[0].Int, a[1].Int, s.ranks.Len())
 	out := make([]msg.Datum, 0, 2*(j-i))
 	for m := range s.ranks.From(i) {
@@ -193,7 +193,7 @@ func membersByRank(s scoredState, a Args) ([]msg.Datum, error) {
 	return out, nil
 }
 
-func membersByRankDown(s scoredState, a Args) ([]msg.Datum, error) {
+func membersByRankDown(s sortedState, a Args) ([]msg.Datum, error) {
 	i, j := span(a[0].Int, a[1].Int, s.ranks.Len())
 	out := make([]msg.Datum, 0, 2*(j-i))
 	for m := range s.ranks.Down(s.ranks.Len() - 1 - i) {
@@ -219,7 +219,7 @@ func bound(f float64) (int64, error) {
 	return n, err
 }
 
-func membersByScore(s scoredState, a Args) (out []msg.Datum, err error) {
+func membersByScore(s sortedState, a Args) (out []msg.Datum, err error) {
 	low, err := bound(a[0].Float)
 	if err != nil {
 		return nil, err

@@ -17,12 +17,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-var scoredSets = twinned{id: adt.ScoredSet, twin: func() twin { return scoredTwin{} }, draw: drawScoredCall, whole: "by-rank", args: data(0, -1)}
+var scoredSets = twinned{id: adt.SortedSet, twin: func() twin { return sortedTwin{} }, draw: drawSortedCall, whole: "range-by-rank", args: data(0, -1)}
 
-// scoredTwin has scores in millionths, of up to 15 digits.
-type scoredTwin map[string]int64
+// sortedTwin has scores in millionths, of up to 15 digits.
+type sortedTwin map[string]int64
 
-func (s scoredTwin) clone() twin { return maps.Clone(s) }
+func (s sortedTwin) clone() twin { return maps.Clone(s) }
 
 // million gives a twin's score; ok is false if it has more than 6 places.
 func million(f float64) (n int64, ok bool) {
@@ -31,11 +31,11 @@ func million(f float64) (n int64, ok bool) {
 }
 
 // byRank is the members, lowest score first, as often as there are ranks.
-func (s scoredTwin) byRank() []string {
+func (s sortedTwin) byRank() []string {
 	return slices.SortedFunc(maps.Keys(s), func(a, b string) int { return cmp.Or(cmp.Compare(s[a], s[b]), strings.Compare(a, b)) })
 }
 
-func (s scoredTwin) show(members []string) (out []msg.Datum) {
+func (s sortedTwin) show(members []string) (out []msg.Datum) {
 	for _, m := range members {
 		out = append(out, adt.Bytes([]byte(m)), adt.Float(float64(s[m])/1e6))
 	}
@@ -58,7 +58,7 @@ func part[E any](all []E, first, last int64) []E {
 	return all[first : last+1]
 }
 
-func (s scoredTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv.Kind) {
+func (s sortedTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv.Kind) {
 	all := s.byRank()
 	switch method {
 	case "add":
@@ -75,10 +75,10 @@ func (s scoredTwin) call(method string, a adt.Args) (answer []msg.Datum, failed 
 			return []msg.Datum{adt.Nil()}, kv.KindOK
 		}
 		return data(float64(score) / 1e6), kv.KindOK
-	case "by-rank-desc":
+	case "range-by-rev-rank":
 		slices.Reverse(all)
 		fallthrough
-	case "by-rank":
+	case "range-by-rank":
 		return s.show(part(all, a[0].Int, a[1].Int)), kv.KindOK
 	case "rev-rank":
 		slices.Reverse(all)
@@ -88,7 +88,7 @@ func (s scoredTwin) call(method string, a adt.Args) (answer []msg.Datum, failed 
 			return data(i), kv.KindOK
 		}
 		return []msg.Datum{adt.Nil()}, kv.KindOK
-	case "by-score":
+	case "range-by-score":
 		if len(a) > 2 && a[2].Int < 1 {
 			return nil, kv.KindInvalid
 		}
@@ -97,13 +97,13 @@ func (s scoredTwin) call(method string, a adt.Args) (answer []msg.Datum, failed 
 			in = in[:min(int64(len(in)), a[2].Int)]
 		}
 		return s.show(in), kv.KindOK
-	case "size":
+	case "len":
 		return data(len(s)), kv.KindOK
 	}
 	return nil, kv.KindOK
 }
 
-func (s scoredTwin) add(a adt.Args) ([]msg.Datum, kv.Kind) {
+func (s sortedTwin) add(a adt.Args) ([]msg.Datum, kv.Kind) {
 	for i := 0; i < len(a); i += 2 {
 		if _, ok := million(a[i].Float); !ok {
 			return nil, kv.KindInvalid
@@ -115,7 +115,7 @@ func (s scoredTwin) add(a adt.Args) ([]msg.Datum, kv.Kind) {
 	return nil, kv.KindOK
 }
 
-func (s scoredTwin) increment(method string, a adt.Args) ([]msg.Datum, kv.Kind) {
+func (s sortedTwin) increment(method string, a adt.Args) ([]msg.Datum, kv.Kind) {
 	n, ok := million(a[1].Float)
 	if !ok {
 		return nil, kv.KindInvalid
@@ -131,18 +131,18 @@ func drawScore(t *rapid.T) msg.Datum {
 	return adt.Float(rapid.SampledFrom([]float64{0, 1, 1, 2, -1, 0.1, 0.2, 0.3, -2.5, 0.000001, 123456.789, 1e8, -1e8, 0.0000001}).Draw(t, "score"))
 }
 
-func drawScoredCall(t *rapid.T) (method string, a adt.Args) {
-	names := []string{"add", "add", "increment", "increment", "remove", "score", "rank", "by-rank", "by-score", "size", "increment-get", "rev-rank", "by-rank-desc"}
+func drawSortedCall(t *rapid.T) (method string, a adt.Args) {
+	names := []string{"add", "add", "increment", "increment", "remove", "score", "rank", "range-by-rank", "range-by-score", "len", "increment-get", "rev-rank", "range-by-rev-rank"}
 	method = rapid.SampledFrom(names).Draw(t, "method")
 	switch method {
-	case "size":
+	case "len":
 		return method, nil
 	case "score", "rank", "rev-rank":
 		return method, adt.Args{drawText(t, "member")}
-	case "by-rank", "by-rank-desc":
+	case "range-by-rank", "range-by-rev-rank":
 		rank := rapid.Int64Range(-6, 6)
 		return method, adt.Args{adt.Int(rank.Draw(t, "first")), adt.Int(rank.Draw(t, "last"))}
-	case "by-score":
+	case "range-by-score":
 		bound := rapid.SampledFrom([]float64{-1e300, -1, 0, 0.1, 0.2, 1, 2, 100, 1e15})
 		a = adt.Args{adt.Float(bound.Draw(t, "min")), adt.Float(bound.Draw(t, "max"))}
 		if rapid.Bool().Draw(t, "limited") {
@@ -161,8 +161,8 @@ func drawScoredCall(t *rapid.T) (method string, a adt.Args) {
 	return method, a
 }
 
-// TestLocksOfScoredSets: what a call needs depends on which members there are.
-func TestLocksOfScoredSets(t *testing.T) {
+// TestLocksOfSortedSets: what a call needs depends on which members there are.
+func TestLocksOfSortedSets(t *testing.T) {
 	v := scoredSets.value(t, scoredSets.op("add", 1.0, "x", 2.0, "y"))
 	for _, row := range []struct {
 		op   msg.Op
@@ -183,24 +183,24 @@ func TestLocksOfScoredSets(t *testing.T) {
 		{scoredSets.op("rank", "x"), "order"},
 		{scoredSets.op("rank", "z"), "absent"},
 		{scoredSets.op("rev-rank", "z"), "absent"},
-		{scoredSets.op("by-rank", 0, 0), "order"},
-		{scoredSets.op("size"), "size"},
+		{scoredSets.op("range-by-rank", 0, 0), "order"},
+		{scoredSets.op("len"), "len"},
 	} {
 		require.Equal(t, row.want, scoredSets.locks(v, row.op), "%v", row.op)
 	}
 }
 
-func TestLimitsOfScoredSets(t *testing.T) {
+func TestLimitsOfSortedSets(t *testing.T) {
 	long := strings.Repeat("m", adt.MaxMemberBytes+1)
 	for _, op := range []msg.Op{scoredSets.op("add", 1.0, long), scoredSets.op("increment", long, 1.0), scoredSets.op("increment-get", long, 1.0)} {
 		requireFailure(t, kv.KindInvalid, "a member has 65537 bytes", failure(entry.Value{}, op))
 	}
-	for _, op := range []msg.Op{scoredSets.op("add", 0.1234567, "m"), scoredSets.op("increment", "m", 0.1234567), scoredSets.op("increment-get", "m", 0.1234567), scoredSets.op("by-score", 0.1234567, 1.0), scoredSets.op("by-score", 0.0, 0.1234567)} {
+	for _, op := range []msg.Op{scoredSets.op("add", 0.1234567, "m"), scoredSets.op("increment", "m", 0.1234567), scoredSets.op("increment-get", "m", 0.1234567), scoredSets.op("range-by-score", 0.1234567, 1.0), scoredSets.op("range-by-score", 0.0, 0.1234567)} {
 		requireFailure(t, kv.KindInvalid, "0.1234567 has more than 6 decimal places; round it to millionths", failure(entry.Value{}, op))
 	}
 	requireFailure(t, kv.KindInvalid, "score is not a finite number", failure(entry.Value{}, scoredSets.op("add", math.Inf(1), "m")))
 	requireFailure(t, kv.KindInvalid, "is beyond what numbers of 6 decimal places are kept for", failure(entry.Value{}, scoredSets.op("add", 1e13, "m")))
-	requireFailure(t, kv.KindInvalid, "the limit is 0; ask for 1 member at least", failure(entry.Value{}, scoredSets.op("by-score", 0.0, 1.0, 0)))
+	requireFailure(t, kv.KindInvalid, "the limit is 0; ask for 1 member at least", failure(entry.Value{}, scoredSets.op("range-by-score", 0.0, 1.0, 0)))
 	for _, name := range []string{"increment", "increment-get"} {
 		requireFailure(t, kv.KindOutOfRange, "it would be beyond 9.2e12", failure(entry.Value{}, scoredSets.op("add", 9e12, "m"), scoredSets.op(name, "m", 9e12)))
 	}
@@ -213,13 +213,13 @@ func TestLargeScoresStayExact(t *testing.T) {
 	plan, _ := (&adt.Request{Method: scoredSets.method("score"), Args: data("m"), Value: &v}).Plan(nil)
 	require.Equal(t, 0.000001, plan.Answer[0].Float)
 	v = scoredSets.value(t, scoredSets.op("add", 9e12, "m"), scoredSets.op("add", -9e12, "l"))
-	for _, all := range []msg.Op{scoredSets.op("by-score", -math.MaxFloat64, math.MaxFloat64), scoredSets.op("by-score", -9e12, 9e12)} {
-		plan, _ = (&adt.Request{Method: scoredSets.method("by-score"), Args: all.Args, Value: &v}).Plan(nil)
+	for _, all := range []msg.Op{scoredSets.op("range-by-score", -math.MaxFloat64, math.MaxFloat64), scoredSets.op("range-by-score", -9e12, 9e12)} {
+		plan, _ = (&adt.Request{Method: scoredSets.method("range-by-score"), Args: all.Args, Value: &v}).Plan(nil)
 		require.Equal(t, show(data("l", -9e12, "m", 9e12)), show(plan.Answer))
 	}
 }
 
-// TestUndecidedIncrementsOfScores: as of dicts.
+// TestUndecidedIncrementsOfScores: as of maps.
 func TestUndecidedIncrementsOfScores(t *testing.T) {
 	v := scoredSets.value(t, scoredSets.op("add", 9e12, "m"))
 	lock := func(member string, delta float64, others ...msg.Op) string {
@@ -230,7 +230,7 @@ func TestUndecidedIncrementsOfScores(t *testing.T) {
 			}
 		}}
 		_, modes := r.Plan(nil)
-		return adt.Lookup(adt.ScoredSet).Kinds[modes[0].Kind()-1].Name
+		return adt.Lookup(adt.SortedSet).Kinds[modes[0].Kind()-1].Name
 	}
 	require.Equal(t, "shift", lock("m", 1e11, scoredSets.op("increment", "m", 1e11)))
 	require.Equal(t, "rescore", lock("m", 1e11, scoredSets.op("increment", "m", 2e11)))
@@ -246,7 +246,7 @@ func TestScoreIncrementsInARow(t *testing.T) {
 	merge := func(ops ...msg.Op) (out []float64) {
 		var calls []msg.Call
 		for _, op := range ops {
-			calls = adt.Gather(adt.ScoredSet, calls, []msg.Call{{Method: op.Method, Args: op.Args}})
+			calls = adt.Gather(adt.SortedSet, calls, []msg.Call{{Method: op.Method, Args: op.Args}})
 		}
 		for _, c := range calls {
 			out = append(out, c.Args[1].Float)
@@ -260,12 +260,12 @@ func TestScoreIncrementsInARow(t *testing.T) {
 	require.Equal(t, []float64{9e12, 9e12}, merge(scoredSets.op("increment", "f", 9e12), scoredSets.op("increment", "f", 9e12)))
 }
 
-// TestStoredScoredSets: must never change.
-func TestStoredScoredSets(t *testing.T) {
+// TestStoredSortedSets: must never change.
+func TestStoredSortedSets(t *testing.T) {
 	v := scoredSets.value(t, scoredSets.op("add", -0.000001, "b", 0.000064, "a", 9e12, "c"))
 	require.Equal(t, "\x01\x03\x01a\x80\x01\x01b\x01\x01c\x80\x80\xa0\xa8\x9c\x94\xb6\xe6\xf9\x01", string(adt.Payload(&v)))
 	for _, bad := range []string{"", "\x02\x01\x01a\x00", "\x01\x00", "\x01\x01\x01a", "\x01\x02\x01b\x00\x01a\x00", "\x01\x01\x01a\x00!", "\x01\x01\x01a\x80\x00", "\x01\x01\x01a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"} {
-		_, err := adt.Apply(adt.ScoredSet, &entry.Value{Type: adt.ScoredSet, Version: kv.Version{Write: 1}, Payload: []byte(bad)}, nil)
+		_, err := adt.Apply(adt.SortedSet, &entry.Value{Type: adt.SortedSet, Version: kv.Version{Write: 1}, Payload: []byte(bad)}, nil)
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%q", bad)
 	}
 }

@@ -7,26 +7,26 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-func planSetFields(v *View[dictState], a Args) Plan {
+func planSetFields(v *View[mapState], a Args) Plan {
 	if err := fitMembers(a, 2, 0, "field"); err != nil {
 		return refused(err)
 	}
-	need := dictGets // it holds all of that already
+	need := mapGets // it holds all of that already
 	for i := 0; i+1 < len(a); i += 2 {
 		switch old, there := v.State.Get(string(a[i].Bytes)); {
 		case !there:
-			return As(dictSets, dictSetMethod, a)
+			return As(mapSets, mapSetMethod, a)
 		case old != string(a[i+1].Bytes):
-			need = dictOverwrites
+			need = mapOverwrites
 		}
 	}
-	if need == dictGets {
+	if need == mapGets {
 		return nothing(need)
 	}
-	return As(need, dictSetMethod, a)
+	return As(need, mapSetMethod, a)
 }
 
-func planDeleteFields(v *View[dictState], a Args) Plan {
+func planDeleteFields(v *View[mapState], a Args) Plan {
 	var there Args
 	for _, d := range a {
 		if v.State.Has(string(d.Bytes)) {
@@ -34,53 +34,53 @@ func planDeleteFields(v *View[dictState], a Args) Plan {
 		}
 	}
 	if len(there) == 0 {
-		return nothing(dictAbsent)
+		return nothing(mapAbsent)
 	}
-	return As(dictDeletes, dictDeleteMethod, there)
+	return As(mapDeletes, mapDeleteMethod, there)
 }
 
-func planGetFields(v *View[dictState], a Args) Plan {
-	p := nothing(dictAbsent, make([]msg.Datum, len(a))...)
+func planGetFields(v *View[mapState], a Args) Plan {
+	p := nothing(mapAbsent, make([]msg.Datum, len(a))...)
 	for i, d := range a {
 		if value, there := v.State.Get(string(d.Bytes)); there {
-			p.Need, p.Answer[i] = dictGets, Bytes([]byte(value))
+			p.Need, p.Answer[i] = mapGets, Bytes([]byte(value))
 		}
 	}
 	return p
 }
 
-func planHas(v *View[dictState], a Args) Plan {
+func planHas(v *View[mapState], a Args) Plan {
 	if v.State.Has(string(a[0].Bytes)) {
-		return nothing(dictPresent, Bool(true))
+		return nothing(mapPresent, Bool(true))
 	}
-	return nothing(dictAbsent, Bool(false))
+	return nothing(mapAbsent, Bool(false))
 }
 
-func planSetNew(v *View[dictState], a Args) Plan {
+func planSetNew(v *View[mapState], a Args) Plan {
 	if err := fitMembers(a, 2, 0, "field"); err != nil {
 		return refused(err)
 	}
 	if v.State.Has(string(a[0].Bytes)) {
-		return nothing(dictPresent, Bool(false))
+		return nothing(mapPresent, Bool(false))
 	}
-	return As(dictSets, dictSetMethod, a, Bool(true))
+	return As(mapSets, mapSetMethod, a, Bool(true))
 }
 
 // fieldNumber is the whole number that a field holds, 0 if it is not there.
-func fieldNumber(s dictState, field []byte) (n int64, there bool, err error) {
+func fieldNumber(s mapState, field []byte) (n int64, there bool, err error) {
 	text, there := s.Get(string(field))
 	if !there {
 		return 0, false, nil
 	}
 	n, err = strconv.ParseInt(text, 10, 64)
 	if err != nil || strconv.FormatInt(n, 10) != text {
-		return 0, true, Errorf(kv.KindCondition, "the field holds no whole number of 64 bits in decimal; set it to one first")
+		return 0, true, Errorf(kv.KindConditionFailed, "the field holds no whole number of 64 bits in decimal; set it to one first")
 	}
 	return n, true, nil
 }
 
 // incremented is what a field holds after an increment.
-func incremented(s dictState, a Args) (sum int64, there bool, err error) {
+func incremented(s mapState, a Args) (sum int64, there bool, err error) {
 	n, there, err := fieldNumber(s, a[0].Bytes)
 	if err != nil {
 		return 0, there, err
@@ -92,7 +92,7 @@ func incremented(s dictState, a Args) (sum int64, there bool, err error) {
 	return sum, there, nil
 }
 
-func incrementField(s dictState, a Args) (dictState, error) {
+func incrementField(s mapState, a Args) (mapState, error) {
 	sum, _, err := incremented(s, a)
 	if err != nil {
 		return s, err
@@ -103,7 +103,7 @@ func incrementField(s dictState, a Args) (dictState, error) {
 // planIncrement makes sure that the sum stays within 64 bits whichever of the
 // undecided increments come to be. Where that cannot be known, it waits for them
 // under a lock that excludes them.
-func planIncrement(v *View[dictState], a Args) Plan {
+func planIncrement(v *View[mapState], a Args) Plan {
 	if err := fitMembers(a, 2, 0, "field"); err != nil {
 		return refused(err)
 	}
@@ -112,15 +112,15 @@ func planIncrement(v *View[dictState], a Args) Plan {
 	}
 	var others reach
 	others.undecided(v.Others, func(method uint32, theirs Args) int64 {
-		if (method == dictIncrementMethod || method == dictIncrementGetMethod) && string(theirs[0].Bytes) == string(a[0].Bytes) {
+		if (method == mapIncrementMethod || method == mapIncrementGetMethod) && string(theirs[0].Bytes) == string(a[0].Bytes) {
 			return theirs[1].Int
 		}
 		return 0
 	})
 	sum, there, err := incremented(v.State, a)
-	shared, alone := dictIncrements, dictSets
+	shared, alone := mapIncrements, mapSets
 	if there {
-		shared, alone = dictBumps, dictOverwrites
+		shared, alone = mapBumps, mapOverwrites
 	}
 	switch {
 	case others.decide(sum, err):
@@ -128,10 +128,10 @@ func planIncrement(v *View[dictState], a Args) Plan {
 	case err != nil:
 		return refused(err)
 	}
-	return As(shared, dictIncrementMethod, a)
+	return As(shared, mapIncrementMethod, a)
 }
 
-func planIncrementGet(v *View[dictState], a Args) Plan {
+func planIncrementGet(v *View[mapState], a Args) Plan {
 	if err := fitMembers(a, 2, 0, "field"); err != nil {
 		return refused(err)
 	}
@@ -140,9 +140,9 @@ func planIncrementGet(v *View[dictState], a Args) Plan {
 	case err != nil:
 		return refused(err)
 	case there:
-		return As(dictOverwrites, dictIncrementGetMethod, a, Int(sum))
+		return As(mapOverwrites, mapIncrementGetMethod, a, Int(sum))
 	}
-	return As(dictSets, dictIncrementGetMethod, a, Int(sum))
+	return As(mapSets, mapIncrementGetMethod, a, Int(sum))
 }
 
 // incrementsInARow makes one increment of two of the same member by whole

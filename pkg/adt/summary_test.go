@@ -15,11 +15,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestBagsAgainstRationalNumbers: a bag is told the numbers one by one, its twin
+// TestSummariesAgainstRationalNumbers: a summary is told the numbers one by one, its twin
 // keeps them all, and computes with rational numbers.
-func TestBagsAgainstRationalNumbers(t *testing.T) {
+func TestSummariesAgainstRationalNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := &single{made: adt.Lookup(adt.Bag)}
+		k := &single{made: adt.Lookup(adt.Summary)}
 		var all []*big.Rat
 		for range drawInt(t, "steps", 0, 30) {
 			var args []msg.Datum
@@ -51,7 +51,7 @@ func TestBagsAgainstRationalNumbers(t *testing.T) {
 				want[i+1] = adt.Float(nearest(r))
 			}
 		}
-		summary, _, _ := k.call(t, "summary")
+		summary, _, _ := k.call(t, "stats")
 		require.Equal(t, want, summary)
 		for i, name := range []string{"count", "sum", "mean", "min", "max", "variance"} {
 			one, _, _ := k.call(t, name)
@@ -68,15 +68,15 @@ func exactly(f float64) *big.Rat {
 
 func nearest(r *big.Rat) float64 { f, _ := r.Float64(); return f }
 
-func TestNumbersThatBagsRefuse(t *testing.T) {
-	k := &single{made: adt.Lookup(adt.Bag)}
+func TestNumbersThatSummariesRefuse(t *testing.T) {
+	k := &single{made: adt.Lookup(adt.Summary)}
 	for _, f := range []float64{0.1234567, 1e-7, 1e13, -1e13, 1e300, 0.30000000000000004, math.SmallestNonzeroFloat64} {
 		_, failed, _ := k.call(t, "add", adt.Float(1), adt.Float(f))
 		require.Equal(t, kv.KindInvalid, failed, "%v", f)
 	}
 	require.False(t, k.value.Exists(), "nothing was added")
 	for _, f := range []float64{0.1, -0.000001, 9.2e12, math.Copysign(0, -1), 4503599627.370497, 9007199254.740993, 1234567890123.25} {
-		k := &single{made: adt.Lookup(adt.Bag)}
+		k := &single{made: adt.Lookup(adt.Summary)}
 		_, failed, _ := k.call(t, "add", adt.Float(f))
 		require.Equal(t, kv.KindOK, failed, "%v", f)
 		sum, _, _ := k.call(t, "sum")
@@ -84,8 +84,8 @@ func TestNumbersThatBagsRefuse(t *testing.T) {
 	}
 }
 
-func TestLocksOfBags(t *testing.T) {
-	k := &single{made: adt.Lookup(adt.Bag)}
+func TestLocksOfSummaries(t *testing.T) {
+	k := &single{made: adt.Lookup(adt.Summary)}
 	for _, row := range []struct {
 		x    float64
 		lock string

@@ -7,11 +7,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 )
 
-// scoredPages is how a scored set is stored in pages: its members by name, and
+// sortedPages is how a sorted set is stored in pages: its members by name, and
 // by score. A change says what the score was, from which follows what changes in
 // both.
-func scoredPages() *Pages[scoredState] {
-	type S = scoredState
+func sortedPages() *Pages[sortedState] {
+	type S = sortedState
 	return &Pages[S]{
 		InPages: func(s S) bool { return s.scores.InPages() },
 		Away:    func(s S) int { return (s.scores.Away() + s.ranks.Away() + 1) / 2 }, // each member is in both
@@ -66,7 +66,7 @@ func scoredPages() *Pages[scoredState] {
 	}
 }
 
-func changeScored(s scoredState, patches []paged.Reader) (scoredState, error) {
+func changeScored(s sortedState, patches []paged.Reader) (sortedState, error) {
 	type change struct {
 		was, is  bool
 		old, now int64
@@ -109,5 +109,5 @@ func changeScored(s scoredState, patches []paged.Reader) (scoredState, error) {
 		}
 		scores[name] = x
 	}
-	return scoredState{s.scores.Change(inOrder(scoresForm.Order, scores)...), s.ranks.Change(inOrder(ranksForm.Order, ranks)...)}, nil
+	return sortedState{s.scores.Change(inOrder(scoresForm.Order, scores)...), s.ranks.Change(inOrder(ranksForm.Order, ranks)...)}, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// ScoredSet is the number of the type "scored-set": members with scores, in the
+// SortedSet is the number of the type "sorted-set": members with scores, in the
 // order of the scores, and of the members' bytes where scores are equal (Holt
 // 2016, table 4.1; Redis' sorted set).
 //
@@ -34,7 +34,7 @@ import (
 //	remove     some are there          y      y         y        y      x
 //	score      of a member, or none    y      y         y        y      y
 //	absent     it is not there         y      x         y        x      x
-//	size       how many members        .      x         .        x      .
+//	len        how many members        .      x         .        x      .
 //	order      ranks and ranges        .      .         .        .      .
 //
 // x is always, y with other members only, and . never; the lower four change
@@ -42,11 +42,11 @@ import (
 // rescore, and an add of what is there already only sees the score. So is a blind
 // increment a rescore where the score might become too large, depending on how the
 // increments that are undecided end: it waits for them.
-const ScoredSet entry.Type = 4
+const SortedSet entry.Type = 4
 
-// scoredState is the members with their scores in millionths, and the same by
+// sortedState is the members with their scores in millionths, and the same by
 // score.
-type scoredState struct {
+type sortedState struct {
 	scores paged.Map[string, int64]
 	ranks  paged.Map[scored, struct{}]
 }
@@ -57,25 +57,25 @@ type scored struct {
 	member string
 }
 
-// Kinds of lock of a scored set, as stored.
+// Kinds of lock of a sorted set, as stored.
 const (
-	scoredAdds Kind = iota + 1
-	scoredRescores
-	scoredIncrements
-	scoredShifts
-	scoredRemoves
-	scoredScore
-	scoredAbsent
-	scoredSize
-	scoredOrder
+	sortedAdds Kind = iota + 1
+	sortedRescores
+	sortedIncrements
+	sortedShifts
+	sortedRemoves
+	sortedScore
+	sortedAbsent
+	sortedSize
+	sortedOrder
 )
 
-// Methods of a scored set that plans name.
+// Methods of a sorted set that plans name.
 const (
-	scoredAddMethod          = 1
-	scoredIncrementMethod    = 2
-	scoredRemoveMethod       = 3
-	scoredIncrementGetMethod = 9
+	sortedAddMethod          = 1
+	sortedIncrementMethod    = 2
+	sortedRemoveMethod       = 3
+	sortedIncrementGetMethod = 9
 )
 
 var (
@@ -104,81 +104,81 @@ func compareScored(a, b scored) int {
 	return strings.Compare(a.member, b.member)
 }
 
-func init() { Install(scoredSpec()) }
+func init() { Install(sortedSpec()) }
 
-func scoredSpec() Spec[scoredState] {
-	return Spec[scoredState]{
-		ID: ScoredSet, Name: "scored-set",
+func sortedSpec() Spec[sortedState] {
+	return Spec[sortedState]{
+		ID: SortedSet, Name: "sorted-set",
 		Doc:   "Members in the order of their scores, exact decimals of 6 places; a member has at most 64 KiB.",
-		Zero:  func() scoredState { return scoredState{paged.New(scoresForm.Order), paged.New(ranksForm.Order)} },
-		Empty: func(s scoredState) bool { return s.scores.Len() == 0 }, Encode: encodeScored, Decode: decodeScored,
-		Size: func(s scoredState) int { return 1 + paged.UnsignedBytes(uint64(s.scores.Len())) + s.scores.Bytes() }, Pages: scoredPages(),
+		Zero:  func() sortedState { return sortedState{paged.New(scoresForm.Order), paged.New(ranksForm.Order)} },
+		Empty: func(s sortedState) bool { return s.scores.Len() == 0 }, Encode: encodeSorted, Decode: decodeSorted,
+		Size: func(s sortedState) int { return 1 + paged.UnsignedBytes(uint64(s.scores.Len())) + s.scores.Bytes() }, Pages: sortedPages(),
 		Kinds: []KindSpec{{"add", true}, {"rescore", true}, {"increment", true}, {"shift", true}, {"remove", true},
-			{"score", false}, {"absent", false}, {"size", false}, {"order", false}},
-		Commute: scoredCommute(), Methods: scoredMethods(),
+			{"score", false}, {"absent", false}, {"len", false}, {"order", false}},
+		Commute: sortedCommute(), Methods: sortedMethods(),
 	}
 }
 
-func scoredCommute() []Commutes {
-	// As in the table of ScoredSet.
-	return commutesIn(scoredAdds, [][]When{
-		scoredAdds:       {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
-		scoredRescores:   {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
-		scoredIncrements: {OtherPart, OtherPart, Always, Always, OtherPart},
-		scoredShifts:     {OtherPart, OtherPart, Always, Always, OtherPart},
-		scoredRemoves:    {OtherPart, OtherPart, OtherPart, OtherPart, Always},
-		scoredScore:      {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
-		scoredAbsent:     {OtherPart, Always, OtherPart, Always, Always},
-		scoredSize:       {0, Always, 0, Always, 0},
+func sortedCommute() []Commutes {
+	// As in the table of SortedSet.
+	return commutesIn(sortedAdds, [][]When{
+		sortedAdds:       {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
+		sortedRescores:   {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
+		sortedIncrements: {OtherPart, OtherPart, Always, Always, OtherPart},
+		sortedShifts:     {OtherPart, OtherPart, Always, Always, OtherPart},
+		sortedRemoves:    {OtherPart, OtherPart, OtherPart, OtherPart, Always},
+		sortedScore:      {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
+		sortedAbsent:     {OtherPart, Always, OtherPart, Always, Always},
+		sortedSize:       {0, Always, 0, Always, 0},
 	})
 }
 
-func scoredMethods() []MethodSpec[scoredState] {
+func sortedMethods() []MethodSpec[sortedState] {
 	member := Param{Name: "member", Kind: msg.DatumBytes}
 	delta := []Param{member, {Name: "delta", Kind: msg.DatumFloat}}
 	ranks := []Param{{Name: "first", Kind: msg.DatumInt}, {Name: "last", Kind: msg.DatumInt}}
 	one := []Param{member}
-	return []MethodSpec[scoredState]{
-		{Name: "add", Doc: "Gives members a score, in the place of an old one.", Kind: scoredAdds, Part: eachPart(2, 1),
-			Params: []Param{{Name: "score", Kind: msg.DatumFloat, Many: true}, member}, Apply: addScored, Plan: planAddScored, Combine: inARow(2)},
-		{Name: "increment", Doc: "Adds to a member's score; one that is not there counts as 0.", Params: delta, Kind: scoredAdds,
-			Part: firstPart, Apply: incrementScored, Plan: planIncrementScored, Combine: decimalsInARow},
-		{Name: "remove", Doc: "Removes members; those that are not there stay away.", Kind: scoredRemoves, Part: eachPart(1, 0),
-			Params: []Param{{Name: "member", Kind: msg.DatumBytes, Many: true}}, Apply: removeScored, Plan: planRemoveScored, Combine: inARow(1)},
-		{Name: "score", Doc: "Answers a member's score, or nothing.", Params: one, Kind: scoredScore, Part: firstPart,
+	return []MethodSpec[sortedState]{
+		{Name: "add", Doc: "Gives members a score, in the place of an old one.", Kind: sortedAdds, Part: eachPart(2, 1),
+			Params: []Param{{Name: "score", Kind: msg.DatumFloat, Many: true}, member}, Apply: addScored, Plan: planAddSorted, Combine: inARow(2)},
+		{Name: "increment", Doc: "Adds to a member's score; one that is not there counts as 0.", Params: delta, Kind: sortedAdds,
+			Part: firstPart, Apply: incrementScored, Plan: planIncrementSorted, Combine: decimalsInARow},
+		{Name: "remove", Doc: "Removes members; those that are not there stay away.", Kind: sortedRemoves, Part: eachPart(1, 0),
+			Params: []Param{{Name: "member", Kind: msg.DatumBytes, Many: true}}, Apply: removeScored, Plan: planRemoveSorted, Combine: inARow(1)},
+		{Name: "score", Doc: "Answers a member's score, or nothing.", Params: one, Kind: sortedScore, Part: firstPart,
 			Answers: true, Plan: planScore},
 		{Name: "rank", Doc: "Answers how many members have a lower score than a member, or the same and come before it, or nothing.", Params: one,
-			Kind: scoredOrder, Part: firstPart, Answers: true, Plan: planRank(false)},
-		{Name: "by-rank", Doc: "Answers the members from rank first to last, lowest score first, each with its score; negative ranks count from the end.",
-			Params: ranks, Kind: scoredOrder, Answer: membersByRank},
-		{Name: "by-score", Doc: "Answers the members whose scores are from min to max, lowest first, each with its score; up to limit, if there is one.",
+			Kind: sortedOrder, Part: firstPart, Answers: true, Plan: planRank(false)},
+		{Name: "range-by-rank", Doc: "Answers the members from rank first to last, lowest score first, each with its score; negative ranks count from the end.",
+			Params: ranks, Kind: sortedOrder, Answer: membersByRank},
+		{Name: "range-by-score", Doc: "Answers the members whose scores are from min to max, lowest first, each with its score; up to limit, if there is one.",
 			Params: []Param{{Name: "min", Kind: msg.DatumFloat}, {Name: "max", Kind: msg.DatumFloat}, {Name: "limit", Kind: msg.DatumInt, Optional: true}},
-			Kind:   scoredOrder, Answer: membersByScore},
-		{Name: "size", Doc: "Answers how many members there are.", Kind: scoredSize,
-			Answer: func(s scoredState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.scores.Len()))}, nil }},
-		{Name: "increment-get", Doc: "Adds to a member's score, and answers the sum.", Params: delta, Kind: scoredAdds,
-			Part: firstPart, Apply: incrementScored, Answers: true, Plan: planIncrementGetScored, Combine: decimalsInARow},
+			Kind:   sortedOrder, Answer: membersByScore},
+		{Name: "len", Doc: "Answers how many members there are.", Kind: sortedSize,
+			Answer: func(s sortedState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.scores.Len()))}, nil }},
+		{Name: "increment-get", Doc: "Adds to a member's score, and answers the sum.", Params: delta, Kind: sortedAdds,
+			Part: firstPart, Apply: incrementScored, Answers: true, Plan: planIncrementGetSorted, Combine: decimalsInARow},
 		{Name: "rev-rank", Doc: "Answers how many members come after a member in the order of rank, or nothing.", Params: one,
-			Kind: scoredOrder, Part: firstPart, Answers: true, Plan: planRank(true)},
-		{Name: "by-rank-desc", Doc: "Answers the members from rev-rank first to last, highest score first, each with its score; negative ranks count from the end.",
-			Params: ranks, Kind: scoredOrder, Answer: membersByRankDown},
+			Kind: sortedOrder, Part: firstPart, Answers: true, Plan: planRank(true)},
+		{Name: "range-by-rev-rank", Doc: "Answers the members from rev-rank first to last, highest score first, each with its score; negative ranks count from the end.",
+			Params: ranks, Kind: sortedOrder, Answer: membersByRankDown},
 	}
 }
 
 // put gives a member a score.
-func (s scoredState) put(member string, score int64) scoredState {
+func (s sortedState) put(member string, score int64) sortedState {
 	if old, there := s.scores.Get(member); there {
 		if old == score {
 			return s
 		}
 		s.ranks = s.ranks.Drop(scored{old, member}, struct{}{})
 	}
-	return scoredState{s.scores.Put(member, score), s.ranks.Insert(scored{score, member}, struct{}{})}
+	return sortedState{s.scores.Put(member, score), s.ranks.Insert(scored{score, member}, struct{}{})}
 }
 
-// encodeScored writes the version, the number of members, and each behind its
+// encodeSorted writes the version, the number of members, and each behind its
 // length with its score, in the order of the members.
-func encodeScored(s scoredState) []byte {
+func encodeSorted(s sortedState) []byte {
 	b := append(make([]byte, 0, 1+paged.UnsignedBytes(uint64(s.scores.Len()))+s.scores.Bytes()), collectionForm)
 	b = paged.AppendLength(b, s.scores.Len())
 	for m, score := range s.scores.All() {
@@ -187,7 +187,7 @@ func encodeScored(s scoredState) []byte {
 	return b
 }
 
-func decodeScored(payload []byte) (s scoredState, err error) {
+func decodeSorted(payload []byte) (s sortedState, err error) {
 	r, n, err := openStored(payload, 2)
 	if err != nil {
 		return s, err
@@ -213,5 +213,5 @@ func decodeScored(payload []byte) (s scoredState, err error) {
 		k, all = all[0], all[1:]
 		return k, none, nil
 	})
-	return scoredState{paged.Whole(scores), paged.Whole(ranks)}, err
+	return sortedState{paged.Whole(scores), paged.Whole(ranks)}, err
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Bag is the number of the type "bag": a summary of numbers that were thrown into
-// it, as the SummaryBag of Holt 2016, table 4.1. What is kept does not grow with
+// Summary is the number of the type "summary": a summary of numbers that were thrown into
+// it, as the SummarySummary of Holt 2016, table 4.1. What is kept does not grow with
 // them.
 //
 // The numbers have up to 6 decimal places and go up to 9.2e12 either way. Sums are
@@ -22,63 +22,63 @@ import (
 //	inside    neither less than the least nor greater than the greatest
 //	                           x     x        x         .
 //	extremes  min, max         .     x        x         x
-//	summary   all else         .     .        x         x
+//	stats     all else         .     .        x         x
 //
 // Since nothing is ever taken out, what lies between the extremes once does so
 // forever.
-const Bag entry.Type = 6
+const Summary entry.Type = 6
 
-// Kinds of lock of a bag, as stored.
+// Kinds of lock of a summary, as stored.
 const (
-	bagAdd Kind = iota + 1
-	bagInside
-	bagExtremes
-	bagSummary
+	summaryAdd Kind = iota + 1
+	summaryInside
+	summaryExtremes
+	summaryStats
 )
 
-// bagState is in millionths, and millionths of millionths.
-type bagState struct {
+// summaryState is in millionths, and millionths of millionths.
+type summaryState struct {
 	count        uint64
 	least, most  int64
 	sum, squares *big.Int // never changed
 }
 
-// bagForm is the first byte of the stored form.
-const bagForm = 1
+// summaryForm is the first byte of the stored form.
+const summaryForm = 1
 
-func init() { Install(bagSpec()) }
+func init() { Install(summarySpec()) }
 
-func bagSpec() Spec[bagState] {
-	ask := func(name, doc string, kind Kind, answer func(bagState) []msg.Datum) MethodSpec[bagState] {
-		return MethodSpec[bagState]{Name: name, Doc: doc, Kind: kind,
-			Answer: func(s bagState, _ Args) ([]msg.Datum, error) { return answer(s), nil }}
+func summarySpec() Spec[summaryState] {
+	ask := func(name, doc string, kind Kind, answer func(summaryState) []msg.Datum) MethodSpec[summaryState] {
+		return MethodSpec[summaryState]{Name: name, Doc: doc, Kind: kind,
+			Answer: func(s summaryState, _ Args) ([]msg.Datum, error) { return answer(s), nil }}
 	}
-	one := func(d func(*bagState) msg.Datum) func(bagState) []msg.Datum {
-		return func(s bagState) []msg.Datum {
+	one := func(d func(*summaryState) msg.Datum) func(summaryState) []msg.Datum {
+		return func(s summaryState) []msg.Datum {
 			if s.count == 0 {
 				return []msg.Datum{Nil()}
 			}
 			return []msg.Datum{d(&s)}
 		}
 	}
-	return Spec[bagState]{
-		ID: Bag, Name: "bag",
+	return Spec[summaryState]{
+		ID: Summary, Name: "summary",
 		Doc:  "A summary of numbers with up to 6 decimal places, up to 9.2e12 either way: count, sum, mean, least, greatest, variance.",
-		Zero: func() bagState { return bagState{} }, Empty: func(s bagState) bool { return s.count == 0 },
-		Encode: encodeBag, Decode: decodeBag, Size: func(bagState) int { return 64 },
-		Kinds: []KindSpec{{"add", true}, {"inside", true}, {"extremes", false}, {"summary", false}},
-		Commute: []Commutes{{bagAdd, bagAdd, Always}, {bagAdd, bagInside, Always}, {bagInside, bagInside, Always},
-			{bagInside, bagExtremes, Always}},
-		Methods: []MethodSpec[bagState]{
-			{Name: "add", Doc: "Adds numbers.", Params: []Param{{Name: "x", Kind: msg.DatumFloat, Many: true}}, Kind: bagAdd,
-				Apply: addToBag, Plan: planBagAdd, Combine: fewInARow},
-			ask("count", "Answers how many numbers there are.", bagSummary, func(s bagState) []msg.Datum { return []msg.Datum{Int(int64(s.count))} }),
-			ask("sum", "Answers their sum, 0 of none.", bagSummary, func(s bagState) []msg.Datum { return []msg.Datum{s.total()} }),
-			ask("mean", "Answers their mean, nothing of none.", bagSummary, one((*bagState).mean)),
-			ask("min", "Answers the least, nothing of none.", bagExtremes, one(func(s *bagState) msg.Datum { return Float(fromDecimal(s.least)) })),
-			ask("max", "Answers the greatest, nothing of none.", bagExtremes, one(func(s *bagState) msg.Datum { return Float(fromDecimal(s.most)) })),
-			ask("variance", "Answers the variance, of the numbers as a whole population, nothing of none.", bagSummary, one((*bagState).variance)),
-			ask("summary", "Answers count, sum, mean, min, max and variance.", bagSummary, func(s bagState) []msg.Datum {
+		Zero: func() summaryState { return summaryState{} }, Empty: func(s summaryState) bool { return s.count == 0 },
+		Encode: encodeSummary, Decode: decodeSummary, Size: func(summaryState) int { return 64 },
+		Kinds: []KindSpec{{"add", true}, {"inside", true}, {"extremes", false}, {"stats", false}},
+		Commute: []Commutes{{summaryAdd, summaryAdd, Always}, {summaryAdd, summaryInside, Always}, {summaryInside, summaryInside, Always},
+			{summaryInside, summaryExtremes, Always}},
+		Methods: []MethodSpec[summaryState]{
+			{Name: "add", Doc: "Adds numbers.", Params: []Param{{Name: "x", Kind: msg.DatumFloat, Many: true}}, Kind: summaryAdd,
+				Apply: addToSummary, Plan: planSummaryAdd, Combine: fewInARow},
+			ask("count", "Answers how many numbers there are.", summaryStats, func(s summaryState) []msg.Datum { return []msg.Datum{Int(int64(s.count))} }),
+			ask("sum", "Answers their sum, 0 of none.", summaryStats, func(s summaryState) []msg.Datum { return []msg.Datum{s.total()} }),
+			ask("mean", "Answers their mean, nothing of none.", summaryStats, one((*summaryState).mean)),
+			ask("min", "Answers the least, nothing of none.", summaryExtremes, one(func(s *summaryState) msg.Datum { return Float(fromDecimal(s.least)) })),
+			ask("max", "Answers the greatest, nothing of none.", summaryExtremes, one(func(s *summaryState) msg.Datum { return Float(fromDecimal(s.most)) })),
+			ask("variance", "Answers the variance, of the numbers as a whole population, nothing of none.", summaryStats, one((*summaryState).variance)),
+			ask("stats", "Answers count, sum, mean, min, max and variance.", summaryStats, func(s summaryState) []msg.Datum {
 				if s.count == 0 {
 					return []msg.Datum{Int(0), Float(0), Nil(), Nil(), Nil(), Nil()}
 				}
@@ -97,21 +97,21 @@ func fewInARow(first, then Args) (Args, bool) {
 	return append(append(make(Args, 0, len(first)+len(then)), first...), then...), true
 }
 
-func planBagAdd(v *View[bagState], a Args) Plan {
-	s, need := v.State, bagInside
+func planSummaryAdd(v *View[summaryState], a Args) Plan {
+	s, need := v.State, summaryInside
 	for i := range a {
 		n, err := toDecimal(a[i].Float)
 		if err != nil {
 			return Plan{Err: err}
 		}
 		if s.count == 0 || n < s.least || n > s.most {
-			need = bagAdd
+			need = summaryAdd
 		}
 	}
 	return As(need, 1, a)
 }
 
-func addToBag(s bagState, a Args) (bagState, error) {
+func addToSummary(s summaryState, a Args) (summaryState, error) {
 	sum, squares := new(big.Int), new(big.Int)
 	if s.count > 0 {
 		sum.Set(s.sum)
@@ -144,21 +144,21 @@ func ratio(a, b *big.Int) msg.Datum {
 	return Float(f)
 }
 
-func (s *bagState) total() msg.Datum {
+func (s *summaryState) total() msg.Datum {
 	if s.count == 0 {
 		return Float(0)
 	}
 	return ratio(s.sum, million)
 }
 
-func (s *bagState) mean() msg.Datum {
+func (s *summaryState) mean() msg.Datum {
 	n := new(big.Int).SetUint64(s.count)
 	return ratio(s.sum, n.Mul(n, million))
 }
 
 // variance is the mean of the squares without the square of the mean: exact, and
 // so never negative.
-func (s *bagState) variance() msg.Datum {
+func (s *summaryState) variance() msg.Datum {
 	n := new(big.Int).SetUint64(s.count)
 	above := new(big.Int).Mul(n, s.squares)
 	above.Sub(above, new(big.Int).Mul(s.sum, s.sum))
@@ -166,10 +166,10 @@ func (s *bagState) variance() msg.Datum {
 	return ratio(above, below.Mul(below, below))
 }
 
-// encodeBag writes the version, the count, the extremes, whether the sum is
+// encodeSummary writes the version, the count, the extremes, whether the sum is
 // negative, and the sum and the squares, each behind its length.
-func encodeBag(s bagState) []byte {
-	b := binary.AppendUvarint([]byte{bagForm}, s.count)
+func encodeSummary(s summaryState) []byte {
+	b := binary.AppendUvarint([]byte{summaryForm}, s.count)
 	if s.count == 0 {
 		return b
 	}
@@ -186,8 +186,8 @@ func encodeBag(s bagState) []byte {
 	return b
 }
 
-func decodeBag(b []byte) (s bagState, err error) {
-	if len(b) == 0 || b[0] != bagForm {
+func decodeSummary(b []byte) (s summaryState, err error) {
+	if len(b) == 0 || b[0] != summaryForm {
 		return s, errors.New("its version is not known; it may have been written by a newer linchpin")
 	}
 	r := varints{rest: b[1:]}

@@ -1,0 +1,184 @@
+package adt
+
+import (
+	"iter"
+
+	"github.com/linchpindb/linchpin/pkg/adt/paged"
+	"github.com/linchpindb/linchpin/pkg/adt/tree"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
+
+// Map is the number of the type "map": fields with values, in the order of the
+// fields' bytes (Holt 2016, table 4.1).
+//
+// A field has up to MaxMemberBytes, a value up to kv.MaxValueBytes, and all
+// together, as stored, up to kv.MaxStateBytes. A map without fields is a key that
+// is not there. A value that is incremented is a whole number of 64 bits in
+// decimal text, without leading zeros or a plus sign, as in Redis.
+//
+// Two calls commute if they are about different fields. What commutes on one
+// field, and with those that see the whole map, depends on which fields are
+// there: a set of a field that is there cannot alter how many there are, nor
+// whether it is.
+//
+//	                                set  overwrite  increment  bump  delete
+//	set        some field is new     y       y          y       y      y
+//	overwrite  all fields are there  y       y          y       y      y
+//	increment  the field is new      y       y          x       x      y
+//	bump       the field is there    y       y          x       x      y
+//	delete     some are there        y       y          y       y      x
+//	get        the value             y       y          y       y      y
+//	present    the field is there    x       x          x       x      y
+//	absent     it is not             y       x          y       x      x
+//	len        how many fields       .       x          .       x      .
+//	all        all, range            .       .          .       .      .
+//
+// x is always, y with other fields only, and . never; the lower five change
+// nothing and go together. An increment that returns the sum is a set, or an
+// overwrite, and a set of what a field holds already is a get. So is a blind
+// increment an overwrite where the field might leave 64 bits, depending on how the
+// increments that are undecided end: it waits for them.
+const Map entry.Type = 3
+
+type mapState = paged.Map[string, string]
+
+// Kinds of lock of a map, as stored.
+const (
+	mapSets Kind = iota + 1
+	mapOverwrites
+	mapIncrements
+	mapBumps
+	mapDeletes
+	mapGets
+	mapPresent
+	mapAbsent
+	mapSize
+	mapAll
+)
+
+// Methods of a map that plans name.
+const (
+	mapSetMethod          = 1
+	mapDeleteMethod       = 2
+	mapIncrementMethod    = 5
+	mapIncrementGetMethod = 6
+)
+
+var mapForm = byText(func(f, v string) int { return paged.TextBytes(f) + paged.TextBytes(v) }, paged.AppendText, (*paged.Reader).Text)
+
+func init() { Install(mapSpec()) }
+
+func mapSpec() Spec[mapState] {
+	return Spec[mapState]{
+		ID: Map, Name: "map", Doc: "Fields with values, in the order of the fields' bytes; a field has at most 64 KiB.",
+		Zero: func() mapState { return paged.New(mapForm.Order) }, Empty: func(s mapState) bool { return s.Len() == 0 },
+		Encode: encodeMap, Decode: decodeMap, Size: func(s mapState) int { return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes() }, Pages: oneMap(mapForm),
+		Kinds: []KindSpec{{"set", true}, {"overwrite", true}, {"increment", true}, {"bump", true}, {"delete", true},
+			{"get", false}, {"present", false}, {"absent", false}, {"len", false}, {"all", false}},
+		Commute: mapCommute(), Methods: mapMethods(),
+	}
+}
+
+func mapCommute() []Commutes {
+	// As in the table of Map.
+	return commutesIn(mapSets, [][]When{
+		mapSets:       {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
+		mapOverwrites: {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
+		mapIncrements: {OtherPart, OtherPart, Always, Always, OtherPart},
+		mapBumps:      {OtherPart, OtherPart, Always, Always, OtherPart},
+		mapDeletes:    {OtherPart, OtherPart, OtherPart, OtherPart, Always},
+		mapGets:       {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
+		mapPresent:    {Always, Always, Always, Always, OtherPart},
+		mapAbsent:     {OtherPart, Always, OtherPart, Always, Always},
+		mapSize:       {0, Always, 0, Always, 0},
+	})
+}
+
+func mapMethods() []MethodSpec[mapState] {
+	field, value := Param{Name: "field", Kind: msg.DatumBytes}, Param{Name: "value", Kind: msg.DatumBytes}
+	fields := []Param{{Name: "field", Kind: msg.DatumBytes, Many: true}}
+	delta := []Param{field, {Name: "delta", Kind: msg.DatumInt}}
+	return []MethodSpec[mapState]{
+		{Name: "set", Doc: "Sets fields to values.", Params: []Param{fields[0], value}, Kind: mapSets, Part: eachPart(2, 0),
+			Apply: setFields, Plan: planSetFields, Combine: inARow(2)},
+		{Name: "delete", Doc: "Deletes fields; those that are not there stay away.", Params: fields, Kind: mapDeletes, Part: eachPart(1, 0),
+			Apply: deleteNamed[string], Plan: planDeleteFields, Combine: inARow(1)},
+		{Name: "get", Doc: "Answers a field's value, or nothing.", Params: []Param{field}, Kind: mapGets, Part: firstPart,
+			Answers: true, Plan: planGetFields},
+		{Name: "get-many", Doc: "Answers the value of each field, or nothing.", Params: fields, Kind: mapGets, Part: eachPart(1, 0),
+			Answers: true, Plan: planGetFields},
+		{Name: "increment", Doc: "Adds to the whole number of a field; one that is not there counts as 0.", Params: delta, Kind: mapSets,
+			Part: firstPart, Apply: incrementField, Plan: planIncrement, Combine: incrementsInARow},
+		{Name: "increment-get", Doc: "Adds to the whole number of a field, and answers the sum.", Params: delta, Kind: mapSets,
+			Part: firstPart, Apply: incrementField, Answers: true, Plan: planIncrementGet, Combine: incrementsInARow},
+		{Name: "len", Doc: "Answers how many fields there are.", Kind: mapSize,
+			Answer: func(s mapState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.Len()))}, nil }},
+		{Name: "all", Doc: "Answers all fields, in order, each with its value.", Kind: mapAll,
+			Answer: func(s mapState, _ Args) ([]msg.Datum, error) { return pairs(s.All(), s.Len()), nil }},
+		{Name: "range", Doc: "Answers up to so many fields from one on, in order, each with its value.", Kind: mapAll,
+			Params: []Param{{Name: "from", Kind: msg.DatumBytes}, {Name: "limit", Kind: msg.DatumInt}}, Answer: scanFields},
+		{Name: "has", Doc: "Answers whether a field is there.", Params: []Param{field}, Kind: mapGets, Part: firstPart,
+			Answers: true, Plan: planHas},
+		{Name: "set-if-absent", Doc: "Sets a field that is not there yet, and answers whether it did.", Params: []Param{field, value}, Kind: mapSets,
+			Part: firstPart, Answers: true, Plan: planSetNew},
+	}
+}
+
+func setFields(s mapState, a Args) (mapState, error) {
+	for i := 0; i+1 < len(a); i += 2 {
+		s = s.Put(string(a[i].Bytes), string(a[i+1].Bytes))
+	}
+	return s, nil
+}
+
+// pairs are up to so many fields with their values.
+func pairs(fields iter.Seq2[string, string], limit int) []msg.Datum {
+	out := make([]msg.Datum, 0, 2*limit)
+	for f, v := range fields {
+		limit--
+		if limit < 0 {
+			break
+		}
+		out = append(out, Bytes([]byte(f)), Bytes([]byte(v)))
+	}
+	return out
+}
+
+func scanFields(s mapState, a Args) ([]msg.Datum, error) {
+	if a[1].Int < 1 {
+		return nil, Errorf(kv.KindInvalid, "the limit is %d; ask for 1 field at least", a[1].Int)
+	}
+	return pairs(s.Ascend(string(a[0].Bytes)), int(min(a[1].Int, int64(s.Len())))), nil
+}
+
+// encodeMap writes the version, the number of fields, and each with its value,
+// all behind their lengths, in order.
+func encodeMap(s mapState) []byte {
+	b := append(make([]byte, 0, 1+paged.UnsignedBytes(uint64(s.Len()))+s.Bytes()), collectionForm)
+	b = paged.AppendLength(b, s.Len())
+	for f, v := range s.All() {
+		b = paged.AppendText(paged.AppendText(b, f), v)
+	}
+	return b
+}
+
+func decodeMap(payload []byte) (mapState, error) {
+	r, n, err := openStored(payload, 2)
+	if err != nil {
+		return mapState{}, err
+	}
+	s, err := tree.Build(mapForm.Order, n, func() (string, string, error) {
+		f, err := r.Text()
+		if err != nil {
+			return "", "", err
+		}
+		v, err := r.Text()
+		return f, v, err
+	})
+	if err == nil {
+		err = r.End()
+	}
+	return paged.Whole(s), err
+}
