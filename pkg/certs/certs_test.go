@@ -324,7 +324,7 @@ func TestMistakesWithFiles(t *testing.T) {
 		{"a certificate without a key", Options{Files: Files{Cert: "x", CA: "y"}}, "only one of the certificate and its key"},
 		{"no authority", Options{Files: Files{Cert: "x", Key: "y"}}, "set --tls-ca"},
 		{"a node without a certificate", Options{Files: Files{CA: m.path(CAFile)}, Server: true}, "the certificate of the node is not set"},
-		{"a file that is not there", Options{Files: Files{CA: m.path("none")}}, "a certificate cannot be parsed"},
+		{"a file that is not there", Options{Files: Files{CA: m.path("none")}}, "the certificate cannot be read"},
 		{"a key for a certificate", Options{Files: Files{CA: m.path(CAKey)}}, "check that key and certificate are not swapped"},
 		{"another's key", Options{Files: Files{Cert: m.path(NodeFile), Key: m.path(ClientKey(users.Root)), CA: m.path(CAFile)}}, "do not belong together"},
 	} {
@@ -333,21 +333,21 @@ func TestMistakesWithFiles(t *testing.T) {
 		require.ErrorContains(t, err, c.want, c.name)
 	}
 	_, err := m.CreateNode("localhost")
-	require.ErrorContains(t, err, "give --overwrite")
+	require.ErrorContains(t, err, "use --overwrite")
 	_, err = m.CreateCA()
-	require.ErrorContains(t, err, "give --overwrite")
+	require.ErrorContains(t, err, "use --overwrite")
 	_, err = m.CreateNode()
 	require.ErrorContains(t, err, "no host is set")
 	_, err = m.CreateNode("localhost:7070")
 	require.ErrorContains(t, err, "without ports")
 	_, err = m.CreateClient(users.Node)
-	require.ErrorContains(t, err, "linchpin's own")
+	require.ErrorContains(t, err, "reserved")
 	_, err = m.CreateClient("../x")
-	require.ErrorContains(t, err, "not a user's name")
+	require.ErrorContains(t, err, "not a valid user name")
 	long := *m
 	long.Lifetime = 2 * CALifetime
 	_, err = long.CreateClient("alice")
-	require.ErrorContains(t, err, "choose a shorter --lifetime")
+	require.ErrorContains(t, err, "use a shorter --lifetime")
 	other := made(t)
 	crossed := *m
 	crossed.CAKey = other.path(CAKey)

@@ -286,7 +286,7 @@ func TestNamesAreTakenUntilTheirTimeIsOver(t *testing.T) {
 	require.Contains(t, err.Text, "does not exist")
 	_, err = k.Numbered(150, second.Number+1)
 	require.Equal(t, kv.KindNotFound, err.Kind)
-	require.Contains(t, err.Hint, "another cluster")
+	require.Contains(t, err.Hint, "in this cluster")
 }
 
 func TestTheHistoryKeepsWhatWasTheCaseWithinIt(t *testing.T) {
@@ -351,7 +351,7 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"a": "", "before-import": "", "2026/01/02_10:00.x": "", strings.Repeat("x", MaxNameBytes): "", "~!": "",
 		"":                                  "has no name",
-		strings.Repeat("x", MaxNameBytes+1): "has 201 bytes; the limit is 200 ",
+		strings.Repeat("x", MaxNameBytes+1): "has 201 bytes; the limit is 200",
 		"a b":                               `the name "a b" has an invalid character`,
 		" ":                                 "has an invalid character",
 		"a\n":                               `"a\n"`,

@@ -41,7 +41,7 @@ func (d *demo) compare(off, on *workload.Result, hot *msg.HotReply) error {
 			moved = append(moved, &hot.Keys[i])
 		}
 	}
-	fmt.Fprintf(d.out, "\n%d keys had been moved to the hot shard at the end, which was busy %.0f%% of the time.\n", len(moved), 100*hot.Busy)
+	fmt.Fprintf(d.out, "\n%d keys were on the hot shard at the end, which was busy %.0f%% of the time.\n", len(moved), 100*hot.Busy)
 	if len(moved) == 0 {
 		return nil
 	}

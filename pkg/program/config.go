@@ -122,7 +122,7 @@ is told at once, and the exit code is 2.`,
 					n++
 				}
 			}
-			_, err = fmt.Fprintf(s.Out, "%s is in order: %d settings\n", args[0], n)
+			_, err = fmt.Fprintf(s.Out, "%s is valid: %d settings\n", args[0], n)
 			return err
 		},
 	}

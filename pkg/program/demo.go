@@ -138,7 +138,7 @@ func (d *demo) do(ctx context.Context) (err error) {
 	for i := range uint64(min(max(d.hotKeys, 0), int(min(d.run.Keys, 1000)))) {
 		d.cluster.HotKeys = append(d.cluster.HotKeys, workload.RegisterKey(prefix, i), workload.CounterKey(prefix, i))
 	}
-	fmt.Fprintf(d.out, "Starting %d nodes with %d shards and a hot shard, which %d keys live on; storage in %s\n",
+	fmt.Fprintf(d.out, "Starting %d nodes with %d shards and a hot shard with %d keys; storage in %s\n",
 		d.cluster.Nodes, d.cluster.Shards, len(d.cluster.HotKeys), dir)
 	start := d.cluster
 	if d.compares() {
@@ -146,7 +146,7 @@ func (d *demo) do(ctx context.Context) (err error) {
 	}
 	c, err := embed.StartCluster(start)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: err.Error(), Hint: "something else has this port: give another one with --port, or --http for the console; --port 0 takes free ones"}
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: err.Error(), Hint: "another process uses this port: set another one with --port, or --http for the console; --port 0 chooses free ports"}
 	}
 	if err != nil {
 		return err
@@ -238,14 +238,14 @@ func (d *demo) load(ctx context.Context, store workload.Store, how string) (*wor
 func (d *demo) report(c *embed.Cluster, r *workload.Result, n *seen) error {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
-	fmt.Fprintf(d.out, "\nInside: %d waits for locks, %v in all; %d marks by older transactions; %d fsyncs, %.1f commits each; %d MiB of memory\n",
+	fmt.Fprintf(d.out, "\nLocks: %d waits, %v in total, %d wounds. Disk: %d fsyncs, %.1f commits each. Memory: %d MiB\n",
 		n.waits, n.waited.Round(time.Millisecond), n.marks, n.syncs, float64(r.All.Committed)/float64(max(n.syncs, 1)), mem.Sys>>20)
 	keys := c.Backend(1).HotKeys(10)
 	if len(keys) == 0 {
-		fmt.Fprintln(d.out, "No key made anybody wait.")
+		fmt.Fprintln(d.out, "No transaction has waited for a key.")
 		return nil
 	}
-	fmt.Fprintln(d.out, "\nThe keys that caused most waiting since the start, and where:")
+	fmt.Fprintln(d.out, "\nThe keys with the longest waits since the start:")
 	w := tabwriter.NewWriter(d.out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "  KEY\tSHARD\tWAITS\tWAITED")
 	for _, k := range keys {

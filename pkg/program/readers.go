@@ -23,7 +23,7 @@ func (d *demo) readers(ctx context.Context, c *embed.Cluster, r *workload.Result
 		committed += k.Committed
 		retries += k.Retries
 	}
-	fmt.Fprintf(d.out, "\nReaders beside writers: %d read-only transactions, and %d of their attempts were aborted. They waited %d times for a decision,\n"+
+	fmt.Fprintf(d.out, "\nReaders beside writers: %d read-only transactions, %d retries. They waited %d times for a decision,\n"+
 		"%v each; updates waited %d times for readers, %v each.\n",
 		committed, retries, n.reads, each(n.readsWaited, n.reads), n.holds, each(n.held, n.holds))
 	return d.past(ctx, c)
@@ -49,7 +49,7 @@ func (d *demo) past(ctx context.Context, c *embed.Cluster) error {
 	} else if then.Err != nil {
 		return then.Err
 	}
-	fmt.Fprintf(d.out, "%q is at version %v now; as of %v ago it was at version %v, read without holding anybody.\n",
+	fmt.Fprintf(d.out, "%q is at version %v now; as of %v ago it was at version %v, read without delaying a writer.\n",
 		key, now.Results[0].Version, ago, then.Results[0].Version)
 	return nil
 }

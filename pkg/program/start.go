@@ -244,7 +244,7 @@ func serve(ctx context.Context, s cli.Streams, opt embed.Options) error {
 	}
 	i, err := embed.Start(ctx, opt)
 	if err != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, embed.ErrDrained)) {
-		fmt.Fprintln(s.Err, "linchpin: the node was asked to end before it served, and has")
+		fmt.Fprintln(s.Err, "linchpin: the node was stopped before it started serving")
 		return nil
 	}
 	if err != nil {

@@ -95,7 +95,7 @@ func TestEndedBeforeItServes(t *testing.T) {
 		errs := &said{want: "waiting for the initial members", once: sync.OnceFunc(cancel)}
 		require.Equal(t, cli.ExitOK, run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: errs}, args), errs.text.String())
 		require.ErrorIs(t, ctx.Err(), context.Canceled)
-		require.Contains(t, errs.text.String(), "asked to end before it served")
+		require.Contains(t, errs.text.String(), "stopped before it started serving")
 	}
 }
 
@@ -116,6 +116,6 @@ func TestDrainedBeforeItServes(t *testing.T) {
 	args := []string{"start", "--store", t.TempDir() + "/store", "--listen", addr, "--join", addr + ",127.0.0.1:2"}
 	require.Equal(t, cli.ExitOK, run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: errs}, args), errs.text.String())
 	require.NoError(t, ctx.Err())
-	require.Contains(t, errs.text.String(), "asked to end before it served")
+	require.Contains(t, errs.text.String(), "stopped before it started serving")
 	require.Equal(t, cli.ExitOK, <-drained)
 }

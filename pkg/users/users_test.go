@@ -225,7 +225,7 @@ func TestTablesOutlastEncoding(t *testing.T) {
 
 func TestWhatTablesRefuse(t *testing.T) {
 	for text, want := range map[string]string{
-		`{`:                           "cannot be read",
+		`{`:                           "cannot be decoded",
 		`{"format":2,"users":[]}`:     "its format is 2",
 		`{"format":1,"users":[null]}`: "a user is null",
 		`{"format":1,"users":[]} x`:   "there is data after its end",
@@ -238,7 +238,7 @@ func TestWhatTablesRefuse(t *testing.T) {
 		`{"format":1,"users":[{"name":"a/b"}]}`:                                              "not a valid user name",
 		`{"format":1,"users":[{"name":"a","tokens":[{"hash":"YQ=="}]}]}`:                     "the hash of a token of user",
 		`{"format":1,"users":[{"name":"a","grants":[{"prefix":"Yg=="},{"prefix":"YQ=="}]}]}`: "unsorted",
-		`{"format":1,"users":[{"name":"a","grants":[{"prefix":"//91"}]}]}`:                   "linchpin's own",
+		`{"format":1,"users":[{"name":"a","grants":[{"prefix":"//91"}]}]}`:                   "reserved",
 	} {
 		_, err := Parse([]byte(text))
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), text)
@@ -249,7 +249,7 @@ func TestWhatTablesRefuse(t *testing.T) {
 		many = many.Granted(read(fmt.Sprintf("%03d", i)))
 	}
 	_, err := (&Table{}).With(many)
-	require.ErrorContains(t, err, "128 ")
+	require.ErrorContains(t, err, "limit is 128")
 	large := &Table{}
 	for i := 0; err == nil || len(large.Users()) == 0; i++ {
 		u := &User{Name: fmt.Sprintf("u%d", i)}
