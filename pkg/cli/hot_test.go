@@ -113,7 +113,7 @@ func TestMistakesWithHotKeys(t *testing.T) {
 		"pin: 0 arguments are too few":                   {"pin"},
 		"ban: 2 arguments are too many":                  {"ban", "a", "b"},
 		"the key is empty":                               {"pin", ""},
-		"the prefix is empty, so that the rule would be": {"ban", "", "--prefix"},
+		"the prefix is empty, which would match": {"ban", "", "--prefix"},
 		"the key has 4097 bytes":                         {"pin", strings.Repeat("x", 4097)},
 		`"xyz" is not hexadecimal`:                       {"pin", "--hex", "xyz"},
 		`the mode is "on", want off, pinned or auto`:     {"mode", "on"},

@@ -63,7 +63,7 @@ func TestMistakesWithSnapshots(t *testing.T) {
 		args []string
 	}{
 		`snapshot "s" already`:                         {3, []string{"create", "s"}},
-		"has a character that cannot be in one":        {2, []string{"create", "a b"}},
+		"has an invalid character":        {2, []string{"create", "a b"}},
 		"the snapshot has no name":                     {2, []string{"create", ""}},
 		"the name has 201 bytes, and 200 are allowed":  {2, []string{"create", strings.Repeat("x", 201)}},
 		"--ttl is 0s, want a millisecond or more":      {2, []string{"create", "x", "--ttl", "0"}},
@@ -165,7 +165,7 @@ func TestMistakesWithThePast(t *testing.T) {
 			`--after is "no base64!", which is not base64`:   {"--after", "no base64!"},
 			"the token is not one that linchpin gave out":    {"--after", base64.StdEncoding.EncodeToString([]byte("noise"))},
 			"as_of is not positive":                          {"--as-of", "1969-01-01T00:00:00Z"},
-			"has a character that cannot be in one":          {"--snapshot", "a b"},
+			"has an invalid character":          {"--snapshot", "a b"},
 			"--output is \"xml\", want table or json":        {"--snapshot", "s", "-o", "xml"},
 		} {
 			n.run(t, append(c.args, args...)...).fails(t, 2, text)

@@ -61,7 +61,7 @@ func TestUser(t *testing.T) {
 	require.Contains(t, n.runSub(t, "user", "revoke", "bob", "--write", "00ff", "--hex", "--monitor").ok(t), "bob   read 00ff")
 	n.runSub(t, "user", "revoke", "bob", "--read", "x").fails(t, 1, "has no grant to read")
 	n.runSub(t, "user", "grant", "bob").fails(t, 2, "nothing is named to grant")
-	n.runSub(t, "user", "grant", "eve", "--admin").fails(t, 1, `there is no user "eve"`)
+	n.runSub(t, "user", "grant", "eve", "--admin").fails(t, 1, `does not exist "eve"`)
 
 	require.Contains(t, n.runSub(t, "user", "rotate", "alice", "--keep", "1h").ok(t), "2, until 2")
 	require.Contains(t, n.runSub(t, "user", "rotate", "alice", "--out", file).ok(t), "alice  read all keys, write orders/  1\n")
@@ -73,7 +73,7 @@ func TestUser(t *testing.T) {
 	require.Contains(t, n.runSub(t, "user", "create", "carol", "--no-token").ok(t), "carol  nothing  none\n")
 	require.Len(t, objects(t, n.runSub(t, "user", "list", "--output", "json").ok(t)), 3)
 	require.Contains(t, n.runSub(t, "user", "drop", "carol").ok(t), "carol")
-	n.runSub(t, "user", "drop", "carol").fails(t, 1, "there is no user")
+	n.runSub(t, "user", "drop", "carol").fails(t, 1, "does not exist")
 	require.Contains(t, n.runSub(t, "user", "whoami").ok(t), "root  admin  none\n")
 }
 
@@ -105,7 +105,7 @@ func TestUsersAreCarried(t *testing.T) {
 	to.runSub(t, "user", "import", filepath.Join(file, "none")).fails(t, 2, "cannot be read")
 	for _, text := range []string{"", "{}", "something else", `{"format":1,"users":[{"name":"root"}]}`, `{"format":2}`} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		to.runSub(t, "user", "import", file).fails(t, 2, "to import")
+		to.runSub(t, "user", "import", file).fails(t, 2, "imported")
 	}
 	require.NoError(t, os.WriteFile(file, make([]byte, kv.MaxValueBytes+2), 0o600))
 	to.runSub(t, "user", "import", file).fails(t, 2, "users have at most")

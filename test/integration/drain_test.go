@@ -124,7 +124,7 @@ func TestDrainLosesNothing(t *testing.T) {
 		} else {
 			require.Equal(t, cli.ExitOK, n.Stop(t), n.Output)
 		}
-		n.Says(t, "msg=drained")
+		n.Says(t, "drain finished")
 		n.Start(t)
 		n.Says(t, "shards recovered")
 		c.Met(t)
