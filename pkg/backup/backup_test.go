@@ -401,7 +401,7 @@ func TestWhatCannotBeBackedUpOrRestored(t *testing.T) {
 	require.ErrorContains(t, create(backup.CreateOptions{}), "does not exist or has expired")
 	require.NoError(t, os.Remove(path+backup.Partial))
 	require.NoError(t, create(backup.CreateOptions{Snapshot: "mine"}))
-	require.ErrorContains(t, create(backup.CreateOptions{}), "exists already")
+	require.ErrorContains(t, create(backup.CreateOptions{}), "already exists")
 	kept, err := db.Snapshots(soon(t))
 	require.NoError(t, err)
 	require.True(t, slices.ContainsFunc(kept, func(s client.Snapshot) bool { return s.Name == "mine" }), "it is not the backup's to drop")

@@ -143,7 +143,7 @@ func openPartial(path string) (*os.File, error) {
 
 func absent(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return refuse("use another file, or remove it", "%s exists already", Shown(path))
+		return refuse("use another file, or remove it", "%s already exists", Shown(path))
 	}
 	return nil
 }

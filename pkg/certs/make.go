@@ -218,7 +218,7 @@ func (m *Maker) write(t, parent *x509.Certificate, key, signer *ecdsa.PrivateKey
 	if !m.Overwrite {
 		for _, f := range []string{keyFile, file} {
 			if _, err := os.Stat(f); err == nil {
-				return nil, invalid(f+" exists already", "use --overwrite to replace it")
+				return nil, invalid(f+" already exists", "use --overwrite to replace it")
 			}
 		}
 	} else if t.IsCA {

@@ -64,7 +64,7 @@ func TestHealthOfAFullDisk(t *testing.T) {
 	require.Contains(t, n.run(t, "status").ok(t), "disk: 10.0 MiB free of 1024.0 MiB\n")
 	for refuses, words := range map[server.Refuses]string{server.RefusesWrites: "refuses writes, but for deletions", server.RefusesAllWrites: "refuses all writes"} {
 		room.Refuses = refuses
-		why := words + ": its disk has 10.0 MiB free, and it keeps 256.0 MiB (--disk-reserve-mb); make room there"
+		why := words + ": its disk has 10.0 MiB free, and it keeps 256.0 MiB in reserve (--disk-reserve-mb); make room there"
 		require.Equal(t, "node n1 serves, but "+why+"\n", n.run(t, "health").ok(t))
 		n.run(t, "health", "--writes").fails(t, 4, "node n1 "+why)
 		out := n.run(t, "status").ok(t)

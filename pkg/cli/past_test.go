@@ -62,13 +62,13 @@ func TestMistakesWithSnapshots(t *testing.T) {
 		code int
 		args []string
 	}{
-		`snapshot "s" already`:                         {3, []string{"create", "s"}},
+		`snapshot "s" already exists`:                         {3, []string{"create", "s"}},
 		"has an invalid character":        {2, []string{"create", "a b"}},
 		"the snapshot has no name":                     {2, []string{"create", ""}},
 		"the name has 201 bytes, and 200 are allowed":  {2, []string{"create", strings.Repeat("x", 201)}},
 		"--ttl is 0s, want a millisecond or more":      {2, []string{"create", "x", "--ttl", "0"}},
 		"--ttl is -1h0m0s, want a millisecond or more": {2, []string{"create", "x", "--ttl", "-1h"}},
-		"the longest is 2160h":                         {2, []string{"create", "x", "--ttl", "2161h"}},
+		"the limit is 2160 h":                         {2, []string{"create", "x", "--ttl", "2161h"}},
 		"create: 0 arguments are too few":              {2, []string{"create"}},
 		"create: 2 arguments are too many":             {2, []string{"create", "x", "y"}},
 		"list: 1 arguments are too many":               {2, []string{"list", "x"}},

@@ -43,8 +43,8 @@ func TestUser(t *testing.T) {
 	_, token, _ := strings.Cut(out, "token, told this once: ")
 	_, is := users.HashToken(strings.TrimSpace(token))
 	require.True(t, is, out)
-	n.runSub(t, "user", "create", "alice").fails(t, 3, `there is a user "alice" already`)
-	n.runSub(t, "user", "create", "root").fails(t, 2, "linchpin's own")
+	n.runSub(t, "user", "create", "alice").fails(t, 3, `user "alice" already exists`)
+	n.runSub(t, "user", "create", "root").fails(t, 2, "reserved")
 	n.runSub(t, "user", "create", "bob", "--token-ttl", "-1s").fails(t, 2, "--token-ttl is -1s")
 
 	file := filepath.Join(t.TempDir(), "bob.token")
@@ -61,7 +61,7 @@ func TestUser(t *testing.T) {
 	require.Contains(t, n.runSub(t, "user", "revoke", "bob", "--write", "00ff", "--hex", "--monitor").ok(t), "bob   read 00ff")
 	n.runSub(t, "user", "revoke", "bob", "--read", "x").fails(t, 1, "has no grant to read")
 	n.runSub(t, "user", "grant", "bob").fails(t, 2, "nothing is named to grant")
-	n.runSub(t, "user", "grant", "eve", "--admin").fails(t, 1, `does not exist "eve"`)
+	n.runSub(t, "user", "grant", "eve", "--admin").fails(t, 1, `user "eve" does not exist`)
 
 	require.Contains(t, n.runSub(t, "user", "rotate", "alice", "--keep", "1h").ok(t), "2, until 2")
 	require.Contains(t, n.runSub(t, "user", "rotate", "alice", "--out", file).ok(t), "alice  read all keys, write orders/  1\n")
@@ -99,13 +99,13 @@ func TestUsersAreCarried(t *testing.T) {
 	require.Len(t, objects(t, to.runSub(t, "user", "list", "--output", "json").ok(t)), 3)
 
 	to.runSub(t, "user", "grant", "alice", "--admin").ok(t)
-	to.runSub(t, "user", "import", file).fails(t, 3, `there is a user "alice" already`)
+	to.runSub(t, "user", "import", file).fails(t, 3, `user "alice" already exists`)
 	require.Contains(t, to.runSub(t, "user", "import", file, "--replace").ok(t), "alice  write orders/  1\n")
 
 	to.runSub(t, "user", "import", filepath.Join(file, "none")).fails(t, 2, "cannot be read")
 	for _, text := range []string{"", "{}", "something else", `{"format":1,"users":[{"name":"root"}]}`, `{"format":2}`} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		to.runSub(t, "user", "import", file).fails(t, 2, "imported")
+		to.runSub(t, "user", "import", file).fails(t, 2, "linchpin user export")
 	}
 	require.NoError(t, os.WriteFile(file, make([]byte, kv.MaxValueBytes+2), 0o600))
 	to.runSub(t, "user", "import", file).fails(t, 2, "users have at most")
@@ -121,7 +121,7 @@ func TestWhoCallsIsChecked(t *testing.T) {
 	n := start(t)
 	missing := filepath.Join(t.TempDir(), "none")
 	n.run(t, "get", "--token-file", missing, "k").fails(t, 2, "there is no TLS")
-	n.run(t, "get", "--tls-ca", missing, "k").fails(t, 2, "a certificate cannot be parsed")
+	n.run(t, "get", "--tls-ca", missing, "k").fails(t, 2, "the certificate cannot be read")
 	n.run(t, "get", "--tls-cert", missing, "k").fails(t, 2, "only one of the certificate and its key is set")
 	n.run(t, "get", "--certs-dir", missing, "--user", "alice", "k").fails(t, 2, "none/ca.crt")
 	t.Setenv("LINCHPIN_TOKEN", "x")
@@ -145,7 +145,7 @@ func TestCert(t *testing.T) {
 	require.Equal(t, dir+"/ca.crt\n"+dir+"/ca.key\n", cert("create-ca").ok(t))
 	require.Equal(t, dir+"/node.crt\n"+dir+"/node.key\n", cert("create-node", "localhost", "::1", "--lifetime", "48h").ok(t))
 	cert("create-client", "root").ok(t)
-	cert("create-client", "root").fails(t, 2, "is there already")
+	cert("create-client", "root").fails(t, 2, "already exists")
 	cert("create-client", "root", "--overwrite").ok(t)
 	cert("create-client").fails(t, 2, "too few")
 	cert("create-client", "root", "--lifetime", "1s", "--overwrite").fails(t, 2, "the minimum is 1m")

@@ -117,7 +117,7 @@ func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Pin
 			return nil, false, err
 		}
 		if k.byName(now, q.Name) != nil {
-			return nil, false, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("snapshot %q exists already", q.Name),
+			return nil, false, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("snapshot %q already exists", q.Name),
 				Hint: "choose another name, or drop that snapshot first"}
 		}
 		if k.named() >= MaxNamed {

@@ -271,7 +271,7 @@ func TestNamesAreTakenUntilTheirTimeIsOver(t *testing.T) {
 	other := at(101, 2).named("s", 50)
 	_, _, err := k.Keep(149, other, nil)
 	require.Equal(t, kv.KindConditionFailed, err.Kind)
-	require.Contains(t, err.Text, `snapshot "s" exists already`)
+	require.Contains(t, err.Text, `snapshot "s" already exists`)
 	_, err = k.Named(150, "s")
 	require.Equal(t, kv.KindNotFound, err.Kind)
 	require.Contains(t, err.Text, "it may have expired")

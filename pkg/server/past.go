@@ -104,7 +104,7 @@ func ttl(ms uint64) (time.Duration, *kv.Error) {
 	case ms == 0:
 		return pins.DefaultTTL, nil
 	case ms > uint64(pins.MaxTTL/time.Millisecond):
-		return 0, invalid(fmt.Sprintf("the snapshot's time to live is %d ms", ms), fmt.Sprintf("the limit is %v; create another snapshot before this one expires", pins.MaxTTL))
+		return 0, invalid(fmt.Sprintf("the snapshot's time to live is %d ms", ms), fmt.Sprintf("the limit is %.0f h; create another snapshot before this one expires", pins.MaxTTL.Hours()))
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }

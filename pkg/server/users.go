@@ -48,7 +48,7 @@ func (s *service) CreateUser(ctx context.Context, in *pb.CreateUserRequest) (*pb
 	}
 	return s.changed(ctx, "created", in.Name, text, func(t *users.Table, u *users.User) (*users.User, error) {
 		if u != nil {
-			return nil, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("user %q exists already", in.Name), Hint: "to add grants, use: linchpin user grant"}
+			return nil, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("user %q already exists", in.Name), Hint: "to add grants, use: linchpin user grant"}
 		}
 		return made, nil
 	})
@@ -73,7 +73,7 @@ func newToken(now time.Time, ttlMs uint64) (users.Token, string, *kv.Error) {
 
 func lifetime(ms uint64) (time.Duration, *kv.Error) {
 	if ms > uint64(longestTTL/time.Millisecond) {
-		return 0, invalid(fmt.Sprintf("the token's time to live is %d ms", ms), fmt.Sprintf("the limit is %v; 0 means that it does not expire", longestTTL))
+		return 0, invalid(fmt.Sprintf("the token's time to live is %d ms", ms), fmt.Sprintf("the limit is %.0f h; 0 means that it does not expire", longestTTL.Hours()))
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
