@@ -106,19 +106,19 @@ func TestRulesAndTheModeAreSet(t *testing.T) {
 func TestMistakesWithHotKeys(t *testing.T) {
 	n := start(t)
 	for text, args := range map[string][]string{
-		"--limit is 0, want 1 or more":                   {"--limit", "0"},
-		"--for is for --watch, which is missing":         {"--for", "5s"},
-		"--for is -1s, want 0 or more":                   {"--watch", "--for", "-1s"},
-		"hot: 1 arguments are too many":                  {"visits"},
-		"pin: 0 arguments are too few":                   {"pin"},
-		"ban: 2 arguments are too many":                  {"ban", "a", "b"},
-		"the key is empty":                               {"pin", ""},
-		"the prefix is empty, which would match": {"ban", "", "--prefix"},
-		"the key has 4097 bytes":                         {"pin", strings.Repeat("x", 4097)},
-		`"xyz" is not hexadecimal`:                       {"pin", "--hex", "xyz"},
-		`the mode is "on", want off, pinned or auto`:     {"mode", "on"},
-		"mode: 0 arguments are too few":                  {"mode"},
-		`--output is "yaml"`:                             {"-o", "yaml"},
+		"--limit is 0, want 1 or more":               {"--limit", "0"},
+		"--for is for --watch, which is missing":     {"--for", "5s"},
+		"--for is -1s, want 0 or more":               {"--watch", "--for", "-1s"},
+		"hot: 1 arguments are too many":              {"visits"},
+		"pin: 0 arguments are too few":               {"pin"},
+		"ban: 2 arguments are too many":              {"ban", "a", "b"},
+		"the key is empty":                           {"pin", ""},
+		"the prefix is empty, which would match":     {"ban", "", "--prefix"},
+		"the key has 4097 bytes":                     {"pin", strings.Repeat("x", 4097)},
+		`"xyz" is not hexadecimal`:                   {"pin", "--hex", "xyz"},
+		`the mode is "on", want off, pinned or auto`: {"mode", "on"},
+		"mode: 0 arguments are too few":              {"mode"},
+		`--output is "yaml"`:                         {"-o", "yaml"},
 	} {
 		r := n.run(t, append([]string{"hot"}, args...)...)
 		r.fails(t, 2, text)

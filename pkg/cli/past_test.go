@@ -62,13 +62,13 @@ func TestMistakesWithSnapshots(t *testing.T) {
 		code int
 		args []string
 	}{
-		`snapshot "s" already exists`:                         {3, []string{"create", "s"}},
-		"has an invalid character":        {2, []string{"create", "a b"}},
+		`snapshot "s" already exists`:                  {3, []string{"create", "s"}},
+		"has an invalid character":                     {2, []string{"create", "a b"}},
 		"the snapshot has no name":                     {2, []string{"create", ""}},
-		"the name has 201 bytes, and 200 are allowed":  {2, []string{"create", strings.Repeat("x", 201)}},
+		"the name has 201 bytes; the limit is 200":     {2, []string{"create", strings.Repeat("x", 201)}},
 		"--ttl is 0s, want a millisecond or more":      {2, []string{"create", "x", "--ttl", "0"}},
 		"--ttl is -1h0m0s, want a millisecond or more": {2, []string{"create", "x", "--ttl", "-1h"}},
-		"the limit is 2160 h":                         {2, []string{"create", "x", "--ttl", "2161h"}},
+		"the limit is 2160 h":                          {2, []string{"create", "x", "--ttl", "2161h"}},
 		"create: 0 arguments are too few":              {2, []string{"create"}},
 		"create: 2 arguments are too many":             {2, []string{"create", "x", "y"}},
 		"list: 1 arguments are too many":               {2, []string{"list", "x"}},
@@ -165,7 +165,7 @@ func TestMistakesWithThePast(t *testing.T) {
 			`--after is "no base64!", which is not base64`:   {"--after", "no base64!"},
 			"the token is not one that linchpin gave out":    {"--after", base64.StdEncoding.EncodeToString([]byte("noise"))},
 			"as_of is not positive":                          {"--as-of", "1969-01-01T00:00:00Z"},
-			"has an invalid character":          {"--snapshot", "a b"},
+			"has an invalid character":                       {"--snapshot", "a b"},
 			"--output is \"xml\", want table or json":        {"--snapshot", "s", "-o", "xml"},
 		} {
 			n.run(t, append(c.args, args...)...).fails(t, 2, text)
