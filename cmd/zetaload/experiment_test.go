@@ -41,13 +41,13 @@ func TestAnExperimentWritesATableAndFiles(t *testing.T) {
 func TestAnExperimentSaysWhatIsWrongWithItsFlags(t *testing.T) {
 	p, dir := newProgram(t, nil), t.TempDir()
 	for args, want := range map[string]string{
-		"--modes warm":            `mode "warm"`,
-		"--modes 301":             "mode 301: ",
-		"--skews -1":              "skew -1",
+		"--modes warm":            `--modes: unknown mode "warm"; use reference, auto, or a number of hot keys`,
+		"--modes 301":             "mode 301: there are only 300 keys",
+		"--skews -1":              "skew -1; it must be finite and at least 0",
 		"--skews x":               "--skews",
-		"--rounds 0":              "0 rounds",
-		"--duration 0s":           "a duration of 0s",
-		"--load 301":              "301 keys are to be loaded",
+		"--rounds 0":              "0 rounds; the range is 1 to 100",
+		"--duration 0s":           "a duration of 0s; it must be above 0",
+		"--load 301":              "301 keys are to be loaded, but there are 300",
 		"--csv " + dir:            "--csv: " + dir + " is a directory",
 		"--html " + dir + "/no/x": "--html: ",
 		"--svg " + dir + "/a --json " + dir + "/no/x": "--json: ",

@@ -129,20 +129,20 @@ func TestRulesAndTheModeAreSet(t *testing.T) {
 func TestMistakesWithHotKeys(t *testing.T) {
 	n := start(t)
 	for text, args := range map[string][]string{
-		"--limit is 0, want 1 or more":                   {"--limit", "0"},
-		"--for needs --watch":                            {"--for", "5s"},
-		"--for is -1s, want 0 or more":                   {"--watch", "--for", "-1s"},
-		"hot: too many arguments (1)":                    {"visits"},
-		"pin takes a key or --prefix":                    {"pin"},
-		"unpin takes a key or --prefix":                  {"unpin", "a", "--prefix", "b"},
-		"ban: too many arguments (2)":                    {"ban", "a", "b"},
-		"the key is empty":                               {"pin", ""},
-		"the prefix is empty, so that the rule would be": {"ban", "--prefix", ""},
-		"the key has 4097 bytes":                         {"pin", strings.Repeat("x", 4097)},
-		`"xyz" is not hexadecimal`:                       {"pin", "--hex", "xyz"},
-		`the mode is "on", want off, pinned or auto`:     {"mode", "on"},
-		"mode: too few arguments (0)":                    {"mode"},
-		`--output is "yaml"`:                             {"-o", "yaml"},
+		"--limit is 0, want 1 or more":               {"--limit", "0"},
+		"--for needs --watch":                        {"--for", "5s"},
+		"--for is -1s, want 0 or more":               {"--watch", "--for", "-1s"},
+		"hot: too many arguments (1)":                {"visits"},
+		"pin takes a key or --prefix":                {"pin"},
+		"unpin takes a key or --prefix":              {"unpin", "a", "--prefix", "b"},
+		"ban: too many arguments (2)":                {"ban", "a", "b"},
+		"the key is empty":                           {"pin", ""},
+		"the prefix is empty, which would match":     {"ban", "--prefix", ""},
+		"the key has 4097 bytes":                     {"pin", strings.Repeat("x", 4097)},
+		`"xyz" is not hexadecimal`:                   {"pin", "--hex", "xyz"},
+		`the mode is "on", want off, pinned or auto`: {"mode", "on"},
+		"mode: too few arguments (0)":                {"mode"},
+		`--output is "yaml"`:                         {"-o", "yaml"},
 	} {
 		r := n.run(t, append([]string{"hot"}, args...)...)
 		r.fails(t, 2, text)

@@ -137,7 +137,7 @@ func waitedFor(nanos int64, cause msg.Cause, theirs adt.Method) msg.Receipt {
 func TestAFailureSaysWhy(t *testing.T) {
 	n := start(t)
 	late := func(req gateway.Request, done func(gateway.Response)) {
-		r := gateway.Response{ID: req.ID, Attempts: 2, Err: &kv.Error{Kind: kv.KindDeadlineExceeded, Text: "the deadline passed first", Op: -1, Hint: "allow more time"}}
+		r := gateway.Response{ID: req.ID, Attempts: 2, Err: &kv.Error{Kind: kv.KindDeadlineExceeded, Text: "the deadline passed", Op: -1, Hint: "use a longer timeout"}}
 		r.Receipt = waitedFor(300_000_000, msg.CauseLock, adt.MethodDelete)
 		r.Receipt.Open = true
 		by := waitedFor(0, msg.CauseWound, adt.MethodDelete)
@@ -146,7 +146,7 @@ func TestAFailureSaysWhy(t *testing.T) {
 	}
 	n.submit.Store(&late)
 	r := n.run(t, "put", "k", "v")
-	require.Equal(t, "linchpin: DeadlineExceeded: the deadline passed first\nhint: allow more time\n"+
+	require.Equal(t, "linchpin: DeadlineExceeded: the deadline passed\nhint: use a longer timeout\n"+
 		`why: Was still waiting after 300 ms for key "k": the put has to wait for transaction 00000000000000010000000000000002, which had locked it for a delete. `+
 		`1 attempt was given up because transaction 00000000000000010000000000000002, which is older and so goes first, needed key "k" for a delete, and this one had it locked for a put. `+
 		"Nothing that does the same would have commuted: a put and a delete exclude each other, so the shorter the transactions, the shorter the wait.\n", r.errs)
@@ -185,7 +185,7 @@ func TestOutcome(t *testing.T) {
 	require.Equal(t, ran{6, `{"txn_id":"` + other + `","committed":false}` + "\n", ""}, n.run(t, "outcome", other, "-o", "json"))
 	called := objects(t, n.run(t, "txn", "-o", "json", "call z sorted-set.increment m 2.5; call z sorted-set.score m").ok(t))[0]["txn_id"].(string)
 	require.Regexp(t, `(?m)^2 +sorted-set.score +true +2.5 `, n.run(t, "outcome", called).ok(t), "the result of a method")
-	n.run(t, "outcome", "ffffffffffffffff0000000000000001").fails(t, 2, "the id only stands for that of a transaction")
+	n.run(t, "outcome", "ffffffffffffffff0000000000000001").fails(t, 2, "the id is an alias")
 	old := n.run(t, "outcome", "0000010000000000"+"0000000000000001")
 	require.Equal(t, 5, old.code)
 	require.Equal(t, "Unknown\n", old.out)

@@ -83,7 +83,7 @@ func checkTypes(s cli.Streams, all []*adt.Type, seed uint64, rounds int) error {
 		}
 	}
 	if wrong > 0 {
-		return fmt.Errorf("%d of %d types are not what their declarations say", wrong, len(all))
+		return fmt.Errorf("the declarations of %d of %d types are wrong", wrong, len(all))
 	}
 	return nil
 }

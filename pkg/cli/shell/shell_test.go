@@ -238,12 +238,12 @@ type wounded struct{ server.Tx }
 
 func (w wounded) Commit(context.Context) gateway.Response {
 	w.Rollback()
-	return gateway.Response{ID: w.ID(), Attempts: 1, Err: kv.Errorf(kv.KindAborted, "an older transaction needed a lock")}
+	return gateway.Response{ID: w.ID(), Attempts: 1, Err: kv.Errorf(kv.KindAborted, "an older transaction waited for a lock")}
 }
 
 func TestACommitThatFailsSaysWhy(t *testing.T) {
 	code, _, errs := runScript(t, serveBackend(t, wounding{servertest.New()}), "begin\nput a 1\ncommit\n")
-	require.Contains(t, errs, "an older transaction needed a lock")
+	require.Contains(t, errs, "an older transaction waited for a lock")
 	require.Contains(t, errs, "The transaction is rolled back: nothing was applied.")
 	require.Equal(t, cli.ExitCode(kv.Errorf(kv.KindAborted, "")), code)
 }

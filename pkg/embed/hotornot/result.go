@@ -173,10 +173,10 @@ func (r *Result) Summary() string {
 	if s.Rounds > 1 {
 		rounds = fmt.Sprintf("medians over %d rounds", s.Rounds)
 	}
-	text := fmt.Sprintf("%d nodes, %d shards and the hot one, %v ms one way, %s; %d keys, %d clients; %s of %v s",
+	text := fmt.Sprintf("%d nodes, %d shards and a hot shard, %v ms one way, %s; %d keys, %d clients; %s of %v s",
 		s.Nodes, s.Shards, s.DelayMs, fsync, s.Keys, s.Clients, rounds, s.DurationS)
 	if r.Interrupted {
-		text += "; interrupted, so some points lack rounds"
+		text += "; interrupted, so some points have fewer rounds"
 	}
 	return text
 }
