@@ -67,8 +67,9 @@ func Enqueue(ctx context.Context, w client.Writer, job string, due time.Time) er
 func Claim(ctx context.Context, db *client.DB, worker string) (job string, err error) {
 	due := client.NewSortedSet("jobs/due", client.String) // by time
 	err = db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+		job = "" // of an attempt before this one
 		first, err := due.RangeByRank(ctx, tx, 0, 0)
-		if job = ""; err != nil || len(first) == 0 {
+		if err != nil || len(first) == 0 {
 			return err
 		}
 		job = first[0].Member
