@@ -73,7 +73,8 @@ func Claim(ctx context.Context, db *client.DB, worker string) (job string, err e
 			return err
 		}
 		job = first[0].Member
-		if err := due.Remove(ctx, tx, job); err != nil {
+		err = due.Remove(ctx, tx, job)
+		if err != nil {
 			return err
 		}
 		return tx.Put(ctx, "jobs/lease/"+job, []byte(worker), client.TTL(time.Minute))
