@@ -60,7 +60,7 @@ func TestUser(t *testing.T) {
 	require.Contains(t, n.runSub(t, "user", "grant", "bob", "--write", "00ff", "--hex").ok(t), "bob   monitor, write 00ff")
 	require.Contains(t, n.runSub(t, "user", "revoke", "bob", "--write", "00ff", "--hex", "--monitor").ok(t), "bob   read 00ff")
 	n.runSub(t, "user", "revoke", "bob", "--read", "x").fails(t, 1, "has no grant to read")
-	n.runSub(t, "user", "grant", "bob").fails(t, 2, "nothing")
+	n.runSub(t, "user", "grant", "bob").fails(t, 2, "nothing to grant")
 	n.runSub(t, "user", "grant", "eve", "--admin").fails(t, 1, `user "eve" does not exist`)
 
 	require.Contains(t, n.runSub(t, "user", "rotate", "alice", "--keep", "1h").ok(t), "2, until 2")
@@ -120,7 +120,7 @@ func (n *node) runSub(t *testing.T, args ...string) ran {
 func TestWhoCallsIsChecked(t *testing.T) {
 	n := start(t)
 	missing := filepath.Join(t.TempDir(), "none")
-	n.run(t, "get", "--token-file", missing, "k").fails(t, 2, "TLS")
+	n.run(t, "get", "--token-file", missing, "k").fails(t, 2, "needs TLS")
 	n.run(t, "get", "--tls-ca", missing, "k").fails(t, 2, "the certificate cannot be read")
 	n.run(t, "get", "--tls-cert", missing, "k").fails(t, 2, "only one of")
 	n.run(t, "get", "--certs-dir", missing, "--user", "alice", "k").fails(t, 2, "none/ca.crt")
