@@ -65,6 +65,7 @@ lint: ## go vet, gofmt, staticcheck, stale generated code, layering
 	$(GO) run ./tools/typesdoc -check
 	$(GO) run ./tools/metricsdoc -check
 	$(GO) run ./tools/dashboards -check
+	$(GO) run ./cmd/linchpin reference --check docs/cli.md
 	$(GO) run ./test/bench/figures -check
 	$(GO) test ./test/layering
 	$(GO) tool staticcheck $(PKGS)
@@ -118,6 +119,8 @@ generate: proto ## generate what is generated: protocol code, pages, dashboards
 	$(GO) run ./tools/typesdoc
 	$(GO) run ./tools/metricsdoc
 	$(GO) run ./tools/dashboards
+	$(GO) run ./cmd/zetaload reference docs/zetaload.md
+	$(GO) run ./cmd/linchpin reference docs/cli.md
 	$(GO) run ./test/bench/figures
 
 figures: ## measure the figures of README and comparison anew, 20 minutes on a quiet machine

@@ -79,7 +79,7 @@ func newShardLoop(n *Node, m *shard.Machine, wakeAt int64) *shardLoop {
 	if n.opt.Metrics != nil {
 		l.metrics = n.opt.Metrics.Shard(m.ID())
 		l.metrics.Watch(l.stats)
-		for i, s := range []metrics.Stage{metrics.LockWait, metrics.Vote, metrics.Decide} {
+		for i, s := range []metrics.Stage{metrics.LockWait, metrics.Vote, metrics.Decision} {
 			l.stages[i] = n.opt.Metrics.Stage(s).NewBatch()
 		}
 	}
@@ -215,7 +215,7 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 	l.noteIDs()
 	err := l.leases.advance(l.m, now)
 	if err != nil {
-		l.n.opt.OnFatal(fmt.Errorf("the leases of shard %v cannot be stored: %w", l.id, err))
+		l.n.opt.OnFatal(fmt.Errorf("the leases of shard %v cannot be saved: %w", l.id, err))
 	}
 	if l.traces != nil {
 		l.traces.Sent(out.Send)

@@ -161,7 +161,7 @@ var Table = []Layer{
 		// The Go client is an edge that stands on the wire alone: whoever
 		// imports it does not get a server with it.
 		Name:     "client",
-		Packages: []string{"pkg/client/...", "pkg/oldclient", "pkg/backup"},
+		Packages: []string{"pkg/client/...", "pkg/internal/clientlink", "pkg/oldclient", "pkg/backup"},
 		Imports:  []string{"words", "messages", "types", "wire", "client"},
 	},
 	{
@@ -173,7 +173,7 @@ var Table = []Layer{
 	{
 		// A whole node, or a whole cluster, inside a program.
 		Name:     "assembly",
-		Packages: []string{"pkg/embed/..."},
+		Packages: []string{"pkg/embed/...", "pkg/linchpintest"},
 		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments", "shells",
 			"client", "edges", "assembly"},
 	},
