@@ -18,7 +18,7 @@ const root = "../.."
 
 // imports are what fragments may use, by the name that they use it by.
 var imports = map[string]string{
-	"client": "github.com/linchpindb/linchpin/pkg/oldclient", "errors": "errors", "fmt": "fmt", "time": "time",
+	"client": "github.com/linchpindb/linchpin/pkg/client", "errors": "errors", "fmt": "fmt", "time": "time",
 }
 
 var qualified = regexp.MustCompile(`\b([a-z]+)\.[A-Z]`)

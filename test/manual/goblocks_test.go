@@ -89,5 +89,5 @@ func TestProgram(t *testing.T) {
 	require.NotContains(t, fragment, "\"time\"")
 	opens := Program("db, err := client.Open(ctx, nil)\n")
 	require.Equal(t, 1, strings.Count(opens, "client.Open("))
-	require.Equal(t, 1, strings.Count(opens, "pkg/oldclient\""))
+	require.Equal(t, 1, strings.Count(opens, "pkg/client\""))
 }

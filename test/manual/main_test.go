@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built gives the directory of the programs, which are built with the README's line,
+// built gives the directory of the programs, which are built with the tutorial's line,
 // into a place of the tests' own.
 func built(t *testing.T) string {
 	t.Helper()

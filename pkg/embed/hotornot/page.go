@@ -26,15 +26,9 @@ div { overflow-x: auto }
 <body>
 <h1>Hot or Not: latency by skew</h1>
 <p>{{.Summary}}.</p>
-<<<<<<< HEAD
 <p>Each transaction accesses ten keys, drawn from a Zipf distribution; nine of ten transactions read, one writes.
 <em>reference</em>: two-phase commit with locking readers and no hot shard. A number: that many of the hottest keys are
 placed on the hot shard before the run. <em>auto</em>: linchpin moves hot keys to the hot shard during the run.</p>
-=======
-<p>Each transaction has ten keys of a Zipf distribution, which may repeat; 90 % of the transactions are read-only, 10 %
-write-only. <em>reference</em>: two-phase commit with locking reads, and no hot shard. A number: this number of the hottest
-keys is on the hot shard from the start. <em>auto</em>: hot keys are moved to the hot shard.</p>
->>>>>>> main
 {{range .Pictures}}<h2>{{.Title}}</h2>
 <div>{{.SVG}}</div>
 {{end}}<h2>Numbers</h2>
@@ -44,13 +38,8 @@ keys is on the hot shard from the start. <em>auto</em>: hot keys are moved to th
 {{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
 {{end}}</tbody>
 </table></div>
-<<<<<<< HEAD
 <p>Measured on {{.Host.CPUs}} CPUs ({{.Host.OS}}, {{.Host.Arch}}, {{.Host.Go}}), clients and nodes in one process, started
 {{.Started.Format "2006-01-02 15:04"}} UTC.{{if .Command}} Repeat it with <code>{{.Command}}</code>{{end}}</p>
-=======
-<p>Measured on {{.Host.CPUs}} processors ({{.Host.OS}}, {{.Host.Arch}}, {{.Host.Go}}), clients and nodes in one process; started
-{{.Started.Format "2006-01-02 15:04"}} UTC.{{if .Command}} To repeat it: <code>{{.Command}}</code>{{end}}</p>
->>>>>>> main
 </body>
 </html>
 `))

@@ -22,15 +22,9 @@ type drawing struct {
 
 // drawings are those of the page; the first is the picture of the paper.
 var drawings = []drawing{
-<<<<<<< HEAD
 	{"p50 latency by skew", "p50, ms", func(m *Measured) float64 { return m.P50 }},
 	{"p99 latency by skew", "p99, ms", func(m *Measured) float64 { return m.P99 }},
 	{"Throughput by skew", "transactions per second", func(m *Measured) float64 { return m.PerSecond }},
-=======
-	{"Median latency against skew", "p50, ms", func(m *Measured) float64 { return m.P50 }},
-	{"p99 latency against skew", "p99, ms", func(m *Measured) float64 { return m.P99 }},
-	{"Throughput against skew", "transactions per second", func(m *Measured) float64 { return m.PerSecond }},
->>>>>>> main
 }
 
 // The size of a picture, of which the legend has a part beside the lines, so that it

@@ -173,17 +173,10 @@ func (r *Result) Summary() string {
 	if s.Rounds > 1 {
 		rounds = fmt.Sprintf("medians over %d rounds", s.Rounds)
 	}
-<<<<<<< HEAD
-	text := fmt.Sprintf("%d nodes, %d shards and the hot shard, %v ms one-way delay, %s; %d keys, %d clients; %s of %v s",
-		s.Nodes, s.Shards, s.DelayMs, fsync, s.Keys, s.Clients, rounds, s.DurationS)
-	if r.Interrupted {
-		text += "; interrupted: some points have fewer rounds"
-=======
 	text := fmt.Sprintf("%d nodes, %d shards and a hot shard, %v ms one way, %s; %d keys, %d clients; %s of %v s",
 		s.Nodes, s.Shards, s.DelayMs, fsync, s.Keys, s.Clients, rounds, s.DurationS)
 	if r.Interrupted {
 		text += "; interrupted, so some points have fewer rounds"
->>>>>>> main
 	}
 	return text
 }

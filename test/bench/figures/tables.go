@@ -17,7 +17,7 @@ const (
 
 // beside are the stores that the short table quotes, and what it calls them.
 var beside = []struct{ name, label string }{
-	{"PostgreSQL", "PostgreSQL"}, {"etcd, get and compare", "etcd (compare-and-swap)"}, {"Redis", "Redis"},
+	{"PostgreSQL", "PostgreSQL"}, {"etcd, get and compare", "etcd CAS"}, {"Redis", "Redis"},
 }
 
 // tables are the texts of all tables by name.
@@ -53,15 +53,15 @@ func (m *measured) figures() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		others = append(others, fmt.Sprintf("%s times %s", ratio(r.Times), o.label))
+		others = append(others, fmt.Sprintf("%s × %s", ratio(r.Times), o.label))
 	}
 	var b strings.Builder
 	b.WriteString("| workload | linchpin | compared with | command |\n|---|---|---|---|\n")
-	fmt.Fprintf(&b, "| 64 clients, one hot key in every transaction, 1 ms between nodes | %s/s | %s times two-phase commit | `%s` |\n",
+	fmt.Fprintf(&b, "| one hot key in every transaction, 64 clients | %s/s | %s × two-phase commit | `%s` |\n",
 		rate(hot.Per), ratio(orders.Times), m.hot.Command)
 	fmt.Fprintf(&b, "%s\n", skew)
-	fmt.Fprintf(&b, "| 64 clients increment one counter, fsync on | %s/s | %s | `%s` |\n", rate(add.Per), strings.Join(others, ", "), m.compare.Command)
-	fmt.Fprintf(&b, "\n%d shared cores, medians of interleaved rounds, %s.\n", m.compare.CPUs, m.compare.Measured)
+	fmt.Fprintf(&b, "| one durable counter, 64 clients | %s/s | %s | `%s` |\n", rate(add.Per), strings.Join(others, ", "), m.compare.Command)
+	fmt.Fprintf(&b, "\nMedians of interleaved rounds on %d shared cores; 1 ms between nodes in the first two rows; %s.\n", m.compare.CPUs, m.compare.Measured)
 	return b.String(), nil
 }
 
@@ -84,8 +84,8 @@ func (m *measured) latency() (string, error) {
 	if own == nil || base == nil {
 		return "", fmt.Errorf("skew %v was not measured in the modes auto and reference", last)
 	}
-	return fmt.Sprintf("| 128 clients, 10 keys per transaction, 90 %% read-only, Zipf %v: median latency | %.3g ms | two-phase commit: %.3g ms | `%s` |",
-		last, own.Median.P50, base.Median.P50, "go run ./cmd/zetaload experiment hot-or-not"), nil
+	return fmt.Sprintf("| p50, ten keys per transaction, Zipf %v | %.3g ms | two-phase commit: %.3g ms | `%s` |",
+		last, own.Median.P50, base.Median.P50, "zetaload experiment hot-or-not"), nil
 }
 
 // counter is the long table of one counter.

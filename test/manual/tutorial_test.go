@@ -24,18 +24,18 @@ import (
 	"github.com/linchpindb/linchpin/test/dashboards"
 )
 
-// hot is the key that the README's load makes hot.
+// hot is the key that the tutorial's load makes hot.
 const hot = "shop/r/000000000"
 
 // scraped bounds the wait for Prometheus, which asks every 15 s here.
 const scraped = 45 * time.Second
 
-// TestReadme: the README's lines in order give three nodes with TLS, a Prometheus that
+// TestTutorial: the tutorial's lines in order give three nodes with TLS, a Prometheus that
 // scrapes all of them, and a console that shows a planted hot key by its name; and its
 // last lines leave nothing behind.
-func TestReadme(t *testing.T) {
+func TestTutorial(t *testing.T) {
 	t.Parallel()
-	const page = "README.md"
+	const page = "docs/tutorial.md"
 	blocks := slices.DeleteFunc(read(t, page), func(b Block) bool { return b.Go != "" }) // TestGoOnPagesRuns
 	bin := built(t)
 	s := StartShell(t, t.TempDir(), FreePorts(t))
@@ -64,7 +64,7 @@ func TestReadme(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 1, lines, "the README's line that builds the programs")
+	require.Equal(t, 1, lines, "the tutorial's line that builds the programs")
 	require.Equal(t, 1, advised, "the load as one request")
 	s.Ended(t)
 	left, err := os.ReadDir(s.Dir)
