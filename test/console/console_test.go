@@ -93,7 +93,7 @@ func TestAPlantedHotKeyIsSeenByName(t *testing.T) {
 	row := `[...document.querySelectorAll("#keys li")].find((li) => li.querySelector(".key-name").textContent === ` + strconv.Quote(planted[0]) + `)?.innerText`
 	b.Until(row+`.includes("get-for-update waits for get-for-update")`, 20*time.Second)
 	b.Until(row+`.includes("waited for since ")`, 20*time.Second)
-	b.Until(row+`.includes("as one request")`, 20*time.Second)
+	b.Until(row+`.includes("one-shot")`, 20*time.Second)
 
 	b.Until(`Number(document.getElementById("figure-rate").textContent.replace(/[^0-9.]/g, "")) > 0`, 20*time.Second)
 	b.Until(`document.querySelector("#rate .line.first") !== null && document.querySelector("#latency .line.second") !== null`, 20*time.Second)
