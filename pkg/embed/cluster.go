@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -77,6 +79,10 @@ type ClusterOptions struct {
 	Version string
 	// Tracer makes a node's tracer. Default none. Whoever made it closes it.
 	Tracer func(kv.NodeID) *trace.Tracer
+	// Edge wraps the backend of a node's gRPC server, and Listener the listener of it, for tests that
+	// inject faults. Default: as they are.
+	Edge     func(kv.NodeID, server.Backend) server.Backend
+	Listener func(kv.NodeID, net.Listener) net.Listener
 }
 
 // PortStep is between the ports of a cluster's nodes, so that there is room for those
@@ -98,9 +104,11 @@ func (o ClusterOptions) withDefaults() ClusterOptions {
 
 // Cluster is a whole cluster in this process, on an in-memory network.
 type Cluster struct {
-	opt     ClusterOptions
-	net     *mem.Network
-	router  *hotshard.Router
+	opt    ClusterOptions
+	net    *mem.Network
+	router *hotshard.Router
+	// mu guards members: StopNode and StartNode replace one.
+	mu      sync.RWMutex
 	members []*member
 }
 
@@ -121,6 +129,10 @@ type member struct {
 	served chan error
 	// web is nil but for the first.
 	web *web
+	// starts counts the starts of the node, for its successor after a restart. stopped: StopNode has
+	// stopped it.
+	starts  *starts
+	stopped bool
 }
 
 // StartCluster makes a cluster and returns when it serves.
@@ -139,7 +151,7 @@ func StartCluster(opt ClusterOptions) (*Cluster, error) {
 	}
 	c := &Cluster{opt: opt, net: network, router: router}
 	for i := range opt.Nodes {
-		c.members = append(c.members, &member{id: kv.NodeID(i + 1)})
+		c.members = append(c.members, &member{id: kv.NodeID(i + 1), starts: new(starts)})
 	}
 	if err := c.start(); err != nil {
 		return nil, errors.Join(err, c.release())
@@ -216,7 +228,7 @@ func (c *Cluster) startMember(m *member) error {
 		tracer = c.opt.Tracer(id)
 	}
 	lazy := &lazyBackend{}
-	m.node, err = node.Start(node.Options{Tracer: tracer, ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: m.transport,
+	m.node, err = node.Start(node.Options{Tracer: tracer, ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: m.transport, Incarnations: m.starts,
 		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot), Sharing: c.opt.Sharing, TrustClock: c.opt.TrustClock}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads, NoSharing: bool(c.opt.Sharing.Combining), NoEarlyLocks: c.opt.NoEarlyLocks}, Metrics: m.metrics,
 		Journal: activity.New(), Answer: lazy.answer, Addresses: c.addresses})
 	if err != nil {
@@ -241,12 +253,23 @@ func (c *Cluster) listen(m *member) (err error) {
 	if c.opt.Port > 0 {
 		port = c.opt.Port + PortStep*int(m.id-1)
 	}
-	m.lis, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	addr := m.addr // that of before a restart
+	if addr == "" {
+		addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	}
+	m.lis, err = net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
 	m.addr = m.lis.Addr().String()
-	m.server, err = server.New(c.backendOf(m), server.Options{Traces: c.opt.Tracer != nil})
+	if c.opt.Listener != nil {
+		m.lis = c.opt.Listener(m.id, m.lis)
+	}
+	var edge server.Backend = c.backendOf(m)
+	if c.opt.Edge != nil {
+		edge = c.opt.Edge(m.id, edge)
+	}
+	m.server, err = server.New(edge, server.Options{Traces: c.opt.Tracer != nil})
 	if err != nil {
 		return err
 	}
@@ -274,15 +297,29 @@ func (c *Cluster) backendOf(m *member) *backend {
 		metrics: m.metrics, operations: m.operations, store: m.store, history: pinConfig(c.opt.History, c.opt.HistoryEvery).History, peers: c.nodes}
 }
 
+// nodes are those that run.
 func (c *Cluster) nodes() []*node.Node {
-	out := make([]*node.Node, len(c.members))
-	for i, m := range c.members {
-		out[i] = m.node
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	out := make([]*node.Node, 0, len(c.members))
+	for _, m := range c.members {
+		if !m.stopped {
+			out = append(out, m.node)
+		}
 	}
 	return out
 }
 
+// member is the node with a number, from 1.
+func (c *Cluster) member(id kv.NodeID) *member {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.members[id-1]
+}
+
 func (c *Cluster) addresses() map[kv.NodeID]string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	out := map[kv.NodeID]string{}
 	for _, m := range c.members {
 		out[m.id] = m.addr
@@ -292,6 +329,8 @@ func (c *Cluster) addresses() map[kv.NodeID]string {
 
 // Addrs are the gRPC addresses of the nodes, if they listen.
 func (c *Cluster) Addrs() []string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	out := make([]string, len(c.members))
 	for i, m := range c.members {
 		out[i] = m.addr
@@ -314,10 +353,10 @@ func (c *Cluster) Router() *hotshard.Router { return c.router }
 func (c *Cluster) Network() *mem.Network { return c.net }
 
 // Node is the node with the given number, from 1.
-func (c *Cluster) Node(id kv.NodeID) *node.Node { return c.members[id-1].node }
+func (c *Cluster) Node(id kv.NodeID) *node.Node { return c.member(id).node }
 
 // Metrics are those of a node.
-func (c *Cluster) Metrics(id kv.NodeID) *metrics.Node { return c.members[id-1].metrics }
+func (c *Cluster) Metrics(id kv.NodeID) *metrics.Node { return c.member(id).metrics }
 
 // Syncs is the number of fsyncs of all nodes' logs.
 func (c *Cluster) Syncs() (n uint64) {
@@ -328,12 +367,15 @@ func (c *Cluster) Syncs() (n uint64) {
 }
 
 // Backend is what the edge of a node runs on.
-func (c *Cluster) Backend(id kv.NodeID) server.Backend { return c.backendOf(c.members[id-1]) }
+func (c *Cluster) Backend(id kv.NodeID) server.Backend { return c.backendOf(c.member(id)) }
 
 // Stop ends the cluster: servers first, then nodes, then stores.
 func (c *Cluster) Stop(ctx context.Context) error {
 	var errs []error
 	for _, m := range c.members {
+		if m.stopped {
+			continue
+		}
 		if m.web != nil {
 			errs = append(errs, m.web.close())
 		}
@@ -342,6 +384,9 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		}
 	}
 	for _, m := range c.members {
+		if m.stopped {
+			continue
+		}
 		if err := m.node.Gateway().Drain(ctx); err != nil {
 			errs = append(errs, err)
 		}
@@ -352,22 +397,35 @@ func (c *Cluster) Stop(ctx context.Context) error {
 // release gives up whatever has been started.
 func (c *Cluster) release() error {
 	var errs []error
-	for _, m := range c.members {
+	running := slices.DeleteFunc(slices.Clone(c.members), func(m *member) bool { return m.stopped })
+	for _, m := range running {
 		errs = append(errs, m.hangUp())
 	}
-	for _, m := range c.members {
-		if m.node != nil {
-			m.node.Stop()
-		} else if m.transport != nil {
-			errs = append(errs, m.transport.Close())
-		}
+	for _, m := range running {
+		errs = append(errs, m.stop())
 	}
-	for _, m := range c.members {
-		if m.store != nil {
-			errs = append(errs, m.store.Close())
-		}
+	for _, m := range running {
+		errs = append(errs, m.closeStore())
 	}
 	return errors.Join(errs...)
+}
+
+// stop ends the node, or what there is of it.
+func (m *member) stop() error {
+	switch {
+	case m.node != nil:
+		m.node.Stop()
+	case m.transport != nil:
+		return m.transport.Close()
+	}
+	return nil
+}
+
+func (m *member) closeStore() error {
+	if m.store == nil {
+		return nil
+	}
+	return m.store.Close()
 }
 
 // hangUp ends the member's servers at once.

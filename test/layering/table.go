@@ -173,7 +173,7 @@ var Table = []Layer{
 	{
 		// A whole node, or a whole cluster, inside a program.
 		Name:     "assembly",
-		Packages: []string{"pkg/embed/..."},
+		Packages: []string{"pkg/embed/...", "pkg/linchpintest"},
 		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments", "shells",
 			"client", "edges", "assembly"},
 	},

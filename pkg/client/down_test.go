@@ -1,0 +1,155 @@
+package client_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/server"
+)
+
+// missed is what callers see of it.
+var missed = &client.NodeDown{Node: 2, Address: "10.0.0.2:7070", Shards: []int{1, 4}, Keyspace: 40}
+
+var gone = &kv.Down{Node: 2, Address: "10.0.0.2:7070", Shards: []kv.ShardID{1, 4}, Keyspace: 40}
+
+// missing is a store of which a node is down until it is back.
+type missing struct {
+	*faulty
+	back  atomic.Bool
+	asked atomic.Int64
+}
+
+func newMissing() *missing {
+	m := &missing{faulty: newFaulty()}
+	m.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
+		if m.refuses() {
+			done(gateway.Response{ID: req.ID, Attempts: 1, Err: gone.Error()})
+			return
+		}
+		m.Store.Submit(req, done)
+	})
+	m.onBegin(func(gateway.TxOptions) error {
+		if m.refuses() {
+			return gone.Error()
+		}
+		return nil
+	})
+	return m
+}
+
+func (m *missing) refuses() bool {
+	m.asked.Add(1)
+	return !m.back.Load()
+}
+
+func (m *missing) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (gateway.Outcome, error) {
+	if m.refuses() {
+		return gateway.Outcome{}, gone.Error()
+	}
+	return m.Store.Outcome(ctx, id, user)
+}
+
+func (m *missing) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error {
+	if m.refuses() {
+		return gone.Error()
+	}
+	return m.Store.Scan(ctx, o, page)
+}
+
+// whatCallsDo is every way to need a shard.
+var whatCallsDo = map[string]func(ctx context.Context, db *client.DB) error{
+	"Execute": func(ctx context.Context, db *client.DB) error {
+		err := db.Execute(ctx, add("n", 1))
+		return err
+	},
+	"Update": func(ctx context.Context, db *client.DB) error {
+		return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { return client.NewCounter("n").Add(ctx, tx, 1) })
+	},
+	"View": func(ctx context.Context, db *client.DB) error {
+		return db.View(ctx, func(ctx context.Context, ro *client.View) error {
+			_, _, err := ro.Entry(ctx, "n")
+			return err
+		})
+	},
+	"Scan": func(ctx context.Context, db *client.DB) error {
+		for _, err := range db.Scan(ctx, client.Range{}) {
+			return err
+		}
+		return nil
+	},
+	"Outcome": func(ctx context.Context, db *client.DB) error {
+		_, err := db.Outcome(ctx, anID())
+		return err
+	},
+}
+
+// TestANodeThatIsDownFailsAtOnce: once, without another attempt, and the error names
+// the node and its shards. Who wants to wait does so until it is back.
+func TestANodeThatIsDownFailsAtOnce(t *testing.T) {
+	for name, do := range whatCallsDo {
+		m := newMissing()
+		addr := startNode(t, m, "", server.Options{}).addr
+		e := requireKind(t, client.KindUnavailable, do(within(t, 10*time.Second), open(t, []string{addr})))
+		require.Equal(t, missed, e.Down, name)
+		require.Equal(t, gone.String(), e.Message, name)
+		require.Equal(t, gone.String(), e.Down.String())
+		require.Contains(t, e.Hint, "WaitForNodes", name)
+		require.Equal(t, int64(1), m.asked.Load(), name)
+
+		done := make(chan error, 1)
+		waiting := open(t, []string{addr}).With(client.WaitForNodes())
+		go func() { done <- do(within(t, 10*time.Second), waiting) }()
+		require.Eventually(t, func() bool { return m.asked.Load() > 4 }, 10*time.Second, time.Millisecond, "%s is tried again", name)
+		require.Empty(t, done, name)
+		m.back.Store(true)
+		require.NoError(t, <-done, name)
+
+		m.back.Store(false)
+		short, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		err := do(short, waiting)
+		cancel()
+		// Unknown if the time is over while an attempt is under way, as it may be.
+		require.Contains(t, []client.Kind{client.KindUnavailable, client.KindDeadlineExceeded, client.KindOutcomeUnknown}, client.KindOf(err), "%s: %v", name, err)
+	}
+}
+
+// TestAnOutcomeThatANodeKnowsThatIsDownStaysUnknown: it is not asked for until the
+// context ends, nor taken for a failure. Who waits is told what became of it.
+func TestAnOutcomeThatANodeKnowsThatIsDownStaysUnknown(t *testing.T) {
+	m := newMissing()
+	lost := func(req gateway.Request, done func(gateway.Response)) {
+		m.Store.Submit(req, func(gateway.Response) {
+			r := refuse(req, kv.KindOutcomeUnknown)
+			r.Err.Down = gone
+			done(r)
+		})
+	}
+	m.onSubmit(lost)
+	addr := startNode(t, m, "", server.Options{}).addr
+	err := open(t, []string{addr}).Execute(within(t, 10*time.Second), add("n", 1))
+	e := requireKind(t, client.KindOutcomeUnknown, err)
+	require.Equal(t, missed, e.Down)
+	require.Contains(t, e.Hint, "linchpin outcome "+e.TxID.String())
+	require.Equal(t, int64(1), m.asked.Load(), "the outcome was asked for once")
+
+	waiting := open(t, []string{addr}).With(client.WaitForNodes())
+	done := make(chan error, 1)
+	go func() {
+		err := waiting.Execute(within(t, 10*time.Second), add("n", 1))
+		done <- err
+	}()
+	require.Eventually(t, func() bool { return m.asked.Load() > 4 }, 10*time.Second, time.Millisecond)
+	m.back.Store(true)
+	require.NoError(t, <-done)
+	outcome, err := waiting.Outcome(within(t, 10*time.Second), e.TxID)
+	require.NoError(t, err)
+	require.Equal(t, client.Committed, outcome)
+}

@@ -1,0 +1,60 @@
+package client
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// liveness detects a node that sends nothing although a response is due: its process is stopped, or
+// its host or the network is gone. The keepalive of gRPC takes pingAfter and pingTimeout for that,
+// four times as long.
+//
+//	after probeAfter without bytes, while a response is due: request the node's health
+//	after silentFor: the node is gone
+//
+// Any byte that arrives ends the silence. Ticks are counted, and not the time, so that a client that
+// was itself stopped does not give the node up.
+type liveness struct {
+	// received counts the reads of the connection that returned bytes.
+	received atomic.Uint64
+}
+
+const (
+	livenessTick = 250 * time.Millisecond
+	probeAfter   = time.Second
+	silentFor    = 3 * time.Second
+)
+
+// watch returns true if the node is gone, and false when done is closed. waiting reports whether a
+// response is due, and probe requests the node's health.
+func (l *liveness) watch(done <-chan struct{}, waiting func() bool, probe func(context.Context)) bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	tick := time.NewTicker(livenessTick)
+	defer tick.Stop()
+	last, silent := l.received.Load(), time.Duration(0)
+	for {
+		select {
+		case <-done:
+			return false
+		case <-tick.C:
+		}
+		now := l.received.Load()
+		if now != last || !waiting() {
+			last, silent = now, 0
+			continue
+		}
+		silent += livenessTick
+		switch silent {
+		case probeAfter:
+			go func() {
+				ctx, cancel := context.WithTimeout(ctx, silentFor)
+				defer cancel()
+				probe(ctx)
+			}()
+		case silentFor:
+			return true
+		}
+	}
+}

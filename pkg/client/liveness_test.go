@@ -1,0 +1,51 @@
+package client
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestASilentNodeIsGone: after silentFor, if a response is due and even a probe has none.
+func TestASilentNodeIsGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		waiting, answers bool
+		gone             bool
+	}{
+		"it is silent":            {waiting: true, gone: true},
+		"no response is due":      {},
+		"it is slow":              {waiting: true, answers: true},
+		"it answers, and is idle": {answers: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var l liveness
+				done, probes := make(chan struct{}), 0
+				began := time.Now()
+				stop := time.AfterFunc(20*time.Second, func() { close(done) })
+				defer stop.Stop()
+				gone := l.watch(done, func() bool { return c.waiting }, func(ctx context.Context) {
+					probes++
+					if c.answers {
+						l.received.Add(1)
+						return
+					}
+					<-ctx.Done()
+				})
+				require.Equal(t, c.gone, gone)
+				switch {
+				case c.gone:
+					require.Equal(t, silentFor, time.Since(began))
+					require.Equal(t, 1, probes)
+				case c.waiting:
+					require.InDelta(t, 20, probes, 5)
+				default:
+					require.Zero(t, probes)
+				}
+			})
+		})
+	}
+}

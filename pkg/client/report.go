@@ -1,0 +1,95 @@
+package client
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// Report is how a transaction or a scan has ended: see [ReportTo] and [WithObserver].
+type Report struct {
+	// TxID is the id, zero if there was none, as of a scan.
+	TxID TxID
+	// Call is the method of the client that was called: "Execute", "Update", "View", "Scan", "Get",
+	// "Put" etc., "Outcome"; a method of a data type is that of the operation, as "set.add".
+	Call string
+	// Duration is how long the call took, retries included.
+	Duration time.Duration
+	// Attempts is how often it was tried; Aborts has a reason, one word, for each attempt that the
+	// node aborted before the last one.
+	Attempts int
+	Aborts   []string
+	// Receipt says what it has waited for.
+	Receipt Receipt
+	// Token stands for the state that it has read or made (see [After]), nil if it failed.
+	Token CausalityToken
+	// Snapshot is the state that it has read, if that is one of the past.
+	Snapshot SnapshotInfo
+	// Plan is how a read-only transaction has read: one-shard, parallel, hot-last, interactive or
+	// snapshot. It is empty if the transaction took locks.
+	Plan string
+	// Err is the error of the call, nil if it succeeded.
+	Err error
+}
+
+// LogWaits returns an observer for [WithObserver] that logs the receipts of transactions that have
+// waited for at least min, at level Info.
+func LogWaits(log *slog.Logger, min time.Duration) func(context.Context, Report) {
+	return func(ctx context.Context, r Report) {
+		if r.Receipt.Waited < min || r.Receipt.Waited == 0 {
+			return
+		}
+		key := ""
+		if r.Receipt.Wait != nil {
+			key = r.Receipt.Wait.Key
+		}
+		log.InfoContext(ctx, "a transaction waited", "call", r.Call, "tx", r.TxID, "key", key, "waited", r.Receipt.Waited,
+			"took", r.Duration, "attempts", r.Attempts, "receipt", r.Receipt.String())
+	}
+}
+
+// course is what is reported of a call. A nil course reports nothing.
+type course struct {
+	ctx    context.Context
+	began  time.Time
+	report Report
+}
+
+// begin begins the report of a call, nil if nobody receives it.
+func (db *DB) begin(ctx context.Context, call string) *course {
+	if db.how.report == nil && len(db.core.opts.observers) == 0 {
+		return nil
+	}
+	return &course{ctx: ctx, began: time.Now(), report: Report{Call: call}}
+}
+
+// responded takes the response of a transaction that has committed.
+func (c *course) responded(r *pb.ExecuteResponse, attempts int) {
+	if c == nil {
+		return
+	}
+	c.report.TxID, c.report.Attempts, c.report.Aborts = txID(r.TxnId), attempts, r.AbortReasons
+	c.report.Receipt, c.report.Token = receiptOf(r.Receipt), r.CausalityToken
+	c.report.Plan, c.report.Snapshot = planName(r.Plan), snapshotInfo(r.Snapshot)
+}
+
+// end sends the report out, with the error of the call.
+func (c *course) end(db *DB, err error) {
+	if c == nil {
+		return
+	}
+	c.report.Duration, c.report.Err = time.Since(c.began), err
+	if e, ok := err.(*Error); ok {
+		c.report.TxID, c.report.Attempts, c.report.Receipt = e.TxID, e.Attempts, e.Receipt
+	}
+	if db.how.report != nil {
+		*db.how.report = c.report
+	}
+	for _, observe := range db.core.opts.observers {
+		observe(c.ctx, c.report)
+	}
+}
+
+func planName(p pb.ReadPlan) string { return word(p.String(), "PLAN_") }

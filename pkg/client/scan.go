@@ -1,0 +1,313 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// ScanOption is an option of Scan.
+type ScanOption func(*scan)
+
+// scan is what the options say.
+type scan struct {
+	limit, pageSize int
+	reverse         bool
+}
+
+// Limit bounds the entries of a scan; 0 is no bound.
+func Limit(n int) ScanOption { return func(s *scan) { s.limit = n } }
+
+// Reverse begins a scan with the last key.
+func Reverse() ScanOption { return func(s *scan) { s.reverse = true } }
+
+// PageSize is how many entries the node sends in one message, 1 to 10,000. The default is 100; in a
+// Tx or a View, where each page is a round trip, 1000.
+func PageSize(n int) ScanOption { return func(s *scan) { s.pageSize = n } }
+
+// page is the page size, with a default.
+func (s *scan) page(byDefault int) int {
+	if s.pageSize == 0 {
+		return byDefault
+	}
+	return s.pageSize
+}
+
+// scanPage is the default of PageSize. Small pages cost little, since they are streamed, and a slow
+// loop can take one in the time that the node waits.
+const scanPage = 100
+
+func scanOptions(r Range, opts []ScanOption) (s scan, err error) {
+	for _, o := range opts {
+		o(&s)
+	}
+	if bad := checkOps([]Op{ScanOp(r, 0)}); bad != nil {
+		e := asError(bad)
+		e.Op = -1
+		return s, e
+	}
+	if s.limit < 0 || s.pageSize < 0 || s.pageSize > kv.MaxScanLimit {
+		return s, errorf(KindInvalid, nil, "the limit %d or the page size %d of the scan is out of range", s.limit, s.pageSize)
+	}
+	return s, nil
+}
+
+// Scan implements [Reader]. The state is that of one moment after the loop has begun.
+//
+// A scan that fails before its first entry is tried again; after that it cannot be, because the state
+// is gone (that of a [Snapshot] is not: its scans continue). The loop may take its time: while it does,
+// pages are received in advance, one every 20 s.
+func (db *DB) Scan(ctx context.Context, r Range, opts ...ScanOption) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if err := db.inAttempt(ctx); err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		db.scanning(ctx, present, r, opts, yield)
+	}
+}
+
+// stateFunc returns the state to read, nil for the present one. done is called with the state that was
+// read, nil if none was.
+type stateFunc func(ctx context.Context) (at *pb.At, done func(*pb.Snapshot), err error)
+
+func present(context.Context) (*pb.At, func(*pb.Snapshot), error) {
+	return nil, func(*pb.Snapshot) {}, nil
+}
+
+// scanning runs a scan with all of its attempts.
+func (db *DB) scanning(ctx context.Context, state stateFunc, r Range, opts []ScanOption, yield func(Entry, error) bool) {
+	s, err := scanOptions(r, opts)
+	if err != nil {
+		yield(Entry{}, err)
+		return
+	}
+	c := db.begin(ctx, "Scan")
+	x := &scanner{db: db, r: newRetrier(ctx, db), state: state, course: c, yield: yield,
+		req: pb.ScanRequest{Start: []byte(r.Start), End: []byte(r.End), Limit: uint64(s.limit), PageSize: uint32(s.page(scanPage)),
+			Reverse: s.reverse, CausalityToken: db.how.token}}
+	defer x.r.stop()
+	for {
+		failed := x.attempt()
+		if c != nil {
+			c.report.Attempts++
+		}
+		if failed == nil {
+			c.end(db, nil)
+			return
+		}
+		if x.left || x.begun && !x.rewind() || !x.r.again(failed) {
+			c.end(db, failed)
+			if !x.left {
+				yield(Entry{}, failed)
+			}
+			return
+		}
+	}
+}
+
+// scanner is one scan.
+type scanner struct {
+	db     *DB
+	r      retrier
+	state  stateFunc
+	course *course
+	yield  func(Entry, error) bool
+	req    pb.ScanRequest
+	// begun: an entry was yielded, and last is its key. left: the loop was left. named: the state
+	// can be read again. complete: there is nothing left to read.
+	begun, left, named, complete bool
+	last                         []byte
+	yielded                      uint64
+}
+
+// rewind makes the next attempt continue behind the last entry. It reports false if the state is
+// gone.
+func (x *scanner) rewind() bool {
+	if !x.named {
+		return false
+	}
+	if x.req.Reverse {
+		x.req.End = x.last
+	} else {
+		x.req.Start = append(x.last[:len(x.last):len(x.last)], 0)
+	}
+	if x.req.Limit > 0 {
+		x.req.Limit -= x.yielded
+		x.complete = x.req.Limit == 0
+	}
+	x.complete = x.complete || len(x.req.End) > 0 && bytes.Compare(x.req.Start, x.req.End) >= 0
+	x.yielded = 0
+	return true
+}
+
+// attempt returns nil if the scan is complete or the loop was left.
+func (x *scanner) attempt() *Error {
+	if x.complete {
+		return nil
+	}
+	at, done, err := x.state(x.r.bounded())
+	if err != nil {
+		return asError(err)
+	}
+	defer done(nil)
+	x.req.At = at
+	s, failed := x.r.use()
+	if failed != nil {
+		return failed
+	}
+	defer s.unuse()
+	ctx, cancel := context.WithCancel(x.r.context())
+	defer cancel()
+	if parent := x.db.core.opts.traceparent(ctx); parent != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, traceparentName, parent)
+	}
+	stream, err := s.kv.Scan(ctx, &x.req)
+	if err != nil {
+		return failure(ctx, err)
+	}
+	pages := receivePages(stream, x.db.core.opts.readEvery)
+	defer pages.stop(cancel)
+	for {
+		page, err := pages.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return failure(x.r.context(), err)
+		}
+		if page.CausalityToken != nil {
+			x.opened(page, done)
+		}
+		if !x.pass(page) {
+			return nil
+		}
+	}
+}
+
+// opened takes the state, which comes with the first page.
+func (x *scanner) opened(page *pb.ScanResponse, done func(*pb.Snapshot)) {
+	if page.Snapshot != nil {
+		x.named = true
+	}
+	done(page.Snapshot)
+	c := x.course
+	if c == nil {
+		return
+	}
+	c.report.Token, c.report.Snapshot, c.report.Receipt = page.CausalityToken, snapshotInfo(page.Snapshot), receiptOf(page.Receipt)
+	c.report.Plan = planName(pb.ReadPlan_PLAN_SNAPSHOT)
+	if x.db.how.report != nil {
+		*x.db.how.report = c.report
+	}
+}
+
+// pass yields the entries of a page. It reports false if the loop was left.
+func (x *scanner) pass(page *pb.ScanResponse) bool {
+	for i := range page.Entries {
+		x.begun, x.last = true, page.Entries[i].Key
+		x.yielded++
+		if !x.yield(entryOfPair(&page.Entries[i]), nil) {
+			x.left = true
+			return false
+		}
+	}
+	return true
+}
+
+// pages receives the pages of a scan: one in advance and, if the loop does not take it, another one
+// every so often. A node ends a scan whose client takes nothing for a minute.
+type pages struct {
+	stream grpc.ServerStreamingClient[pb.ScanResponse]
+	every  time.Duration
+	// came has an element when there is something in got or err is set, and took when the loop
+	// has taken a page.
+	came, took chan struct{}
+	done       chan struct{}
+
+	mu  sync.Mutex
+	got []*pb.ScanResponse
+	err error
+}
+
+func receivePages(stream grpc.ServerStreamingClient[pb.ScanResponse], every time.Duration) *pages {
+	p := &pages{stream: stream, every: every, came: make(chan struct{}, 1), took: make(chan struct{}, 1), done: make(chan struct{})}
+	go p.receive()
+	return p
+}
+
+func (p *pages) receive() {
+	defer close(p.done)
+	timer := time.NewTimer(p.every)
+	defer timer.Stop()
+	for {
+		page, err := p.stream.Recv()
+		p.mu.Lock()
+		waiting := false
+		if err != nil {
+			p.err = err
+		} else {
+			p.got = append(p.got, page)
+			waiting = len(p.got) > 1
+		}
+		p.mu.Unlock()
+		signal(p.came)
+		if err != nil {
+			return
+		}
+		if !waiting {
+			continue
+		}
+		timer.Reset(p.every)
+		select {
+		case <-p.took:
+		case <-p.stream.Context().Done():
+		case <-timer.C:
+		}
+	}
+}
+
+// next returns the next page, or the error behind the last one.
+func (p *pages) next() (*pb.ScanResponse, error) {
+	for {
+		p.mu.Lock()
+		if len(p.got) > 0 {
+			page := p.got[0]
+			p.got[0] = nil
+			p.got = p.got[1:]
+			p.mu.Unlock()
+			signal(p.took)
+			return page, nil
+		}
+		err := p.err
+		p.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		<-p.came
+	}
+}
+
+// stop ends the receiving.
+func (p *pages) stop(cancel context.CancelFunc) {
+	cancel()
+	<-p.done
+}
+
+// signal puts an element into a channel of capacity 1.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,200 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+
+	"google.golang.org/grpc/credentials"
+)
+
+// witness notes how one connection fails. gRPC passes the reason on only as a text; the witness has
+// the error of the dialer or of the handshake itself, and the first bytes that the other side sent.
+type witness struct {
+	mu  sync.Mutex
+	err error
+	// connected: there was a connection. secure: it was to have TLS.
+	connected, secure bool
+	first             []byte
+	// live counts what arrives.
+	live liveness
+}
+
+func (w *witness) note(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+}
+
+// dialer returns d for gRPC.
+func (w *witness) dialer(d dialer) dialer {
+	if d == nil {
+		d = func(ctx context.Context, addr string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+		}
+	}
+	return func(ctx context.Context, addr string) (net.Conn, error) {
+		conn, err := d(ctx, addr)
+		if err != nil {
+			w.note(err)
+			return nil, err
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.connected = true
+		return conn, nil // as it is: gRPC sets options of TCP
+	}
+}
+
+// witnessed is a connection whose first bytes are noted, unless seen is set.
+type witnessed struct {
+	net.Conn
+	by   *witness
+	seen bool
+}
+
+// Write implements net.Conn. The other side may be gone before anything is read.
+func (c *witnessed) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		c.by.note(err)
+	}
+	return n, err
+}
+
+// Read implements net.Conn. One goroutine reads at a time.
+func (c *witnessed) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.by.live.received.Add(1)
+	}
+	if c.seen {
+		return n, err
+	}
+	c.seen = true
+	c.by.mu.Lock()
+	c.by.first = bytes.Clone(b[:min(n, 5)])
+	c.by.mu.Unlock()
+	c.by.note(err)
+	return n, err
+}
+
+// handshakes notes how a handshake fails, and without TLS how the other side begins.
+type handshakes struct {
+	credentials.TransportCredentials
+	by *witness
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (c handshakes) ClientHandshake(ctx context.Context, host string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	out, info, err := c.TransportCredentials.ClientHandshake(ctx, host, conn)
+	c.by.note(err)
+	if err == nil {
+		out = &witnessed{Conn: out, by: c.by, seen: c.by.secure}
+	}
+	return out, info, err
+}
+
+// Clone implements credentials.TransportCredentials.
+func (c handshakes) Clone() credentials.TransportCredentials {
+	return handshakes{c.TransportCredentials.Clone(), c.by}
+}
+
+const (
+	hintTLS      = "the node seems to use TLS: use client.WithTLS (on the command line --certs-dir or --tls-ca)"
+	hintHTTP     = "it may be the port of the console (--http): use the address of --listen"
+	tlsRecord    = 0x15 // an alert: the answer of a TLS server to bytes that begin no handshake
+	beginsOfHTTP = "HTTP/"
+	noProtocol   = "no application protocol" // the alert of RFC 7301: no HTTP/2
+)
+
+// explain returns why the connection failed and what to do, nil if that is not known.
+func (w *witness) explain() *Error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil && !w.connected {
+		return nil
+	}
+	e := explainDial(w.err)
+	if e == nil && w.secure {
+		e = explainTLS(w.err)
+	}
+	if e == nil && !w.secure && w.connected {
+		e = w.explainPlain()
+	}
+	if e != nil {
+		e.Kind, e.Op = KindUnavailable, -1
+	}
+	return e
+}
+
+// explainDial explains errors before there is a connection.
+func explainDial(err error) *Error {
+	var name *net.DNSError
+	var operation *net.OpError
+	switch {
+	case errors.As(err, &name):
+		return &Error{Message: "there is no host " + name.Name, Hint: "check the name in the address"}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return &Error{Message: "nothing listens there", Hint: "check the address, and that a linchpin node runs there"}
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return &Error{Message: "there is no route to the host", Hint: "check the address, and that the host is up"}
+	case errors.As(err, &operation) && operation.Op == "dial" && operation.Timeout():
+		return &Error{Message: "the host does not answer", Hint: "check the address, and that no firewall blocks the port"}
+	}
+	return nil
+}
+
+// explainTLS explains errors of handshakes.
+func explainTLS(err error) *Error {
+	var record tls.RecordHeaderError
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &record) && string(record.RecordHeader[:]) == beginsOfHTTP:
+		return &Error{Message: "what answers is an HTTP server without TLS", Hint: hintHTTP}
+	case errors.As(err, &record):
+		return &Error{Message: "the node does not use TLS", Hint: "leave out client.WithTLS (on the command line --certs-dir, --tls-ca and their environment variables)"}
+	case errors.As(err, &unknown):
+		return &Error{Message: "the node's certificate is signed by an unknown authority",
+			Hint: "use the authority of this cluster: RootCAs of client.WithTLS (on the command line ca.crt in --certs-dir, or --tls-ca)"}
+	case errors.As(err, &host):
+		names := append([]string(nil), host.Certificate.DNSNames...)
+		for _, ip := range host.Certificate.IPAddresses {
+			names = append(names, ip.String())
+		}
+		return &Error{Message: "the node's certificate is not for " + host.Host + " but for " + strings.Join(names, ", "),
+			Hint: "use one of these names, or create a certificate with this one (\"linchpin cert create-node\")"}
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return &Error{Message: "the node's certificate is not valid now: " + invalid.Detail,
+			Hint: "renew it, and check both clocks"}
+	case err != nil && strings.Contains(err.Error(), noProtocol): // an alert of the other side has no Go type
+		return &Error{Message: "what answers is a server for something else", Hint: hintHTTP}
+	case errors.Is(err, io.EOF):
+		return &Error{Message: "the connection was closed in the middle of the TLS handshake", Hint: "see the log of the node"}
+	}
+	return nil
+}
+
+// explainPlain explains errors of connections without TLS, by the first bytes.
+func (w *witness) explainPlain() *Error {
+	switch {
+	case strings.HasPrefix(string(w.first), beginsOfHTTP):
+		return &Error{Message: "what answers is an HTTP server", Hint: hintHTTP}
+	case len(w.first) > 0 && w.first[0] == tlsRecord:
+		return &Error{Message: "what answers requires TLS", Hint: hintTLS}
+	case len(w.first) == 0 && (errors.Is(w.err, io.EOF) || errors.Is(w.err, syscall.ECONNRESET) || errors.Is(w.err, syscall.EPIPE)):
+		return &Error{Message: "the connection was closed without an answer", Hint: hintTLS}
+	}
+	return nil
+}
