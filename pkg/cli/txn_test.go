@@ -99,7 +99,7 @@ func TestATxnThatWaitedSaysForWhom(t *testing.T) {
 		})
 	}
 	n.submit.Store(&slow)
-	const why = `Waited 7 ms for key "k": the put conflicts with an add of transaction 00000000000000010000000000000002, and with 2 more. ` +
+	const why = `Waited 7 ms for key "k": the put conflicts with an add of transaction 00000000000000010000000000000002. ` +
 		`Replace the put with an add if the key is only incremented: adds commute.`
 	require.Contains(t, n.run(t, "txn", "put k v").ok(t), why+"\n")
 	waited := map[string]any{"us": float64(7000), "cause": "lock", "key": "k", "operations": []any{"put"}, "lock": "write", "holder": "00000000000000010000000000000002",

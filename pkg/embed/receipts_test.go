@@ -113,7 +113,7 @@ func TestWhoWaitedIsToldForWhom(t *testing.T) {
 			out := <-got
 			require.NotNil(t, out)
 			x.told(out.Receipt, key, holder, "add", "get-for-update", "Waited ", "the add conflicts with a get for update of transaction ",
-				"Send the other one as one request, or use an add in the place of its get for update if all that is done with the key is to count")
+				"Send that transaction as a one-shot, or replace its get for update with an add if the key is only incremented")
 			require.False(t, out.Receipt.Waiting)
 		}
 		holder, release := x.holding(forUpdate(key))
