@@ -45,7 +45,7 @@ var distinct = adt.Spec[sketch]{
 	Methods: []adt.MethodSpec[sketch]{
 		{Name: "add", Doc: "Adds items.", Params: []adt.Param{{Name: "item", Kind: msg.DatumBytes, Many: true}}, Kind: addKind,
 			Apply: add, Plan: planAdd, Combine: combine},
-		{Name: "count", Doc: "Answers about how many different items were added.", Kind: countKind, Answer: count},
+		{Name: "count", Doc: "Returns an estimate of the number of distinct items.", Kind: countKind, Answer: count},
 	},
 }
 

@@ -70,8 +70,8 @@ func boundedSpec() Spec[bounded] {
 	n := []Param{{Name: "n", Kind: msg.DatumInt}}
 	return Spec[bounded]{
 		ID: BoundedCounter, Name: "bounded-counter",
-		Doc: "A whole number of 64 bits between a floor and a ceiling, which it never leaves. " +
-			"To add or to subtract where no counter was created fails with NotFound.",
+		Doc: "A 64-bit integer between a floor and a ceiling. " +
+			"Without create, add and subtract fail with NotFound.",
 		Zero: func() bounded { return bounded{} }, Empty: func(b bounded) bool { return !b.made },
 		Encode: encodeBounded, Decode: decodeBounded, Size: func(bounded) int { return 25 },
 		Kinds: []KindSpec{{"add", true}, {"subtract", true}, {"get", false}, {"no-room", false}, {"none-left", false}, {"alone", true},
@@ -81,19 +81,19 @@ func boundedSpec() Spec[bounded] {
 			{boundedBounds, boundedAdd, Always}, {boundedBounds, boundedSubtract, Always}, {boundedBounds, boundedAlone, Always}},
 		Methods: []MethodSpec[bounded]{
 			{Name: "create", Kind: boundedCreate, Plan: planBoundedCreate, Apply: createBounded, Draw: drawBounds,
-				Doc: "Makes a counter with a value, its floor if start is left out. Where there is one with the same bounds nothing happens, " +
-					"whatever start says; one with others fails the transaction.",
+				Doc: "Creates a counter; start is the floor by default. It has no effect on a counter with these bounds, " +
+					"and fails on one with others.",
 				Params: []Param{{Name: "floor", Kind: msg.DatumInt}, {Name: "ceiling", Kind: msg.DatumInt}, {Name: "start", Kind: msg.DatumInt, Optional: true}}},
-			{Name: "add", Doc: "Adds n, 1 at least; fails the transaction with OutOfRange if that would pass the ceiling.", Params: n, Kind: boundedAlone,
+			{Name: "add", Doc: "Adds n of 1 or more. Fails with OutOfRange above the ceiling.", Params: n, Kind: boundedAlone,
 				Plan: planBounded(boundedAdds, false), Apply: moveBounded(boundedAdds), Draw: drawMove, Combine: sumOfTwo},
-			{Name: "subtract", Doc: "Subtracts n, 1 at least; fails the transaction with OutOfRange if that would pass the floor.", Params: n, Kind: boundedAlone,
+			{Name: "subtract", Doc: "Subtracts n of 1 or more. Fails with OutOfRange below the floor.", Params: n, Kind: boundedAlone,
 				Plan: planBounded(boundedSubtracts, false), Apply: moveBounded(boundedSubtracts), Draw: drawMove, Combine: sumOfTwo},
-			{Name: "try-add", Doc: "Adds n, 1 at least, unless that would pass the ceiling; answers whether it did.", Params: n, Kind: boundedAlone,
+			{Name: "try-add", Doc: "Adds n of 1 or more, unless above the ceiling. Returns whether it did.", Params: n, Kind: boundedAlone,
 				Plan: planBounded(boundedAdds, true), Draw: drawMove, Answers: true},
-			{Name: "try-subtract", Doc: "Subtracts n, 1 at least, unless that would pass the floor; answers whether it did.", Params: n, Kind: boundedAlone,
+			{Name: "try-subtract", Doc: "Subtracts n of 1 or more, unless below the floor. Returns whether it did.", Params: n, Kind: boundedAlone,
 				Plan: planBounded(boundedSubtracts, true), Draw: drawMove, Answers: true},
-			{Name: "get", Doc: "Answers the value, nothing where there is no counter.", Kind: boundedGet, Answer: getBounded},
-			{Name: "bounds", Doc: "Answers floor and ceiling, nothing twice where there is no counter.", Kind: boundedBounds, Answer: boundsOf},
+			{Name: "get", Doc: "Returns the value, or nil.", Kind: boundedGet, Answer: getBounded},
+			{Name: "bounds", Doc: "Returns floor and ceiling, or two nils.", Kind: boundedBounds, Answer: boundsOf},
 		},
 	}
 }

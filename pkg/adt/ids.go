@@ -36,11 +36,11 @@ func init() { Install(idsSpec()) }
 
 func idsSpec() Spec[noState] {
 	return Spec[noState]{
-		ID: IDs, Name: "ids", Doc: "A source of unique identifiers, which are in no order; its key need not be there.",
+		ID: IDs, Name: "ids", Doc: "A source of unique, unordered identifiers. The key need not exist.",
 		Zero: func() noState { return noState{} }, Empty: func(noState) bool { return true },
 		Encode: func(noState) []byte { return nil }, Decode: func([]byte) (noState, error) { return noState{}, nil },
 		Kinds: []KindSpec{{Name: "next"}},
-		Methods: []MethodSpec[noState]{{Name: "next", Doc: "Answers n identifiers of 16 bytes, 1 if n is left out.",
+		Methods: []MethodSpec[noState]{{Name: "next", Doc: "Returns n identifiers of 16 bytes, 1 by default.",
 			Params: []Param{{Name: "n", Kind: msg.DatumInt, Optional: true}}, Kind: idsNext, Answers: true, Distinct: true, Plan: planIDs}},
 	}
 }

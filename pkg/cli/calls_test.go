@@ -100,7 +100,7 @@ func TestTypesAreListed(t *testing.T) {
 
 METHOD     LOCK   WHAT IT DOES
 add n      add    Adds n.
-get        read   Answers the number.
+get        read   Returns the number.
 add-get n  write  Adds n and answers the sum, which takes a lock that nothing goes with.
 
 LOCK   GOES WITH  ABOUT OTHER PARTS ALSO WITH
