@@ -104,7 +104,7 @@ func TestATxnThatWaitedSaysForWhom(t *testing.T) {
 	require.Contains(t, n.run(t, "txn", "put k v").ok(t), why+"\n")
 	waited := map[string]any{"us": float64(7000), "cause": "lock", "key": "k", "operations": []any{"put"}, "lock": "write", "holder": "00000000000000010000000000000002",
 		"holder_operations": []any{"add"}, "holder_lock": "add", "others": float64(2), "advice": map[string]any{"instead": "add"}}
-	why2 := strings.Replace(why, "for an add.", "for an add, and for 2 more.", 1)
+	why2 := strings.Replace(why, "000002.", "000002, and with 2 more.", 1)
 	slow = func(req gateway.Request, done func(gateway.Response)) {
 		n.Store.Submit(req, func(r gateway.Response) {
 			r.Receipt = waitedFor(7_000_000, msg.CauseLock, adt.MethodAdd)

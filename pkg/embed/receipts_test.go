@@ -170,7 +170,7 @@ func TestWhoseTimeIsOverIsToldWhatItWaitedFor(t *testing.T) {
 			if name == "a step" {
 				mine = "add-get" // although it begins with a get for update
 			}
-			x.told(e.Receipt, key, holder, mine, "get-for-update", "Was still waiting after ")
+			x.told(e.Receipt, key, holder, mine, "get-for-update", "Still waiting after ")
 			require.True(t, strings.HasSuffix(e.Error(), e.Receipt.String()), "the error has it: %v", e)
 		}
 		release()
