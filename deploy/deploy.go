@@ -1,22 +1,20 @@
-// Package deploy is the files of this directory that the program brings along, so that
-// who has the program alone has them too: "linchpin cluster init" writes them.
+// Package deploy embeds files of this directory into the program, for "linchpin cluster
+// init", which writes them:
 //
 //	prometheus/prometheus-tls.yml   a configuration for a cluster with TLS
 //	prometheus/rules/*.yml          recording rules and alerts
-//
-// They are used as they are from here, too; docs/dashboards.md tells how.
 package deploy
 
 import "embed"
 
-// PrometheusTLS is the path of the configuration for a cluster with TLS, and
-// PrometheusRules the pattern of the rules' paths.
+// PrometheusTLS is the path of the configuration for a cluster with TLS, PrometheusRules the
+// pattern of the paths of the rules.
 const (
 	PrometheusTLS   = "prometheus/prometheus-tls.yml"
 	PrometheusRules = "prometheus/rules/*.yml"
 )
 
-// Files has both.
+// Files contains these files.
 //
 //go:embed prometheus/prometheus-tls.yml prometheus/rules/*.yml
 var Files embed.FS

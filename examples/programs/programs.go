@@ -67,12 +67,14 @@ func Enqueue(ctx context.Context, w client.Writer, job string, due time.Time) er
 func Claim(ctx context.Context, db *client.DB, worker string) (job string, err error) {
 	due := client.NewSortedSet("jobs/due", client.String) // by time
 	err = db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+		job = "" // of an earlier attempt
 		first, err := due.RangeByRank(ctx, tx, 0, 0)
-		if job = ""; err != nil || len(first) == 0 {
+		if err != nil || len(first) == 0 {
 			return err
 		}
 		job = first[0].Member
-		if err := due.Remove(ctx, tx, job); err != nil {
+		err = due.Remove(ctx, tx, job)
+		if err != nil {
 			return err
 		}
 		return tx.Put(ctx, "jobs/lease/"+job, []byte(worker), client.TTL(time.Minute))

@@ -19,7 +19,7 @@
 //
 // # What it costs
 //
-// A transaction that did not wait adds one atomic number, or two if it failed.
+// A transaction that did not wait adds two atomic numbers.
 // One that waited takes a mutex, for a look into the table (BenchmarkEnded). All
 // is in memory, some 1 MB at most, and gone with the process.
 package activity

@@ -29,12 +29,12 @@ type Journal struct {
 
 type class struct {
 	latency [numBuckets]atomic.Uint32
-	failed  atomic.Uint32
+	results [numResults]atomic.Uint32
 }
 
 type counts struct {
 	latency [numBuckets]uint32
-	failed  uint32
+	results [numResults]uint32
 }
 
 // Second is what ended within a second.
@@ -47,9 +47,11 @@ type Second struct {
 // Class is what ended of one kind of transaction.
 type Class struct {
 	Kind metrics.TxnKind
-	// Ended counts all of it, Failed what ended with an error.
-	Ended, Failed uint32
-	Latency       []Count
+	// Ended counts all of it: transactions that committed, attempts that aborted and that
+	// the client retries, transactions that failed, and those that ended as the client
+	// or the value of a key wanted it (a condition, a bound, a missing value).
+	Ended, Committed, Retried, Failed uint32
+	Latency                           []Count
 }
 
 // Count is how many were in a bucket of latency.
@@ -83,24 +85,36 @@ func (e *Ended) Contended() bool { return e.Wait.WaitedNanos >= leastWait || e.L
 // leastWait is what counts as a wait: less has no cause that a user could remove.
 const leastWait = int64(time.Millisecond)
 
-// failed reports whether a transaction failed for an operator. It did not if it ended by
-// what a key holds (a condition, a bound, a value that was not created), or if its client
-// cancelled it.
-func failed(k kv.Kind) bool {
+// result is what an outcome is for an operator.
+type result int
+
+const (
+	committed result = iota
+	// retried: the attempt was aborted, and the client retries the transaction.
+	retried
+	failed
+	// unmet: a condition, a bound or a missing value, or the client cancelled it.
+	unmet
+	numResults
+)
+
+func resultOf(k kv.Kind) result {
 	switch k {
-	case kv.KindOK, kv.KindConditionFailed, kv.KindOutOfRange, kv.KindNotFound, kv.KindCancelled:
-		return false
+	case kv.KindOK:
+		return committed
+	case kv.KindAborted:
+		return retried
+	case kv.KindConditionFailed, kv.KindOutOfRange, kv.KindNotFound, kv.KindCancelled:
+		return unmet
 	}
-	return true
+	return failed
 }
 
 // Ended takes note of a transaction. What e points to is not kept.
 func (j *Journal) Ended(e *Ended) {
 	c := &j.classes[e.Kind]
 	c.latency[bucketOf(e.Took)].Add(1)
-	if failed(e.Outcome) {
-		c.failed.Add(1)
-	}
+	c.results[resultOf(e.Outcome)].Add(1)
 	if !e.Contended() {
 		return
 	}
@@ -154,8 +168,12 @@ func (c *class) since(before *counts) (out Class) {
 			before.latency[i] = n
 		}
 	}
-	n := c.failed.Load()
-	out.Failed, before.failed = n-before.failed, n
+	var gained [numResults]uint32
+	for i := range c.results {
+		n := c.results[i].Load()
+		gained[i], before.results[i] = n-before.results[i], n
+	}
+	out.Committed, out.Retried, out.Failed = gained[committed], gained[retried], gained[failed]
 	return out
 }
 

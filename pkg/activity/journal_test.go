@@ -49,6 +49,7 @@ func TestASecondHasWhatEndedInIt(t *testing.T) {
 	j, at := New(), time.Unix(1000, 0)
 	j.Ended(ended(time.Millisecond, kv.KindOK))
 	j.Ended(ended(time.Millisecond, kv.KindUnavailable))
+	j.Ended(ended(time.Millisecond, kv.KindAborted))
 	j.Ended(ended(time.Millisecond, kv.KindConditionFailed))
 	j.Ended(ended(time.Millisecond, kv.KindOutOfRange))
 	j.Ended(ended(time.Millisecond, kv.KindNotFound))
@@ -59,8 +60,8 @@ func TestASecondHasWhatEndedInIt(t *testing.T) {
 
 	got := j.Seconds(0)
 	require.Len(t, got, 2, "there is none of a second without an end")
-	require.Equal(t, Second{At: 1000, Classes: []Class{{Kind: metrics.OneShot, Ended: 5, Failed: 1,
-		Latency: []Count{{uint8(bucketOf(time.Millisecond)), 5}}}}}, got[0])
+	require.Equal(t, Second{At: 1000, Classes: []Class{{Kind: metrics.OneShot, Ended: 6, Committed: 1, Retried: 1, Failed: 1,
+		Latency: []Count{{uint8(bucketOf(time.Millisecond)), 6}}}}}, got[0])
 	require.EqualValues(t, 1002, got[1].At)
 	require.Len(t, j.Seconds(1000), 1)
 	require.Empty(t, j.Seconds(1002))

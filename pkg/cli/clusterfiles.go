@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -130,8 +129,6 @@ func (c *newCluster) writePrometheus() error {
 		targets = fmt.Appendf(targets, "%s%q\n", raw[at[2]:at[3]], m.http)
 	}
 	raw = slices.Concat(raw[:at[0]], targets, sampleTargets.ReplaceAll(raw[at[0]:], nil))
-	raw = bytes.Replace(raw, []byte("of three nodes with TLS: change the targets to the --http\n# addresses of yours. Beside this file belong"),
-		[]byte("with TLS. Beside this file belong"), 1)
 	if err := os.WriteFile(c.path("prometheus", "prometheus.yml"), raw, 0o644); err != nil {
 		return err
 	}

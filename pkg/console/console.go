@@ -10,41 +10,41 @@ import (
 	"time"
 )
 
-// every is how often a Document is made, while somebody looks.
+// every is the interval between two Documents while a page is open.
 const every = time.Second
 
-// maxStreams bounds the streams. Somewhat arbitrary: one costs some kilobytes a
-// second, and more people have a dashboard.
+// maxStreams bounds the open streams. Somewhat arbitrary: each costs some kilobytes per
+// second.
 const maxStreams = 64
 
-// writeTimeout is how long a browser has to take what it is sent.
+// writeTimeout bounds the time in which a browser must read a Document.
 const writeTimeout = 10 * time.Second
 
-// Console is the handler. It is made by New.
+// Console is the handler. Create it with New.
 type Console struct {
 	from    Source
 	allowed func(context.Context) error
 	files   http.Handler
 	streams atomic.Int64
 
-	// mu is held while a Document is made, so that there is one at a time.
+	// mu is held while a Document is built, so that one is built at a time.
 	mu     sync.Mutex
 	series *series
 	last   *made
-	// snapshots were asked for at this time.
+	// snapshots is the time of the last request for the snapshots.
 	snapshots   time.Time
 	lastAnswers *answers
 }
 
-// made is a Document as it is sent: whole, and with the last seconds only.
+// made is an encoded Document: whole, and with the last seconds only.
 type made struct {
 	at          time.Time
 	whole, tail []byte
 }
 
-// New makes a console of what a node tells. It does nothing until it is asked. allowed
-// is asked before each Document of a stream, with the request's context, since
-// permissions may end before the stream does; nil allows everything.
+// New returns a console of a source. It does nothing until a request arrives. allowed is
+// called before each Document of a stream, with the request's context, since permissions
+// may be revoked while the stream is open; nil allows everything.
 func New(from Source, allowed func(context.Context) error) *Console {
 	if allowed == nil {
 		allowed = func(context.Context) error { return nil }
@@ -52,12 +52,12 @@ func New(from Source, allowed func(context.Context) error) *Console {
 	return &Console{from: from, allowed: allowed, files: files(), series: newSeries()}
 }
 
-// ServeHTTP serves /console/ and what is below.
+// ServeHTTP serves /console/ and all paths below it.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "the console is only for reading: use GET", http.StatusMethodNotAllowed)
+		http.Error(w, "the console is read-only: use GET", http.StatusMethodNotAllowed)
 		return
 	}
 	switch r.URL.Path {
@@ -70,7 +70,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// protect has browsers run nothing but the page's own files, whatever keys are called.
+// protect sets headers by which browsers run only the page's own files, whatever the keys
+// are.
 func protect(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "+
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'")
@@ -89,15 +90,16 @@ func (c *Console) snapshot(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(m.whole) // a browser that is gone needs no answer
+	_, _ = w.Write(m.whole) // the browser may be gone
 }
 
-// events serves Documents until the browser goes.
+// events serves Documents until the browser disconnects.
 func (c *Console) events(w http.ResponseWriter, r *http.Request) {
 	if c.streams.Add(1) > maxStreams {
 		c.streams.Add(-1)
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, fmt.Sprintf("%d pages look at this node already; look at another node", maxStreams), http.StatusServiceUnavailable)
+		text := fmt.Sprintf("this node already serves %d console pages; use another node", maxStreams)
+		http.Error(w, text, http.StatusServiceUnavailable)
 		return
 	}
 	defer c.streams.Add(-1)
@@ -112,7 +114,7 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request) {
 	var before *made
 	for {
 		if c.allowed(r.Context()) != nil {
-			return // who comes again is told why
+			return // the next request receives the reason
 		}
 		m, err := c.current(r.Context())
 		if err == nil && m != before {
@@ -144,12 +146,12 @@ func send(w http.ResponseWriter, out *http.ResponseController, body []byte) erro
 	return out.Flush()
 }
 
-// current is the Document of this second, for all that want it.
+// current returns the Document of this second, shared by all streams.
 func (c *Console) current(ctx context.Context) (*made, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// A little less than a second, or a browser that comes a moment too early
-	// would get the next one only a second later.
+	// A little less than a second: a browser that is a moment early would otherwise
+	// receive the next Document only a second later.
 	if now := time.Now(); c.last != nil && now.Sub(c.last.at) < every-50*time.Millisecond {
 		return c.last, nil
 	}
@@ -158,7 +160,7 @@ func (c *Console) current(ctx context.Context) (*made, error) {
 	}
 	now := time.Now()
 	fresh := now.Sub(c.snapshots) >= snapshotsEvery
-	// Others wait for it, so that it does not end with this browser.
+	// Other streams wait for it, so it must not end with this request.
 	a, err := ask(context.WithoutCancel(ctx), c.from, c.series.since(), fresh)
 	if err != nil {
 		return nil, err

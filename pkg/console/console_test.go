@@ -77,15 +77,15 @@ func document(t *testing.T, h http.Handler) (d Document) {
 	return d
 }
 
-func TestHoweverManyLookTheClusterIsAskedOnceASecond(t *testing.T) {
+func TestClusterIsQueriedOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{}
 		h := New(c, nil)
-		require.Zero(t, c.asked.Load(), "nobody looks")
+		require.Zero(t, c.asked.Load(), "no page is open")
 		for range 100 {
 			document(t, h)
 		}
-		require.EqualValues(t, 2, c.asked.Load(), "a question to each node")
+		require.EqualValues(t, 2, c.asked.Load(), "one request to each node")
 		time.Sleep(time.Second)
 		document(t, h)
 		require.EqualValues(t, 4, c.asked.Load())
@@ -94,7 +94,7 @@ func TestHoweverManyLookTheClusterIsAskedOnceASecond(t *testing.T) {
 	})
 }
 
-func TestANodeThatDoesNotAnswerIsSaid(t *testing.T) {
+func TestSilentNodeIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{}
 		c.silent.Store(true)
@@ -105,12 +105,12 @@ func TestANodeThatDoesNotAnswerIsSaid(t *testing.T) {
 		require.True(t, d.Nodes[1].Up)
 		require.False(t, d.Nodes[1].Answered)
 		require.Len(t, d.Problems, 1)
-		require.Contains(t, d.Problems[0], "Node n2 has not told what it does")
+		require.Contains(t, d.Problems[0], "Node n2 did not report its activity")
 	})
 }
 
-// TestWhatANodeTakesAlongIsSaid: which shards, and how much of the keyspace.
-func TestWhatANodeTakesAlongIsSaid(t *testing.T) {
+// TestDownNodeIsReportedWithItsShards, and with its share of the keyspace.
+func TestDownNodeIsReportedWithItsShards(t *testing.T) {
 	d := documentOf(&answers{status: &pb.StatusResponse{NodeId: 1, HotShard: 5, Members: []pb.Member{
 		{NodeId: 1, Up: true, Self: true, Shards: []uint32{0, 2, 4}, KeyspacePercent: 60},
 		{NodeId: 2, Address: "10.0.0.2:7070", Shards: []uint32{1, 3, 5}, KeyspacePercent: 40}}},
@@ -120,7 +120,7 @@ func TestWhatANodeTakesAlongIsSaid(t *testing.T) {
 	require.Empty(t, d.Nodes[0].Lost)
 }
 
-func TestWhatTheHotShardDoesNotTellReceiptsDo(t *testing.T) {
+func TestKeysComeFromReceiptsWithoutTheHotShard(t *testing.T) {
 	c := &cluster{hot: func() (*pb.HotKeysResponse, error) { return nil, errors.New("no hot shard") }}
 	c.act = func(node uint32) *pb.ActivityResponse {
 		return &pb.ActivityResponse{NodeId: node, Conflicts: []pb.KeyConflict{
@@ -132,17 +132,17 @@ func TestWhatTheHotShardDoesNotTellReceiptsDo(t *testing.T) {
 	d := document(t, New(c, nil))
 	require.Len(t, d.Problems, 1)
 	require.False(t, d.Hot.Known)
-	require.Len(t, d.Keys, 2, "a wait for no key is of none")
+	require.Len(t, d.Keys, 2, "a wait without a key belongs to no key")
 	k := d.Keys[0]
 	require.Equal(t, "a", k.Key)
 	require.EqualValues(t, 2400, k.Waited)
 	require.EqualValues(t, 6, k.Waits)
-	require.Equal(t, "get", k.Operations, "that with most waiting")
+	require.Equal(t, "get", k.Operations, "the pair with the longest total wait")
 	require.Equal(t, `"b\xff"`, d.Keys[1].Key)
 	require.Equal(t, Conflict{Operations: "get", HolderOperations: "get", Waits: 6, Waited: 1416}, d.Conflicts[0])
 }
 
-func TestKeysComeByWhatIsWaitedNow(t *testing.T) {
+func TestKeysAreOrderedByCurrentWaits(t *testing.T) {
 	c := &cluster{hot: func() (*pb.HotKeysResponse, error) {
 		return &pb.HotKeysResponse{Mode: pb.HotMode_HOT_MODE_AUTO, Utilization: 0.25, Keys: []pb.HotKey{
 			{Key: []byte("less"), WaitUsPerS: 10, Shard: 3}, {Key: []byte("more"), WaitUsPerS: 20, Shard: 8, MovedNs: 7e9, Reason: "it is hot", Policy: pb.HotPolicy_HOT_PIN},
@@ -150,41 +150,44 @@ func TestKeysComeByWhatIsWaitedNow(t *testing.T) {
 			Moves: []pb.HotMove{{Key: []byte("more"), FromShard: 3, ToShard: 8, ToHot: true, TimeNs: 7e9, Reason: "it is hot"}}}, nil
 	}}
 	d := document(t, New(c, nil))
-	require.Len(t, d.Keys, 3, "that there is a rule for a key is no wait")
+	require.Len(t, d.Keys, 3, "a rule alone is no contention")
 	require.Equal(t, "more", d.Keys[0].Key)
 	require.EqualValues(t, 7000, d.Keys[0].Moved)
-	require.Equal(t, "pinned", d.Keys[0].Order)
+	require.Equal(t, "pinned", d.Keys[0].Rule)
 	require.Equal(t, "less", d.Keys[1].Key)
 	require.LessOrEqual(t, len(d.Keys[2].Key), maxShown+len("…"))
-	require.True(t, strings.HasSuffix(d.Keys[2].Key, "ü…"), "no character is cut in two")
-	require.Equal(t, []Move{{Time: 7000, Key: "more", From: 3, To: 8, ToHot: true, Why: "it is hot"}}, d.Moves)
+	require.True(t, strings.HasSuffix(d.Keys[2].Key, "ü…"), "characters are not split")
+	require.Equal(t, []Move{{Time: 7000, Key: "more", From: 3, To: 8, ToHot: true, Reason: "it is hot"}}, d.Moves)
 	require.Equal(t, Hot{Known: true, Mode: "auto", Busy: 0.25, Shard: 8}, d.Hot)
 	require.Equal(t, []string{"new", "old"}, []string{d.Snapshots[0].Name, d.Snapshots[1].Name})
 }
 
-// second is one with so many transactions that took so long.
+// second is a second of n ended transactions, of which one failed and one is retried.
 func second(at int64, kind string, n uint32, upper uint64) pb.ActivitySecond {
-	return pb.ActivitySecond{TimeS: at, Classes: []pb.ActivityClass{{Kind: kind, Ended: n, Failed: 1, UpperUs: []uint64{upper}, Counts: []uint32{n}}}}
+	return pb.ActivitySecond{TimeS: at, Classes: []pb.ActivityClass{{Kind: kind, Ended: n, Committed: max(n, 2) - 2, Retried: 1, Failed: 1,
+		UpperUs: []uint64{upper}, Counts: []uint32{n}}}}
 }
 
-func TestSecondsOfAllNodesAreAddedUp(t *testing.T) {
+func TestSecondsOfAllNodesAreSummed(t *testing.T) {
 	s := newSeries()
 	s.take(&pb.ActivityResponse{NodeId: 1, Seconds: []pb.ActivitySecond{second(1000, "scan", 98, 100), second(1004, "scan", 1, 5)}}, 1005)
 	s.take(&pb.ActivityResponse{NodeId: 2, Seconds: []pb.ActivitySecond{second(1000, "one_shot", 2, 9000)}}, 1005)
 	got := s.total(0, 1005)
-	require.Len(t, got, 1, "the last ones may not be all told")
+	require.Len(t, got, 1, "the last seconds may be incomplete")
 	require.Equal(t, Second{Time: 1000, Classes: map[string]Class{
-		"scan": {98, 1, 100, 100}, "one_shot": {2, 1, 9000, 9000}, "all": {100, 2, 100, 9000}}}, got[0])
+		"scan":     {Ended: 98, Committed: 96, Retried: 1, Failed: 1, P50: 100, P99: 100},
+		"one_shot": {Ended: 2, Retried: 1, Failed: 1, P50: 9000, P99: 9000},
+		"all":      {Ended: 100, Committed: 96, Retried: 2, Failed: 2, P50: 100, P99: 9000}}}, got[0])
 	require.Equal(t, map[uint32]int64{1: 1004, 2: 1000}, s.since())
 	require.Len(t, s.total(1000, 1010), 1)
 
 	s.take(&pb.ActivityResponse{NodeId: 1, Seconds: []pb.ActivitySecond{second(1e9, "scan", 1, 1)}}, 1005)
-	require.Len(t, s.nodes[1], 2, "a node whose clock is far ahead does not push out what others tell")
+	require.Len(t, s.nodes[1], 2, "a node whose clock is far ahead does not displace the seconds of others")
 	s.take(&pb.ActivityResponse{NodeId: 1}, 1000+kept+late)
-	require.Len(t, s.nodes[1], 1, "what is not shown any more is forgotten")
+	require.Len(t, s.nodes[1], 1, "old seconds are dropped")
 }
 
-func TestAStreamBeginsWithAllAndGoesOnWithTheLast(t *testing.T) {
+func TestStreamStartsWithAWholeDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{}
 		c.act = func(node uint32) *pb.ActivityResponse {
@@ -219,7 +222,7 @@ func TestAStreamBeginsWithAllAndGoesOnWithTheLast(t *testing.T) {
 		require.False(t, second.Whole)
 		require.Less(t, len(second.Seconds), len(first.Seconds)+2)
 		require.Equal(t, time.Second.Milliseconds(), second.Time-first.Time)
-		require.NotZero(t, c.since.Load(), "only what is new is asked for")
+		require.NotZero(t, c.since.Load(), "only new seconds are requested")
 		cancel()
 		go func() { _, _ = io.Copy(io.Discard, r) }()
 		<-done
@@ -238,7 +241,7 @@ func (s *streamed) WriteHeader(int)                    {}
 func (s *streamed) FlushError() error                  { return nil }
 func (s *streamed) SetWriteDeadline(_ time.Time) error { return nil }
 
-func TestAStreamEndsWhenItIsNotAllowedAnyMore(t *testing.T) {
+func TestStreamEndsWhenPermissionIsRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left := 3
 		h := New(&cluster{}, func(context.Context) error {
@@ -268,7 +271,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	require.EqualValues(t, maxStreams, h.streams.Load())
 }
 
-func TestThePageIsServed(t *testing.T) {
+func TestPageIsServed(t *testing.T) {
 	h := New(&cluster{}, nil)
 	for path, mimeType := range map[string]string{"": "text/html; charset=utf-8", "app.js": "text/javascript; charset=utf-8", "style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		w := get(t, h, "/console/"+path)
@@ -291,9 +294,8 @@ func TestThePageIsServed(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, w.Code)
 }
 
-// TestThePageLoadsNothingFromElsewhere: no file names another host but the
-// namespace of SVG, which is a name and not an address.
-func TestThePageLoadsNothingFromElsewhere(t *testing.T) {
+// TestPageLoadsNothingFromOtherHosts: no file contains a URL except the namespace of SVG.
+func TestPageLoadsNothingFromOtherHosts(t *testing.T) {
 	entries, err := web.ReadDir("web")
 	require.NoError(t, err)
 	for _, e := range entries {

@@ -1,32 +1,30 @@
-// Package console is the web page that shows what a cluster does now: a handler
-// for a node's HTTP port, with its page embedded and nothing loaded from elsewhere.
+// Package console is a web page that shows the current state of a cluster: an HTTP handler
+// with the page embedded. The page loads nothing from other hosts.
 //
 //	GET /console/                 the page
 //	GET /console/api/v1/snapshot  one Document, as JSON
-//	GET /console/api/v1/events    Documents, one a second, as server-sent events
+//	GET /console/api/v1/events    a Document per second, as server-sent events
 //
-// All that it shows comes from the services that clients and the command line have
-// (Source), through the node that it runs on, which asks the others: it can tell
-// nothing that "linchpin hot", "receipts", "waits" and "snapshot list" do not tell.
+// All data comes from the services that clients and the CLI use (Source), through the node
+// that serves the page, which requests it from the other nodes.
 //
-// # What it costs
+// # Cost
 //
-// Nothing while nobody looks. While somebody does, one Document is made a second,
-// however many look: a question to each node and one to the hot shard. At most
-// maxStreams streams are served at once. A stream begins with a whole Document, of
-// five minutes; those that follow have the last ten seconds, and all else anew.
+// None while no page is open. While pages are open, one Document is built per second,
+// however many pages there are: one request to each node and one to the hot shard. A node
+// serves at most maxStreams streams. A stream starts with a whole Document, of five
+// minutes; the following ones have only the last ten seconds of Seconds.
 //
-// # Who may see it
+// # Access control
 //
-// The handler knows no users. It reads, and offers nothing that changes anything; but
-// keys are data. Whoever mounts it wraps it in what protects the HTTP port:
+// The handler does not authenticate. It is read-only, but keys are data. The caller wraps
+// it in the protection of the HTTP port:
 //
 //	mux.Handle("/console/", protect(console.New(source, allowed)))
 //
-// Browsers send cookies, Basic credentials and client certificates along with the page's
-// requests, and no other headers. What a node answers instead of a stream the page shows.
+// Browsers send cookies, Basic credentials and client certificates with the requests of the
+// page, and no other headers. If the server rejects a stream, the page shows the reason.
 //
-// Keys can be anything, and so can be names. The page makes text nodes of them, never
-// markup, and its Content-Security-Policy forbids all code but the page's own files,
-// and inline code altogether.
+// Keys and names may contain anything. The page inserts them as text nodes, never as
+// markup, and its Content-Security-Policy allows only the page's own files to run.
 package console

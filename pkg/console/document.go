@@ -1,34 +1,36 @@
 package console
 
-// Version is that of Document. It changes when a field changes its meaning or goes;
-// fields are added without.
+// Version is the version of Document. It changes if a field is removed or changes its
+// meaning.
 const Version = 1
 
-// Document is all that the page shows. Times of day are in milliseconds since 1970,
-// keys are as kv.Shown shows them, at most maxShown bytes of them.
+// Document is the state of the cluster that the page shows. Times of day are in
+// milliseconds since 1970; keys are as kv.Shown returns them, cut to maxShown bytes.
 type Document struct {
 	Version int    `json:"version"`
 	Time    int64  `json:"time_ms"`
 	Node    uint32 `json:"node"`
 	Cluster string `json:"cluster"`
 	Nodes   []Node `json:"nodes"`
-	// Seconds are those that are over on all nodes, oldest first; in one that is
-	// missing nothing ended.
+	// Seconds are the seconds that all nodes have completed, oldest first. In a missing
+	// second no transaction ended.
 	Seconds []Second `json:"seconds"`
-	// Whole: Seconds are all that are known, not the last ones only.
+	// Whole reports that Seconds covers five minutes; else it covers the last ten
+	// seconds.
 	Whole     bool       `json:"whole"`
 	Hot       Hot        `json:"hot"`
 	Keys      []Key      `json:"keys"`
 	Conflicts []Conflict `json:"conflicts"`
 	Waits     []Wait     `json:"waits"`
-	// Waiting is how many requests wait for locks in the cluster.
+	// Waiting is the number of requests that wait for locks in the cluster.
 	Waiting   uint64     `json:"waiting"`
 	Receipts  []Receipt  `json:"receipts"`
 	Moves     []Move     `json:"moves"`
 	Snapshots []Snapshot `json:"snapshots"`
-	// SnapshotsKnown: they have been listed, so that none means that there is none.
+	// SnapshotsKnown reports that the snapshots could be listed.
 	SnapshotsKnown bool `json:"snapshots_known"`
-	// Problems say what could not be found out, and why.
+	// Problems are sentences about data that is missing, and why, and about nodes
+	// that reject writes.
 	Problems []string `json:"problems"`
 }
 
@@ -36,54 +38,57 @@ type Document struct {
 type Node struct {
 	Node    uint32 `json:"node"`
 	Address string `json:"address"`
-	// Up: the node that serves the page can reach it. What follows is zero if it
-	// has not answered.
+	// Up reports that the node that serves the page can reach this node. The fields
+	// below are zero if this node has not answered.
 	Up       bool   `json:"up"`
 	Answered bool   `json:"answered"`
 	Version  string `json:"version"`
 	UptimeMs uint64 `json:"uptime_ms"`
 	Disk     uint64 `json:"disk_bytes"`
-	// Free and Size are the disk's, Reserve what the node keeps free of it, in
-	// bytes; 0 if not known. Refuses is "", "writes" (but for deletions) or "all
+	// Free, Size and Reserve are the free space, the size and the reserve of the disk, in
+	// bytes; 0 if they are unknown. Rejects is "", "writes" (except deletions) or "all
 	// writes".
 	Free     uint64  `json:"free_bytes"`
 	Size     uint64  `json:"size_bytes"`
 	Reserve  uint64  `json:"reserve_bytes"`
-	Refuses  string  `json:"refuses"`
+	Rejects  string  `json:"rejects"`
 	InFlight uint64  `json:"in_flight"`
 	Open     uint64  `json:"open"`
 	Shards   []Shard `json:"shards"`
-	// Lost says in words which shards and how much of the keyspace cannot be had
+	// Lost describes the shards and the share of the keyspace that are unavailable
 	// because the node is down; else it is empty.
 	Lost string `json:"lost"`
 }
 
-// Shard is one of a node's.
+// Shard is a shard of a node.
 type Shard struct {
-	Shard   uint32 `json:"shard"`
-	Hot     bool   `json:"hot"`
-	Keys    uint64 `json:"keys_in_memory"`
-	Waiting uint64 `json:"waiting"`
-	Intents uint64 `json:"intents"`
+	Shard    uint32 `json:"shard"`
+	Hot      bool   `json:"hot"`
+	Keys     uint64 `json:"keys_in_memory"`
+	Waiting  uint64 `json:"waiting"`
+	Prepared uint64 `json:"prepared"`
 }
 
-// Second is what ended in the cluster within a second, by kind of transaction, and
-// under "all" together.
+// Second counts the transactions of the cluster that ended within a second, by kind, and
+// under "all" in total.
 type Second struct {
 	Time    int64            `json:"time_s"`
 	Classes map[string]Class `json:"classes"`
 }
 
-// Class counts what ended of a kind, and what of it failed. P50 and P99 are
-// quantiles of the time it took, in microseconds.
+// Class counts transactions of one kind. Ended includes Committed, Retried (aborted
+// attempts that the client retries), Failed, and transactions that ended with a failed
+// condition or the like. P50 and P99 are latency quantiles in microseconds.
 type Class struct {
-	Ended  uint32 `json:"ended"`
-	Failed uint32 `json:"failed"`
-	P50    uint64 `json:"p50_us"`
-	P99    uint64 `json:"p99_us"`
+	Ended     uint32 `json:"ended"`
+	Committed uint32 `json:"committed"`
+	Retried   uint32 `json:"retried"`
+	Failed    uint32 `json:"failed"`
+	P50       uint64 `json:"p50_us"`
+	P99       uint64 `json:"p99_us"`
 }
 
-// Hot is the state of the hot shard.
+// Hot is the state of the hot shard. Busy is its utilization, 0 to 1.
 type Hot struct {
 	Known bool    `json:"known"`
 	Mode  string  `json:"mode"`
@@ -91,51 +96,54 @@ type Hot struct {
 	Shard uint32  `json:"shard"`
 }
 
-// Key is one for which transactions wait.
+// Key is a contended key.
 type Key struct {
 	Key   string `json:"key"`
 	Shard uint32 `json:"shard"`
-	// Known: the hot shard has told of it, and what follows is of the last seconds:
-	// for how long transactions wait for it in a second, all together, in
-	// microseconds, and because of what.
-	Known    bool    `json:"known"`
-	Waiting  uint64  `json:"waiting_us_per_s"`
-	Lock     uint64  `json:"lock_us_per_s"`
-	Held     uint64  `json:"held_us_per_s"`
-	Read     uint64  `json:"read_us_per_s"`
-	Retry    uint64  `json:"retry_us_per_s"`
-	Clashes  float64 `json:"clashes_per_s"`
-	Queue    uint32  `json:"queue"`
-	Moving   bool    `json:"moving"`
-	Moved    int64   `json:"moved_ms"`
-	Order    string  `json:"order"`
-	WhyThere string  `json:"why_there"`
-	// Since is when transactions began to wait for it, 0 if no receipt tells.
+	// Known reports that the hot shard has reported the key. Then the fields up to Placement
+	// are means over the last seconds: the waiting time that the key causes per
+	// second, in microseconds, in total and by cause; and conflicts per second.
+	Known     bool    `json:"known"`
+	Waiting   uint64  `json:"waiting_us_per_s"`
+	Lock      uint64  `json:"lock_us_per_s"`
+	Held      uint64  `json:"held_us_per_s"`
+	Read      uint64  `json:"read_us_per_s"`
+	Retry     uint64  `json:"retry_us_per_s"`
+	Conflicts float64 `json:"conflicts_per_s"`
+	// Queue is the number of transactions that wait because of the key.
+	Queue  uint32 `json:"queue"`
+	Moving bool   `json:"moving"`
+	Moved  int64  `json:"moved_ms"`
+	// Rule is "pinned", "banned" or "".
+	Rule string `json:"rule"`
+	// Placement explains why the key is on its shard.
+	Placement string `json:"placement"`
+	// Since is the time of the first of the continuing waits, 0 if it is unknown.
 	Since int64 `json:"since_ms"`
-	// Waits, Waited and Aborts are of the last five to six minutes. Operations and
-	// HolderOperations are what waited most for what, and Commutes is what would
-	// have commuted.
+	// Waits, Waited and Aborts cover the last five to six minutes. Operations and
+	// HolderOperations are the pair with the longest total wait; Advice says what
+	// commutes instead.
 	Waits            uint64 `json:"waits"`
 	Waited           uint64 `json:"waited_us"`
 	Aborts           uint64 `json:"aborts"`
 	Operations       string `json:"operations"`
 	HolderOperations string `json:"holder_operations"`
-	Commutes         string `json:"commutes"`
+	Advice           string `json:"advice"`
 }
 
-// Conflict is a cell of the matrix: how often, and for how long in all, Operations
-// had to wait for HolderOperations in the last five to six minutes, on any key.
+// Conflict is a cell of the matrix: the number and the total time of the waits of Operations
+// for HolderOperations on any key, in the last five to six minutes.
 type Conflict struct {
 	Operations       string `json:"operations"`
 	HolderOperations string `json:"holder_operations"`
 	Waits            uint64 `json:"waits"`
 	Waited           uint64 `json:"waited_us"`
 	Aborts           uint64 `json:"aborts"`
-	Commutes         string `json:"commutes"`
+	Advice           string `json:"advice"`
 }
 
-// Wait is a transaction that waits now. Holder is empty if it is not one that it
-// waits for.
+// Wait is an edge of the wait-for graph. Holder is empty if the transaction does not wait
+// for a single transaction.
 type Wait struct {
 	Txn              string `json:"txn"`
 	Shard            uint32 `json:"shard"`
@@ -150,14 +158,14 @@ type Wait struct {
 	HolderUser       string `json:"holder_user,omitempty"`
 }
 
-// Receipt is a contention receipt. Sentence has it in words.
+// Receipt is a contention receipt. Sentence is its text.
 type Receipt struct {
 	Time     int64  `json:"time_ms"`
 	Node     uint32 `json:"node"`
 	Txn      string `json:"txn"`
 	Kind     string `json:"kind"`
 	Outcome  string `json:"outcome"`
-	Took     uint64 `json:"took_us"`
+	Duration uint64 `json:"duration_us"`
 	Waited   uint64 `json:"waited_us"`
 	Aborted  uint32 `json:"aborted"`
 	Key      string `json:"key"`
@@ -166,15 +174,15 @@ type Receipt struct {
 
 // Move is a move of a key to the hot shard, or home.
 type Move struct {
-	Time  int64  `json:"time_ms"`
-	Key   string `json:"key"`
-	From  uint32 `json:"from"`
-	To    uint32 `json:"to"`
-	ToHot bool   `json:"to_hot"`
-	Why   string `json:"why"`
+	Time   int64  `json:"time_ms"`
+	Key    string `json:"key"`
+	From   uint32 `json:"from"`
+	To     uint32 `json:"to"`
+	ToHot  bool   `json:"to_hot"`
+	Reason string `json:"reason"`
 }
 
-// Snapshot is one that has a name.
+// Snapshot is a named snapshot.
 type Snapshot struct {
 	Name    string `json:"name"`
 	ID      string `json:"id"`

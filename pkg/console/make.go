@@ -14,7 +14,7 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// documentOf makes a Document of answers, without the seconds.
+// documentOf returns the Document of answers, without Seconds.
 func documentOf(a *answers, now time.Time) *Document {
 	d := &Document{Version: Version, Time: now.UnixMilli(), Node: a.status.NodeId, Cluster: a.status.ClusterId, Problems: append([]string{}, a.problems...), Moves: []Move{},
 		Hot: Hot{Shard: a.status.HotShard}, Snapshots: snapshotsOf(a.snapshots), SnapshotsKnown: a.snapshots != nil}
@@ -26,9 +26,10 @@ func documentOf(a *answers, now time.Time) *Document {
 			n.Lost = down[at].Lost()
 			d.Problems = append(d.Problems, "N"+down[at].String()[1:]+".")
 		}
-		if n.Refuses != "" {
-			d.Problems = append(d.Problems, fmt.Sprintf("Node n%d refuses %s: its disk has %s free, and it keeps %s in reserve (--disk-reserve-mb).",
-				n.Node, n.Refuses, kv.ShownBytes(n.Free), kv.ShownBytes(n.Reserve)))
+		if n.Rejects != "" {
+			d.Problems = append(d.Problems, fmt.Sprintf(
+				"Node n%d rejects %s: its disk has %s free, less than the reserve of %s (--disk-reserve-mb).",
+				n.Node, n.Rejects, kv.ShownBytes(n.Free), kv.ShownBytes(n.Reserve)))
 		}
 		for _, s := range n.Shards {
 			d.Waiting += s.Waiting
@@ -39,7 +40,8 @@ func documentOf(a *answers, now time.Time) *Document {
 		d.Hot.Known, d.Hot.Mode, d.Hot.Busy = true, modes[a.hot.Mode], a.hot.Utilization
 		for i := range a.hot.Moves[:min(maxMoves, len(a.hot.Moves))] {
 			m := &a.hot.Moves[i]
-			d.Moves = append(d.Moves, Move{Time: millis(m.TimeNs), Key: shown(m.Key), From: m.FromShard, To: m.ToShard, ToHot: m.ToHot, Why: m.Reason})
+			d.Moves = append(d.Moves, Move{Time: millis(m.TimeNs), Key: shown(m.Key), From: m.FromShard, To: m.ToShard,
+				ToHot: m.ToHot, Reason: m.Reason})
 		}
 	}
 	d.Keys, d.Conflicts = keysOf(a), conflictsOf(a)
@@ -49,41 +51,45 @@ func documentOf(a *answers, now time.Time) *Document {
 
 var modes = map[pb.HotMode]string{pb.HotMode_HOT_MODE_AUTO: "auto", pb.HotMode_HOT_MODE_PINNED: "pinned", pb.HotMode_HOT_MODE_OFF: "off"}
 
-var orders = map[pb.HotPolicy]string{pb.HotPolicy_HOT_PIN: "pinned", pb.HotPolicy_HOT_BAN: "banned"}
+var rules = map[pb.HotPolicy]string{pb.HotPolicy_HOT_PIN: "pinned", pb.HotPolicy_HOT_BAN: "banned"}
 
-var refuses = map[pb.DiskRejects]string{pb.DiskRejects_DISK_REJECTS_WRITES: "writes", pb.DiskRejects_DISK_REJECTS_ALL_WRITES: "all writes"}
+var rejects = map[pb.DiskRejects]string{
+	pb.DiskRejects_DISK_REJECTS_WRITES: "writes", pb.DiskRejects_DISK_REJECTS_ALL_WRITES: "all writes"}
 
 func nodeOf(m *pb.Member, a *pb.ActivityResponse) Node {
 	n := Node{Node: m.NodeId, Address: m.Address, Up: m.Up, Shards: []Shard{}}
 	if a == nil {
 		return n
 	}
-	n.Answered, n.Version, n.UptimeMs, n.Disk, n.InFlight, n.Open = true, a.Version, a.UptimeMs, a.StoreBytes, a.InFlight, a.Interactive
-	n.Free, n.Size, n.Reserve, n.Refuses = a.Disk.FreeBytes, a.Disk.SizeBytes, a.Disk.ReserveBytes, refuses[a.Disk.Rejects]
+	n.Answered, n.Version, n.UptimeMs = true, a.Version, a.UptimeMs
+	n.Disk, n.InFlight, n.Open = a.StoreBytes, a.InFlight, a.Interactive
+	n.Free, n.Size, n.Reserve = a.Disk.FreeBytes, a.Disk.SizeBytes, a.Disk.ReserveBytes
+	n.Rejects = rejects[a.Disk.Rejects]
 	for i := range a.Shards {
 		s := &a.Shards[i]
-		n.Shards = append(n.Shards, Shard{Shard: s.Shard, Hot: s.Hot, Keys: s.KeysInMemory, Waiting: s.LockWaiters, Intents: s.Intents})
+		n.Shards = append(n.Shards, Shard{Shard: s.Shard, Hot: s.Hot, Keys: s.KeysInMemory, Waiting: s.LockWaiters,
+			Prepared: s.Intents})
 	}
 	return n
 }
 
-// pair is what the two sides of a wait did.
+// pair is the operations of the two sides of a wait.
 type pair struct{ mine, theirs string }
 
-// total adds up what nodes tell of waits.
+// total is the sum of the waits that the nodes report.
 type total struct {
 	waits, waited, aborts uint64
-	commutes              string
+	advice                string
 }
 
 func (t *total) add(c *pb.KeyConflict) {
 	t.waits, t.waited, t.aborts = t.waits+c.Waits, t.waited+c.WaitedUs, t.aborts+c.Aborts
-	if t.commutes == "" {
-		t.commutes = c.Advice
+	if t.advice == "" {
+		t.advice = c.Advice
 	}
 }
 
-// contended is what receipts tell of a key.
+// contended is the contention of a key by receipts.
 type contended struct {
 	key   []byte
 	since int64
@@ -91,7 +97,7 @@ type contended struct {
 	pairs map[pair]*total
 }
 
-// worst is the pair that was waited for longest.
+// worst returns the pair with the longest total wait.
 func (c *contended) worst() (p pair, t *total) {
 	for q, u := range c.pairs {
 		if t == nil || cmp.Or(cmp.Compare(u.waited, t.waited), cmp.Compare(u.aborts, t.aborts), strings.Compare(p.mine+p.theirs, q.mine+q.theirs)) > 0 {
@@ -126,8 +132,8 @@ func contendedOf(a *answers) map[string]*contended {
 	return out
 }
 
-// keysOf lists the keys for which most is waited: those that the hot shard tells of
-// by what there was in the last seconds, then those of which only receipts tell.
+// keysOf returns the most contended keys: first those that the hot shard reports, by the
+// waits of the last seconds, then those that only receipts report.
 func keysOf(a *answers) []Key {
 	type ranked struct {
 		Key
@@ -141,16 +147,18 @@ func keysOf(a *answers) []Key {
 		}
 		p, worst := c.worst()
 		k.Since, k.Waits, k.Waited, k.Aborts = millis(c.since), c.all.waits, c.all.waited, c.all.aborts
-		k.Operations, k.HolderOperations, k.Commutes = p.mine, p.theirs, worst.commutes
+		k.Operations, k.HolderOperations, k.Advice = p.mine, p.theirs, worst.advice
 	}
 	if a.hot != nil {
 		for i := range a.hot.Keys {
 			h := &a.hot.Keys[i]
 			if h.WaitUsPerS == 0 && h.ConflictsPerS == 0 && h.MovedNs == 0 && !h.Moving && receipts[string(h.Key)] == nil {
-				continue // there is a rule for it, or it has been waited for long ago
+				continue // there is only a rule for it, or old waits
 			}
-			k := Key{Key: shown(h.Key), Shard: h.Shard, Known: true, Waiting: h.WaitUsPerS, Lock: h.LockWaitUsPerS, Held: h.HeldUsPerS, Read: h.ReadWaitUsPerS, Retry: h.RetryUsPerS,
-				Clashes: h.ConflictsPerS, Queue: h.Waiters, Moving: h.Moving, Moved: millis(h.MovedNs), Order: orders[h.Policy], WhyThere: h.Reason}
+			k := Key{Key: shown(h.Key), Shard: h.Shard, Known: true, Waiting: h.WaitUsPerS,
+				Lock: h.LockWaitUsPerS, Held: h.HeldUsPerS, Read: h.ReadWaitUsPerS, Retry: h.RetryUsPerS,
+				Conflicts: h.ConflictsPerS, Queue: h.Waiters, Moving: h.Moving, Moved: millis(h.MovedNs),
+				Rule: rules[h.Policy], Placement: h.Reason}
 			fill(&k, receipts[string(h.Key)])
 			delete(receipts, string(h.Key))
 			all = append(all, ranked{k, h.Key})
@@ -162,7 +170,8 @@ func keysOf(a *answers) []Key {
 		all = append(all, ranked{k, c.key})
 	}
 	slices.SortFunc(all, func(x, y ranked) int {
-		return cmp.Or(cmp.Compare(y.Waiting, x.Waiting), cmp.Compare(y.Waited, x.Waited), cmp.Compare(y.Clashes, x.Clashes), bytes.Compare(x.raw, y.raw))
+		return cmp.Or(cmp.Compare(y.Waiting, x.Waiting), cmp.Compare(y.Waited, x.Waited),
+			cmp.Compare(y.Conflicts, x.Conflicts), bytes.Compare(x.raw, y.raw))
 	})
 	out := []Key{}
 	for i := range all[:min(maxKeys, len(all))] {
@@ -171,7 +180,7 @@ func keysOf(a *answers) []Key {
 	return out
 }
 
-// conflictsOf adds up the pairs of operations over all keys.
+// conflictsOf returns the sums of each pair of operations over all keys.
 func conflictsOf(a *answers) []Conflict {
 	sums := map[pair]*total{}
 	for n := range a.present() {
@@ -186,7 +195,8 @@ func conflictsOf(a *answers) []Conflict {
 	}
 	out := []Conflict{}
 	for p, t := range sums {
-		out = append(out, Conflict{Operations: p.mine, HolderOperations: p.theirs, Waits: t.waits, Waited: t.waited, Aborts: t.aborts, Commutes: t.commutes})
+		out = append(out, Conflict{Operations: p.mine, HolderOperations: p.theirs, Waits: t.waits, Waited: t.waited,
+			Aborts: t.aborts, Advice: t.advice})
 	}
 	slices.SortFunc(out, func(x, y Conflict) int {
 		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(y.Aborts, x.Aborts), strings.Compare(x.Operations, y.Operations), strings.Compare(x.HolderOperations, y.HolderOperations))
@@ -219,7 +229,8 @@ func receiptsOf(a *answers) []Receipt {
 	for n := range a.present() {
 		for i := range n.Receipts {
 			r := &n.Receipts[i]
-			x := Receipt{Time: millis(r.TimeNs), Node: n.NodeId, Txn: r.TxnId.String(), Kind: r.Kind, Outcome: r.Outcome, Took: r.DurationUs}
+			x := Receipt{Time: millis(r.TimeNs), Node: n.NodeId, Txn: r.TxnId.String(), Kind: r.Kind,
+				Outcome: r.Outcome, Duration: r.DurationUs}
 			if p := r.Receipt; p != nil {
 				x.Waited, x.Aborted, x.Sentence = p.WaitedUs, p.Aborted, p.Sentence
 				switch {
@@ -249,7 +260,7 @@ func snapshotsOf(l *pb.ListSnapshotsResponse) []Snapshot {
 	return out[:min(maxSnapshots, len(out))]
 }
 
-// shown is a key for people, cut if it is long.
+// shown returns a printable form of a key, cut if it is long.
 func shown(key []byte) string {
 	s := kv.Shown(key)
 	if len(s) <= maxShown {

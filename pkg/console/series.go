@@ -11,16 +11,16 @@ import (
 const (
 	// kept is how many seconds are shown.
 	kept = 300
-	// late is for how many seconds a node's last one is waited for: clocks differ, and
-	// a second is told when it is over.
+	// late is how many seconds a second is awaited: clocks differ, and nodes report a
+	// second when it is over.
 	late = 2
-	// again is how many seconds a Document has that is not a whole one: a stream that
-	// misses some is sent them again.
+	// again is how many seconds a Document has that is not whole: a stream that missed
+	// some receives them again.
 	again = 10
 )
 
-// series are the seconds of all nodes, which are added up when they are shown: what
-// a node tells late is not lost.
+// series are the seconds of all nodes. They are added up when they are shown, so that a
+// late report is not lost.
 type series struct {
 	// nodes are by node and second.
 	nodes map[uint32]map[int64]*pb.ActivitySecond
@@ -28,8 +28,7 @@ type series struct {
 
 func newSeries() *series { return &series{nodes: map[uint32]map[int64]*pb.ActivitySecond{}} }
 
-// since is the last second that is known of each node. Nodes of which nothing is
-// known are not in it.
+// since returns the last known second of each node that has reported one.
 func (s *series) since() map[uint32]int64 {
 	out := map[uint32]int64{}
 	for n, seconds := range s.nodes {
@@ -40,7 +39,7 @@ func (s *series) since() map[uint32]int64 {
 	return out
 }
 
-// take keeps what a node tells, and forgets what is older than is shown.
+// take adds the report of a node, and drops seconds that are no longer shown.
 func (s *series) take(a *pb.ActivityResponse, now int64) {
 	m := s.nodes[a.NodeId]
 	if m == nil {
@@ -53,7 +52,8 @@ func (s *series) take(a *pb.ActivityResponse, now int64) {
 	maps.DeleteFunc(m, func(at int64, _ *pb.ActivitySecond) bool { return at <= now-kept-late || at > now+kept })
 }
 
-// total adds up the seconds after one, to the last that all nodes can have told.
+// total returns the sums of the seconds after one, up to the last that all nodes can have
+// reported.
 func (s *series) total(after, now int64) []Second {
 	at := map[int64]map[string]*sum{}
 	for _, seconds := range s.nodes {
@@ -81,10 +81,10 @@ func (s *series) total(after, now int64) []Second {
 	return out
 }
 
-// sum adds up one kind of several nodes.
+// sum is the sum of one kind over nodes.
 type sum struct {
-	ended, failed uint32
-	counts        map[uint64]uint32 // by the upper end of the bucket
+	Class
+	counts map[uint64]uint32 // by the upper end of the bucket
 }
 
 func add(to map[string]*sum, kind string, c *pb.ActivityClass) {
@@ -93,14 +93,19 @@ func add(to map[string]*sum, kind string, c *pb.ActivityClass) {
 		x = &sum{counts: map[uint64]uint32{}}
 		to[kind] = x
 	}
-	x.ended, x.failed = x.ended+c.Ended, x.failed+c.Failed
+	x.Ended += c.Ended
+	x.Committed += c.Committed
+	x.Retried += c.Retried
+	x.Failed += c.Failed
 	for i := range min(len(c.UpperUs), len(c.Counts)) {
 		x.counts[c.UpperUs[i]] += c.Counts[i]
 	}
 }
 
 func (x *sum) class() Class {
-	return Class{Ended: x.ended, Failed: x.failed, P50: x.quantile(0.5), P99: x.quantile(0.99)}
+	c := x.Class
+	c.P50, c.P99 = x.quantile(0.5), x.quantile(0.99)
+	return c
 }
 
 // quantile is the upper end of the bucket that a share of the times are in or below:

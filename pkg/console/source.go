@@ -21,33 +21,33 @@ type Source interface {
 }
 
 const (
-	// askTimeout bounds all questions of a Document.
+	// askTimeout bounds the requests for one Document.
 	askTimeout = 900 * time.Millisecond
-	// snapshotsEvery is how often the snapshots are asked for: they seldom change.
+	// snapshotsEvery is the interval of requests for the snapshots, which seldom change.
 	snapshotsEvery = 5 * time.Second
-	// What a node is asked for at most, and what a Document has.
+	// Limits of the requests to a node, and of a Document.
 	maxReceipts = 40
 	maxWaits    = 20
 	maxKeys     = 15
 	maxPairs    = 144
 	maxMoves    = 20
-	// maxSnapshots bounds those that are shown.
+	// maxSnapshots bounds the snapshots that are shown.
 	maxSnapshots = 100
 	// maxShown bounds a key, in bytes.
 	maxShown = 160
 )
 
-// answers are what a Document is made of.
+// answers are the responses from which a Document is built.
 type answers struct {
 	status *pb.StatusResponse
-	// nodes are by place in status.Members, nil where there is no answer.
+	// nodes has an element for each of status.Members, nil if the node did not respond.
 	nodes     []*pb.ActivityResponse
 	hot       *pb.HotKeysResponse
 	snapshots *pb.ListSnapshotsResponse
 	problems  []string
 }
 
-// present are the answers that there are.
+// present returns the responses of the nodes.
 func (a *answers) present() iter.Seq[*pb.ActivityResponse] {
 	return func(yield func(*pb.ActivityResponse) bool) {
 		for _, n := range a.nodes {
@@ -58,7 +58,8 @@ func (a *answers) present() iter.Seq[*pb.ActivityResponse] {
 	}
 }
 
-// ask asks all nodes at once. since is the last second that is known of each.
+// ask requests the activity of all nodes in parallel. since is the last known second of
+// each.
 func ask(ctx context.Context, from Source, since map[uint32]int64, snapshots bool) (*answers, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -76,12 +77,12 @@ func ask(ctx context.Context, from Source, since map[uint32]int64, snapshots boo
 	}
 	for i, m := range status.Members {
 		if !m.Up {
-			continue // documentOf tells
+			continue // documentOf reports it
 		}
 		wg.Go(func() {
 			a, err := from.Activity(ctx, &pb.ActivityRequest{NodeId: m.NodeId, SinceS: since[m.NodeId], MaxReceipts: maxReceipts, MaxWaits: maxWaits})
 			if err != nil {
-				problem("Node n%d has not told what it does: %v", m.NodeId, err)
+				problem("Node n%d did not report its activity: %v", m.NodeId, err)
 				return
 			}
 			out.nodes[i] = a
@@ -90,7 +91,7 @@ func ask(ctx context.Context, from Source, since map[uint32]int64, snapshots boo
 	wg.Go(func() {
 		hot, err := from.HotKeys(ctx, &pb.HotKeysRequest{Limit: 2 * maxKeys})
 		if err != nil {
-			problem("The hot shard has not told which keys are hot: %v", err)
+			problem("The hot shard did not report the hot keys: %v", err)
 			return
 		}
 		out.hot = hot
@@ -99,7 +100,7 @@ func ask(ctx context.Context, from Source, since map[uint32]int64, snapshots boo
 		wg.Go(func() {
 			l, err := from.ListSnapshots(ctx, &pb.ListSnapshotsRequest{})
 			if err != nil {
-				problem("The snapshots cannot be listed: %v", err)
+				problem("Snapshots could not be listed: %v", err)
 				return
 			}
 			out.snapshots = l

@@ -84,12 +84,12 @@ func TestPlansAreInTheMetrics(t *testing.T) {
 	require.Equal(t, txn.PlanInteractive, tx.Commit(ctx).Plan)
 
 	for plan, want := range map[string]float64{"one-shard": 1, "parallel": 1, "hot-last": 1, "snapshot": 3, "interactive": 1, "locked": 0} {
-		require.Equal(t, want, shown(t, c, 3, "linchpin_reads_total", "plan="+plan), plan)
+		require.Equal(t, want, shown(t, c, 3, "linchpin_read_only_transactions_total", "plan="+plan), plan)
 	}
-	require.GreaterOrEqual(t, shown(t, c, 3, "linchpin_shard_past_reads_total"), 2.0)
-	require.Equal(t, 1.0, shown(t, c, 3, "linchpin_pins", "kind=named"))
-	require.GreaterOrEqual(t, shown(t, c, 3, "linchpin_gateway_pin_rounds_total"), 3.0)
-	require.Positive(t, shown(t, c, 3, "linchpin_oldest_pin_age_seconds"))
+	require.GreaterOrEqual(t, shown(t, c, 3, "linchpin_shard_snapshot_reads_total"), 2.0)
+	require.Equal(t, 1.0, shown(t, c, 3, "linchpin_snapshots", "kind=named"))
+	require.GreaterOrEqual(t, shown(t, c, 3, "linchpin_gateway_snapshot_rounds_total"), 3.0)
+	require.Positive(t, shown(t, c, 3, "linchpin_oldest_snapshot_age_seconds"))
 	for n := kv.NodeID(1); n <= 3; n++ {
 		problems, err := testutil.GatherAndLint(c.Metrics(n).Registry())
 		require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestPlansAreInTheMetrics(t *testing.T) {
 
 	locking := start(t, embed.ClusterOptions{Nodes: 1, Reads: txn.LockingReads})
 	require.Nil(t, execute(t, locking, 1, get("a"), get("b")).Err)
-	require.Equal(t, 1.0, shown(t, locking, 1, "linchpin_reads_total", "plan=locked"))
+	require.Equal(t, 1.0, shown(t, locking, 1, "linchpin_read_only_transactions_total", "plan=locked"))
 }
 
 // TestWaitsOfReadersAreToldAndCounted: an update that an open reader holds, and
@@ -121,7 +121,7 @@ func TestWaitsOfReadersAreToldAndCounted(t *testing.T) {
 	require.Zero(t, held.Receipt.Holder)
 	require.Nil(t, tx.Commit(ctx).Err)
 	require.Positive(t, shown(t, c, 3, "linchpin_shard_holds_total"))
-	require.Positive(t, shown(t, c, 3, "linchpin_shard_held_seconds_total"))
+	require.Positive(t, shown(t, c, 3, "linchpin_shard_hold_seconds_total"))
 
 	stop := make(chan struct{})
 	done := make(chan map[kv.TxnID]bool)

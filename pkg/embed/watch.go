@@ -13,7 +13,8 @@ import (
 	tgrpc "github.com/linchpindb/linchpin/pkg/transport/grpc"
 )
 
-// watch has the metrics ask the gateway and the store for their numbers.
+// watch sets the sources of the metrics: the gateway, the snapshot registry, the hot shard
+// and the store.
 func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 	m.WatchGateway(func() metrics.GatewayStats {
 		g := n.Gateway()
@@ -22,9 +23,9 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 			InFlight: g.InFlight() - g.Open(), Open: g.Open(), Refused: g.Refused(), RefusedBy: a.Refused, Displaced: a.Displaced, Rounds: g.Rounds()}
 	})
 	if n.KeepsPins() {
-		m.WatchPins(func() metrics.PinStats {
+		m.WatchSnapshots(func() metrics.SnapshotStats {
 			all, named, age := n.Pins()
-			return metrics.PinStats{History: all - named, Named: named, Oldest: age}
+			return metrics.SnapshotStats{History: all - named, Named: named, Oldest: age}
 		})
 		m.WatchHot(func() metrics.HotStats {
 			s, busy := n.Hot()
@@ -35,7 +36,7 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 	}
 	m.WatchStore(func() metrics.StoreStats {
 		st, p := s.Stats(), s.Metrics()
-		disk, _ := s.Disk() // what is not known is shown as 0
+		disk, _ := s.Disk() // unknown values are exposed as 0
 		return metrics.StoreStats{
 			Appends: st.Appends, Entries: st.Entries, Fsyncs: st.Syncs, DiskBytes: p.DiskBytes, ReclaimableBytes: p.ReclaimableBytes, WALBytes: p.WALBytes,
 			MemtableBytes: p.MemTableBytes, Tables: uint64(p.Tables), L0Sublevels: uint64(p.L0Sublevels),
@@ -48,7 +49,7 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 	})
 }
 
-// hotStats tell of the hot shard and its planner.
+// hotStats returns the stats of the hot shard and its planner.
 func hotStats(s *shard.HotStats, busy float64, keys []metrics.HotKey) metrics.HotStats {
 	out := metrics.HotStats{Moved: s.Moved, Came: s.Came, Went: s.Went, Busy: busy, Keys: keys}
 	if !s.Planned {
@@ -67,7 +68,7 @@ func hotStats(s *shard.HotStats, busy float64, keys []metrics.HotKey) metrics.Ho
 // hotKeys are those that the metrics tell of.
 func hotKeys(n *node.Node) (out []metrics.HotKey) {
 	for _, k := range n.HotTop(metrics.MaxHotKeys) {
-		out = append(out, metrics.HotKey{Key: k.Key, Clashes: k.Heat, LockWait: time.Duration(k.Waits.Lock), Held: time.Duration(k.Waits.Held),
+		out = append(out, metrics.HotKey{Key: k.Key, Conflicts: k.Heat, LockWait: time.Duration(k.Waits.Lock), Held: time.Duration(k.Waits.Held),
 			ReadWait: time.Duration(k.Waits.Read), Retry: time.Duration(k.Waits.Retry), Holds: k.Waits.Holds, Queue: k.Waits.Queue, Moved: k.Moved})
 	}
 	return out

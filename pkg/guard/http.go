@@ -79,6 +79,10 @@ func (g *Gate) HTTP(next http.Handler, needs func(*http.Request) Need) http.Hand
 
 func (g *Gate) enterHTTP(r *http.Request, need Need) (*Caller, *kv.Error) {
 	name, password, basic := r.BasicAuth()
+	if !basic && certificate(r.TLS) == nil && r.Header.Get("Authorization") == "" && !g.opt.RequireCertificate {
+		return nil, unauthenticated("sign in with a user name, and the token of the user as the password",
+			"a client certificate, or a bearer token, authenticates as well")
+	}
 	if !basic {
 		return g.enter(r.TLS, map[string][]string{"authorization": r.Header.Values("Authorization")}, need, r.URL.Path)
 	}

@@ -37,7 +37,7 @@ const (
 )
 
 func (r refusal) String() string {
-	return [numRefusals]string{"connections", "strangers", "address", "failures", "timeout", "bytes", "user", "memory", "share"}[r]
+	return [numRefusals]string{"connections", "unauthenticated", "address", "failures", "timeout", "bytes", "user", "memory", "share"}[r]
 }
 
 // text is what the log says of it. What was refused for which reason is counted

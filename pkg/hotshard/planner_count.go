@@ -26,7 +26,7 @@ func (w Why) String() string {
 	if w >= NumWhys {
 		return "unknown"
 	}
-	return [NumWhys]string{"waiting", "together", "pinned", "quiet", "busy", "room", "ordered"}[w]
+	return [NumWhys]string{"contended", "co-located", "pinned", "idle", "overloaded", "full", "ordered"}[w]
 }
 
 // In reports whether it is a move to the hot shard.

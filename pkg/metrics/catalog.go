@@ -9,18 +9,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Metric is what there is to know of a metric without its values.
+// Metric describes a metric.
 type Metric struct {
-	// Name is without the _bucket, _sum and _count of a histogram's series.
+	// Name excludes the suffixes _bucket, _sum and _count of a histogram's series.
 	Name string
 	// Type is counter, gauge or histogram.
 	Type string
-	// Labels are in order; le is not among them.
+	// Labels are sorted, without le.
 	Labels []string
 	Help   string
 }
 
-// Series are the names of the series that a metric has in Prometheus.
+// Series returns the names of the metric's series in Prometheus.
 func (m *Metric) Series() []string {
 	if m.Type == "histogram" {
 		return []string{m.Name + "_bucket", m.Name + "_sum", m.Name + "_count"}
@@ -28,9 +28,8 @@ func (m *Metric) Series() []string {
 	return []string{m.Name}
 }
 
-// Catalog lists all metrics of linchpin's own that nodes have, by name, those of
-// the Go runtime and the process apart. It makes a node of which everything has
-// been measured once, so nothing can be forgotten but in there.
+// Catalog returns all metrics of a node, sorted by name, without those of the Go runtime
+// and the process.
 func Catalog() ([]Metric, error) {
 	m, err := specimen()
 	if err != nil {
@@ -57,7 +56,7 @@ func Catalog() ([]Metric, error) {
 	return out, nil
 }
 
-// specimen is a node that has one of everything.
+// specimen returns a Node that has at least one series of each metric.
 func specimen() (*Node, error) {
 	m, err := New(Options{Node: 1, Cluster: "c", Version: "v", NoRuntime: true})
 	if err != nil {
@@ -70,14 +69,16 @@ func specimen() (*Node, error) {
 	m.Contention(OtherConflicts).Waited(time.Second)
 	m.WatchGateway(func() GatewayStats { return GatewayStats{} })
 	m.WatchStore(func() StoreStats { return StoreStats{} })
-	m.WatchPins(func() PinStats { return PinStats{} })
+	m.WatchSnapshots(func() SnapshotStats { return SnapshotStats{} })
 	m.WatchPeers(func() []PeerStats { return []PeerStats{{Peer: kv.NodeID(2)}} })
 	m.WatchGuard(func() GuardStats {
 		return GuardStats{Secure: true, Refused: map[string]uint64{"timeout": 1},
-			MemoryUsed: map[string]int64{"answers": 1}, MemoryRefused: map[string]uint64{"answers": 1}, Calls: map[string]uint64{"ok": 1}, Expires: []CertificateExpiry{{Certificate: "own"}}}
+			MemoryUsed: map[string]int64{"responses": 1}, MemoryRefused: map[string]uint64{"responses": 1},
+			Calls: map[string]uint64{"ok": 1}, Expires: []CertificateExpiry{{Certificate: "own"}}}
 	})
 	m.WatchHot(func() HotStats {
-		return HotStats{Mode: "auto", Modes: []string{"auto"}, Begun: []Moves{{Reason: "quiet"}}, Keys: []HotKey{{Key: []byte("k")}}}
+		return HotStats{Mode: "auto", Modes: []string{"auto"}, Begun: []Moves{{Reason: "idle"}},
+			Keys: []HotKey{{Key: []byte("k")}}}
 	})
 	return m, nil
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/metrics"
 )
 
-// TestTheCatalogIsComplete: what a node has registered is in it, also what has no
-// series before something happens.
-func TestTheCatalogIsComplete(t *testing.T) {
+// TestCatalogIsComplete: every registered metric is in the catalog, also one that has no
+// series yet.
+func TestCatalogIsComplete(t *testing.T) {
 	all, err := metrics.Catalog()
 	require.NoError(t, err)
 	var names []string
@@ -44,7 +44,7 @@ func TestTheCatalogIsComplete(t *testing.T) {
 	}
 }
 
-func TestSeriesOfAHistogram(t *testing.T) {
+func TestHistogramSeries(t *testing.T) {
 	h := metrics.Metric{Name: "a_seconds", Type: "histogram"}
 	require.Equal(t, []string{"a_seconds_bucket", "a_seconds_sum", "a_seconds_count"}, h.Series())
 	g := metrics.Metric{Name: "a", Type: "gauge"}

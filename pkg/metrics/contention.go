@@ -9,39 +9,38 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Conflict is who waits for whom: what the one wants to do, what the other has
-// done or wants to do, and how it is in the way. All three are words for people
-// and become labels.
+// Conflict names two conflicting operations and how they conflict. The strings become
+// labels.
 type Conflict struct{ Operation, Holder, Cause string }
 
-// MaxConflicts bounds the conflicts that have series of their own. What others
-// are there is counted together, as OtherConflicts.
+// MaxConflicts bounds the conflicts that have their own series. All others are counted
+// as OtherConflicts.
 const MaxConflicts = 200
 
-// OtherConflicts stands for the conflicts for which there was no room.
+// OtherConflicts stands for the conflicts beyond MaxConflicts.
 var OtherConflicts = Conflict{"other", "other", "other"}
 
-// Contention counts what transactions waited for in a conflict, and the attempts
-// that ended because of it. It may be used by any number of goroutines.
+// Contention counts the waits and the aborted attempts of one conflict. It may be used by
+// any number of goroutines.
 type Contention struct{ waits, waitNanos, aborts atomic.Uint64 }
 
-// Waited counts a transaction whose longest wait was in this conflict.
+// Waited counts a transaction whose longest wait was caused by this conflict.
 func (c *Contention) Waited(d time.Duration) {
 	c.waits.Add(1)
 	c.waitNanos.Add(uint64(max(d, 0)))
 }
 
-// Aborted counts attempts that ended because of the conflict.
+// Aborted counts attempts aborted because of the conflict.
 func (c *Contention) Aborted(n int) { c.aborts.Add(uint64(n)) }
 
-// contentions are those of a node.
+// contentions are the counters of all conflicts of a node.
 type contentions struct {
 	mu  sync.Mutex
 	all map[Conflict]*Contention
 }
 
-// Contention is the handle of a conflict, the same at each call. It takes a lock
-// and looks labels up: whoever counts often keeps it.
+// Contention returns the handle of a conflict, the same at each call. It takes a lock:
+// keep the handle where conflicts are frequent.
 func (m *Node) Contention(c Conflict) *Contention {
 	cs := &m.contentions
 	cs.mu.Lock()
@@ -64,14 +63,17 @@ func (m *Node) Contention(c Conflict) *Contention {
 }
 
 func contentionDesc(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("linchpin_contention_"+name, help+" By operation, by the operation in the way, and by cause: lock, range, queue (one that waited before), readers, update (that a reader waited for), "+
-		"forgotten (readers of an earlier life), wound (by an older one) or changed (what was read).", []string{"operation", "holder_operation", "cause"}, nil)
+	labels := []string{"operation", "holder_operation", "cause"}
+	return prometheus.NewDesc("linchpin_contention_"+name, help, labels, nil)
 }
 
 var (
-	contentionWaits  = contentionDesc("waits_total", "Transactions that waited, each counted where it waited longest.")
-	contentionWait   = contentionDesc("wait_seconds_total", "Time of these waits.")
-	contentionAborts = contentionDesc("aborts_total", "Attempts that ended because of another transaction.")
+	contentionWaits = contentionDesc("waits_total",
+		"Transactions that waited, by the operations of the longest wait and its cause: lock, range, queue (an "+
+			"older waiter), readers, intent (an undecided update), recovery (of a shard), snapshot, wound, "+
+			"or changed (stale read).")
+	contentionWait   = contentionDesc("wait_seconds_total", "Time of the longest wait of each transaction.")
+	contentionAborts = contentionDesc("aborts_total", "Attempts aborted because of another transaction.")
 )
 
 // Describe implements prometheus.Collector.

@@ -8,69 +8,72 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// GuardStats tell of who comes in.
+// GuardStats are the counters of connections, authentication and client memory.
 type GuardStats struct {
-	// Open counts connections, Strangers those of them whose callers are not known
-	// yet. Refused counts those that were closed, by why.
+	// Open counts connections, Strangers those without an authenticated caller.
+	// Refused counts closed connections by the limit that was reached.
 	Open, Strangers int
 	Refused         map[string]uint64
-	// MemoryBudget is how many bytes the process may have, CallersMemory how many of
-	// them callers may. MemoryUsed is what they have, by kind, and MemoryRefused how
-	// often there was none.
+	// MemoryBudget is the memory budget of the process in bytes, CallersMemory the
+	// part of it for clients. MemoryUsed is the use by kind, in bytes, and
+	// MemoryRefused counts rejections for lack of memory.
 	MemoryBudget, CallersMemory int64
 	MemoryUsed                  map[string]int64
 	MemoryRefused               map[string]uint64
-	// Secure: there is TLS. The rest is known only then.
+	// Secure reports that TLS is used. The fields below are valid only then.
 	Secure bool
-	// Calls counts calls by what became of them at the gate.
+	// Calls counts calls by the result of authentication.
 	Calls map[string]uint64
-	// TableAge is how long ago the table of users was read.
+	// TableAge is the time since the user table was read.
 	TableAge time.Duration
-	// Reloads and ReloadFailures count changed certificates that were taken, and
-	// that were not.
+	// Reloads and ReloadFailures count changed certificates that were loaded and
+	// rejected.
 	Reloads, ReloadFailures uint64
 	Expires                 []CertificateExpiry
 }
 
-// CertificateExpiry is when a certificate expires.
+// CertificateExpiry is the expiry of a certificate.
 type CertificateExpiry struct {
 	// Certificate is "own", "ca" or "client-ca".
 	Certificate string
 	At          time.Time
 }
 
-// WatchGuard sets where the numbers of the gate come from. f is called by any
-// goroutine.
+// WatchGuard sets the source of the GuardStats. f is called by any goroutine.
 func (m *Node) WatchGuard(f func() GuardStats) {
 	m.sources.mu.Lock()
 	defer m.sources.mu.Unlock()
 	m.sources.guard = f
 }
 
+func guardDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("linchpin_"+name, help, labels, nil)
+}
+
 var (
-	guardConnections = prometheus.NewDesc("linchpin_connections", "Open connections, by whether the caller is known: yes, or not yet.", []string{"known"}, nil)
-	guardRefused     = prometheus.NewDesc("linchpin_connections_refused_total",
-		"Connections closed at the door or later, by which limit was met: connections, strangers, address, failures, timeout, bytes, user (it is none any more), memory, or share (of a user).",
-		[]string{"limit"}, nil)
-	guardBudget = prometheus.NewDesc("linchpin_memory_budget_bytes",
-		"How much memory there may be (--memory-budget), by part: process, or callers: what clients may have the node hold.", []string{"part"}, nil)
-	guardMemory = prometheus.NewDesc("linchpin_callers_memory_bytes",
-		"What clients have the node hold, by kind: connections, streams (open calls), requests that are not complete or not answered, and answers that have not been read.",
-		[]string{"kind"}, nil)
-	guardNoMemory = prometheus.NewDesc("linchpin_callers_memory_refused_total", "How often a client was refused or kept waiting in vain for want of memory, by kind.",
-		[]string{"kind"}, nil)
-	guardCalls = prometheus.NewDesc("linchpin_authentications_total",
-		"Calls at the gate, by what became of them: ok, unauthenticated, denied, or unavailable because the users are not known.", []string{"result"}, nil)
-	guardTableAge = prometheus.NewDesc("linchpin_users_age_seconds", "How long ago the table of users was read.", nil, nil)
-	guardReloads  = prometheus.NewDesc("linchpin_certificate_reloads_total", "Changed certificates, by what became of them: taken or refused.", []string{"result"}, nil)
-	guardExpires  = prometheus.NewDesc("linchpin_certificate_expires_seconds",
-		"When a certificate expires, in seconds since 1970; of several authorities, the first one.", []string{"certificate"}, nil)
+	guardConnections = guardDesc("connections", "Open connections, by whether the caller is authenticated.",
+		"authenticated")
+	guardRefused = guardDesc("connections_rejected_total",
+		"Connections closed, by limit: connections, unauthenticated, address, failures (of authentication), timeout, "+
+			"bytes, user (deleted), memory, or share (of a user's memory).", "limit")
+	guardBudget = guardDesc("memory_budget_bytes",
+		"Memory budget (--memory-budget) of the process, and the part of it for clients.", "part")
+	guardMemory = guardDesc("client_memory_bytes",
+		"Memory held for connections, streams, requests and responses of clients.", "kind")
+	guardNoMemory = guardDesc("client_memory_rejections_total",
+		"Requests and connections rejected because the memory for clients was used up, by kind.", "kind")
+	guardCalls = guardDesc("authentications_total",
+		"Calls, by result: ok, unauthenticated, denied, or unavailable (the user table is).", "result")
+	guardTableAge = guardDesc("user_table_age_seconds", "Time since the user table was read.")
+	guardReloads  = guardDesc("certificate_reloads_total", "Changed certificates, loaded or rejected.", "result")
+	guardExpires  = guardDesc("certificate_expiry_timestamp_seconds",
+		"Unix time at which the certificate expires; of several authorities, the earliest.", "certificate")
 )
 
-// guardDescs are all of them.
-var guardDescs = []*prometheus.Desc{guardConnections, guardRefused, guardBudget, guardMemory, guardNoMemory, guardCalls, guardTableAge, guardReloads, guardExpires}
+var guardDescs = []*prometheus.Desc{guardConnections, guardRefused, guardBudget, guardMemory, guardNoMemory, guardCalls,
+	guardTableAge, guardReloads, guardExpires}
 
-// collectGuard shows what is known of the gate.
+// collectGuard emits the GuardStats.
 func collectGuard(to chan<- prometheus.Metric, s *GuardStats) {
 	counts := func(d *prometheus.Desc, by map[string]uint64) {
 		for _, label := range slices.Sorted(maps.Keys(by)) {
@@ -80,11 +83,11 @@ func collectGuard(to chan<- prometheus.Metric, s *GuardStats) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	gauge(guardConnections, float64(s.Open-s.Strangers), "yes")
-	gauge(guardConnections, float64(s.Strangers), "no")
+	gauge(guardConnections, float64(s.Open-s.Strangers), "true")
+	gauge(guardConnections, float64(s.Strangers), "false")
 	counts(guardRefused, s.Refused)
 	gauge(guardBudget, float64(s.MemoryBudget), "process")
-	gauge(guardBudget, float64(s.CallersMemory), "callers")
+	gauge(guardBudget, float64(s.CallersMemory), "clients")
 	for _, kind := range slices.Sorted(maps.Keys(s.MemoryUsed)) {
 		gauge(guardMemory, float64(s.MemoryUsed[kind]), kind)
 	}
@@ -93,7 +96,7 @@ func collectGuard(to chan<- prometheus.Metric, s *GuardStats) {
 		return
 	}
 	counts(guardCalls, s.Calls)
-	counts(guardReloads, map[string]uint64{"taken": s.Reloads, "refused": s.ReloadFailures})
+	counts(guardReloads, map[string]uint64{"loaded": s.Reloads, "rejected": s.ReloadFailures})
 	gauge(guardTableAge, s.TableAge.Seconds())
 	for _, e := range s.Expires {
 		gauge(guardExpires, float64(e.At.Unix()), e.Certificate)

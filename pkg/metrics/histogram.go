@@ -11,8 +11,8 @@ import (
 // Histogram counts whole numbers (nanoseconds, entries) in buckets. It may be
 // used by any number of goroutines.
 //
-// Unlike the client library's, it takes sums of many observations at once,
-// which is what Batch is for.
+// Unlike the client library's, it accepts the sums of many observations at once, as
+// Batch has them.
 type Histogram struct {
 	desc *prometheus.Desc
 	// bounds are the buckets' upper ends, inclusive and rising.

@@ -9,36 +9,34 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// HotKey is how hot a key is. All but Queue is a second, of the last ones.
+// HotKey is the contention of a key. All rates are means over the last seconds.
 type HotKey struct {
 	Key []byte
-	// Clashes counts the writes that another write was in the way of.
-	Clashes float64
-	// LockWait, Held, ReadWait and Retry are the waiting that the key causes:
-	// for its lock, of updates that readers held, of readers for updates, and of
-	// attempts that died.
+	// Conflicts counts conflicting writes per second.
+	Conflicts float64
+	// LockWait, Held, ReadWait and Retry are the waiting time per second that the key
+	// causes: of requests for its lock, of updates held by readers, of readers for
+	// undecided updates, and of aborted attempts.
 	LockWait, Held, ReadWait, Retry time.Duration
-	// Holds counts the updates that readers held.
+	// Holds counts updates held by readers per second.
 	Holds float64
-	// Queue is how many transactions wait because of the key at the moment.
+	// Queue is the current number of transactions that wait because of the key.
 	Queue uint32
-	// Moved: it is on the hot shard, and has been moved there.
+	// Moved reports that the key has been moved to the hot shard.
 	Moved bool
 }
 
 const (
-	// MaxHotKeys bounds the keys that there are metrics of, and maxKeyLabel their
-	// labels, in bytes: each key is a series in whoever collects them. A key that
-	// is no longer among the hottest has none.
+	// MaxHotKeys bounds the keys that have series, and maxKeyLabel the length of their
+	// labels in bytes. A key that is no longer among the hottest has no series.
 	MaxHotKeys  = 20
 	maxKeyLabel = 64
-	// numHotCauses is how many metrics of a key differ in their cause alone.
+	// numHotCauses is the number of causes of linchpin_hot_key_waiting.
 	numHotCauses = 4
 )
 
-// keyLabel names a key. What is not printable is escaped as in Go, and so is the
-// backslash, so that no two keys share a name; what is long is cut, and ends with
-// a hash of all of it.
+// keyLabel returns the label of a key: the key as in a Go string literal, so that labels
+// are unique. A long label is cut and ends with a hash of the key.
 func keyLabel(key []byte) string {
 	s := strconv.Quote(string(key))
 	s = s[1 : len(s)-1]
@@ -56,15 +54,17 @@ func keyLabel(key []byte) string {
 }
 
 var hotKeyWaiting = prometheus.NewDesc("linchpin_hot_key_waiting",
-	"Seconds a second for which transactions wait because of one of the hottest keys, by cause: lock, held (updates, by readers), read (readers, for updates) or retry. Shown on the hot shard's node.",
-	[]string{"key", "cause"}, nil)
+	"Transactions that wait because of the key, on average, by cause: lock, held (updates held by readers), "+
+		"read (readers that wait for updates) or retry.", []string{"key", "cause"}, nil)
 
 func hotKeyWait(cause string, of func(*HotKey) time.Duration) sourced[HotKey] {
-	return sourced[HotKey]{hotKeyWaiting, prometheus.GaugeValue, func(k *HotKey) float64 { return of(k).Seconds() }, []string{cause}}
+	value := func(k *HotKey) float64 { return of(k).Seconds() }
+	return sourced[HotKey]{hotKeyWaiting, prometheus.GaugeValue, value, []string{cause}}
 }
 
 func hotKeyGauge(name, help string, of func(*HotKey) float64) sourced[HotKey] {
-	return sourced[HotKey]{prometheus.NewDesc("linchpin_hot_key_"+name, help, []string{"key"}, nil), prometheus.GaugeValue, of, nil}
+	desc := prometheus.NewDesc("linchpin_hot_key_"+name, help, []string{"key"}, nil)
+	return sourced[HotKey]{desc, prometheus.GaugeValue, of, nil}
 }
 
 var hotKeyMetrics = []sourced[HotKey]{
@@ -72,10 +72,13 @@ var hotKeyMetrics = []sourced[HotKey]{
 	hotKeyWait("held", func(k *HotKey) time.Duration { return k.Held }),
 	hotKeyWait("read", func(k *HotKey) time.Duration { return k.ReadWait }),
 	hotKeyWait("retry", func(k *HotKey) time.Duration { return k.Retry }),
-	hotKeyGauge("clashes", "Writes a second of one of the hottest keys that another write was in the way of.", func(k *HotKey) float64 { return k.Clashes }),
-	hotKeyGauge("holds", "Updates a second of one of the hottest keys that readers held back.", func(k *HotKey) float64 { return k.Holds }),
-	hotKeyGauge("queue", "Transactions that wait because of one of the hottest keys.", func(k *HotKey) float64 { return float64(k.Queue) }),
-	hotKeyGauge("moved", "1 if one of the hottest keys has been moved to the hot shard, else 0.", func(k *HotKey) float64 {
+	hotKeyGauge("conflicts", "Conflicting writes of the key per second.",
+		func(k *HotKey) float64 { return k.Conflicts }),
+	hotKeyGauge("holds", "Updates of the key held by readers, per second.",
+		func(k *HotKey) float64 { return k.Holds }),
+	hotKeyGauge("queue", "Transactions that are waiting because of the key.",
+		func(k *HotKey) float64 { return float64(k.Queue) }),
+	hotKeyGauge("moved", "1 if the key has been moved to the hot shard, else 0.", func(k *HotKey) float64 {
 		if k.Moved {
 			return 1
 		}

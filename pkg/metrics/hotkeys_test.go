@@ -12,16 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheHottestKeysHaveMetricsOfTheirOwn: so many of them, and only as long as
-// they are among the hottest.
-func TestTheHottestKeysHaveMetricsOfTheirOwn(t *testing.T) {
+// TestOnlyTheHottestKeysHaveSeries: at most MaxHotKeys, and only while they are among the
+// hottest.
+func TestOnlyTheHottestKeysHaveSeries(t *testing.T) {
 	m, err := New(Options{Node: 1, NoRuntime: true})
 	require.NoError(t, err)
 	var keys []HotKey
 	m.WatchHot(func() HotStats { return HotStats{Keys: keys} })
-	keys = []HotKey{{Key: []byte("visits"), Clashes: 1, LockWait: 2 * time.Second, Held: 3 * time.Millisecond, ReadWait: 4 * time.Second, Retry: 5 * time.Second, Holds: 6, Queue: 7, Moved: true},
+	keys = []HotKey{{Key: []byte("visits"), Conflicts: 1, LockWait: 2 * time.Second, Held: 3 * time.Millisecond, ReadWait: 4 * time.Second, Retry: 5 * time.Second, Holds: 6, Queue: 7, Moved: true},
 		{Key: []byte("a\"\n\xff\\b"), Queue: 8}}
-	want := map[string]float64{`linchpin_hot_key_clashes key=visits`: 1, `linchpin_hot_key_holds key=visits`: 6, `linchpin_hot_key_queue key=visits`: 7, `linchpin_hot_key_moved key=visits`: 1,
+	want := map[string]float64{`linchpin_hot_key_conflicts key=visits`: 1, `linchpin_hot_key_holds key=visits`: 6, `linchpin_hot_key_queue key=visits`: 7, `linchpin_hot_key_moved key=visits`: 1,
 		`linchpin_hot_key_waiting cause=lock key=visits`: 2, `linchpin_hot_key_waiting cause=held key=visits`: 0.003, `linchpin_hot_key_waiting cause=read key=visits`: 4,
 		`linchpin_hot_key_waiting cause=retry key=visits`: 5, `linchpin_hot_key_queue key=a\"\n\xff\\b`: 8, `linchpin_hot_key_moved key=a\"\n\xff\\b`: 0}
 	got := hotKeySeries(t, m)

@@ -22,7 +22,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// used is a node of which everything has been measured once.
+// used returns a node with one observation of every metric.
 func used(t testing.TB) *metrics.Node {
 	t.Helper()
 	m, err := metrics.New(metrics.Options{Node: 2, Cluster: "c", Version: "v1"})
@@ -54,7 +54,9 @@ func used(t testing.TB) *metrics.Node {
 	ops, err := m.Operations([]metrics.Operation{{Type: "any", Method: "get"}, {Type: "set", Method: "add"}})
 	require.NoError(t, err)
 	ops[1].Add(48)
-	m.WatchPins(func() metrics.PinStats { return metrics.PinStats{History: 34, Named: 35, Oldest: 36 * time.Second} })
+	m.WatchSnapshots(func() metrics.SnapshotStats {
+		return metrics.SnapshotStats{History: 34, Named: 35, Oldest: 36 * time.Second}
+	})
 	m.WatchHot(func() metrics.HotStats {
 		return metrics.HotStats{Shard: 66, Moved: 38, Came: 39, Went: 40, Busy: 0.41, Capacity: 53, Rules: 54, GivenUp: 55, Mode: "auto", Modes: []string{"auto", "off"},
 			Begun: []metrics.Moves{{In: true, Reason: "waiting", Count: 56}, {Reason: "quiet", Count: 57}}}
@@ -72,7 +74,7 @@ func used(t testing.TB) *metrics.Node {
 	return m
 }
 
-// values gives all samples of counters and gauges by name and labels.
+// values returns all samples of counters and gauges by name and labels.
 func values(t testing.TB, m *metrics.Node) map[string]float64 {
 	t.Helper()
 	families, err := m.Registry().Gather()
@@ -98,13 +100,13 @@ func values(t testing.TB, m *metrics.Node) map[string]float64 {
 	return vs
 }
 
-func TestNamesFollowTheRules(t *testing.T) {
+func TestNamesFollowPrometheusConventions(t *testing.T) {
 	problems, err := testutil.GatherAndLint(used(t).Registry())
 	require.NoError(t, err)
 	require.Empty(t, problems)
 }
 
-func TestWhatIsMeasuredIsShown(t *testing.T) {
+func TestEveryMetricIsExposed(t *testing.T) {
 	vs := values(t, used(t))
 	for name, want := range map[string]float64{
 		"linchpin_node_info cluster=c node=n2 version=v1":                                      1,
@@ -118,56 +120,56 @@ func TestWhatIsMeasuredIsShown(t *testing.T) {
 		"linchpin_log_fsync_duration_seconds sum":                                              0.0002,
 		"linchpin_shard_steps_total shard=3":                                                   1,
 		"linchpin_shard_step_seconds_total shard=3":                                            2,
-		"linchpin_shard_inputs_total shard=3":                                                  10,
-		"linchpin_shard_entries_total shard=3":                                                 4,
+		"linchpin_shard_messages_total shard=3":                                                10,
+		"linchpin_shard_log_entries_total shard=3":                                             4,
 		"linchpin_shard_queue_length shard=3":                                                  1,
-		"linchpin_shard_waiting_requests shard=3":                                              2,
-		"linchpin_shard_intents shard=3":                                                       3,
-		"linchpin_shard_records shard=3":                                                       4,
+		"linchpin_shard_lock_waiters shard=3":                                                  2,
+		"linchpin_shard_prepared_transactions shard=3":                                         3,
+		"linchpin_shard_decision_records shard=3":                                              4,
 		"linchpin_shard_keys_in_memory shard=3":                                                5,
 		"linchpin_shard_readers shard=3":                                                       21,
 		"linchpin_shard_held_updates shard=3":                                                  22,
-		"linchpin_shard_waits_total shard=3":                                                   2,
-		"linchpin_shard_wait_seconds_total shard=3":                                            0.5,
+		"linchpin_shard_lock_waits_total shard=3":                                              2,
+		"linchpin_shard_lock_wait_seconds_total shard=3":                                       0.5,
 		"linchpin_shard_wounds_total shard=3":                                                  6,
-		"linchpin_shard_cold_reads_total shard=3":                                              7,
-		"linchpin_shard_refusals_total shard=3":                                                8,
+		"linchpin_shard_cache_misses_total shard=3":                                            7,
+		"linchpin_shard_rejections_total shard=3":                                              8,
 		"linchpin_shard_read_waits_total shard=3":                                              23,
 		"linchpin_shard_read_wait_seconds_total shard=3":                                       24,
-		"linchpin_shard_past_reads_total shard=3":                                              25,
+		"linchpin_shard_snapshot_reads_total shard=3":                                          25,
 		"linchpin_shard_pages_read_total shard=3":                                              61,
 		"linchpin_shard_pages_written_total shard=3":                                           62,
 		"linchpin_shard_holds_total shard=3":                                                   26,
-		"linchpin_shard_held_seconds_total shard=3":                                            27,
+		"linchpin_shard_hold_seconds_total shard=3":                                            27,
 		"linchpin_shard_unseal_requests_total shard=3":                                         28,
 		"linchpin_shard_unseals_total shard=3":                                                 29,
-		"linchpin_shard_lapses_total shard=3":                                                  30,
-		"linchpin_shard_garbage_notes shard=3":                                                 31,
-		"linchpin_shard_garbage_notes_lost_total shard=3":                                      32,
+		"linchpin_shard_lease_expirations_total shard=3":                                       30,
+		"linchpin_shard_gc_pending_versions shard=3":                                           31,
+		"linchpin_shard_gc_pending_dropped_total shard=3":                                      32,
 		"linchpin_operations_total method=add type=set":                                        48,
-		"linchpin_shard_replanned_total shard=3":                                               47,
-		"linchpin_shard_swept_keys_total shard=3":                                              33,
+		"linchpin_shard_lock_replans_total shard=3":                                            47,
+		"linchpin_shard_gc_swept_keys_total shard=3":                                           33,
 		"linchpin_shard_expired_keys_total shard=3":                                            53,
-		"linchpin_shard_expired_late_seconds_total shard=3":                                    54,
-		"linchpin_shard_due_keys shard=3":                                                      55,
-		"linchpin_shard_overdue_seconds shard=3":                                               56,
+		"linchpin_shard_expiry_delay_seconds_total shard=3":                                    54,
+		"linchpin_shard_expired_keys_pending shard=3":                                          55,
+		"linchpin_shard_expiry_lag_seconds shard=3":                                            56,
 		"linchpin_transaction_duration_seconds kind=one_shot count":                            2,
 		"linchpin_transaction_duration_seconds kind=one_shot sum":                              0.005,
 		"linchpin_transaction_duration_seconds kind=interactive count":                         1,
 		"linchpin_contention_waits_total cause=lock holder_operation=put operation=get":        2,
 		"linchpin_contention_wait_seconds_total cause=lock holder_operation=put operation=get": 0.25,
 		"linchpin_contention_aborts_total cause=lock holder_operation=put operation=get":       49,
-		"linchpin_shard_cold_reads_pending shard=3":                                            50,
-		"linchpin_shard_phases_total shard=3":                                                  51,
-		"linchpin_shard_phase_joins_total shard=3":                                             52,
-		"linchpin_hot_keys_limit":                                                              53,
+		"linchpin_shard_cache_misses_in_flight shard=3":                                        50,
+		"linchpin_shard_lock_phases_total shard=3":                                             51,
+		"linchpin_shard_lock_phase_joins_total shard=3":                                        52,
+		"linchpin_hot_moved_keys_limit":                                                        53,
 		"linchpin_hot_rules":                                                                   54,
-		"linchpin_hot_moves_given_up_total":                                                    55,
+		"linchpin_hot_moves_failed_total":                                                      55,
 		"linchpin_hot_mode mode=auto":                                                          1,
 		"linchpin_hot_shard_info shard=66":                                                     1,
 		"linchpin_hot_mode mode=off":                                                           0,
-		"linchpin_hot_moves_begun_total direction=in reason=waiting":                           56,
-		"linchpin_hot_moves_begun_total direction=out reason=quiet":                            57,
+		"linchpin_hot_moves_started_total direction=in reason=waiting":                         56,
+		"linchpin_hot_moves_started_total direction=out reason=quiet":                          57,
 		"linchpin_store_flushed_bytes_total":                                                   58,
 		"linchpin_store_compacted_bytes_total":                                                 59,
 		"linchpin_store_logged_bytes_total":                                                    60,
@@ -177,15 +179,15 @@ func TestWhatIsMeasuredIsShown(t *testing.T) {
 		"linchpin_store_reclaimable_bytes":                                                     70,
 		"linchpin_store_disk_free_bytes":                                                       64,
 		"linchpin_store_disk_size_bytes":                                                       65,
-		"linchpin_reads_total plan=hot-last":                                                   1,
-		"linchpin_reads_total plan=locked":                                                     0,
-		"linchpin_pins kind=history":                                                           34,
-		"linchpin_pins kind=named":                                                             35,
-		"linchpin_oldest_pin_age_seconds":                                                      36,
-		"linchpin_gateway_pin_rounds_total":                                                    37,
+		"linchpin_read_only_transactions_total plan=hot-last":                                  1,
+		"linchpin_read_only_transactions_total plan=locked":                                    0,
+		"linchpin_snapshots kind=history":                                                      34,
+		"linchpin_snapshots kind=named":                                                        35,
+		"linchpin_oldest_snapshot_age_seconds":                                                 36,
+		"linchpin_gateway_snapshot_rounds_total":                                               37,
 		"linchpin_node_clock_jumps_total":                                                      67,
 		"linchpin_node_clock_ids_ahead_seconds":                                                68,
-		"linchpin_node_clock_apart_seconds":                                                    -69,
+		"linchpin_node_clock_offset_seconds":                                                   -69,
 		"linchpin_hot_moved_keys":                                                              38,
 		"linchpin_hot_moves_total direction=in":                                                39,
 		"linchpin_hot_moves_total direction=out":                                               40,
@@ -196,15 +198,15 @@ func TestWhatIsMeasuredIsShown(t *testing.T) {
 		"linchpin_peer_up peer=1":                                                              1,
 		"linchpin_gateway_inflight_transactions":                                               12,
 		"linchpin_gateway_open_transactions":                                                   13,
-		"linchpin_gateway_admission_refusals_total cause=key":                                  42,
-		"linchpin_gateway_admission_refusals_total cause=shard":                                43,
-		"linchpin_gateway_admission_refusals_total cause=open":                                 44,
-		"linchpin_gateway_admission_refusals_total cause=node":                                 45,
-		"linchpin_gateway_displaced_total":                                                     46,
-		"linchpin_shard_key_refusals_total shard=3":                                            3,
-		"linchpin_shard_disk_refusals_total shard=3":                                           2,
+		"linchpin_gateway_admission_rejections_total limit=key":                                42,
+		"linchpin_gateway_admission_rejections_total limit=shard":                              43,
+		"linchpin_gateway_admission_rejections_total limit=interactive":                        44,
+		"linchpin_gateway_admission_rejections_total limit=node":                               45,
+		"linchpin_gateway_unfair_rejections_total":                                             46,
+		"linchpin_shard_key_rejections_total shard=3":                                          3,
+		"linchpin_shard_disk_rejections_total shard=3":                                         2,
 		"linchpin_store_full":                                                                  1,
-		"linchpin_gateway_refusals_total":                                                      14,
+		"linchpin_gateway_rejections_total":                                                    14,
 		"linchpin_log_appends_total":                                                           15,
 		"linchpin_log_entries_total":                                                           16,
 		"linchpin_log_fsyncs_total":                                                            17,
@@ -213,7 +215,7 @@ func TestWhatIsMeasuredIsShown(t *testing.T) {
 		"linchpin_store_cache_misses_total":                                                    20,
 	} {
 		got, ok := vs[name]
-		require.True(t, ok, "%s is not shown", name)
+		require.True(t, ok, "%s is not exposed", name)
 		require.InDelta(t, want, got, 1e-9, name)
 	}
 	require.InDelta(t, time.Now().Unix(), vs["linchpin_node_clock_seconds"], 60)
@@ -221,7 +223,7 @@ func TestWhatIsMeasuredIsShown(t *testing.T) {
 	require.Contains(t, vs, "process_start_time_seconds")
 }
 
-func TestNumbersThatNobodyKnowsDoNotPanic(t *testing.T) {
+func TestUnknownLabelsDoNotPanic(t *testing.T) {
 	m, err := metrics.New(metrics.Options{NoRuntime: true})
 	require.NoError(t, err)
 	m.Transaction(metrics.Scan, kv.Kind(200), -1)
@@ -229,9 +231,9 @@ func TestNumbersThatNobodyKnowsDoNotPanic(t *testing.T) {
 	require.NotContains(t, values(t, m), "go_goroutines")
 }
 
-// TestConflictsAreBounded: whatever there is in the way of what, there are so
-// many series, and nothing goes uncounted.
-func TestConflictsAreBounded(t *testing.T) {
+// TestConflictSeriesAreBounded: the number of series is bounded, and every wait is
+// counted.
+func TestConflictSeriesAreBounded(t *testing.T) {
 	m, err := metrics.New(metrics.Options{NoRuntime: true})
 	require.NoError(t, err)
 	const kinds = 3 * metrics.MaxConflicts
@@ -272,10 +274,10 @@ func TestHistogramBucketsAreInclusiveAndComplete(t *testing.T) {
 		require.Equal(t, []uint64{2, 3, 5, 5, 5}, []uint64{upTo[1], upTo[2], upTo[4], upTo[8], upTo[16384]})
 		return
 	}
-	t.Fatal("the histogram is not shown")
+	t.Fatal("the histogram is not exposed")
 }
 
-func TestABatchAddsUpToTheSame(t *testing.T) {
+func TestBatchEqualsSingleObservations(t *testing.T) {
 	one, err := metrics.New(metrics.Options{NoRuntime: true})
 	require.NoError(t, err)
 	two, err := metrics.New(metrics.Options{NoRuntime: true})
@@ -301,7 +303,7 @@ func TestABatchAddsUpToTheSame(t *testing.T) {
 	require.Equal(t, uint64(2000), two.Stage(metrics.Durable).Count())
 }
 
-func TestHandlesAreSharedAndSafeForMany(t *testing.T) {
+func TestHandlesAreSharedAndConcurrent(t *testing.T) {
 	m, err := metrics.New(metrics.Options{NoRuntime: true})
 	require.NoError(t, err)
 	var wg sync.WaitGroup
@@ -347,17 +349,17 @@ func TestHandler(t *testing.T) {
 	require.Equal(t, "ok\n", body)
 	code, _ = fetch(t, h, "/readyz?writes")
 	require.Equal(t, http.StatusOK, code)
-	noRoom = "all writes are refused"
+	noRoom = "all writes are rejected"
 	code, body = fetch(t, h, "/readyz")
 	require.Equal(t, http.StatusOK, code, "it serves reads")
-	require.Equal(t, "ok, but all writes are refused\n", body)
+	require.Equal(t, "ok, but all writes are rejected\n", body)
 	code, body = fetch(t, h, "/readyz?writes")
 	require.Equal(t, http.StatusServiceUnavailable, code)
-	require.Equal(t, "all writes are refused\n", body)
-	notReady = errors.New("two members have not been met")
+	require.Equal(t, "all writes are rejected\n", body)
+	notReady = errors.New("two members are unreachable")
 	code, body = fetch(t, h, "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, code)
-	require.Equal(t, "two members have not been met\n", body)
+	require.Equal(t, "two members are unreachable\n", body)
 	code, body = fetch(t, h, "/healthz")
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, "ok\n", body)
@@ -365,7 +367,7 @@ func TestHandler(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, code)
 }
 
-func TestPromtoolHasNothingToSay(t *testing.T) {
+func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("promtool is not installed")

@@ -14,8 +14,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Node is everything that is measured of one node. Its methods may be called
-// by any goroutine.
+// Node holds the metrics of one node. Its methods may be called by any goroutine.
 type Node struct {
 	registry     *prometheus.Registry
 	transactions [NumTxnKinds][]prometheus.Counter
@@ -30,56 +29,57 @@ type Node struct {
 	peers        peers
 	sources      sources
 	contentions  contentions
-	// unread gives the scans that were ended; see WatchScans.
+	// unread returns the number of stalled scans; see WatchScans.
 	unread atomic.Pointer[func() uint64]
 }
 
-// Options say who the node is. They become labels of linchpin_node_info.
+// Options identify the node. They become labels of linchpin_node_info.
 type Options struct {
 	Node    kv.NodeID
 	Cluster string
 	Version string
-	// NoRuntime leaves out the collectors of the Go runtime and the process,
-	// for several nodes in one process.
+	// NoRuntime omits the collectors of the Go runtime and the process, for several
+	// nodes in one process.
 	NoRuntime bool
 }
 
-// TxnKind is a way in which clients run transactions.
+// TxnKind is the kind of a transaction: how the client runs it.
 type TxnKind int
 
 const (
-	// OneShot is a transaction that came in one message.
+	// OneShot is a transaction in one request.
 	OneShot TxnKind = iota
-	// OneShotRead is one that wrote nothing.
+	// OneShotRead is a one-shot transaction without writes.
 	OneShotRead
-	// Interactive is a transaction of several messages.
+	// Interactive is a transaction of several requests.
 	Interactive
-	// InteractiveRead is one that was begun as read-only.
+	// InteractiveRead is an interactive transaction that is declared read-only.
 	InteractiveRead
-	// Scan is a scan over its own stream.
+	// Scan is a scan.
 	Scan
-	// Enquiry asks for the outcome of another transaction.
-	Enquiry
-	// NumTxnKinds is how many ways there are.
+	// OutcomeQuery is a query for the outcome of another transaction.
+	OutcomeQuery
+	// NumTxnKinds is the number of kinds.
 	NumTxnKinds
 )
 
 func (k TxnKind) String() string {
-	return [NumTxnKinds]string{"one_shot", "one_shot_read", "interactive", "interactive_read", "scan", "enquiry"}[k]
+	names := [NumTxnKinds]string{"one_shot", "one_shot_read", "interactive", "interactive_read", "scan", "outcome_query"}
+	return names[k]
 }
 
-// ReadPlan is how a read-only transaction has read (docs/protocol.md, section
-// 7).
+// ReadPlan is how a read-only transaction reads (docs/protocol.md, section 7).
 type ReadPlan int
 
 const (
-	// ReadLocked: under locks.
+	// ReadLocked takes read locks.
 	ReadLocked ReadPlan = iota
-	ReadOne
-	ReadAtOnce
+	ReadOneShard
+	ReadParallel
 	ReadHotLast
-	ReadOpen
-	ReadPin
+	ReadInteractive
+	// ReadSnapshot reads at a snapshot.
+	ReadSnapshot
 	numReadPlans
 )
 
@@ -87,43 +87,39 @@ func (p ReadPlan) String() string {
 	return [numReadPlans]string{"locked", "one-shard", "parallel", "hot-last", "interactive", "snapshot"}[p]
 }
 
-// Stage is a part of a transaction's time.
+// Stage is a part of a transaction's latency.
 type Stage int
 
 const (
-	// Gateway is from the request's arrival to its answer.
+	// Gateway lasts from the arrival of the request to its response.
 	Gateway Stage = iota
-	// LockWait is the time a request waited for locks on a shard.
+	// LockWait is the time that a request waits for locks on a shard.
 	LockWait
-	// Vote is from the parking of a piece at its last agent until all votes are
-	// in and its keys are in memory.
+	// Vote lasts from the arrival of the commit request at the last agent until all
+	// votes have arrived and the keys are in memory.
 	Vote
-	// Decide is from the vote of a participant until it hears the decision.
-	Decide
-	// Durable is from a step to its entries being on disk.
+	// Decision lasts from the vote of a participant until the decision arrives.
+	Decision
+	// Durable lasts from a step until its log entries are on disk.
 	Durable
 	numStages
 )
 
 func (s Stage) String() string {
-	return [numStages]string{"gateway", "lock_wait", "vote", "decide", "durable"}[s]
+	return [numStages]string{"gateway", "lock_wait", "vote", "decision", "durable"}[s]
 }
 
 // New makes a node's metrics in a registry of their own.
 func New(o Options) (*Node, error) {
 	m := &Node{registry: prometheus.NewRegistry()}
-	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "linchpin_node_info", Help: "Who the node is; always 1.",
+	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "linchpin_node_info",
+		Help:        "The id, cluster and version of the node; always 1.",
 		ConstLabels: prometheus.Labels{"node": o.Node.String(), "cluster": o.Cluster, "version": o.Version}})
 	info.Set(1)
-	clock := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "linchpin_node_clock_seconds", Help: "The node's wall clock, as seconds since 1970."},
-		func() float64 { return float64(time.Now().UnixNano()) / 1e9 })
-	unread := prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "linchpin_scans_unread_total", Help: "Scans that were ended because their clients did not read."},
-		func() float64 {
-			if f := m.unread.Load(); f != nil {
-				return float64((*f)())
-			}
-			return 0
-		})
+	clock := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "linchpin_node_clock_seconds",
+		Help: "Unix time of the node's wall clock."}, func() float64 { return float64(time.Now().UnixNano()) / 1e9 })
+	unread := prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "linchpin_scans_stalled_total",
+		Help: "Scans aborted because the client read too slowly."}, m.stalledScans)
 	cs := []prometheus.Collector{info, clock, unread, &m.shards, &m.peers, &m.sources, &m.contentions}
 	if !o.NoRuntime {
 		cs = append(cs, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -137,12 +133,21 @@ func New(o Options) (*Node, error) {
 	return m, errors.Join(errs...)
 }
 
-// WatchScans has f asked how many scans were ended because their clients did not read.
+// WatchScans sets the source of the number of scans aborted because their clients read too
+// slowly. f is called by any goroutine.
 func (m *Node) WatchScans(f func() uint64) { m.unread.Store(&f) }
+
+func (m *Node) stalledScans() float64 {
+	f := m.unread.Load()
+	if f == nil {
+		return 0
+	}
+	return float64((*f)())
+}
 
 func (m *Node) newTransactions() []prometheus.Collector {
 	txns := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_transactions_total",
-		Help: "Transactions that ended, by how clients ran them and by outcome: OK or the kind of error."}, []string{"kind", "outcome"})
+		Help: "Finished transactions, by kind and by outcome: OK or the error."}, []string{"kind", "outcome"})
 	for k := range NumTxnKinds {
 		for _, outcome := range kv.Kinds() {
 			if outcome.OfClient() {
@@ -152,12 +157,13 @@ func (m *Node) newTransactions() []prometheus.Collector {
 		}
 	}
 	retries := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_transaction_retries_total",
-		Help: "Attempts that ended without a commit and were followed by another, by reason."}, []string{"reason"})
+		Help: "Attempts that aborted and were retried by the gateway, by reason."}, []string{"reason"})
 	for r := range len(msg.Reason_name) {
 		m.retries = append(m.retries, retries.WithLabelValues(strings.TrimPrefix(msg.Reason(r).String(), "Reason")))
 	}
-	reads := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_reads_total",
-		Help: "Read-only transactions that were answered, by how they read."}, []string{"plan"})
+	reads := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_read_only_transactions_total",
+		Help: "Finished read-only transactions, by plan: one-shard, parallel, hot-last, interactive, snapshot or locked."},
+		[]string{"plan"})
 	for p := range numReadPlans {
 		m.reads[p] = reads.WithLabelValues(p.String())
 	}
@@ -166,26 +172,29 @@ func (m *Node) newTransactions() []prometheus.Collector {
 
 func (m *Node) newHistograms() []prometheus.Collector {
 	stage := prometheus.NewDesc("linchpin_stage_duration_seconds",
-		"Time that transactions spent, by stage.", []string{"stage"}, nil)
+		"Duration of the stages of transactions: gateway (request to response), lock_wait, vote (commit request to "+
+			"last vote), decision (vote to decision), durable (processing to fsync).", []string{"stage"}, nil)
 	for s := range numStages {
 		m.stages[s] = newHistogram(stage, durationBounds, float64(time.Second), s.String())
 	}
 	took := prometheus.NewDesc("linchpin_transaction_duration_seconds",
-		"Time from a transaction's first request to its end, by how clients ran it; those that failed included, and of interactive ones the time for which clients thought.", []string{"kind"}, nil)
+		"Duration of transactions, by kind; failures and the client's time between requests are included.",
+		[]string{"kind"}, nil)
 	for k := range NumTxnKinds {
 		m.took[k] = newHistogram(took, durationBounds, float64(time.Second), k.String())
 	}
 	cs := []prometheus.Collector{histograms(m.stages[:]), histograms(m.took[:])}
 	m.fsyncEntries = newHistogram(prometheus.NewDesc("linchpin_log_fsync_entries",
-		"Entries that one fsync of the log made durable.", nil, nil), countBounds, 1)
+		"Log entries per fsync.", nil, nil), countBounds, 1)
 	m.fsyncTime = newHistogram(prometheus.NewDesc("linchpin_log_fsync_duration_seconds",
-		"Time that fsyncs of the log took.", nil, nil), durationBounds, float64(time.Second))
+		"Duration of fsyncs of the log.", nil, nil), durationBounds, float64(time.Second))
 	m.readTime = newHistogram(prometheus.NewDesc("linchpin_store_read_duration_seconds",
-		"Time that reads of the store took for what is not in the shards' memory, the block cache's included.", nil, nil), durationBounds, float64(time.Second))
+		"Duration of reads of the store after a cache miss of a shard.", nil, nil),
+		durationBounds, float64(time.Second))
 	return append(cs, m.fsyncEntries, m.fsyncTime, m.readTime)
 }
 
-// histograms share one description.
+// histograms are histograms with one description.
 type histograms []*Histogram
 
 func (hs histograms) Describe(to chan<- *prometheus.Desc) { hs[0].Describe(to) }
@@ -196,7 +205,7 @@ func (hs histograms) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Transaction counts a transaction that ended so, after so long.
+// Transaction counts a finished transaction and its duration.
 func (m *Node) Transaction(k TxnKind, outcome kv.Kind, took time.Duration) {
 	if int(outcome) < len(m.transactions[k]) {
 		m.transactions[k][outcome].Inc()
@@ -204,30 +213,29 @@ func (m *Node) Transaction(k TxnKind, outcome kv.Kind, took time.Duration) {
 	m.took[k].Observe(took)
 }
 
-// Read counts a read-only transaction that was answered.
+// Read counts a finished read-only transaction.
 func (m *Node) Read(p ReadPlan) { m.reads[p].Inc() }
 
-// Retry counts an attempt that another one follows.
+// Retry counts an attempt that is retried.
 func (m *Node) Retry(r msg.Reason) {
 	if r >= 0 && int(r) < len(m.retries) {
 		m.retries[r].Inc()
 	}
 }
 
-// Stage is the histogram of a stage.
+// Stage returns the histogram of a stage.
 func (m *Node) Stage(s Stage) *Histogram { return m.stages[s] }
 
-// StoreRead counts a read of the store that took so long.
+// StoreRead counts a read of the store and its duration.
 func (m *Node) StoreRead(took time.Duration) { m.readTime.Observe(took) }
 
-// Fsync tells of a completed fsync: how many entries it made durable, and the
-// time it took.
+// Fsync counts a completed fsync: the entries it made durable, and its duration.
 func (m *Node) Fsync(entries int, took time.Duration) {
 	m.fsyncEntries.ObserveN(int64(entries))
 	m.fsyncTime.Observe(took)
 }
 
-// Registry is for collectors of others.
+// Registry returns the registry, for further collectors.
 func (m *Node) Registry() *prometheus.Registry { return m.registry }
 
 // level is a number that goes up and down.

@@ -2,15 +2,15 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Operation is something that transactions do: a method, of a data type or of
-// any.
+// Operation is a method of a data type.
 type Operation struct{ Type, Method string }
 
-// Operations makes counters of operations, one for each that is given, in that
-// order. It is called once, with all there are: their names become labels.
+// Operations returns one counter for each operation, in the order given. It must be
+// called once, with all operations: their names become labels.
 func (m *Node) Operations(ops []Operation) ([]prometheus.Counter, error) {
 	vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_operations_total",
-		Help: "Operations that clients asked for, by the data type they are for and by method, repeated requests included."}, []string{"type", "method"})
+		Help: "Operations received from clients, by data type and method; retried requests count again."},
+		[]string{"type", "method"})
 	out := make([]prometheus.Counter, len(ops))
 	for i, o := range ops {
 		out[i] = vec.WithLabelValues(o.Type, o.Method)

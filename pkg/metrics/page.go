@@ -14,26 +14,26 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// renderEvery is how often /metrics is rendered at most.
+// renderEvery is the minimum interval between two renderings of /metrics.
 const renderEvery = time.Second
 
-// page serves /metrics. A request that comes within renderEvery of the last rendering waits
-// for the next one, which serves all requests that wait. So no response is older than its
-// request, and any number of connections that ask in a loop cost one rendering a second.
+// page serves /metrics. A request within renderEvery of the last rendering waits for the
+// next one, which serves all waiting requests. So no response is older than its request,
+// and any number of clients cost one rendering per second.
 type page struct {
 	render http.Handler
 
 	mu sync.Mutex
-	// began is when families were gathered.
+	// began is the time at which families were gathered.
 	began    time.Time
 	gather   prometheus.Gatherer
 	families []*dto.MetricFamily
 	failed   error
-	// bodies are the responses of families, by their form.
+	// bodies are the rendered families, by form.
 	bodies map[form]*body
 }
 
-// form is how metrics are encoded.
+// form is an encoding of the metrics.
 type form struct {
 	format expfmt.Format
 	gzip   bool
@@ -75,14 +75,14 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(b.code)
-	_, _ = w.Write(b.Bytes()) // a client that is gone needs no answer
+	_, _ = w.Write(b.Bytes()) // the client may be gone
 }
 
 func acceptsGzip(encodings string) bool {
 	return strings.Contains(encodings, "gzip") && !strings.Contains(encodings, "gzip;q=0")
 }
 
-// body returns the response to a request in a form, or for how long the request has to wait.
+// body returns the response in a form, or how long the request has to wait for it.
 func (p *page) body(f form, r *http.Request, arrived time.Time) (b *body, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,25 +8,25 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// PeerStats are what a transport counts of the way to another node.
+// PeerStats are the counters of the connection to another node.
 type PeerStats struct {
 	Peer kv.NodeID
-	// Sent counts messages handed to the stream, Received those that came.
+	// Sent counts messages handed to the stream, Received the messages from the peer.
 	Sent, Received uint64
-	// Dropped counts messages that found no room.
+	// Dropped counts messages that the full queue rejected.
 	Dropped uint64
-	// Up: the peer was heard of lately.
+	// Up reports that the peer has sent something recently.
 	Up bool
 }
 
-// peers asks the transport when Prometheus asks.
+// peers collects the counters of the transport at each scrape.
 type peers struct {
 	mu     sync.Mutex
 	source func() []PeerStats
 }
 
-// WatchPeers sets where the peers' numbers come from, in the order of peers. f
-// is called by any goroutine and must not block.
+// WatchPeers sets the source of the peers' counters, in the order of peers. f is called
+// by any goroutine and must not block.
 func (m *Node) WatchPeers(f func() []PeerStats) {
 	m.peers.mu.Lock()
 	defer m.peers.mu.Unlock()
@@ -34,10 +34,11 @@ func (m *Node) WatchPeers(f func() []PeerStats) {
 }
 
 var (
-	peerSent     = peerDesc("messages_sent_total", "Messages handed to the stream to a peer.")
-	peerReceived = peerDesc("messages_received_total", "Messages that came from a peer.")
-	peerDropped  = peerDesc("messages_dropped_total", "Messages to a peer that found no room.")
-	peerUp       = peerDesc("up", "Whether the peer was heard of lately: 1 or 0.")
+	peerSent     = peerDesc("messages_sent_total", "Messages sent to the peer.")
+	peerReceived = peerDesc("messages_received_total", "Messages received from the peer.")
+	peerDropped  = peerDesc("messages_dropped_total",
+		"Messages dropped because the queue to the peer was full; the protocol retries them.")
+	peerUp = peerDesc("up", "1 if the peer is reachable, else 0.")
 )
 
 func peerDesc(name, help string) *prometheus.Desc {

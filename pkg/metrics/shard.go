@@ -13,8 +13,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Shard is what is measured of one shard. It is written by the shard's
-// goroutine and read by any.
+// Shard holds the metrics of one shard. The shard's goroutine writes them; any goroutine
+// may read them.
 type Shard struct {
 	id kv.ShardID
 
@@ -27,30 +27,28 @@ type Shard struct {
 	source atomic.Pointer[func() ShardStats]
 }
 
-// Levels are a shard's sizes now.
+// Levels are the current sizes of a shard's tables.
 type Levels struct {
-	// Queue counts messages that wait for the next step.
+	// Queue counts messages in the shard's queue.
 	Queue int
 	// Waiting counts requests that wait for a lock.
 	Waiting int
-	// Intents counts transactions that are prepared and undecided.
+	// Intents counts prepared transactions without a decision.
 	Intents int
 	// Records counts decisions that are kept.
 	Records int
-	// Keys counts the keys of which the newest version is in memory.
+	// Keys counts the keys whose latest version is in memory.
 	Keys int
-	// Readers counts read-only transactions that are registered, or of which
-	// there is a read or its answer.
+	// Readers counts read-only transactions that are registered or reading.
 	Readers int
-	// Held counts updates that wait for readers, or for the start of a new
-	// life to be over.
+	// Held counts updates held by readers, or by the start of an incarnation.
 	Held int
-	// ColdReading counts the reads of the disk that are under way.
+	// ColdReading counts reads of the store in flight.
 	ColdReading int
 }
 
-// Step counts a step: the messages it took in, the entries it wrote, and the
-// time it took.
+// Step counts a step: the messages it processed, the log entries it wrote, and its
+// duration.
 func (s *Shard) Step(inputs, entries int, took time.Duration) {
 	s.steps.Add(1)
 	s.inputs.Add(uint64(inputs))
@@ -70,29 +68,29 @@ func (s *Shard) SetLevels(l Levels) {
 	s.coldReading.Store(int64(l.ColdReading))
 }
 
-// Waited counts requests that have waited for a lock, and their time in sum.
+// Waited counts requests that waited for a lock, and the sum of their waits.
 func (s *Shard) Waited(requests int, sum time.Duration) {
 	s.waits.Add(uint64(requests))
 	s.waitNanos.Add(uint64(sum))
 }
 
-// Wounded counts transactions that were marked by an older one.
+// Wounded counts transactions wounded by an older one.
 func (s *Shard) Wounded(n int) { s.wounds.Add(uint64(n)) }
 
-// ColdRead counts reads that went to the disk.
+// ColdRead counts reads that missed the memory.
 func (s *Shard) ColdRead(n int) { s.coldReads.Add(uint64(n)) }
 
-// Refused counts requests that were refused because a queue was full, and those
-// of them for which that was one of a single key.
+// Refused counts requests rejected because a queue was full; byKey of them because of
+// the lock queue of one key.
 func (s *Shard) Refused(n, byKey int) {
 	s.refused.Add(uint64(n))
 	s.crowded.Add(uint64(byKey))
 }
 
-// RefusedForRoom counts those that were refused for want of room on the disk.
+// RefusedForRoom counts requests rejected because the disk was full.
 func (s *Shard) RefusedForRoom(n int) { s.noRoom.Add(uint64(n)) }
 
-// Steps gives the number of steps and the time spent in them.
+// Steps returns the number of steps and the time spent in them.
 func (s *Shard) Steps() (n uint64, spent time.Duration) {
 	return s.steps.Load(), time.Duration(s.stepNanos.Load())
 }
@@ -105,7 +103,8 @@ type shardMetric struct {
 }
 
 func shardTotal(name, help string, v func(*Shard) *atomic.Uint64) shardMetric {
-	return shardMetric{shardDesc(name, help), prometheus.CounterValue, func(s *Shard) float64 { return float64(v(s).Load()) }}
+	return shardMetric{shardDesc(name, help), prometheus.CounterValue,
+		func(s *Shard) float64 { return float64(v(s).Load()) }}
 }
 
 func shardSeconds(name, help string, v func(*Shard) *atomic.Uint64) shardMetric {
@@ -115,7 +114,8 @@ func shardSeconds(name, help string, v func(*Shard) *atomic.Uint64) shardMetric 
 }
 
 func shardLevel(name, help string, v func(*Shard) *level) shardMetric {
-	return shardMetric{shardDesc(name, help), prometheus.GaugeValue, func(s *Shard) float64 { return float64(v(s).Load()) }}
+	return shardMetric{shardDesc(name, help), prometheus.GaugeValue,
+		func(s *Shard) float64 { return float64(v(s).Load()) }}
 }
 
 func shardDesc(name, help string) *prometheus.Desc {
@@ -123,25 +123,39 @@ func shardDesc(name, help string) *prometheus.Desc {
 }
 
 var shardMetrics = []shardMetric{
-	shardTotal("steps_total", "Steps of the shard's machine.", func(s *Shard) *atomic.Uint64 { return &s.steps }),
-	shardSeconds("step_seconds_total", "Time spent in steps.", func(s *Shard) *atomic.Uint64 { return &s.stepNanos }),
-	shardTotal("inputs_total", "Messages that steps took in.", func(s *Shard) *atomic.Uint64 { return &s.inputs }),
-	shardTotal("entries_total", "Log entries that steps wrote.", func(s *Shard) *atomic.Uint64 { return &s.entries }),
-	shardTotal("waits_total", "Requests that waited for a lock.", func(s *Shard) *atomic.Uint64 { return &s.waits }),
-	shardSeconds("wait_seconds_total", "Time that requests waited for locks.", func(s *Shard) *atomic.Uint64 { return &s.waitNanos }),
-	shardTotal("wounds_total", "Transactions that an older one marked.", func(s *Shard) *atomic.Uint64 { return &s.wounds }),
-	shardTotal("cold_reads_total", "Reads that were sent to the disk.", func(s *Shard) *atomic.Uint64 { return &s.coldReads }),
-	shardTotal("refusals_total", "Requests refused because a queue or the disk was full.", func(s *Shard) *atomic.Uint64 { return &s.refused }),
-	shardTotal("key_refusals_total", "Those of them that were refused because too many others wanted one of their keys.", func(s *Shard) *atomic.Uint64 { return &s.crowded }),
-	shardTotal("disk_refusals_total", "Those of them that were refused because the disk had less free than its reserve.", func(s *Shard) *atomic.Uint64 { return &s.noRoom }),
-	shardLevel("queue_length", "Messages that wait for the next step.", func(s *Shard) *level { return &s.queue }),
-	shardLevel("waiting_requests", "Requests that wait for a lock now.", func(s *Shard) *level { return &s.waiting }),
-	shardLevel("intents", "Transactions that are prepared and undecided.", func(s *Shard) *level { return &s.intents }),
-	shardLevel("records", "Decisions that are kept for enquiries.", func(s *Shard) *level { return &s.records }),
-	shardLevel("keys_in_memory", "Keys of which the newest version is in memory.", func(s *Shard) *level { return &s.keys }),
-	shardLevel("readers", "Read-only transactions that are registered or reading.", func(s *Shard) *level { return &s.readers }),
-	shardLevel("cold_reads_pending", "Reads of the disk that are under way.", func(s *Shard) *level { return &s.coldReading }),
-	shardLevel("held_updates", "Updates that wait for readers, or for the first lease of a new life to be over.", func(s *Shard) *level { return &s.held }),
+	shardTotal("steps_total", "Batches of messages that the shard has processed.",
+		func(s *Shard) *atomic.Uint64 { return &s.steps }),
+	shardSeconds("step_seconds_total", "Time spent processing; a rate near 1 means that the shard is saturated.",
+		func(s *Shard) *atomic.Uint64 { return &s.stepNanos }),
+	shardTotal("messages_total", "Messages processed.", func(s *Shard) *atomic.Uint64 { return &s.inputs }),
+	shardTotal("log_entries_total", "Log entries written.", func(s *Shard) *atomic.Uint64 { return &s.entries }),
+	shardTotal("lock_waits_total", "Requests that waited for a lock.",
+		func(s *Shard) *atomic.Uint64 { return &s.waits }),
+	shardSeconds("lock_wait_seconds_total", "Time that requests waited for locks.",
+		func(s *Shard) *atomic.Uint64 { return &s.waitNanos }),
+	shardTotal("wounds_total", "Transactions wounded by an older transaction.",
+		func(s *Shard) *atomic.Uint64 { return &s.wounds }),
+	shardTotal("cache_misses_total", "Reads of keys, ranges or old versions that were not in the shard's memory.",
+		func(s *Shard) *atomic.Uint64 { return &s.coldReads }),
+	shardTotal("rejections_total", "Requests rejected because a queue or the disk was full.",
+		func(s *Shard) *atomic.Uint64 { return &s.refused }),
+	shardTotal("key_rejections_total", "Requests rejected because the lock queue of one key was full.",
+		func(s *Shard) *atomic.Uint64 { return &s.crowded }),
+	shardTotal("disk_rejections_total", "Requests rejected because the free disk space was below the reserve.",
+		func(s *Shard) *atomic.Uint64 { return &s.noRoom }),
+	shardLevel("queue_length", "Messages in the shard's queue.", func(s *Shard) *level { return &s.queue }),
+	shardLevel("lock_waiters", "Requests that are waiting for a lock.", func(s *Shard) *level { return &s.waiting }),
+	shardLevel("prepared_transactions", "Transactions that are prepared and have no decision yet.",
+		func(s *Shard) *level { return &s.intents }),
+	shardLevel("decision_records", "Decisions kept until every participant acknowledges them.",
+		func(s *Shard) *level { return &s.records }),
+	shardLevel("keys_in_memory", "Keys whose latest version is in memory.", func(s *Shard) *level { return &s.keys }),
+	shardLevel("readers", "Read-only transactions that are registered or reading.",
+		func(s *Shard) *level { return &s.readers }),
+	shardLevel("cache_misses_in_flight", "Reads of the store in flight; a level that stays means that the disk hangs.",
+		func(s *Shard) *level { return &s.coldReading }),
+	shardLevel("held_updates", "Updates held by readers, or by the lease of an earlier incarnation.",
+		func(s *Shard) *level { return &s.held }),
 }
 
 // shards has the handles of the node's shards.
@@ -150,7 +164,7 @@ type shards struct {
 	all map[kv.ShardID]*Shard
 }
 
-// Shard is the handle of a shard, the same at each call.
+// Shard returns the handle of a shard, the same at each call.
 func (m *Node) Shard(id kv.ShardID) *Shard {
 	m.shards.mu.Lock()
 	defer m.shards.mu.Unlock()

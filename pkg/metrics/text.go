@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// WriteText writes what Prometheus would get now. Values of the label "key", which are
-// users' keys, go through key first.
+// WriteText writes all metrics in the text format of Prometheus. It passes each value of
+// the label "key", which is a user's key, through key.
 func (m *Node) WriteText(w io.Writer, key func(string) string) error {
 	families, err := m.registry.Gather()
 	if err != nil {

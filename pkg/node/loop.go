@@ -79,7 +79,7 @@ func newShardLoop(n *Node, m *shard.Machine, wakeAt int64) *shardLoop {
 	if n.opt.Metrics != nil {
 		l.metrics = n.opt.Metrics.Shard(m.ID())
 		l.metrics.Watch(l.stats)
-		for i, s := range []metrics.Stage{metrics.LockWait, metrics.Vote, metrics.Decide} {
+		for i, s := range []metrics.Stage{metrics.LockWait, metrics.Vote, metrics.Decision} {
 			l.stages[i] = n.opt.Metrics.Stage(s).NewBatch()
 		}
 	}

@@ -20,12 +20,12 @@ type observer struct {
 
 var kinds = map[gateway.Kind]metrics.TxnKind{
 	gateway.OneShot: metrics.OneShot, gateway.OneShotRead: metrics.OneShotRead, gateway.Interactive: metrics.Interactive,
-	gateway.InteractiveRead: metrics.InteractiveRead, gateway.ScanKind: metrics.Scan, gateway.Enquiry: metrics.Enquiry,
+	gateway.InteractiveRead: metrics.InteractiveRead, gateway.ScanKind: metrics.Scan, gateway.Enquiry: metrics.OutcomeQuery,
 }
 
 var plans = map[txn.Plan]metrics.ReadPlan{
-	txn.PlanAny: metrics.ReadLocked, txn.PlanOneShard: metrics.ReadOne, txn.PlanParallel: metrics.ReadAtOnce, txn.PlanHotLast: metrics.ReadHotLast,
-	txn.PlanInteractive: metrics.ReadOpen, txn.PlanSnapshot: metrics.ReadPin,
+	txn.PlanAny: metrics.ReadLocked, txn.PlanOneShard: metrics.ReadOneShard, txn.PlanParallel: metrics.ReadParallel,
+	txn.PlanHotLast: metrics.ReadHotLast, txn.PlanInteractive: metrics.ReadInteractive, txn.PlanSnapshot: metrics.ReadSnapshot,
 }
 
 // Ended implements gateway.Observer.

@@ -153,7 +153,8 @@ func second(s *activity.Second) pb.ActivitySecond {
 	out := pb.ActivitySecond{TimeS: s.At}
 	for i := range s.Classes {
 		c := &s.Classes[i]
-		x := pb.ActivityClass{Kind: c.Kind.String(), Ended: c.Ended, Failed: c.Failed}
+		x := pb.ActivityClass{Kind: c.Kind.String(), Ended: c.Ended, Committed: c.Committed,
+			Retried: c.Retried, Failed: c.Failed}
 		for _, n := range c.Latency {
 			x.UpperUs = append(x.UpperUs, uint64(activity.Upper(int(n.Bucket)).Microseconds()))
 			x.Counts = append(x.Counts, n.N)

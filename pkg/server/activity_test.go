@@ -58,7 +58,7 @@ func TestOperationsAreNamedWithTheirType(t *testing.T) {
 
 func TestWhatIsAskedForIsBounded(t *testing.T) {
 	s := servertest.New()
-	a := server.Activity{Seconds: []activity.Second{{At: 5, Classes: []activity.Class{{Kind: metrics.Scan, Ended: 2, Failed: 1, Latency: []activity.Count{{Bucket: 3, N: 2}}}}}, {At: 9}}}
+	a := server.Activity{Seconds: []activity.Second{{At: 5, Classes: []activity.Class{{Kind: metrics.Scan, Ended: 5, Committed: 2, Retried: 1, Failed: 1, Latency: []activity.Count{{Bucket: 3, N: 2}}}}}, {At: 9}}}
 	for range 2000 {
 		a.Waits = append(a.Waits, server.Wait{Txn: kv.TxnID{Time: 1}})
 		a.Receipts = append(a.Receipts, activity.Receipt{Ended: activity.Ended{Wait: &msg.Receipt{}}})
@@ -70,7 +70,7 @@ func TestWhatIsAskedForIsBounded(t *testing.T) {
 	require.Empty(t, r.Receipts)
 	require.Len(t, r.Conflicts, 1000)
 	require.Len(t, r.Seconds, 2)
-	require.Equal(t, pb.ActivityClass{Kind: "scan", Ended: 2, Failed: 1, UpperUs: []uint64{16}, Counts: []uint32{2}}, r.Seconds[0].Classes[0])
+	require.Equal(t, pb.ActivityClass{Kind: "scan", Ended: 5, Committed: 2, Retried: 1, Failed: 1, UpperUs: []uint64{16}, Counts: []uint32{2}}, r.Seconds[0].Classes[0])
 	r = asked(t, s, &pb.ActivityRequest{SinceS: 5, MaxReceipts: 1 << 30, MaxWaits: 1 << 30})
 	require.Len(t, r.Waits, 256)
 	require.Len(t, r.Receipts, 256)

@@ -1,5 +1,4 @@
-// Package console_test looks at the console as an operator does: with a browser, at
-// a cluster that has a hot key.
+// Package console_test tests the console in a browser, with a cluster that has a hot key.
 package console_test
 
 import (
@@ -18,23 +17,23 @@ import (
 	"github.com/linchpindb/linchpin/test/console/browser"
 )
 
-// What a key can be called. The second is markup that would run if the page made
-// markup of it, the third is not printable.
+// planted are the hot keys. The second is markup that would run if the page inserted it as
+// markup, the third is not printable.
 var planted = []string{"planted:visits", `<img src=x onerror="window.owned=1"><script>window.owned=2</script>`, "\x00\xff\u202e"}
 
-// shownAs is how the console shows them.
+// shownAs are the planted keys as the console shows them.
 var shownAs = []string{planted[0], planted[1], `"\x00\xff\u202e"`}
 
-// cluster is one with load on the planted keys.
+// cluster is a cluster with load on the planted keys.
 type cluster struct {
 	*embed.Cluster
 	db *client.DB
-	// stop ends the load, and then the cluster.
+	// stop stops the load, then the cluster.
 	stop func()
 }
 
-// start plants the keys: few clients write them in interactive transactions, each
-// of which holds its key for a round trip.
+// start starts a cluster and the load: a few clients write the planted keys in interactive
+// transactions, which hold their locks for a round trip.
 func start(t *testing.T) *cluster {
 	t.Helper()
 	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Listen: true, HTTP: "127.0.0.1:0", Version: "test"})
@@ -73,14 +72,14 @@ func start(t *testing.T) *cluster {
 
 func (c *cluster) url() string { return "http://" + c.HTTPAddr() + "/console/" }
 
-// has is an expression that tells whether a section names a key, as text.
+// has is an expression that reports whether a section shows a key, as text.
 func has(section, key string) string {
 	return `[...document.querySelectorAll("#` + section + ` *")].some((n) => n.childElementCount === 0 && n.textContent === ` + strconv.Quote(key) + `)`
 }
 
-// TestAPlantedHotKeyIsSeenByName: within 10 s of its first transaction, with why and
-// since when; and so is everything else that the console is for.
-func TestAPlantedHotKeyIsSeenByName(t *testing.T) {
+// TestHotKeyIsShown within 10 s of its first transaction, with the conflicting operations;
+// and so are all other parts of the page.
+func TestHotKeyIsShown(t *testing.T) {
 	b := browser.Open(t)
 	b.Look(1280, "light")
 	began := time.Now()
@@ -88,12 +87,18 @@ func TestAPlantedHotKeyIsSeenByName(t *testing.T) {
 	b.Do(chromedp.Navigate(c.url()))
 	b.Until(has("keys", planted[0]), 10*time.Second)
 	require.Less(t, time.Since(began), 10*time.Second)
-	t.Logf("seen after %v", time.Since(began).Round(10*time.Millisecond))
+	t.Logf("shown after %v", time.Since(began).Round(10*time.Millisecond))
 
 	row := `[...document.querySelectorAll("#keys li")].find((li) => li.querySelector(".key-name").textContent === ` + strconv.Quote(planted[0]) + `)?.innerText`
 	b.Until(row+`.includes("get-for-update waits for get-for-update")`, 20*time.Second)
-	b.Until(row+`.includes("waited for since ")`, 20*time.Second)
-	b.Until(row+`.includes("one-shot")`, 20*time.Second)
+	b.Until(row+`.includes("contended for ")`, 20*time.Second)
+	// All planted keys have the same advice, which is shown once.
+	advice := `[...document.querySelectorAll("#keys .advice")].map((p) => p.textContent).filter(Boolean)`
+	b.Until(advice+`.length > 0`, 20*time.Second)
+	require.Len(t, browser.Eval[[]string](b, advice), 1)
+	b.Until(`document.getElementById("keys").innerText.includes("same advice as ")`, 20*time.Second)
+	b.Until(row+`.includes("waiting on average")`, 20*time.Second)
+	require.Contains(t, browser.Eval[string](b, `document.getElementById("nodes-note").textContent`), "3 of 3 nodes up · test")
 
 	b.Until(`Number(document.getElementById("figure-rate").textContent.replace(/[^0-9.]/g, "")) > 0`, 20*time.Second)
 	b.Until(`document.querySelector("#rate .line.first") !== null && document.querySelector("#latency .line.second") !== null`, 20*time.Second)
@@ -108,7 +113,7 @@ func TestAPlantedHotKeyIsSeenByName(t *testing.T) {
 	b.Silent()
 }
 
-// TestKeysCannotRunCode: whatever a key is called, it is shown as text.
+// TestKeysCannotRunCode: every key is shown as text.
 func TestKeysCannotRunCode(t *testing.T) {
 	b := browser.Open(t)
 	b.Look(1280, "light")
@@ -121,14 +126,14 @@ func TestKeysCannotRunCode(t *testing.T) {
 	require.True(t, browser.Eval[bool](b, `window.owned === undefined`))
 	require.Equal(t, 2, browser.Eval[int](b, `document.scripts.length`))
 	require.Zero(t, browser.Eval[int](b, `document.querySelectorAll("main img, main script").length`))
-	// Markup that is made of data all the same is refused by the browser.
+	// The browser rejects the insertion of markup.
 	require.Equal(t, "TypeError", browser.Eval[string](b, `(() => { try { document.createElement("p").innerHTML = "<b>x</b>"; return "" } catch (e) { return e.name } })()`))
-	b.Forget() // about which it complains
+	b.Forget() // its message about that
 }
 
-// TestTheConsoleOnAPhone: nothing is wider than the screen, in the colours of the
-// system or in those that are chosen.
-func TestTheConsoleOnAPhone(t *testing.T) {
+// TestConsoleOnAPhone: nothing is wider than the screen, and the theme is that of the system
+// or the selected one.
+func TestConsoleOnAPhone(t *testing.T) {
 	b := browser.Open(t)
 	b.Look(390, "dark")
 	c := start(t)
@@ -155,5 +160,5 @@ func TestTheConsoleOnAPhone(t *testing.T) {
 
 	c.stop()
 	b.Until(`document.body.dataset.state === "lost"`, 20*time.Second)
-	require.Contains(t, browser.Eval[string](b, `document.getElementById("state-text").textContent`), "No answer since")
+	require.Contains(t, browser.Eval[string](b, `document.getElementById("state-text").textContent`), "No response since")
 }

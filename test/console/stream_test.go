@@ -17,31 +17,31 @@ import (
 	"github.com/linchpindb/linchpin/test/console/browser"
 )
 
-// told is a node that tells of one conflict, and can neither list snapshots nor ask
-// the hot shard.
-type told struct{ waits atomic.Uint64 }
+// node is a source that reports conflicts of one key, and can neither list snapshots nor
+// reach the hot shard.
+type node struct{ waits atomic.Uint64 }
 
-func (*told) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+func (*node) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
 	return &pb.StatusResponse{NodeId: 1, ClusterId: "test", HotShard: 8, Members: []pb.Member{{NodeId: 1, Up: true, Self: true}}}, nil
 }
 
-func (*told) HotKeys(context.Context, *pb.HotKeysRequest) (*pb.HotKeysResponse, error) {
+func (*node) HotKeys(context.Context, *pb.HotKeysRequest) (*pb.HotKeysResponse, error) {
 	return nil, errors.New("it does not answer")
 }
 
-func (n *told) Activity(context.Context, *pb.ActivityRequest) (*pb.ActivityResponse, error) {
+func (n *node) Activity(context.Context, *pb.ActivityRequest) (*pb.ActivityResponse, error) {
 	n.waits.Add(1)
 	return &pb.ActivityResponse{NodeId: 1, Conflicts: []pb.KeyConflict{
 		{Key: []byte("a"), Operations: "value.put", HolderOperations: "get", Waits: n.waits.Load(), WaitedUs: 9000},
 		{Key: []byte("a"), Operations: "get", HolderOperations: "get", Waits: n.waits.Load(), WaitedUs: 20}}}, nil
 }
 
-func (*told) ListSnapshots(context.Context, *pb.ListSnapshotsRequest) (*pb.ListSnapshotsResponse, error) {
+func (*node) ListSnapshots(context.Context, *pb.ListSnapshotsRequest) (*pb.ListSnapshotsResponse, error) {
 	return nil, errors.New("it does not answer")
 }
 
-// gate is a way to a console that can be closed: to refuse, or to fall silent without
-// a word, as a node does whose machine is gone.
+// gate is a server of a console that can reject requests, or stop responding without closing
+// connections, like a node whose machine has failed.
 type gate struct {
 	*httptest.Server
 	refuses, silent atomic.Bool
@@ -50,7 +50,7 @@ type gate struct {
 func open(t *testing.T) *gate {
 	t.Helper()
 	g := &gate{}
-	c := console.New(&told{}, func(context.Context) error {
+	c := console.New(&node{}, func(context.Context) error {
 		if g.refuses.Load() {
 			return errors.New("refused")
 		}
@@ -72,7 +72,7 @@ func open(t *testing.T) *gate {
 	return g
 }
 
-// held is a response that stops in the middle while the gate is silent.
+// held is a response that blocks while the gate is silent.
 type held struct {
 	http.ResponseWriter
 	g           *gate
@@ -96,38 +96,37 @@ const (
 	stateText = `document.getElementById("state-text").textContent`
 )
 
-// TestTheConsoleNoticesANodeThatSaysNothing: no connection breaks when a machine is
-// gone, and the page does not go on to say that it is live.
-func TestTheConsoleNoticesANodeThatSaysNothing(t *testing.T) {
+// TestConsoleDetectsASilentNode: no connection breaks when a machine fails, and the page
+// must not stay live.
+func TestConsoleDetectsASilentNode(t *testing.T) {
 	g, b := open(t), browser.Open(t)
 	b.Look(360, "dark")
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	b.Until(state+` === "live"`, 20*time.Second)
 	g.silent.Store(true)
 	b.Until(state+` === "lost"`, 20*time.Second)
-	require.Contains(t, browser.Eval[string](b, stateText), "No answer since")
+	require.Contains(t, browser.Eval[string](b, stateText), "No response since")
 	require.LessOrEqual(t, browser.Eval[int](b, `document.documentElement.scrollWidth`), 360)
 	g.silent.Store(false)
 	b.Until(state+` === "live"`, 30*time.Second)
 	b.Silent()
 }
 
-// TestTheConsoleSaysWhyItIsRefused: not that there is no answer.
-func TestTheConsoleSaysWhyItIsRefused(t *testing.T) {
+// TestConsoleShowsWhyItIsRejected, and how to sign in.
+func TestConsoleShowsWhyItIsRejected(t *testing.T) {
 	g, b := open(t), browser.Open(t)
 	b.Look(360, "light")
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	b.Until(state+` === "live"`, 20*time.Second)
 	g.refuses.Store(true)
-	b.Until(stateText+` === "Refused: the token has expired; trying again"`, 20*time.Second)
+	b.Until(stateText+` === "Rejected: the token has expired. Reload the page to sign in; retrying"`, 20*time.Second)
 	require.LessOrEqual(t, browser.Eval[int](b, `document.documentElement.scrollWidth`), 360)
 	g.refuses.Store(false)
 	b.Until(state+` === "live"`, 30*time.Second)
 }
 
-// TestWhatIsReadOutDoesNotChangeEachSecond: a screen reader reads each change of a
-// status.
-func TestWhatIsReadOutDoesNotChangeEachSecond(t *testing.T) {
+// TestStatusDoesNotChangeEachSecond: a screen reader reads each change of a status.
+func TestStatusDoesNotChangeEachSecond(t *testing.T) {
 	g, b := open(t), browser.Open(t)
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	b.Until(state+` === "live"`, 20*time.Second)
@@ -144,17 +143,17 @@ func TestWhatIsReadOutDoesNotChangeEachSecond(t *testing.T) {
 	b.Silent()
 }
 
-// TestWhatIsNotKnownIsNotSaidNotToBeThere, of moves and snapshots.
-func TestWhatIsNotKnownIsNotSaidNotToBeThere(t *testing.T) {
+// TestUnavailableListsAreNotShownAsEmpty: moves and snapshots.
+func TestUnavailableListsAreNotShownAsEmpty(t *testing.T) {
 	g, b := open(t), browser.Open(t)
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	b.Until(state+` === "live"`, 20*time.Second)
-	require.Equal(t, "They could not be listed.", browser.Eval[string](b, `document.getElementById("snapshots-empty").innerText`))
-	require.Equal(t, "The hot shard has not told of any.", browser.Eval[string](b, `document.getElementById("moves-empty").innerText`))
+	require.Equal(t, "Not available: snapshots could not be listed", browser.Eval[string](b, `document.getElementById("snapshots-empty").innerText`))
+	require.Equal(t, "Not available: the hot shard did not respond", browser.Eval[string](b, `document.getElementById("moves-empty").innerText`))
 }
 
-// TestACellThatWasClickedDoesNotHoldTheMatrix, and goes on being explained.
-func TestACellThatWasClickedDoesNotHoldTheMatrix(t *testing.T) {
+// TestClickedCellDoesNotPauseTheMatrix, and its text stays.
+func TestClickedCellDoesNotPauseTheMatrix(t *testing.T) {
 	g, b := open(t), browser.Open(t)
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	b.Until(`document.querySelectorAll("#conflicts td button").length === 2`, 20*time.Second)
@@ -165,9 +164,9 @@ func TestACellThatWasClickedDoesNotHoldTheMatrix(t *testing.T) {
 	b.Until(`document.getElementById("conflicts-read").textContent.startsWith("get against get")`, time.Second)
 }
 
-// TestTheHottestCellCanBeRead: its texts have the contrast that WCAG wants of small
-// ones, 4.5 to 1, in both colours.
-func TestTheHottestCellCanBeRead(t *testing.T) {
+// TestHottestCellHasContrast: its texts have the contrast that WCAG requires of small texts,
+// 4.5 to 1, in both themes.
+func TestHottestCellHasContrast(t *testing.T) {
 	g, b := open(t), browser.Open(t)
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	for _, scheme := range []string{"light", "dark"} {

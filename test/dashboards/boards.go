@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Board is a dashboard as it is in its file, as far as tests look at it.
+// Board is the part of a dashboard file that the tests use.
 type Board struct {
 	File          string `json:"-"`
 	UID           string
@@ -21,10 +21,10 @@ type Board struct {
 	Panels        []Panel
 }
 
-// Variable is a choice at the top of a dashboard.
+// Variable is a selection at the top of a dashboard.
 type Variable struct {
 	Name, Type string
-	// Query is a string, or an object with one.
+	// Query is a string, or an object that contains one.
 	Query any
 	Multi bool
 }
@@ -44,7 +44,7 @@ type Target struct {
 	RefID        string
 	Expr         string
 	LegendFormat string
-	// Instant: it is asked for now, not for all of the time that is shown.
+	// Instant: the query is evaluated for now, not for the displayed time range.
 	Instant    bool
 	Datasource *struct{ UID string }
 }
@@ -69,7 +69,7 @@ func LoadBoards(dir string) (boards []*Board, err error) {
 	return boards, nil
 }
 
-// Variable is the one with a name, nil if there is none.
+// Variable returns the variable with a name, or nil.
 func (b *Board) Variable(name string) *Variable {
 	i := slices.IndexFunc(b.Templating.List, func(v Variable) bool { return v.Name == name })
 	if i < 0 {
@@ -78,10 +78,10 @@ func (b *Board) Variable(name string) *Variable {
 	return &b.Templating.List[i]
 }
 
-// Choice is what the variables of a dashboard are set to.
+// Choice is the values of the variables of a dashboard.
 type Choice struct{ Job, Instance, RateInterval string }
 
-// With is a query as Grafana sends it.
+// With returns the query as Grafana sends it.
 func (t *Target) With(c Choice) string {
 	return strings.NewReplacer("$__rate_interval", c.RateInterval, "$job", c.Job, "$instance", c.Instance).Replace(t.Expr)
 }

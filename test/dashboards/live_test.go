@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(proc.Main(m)) }
 
-// program finds one of Debian's package prometheus. Without it the test is
-// skipped: `make test` installs the package where that is possible.
+// program returns the path of a program of Debian's package prometheus. Without it the test
+// is skipped; `make test` installs the package if it can.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -32,27 +32,26 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// quiet are what a cluster that is well has none of, what takes longer to come
-// about than a test should, and levels that are mostly 0 when they are looked at:
-// queries of these may answer with 0.
+// quiet are series that are 0 in a healthy cluster, that change too slowly for a test, or
+// whose level is usually 0: queries of these may return 0.
 var quiet = []string{
-	"linchpin_shard_queue_length", "linchpin_shard_waiting_requests", "linchpin_shard_intents", "linchpin_shard_records", "linchpin_shard_held_updates",
-	"linchpin_shard_cold_reads_pending", "linchpin_store_flush",
-	"ALERTS", "linchpin_store_corruptions_total", "linchpin_store_failed_compactions_total", "linchpin_store_compact", "linchpin_gateway_displaced_total",
-	"refusals_total", "linchpin_connections_refused_total", "linchpin_peer_messages_dropped_total", "linchpin_shard_lapses_total", "linchpin_hot_moves_given_up_total", "linchpin_shard_garbage_notes_lost_total",
-	"linchpin_shard_swept_keys_total", "linchpin_shard_due_keys", "linchpin_shard_overdue_seconds", "linchpin_scans_unread_total", "linchpin_shard_pages_",
-	"transaction_failures", "changes(process_start_time_seconds", "linchpin_node_clock_", "linchpin_callers_memory_",
+	"linchpin_shard_queue_length", "linchpin_shard_lock_waiters", "linchpin_shard_prepared_transactions", "linchpin_shard_decision_records", "linchpin_shard_held_updates",
+	"linchpin_shard_cache_misses_in_flight", "linchpin_store_flush",
+	"ALERTS", "linchpin_store_corruptions_total", "linchpin_store_failed_compactions_total", "linchpin_store_compact", "linchpin_gateway_unfair_rejections_total",
+	"rejections_total", "linchpin_connections_rejected_total", "linchpin_peer_messages_dropped_total", "linchpin_shard_lease_expirations_total", "linchpin_hot_moves_failed_total", "linchpin_shard_gc_pending_dropped_total",
+	"linchpin_shard_gc_swept_keys_total", "linchpin_shard_expired_keys_pending", "linchpin_shard_expiry_lag_seconds", "linchpin_scans_stalled_total", "linchpin_shard_pages_",
+	"transaction_failures", "changes(process_start_time_seconds", "linchpin_node_clock_", "linchpin_client_memory_",
 }
 
-// withTLS are what a cluster has with TLS only, which this one is without: their
-// queries must not fail, and may be empty.
-var withTLS = []string{"linchpin_authentications_total", "linchpin_certificate_", "linchpin_users_age_seconds"}
+// withTLS are series that exist only with TLS, which this cluster does not use: queries of
+// these must not fail, but may return nothing.
+var withTLS = []string{"linchpin_authentications_total", "linchpin_certificate_", "linchpin_user_table_age_seconds"}
 
-// question is a query that is to be answered.
+// question is a query that must return a result.
 type question struct {
 	where, expr string
 	instant     bool
-	// may be 0, or empty.
+	// zero and empty: the result may be 0, or empty.
 	zero, empty bool
 	last        string
 }
@@ -81,8 +80,8 @@ func questions(d *deployed, instances []string) (qs []*question) {
 	return qs
 }
 
-// answered asks, and reports whether there is an answer, with a number in it that
-// says that what is asked for takes place.
+// answered runs the query, and reports whether the result is as required: a positive number,
+// or what zero and empty allow.
 func (q *question) answered(ctx context.Context, s *dashboards.Server) bool {
 	ask := s.Query
 	if !q.instant {
@@ -99,13 +98,13 @@ func (q *question) answered(ctx context.Context, s *dashboards.Server) bool {
 	return q.empty || a.Series > 0 && (a.Most > 0 || q.zero && a.Most == 0)
 }
 
-// patience is for how long all questions may take to be answered. On a machine
-// that does nothing else it is some twenty seconds.
-const patience = 2 * time.Minute
+// queryTimeout bounds the time until all questions are answered. On an idle machine they take
+// about 20 s.
+const queryTimeout = 2 * time.Minute
 
-// TestEveryQueryAnswersOnALiveCluster: three nodes under load, the real
-// Prometheus with the configuration that is deployed, and every query of every
-// panel, every recording rule, and what every alert compares.
+// TestEveryQueryAnswersOnALiveCluster runs three nodes under load and Prometheus with the
+// deployed configuration, and requires a result of every query of every panel, every
+// recording rule, and both sides of every alert.
 func TestEveryQueryAnswersOnALiveCluster(t *testing.T) {
 	prom := program(t, "prometheus")
 	d := load(t)
@@ -116,7 +115,7 @@ func TestEveryQueryAnswersOnALiveCluster(t *testing.T) {
 	}
 	s := dashboards.StartServer(t, prom, prometheus, targets)
 	dashboards.Prepare(t, c)
-	dashboards.Load(t, c, 2*patience)
+	dashboards.Load(t, c, 2*queryTimeout)
 
 	qs := questions(d, targets)
 	for _, r := range d.rules {
@@ -134,7 +133,7 @@ func TestEveryQueryAnswersOnALiveCluster(t *testing.T) {
 	for _, q := range qs {
 		q.empty = slices.ContainsFunc(withTLS, func(name string) bool { return strings.Contains(q.expr, name) })
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), queryTimeout)
 	defer cancel()
 	for _, q := range askAll(ctx, t, s, qs) {
 		t.Errorf("%s: %s: %s", q.where, q.expr, q.last)
@@ -142,12 +141,12 @@ func TestEveryQueryAnswersOnALiveCluster(t *testing.T) {
 	requireRulesWork(t, s, d)
 	series, err := s.Query(t.Context(), `max(scrape_samples_scraped{job="linchpin"})`)
 	require.NoError(t, err)
-	t.Logf("a node tells %v series", series.Most)
+	t.Logf("a node exposes %v series", series.Most)
 	require.Less(t, series.Most, 2000.0, "docs/dashboards.md says how many it may be")
 }
 
-// askAll asks until all questions are answered or ctx ends, and gives those that
-// are not.
+// askAll repeats the questions until all are answered or ctx ends, and returns the
+// unanswered ones.
 func askAll(ctx context.Context, t *testing.T, s *dashboards.Server, qs []*question) []*question {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -157,7 +156,7 @@ func askAll(ctx context.Context, t *testing.T, s *dashboards.Server, qs []*quest
 			return qs
 		}
 		if len(qs) < 10 {
-			t.Logf("%d questions are open, as %s: %s", len(qs), qs[0].where, qs[0].last)
+			t.Logf("%d queries have no result yet, for example %s: %s", len(qs), qs[0].where, qs[0].last)
 		}
 		select {
 		case <-tick.C:
@@ -166,7 +165,7 @@ func askAll(ctx context.Context, t *testing.T, s *dashboards.Server, qs []*quest
 	}
 }
 
-// requireRulesWork: Prometheus has evaluated each rule, and could.
+// requireRulesWork requires that Prometheus has evaluated each rule without an error.
 func requireRulesWork(t *testing.T, s *dashboards.Server, d *deployed) {
 	t.Helper()
 	states, err := s.Rules(t.Context())
@@ -177,8 +176,8 @@ func requireRulesWork(t *testing.T, s *dashboards.Server, d *deployed) {
 	}
 }
 
-// withSecrets copies the configuration for TLS to where the files are that belong beside
-// it, which promtool looks for, and gives its path.
+// withSecrets copies the configuration for TLS to a directory with the files that it names,
+// which promtool checks, and returns its path.
 func withSecrets(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -189,9 +188,9 @@ func withSecrets(t *testing.T) string {
 	return filepath.Join(dir, filepath.Base(deploy.PrometheusTLS))
 }
 
-// TestPromtoolHasNothingToSay: of the configuration, the rules, and the alerts'
-// tests, which have each alert fire and not fire.
-func TestPromtoolHasNothingToSay(t *testing.T) {
+// TestPromtoolAcceptsRulesAndTests checks the configuration and the rules, and runs the tests
+// of the alerts.
+func TestPromtoolAcceptsRulesAndTests(t *testing.T) {
 	promtool := program(t, "promtool")
 	tests, err := filepath.Glob(filepath.Join(prometheus, "tests", "*.yml"))
 	require.NoError(t, err)

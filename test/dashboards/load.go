@@ -13,14 +13,14 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// coldKeys are loaded before a restart, so that they have to be read from the
-// disk afterwards.
+// coldKeys is the number of keys loaded before a restart, so that they are read from the
+// store afterwards.
 const coldKeys = 2000
 
 func cold(i int) []byte { return fmt.Appendf(nil, "cold/%05d", i%coldKeys) }
 
-// Prepare fills a cluster and starts it anew: then there are tables on disk, and
-// keys that are not in memory.
+// Prepare fills a cluster and restarts it: it then has tables on disk, and keys that are not
+// in memory.
 func Prepare(t testing.TB, c *proc.Cluster) {
 	t.Helper()
 	db := proc.Open(t, c.Addrs())
@@ -37,15 +37,15 @@ func Prepare(t testing.TB, c *proc.Cluster) {
 	}
 	for _, n := range c.Nodes() {
 		if code := n.Stop(t); code != 0 {
-			t.Fatalf("a node ended with %d", code)
+			t.Fatalf("a node exited with %d", code)
 		}
 	}
 	c.Start(t)
 }
 
-// Load has clients use a cluster in all the ways that dashboards tell of, until
-// the test ends, and at most for long. Each client waits a little between its
-// transactions: what is to be seen is contention, not a machine at its limit.
+// Load runs clients that produce everything that the dashboards show, until the test ends or
+// most has passed. Each client pauses between its transactions, so that there is contention
+// but the machine is not saturated.
 func Load(t testing.TB, c *proc.Cluster, most time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), most)
@@ -55,7 +55,7 @@ func Load(t testing.TB, c *proc.Cluster, most time.Duration) {
 		for _, use := range uses {
 			wg.Go(func() {
 				for n := 0; ctx.Err() == nil; n++ {
-					// What fails, of contention and at the end, shows in the metrics.
+					// Errors, by contention or at the end, are part of the metrics.
 					_ = use(ctx, db, n*len(c.Nodes())+i)
 					workload.Sleep(ctx, 2*time.Millisecond)
 				}
@@ -70,10 +70,9 @@ func Load(t testing.TB, c *proc.Cluster, most time.Duration) {
 
 var hotA, hotB, views, tags, tickets = []byte("hot/a"), []byte("hot/b"), []byte("views"), []byte("tags"), []byte("tickets")
 
-// uses are what clients do, one after another; n differs each time.
+// uses are the transactions of the clients; n differs each time.
 var uses = []func(ctx context.Context, db *client.DB, n int) error{
-	// Two hot keys in either order, held while the client thinks: waits, wounds,
-	// and a reason to move them.
+	// Two hot keys in either order, with think time: waits, wounds, moves.
 	func(ctx context.Context, db *client.DB, n int) error {
 		return db.Update(ctx, func(tx *client.Tx) error {
 			keys := [][]byte{hotA, hotB}
@@ -90,7 +89,7 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 			return nil
 		})
 	},
-	// Optimistic: what was read has changed at the end.
+	// An optimistic read that is stale at commit.
 	func(ctx context.Context, db *client.DB, n int) error {
 		return db.Update(ctx, func(tx *client.Tx) error {
 			if _, err := tx.Get(hotA); err != nil {
@@ -100,12 +99,12 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 			return tx.Put(hotA, fmt.Append(nil, n))
 		})
 	},
-	// What commutes, on several shards.
+	// Operations that commute, on several shards.
 	func(ctx context.Context, db *client.DB, n int) error {
 		_, err := db.Execute(ctx, client.Add(views, 1), client.Call(tags, "set", "add", fmt.Sprint(n%50)), client.Put(fmt.Appendf(nil, "log/%d", n%500), []byte("x")))
 		return err
 	},
-	// What does not, on the same keys, and a condition that does not hold.
+	// Operations that do not commute, on the same keys, and a failed condition.
 	func(ctx context.Context, db *client.DB, n int) error {
 		_, err := db.Execute(ctx, client.AddGet(views, 1), client.Put(hotB, fmt.Append(nil, n)), client.Call(tags, "set", "len"))
 		if n%7 == 0 {
@@ -113,7 +112,7 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 		}
 		return err
 	},
-	// Calls whose locks depend on what is left, which changes while they wait.
+	// Operations whose lock plan depends on a value that changes while they wait.
 	func(ctx context.Context, db *client.DB, n int) error {
 		return db.Update(ctx, func(tx *client.Tx) error {
 			method := [...]string{"try-subtract", "try-add"}[n%2]
@@ -122,7 +121,7 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 			return err
 		})
 	},
-	// Readers of one key, of some, and of what is not in memory.
+	// Reads of one key, of several, and of keys that are not in memory.
 	func(ctx context.Context, db *client.DB, n int) error {
 		if _, err := db.Execute(ctx, client.Get(hotA)); err != nil {
 			return err
@@ -133,7 +132,7 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 		_, err := db.Execute(ctx, client.Get(cold(n*7)), client.Get(cold(n*11)))
 		return err
 	},
-	// An open reader, which holds updates.
+	// An interactive reader, which holds updates.
 	func(ctx context.Context, db *client.DB, n int) error {
 		return db.View(ctx, func(ro *client.ReadTx) error {
 			for _, k := range [][]byte{hotA, hotB, views} {
@@ -145,7 +144,7 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 			return nil
 		})
 	},
-	// Keys that the operator has moved to the hot shard, and home.
+	// Keys that rules move to the hot shard, and home.
 	func(ctx context.Context, db *client.DB, n int) error {
 		order := []pb.HotPolicy{pb.HotPolicy_HOT_PIN, pb.HotPolicy_HOT_BAN}[n/3%2]
 		_, err := db.SetHotRule(ctx, pb.HotRule{Key: fmt.Appendf(nil, "log/%d", n%3), Policy: order})
@@ -158,7 +157,7 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 		workload.Sleep(ctx, 20*time.Millisecond)
 		return err
 	},
-	// Scans, snapshots, the past.
+	// Scans, snapshots, reads as of a time.
 	func(ctx context.Context, db *client.DB, n int) error {
 		for p, err := range db.Scan(ctx, []byte("log/"), []byte("log0"), client.ScanOptions{}) {
 			if err != nil {

@@ -20,7 +20,7 @@ type Rule struct {
 	Annotations map[string]string
 }
 
-// Name is of what it records, or of the alert.
+// Name returns the name of the recorded series or of the alert.
 func (r *Rule) Name() string { return r.Record + r.Alert }
 
 type ruleFile struct {
@@ -51,7 +51,7 @@ func LoadRules(dir string) (rules []*Rule, err error) {
 	return rules, nil
 }
 
-// AlertTest is what promtool is told to expect of an alert at a time.
+// AlertTest is the expected state of an alert at a time, in a test for promtool.
 type AlertTest struct {
 	Alertname string
 	Alerts    []any `yaml:"exp_alerts"`
@@ -83,7 +83,7 @@ func LoadAlertTests(dir string) (tests []AlertTest, err error) {
 	return tests, nil
 }
 
-// decode reads a file that must have no fields but those of v.
+// decode reads a file, which may have only the fields of v.
 func decode(file string, v any) error {
 	raw, err := os.ReadFile(file)
 	if err != nil {

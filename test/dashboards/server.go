@@ -21,18 +21,17 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// Server is a Prometheus that runs.
+// Server is a running Prometheus.
 type Server struct{ url string }
 
-// ServerAt is one that somebody else has started, at an address without TLS.
+// ServerAt returns a running Prometheus at an address without TLS.
 func ServerAt(addr string) *Server { return &Server{url: "http://" + addr} }
 
-// interval is how often it scrapes and evaluates here: often, so that there is
-// something to see soon.
+// interval is the interval of scrapes and evaluations, short so that tests are short.
 const interval = time.Second
 
-// StartServer runs Prometheus with the configuration of deploy/prometheus, but
-// with other targets and a shorter interval. It ends with the test.
+// StartServer starts Prometheus with the configuration of deploy/prometheus, other targets
+// and a shorter interval. It stops at the end of the test.
 func StartServer(t testing.TB, program, deployed string, targets []string) *Server {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +55,7 @@ func StartServer(t testing.TB, program, deployed string, targets []string) *Serv
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; t.Failed() {
-			t.Logf("prometheus ended with %v; it said:\n%s", err, said.String())
+			t.Logf("prometheus exited with %v; its output:\n%s", err, said.String())
 		}
 	})
 	s := &Server{url: "http://" + addr}
@@ -95,7 +94,7 @@ func configure(deployed, to string, targets []string) error {
 	return os.WriteFile(to, raw, 0o600)
 }
 
-// get asks the server, and decodes the data of its answer.
+// get sends a request and decodes the data of the response.
 func (s *Server) get(ctx context.Context, path string, q url.Values, data any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path+"?"+q.Encode(), nil)
 	if err != nil {
@@ -119,8 +118,8 @@ func (s *Server) get(ctx context.Context, path string, q url.Values, data any) e
 	return json.Unmarshal(raw, &struct{ Data any }{data})
 }
 
-// Answer is what came of a query: how many series, and the greatest number of
-// all that are numbers.
+// Answer is the result of a query: the number of series, and the greatest value that is a
+// number.
 type Answer struct {
 	Series int
 	Most   float64
@@ -128,8 +127,8 @@ type Answer struct {
 
 func (a *Answer) String() string { return fmt.Sprintf("%d series, at most %v", a.Series, a.Most) }
 
-// Query asks for an expression as of now, Range as of each step of the last time,
-// as Grafana does for graphs.
+// Query evaluates an expression for now, Range for each step of a recent time range, as
+// Grafana does for graphs.
 func (s *Server) Query(ctx context.Context, expr string) (Answer, error) {
 	return s.ask(ctx, "/api/v1/query", url.Values{"query": {expr}})
 }
@@ -168,7 +167,7 @@ func (s *Server) ask(ctx context.Context, path string, q url.Values) (Answer, er
 	return a, nil
 }
 
-// RuleState is what became of a rule's evaluation.
+// RuleState is the state of the evaluation of a rule.
 type RuleState struct{ Name, Health, LastError string }
 
 // Rules lists all rules.

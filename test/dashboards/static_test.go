@@ -19,7 +19,7 @@ const (
 	docker     = "../../deploy/docker"
 )
 
-// deployed is all that is in deploy.
+// deployed is the content of deploy.
 type deployed struct {
 	boards []*dashboards.Board
 	rules  []*dashboards.Rule
@@ -41,9 +41,9 @@ func load(t *testing.T) *deployed {
 
 var anyChoice = dashboards.Choice{Job: "linchpin", Instance: ".*", RateInterval: "1m"}
 
-// TestQueriesNameWhatExists: every metric and every label, in queries, legends and
-// alerts' texts.
-func TestQueriesNameWhatExists(t *testing.T) {
+// TestQueriesUseExistingNames of metrics and labels, in queries, legends and the texts of
+// alerts.
+func TestQueriesUseExistingNames(t *testing.T) {
 	d := load(t)
 	for _, b := range d.boards {
 		for _, p := range b.Panels {
@@ -70,15 +70,13 @@ func requireNamed(t *testing.T, labels dashboards.Labels, text, pattern, where s
 	}
 }
 
-// notShown are the metrics that no dashboard shows and no rule asks for, each with
-// the reason.
+// notShown are the metrics that no dashboard shows and no rule uses, with the reason.
 var notShown = map[string]string{
-	"linchpin_gateway_refusals_total": "admission_refusals_total tells more",
+	"linchpin_gateway_rejections_total": "linchpin_gateway_admission_rejections_total has more detail",
 }
 
-// TestNothingIsForNothing: what rules record is used, and what the program counts
-// is shown.
-func TestNothingIsForNothing(t *testing.T) {
+// TestEveryMetricIsUsed, and every recorded series.
+func TestEveryMetricIsUsed(t *testing.T) {
 	d := load(t)
 	var all strings.Builder
 	for _, b := range d.boards {
@@ -95,7 +93,7 @@ func TestNothingIsForNothing(t *testing.T) {
 		return regexp.MustCompile(`[^\w:]` + series + `(_bucket|_sum|_count)?[^\w:]`).MatchString(all.String())
 	}
 	for _, r := range d.rules {
-		require.True(t, r.Record == "" || asked(r.Record), "nobody asks for %s", r.Record)
+		require.True(t, r.Record == "" || asked(r.Record), "%s is recorded and not used", r.Record)
 	}
 	own, err := metrics.Catalog()
 	require.NoError(t, err)
@@ -103,23 +101,23 @@ func TestNothingIsForNothing(t *testing.T) {
 	for _, m := range own {
 		there[m.Name] = true
 		reason, left := notShown[m.Name]
-		require.NotEqual(t, left, asked(m.Name), "%s: show it on a dashboard, or say here why not (%q)", m.Name, reason)
+		require.NotEqual(t, left, asked(m.Name), "%s: show it on a dashboard, or add it to notShown with a reason (%q)", m.Name, reason)
 	}
 	for name := range notShown {
-		require.True(t, there[name], "%s is left out, and there is none", name)
+		require.True(t, there[name], "notShown has %s, which does not exist", name)
 	}
 }
 
-// TestPanelsAreWhole: what Grafana needs is there, each panel tells what it means,
-// and none lies on another.
-func TestPanelsAreWhole(t *testing.T) {
+// TestPanelsAreComplete: each panel has what Grafana requires and a description, and panels
+// do not overlap.
+func TestPanelsAreComplete(t *testing.T) {
 	uids := map[string]bool{}
 	for _, b := range load(t).boards {
 		require.False(t, uids[b.UID], b.UID)
 		uids[b.UID] = true
 		require.Equal(t, "linchpin-"+strings.TrimSuffix(b.File, ".json"), b.UID)
 		require.GreaterOrEqual(t, b.SchemaVersion, 39, "Grafana 11")
-		require.Contains(t, b.Tags, "linchpin", "the links of the others go by it")
+		require.Contains(t, b.Tags, "linchpin", "the links between dashboards use the tag")
 		require.Equal(t, "dashboards", b.Links[0].Type)
 		for _, v := range []string{"datasource", "job", "instance"} {
 			require.NotNil(t, b.Variable(v), "%s: %s", b.File, v)
@@ -134,7 +132,7 @@ func TestPanelsAreWhole(t *testing.T) {
 			for _, q := range b.Panels[:i] {
 				a, b := p.GridPos, q.GridPos
 				apart := a.X+a.W <= b.X || b.X+b.W <= a.X || a.Y+a.H <= b.Y || b.Y+b.H <= a.Y
-				require.True(t, apart, "%s lies on %s", name, q.Title)
+				require.True(t, apart, "%s overlaps %s", name, q.Title)
 			}
 			if p.Type == "row" {
 				continue
@@ -153,9 +151,8 @@ func TestPanelsAreWhole(t *testing.T) {
 	}
 }
 
-// TestVariablesAskForWhatExists: their queries, too, and queries use no variables
-// but those.
-func TestVariablesAskForWhatExists(t *testing.T) {
+// TestVariablesUseExistingNames of metrics and labels, and queries use only these variables.
+func TestVariablesUseExistingNames(t *testing.T) {
 	d := load(t)
 	for _, b := range d.boards {
 		for _, v := range b.Templating.List {
@@ -177,8 +174,8 @@ func TestVariablesAskForWhatExists(t *testing.T) {
 	}
 }
 
-// TestAlertsAreWhole: each is of a severity that somebody routes, has a text, and
-// leads to its section of docs/operation.md.
+// TestAlertsAreWhole: each alert has a severity, a summary, a description, and a section of
+// docs/operation.md.
 func TestAlertsAreWhole(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/operation.md")
 	require.NoError(t, err)
@@ -193,7 +190,7 @@ func TestAlertsAreWhole(t *testing.T) {
 		if r.Alert == "" {
 			continue
 		}
-		require.Regexp(t, "^Linchpin[A-Z]", r.Alert, "the overview counts those")
+		require.Regexp(t, "^Linchpin[A-Z]", r.Alert, "the dashboard Overview counts these")
 		require.Contains(t, []string{"page", "ticket"}, r.Labels["severity"], r.Alert)
 		require.NotEmpty(t, r.Annotations["summary"], r.Alert)
 		require.Greater(t, len(r.Annotations["description"]), 20, r.Alert)
@@ -207,7 +204,7 @@ func TestAlertsAreWhole(t *testing.T) {
 	}
 }
 
-// TestEachAlertIsTestedBothWays: that it fires, and that it does not.
+// TestEachAlertIsTestedBothWays: a test has the alert fire, another not.
 func TestEachAlertIsTestedBothWays(t *testing.T) {
 	tests, err := dashboards.LoadAlertTests(prometheus + "/tests")
 	require.NoError(t, err)

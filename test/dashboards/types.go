@@ -11,25 +11,25 @@ import (
 	"github.com/linchpindb/linchpin/pkg/metrics"
 )
 
-// Types knows the labels of all series that there are.
+// Types holds the labels of all series.
 type Types struct {
 	series map[string]Labels
 }
 
-// Labels are the names of labels that a series, or a result, may have.
+// Labels are the names of the labels that a series or a result may have.
 type Labels []string
 
 // scraped are the labels that Prometheus adds to what it scrapes.
 var scraped = Labels{"job", "instance"}
 
-// made are the series that Prometheus makes itself.
+// made are the series that Prometheus itself creates.
 var made = map[string]Labels{
 	"up": scraped, "scrape_duration_seconds": scraped,
 	"ALERTS": {"alertname", "alertstate", "severity"},
 }
 
-// NewTypes takes the metrics of the program, those of Go and the process, and what
-// rules record; it fails if a rule is of something that does not exist.
+// NewTypes returns the types of the metrics of the program, of the Go runtime, of the process
+// and of the recording rules. It fails if a rule uses a name that does not exist.
 func NewTypes(rules []*Rule) (*Types, error) {
 	t := &Types{series: map[string]Labels{}}
 	for name, ls := range made {
@@ -68,7 +68,7 @@ func (t *Types) add(m *metrics.Metric) {
 	}
 }
 
-// addRuntime adds what the Go runtime and the process have.
+// addRuntime adds the metrics of the Go runtime and the process.
 func (t *Types) addRuntime() error {
 	m, err := metrics.New(metrics.Options{Node: 1})
 	if err != nil {
@@ -86,8 +86,8 @@ func (t *Types) addRuntime() error {
 	return nil
 }
 
-// Of gives the labels that the result of an expression may have. It fails if the
-// expression is wrong, or names a series or label that does not exist.
+// Of returns the labels that the result of an expression may have. It fails if the
+// expression is invalid, or uses a series or label that does not exist.
 func (t *Types) Of(expr string) (Labels, error) {
 	e, err := parser.ParseExpr(expr)
 	if err != nil {
@@ -117,7 +117,7 @@ func (t *Types) of(e parser.Expr) (Labels, error) {
 	case *parser.NumberLiteral, *parser.StringLiteral:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("%v: nobody has said what labels a %T has", e, e)
+	return nil, fmt.Errorf("%v: the labels of a %T are not implemented", e, e)
 }
 
 func (t *Types) selector(e *parser.VectorSelector) (Labels, error) {
@@ -133,7 +133,7 @@ func (t *Types) selector(e *parser.VectorSelector) (Labels, error) {
 	return ls, nil
 }
 
-// call: functions give the labels of the vector that they take, all here do.
+// call: the result of a function has the labels of its vector argument.
 func (t *Types) call(e *parser.Call) (ls Labels, err error) {
 	for _, a := range e.Args {
 		of, err := t.of(a)
@@ -219,8 +219,8 @@ func sameLabels(a, b Labels) bool {
 	return slices.Equal(a, b)
 }
 
-// Sides are what an alert compares: the expressions that have a value as long as
-// there is anything to watch, whether or not the alert fires.
+// Sides returns the expressions that an alert compares. They have a value whether or not the
+// alert fires.
 func Sides(expr string) ([]string, error) {
 	e, err := parser.ParseExpr(expr)
 	if err != nil {

@@ -8,23 +8,22 @@ import (
 	"github.com/linchpindb/linchpin/test/dashboards"
 )
 
-// TestMistakesInQueriesAreFound: each that somebody could make by renaming
-// something.
-func TestMistakesInQueriesAreFound(t *testing.T) {
-	types, err := dashboards.NewTypes([]*dashboards.Rule{{Record: "job:pins:sum", Expr: "sum by (job) (linchpin_pins)"}})
+// TestErrorsInQueriesAreFound that a renamed metric or label can cause.
+func TestErrorsInQueriesAreFound(t *testing.T) {
+	types, err := dashboards.NewTypes([]*dashboards.Rule{{Record: "job:pins:sum", Expr: "sum by (job) (linchpin_snapshots)"}})
 	require.NoError(t, err)
 	for expr, want := range map[string]string{
 		`linchpin_nothing_total`:                                                        `there is no series "linchpin_nothing_total"`,
 		`linchpin_stage_duration_seconds`:                                               "there is no series",
-		`linchpin_pins{sort="named"}`:                                                   `has no label "sort"`,
+		`linchpin_snapshots{sort="named"}`:                                              `has no label "sort"`,
 		`sum by (kind`:                                                                  "parse error",
-		`rate(linchpin_pins)`:                                                           "parse error",
-		`sum by (plan) (linchpin_pins)`:                                                 `no label "plan"`,
-		`sum by (kind) (sum by (job) (linchpin_pins))`:                                  `no label "kind" any more`,
-		`sum by (kind) (sum without (kind) (linchpin_pins))`:                            `no label "kind" any more`,
+		`rate(linchpin_snapshots)`:                                                      "parse error",
+		`sum by (plan) (linchpin_snapshots)`:                                            `no label "plan"`,
+		`sum by (kind) (sum by (job) (linchpin_snapshots))`:                             `no label "kind" any more`,
+		`sum by (kind) (sum without (kind) (linchpin_snapshots))`:                       `no label "kind" any more`,
 		`sum by (kind) (job:pins:sum)`:                                                  `no label "kind" any more`,
-		`linchpin_pins / linchpin_hot_rules`:                                            "match nothing",
-		`linchpin_pins / on (job, kind) linchpin_hot_rules`:                             `no label "kind" any more`,
+		`linchpin_snapshots / linchpin_hot_rules`:                                       "match nothing",
+		`linchpin_snapshots / on (job, kind) linchpin_hot_rules`:                        `no label "kind" any more`,
 		`histogram_quantile(0.5, linchpin_stage_duration_seconds_sum)`:                  "no buckets",
 		`sum by (le) (histogram_quantile(0.5, linchpin_stage_duration_seconds_bucket))`: `no label "le" any more`,
 	} {
@@ -32,12 +31,12 @@ func TestMistakesInQueriesAreFound(t *testing.T) {
 		require.ErrorContains(t, err, want, expr)
 	}
 	for expr, want := range map[string]dashboards.Labels{
-		`linchpin_pins{kind="named"}`:                      {"job", "instance", "kind"},
-		`1 - linchpin_pins * 2`:                            {"job", "instance", "kind"},
-		`job:pins:sum`:                                     {"job"},
-		`topk(3, sum by (kind) (rate(linchpin_pins[5m])))`: {"kind"},
-		`linchpin_pins * on (job, instance) group_left () linchpin_hot_rules`:                            {"job", "instance", "kind"},
-		`linchpin_pins + on (kind) linchpin_pins`:                                                        {"kind"},
+		`linchpin_snapshots{kind="named"}`:                      {"job", "instance", "kind"},
+		`1 - linchpin_snapshots * 2`:                            {"job", "instance", "kind"},
+		`job:pins:sum`:                                          {"job"},
+		`topk(3, sum by (kind) (rate(linchpin_snapshots[5m])))`: {"kind"},
+		`linchpin_snapshots * on (job, instance) group_left () linchpin_hot_rules`:                       {"job", "instance", "kind"},
+		`linchpin_snapshots + on (kind) linchpin_snapshots`:                                              {"kind"},
 		`histogram_quantile(0.5, sum by (stage, le) (rate(linchpin_stage_duration_seconds_bucket[5m])))`: {"stage"},
 		`max_over_time(go_goroutines[5m:1m]) > 3 and up`:                                                 nil,
 	} {

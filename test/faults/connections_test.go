@@ -50,7 +50,7 @@ func TestOutOfFiles(t *testing.T) {
 	proc.CloseAll(conns)
 	awaitMetric(t, n, "linchpin_connections", func(v float64) bool { return v < 10 })
 	got(t, proc.Open(t, []string{n.Addr}), "before", keysOf(5)...)
-	awaitMetric(t, n, "linchpin_connections_refused_total", func(v float64) bool { return v >= 1 })
+	awaitMetric(t, n, "linchpin_connections_rejected_total", func(v float64) bool { return v >= 1 })
 }
 
 // manyIdle is how many connections TestManyIdleConnections opens, and

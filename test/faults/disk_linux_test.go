@@ -51,8 +51,8 @@ func TestDiskReserve(t *testing.T) {
 	got(t, hasty, "before", keys...)
 	put(t, db, "after", at[0]...)
 	run.AwaitFailures(t, 12)
-	awaitMetric(t, small, "linchpin_shard_intents", isZero)
-	awaitMetric(t, small, "linchpin_shard_disk_refusals_total", func(v float64) bool { return v >= 12 })
+	awaitMetric(t, small, "linchpin_shard_prepared_transactions", isZero)
+	awaitMetric(t, small, "linchpin_shard_disk_rejections_total", func(v float64) bool { return v >= 12 })
 	// A memtable of what was written before, of up to 2 MiB, may become a table meanwhile.
 	require.Less(t, free-sandbox.Free(t, small.Dir), int64(3<<20), "though new writes are refused, the disk fills up")
 	awaitOutput(t, small, "the disk is nearly full: new writes are refused")

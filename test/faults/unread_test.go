@@ -73,7 +73,7 @@ func TestScansThatNobodyReads(t *testing.T) {
 	t.Logf("each scan of %d MiB that nobody reads takes up to %.1f MiB", unreadRows/16, most/unreadScans/(1<<20))
 	require.Positive(t, most, "what the scans take is not seen")
 	require.Less(t, most, float64(unreadScans*unreadBytes))
-	awaitMetric(t, n, "linchpin_scans_unread_total", func(v float64) bool { return v == unreadScans })
+	awaitMetric(t, n, "linchpin_scans_stalled_total", func(v float64) bool { return v == unreadScans })
 	awaitOutput(t, n, "a scan was ended: its client does not read")
 	for _, s := range streams {
 		rows, err := 0, error(nil)

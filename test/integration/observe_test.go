@@ -42,15 +42,15 @@ func httpGet(t *testing.T, url string) (int, string) {
 // promised are the metrics that operators are told of.
 var promised = []string{
 	"linchpin_node_info", "linchpin_transactions_total", "linchpin_transaction_retries_total", "linchpin_stage_duration_seconds_bucket",
-	"linchpin_shard_queue_length", "linchpin_shard_waiting_requests", "linchpin_shard_waits_total", "linchpin_shard_wounds_total",
-	"linchpin_shard_intents", "linchpin_shard_records", "linchpin_shard_readers", "linchpin_shard_held_updates",
+	"linchpin_shard_queue_length", "linchpin_shard_lock_waiters", "linchpin_shard_lock_waits_total", "linchpin_shard_wounds_total",
+	"linchpin_shard_prepared_transactions", "linchpin_shard_decision_records", "linchpin_shard_readers", "linchpin_shard_held_updates",
 	"linchpin_log_fsyncs_total", "linchpin_log_fsync_entries_bucket", "linchpin_log_fsync_duration_seconds_bucket",
 	"linchpin_shard_steps_total", "linchpin_shard_step_seconds_total", "linchpin_peer_up", "linchpin_store_disk_bytes",
 	"linchpin_gateway_inflight_transactions", "go_goroutines", "process_cpu_seconds_total",
 }
 
 // stages are those of linchpin_stage_duration_seconds.
-var stages = []string{"gateway", "lock_wait", "vote", "decide", "durable"}
+var stages = []string{"gateway", "lock_wait", "vote", "decision", "durable"}
 
 // TestMetrics: after some work, every promised metric is there with a number
 // that the work explains, and Prometheus' own linter has nothing to say.

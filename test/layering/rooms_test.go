@@ -20,6 +20,7 @@ var unfinished = []string{
 	"test/bench/simulated/options.go: Options",
 	"test/sim/options.go: Options",
 	"cmd/zetaload: 11 files",
+	"pkg/client: 21 files",
 	"pkg/oldclient: 14 files",
 	"pkg/shard/commit: 12 files",
 	"test/sim: 26 files",

@@ -145,7 +145,7 @@ func browserShowsTheKey(t *testing.T, s *Shell) {
 }
 
 // withTLS are queries of what a cluster has with TLS only.
-var withTLS = []string{"linchpin_authentications_total", "linchpin_certificate_expires_seconds - time()", "linchpin_users_age_seconds"}
+var withTLS = []string{"linchpin_authentications_total", "linchpin_certificate_expiry_timestamp_seconds - time()", "linchpin_user_table_age_seconds"}
 
 // scrapesAll: Prometheus has got through to all nodes, and its rules work.
 func scrapesAll(t *testing.T, s *Shell) {

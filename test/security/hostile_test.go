@@ -103,7 +103,7 @@ func (g *target) attack(t *testing.T, name string, run func(t *testing.T, d *net
 			return nil
 		})
 		eventually(t, func() error {
-			if n := g.metric(t, `linchpin_connections{known="no"}`); n != 0 {
+			if n := g.metric(t, `linchpin_connections{authenticated="false"}`); n != 0 {
 				return fmt.Errorf("%v strangers are left", n)
 			}
 			return nil
@@ -173,7 +173,7 @@ func TestAHostileClientGetsNothing(t *testing.T) {
 	})
 
 	g.attack(t, "connections that say nothing", func(t *testing.T, d *net.Dialer) {
-		before := g.metric(t, `linchpin_connections_refused_total{limit="address"}`)
+		before := g.metric(t, `linchpin_connections_rejected_total{limit="address"}`)
 		var all []net.Conn
 		for i := range 200 {
 			c := dial(t, d, g.addr)
@@ -182,11 +182,11 @@ func TestAHostileClientGetsNothing(t *testing.T) {
 			}
 			all = append(all, c)
 		}
-		require.LessOrEqual(t, g.metric(t, `linchpin_connections{known="no"}`), 64.0)
+		require.LessOrEqual(t, g.metric(t, `linchpin_connections{authenticated="false"}`), 64.0)
 		for _, c := range all {
 			closed(t, c)
 		}
-		require.GreaterOrEqual(t, g.metric(t, `linchpin_connections_refused_total{limit="address"}`)-before, 136.0)
+		require.GreaterOrEqual(t, g.metric(t, `linchpin_connections_rejected_total{limit="address"}`)-before, 136.0)
 	})
 
 	g.attack(t, "headers that do not end, over HTTP", func(t *testing.T, d *net.Dialer) {
@@ -216,7 +216,7 @@ func TestAHostileClientGetsNothing(t *testing.T) {
 	})
 
 	g.attack(t, "guesses", func(t *testing.T, d *net.Dialer) {
-		before, ok := g.metric(t, `linchpin_connections_refused_total{limit="failures"}`), okBefore()
+		before, ok := g.metric(t, `linchpin_connections_rejected_total{limit="failures"}`), okBefore()
 		for i := range 40 {
 			db, err := client.Open(soon(t), []string{g.addr}, client.WithTLS(g.config("")), client.WithDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 				return d.DialContext(ctx, "tcp", addr)
@@ -227,7 +227,7 @@ func TestAHostileClientGetsNothing(t *testing.T) {
 			}
 			require.Contains(t, []kv.Kind{kv.KindUnauthenticated, kv.KindUnavailable}, kv.KindOf(err), "%v", err)
 		}
-		require.Greater(t, g.metric(t, `linchpin_connections_refused_total{limit="failures"}`), before, "after some failures the address is refused at the door")
+		require.Greater(t, g.metric(t, `linchpin_connections_rejected_total{limit="failures"}`), before, "after some failures the address is refused at the door")
 		require.Greater(t, okBefore(), ok, "others are let in")
 	})
 

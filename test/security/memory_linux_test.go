@@ -163,8 +163,8 @@ func TestMemoryStaysWithinItsBudget(t *testing.T) {
 	g.besieged(t, "all at once, by several users", usual, together...)
 	eventually(t, func() error {
 		var left float64
-		for _, kind := range []string{"streams", "requests", "answers"} {
-			left += g.metric(t, fmt.Sprintf("linchpin_callers_memory_bytes{kind=%q}", kind))
+		for _, kind := range []string{"streams", "requests", "responses"} {
+			left += g.metric(t, fmt.Sprintf("linchpin_client_memory_bytes{kind=%q}", kind))
 		}
 		if left > 1<<20 { // the honest client's
 			return fmt.Errorf("%v bytes are still counted", left)

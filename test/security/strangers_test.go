@@ -309,11 +309,11 @@ func TestWhoIsNoUserHoldsNoPlace(t *testing.T) {
 	_, err := root.CreateUser(soon(t), pb.CreateUserRequest{Name: "mallory", Rights: pb.Rights{Grants: reads("alice/")}})
 	require.NoError(t, err)
 	g.untilKnown(t, "mallory")
-	before := g.metric(t, `linchpin_connections{known="yes"}`)
+	before := g.metric(t, `linchpin_connections{authenticated="true"}`)
 	const each = 50
 	held := map[string][]*grpc.ClientConn{"nobody": g.hold(t, "nobody", each), "mallory": g.hold(t, "mallory", each)}
 	eventually(t, func() error {
-		if n := g.metric(t, `linchpin_connections{known="yes"}`); n < before+each {
+		if n := g.metric(t, `linchpin_connections{authenticated="true"}`); n < before+each {
 			return fmt.Errorf("%v connections are of users", n)
 		}
 		return nil
@@ -326,12 +326,12 @@ func TestWhoIsNoUserHoldsNoPlace(t *testing.T) {
 		}
 	}
 	eventually(t, func() error {
-		if n := g.metric(t, `linchpin_connections{known="no"}`); n > 0 {
+		if n := g.metric(t, `linchpin_connections{authenticated="false"}`); n > 0 {
 			return fmt.Errorf("%v strangers are left", n)
 		}
 		return nil
 	})
-	require.LessOrEqual(t, g.metric(t, `linchpin_connections{known="yes"}`), before)
+	require.LessOrEqual(t, g.metric(t, `linchpin_connections{authenticated="true"}`), before)
 }
 
 // untilKnown waits until a user who has just been made can call.

@@ -1,13 +1,12 @@
-// Command dashboards writes the Grafana dashboards in deploy/grafana. They are
-// declared here, in one file each: rows of graphs, with their queries, and with
-// what each shows and what to do about it.
+// Command dashboards generates the Grafana dashboards in deploy/grafana. Each dashboard is
+// declared in one file of this directory: rows of graphs, with their queries and
+// descriptions.
 //
-//	go run ./tools/dashboards           write them
-//	go run ./tools/dashboards -check    write nothing, and fail if one is stale
+//	go run ./tools/dashboards           write the dashboards
+//	go run ./tools/dashboards -check    fail if a dashboard is stale
 //
-// It must be run in the module's root. What the queries name is held against the
-// program's metrics by test/dashboards, which also asks a real Prometheus each of
-// them.
+// It must be run in the module's root. test/dashboards checks the queries against the
+// metrics of the program, and runs each query on a real Prometheus.
 package main
 
 import (
@@ -47,13 +46,13 @@ func run(dir string, check bool) error {
 	}
 	for _, name := range there {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("%s is none of the dashboards; delete it", name)
+			return fmt.Errorf("%s is not a dashboard of tools/dashboards; delete it", name)
 		}
 	}
 	return nil
 }
 
-// json is the dashboard as Grafana imports it.
+// json returns the dashboard in the format that Grafana imports.
 func (b *board) json() ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

@@ -1,66 +1,94 @@
 package main
 
-// readers tells how read-only transactions read, what that costs updates, and
-// which states of the past are kept.
+// readers shows read-only transactions, what they cost updates, and snapshots.
 var readers = board{uid: "readers", title: "Readers and snapshots",
-	about: "How read-only transactions read, for what they wait, what they hold back, and which states of the past are kept.",
+	about: "Read plans and latency of read-only transactions, waits and holds, snapshots, garbage collection and " +
+		"expiry.",
 	rows: []row{
 		{"Reads", []graph{
-			{title: "Plans", unit: "reqps", stacked: true, queries: q(`sum by (plan) (rate(linchpin_reads_total{@}[$__rate_interval]))`, "{{plan}}"),
-				about: "How read-only transactions read: one-shard, parallel, hot-last (the hottest key last), interactive, snapshot, locked. Locked ones wait like updates; protocol.md, section 7, has the plans."},
-			{title: "How long they take", unit: "s",
-				queries: []query{{`histogram_quantile(0.5, sum by (le) (rate(linchpin_transaction_duration_seconds_bucket{@,kind="one_shot_read"}[$__rate_interval])))`, "half"},
-					{`histogram_quantile(0.99, sum by (le) (rate(linchpin_transaction_duration_seconds_bucket{@,kind="one_shot_read"}[$__rate_interval])))`, "p99"}},
-				about: "One-shot reads. Half of them should take a message there and back; a p99 far above is those that wait for updates."},
-			{title: "In the past", unit: "ops", queries: q(`sum by (instance) (rate(linchpin_shard_past_reads_total{@}[$__rate_interval]))`, "{{instance}}"),
-				about: "Reads at a snapshot or at a state that is kept for a scan. They wait for nobody, and nobody for them."},
+			{title: "Read-only transactions by plan", unit: "reqps", stacked: true,
+				queries: q(`sum by (plan) (rate(linchpin_read_only_transactions_total{@}[~]))`, "{{plan}}"),
+				about: "Read plans: one-shard, parallel (all shards at once), hot-last (the hottest key last), " +
+					"interactive, snapshot, locked. Locked reads wait like updates. See protocol.md, section 7."},
+			{title: "One-shot read latency", unit: "s",
+				queries: []query{{`histogram_quantile(0.5, sum by (le) ` +
+					`(rate(linchpin_transaction_duration_seconds_bucket{@,kind="one_shot_read"}[~])))`, "p50"},
+					{`histogram_quantile(0.99, sum by (le) ` +
+						`(rate(linchpin_transaction_duration_seconds_bucket{@,kind="one_shot_read"}[~])))`, "p99"}},
+				about: "Latency of one-shot reads. The median should be about one round trip; a much higher p99 " +
+					"is reads that wait for updates."},
+			{title: "Snapshot reads", unit: "ops",
+				queries: q(`sum by (instance) (rate(linchpin_shard_snapshot_reads_total{@}[~]))`, "{{instance}}"),
+				about:   "Reads at a snapshot per second. They neither wait for updates nor hold them."},
 		}},
-		{"Waiting", []graph{
-			{title: "Reads that waited", unit: "ops",
-				queries: q(`sum by (instance) (rate(linchpin_shard_read_waits_total{@}[$__rate_interval]))`, "{{instance}}"),
-				about:   "Reads that came while an update of the key had voted and not heard the decision. Normal on hot keys."},
-			{title: "For how long", unit: "s", warn: 0.1, bad: 0.25, queries: q(`instance:linchpin_shard_read_wait_seconds:mean_rate5m{@}`, "{{instance}}"),
-				about: "The mean of those that waited. It is about the time from vote to decision; longer, if a node is slow or down."},
-			{title: "Readers, now", unit: "short",
-				queries: []query{{`sum(linchpin_shard_readers{@})`, "registered"}, {`sum(linchpin_shard_held_updates{@})`, "updates held"}},
-				about:   "Read-only transactions that shards know of, and updates that wait for them. Held updates that do not go away: a reader is open and slow."},
-			{title: "Updates held by readers", unit: "ops",
-				queries: q(`sum by (instance) (rate(linchpin_shard_holds_total{@}[$__rate_interval]))`, "{{instance}}"),
-				about:   "Updates whose visibility had to wait until readers that saw the state before had ended, so that all agree on the order."},
-			{title: "For how long", unit: "s", warn: 0.1, bad: 0.25, queries: q(`instance:linchpin_shard_held_seconds:mean_rate5m{@}`, "{{instance}}"),
-				about: "The mean of those that were held. Long holds are long read-only transactions: have them read a snapshot instead (at a pin, or as of a time)."},
+		{"Waits and holds", []graph{
+			{title: "Read waits", unit: "ops",
+				queries: q(`sum by (instance) (rate(linchpin_shard_read_waits_total{@}[~]))`, "{{instance}}"),
+				about: "Reads per second that waited for an update which had voted and had no decision yet. " +
+					"Normal on hot keys."},
+			{title: "Read wait time, mean", unit: "s", warn: 0.1, bad: 0.25,
+				queries: q(`instance:linchpin_shard_read_wait_seconds:mean_rate5m{@}`, "{{instance}}"),
+				about: "Mean wait of the reads that wait. It is about the time from vote to decision, and longer " +
+					"if a node is slow or down."},
+			{title: "Readers and held updates", unit: "short",
+				queries: []query{{`sum(linchpin_shard_readers{@})`, "readers"},
+					{`sum(linchpin_shard_held_updates{@})`, "held updates"}},
+				about: "Read-only transactions in flight, and updates held by them. If held updates stay, a " +
+					"read-only transaction is open and slow."},
+			{title: "Updates held", unit: "ops",
+				queries: q(`sum by (instance) (rate(linchpin_shard_holds_total{@}[~]))`, "{{instance}}"),
+				about: "Updates per second that become visible only after the readers of the earlier value have " +
+					"finished."},
+			{title: "Hold time, mean", unit: "s", warn: 0.1, bad: 0.25,
+				queries: q(`instance:linchpin_shard_hold_seconds:mean_rate5m{@}`, "{{instance}}"),
+				about: "Mean hold of the updates that are held. Long holds come from long read-only transactions: " +
+					"let them read at a snapshot or as of a time."},
 			{title: "Unseals", unit: "ops",
-				queries: []query{{`sum(rate(linchpin_shard_unseal_requests_total{@}[$__rate_interval]))`, "asked"},
-					{`sum(rate(linchpin_shard_unseals_total{@}[$__rate_interval]))`, "granted"}},
-				about: "Decisions that a reader asked to put off so that it need not wait for them, and those that were. Asked without granted: they were decided already."},
-			{title: "Registrations that lapsed", unit: "ops",
-				queries: q(`sum by (instance) (rate(linchpin_shard_lapses_total{@}[$__rate_interval]))`, "{{instance}}"),
-				about:   "Readers whose gateway did not renew their registration: it died, was cut off, or was much too slow. Normally 0."},
-			{title: "Scans that nobody read", unit: "ops",
-				queries: q(`sum by (instance) (rate(linchpin_scans_unread_total{@}[$__rate_interval]))`, "{{instance}}"),
-				about:   "Scans that were ended since a page of theirs waited too long for the client (--slow-reader). Normally 0."},
+				queries: []query{{`sum(rate(linchpin_shard_unseal_requests_total{@}[~]))`, "requested"},
+					{`sum(rate(linchpin_shard_unseals_total{@}[~]))`, "granted"}},
+				about: "Requests of readers to postpone a sealed decision, so that the reader does not wait, and " +
+					"the granted ones. A request is not granted if the decision is already made."},
+			{title: "Lease expirations", unit: "ops",
+				queries: q(`sum by (instance) (rate(linchpin_shard_lease_expirations_total{@}[~]))`, "{{instance}}"),
+				about: "Reader leases that expired before they were renewed: the gateway is down, partitioned or " +
+					"overloaded. Normally 0."},
+			{title: "Stalled scans", unit: "ops",
+				queries: q(`sum by (instance) (rate(linchpin_scans_stalled_total{@}[~]))`, "{{instance}}"),
+				about:   "Scans aborted because the client read too slowly (--slow-reader). Normally 0."},
 		}},
-		{"Snapshots and garbage", []graph{
-			{title: "States that are kept", unit: "short", queries: q(`sum by (kind) (linchpin_pins{#})`, "{{kind}}"),
-				about: "History are the states for reads as of a time, named the snapshots that somebody made. `linchpin snapshot list` names them."},
-			{title: "The oldest is from", unit: "s", queries: q(`max(linchpin_oldest_pin_age_seconds{#})`, "ago"),
-				about: "How old the oldest state is that is kept. What it sees cannot be removed: an old one costs disk with every key that is overwritten."},
-			{title: "Rounds", unit: "ops", queries: q(`sum by (instance) (rate(linchpin_gateway_pin_rounds_total{@}[$__rate_interval]))`, "{{instance}}"),
-				about: "Rounds that fix a state of the whole store: for the history once a second while there are writes, and for each scan and snapshot."},
-			{title: "Old versions to be removed", unit: "short", queries: q(`sum by (instance) (linchpin_shard_garbage_notes{@})`, "{{instance}}"),
-				about: "Versions that go when nobody sees them any more. It rises while something old is kept, and falls afterwards."},
-			{title: "Forgotten, and swept", unit: "ops",
-				queries: []query{{`sum(rate(linchpin_shard_garbage_notes_lost_total{@}[$__rate_interval]))`, "notes forgotten"},
-					{`sum(rate(linchpin_shard_swept_keys_total{@}[$__rate_interval]))`, "keys swept"}},
-				about: "If there is more garbage than can be noted, notes are forgotten, and a sweep of all the rows finds it again. That reads the disk."},
-			{title: "Keys that expire", unit: "ops",
-				queries: []query{{`sum(rate(linchpin_shard_expired_keys_total{@}[$__rate_interval]))`, "deleted"},
-					{`sum(linchpin_shard_due_keys{@})`, "being deleted"}},
-				about: "Keys whose time to live was over. A shard has at most a thousand of them deleted a second."},
-			{title: "How late keys expire", unit: "s",
-				queries: []query{{`max(linchpin_shard_overdue_seconds{@})`, "the longest that is due"},
-					{`sum(linchpin_shard_expiry_suspended{@})`, "shards that do not rely on the time of day yet"},
-					{`sum(rate(linchpin_shard_expired_late_seconds_total{@}[$__rate_interval])) / (sum(rate(linchpin_shard_expired_keys_total{@}[$__rate_interval])) > 0 or vector(1))`, "on average"}},
-				about: "A tenth of a second is usual. It is more when many are due at once, and when others have a key locked."},
+		{"Snapshots, garbage collection, expiry", []graph{
+			{title: "Snapshots", unit: "short", queries: q(`sum by (kind) (linchpin_snapshots{#})`, "{{kind}}"),
+				about: "history: snapshots for reads as of a time. named: snapshots created by users; `linchpin " +
+					"snapshot list` lists them."},
+			{title: "Age of the oldest snapshot", unit: "s",
+				queries: q(`max(linchpin_oldest_snapshot_age_seconds{#})`, "age"),
+				about: "Versions that a snapshot reads are not garbage collected: with an old snapshot, each " +
+					"overwritten key uses more disk space."},
+			{title: "Snapshot rounds", unit: "ops",
+				queries: q(`sum by (instance) (rate(linchpin_gateway_snapshot_rounds_total{@}[~]))`, "{{instance}}"),
+				about: "Snapshot rounds per second: one per second for the history while there are writes, and " +
+					"one for each scan and snapshot."},
+			{title: "Versions pending garbage collection", unit: "short",
+				queries: q(`sum by (instance) (linchpin_shard_gc_pending_versions{@})`, "{{instance}}"),
+				about: "Old versions that are removed when no snapshot or reader needs them. The number grows " +
+					"while an old snapshot exists."},
+			{title: "Garbage collection sweeps", unit: "ops",
+				queries: []query{{`sum(rate(linchpin_shard_gc_pending_dropped_total{@}[~]))`,
+					"versions dropped from the queue"},
+					{`sum(rate(linchpin_shard_gc_swept_keys_total{@}[~]))`, "keys swept"}},
+				about: "If the queue of old versions is full, versions are dropped from it, and a sweep over all " +
+					"rows finds them later. Sweeps read the disk."},
+			{title: "Expired keys", unit: "ops",
+				queries: []query{{`sum(rate(linchpin_shard_expired_keys_total{@}[~]))`, "deleted"},
+					{`sum(linchpin_shard_expired_keys_pending{@})`, "pending"}},
+				about: "Keys deleted per second because their time to live was over, and expired keys that are " +
+					"being deleted. A shard deletes at most 1,000 per second."},
+			{title: "Expiry delay", unit: "s",
+				queries: []query{{`max(linchpin_shard_expiry_lag_seconds{@})`, "oldest expired key"},
+					{`sum(linchpin_shard_expiry_suspended{@})`, "shards that do not trust the wall clock"},
+					{`sum(rate(linchpin_shard_expiry_delay_seconds_total{@}[~])) / ` +
+						`(sum(rate(linchpin_shard_expired_keys_total{@}[~])) > 0 or vector(1))`, "mean"}},
+				about: "Time from the expiry of a key to its deletion: about 0.1 s normally, more if many keys " +
+					"expire at once or are locked."},
 		}},
 	}}

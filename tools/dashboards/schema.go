@@ -1,10 +1,9 @@
 package main
 
-// What Grafana reads, as far as these dashboards use it: the dashboard model of
-// Grafana 11 and 12. Fields have Grafana's names. What is not set is left out, and
-// Grafana takes its own default.
+// The part of the dashboard model of Grafana 11 and 12 that these dashboards use. Fields have
+// the names of Grafana; for omitted fields Grafana uses its defaults.
 
-// schemaVersion is that of Grafana 12.0; older ones from 11 on read it as well.
+// schemaVersion is that of Grafana 12.0; Grafana 11 reads it as well.
 const schemaVersion = 41
 
 type dashboard struct {
@@ -51,7 +50,7 @@ type datasource struct {
 	UID  string `json:"uid"`
 }
 
-// variable is one of a dashboard's choices at the top.
+// variable is a selection at the top of a dashboard.
 type variable struct {
 	Name        string         `json:"name"`
 	Label       string         `json:"label"`
@@ -67,7 +66,7 @@ type variable struct {
 	AllValue    string         `json:"allValue,omitempty"`
 	Refresh     int            `json:"refresh"` // 2: when the time range changes
 	Regex       string         `json:"regex"`
-	Sort        int            `json:"sort"` // 7: as people sort
+	Sort        int            `json:"sort"` // 7: natural order
 }
 
 type variableQuery struct {
@@ -128,7 +127,7 @@ type thresholds struct {
 	Steps []step `json:"steps"`
 }
 
-// step colours what is at or above its value; the first has none.
+// step is the colour of values at or above its value; the first has no value.
 type step struct {
 	Color string   `json:"color"`
 	Value *float64 `json:"value"`

@@ -1,92 +1,129 @@
 package main
 
-// storage tells of the disk: room, the log and its fsyncs, and what is sorted.
+// storage shows the disk, the log, compactions and reads of the store.
 var storage = board{uid: "storage", title: "Storage",
-	about: "The disk below each node: how much room is left, how long fsyncs take, and whether compactions keep up.",
+	about: "Free space and fsyncs of the disks, compactions, and reads of the store.",
 	rows: []row{
-		{"Room", []graph{
-			{title: "Left, at the least", kind: number, unit: "percentunit", width: 6, warn: 0.2, bad: 0.05,
+		{"Space", []graph{
+			{title: "Least free disk space", kind: number, unit: "percentunit", width: 6, warn: 0.2, bad: 0.05,
 				queries: q(`min(instance:linchpin_store_disk_free:ratio{@})`, ""),
-				about:   "Of the disk that has least left. With less than the reserve (--disk-reserve-mb) a node refuses new writes; when nothing is left the log cannot be written, and it ends: it acknowledges nothing that it could lose."},
-			{title: "Damage", kind: number, unit: "short", width: 6, warn: 1, bad: 1, queries: q(`sum(linchpin_store_corruptions_total{@})`, ""),
-				about: "Damaged blocks and files that were met. More than 0: the disk is broken. What is in them cannot be read; see the runbook at LinchpinCorruption."},
-			{title: "Compactions that failed", kind: number, unit: "short", width: 6, warn: 1, bad: 1,
+				about: "Free space of the fullest disk. Below the reserve (--disk-reserve-mb) the node rejects " +
+					"new writes. If the log cannot be written, the node stops; acknowledged writes are not lost."},
+			{title: "Corruptions", kind: number, unit: "short", width: 6, warn: 1, bad: 1,
+				queries: q(`sum(linchpin_store_corruptions_total{@})`, ""),
+				about: "Corrupt blocks and files found. Above 0, the disk is broken and the data in them cannot " +
+					"be read; see the alert LinchpinCorruption."},
+			{title: "Failed compactions", kind: number, unit: "short", width: 6, warn: 1, bad: 1,
 				queries: q(`sum(linchpin_store_failed_compactions_total{@})`, ""),
-				about:   "Since the nodes began. The store tries again; but the disk is full or broken."},
-			{title: "Stores", kind: number, unit: "bytes", width: 6, queries: q(`sum(linchpin_store_disk_bytes{@})`, ""),
-				about: "The size of the chosen stores on disk, all together. It is what a backup of the directories takes."},
-			{title: "Free", unit: "bytes", queries: q(`linchpin_store_disk_free_bytes{@}`, "{{instance}}"),
-				about: "What each disk has left. A line that goes straight down meets 0 when it looks as if it did: make room before."},
+				about: "Compactions that have failed since the start of the nodes. The store retries them; the " +
+					"disk is full or broken."},
+			{title: "Size of the stores", kind: number, unit: "bytes", width: 6,
+				queries: q(`sum(linchpin_store_disk_bytes{@})`, ""),
+				about:   "Size of the selected stores on disk, in total. A backup of the directories needs as much."},
+			{title: "Free disk space", unit: "bytes", queries: q(`linchpin_store_disk_free_bytes{@}`, "{{instance}}"),
+				about: "Free space of each disk. Free or add space before a falling line reaches the reserve."},
 			{title: "Size of the store", unit: "bytes", queries: q(`linchpin_store_disk_bytes{@}`, "{{instance}}"),
-				about: "The store on disk. It rises while old versions are kept (Readers and snapshots) and before compactions."},
-			{title: "Still taken by deleted data", unit: "bytes", queries: q(`linchpin_store_reclaimable_bytes{@}`, "{{instance}}"),
-				about: "An estimate. Compactions free it as more is written; linchpin reclaim frees it now."},
-			{title: "Not sorted yet", unit: "bytes",
-				queries: []query{{`linchpin_store_wal_bytes{@}`, "log {{instance}}"}, {`linchpin_store_memtable_bytes{@}`, "memory {{instance}}"}},
-				about:   "The write-ahead log and the tables in memory. They go up and down as tables are flushed."},
+				about: "Size of each store on disk. It grows while snapshots keep old versions, and before " +
+					"compactions."},
+			{title: "Reclaimable space", unit: "bytes",
+				queries: q(`linchpin_store_reclaimable_bytes{@}`, "{{instance}}"),
+				about: "Estimated space of deleted and overwritten data. Compactions free it over time; `linchpin " +
+					"reclaim` frees it now."},
+			{title: "Write-ahead log and memtables", unit: "bytes",
+				queries: []query{{`linchpin_store_wal_bytes{@}`, "log {{instance}}"},
+					{`linchpin_store_memtable_bytes{@}`, "memtables {{instance}}"}},
+				about: "Size of the write-ahead log and of the memtables. Both fall when memtables are flushed."},
 		}},
-		{"The log", []graph{
-			{title: "An fsync takes", unit: "s",
+		{"Log", []graph{
+			{title: "Fsync latency", unit: "s",
 				queries: []query{{`instance:linchpin_log_fsync_duration_seconds:mean_rate5m{@}`, "mean {{instance}}"},
-					{`instance:linchpin_log_fsync_duration_seconds:p99_rate5m{@}`, "p99 {{instance}}"}}, warn: 0.02, bad: 0.1,
-				about: "Every commit waits for at least one. Below 1 ms on a good disk with a protected cache, some ms on others. Above 100 ms: the disk is overloaded or failing."},
-			{title: "Fsyncs, all of them", kind: heat, unit: "s",
-				queries: q(`sum by (le) (increase(linchpin_log_fsync_duration_seconds_bucket{@}[$__rate_interval]))`, "{{le}}"),
-				about:   "By how long they took. A second band far above the first: something else uses the disk, or it has to clean up."},
+					{`instance:linchpin_log_fsync_duration_seconds:p99_rate5m{@}`, "p99 {{instance}}"}}, warn: 0.02,
+				bad: 0.1,
+				about: "Every commit waits for at least one fsync. Below 1 ms on a disk with a protected write " +
+					"cache, some ms on others. Above 100 ms, the disk is overloaded or failing."},
+			{title: "Fsync latency, distribution", kind: heat, unit: "s",
+				queries: q(`sum by (le) (increase(linchpin_log_fsync_duration_seconds_bucket{@}[~]))`, "{{le}}"),
+				about: "All fsyncs by latency. A second, higher band: another program uses the disk, or the disk " +
+					"does its own housekeeping."},
 			{title: "Fsyncs and batches", unit: "ops",
-				queries: []query{{`sum by (instance) (rate(linchpin_log_fsyncs_total{@}[$__rate_interval]))`, "fsyncs {{instance}}"},
-					{`sum by (instance) (rate(linchpin_log_appends_total{@}[$__rate_interval]))`, "batches {{instance}}"}},
-				about: "Batches of entries, and fsyncs; one covers all batches that wait when it begins."},
-			{title: "Entries that share an fsync", unit: "short",
-				queries: q(`sum by (instance) (rate(linchpin_log_fsync_entries_sum{@}[$__rate_interval])) / sum by (instance) (rate(linchpin_log_fsync_entries_count{@}[$__rate_interval]))`, "{{instance}}"),
-				about:   "The group commit: the slower the disk and the higher the load, the more. It is how a slow disk is made up for."},
-			{title: "Durable after", unit: "s",
-				queries: q(`histogram_quantile(0.99, sum by (instance, le) (rate(linchpin_stage_duration_seconds_bucket{@,stage="durable"}[$__rate_interval])))`, "p99 {{instance}}"),
-				about:   "From a step to its entries being on disk: up to two fsyncs, and what waits before them."},
-			{title: "Entries", unit: "ops", queries: q(`sum by (instance) (rate(linchpin_log_entries_total{@}[$__rate_interval]))`, "{{instance}}"),
-				about: "Entries appended to the log: versions, intents, decisions and fences of all shards."},
+				queries: []query{{`sum by (instance) (rate(linchpin_log_fsyncs_total{@}[~]))`, "fsyncs {{instance}}"},
+					{`sum by (instance) (rate(linchpin_log_appends_total{@}[~]))`, "batches {{instance}}"}},
+				about: "Fsyncs and batches of log entries per second. An fsync covers all batches that wait when " +
+					"it starts."},
+			{title: "Log entries per fsync", unit: "short",
+				queries: q(`sum by (instance) (rate(linchpin_log_fsync_entries_sum{@}[~])) / sum `+
+					`by (instance) (rate(linchpin_log_fsync_entries_count{@}[~]))`, "{{instance}}"),
+				about: "Effect of group commit. It grows with the load and with the latency of the disk."},
+			{title: "Time to durability, p99", unit: "s",
+				queries: q(`histogram_quantile(0.99, sum by (instance, le) `+
+					`(rate(linchpin_stage_duration_seconds_bucket{@,stage="durable"}[~])))`, "p99 {{instance}}"),
+				about: "From the processing of a message until its log entries are on disk: up to two fsyncs, " +
+					"plus queueing."},
+			{title: "Log entries", unit: "ops",
+				queries: q(`sum by (instance) (rate(linchpin_log_entries_total{@}[~]))`, "{{instance}}"),
+				about: "Log entries per second of all shards: versions, prepared transactions, decisions and " +
+					"fences."},
 		}},
-		{"What is written", []graph{
-			{title: "Bytes", unit: "Bps", stacked: true,
-				queries: []query{{`sum(rate(linchpin_store_logged_bytes_total{@}[$__rate_interval]))`, "log"},
-					{`sum(rate(linchpin_store_flushed_bytes_total{@}[$__rate_interval]))`, "flushes"},
-					{`sum(rate(linchpin_store_compacted_bytes_total{@}[$__rate_interval]))`, "compactions"}},
-				about: "What goes to the disks: once to the log, once to a table, and some times more as tables are sorted into each other."},
-			{title: "Written for each byte", unit: "short",
-				queries: q(`sum by (instance) (rate(linchpin_store_logged_bytes_total{@}[5m]) + rate(linchpin_store_flushed_bytes_total{@}[5m]) + rate(linchpin_store_compacted_bytes_total{@}[5m]))
-				/ sum by (instance) (rate(linchpin_store_logged_bytes_total{@}[5m]))`, "{{instance}}"),
-				about: "Write amplification: bytes that go to the disk for each that goes to the log. 2 to 10 is normal, less if keys are overwritten in memory."},
+		{"Writes and compactions", []graph{
+			{title: "Bytes written", unit: "Bps", stacked: true,
+				queries: []query{{`sum(rate(linchpin_store_logged_bytes_total{@}[~]))`, "log"},
+					{`sum(rate(linchpin_store_flushed_bytes_total{@}[~]))`, "flushes"},
+					{`sum(rate(linchpin_store_compacted_bytes_total{@}[~]))`, "compactions"}},
+				about: "Bytes written to disk per second: once to the log, once by a flush, and repeatedly by " +
+					"compactions."},
+			{title: "Write amplification", unit: "short",
+				queries: q(`sum by (instance) (rate(linchpin_store_logged_bytes_total{@}[5m]) + `+
+					`rate(linchpin_store_flushed_bytes_total{@}[5m]) + `+
+					`rate(linchpin_store_compacted_bytes_total{@}[5m])) / sum by (instance) `+
+					`(rate(linchpin_store_logged_bytes_total{@}[5m]))`, "{{instance}}"),
+				about: "Bytes written to disk per byte written to the log. 2 to 10 is normal; it is lower if keys " +
+					"are overwritten in memory."},
 			{title: "Flushes and compactions", unit: "ops",
-				queries: []query{{`sum by (instance) (rate(linchpin_store_flushes_total{@}[$__rate_interval]))`, "flushes {{instance}}"},
-					{`sum by (instance) (rate(linchpin_store_compactions_total{@}[$__rate_interval]))`, "compactions {{instance}}"},
+				queries: []query{{`sum by (instance) (rate(linchpin_store_flushes_total{@}[~]))`,
+					"flushes {{instance}}"},
+					{`sum by (instance) (rate(linchpin_store_compactions_total{@}[~]))`, "compactions {{instance}}"},
 					{`sum by (instance) (linchpin_store_compactions_running{@})`, "running {{instance}}"}},
-				about: "Tables written out of memory, tables sorted together, and how many of the latter run now."},
-			{title: "Left to compact", unit: "bytes", queries: q(`linchpin_store_compaction_debt_bytes{@}`, "{{instance}}"),
-				about: "An estimate. If it rises for hours, more is written than the disk can sort; reads become slower, and in the end writes do."},
-			{title: "Layers that a read may look into", unit: "short", warn: 15, bad: 30,
-				queries: []query{{`linchpin_store_read_amplification{@}`, "all {{instance}}"}, {`linchpin_store_l0_sublevels{@}`, "at the top {{instance}}"}},
-				about:   "Read amplification. Below 10 is good. Above 30 compactions do not keep up."},
+				about: "Flushes and compactions per second, and compactions that are running."},
+			{title: "Compaction debt", unit: "bytes",
+				queries: q(`linchpin_store_compaction_debt_bytes{@}`, "{{instance}}"),
+				about: "Estimated data that is still to be compacted. If it grows for hours, the disk is too slow " +
+					"for the write load: reads slow down, and later writes."},
+			{title: "Read amplification", unit: "short", warn: 15, bad: 30,
+				queries: []query{{`linchpin_store_read_amplification{@}`, "all levels {{instance}}"},
+					{`linchpin_store_l0_sublevels{@}`, "level 0 {{instance}}"}},
+				about: "Levels that a read may have to search. Below 10 is good; above 30, compactions cannot " +
+					"keep up."},
 			{title: "Tables", unit: "short", queries: q(`linchpin_store_tables{@}`, "{{instance}}"),
-				about: "Sorted tables on disk. Each may cost a file descriptor."},
+				about: "Sorted tables on disk. Each may use a file descriptor."},
 		}},
-		{"Reading", []graph{
-			{title: "Reads of the disk", unit: "ops",
-				queries: q(`sum by (instance) (rate(linchpin_shard_cold_reads_total{@}[$__rate_interval]))`, "{{instance}}"),
-				about:   "Reads of keys that are not in memory, of ranges and of the past. Many under a small set of keys: --cache-mb is too small."},
-			{title: "How long reads of the disk take", unit: "s", warn: 0.05, bad: 0.5,
-				queries: q(`histogram_quantile(0.99, sum by (instance, le) (rate(linchpin_store_read_duration_seconds_bucket{@}[$__rate_interval])))`, "p99 {{instance}}"),
-				about:   "Transactions on keys that are not in memory wait for them, and nobody else does. A disk that is slow or stands still shows here, and in what is under way."},
-			{title: "Under way", unit: "short", queries: q(`sum by (instance) (linchpin_shard_cold_reads_pending{@})`, "{{instance}}"),
-				about: "Reads that have no answer yet. They end within milliseconds; a number that stays is a disk that hangs."},
+		{"Reads", []graph{
+			{title: "Cache misses", unit: "ops",
+				queries: q(`sum by (instance) (rate(linchpin_shard_cache_misses_total{@}[~]))`, "{{instance}}"),
+				about: "Reads per second of keys, ranges and old versions that are not in the shards' memory. If " +
+					"the working set is small, --cache-mb is too small."},
+			{title: "Store read latency, p99", unit: "s", warn: 0.05, bad: 0.5,
+				queries: q(`histogram_quantile(0.99, sum by (instance, le) `+
+					`(rate(linchpin_store_read_duration_seconds_bucket{@}[~])))`, "p99 {{instance}}"),
+				about: "Latency of reads after a cache miss. Only transactions on keys that are not in memory " +
+					"wait for them. A slow or hanging disk shows here and in Cache misses in flight."},
+			{title: "Cache misses in flight", unit: "short",
+				queries: q(`sum by (instance) (linchpin_shard_cache_misses_in_flight{@})`, "{{instance}}"),
+				about: "Reads of the store in flight. They take milliseconds; a level that stays means that the " +
+					"disk hangs."},
 			{title: "Pages of large values", unit: "ops",
-				queries: []query{{`sum by (instance) (rate(linchpin_shard_pages_read_total{@}[$__rate_interval]))`, "read {{instance}}"},
-					{`sum by (instance) (rate(linchpin_shard_pages_written_total{@}[$__rate_interval]))`, "written {{instance}}"}},
-				about: "Sets, maps and sorted sets of more than 64 KiB are stored in pages. Many that are read: large values come and go in the shards' memory. Many that are written: their changes are all over them."},
-			{title: "Found in the cache", unit: "percentunit", most: 1, queries: q(`instance:linchpin_store_cache_hits:ratio_rate5m{@}`, "{{instance}}"),
-				about: "Blocks that were in the block cache, of those that were wanted. Low with many reads of the disk: more cache would help."},
-			{title: "Cache", unit: "bytes", queries: q(`linchpin_store_cache_bytes{@}`, "{{instance}}"),
-				about: "What the block cache holds, up to --cache-mb."},
-			{title: "Keys in memory", unit: "short", queries: q(`sum by (instance) (linchpin_shard_keys_in_memory{@})`, "{{instance}}"),
-				about: "Keys of which the newest version is in the shards' memory: they are read without the disk."},
+				queries: []query{{`sum by (instance) (rate(linchpin_shard_pages_read_total{@}[~]))`,
+					"read {{instance}}"},
+					{`sum by (instance) (rate(linchpin_shard_pages_written_total{@}[~]))`, "written {{instance}}"}},
+				about: "Sets, maps and sorted sets above 64 KiB are stored in pages. Many reads: large values do " +
+					"not fit into memory. Many writes: changes are spread over the value."},
+			{title: "Block cache hit ratio", unit: "percentunit", most: 1,
+				queries: q(`instance:linchpin_store_cache_hits:ratio_rate5m{@}`, "{{instance}}"),
+				about: "Share of blocks found in the block cache. If it is low and there are many cache misses, " +
+					"increase --cache-mb."},
+			{title: "Block cache", unit: "bytes", queries: q(`linchpin_store_cache_bytes{@}`, "{{instance}}"),
+				about: "Size of the block cache, at most --cache-mb."},
+			{title: "Keys in memory", unit: "short",
+				queries: q(`sum by (instance) (linchpin_shard_keys_in_memory{@})`, "{{instance}}"),
+				about:   "Keys whose latest version is in the shards' memory, so that reading them needs no disk."},
 		}},
 	}}

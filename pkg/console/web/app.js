@@ -1,13 +1,13 @@
-// The page: takes documents from the stream, and shows each.
+// The page: shows each document of the stream.
 
 import { Chart } from "./chart.js";
 import { attr, byID, el, keyed, text } from "./dom.js";
-import { clock, count, duration, plural } from "./format.js";
+import { clock, count, duration, percent } from "./format.js";
 import { drawGraph } from "./graph.js";
-import { about, keyRow, moveRow, nodeCard, receiptRow, snapshotRow } from "./lists.js";
-import { cellID, drawMatrix, sayConflict } from "./matrix.js";
+import { keyRow, moveRow, nodeCard, nodesNote, prepare, receiptRow, snapshotRow } from "./lists.js";
+import { cellID, conflictText, drawMatrix } from "./matrix.js";
 import { Series } from "./series.js";
-import { follow, Refused } from "./stream.js";
+import { follow, Rejected } from "./stream.js";
 
 const series = new Series();
 const kinds = [["all", "All"], ["one_shot", "Writes"], ["one_shot_read", "Reads"], ["interactive", "Interactive"], ["interactive_read", "Interactive reads"], ["scan", "Scans"]];
@@ -20,20 +20,25 @@ let shownMatrix = "";
 let chosenCell = "";
 
 const rate = new Chart(byID("rate"), "Transactions per second", [
-  { name: "ended", class: "first", value: (p) => p.rate },
-  { name: "failed", class: "bad", value: (p) => (p.failed ? p.failed : null) },
-], count, { area: true }, (p) => text(byID("rate-read"), p ? `${clock(p.t * 1000)}  ${count(p.rate)}${p.failed ? `, ${count(p.failed)} failed` : ""}` : ""));
+  { name: "committed", class: "first", value: (p) => p.committed },
+  { name: "retried", class: "retried", value: (p) => p.retried || null },
+  { name: "failed", class: "bad", value: (p) => p.failed || null },
+], count, { area: true }, (p) => text(byID("rate-read"), p ? `${clock(p.t * 1000)}  ${rates(p)}` : ""));
+
+function rates(p) {
+  return [`${count(p.committed)} committed`, p.retried ? `${count(p.retried)} retried` : "", p.failed ? `${count(p.failed)} failed` : ""].filter(Boolean).join(", ");
+}
 
 const latency = new Chart(byID("latency"), "Latency of transactions", [
   { name: "p50", class: "first", value: (p) => p.p50 },
   { name: "p99", class: "second", value: (p) => p.p99 },
-], duration, { log: true }, (p) => text(byID("latency-read"), p ? `${clock(p.t * 1000)}  ${p.p50 === null ? "nothing ended" : `p50 ${duration(p.p50)}, p99 ${duration(p.p99)}`}` : ""));
+], duration, { log: true }, (p) => text(byID("latency-read"), p ? `${clock(p.t * 1000)}  ${p.p50 === null ? "no transactions" : `p50 ${duration(p.p50)}, p99 ${duration(p.p99)}`}` : ""));
 
 // show draws a document.
 function show(doc) {
   last = doc;
   series.take(doc);
-  about(doc);
+  prepare(doc);
   text(byID("cluster"), doc.cluster);
   attr(byID("cluster"), "title", `cluster ${doc.cluster}`);
   showProblems(doc);
@@ -43,15 +48,15 @@ function show(doc) {
   showWaits(doc);
   showConflicts(doc);
   showReceipts(doc);
-  text(byID("moves-empty"), doc.hot.known ? "No key has been moved since the hot shard's node was started." : "The hot shard has not told of any.");
+  text(byID("moves-empty"), doc.hot.known ? "No moves" : "Not available: the hot shard did not respond");
   list("moves", doc.moves, (m) => `${m.time_ms} ${m.key}`, moveRow);
   text(byID("moves-note"), doc.hot.known ? `mode ${doc.hot.mode}` : "");
-  text(byID("snapshots-empty"), doc.snapshots_known ? "There is no snapshot with a name." : "They could not be listed.");
+  text(byID("snapshots-empty"), doc.snapshots_known ? "No snapshots" : "Not available: snapshots could not be listed");
   list("snapshots", doc.snapshots, (s) => s.id, snapshotRow);
   keyed(byID("nodes"), doc.nodes, (n) => n.node, nodeCard);
-  text(byID("nodes-note"), `${doc.nodes.filter((n) => n.answered).length} of ${doc.nodes.length} answer`);
+  text(byID("nodes-note"), nodesNote());
   document.body.dataset.state = "live";
-  text(byID("state-text"), "Live"); // which is read out when it changes, unlike the time
+  text(byID("state-text"), "Live"); // a screen reader reads changes of this text, but not of the time
   text(byID("state-time"), clock(doc.time_ms));
 }
 
@@ -72,11 +77,11 @@ function showProblems(doc) {
 
 function showFigures(doc) {
   const points = series.points("all").slice(-5);
-  const mean = points.length ? points.reduce((sum, p) => sum + p.rate, 0) / points.length : 0;
-  const worst = (pick) => { const all = points.map(pick).filter((v) => v !== null).sort((a, b) => a - b); return all.length ? duration(all[Math.floor(all.length / 2)]) : "–"; };
+  const mean = points.length ? points.reduce((sum, p) => sum + p.committed, 0) / points.length : 0;
+  const median = (pick) => { const all = points.map(pick).filter((v) => v !== null).sort((a, b) => a - b); return all.length ? duration(all[Math.floor(all.length / 2)]) : "–"; };
   text(byID("figure-rate"), count(Math.round(mean)));
-  text(byID("figure-p50"), worst((p) => p.p50));
-  text(byID("figure-p99"), worst((p) => p.p99));
+  text(byID("figure-p50"), median((p) => p.p50));
+  text(byID("figure-p99"), median((p) => p.p99));
   text(byID("figure-waiting"), count(doc.waiting));
 }
 
@@ -88,7 +93,7 @@ function showLoad() {
   for (const b of byID("classes").children) attr(b, "disabled", b.dataset.kind !== "all" && !there.has(b.dataset.kind));
 }
 
-// showKeys shows the first ones, unless all are wanted.
+// showKeys shows the first keys, or all of them.
 function showKeys(doc) {
   const more = byID("keys-more");
   list("keys", allKeys ? doc.keys : doc.keys.slice(0, firstKeys), (k) => k.key, keyRow);
@@ -103,49 +108,53 @@ byID("keys-more").addEventListener("click", () => {
   showKeys(last);
 });
 
+// hotNote is the utilization of the hot shard. If its keys are waited for although it is
+// idle, transactions hold the locks while their clients work.
 function hotNote(doc) {
   if (!doc.hot.known) return "";
-  return `hot shard s${doc.hot.shard} busy ${Math.round(100 * doc.hot.busy)} % of the time`;
+  const note = `hot shard s${doc.hot.shard} ${percent(doc.hot.busy)} busy`;
+  const waiting = doc.keys.reduce((sum, k) => sum + (k.known && k.shard === doc.hot.shard ? k.waiting_us_per_s : 0), 0);
+  return doc.hot.busy < 0.5 && waiting >= 1e6 ? `${note}: keys wait for open transactions, not for the shard` : note;
 }
 
 function showWaits(doc) {
   const pane = byID("waits");
-  text(byID("waits-note"), doc.waits.length ? doc.waits.length === 20 ? "the 20 that have waited longest" : plural(doc.waits.length, "waits", "wait") : "");
-  // Pointing at something holds it.
+  text(byID("waits-note"), doc.waits.length === 20 ? "the 20 longest waits" : doc.waits.length ? `${doc.waits.length} waiting` : "");
+  // The graph is not redrawn while an element in it has the focus.
   const state = JSON.stringify([doc.waits, pane.clientWidth]);
   if (state === shownGraph || pane.matches(":focus-within:not(:focus)")) return;
   shownGraph = state;
-  pane.replaceChildren(doc.waits.length ? drawGraph(doc.waits, pane.clientWidth - 12) : el("p", { class: "empty" }, "Nobody waits."));
+  pane.replaceChildren(doc.waits.length ? drawGraph(doc.waits, pane.clientWidth - 12) : el("p", { class: "empty" }, "No transaction is waiting"));
 }
 
 function showConflicts(doc) {
   const pane = byID("conflicts");
   const state = JSON.stringify(doc.conflicts);
-  // Who points at a cell, or has gone to it with keys, reads. What was touched or
-  // clicked is not held, but goes on being explained.
+  // The matrix is not redrawn while the pointer or the keyboard focus is on it. A cell
+  // that was touched or clicked does not pause it, but its text stays.
   const reads = (matchMedia("(hover: hover)").matches && pane.matches(":hover")) || pane.querySelector("button:focus-visible") !== null;
-  text(byID("conflicts-note"), reads && state !== shownMatrix ? "held while you read" : "last 5 minutes");
+  text(byID("conflicts-note"), reads && state !== shownMatrix ? "paused" : "last 5 min");
   if (state === shownMatrix || reads) return;
   shownMatrix = state;
   if (!doc.conflicts.length) {
-    pane.replaceChildren(el("p", { class: "empty" }, "No two operations have been in each other's way."));
+    pane.replaceChildren(el("p", { class: "empty" }, "No conflicts"));
     text(byID("conflicts-read"), "");
     return;
   }
   const read = (c) => {
     chosenCell = cellID(c);
-    text(byID("conflicts-read"), sayConflict(c));
+    text(byID("conflicts-read"), conflictText(c));
   };
   const { table, cells } = drawMatrix(doc.conflicts, read);
   pane.replaceChildren(table);
-  text(byID("conflicts-read"), sayConflict(cells.get(chosenCell) ?? doc.conflicts[0]));
+  text(byID("conflicts-read"), conflictText(cells.get(chosenCell) ?? doc.conflicts[0]));
 }
 
-// showReceipts leaves the list as it is while somebody reads in it.
+// showReceipts does not redraw the list while it is in use.
 function showReceipts(doc) {
   const ul = byID("receipts");
   const reads = ul.querySelector("details[open]") !== null || (matchMedia("(hover: hover)").matches && ul.matches(":hover")) || ul.contains(document.activeElement);
-  text(byID("receipts-note"), reads ? "held while you read" : "the longest of each second");
+  text(byID("receipts-note"), reads ? "paused" : "the longest waits of each second");
   if (reads && ul.childElementCount) return;
   list("receipts", doc.receipts, (r) => `${r.txn} ${r.time_ms}`, receiptRow);
 }
@@ -158,7 +167,7 @@ for (const [id, name] of kinds) {
   } }, name));
 }
 
-// The stream. A page that is not seen costs nothing.
+// The stream. It is closed while the page is hidden.
 let stream = null;
 let retry = 0;
 let pause = 1000;
@@ -171,13 +180,13 @@ async function connect() {
   try {
     await follow("api/v1/events", mine.signal, (doc) => {
       pause = 1000;
-      // What cannot be drawn is no reason to ask again.
+      // An error in drawing must not end the stream.
       try { show(doc); } catch (e) { reportError(e); }
     });
   } catch (e) {
     why = e;
   }
-  if (stream !== mine) return; // nobody looks any more, or there is another one
+  if (stream !== mine) return; // the page is hidden, or there is a new stream
   stream = null;
   lost(why);
   retry = setTimeout(connect, pause);
@@ -191,8 +200,8 @@ function disconnect() {
 
 function lost(why) {
   document.body.dataset.state = last ? "lost" : "failed";
-  const said = why instanceof Refused ? `Refused: ${why.message}` : last ? `No answer since ${clock(last.time_ms)}` : "No answer";
-  text(byID("state-text"), `${said}; trying again`);
+  const said = why instanceof Rejected ? `Rejected: ${why.message}` : last ? `No response since ${clock(last.time_ms)}` : "No response";
+  text(byID("state-text"), `${said}; retrying`);
   text(byID("state-time"), "");
 }
 
@@ -204,7 +213,7 @@ document.addEventListener("visibilitychange", () => {
 });
 connect();
 
-// The theme: the system's, unless one is chosen.
+// The theme: that of the system, unless the user selects one.
 const themes = ["auto", "light", "dark"];
 
 function showTheme() {
@@ -219,7 +228,7 @@ byID("theme").addEventListener("click", () => {
   try {
     if (next === "auto") localStorage.removeItem("linchpin-theme");
     else localStorage.setItem("linchpin-theme", next);
-  } catch { /* then it holds for this page */ }
+  } catch { /* no storage: the selection lasts as long as the page */ }
   showTheme();
 });
 showTheme();

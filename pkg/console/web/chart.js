@@ -1,15 +1,15 @@
-// A line chart of the last five minutes, drawn anew each second. It can be read at a
-// moment with the pointer, or with the arrow keys.
+// A line chart of the last five minutes, redrawn each second. The pointer or the arrow keys
+// select a second.
 
 import { svg, attr } from "./dom.js";
 
 const span = 300;
 const height = 168;
-const pad = { left: 54, right: 10, top: 10, bottom: 22 };
+const pad = { left: 62, right: 10, top: 10, bottom: 22 };
 
 export class Chart {
-  // lines: [{name, class, value(point) -> number or null}], format(value), log: a
-  // logarithmic axis. read(point or null) is told what is pointed at.
+  // lines: [{name, class, value(point) -> number or null}]; format(value); log: a
+  // logarithmic axis. read is called with the selected point, or null.
   constructor(box, label, lines, format, { log = false, area = false } = {}, read = () => {}) {
     Object.assign(this, { box, label, lines, format, log, area, read, points: [], now: 0, at: null });
     this.svg = svg("svg", { role: "img", tabindex: 0, height });
@@ -21,7 +21,7 @@ export class Chart {
     new ResizeObserver(() => this.draw()).observe(box);
   }
 
-  // show takes points {t, ...} in seconds since 1970, one a second up to now.
+  // show draws points {t, ...}, one per second up to now; times are in seconds since 1970.
   show(points, now) {
     if (this.at !== null) this.at = Math.max(this.at, now - span);
     this.points = points;
@@ -32,7 +32,7 @@ export class Chart {
   get width() { return Math.max(this.box.clientWidth, 200); }
   x(t) { return pad.left + ((t - this.now + span) / span) * (this.width - pad.left - pad.right); }
 
-  // scale finds a round top, and in logarithms a bottom, for what is shown.
+  // scale returns the marks of the axis, and the position of a value on it.
   scale() {
     let top = 0;
     let bottom = Infinity;
@@ -85,15 +85,15 @@ export class Chart {
     attr(this.svg, "viewBox", `0 0 ${this.width} ${height}`);
     this.svg.replaceChildren(...parts);
     const last = this.points.at(-1);
-    attr(this.svg, "aria-label", `${this.label}, last 5 minutes. ${last ? this.say(last) : "Nothing yet."}`);
+    attr(this.svg, "aria-label", `${this.label}, last 5 min. ${last ? this.describe(last) : "No data yet."}`);
     this.read(p);
   }
 
-  say(p) {
+  describe(p) {
     return this.lines.map((l) => { const v = l.value(p); return `${l.name} ${v === null ? "–" : this.format(v)}`; }).join(", ");
   }
 
-  // path draws a line, with a gap where there is nothing.
+  // path draws a line, with gaps where the value is null.
   path(line, y) {
     const runs = [];
     let run = null;
@@ -136,7 +136,7 @@ export class Chart {
   }
 }
 
-// nice is the next round number: 1, 2 or 5 times a power of ten.
+// nice is the next higher round number: 1, 2 or 5 times a power of ten.
 function nice(v) {
   const unit = 10 ** Math.floor(Math.log10(v));
   return unit * ([1, 2, 5].find((m) => m * unit >= v) ?? 10);

@@ -1,9 +1,9 @@
-// How the page is built: elements and text nodes, and never markup made of data.
+// Elements and text nodes: the page never turns data into markup.
 
 const svgNS = "http://www.w3.org/2000/svg";
 
-// el makes an element. Properties that begin with "on" are handlers, "class" and
-// the others attributes; null leaves one out.
+// el creates an element. Properties that start with "on" are event handlers, all others
+// attributes; a property of null is omitted.
 export function el(tag, props = {}, ...children) {
   return fill(document.createElement(tag), props, children);
 }
@@ -22,7 +22,7 @@ function fill(node, props, children) {
   return node;
 }
 
-// text changes an element's text if it is another: what is selected stays so.
+// text sets an element's text if it differs, so that a selection is kept.
 export function text(node, value) {
   const s = String(value);
   if (node.textContent !== s) node.textContent = s;
@@ -33,8 +33,8 @@ export function attr(node, name, value) {
   else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
 }
 
-// keyed has a container show items in order, with the same element for the same
-// key each time. make(item) gives an element with a method update(item).
+// keyed shows items in a container, in order, and reuses the element of each key.
+// make(item) returns an element with a method update(item).
 export function keyed(container, items, key, make) {
   const known = container.keyedItems ?? (container.keyedItems = new Map());
   const seen = new Set();

@@ -1,21 +1,19 @@
-// How numbers are written: short, and as wide as before where they change.
+// Formats of numbers: short, and of constant width where they change often.
 
 const trim = (n, digits) => n.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: 0 });
 
-// three is a number with three digits or so.
+// three formats a number with about three digits.
 const three = (n) => trim(n, n < 10 ? 2 : n < 100 ? 1 : 0);
 
-// duration writes microseconds.
+// duration formats microseconds: µs below 1 ms, ms below 10 s, s above.
 export function duration(us) {
-  if (us < 1) return "0 ms";
   if (us < 1000) return `${Math.round(us)} µs`;
-  if (us < 1e6) return `${three(us / 1e3)} ms`;
-  if (us < 120e6) return `${three(us / 1e6)} s`;
-  return long(us / 1e3);
+  if (us < 10e6) return `${three(us / 1e3)} ms`;
+  return `${three(us / 1e6)} s`;
 }
 
-// long writes milliseconds of minutes and more.
-export function long(ms) {
+// age formats milliseconds of ages and lifetimes, in whole seconds or larger units.
+export function age(ms) {
   const s = Math.max(0, Math.round(ms / 1000));
   if (s < 60) return `${s} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min`;
@@ -23,7 +21,7 @@ export function long(ms) {
   return `${Math.floor(s / 86400)} d`;
 }
 
-export const ago = (then, now) => (now - then < 1500 ? "now" : `${long(now - then)} ago`);
+export const ago = (then, now) => (now - then < 1500 ? "now" : `${age(now - then)} ago`);
 
 export function count(n) {
   if (n < 10 && !Number.isInteger(n)) return trim(n, 1);
@@ -31,6 +29,15 @@ export function count(n) {
   if (n < 1e6) return `${three(n / 1e3)} k`;
   return `${three(n / 1e6)} M`;
 }
+
+// waiting formats waiting time per second, in microseconds, as the average number of
+// waiting transactions.
+export function waiting(us) {
+  const n = us / 1e6;
+  return `${n < 0.1 ? "under 0.1" : trim(n, n < 100 ? 1 : 0)} waiting on average`;
+}
+
+export const percent = (share) => `${Math.round(100 * share)} %`;
 
 export function bytes(n) {
   if (n < 1 << 20) return `${Math.ceil(n / 1024)} KiB`;
@@ -40,14 +47,20 @@ export function bytes(n) {
 
 export const clock = (ms) => new Date(ms).toLocaleTimeString("en-GB");
 
-// cut keeps the ends of what is too long: keys differ there.
+// version shortens the version of a build without a release to its commit.
+export function version(v) {
+  const m = /^v\d.*-\d{14}-([0-9a-f]{8})[0-9a-f]*(\+dirty)?$/.exec(v);
+  return m ? `commit ${m[1]}${m[2] ?? ""}` : v;
+}
+
+// cut shortens a key and keeps both ends, where keys differ.
 export function cut(s, most) {
   if (s.length <= most) return s;
   const tail = Math.floor((most - 1) / 3);
   return `${s.slice(0, most - 1 - tail)}…${s.slice(s.length - tail)}`;
 }
 
-// short is enough of a transaction's id to tell those apart that are on the page.
+// short is the end of a transaction id, which is unique on the page.
 export const short = (id) => `…${id.slice(-8)}`;
 
 export const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many}`;

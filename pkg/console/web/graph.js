@@ -1,12 +1,12 @@
-// The graph of who waits for whom: transactions in columns, an arrow from the one
-// that waits to the one that it waits for, with the key above its beginning.
+// The wait-for graph: transactions in columns, an arrow from the waiting transaction to the
+// holder, with the key above its start.
 
 import { svg } from "./dom.js";
 import { cut, duration, plural, short } from "./format.js";
 
 const box = { height: 40, gap: 14, min: 104, max: 200, between: 96, char: 6.3 };
 
-// drawGraph gives an SVG element for waits, for a place that is so wide.
+// drawGraph returns an SVG element for waits, for a pane of a width.
 export function drawGraph(waits, width) {
   const { nodes, edges } = arrange(waits);
   const columns = Math.max(...nodes.map((n) => n.column)) + 1;
@@ -24,7 +24,7 @@ export function drawGraph(waits, width) {
     n.w = w;
   }
   const full = Math.max(total, columns * w + (columns - 1) * gap);
-  const out = svg("svg", { class: "graph", width: full, height: tall + box.gap, viewBox: `0 0 ${full} ${tall + box.gap}`, role: "img", "aria-label": say(waits) });
+  const out = svg("svg", { class: "graph", width: full, height: tall + box.gap, viewBox: `0 0 ${full} ${tall + box.gap}`, role: "img", "aria-label": describe(waits) });
   out.append(svg("defs", {}, svg("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
     svg("path", { d: "M0.5,0.5L7.5,4L0.5,7.5", class: "tip" }))));
   for (const e of edges) out.append(...drawEdge(e));
@@ -32,8 +32,8 @@ export function drawGraph(waits, width) {
   return out;
 }
 
-// arrange makes nodes of transactions: those that wait for the same with the same,
-// and that nobody waits for, are one.
+// arrange returns the nodes and edges. Transactions with the same operations that wait for
+// the same holder and key are one node, unless another transaction waits for them.
 function arrange(waits) {
   const waitedFor = new Set(waits.map((w) => w.holder).filter(Boolean));
   const nodes = new Map();
@@ -46,7 +46,7 @@ function arrange(waits) {
     from.members.push(w.txn);
     from.longest = Math.max(from.longest, w.waited_us);
     from.does = w.operations;
-    const to = node(target, () => ({ members: w.holder ? [w.holder] : [], name: w.holder ? "" : w.cause === "readers" ? "readers" : w.cause === "forgotten" ? "an earlier life" : "not known", does: w.holder_operations, longest: 0 }));
+    const to = node(target, () => ({ members: w.holder ? [w.holder] : [], name: w.holder ? "" : w.cause === "readers" ? "readers" : w.cause === "recovery" ? "an earlier incarnation" : "unknown", does: w.holder_operations, longest: 0 }));
     if (!to.does) to.does = w.holder_operations;
     if (!from.targets.includes(to)) {
       from.targets.push(to);
@@ -56,7 +56,7 @@ function arrange(waits) {
   const depth = new Map();
   const depthOf = (n, path) => {
     if (depth.has(n)) return depth.get(n);
-    if (path.has(n)) return 0; // a circle, which will be broken
+    if (path.has(n)) return 0; // a cycle, which will be broken
     const d = n.targets.length ? 1 + Math.max(...n.targets.map((t) => depthOf(t, new Set(path).add(n)))) : 0;
     depth.set(n, d);
     return d;
@@ -64,7 +64,7 @@ function arrange(waits) {
   const all = [...nodes.values()];
   const deepest = Math.max(...all.map((n) => depthOf(n, new Set())));
   for (const n of all) n.column = deepest - depth.get(n);
-  // In each column in the order of what is waited for, from the right.
+  // Each column is ordered by the holders in the columns to the right.
   const place = new Map();
   for (let c = deepest; c >= 0; c--) {
     const rank = (n) => (n.targets.length ? n.targets.reduce((sum, t) => sum + (place.get(t) ?? 0), 0) / n.targets.length : 0);
@@ -83,7 +83,7 @@ function drawNode(n) {
     svg("title", {}, [n.members.join("\n"), n.does].filter(Boolean).join("\n")),
     svg("rect", { width: n.w, height: box.height, rx: 6 }),
     svg("text", { x: 9, y: 17, class: n.members.length === 1 ? "id" : "name" }, cut(name, most)),
-    svg("text", { x: 9, y: 32, class: "does" }, head(does || "not known", most)));
+    svg("text", { x: 9, y: 32, class: "does" }, head(does || "unknown", most)));
 }
 
 const head = (s, most) => (s.length > most ? `${s.slice(0, most - 1)}…` : s);
@@ -101,7 +101,7 @@ function drawEdge({ from, to, key }) {
   ];
 }
 
-// say is the graph for those who do not see it.
-function say(waits) {
+// describe is the text of the graph for screen readers.
+function describe(waits) {
   return waits.map((w) => `${short(w.txn)} has waited ${duration(w.waited_us)} for key ${w.key}${w.holder ? `, held by ${short(w.holder)}` : `, because of ${w.cause}`}.`).join(" ");
 }

@@ -1,21 +1,24 @@
-// The lists of the page. Each gives an element with a method update(item, doc), for
+// The lists of the page. Each function returns an element with a method update(item), for
 // keyed() in dom.js.
 
 import { attr, el, text } from "./dom.js";
-import { ago, bytes, clock, count, duration, long, plural } from "./format.js";
+import { age, ago, bytes, clock, count, duration, percent, plural, version, waiting } from "./format.js";
 
 let doc = null;
-let most = 1; // waiting of the first key, against which the bars are drawn
+let most = 1; // waiting time of the first key, the length of a full bar
+let advised = new Map(); // the first key with each piece of advice
 
-// before a list is drawn it is told of which document.
-export function about(d) {
+// prepare must be called before the lists of a document are drawn.
+export function prepare(d) {
   doc = d;
   most = Math.max(...d.keys.map(weight), 1);
+  advised = new Map();
+  for (const k of d.keys) if (k.advice && !advised.has(k.advice)) advised.set(k.advice, k.key);
 }
 
 const weight = (k) => (k.known && k.waiting_us_per_s) || 0;
 
-// keyRow is a key, with why it is waited for and since when.
+// keyRow is a contended key: the conflicting operations, advice, and facts.
 export function keyRow() {
   const name = el("span", { class: "key-name" });
   const wait = el("span", { class: "key-wait" });
@@ -28,41 +31,53 @@ export function keyRow() {
   li.update = (k) => {
     text(name, k.key);
     attr(name, "title", k.key);
-    text(wait, k.known ? `${duration(k.waiting_us_per_s)} of waiting per second` : k.waited_us ? `${duration(k.waited_us)} of waiting` : "");
+    text(wait, keyWait(k));
     bar.style.setProperty("--share", (weight(k) / most).toFixed(3));
     text(why, keyWhy(k));
-    text(advice, k.commutes);
+    text(advice, advised.get(k.advice) === k.key ? k.advice : "");
     text(facts, keyFacts(k));
   };
   return li;
 }
 
-// keyWhy says which operation waits for which.
+function keyWait(k) {
+  if (weight(k)) return waiting(k.waiting_us_per_s);
+  if (k.queue) return `${count(k.queue)} waiting now`;
+  return k.waited_us ? `${duration(k.waited_us)} of waits in 5 min` : "";
+}
+
+// keyWhy names the conflicting operations.
 function keyWhy(k) {
   if (!k.operations && !k.holder_operations) return "";
-  const mine = k.operations || "Something";
-  const theirs = k.holder_operations || "something";
-  return k.waits ? `${mine} waits for ${theirs}` : `${mine} gives way to ${theirs}`;
+  const mine = k.operations || "unknown operation";
+  const theirs = k.holder_operations || "unknown operation";
+  return k.waits ? `${mine} waits for ${theirs}` : `${mine} is aborted by ${theirs}`;
 }
 
 function keyFacts(k) {
   const out = [];
-  if (k.since_ms) out.push(`waited for since ${clock(k.since_ms)} (${long(doc.time_ms - k.since_ms)})`);
-  if (k.queue) out.push(`${plural(k.queue, "waits", "wait")} now`);
-  if (k.waits) out.push(`${plural(k.waits, "wait", "waits")} of ${duration(k.waited_us / k.waits)} in 5 minutes`);
-  if (k.aborts) out.push(plural(k.aborts, "lost attempt", "lost attempts"));
-  const parts = [["locks", k.lock_us_per_s], ["held by readers", k.held_us_per_s], ["readers", k.read_us_per_s], ["retries", k.retry_us_per_s]]
-    .filter(([, us]) => us >= 1000).map(([what, us]) => `${what} ${duration(us)}`);
-  if (parts.length > 1) out.push(parts.join(", "));
-  if (k.known) {
-    const where = k.shard === doc.hot.shard ? `on the hot shard s${k.shard}` : `on s${k.shard}`;
-    const rule = k.order ? `, ${k.order}` : "";
-    out.push(`${where}${rule}${k.why_there ? `: ${k.why_there}` : ""}`);
-  }
+  const first = k.advice && advised.get(k.advice);
+  if (first && first !== k.key) out.push(`same advice as ${first}`);
+  if (k.since_ms) out.push(`contended for ${age(doc.time_ms - k.since_ms)}`);
+  if (k.queue && weight(k)) out.push(`${count(k.queue)} waiting now`);
+  if (k.waits) out.push(`${plural(k.waits, "wait", "waits")} of ${duration(k.waited_us / k.waits)} in 5 min`);
+  if (k.aborts) out.push(plural(k.aborts, "aborted attempt", "aborted attempts"));
+  const causes = [["locks", k.lock_us_per_s], ["held by readers", k.held_us_per_s], ["readers", k.read_us_per_s], ["retries", k.retry_us_per_s]]
+    .map(([what, us]) => [what, us / k.waiting_us_per_s]).filter(([, share]) => share >= 0.01);
+  if (causes.length > 1) out.push(causes.map(([what, share]) => `${what} ${percent(share)}`).join(", "));
+  if (k.known) out.push(keyPlace(k));
   return out.join(" · ");
 }
 
-// receiptRow is a receipt, which opens to all that it says.
+// keyPlace is the shard of the key, and why it is not on the hot shard. The list of moves
+// has the reasons of the keys that are.
+function keyPlace(k) {
+  const rule = k.rule ? `, ${k.rule}` : "";
+  if (k.shard !== doc.hot.shard || k.moving) return `on shard s${k.shard}${rule}${k.placement ? `: ${k.placement}` : ""}`;
+  return `on the hot shard s${k.shard}${k.moved_ms ? ` for ${age(doc.time_ms - k.moved_ms)}` : ""}${rule}`;
+}
+
+// receiptRow is a contention receipt, which opens to its whole text.
 export function receiptRow() {
   const time = el("time");
   const waited = el("span", { class: "amount" });
@@ -75,16 +90,19 @@ export function receiptRow() {
   li.update = (r) => {
     text(time, clock(r.time_ms));
     attr(time, "datetime", new Date(r.time_ms).toISOString());
-    text(waited, r.waited_us ? duration(r.waited_us) : `${count(r.aborted)} lost`);
+    text(waited, r.waited_us ? duration(r.waited_us) : plural(r.aborted, "abort", "aborts"));
     text(key, r.key);
     attr(key, "title", r.key);
-    text(tag, r.outcome === "OK" ? "" : r.outcome);
+    text(tag, outcome(r));
     text(sentence, r.sentence);
     text(gist, r.waited_us ? r.sentence.replace(/^(Waited|Was still waiting)[^:]*: /, "") : r.sentence);
-    text(facts, `transaction ${r.txn} · ${r.kind.replaceAll("_", " ")} through n${r.node} · took ${duration(r.took_us)} · ${r.outcome}`);
+    text(facts, `transaction ${r.txn} · ${r.kind.replaceAll("_", " ")} through n${r.node} · took ${duration(r.duration_us)} · ${outcome(r) || "committed"}`);
   };
   return li;
 }
+
+// outcome is empty for a committed transaction. An aborted attempt is retried by its client.
+const outcome = (r) => (r.outcome === "OK" ? "" : r.outcome === "Aborted" ? "retried" : r.outcome);
 
 export function moveRow() {
   const time = el("time");
@@ -98,23 +116,35 @@ export function moveRow() {
     attr(key, "title", m.key);
     text(way, m.to_hot ? `s${m.from} → s${m.to}, hot` : `s${m.from} → s${m.to}, home`);
     attr(way, "class", m.to_hot ? "tag warm" : "tag");
-    text(why, m.why);
+    text(why, m.reason);
   };
   return li;
 }
 
 export function snapshotRow() {
   const name = el("span", { class: "mono grow" });
-  const age = el("span", { class: "amount" });
+  const old = el("span", { class: "amount" });
   const facts = el("p", { class: "facts" });
-  const li = el("li", { class: "two" }, el("div", {}, name, age), facts);
+  const li = el("li", { class: "two" }, el("div", {}, name, old), facts);
   li.update = (s) => {
     text(name, s.name);
     attr(name, "title", s.name);
-    text(age, `${long(doc.time_ms - s.time_ms)} old`);
-    text(facts, `${s.id} · of ${new Date(s.time_ms).toLocaleString("en-GB")}${s.expires_ms ? ` · kept for ${long(s.expires_ms - doc.time_ms)} more` : ""}`);
+    text(old, `${age(doc.time_ms - s.time_ms)} old`);
+    text(facts, `${s.id} · created ${new Date(s.time_ms).toLocaleString("en-GB")}${s.expires_ms ? ` · expires in ${age(s.expires_ms - doc.time_ms)}` : ""}`);
   };
   return li;
+}
+
+// nodesNote is the number of nodes, and their version if all have the same.
+export function nodesNote() {
+  const answered = doc.nodes.filter((n) => n.answered);
+  const up = `${answered.length} of ${doc.nodes.length} nodes up`;
+  return sameVersion() ? `${up} · ${version(answered[0].version)}` : up;
+}
+
+function sameVersion() {
+  const versions = new Set(doc.nodes.filter((n) => n.answered).map((n) => n.version));
+  return versions.size === 1;
 }
 
 export function nodeCard() {
@@ -127,17 +157,21 @@ export function nodeCard() {
   li.update = (n) => {
     text(name, `n${n.node}`);
     text(address, n.address);
-    attr(li, "class", n.refuses ? "silent" : n.answered ? "up" : n.up ? "silent" : "down");
-    text(state, n.refuses ? `refuses ${n.refuses}` : n.answered ? (n.node === doc.node ? "serves this page" : "") : n.up ? "has not answered" : "down");
-    text(facts, n.answered ? [n.version, `up ${long(n.uptime_ms)}`, `${bytes(n.disk_bytes)} on disk`, n.size_bytes ? `${bytes(n.free_bytes)} free` : "", `${count(n.in_flight)} in flight`].filter(Boolean).join(" · ") : n.lost ? `unavailable: ${n.lost}` : "");
+    attr(li, "class", n.rejects ? "silent" : n.answered ? "up" : n.up ? "silent" : "down");
+    text(state, n.rejects ? `rejects ${n.rejects}` : n.answered ? (n.node === doc.node ? "serves this page" : "") : n.up ? "no response" : "down");
+    text(facts, n.answered ? nodeFacts(n) : n.lost ? `unavailable: ${n.lost}` : "");
     if (shards.childElementCount !== n.shards.length) shards.replaceChildren(...n.shards.map(() => el("span", { class: "chip" })));
     n.shards.forEach((s, i) => {
       const chip = shards.children[i];
-      text(chip, s.waiting ? `s${s.shard} · ${plural(s.waiting, "waits", "wait")}` : `s${s.shard}`);
+      text(chip, s.waiting ? `s${s.shard} · ${count(s.waiting)} waiting` : `s${s.shard}`);
       attr(chip, "class", s.hot ? "chip hot" : "chip");
-      attr(chip, "title", `${s.hot ? "the hot shard; " : ""}${plural(s.keys_in_memory, "key", "keys")} in memory, ${count(s.intents)} prepared`);
+      attr(chip, "title", `${s.hot ? "hot shard; " : ""}${plural(s.keys_in_memory, "key", "keys")} in memory, ${plural(s.prepared, "prepared transaction", "prepared transactions")}`);
     });
   };
   return li;
 }
 
+function nodeFacts(n) {
+  return [sameVersion() ? "" : version(n.version), `up ${age(n.uptime_ms)}`, `${bytes(n.disk_bytes)} on disk`,
+    n.size_bytes ? `${bytes(n.free_bytes)} free` : "", `${plural(n.in_flight, "transaction", "transactions")} in flight`].filter(Boolean).join(" · ");
+}

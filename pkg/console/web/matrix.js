@@ -1,14 +1,15 @@
-// The matrix of conflicts: a row for what waits, a column for what is waited for.
+// The matrix of conflicts: a row for each waiting operation, a column for each holding one.
 
 import { el } from "./dom.js";
-import { count, duration } from "./format.js";
+import { count, duration, plural } from "./format.js";
 
 const most = 8;
 
-// cellID tells cells apart.
+// cellID identifies a cell.
 export const cellID = (c) => JSON.stringify([c.operations, c.holder_operations]);
 
-// drawMatrix gives a table, and its cells by cellID. read(conflict) is called for a cell that is pointed at.
+// drawMatrix returns a table, and its cells by cellID. read(conflict) is called for the cell
+// under the pointer or with the focus.
 export function drawMatrix(conflicts, read) {
   const rows = leading(conflicts, (c) => c.operations);
   const columns = leading(conflicts, (c) => c.holder_operations);
@@ -17,11 +18,11 @@ export function drawMatrix(conflicts, read) {
     const r = rows.includes(c.operations) ? c.operations : other;
     const k = columns.includes(c.holder_operations) ? c.holder_operations : other;
     const id = cellID({ operations: r, holder_operations: k });
-    const cell = cells.get(id) ?? { operations: r, holder_operations: k, waits: 0, waited_us: 0, aborts: 0, commutes: "" };
+    const cell = cells.get(id) ?? { operations: r, holder_operations: k, waits: 0, waited_us: 0, aborts: 0, advice: "" };
     cell.waits += c.waits;
     cell.waited_us += c.waited_us;
     cell.aborts += c.aborts;
-    if (r !== other && k !== other) cell.commutes = c.commutes;
+    if (r !== other && k !== other) cell.advice = c.advice;
     cells.set(id, cell);
   }
   const top = Math.max(...[...cells.values()].map((c) => c.waited_us), 1);
@@ -33,9 +34,9 @@ export function drawMatrix(conflicts, read) {
 }
 
 const other = "others";
-const unknown = "not known";
+const unknown = "unknown";
 
-// leading are the names with most waiting, and "others" if there are more.
+// leading returns the names with the longest waits, and "others" if there are more.
 function leading(conflicts, name) {
   const sums = new Map();
   for (const c of conflicts) sums.set(name(c), (sums.get(name(c)) ?? 0) + c.waited_us + c.aborts);
@@ -46,15 +47,15 @@ function leading(conflicts, name) {
 function drawCell(c, top, read) {
   if (!c) return el("td", { class: "none" });
   const tell = () => read(c);
-  const td = el("td", {}, el("button", { type: "button", onclick: tell, onfocus: tell, onpointerenter: tell, "aria-label": sayConflict(c) },
-    el("span", {}, c.waited_us ? duration(c.waited_us) : "–"), el("small", {}, c.waits ? `${count(c.waits)}×` : `${count(c.aborts)} lost`)));
+  const td = el("td", {}, el("button", { type: "button", onclick: tell, onfocus: tell, onpointerenter: tell, "aria-label": conflictText(c) },
+    el("span", {}, c.waited_us ? duration(c.waited_us) : "–"), el("small", {}, c.waits ? `${count(c.waits)}×` : plural(c.aborts, "abort", "aborts"))));
   td.style.setProperty("--heat", (0.08 + 0.72 * Math.sqrt(c.waited_us / top)).toFixed(3));
   return td;
 }
 
-export function sayConflict(c) {
-  const who = `${c.operations || unknown} against ${c.holder_operations || unknown}`;
-  const waited = c.waits ? `waited ${count(c.waits)} times, ${duration(c.waited_us)} in all` : "did not wait";
-  const lost = c.aborts ? `, and lost ${count(c.aborts)} attempts` : "";
-  return `${who}: ${waited}${lost}. ${c.commutes}`.trim();
+export function conflictText(c) {
+  const pair = `${c.operations || unknown} against ${c.holder_operations || unknown}`;
+  const waits = c.waits ? `${plural(c.waits, "wait", "waits")}, ${duration(c.waited_us)} in total` : "no waits";
+  const aborts = c.aborts ? `, ${plural(c.aborts, "aborted attempt", "aborted attempts")}` : "";
+  return `${pair}: ${waits}${aborts}. ${c.advice}`.trim();
 }

@@ -1,4 +1,4 @@
-// The seconds that have been told, put together over events.
+// The seconds of all documents.
 
 const span = 300;
 
@@ -8,7 +8,7 @@ export class Series {
     this.now = 0;
   }
 
-  // take adds the seconds of a document. now is the last that is over.
+  // take adds the seconds of a document. now is the last complete second.
   take(doc) {
     if (doc.whole) this.seconds.clear();
     this.now = Math.floor(doc.time_ms / 1000) - 2;
@@ -16,15 +16,15 @@ export class Series {
     for (const t of this.seconds.keys()) if (t <= this.now - span) this.seconds.delete(t);
   }
 
-  // points are one a second, since something was first known: where nothing ended
-  // the rate is 0, and there is no latency.
+  // points are one per second since the first known second. In a second without
+  // transactions the rates are 0 and the latencies null.
   points(kind) {
     const out = [];
     const first = Math.min(...this.seconds.keys());
     if (!Number.isFinite(first)) return out;
     for (let t = Math.max(first, this.now - span + 1); t <= this.now; t++) {
       const c = this.seconds.get(t)?.[kind];
-      out.push({ t, rate: c?.ended ?? 0, failed: c?.failed ?? 0, p50: c ? c.p50_us : null, p99: c ? c.p99_us : null });
+      out.push({ t, committed: c?.committed ?? 0, retried: c?.retried ?? 0, failed: c?.failed ?? 0, p50: c ? c.p50_us : null, p99: c ? c.p99_us : null });
     }
     return out;
   }

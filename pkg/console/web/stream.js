@@ -1,32 +1,32 @@
-// The stream of documents. It is read with fetch, since an EventSource does not tell
-// why a node has refused it, nor notices a node that has gone without a word.
+// The stream of documents. It is read with fetch, because an EventSource neither reports
+// why a node rejects it nor detects a node that stops responding.
 
-// patience is for how long nothing may come, in milliseconds. A document comes each
+// timeout bounds the time without a document, in milliseconds. A document arrives every
 // second or two.
-const patience = 8000;
+const timeout = 8000;
 
-// Refused is what a node answers instead of a stream.
-export class Refused extends Error {}
+// Rejected is an error response of the node.
+export class Rejected extends Error {}
 
-// follow takes documents until the stream ends or fails, nothing comes any more, or
-// signal is aborted.
+// follow passes documents to take until the stream ends, fails or times out, or signal is
+// aborted.
 export async function follow(url, signal, take) {
   const silence = new AbortController();
   let timer = 0;
-  const heard = () => {
+  const extend = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => silence.abort(), patience);
+    timer = setTimeout(() => silence.abort(), timeout);
   };
-  heard();
+  extend();
   try {
-    const answer = await fetch(url, { cache: "no-store", signal: AbortSignal.any([signal, silence.signal]) });
-    if (!answer.ok) throw new Refused((await answer.text()).trim().slice(0, 200) || `the node answers ${answer.status}`);
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    const response = await fetch(url, { cache: "no-store", signal: AbortSignal.any([signal, silence.signal]) });
+    if (!response.ok) throw new Rejected(await reason(response));
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      heard();
+      extend();
       rest += value;
       for (let end = rest.indexOf("\n\n"); end >= 0; end = rest.indexOf("\n\n")) {
         const event = rest.slice(0, end);
@@ -37,4 +37,9 @@ export async function follow(url, signal, take) {
   } finally {
     clearTimeout(timer);
   }
+}
+
+async function reason(response) {
+  const text = (await response.text()).trim().slice(0, 200) || `status ${response.status}`;
+  return response.status === 401 ? `${text}. Reload the page to sign in` : text;
 }

@@ -1,6 +1,6 @@
-// Runs before the page is drawn, so that it is never drawn in other colours first.
+// Runs before the page is drawn, to prevent a flash of the other colours.
 "use strict";
 try {
   const theme = localStorage.getItem("linchpin-theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-} catch { /* without storage the system's colours are used */ }
+} catch { /* no storage: the colours of the system are used */ }

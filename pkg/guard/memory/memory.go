@@ -58,7 +58,7 @@ const (
 )
 
 func (k Kind) String() string {
-	return [numKinds]string{"streams", "requests", "answers", "connections"}[k]
+	return [numKinds]string{"streams", "requests", "responses", "connections"}[k]
 }
 
 // nouns are for errors.

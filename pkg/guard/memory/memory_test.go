@@ -29,7 +29,7 @@ func TestWhoTakesAllLeavesSomethingForTheNext(t *testing.T) {
 			grab(b.Conn().Account(user))
 		}
 		left *= 0.8
-		require.InEpsilon(t, left, float64(total-b.Stats().Used["answers"]), 0.01, "after %d users", i+1)
+		require.InEpsilon(t, left, float64(total-b.Stats().Used["responses"]), 0.01, "after %d users", i+1)
 	}
 }
 
@@ -38,10 +38,10 @@ func TestOneConnectionHasLessThanItsUser(t *testing.T) {
 	b := New(total)
 	first, second := b.Conn().Account("u"), b.Conn().Account("u")
 	grab(first)
-	require.InDelta(t, total*3/19, b.Stats().Used["answers"], 1<<11)
+	require.InDelta(t, total*3/19, b.Stats().Used["responses"], 1<<11)
 	require.Nil(t, second.Take(Streams, 1<<20), "another connection goes on")
 	grab(second)
-	require.InDelta(t, total/5, b.Stats().Used["answers"]+b.Stats().Used["streams"], 1<<11)
+	require.InDelta(t, total/5, b.Stats().Used["responses"]+b.Stats().Used["streams"], 1<<11)
 }
 
 func TestEachUserHasALittleAtAnyTime(t *testing.T) {
@@ -54,7 +54,7 @@ func TestEachUserHasALittleAtAnyTime(t *testing.T) {
 	require.Equal(t, kv.KindResourceExhausted, err.Kind)
 	require.Contains(t, err.Text, "--memory-budget")
 	require.Contains(t, err.Text, "answers that have not been read")
-	require.EqualValues(t, 1, b.Stats().Refused["answers"])
+	require.EqualValues(t, 1, b.Stats().Refused["responses"])
 }
 
 // TestWhatCannotBeIsInvalid: to come back later would be no use.

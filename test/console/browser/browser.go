@@ -1,4 +1,4 @@
-// Package browser is a headless Chromium for tests that look at pages.
+// Package browser is a headless Chromium for tests of web pages.
 //
 //	b := browser.Open(t)
 //	b.Do(chromedp.Navigate(url))
@@ -26,7 +26,7 @@ type Tab struct {
 	ctx context.Context
 
 	mu sync.Mutex
-	// said is what the page has written to the browser's console.
+	// said are the messages of the page on the browser's console.
 	said []string
 }
 
@@ -38,12 +38,12 @@ func chromium(t *testing.T) string {
 			return path
 		}
 	}
-	t.Skip("there is no Chromium to look at the console with: as root on Debian, .ci/needs chromium installs it")
+	t.Skip("Chromium is not installed: as root on Debian, .ci/needs chromium installs it")
 	return ""
 }
 
-// Open starts a browser that reaches nothing but this machine, with more options.
-// Without a Chromium the test is skipped.
+// Open starts a browser that can reach only this machine, with more options. Without
+// Chromium the test is skipped.
 func Open(t *testing.T, more ...chromedp.ExecAllocatorOption) *Tab {
 	t.Helper()
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)),
@@ -73,13 +73,13 @@ func Open(t *testing.T, more ...chromedp.ExecAllocatorOption) *Tab {
 	return b
 }
 
-// Do does steps, which have to succeed.
+// Do runs steps, which must succeed.
 func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	require.NoError(b, chromedp.Do(b.ctx, steps...))
 }
 
-// Look sets the size of the window in pixels and the colours of the system.
+// Look sets the width of the window in pixels, and the colour scheme of the system.
 func (b *Tab) Look(width int64, scheme string) {
 	b.Helper()
 	b.Do(chromedp.EmulateViewport(width, 844))
@@ -103,11 +103,11 @@ func (b *Tab) Until(expression string, atMost time.Duration) {
 	if err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.Fatalf("not within %v: %s: %v\nthe page has said: %q\nit shows: %s", atMost, expression, err, b.said, Eval[string](b, `document.body.innerText`))
+		b.Fatalf("not true within %v: %s: %v\nmessages of the page: %q\ntext of the page: %s", atMost, expression, err, b.said, Eval[string](b, `document.body.innerText`))
 	}
 }
 
-// Silent is that the page has had nothing to complain about.
+// Silent requires that the page has written no message to the console.
 func (b *Tab) Silent() {
 	b.Helper()
 	b.mu.Lock()
@@ -115,7 +115,7 @@ func (b *Tab) Silent() {
 	require.Empty(b, b.said)
 }
 
-// Forget forgets what the page has had to complain about.
+// Forget drops the messages of the page.
 func (b *Tab) Forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

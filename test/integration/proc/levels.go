@@ -77,7 +77,7 @@ func (c *Cluster) AwaitSum(t testing.TB, name string, least float64) {
 // leftovers are what is 0 on every node when nothing is under way.
 var leftovers = []string{
 	"linchpin_gateway_inflight_transactions", "linchpin_gateway_open_transactions",
-	"linchpin_shard_waiting_requests", "linchpin_shard_intents", "linchpin_shard_records",
+	"linchpin_shard_lock_waiters", "linchpin_shard_prepared_transactions", "linchpin_shard_decision_records",
 	"linchpin_shard_readers", "linchpin_shard_held_updates",
 }
 
