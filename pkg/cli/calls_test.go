@@ -96,12 +96,12 @@ func TestTypesAreListed(t *testing.T) {
 		require.Contains(t, all, "\n"+name+" ")
 	}
 	one := n.run(t, "types", "counter").ok(t)
-	require.Equal(t, `counter: A whole number of 64 bits with its sign; where there is none, it is 0.
+	require.Equal(t, `counter: A signed 64-bit integer. A counter that does not exist is 0.
 
 METHOD     LOCK   WHAT IT DOES
 add n      add    Adds n.
 get        read   Returns the number.
-add-get n  write  Adds n and answers the sum, which takes a lock that nothing goes with.
+add-get n  write  Adds n and returns the sum.
 
 LOCK   GOES WITH  ABOUT OTHER PARTS ALSO WITH
 read   read       -
