@@ -99,7 +99,7 @@ func boundedSpec() Spec[bounded] {
 }
 
 func errNotCreated() error {
-	return Errorf(kv.KindNotFound, "there is no such counter; create it first")
+	return Errorf(kv.KindNotFound, "the counter does not exist; create it first")
 }
 
 func planBoundedCreate(v *View[bounded], a Args) Plan {
@@ -110,7 +110,7 @@ func planBoundedCreate(v *View[bounded], a Args) Plan {
 	case !s.made:
 		return As(boundedCreate, boundedCreates, a)
 	case s.floor != made.floor || s.ceiling != made.ceiling:
-		return Plan{Need: boundedBounds, Err: Errorf(kv.KindConditionFailed, "there is one from %d to %d; delete it first", s.floor, s.ceiling)}
+		return Plan{Need: boundedBounds, Err: Errorf(kv.KindConditionFailed, "the counter exists with the bounds %d to %d; delete it first", s.floor, s.ceiling)}
 	}
 	return Plan{Need: boundedBounds}
 }
@@ -131,7 +131,7 @@ func boundedOf(a Args) (bounded, error) {
 
 func createBounded(s bounded, a Args) (bounded, error) {
 	if s.made {
-		return s, Errorf(kv.KindConditionFailed, "there is one already")
+		return s, Errorf(kv.KindConditionFailed, "the counter exists")
 	}
 	return boundedOf(a)
 }
@@ -142,7 +142,7 @@ func planBounded(method uint32, tries bool) func(*View[bounded], Args) Plan {
 		n, s := a[0].Int, &v.State
 		switch {
 		case n < 1:
-			return Plan{Err: Errorf(kv.KindInvalid, "n is %d, and must be 1 at least", n)}
+			return Plan{Err: Errorf(kv.KindInvalid, "n is %d; the minimum is 1", n)}
 		case !s.made:
 			return Plan{Need: boundedBounds, Err: errNotCreated()}
 		}
@@ -223,9 +223,9 @@ func (s *bounded) room(method uint32) uint64 {
 
 func (s *bounded) leaves(method uint32, n int64) error {
 	if method == boundedAdds {
-		return Errorf(kv.KindOutOfRange, "%d more would pass the ceiling %d", n, s.ceiling)
+		return Errorf(kv.KindOutOfRange, "adding %d would exceed the ceiling %d", n, s.ceiling)
 	}
-	return Errorf(kv.KindOutOfRange, "%d less would pass the floor %d", n, s.floor)
+	return Errorf(kv.KindOutOfRange, "subtracting %d would go below the floor %d", n, s.floor)
 }
 
 func moveBounded(method uint32) func(bounded, Args) (bounded, error) {
@@ -311,7 +311,7 @@ func encodeBounded(s bounded) []byte {
 
 func decodeBounded(b []byte) (s bounded, err error) {
 	if len(b) != 25 || b[0] != boundedForm {
-		return s, kv.Errorf(kv.KindCorrupt, "%d bytes, or of a version that is not known", len(b))
+		return s, kv.Errorf(kv.KindCorrupt, "%d bytes, or an unknown version", len(b))
 	}
 	at := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[1+8*i:])) }
 	s = bounded{true, at(0), at(1), at(2)}

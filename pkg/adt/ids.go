@@ -51,7 +51,7 @@ func planIDs(v *View[noState], a Args) Plan {
 		n = a[0].Int
 	}
 	if n < 1 || n > MaxIDs {
-		return Plan{Err: Errorf(kv.KindInvalid, "%d identifiers were asked for; ask for 1 to %d at a time", n, MaxIDs)}
+		return Plan{Err: Errorf(kv.KindInvalid, "n is %d; it must be 1 to %d", n, MaxIDs)}
 	}
 	p := Plan{Need: idsNext, Answer: make([]msg.Datum, n)}
 	for i := range p.Answer {

@@ -148,7 +148,7 @@ func pairs(fields iter.Seq2[string, string], limit int) []msg.Datum {
 
 func scanFields(s mapState, a Args) ([]msg.Datum, error) {
 	if a[1].Int < 1 {
-		return nil, Errorf(kv.KindInvalid, "the limit is %d; ask for 1 field at least", a[1].Int)
+		return nil, Errorf(kv.KindInvalid, "the limit is %d; the minimum is 1", a[1].Int)
 	}
 	return pairs(s.Ascend(string(a[0].Bytes)), int(min(a[1].Int, int64(s.Len())))), nil
 }

@@ -105,7 +105,7 @@ func FindType(name string) (*Type, error) {
 	for _, t := range All() {
 		names = append(names, t.Name)
 	}
-	return nil, kv.Errorf(kv.KindInvalid, "there is no data type %.40q; there are %s", name, strings.Join(names, ", "))
+	return nil, kv.Errorf(kv.KindInvalid, "unknown data type %.40q; the types are %s", name, strings.Join(names, ", "))
 }
 
 // FindNamed finds a method of a type, both by name. The error says what there
@@ -117,7 +117,7 @@ func FindNamed(typeName, method string) (*TypeMethod, error) {
 	}
 	m := t.MethodByName(method)
 	if m == nil {
-		return nil, kv.Errorf(kv.KindInvalid, "the type %s has no method %.40q; it has %s", t.Name, method, t.MethodNames())
+		return nil, kv.Errorf(kv.KindInvalid, "the type %s has no method %.40q; its methods are %s", t.Name, method, t.MethodNames())
 	}
 	return m, nil
 }

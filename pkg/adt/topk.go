@@ -94,7 +94,7 @@ func entryOf(a Args) topEntry { return topEntry{string(a[1].Bytes), a[0].Float +
 
 func planTopAdd(v *View[topState], a Args) Plan {
 	if n := len(a[1].Bytes); n > TopMemberBytes {
-		return Plan{Err: Errorf(kv.KindInvalid, "the member has %d bytes, and at most %d are allowed", n, TopMemberBytes)}
+		return Plan{Err: Errorf(kv.KindInvalid, "the member has %d bytes; the limit is %d", n, TopMemberBytes)}
 	}
 	after := v.State.with(entryOf(a))
 	switch {
@@ -150,7 +150,7 @@ func greaterOfTwo(first, then Args) (Args, bool) {
 
 func topOf(s topState, a Args) ([]msg.Datum, error) {
 	if a[0].Int < 1 {
-		return nil, Errorf(kv.KindInvalid, "the best %d were asked for; ask for 1 at least", a[0].Int)
+		return nil, Errorf(kv.KindInvalid, "n is %d; the minimum is 1", a[0].Int)
 	}
 	return s.first(a[0].Int), nil
 }

@@ -70,7 +70,7 @@ func TestCallsThatFail(t *testing.T) {
 		{"scard s x", 2, "too many"},
 		{"incrby n x", 2, `n of counter.add-get is "x", want a whole number`},
 		{"call s set", 2, "is not a type and a method"},
-		{"call s sets.add a", 2, `there is no data type "sets"; there are value, counter, set`},
+		{"call s sets.add a", 2, `unknown data type "sets"; the types are value, counter, set`},
 		{"call s set.addd a", 2, `the type set has no method "addd"; it has add, remove, contains`},
 		{"call s tags.weigh much", 2, `by of tags.weigh is "much", want a number`},
 		{"hset h f", 2, "too few"},
@@ -83,7 +83,7 @@ func TestCallsThatFail(t *testing.T) {
 		{"get k --after=", 2, "--after is empty"},
 		{"zadd z 0.0000001 a", 2, "add of a sorted-set"},
 		{"lrange --nonsense", 2, "unknown flag: --nonsense"},
-		{"types nothing", 2, "there is no data type"},
+		{"types nothing", 2, "unknown data type"},
 	} {
 		n.run(t, strings.Fields(c.line)...).fails(t, c.code, c.says)
 	}
@@ -108,7 +108,7 @@ read   read       -
 add    add        -
 write  -          -
 `, one)
-	require.Contains(t, n.run(t, "types", "set", "-o", "json").ok(t), `{"name":"add","usage":"add member ...","doc":"Adds members; those that are there stay.","lock":"add","changes":true,"answers":false}`)
+	require.Contains(t, n.run(t, "types", "set", "-o", "json").ok(t), `{"name":"add","usage":"add member ...","doc":"Adds members.","lock":"add","changes":true,"answers":false}`)
 }
 
 func TestATransactionCallsMethods(t *testing.T) {
